@@ -1,0 +1,1 @@
+//! The burst communication middleware.

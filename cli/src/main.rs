@@ -1,0 +1,2 @@
+//! The `burst` command.
+fn main() {}
