@@ -1,6 +1,53 @@
 package burst.protocol
 
-import io.circe.Codec
+import io.circe.{Codec, Decoder, Encoder}
 
-/** Where a worker failed and why. */
-final case class Probe(a: Int, b: Option[String] = None) derives Codec.AsObject
+/** Identifies one flare: 32 lower-case hexadecimal digits, safe in paths, keys and container names. */
+opaque type FlareId = String
+
+object FlareId:
+  private val Form = "[0-9a-f]{32}".r
+
+  def random(): FlareId = java.util.UUID.randomUUID.toString.replace("-", "")
+
+  /** The id a string holds, or nothing where it is not one; use it on all that comes from outside. */
+  def parse(text: String): Option[FlareId] = Option.when(Form.matches(text))(text)
+
+  extension (id: FlareId) def value: String = id
+
+  given Codec[FlareId] = Codec.from(
+    Decoder.decodeString.emap(text => parse(text).toRight(s"'$text' is not a flare id")),
+    Encoder.encodeString
+  )
+
+/** Identifies an invoker in the cluster; stable across its restarts. */
+opaque type InvokerId = String
+
+object InvokerId:
+  def apply(value: String): InvokerId = value
+  extension (id: InvokerId) def value: String = id
+  given Codec[InvokerId] = Codec.from(Decoder.decodeString, Encoder.encodeString)
+  given Ordering[InvokerId] = Ordering.String
+
+/** A package by its content: the SHA-256 of the uploaded bytes, in lower-case hexadecimal. */
+opaque type PackageId = String
+
+object PackageId:
+  private val Form = "[0-9a-f]{64}".r
+
+  def of(bytes: Array[Byte]): PackageId =
+    val digest = java.security.MessageDigest.getInstance("SHA-256").digest(bytes)
+    java.util.HexFormat.of().formatHex(digest)
+
+  def parse(text: String): Option[PackageId] = Option.when(Form.matches(text))(text)
+
+  extension (id: PackageId) def value: String = id
+
+  given Codec[PackageId] = Codec.from(
+    Decoder.decodeString.emap(text => parse(text).toRight(s"'$text' is not a package id")),
+    Encoder.encodeString
+  )
+
+/** The version of a definition that a flare runs. Packs are reused only within one of these. */
+final case class DefinitionRef(namespace: String, name: String, version: String, packageId: PackageId)
+    derives Codec.AsObject

@@ -1,0 +1,29 @@
+package burst.protocol
+
+import io.circe.Codec
+import io.circe.derivation.{Configuration, ConfiguredEnumCodec}
+
+/** What went wrong, at the coarseness a user or a policy acts upon. On the wire in kebab-case. */
+enum FailureKind:
+  case Error, Panic, Abort, Exit, Signal, OutOfMemory, Timeout, Cancelled, PeerFailed, PackLost, InvokerLost,
+    StartFailed, Backend, InvalidInput, ControllerRestarted, Internal
+
+object FailureKind:
+  given Configuration = Configuration.default.withKebabCaseConstructorNames
+  given ConfiguredEnumCodec[FailureKind] = ConfiguredEnumCodec.derived
+
+/** A failure as data: who, during which operation, and why. The same shape travels from a worker's thread to
+  * the user's terminal (docs/architecture.md, section 6).
+  */
+final case class Failure(
+    kind: FailureKind,
+    message: String,
+    worker: Option[Int] = None,
+    pack: Option[Int] = None,
+    invoker: Option[InvokerId] = None,
+    operation: Option[String] = None
+) derives Codec.AsObject:
+
+  /** Fills in who it was, where the reporter did not know. */
+  def at(invoker: InvokerId, pack: Int): Failure =
+    copy(invoker = this.invoker.orElse(Some(invoker)), pack = this.pack.orElse(Some(pack)))

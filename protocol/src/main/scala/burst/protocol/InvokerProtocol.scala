@@ -1,0 +1,94 @@
+package burst.protocol
+
+import io.circe.derivation.{Configuration, ConfiguredEnumCodec}
+import org.apache.pekko.actor.typed.ActorRef
+import org.apache.pekko.util.ByteString
+
+/** One pack of a flare, as the scheduler gave it to an invoker. `memory` is in MiB per worker, `deadline` in
+  * microseconds since the epoch. `attempt` tells the tries of one flare apart: reports of an older one are
+  * ignored.
+  */
+final case class PackAssignment(
+    flareId: FlareId,
+    attempt: Int,
+    definition: DefinitionRef,
+    pack: Int,
+    packSizes: Vector[Int],
+    inputs: Inputs,
+    backend: BackendConfig,
+    secret: Secret,
+    deadline: Long,
+    memory: Int,
+    autostart: Boolean
+):
+  def size: Int = packSizes(pack)
+  def firstWorker: Int = packSizes.take(pack).sum
+  def workers: Range = firstWorker until firstWorker + size
+
+/** How a pack came up: a fresh container, or one that ran the same definition before. */
+enum PackStart:
+  case Cold, Prewarmed, Warm
+
+object PackStart:
+  given Configuration = Configuration.default.withKebabCaseConstructorNames
+  given ConfiguredEnumCodec[PackStart] = ConfiguredEnumCodec.derived
+
+/** What the controller asks of an invoker. Every `PreparePack` is answered by reports that end with exactly
+  * one `PackEvent.PackEnded`, whatever happens.
+  */
+object InvokerProtocol:
+  sealed trait Command
+
+  final case class PreparePack(assignment: PackAssignment, replyTo: ActorRef[PackReport]) extends Command
+
+  /** Sent when every pack of the flare is ready; endpoints stand by pack id. */
+  final case class StartPack(flareId: FlareId, pack: Int, endpoints: Vector[Option[String]]) extends Command
+
+  /** Ends a pack: its workers' operations return the failure, and after the grace period it is killed. */
+  final case class AbortPack(flareId: FlareId, pack: Int, failure: Failure) extends Command
+
+  /** Deletes what a flare left on its backend. Sent once, when all packs of the flare have ended. */
+  final case class CleanFlare(flareId: FlareId, backend: BackendConfig, replyTo: ActorRef[FlareCleaned])
+      extends Command
+
+  final case class FlareCleaned(flareId: FlareId, error: Option[Failure])
+
+/** What an invoker reports of one pack. `start` is set on the report that carries `Ready`. */
+final case class PackReport(
+    flareId: FlareId,
+    attempt: Int,
+    pack: Int,
+    invoker: InvokerId,
+    start: Option[PackStart],
+    events: Vector[PackEvent]
+)
+
+/** The runtime an invoker starts packs with: what a package must be built for. */
+final case class RuntimeInfo(arch: String, glibc: String)
+
+/** What an invoker offers and how busy it is. `cpuLoad` is the machine's, from 0 to 1. */
+final case class InvokerStatus(
+    id: InvokerId,
+    slots: Int,
+    cpuLoad: Double,
+    driver: String,
+    warmPacks: Int,
+    runtime: RuntimeInfo
+)
+
+/** What an invoker asks of the controller. */
+object ControllerProtocol:
+  sealed trait Message
+
+  final case class RegisterInvoker(status: InvokerStatus, invoker: ActorRef[InvokerProtocol.Command])
+      extends Message
+
+  final case class Heartbeat(status: InvokerStatus) extends Message
+
+  final case class FetchPackage(packageId: PackageId, offset: Long, replyTo: ActorRef[PackageReply])
+      extends Message
+
+  sealed trait PackageReply
+  final case class PackageChunk(packageId: PackageId, offset: Long, bytes: ByteString, total: Long)
+      extends PackageReply
+  final case class PackageMissing(packageId: PackageId) extends PackageReply

@@ -1,0 +1,27 @@
+package burst.protocol
+
+import io.circe.Json
+import io.circe.derivation.{Configuration, ConfiguredCodec, ConfiguredEnumCodec}
+
+enum LogStream:
+  case Stdout, Stderr
+
+object LogStream:
+  given Configuration = Configuration.default.withKebabCaseConstructorNames
+  given ConfiguredEnumCodec[LogStream] = ConfiguredEnumCodec.derived
+
+/** What a pack reports while it runs, in the order it happened. `at` is in microseconds since the epoch.
+  * `PackEnded` is always the last event of a pack, also when its process died.
+  */
+enum PackEvent:
+  case Ready(endpoint: Option[String], at: Long)
+  case WorkerStarted(worker: Int, at: Long)
+  case Phase(worker: Int, name: String, at: Long)
+  case Log(worker: Option[Int], stream: LogStream, line: String, at: Long)
+  case WorkerSucceeded(worker: Int, output: Json, at: Long)
+  case WorkerFailed(worker: Int, error: Failure, at: Long)
+  case PackEnded(reusable: Boolean, error: Option[Failure], at: Long)
+
+object PackEvent:
+  given Configuration = Configuration.default.withDiscriminator("event").withKebabCaseConstructorNames
+  given ConfiguredCodec[PackEvent] = ConfiguredCodec.derived

@@ -1,0 +1,57 @@
+package burst.protocol
+
+import io.circe.{Codec, Decoder, DecodingFailure, Encoder, Json}
+import io.circe.syntax.*
+
+/** The inputs of a pack's workers: one for all, or one for each worker of this pack in the order of their
+  * ids.
+  */
+enum Inputs:
+  case Shared(value: Json)
+  case Each(values: Vector[Json])
+
+object Inputs:
+  given Encoder[Inputs] =
+    case Shared(value) => Json.obj("shared" -> value)
+    case Each(values) => Json.obj("each" -> values.asJson)
+
+  given Decoder[Inputs] = cursor =>
+    cursor.downField("each").focus match
+      case Some(values) => values.as[Vector[Json]].map(Each(_))
+      case None =>
+        cursor
+          .downField("shared")
+          .focus
+          .map(Shared(_))
+          .toRight(DecodingFailure("inputs need 'shared' or 'each'", cursor.history))
+
+/** What carries messages between packs. `uri` may hold credentials: it is never logged. */
+final case class BackendConfig(kind: String, uri: Option[String], chunkSize: Int) derives Codec.AsObject:
+  override def toString: String = s"BackendConfig($kind, chunkSize=$chunkSize)"
+
+/** A flare's secret: packs prove to each other with it that they belong together. Never logged. */
+final case class Secret(hex: String):
+  override def toString: String = "Secret(…)"
+
+object Secret:
+  def random(): Secret =
+    val bytes = new Array[Byte](32)
+    java.security.SecureRandom().nextBytes(bytes)
+    Secret(java.util.HexFormat.of().formatHex(bytes))
+
+  given Codec[Secret] = Codec.from(Decoder[String].map(Secret(_)), Encoder[String].contramap(_.hex))
+
+/** The body of the runtime's `POST /packs`. `deadline` is in microseconds since the epoch. Workers of pack
+  * `p` are the contiguous ids after those of packs `0..p`.
+  */
+final case class RunPack(
+    flareId: FlareId,
+    pack: Int,
+    packSizes: Vector[Int],
+    inputs: Inputs,
+    backend: BackendConfig,
+    secret: Secret,
+    advertise: String,
+    deadline: Long,
+    autostart: Boolean
+) derives Codec.AsObject
