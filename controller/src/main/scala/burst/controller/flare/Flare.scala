@@ -1,0 +1,88 @@
+package burst.controller.flare
+
+import burst.controller.definition.Packing
+import burst.protocol.{DefinitionRef, Failure, FlareId, Inputs, InvokerId, PackStart}
+import io.circe.Json
+import io.circe.derivation.{Configuration, ConfiguredEnumCodec}
+
+/** `queued → placing → starting → running → succeeded | failed | cancelled | timed-out`; every state but the
+  * first four is final, and any of those may turn `failed`, `cancelled` or `timed-out`.
+  */
+enum FlareState:
+  case Queued, Placing, Starting, Running, Succeeded, Failed, Cancelled, TimedOut
+
+  def isFinal: Boolean = ordinal >= Succeeded.ordinal
+
+object FlareState:
+  given Configuration = Configuration.default.withKebabCaseConstructorNames
+  given ConfiguredEnumCodec[FlareState] = ConfiguredEnumCodec.derived
+
+enum WorkerState:
+  case Pending, Running, Succeeded, Failed, Cancelled
+
+  def isFinal: Boolean = ordinal >= Succeeded.ordinal
+
+object WorkerState:
+  given Configuration = Configuration.default.withKebabCaseConstructorNames
+  given ConfiguredEnumCodec[WorkerState] = ConfiguredEnumCodec.derived
+
+/** What a flare asks for, checked and complete: nothing here is optional any more but the granularity, which
+  * is the platform's choice when absent. `timeout` in milliseconds, `memory` in MiB per worker.
+  */
+final case class FlareRequest(
+    definition: DefinitionRef,
+    size: Int,
+    inputs: Inputs,
+    granularity: Option[Int],
+    packing: Packing,
+    backend: String,
+    chunkSize: Int,
+    timeout: Long,
+    memory: Int,
+    retries: Int
+)
+
+/** A pack as it was placed. */
+final case class PackRecord(pack: Int, invoker: InvokerId, workers: Vector[Int], start: Option[PackStart])
+
+/** A worker as a user sees it. Times in microseconds since the epoch. */
+final case class WorkerRecord(
+    worker: Int,
+    pack: Option[Int],
+    state: WorkerState,
+    started: Option[Long],
+    ended: Option[Long],
+    error: Option[Failure]
+)
+
+/** One flare with its present state. `granularity` is the one in force once it has been placed. */
+final case class Flare(
+    id: FlareId,
+    request: FlareRequest,
+    state: FlareState,
+    attempt: Int,
+    granularity: Option[Int],
+    created: Long,
+    placed: Option[Long],
+    started: Option[Long],
+    ended: Option[Long],
+    error: Option[Failure],
+    packs: Vector[PackRecord],
+    workers: Vector[WorkerRecord]
+):
+  def namespace: String = request.definition.namespace
+
+/** A worker's result: its output, or why there is none, or neither while it runs. */
+final case class WorkerResult(worker: Int, output: Option[Json], error: Option[Failure])
+
+/** A line a worker (or the pack's process, when `worker` is none) wrote. */
+final case class LogLine(
+    worker: Option[Int],
+    pack: Int,
+    stream: burst.protocol.LogStream,
+    at: Long,
+    line: String
+)
+
+/** A mark of the timeline: `name` begins at `at`. */
+final case class PhaseMark(worker: Int, name: String, at: Long)
