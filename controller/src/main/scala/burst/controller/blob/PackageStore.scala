@@ -13,3 +13,6 @@ trait PackageStore:
   /** Up to `length` bytes from `offset`; nothing when the package is not there. */
   def read(id: PackageId, offset: Long, length: Int): Option[Array[Byte]]
   def delete(id: PackageId): Unit
+
+  /** All that are stored, for sweeping out what nothing refers to any more. */
+  def ids(): Vector[PackageId]
