@@ -1,0 +1,67 @@
+# The one entry point. CI, the README and people call only these.
+
+APP         ?= terasort
+SIZE        ?= 256M
+WORKERS     ?= 8
+GRANULARITY ?= 4
+DRIVER      ?= process
+BACKEND     ?= direct
+
+CARGO  := cargo
+MVN    := mvn -B -q -ntp
+RELEASE := target/release
+EXAMPLES := hello terasort wordcount montecarlo
+
+.DEFAULT_GOAL := help
+.PHONY: help build demo test test-rust test-jvm test-system prepare image bench fmt lint clean
+
+help: ## what there is
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+build: ## the platform, laid out in dist/
+	$(CARGO) build --release --locked
+	$(MVN) package -DskipTests
+	@mkdir -p dist/bin dist/lib dist/examples
+	install $(RELEASE)/burst $(RELEASE)/burst-runtime dist/bin/
+	install -m 644 standalone/target/burst-standalone.jar dist/lib/
+	install $(addprefix $(RELEASE)/,$(EXAMPLES) tera demo failing) dist/examples/
+
+demo: build ## an example from nothing to its proven outcome; APP, SIZE, WORKERS, GRANULARITY, DRIVER, BACKEND, REDIS_URL, TEXT
+	@if [ "$(DRIVER)" = docker ]; then $(MAKE) --no-print-directory image; fi
+	dist/examples/demo --app $(APP) --size $(SIZE) --workers $(WORKERS) --granularity $(GRANULARITY) \
+		--driver $(DRIVER) --backend $(BACKEND) $(if $(REDIS_URL),--redis $(REDIS_URL)) $(if $(TEXT),--path $(TEXT))
+
+image: ## the runtime's container image, burst-runtime:latest
+	$(CARGO) build --release --locked -p burst-runtime
+	deploy/runtime/build.sh $(RELEASE)/burst-runtime
+
+prepare: build ## what the tests need beside the toolchains: docker, redis, the image
+	tests/prepare.sh
+
+test: lint prepare ## everything: lints, unit, conformance and whole-system tests
+	$(MAKE) --no-print-directory test-rust test-jvm test-system
+
+test-rust: ## unit, conformance and documentation tests of the Rust half
+	$(CARGO) test --locked --workspace --exclude burst-tests
+
+test-jvm: ## tests of the JVM half
+	mvn -B -ntp test
+
+test-system: ## whole-system tests against dist/
+	$(CARGO) test --locked -p burst-tests
+
+bench: build ## the measurements the README quotes
+	$(CARGO) bench --locked -p burst-benchmarks
+
+fmt: ## format everything
+	$(CARGO) fmt --all
+	$(MVN) spotless:apply
+
+lint: ## formatting and warnings, as errors
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+	$(MVN) spotless:check
+
+clean: ## forget what was built
+	rm -rf target dist
+	$(MVN) clean

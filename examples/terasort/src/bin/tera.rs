@@ -1,0 +1,63 @@
+//! `tera generate` makes TeraSort input, `tera validate` proves a sorted output.
+
+use clap::Parser;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use terasort::record::RECORD;
+use terasort::{generate, validate};
+
+#[derive(Parser)]
+#[command(about = "Make TeraSort input and prove its sorted output")]
+enum Command {
+    /// Writes records in gensort's ASCII layout.
+    Generate {
+        /// The file to write.
+        path: PathBuf,
+        /// How many records of 100 bytes.
+        #[arg(long)]
+        records: u64,
+        /// The same seed makes the same file.
+        #[arg(long, default_value_t = 1)]
+        seed: u64,
+    },
+    /// Checks that the files in OUTPUT, in the order of their names, are INPUT sorted.
+    Validate {
+        /// The file that was sorted.
+        input: PathBuf,
+        /// The directory of the sorted parts.
+        output: PathBuf,
+    },
+}
+
+fn main() -> ExitCode {
+    match run(Command::parse()) {
+        Ok(message) => {
+            println!("{message}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: Command) -> Result<String, Box<dyn std::error::Error>> {
+    match command {
+        Command::Generate { path, records, seed } => {
+            let threads = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
+            generate::generate(&path, records, seed, threads)?;
+            Ok(format!("{records} records, {} bytes", records * RECORD as u64))
+        }
+        Command::Validate { input, output } => {
+            let (expected, found) = (validate::summarise(&input)?, validate::check_sorted(&output)?);
+            if expected != found {
+                return Err(format!("output is not input's records: {found:?}, not {expected:?}").into());
+            }
+            Ok(format!(
+                "valid: {} records in order, checksum {:016x}",
+                found.records, found.checksum
+            ))
+        }
+    }
+}

@@ -1,0 +1,5 @@
+//! The deployable work function; see [`terasort::sort`].
+
+use terasort::sort::work;
+
+burst::main!(work);

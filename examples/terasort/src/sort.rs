@@ -1,0 +1,179 @@
+//! The work function. Each worker reads its slice, all agree on splitters from a sample of the keys, each record
+//! goes to the worker whose range its key lies in (all-to-all), and each worker sorts and writes what it received:
+//! worker `w`'s file holds smaller keys than worker `w + 1`'s.
+
+use crate::record::{Key, RECORD, key, share};
+use burst::BurstContext;
+use serde::{Deserialize, Serialize};
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+
+/// Keys each worker contributes to the sample; more make the workers' shares more even.
+const SAMPLES_PER_WORKER: usize = 512;
+
+/// Bytes written at a time.
+const WRITE_BUFFER: usize = 1 << 20;
+
+/// What every worker is given.
+#[derive(Clone, Deserialize)]
+pub struct Input {
+    /// The file to sort.
+    pub input: PathBuf,
+    /// An existing directory; worker `w` writes `part-<w>` in it.
+    pub output: PathBuf,
+}
+
+/// What a worker answers.
+#[derive(Debug, Serialize)]
+pub struct Sorted {
+    /// Records it read.
+    pub read: u64,
+    /// Records it wrote.
+    pub written: u64,
+}
+
+/// Sorts `input.input` into `input.output`, together with all other workers of the flare.
+pub fn work(input: Input, burst: &BurstContext) -> Result<Sorted, burst::Error> {
+    burst.phase("read");
+    let records = read_share(&input, burst.worker_id(), burst.burst_size())?;
+
+    burst.phase("shuffle");
+    let splitters = agree_on_splitters(&records, burst)?;
+    let parts = partition(&records, &splitters, burst.burst_size() as usize);
+    let read = (records.len() / RECORD) as u64;
+    drop(records);
+    let received = burst.all_to_all(parts)?;
+
+    burst.phase("sort");
+    let order = sorted_order(&received);
+
+    burst.phase("write");
+    let path = input.output.join(format!("part-{:05}", burst.worker_id()));
+    write_in_order(File::create(path)?, &received, &order)?;
+    Ok(Sorted { read, written: order.len() as u64 })
+}
+
+fn read_share(input: &Input, worker: u32, workers: u32) -> Result<Vec<u8>, burst::Error> {
+    let file = File::open(&input.input)?;
+    let length = file.metadata()?.len();
+    if length % RECORD as u64 != 0 {
+        return Err(burst::Error::new(format!(
+            "{} has {length} bytes, which is no whole number of {RECORD}-byte records",
+            input.input.display()
+        )));
+    }
+    let share = share(length / RECORD as u64, worker, workers);
+    let mut records = vec![0; (share.end - share.start) as usize * RECORD];
+    file.read_exact_at(&mut records, share.start * RECORD as u64)?;
+    Ok(records)
+}
+
+/// The keys that divide the workers' ranges: worker `w` takes the keys from splitter `w - 1` up to, but without,
+/// splitter `w`. Every worker gets the same.
+fn agree_on_splitters(records: &[u8], burst: &BurstContext) -> Result<Vec<Key>, burst::Error> {
+    let step = (records.len() / RECORD / SAMPLES_PER_WORKER).max(1);
+    let sample: Vec<Key> = records.chunks_exact(RECORD).step_by(step).map(key).collect();
+    let splitters = burst.gather(sample, 0)?.map(|samples| {
+        let mut keys = samples.concat();
+        keys.sort_unstable();
+        let workers = burst.burst_size() as usize;
+        (1..workers).filter_map(|w| keys.get(keys.len() * w / workers).copied()).collect::<Vec<_>>()
+    });
+    Ok(burst.broadcast(splitters, 0)?.to_vec())
+}
+
+/// The records by the worker they go to. A first pass counts, so that every part is allocated once.
+fn partition(records: &[u8], splitters: &[Key], workers: usize) -> Vec<Vec<u8>> {
+    let owner = |record: &[u8]| {
+        let key = key(record);
+        splitters.partition_point(|splitter| *splitter <= key)
+    };
+    let owners: Vec<u16> = records.chunks_exact(RECORD).map(|r| owner(r) as u16).collect();
+    let mut counts = vec![0; workers];
+    owners.iter().for_each(|&owner| counts[usize::from(owner)] += 1);
+    let mut parts: Vec<Vec<u8>> =
+        counts.into_iter().map(|count: usize| Vec::with_capacity(count * RECORD)).collect();
+    for (record, owner) in records.chunks_exact(RECORD).zip(owners) {
+        parts[usize::from(owner)].extend_from_slice(record);
+    }
+    parts
+}
+
+/// A received record's key and where it stands: which part, and which record of it.
+type Entry = (u64, u16, u16, u32);
+
+/// Where the records of `parts` stand, in the order of their keys. Sorting these 16 bytes a record instead of the
+/// records keeps the sort in the cache; each record is then moved once, when it is written.
+fn sorted_order(parts: &[Vec<u8>]) -> Vec<Entry> {
+    let mut order = Vec::with_capacity(parts.iter().map(Vec::len).sum::<usize>() / RECORD);
+    for (part, records) in parts.iter().enumerate() {
+        let entries = records.chunks_exact(RECORD).enumerate();
+        order.extend(entries.map(|(at, record)| {
+            let (head, tail) = key(record);
+            (head, tail, part as u16, at as u32)
+        }));
+    }
+    order.sort_unstable();
+    order
+}
+
+fn write_in_order(mut file: File, parts: &[Vec<u8>], order: &[Entry]) -> io::Result<()> {
+    let mut buffer = Vec::with_capacity(WRITE_BUFFER + RECORD);
+    for &(_, _, part, at) in order {
+        let start = at as usize * RECORD;
+        buffer.extend_from_slice(&parts[usize::from(part)][start..start + RECORD]);
+        if buffer.len() >= WRITE_BUFFER {
+            file.write_all(&buffer)?;
+            buffer.clear();
+        }
+    }
+    file.write_all(&buffer)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::{generate::generate, validate};
+
+    #[test]
+    fn sorts_at_any_size_and_granularity() {
+        let directory = tempfile::tempdir().unwrap();
+        let input = directory.path().join("input");
+        for records in [0, 1, 5, 20_000] {
+            generate(&input, records, 42, 2).unwrap();
+            let expected = validate::summarise(&input).unwrap();
+            for (size, granularity) in [(1, 1), (2, 1), (2, 2), (3, 1), (3, 2), (8, 1), (8, 4), (8, 8)] {
+                let output = tempfile::tempdir().unwrap();
+                let given = Input { input: input.clone(), output: output.path().into() };
+                let sorted = burst::testing::run(work, vec![given; size], granularity).unwrap();
+                assert_eq!(validate::check_sorted(output.path()).unwrap(), expected);
+                assert_eq!(sorted.iter().map(|s| s.written).sum::<u64>(), records);
+                if records > 10_000 {
+                    let most = sorted.iter().map(|s| s.written).max().unwrap();
+                    assert!(most <= records / size as u64 * 3 / 2, "uneven: {sorted:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn equal_keys_and_torn_input() {
+        let directory = tempfile::tempdir().unwrap();
+        let input = directory.path().join("input");
+        std::fs::write(&input, b"same-key!!".repeat(10).repeat(500)).unwrap();
+        let given = Input { input: input.clone(), output: directory.path().join("out") };
+        std::fs::create_dir(&given.output).unwrap();
+        burst::testing::run(work, vec![given.clone(); 3], 2).unwrap();
+        assert_eq!(
+            validate::check_sorted(&given.output).unwrap(),
+            validate::summarise(&input).unwrap()
+        );
+
+        std::fs::write(&input, [b'x'; 150]).unwrap();
+        let error = burst::testing::run(work, vec![given; 2], 1).unwrap_err();
+        assert!(error.to_string().contains("whole number of 100-byte records"), "{error}");
+    }
+}

@@ -1,0 +1,99 @@
+//! Reading a share of many files: the bytes of all files, one after another, are cut into equal ranges, and a
+//! word belongs to the range its first letter lies in.
+
+use std::fs::File;
+use std::io::{BufReader, Read, Seek, SeekFrom};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+/// A file and its length when it was listed.
+pub struct TextFile {
+    path: PathBuf,
+    length: u64,
+}
+
+/// The regular files at or below `path`, in the order of their names; links are not followed.
+pub fn list(path: &Path) -> std::io::Result<Vec<TextFile>> {
+    let mut files = Vec::new();
+    let mut pending = vec![path.to_owned()];
+    while let Some(path) = pending.pop() {
+        let meta = std::fs::symlink_metadata(&path)?;
+        if meta.is_dir() {
+            for entry in std::fs::read_dir(&path)? {
+                pending.push(entry?.path());
+            }
+        } else if meta.is_file() {
+            files.push(TextFile { path, length: meta.len() });
+        }
+    }
+    files.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+    Ok(files)
+}
+
+/// Worker `worker`'s range of the files' bytes.
+pub fn share(files: &[TextFile], worker: u32, workers: u32) -> Range<u64> {
+    let total: u64 = files.iter().map(|file| file.length).sum();
+    let cut = |i: u32| (u128::from(total) * u128::from(i) / u128::from(workers)) as u64;
+    cut(worker)..cut(worker + 1)
+}
+
+/// Calls `found` with every word that begins in `share` and returns how many bytes the share has.
+pub fn for_each_word(
+    files: &[TextFile],
+    share: Range<u64>,
+    mut found: impl FnMut(&str),
+) -> std::io::Result<u64> {
+    let mut start_of_file = 0;
+    for file in files {
+        let here = start_of_file..start_of_file + file.length;
+        start_of_file = here.end;
+        let from = share.start.max(here.start);
+        let to = share.end.min(here.end);
+        if from < to {
+            words_of(&file.path, from - here.start..to - here.start, &mut found)?;
+        }
+    }
+    Ok(share.end - share.start)
+}
+
+fn words_of(path: &Path, range: Range<u64>, found: &mut impl FnMut(&str)) -> std::io::Result<()> {
+    let mut file = File::open(path)?;
+    // One byte earlier tells whether the range begins inside a word of the range before.
+    let mut at = range.start.saturating_sub(1);
+    file.seek(SeekFrom::Start(at))?;
+    let mut skipping = range.start > 0;
+    let mut word = String::new();
+    let mut reader = BufReader::with_capacity(1 << 20, file);
+    let mut buffer = vec![0; 1 << 16];
+    loop {
+        let count = reader.read(&mut buffer)?;
+        if count == 0 {
+            break;
+        }
+        for &byte in &buffer[..count] {
+            let letter = byte.is_ascii_alphabetic();
+            if !letter {
+                if !word.is_empty() {
+                    found(&word);
+                    word.clear();
+                }
+                skipping = false;
+                if at >= range.end {
+                    return Ok(());
+                }
+            } else if !skipping {
+                if word.is_empty() && at >= range.end {
+                    return Ok(());
+                }
+                word.push(char::from(byte.to_ascii_lowercase()));
+            } else if at >= range.end {
+                return Ok(());
+            }
+            at += 1;
+        }
+    }
+    if !word.is_empty() {
+        found(&word);
+    }
+    Ok(())
+}
