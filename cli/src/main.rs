@@ -1,2 +1,31 @@
-//! The `burst` command.
-fn main() {}
+//! The `burst` command: deploys work functions, runs them on many workers at once, and looks at
+//! what came of it.
+
+mod api;
+mod args;
+mod client;
+mod commands;
+mod error;
+mod failure;
+mod follow;
+mod inputs;
+mod interrupt;
+mod output;
+mod package;
+mod progress;
+mod properties;
+mod trace;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::args::Cli;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match commands::run(cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => error.report(),
+    }
+}

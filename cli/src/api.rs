@@ -1,0 +1,270 @@
+//! The fields of the API's answers that the command line reads.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::error::FlareEnd;
+
+/// Where a flare or a worker is in its life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum State {
+    /// Worker: its pack has not started it.
+    Pending,
+    /// Flare: waits for slots.
+    Queued,
+    /// Flare: slots are being reserved.
+    Placing,
+    /// Flare: packs are brought up.
+    Starting,
+    /// At work.
+    Running,
+    /// Ended well.
+    Succeeded,
+    /// Ended badly.
+    Failed,
+    /// Stopped by someone.
+    Cancelled,
+    /// Flare: its deadline passed.
+    TimedOut,
+    /// A state this version does not know: taken as one that will pass.
+    #[serde(other)]
+    Unknown,
+}
+
+impl State {
+    /// As the API spells it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Queued => "queued",
+            Self::Placing => "placing",
+            Self::Starting => "starting",
+            Self::Running => "running",
+            Self::Succeeded => "succeeded",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+            Self::TimedOut => "timed-out",
+            Self::Unknown => "unknown",
+        }
+    }
+
+    /// How it ended if it ended badly.
+    pub fn bad_end(self) -> Option<FlareEnd> {
+        match self {
+            Self::Failed => Some(FlareEnd::Failed),
+            Self::TimedOut => Some(FlareEnd::TimedOut),
+            Self::Cancelled => Some(FlareEnd::Cancelled),
+            _ => None,
+        }
+    }
+
+    /// Whether nothing more will happen.
+    pub fn is_final(self) -> bool {
+        self == Self::Succeeded || self.bad_end().is_some()
+    }
+}
+
+/// Answer to a flare request or a cancellation.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FlareRef {
+    pub flare_id: String,
+}
+
+/// A flare; in lists without packs and workers.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Flare {
+    pub flare_id: String,
+    pub name: String,
+    pub version: String,
+    pub state: State,
+    pub size: u32,
+    pub attempt: Option<u32>,
+    pub granularity: Option<u32>,
+    pub packing: Option<String>,
+    pub backend: Option<String>,
+    pub created: u64,
+    pub started: Option<u64>,
+    pub ended: Option<u64>,
+    pub error: Option<Failure>,
+    #[serde(default)]
+    pub packs: Vec<Pack>,
+    #[serde(default)]
+    pub workers: Vec<Worker>,
+}
+
+/// Where a pack ran.
+#[derive(Debug, Deserialize)]
+pub struct Pack {
+    pub pack: u32,
+    pub invoker: Option<String>,
+    pub start: Option<String>,
+}
+
+/// A worker of a flare.
+#[derive(Debug, Deserialize)]
+pub struct Worker {
+    pub worker: u32,
+    pub pack: Option<u32>,
+    pub state: State,
+    pub started: Option<u64>,
+    pub ended: Option<u64>,
+    pub error: Option<Failure>,
+}
+
+/// What went wrong, where and why.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Failure {
+    pub kind: String,
+    pub message: String,
+    pub worker: Option<u32>,
+    pub pack: Option<u32>,
+    pub invoker: Option<String>,
+    pub operation: Option<String>,
+}
+
+/// The outputs of a flare.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Outcome {
+    pub flare_id: String,
+    pub state: State,
+    pub error: Option<Failure>,
+    pub outputs: Vec<Output>,
+}
+
+/// What a worker handed back: an output, an error, or nothing yet.
+#[derive(Debug, Deserialize)]
+pub struct Output {
+    pub worker: u32,
+    // Kept as it came, so that numbers lose no digits and keys keep their order. Boxed in an
+    // option by hand: `null` is an output like any other.
+    #[serde(default, deserialize_with = "present")]
+    pub output: Option<Box<RawValue>>,
+    pub error: Option<Failure>,
+}
+
+fn present<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<Box<RawValue>>, D::Error> {
+    Box::deserialize(from).map(Some)
+}
+
+/// A flare's logs.
+#[derive(Debug, Deserialize)]
+pub struct Logs {
+    pub truncated: bool,
+    pub logs: Vec<LogLine>,
+}
+
+/// A line a worker or, without a worker, its pack wrote.
+#[derive(Debug, Deserialize)]
+pub struct LogLine {
+    pub worker: Option<u32>,
+    pub pack: Option<u32>,
+    pub stream: String,
+    pub at: u64,
+    pub line: String,
+}
+
+/// When each worker did what.
+#[derive(Debug, Deserialize)]
+pub struct Timeline {
+    pub created: u64,
+    pub workers: Vec<WorkerPhases>,
+}
+
+/// A worker's phases in order.
+#[derive(Debug, Deserialize)]
+pub struct WorkerPhases {
+    pub worker: u32,
+    pub pack: Option<u32>,
+    pub phases: Vec<Phase>,
+}
+
+/// A stretch of time with a name; without an end while it lasts.
+#[derive(Debug, Deserialize)]
+pub struct Phase {
+    pub name: String,
+    pub start: u64,
+    pub end: Option<u64>,
+}
+
+/// A deployed work function.
+#[derive(Debug, Deserialize)]
+pub struct Definition {
+    pub name: String,
+    pub version: String,
+    pub exec: Exec,
+    #[serde(default)]
+    pub config: Config,
+    #[serde(default)]
+    pub parameters: serde_json::Map<String, serde_json::Value>,
+    pub updated: Option<u64>,
+}
+
+/// A definition's package.
+#[derive(Debug, Deserialize)]
+pub struct Exec {
+    pub kind: String,
+    pub package: Option<String>,
+    pub size: Option<u64>,
+}
+
+/// A definition's defaults.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Config {
+    pub granularity: Option<u32>,
+    pub packing: Option<String>,
+    pub backend: Option<String>,
+    pub chunk_size: Option<u64>,
+    pub timeout: Option<u64>,
+    pub memory: Option<u64>,
+    pub retries: Option<u32>,
+}
+
+/// A machine that runs packs.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Invoker {
+    pub id: String,
+    pub slots: u32,
+    pub free_slots: u32,
+    pub cpu_load: Option<f64>,
+    pub state: String,
+    pub driver: Option<String>,
+    pub warm_packs: Option<u32>,
+    pub runtime: Option<Runtime>,
+}
+
+/// What packages the machine can run.
+#[derive(Debug, Deserialize)]
+pub struct Runtime {
+    pub arch: Option<String>,
+    pub glibc: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_null_output_differs_from_none() {
+        let read = |text| serde_json::from_str::<Output>(text).unwrap();
+        assert_eq!(
+            read(r#"{"worker":0,"output":null}"#).output.unwrap().get(),
+            "null"
+        );
+        assert!(read(r#"{"worker":0}"#).output.is_none());
+    }
+
+    #[test]
+    fn unknown_states_are_taken_as_passing() {
+        let state: State = serde_json::from_str("\"meditating\"").unwrap();
+        assert!(!state.is_final());
+        let state: State = serde_json::from_str("\"timed-out\"").unwrap();
+        assert_eq!(state.bad_end(), Some(FlareEnd::TimedOut));
+    }
+}

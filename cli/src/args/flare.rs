@@ -1,0 +1,179 @@
+//! Arguments of `deploy` and `flare`, which share the options of a flare.
+
+use std::path::PathBuf;
+
+use bytesize::ByteSize;
+use clap::{Args, ValueEnum};
+use serde::Serialize;
+
+use super::Source;
+
+/// Arguments of `burst deploy`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  burst deploy hello ./hello                       a crate: built with cargo build --release
+  burst deploy hello ./target/release/hello        an executable that is built already
+  burst deploy hello hello.zip --overwrite         a zip holding the executable as `exec`
+  burst deploy sort ./sort --granularity 8 --memory 512 --timeout 2m --param rows 1000
+
+Parameters given here are the defaults of every flare's inputs.")]
+pub struct DeployArgs {
+    /// Name of the definition
+    pub name: String,
+    /// Directory of a Rust crate, an executable, or a zip with an executable named exec
+    pub path: PathBuf,
+    /// Which binary of the crate, if it has several
+    #[arg(long, value_name = "NAME")]
+    pub bin: Option<String>,
+    /// Replace the definition if it exists
+    #[arg(long, visible_alias = "update")]
+    pub overwrite: bool,
+    /// Default parameters.
+    #[command(flatten)]
+    pub params: ParamArgs,
+    /// Default options.
+    #[command(flatten)]
+    pub options: Options,
+}
+
+/// Arguments of `burst flare`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  burst flare hello                                       one worker; prints the flare's id
+  burst flare hello --size 96 --param name Ada --result   waits and prints all outputs
+  burst flare sort --params-file inputs.json --blocking   one worker per element of the array
+  burst flare sort --size 48 --granularity 48 --packing homogeneous --timeout 90s
+
+While waiting, Ctrl-C cancels the flare.")]
+pub struct FlareArgs {
+    /// Name of the definition
+    pub name: String,
+    /// Number of workers [default: 1]
+    #[arg(long, value_name = "N")]
+    pub size: Option<u32>,
+    /// JSON array with one input per worker (- reads standard input)
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["size", "param", "param_file"])]
+    pub params_file: Option<Source>,
+    /// Wait until the flare has ended
+    #[arg(short, long)]
+    pub blocking: bool,
+    /// Wait, and print only the outputs: a JSON array by worker id
+    #[arg(short, long)]
+    pub result: bool,
+    /// The same input for every worker.
+    #[command(flatten)]
+    pub params: ParamArgs,
+    /// How to run it.
+    #[command(flatten)]
+    pub options: Options,
+}
+
+/// Parameters by key and value, or from a file.
+#[derive(Debug, Default, Args)]
+pub struct ParamArgs {
+    /// A parameter: JSON if the value is, else a string; may be repeated
+    #[arg(
+        short, long, num_args = 2, value_names = ["KEY", "VALUE"], allow_hyphen_values = true,
+        action = clap::ArgAction::Append
+    )]
+    pub param: Vec<String>,
+    /// JSON object with parameters (- reads standard input); --param wins over it
+    #[arg(short = 'P', long, value_name = "FILE")]
+    pub param_file: Option<Source>,
+}
+
+/// Options of a flare; those not given are left to the definition, then to the platform.
+#[derive(Debug, Default, Clone, Args, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[command(next_help_heading = "Flare options")]
+pub struct Options {
+    /// Workers per pack
+    #[arg(short, long, value_name = "N")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub granularity: Option<u32>,
+    /// How workers are spread over machines
+    #[arg(long, value_enum)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub packing: Option<Packing>,
+    /// What carries messages between packs: a name the operator configured
+    #[arg(long, value_name = "NAME")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub backend: Option<String>,
+    /// Size of the pieces long messages are cut into, such as 1MiB
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chunk_size: Option<u64>,
+    /// Longest run time, such as 90s or 2m; a bare number is milliseconds
+    #[arg(short, long, value_name = "TIME", value_parser = milliseconds)]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<u64>,
+    /// Memory per worker in MiB
+    #[arg(short, long, value_name = "MIB")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub memory: Option<u32>,
+    /// How often the whole flare is run again if it fails
+    #[arg(long, value_name = "N")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retries: Option<u32>,
+}
+
+/// Placement policies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Packing {
+    /// Packs of the granularity, those on one machine merged
+    Mixed,
+    /// Packs of exactly the granularity
+    Homogeneous,
+    /// The largest pack each machine can take
+    Heterogeneous,
+}
+
+fn size(text: &str) -> Result<u64, String> {
+    text.parse::<ByteSize>().map(|size| size.as_u64())
+}
+
+fn milliseconds(text: &str) -> Result<u64, String> {
+    if let Ok(bare) = text.parse() {
+        return Ok(bare);
+    }
+    let duration = humantime::parse_duration(text).map_err(|cause| cause.to_string())?;
+    u64::try_from(duration.as_millis()).map_err(|_| "that is too long".into())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn times_are_milliseconds_or_have_a_unit() {
+        assert_eq!(milliseconds("1500"), Ok(1500));
+        assert_eq!(milliseconds("90s"), Ok(90_000));
+        assert_eq!(milliseconds("2m"), Ok(120_000));
+        assert!(milliseconds("soon").is_err());
+    }
+
+    #[test]
+    fn sizes_are_bytes_or_have_a_unit() {
+        assert_eq!(size("65536"), Ok(65_536));
+        assert_eq!(size("1MiB"), Ok(1 << 20));
+        assert!(size("big").is_err());
+    }
+
+    #[test]
+    fn options_not_given_are_not_sent() {
+        let options = Options {
+            granularity: Some(4),
+            packing: Some(Packing::Heterogeneous),
+            chunk_size: Some(7),
+            ..Options::default()
+        };
+        assert_eq!(
+            serde_json::to_string(&options).unwrap(),
+            r#"{"granularity":4,"packing":"heterogeneous","chunkSize":7}"#
+        );
+    }
+}

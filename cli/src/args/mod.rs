@@ -1,0 +1,192 @@
+//! The command line: verbs, flags, and their help.
+
+pub mod flare;
+pub mod standalone;
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+pub use flare::{DeployArgs, FlareArgs, Options, ParamArgs};
+pub use standalone::StandaloneArgs;
+
+/// Run a function on many workers at once, all starting together.
+#[derive(Debug, Parser)]
+#[command(name = "burst", version, arg_required_else_help = true, after_help = EXAMPLES)]
+pub struct Cli {
+    /// Flags every verb takes.
+    #[command(flatten)]
+    pub global: GlobalArgs,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  burst standalone                            start everything on this machine
+  burst deploy hello ./hello                  build the crate in ./hello and upload it
+  burst flare hello --size 8 --param name Ada --result
+  burst logs --last
+
+Where to reach the platform: --apihost and --auth, else BURST_APIHOST and BURST_AUTH, else the
+properties file (~/.burst.properties, or the file BURST_CONFIG_FILE names), else what
+`burst standalone` left in ~/.burst/properties.
+
+Exit codes: 0 success; 1 the flare failed; 2 wrong usage; 3 not found; 4 refused; 5 conflict;
+6 invalid request; 7 cannot reach the platform; 8 the platform failed; 9 timed out; 10 cancelled;
+11 the package does not build.";
+
+/// Flags every verb takes.
+#[derive(Debug, Clone, Args)]
+pub struct GlobalArgs {
+    // The value is optional so that `burst property get --auth` can name the property alone;
+    // everywhere else an empty value is refused when the connection is made.
+    /// Where the platform is: host, host:port or URL
+    #[arg(long, global = true, value_name = "HOST", num_args = 0..=1, default_missing_value = "")]
+    pub apihost: Option<String>,
+    /// Credentials, as uuid:key
+    #[arg(long, global = true, value_name = "AUTH", num_args = 0..=1, default_missing_value = "")]
+    pub auth: Option<String>,
+    /// Show what is sent and received (credentials redacted), and cargo's output
+    #[arg(short, long, global = true)]
+    pub verbose: bool,
+    /// How to print what the platform answers
+    #[arg(long, global = true, value_enum, default_value_t = Format::Table, value_name = "FORMAT")]
+    pub output: Format,
+}
+
+/// How results are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// Exactly the JSON of the API
+    Json,
+    /// For people
+    Table,
+}
+
+/// The verbs.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Start the whole platform on this machine
+    Standalone(Box<StandaloneArgs>),
+    /// Build a work function and upload it
+    Deploy(Box<DeployArgs>),
+    /// Run a deployed work function on many workers
+    Flare(Box<FlareArgs>),
+    /// List the definitions
+    #[command(after_help = "Example:\n  burst list --limit 100")]
+    List(PageArgs),
+    /// Show a definition
+    #[command(after_help = "Example:\n  burst get hello --output json")]
+    Get(NameArgs),
+    /// Delete a definition
+    #[command(after_help = "Example:\n  burst delete hello")]
+    Delete(NameArgs),
+    /// List flares, newest first
+    Flares(FlaresArgs),
+    /// Show a flare and the state of each worker
+    #[command(
+        after_help = "Examples:\n  burst status --last\n  burst status 0123abcd… --output json"
+    )]
+    Status(IdArgs),
+    /// Print what the workers of a flare wrote
+    Logs(LogsArgs),
+    /// Print the outputs of a flare by worker id
+    #[command(
+        after_help = "Prints a JSON array, or a table while some worker has no output.\n\nExample:\n  burst result --last | jq '.[0]'"
+    )]
+    Result(IdArgs),
+    /// Show what each worker did when
+    #[command(after_help = "Example:\n  burst timeline --last")]
+    Timeline(IdArgs),
+    /// Stop a flare and free its slots
+    #[command(after_help = "Example:\n  burst cancel --last")]
+    Cancel(IdArgs),
+    /// Keep where the platform is and who you are in the properties file
+    Property {
+        /// What to do with the properties.
+        #[command(subcommand)]
+        action: PropertyAction,
+    },
+    /// List the machines that run workers
+    #[command(after_help = "Example:\n  burst invokers")]
+    Invokers,
+}
+
+/// A definition's name.
+#[derive(Debug, Args)]
+pub struct NameArgs {
+    /// Name of the definition
+    pub name: String,
+}
+
+/// A flare: by id, or the newest.
+#[derive(Debug, Args)]
+pub struct IdArgs {
+    /// Id of the flare
+    #[arg(required_unless_present = "last", conflicts_with = "last")]
+    pub id: Option<String>,
+    /// The newest flare
+    #[arg(short, long)]
+    pub last: bool,
+}
+
+/// Which part of a list.
+#[derive(Debug, Args)]
+pub struct PageArgs {
+    /// At most so many
+    #[arg(long, value_name = "N")]
+    pub limit: Option<u32>,
+    /// Leave out the first so many
+    #[arg(long, value_name = "N")]
+    pub skip: Option<u32>,
+}
+
+/// Which flares to list.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  burst flares --state running\n  burst flares --name hello --limit 5"
+)]
+pub struct FlaresArgs {
+    /// Only flares of this definition
+    #[arg(long)]
+    pub name: Option<String>,
+    /// Only flares in this state, such as running or failed
+    #[arg(long)]
+    pub state: Option<String>,
+    /// Which part of the list.
+    #[command(flatten)]
+    pub page: PageArgs,
+}
+
+/// Whose logs to print.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:\n  burst logs --last\n  burst logs 0123abcd… --worker 3")]
+pub struct LogsArgs {
+    /// Which flare.
+    #[command(flatten)]
+    pub flare: IdArgs,
+    /// Only this worker's lines
+    #[arg(long, value_name = "N")]
+    pub worker: Option<u32>,
+}
+
+/// What to do with the properties. Which ones is told by the global `--apihost` and `--auth`.
+#[derive(Debug, Subcommand)]
+pub enum PropertyAction {
+    /// Write --apihost and --auth to the properties file
+    #[command(
+        after_help = "Example:\n  burst property set --apihost burst.example.org:3233 --auth UUID:KEY"
+    )]
+    Set,
+    /// Print the properties in effect, or just the one named
+    #[command(after_help = "Examples:\n  burst property get\n  burst property get --auth")]
+    Get,
+    /// Remove properties from the properties file
+    #[command(after_help = "Example:\n  burst property unset --auth")]
+    Unset,
+}
+
+/// Names a file, `-` being standard input.
+pub type Source = PathBuf;

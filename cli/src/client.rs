@@ -1,0 +1,329 @@
+//! The HTTP client of the platform's API.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use reqwest::blocking::{Client as Http, Request};
+use reqwest::{Method, Url, redirect};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::args::GlobalArgs;
+use crate::error::Error;
+use crate::properties::{self, Property};
+use crate::trace;
+
+const DEFAULT_PORT: u16 = 3233;
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+/// Slowest upload that is still waited for.
+const UPLOAD_BYTES_PER_SECOND: u64 = 128 * 1024;
+
+/// A connection to one platform as one caller.
+pub struct Client {
+    http: Http,
+    base: Url,
+    user: String,
+    key: String,
+    verbose: bool,
+}
+
+/// The body of a successful answer, as it came.
+pub struct Answer(pub String);
+
+impl Answer {
+    /// Reads the fields that are needed out of the body.
+    pub fn read<T: DeserializeOwned>(&self) -> Result<T, Error> {
+        serde_json::from_str(&self.0).map_err(|cause| Error::BadAnswer(cause.to_string()))
+    }
+}
+
+/// Query parameters; those without a value are left out.
+pub type Query<'a> = &'a [(&'a str, Option<String>)];
+
+impl Client {
+    /// Finds the platform and the credentials; sends nothing yet.
+    pub fn new(args: &GlobalArgs) -> Result<Self, Error> {
+        let host = required(Property::ApiHost, args)?;
+        let auth = required(Property::Auth, args)?;
+        let (user, key) = auth
+            .split_once(':')
+            .ok_or_else(|| Error::Usage("the credentials (AUTH) are not uuid:key".into()))?;
+        let base = base_url(&host)?;
+        let mut builder = Http::builder()
+            .connect_timeout(CONNECT_TIMEOUT)
+            .timeout(ANSWER_TIMEOUT)
+            .redirect(redirect::Policy::none())
+            .user_agent(concat!("burst/", env!("CARGO_PKG_VERSION")));
+        if base.scheme() == "http" {
+            // Plain HTTP needs no certificates, and reading the system's takes milliseconds.
+            builder = builder.tls_certs_only([]);
+        }
+        if is_loopback(&base) {
+            // No proxy can reach this machine's own platform.
+            builder = builder.no_proxy();
+        }
+        let http = builder
+            .build()
+            .map_err(|cause| Error::CannotStart(format!("cannot set up HTTP: {}", root(&cause))))?;
+        Ok(Self {
+            http,
+            base,
+            user: user.into(),
+            key: key.into(),
+            verbose: args.verbose,
+        })
+    }
+
+    /// `GET` of something in the caller's namespace.
+    pub fn get(&self, path: &[&str], query: Query<'_>) -> Result<Answer, Error> {
+        self.send(Method::GET, self.namespaced(path, query)?, None)
+    }
+
+    /// `DELETE` of something in the caller's namespace.
+    pub fn delete(&self, path: &[&str]) -> Result<Answer, Error> {
+        self.send(Method::DELETE, self.namespaced(path, &[])?, None)
+    }
+
+    /// `PUT` of a JSON body.
+    pub fn put(
+        &self,
+        path: &[&str],
+        query: Query<'_>,
+        body: &impl Serialize,
+    ) -> Result<Answer, Error> {
+        self.send(
+            Method::PUT,
+            self.namespaced(path, query)?,
+            Some(json(body)?),
+        )
+    }
+
+    /// `POST` of a JSON body.
+    pub fn post(
+        &self,
+        path: &[&str],
+        query: Query<'_>,
+        body: &impl Serialize,
+    ) -> Result<Answer, Error> {
+        self.send(
+            Method::POST,
+            self.namespaced(path, query)?,
+            Some(json(body)?),
+        )
+    }
+
+    /// `GET /api/v1/invokers`: the cluster, which is no one's namespace.
+    pub fn invokers(&self) -> Result<Answer, Error> {
+        self.send(
+            Method::GET,
+            self.url(&["api", "v1", "invokers"], &[])?,
+            None,
+        )
+    }
+
+    /// The platform's address, for messages.
+    pub fn host(&self) -> &str {
+        self.base.as_str().trim_end_matches('/')
+    }
+
+    fn namespaced(&self, path: &[&str], query: Query<'_>) -> Result<Url, Error> {
+        self.url(&[&["api", "v1", "namespaces", "_"], path].concat(), query)
+    }
+
+    fn url(&self, path: &[&str], query: Query<'_>) -> Result<Url, Error> {
+        // The URL standard drops these two segments, so they would name something else.
+        if let Some(odd) = path.iter().find(|part| matches!(**part, "" | "." | "..")) {
+            return Err(Error::Usage(format!("\"{odd}\" is not a name or an id")));
+        }
+        let mut url = self.base.clone();
+        if let Ok(mut segments) = url.path_segments_mut() {
+            segments.pop_if_empty().extend(path);
+        }
+        for (key, value) in query {
+            if let Some(value) = value {
+                url.query_pairs_mut().append_pair(key, value);
+            }
+        }
+        Ok(url)
+    }
+
+    fn send(&self, method: Method, url: Url, body: Option<String>) -> Result<Answer, Error> {
+        let mut request = self
+            .http
+            .request(method, url)
+            .basic_auth(&self.user, Some(&self.key));
+        let mut timeout = ANSWER_TIMEOUT;
+        if let Some(body) = body {
+            timeout += Duration::from_secs(body.len() as u64 / UPLOAD_BYTES_PER_SECOND);
+            request = request
+                .timeout(timeout)
+                .header(reqwest::header::CONTENT_TYPE, "application/json")
+                .body(body);
+        }
+        let failed = |cause: reqwest::Error| self.failed(&cause, timeout);
+        let request = request.build().map_err(failed)?;
+        self.exchange(request).map_err(failed)?.into_answer()
+    }
+
+    fn exchange(&self, request: Request) -> Result<Exchange, reqwest::Error> {
+        if self.verbose {
+            trace::request(&request);
+        }
+        let response = self.http.execute(request)?;
+        let (status, headers) = (response.status(), response.headers().clone());
+        let text = response.text()?;
+        if self.verbose {
+            trace::answer(status, &headers, &text);
+        }
+        Ok(Exchange {
+            status: status.as_u16(),
+            text,
+        })
+    }
+
+    fn failed(&self, cause: &reqwest::Error, timeout: Duration) -> Error {
+        let host = self.host().to_owned();
+        if cause.is_timeout() && !cause.is_connect() {
+            return Error::NoAnswer {
+                host,
+                seconds: timeout.as_secs(),
+            };
+        }
+        let cause = if cause.is_timeout() {
+            "no connection in time".into()
+        } else {
+            root(cause)
+        };
+        Error::Unreachable { host, cause }
+    }
+}
+
+struct Exchange {
+    status: u16,
+    text: String,
+}
+
+impl Exchange {
+    fn into_answer(self) -> Result<Answer, Error> {
+        if (200..300).contains(&self.status) {
+            return Ok(Answer(self.text));
+        }
+        let (message, code) = match serde_json::from_str::<ApiError>(&self.text) {
+            Ok(ApiError { error, code }) => (error, code),
+            Err(_) => (
+                format!("the platform answered {} and no reason", self.status),
+                None,
+            ),
+        };
+        Err(Error::Refused {
+            status: self.status,
+            message,
+            code,
+        })
+    }
+}
+
+#[derive(serde::Deserialize)]
+struct ApiError {
+    error: String,
+    code: Option<String>,
+}
+
+fn required(property: Property, args: &GlobalArgs) -> Result<String, Error> {
+    let (key, flag) = (property.key(), property.flag());
+    if property.given(args) == Some("") {
+        return Err(Error::Usage(format!("{flag} needs a value")));
+    }
+    properties::find(property, args)?.map(|setting| setting.value).ok_or_else(|| {
+        Error::Usage(format!(
+            "no {key} is known: pass {flag}, set BURST_{key}, run `burst property set {flag} …`, \
+             or start a platform here with `burst standalone`"
+        ))
+    })
+}
+
+fn base_url(host: &str) -> Result<Url, Error> {
+    let wrong = |why: &str| Error::Usage(format!("APIHOST \"{host}\" is not usable: {why}"));
+    let has_scheme = host.contains("://");
+    let text = if has_scheme {
+        host.to_owned()
+    } else {
+        format!("http://{host}")
+    };
+    let mut url = Url::parse(&text).map_err(|cause| wrong(&cause.to_string()))?;
+    if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
+        return Err(wrong("expected host, host:port, or an http or https URL"));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(Error::Usage(
+            "credentials belong into AUTH, not into APIHOST".into(),
+        ));
+    }
+    let names_port = |(_, port): (&str, &str)| port.bytes().all(|byte| byte.is_ascii_digit());
+    if !has_scheme && !host.rsplit_once(':').is_some_and(names_port) {
+        url.set_port(Some(DEFAULT_PORT))
+            .map_err(|()| wrong("it takes no port"))?;
+    }
+    url.set_query(None);
+    url.set_fragment(None);
+    Ok(url)
+}
+
+fn is_loopback(url: &Url) -> bool {
+    url.host_str().is_some_and(|host| {
+        host == "localhost"
+            || host
+                .trim_matches(['[', ']'])
+                .parse()
+                .is_ok_and(|ip: IpAddr| ip.is_loopback())
+    })
+}
+
+fn json(body: &impl Serialize) -> Result<String, Error> {
+    serde_json::to_string(body).map_err(|cause| Error::Usage(cause.to_string()))
+}
+
+/// The innermost cause: the outer ones only repeat that a request failed.
+fn root(error: &dyn std::error::Error) -> String {
+    let mut cause = error;
+    while let Some(inner) = cause.source() {
+        cause = inner;
+    }
+    cause.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn the_host_may_be_a_name_a_pair_or_a_url() {
+        for (host, url) in [
+            ("example.org", "http://example.org:3233/"),
+            ("127.0.0.1:80", "http://127.0.0.1/"),
+            ("localhost:9", "http://localhost:9/"),
+            ("[::1]", "http://[::1]:3233/"),
+            ("https://example.org", "https://example.org/"),
+            ("https://example.org/burst/", "https://example.org/burst/"),
+        ] {
+            assert_eq!(base_url(host).unwrap().as_str(), url);
+        }
+        for host in ["ftp://a", "u:p@a", "http://", "a b"] {
+            assert!(base_url(host).is_err(), "{host}");
+        }
+    }
+
+    #[test]
+    fn loopback_is_recognised() {
+        for (host, expected) in [
+            ("localhost", true),
+            ("127.0.0.1:1", true),
+            ("[::1]:1", true),
+            ("example.org", false),
+        ] {
+            assert_eq!(is_loopback(&base_url(host).unwrap()), expected, "{host}");
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! `burst flares`, `status`, `logs`, `result` and `cancel`.
+
+use crate::api::{Flare, FlareRef, Logs, Outcome, State};
+use crate::args::{FlaresArgs, Format, IdArgs, LogsArgs};
+use crate::client::{Answer, Client};
+use crate::error::Error;
+use crate::{failure, output};
+
+/// Lists flares, newest first.
+pub fn list(client: &Client, args: &FlaresArgs, format: Format) -> Result<(), Error> {
+    let query = [
+        ("name", args.name.clone()),
+        ("state", args.state.clone()),
+        ("limit", args.page.limit.map(|limit| limit.to_string())),
+        ("skip", args.page.skip.map(|skip| skip.to_string())),
+    ];
+    let answer = client.get(&["flares"], &query)?;
+    output::answer(format, &answer, || {
+        let heads = [
+            "FLARE", "NAME", "VERSION", "STATE", "SIZE", "CREATED", "DURATION",
+        ];
+        let mut table = output::table(heads);
+        for flare in answer.read::<Vec<Flare>>()? {
+            table.add_row([
+                flare.flare_id,
+                flare.name,
+                flare.version,
+                flare.state.name().into(),
+                flare.size.to_string(),
+                output::time(flare.created),
+                output::or_dash(flare.ended.map(|end| output::duration(flare.created, end))),
+            ]);
+        }
+        Ok(output::render(table))
+    })
+}
+
+/// Shows a flare and its workers.
+pub fn status(client: &Client, id: &IdArgs, format: Format) -> Result<(), Error> {
+    let answer = client.get(&["flares", &resolve(client, id)?], &[])?;
+    output::answer(format, &answer, || Ok(describe(&answer.read()?)))
+}
+
+/// Prints what the workers wrote.
+pub fn logs(client: &Client, args: &LogsArgs, format: Format) -> Result<(), Error> {
+    let id = resolve(client, &args.flare)?;
+    let query = [("worker", args.worker.map(|worker| worker.to_string()))];
+    let answer = client.get(&["flares", &id, "logs"], &query)?;
+    if format == Format::Json {
+        return output::line(answer.0.trim_end());
+    }
+    let logs: Logs = answer.read()?;
+    for line in &logs.logs {
+        let who = match (line.worker, line.pack) {
+            (Some(worker), _) => format!("worker {worker}"),
+            (None, Some(pack)) => format!("pack {pack}"),
+            (None, None) => "flare".into(),
+        };
+        let at = output::time(line.at);
+        output::line(&format!("{at} {who} {}: {}", line.stream, line.line))?;
+    }
+    if logs.truncated {
+        output::line("(more was written than is kept)")?;
+    }
+    Ok(())
+}
+
+/// Prints the outputs, and fails as the flare did.
+pub fn result(client: &Client, id: &IdArgs, format: Format) -> Result<(), Error> {
+    let id = resolve(client, id)?;
+    let answer = client.get(&["flares", &id, "result"], &[])?;
+    let mut outcome: Outcome = answer.read()?;
+    match format {
+        Format::Json => output::line(answer.0.trim_end())?,
+        Format::Table => output::line(&outputs(&mut outcome))?,
+    }
+    failure::of_state(&outcome.flare_id, outcome.state, outcome.error.as_ref()).map_or(Ok(()), Err)
+}
+
+/// Asks the platform to stop a flare.
+pub fn cancel(client: &Client, id: &IdArgs, format: Format) -> Result<(), Error> {
+    let id = resolve(client, id)?;
+    let answer: Answer = client.delete(&["flares", &id])?;
+    output::answer(format, &answer, || Ok(format!("ok: cancelling flare {id}")))
+}
+
+/// The id given, or that of the newest flare.
+pub fn resolve(client: &Client, args: &IdArgs) -> Result<String, Error> {
+    if let Some(id) = &args.id {
+        return Ok(id.clone());
+    }
+    let newest = client.get(&["flares"], &[("limit", Some("1".into()))])?;
+    match newest.read::<Vec<FlareRef>>()?.into_iter().next() {
+        Some(flare) => Ok(flare.flare_id),
+        None => Err(Error::NotFound("there is no flare yet".into())),
+    }
+}
+
+/// A flare and its workers for people.
+pub fn describe(flare: &Flare) -> String {
+    let facts = output::pairs([
+        ("flare", Some(flare.flare_id.clone())),
+        (
+            "definition",
+            Some(format!("{} {}", flare.name, flare.version)),
+        ),
+        ("state", Some(flare.state.name().into())),
+        (
+            "attempt",
+            flare
+                .attempt
+                .filter(|attempt| *attempt > 1)
+                .map(|n| n.to_string()),
+        ),
+        ("workers", Some(flare.size.to_string())),
+        ("granularity", flare.granularity.map(|n| n.to_string())),
+        ("packing", flare.packing.clone()),
+        ("backend", flare.backend.clone()),
+        ("created", Some(output::time(flare.created))),
+        ("started", flare.started.map(|at| after(flare, at))),
+        ("ended", flare.ended.map(|at| after(flare, at))),
+        ("error", flare.error.as_ref().map(failure::describe)),
+    ]);
+    if flare.workers.is_empty() {
+        return facts;
+    }
+    format!("{facts}\n\n{}", workers(flare))
+}
+
+fn after(flare: &Flare, at: u64) -> String {
+    format!(
+        "{} (after {})",
+        output::time(at),
+        output::duration(flare.created, at)
+    )
+}
+
+fn workers(flare: &Flare) -> String {
+    let heads = [
+        "WORKER", "PACK", "INVOKER", "START", "STATE", "DURATION", "ERROR",
+    ];
+    let mut table = output::table(heads);
+    for worker in &flare.workers {
+        let pack = flare
+            .packs
+            .iter()
+            .find(|pack| Some(pack.pack) == worker.pack);
+        let times = worker.started.zip(worker.ended);
+        table.add_row([
+            worker.worker.to_string(),
+            output::or_dash(worker.pack),
+            output::or_dash(pack.and_then(|pack| pack.invoker.as_ref())),
+            output::or_dash(pack.and_then(|pack| pack.start.as_ref())),
+            worker.state.name().into(),
+            output::or_dash(times.map(|(start, end)| output::duration(start, end))),
+            worker
+                .error
+                .as_ref()
+                .map(failure::describe)
+                .unwrap_or_default(),
+        ]);
+    }
+    output::render(table)
+}
+
+fn outputs(outcome: &mut Outcome) -> String {
+    if outcome.state == State::Succeeded
+        && let Some(array) = output::outputs(&mut outcome.outputs)
+    {
+        return array;
+    }
+    let mut table = output::table(["WORKER", "OUTPUT"]);
+    for output in &outcome.outputs {
+        let what = match (&output.output, &output.error) {
+            (Some(output), _) => output.get().to_owned(),
+            (None, Some(error)) => format!("error: {}", failure::describe(error)),
+            (None, None) => "-".into(),
+        };
+        table.add_row([output.worker.to_string(), what]);
+    }
+    format!(
+        "flare {} is {}\n\n{}",
+        outcome.flare_id,
+        outcome.state.name(),
+        output::render(table)
+    )
+}

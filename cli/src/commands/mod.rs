@@ -1,0 +1,37 @@
+//! One module per group of verbs.
+
+mod definitions;
+mod deploy;
+mod flare;
+mod flares;
+mod invokers;
+mod property;
+mod standalone;
+mod timeline;
+
+use crate::args::{Cli, Command};
+use crate::client::Client;
+use crate::error::Error;
+
+/// Does what the command line says.
+pub fn run(cli: Cli) -> Result<(), Error> {
+    let global = &cli.global;
+    let format = global.output;
+    let client = || Client::new(global);
+    match &cli.command {
+        Command::Standalone(args) => standalone::run(args, global.verbose),
+        Command::Property { action } => property::run(action, global),
+        Command::Deploy(args) => deploy::run(&client()?, args, global),
+        Command::Flare(args) => flare::run(&client()?, args, global),
+        Command::List(page) => definitions::list(&client()?, page, format),
+        Command::Get(args) => definitions::get(&client()?, &args.name, format),
+        Command::Delete(args) => definitions::delete(&client()?, &args.name, format),
+        Command::Flares(args) => flares::list(&client()?, args, format),
+        Command::Status(id) => flares::status(&client()?, id, format),
+        Command::Logs(args) => flares::logs(&client()?, args, format),
+        Command::Result(id) => flares::result(&client()?, id, format),
+        Command::Timeline(id) => timeline::run(&client()?, id, format),
+        Command::Cancel(id) => flares::cancel(&client()?, id, format),
+        Command::Invokers => invokers::run(&client()?, format),
+    }
+}

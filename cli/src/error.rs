@@ -1,0 +1,209 @@
+//! Everything that can go wrong, as data, and the one place that turns it into an exit code.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Why a command did not do what it was asked to.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The command line, an input file or the properties file is wrong.
+    #[error("{0}")]
+    Usage(String),
+    /// A local file cannot be read or written.
+    #[error("cannot {action} {}: {cause}", path.display())]
+    File {
+        /// What was tried: `read`, `write`, …
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// What the system said.
+        cause: io::Error,
+    },
+    /// The API answered with an error.
+    #[error("{message}{}", transaction(code))]
+    Refused {
+        /// HTTP status.
+        status: u16,
+        /// The API's sentence.
+        message: String,
+        /// Transaction code, for whoever reads the platform's logs.
+        code: Option<String>,
+    },
+    /// Something asked for does not exist, although the API answered well.
+    #[error("{0}")]
+    NotFound(String),
+    /// No connection could be made, or it broke.
+    #[error("cannot reach the platform at {host}: {cause}")]
+    Unreachable {
+        /// The API host.
+        host: String,
+        /// The innermost cause.
+        cause: String,
+    },
+    /// Connected, but no answer in time.
+    #[error("the platform at {host} did not answer within {seconds} s")]
+    NoAnswer {
+        /// The API host.
+        host: String,
+        /// The time-out.
+        seconds: u64,
+    },
+    /// The answer is not what the API promises.
+    #[error("the platform's answer could not be understood: {0}")]
+    BadAnswer(String),
+    /// The platform cannot be started on this machine.
+    #[error("{0}")]
+    CannotStart(String),
+    /// A flare ended, but not well.
+    #[error("{sentence}")]
+    Flare {
+        /// How it ended.
+        end: FlareEnd,
+        /// Who failed at what, why, and where to read more.
+        sentence: String,
+    },
+    /// The package cannot be built or is not one.
+    #[error("{0}")]
+    Build(String),
+    /// Standard output cannot be written.
+    #[error("cannot write the output: {0}")]
+    Output(#[from] io::Error),
+}
+
+/// The ways a flare ends other than by success.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FlareEnd {
+    /// A worker or pack failed.
+    Failed,
+    /// Its deadline passed.
+    TimedOut,
+    /// Somebody cancelled it.
+    Cancelled,
+}
+
+impl Error {
+    /// The documented exit code of each kind of error.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Output(cause) if cause.kind() == io::ErrorKind::BrokenPipe => 0,
+            Self::Flare {
+                end: FlareEnd::Failed,
+                ..
+            } => 1,
+            Self::Usage(_) | Self::File { .. } | Self::Output(_) => 2,
+            Self::NotFound(_) | Self::Refused { status: 404, .. } => 3,
+            Self::Refused {
+                status: 401 | 403, ..
+            } => 4,
+            Self::Refused { status: 409, .. } => 5,
+            Self::Refused {
+                status: 400..=499, ..
+            } => 6,
+            Self::Unreachable { .. } => 7,
+            Self::Refused { .. } | Self::BadAnswer(_) | Self::CannotStart(_) => 8,
+            Self::NoAnswer { .. }
+            | Self::Flare {
+                end: FlareEnd::TimedOut,
+                ..
+            } => 9,
+            Self::Flare {
+                end: FlareEnd::Cancelled,
+                ..
+            } => 10,
+            Self::Build(_) => 11,
+        }
+    }
+
+    /// Says the error in one sentence on standard error and hands back its exit code.
+    pub fn report(&self) -> ExitCode {
+        let code = self.exit_code();
+        // Code 0 is a reader such as `head` that has seen enough: nothing to tell anyone.
+        if code != 0 {
+            // With standard error gone as well the exit code is all that can be said.
+            let _ = writeln!(io::stderr(), "error: {self}");
+        }
+        ExitCode::from(code)
+    }
+
+    /// Whether trying the same again may help: the platform is restarting or out of reach.
+    pub fn is_transient(&self) -> bool {
+        matches!(
+            self,
+            Self::Unreachable { .. }
+                | Self::NoAnswer { .. }
+                | Self::Refused {
+                    status: 502..=504,
+                    ..
+                }
+        )
+    }
+
+    /// For use with `map_err` on file operations.
+    pub fn file(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |cause| Self::File {
+            action,
+            path,
+            cause,
+        }
+    }
+}
+
+fn transaction(code: &Option<String>) -> String {
+    code.as_ref()
+        .map(|code| format!(" [{code}]"))
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(status: u16) -> Error {
+        Error::Refused {
+            status,
+            message: "no".into(),
+            code: Some("t1".into()),
+        }
+    }
+
+    #[test]
+    fn every_kind_has_its_documented_code() {
+        let flare = |end| Error::Flare {
+            end,
+            sentence: String::new(),
+        };
+        for (error, code) in [
+            (flare(FlareEnd::Failed), 1),
+            (Error::Usage(String::new()), 2),
+            (refused(404), 3),
+            (refused(401), 4),
+            (refused(403), 4),
+            (refused(409), 5),
+            (refused(400), 6),
+            (refused(413), 6),
+            (refused(429), 6),
+            (
+                Error::Unreachable {
+                    host: String::new(),
+                    cause: String::new(),
+                },
+                7,
+            ),
+            (refused(500), 8),
+            (refused(503), 8),
+            (flare(FlareEnd::TimedOut), 9),
+            (flare(FlareEnd::Cancelled), 10),
+            (Error::Build(String::new()), 11),
+            (Error::Output(io::ErrorKind::BrokenPipe.into()), 0),
+        ] {
+            assert_eq!(error.exit_code(), code, "{error:?}");
+        }
+    }
+
+    #[test]
+    fn the_transaction_code_follows_in_brackets() {
+        assert_eq!(refused(400).to_string(), "no [t1]");
+    }
+}

@@ -1,0 +1,137 @@
+//! Failures as sentences.
+
+use crate::api::{Failure, Flare, State};
+use crate::error::{Error, FlareEnd};
+
+/// What a failure was, in one line.
+pub fn describe(failure: &Failure) -> String {
+    let subject = subject(failure);
+    let operation = match failure.operation.as_deref() {
+        Some(operation) => format!(" in {operation}"),
+        None => String::new(),
+    };
+    let message = one_line(&failure.message);
+    let cause = if message.is_empty() {
+        String::new()
+    } else {
+        format!(": {message}")
+    };
+    format!("{subject} {}{operation}{cause}", verb(&failure.kind))
+}
+
+/// The error that a flare which ended badly amounts to; none for any other flare.
+pub fn of_flare(flare: &Flare) -> Option<Error> {
+    let cause = flare.error.as_ref().or_else(|| {
+        // Peers that were only dragged along say less than the worker that began it.
+        let errors = || {
+            flare
+                .workers
+                .iter()
+                .filter_map(|worker| worker.error.as_ref())
+        };
+        errors()
+            .find(|failure| failure.kind != "peer-failed")
+            .or_else(|| errors().next())
+    });
+    of_state(&flare.flare_id, flare.state, cause)
+}
+
+/// The same from the parts of a flare that every answer about it has.
+pub fn of_state(id: &str, state: State, cause: Option<&Failure>) -> Option<Error> {
+    let end = state.bad_end()?;
+    let what = match end {
+        FlareEnd::Failed => "failed",
+        FlareEnd::TimedOut => "timed out",
+        FlareEnd::Cancelled => "was cancelled",
+    };
+    let mut sentence = format!("flare {id} {what}");
+    match cause {
+        // "was cancelled: the flare was cancelled" would say it twice.
+        Some(cause) if end == FlareEnd::Cancelled && cause.worker.is_none() => {}
+        Some(cause) => {
+            sentence += &format!(": {}; see `burst logs {id}", describe(cause));
+            if let Some(worker) = cause.worker {
+                sentence += &format!(" --worker {worker}");
+            }
+            sentence.push('`');
+        }
+        None => sentence += &format!("; see `burst logs {id}`"),
+    }
+    Some(Error::Flare { end, sentence })
+}
+
+fn subject(failure: &Failure) -> String {
+    let on = match failure.invoker.as_deref() {
+        Some(invoker) => format!(" on {invoker}"),
+        None => String::new(),
+    };
+    match (failure.worker, failure.pack) {
+        (Some(worker), Some(pack)) => format!("worker {worker} (pack {pack}{on})"),
+        (Some(worker), None) => format!("worker {worker}{on}"),
+        (None, Some(pack)) => format!("pack {pack}{on}"),
+        (None, None) => failure
+            .invoker
+            .clone()
+            .unwrap_or_else(|| "the flare".into()),
+    }
+}
+
+fn verb(kind: &str) -> String {
+    match kind {
+        "error" => "returned an error".into(),
+        "panic" => "panicked".into(),
+        "abort" => "aborted".into(),
+        "exit" => "exited".into(),
+        "signal" => "was killed by a signal".into(),
+        "out-of-memory" => "ran out of memory".into(),
+        "timeout" => "timed out".into(),
+        "cancelled" => "was cancelled".into(),
+        "peer-failed" => "was stopped by the failure of another".into(),
+        "pack-lost" | "invoker-lost" => "was lost".into(),
+        "start-failed" => "could not be started".into(),
+        "backend" => "lost its backend".into(),
+        "invalid-input" => "could not read its input".into(),
+        "controller-restarted" => "was lost when the controller restarted".into(),
+        other => format!("failed ({other})"),
+    }
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn failure(json: &str) -> Failure {
+        serde_json::from_str(json).unwrap()
+    }
+
+    #[test]
+    fn a_sentence_names_worker_pack_operation_and_cause() {
+        let full = failure(
+            r#"{"kind":"panic","worker":3,"pack":0,"invoker":"invoker0","operation":"work","message":"index out\nof bounds"}"#,
+        );
+        assert_eq!(
+            describe(&full),
+            "worker 3 (pack 0 on invoker0) panicked in work: index out of bounds"
+        );
+        let pack = failure(r#"{"kind":"pack-lost","pack":1,"worker":null,"message":""}"#);
+        assert_eq!(describe(&pack), "pack 1 was lost");
+        let other = failure(r#"{"kind":"internal","message":"oops"}"#);
+        assert_eq!(describe(&other), "the flare failed (internal): oops");
+    }
+
+    #[test]
+    fn the_sentence_says_where_to_read_more() {
+        let cause = failure(r#"{"kind":"error","worker":3,"message":"no"}"#);
+        let error = of_state("f1", State::Failed, Some(&cause)).unwrap();
+        assert_eq!(
+            error.to_string(),
+            "flare f1 failed: worker 3 returned an error: no; see `burst logs f1 --worker 3`"
+        );
+        assert!(of_state("f1", State::Succeeded, None).is_none());
+    }
+}

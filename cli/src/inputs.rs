@@ -1,0 +1,109 @@
+//! What the workers get: parameters from the command line and from files.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Read;
+use std::path::Path;
+
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+
+use crate::args::ParamArgs;
+use crate::error::Error;
+
+/// Parameters by name, each value as it was written.
+pub type Params = BTreeMap<String, Box<RawValue>>;
+
+/// The parameters of a file, overridden by those of the command line.
+pub fn params(args: &ParamArgs) -> Result<Params, Error> {
+    let mut params: Params = match &args.param_file {
+        Some(path) => read(path, "a JSON object")?,
+        None => Params::new(),
+    };
+    for pair in args.param.chunks_exact(2) {
+        params.insert(pair[0].clone(), value(&pair[1])?);
+    }
+    Ok(params)
+}
+
+/// One input per worker.
+pub fn each(path: &Path) -> Result<Vec<Box<RawValue>>, Error> {
+    let inputs: Vec<_> = read(path, "a JSON array with one input per worker")?;
+    if inputs.is_empty() {
+        return Err(Error::Usage(format!(
+            "{} has no input for any worker",
+            path.display()
+        )));
+    }
+    Ok(inputs)
+}
+
+fn value(text: &str) -> Result<Box<RawValue>, Error> {
+    serde_json::from_str(text)
+        .or_else(|_| serde_json::value::to_raw_value(text))
+        .map_err(|cause| Error::Usage(cause.to_string()))
+}
+
+fn read<T: DeserializeOwned>(path: &Path, expected: &str) -> Result<T, Error> {
+    let text = if path == Path::new("-") {
+        let mut text = String::new();
+        std::io::stdin().read_to_string(&mut text).map(|_| text)
+    } else {
+        fs::read_to_string(path)
+    }
+    .map_err(Error::file("read", path))?;
+    serde_json::from_str(&text)
+        .map_err(|cause| Error::Usage(format!("{} is not {expected}: {cause}", path.display())))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn values_are_json_or_else_strings() {
+        for (text, json) in [
+            ("1", "1"),
+            ("12345678901234567890123", "12345678901234567890123"),
+            ("true", "true"),
+            (r#"{"b":1,"a":2}"#, r#"{"b":1,"a":2}"#),
+            ("Ada", r#""Ada""#),
+            ("08001", r#""08001""#),
+            ("", r#""""#),
+        ] {
+            assert_eq!(value(text).unwrap().get(), json);
+        }
+    }
+
+    #[test]
+    fn the_command_line_wins_over_the_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("params.json");
+        fs::write(&path, r#"{"a":1,"b":2}"#).unwrap();
+        let args = ParamArgs {
+            param: vec!["b".into(), "3".into()],
+            param_file: Some(path),
+        };
+        let text = serde_json::to_string(&params(&args).unwrap()).unwrap();
+        assert_eq!(text, r#"{"a":1,"b":3}"#);
+    }
+
+    #[test]
+    fn files_of_another_shape_are_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("params.json");
+        for text in ["[]", "{}", "[1", "7"] {
+            fs::write(&path, text).unwrap();
+            assert!(each(&path).is_err(), "{text}");
+        }
+        fs::write(&path, "[1]").unwrap();
+        assert!(
+            params(&ParamArgs {
+                param: vec![],
+                param_file: Some(path)
+            })
+            .is_err()
+        );
+    }
+}

@@ -1,0 +1,60 @@
+//! Ctrl-C (or a polite kill) as an event that a wait can end on.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
+use signal_hook::iterator::Signals;
+
+use crate::error::{Error, FlareEnd};
+
+/// The user's wish to stop. The second one ends the program at once.
+pub struct Interrupts(Receiver<()>);
+
+impl Interrupts {
+    /// Starts to listen for SIGINT and SIGTERM.
+    pub fn listen() -> Result<Self, Error> {
+        Self::register()
+            .map_err(|cause| Error::CannotStart(format!("cannot listen for interrupts: {cause}")))
+    }
+
+    fn register() -> std::io::Result<Self> {
+        let seen = Arc::new(AtomicBool::new(false));
+        let code = Error::Flare {
+            end: FlareEnd::Cancelled,
+            sentence: String::new(),
+        }
+        .exit_code();
+        for signal in [SIGINT, SIGTERM] {
+            // In this order the first signal finds the flag still down.
+            flag::register_conditional_shutdown(signal, code.into(), Arc::clone(&seen))?;
+            flag::register(signal, Arc::clone(&seen))?;
+        }
+        let mut signals = Signals::new([SIGINT, SIGTERM])?;
+        let (sender, receiver) = mpsc::channel();
+        thread::spawn(move || {
+            for _ in signals.forever() {
+                if sender.send(()).is_err() {
+                    return;
+                }
+            }
+        });
+        Ok(Self(receiver))
+    }
+
+    /// Waits for so long, or until the user wants to stop: whether that is so.
+    pub fn wait(&self, time: Duration) -> bool {
+        match self.0.recv_timeout(time) {
+            Ok(()) => true,
+            Err(RecvTimeoutError::Timeout) => false,
+            Err(RecvTimeoutError::Disconnected) => {
+                thread::sleep(time);
+                false
+            }
+        }
+    }
+}

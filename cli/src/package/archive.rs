@@ -1,0 +1,92 @@
+//! The zip around the executable.
+
+use std::io::{Cursor, Read, Write};
+
+use zip::result::ZipError;
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, ZipArchive, ZipWriter};
+
+use super::{LARGEST, too_large};
+use crate::error::Error;
+
+/// How a zip begins.
+pub const MAGIC: &[u8] = b"PK\x03\x04";
+/// What the platform starts.
+const EXEC: &str = "exec";
+
+/// Packs an executable. The same executable gives the same bytes, as packages are known by their
+/// content.
+pub fn pack(executable: &[u8]) -> Result<Vec<u8>, Error> {
+    let options = SimpleFileOptions::default()
+        .compression_method(CompressionMethod::Deflated)
+        .unix_permissions(0o755);
+    let write = || -> Result<Vec<u8>, ZipError> {
+        let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
+        zip.start_file(EXEC, options)?;
+        zip.write_all(executable)?;
+        Ok(zip.finish()?.into_inner())
+    };
+    write().map_err(|cause| Error::Build(format!("cannot pack the executable: {cause}")))
+}
+
+/// The executable in a zip.
+pub fn executable(zip: &[u8], name: &str) -> Result<Vec<u8>, Error> {
+    let broken =
+        |cause: &dyn std::fmt::Display| Error::Build(format!("{name} is not a sound zip: {cause}"));
+    let mut zip = ZipArchive::new(Cursor::new(zip)).map_err(|cause| broken(&cause))?;
+    let entry = match zip.by_name(EXEC) {
+        Ok(entry) => entry,
+        Err(ZipError::FileNotFound) => {
+            return Err(Error::Build(format!(
+                "{name} has no file `{EXEC}` at its top level, which is what is started"
+            )));
+        }
+        Err(cause) => return Err(broken(&cause)),
+    };
+    let mut bytes = Vec::new();
+    entry
+        .take(LARGEST + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|cause| broken(&cause))?;
+    if bytes.len() as u64 > LARGEST {
+        return Err(too_large(name));
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_packed_executable_comes_out_again_executable() {
+        let zip = pack(b"bytes").unwrap();
+        assert!(zip.starts_with(MAGIC));
+        assert_eq!(zip, pack(b"bytes").unwrap());
+        assert_eq!(executable(&zip, "x").unwrap(), b"bytes");
+        let mut archive = ZipArchive::new(Cursor::new(zip)).unwrap();
+        let mode = archive.by_name(EXEC).unwrap().unix_mode().unwrap();
+        assert_eq!(mode & 0o777, 0o755);
+    }
+
+    #[test]
+    fn other_zips_are_refused() {
+        let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
+        zip.start_file("other", SimpleFileOptions::default())
+            .unwrap();
+        let zip = zip.finish().unwrap().into_inner();
+        assert!(
+            executable(&zip, "x")
+                .unwrap_err()
+                .to_string()
+                .contains("no file `exec`")
+        );
+        assert!(
+            executable(&zip[..20], "x")
+                .unwrap_err()
+                .to_string()
+                .contains("not a sound zip")
+        );
+    }
+}

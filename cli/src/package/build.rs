@@ -1,0 +1,98 @@
+//! Building a crate's binary with cargo.
+
+use std::env;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use cargo_metadata::Message;
+
+use crate::error::Error;
+use crate::progress::Progress;
+
+/// Builds the crate for release and says where its executable is.
+pub fn run(dir: &Path, bin: Option<&str>, verbose: bool) -> Result<PathBuf, Error> {
+    if !dir.join("Cargo.toml").is_file() {
+        return Err(Error::Build(format!("{} has no Cargo.toml", dir.display())));
+    }
+    let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.args([
+        "build",
+        "--release",
+        "--message-format=json-render-diagnostics",
+    ]);
+    cargo
+        .args(bin.iter().flat_map(|name| ["--bin", name]))
+        .current_dir(dir);
+    cargo.stderr(if verbose {
+        Stdio::inherit()
+    } else {
+        Stdio::piped()
+    });
+    let progress = Progress::spinner(format!("building {}", dir.display()), verbose);
+    let built = cargo
+        .output()
+        .map_err(|cause| Error::Build(format!("cannot run cargo, which builds crates: {cause}")))?;
+    drop(progress);
+    if !built.status.success() {
+        // Shown already when verbose, and then empty here.
+        let _ = io::stderr().write_all(&built.stderr);
+        return Err(Error::Build(format!("{} does not build", dir.display())));
+    }
+    choose(dir, executables(&built.stdout)?)
+}
+
+/// Name and path of each binary cargo built.
+fn executables(messages: &[u8]) -> Result<Vec<(String, PathBuf)>, Error> {
+    let mut found = Vec::new();
+    for message in Message::parse_stream(messages) {
+        let message = message
+            .map_err(|cause| Error::Build(format!("cannot understand cargo's answer: {cause}")))?;
+        if let Message::CompilerArtifact(artifact) = message
+            && artifact.target.is_bin()
+            && let Some(path) = artifact.executable
+        {
+            found.push((artifact.target.name, path.into_std_path_buf()));
+        }
+    }
+    Ok(found)
+}
+
+fn choose(dir: &Path, mut found: Vec<(String, PathBuf)>) -> Result<PathBuf, Error> {
+    if found.len() > 1 {
+        let names: Vec<_> = found.iter().map(|(name, _)| name.as_str()).collect();
+        return Err(Error::Usage(format!(
+            "{} has several binaries ({}); choose one with --bin",
+            dir.display(),
+            names.join(", ")
+        )));
+    }
+    match found.pop() {
+        Some((_, path)) => Ok(path),
+        None => Err(Error::Build(format!(
+            "{} has no binary; a work function needs a main.rs",
+            dir.display()
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn one_binary_is_taken_and_several_are_asked_about() {
+        let dir = Path::new("crate");
+        let bin = |name: &str| (name.to_owned(), PathBuf::from(name));
+        assert_eq!(choose(dir, vec![bin("a")]).unwrap(), Path::new("a"));
+        assert!(
+            choose(dir, vec![])
+                .unwrap_err()
+                .to_string()
+                .contains("no binary")
+        );
+        let error = choose(dir, vec![bin("a"), bin("b")]).unwrap_err();
+        assert!(error.to_string().contains("(a, b)"));
+    }
+}

@@ -1,0 +1,87 @@
+//! Whether some bytes are a program that can run on Linux on this architecture.
+
+use std::env::consts::ARCH;
+
+use object::{Architecture, BinaryFormat, File, Object, ObjectKind};
+
+use crate::error::Error;
+
+/// Checks before anything is uploaded what the platform would otherwise find out later.
+pub fn check(bytes: &[u8], name: &str) -> Result<(), Error> {
+    let no = |what: String| Err(Error::Build(format!("{name} is {what}")));
+    let file = match File::parse(bytes) {
+        Ok(file) => file,
+        Err(_) => return no("not an executable (ELF), nor a zip with one, nor a crate".into()),
+    };
+    if file.format() != BinaryFormat::Elf {
+        return no(format!(
+            "a {:?} file, and the platform runs ELF executables",
+            file.format()
+        ));
+    }
+    // Position-independent executables look like libraries, except that they have an entry.
+    let runs = match file.kind() {
+        ObjectKind::Executable => true,
+        ObjectKind::Dynamic => file.entry() != 0,
+        _ => false,
+    };
+    if !runs {
+        return no("an ELF file but not an executable; is the crate a library?".into());
+    }
+    let found = architecture(file.architecture());
+    if found != ARCH {
+        return no(format!("built for {found}, not for {ARCH}"));
+    }
+    Ok(())
+}
+
+/// As `std::env::consts::ARCH` spells it.
+fn architecture(found: Architecture) -> String {
+    match found {
+        Architecture::X86_64 => "x86_64".into(),
+        Architecture::Aarch64 => "aarch64".into(),
+        Architecture::I386 => "x86".into(),
+        Architecture::Arm => "arm".into(),
+        Architecture::Riscv64 => "riscv64".into(),
+        Architecture::PowerPc64 => "powerpc64".into(),
+        Architecture::S390x => "s390x".into(),
+        other => format!("{other:?}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn own() -> Vec<u8> {
+        std::fs::read(std::env::current_exe().unwrap()).unwrap()
+    }
+
+    fn refusal(bytes: &[u8]) -> String {
+        check(bytes, "x").unwrap_err().to_string()
+    }
+
+    #[test]
+    fn this_program_is_one() {
+        check(&own(), "x").unwrap();
+    }
+
+    #[test]
+    fn other_files_are_told_apart() {
+        assert!(refusal(b"#!/bin/sh\n").starts_with("x is not an executable"));
+        assert!(refusal(&own()[..30]).starts_with("x is not an executable"));
+        let mut foreign = own();
+        // e_machine: another architecture.
+        foreign[18] = if foreign[18] == 0xf3 { 0x3e } else { 0xf3 };
+        assert!(
+            refusal(&foreign).contains("built for "),
+            "{}",
+            refusal(&foreign)
+        );
+        let mut object = own();
+        // e_type: relocatable.
+        object[16] = 1;
+        assert!(refusal(&object).contains("not an executable"));
+    }
+}

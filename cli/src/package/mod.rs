@@ -1,0 +1,60 @@
+//! Packages: a zip with the executable `exec`, from a crate, an executable or a zip.
+
+mod archive;
+mod build;
+mod executable;
+
+use std::fs;
+use std::path::Path;
+
+use crate::error::Error;
+
+/// More than any platform takes; the platform's own limit is usually lower.
+const LARGEST: u64 = 1 << 30;
+
+/// Makes the package to upload out of what the path leads to.
+pub fn prepare(path: &Path, bin: Option<&str>, verbose: bool) -> Result<Vec<u8>, Error> {
+    let found = fs::metadata(path).map_err(Error::file("read", path))?;
+    if found.is_dir() {
+        let built = build::run(path, bin, verbose)?;
+        return pack(&built);
+    }
+    if bin.is_some() {
+        return Err(Error::Usage(
+            "--bin chooses among the binaries of a crate directory".into(),
+        ));
+    }
+    pack(path)
+}
+
+fn pack(path: &Path) -> Result<Vec<u8>, Error> {
+    let bytes = read(path)?;
+    let name = path.display().to_string();
+    if bytes.starts_with(archive::MAGIC) {
+        executable::check(
+            &archive::executable(&bytes, &name)?,
+            &format!("exec in {name}"),
+        )?;
+        return Ok(bytes);
+    }
+    executable::check(&bytes, &name)?;
+    archive::pack(&bytes)
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, Error> {
+    let size = fs::metadata(path).map_err(Error::file("read", path))?.len();
+    if size == 0 {
+        return Err(Error::Build(format!("{} is empty", path.display())));
+    }
+    if size > LARGEST {
+        return Err(too_large(&path.display().to_string()));
+    }
+    fs::read(path).map_err(Error::file("read", path))
+}
+
+fn too_large(name: &str) -> Error {
+    let limit = crate::output::size(LARGEST);
+    Error::Build(format!(
+        "{name} is larger than {limit}; build it with less debug information"
+    ))
+}

@@ -1,0 +1,222 @@
+//! Where the platform is and who the caller is: flags, environment, properties files.
+//!
+//! A properties file has `KEY=VALUE` lines; `#` starts a comment.
+
+use std::env;
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use crate::args::GlobalArgs;
+use crate::error::Error;
+
+/// The two properties.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Property {
+    /// Where the platform is.
+    ApiHost,
+    /// Credentials, `uuid:key`.
+    Auth,
+}
+
+impl Property {
+    /// Its key in properties files.
+    pub fn key(self) -> &'static str {
+        match self {
+            Self::ApiHost => "APIHOST",
+            Self::Auth => "AUTH",
+        }
+    }
+
+    /// The flag that sets it.
+    pub fn flag(self) -> &'static str {
+        match self {
+            Self::ApiHost => "--apihost",
+            Self::Auth => "--auth",
+        }
+    }
+
+    fn variable(self) -> &'static str {
+        match self {
+            Self::ApiHost => "BURST_APIHOST",
+            Self::Auth => "BURST_AUTH",
+        }
+    }
+
+    /// What the command line says about it: nothing, just the flag (an empty string), or a value.
+    pub fn given(self, args: &GlobalArgs) -> Option<&str> {
+        match self {
+            Self::ApiHost => args.apihost.as_deref(),
+            Self::Auth => args.auth.as_deref(),
+        }
+    }
+}
+
+/// A property in effect and where it was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Setting {
+    /// The value.
+    pub value: String,
+    /// Flag, variable or file.
+    pub source: String,
+}
+
+/// The property in effect: flag, environment, properties file, `burst standalone`'s file.
+pub fn find(property: Property, args: &GlobalArgs) -> Result<Option<Setting>, Error> {
+    if let Some(value) = property.given(args).filter(|value| !value.is_empty()) {
+        return Ok(Some(Setting {
+            value: value.into(),
+            source: property.flag().into(),
+        }));
+    }
+    if let Some(value) = env::var(property.variable())
+        .ok()
+        .filter(|value| !value.is_empty())
+    {
+        return Ok(Some(Setting {
+            value,
+            source: property.variable().into(),
+        }));
+    }
+    for path in [user_file(), data_dir().map(|dir| dir.join("properties"))]
+        .into_iter()
+        .flatten()
+    {
+        if let Some(value) = read(&path)?.and_then(|text| lookup(&text, property)) {
+            return Ok(Some(Setting {
+                value,
+                source: path.display().to_string(),
+            }));
+        }
+    }
+    Ok(None)
+}
+
+/// Checks that a file's lines can be understood and hands back its text; none if there is no file.
+fn read(path: &Path) -> Result<Option<String>, Error> {
+    let text = match fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(cause) => return Err(Error::file("read", path)(cause)),
+    };
+    for (number, line) in text.lines().enumerate() {
+        if entry(line).is_none() && !is_comment(line) {
+            return Err(Error::Usage(format!(
+                "line {} of {} is not KEY=VALUE",
+                number + 1,
+                path.display()
+            )));
+        }
+    }
+    Ok(Some(text))
+}
+
+fn is_comment(line: &str) -> bool {
+    let line = line.trim();
+    line.is_empty() || line.starts_with('#')
+}
+
+fn entry(line: &str) -> Option<(&str, &str)> {
+    if is_comment(line) {
+        return None;
+    }
+    line.split_once('=')
+        .map(|(key, value)| (key.trim(), value.trim()))
+}
+
+fn lookup(text: &str, property: Property) -> Option<String> {
+    text.lines()
+        .filter_map(entry)
+        .rfind(|(key, value)| *key == property.key() && !value.is_empty())
+        .map(|(_, value)| value.to_owned())
+}
+
+/// The text with the property set to the value, or without it; all other lines stay.
+fn replaced(text: &str, property: Property, value: Option<&str>) -> String {
+    let mut lines: Vec<String> = text
+        .lines()
+        .filter(|line| entry(line).is_none_or(|(key, _)| key != property.key()))
+        .map(str::to_owned)
+        .collect();
+    lines.extend(value.map(|value| format!("{}={value}", property.key())));
+    lines.iter().map(|line| format!("{line}\n")).collect()
+}
+
+/// Sets or removes a property in the user's properties file and says which file that is.
+pub fn store(property: Property, value: Option<&str>) -> Result<PathBuf, Error> {
+    let path = user_file()
+        .ok_or_else(|| Error::Usage("no home directory: set BURST_CONFIG_FILE".into()))?;
+    // Written through a link, so that a properties file kept elsewhere stays where it is.
+    let path = fs::canonicalize(&path).unwrap_or(path);
+    let old = read(&path)?;
+    if old.is_none() && value.is_none() {
+        return Ok(path);
+    }
+    write_private(&path, &replaced(&old.unwrap_or_default(), property, value))?;
+    Ok(path)
+}
+
+/// Replaces a file as a whole by one that only its owner can read.
+pub fn write_private(path: &Path, text: &str) -> Result<(), Error> {
+    let dir = match path.parent() {
+        Some(dir) if !dir.as_os_str().is_empty() => dir,
+        _ => Path::new("."),
+    };
+    let write = || {
+        let mut file = tempfile::Builder::new()
+            .permissions(fs::Permissions::from_mode(0o600))
+            .tempfile_in(dir)?;
+        file.write_all(text.as_bytes())?;
+        file.persist(path).map_err(|failed| failed.error)
+    };
+    write().map(drop).map_err(Error::file("write", path))
+}
+
+/// The data directory of `burst standalone` unless told otherwise.
+pub fn data_dir() -> Option<PathBuf> {
+    env::home_dir().map(|home| home.join(".burst"))
+}
+
+fn user_file() -> Option<PathBuf> {
+    match env::var_os("BURST_CONFIG_FILE").filter(|path| !path.is_empty()) {
+        Some(path) => Some(path.into()),
+        None => env::home_dir().map(|home| home.join(".burst.properties")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    const TEXT: &str = "# mine\nAPIHOST = a:1\n\nOTHER=x\nAUTH=u:k=1\n";
+
+    #[test]
+    fn values_are_found_and_trimmed() {
+        assert_eq!(lookup(TEXT, Property::ApiHost).as_deref(), Some("a:1"));
+        assert_eq!(lookup(TEXT, Property::Auth).as_deref(), Some("u:k=1"));
+        assert_eq!(lookup("AUTH=\n", Property::Auth), None);
+    }
+
+    #[test]
+    fn other_lines_survive_a_change() {
+        assert_eq!(
+            replaced(TEXT, Property::ApiHost, Some("b:2")),
+            "# mine\n\nOTHER=x\nAUTH=u:k=1\nAPIHOST=b:2\n"
+        );
+        assert_eq!(
+            replaced(TEXT, Property::Auth, None),
+            "# mine\nAPIHOST = a:1\n\nOTHER=x\n"
+        );
+    }
+
+    #[test]
+    fn a_line_that_is_no_property_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("properties");
+        fs::write(&path, "APIHOST=a\nnonsense\n").unwrap();
+        let error = read(&path).unwrap_err().to_string();
+        assert!(error.starts_with("line 2 of "), "{error}");
+    }
+}

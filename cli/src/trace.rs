@@ -1,0 +1,68 @@
+//! What `-v` shows: requests and answers, without credentials.
+
+use std::io::{self, Write};
+
+use reqwest::StatusCode;
+use reqwest::blocking::Request;
+use reqwest::header::HeaderMap;
+
+/// Longer bodies are packages or large inputs, which no one reads on a terminal.
+const LONGEST_BODY: usize = 4096;
+
+/// Shows a request on standard error.
+pub fn request(request: &Request) {
+    let body = request
+        .body()
+        .and_then(|body| body.as_bytes())
+        .unwrap_or_default();
+    let first = format!("{} {}", request.method(), request.url());
+    show('>', &first, request.headers(), body);
+}
+
+/// Shows an answer on standard error.
+pub fn answer(status: StatusCode, headers: &HeaderMap, body: &str) {
+    show('<', &status.to_string(), headers, body.as_bytes());
+}
+
+fn show(mark: char, first: &str, headers: &HeaderMap, body: &[u8]) {
+    // Whoever asked for a trace and closed standard error gets none.
+    let _ = io::stderr().write_all(render(mark, first, headers, body).as_bytes());
+}
+
+fn render(mark: char, first: &str, headers: &HeaderMap, body: &[u8]) -> String {
+    let mut text = format!("{mark} {first}\n");
+    for (name, value) in headers {
+        let value = if value.is_sensitive() {
+            "<redacted>".into()
+        } else {
+            String::from_utf8_lossy(value.as_bytes())
+        };
+        text += &format!("{mark} {name}: {value}\n");
+    }
+    if body.len() > LONGEST_BODY {
+        text += &format!("{mark} <{} bytes>\n", body.len());
+    } else if !body.is_empty() {
+        text += &format!("{mark} {}\n", String::from_utf8_lossy(body));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use reqwest::header::{AUTHORIZATION, HeaderValue};
+
+    #[test]
+    fn credentials_and_long_bodies_are_left_out() {
+        let mut headers = HeaderMap::new();
+        let mut secret = HeaderValue::from_static("Basic c2VjcmV0");
+        secret.set_sensitive(true);
+        headers.insert(AUTHORIZATION, secret);
+        let text = render('>', "PUT http://a/", &headers, &[b'x'; 5000]);
+        assert_eq!(
+            text,
+            "> PUT http://a/\n> authorization: <redacted>\n> <5000 bytes>\n"
+        );
+    }
+}
