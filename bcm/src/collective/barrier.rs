@@ -1,0 +1,38 @@
+//! Barrier: fan-in to the pack's leader, rounds between leaders, fan-out.
+
+use std::sync::Arc;
+
+use super::{Call, NO_ROOT};
+use crate::collective::reduce::fold;
+use crate::communicator::Communicator;
+use crate::error::Error;
+use crate::operation::Operation;
+
+pub(crate) fn barrier(communicator: &Communicator) -> Result<(), Error> {
+    let mut call = Call::begin(communicator, Operation::Barrier, NO_ROOT)?;
+    let group = call.group;
+    let ranks = &group.cluster().ranks;
+    let me = ranks.partition_point(|&rank| rank < group.rank);
+    let arrived = fold(
+        &mut call,
+        &|slot| ranks[slot],
+        me,
+        ranks.len(),
+        (),
+        &|(), ()| (),
+    )?;
+    if arrived.is_none() {
+        call.take_shared::<()>(ranks[0])?;
+        return Ok(());
+    }
+    // Dissemination: after round k each leader has heard from 2^k packs, itself included.
+    let packs = group.clusters();
+    let (mine, count) = (group.cluster_index(), packs.len());
+    let mut distance = 1;
+    while distance < count {
+        call.give(packs[(mine + distance) % count].ranks[0], ())?;
+        call.take::<()>(packs[(mine + count - distance) % count].ranks[0])?;
+        distance *= 2;
+    }
+    call.share(&Arc::new(()))
+}

@@ -1,0 +1,48 @@
+//! Broadcast: one message per other pack; inside a pack all hold the same value.
+
+use std::sync::Arc;
+
+use super::{Call, invalid};
+use crate::communicator::Communicator;
+use crate::error::Error;
+use crate::operation::Operation;
+use crate::payload::Payload;
+
+pub(crate) fn broadcast<T: Payload>(
+    communicator: &Communicator,
+    value: Option<T>,
+    root: u32,
+) -> Result<Arc<T>, Error> {
+    if communicator.group.rank == root && value.is_none() {
+        return Err(invalid(
+            Operation::Broadcast,
+            "the root must pass the value to broadcast".to_owned(),
+        ));
+    }
+    let call = Call::begin(communicator, Operation::Broadcast, root)?;
+    spread(call, value.map(Arc::new), root)
+}
+
+/// Spreads what the root holds. The root's own pack comes first: it costs a pointer each.
+pub(super) fn spread<T: Payload>(
+    mut call: Call<'_>,
+    value: Option<Arc<T>>,
+    root: u32,
+) -> Result<Arc<T>, Error> {
+    let group = call.group;
+    if let (true, Some(value)) = (group.rank == root, value) {
+        call.share(&value)?;
+        call.publish(&*value)?;
+        return Ok(value);
+    }
+    if group.is_local(root) {
+        return call.take_shared(root);
+    }
+    let leader = group.cluster().ranks[0];
+    if group.rank != leader {
+        return call.take_shared(leader);
+    }
+    let value = Arc::new(call.take_published(root)?);
+    call.share(&value)?;
+    Ok(value)
+}

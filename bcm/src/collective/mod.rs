@@ -1,0 +1,175 @@
+//! Operations all workers take part in, one file each.
+//!
+//! They are written over the ranks of a group. Every call of a collective has a number, the same
+//! on every worker because all call the same collectives in the same order; it is part of every
+//! message, together with the operation and the root. Within one call no worker sends another
+//! more than one message, so `(number, source, destination)` names a message.
+
+pub(crate) mod all_to_all;
+pub(crate) mod barrier;
+pub(crate) mod broadcast;
+pub(crate) mod gather;
+pub(crate) mod reduce;
+pub(crate) mod scatter;
+
+use std::sync::Arc;
+
+use crate::communicator::Communicator;
+use crate::control::Patience;
+use crate::error::{Error, Peer};
+use crate::group::Group;
+use crate::local::Want;
+use crate::message::{Class, Parcel};
+use crate::operation::Operation;
+use crate::payload::{self, Payload};
+use crate::shared::{Destination, Shared};
+
+/// Stands for the root in collectives that have none.
+const NO_ROOT: u32 = 0;
+
+/// One call of a collective by one worker.
+pub(crate) struct Call<'a> {
+    shared: &'a Shared,
+    pub(crate) group: &'a Group,
+    class: Class,
+    patience: Patience<'a>,
+}
+
+impl<'a> Call<'a> {
+    /// Begins a collective, checking the root first so that a refused call leaves no trace.
+    pub(crate) fn begin(
+        communicator: &'a Communicator,
+        operation: Operation,
+        root: u32,
+    ) -> Result<Self, Error> {
+        let shared = &*communicator.shared;
+        let group = &*communicator.group;
+        if root >= group.size() {
+            return Err(Error::InvalidArgument {
+                operation,
+                reason: format!(
+                    "root {root} does not exist; ranks are 0 to {}",
+                    group.size() - 1
+                ),
+            });
+        }
+        shared.control.check()?;
+        Ok(Self {
+            shared,
+            group,
+            class: Class::Collective {
+                number: group.number(),
+                operation,
+                root,
+            },
+            patience: Patience::new(&shared.control, operation),
+        })
+    }
+
+    fn operation(&self) -> Operation {
+        self.patience.operation
+    }
+
+    fn origin(&self) -> (u32, u32) {
+        (self.group.context, self.group.worker(self.group.rank))
+    }
+
+    fn want(&self, from: u32) -> Want {
+        Want {
+            context: self.group.context,
+            source: self.group.worker(from),
+            class: self.class,
+        }
+    }
+
+    /// Moves a value to one member.
+    pub(crate) fn give<T: Payload>(&mut self, to: u32, value: T) -> Result<(), Error> {
+        let (origin, worker) = (self.origin(), self.group.worker(to));
+        self.shared
+            .give(&mut self.patience, origin, worker, self.class, value)
+    }
+
+    /// Shares a value with the other members in this pack.
+    pub(crate) fn share<T: Payload>(&mut self, value: &Arc<T>) -> Result<(), Error> {
+        self.shared.control.check()?;
+        let (context, source) = self.origin();
+        for &rank in &self.group.cluster().ranks {
+            if rank == self.group.rank {
+                continue;
+            }
+            if let Some(mailbox) = self.shared.mailboxes.of(self.group.worker(rank)) {
+                let parcel = Parcel::shared(Arc::clone(value));
+                mailbox.deliver(context, source, self.class, parcel);
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends a value once to each other pack of the group, whose leaders take it with
+    /// [`Call::take_published`].
+    pub(crate) fn publish<T: Payload>(&mut self, value: &T) -> Result<(), Error> {
+        if self.group.clusters().len() < 2 {
+            return Ok(());
+        }
+        let packs: Vec<u32> = self
+            .group
+            .clusters()
+            .iter()
+            .map(|cluster| cluster.pack)
+            .filter(|&pack| pack != self.shared.pack)
+            .collect();
+        let encoded = payload::encode(self.operation(), value)?;
+        let origin = self.origin();
+        self.shared
+            .remote()?
+            .broadcast(origin, &packs, self.class, &encoded, &mut self.patience)
+    }
+
+    /// Takes what a member moved to this one.
+    pub(crate) fn take<T: Payload>(&mut self, from: u32) -> Result<T, Error> {
+        let (mine, want) = (self.mine(), self.want(from));
+        let parcel = self.shared.take(&mut self.patience, mine, &want)?;
+        parcel.open(self.operation(), Peer::Worker(want.source))
+    }
+
+    /// Takes what a member of this pack shared.
+    pub(crate) fn take_shared<T: Payload>(&mut self, from: u32) -> Result<Arc<T>, Error> {
+        let (mine, want) = (self.mine(), self.want(from));
+        let parcel = self.shared.take(&mut self.patience, mine, &want)?;
+        parcel.open_shared(self.operation(), Peer::Worker(want.source))
+    }
+
+    /// Takes what a member of another pack published. One member of each pack does.
+    pub(crate) fn take_published<T: Payload>(&mut self, from: u32) -> Result<T, Error> {
+        let want = self.want(from);
+        let parcel = self
+            .shared
+            .take(&mut self.patience, Destination::Board, &want)?;
+        parcel.open(self.operation(), Peer::Worker(want.source))
+    }
+
+    fn mine(&self) -> Destination {
+        Destination::Worker(self.group.worker(self.group.rank))
+    }
+
+    /// Exchanges values with two members of other packs: what is to come is announced before
+    /// anything is sent, so that two workers that send to each other never wait for each other.
+    pub(crate) fn exchange<T: Payload>(
+        &mut self,
+        to: Option<(u32, T)>,
+        from: Option<u32>,
+    ) -> Result<Option<T>, Error> {
+        let remote = self.shared.remote()?;
+        let _expected = from
+            .map(|rank| remote.expect(self.mine(), self.group.context, self.group.worker(rank)));
+        if let Some((rank, value)) = to {
+            self.give(rank, value)?;
+        }
+        from.map(|rank| self.take(rank)).transpose()
+    }
+}
+
+/// The error of an argument that only shows in the call.
+fn invalid(operation: Operation, reason: String) -> Error {
+    Error::InvalidArgument { operation, reason }
+}

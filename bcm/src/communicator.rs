@@ -1,0 +1,379 @@
+//! A worker's handle: who it is, and how it talks to the others.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use crate::collective;
+use crate::control::Patience;
+use crate::error::{Error, Peer};
+use crate::failure::Failure;
+use crate::group::Group;
+use crate::local::Want;
+use crate::message::Class;
+use crate::operation::Operation;
+use crate::payload::Payload;
+use crate::shared::{Destination, Shared};
+
+/// One worker's end of the flare's communication.
+///
+/// Every method takes `&self`; a handle may be cloned and used from several threads of the same
+/// worker, but collectives must then still be called by all workers in the same order.
+///
+/// Every operation is bounded: it returns an error when the operation's time-out or the flare's
+/// deadline passes, and at once when a worker, a pack or the flare fails
+/// ([`Error::Aborted`], naming who failed).
+///
+/// ```
+/// use burst_bcm::{BackendConfig, testing};
+///
+/// let results = testing::run(&[2], &BackendConfig::new("memory"), |worker| {
+///     if worker.worker_id() == 0 {
+///         worker.send(vec![1.0f64, 2.0], 1)?;
+///         Ok(0.0)
+///     } else {
+///         let values: Vec<f64> = worker.recv(0)?;
+///         Ok(values.iter().sum())
+///     }
+/// });
+/// assert_eq!(results, [Ok(0.0), Ok(3.0)]);
+/// ```
+#[derive(Clone)]
+pub struct Communicator {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) group: Arc<Group>,
+    worker: u32,
+    flare_deadline: Option<SystemTime>,
+}
+
+impl fmt::Debug for Communicator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Communicator")
+            .field("flare_id", &self.shared.flare_id)
+            .field("worker", &self.worker)
+            .field("pack", &self.shared.pack)
+            .field("burst_size", &self.burst_size())
+            .finish()
+    }
+}
+
+impl Communicator {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        group: Arc<Group>,
+        worker: u32,
+        flare_deadline: Option<SystemTime>,
+    ) -> Self {
+        Self {
+            shared,
+            group,
+            worker,
+            flare_deadline,
+        }
+    }
+
+    /// The flare this worker belongs to.
+    pub fn flare_id(&self) -> &str {
+        &self.shared.flare_id
+    }
+
+    /// When the flare ends, if it has a deadline.
+    pub fn deadline(&self) -> Option<SystemTime> {
+        self.flare_deadline
+    }
+
+    /// This worker's id, in `0..burst_size()`.
+    pub fn worker_id(&self) -> u32 {
+        self.worker
+    }
+
+    /// Number of workers of the flare.
+    pub fn burst_size(&self) -> u32 {
+        self.shared.topology.burst_size()
+    }
+
+    /// The pack this worker is in.
+    pub fn pack_id(&self) -> u32 {
+        self.shared.pack
+    }
+
+    /// Number of workers in this worker's pack.
+    pub fn pack_size(&self) -> u32 {
+        self.shared.topology.pack_size(self.shared.pack)
+    }
+
+    /// Number of packs of the flare.
+    pub fn num_packs(&self) -> u32 {
+        self.shared.topology.num_packs()
+    }
+
+    /// The pack of a worker; `None` when there is no such worker.
+    pub fn pack_of(&self, worker: u32) -> Option<u32> {
+        self.shared.topology.pack_of(worker)
+    }
+
+    /// The workers of a pack; `None` when there is no such pack.
+    pub fn workers_of(&self, pack: u32) -> Option<Range<u32>> {
+        self.shared.topology.workers_of(pack)
+    }
+
+    /// Whether this worker is the first one of its pack.
+    pub fn is_pack_leader(&self) -> bool {
+        self.worker == self.shared.first_worker
+    }
+
+    /// Ends every operation of every worker of the flare with this failure.
+    ///
+    /// Returns at once; peers in other packs learn of it within a second.
+    pub fn abort(&self, failure: Failure) {
+        self.shared.abort(failure);
+    }
+
+    /// Sends a value to one worker, itself included.
+    ///
+    /// To a worker of the same pack the value is moved, whatever its size, and nobody is waited
+    /// for. To another pack it returns once the backend has taken the bytes, which waits only
+    /// while that pack holds more unreceived bytes than it may; it does not wait for the
+    /// receiver otherwise. Messages from one worker to another arrive in the order they were
+    /// sent.
+    ///
+    /// Cost: locally one pointer; remotely one message of the value's size.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when there is no such worker; [`Error::Payload`] when the
+    /// value cannot be encoded; and as every operation [`Error::Aborted`], [`Error::Timeout`],
+    /// [`Error::Backend`].
+    ///
+    /// ```
+    /// # use burst_bcm::{BackendConfig, testing};
+    /// let results = testing::run(&[1, 1], &BackendConfig::new("memory"), |worker| {
+    ///     let peer = 1 - worker.worker_id();
+    ///     worker.send(format!("hello from {}", worker.worker_id()), peer)?;
+    ///     worker.recv::<String>(peer)
+    /// });
+    /// assert_eq!(results[0].as_deref(), Ok("hello from 1"));
+    /// ```
+    pub fn send<T: Payload>(&self, value: T, dest: u32) -> Result<(), Error> {
+        let operation = Operation::Send;
+        self.existing(operation, "destination", dest)?;
+        let mut patience = Patience::new(&self.shared.control, operation);
+        let from = (self.group.context, self.worker);
+        let class = Class::Point { tag: 0 };
+        self.shared.give(&mut patience, from, dest, class, value)
+    }
+
+    /// Receives the next value a worker has sent to this one; waits for it.
+    ///
+    /// # Errors
+    /// [`Error::TypeMismatch`] when the sender sent another type (the message is then gone);
+    /// [`Error::Departed`] when the sender's pack has ended without sending; and as
+    /// [`Communicator::send`].
+    ///
+    /// ```
+    /// # use burst_bcm::{BackendConfig, testing};
+    /// let results = testing::run(&[1], &BackendConfig::new("memory"), |worker| {
+    ///     worker.send(7u8, 0)?;
+    ///     worker.recv::<u8>(0)
+    /// });
+    /// assert_eq!(results, [Ok(7)]);
+    /// ```
+    pub fn recv<T: Payload>(&self, source: u32) -> Result<T, Error> {
+        let operation = Operation::Recv;
+        self.existing(operation, "source", source)?;
+        let mut patience = Patience::new(&self.shared.control, operation);
+        let want = Want {
+            context: self.group.context,
+            source,
+            class: Class::Point { tag: 0 },
+        };
+        let parcel = self
+            .shared
+            .take(&mut patience, Destination::Worker(self.worker), &want)?;
+        parcel.open(operation, Peer::Worker(source))
+    }
+
+    /// Returns when every worker has called it.
+    ///
+    /// Cost: `pack_size - 1` local messages in and out, and `log2(num_packs)` empty messages per
+    /// pack.
+    ///
+    /// # Errors
+    /// As every operation, and [`Error::CollectiveMismatch`] when another worker called
+    /// something else.
+    ///
+    /// ```
+    /// # use burst_bcm::{BackendConfig, testing};
+    /// let results = testing::run(&[2, 1], &BackendConfig::new("memory"), |worker| {
+    ///     worker.barrier()
+    /// });
+    /// assert_eq!(results, [Ok(()), Ok(()), Ok(())]);
+    /// ```
+    pub fn barrier(&self) -> Result<(), Error> {
+        collective::barrier::barrier(self)
+    }
+
+    /// Gives the root's value to every worker.
+    ///
+    /// The root passes `Some`; what other workers pass is dropped. Workers of one pack share
+    /// one value and it is never copied between them; use `Arc::unwrap_or_clone` to get one of
+    /// one's own. The root does not wait for its own pack.
+    ///
+    /// Cost: one pointer per worker of a pack, one message per other pack.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when there is no such root or the root passes `None`; and as
+    /// [`Communicator::barrier`] and [`Communicator::recv`].
+    ///
+    /// ```
+    /// # use burst_bcm::{BackendConfig, testing};
+    /// let results = testing::run(&[2, 2], &BackendConfig::new("memory"), |worker| {
+    ///     let value = (worker.worker_id() == 3).then(|| "the word".to_owned());
+    ///     worker.broadcast(value, 3)
+    /// });
+    /// assert!(results.iter().all(|r| r.as_ref().is_ok_and(|v| **v == "the word")));
+    /// ```
+    pub fn broadcast<T: Payload>(&self, value: Option<T>, root: u32) -> Result<Arc<T>, Error> {
+        collective::broadcast::broadcast(self, value, root)
+    }
+
+    /// Combines the values of all workers at the root, which gets `Some`.
+    ///
+    /// Values are combined in the order of worker ids, so `op` must be associative but need not
+    /// be commutative. Each pack combines its own before anything leaves it.
+    ///
+    /// Cost: `log2(pack_size)` rounds in each pack, then `log2(num_packs)` rounds of one message.
+    ///
+    /// # Errors
+    /// As [`Communicator::broadcast`].
+    ///
+    /// ```
+    /// # use burst_bcm::{BackendConfig, testing};
+    /// let results = testing::run(&[2, 3], &BackendConfig::new("memory"), |worker| {
+    ///     worker.reduce(worker.worker_id().to_string(), 4, |a, b| a + &b)
+    /// });
+    /// assert_eq!(results[4], Ok(Some("01234".to_owned())));
+    /// assert_eq!(results[0], Ok(None));
+    /// ```
+    pub fn reduce<T, F>(&self, value: T, root: u32, op: F) -> Result<Option<T>, Error>
+    where
+        T: Payload,
+        F: Fn(T, T) -> T,
+    {
+        collective::reduce::reduce(self, value, root, op)
+    }
+
+    /// Combines the values of all workers and gives the result to every one.
+    ///
+    /// As [`Communicator::reduce`] at worker 0 followed by [`Communicator::broadcast`].
+    ///
+    /// # Errors
+    /// As [`Communicator::broadcast`].
+    ///
+    /// ```
+    /// # use burst_bcm::{BackendConfig, testing};
+    /// let results = testing::run(&[3, 2], &BackendConfig::new("memory"), |worker| {
+    ///     Ok(*worker.all_reduce(worker.worker_id(), |a, b| a.max(b))?)
+    /// });
+    /// assert_eq!(results, vec![Ok(4); 5]);
+    /// ```
+    pub fn all_reduce<T, F>(&self, value: T, op: F) -> Result<Arc<T>, Error>
+    where
+        T: Payload,
+        F: Fn(T, T) -> T,
+    {
+        collective::reduce::all_reduce(self, value, op)
+    }
+
+    /// Collects the values of all workers at the root, in the order of worker ids.
+    ///
+    /// Cost: one pointer per worker of the root's pack, one message per other worker.
+    ///
+    /// # Errors
+    /// As [`Communicator::broadcast`].
+    ///
+    /// ```
+    /// # use burst_bcm::{BackendConfig, testing};
+    /// let results = testing::run(&[2, 1], &BackendConfig::new("memory"), |worker| {
+    ///     worker.gather(worker.worker_id() * 10, 0)
+    /// });
+    /// assert_eq!(results[0], Ok(Some(vec![0, 10, 20])));
+    /// ```
+    pub fn gather<T: Payload>(&self, value: T, root: u32) -> Result<Option<Vec<T>>, Error> {
+        collective::gather::gather(self, value, root)
+    }
+
+    /// Collects the values of all workers, in the order of worker ids, for every one.
+    ///
+    /// The workers of a pack share one result. Every value enters each other pack once.
+    ///
+    /// # Errors
+    /// As [`Communicator::broadcast`].
+    ///
+    /// ```
+    /// # use burst_bcm::{BackendConfig, testing};
+    /// let results = testing::run(&[2, 1], &BackendConfig::new("memory"), |worker| {
+    ///     Ok(worker.all_gather(worker.worker_id())?.to_vec())
+    /// });
+    /// assert_eq!(results, vec![Ok(vec![0, 1, 2]); 3]);
+    /// ```
+    pub fn all_gather<T: Payload>(&self, value: T) -> Result<Arc<Vec<T>>, Error> {
+        collective::gather::all_gather(self, value)
+    }
+
+    /// Gives each worker its own one of the root's values.
+    ///
+    /// The root passes one value per worker; what other workers pass is dropped.
+    ///
+    /// Cost: one pointer per worker of the root's pack, one message per other worker.
+    ///
+    /// # Errors
+    /// As [`Communicator::broadcast`]; also when the root's values are not one per worker.
+    ///
+    /// ```
+    /// # use burst_bcm::{BackendConfig, testing};
+    /// let results = testing::run(&[1, 2], &BackendConfig::new("memory"), |worker| {
+    ///     let values = (worker.worker_id() == 0).then(|| vec!['a', 'b', 'c']);
+    ///     worker.scatter(values, 0)
+    /// });
+    /// assert_eq!(results, [Ok('a'), Ok('b'), Ok('c')]);
+    /// ```
+    pub fn scatter<T: Payload>(&self, values: Option<Vec<T>>, root: u32) -> Result<T, Error> {
+        collective::scatter::scatter(self, values, root)
+    }
+
+    /// Gives value `i` of every worker to worker `i`, which gets them in the order of their
+    /// senders. With `T` a `Vec` each may have a length of its own.
+    ///
+    /// Cost: one pointer per pair of workers in a pack, one message per pair in different packs.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when there is not one value per worker; and as
+    /// [`Communicator::broadcast`].
+    ///
+    /// ```
+    /// # use burst_bcm::{BackendConfig, testing};
+    /// let results = testing::run(&[1, 1], &BackendConfig::new("memory"), |worker| {
+    ///     let me = worker.worker_id();
+    ///     worker.all_to_all(vec![(me, 0), (me, 1)])
+    /// });
+    /// assert_eq!(results[1], Ok(vec![(0, 1), (1, 1)]));
+    /// ```
+    pub fn all_to_all<T: Payload>(&self, values: Vec<T>) -> Result<Vec<T>, Error> {
+        collective::all_to_all::all_to_all(self, values)
+    }
+
+    fn existing(&self, operation: Operation, role: &str, worker: u32) -> Result<(), Error> {
+        let size = self.burst_size();
+        if worker < size {
+            return Ok(());
+        }
+        Err(Error::InvalidArgument {
+            operation,
+            reason: format!(
+                "{role} {worker} does not exist; workers are 0 to {}",
+                size - 1
+            ),
+        })
+    }
+}

@@ -1,0 +1,164 @@
+//! How a pack is configured.
+
+use std::fmt;
+use std::time::{Duration, SystemTime};
+
+use serde::{Deserialize, Serialize};
+
+use crate::topology::Topology;
+
+/// Chunk size when the configuration gives none.
+pub const DEFAULT_CHUNK_SIZE: usize = 1 << 20;
+/// How long one operation may wait when the configuration says nothing.
+pub const DEFAULT_OPERATION_TIMEOUT: Duration = Duration::from_secs(300);
+/// Bytes a pack may hold that have arrived and were not received yet.
+pub const DEFAULT_MAX_BYTES_IN_FLIGHT: usize = 256 << 20;
+/// Largest single message between packs.
+pub const DEFAULT_MAX_MESSAGE: usize = 4 << 30;
+
+/// What carries messages between packs.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BackendConfig {
+    /// The backend's name: `direct`, `redis-list` or `memory`.
+    pub kind: String,
+    /// Where its server is, for backends that have one. May hold a password, so it is never
+    /// printed.
+    #[serde(default)]
+    pub uri: Option<String>,
+    /// Larger messages are cut into chunks of this many bytes.
+    #[serde(default = "default_chunk_size")]
+    pub chunk_size: usize,
+}
+
+fn default_chunk_size() -> usize {
+    DEFAULT_CHUNK_SIZE
+}
+
+impl BackendConfig {
+    /// The backend of this name, without a server.
+    pub fn new(kind: impl Into<String>) -> Self {
+        Self {
+            kind: kind.into(),
+            uri: None,
+            chunk_size: DEFAULT_CHUNK_SIZE,
+        }
+    }
+
+    /// The same backend with its server's address.
+    #[must_use]
+    pub fn with_uri(mut self, uri: impl Into<String>) -> Self {
+        self.uri = Some(uri.into());
+        self
+    }
+
+    /// The same backend with another chunk size.
+    #[must_use]
+    pub fn with_chunk_size(mut self, bytes: usize) -> Self {
+        self.chunk_size = bytes;
+        self
+    }
+}
+
+impl Default for BackendConfig {
+    fn default() -> Self {
+        Self::new("direct")
+    }
+}
+
+impl fmt::Debug for BackendConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BackendConfig")
+            .field("kind", &self.kind)
+            .field("uri", &self.uri.as_ref().map(|_| "[hidden]"))
+            .field("chunk_size", &self.chunk_size)
+            .finish()
+    }
+}
+
+/// The flare's own secret. Never printed.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Secret(String);
+
+impl Secret {
+    /// A secret from its text; packs of one flare must be given the same.
+    pub fn new(secret: impl Into<String>) -> Self {
+        Self(secret.into())
+    }
+
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        self.0.as_bytes()
+    }
+}
+
+impl From<String> for Secret {
+    fn from(secret: String) -> Self {
+        Self(secret)
+    }
+}
+
+impl From<&str> for Secret {
+    fn from(secret: &str) -> Self {
+        Self(secret.to_owned())
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret([hidden])")
+    }
+}
+
+/// Everything a pack needs to join its flare.
+///
+/// ```
+/// use burst_bcm::{PackConfig, Topology};
+///
+/// let mut config = PackConfig::new("f1", 0, Topology::new(&[4, 4])?);
+/// config.backend.kind = "direct".into();
+/// config.secret = "0123456789abcdef".into();
+/// # Ok::<(), burst_bcm::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct PackConfig {
+    /// The flare; everything the backend stores is under this name.
+    pub flare_id: String,
+    /// Which pack this is.
+    pub pack: u32,
+    /// All packs of the flare.
+    pub topology: Topology,
+    /// What carries messages between packs; unused when there is one pack only.
+    pub backend: BackendConfig,
+    /// The flare's own secret, by which packs recognise each other.
+    pub secret: Secret,
+    /// The host name or address other packs reach this one by. Default `127.0.0.1`.
+    pub advertise: String,
+    /// When the flare ends; no operation waits longer.
+    pub deadline: Option<SystemTime>,
+    /// How long one operation may wait. Default [`DEFAULT_OPERATION_TIMEOUT`].
+    pub operation_timeout: Duration,
+    /// Bytes from other packs that may be held before they are received; senders wait beyond.
+    /// Default [`DEFAULT_MAX_BYTES_IN_FLIGHT`].
+    pub max_bytes_in_flight: usize,
+    /// Largest message accepted from another pack. Default [`DEFAULT_MAX_MESSAGE`].
+    pub max_message: usize,
+}
+
+impl PackConfig {
+    /// A configuration with defaults for everything else.
+    pub fn new(flare_id: impl Into<String>, pack: u32, topology: Topology) -> Self {
+        Self {
+            flare_id: flare_id.into(),
+            pack,
+            topology,
+            backend: BackendConfig::default(),
+            secret: Secret::default(),
+            advertise: "127.0.0.1".to_owned(),
+            deadline: None,
+            operation_timeout: DEFAULT_OPERATION_TIMEOUT,
+            max_bytes_in_flight: DEFAULT_MAX_BYTES_IN_FLIGHT,
+            max_message: DEFAULT_MAX_MESSAGE,
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! What ends every wait of a pack: its abort, its close, and its deadlines.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::error::{Error, Peer};
+use crate::operation::Operation;
+
+/// State shared by everyone who may wait in a pack.
+#[derive(Debug)]
+pub(crate) struct Control {
+    /// Read on every operation, so apart from the reason, which is read once.
+    ended: AtomicBool,
+    reason: OnceLock<Error>,
+    deadline: Option<Instant>,
+    operation_timeout: Duration,
+    /// Workers that are not parked: when they outnumber the cores, spinning only takes time
+    /// from the one that is waited for.
+    awake: AtomicUsize,
+    cores: usize,
+}
+
+impl Control {
+    pub(crate) fn new(
+        workers: usize,
+        deadline: Option<Instant>,
+        operation_timeout: Duration,
+    ) -> Self {
+        Self {
+            ended: AtomicBool::new(false),
+            reason: OnceLock::new(),
+            deadline,
+            operation_timeout,
+            awake: AtomicUsize::new(workers),
+            cores: thread::available_parallelism().map_or(1, usize::from),
+        }
+    }
+
+    /// Ends all operations with this error. The first reason stays; `false` for later ones.
+    pub(crate) fn end(&self, reason: Error) -> bool {
+        let first = self.reason.set(reason).is_ok();
+        self.ended.store(true, Ordering::Release);
+        first
+    }
+
+    /// Why every operation ends, once one has to.
+    pub(crate) fn ended(&self) -> Option<&Error> {
+        if self.ended.load(Ordering::Acquire) {
+            self.reason.get()
+        } else {
+            None
+        }
+    }
+
+    /// An error once operations have to end.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        self.ended().map_or(Ok(()), |reason| Err(reason.clone()))
+    }
+
+    /// Sleeps until woken or for this long. May return early.
+    pub(crate) fn park(&self, limit: Duration) {
+        self.awake.fetch_sub(1, Ordering::Relaxed);
+        thread::park_timeout(limit);
+        self.awake.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn crowded(&self) -> bool {
+        self.awake.load(Ordering::Relaxed) > self.cores
+    }
+}
+
+/// Rounds of spinning while every awake worker has a core: a few microseconds.
+const SPINS: u32 = 150;
+/// Rounds of spinning when they share cores.
+const SPINS_CROWDED: u32 = 20;
+/// How long the core is offered to others before the thread sleeps. A wake-up costs the waker a
+/// system call and the sleeper some 20 µs, so it pays to stay awake a little longer than that.
+const YIELDING: Duration = Duration::from_micros(60);
+/// Longest sleep: a lost wake-up may cost time, never a hang.
+const LONGEST_PARK: Duration = Duration::from_millis(250);
+
+/// What a waiting thread does next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Pause {
+    /// Some time has passed: look again.
+    Look,
+    /// Announce oneself to the waker, look again, then sleep for at most this long.
+    Park(Duration),
+}
+
+/// The waits of one operation, all under one deadline.
+#[derive(Debug)]
+pub(crate) struct Patience<'a> {
+    pub(crate) control: &'a Control,
+    pub(crate) operation: Operation,
+    /// When the first wait outlasted spinning; reading the clock costs as much as a message.
+    started: Option<Instant>,
+    round: u32,
+    yielding_since: Option<Instant>,
+}
+
+impl<'a> Patience<'a> {
+    pub(crate) fn new(control: &'a Control, operation: Operation) -> Self {
+        Self {
+            control,
+            operation,
+            started: None,
+            round: 0,
+            yielding_since: None,
+        }
+    }
+
+    /// A new wait of the same operation begins: spin again, under the same deadline.
+    pub(crate) fn refresh(&mut self) {
+        self.round = 0;
+        self.yielding_since = None;
+    }
+
+    /// Passes a little time; an error when the operation has to end.
+    pub(crate) fn pause(&mut self, peer: Peer) -> Result<Pause, Error> {
+        self.control.check()?;
+        let spins = if self.control.crowded() {
+            SPINS_CROWDED
+        } else {
+            SPINS
+        };
+        if self.round < spins {
+            self.round += 1;
+            std::hint::spin_loop();
+            return Ok(Pause::Look);
+        }
+        let now = Instant::now();
+        let left = self.remaining_at(now, peer)?;
+        let since = *self.yielding_since.get_or_insert(now);
+        if now.duration_since(since) < YIELDING {
+            thread::yield_now();
+            return Ok(Pause::Look);
+        }
+        Ok(Pause::Park(left.min(LONGEST_PARK)))
+    }
+
+    /// Time left to the operation; an error when there is none or it has to end.
+    pub(crate) fn remaining(&mut self, peer: Peer) -> Result<Duration, Error> {
+        self.control.check()?;
+        self.remaining_at(Instant::now(), peer)
+    }
+
+    /// How long the operation has been waiting.
+    pub(crate) fn waited(&self) -> Duration {
+        self.started
+            .map_or(Duration::ZERO, |started| started.elapsed())
+    }
+
+    fn remaining_at(&mut self, now: Instant, peer: Peer) -> Result<Duration, Error> {
+        let started = *self.started.get_or_insert(now);
+        let mut left = self
+            .control
+            .operation_timeout
+            .saturating_sub(now.duration_since(started));
+        if let Some(deadline) = self.control.deadline {
+            left = left.min(deadline.saturating_duration_since(now));
+        }
+        if left.is_zero() {
+            return Err(Error::Timeout {
+                operation: self.operation,
+                peer,
+                after: now.duration_since(started),
+            });
+        }
+        Ok(left)
+    }
+}

@@ -1,0 +1,186 @@
+//! What can go wrong in an operation, with peer, operation and cause.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::failure::{Failure, FailureKind};
+use crate::operation::Operation;
+
+/// Whom an operation was waiting for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Peer {
+    /// One worker.
+    Worker(u32),
+    /// A whole pack.
+    Pack(u32),
+    /// Whichever worker sends first.
+    AnyWorker,
+}
+
+impl fmt::Display for Peer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Worker(worker) => write!(f, "worker {worker}"),
+            Self::Pack(pack) => write!(f, "pack {pack}"),
+            Self::AnyWorker => f.write_str("any worker"),
+        }
+    }
+}
+
+/// Why an operation did not complete.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The flare was aborted; the failure says who failed and why.
+    #[error("the flare was aborted: {0}")]
+    Aborted(Failure),
+    /// The peer did not do its part in time.
+    #[error("{operation} timed out after {after:?} waiting for {peer}")]
+    Timeout {
+        /// What was called.
+        operation: Operation,
+        /// Who did not answer.
+        peer: Peer,
+        /// How long it was waited for.
+        after: Duration,
+    },
+    /// An argument is not allowed.
+    #[error("{operation}: {reason}")]
+    InvalidArgument {
+        /// What was called.
+        operation: Operation,
+        /// What to change.
+        reason: String,
+    },
+    /// The configuration of a pack is not allowed.
+    #[error("the pack's configuration is invalid: {reason}")]
+    InvalidConfiguration {
+        /// What to change.
+        reason: String,
+    },
+    /// The sender's type is not the receiver's.
+    #[error("{operation}: expected {expected} from {peer}, which sent {found}")]
+    TypeMismatch {
+        /// What was called.
+        operation: Operation,
+        /// Who sent the message.
+        peer: Peer,
+        /// The receiver's type.
+        expected: String,
+        /// The sender's type, as far as it is known.
+        found: String,
+    },
+    /// Workers called different collectives where they should have called the same one.
+    #[error(
+        "{operation} (collective {number}) does not match: worker {peer} called {found} as its \
+         collective {found_number}; all workers must call the same collectives in the same order \
+         with the same root"
+    )]
+    CollectiveMismatch {
+        /// What was called here.
+        operation: Operation,
+        /// The number of this collective.
+        number: u64,
+        /// The worker that called something else.
+        peer: u32,
+        /// What it called, with its root where that is what differs.
+        found: String,
+        /// The number of that collective.
+        found_number: u64,
+    },
+    /// A value cannot be turned into bytes or back.
+    #[error("{operation}: cannot {action} a value of type {type_name}: {reason}")]
+    Payload {
+        /// What was called.
+        operation: Operation,
+        /// `encode` or `decode`.
+        action: &'static str,
+        /// The value's type.
+        type_name: &'static str,
+        /// Why not.
+        reason: String,
+    },
+    /// What carries messages between packs failed.
+    #[error("backend {backend} failed{}: {reason}", OfPack(*pack))]
+    Backend {
+        /// The backend's name.
+        backend: &'static str,
+        /// The pack that was to be reached.
+        pack: Option<u32>,
+        /// The cause; never holds a credential.
+        reason: String,
+    },
+    /// The peer's pack ended in good order without doing its part.
+    #[error("{operation}: {peer} has already ended")]
+    Departed {
+        /// What was called.
+        operation: Operation,
+        /// Who has ended.
+        peer: Peer,
+    },
+    /// The pack was not given its peers' endpoints yet.
+    #[error("the pack was not started: call start with the endpoints of all packs first")]
+    NotStarted,
+    /// The pack was closed.
+    #[error("the pack is closed")]
+    Closed,
+}
+
+struct OfPack(Option<u32>);
+
+impl fmt::Display for OfPack {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(pack) => write!(f, " towards pack {pack}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Error {
+    /// The failure to report for the worker whose operation returned this error.
+    ///
+    /// An aborted operation gives kind `peer-failed`, and the message names the worker that
+    /// failed first and its cause.
+    pub fn to_failure(&self, worker: Option<u32>, pack: Option<u32>) -> Failure {
+        let kind = match self {
+            Self::Aborted(_) | Self::Departed { .. } => FailureKind::PeerFailed,
+            Self::Timeout { .. } => FailureKind::Timeout,
+            Self::Backend { .. } => FailureKind::Backend,
+            Self::Closed => FailureKind::Cancelled,
+            Self::NotStarted => FailureKind::Internal,
+            Self::InvalidArgument { .. }
+            | Self::InvalidConfiguration { .. }
+            | Self::TypeMismatch { .. }
+            | Self::CollectiveMismatch { .. }
+            | Self::Payload { .. } => FailureKind::Error,
+        };
+        Failure {
+            kind,
+            worker,
+            pack,
+            invoker: None,
+            operation: self
+                .operation()
+                .map(|operation| operation.name().to_owned()),
+            message: self.to_string(),
+        }
+    }
+
+    /// The operation that did not complete, where one is known.
+    pub fn operation(&self) -> Option<Operation> {
+        match self {
+            Self::Timeout { operation, .. }
+            | Self::InvalidArgument { operation, .. }
+            | Self::TypeMismatch { operation, .. }
+            | Self::CollectiveMismatch { operation, .. }
+            | Self::Payload { operation, .. }
+            | Self::Departed { operation, .. } => Some(*operation),
+            Self::Aborted(_)
+            | Self::InvalidConfiguration { .. }
+            | Self::Backend { .. }
+            | Self::NotStarted
+            | Self::Closed => None,
+        }
+    }
+}

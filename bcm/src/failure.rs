@@ -1,0 +1,179 @@
+//! A failure: why a worker, a pack or a whole flare ended badly.
+//!
+//! One shape on both sides of every boundary: it is what a worker reports, what is passed to
+//! the peers of a failed worker, and what a user reads in the flare's status.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// What sort of failure it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum FailureKind {
+    /// The work function returned an error.
+    Error,
+    /// The work function panicked.
+    Panic,
+    /// The process aborted.
+    Abort,
+    /// The process exited while workers were running.
+    Exit,
+    /// A signal ended the process.
+    Signal,
+    /// The process was killed for using too much memory.
+    OutOfMemory,
+    /// A deadline passed.
+    Timeout,
+    /// The flare was cancelled.
+    Cancelled,
+    /// An operation ended because another worker failed.
+    PeerFailed,
+    /// A pack is gone.
+    PackLost,
+    /// A machine that ran packs is gone.
+    InvokerLost,
+    /// A pack could not be brought up.
+    StartFailed,
+    /// What carries messages between packs failed.
+    Backend,
+    /// A worker was given an input it cannot read.
+    InvalidInput,
+    /// The controller restarted and could not pick the flare up again.
+    ControllerRestarted,
+    /// A mistake in the platform itself.
+    Internal,
+}
+
+impl FailureKind {
+    /// What happened, as a phrase that follows the name of the one it happened to.
+    fn phrase(self) -> &'static str {
+        match self {
+            Self::Error => "returned an error",
+            Self::Panic => "panicked",
+            Self::Abort => "aborted its process",
+            Self::Exit => "exited the process",
+            Self::Signal => "was ended by a signal",
+            Self::OutOfMemory => "ran out of memory",
+            Self::Timeout => "timed out",
+            Self::Cancelled => "was cancelled",
+            Self::PeerFailed => "was stopped because another worker failed",
+            Self::PackLost => "was lost",
+            Self::InvokerLost => "was lost together with its machine",
+            Self::StartFailed => "could not be started",
+            Self::Backend => "lost the connection to its peers",
+            Self::InvalidInput => "was given an invalid input",
+            Self::ControllerRestarted => "could not be resumed after a restart of the controller",
+            Self::Internal => "failed because of an internal error",
+        }
+    }
+}
+
+/// Why something ended badly, and who it was.
+///
+/// ```
+/// use burst_bcm::{Failure, FailureKind};
+///
+/// let mut failure = Failure::new(FailureKind::Panic, "index out of bounds");
+/// failure.worker = Some(3);
+/// failure.pack = Some(0);
+/// failure.operation = Some("work".into());
+/// assert_eq!(
+///     failure.to_string(),
+///     "worker 3 of pack 0 panicked in work: index out of bounds"
+/// );
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Failure {
+    /// What sort of failure it was.
+    pub kind: FailureKind,
+    /// The worker that failed first, when it is known.
+    #[serde(default)]
+    pub worker: Option<u32>,
+    /// The pack that failed or whose worker did, when it is known.
+    #[serde(default)]
+    pub pack: Option<u32>,
+    /// The invoker that ran the pack, when it is known.
+    #[serde(default)]
+    pub invoker: Option<String>,
+    /// The operation that failed: `work`, or the name of a communication.
+    #[serde(default)]
+    pub operation: Option<String>,
+    /// The cause, in words.
+    pub message: String,
+}
+
+impl Failure {
+    /// A failure nobody is named in yet.
+    pub fn new(kind: FailureKind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            worker: None,
+            pack: None,
+            invoker: None,
+            operation: None,
+            message: message.into(),
+        }
+    }
+
+    /// The same failure, naming the worker and its pack.
+    #[must_use]
+    pub fn of_worker(mut self, worker: u32, pack: u32) -> Self {
+        self.worker = Some(worker);
+        self.pack = Some(pack);
+        self
+    }
+
+    /// The same failure, naming the operation.
+    #[must_use]
+    pub fn in_operation(mut self, operation: impl Into<String>) -> Self {
+        self.operation = Some(operation.into());
+        self
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.worker, self.pack) {
+            (Some(worker), Some(pack)) => write!(f, "worker {worker} of pack {pack}")?,
+            (Some(worker), None) => write!(f, "worker {worker}")?,
+            (None, Some(pack)) => write!(f, "pack {pack}")?,
+            (None, None) => f.write_str("the flare")?,
+        }
+        if let Some(invoker) = &self.invoker {
+            write!(f, " on {invoker}")?;
+        }
+        write!(f, " {}", self.kind.phrase())?;
+        if let Some(operation) = &self.operation {
+            write!(f, " in {operation}")?;
+        }
+        if !self.message.is_empty() {
+            write!(f, ": {}", self.message)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for Failure {}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+    use super::*;
+
+    #[test]
+    fn has_the_shape_the_contract_gives() {
+        let failure = Failure::new(FailureKind::OutOfMemory, "killed").of_worker(3, 0);
+        let json = serde_json::to_value(&failure).unwrap();
+        assert_eq!(
+            json,
+            serde_json::json!({"kind":"out-of-memory","worker":3,"pack":0,"invoker":null,
+                "operation":null,"message":"killed"})
+        );
+        let back: Failure =
+            serde_json::from_str(r#"{"kind":"pack-lost","pack":1,"message":""}"#).unwrap();
+        assert_eq!(back.to_string(), "pack 1 was lost");
+    }
+}

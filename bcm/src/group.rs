@@ -1,0 +1,144 @@
+//! The workers that take part in a collective, and how they lie in packs.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::topology::Topology;
+
+/// The members of one pack.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Cluster {
+    pub(crate) pack: u32,
+    /// In ascending order; the first one is the pack's leader.
+    pub(crate) ranks: Vec<u32>,
+}
+
+/// A group as one of its members sees it. Ranks number the members; in the group of all workers
+/// they are the worker ids.
+#[derive(Debug)]
+pub(crate) struct Group {
+    /// Keeps messages of different groups apart.
+    pub(crate) context: u32,
+    /// This member's rank.
+    pub(crate) rank: u32,
+    members: Vec<u32>,
+    clusters: Vec<Cluster>,
+    my_cluster: usize,
+    /// Longest ranges of ranks within one pack, in rank order: what a reduction may combine
+    /// before it leaves the pack without changing the order.
+    runs: Vec<Range<u32>>,
+    /// The number of this member's next collective.
+    next: AtomicU64,
+}
+
+impl Group {
+    /// The group of all workers, seen by one of them.
+    pub(crate) fn world(topology: &Topology, worker: u32) -> Self {
+        let members = (0..topology.burst_size()).collect();
+        Self::new(0, members, worker, topology)
+    }
+
+    fn new(context: u32, members: Vec<u32>, rank: u32, topology: &Topology) -> Self {
+        let mut clusters: Vec<Cluster> = Vec::new();
+        let mut runs: Vec<Range<u32>> = Vec::new();
+        let mut last = None;
+        let mut my_cluster = 0;
+        for (member, &worker) in (0u32..).zip(&members) {
+            let pack = topology.pack_of(worker).unwrap_or_default();
+            if last == Some(pack) {
+                if let Some(run) = runs.last_mut() {
+                    run.end = member + 1;
+                }
+            } else {
+                runs.push(member..member + 1);
+            }
+            last = Some(pack);
+            // Packs mostly come in order, so the one sought is mostly the last.
+            let place = match clusters.iter().rposition(|cluster| cluster.pack == pack) {
+                Some(place) => place,
+                None => {
+                    clusters.push(Cluster {
+                        pack,
+                        ranks: Vec::new(),
+                    });
+                    clusters.len() - 1
+                }
+            };
+            clusters[place].ranks.push(member);
+            if member == rank {
+                my_cluster = place;
+            }
+        }
+        Self {
+            context,
+            rank,
+            members,
+            clusters,
+            my_cluster,
+            runs,
+            next: AtomicU64::new(0),
+        }
+    }
+
+    pub(crate) fn size(&self) -> u32 {
+        self.members.len() as u32
+    }
+
+    /// The worker of a rank, which is one of the group's.
+    pub(crate) fn worker(&self, rank: u32) -> u32 {
+        self.members[rank as usize]
+    }
+
+    pub(crate) fn clusters(&self) -> &[Cluster] {
+        &self.clusters
+    }
+
+    /// The members in this pack.
+    pub(crate) fn cluster(&self) -> &Cluster {
+        &self.clusters[self.my_cluster]
+    }
+
+    /// Which of [`Group::clusters`] this one's is.
+    pub(crate) fn cluster_index(&self) -> usize {
+        self.my_cluster
+    }
+
+    pub(crate) fn is_local(&self, rank: u32) -> bool {
+        self.cluster().ranks.binary_search(&rank).is_ok()
+    }
+
+    pub(crate) fn runs(&self) -> &[Range<u32>] {
+        &self.runs
+    }
+
+    /// The place of a rank's run among [`Group::runs`].
+    pub(crate) fn run_of(&self, rank: u32) -> usize {
+        self.runs.partition_point(|run| run.end <= rank)
+    }
+
+    /// Numbers this member's next collective.
+    pub(crate) fn number(&self) -> u64 {
+        self.next.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+    use super::*;
+
+    #[test]
+    fn members_of_a_pack_may_lie_apart() {
+        let topology = Topology::new(&[2, 2]).unwrap();
+        let group = Group::new(1, vec![3, 0, 1, 2], 3, &topology);
+        assert_eq!(group.runs(), [0..1, 1..3, 3..4]);
+        assert_eq!(group.cluster().ranks, [0, 3]);
+        assert_eq!(group.clusters()[1].ranks, [1, 2]);
+        assert_eq!(
+            (group.run_of(0), group.run_of(2), group.run_of(3)),
+            (0, 1, 2)
+        );
+        assert!(group.is_local(0) && !group.is_local(1));
+        assert_eq!((group.worker(0), group.size()), (3, 4));
+    }
+}

@@ -1,0 +1,89 @@
+//! The operations a message can belong to.
+
+use std::fmt;
+
+/// A communication operation, as it is named in errors and numbered on the wire.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Operation {
+    /// Point to point, sending side.
+    Send,
+    /// Point to point, receiving side.
+    Recv,
+    /// All wait for all.
+    Barrier,
+    /// One value to all.
+    Broadcast,
+    /// All values combined at one.
+    Reduce,
+    /// All values combined, the result to all.
+    AllReduce,
+    /// All values to one.
+    Gather,
+    /// All values to all.
+    AllGather,
+    /// One value from one to each.
+    Scatter,
+    /// One value from each to each.
+    AllToAll,
+}
+
+impl Operation {
+    /// Every operation; its place is its number on the wire.
+    const ALL: [Self; 10] = [
+        Self::Send,
+        Self::Recv,
+        Self::Barrier,
+        Self::Broadcast,
+        Self::Reduce,
+        Self::AllReduce,
+        Self::Gather,
+        Self::AllGather,
+        Self::Scatter,
+        Self::AllToAll,
+    ];
+
+    /// The name users read, the same as the method's.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Send => "send",
+            Self::Recv => "recv",
+            Self::Barrier => "barrier",
+            Self::Broadcast => "broadcast",
+            Self::Reduce => "reduce",
+            Self::AllReduce => "all_reduce",
+            Self::Gather => "gather",
+            Self::AllGather => "all_gather",
+            Self::Scatter => "scatter",
+            Self::AllToAll => "all_to_all",
+        }
+    }
+
+    pub(crate) fn code(self) -> u8 {
+        self as u8
+    }
+
+    pub(crate) fn from_code(code: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(code)).copied()
+    }
+}
+
+impl fmt::Display for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_and_operations_match_one_to_one() {
+        for (place, operation) in Operation::ALL.into_iter().enumerate() {
+            assert_eq!(usize::from(operation.code()), place);
+            assert_eq!(Operation::from_code(operation.code()), Some(operation));
+        }
+        assert_eq!(Operation::from_code(Operation::ALL.len() as u8), None);
+    }
+}

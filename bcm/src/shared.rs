@@ -1,0 +1,147 @@
+//! What the workers of a pack share.
+
+use std::sync::{Arc, OnceLock};
+
+use crate::control::{Control, Patience};
+use crate::error::{Error, Peer};
+use crate::failure::Failure;
+use crate::local::{Mailbox, Want};
+use crate::message::{Class, Parcel};
+use crate::payload::{self, Payload};
+use crate::remote::Remote;
+use crate::topology::Topology;
+
+/// One pack: its mailboxes, and the way to the other packs.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) flare_id: String,
+    pub(crate) pack: u32,
+    pub(crate) topology: Topology,
+    pub(crate) first_worker: u32,
+    pub(crate) control: Arc<Control>,
+    pub(crate) mailboxes: Arc<Mailboxes>,
+    /// Set by `start` when there are other packs.
+    pub(crate) remote: OnceLock<Remote>,
+}
+
+/// The mailboxes of a pack.
+#[derive(Debug)]
+pub(crate) struct Mailboxes {
+    pub(crate) first_worker: u32,
+    workers: Vec<Mailbox>,
+    /// Holds what was sent to the pack as a whole; a collective's leader takes it from there.
+    board: Mailbox,
+}
+
+impl Mailboxes {
+    pub(crate) fn new(first_worker: u32, workers: u32) -> Self {
+        Self {
+            first_worker,
+            workers: (0..workers).map(|_| Mailbox::default()).collect(),
+            board: Mailbox::default(),
+        }
+    }
+
+    /// The mailbox of a worker of this pack, `None` for any other worker.
+    pub(crate) fn of(&self, worker: u32) -> Option<&Mailbox> {
+        let index = worker.checked_sub(self.first_worker)?;
+        self.workers.get(index as usize)
+    }
+
+    pub(crate) fn board(&self) -> &Mailbox {
+        &self.board
+    }
+
+    pub(crate) fn wake_all(&self) {
+        for mailbox in self.workers.iter().chain([&self.board]) {
+            mailbox.wake_all();
+        }
+    }
+}
+
+/// Which mailbox a message is taken from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Destination {
+    /// A worker's own.
+    Worker(u32),
+    /// The pack's board.
+    Board,
+}
+
+impl Shared {
+    pub(crate) fn is_local(&self, worker: u32) -> bool {
+        self.mailboxes.of(worker).is_some()
+    }
+
+    /// Gives a value to one worker. Inside the pack this never blocks; to another pack it
+    /// returns once the backend has taken the bytes.
+    pub(crate) fn give<T: Payload>(
+        &self,
+        patience: &mut Patience<'_>,
+        (context, source): (u32, u32),
+        destination: u32,
+        class: Class,
+        value: T,
+    ) -> Result<(), Error> {
+        self.control.check()?;
+        if let Some(mailbox) = self.mailboxes.of(destination) {
+            mailbox.deliver(context, source, class, Parcel::moved(value));
+            return Ok(());
+        }
+        let encoded = payload::encode(patience.operation, &value)?;
+        self.remote()?
+            .send((context, source), destination, class, &encoded, patience)
+    }
+
+    /// Takes the message wanted, waiting for it.
+    pub(crate) fn take(
+        &self,
+        patience: &mut Patience<'_>,
+        destination: Destination,
+        want: &Want,
+    ) -> Result<Parcel, Error> {
+        self.control.check()?;
+        let mailbox = match destination {
+            Destination::Worker(worker) => self.mailboxes.of(worker).ok_or(Error::Closed)?,
+            Destination::Board => self.mailboxes.board(),
+        };
+        if self.is_local(want.source) {
+            return mailbox.take(want, patience, |_| Ok(()));
+        }
+        if let Some(parcel) = mailbox.try_take(want)? {
+            return Ok(parcel);
+        }
+        let remote = self.remote()?;
+        let _expected = remote.expect(destination, want.context, want.source);
+        let operation = patience.operation;
+        mailbox.take(want, patience, |_| match remote.departed(want.source) {
+            true => Err(Error::Departed {
+                operation,
+                peer: Peer::Worker(want.source),
+            }),
+            false => Ok(()),
+        })
+    }
+
+    pub(crate) fn remote(&self) -> Result<&Remote, Error> {
+        self.remote.get().ok_or(Error::NotStarted)
+    }
+
+    /// Ends every operation of the pack's workers and tells the other packs. Only the first
+    /// failure counts.
+    pub(crate) fn abort(&self, failure: Failure) {
+        if self.control.end(Error::Aborted(failure.clone())) {
+            self.wake_all();
+            if let Some(remote) = self.remote.get() {
+                remote.abort(&failure);
+            }
+        }
+    }
+
+    pub(crate) fn wake_all(&self) {
+        self.mailboxes.wake_all();
+        if let Some(remote) = self.remote.get() {
+            remote.wake_all();
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! What holds inside one pack.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use burst_bcm::{BackendConfig, Error, FailureKind, testing};
+
+fn none() -> BackendConfig {
+    BackendConfig::new("a backend that does not exist")
+}
+
+#[test]
+fn one_pack_never_needs_its_backend() {
+    let results = testing::run(&[4], &none(), |worker| {
+        worker.barrier()?;
+        let value = (worker.worker_id() == 2).then_some(5u64);
+        let shared = worker.broadcast(value, 2)?;
+        let sum = worker.all_reduce(u64::from(worker.worker_id()), |a, b| a + b)?;
+        Ok(*shared + *sum)
+    });
+    assert_eq!(results, vec![Ok(11); 4]);
+}
+
+#[test]
+fn a_message_is_the_senders_own_memory() {
+    let results = testing::run(&[2], &none(), |worker| {
+        if worker.worker_id() == 0 {
+            let values = vec![1u8; 1 << 16];
+            let address = values.as_ptr() as usize;
+            worker.send(values, 1)?;
+            Ok(address)
+        } else {
+            Ok(worker.recv::<Vec<u8>>(0)?.as_ptr() as usize)
+        }
+    });
+    assert_eq!(results[0], results[1]);
+}
+
+#[test]
+fn a_broadcast_is_one_value_for_all() {
+    let results = testing::run(&[8], &none(), |worker| {
+        let value = (worker.worker_id() == 0).then(|| vec![7u8; 1 << 16]);
+        let shared = worker.broadcast(value, 0)?;
+        worker.barrier()?;
+        Ok((Arc::as_ptr(&shared) as usize, Arc::strong_count(&shared) > 1))
+    });
+    let first = results[0].as_ref().unwrap().0;
+    assert!(results.iter().all(|result| result.as_ref().unwrap().0 == first));
+}
+
+#[test]
+fn a_panic_reaches_blocked_peers_within_a_second() {
+    let started = Instant::now();
+    let results = testing::run(&[4], &none(), |worker| {
+        if worker.worker_id() == 2 {
+            panic!("out of cheese");
+        }
+        worker.barrier()
+    });
+    assert!(started.elapsed() < Duration::from_secs(1));
+    for result in &results {
+        match result {
+            Err(Error::Aborted(failure)) => {
+                assert_eq!((failure.kind, failure.worker), (FailureKind::Panic, Some(2)));
+                assert!(failure.to_string().contains("out of cheese"));
+            }
+            other => panic!("expected an abort, not {other:?}"),
+        }
+    }
+}
+
+#[test]
+fn a_wait_without_end_ends_at_the_deadline() {
+    let results = testing::run_with(
+        &[2],
+        &none(),
+        |config| config.operation_timeout = Duration::from_millis(50),
+        |worker| {
+            if worker.worker_id() == 0 { worker.recv::<u8>(1) } else { Ok(0) }
+        },
+    );
+    let Err(error @ Error::Timeout { .. }) = &results[0] else {
+        panic!("expected a time-out, not {:?}", results[0]);
+    };
+    assert!(error.to_string().starts_with("recv timed out after"), "{error}");
+    assert!(error.to_string().ends_with("waiting for worker 1"), "{error}");
+}
+
+#[test]
+fn different_types_give_an_error_that_names_them() {
+    let results = testing::run(&[2], &none(), |worker| {
+        if worker.worker_id() == 0 {
+            worker.send(1u32, 1)?;
+            Ok(0)
+        } else {
+            worker.recv::<u64>(0)
+        }
+    });
+    let message = results[1].as_ref().unwrap_err().to_string();
+    assert_eq!(message, "recv: expected u64 from worker 0, which sent u32");
+}
+
+#[test]
+fn different_collectives_give_an_error() {
+    let results = testing::run(&[2], &none(), |worker| match worker.worker_id() {
+        0 => worker.broadcast(Some(1u8), 0).map(|_| ()),
+        _ => worker.barrier(),
+    });
+    // Worker 1 has to wait for worker 0, and finds a broadcast instead; or it only sends to
+    // worker 0 and finds the broadcast where the end of the barrier should be.
+    assert!(
+        matches!(results[1], Err(Error::CollectiveMismatch { peer: 0, .. })),
+        "{results:?}"
+    );
+}
+
+#[test]
+fn arguments_that_make_no_sense_are_refused() {
+    let results = testing::run(&[2], &none(), |worker| {
+        let refused = |result: Result<(), Error>| {
+            assert!(matches!(result, Err(Error::InvalidArgument { .. })), "{result:?}");
+        };
+        refused(worker.send((), 2));
+        refused(worker.recv::<()>(2));
+        refused(worker.broadcast(Some(()), 2).map(|_| ()));
+        refused(worker.reduce((), 2, |(), ()| ()).map(|_| ()));
+        refused(worker.all_to_all(vec![()]).map(|_| ()));
+        if worker.worker_id() == 0 {
+            refused(worker.broadcast::<()>(None, 0).map(|_| ()));
+            refused(worker.scatter(Some(vec![()]), 0));
+        }
+        // A refused call has left no trace: the next collective still matches.
+        worker.barrier()
+    });
+    assert_eq!(results, vec![Ok(()); 2]);
+}
