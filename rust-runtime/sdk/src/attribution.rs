@@ -1,0 +1,164 @@
+//! Tells the runtime which worker's thread ended the process, while it ends.
+//!
+//! Handlers for fatal signals and an `atexit` hook send one pre-formed `dying` frame. They keep
+//! the exit status: the handler puts back what was there before and lets the signal strike again,
+//! so that the standard library's stack-overflow report, a core dump, or the default death follow.
+
+use std::ptr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use libc::{c_int, c_void, sigaction, siginfo_t};
+
+use crate::capture;
+use crate::control::Control;
+
+const SIGNALS: [c_int; 5] = [
+    libc::SIGABRT,
+    libc::SIGSEGV,
+    libc::SIGBUS,
+    libc::SIGILL,
+    libc::SIGFPE,
+];
+
+/// Where to report, and what handled [`SIGNALS`] before. Reading a set `OnceLock` is one atomic
+/// load, which a signal handler may do.
+static INSTALLED: OnceLock<Installed> = OnceLock::new();
+
+/// Only the first cause is reported: a stack overflow is a SIGSEGV followed by an abort.
+static REPORTED: AtomicBool = AtomicBool::new(false);
+
+struct Installed {
+    control: Arc<Control>,
+    before: [sigaction; SIGNALS.len()],
+}
+
+/// Installs the handlers, once per process.
+pub(crate) fn install(control: Arc<Control>) {
+    // SAFETY: `sigaction` is plain data, for which all zeroes is a valid value.
+    let mut before: [sigaction; SIGNALS.len()] = unsafe { std::mem::zeroed() };
+    for (signal, before) in SIGNALS.iter().zip(&mut before) {
+        // SAFETY: reads the present action into a valid place.
+        unsafe { libc::sigaction(*signal, ptr::null(), before) };
+    }
+    if INSTALLED.set(Installed { control, before }).is_err() {
+        return;
+    }
+    for signal in SIGNALS {
+        // SAFETY: as above; the handler has the signature that SA_SIGINFO asks for, does only
+        // async-signal-safe work, and runs on the alternate stack which the standard library gives
+        // to every thread.
+        unsafe {
+            let mut action: sigaction = std::mem::zeroed();
+            action.sa_sigaction = on_signal as extern "C" fn(_, _, _) as usize;
+            action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+            libc::sigemptyset(&mut action.sa_mask);
+            libc::sigaction(signal, &action, ptr::null_mut());
+        }
+    }
+    // SAFETY: the function lives as long as the program and does not unwind.
+    unsafe { libc::atexit(on_exit) };
+}
+
+extern "C" fn on_signal(signal: c_int, info: *mut siginfo_t, _context: *mut c_void) {
+    let Some(installed) = INSTALLED.get() else {
+        return;
+    };
+    report(&installed.control, capture::current_worker(), Some(signal));
+    let known = SIGNALS.iter().position(|known| *known == signal);
+    // A fault strikes again by itself on return; a signal that was sent must be sent again, and
+    // only the default action is sure to end the process then.
+    // SAFETY: the kernel passes a valid siginfo.
+    let sent = unsafe { (*info).si_code } <= 0;
+    // SAFETY: puts back an action that was valid before, or the default one; `raise` may be called
+    // from a handler, and its signal waits until this handler returns.
+    unsafe {
+        match known {
+            Some(known) if !sent => {
+                libc::sigaction(signal, &installed.before[known], ptr::null_mut());
+            }
+            _ => {
+                libc::signal(signal, libc::SIG_DFL);
+                libc::raise(signal);
+            }
+        }
+    }
+}
+
+extern "C" fn on_exit() {
+    let (Some(installed), Some(worker)) = (INSTALLED.get(), capture::current_worker()) else {
+        return;
+    };
+    capture::flush();
+    report(&installed.control, Some(worker), None);
+}
+
+fn report(control: &Control, worker: Option<u32>, signal: Option<c_int>) {
+    if !REPORTED.swap(true, Ordering::Relaxed) {
+        let (frame, length) = dying_frame(worker, signal);
+        control.last_words(&frame[..length]);
+    }
+}
+
+/// The frame `{"event":"dying","worker":W,"signal":S}` without touching the heap.
+fn dying_frame(worker: Option<u32>, signal: Option<c_int>) -> ([u8; 96], usize) {
+    let mut frame = [0; 96];
+    let mut length = 4;
+    let mut push = |bytes: &[u8]| {
+        frame[length..length + bytes.len()].copy_from_slice(bytes);
+        length += bytes.len();
+    };
+    push(br#"{"event":"dying","worker":"#);
+    push_optional(&mut push, worker.map(u64::from));
+    push(br#","signal":"#);
+    push_optional(&mut push, signal.map(|signal| signal.unsigned_abs().into()));
+    push(b"}");
+    let body = (length - 4) as u32;
+    frame[..4].copy_from_slice(&body.to_le_bytes());
+    (frame, length)
+}
+
+fn push_optional(push: &mut impl FnMut(&[u8]), number: Option<u64>) {
+    let Some(mut number) = number else {
+        return push(b"null");
+    };
+    let mut digits = [0; 20];
+    let mut first = digits.len();
+    loop {
+        first -= 1;
+        digits[first] = b'0' + (number % 10) as u8;
+        number /= 10;
+        if number == 0 {
+            return push(&digits[first..]);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn the_frame_is_what_the_protocol_says() {
+        let text = |worker, signal| {
+            let (frame, length) = dying_frame(worker, signal);
+            let header = u32::from_le_bytes(*frame.first_chunk().unwrap()) as usize;
+            assert_eq!(header, length - 4);
+            String::from_utf8(frame[4..length].to_vec()).unwrap()
+        };
+        assert_eq!(
+            text(Some(30), Some(6)),
+            r#"{"event":"dying","worker":30,"signal":6}"#
+        );
+        assert_eq!(
+            text(Some(0), None),
+            r#"{"event":"dying","worker":0,"signal":null}"#
+        );
+        assert_eq!(
+            text(None, Some(11)),
+            r#"{"event":"dying","worker":null,"signal":11}"#
+        );
+        text(Some(u32::MAX), Some(i32::MAX));
+    }
+}

@@ -1,0 +1,74 @@
+//! What workers say to each other: the BCM's operations, on the context.
+
+use std::sync::Arc;
+
+use burst_bcm::{Error, Payload};
+
+use crate::context::BurstContext;
+
+/// # Communication
+///
+/// A value sent to a worker of the same pack is moved, not copied; between packs it is carried by
+/// the flare's backend. Every operation ends with an error when a peer fails, when the flare is
+/// cancelled, or at its deadline.
+impl BurstContext {
+    /// Sends `value` to worker `dest`. Does not wait until it is received.
+    pub fn send<T: Payload>(&self, value: T, dest: u32) -> Result<(), Error> {
+        self.seen(self.communicator.send(value, dest))
+    }
+
+    /// Receives the next value that worker `source` sent to this one.
+    pub fn recv<T: Payload>(&self, source: u32) -> Result<T, Error> {
+        self.seen(self.communicator.recv(source))
+    }
+
+    /// Waits until every worker of the flare is here.
+    pub fn barrier(&self) -> Result<(), Error> {
+        self.seen(self.communicator.barrier())
+    }
+
+    /// Gives everyone the value of worker `root`, which passes `Some`; all others pass `None`.
+    pub fn broadcast<T: Payload>(&self, value: Option<T>, root: u32) -> Result<Arc<T>, Error> {
+        self.seen(self.communicator.broadcast(value, root))
+    }
+
+    /// Combines everyone's value with `op` in the order of worker ids; `op` must be associative.
+    /// Worker `root` gets the result.
+    pub fn reduce<T: Payload>(
+        &self,
+        value: T,
+        root: u32,
+        op: impl Fn(T, T) -> T,
+    ) -> Result<Option<T>, Error> {
+        self.seen(self.communicator.reduce(value, root, op))
+    }
+
+    /// Combines everyone's value with `op`; everyone gets the result.
+    pub fn all_reduce<T: Payload>(
+        &self,
+        value: T,
+        op: impl Fn(T, T) -> T,
+    ) -> Result<Arc<T>, Error> {
+        self.seen(self.communicator.all_reduce(value, op))
+    }
+
+    /// Collects everyone's value at worker `root`, in the order of worker ids.
+    pub fn gather<T: Payload>(&self, value: T, root: u32) -> Result<Option<Vec<T>>, Error> {
+        self.seen(self.communicator.gather(value, root))
+    }
+
+    /// Collects everyone's value for everyone, in the order of worker ids.
+    pub fn all_gather<T: Payload>(&self, value: T) -> Result<Arc<Vec<T>>, Error> {
+        self.seen(self.communicator.all_gather(value))
+    }
+
+    /// Deals out the values that worker `root` passes, one to each worker.
+    pub fn scatter<T: Payload>(&self, values: Option<Vec<T>>, root: u32) -> Result<T, Error> {
+        self.seen(self.communicator.scatter(values, root))
+    }
+
+    /// Sends the value at place `w` to each worker `w`; returns what each sent to this one.
+    pub fn all_to_all<T: Payload>(&self, values: Vec<T>) -> Result<Vec<T>, Error> {
+        self.seen(self.communicator.all_to_all(values))
+    }
+}

@@ -1,0 +1,182 @@
+//! Loading input data, once per pack.
+//!
+//! The workers of a pack live in one process, so a large input that all of them read needs to be
+//! fetched only once, and they can fetch it together: [`load`] lets every worker of the pack read
+//! one slice, and gives all of them the same read-only buffer. Where each worker needs a part of
+//! its own, [`read`] with [`share`] is enough.
+//!
+//! Locations are paths or `file://` URLs so far; other schemes are refused with an error that
+//! says so.
+//!
+//! ```
+//! use burst::{BurstContext, Error, data};
+//!
+//! # let file = tempfile::NamedTempFile::new().map_err(|e| e.to_string())?;
+//! # std::fs::write(file.path(), "to be or not to be").map_err(|e| e.to_string())?;
+//! # let path = file.path().to_str().unwrap_or_default().to_owned();
+//! fn count(path: String, burst: &BurstContext) -> Result<usize, Error> {
+//!     let text = data::load(burst, &path)?;
+//!     Ok(text.iter().filter(|&&byte| byte == b'b').count())
+//! }
+//!
+//! let counts = burst::testing::run(count, vec![path; 4], 4).map_err(|e| e.to_string())?;
+//! assert_eq!(counts, [2, 2, 2, 2]);
+//! # Ok::<(), String>(())
+//! ```
+
+mod buffer;
+mod load;
+mod object;
+
+use std::io;
+use std::ops::Range;
+
+pub use buffer::Shared;
+pub(crate) use load::Loads;
+pub use load::load;
+
+/// Why data could not be loaded.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DataError {
+    /// Nothing here can read from such a location.
+    #[error("cannot read from `{location}`: only local paths and file:// URLs are supported")]
+    Unsupported {
+        /// What was asked for.
+        location: String,
+    },
+    /// Opening or reading failed.
+    #[error("cannot read `{location}`: {source}")]
+    Io {
+        /// What was read.
+        location: String,
+        /// The cause.
+        source: io::Error,
+    },
+    /// Another worker of the pack could not read its slice.
+    #[error("cannot load `{location}`: worker {worker} says: {reason}")]
+    Peer {
+        /// What was read.
+        location: String,
+        /// Whose slice it was.
+        worker: u32,
+        /// The cause.
+        reason: String,
+    },
+    /// The range does not lie within the object.
+    #[error("bytes {start}..{end} are not within `{location}`, which has {size}")]
+    OutOfRange {
+        /// What was read.
+        location: String,
+        /// First byte asked for.
+        start: u64,
+        /// First byte no longer asked for.
+        end: u64,
+        /// The object's size.
+        size: u64,
+    },
+    /// The workers of the pack did not load the same thing.
+    #[error("worker {worker} loads `{location}` where worker {other} of its pack loads `{found}`")]
+    Mismatch {
+        /// This worker.
+        worker: u32,
+        /// What it loads.
+        location: String,
+        /// The worker that was there first.
+        other: u32,
+        /// What that one loads.
+        found: String,
+    },
+    /// The flare was aborted, or its deadline passed, while waiting for the pack's other workers.
+    #[error("loading stopped: {0}")]
+    Stopped(#[source] burst_bcm::Error),
+}
+
+/// The size of the object at `location`, in bytes.
+///
+/// # Errors
+/// [`DataError::Unsupported`] and [`DataError::Io`].
+pub fn size(location: &str) -> Result<u64, DataError> {
+    object::open(location)?.size()
+}
+
+/// Reads these bytes of the object at `location`, for this worker alone.
+///
+/// # Errors
+/// [`DataError::Unsupported`], [`DataError::OutOfRange`] and [`DataError::Io`].
+pub fn read(location: &str, range: Range<u64>) -> Result<Vec<u8>, DataError> {
+    let object = object::open(location)?;
+    let size = object.size()?;
+    if range.start > range.end || range.end > size {
+        let Range { start, end } = range;
+        return Err(DataError::OutOfRange {
+            location: location.to_owned(),
+            start,
+            end,
+            size,
+        });
+    }
+    let mut bytes = vec![0; buffer::length(location, range.end - range.start)?];
+    object.read_at(range.start, &mut bytes)?;
+    Ok(bytes)
+}
+
+/// The part of `0..size` that falls to `part` when it is cut into `parts` nearly equal ones.
+///
+/// ```
+/// use burst::data::share;
+/// assert_eq!([share(10, 3, 0), share(10, 3, 1), share(10, 3, 2)], [0..3, 3..6, 6..10]);
+/// ```
+pub fn share(size: u64, parts: u32, part: u32) -> Range<u64> {
+    let cut = |part: u32| {
+        let place = u128::from(size) * u128::from(part.min(parts)) / u128::from(parts.max(1));
+        // Not above `size`, which is a u64.
+        place as u64
+    };
+    cut(part)..cut(part.saturating_add(1))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use std::io::Write;
+
+    #[test]
+    fn shares_cover_everything_once() {
+        for (size, parts) in [(0, 1), (1, 3), (10, 3), (7, 7), (u64::MAX, 3)] {
+            let mut next = 0;
+            for part in 0..parts {
+                let share = share(size, parts, part);
+                assert_eq!(share.start, next);
+                next = share.end;
+            }
+            assert_eq!(next, size);
+        }
+        assert_eq!(share(5, 0, 0), 0..0);
+    }
+
+    #[test]
+    fn a_range_is_read_from_a_path_and_a_url() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(b"0123456789").unwrap();
+        let path = file.path().to_str().unwrap();
+        assert_eq!(read(path, 2..5).unwrap(), b"234");
+        assert_eq!(read(&format!("file://{path}"), 9..10).unwrap(), b"9");
+        assert_eq!(size(path).unwrap(), 10);
+        assert!(matches!(
+            read(path, 5..11),
+            Err(DataError::OutOfRange { size: 10, .. })
+        ));
+    }
+
+    #[test]
+    fn what_cannot_be_read_says_so() {
+        assert!(matches!(
+            size("s3://bucket/key"),
+            Err(DataError::Unsupported { .. })
+        ));
+        let missing = size("/no/such/file").unwrap_err().to_string();
+        assert!(missing.contains("/no/such/file"), "{missing}");
+    }
+}

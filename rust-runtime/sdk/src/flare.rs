@@ -1,0 +1,318 @@
+//! One flare in a deployed program: joins, waits for the start, runs the pack's workers, reports.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::thread;
+use std::time::{Duration, SystemTime};
+
+use burst_bcm::{Communicator, Failure, FailureKind, Pack, PackConfig, Topology};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::capture;
+use crate::context::BurstContext;
+use crate::control::Control;
+use crate::data::Loads;
+use crate::pack::{Local, Report};
+use crate::protocol::{LogStream, PackEvent, RunPack, now, time};
+use crate::worker::{self, Work};
+
+/// Address space of a worker's stack, as large as a main thread's; memory is used as it is touched.
+const STACK: usize = 8 * 1024 * 1024;
+
+/// What the runtime said about the flare, from the thread that reads the control socket to the
+/// one that runs the flare.
+#[derive(Default)]
+pub(crate) struct Signals {
+    state: Mutex<SignalState>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct SignalState {
+    endpoints: Option<Vec<String>>,
+    aborted: Option<Failure>,
+    local: Option<Arc<Local>>,
+}
+
+impl Signals {
+    /// All packs are ready.
+    pub(crate) fn start(&self, endpoints: Vec<String>) {
+        self.lock().endpoints = Some(endpoints);
+        self.changed.notify_all();
+    }
+
+    /// The flare is to end.
+    pub(crate) fn abort(&self, failure: Failure) {
+        let mut state = self.lock();
+        state.aborted.get_or_insert(failure.clone());
+        let local = state.local.clone();
+        drop(state);
+        self.changed.notify_all();
+        if let Some(local) = local {
+            local.abort(failure);
+        }
+    }
+
+    fn attach(&self, local: &Arc<Local>) {
+        self.lock().local = Some(Arc::clone(local));
+    }
+
+    /// Waits for the pack table, an abort, or the deadline.
+    fn wait_for_start(&self, deadline: SystemTime) -> Result<Vec<String>, Failure> {
+        let mut state = self.lock();
+        loop {
+            if let Some(failure) = &state.aborted {
+                return Err(failure.clone());
+            }
+            if let Some(endpoints) = state.endpoints.take() {
+                return Ok(endpoints);
+            }
+            let left = deadline
+                .duration_since(SystemTime::now())
+                .unwrap_or(Duration::ZERO);
+            if left.is_zero() {
+                let message = "the flare's deadline passed before all packs were ready";
+                return Err(Failure::new(FailureKind::Timeout, message));
+            }
+            // The clock may be set back meanwhile, so the deadline is looked at now and then.
+            let waited = self
+                .changed
+                .wait_timeout(state, left.min(Duration::from_secs(1)));
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    fn aborted(&self) -> Option<Failure> {
+        self.lock().aborted.clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, SignalState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Runs one flare from joining to `pack-ended`.
+pub(crate) fn run<I, O>(
+    work: &impl Work<I, O>,
+    run: &RunPack,
+    signals: &Signals,
+    control: &Arc<Control>,
+) where
+    I: DeserializeOwned,
+    O: Serialize,
+{
+    let flare = Flare {
+        run,
+        signals,
+        control,
+        first: OnceLock::new(),
+    };
+    let (local, communicators) = match flare.join() {
+        Ok(joined) => joined,
+        Err(mut failure) => {
+            failure.pack.get_or_insert(run.pack);
+            flare.end_unstarted(&failure);
+            return;
+        }
+    };
+    flare.run_workers(work, &local, communicators);
+    // Takes leave of the other packs before anyone is told that this one has ended.
+    local.pack.close();
+    flare.end();
+}
+
+struct Flare<'a> {
+    run: &'a RunPack,
+    signals: &'a Signals,
+    control: &'a Arc<Control>,
+    /// The first failure in this pack.
+    first: OnceLock<Failure>,
+}
+
+impl Flare<'_> {
+    fn join(&self) -> Result<(Arc<Local>, Vec<Communicator>), Failure> {
+        let failure = |error: burst_bcm::Error| error.to_failure(None, Some(self.run.pack));
+        let topology = Topology::new(&self.run.pack_sizes).map_err(failure)?;
+        let mut config = PackConfig::new(self.run.flare_id.as_str(), self.run.pack, topology);
+        config.backend = self.run.backend.clone();
+        config.secret = self.run.secret.clone();
+        config.advertise = self.run.advertise.clone();
+        config.deadline = Some(time(self.run.deadline));
+        let pack = Pack::join(config).map_err(failure)?;
+        let endpoint = pack.endpoint();
+        let local = Arc::new(Local {
+            flare_id: self.run.flare_id.clone(),
+            first_worker: self.run.first_worker(),
+            deadline: time(self.run.deadline),
+            report: Arc::new(Reports {
+                control: Arc::clone(self.control),
+            }),
+            loads: Loads::default(),
+            pack,
+        });
+        self.signals.attach(&local);
+        self.event(&PackEvent::Ready {
+            endpoint: endpoint.clone(),
+            at: now(),
+        });
+        let endpoints = if self.run.autostart {
+            endpoint.into_iter().collect()
+        } else {
+            self.signals.wait_for_start(local.deadline)?
+        };
+        local.pack.start(endpoints).map_err(failure)?;
+        let communicators = local.pack.communicators();
+        // An abort from before `attach` reached only the signals.
+        self.signals
+            .aborted()
+            .map_or(Ok((local, communicators)), Err)
+    }
+
+    fn run_workers<I, O>(
+        &self,
+        work: &impl Work<I, O>,
+        local: &Arc<Local>,
+        communicators: Vec<Communicator>,
+    ) where
+        I: DeserializeOwned,
+        O: Serialize,
+    {
+        thread::scope(|scope| {
+            // All threads are on their way before the first event leaves, in one write.
+            let _hold = self.control.hold();
+            for (index, communicator) in communicators.into_iter().enumerate() {
+                let worker = communicator.worker_id();
+                let burst = BurstContext::new(communicator, Arc::clone(local));
+                let thread = thread::Builder::new().name(format!("worker-{worker}"));
+                let spawned = thread.stack_size(STACK).spawn_scoped(scope, move || {
+                    self.run_worker(work, index, burst);
+                });
+                if let Err(error) = spawned {
+                    let message = format!("cannot start a thread for the worker: {error}");
+                    let failure = Failure::new(FailureKind::StartFailed, message);
+                    self.fail(local, worker, failure.of_worker(worker, self.run.pack));
+                }
+            }
+        });
+    }
+
+    fn run_worker<I, O>(&self, work: &impl Work<I, O>, index: usize, burst: BurstContext)
+    where
+        I: DeserializeOwned,
+        O: Serialize,
+    {
+        let (worker, local) = (burst.worker_id(), Arc::clone(&burst.local));
+        let result = {
+            let _capture = capture::begin(Arc::clone(self.control), worker);
+            self.output_frame(work, index, &burst)
+        };
+        // Its mailbox goes before the result is known, so that nothing outlives the flare.
+        drop(burst);
+        match result {
+            Ok(frame) => self.control.send(&frame),
+            Err(failure) => self.fail(&local, worker, failure),
+        }
+    }
+
+    /// Runs the work function; its output comes back inside its `worker-succeeded` event.
+    fn output_frame<I, O>(
+        &self,
+        work: &impl Work<I, O>,
+        index: usize,
+        burst: &BurstContext,
+    ) -> Result<Vec<u8>, Failure>
+    where
+        I: DeserializeOwned,
+        O: Serialize,
+    {
+        let worker = burst.worker_id();
+        let missing = || Failure::new(FailureKind::Internal, "no input was sent for this worker");
+        let input = self.run.inputs.of(index).ok_or_else(missing)?;
+        let input = worker::read_input(input, burst)?;
+        self.event(&PackEvent::WorkerStarted { worker, at: now() });
+        worker::call(work, input, burst, |output| {
+            let mut frame =
+                format!(r#"{{"event":"worker-succeeded","worker":{worker},"output":"#).into_bytes();
+            worker::write_output(&output, burst, &mut frame)?;
+            frame.extend_from_slice(format!(r#","at":{}}}"#, now()).as_bytes());
+            Ok(frame)
+        })
+    }
+
+    /// Reports a failed worker, then ends what its peers wait for: in this order, so that the
+    /// first failure is also the first reported.
+    fn fail(&self, local: &Local, worker: u32, failure: Failure) {
+        let _ = self.first.set(failure.clone());
+        self.event(&PackEvent::WorkerFailed {
+            worker,
+            error: failure.clone(),
+            at: now(),
+        });
+        local.abort(failure);
+    }
+
+    /// Reports a pack whose workers never started.
+    fn end_unstarted(&self, failure: &Failure) {
+        let _ = self.first.set(failure.clone());
+        let _hold = self.control.hold();
+        let first = self.run.first_worker();
+        for worker in first..first + self.run.pack_size() {
+            self.event(&PackEvent::WorkerFailed {
+                worker,
+                error: failure.clone(),
+                at: now(),
+            });
+        }
+        self.end();
+    }
+
+    fn end(&self) {
+        let error = self.first.get().cloned().or_else(|| self.signals.aborted());
+        self.event(&PackEvent::PackEnded {
+            reusable: error.is_none(),
+            error,
+            at: now(),
+        });
+    }
+
+    fn event(&self, event: &PackEvent) {
+        send(self.control, event);
+    }
+}
+
+/// Sends an event made of plain data, which always has a JSON form.
+pub(crate) fn send(control: &Control, event: &impl Serialize) {
+    if let Ok(body) = serde_json::to_vec(event) {
+        control.send(&body);
+    }
+}
+
+struct Reports {
+    control: Arc<Control>,
+}
+
+impl Report for Reports {
+    fn phase(&self, worker: u32, name: &str) {
+        send(
+            &self.control,
+            &PackEvent::Phase {
+                worker,
+                name: name.to_owned(),
+                at: now(),
+            },
+        );
+    }
+
+    fn log(&self, worker: u32, text: &str) {
+        // On the worker's own thread the line keeps its place among printed ones, and counts
+        // towards the same limit.
+        if capture::current_worker() == Some(worker) {
+            println!("{text}");
+        } else {
+            for line in text.lines() {
+                self.control
+                    .log(worker, LogStream::Stdout, line.as_bytes(), now());
+            }
+        }
+    }
+}

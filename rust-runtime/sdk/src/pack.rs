@@ -1,0 +1,36 @@
+//! What the workers of one pack share during one flare, apart from messages.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use burst_bcm::{Failure, Pack};
+
+use crate::data::Loads;
+
+/// Receives what workers report about themselves while they run.
+pub(crate) trait Report: Send + Sync {
+    /// `worker` entered a phase.
+    fn phase(&self, worker: u32, name: &str);
+    /// `worker` logs these lines.
+    fn log(&self, worker: u32, text: &str);
+}
+
+/// One flare as seen from one pack.
+pub(crate) struct Local {
+    pub(crate) flare_id: String,
+    /// The id of this pack's first worker.
+    pub(crate) first_worker: u32,
+    pub(crate) deadline: SystemTime,
+    pub(crate) report: Arc<dyn Report>,
+    pub(crate) loads: Loads,
+    pub(crate) pack: Pack,
+}
+
+impl Local {
+    /// Ends every blocked and further operation of this pack's workers, and of their peers.
+    /// Only the first failure counts.
+    pub(crate) fn abort(&self, failure: Failure) {
+        self.loads.abort(&failure);
+        self.pack.abort(failure);
+    }
+}

@@ -1,0 +1,152 @@
+//! The life of a deployed program: hello, then one flare after the other until the runtime leaves.
+
+use std::io::{self, BufReader, Read};
+use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+use std::os::unix::net::UnixStream;
+use std::process::ExitCode;
+use std::sync::{Arc, mpsc};
+use std::thread;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::attribution;
+use crate::control::Control;
+use crate::flare::{self, Signals};
+use crate::interpose;
+use crate::protocol::{COMMAND_FRAME_LIMIT, CONTROL_FD, Command, ProgramEvent, RunPack};
+use crate::worker::Work;
+
+/// What [`main!`](crate::main) expands to.
+pub fn run<I, O>(work: impl Work<I, O>) -> ExitCode
+where
+    I: DeserializeOwned,
+    O: Serialize,
+{
+    let Some(socket) = control_socket() else {
+        eprintln!(
+            "This program is a work function of Burst and is started by the platform: deploy it \
+             with `burst deploy NAME PATH`, run it with `burst flare NAME`, or call it in a test \
+             with `burst::testing::run`."
+        );
+        return ExitCode::from(2);
+    };
+    match serve(&work, socket) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("the control socket failed: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The socket the runtime left open, if this program was started by it.
+fn control_socket() -> Option<UnixStream> {
+    let descriptor: RawFd = std::env::var(CONTROL_FD).ok()?.parse().ok()?;
+    // SAFETY: asks and sets flags of a descriptor that may or may not be open; nothing else in
+    // this process knows of it yet. Children must not inherit it.
+    let open = unsafe { libc::fcntl(descriptor, libc::F_SETFD, libc::FD_CLOEXEC) } == 0;
+    if descriptor < 3 || !open {
+        return None;
+    }
+    // SAFETY: it is open, and the runtime opened it for this program alone.
+    let socket = UnixStream::from(unsafe { OwnedFd::from_raw_fd(descriptor) });
+    // A descriptor of something else is refused here.
+    socket.local_addr().ok()?;
+    Some(socket)
+}
+
+fn serve<I, O>(work: &impl Work<I, O>, socket: UnixStream) -> io::Result<()>
+where
+    I: DeserializeOwned,
+    O: Serialize,
+{
+    let control = Arc::new(Control::new(socket.try_clone()?.into()));
+    interpose::keep();
+    attribution::install(Arc::clone(&control));
+    flare::send(
+        &control,
+        &ProgramEvent::Hello {
+            sdk: env!("CARGO_PKG_VERSION").to_owned(),
+        },
+    );
+    let (flares, runs) = mpsc::channel();
+    let reader = thread::Builder::new().name("control".to_owned());
+    let _detached = reader.spawn(move || {
+        let status = match read_commands(socket, &flares) {
+            Ok(()) => 0,
+            Err(error) => {
+                eprintln!("the control socket failed: {error}");
+                1
+            }
+        };
+        // The runtime is gone, or must be taken as gone: nobody is left to work for. Running exit
+        // handlers under working threads would be unsound.
+        // SAFETY: ends the process at once.
+        unsafe { libc::_exit(status) }
+    })?;
+    for (run, signals) in runs {
+        flare::run(work, &run, &signals, &control);
+    }
+    Ok(())
+}
+
+/// Reads commands until the runtime closes the socket.
+fn read_commands(
+    socket: UnixStream,
+    flares: &mpsc::Sender<(Box<RunPack>, Arc<Signals>)>,
+) -> io::Result<()> {
+    let mut socket = BufReader::new(socket);
+    let mut current = Arc::new(Signals::default());
+    while let Some(frame) = read_frame(&mut socket)? {
+        match Command::parse(&frame)? {
+            Command::Run(run) => {
+                current = Arc::new(Signals::default());
+                if flares.send((run, Arc::clone(&current))).is_err() {
+                    return Ok(());
+                }
+            }
+            Command::Start { endpoints } => current.start(endpoints),
+            Command::Abort { error } => current.abort(error),
+        }
+    }
+    Ok(())
+}
+
+/// The next frame; none at the end of the stream.
+fn read_frame(socket: &mut impl Read) -> io::Result<Option<Vec<u8>>> {
+    let mut header = [0; 4];
+    match socket.read_exact(&mut header) {
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+        other => other?,
+    }
+    let length = u32::from_le_bytes(header) as usize;
+    if length > COMMAND_FRAME_LIMIT {
+        return Err(io::Error::other(format!(
+            "a frame of {length} bytes is too large"
+        )));
+    }
+    let mut frame = vec![0; length];
+    socket.read_exact(&mut frame)?;
+    Ok(Some(frame))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn frames_are_read_until_the_end() {
+        let mut stream: &[u8] = b"\x02\0\0\0{}\0\0\0\0";
+        assert_eq!(read_frame(&mut stream).unwrap().unwrap(), b"{}");
+        assert_eq!(read_frame(&mut stream).unwrap().unwrap(), b"");
+        assert!(read_frame(&mut stream).unwrap().is_none());
+    }
+
+    #[test]
+    fn a_torn_or_huge_frame_is_an_error() {
+        assert!(read_frame(&mut b"\x05\0\0\0{}".as_slice()).is_err());
+        assert!(read_frame(&mut b"\xff\xff\xff\xff".as_slice()).is_err());
+    }
+}

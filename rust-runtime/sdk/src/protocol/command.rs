@@ -1,0 +1,193 @@
+//! What the runtime asks of the program.
+
+use burst_bcm::{BackendConfig, Failure, Secret, Topology};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+/// The body of `POST /packs`: one pack's part of a flare.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RunPack {
+    /// The flare.
+    pub flare_id: String,
+    /// This pack's id.
+    pub pack: u32,
+    /// How many workers each pack of the flare has, by pack id.
+    pub pack_sizes: Vec<u32>,
+    /// The inputs of this pack's workers.
+    pub inputs: Inputs,
+    /// What carries messages between packs.
+    pub backend: BackendConfig,
+    /// What packs of this flare prove their membership with.
+    pub secret: Secret,
+    /// The address other packs reach this one at.
+    pub advertise: String,
+    /// When the flare must have ended, in microseconds since the epoch.
+    pub deadline: u64,
+    /// Start as soon as ready, without a `start` command (a flare with one pack).
+    #[serde(default)]
+    pub autostart: bool,
+}
+
+impl RunPack {
+    /// Why this request cannot be run, if so.
+    pub fn check(&self) -> Result<(), String> {
+        let topology = Topology::new(&self.pack_sizes).map_err(|error| error.to_string())?;
+        let size = topology.pack_size(self.pack);
+        if size == 0 {
+            let packs = topology.num_packs();
+            return Err(format!(
+                "pack {} is not one of the {packs} in packSizes",
+                self.pack
+            ));
+        }
+        match &self.inputs {
+            Inputs::Each(inputs) if inputs.len() != size as usize => Err(format!(
+                "inputs.each has {} inputs for {size} workers",
+                inputs.len()
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// How many workers this pack has.
+    pub fn pack_size(&self) -> u32 {
+        self.pack_sizes
+            .get(self.pack as usize)
+            .copied()
+            .unwrap_or(0)
+    }
+
+    /// The id of this pack's first worker.
+    pub fn first_worker(&self) -> u32 {
+        self.pack_sizes.iter().take(self.pack as usize).sum()
+    }
+}
+
+/// The inputs of a pack's workers.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Inputs {
+    /// The same input for all.
+    Shared(Box<RawValue>),
+    /// One input for each worker of this pack, in the order of their ids.
+    Each(Vec<Box<RawValue>>),
+}
+
+impl Inputs {
+    /// The input of the worker at `index` within its pack.
+    pub fn of(&self, index: usize) -> Option<&RawValue> {
+        match self {
+            Self::Shared(input) => Some(input),
+            Self::Each(inputs) => inputs.get(index).map(AsRef::as_ref),
+        }
+    }
+}
+
+/// One frame from the runtime to the program.
+#[derive(Debug, Clone, Serialize)]
+#[serde(tag = "command", rename_all = "lowercase")]
+pub enum Command {
+    /// Join the flare and say ready.
+    Run(Box<RunPack>),
+    /// All packs are ready: let the workers go.
+    Start {
+        /// Where every pack's endpoint is, by pack id.
+        endpoints: Vec<String>,
+    },
+    /// Fail every blocked and further operation with this.
+    Abort {
+        /// The reason.
+        error: Failure,
+    },
+}
+
+impl Command {
+    /// Reads one frame.
+    pub fn parse(frame: &[u8]) -> Result<Self, serde_json::Error> {
+        // Raw inputs cannot pass through serde's tagged enums, so the tag is read on its own.
+        #[derive(Deserialize)]
+        #[serde(rename_all = "lowercase")]
+        enum Name {
+            Run,
+            Start,
+            Abort,
+        }
+        #[derive(Deserialize)]
+        struct Tag {
+            command: Name,
+        }
+        #[derive(Deserialize)]
+        struct Start {
+            endpoints: Vec<String>,
+        }
+        #[derive(Deserialize)]
+        struct Abort {
+            error: Failure,
+        }
+        let Tag { command } = serde_json::from_slice(frame)?;
+        Ok(match command {
+            Name::Run => Self::Run(serde_json::from_slice(frame)?),
+            Name::Start => {
+                let Start { endpoints } = serde_json::from_slice(frame)?;
+                Self::Start { endpoints }
+            }
+            Name::Abort => {
+                let Abort { error } = serde_json::from_slice(frame)?;
+                Self::Abort { error }
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn run_pack(change: impl FnOnce(&mut serde_json::Value)) -> RunPack {
+        let mut body = serde_json::json!({
+            "flareId": "f1", "pack": 1, "packSizes": [3, 2], "inputs": {"each": [1, 2]},
+            "backend": {"kind": "direct", "uri": "redis://:hunter2@host", "chunkSize": 1},
+            "secret": "hunter2", "advertise": "127.0.0.1", "deadline": 5
+        });
+        change(&mut body);
+        serde_json::from_str(&body.to_string()).unwrap()
+    }
+
+    #[test]
+    fn a_run_command_is_read_back() {
+        let run = run_pack(|_| ());
+        let frame = serde_json::to_vec(&Command::Run(Box::new(run))).unwrap();
+        let Command::Run(run) = Command::parse(&frame).unwrap() else {
+            unreachable!()
+        };
+        assert_eq!(
+            (run.pack_size(), run.first_worker(), run.autostart),
+            (2, 3, false)
+        );
+        assert_eq!(run.inputs.of(1).unwrap().get(), "2");
+        assert_eq!(run.check(), Ok(()));
+    }
+
+    #[test]
+    fn requests_that_cannot_be_run_say_why() {
+        let outside = run_pack(|body| body["pack"] = 2.into());
+        assert!(outside.check().unwrap_err().contains("pack 2"));
+        let empty = run_pack(|body| body["packSizes"][0] = 0.into());
+        assert!(empty.check().unwrap_err().contains("at least one worker"));
+        let few = run_pack(|body| body["inputs"]["each"] = serde_json::json!([1]));
+        assert!(few.check().unwrap_err().contains("1 inputs for 2 workers"));
+    }
+
+    #[test]
+    fn secrets_and_addresses_never_show_when_printed() {
+        let shown = format!("{:?}", run_pack(|_| ()));
+        assert!(!shown.contains("hunter2"), "{shown}");
+    }
+
+    #[test]
+    fn an_unknown_command_is_refused() {
+        assert!(Command::parse(br#"{"command":"dance"}"#).is_err());
+    }
+}

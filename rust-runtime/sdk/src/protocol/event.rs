@@ -1,0 +1,208 @@
+//! What a program and a pack report.
+
+use burst_bcm::Failure;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+/// Which of the two output streams a line came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogStream {
+    /// Standard output.
+    Stdout,
+    /// Standard error.
+    Stderr,
+}
+
+impl LogStream {
+    /// The name on the wire.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Stdout => "stdout",
+            Self::Stderr => "stderr",
+        }
+    }
+}
+
+/// What a pack reports while it runs. `at` is in microseconds since the epoch. `PackEnded` is
+/// always the last event.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "kebab-case", try_from = "Fields")]
+#[allow(
+    missing_docs,
+    reason = "the fields are described in docs/architecture.md, section 4"
+)]
+pub enum PackEvent {
+    /// The pack has joined the flare.
+    Ready { endpoint: Option<String>, at: u64 },
+    /// The work function is entered.
+    WorkerStarted { worker: u32, at: u64 },
+    /// The worker entered a phase of its own.
+    Phase { worker: u32, name: String, at: u64 },
+    /// A line of output; of the pack itself where `worker` is none.
+    Log {
+        worker: Option<u32>,
+        stream: LogStream,
+        line: String,
+        at: u64,
+    },
+    /// The work function returned its output.
+    WorkerSucceeded {
+        worker: u32,
+        output: Box<RawValue>,
+        at: u64,
+    },
+    /// The worker ended without an output.
+    WorkerFailed {
+        worker: u32,
+        error: Failure,
+        at: u64,
+    },
+    /// Nothing more follows.
+    PackEnded {
+        reusable: bool,
+        error: Option<Failure>,
+        at: u64,
+    },
+}
+
+/// One frame from the program to the runtime.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "kebab-case", try_from = "Fields")]
+#[allow(
+    missing_docs,
+    reason = "the fields are described in docs/architecture.md, section 5"
+)]
+pub enum ProgramEvent {
+    /// The program is up and waits for commands.
+    Hello { sdk: String },
+    /// A thread (of a worker, or of none) is about to end the process: by a signal or by `exit`.
+    Dying {
+        worker: Option<u32>,
+        signal: Option<i32>,
+    },
+    /// Everything else is passed on.
+    #[serde(untagged)]
+    Pack(PackEvent),
+}
+
+/// All fields any event has. Raw outputs cannot pass through serde's tagged enums, so events are
+/// read through this.
+#[derive(Deserialize)]
+struct Fields {
+    event: String,
+    sdk: Option<String>,
+    endpoint: Option<String>,
+    worker: Option<u32>,
+    signal: Option<i32>,
+    name: Option<String>,
+    stream: Option<LogStream>,
+    line: Option<String>,
+    output: Option<Box<RawValue>>,
+    error: Option<Failure>,
+    reusable: Option<bool>,
+    at: Option<u64>,
+}
+
+fn need<T>(event: &str, field: &str, value: Option<T>) -> Result<T, String> {
+    value.ok_or_else(|| format!("event `{event}` needs the field `{field}`"))
+}
+
+impl TryFrom<Fields> for PackEvent {
+    type Error = String;
+
+    fn try_from(fields: Fields) -> Result<Self, String> {
+        let event = fields.event.as_str();
+        let at = need(event, "at", fields.at)?;
+        let worker = || need(event, "worker", fields.worker);
+        Ok(match event {
+            "ready" => Self::Ready {
+                endpoint: fields.endpoint,
+                at,
+            },
+            "worker-started" => Self::WorkerStarted {
+                worker: worker()?,
+                at,
+            },
+            "phase" => Self::Phase {
+                worker: worker()?,
+                name: need(event, "name", fields.name)?,
+                at,
+            },
+            "log" => Self::Log {
+                worker: fields.worker,
+                stream: need(event, "stream", fields.stream)?,
+                line: need(event, "line", fields.line)?,
+                at,
+            },
+            // An output of `null` and a missing one look the same to serde; both mean null.
+            "worker-succeeded" => Self::WorkerSucceeded {
+                worker: worker()?,
+                output: fields.output.unwrap_or_else(|| RawValue::NULL.to_owned()),
+                at,
+            },
+            "worker-failed" => Self::WorkerFailed {
+                worker: worker()?,
+                error: need(event, "error", fields.error)?,
+                at,
+            },
+            "pack-ended" => Self::PackEnded {
+                reusable: need(event, "reusable", fields.reusable)?,
+                error: fields.error,
+                at,
+            },
+            unknown => return Err(format!("unknown event `{unknown}`")),
+        })
+    }
+}
+
+impl TryFrom<Fields> for ProgramEvent {
+    type Error = String;
+
+    fn try_from(fields: Fields) -> Result<Self, String> {
+        Ok(match fields.event.as_str() {
+            "hello" => Self::Hello {
+                sdk: fields.sdk.unwrap_or_default(),
+            },
+            "dying" => Self::Dying {
+                worker: fields.worker,
+                signal: fields.signal,
+            },
+            _ => Self::Pack(PackEvent::try_from(fields)?),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn an_output_of_null_survives() {
+        let event = r#"{"event":"worker-succeeded","worker":0,"output":null,"at":1}"#;
+        let parsed: PackEvent = serde_json::from_str(event).unwrap();
+        assert_eq!(serde_json::to_string(&parsed).unwrap(), event);
+    }
+
+    #[test]
+    fn incomplete_and_unknown_events_are_refused() {
+        for bad in [
+            r#"{"event":"party","at":1}"#,
+            r#"{"event":"phase","worker":1,"at":1}"#,
+        ] {
+            assert!(serde_json::from_str::<ProgramEvent>(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn program_events_are_pack_events_and_two_more() {
+        let hello = r#"{"event":"hello","sdk":"0.1.0"}"#;
+        let dying = r#"{"event":"dying","worker":3,"signal":6}"#;
+        let started = r#"{"event":"worker-started","worker":3,"at":9}"#;
+        for event in [hello, dying, started] {
+            let parsed: ProgramEvent = serde_json::from_str(event).unwrap();
+            assert_eq!(serde_json::to_string(&parsed).unwrap(), event);
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! The wire between runtime and program, and between invoker and runtime: one set of types.
+//!
+//! Golden copies of every message are in `protocol/src/main/resources/golden/`; the Scala side
+//! reads the same files. Not part of the SDK's stable surface.
+
+mod command;
+mod event;
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+pub use burst_bcm::{BackendConfig, Failure, FailureKind, Secret};
+pub use command::{Command, Inputs, RunPack};
+pub use event::{LogStream, PackEvent, ProgramEvent};
+
+/// The environment variable naming the control socket's descriptor.
+pub const CONTROL_FD: &str = "BURST_CONTROL_FD";
+
+/// The largest serialised output of a worker.
+pub const OUTPUT_LIMIT: usize = 16 * 1024 * 1024;
+
+/// The largest frame from program to runtime: an output and its envelope.
+pub const EVENT_FRAME_LIMIT: usize = OUTPUT_LIMIT + 64 * 1024;
+
+/// The largest frame from runtime to program: all inputs of a pack.
+pub const COMMAND_FRAME_LIMIT: usize = 64 * 1024 * 1024;
+
+/// The time now, in microseconds since the epoch.
+pub fn now() -> u64 {
+    micros(SystemTime::now())
+}
+
+/// `time` in microseconds since the epoch; the epoch where it is earlier.
+pub fn micros(time: SystemTime) -> u64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
+    u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
+}
+
+/// The point in time `micros` microseconds after the epoch.
+pub fn time(micros: u64) -> SystemTime {
+    UNIX_EPOCH + Duration::from_micros(micros)
+}

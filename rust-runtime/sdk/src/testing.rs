@@ -1,0 +1,286 @@
+//! Running a work function in a test: in process, on threads, without any platform.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, SystemTime};
+
+use burst_bcm::{BackendConfig, Failure, FailureKind, Pack, PackConfig, Secret, Topology};
+
+use crate::context::BurstContext;
+use crate::data::Loads;
+use crate::pack::{Local, Report};
+use crate::worker::{self, Work};
+
+/// How long a flare in a test may take before its waits end.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Runs `work` as a flare: one worker for each input, in packs of `granularity` workers (the last
+/// pack may be smaller). The outputs come in the order of the inputs.
+///
+/// Every worker has a thread of its own. Workers of one pack share memory, workers of different
+/// packs talk through a backend, exactly as on the platform. Waits end with an error after one
+/// minute.
+///
+/// ```
+/// use burst::{BurstContext, Error};
+///
+/// fn sum(number: u64, burst: &BurstContext) -> Result<u64, Error> {
+///     Ok(*burst.all_reduce(number, |a, b| a + b)?)
+/// }
+///
+/// # fn main() -> Result<(), burst::testing::FlareFailed> {
+/// for granularity in 1..=4 {
+///     assert_eq!(burst::testing::run(sum, vec![1, 2, 3, 4], granularity)?, [10; 4]);
+/// }
+/// # Ok(())
+/// # }
+/// ```
+///
+/// # Errors
+/// [`FlareFailed`] when any worker returned an error or panicked.
+pub fn run<I, O>(
+    work: impl Work<I, O>,
+    inputs: impl IntoIterator<Item = I>,
+    granularity: u32,
+) -> Result<Vec<O>, FlareFailed>
+where
+    I: Send,
+    O: Send,
+{
+    let inputs: Vec<I> = inputs.into_iter().collect();
+    let workers = join(inputs.len(), granularity)?;
+    let results: Vec<Result<O, Failure>> = thread::scope(|scope| {
+        let threads: Vec<_> = inputs
+            .into_iter()
+            .zip(&workers.contexts)
+            .map(|(input, burst)| {
+                let (work, packs) = (&work, &workers.packs);
+                let name = format!("worker-{}", burst.worker_id());
+                thread::Builder::new()
+                    .name(name)
+                    .spawn_scoped(scope, move || {
+                        let result = worker::call(work, input, burst, Ok);
+                        if let Err(failure) = &result {
+                            packs.iter().for_each(|pack| pack.abort(failure.clone()));
+                        }
+                        result
+                    })
+            })
+            .collect();
+        threads
+            .into_iter()
+            .map(|thread| match thread.map(|thread| thread.join()) {
+                Ok(Ok(result)) => result,
+                Ok(Err(_)) => Err(Failure::new(
+                    FailureKind::Internal,
+                    "a worker's thread was lost",
+                )),
+                Err(error) => {
+                    let message = format!("cannot start a thread for the worker: {error}");
+                    Err(Failure::new(FailureKind::StartFailed, message))
+                }
+            })
+            .collect()
+    });
+    workers.close();
+    let (mut outputs, mut failures) = (Vec::new(), Vec::new());
+    for result in results {
+        match result {
+            Ok(output) => outputs.push(output),
+            Err(failure) => failures.push(failure),
+        }
+    }
+    let cause = failures
+        .iter()
+        .find(|failure| failure.kind != FailureKind::PeerFailed);
+    match cause.or(failures.first()).cloned() {
+        None => Ok(outputs),
+        Some(first) => Err(FlareFailed { first, failures }),
+    }
+}
+
+/// A flare in a test did not succeed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FlareFailed {
+    /// The failure that brought the others about.
+    pub first: Failure,
+    /// The failures of all workers that gave no output.
+    pub failures: Vec<Failure>,
+}
+
+impl fmt::Display for FlareFailed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.first)
+    }
+}
+
+impl std::error::Error for FlareFailed {}
+
+impl From<burst_bcm::Error> for FlareFailed {
+    fn from(error: burst_bcm::Error) -> Self {
+        Self {
+            first: error.to_failure(None, None),
+            failures: Vec::new(),
+        }
+    }
+}
+
+/// All workers of a flare, ready to run, and the packs they live in.
+struct Workers {
+    packs: Vec<Arc<Local>>,
+    contexts: Vec<BurstContext>,
+}
+
+/// Brings up the packs of a flare with this many workers, all in this process.
+fn join(size: usize, granularity: u32) -> Result<Workers, FlareFailed> {
+    let sizes = pack_sizes(size, granularity);
+    let topology = Topology::new(&sizes)?;
+    // Flares of concurrent tests must not meet in the backend.
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let flare_id = format!("testing-{}-{number}", std::process::id());
+    let deadline = SystemTime::now() + LIMIT;
+    let mut packs = Vec::new();
+    for pack in 0..topology.num_packs() {
+        let mut config = PackConfig::new(flare_id.as_str(), pack, topology.clone());
+        config.backend = BackendConfig::new("memory");
+        config.secret = Secret::new(flare_id.as_str());
+        config.deadline = Some(deadline);
+        let first_worker = sizes.iter().take(packs.len()).sum();
+        packs.push(Arc::new(Local {
+            flare_id: flare_id.clone(),
+            first_worker,
+            deadline,
+            report: Arc::new(Console),
+            loads: Loads::default(),
+            pack: Pack::join(config)?,
+        }));
+    }
+    let endpoints: Vec<String> = packs
+        .iter()
+        .map(|local| local.pack.endpoint().unwrap_or_default())
+        .collect();
+    let mut contexts = Vec::new();
+    for local in &packs {
+        local.pack.start(endpoints.clone())?;
+        for communicator in local.pack.communicators() {
+            contexts.push(BurstContext::new(communicator, Arc::clone(local)));
+        }
+    }
+    Ok(Workers { packs, contexts })
+}
+
+impl Workers {
+    fn close(self) {
+        drop(self.contexts);
+        self.packs.iter().for_each(|local| local.pack.close());
+    }
+}
+
+fn pack_sizes(size: usize, granularity: u32) -> Vec<u32> {
+    let granularity = granularity.max(1);
+    let mut left = u32::try_from(size).unwrap_or(u32::MAX);
+    let mut sizes = Vec::new();
+    while left > 0 {
+        sizes.push(left.min(granularity));
+        left -= left.min(granularity);
+    }
+    sizes
+}
+
+/// What workers log goes where the test's own output goes.
+struct Console;
+
+impl Report for Console {
+    fn phase(&self, _worker: u32, _name: &str) {}
+
+    fn log(&self, worker: u32, text: &str) {
+        println!("worker {worker}: {text}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic)]
+    use super::*;
+    use crate::Error;
+
+    #[test]
+    fn packs_hold_granularity_workers_and_the_last_one_the_rest() {
+        assert_eq!(pack_sizes(7, 3), [3, 3, 1]);
+        assert_eq!(pack_sizes(4, 0), [1, 1, 1, 1]);
+        assert_eq!(pack_sizes(2, 9), [2]);
+    }
+
+    #[test]
+    fn no_inputs_are_refused() {
+        assert!(run(|_: (), _| Ok(()), Vec::new(), 1).is_err());
+    }
+
+    #[test]
+    fn outputs_come_in_order_and_contexts_are_right() {
+        let outputs = run(
+            |input: u32, burst| {
+                Ok((
+                    input,
+                    burst.worker_id(),
+                    burst.pack_id(),
+                    burst.is_pack_leader(),
+                ))
+            },
+            [10, 11, 12],
+            2,
+        );
+        assert_eq!(
+            outputs.unwrap(),
+            [(10, 0, 0, true), (11, 1, 0, false), (12, 2, 1, true)]
+        );
+    }
+
+    #[test]
+    fn the_first_failure_is_named_and_peers_of_it_are_told_apart() {
+        for granularity in [1, 2, 3] {
+            let failed = run(
+                |_: (), burst| match burst.worker_id() {
+                    1 => panic!("one"),
+                    _ => Ok(burst.recv::<u8>(1)?),
+                },
+                [(); 3],
+                granularity,
+            )
+            .unwrap_err();
+            assert_eq!(
+                (failed.first.kind, failed.first.worker),
+                (FailureKind::Panic, Some(1))
+            );
+            assert!(failed.first.message.starts_with("one (at "), "{failed}");
+            let peers: Vec<_> = failed
+                .failures
+                .iter()
+                .filter(|f| f.kind == FailureKind::PeerFailed)
+                .collect();
+            assert_eq!(peers.len(), 2, "{failed:?}");
+            assert!(peers[0].message.contains("worker 1"), "{failed:?}");
+        }
+    }
+
+    #[test]
+    fn a_worker_that_panics_on_a_peers_failure_is_not_the_first() {
+        let failed = run(
+            |_: (), burst| match burst.worker_id() {
+                0 => Err(Error::new("zero")),
+                1 => Ok(burst.recv::<u8>(0).unwrap()),
+                _ => burst.recv(0).map_err(|error| Error::new(error.to_string())),
+            },
+            [(); 3],
+            3,
+        )
+        .unwrap_err();
+        assert_eq!(failed.first.message, "zero");
+        let kinds: Vec<_> = failed.failures.iter().map(|failure| failure.kind).collect();
+        let peer = FailureKind::PeerFailed;
+        assert_eq!(kinds, [FailureKind::Error, peer, peer]);
+    }
+}
