@@ -5,11 +5,22 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error("cannot {operation} {path}: {source}")]
-    File { operation: &'static str, path: PathBuf, source: std::io::Error },
+    File {
+        operation: &'static str,
+        path: PathBuf,
+        source: std::io::Error,
+    },
     #[error("cannot run `{command}`: {source}")]
-    Start { command: String, source: std::io::Error },
+    Start {
+        command: String,
+        source: std::io::Error,
+    },
     #[error("`{command}` ended with {status}: {output}")]
-    Command { command: String, status: std::process::ExitStatus, output: String },
+    Command {
+        command: String,
+        status: std::process::ExitStatus,
+        output: String,
+    },
     #[error("the platform ended before it was ready; its last words: {output}")]
     NotReady { output: String },
     #[error("`{command}` answered something else than expected: {answer}")]
@@ -22,6 +33,10 @@ pub enum Error {
 
 impl Error {
     pub fn file(operation: &'static str, path: &Path, source: std::io::Error) -> Self {
-        Self::File { operation, path: path.to_owned(), source }
+        Self::File {
+            operation,
+            path: path.to_owned(),
+            source,
+        }
     }
 }

@@ -60,8 +60,12 @@ fn parse_size(text: &str) -> Result<u64, String> {
         Some(b'G') => (&text[..text.len() - 1], 1_000_000_000),
         _ => (text, 1),
     };
-    let number: u64 = digits.parse().map_err(|_| format!("'{text}' is not a size like 256M"))?;
-    number.checked_mul(unit).ok_or_else(|| format!("'{text}' is too large"))
+    let number: u64 = digits
+        .parse()
+        .map_err(|_| format!("'{text}' is not a size like 256M"))?;
+    number
+        .checked_mul(unit)
+        .ok_or_else(|| format!("'{text}' is too large"))
 }
 
 fn main() -> ExitCode {

@@ -28,25 +28,43 @@ impl Platform {
             .map_err(|source| Error::file("find", &options.dist.join("bin/burst"), source))?;
         let data = scratch.join("platform");
         let mut command = Command::new(&burst);
-        command.args(["standalone", "--port", "0", "--data"]).arg(&data);
+        command
+            .args(["standalone", "--port", "0", "--data"])
+            .arg(&data);
         // More slots than processors, on purpose: a demo shows packing, not this machine's speed.
-        command.args(["--slots", &options.workers.to_string(), "--driver", &options.driver]);
-        command.arg("--mount").arg(format!("{0}:{0}", scratch.display()));
+        command.args([
+            "--slots",
+            &options.workers.to_string(),
+            "--driver",
+            &options.driver,
+        ]);
+        command
+            .arg("--mount")
+            .arg(format!("{0}:{0}", scratch.display()));
         if options.path.is_absolute() {
-            command.arg("--mount").arg(format!("{0}:{0}:ro", options.path.display()));
+            command
+                .arg("--mount")
+                .arg(format!("{0}:{0}:ro", options.path.display()));
         }
         if options.backend == "redis-list" {
             let uri = options.redis.as_ref().ok_or(Error::NoRedis)?;
             command.arg("--backend").arg(format!("redis-list={uri}"));
         }
         command.env_remove("BURST_APIHOST").env_remove("BURST_AUTH");
-        println!("starting the platform: {} workers' slots, {} driver", options.workers, options.driver);
+        println!(
+            "starting the platform: {} workers' slots, {} driver",
+            options.workers, options.driver
+        );
 
         let started = Instant::now();
-        let mut process = command
-            .stdout(Stdio::piped())
-            .spawn()
-            .map_err(|source| Error::Start { command: burst.display().to_string(), source })?;
+        let mut process =
+            command
+                .stdout(Stdio::piped())
+                .spawn()
+                .map_err(|source| Error::Start {
+                    command: burst.display().to_string(),
+                    source,
+                })?;
         let output = process.stdout.take().map(BufReader::new);
         let mut platform = Self {
             process,
@@ -61,7 +79,10 @@ impl Platform {
                 .collect(),
         };
         platform.wait_until_ready()?;
-        println!("the platform is ready after {} ms", started.elapsed().as_millis());
+        println!(
+            "the platform is ready after {} ms",
+            started.elapsed().as_millis()
+        );
         Ok(platform)
     }
 
@@ -86,12 +107,19 @@ impl Platform {
             .env("BURST_CONFIG_FILE", self.data.join("properties"))
             .stderr(Stdio::inherit())
             .output()
-            .map_err(|source| Error::Start { command: shown.clone(), source })?;
+            .map_err(|source| Error::Start {
+                command: shown.clone(),
+                source,
+            })?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         if output.status.success() {
             Ok(text)
         } else {
-            Err(Error::Command { command: shown, status: output.status, output: text })
+            Err(Error::Command {
+                command: shown,
+                status: output.status,
+                output: text,
+            })
         }
     }
 
@@ -103,7 +131,10 @@ impl Platform {
             arguments.extend(["--param", key, value]);
         }
         let answer = self.burst(&arguments)?;
-        let unexpected = || Error::Unexpected { command: "burst flare".into(), answer: answer.clone() };
+        let unexpected = || Error::Unexpected {
+            command: "burst flare".into(),
+            answer: answer.clone(),
+        };
         let flare: Value = serde_json::from_str(&answer).map_err(|_| unexpected())?;
         let id = flare["flareId"].as_str().ok_or_else(unexpected)?;
         print!("{}", self.burst(&["timeline", id])?);
@@ -114,12 +145,17 @@ impl Platform {
     pub fn stop(&mut self) -> Result<(), Error> {
         let command = || "burst standalone".to_owned();
         let wait = |process: &mut Child| {
-            process.wait().map_err(|source| Error::Start { command: command(), source })
+            process.wait().map_err(|source| Error::Start {
+                command: command(),
+                source,
+            })
         };
         if self.process.try_wait().is_ok_and(|ended| ended.is_some()) {
             return Ok(());
         }
-        let signal = Command::new("kill").arg(self.process.id().to_string()).status();
+        let signal = Command::new("kill")
+            .arg(self.process.id().to_string())
+            .status();
         if !signal.is_ok_and(|status| status.success()) {
             // Nothing else is left to end it with.
             let _ = self.process.kill();
@@ -129,7 +165,11 @@ impl Platform {
             println!("the platform has stopped");
             Ok(())
         } else {
-            Err(Error::Command { command: command(), status, output: String::new() })
+            Err(Error::Command {
+                command: command(),
+                status,
+                output: String::new(),
+            })
         }
     }
 }

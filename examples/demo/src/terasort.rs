@@ -12,9 +12,18 @@ pub fn run(options: &Options, platform: &Platform, scratch: &Path) -> Result<(),
     let (input, output) = (scratch.join("input"), scratch.join("output"));
     let (input, output) = (input.display().to_string(), output.display().to_string());
     shared_directory(Path::new(&output))?;
-    tera(options, &["generate", &input, "--records", &records.to_string()])?;
+    tera(
+        options,
+        &["generate", &input, "--records", &records.to_string()],
+    )?;
 
-    platform.burst(&["deploy", "terasort", "examples/terasort", "--memory", &memory(options)])?;
+    platform.burst(&[
+        "deploy",
+        "terasort",
+        "examples/terasort",
+        "--memory",
+        &memory(options),
+    ])?;
     let flare = platform.flare("terasort", &[("input", &input), ("output", &output)])?;
 
     tera(options, &["validate", &input, &output])?;
@@ -51,10 +60,15 @@ fn tera(options: &Options, arguments: &[&str]) -> Result<(), Error> {
     let status = Command::new(options.dist.join("examples/tera"))
         .args(arguments)
         .status()
-        .map_err(|source| Error::Start { command: shown.clone(), source })?;
+        .map_err(|source| Error::Start {
+            command: shown.clone(),
+            source,
+        })?;
     if status.success() {
         Ok(())
     } else {
-        Err(Error::WrongOutcome(format!("`{shown}` ended with {status}")))
+        Err(Error::WrongOutcome(format!(
+            "`{shown}` ended with {status}"
+        )))
     }
 }

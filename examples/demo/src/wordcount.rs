@@ -31,7 +31,9 @@ pub fn run(options: &Options, platform: &Platform, scratch: &Path) -> Result<(),
     let found = shell(&[r#"LC_ALL=C sort "$1"/part-*"#, "sh", &parts])?;
     if expected != found {
         let differing = expected.lines().zip(found.lines()).find(|(a, b)| a != b);
-        return Err(Error::WrongOutcome(format!("the counts differ, first at {differing:?}")));
+        return Err(Error::WrongOutcome(format!(
+            "the counts differ, first at {differing:?}"
+        )));
     }
     println!("equal: {} distinct words", found.lines().count());
     Ok(())
@@ -42,7 +44,10 @@ fn shell(arguments: &[&str]) -> Result<String, Error> {
         .arg("-c")
         .args(arguments)
         .output()
-        .map_err(|source| Error::Start { command: "sh".into(), source })?;
+        .map_err(|source| Error::Start {
+            command: "sh".into(),
+            source,
+        })?;
     if output.status.success() {
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     } else {

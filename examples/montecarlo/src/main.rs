@@ -38,8 +38,11 @@ fn work(input: Input, burst: &BurstContext) -> Result<Option<Estimate>, burst::E
         .count() as u64;
 
     burst.phase("reduce");
-    let total = burst.reduce((hits, share), |a, b| (a.0 + b.0, a.1 + b.1), 0)?;
-    Ok(total.map(|(hits, samples)| Estimate { pi: 4.0 * hits as f64 / samples.max(1) as f64, samples }))
+    let total = burst.reduce((hits, share), 0, |a, b| (a.0 + b.0, a.1 + b.1))?;
+    Ok(total.map(|(hits, samples)| Estimate {
+        pi: 4.0 * hits as f64 / samples.max(1) as f64,
+        samples,
+    }))
 }
 
 burst::main!(work);
@@ -51,12 +54,30 @@ mod tests {
 
     #[test]
     fn worker_0_estimates_pi_at_any_size_and_granularity() {
-        for (size, granularity) in [(1, 1), (2, 1), (2, 2), (3, 1), (3, 2), (8, 1), (8, 4), (8, 8)] {
-            let inputs = vec![Input { samples: 200_001, seed: 7 }; size];
+        for (size, granularity) in [
+            (1, 1),
+            (2, 1),
+            (2, 2),
+            (3, 1),
+            (3, 2),
+            (8, 1),
+            (8, 4),
+            (8, 8),
+        ] {
+            let inputs = vec![
+                Input {
+                    samples: 200_001,
+                    seed: 7
+                };
+                size
+            ];
             let mut outputs = burst::testing::run(work, inputs, granularity).unwrap();
             let estimate = outputs.remove(0).unwrap();
             assert_eq!(estimate.samples, 200_001);
-            assert!((estimate.pi - std::f64::consts::PI).abs() < 0.02, "{estimate:?}");
+            assert!(
+                (estimate.pi - std::f64::consts::PI).abs() < 0.02,
+                "{estimate:?}"
+            );
             assert!(outputs.iter().all(Option::is_none));
         }
     }

@@ -32,7 +32,9 @@ pub fn generate(path: &Path, records: u64, seed: u64, threads: u32) -> io::Resul
             })
             .collect();
         writers.into_iter().try_for_each(|writer| {
-            writer.join().unwrap_or_else(|_| Err(io::Error::other("a generating thread panicked")))
+            writer
+                .join()
+                .unwrap_or_else(|_| Err(io::Error::other("a generating thread panicked")))
         })
     })
 }
@@ -68,7 +70,10 @@ mod tests {
         };
         let one = make("one", 1, 1);
         assert_eq!(one.len(), 20_000 * RECORD);
-        assert!(one.chunks(RECORD).all(|record| record.ends_with(b"\r\n") && record.is_ascii()));
+        assert!(
+            one.chunks(RECORD)
+                .all(|record| record.ends_with(b"\r\n") && record.is_ascii())
+        );
         assert_eq!(one, make("three", 1, 3));
         assert_ne!(one, make("other", 2, 1));
     }

@@ -15,7 +15,10 @@ pub type Key = (u64, u16);
 pub fn key(record: &[u8]) -> Key {
     let mut head = [0; 8];
     head.copy_from_slice(&record[..8]);
-    (u64::from_be_bytes(head), u16::from_be_bytes([record[8], record[9]]))
+    (
+        u64::from_be_bytes(head),
+        u16::from_be_bytes([record[8], record[9]]),
+    )
 }
 
 /// Part `index` of `parts` nearly equal ranges of `total`.

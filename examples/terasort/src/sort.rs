@@ -52,7 +52,10 @@ pub fn work(input: Input, burst: &BurstContext) -> Result<Sorted, burst::Error> 
     burst.phase("write");
     let path = input.output.join(format!("part-{:05}", burst.worker_id()));
     write_in_order(File::create(path)?, &received, &order)?;
-    Ok(Sorted { read, written: order.len() as u64 })
+    Ok(Sorted {
+        read,
+        written: order.len() as u64,
+    })
 }
 
 fn read_share(input: &Input, worker: u32, workers: u32) -> Result<Vec<u8>, burst::Error> {
@@ -74,12 +77,18 @@ fn read_share(input: &Input, worker: u32, workers: u32) -> Result<Vec<u8>, burst
 /// splitter `w`. Every worker gets the same.
 fn agree_on_splitters(records: &[u8], burst: &BurstContext) -> Result<Vec<Key>, burst::Error> {
     let step = (records.len() / RECORD / SAMPLES_PER_WORKER).max(1);
-    let sample: Vec<Key> = records.chunks_exact(RECORD).step_by(step).map(key).collect();
+    let sample: Vec<Key> = records
+        .chunks_exact(RECORD)
+        .step_by(step)
+        .map(key)
+        .collect();
     let splitters = burst.gather(sample, 0)?.map(|samples| {
         let mut keys = samples.concat();
         keys.sort_unstable();
         let workers = burst.burst_size() as usize;
-        (1..workers).filter_map(|w| keys.get(keys.len() * w / workers).copied()).collect::<Vec<_>>()
+        (1..workers)
+            .filter_map(|w| keys.get(keys.len() * w / workers).copied())
+            .collect::<Vec<_>>()
     });
     Ok(burst.broadcast(splitters, 0)?.to_vec())
 }
@@ -90,11 +99,18 @@ fn partition(records: &[u8], splitters: &[Key], workers: usize) -> Vec<Vec<u8>> 
         let key = key(record);
         splitters.partition_point(|splitter| *splitter <= key)
     };
-    let owners: Vec<u16> = records.chunks_exact(RECORD).map(|r| owner(r) as u16).collect();
+    let owners: Vec<u16> = records
+        .chunks_exact(RECORD)
+        .map(|r| owner(r) as u16)
+        .collect();
     let mut counts = vec![0; workers];
-    owners.iter().for_each(|&owner| counts[usize::from(owner)] += 1);
-    let mut parts: Vec<Vec<u8>> =
-        counts.into_iter().map(|count: usize| Vec::with_capacity(count * RECORD)).collect();
+    owners
+        .iter()
+        .for_each(|&owner| counts[usize::from(owner)] += 1);
+    let mut parts: Vec<Vec<u8>> = counts
+        .into_iter()
+        .map(|count: usize| Vec::with_capacity(count * RECORD))
+        .collect();
     for (record, owner) in records.chunks_exact(RECORD).zip(owners) {
         parts[usize::from(owner)].extend_from_slice(record);
     }
@@ -145,9 +161,21 @@ mod tests {
         for records in [0, 1, 5, 20_000] {
             generate(&input, records, 42, 2).unwrap();
             let expected = validate::summarise(&input).unwrap();
-            for (size, granularity) in [(1, 1), (2, 1), (2, 2), (3, 1), (3, 2), (8, 1), (8, 4), (8, 8)] {
+            for (size, granularity) in [
+                (1, 1),
+                (2, 1),
+                (2, 2),
+                (3, 1),
+                (3, 2),
+                (8, 1),
+                (8, 4),
+                (8, 8),
+            ] {
                 let output = tempfile::tempdir().unwrap();
-                let given = Input { input: input.clone(), output: output.path().into() };
+                let given = Input {
+                    input: input.clone(),
+                    output: output.path().into(),
+                };
                 let sorted = burst::testing::run(work, vec![given; size], granularity).unwrap();
                 assert_eq!(validate::check_sorted(output.path()).unwrap(), expected);
                 assert_eq!(sorted.iter().map(|s| s.written).sum::<u64>(), records);
@@ -164,7 +192,10 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let input = directory.path().join("input");
         std::fs::write(&input, b"same-key!!".repeat(10).repeat(500)).unwrap();
-        let given = Input { input: input.clone(), output: directory.path().join("out") };
+        let given = Input {
+            input: input.clone(),
+            output: directory.path().join("out"),
+        };
         std::fs::create_dir(&given.output).unwrap();
         burst::testing::run(work, vec![given.clone(); 3], 2).unwrap();
         assert_eq!(
@@ -174,6 +205,11 @@ mod tests {
 
         std::fs::write(&input, [b'x'; 150]).unwrap();
         let error = burst::testing::run(work, vec![given; 2], 1).unwrap_err();
-        assert!(error.to_string().contains("whole number of 100-byte records"), "{error}");
+        assert!(
+            error
+                .to_string()
+                .contains("whole number of 100-byte records"),
+            "{error}"
+        );
     }
 }

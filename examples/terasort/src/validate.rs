@@ -54,7 +54,10 @@ pub fn summarise(path: &Path) -> Result<Summary, Invalid> {
 
 /// Sums up the parts in `directory`, in the order of their names, and checks that they are in order as one file.
 pub fn check_sorted(directory: &Path) -> Result<Summary, Invalid> {
-    let unreadable = |source| Invalid::Unreadable { path: directory.to_owned(), source };
+    let unreadable = |source| Invalid::Unreadable {
+        path: directory.to_owned(),
+        source,
+    };
     let mut parts: Vec<PathBuf> = std::fs::read_dir(directory)
         .and_then(|entries| entries.map(|entry| entry.map(|e| e.path())).collect())
         .map_err(unreadable)?;
@@ -66,7 +69,10 @@ pub fn check_sorted(directory: &Path) -> Result<Summary, Invalid> {
         for_each_record(part, |number, record| {
             let key = key(record);
             if last.is_some_and(|last| key < last) {
-                return Err(Invalid::Unordered { path: part.clone(), record: number });
+                return Err(Invalid::Unordered {
+                    path: part.clone(),
+                    record: number,
+                });
             }
             last = Some(key);
             summary.add(record);
@@ -79,7 +85,9 @@ pub fn check_sorted(directory: &Path) -> Result<Summary, Invalid> {
 impl Summary {
     fn add(&mut self, record: &[u8]) {
         self.records += 1;
-        self.checksum = self.checksum.wrapping_add(u64::from(crc32fast::hash(record)));
+        self.checksum = self
+            .checksum
+            .wrapping_add(u64::from(crc32fast::hash(record)));
     }
 }
 
@@ -87,11 +95,16 @@ fn for_each_record(
     path: &Path,
     mut visit: impl FnMut(u64, &[u8]) -> Result<(), Invalid>,
 ) -> Result<(), Invalid> {
-    let unreadable = |source| Invalid::Unreadable { path: path.to_owned(), source };
+    let unreadable = |source| Invalid::Unreadable {
+        path: path.to_owned(),
+        source,
+    };
     let file = File::open(path).map_err(unreadable)?;
     let length = file.metadata().map_err(unreadable)?.len();
     if length % RECORD as u64 != 0 {
-        return Err(Invalid::Torn { path: path.to_owned() });
+        return Err(Invalid::Torn {
+            path: path.to_owned(),
+        });
     }
     let mut reader = BufReader::with_capacity(1 << 20, file);
     let mut record = [0; RECORD];

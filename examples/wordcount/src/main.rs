@@ -81,7 +81,12 @@ fn work(input: Input, burst: &BurstContext) -> Result<Counted, burst::Error> {
     most_frequent(&mut ranked, input.top);
     let mut top = burst.gather(ranked, 0)?.unwrap_or_default().concat();
     most_frequent(&mut top, input.top);
-    Ok(Counted { bytes, words, distinct, top })
+    Ok(Counted {
+        bytes,
+        words,
+        distinct,
+        top,
+    })
 }
 
 /// Keeps the `top` most frequent, ties in the order of the alphabet.
@@ -95,7 +100,9 @@ fn write_part(
     worker: u32,
     counts: &[(String, u64)],
 ) -> std::io::Result<()> {
-    let mut file = BufWriter::new(std::fs::File::create(directory.join(format!("part-{worker:05}")))?);
+    let mut file = BufWriter::new(std::fs::File::create(
+        directory.join(format!("part-{worker:05}")),
+    )?);
     for (word, count) in counts {
         writeln!(file, "{word} {count}")?;
     }
@@ -109,12 +116,26 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    const TEXT: &[&str] = &["The cat and the hat", "and THE-end: cat's\u{e9}cole", "", "x"];
+    const TEXT: &[&str] = &[
+        "The cat and the hat",
+        "and THE-end: cat's\u{e9}cole",
+        "",
+        "x",
+    ];
 
     fn expected() -> Vec<(String, u64)> {
-        [("the", 3), ("and", 2), ("cat", 2), ("cole", 1), ("end", 1), ("hat", 1), ("s", 1), ("x", 1)]
-            .map(|(word, count)| (word.to_owned(), count))
-            .to_vec()
+        [
+            ("the", 3),
+            ("and", 2),
+            ("cat", 2),
+            ("cole", 1),
+            ("end", 1),
+            ("hat", 1),
+            ("s", 1),
+            ("x", 1),
+        ]
+        .map(|(word, count)| (word.to_owned(), count))
+        .to_vec()
     }
 
     #[test]
@@ -123,7 +144,16 @@ mod tests {
         for (i, text) in TEXT.iter().enumerate() {
             std::fs::write(directory.path().join(i.to_string()), text).unwrap();
         }
-        for (size, granularity) in [(1, 1), (2, 1), (2, 2), (3, 1), (3, 2), (8, 1), (8, 4), (8, 8)] {
+        for (size, granularity) in [
+            (1, 1),
+            (2, 1),
+            (2, 2),
+            (3, 1),
+            (3, 2),
+            (8, 1),
+            (8, 4),
+            (8, 8),
+        ] {
             let out = tempfile::tempdir().unwrap();
             let input = Input {
                 path: directory.path().into(),
@@ -131,7 +161,11 @@ mod tests {
                 top: 20,
             };
             let outputs = burst::testing::run(work, vec![input; size], granularity).unwrap();
-            assert_eq!(outputs[0].top, expected(), "size {size}, granularity {granularity}");
+            assert_eq!(
+                outputs[0].top,
+                expected(),
+                "size {size}, granularity {granularity}"
+            );
             assert_eq!(outputs.iter().map(|o| o.words).sum::<u64>(), 12);
             assert_eq!(
                 outputs.iter().map(|o| o.bytes).sum::<u64>(),
@@ -140,11 +174,18 @@ mod tests {
             let mut lines: Vec<String> = (0..size)
                 .flat_map(|i| {
                     let part = out.path().join(format!("part-{i:05}"));
-                    std::fs::read_to_string(part).unwrap().lines().map(str::to_owned).collect::<Vec<_>>()
+                    std::fs::read_to_string(part)
+                        .unwrap()
+                        .lines()
+                        .map(str::to_owned)
+                        .collect::<Vec<_>>()
                 })
                 .collect();
             lines.sort();
-            assert_eq!(lines.len(), outputs.iter().map(|o| o.distinct).sum::<usize>());
+            assert_eq!(
+                lines.len(),
+                outputs.iter().map(|o| o.distinct).sum::<usize>()
+            );
             assert!(lines.contains(&"the 3".to_owned()));
         }
     }

@@ -23,7 +23,10 @@ pub fn list(path: &Path) -> std::io::Result<Vec<TextFile>> {
                 pending.push(entry?.path());
             }
         } else if meta.is_file() {
-            files.push(TextFile { path, length: meta.len() });
+            files.push(TextFile {
+                path,
+                length: meta.len(),
+            });
         }
     }
     files.sort_unstable_by(|a, b| a.path.cmp(&b.path));

@@ -44,15 +44,27 @@ fn main() -> ExitCode {
 
 fn run(command: Command) -> Result<String, Box<dyn std::error::Error>> {
     match command {
-        Command::Generate { path, records, seed } => {
+        Command::Generate {
+            path,
+            records,
+            seed,
+        } => {
             let threads = std::thread::available_parallelism().map_or(1, |n| n.get() as u32);
             generate::generate(&path, records, seed, threads)?;
-            Ok(format!("{records} records, {} bytes", records * RECORD as u64))
+            Ok(format!(
+                "{records} records, {} bytes",
+                records * RECORD as u64
+            ))
         }
         Command::Validate { input, output } => {
-            let (expected, found) = (validate::summarise(&input)?, validate::check_sorted(&output)?);
+            let (expected, found) = (
+                validate::summarise(&input)?,
+                validate::check_sorted(&output)?,
+            );
             if expected != found {
-                return Err(format!("output is not input's records: {found:?}, not {expected:?}").into());
+                return Err(
+                    format!("output is not input's records: {found:?}, not {expected:?}").into(),
+                );
             }
             Ok(format!(
                 "valid: {} records in order, checksum {:016x}",
