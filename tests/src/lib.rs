@@ -1,1 +1,36 @@
-//! Whole-system tests.
+//! Harness of the whole-system tests in `tests/tests/`.
+//!
+//! | idea | file |
+//! | --- | --- |
+//! | start a platform, stop it, prove that nothing is left | `platform`, `settings`, `leftovers` |
+//! | what it runs: processes, listening ports, containers | `processes`, `docker` |
+//! | talk to it: typed HTTP, its answers, raw sockets, the CLI | `api`, `model`, `wire`, `cli` |
+//! | a Redis server of one's own | `redis_server` |
+//! | packages, good and broken | `package` |
+//! | the work function whose behaviour its input chooses | `failing` |
+//! | where built things are, and waiting with a deadline | `built`, `wait`, `command` |
+//!
+//! Nothing here sleeps to synchronise: every wait polls observable state and has a deadline, and
+//! every platform is killed when its test takes longer than it may.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+pub mod api;
+pub mod built;
+pub mod cli;
+pub mod command;
+pub mod docker;
+pub mod failing;
+pub mod leftovers;
+pub mod model;
+pub mod package;
+pub mod platform;
+pub mod processes;
+pub mod redis_server;
+pub mod settings;
+pub mod wait;
+pub mod wire;
+
+pub use api::{Answer, Api};
+pub use platform::Platform;
+pub use redis_server::Redis;
+pub use settings::{Driver, Settings};

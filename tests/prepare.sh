@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# Gets what the whole-system tests need beside the toolchains: curl, Redis, docker, the runtime's
+# image. Installs and starts only where it may, and says what it could not do: the tests that need
+# it then fail and say so too.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+
+missing=0
+
+complain() {
+    echo "tests/prepare.sh: $1" >&2
+    missing=1
+}
+
+# need COMMAND PACKAGE: installs the Debian package when the command is not there.
+need() {
+    command -v "$1" >/dev/null && return 0
+    if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+        echo "installing $2"
+        { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "$2"; } \
+            >/dev/null && command -v "$1" >/dev/null && return 0
+        complain "cannot install $2 (command $1); see the messages above"
+    else
+        complain "$1 is missing: install it, on Debian with: sudo apt-get install $2"
+    fi
+    return 1
+}
+
+# Waits up to 30 s for dockerd to answer.
+docker_answers() {
+    for _ in $(seq "$1"); do
+        docker info >/dev/null 2>&1 && return 0
+        sleep 0.2
+    done
+    return 1
+}
+
+need curl curl
+need redis-server redis-server
+if need docker docker.io && ! docker_answers 1; then
+    if [ "$(id -u)" = 0 ] && need dockerd docker.io; then
+        mkdir -p target
+        echo "starting dockerd; its log is target/dockerd.log"
+        # In a session of its own: it serves later runs too, and a Ctrl-C here is not meant for it.
+        setsid dockerd >target/dockerd.log 2>&1 </dev/null &
+        docker_answers 150 || complain "dockerd does not answer: see target/dockerd.log"
+    else
+        complain "dockerd does not run, or you may not use it: start it as root, and join the group docker"
+    fi
+fi
+if docker_answers 1; then
+    make --no-print-directory image || complain "the image burst-runtime could not be built: see above"
+fi
+
+[ "$missing" = 0 ] || echo "tests/prepare.sh: the tests that need what is missing will fail, and say so" >&2
+exit 0

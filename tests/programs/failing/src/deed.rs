@@ -1,0 +1,88 @@
+//! The bad deeds.
+
+use std::fs::OpenOptions;
+use std::hint::black_box;
+use std::io;
+use std::path::Path;
+
+use burst::Error;
+
+/// What a worker does.
+#[derive(Debug, Clone, Copy, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum How {
+    /// Returns its output.
+    Succeed,
+    /// Runs for a while and returns its output.
+    Hold,
+    /// Returns an error.
+    Error,
+    /// Panics.
+    Panic,
+    /// Calls `abort`.
+    Abort,
+    /// Ends the process.
+    Exit,
+    /// Reads from where nothing is.
+    Segfault,
+    /// Never returns and never calls anything.
+    Loop,
+    /// Takes memory until it is stopped.
+    EatMemory,
+    /// Makes a file, and fails if it was not there yet.
+    FailOnce,
+}
+
+/// Does it; comes back only from the harmless ones.
+pub fn perform(how: How, file: Option<&Path>) -> Result<(), Error> {
+    match how {
+        // Returning while the others wait for a message is bad enough.
+        How::Succeed | How::Hold => Ok(()),
+        How::Error => Err(Error::new("the input says that I must fail")),
+        How::Panic => panic_now(),
+        How::Abort => std::process::abort(),
+        How::Exit => std::process::exit(7),
+        How::Segfault => segfault(),
+        How::Loop => spin(),
+        How::EatMemory => eat_memory(),
+        How::FailOnce => fail_once(file.ok_or_else(|| Error::new("which file?"))?),
+    }
+}
+
+#[allow(clippy::panic)]
+fn panic_now() -> ! {
+    panic!("the input says that I must panic")
+}
+
+fn segfault() -> ! {
+    // SAFETY: none. The invalid read is the point: the process is to die of it.
+    unsafe {
+        black_box(std::ptr::without_provenance::<u8>(8)).read_volatile();
+    }
+    spin()
+}
+
+fn spin() -> ! {
+    loop {
+        std::hint::spin_loop();
+    }
+}
+
+fn eat_memory() -> ! {
+    const MEAL: usize = 16 << 20;
+    let mut eaten = Vec::new();
+    loop {
+        // Pages count once they are written.
+        eaten.push(vec![1_u8; MEAL]);
+        black_box(&eaten);
+        println!("now: eaten {} MiB", (eaten.len() * MEAL) >> 20);
+    }
+}
+
+fn fail_once(file: &Path) -> Result<(), Error> {
+    match OpenOptions::new().write(true).create_new(true).open(file) {
+        Ok(_) => Err(Error::new("not yet")),
+        Err(cause) if cause.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(cause) => Err(cause.into()),
+    }
+}

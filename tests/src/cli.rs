@@ -1,0 +1,122 @@
+//! The `burst` command, run as a user runs it.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::command::{self, Finished};
+use crate::{Api, built};
+
+/// Enough for `deploy` to build a crate that shares nothing with what is built already.
+const LIMIT: Duration = Duration::from_secs(300);
+
+/// Who runs it, and against which platform.
+#[derive(Debug, Clone)]
+pub struct Cli {
+    apihost: Option<String>,
+    auth: Option<String>,
+    properties: PathBuf,
+    directory: PathBuf,
+}
+
+impl Cli {
+    /// The platform's first user, by environment variables; the properties file of whoever runs
+    /// the tests is neither read nor written.
+    pub fn of(api: &Api, scratch: &Path) -> Self {
+        Self {
+            apihost: Some(api.base().to_owned()),
+            auth: Some(api.auth()),
+            properties: scratch.join("user.properties"),
+            directory: built::repository().to_owned(),
+        }
+    }
+
+    /// Another properties file, and nothing from the environment.
+    pub fn properties(mut self, file: impl Into<PathBuf>) -> Self {
+        self.apihost = None;
+        self.auth = None;
+        self.properties = file.into();
+        self
+    }
+
+    /// Other credentials.
+    pub fn auth(mut self, auth: &str) -> Self {
+        self.auth = Some(auth.to_owned());
+        self
+    }
+
+    /// Another place.
+    pub fn apihost(mut self, apihost: &str) -> Self {
+        self.apihost = Some(apihost.to_owned());
+        self
+    }
+
+    /// Runs it to its end.
+    #[track_caller]
+    pub fn run(&self, arguments: &[&str]) -> Finished {
+        command::run(&mut self.command(arguments), LIMIT)
+    }
+
+    /// Starts it and lets it run.
+    #[track_caller]
+    pub fn spawn(&self, arguments: &[&str]) -> Child {
+        self.command(arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(built::dist("bin/burst"));
+        command
+            .args(arguments)
+            .current_dir(&self.directory)
+            .env("BURST_CONFIG_FILE", &self.properties)
+            .env_remove("BURST_APIHOST")
+            .env_remove("BURST_AUTH");
+        if let Some(apihost) = &self.apihost {
+            command.env("BURST_APIHOST", apihost);
+        }
+        if let Some(auth) = &self.auth {
+            command.env("BURST_AUTH", auth);
+        }
+        command
+    }
+}
+
+impl Finished {
+    /// Checks the exit code.
+    #[track_caller]
+    pub fn exits(self, code: i32) -> Self {
+        assert_eq!(
+            self.code,
+            Some(code),
+            "stdout: {}\nstderr: {}",
+            self.stdout,
+            self.stderr
+        );
+        self
+    }
+
+    /// Standard output as JSON.
+    #[track_caller]
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout)
+            .unwrap_or_else(|cause| panic!("standard output is no JSON ({cause}): {self:#?}"))
+    }
+
+    /// Checks that standard error holds a text.
+    #[track_caller]
+    pub fn complains_of(self, text: &str) -> Self {
+        assert!(
+            self.stderr.contains(text),
+            "`{text}` is missing in: {}",
+            self.stderr
+        );
+        self
+    }
+}

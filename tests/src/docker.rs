@@ -1,0 +1,75 @@
+//! What the docker tests need to know of the docker daemon.
+
+use std::process::Command;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::command;
+
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// Runs `docker` and gives its standard output; without a daemon the test fails and says how to
+/// start one.
+#[track_caller]
+pub fn docker(arguments: &[&str]) -> String {
+    let finished = command::run(Command::new("docker").args(arguments), LIMIT);
+    assert_eq!(
+        finished.code,
+        Some(0),
+        "docker {arguments:?} failed: {}\nThe docker tests need the Debian package docker.io and a \
+         running dockerd: `tests/prepare.sh` installs and starts them.",
+        finished.stderr
+    );
+    finished.stdout
+}
+
+/// Fails the test unless docker packs can be run here.
+#[track_caller]
+pub fn require() {
+    docker(&["info"]);
+    let image = docker(&["images", "--quiet", "burst-runtime"]);
+    assert!(
+        !image.trim().is_empty(),
+        "the image burst-runtime is missing: run `make image` first"
+    );
+}
+
+/// Every container that mentions `text` (a data directory, an instance's id) in its labels, mounts
+/// or arguments, as `docker inspect` shows it; running or not.
+pub fn containers_mentioning(text: &str) -> Vec<Value> {
+    let ids = docker(&["ps", "--all", "--quiet", "--no-trunc"]);
+    ids.lines()
+        .filter_map(inspect)
+        .filter(|shown| shown.to_string().contains(text))
+        .collect()
+}
+
+/// A container's id.
+pub fn id(container: &Value) -> String {
+    container["Id"].as_str().unwrap_or_default().to_owned()
+}
+
+/// Removes a container by force; one that is gone already is fine.
+pub fn remove(container: &str) {
+    command::run(
+        Command::new("docker").args(["rm", "--force", container]),
+        LIMIT,
+    );
+}
+
+/// The address at which containers on the default bridge reach this machine.
+#[track_caller]
+pub fn bridge_gateway() -> String {
+    let format = "{{range .IPAM.Config}}{{.Gateway}}{{end}}";
+    docker(&["network", "inspect", "bridge", "--format", format])
+        .trim()
+        .to_owned()
+}
+
+/// One container as JSON; none when it has gone in the meantime.
+fn inspect(container: &str) -> Option<Value> {
+    let finished = command::run(Command::new("docker").args(["inspect", container]), LIMIT);
+    let shown: Value = serde_json::from_str(&finished.stdout).ok()?;
+    shown.get(0).cloned()
+}

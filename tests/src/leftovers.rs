@@ -1,0 +1,20 @@
+//! What a platform has on the machine, to compare before and after.
+
+use std::collections::BTreeSet;
+
+use crate::processes::Process;
+
+/// Everything that a flare could leave behind.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Footprint {
+    /// Live processes of the platform, itself included.
+    pub processes: BTreeSet<Process>,
+    /// Ids of its containers, running or not.
+    pub containers: BTreeSet<String>,
+    /// TCP ports its processes listen on.
+    pub ports: BTreeSet<u16>,
+    /// Slots no flare holds.
+    pub free_slots: u32,
+    /// Idle packs.
+    pub warm_packs: u32,
+}

@@ -1,0 +1,130 @@
+//! Processes of this machine and what they listen on, read from `/proc`.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+/// A live process.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Process {
+    /// Its id.
+    pub pid: u32,
+    /// Its command line, arguments separated by blanks.
+    pub command: String,
+}
+
+/// The live processes that belong to a platform: those in its session, those that inherited its
+/// `token` in their environment, and those that mention its `data` directory. Three nets, since a
+/// driver may rightly start packs in a session of their own and with an empty environment.
+pub fn of_platform(session: u32, token: &str, data: &Path) -> BTreeSet<Process> {
+    let data = data.to_str().unwrap();
+    let own = std::process::id();
+    pids()
+        .filter(|pid| *pid != own)
+        .filter_map(|pid| {
+            let stat = Stat::of(pid)?;
+            let command = command_line(pid)?;
+            let belongs = stat.session == session
+                || contains(&fs::read(proc(pid, "environ")).unwrap_or_default(), token)
+                || command.contains(data)
+                || ["cwd", "exe"].iter().any(|link| {
+                    fs::read_link(proc(pid, link))
+                        .is_ok_and(|path| path.to_string_lossy().starts_with(data))
+                });
+            (belongs && stat.state != 'Z').then_some(Process { pid, command })
+        })
+        .collect()
+}
+
+/// TCP ports on which one of the processes listens.
+pub fn listening_ports(processes: &BTreeSet<Process>) -> BTreeSet<u16> {
+    let listeners: Vec<(String, u16)> = ["/proc/net/tcp", "/proc/net/tcp6"]
+        .iter()
+        .filter_map(|table| fs::read_to_string(table).ok())
+        .flat_map(|table| {
+            table
+                .lines()
+                .skip(1)
+                .filter_map(listener)
+                .collect::<Vec<_>>()
+        })
+        .collect();
+    let sockets: BTreeSet<String> = processes
+        .iter()
+        .flat_map(|process| sockets(process.pid))
+        .collect();
+    listeners
+        .into_iter()
+        .filter(|(inode, _)| sockets.contains(&format!("socket:[{inode}]")))
+        .map(|(_, port)| port)
+        .collect()
+}
+
+/// The memory a process has in RAM, in bytes.
+pub fn resident_bytes(pid: u32) -> u64 {
+    let status = fs::read_to_string(proc(pid, "status")).unwrap();
+    let line = status
+        .lines()
+        .find(|line| line.starts_with("VmRSS:"))
+        .unwrap();
+    let kibibytes: u64 = line.split_whitespace().nth(1).unwrap().parse().unwrap();
+    kibibytes * 1024
+}
+
+struct Stat {
+    state: char,
+    session: u32,
+}
+
+impl Stat {
+    /// Fields 3 and 6 of `/proc/<pid>/stat`; what stands before may hold blanks and brackets.
+    fn of(pid: u32) -> Option<Self> {
+        let stat = fs::read_to_string(proc(pid, "stat")).ok()?;
+        let mut fields = stat[stat.rfind(')')? + 1..].split_whitespace();
+        let state = fields.next()?.chars().next()?;
+        let session = fields.nth(2)?.parse().ok()?;
+        Some(Self { state, session })
+    }
+}
+
+/// Inode and port of a line of `/proc/net/tcp` in state LISTEN.
+fn listener(line: &str) -> Option<(String, u16)> {
+    const LISTEN: &str = "0A";
+    let fields: Vec<&str> = line.split_whitespace().collect();
+    let port = u16::from_str_radix(fields.get(1)?.rsplit(':').next()?, 16).ok()?;
+    (*fields.get(3)? == LISTEN).then(|| (fields[9].to_owned(), port))
+}
+
+fn sockets(pid: u32) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(proc(pid, "fd")) else {
+        return Vec::new();
+    };
+    entries
+        .flatten()
+        .filter_map(|entry| fs::read_link(entry.path()).ok())
+        .map(|target| target.to_string_lossy().into_owned())
+        .filter(|target| target.starts_with("socket:"))
+        .collect()
+}
+
+fn pids() -> impl Iterator<Item = u32> {
+    fs::read_dir("/proc")
+        .unwrap()
+        .flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+fn command_line(pid: u32) -> Option<String> {
+    let bytes = fs::read(proc(pid, "cmdline")).ok()?;
+    Some(String::from_utf8_lossy(&bytes).replace('\0', " "))
+}
+
+fn proc(pid: u32, file: &str) -> String {
+    format!("/proc/{pid}/{file}")
+}
+
+fn contains(bytes: &[u8], needle: &str) -> bool {
+    bytes
+        .windows(needle.len())
+        .any(|window| window == needle.as_bytes())
+}

@@ -1,0 +1,97 @@
+//! How a platform under test is set up.
+
+use std::time::Duration;
+
+/// What a pack is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Driver {
+    /// A child process.
+    Process,
+    /// A docker container.
+    Docker,
+}
+
+impl Driver {
+    /// Its name in the settings.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Process => "process",
+            Self::Docker => "docker",
+        }
+    }
+}
+
+/// Settings of a platform, each as a flag of `burst standalone`.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    driver: Driver,
+    slots: u32,
+    flags: Vec<String>,
+    limit: Duration,
+}
+
+impl Settings {
+    /// Eight slots, this driver, everything else as it comes. A platform that lives longer than
+    /// two minutes is taken for hung and killed.
+    pub fn new(driver: Driver) -> Self {
+        Self {
+            driver,
+            slots: 8,
+            flags: Vec::new(),
+            limit: Duration::from_secs(120),
+        }
+    }
+
+    /// How many workers run at once.
+    pub fn slots(mut self, slots: u32) -> Self {
+        self.slots = slots;
+        self
+    }
+
+    /// How long an unused pack stays warm.
+    pub fn idle_timeout(self, time: Duration) -> Self {
+        self.flag("--idle-timeout", format!("{}ms", time.as_millis()))
+    }
+
+    /// Makes `name` at `uri` the backend of flares that name none.
+    pub fn backend(self, name: &str, uri: &str) -> Self {
+        self.flag("--backend", format!("{name}={uri}"))
+            .flag("--default-backend", name)
+    }
+
+    /// Any setting of a module's `reference.conf`.
+    pub fn set(self, key: &str, value: &str) -> Self {
+        self.flag("--set", format!("{key}={value}"))
+    }
+
+    /// How long the platform may live.
+    pub fn limit(mut self, limit: Duration) -> Self {
+        self.limit = limit;
+        self
+    }
+
+    fn flag(mut self, name: &str, value: impl Into<String>) -> Self {
+        self.flags.extend([name.to_owned(), value.into()]);
+        self
+    }
+
+    pub(crate) fn arguments(&self) -> Vec<String> {
+        let mut arguments: Vec<String> = ["standalone", "--port", "0"].map(String::from).to_vec();
+        arguments.extend(["--driver".into(), self.driver.name().into()]);
+        arguments.extend(["--slots".into(), self.slots.to_string()]);
+        arguments.extend(self.flags.iter().cloned());
+        arguments
+    }
+
+    pub(crate) fn lifetime(&self) -> Duration {
+        self.limit
+    }
+
+    pub(crate) fn driver(&self) -> Driver {
+        self.driver
+    }
+
+    pub(crate) fn slot_count(&self) -> u32 {
+        self.slots
+    }
+}

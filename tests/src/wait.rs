@@ -1,0 +1,47 @@
+//! Waiting for observable state, never for time alone.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long a state that is due may take to show; generous, for machines that do other things too.
+pub const SOON: Duration = Duration::from_secs(20);
+
+const STEP: Duration = Duration::from_millis(20);
+
+/// Polls until `probe` gives something, and fails the test with `what` when `limit` has passed.
+#[track_caller]
+pub fn until<T>(what: &str, limit: Duration, mut probe: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + limit;
+    loop {
+        if let Some(found) = probe() {
+            return found;
+        }
+        assert!(
+            Instant::now() < deadline,
+            "waited {limit:?} in vain: {what}"
+        );
+        thread::sleep(STEP);
+    }
+}
+
+/// As [`until`], with the last thing seen in the message when the wait was in vain.
+#[track_caller]
+pub fn until_seen<T: std::fmt::Debug>(
+    what: &str,
+    limit: Duration,
+    mut look: impl FnMut() -> T,
+    good: impl Fn(&T) -> bool,
+) -> T {
+    let deadline = Instant::now() + limit;
+    loop {
+        let seen = look();
+        if good(&seen) {
+            return seen;
+        }
+        assert!(
+            Instant::now() < deadline,
+            "waited {limit:?} in vain: {what}; last seen: {seen:#?}"
+        );
+        thread::sleep(STEP);
+    }
+}

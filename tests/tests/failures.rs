@@ -1,0 +1,274 @@
+//! One worker fails in every way there is while the others wait for it: the flare ends within a
+//! second, everyone is told who it was, and nothing is left behind (issue 2, point 3).
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+
+use burst_tests::leftovers::Footprint;
+use burst_tests::model::{Flare, Output};
+use burst_tests::{Driver, Platform, Redis, Settings, failing, wait};
+use serde_json::{Value, json};
+
+const SIZE: u32 = 4;
+const GRANULARITY: u32 = 2;
+/// In the second pack, so that the failure has to cross from pack to pack.
+const WHO: u32 = 3;
+const SECOND: i64 = 1_000_000;
+
+/// A way to fail.
+struct Case {
+    how: &'static str,
+    /// State of the flare and kind of its failure.
+    state: &'static str,
+    kind: &'static str,
+    /// Whether one worker can be named, or only its pack.
+    names_worker: bool,
+    options: Value,
+}
+
+impl Case {
+    fn of_worker(how: &'static str, kind: &'static str) -> Self {
+        Self {
+            how,
+            state: "failed",
+            kind,
+            names_worker: true,
+            options: json!({}),
+        }
+    }
+}
+
+fn cases(driver: Driver) -> Vec<Case> {
+    let mut cases = vec![
+        Case::of_worker("error", "error"),
+        Case::of_worker("panic", "panic"),
+        Case::of_worker("abort", "abort"),
+        Case::of_worker("exit", "exit"),
+        Case::of_worker("segfault", "signal"),
+        Case {
+            state: "timed-out",
+            names_worker: false,
+            options: json!({"timeout": 3_000}),
+            ..Case::of_worker("loop", "timeout")
+        },
+    ];
+    if driver == Driver::Docker {
+        cases.push(Case {
+            names_worker: false,
+            options: json!({"memory": 64}),
+            ..Case::of_worker("eat-memory", "out-of-memory")
+        });
+    }
+    cases
+}
+
+#[test]
+fn process_packs_over_direct() {
+    all_cases(Driver::Process, None);
+}
+
+#[test]
+fn process_packs_over_redis_list() {
+    all_cases(Driver::Process, Some(&Redis::start()));
+}
+
+#[test]
+fn docker_packs_over_direct() {
+    all_cases(Driver::Docker, None);
+}
+
+#[test]
+fn docker_packs_over_redis_list() {
+    all_cases(Driver::Docker, Some(&Redis::start_for_docker()));
+}
+
+/// Runs every case on one platform, one after the other, and reports all that went wrong: what one
+/// leaves behind would show in the next.
+fn all_cases(driver: Driver, redis: Option<&Redis>) {
+    let mut settings = Settings::new(driver).limit(Duration::from_secs(240));
+    if let Some(redis) = redis {
+        settings = settings.backend("redis-list", redis.uri());
+    }
+    let platform = Platform::start(settings);
+    failing::deploy(&platform);
+    let before = platform.footprint();
+    let wrong: Vec<&str> = cases(driver)
+        .iter()
+        .filter(|case| {
+            eprintln!("--- {}", case.how);
+            catch_unwind(AssertUnwindSafe(|| {
+                one_case(&platform, redis, case, &before)
+            }))
+            .is_err()
+        })
+        .map(|case| case.how)
+        .collect();
+    // The platform still works, after all this, and with all its slots.
+    let after = platform
+        .api()
+        .run(failing::NAME, platform.slots(), &failing::succeed());
+    assert_eq!(after.state, "succeeded", "{after:#?}");
+    assert!(wrong.is_empty(), "these went wrong, see above: {wrong:?}");
+}
+
+fn one_case(platform: &Platform, redis: Option<&Redis>, case: &Case, before: &Footprint) {
+    let mut request = json!({
+        "size": SIZE, "params": failing::input(case.how, WHO),
+        "granularity": GRANULARITY, "packing": "homogeneous", "timeout": 30_000,
+    });
+    let options = case.options.as_object().unwrap().clone();
+    request.as_object_mut().unwrap().extend(options);
+    let id = platform.api().flare(failing::NAME, &request);
+    let flare = platform.api().ended(&id);
+
+    check_flare(platform, &flare, case);
+    check_workers(platform, &flare, case);
+
+    // Nothing is left. Clean-up may follow the announcement of the end by a moment.
+    let look = || platform.footprint();
+    wait::until_seen("all is as before", Duration::from_secs(5), look, |now| {
+        now == before
+    });
+    if let Some(redis) = redis {
+        let look = || redis.keys();
+        wait::until_seen(
+            "no keys are left",
+            Duration::from_secs(5),
+            look,
+            Vec::is_empty,
+        );
+    }
+}
+
+fn check_flare(platform: &Platform, flare: &Flare, case: &Case) {
+    assert_eq!(flare.state, case.state, "{flare:#?}");
+    assert_eq!(flare.packs.len(), 2, "{flare:#?}");
+    let error = flare.error.as_ref().expect("the flare's error");
+    assert_eq!(error.kind, case.kind, "{error:#?}");
+    assert!(!error.message.is_empty());
+    if case.names_worker {
+        assert_eq!(
+            (error.worker, error.pack),
+            (Some(WHO), Some(1)),
+            "{error:#?}"
+        );
+        assert_eq!(error.invoker.as_deref(), Some("invoker0"), "{error:#?}");
+    }
+    if case.kind == "out-of-memory" {
+        assert_eq!(error.pack, Some(1), "{error:#?}");
+    }
+    let ended = flare.ended.expect("the end's time");
+    let failed = if case.kind == "timeout" {
+        // The time-out counts from the reservation of the slots, which lies between these two.
+        assert!(
+            ended >= flare.created + flare.timeout * 1000,
+            "ended too early: {flare:#?}"
+        );
+        flare.started.expect("the start's time") + flare.timeout * 1000
+    } else {
+        marked(platform, flare)
+    };
+    let took = ended - failed;
+    eprintln!("{}: ended {} ms after the failure", case.how, took / 1000);
+    assert!(
+        took < SECOND,
+        "the flare ended only {took} µs after the failure"
+    );
+}
+
+/// When the failing worker wrote the last line before its deed.
+fn marked(platform: &Platform, flare: &Flare) -> i64 {
+    let logs = platform.api().logs(&flare.flare_id).logs;
+    let of_worker = |line: &&_| {
+        let line: &burst_tests::model::LogLine = line;
+        line.worker == Some(WHO) && line.line.starts_with(failing::MARK)
+    };
+    logs.iter()
+        .filter(of_worker)
+        .map(|line| line.at)
+        .max()
+        .unwrap_or_else(|| panic!("the failing worker's last words are not in the logs: {logs:#?}"))
+}
+
+fn check_workers(platform: &Platform, flare: &Flare, case: &Case) {
+    let outputs = platform.api().result(&flare.flare_id).outputs;
+    let ids: Vec<u32> = outputs.iter().map(|output| output.worker).collect();
+    assert_eq!(
+        ids,
+        (0..SIZE).collect::<Vec<_>>(),
+        "one output or error per worker"
+    );
+    for output in &outputs {
+        check_output(output, case);
+    }
+    for worker in &flare.workers {
+        assert!(
+            matches!(worker.state.as_str(), "failed" | "cancelled"),
+            "worker {} is {}",
+            worker.worker,
+            worker.state
+        );
+        assert!(worker.error.is_some(), "{worker:#?}");
+    }
+    assert_eq!(
+        flare.workers[WHO as usize].state, "failed",
+        "{:#?}",
+        flare.workers
+    );
+}
+
+fn check_output(output: &Output, case: &Case) {
+    let error = match (&output.output, &output.error) {
+        (None, Some(error)) => error,
+        other => panic!("worker {} has {other:?}", output.worker),
+    };
+    if output.worker == WHO {
+        assert_eq!(error.kind, case.kind, "{error:#?}");
+        return;
+    }
+    // Whoever shares the failed worker's process may have gone down with it; the others were told.
+    if output.worker < GRANULARITY && case.kind != "timeout" {
+        assert_eq!(error.kind, "peer-failed", "{error:#?}");
+        assert!(error.operation.is_some(), "{error:#?}");
+    }
+    let named = match case.kind {
+        "timeout" => return,
+        _ if case.names_worker => format!("worker {WHO}"),
+        _ => "pack 1".into(),
+    };
+    assert!(
+        error.message.contains(&named),
+        "worker {}: {error:#?}",
+        output.worker
+    );
+}
+
+/// A worker that returns while others wait for its message fails nobody, but they must not wait
+/// for ever either.
+#[test]
+fn returning_while_others_wait_ends_at_the_deadline_at_the_latest() {
+    let platform = Platform::start(Settings::new(Driver::Process));
+    failing::deploy(&platform);
+    let before = platform.footprint();
+    let request = json!({
+        "size": SIZE, "params": failing::input("succeed", WHO),
+        "granularity": GRANULARITY, "packing": "homogeneous", "timeout": 3_000,
+    });
+    let id = platform.api().flare(failing::NAME, &request);
+    let flare = platform.api().ended(&id);
+    assert!(
+        matches!(flare.state.as_str(), "failed" | "timed-out"),
+        "{flare:#?}"
+    );
+    let deadline = flare.started.unwrap() + flare.timeout * 1000;
+    assert!(flare.ended.unwrap() < deadline + SECOND, "{flare:#?}");
+    for output in platform.api().result(&id).outputs {
+        assert_eq!(output.output.is_some(), output.worker == WHO, "{output:#?}");
+        assert_eq!(output.error.is_some(), output.worker != WHO, "{output:#?}");
+    }
+    let look = || platform.footprint();
+    wait::until_seen("all is as before", Duration::from_secs(5), look, |now| {
+        *now == before
+    });
+}

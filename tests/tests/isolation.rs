@@ -1,0 +1,190 @@
+//! What a pack may do, and who may see what.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::fs;
+use std::path::Path;
+
+use burst_tests::{Driver, Platform, Redis, Settings, docker, failing};
+use reqwest::Method;
+use serde_json::json;
+
+const SECRET: &str = "marker-of-a-secret-input";
+
+#[test]
+fn containers_are_locked_down() {
+    let platform = Platform::start(Settings::new(Driver::Docker));
+    failing::deploy(&platform);
+    let request = json!({"size": 2, "params": failing::hold(60_000), "memory": 128});
+    let id = platform.api().flare(failing::NAME, &request);
+    platform.api().all_wrote(&id, failing::MARK);
+
+    let containers = platform.containers();
+    assert_eq!(
+        containers.len(),
+        1,
+        "one pack, one container: {containers:#?}"
+    );
+    let container = &containers[0];
+    let host = &container["HostConfig"];
+    assert_eq!(host["ReadonlyRootfs"], true, "{host:#}");
+    assert_eq!(host["Privileged"], false, "{host:#}");
+    assert_eq!(host["CapDrop"], json!(["ALL"]), "{host:#}");
+    assert!(
+        host["CapAdd"].is_null() || host["CapAdd"] == json!([]),
+        "{host:#}"
+    );
+    let options = host["SecurityOpt"].to_string();
+    assert!(options.contains("no-new-privileges"), "{options}");
+    assert!(!options.contains("unconfined"), "{options}");
+    assert!(
+        host["PidsLimit"]
+            .as_i64()
+            .is_some_and(|limit| (1..=4096).contains(&limit)),
+        "{host:#}"
+    );
+    // Memory follows the pack's size, with a little for the runtime itself.
+    let memory = host["Memory"].as_i64().unwrap();
+    assert!(
+        (256 << 20..=384 << 20).contains(&memory),
+        "{memory} bytes for 2 workers of 128 MiB"
+    );
+    assert_eq!(
+        host["MemorySwap"], host["Memory"],
+        "no swap beyond it: {host:#}"
+    );
+    assert!(
+        host["NanoCpus"].as_i64() > Some(0) || host["CpuQuota"].as_i64() > Some(0),
+        "{host:#}"
+    );
+    for shared in ["NetworkMode", "PidMode", "IpcMode", "UsernsMode"] {
+        assert_ne!(host[shared], "host", "{shared}");
+    }
+    for mount in container["Mounts"].as_array().unwrap() {
+        assert_eq!(mount["RW"], false, "{mount:#}");
+        assert!(
+            !mount["Source"]
+                .as_str()
+                .unwrap_or_default()
+                .contains("docker.sock")
+        );
+    }
+    assert!(!unprivileged_user(&docker::id(container)).is_empty());
+
+    let answer = platform.api().delete(&format!("flares/{id}"));
+    assert_eq!(answer.status, 202);
+    platform.api().ended(&id);
+}
+
+/// The users of a container's processes, none of which may be root.
+fn unprivileged_user(container: &str) -> Vec<u32> {
+    let table = docker::docker(&["top", container, "-eo", "uid,pid,comm"]);
+    let users: Vec<u32> = table
+        .lines()
+        .skip(1)
+        .map(|line| line.split_whitespace().next().unwrap().parse().unwrap())
+        .collect();
+    assert!(
+        users.iter().all(|user| *user != 0),
+        "processes of root: {table}"
+    );
+    users
+}
+
+#[test]
+fn secrets_are_in_no_log_and_no_process_list() {
+    let redis = Redis::start();
+    let platform =
+        Platform::start(Settings::new(Driver::Process).backend("redis-list", redis.uri()));
+    failing::deploy(&platform);
+    let mut input = failing::hold(60_000);
+    input["secret"] = json!(SECRET);
+    let options = json!({"size": 4, "params": input, "granularity": 2, "packing": "homogeneous"});
+    let id = platform.api().flare(failing::NAME, &options);
+    platform.api().all_wrote(&id, failing::MARK);
+    let auth = platform.api().auth();
+    let (_, key) = auth.split_once(':').unwrap();
+    let secrets = [SECRET, redis.password(), key];
+    for process in platform.processes() {
+        for secret in secrets {
+            assert!(
+                !process.command.contains(secret),
+                "on a command line: {process:?}"
+            );
+        }
+    }
+    platform.api().delete(&format!("flares/{id}"));
+    platform.api().ended(&id);
+    // Errors are where inputs slip into messages.
+    let mut wrong = failing::input("error", 0);
+    wrong["secret"] = json!(SECRET);
+    platform.api().run(failing::NAME, 2, &wrong);
+    let body = format!("{{\"size\":2,\"params\":{{\"secret\":\"{SECRET}\"}},,}}");
+    let request = platform
+        .api()
+        .request(Method::POST, "namespaces/_/bursts/failing");
+    let answer = platform.api().send(
+        request
+            .header("Content-Type", "application/json")
+            .body(body),
+    );
+    assert_eq!(answer.status, 400, "{}", answer.text);
+
+    let mut logs = vec![platform.log_file()];
+    collect_logs(&platform.data(), &mut logs);
+    for log in logs {
+        let text = fs::read_to_string(&log).unwrap();
+        for secret in secrets {
+            assert!(
+                !text.contains(secret),
+                "{secret} stands in {}",
+                log.display()
+            );
+        }
+    }
+}
+
+fn collect_logs(directory: &Path, logs: &mut Vec<std::path::PathBuf>) {
+    for entry in fs::read_dir(directory).unwrap().flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            collect_logs(&path, logs);
+        } else if path.extension().is_some_and(|extension| extension == "log") {
+            logs.push(path);
+        }
+    }
+}
+
+#[test]
+fn the_data_directory_is_its_owners_alone() {
+    let platform = Platform::start(Settings::new(Driver::Process));
+    for file in ["properties", "standalone.conf"] {
+        let permissions = platform.data().join(file).metadata().unwrap().permissions();
+        let mode = std::os::unix::fs::PermissionsExt::mode(&permissions);
+        assert_eq!(mode & 0o077, 0, "{file} has mode {mode:o}");
+    }
+}
+
+#[test]
+fn another_namespace_is_out_of_reach() {
+    let platform = Platform::start(Settings::new(Driver::Process));
+    failing::deploy(&platform);
+    let api = platform.api();
+    let own = api.get("bursts/failing").json["namespace"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let at = |method: &Method, namespace: &str, path: &str| {
+        api.send(api.request(method.clone(), &format!("namespaces/{namespace}/{path}")))
+    };
+    assert_eq!(at(&Method::GET, &own, "bursts/failing").status, 200);
+    for path in [
+        "bursts",
+        "bursts/failing",
+        "flares",
+        "flares/0123456789abcdef0123456789abcdef",
+    ] {
+        at(&Method::GET, "other", path).refusal(403);
+    }
+    at(&Method::DELETE, "other", "bursts/failing").refusal(403);
+    assert_eq!(api.get("bursts/failing").status, 200);
+}

@@ -1,0 +1,137 @@
+//! `kill -9` of the platform in the middle of its work, and a new start (issue 2, point 4).
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use burst_tests::model::Flare;
+use burst_tests::{Driver, Platform, Settings, docker, failing, wait};
+use serde_json::json;
+
+#[test]
+fn process_packs() {
+    survives_a_kill(Driver::Process);
+}
+
+#[test]
+fn docker_packs() {
+    survives_a_kill(Driver::Docker);
+}
+
+fn survives_a_kill(driver: Driver) {
+    let mut platform = Platform::start(Settings::new(driver).slots(4));
+    failing::deploy(&platform);
+    let definition = platform.api().get("bursts/failing").text;
+    let finished = platform.api().run(failing::NAME, 2, &failing::succeed());
+    assert_eq!(finished.state, "succeeded", "{finished:#?}");
+    let kept = kept(&platform, &finished);
+
+    let running = hold(&platform, 4, 120_000);
+    platform.api().all_wrote(&running, failing::MARK);
+    let queued = hold(&platform, 3, 10);
+    assert_eq!(platform.api().status(&queued).state, "queued");
+    let old = platform.pid();
+    let packs: BTreeSet<_> = platform
+        .processes()
+        .into_iter()
+        .filter(|process| process.pid != old)
+        .collect();
+    let containers: BTreeSet<_> = platform.containers().iter().map(docker::id).collect();
+    match driver {
+        Driver::Process => assert!(!packs.is_empty(), "no processes of packs seen"),
+        Driver::Docker => assert!(!containers.is_empty(), "no containers of packs seen"),
+    }
+
+    platform.kill();
+    platform.start_again();
+
+    // Nothing of the old platform lives on.
+    wait::until_seen(
+        "orphans of the old platform are gone",
+        Duration::from_secs(10),
+        || {
+            let processes: Vec<_> = platform.processes().intersection(&packs).cloned().collect();
+            let now: BTreeSet<_> = platform.containers().iter().map(docker::id).collect();
+            (
+                processes,
+                now.intersection(&containers).cloned().collect::<Vec<_>>(),
+            )
+        },
+        |(processes, containers)| processes.is_empty() && containers.is_empty(),
+    );
+
+    // What was finished is as it was.
+    assert_eq!(platform.api().get("bursts/failing").text, definition);
+    assert_eq!(self::kept(&platform, &finished), kept);
+
+    // What was interrupted says so, to everyone who looks.
+    let flare = platform.api().ended(&running);
+    assert_eq!(flare.state, "failed", "{flare:#?}");
+    let error = flare.error.expect("a reason");
+    assert_eq!(error.kind, "controller-restarted", "{error:#?}");
+    assert!(error.message.contains("restart"), "{error:#?}");
+    for output in platform.api().result(&running).outputs {
+        assert!(output.error.is_some(), "one error per worker: {output:#?}");
+    }
+    let logs = platform.api().logs(&running).logs;
+    assert_eq!(
+        logs.iter()
+            .filter(|line| line.line.starts_with(failing::MARK))
+            .count(),
+        4
+    );
+
+    // What waited runs.
+    let flare = platform.api().ended(&queued);
+    assert_eq!(flare.state, "succeeded", "{flare:#?}");
+    wait::until_seen(
+        "slots are free",
+        wait::SOON,
+        || platform.api().free_slots(),
+        |n| *n == 4,
+    );
+    // And a new flare does, too.
+    assert_eq!(
+        platform
+            .api()
+            .run(failing::NAME, 4, &failing::succeed())
+            .state,
+        "succeeded"
+    );
+}
+
+fn hold(platform: &Platform, size: u32, millis: u64) -> String {
+    let request = json!({"size": size, "params": failing::hold(millis), "timeout": 120_000});
+    platform.api().flare(failing::NAME, &request)
+}
+
+/// All that the API says of a finished flare.
+fn kept(platform: &Platform, flare: &Flare) -> Vec<String> {
+    ["", "/result", "/logs", "/timeline"]
+        .iter()
+        .map(|view| {
+            platform
+                .api()
+                .get(&format!("flares/{}{view}", flare.flare_id))
+                .text
+        })
+        .collect()
+}
+
+#[test]
+fn stops_in_good_order_with_a_flare_running() {
+    let mut platform = Platform::start(Settings::new(Driver::Process));
+    failing::deploy(&platform);
+    let id = hold(&platform, 4, 120_000);
+    platform.api().all_wrote(&id, failing::MARK);
+    // Checks that it ends within its time and leaves nothing.
+    platform.stop();
+    platform.start_again();
+    let flare = platform.api().ended(&id);
+    assert!(
+        matches!(flare.state.as_str(), "failed" | "cancelled"),
+        "{flare:#?}"
+    );
+    assert!(flare.error.is_some(), "{flare:#?}");
+    assert_eq!(platform.api().free_slots(), platform.slots());
+}
