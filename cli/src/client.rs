@@ -1,6 +1,5 @@
 //! The HTTP client of the platform's API.
 
-use std::net::IpAddr;
 use std::time::Duration;
 
 use reqwest::blocking::{Client as Http, Request};
@@ -8,12 +7,12 @@ use reqwest::{Method, Url, redirect};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::address;
 use crate::args::GlobalArgs;
 use crate::error::Error;
 use crate::properties::{self, Property};
 use crate::trace;
 
-const DEFAULT_PORT: u16 = 3233;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
 /// Slowest upload that is still waited for.
@@ -49,7 +48,7 @@ impl Client {
         let (user, key) = auth
             .split_once(':')
             .ok_or_else(|| Error::Usage("the credentials (AUTH) are not uuid:key".into()))?;
-        let base = base_url(&host)?;
+        let base = address::base_url(&host)?;
         let mut builder = Http::builder()
             .connect_timeout(CONNECT_TIMEOUT)
             .timeout(ANSWER_TIMEOUT)
@@ -59,7 +58,7 @@ impl Client {
             // Plain HTTP needs no certificates, and reading the system's takes milliseconds.
             builder = builder.tls_certs_only([]);
         }
-        if is_loopback(&base) {
+        if address::is_loopback(&base) {
             // No proxy can reach this machine's own platform.
             builder = builder.no_proxy();
         }
@@ -243,43 +242,6 @@ fn required(property: Property, args: &GlobalArgs) -> Result<String, Error> {
     })
 }
 
-fn base_url(host: &str) -> Result<Url, Error> {
-    let wrong = |why: &str| Error::Usage(format!("APIHOST \"{host}\" is not usable: {why}"));
-    let has_scheme = host.contains("://");
-    let text = if has_scheme {
-        host.to_owned()
-    } else {
-        format!("http://{host}")
-    };
-    let mut url = Url::parse(&text).map_err(|cause| wrong(&cause.to_string()))?;
-    if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
-        return Err(wrong("expected host, host:port, or an http or https URL"));
-    }
-    if !url.username().is_empty() || url.password().is_some() {
-        return Err(Error::Usage(
-            "credentials belong into AUTH, not into APIHOST".into(),
-        ));
-    }
-    let names_port = |(_, port): (&str, &str)| port.bytes().all(|byte| byte.is_ascii_digit());
-    if !has_scheme && !host.rsplit_once(':').is_some_and(names_port) {
-        url.set_port(Some(DEFAULT_PORT))
-            .map_err(|()| wrong("it takes no port"))?;
-    }
-    url.set_query(None);
-    url.set_fragment(None);
-    Ok(url)
-}
-
-fn is_loopback(url: &Url) -> bool {
-    url.host_str().is_some_and(|host| {
-        host == "localhost"
-            || host
-                .trim_matches(['[', ']'])
-                .parse()
-                .is_ok_and(|ip: IpAddr| ip.is_loopback())
-    })
-}
-
 fn json(body: &impl Serialize) -> Result<String, Error> {
     serde_json::to_string(body).map_err(|cause| Error::Usage(cause.to_string()))
 }
@@ -291,39 +253,4 @@ fn root(error: &dyn std::error::Error) -> String {
         cause = inner;
     }
     cause.to_string()
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use super::*;
-
-    #[test]
-    fn the_host_may_be_a_name_a_pair_or_a_url() {
-        for (host, url) in [
-            ("example.org", "http://example.org:3233/"),
-            ("127.0.0.1:80", "http://127.0.0.1/"),
-            ("localhost:9", "http://localhost:9/"),
-            ("[::1]", "http://[::1]:3233/"),
-            ("https://example.org", "https://example.org/"),
-            ("https://example.org/burst/", "https://example.org/burst/"),
-        ] {
-            assert_eq!(base_url(host).unwrap().as_str(), url);
-        }
-        for host in ["ftp://a", "u:p@a", "http://", "a b"] {
-            assert!(base_url(host).is_err(), "{host}");
-        }
-    }
-
-    #[test]
-    fn loopback_is_recognised() {
-        for (host, expected) in [
-            ("localhost", true),
-            ("127.0.0.1:1", true),
-            ("[::1]:1", true),
-            ("example.org", false),
-        ] {
-            assert_eq!(is_loopback(&base_url(host).unwrap()), expected, "{host}");
-        }
-    }
 }

@@ -1,6 +1,7 @@
 //! The `burst` command: deploys work functions, runs them on many workers at once, and looks at
 //! what came of it.
 
+mod address;
 mod api;
 mod args;
 mod client;

@@ -39,6 +39,7 @@ Exit codes: 0 success; 1 the flare failed; 2 wrong usage; 3 not found; 4 refused
 
 /// Flags every verb takes.
 #[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Global options")]
 pub struct GlobalArgs {
     // The value is optional so that `burst property get --auth` can name the property alone;
     // everywhere else an empty value is refused when the connection is made.

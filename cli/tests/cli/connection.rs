@@ -1,0 +1,167 @@
+//! Finding the platform, and what is said when it does not answer well.
+
+use std::net::TcpListener;
+
+use crate::platform::Platform;
+use crate::program::{AUTH, Burst};
+
+#[test]
+fn each_refusal_has_its_exit_code_and_keeps_the_transaction() {
+    for (status, code) in [
+        (400, 6),
+        (401, 4),
+        (403, 4),
+        (404, 3),
+        (408, 6),
+        (409, 5),
+        (413, 6),
+        (415, 6),
+        (429, 6),
+        (500, 8),
+        (503, 8),
+    ] {
+        let platform = Platform::start();
+        platform.on(
+            "GET /bursts/x",
+            status,
+            r#"{"error":"Say it better.","code":"t7"}"#,
+        );
+        assert_eq!(
+            Burst::of(&platform).run(&["get", "x"]).fails(code),
+            "Say it better. [t7]"
+        );
+    }
+}
+
+#[test]
+fn an_answer_that_is_not_the_apis_is_a_failure_of_the_platform() {
+    let platform = Platform::start();
+    platform
+        .on("GET /bursts", 502, "<html>")
+        .on("GET /flares", 200, "<html>");
+    let burst = Burst::of(&platform);
+    assert_eq!(
+        burst.run(&["list"]).fails(8),
+        "the platform answered 502 and no reason"
+    );
+    assert!(
+        burst
+            .run(&["flares"])
+            .fails(8)
+            .contains("could not be understood")
+    );
+}
+
+#[test]
+fn an_unreachable_host_is_named() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    drop(listener);
+    let burst = Burst::alone()
+        .with("BURST_APIHOST", &address)
+        .with("BURST_AUTH", AUTH);
+    let ran = burst.run(&["list"]);
+    assert!(
+        ran.fails(7)
+            .contains(&format!("cannot reach the platform at http://{address}"))
+    );
+}
+
+#[test]
+fn flag_environment_and_files_win_in_this_order() {
+    let platform = Platform::start();
+    platform.on("GET /bursts", 200, "[]");
+    let basic = |user: &str| {
+        use base64::Engine;
+        let pair = format!("{user}:key");
+        format!(
+            "Basic {}",
+            base64::engine::general_purpose::STANDARD.encode(pair)
+        )
+    };
+    let caller = || platform.requests().last().unwrap().auth.clone();
+    let mut burst = Burst::alone();
+    assert!(
+        burst
+            .run(&["list"])
+            .fails(2)
+            .contains("no APIHOST is known")
+    );
+    let here = format!("APIHOST={}\n", platform.address());
+
+    burst.file(".burst/properties", format!("{here}AUTH=data:key\n"));
+    burst.run(&["list"]).ok();
+    assert_eq!(caller(), basic("data"));
+
+    burst.file(".burst.properties", "# mine\nAUTH=home:key\n");
+    burst.run(&["list"]).ok();
+    assert_eq!(caller(), basic("home"));
+
+    let other = burst.file("other", "AUTH = other:key");
+    burst = burst.with("BURST_CONFIG_FILE", other.to_str().unwrap());
+    burst.run(&["list"]).ok();
+    assert_eq!(caller(), basic("other"));
+
+    burst = burst.with("BURST_AUTH", "environment:key");
+    burst.run(&["list"]).ok();
+    assert_eq!(caller(), basic("environment"));
+
+    burst.run(&["list", "--auth", "flag:key"]).ok();
+    assert_eq!(caller(), basic("flag"));
+    burst.run(&["--auth", "flag:key", "list"]).ok();
+    assert_eq!(caller(), basic("flag"));
+}
+
+#[test]
+fn wrong_connections_are_wrong_usage() {
+    let burst = Burst::alone().with("BURST_APIHOST", "127.0.0.1:1");
+    assert!(burst.run(&["list"]).fails(2).contains("no AUTH is known"));
+    assert!(
+        burst
+            .run(&["list", "--auth", "nonsense"])
+            .fails(2)
+            .contains("uuid:key")
+    );
+    assert!(
+        burst
+            .run(&["list", "--auth"])
+            .fails(2)
+            .contains("--auth needs a value")
+    );
+    let ran = burst.run(&["list", "--auth", AUTH, "--apihost", "http://user:pw@h"]);
+    assert!(!ran.fails(2).contains("pw"));
+    burst.file(".burst.properties", "what is this");
+    assert!(burst.run(&["list"]).fails(2).contains("line 1 of "));
+}
+
+#[test]
+fn a_trace_shows_everything_but_credentials() {
+    let platform = Platform::start();
+    platform.on("GET /bursts", 200, "[]");
+    let ran = Burst::of(&platform).run(&["list", "-v", "--output", "json"]);
+    assert_eq!(ran.out, "[]\n");
+    assert!(ran.err.contains("> GET http://"), "{ran:?}");
+    assert!(ran.err.contains("> authorization: <redacted>"), "{ran:?}");
+    assert!(ran.err.contains("< 200 OK"), "{ran:?}");
+    assert!(!ran.err.contains("Basic"), "{ran:?}");
+}
+
+#[test]
+fn a_closed_reader_ends_the_program_quietly() {
+    let platform = Platform::start();
+    let line = r#"{"worker":0,"pack":0,"stream":"stdout","at":0,"line":"x"}"#;
+    let logs = vec![line; 20_000].join(",");
+    platform.on(
+        "GET /flares/f/logs",
+        200,
+        &format!(r#"{{"truncated":false,"logs":[{logs}]}}"#),
+    );
+    let mut child = Burst::of(&platform)
+        .command(&["logs", "f"])
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    assert!(output.stderr.is_empty());
+}

@@ -1,0 +1,194 @@
+//! `burst deploy`.
+
+use std::io::{Cursor, Read, Write};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use zip::ZipArchive;
+
+use crate::platform::Platform;
+use crate::program::Burst;
+
+const DEPLOYED: &str = r#"{"namespace":"guest","name":"hello","version":"0.0.1",
+    "exec":{"kind":"rust","package":"ab","size":9},"config":{},"parameters":{},"updated":0}"#;
+
+fn platform() -> Platform {
+    let platform = Platform::start();
+    platform.on("PUT /bursts/hello", 200, DEPLOYED);
+    platform
+}
+
+/// The executable in the package that was uploaded last.
+fn uploaded(platform: &Platform) -> Vec<u8> {
+    let request = platform.requests().pop().unwrap();
+    let zip = STANDARD
+        .decode(request.body["exec"]["code"].as_str().unwrap())
+        .unwrap();
+    let mut archive = ZipArchive::new(Cursor::new(zip)).unwrap();
+    let mut file = archive.by_name("exec").unwrap();
+    assert_eq!(file.unix_mode().unwrap() & 0o777, 0o755);
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes).unwrap();
+    bytes
+}
+
+#[test]
+fn an_executable_is_packed_with_its_options() {
+    let platform = platform();
+    let out = Burst::of(&platform)
+        .run(&[
+            "deploy",
+            "hello",
+            "/bin/sh",
+            "--granularity",
+            "4",
+            "--timeout",
+            "90s",
+            "--chunk-size",
+            "1MiB",
+            "--memory",
+            "512",
+            "--packing",
+            "homogeneous",
+            "--backend",
+            "direct",
+            "--retries",
+            "2",
+            "-p",
+            "name",
+            "Ada",
+            "-p",
+            "n",
+            "-3",
+        ])
+        .ok();
+    assert!(out.starts_with("ok: deployed hello 0.0.1 ("), "{out}");
+    assert_eq!(uploaded(&platform), std::fs::read("/bin/sh").unwrap());
+    let request = platform.requests().pop().unwrap();
+    assert_eq!(request.line, "PUT /bursts/hello?overwrite=false");
+    assert_eq!(request.body["exec"]["kind"], "rust");
+    assert_eq!(
+        request.body["config"],
+        serde_json::json!({"granularity":4,"packing":"homogeneous","backend":"direct",
+            "chunkSize":1048576,"timeout":90000,"memory":512,"retries":2})
+    );
+    assert_eq!(
+        request.body["parameters"],
+        serde_json::json!({"name":"Ada","n":-3})
+    );
+}
+
+#[test]
+fn a_crate_is_built() {
+    let platform = platform();
+    let burst = Burst::of(&platform);
+    burst.file(
+        "tiny/Cargo.toml",
+        "[package]\nname=\"tiny\"\nedition=\"2021\"\n[workspace]\n",
+    );
+    let source = burst.file(
+        "tiny/src/main.rs",
+        "fn main() { println!(\"tiny speaks\") }",
+    );
+    // Cargo's own home is where it always is.
+    let home = std::env::var_os("HOME").unwrap_or_default();
+    let build = |args: &[&str]| {
+        let args = [&["deploy", "hello", "tiny", "--output", "json"], args].concat();
+        let mut command = burst.command(&args);
+        command
+            .env("HOME", &home)
+            .env("BURST_CONFIG_FILE", burst.home().join("none"));
+        command.env_remove("CARGO_TARGET_DIR");
+        crate::program::Ran::from(command.output().unwrap())
+    };
+    let out = build(&["--overwrite"]).ok();
+    assert_eq!(out.trim_end(), DEPLOYED);
+    assert_eq!(platform.lines(), ["PUT /bursts/hello?overwrite=true"]);
+    let program = burst.file("exec", uploaded(&platform));
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(&program, mode).unwrap();
+    let said = std::process::Command::new(program).output().unwrap();
+    assert_eq!(said.stdout, b"tiny speaks\n");
+
+    std::fs::write(&source, "fn main() { nonsense }").unwrap();
+    let ran = build(&["--update"]);
+    assert_eq!(ran.code, Some(11), "{ran:?}");
+    assert!(ran.err.contains("cannot find value `nonsense`"), "{ran:?}");
+    assert!(ran.err.ends_with("error: tiny does not build\n"), "{ran:?}");
+    assert_eq!(platform.requests().len(), 1);
+}
+
+#[test]
+fn a_zip_is_uploaded_as_it_is() {
+    let platform = platform();
+    let burst = Burst::of(&platform);
+    let options = zip::write::SimpleFileOptions::default().unix_permissions(0o755);
+    let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
+    zip.start_file("exec", options).unwrap();
+    zip.write_all(&std::fs::read("/bin/sh").unwrap()).unwrap();
+    zip.start_file("model.bin", options).unwrap();
+    let bytes = zip.finish().unwrap().into_inner();
+    burst.file("hello.zip", &bytes);
+    burst.run(&["deploy", "hello", "hello.zip"]).ok();
+    let code = platform.requests()[0].body["exec"]["code"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    assert_eq!(STANDARD.decode(code).unwrap(), bytes);
+}
+
+#[test]
+fn what_is_no_package_is_not_uploaded() {
+    let platform = platform();
+    let burst = Burst::of(&platform);
+    burst.file("script", "#!/bin/sh\n");
+    burst.file("empty", "");
+    burst.file("dir/readme", "");
+    burst.file("broken.zip", b"PK\x03\x04nonsense");
+    assert!(
+        burst
+            .run(&["deploy", "hello", "script"])
+            .fails(11)
+            .contains("not an executable")
+    );
+    assert!(
+        burst
+            .run(&["deploy", "hello", "empty"])
+            .fails(11)
+            .contains("is empty")
+    );
+    assert!(
+        burst
+            .run(&["deploy", "hello", "dir"])
+            .fails(11)
+            .contains("has no Cargo.toml")
+    );
+    assert!(
+        burst
+            .run(&["deploy", "hello", "broken.zip"])
+            .fails(11)
+            .contains("not a sound zip")
+    );
+    assert!(
+        burst
+            .run(&["deploy", "hello", "none"])
+            .fails(2)
+            .contains("cannot read none")
+    );
+    assert!(platform.requests().is_empty());
+}
+
+#[test]
+fn an_existing_name_needs_overwrite() {
+    let platform = Platform::start();
+    platform.on(
+        "PUT /bursts/hello",
+        409,
+        r#"{"error":"It exists.","code":"t1"}"#,
+    );
+    let ran = Burst::of(&platform).run(&["deploy", "hello", "/bin/sh"]);
+    assert_eq!(
+        ran.fails(5),
+        "\"hello\" exists; pass --overwrite to replace it [t1]"
+    );
+}

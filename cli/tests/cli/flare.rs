@@ -1,0 +1,275 @@
+//! `burst flare`, waiting and not.
+
+use std::fs::File;
+use std::io::Read;
+
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+
+use crate::platform::Platform;
+use crate::program::{Burst, Ran};
+
+const STARTED: &str = r#"{"flareId":"f1"}"#;
+const RESULT: &str = r#"{"flareId":"f1","state":"succeeded","error":null,"outputs":[
+    {"worker":1,"output":{"z":1,"a":12345678901234567890123}},{"worker":0,"output":null}]}"#;
+
+pub fn flare(state: &str, error: &str) -> String {
+    format!(
+        r#"{{"flareId":"f1","namespace":"guest","name":"hello","version":"0.0.1",
+            "state":"{state}","attempt":1,"size":2,"granularity":2,"packing":"mixed",
+            "backend":"direct","chunkSize":1,"timeout":1,"memory":1,"created":1000,
+            "started":3000,"ended":9000,"error":{error},
+            "packs":[{{"pack":0,"invoker":"invoker0","workers":[0,1],"start":"cold"}}],
+            "workers":[{{"worker":0,"pack":0,"state":"{state}","started":3000,"ended":9000,"error":null}},
+                       {{"worker":1,"pack":0,"state":"{state}","started":3000,"ended":null,"error":{error}}}]}}"#
+    )
+}
+
+/// A platform on which a flare goes through these states.
+fn platform(states: &[&str]) -> Platform {
+    let platform = Platform::start();
+    platform.on("POST /bursts/hello", 202, STARTED);
+    for state in states {
+        platform.on("GET /flares/f1", 200, &flare(state, "null"));
+    }
+    platform.on("GET /flares/f1/result", 200, RESULT);
+    platform
+}
+
+#[test]
+fn without_waiting_the_id_is_printed() {
+    let platform = platform(&[]);
+    let burst = Burst::of(&platform);
+    assert_eq!(burst.run(&["flare", "hello"]).ok(), "ok: flare f1\n");
+    assert_eq!(platform.lines(), ["POST /bursts/hello"]);
+    assert_eq!(
+        platform.requests()[0].body,
+        serde_json::json!({"size":1,"params":{}})
+    );
+    let json = burst.run(&["flare", "hello", "--output", "json"]).ok();
+    assert_eq!(json, format!("{STARTED}\n"));
+}
+
+#[test]
+fn inputs_and_options_are_sent() {
+    let platform = platform(&[]);
+    let burst = Burst::of(&platform);
+    burst.file("shared.json", r#"{"a":1,"b":2}"#);
+    burst.file("each.json", r#"[{"a":1},2]"#);
+    let shared = [
+        "-P",
+        "shared.json",
+        "-p",
+        "b",
+        "[3]",
+        "--size",
+        "7",
+        "-g",
+        "4",
+    ];
+    burst.run(&[&["flare", "hello"], &shared[..]].concat()).ok();
+    let params = serde_json::json!({"a":1,"b":[3]});
+    let expected = serde_json::json!({"size":7,"granularity":4,"params":params});
+    assert_eq!(platform.requests()[0].body, expected);
+    burst
+        .run(&[
+            "flare",
+            "hello",
+            "--params-file",
+            "each.json",
+            "--timeout",
+            "1500",
+        ])
+        .ok();
+    let expected = serde_json::json!({"params":[{"a":1},2],"timeout":1500});
+    assert_eq!(platform.requests()[1].body, expected);
+}
+
+#[test]
+fn wrong_inputs_are_wrong_usage_and_start_nothing() {
+    let platform = platform(&[]);
+    let burst = Burst::of(&platform);
+    burst.file("object.json", "{}");
+    burst.file("none.json", "[]");
+    burst.file("cut.json", "[1,");
+    for (file, what) in [
+        (
+            "object.json",
+            "is not a JSON array with one input per worker",
+        ),
+        ("none.json", "has no input for any worker"),
+        ("cut.json", "is not a JSON array"),
+        ("missing.json", "cannot read missing.json"),
+    ] {
+        let ran = burst.run(&["flare", "hello", "--params-file", file]);
+        assert!(ran.fails(2).contains(what), "{ran:?}");
+    }
+    let ran = burst.run(&["flare", "hello", "--params-file", "cut.json", "--size", "3"]);
+    assert_eq!(ran.code, Some(2));
+    assert!(platform.requests().is_empty());
+}
+
+#[test]
+fn the_result_is_an_array_by_worker() {
+    let platform = platform(&["queued", "starting", "running", "succeeded"]);
+    let burst = Burst::of(&platform);
+    let out = burst
+        .run(&["flare", "hello", "--size", "2", "--result"])
+        .ok();
+    assert_eq!(
+        out,
+        "[\n  null,\n  {\"z\":1,\"a\":12345678901234567890123}\n]\n"
+    );
+    let lines = [
+        "POST /bursts/hello",
+        "GET /flares/f1",
+        "GET /flares/f1/result",
+    ];
+    assert_eq!(platform.lines(), lines);
+    let json = burst
+        .run(&["flare", "hello", "--result", "--output", "json"])
+        .ok();
+    assert_eq!(json.trim_end(), RESULT);
+}
+
+#[test]
+fn waiting_without_result_shows_the_flare() {
+    let platform = platform(&["succeeded"]);
+    let burst = Burst::of(&platform);
+    let out = burst.run(&["flare", "hello", "--blocking"]).ok();
+    assert!(out.contains("state        succeeded"), "{out}");
+    assert!(out.contains("invoker0"), "{out}");
+    let json = burst
+        .run(&["flare", "hello", "--blocking", "--output", "json"])
+        .ok();
+    assert_eq!(json.trim_end(), flare("succeeded", "null"));
+}
+
+#[test]
+fn bad_ends_have_their_codes_and_one_sentence() {
+    let failure = r#"{"kind":"panic","worker":1,"pack":0,"invoker":"invoker0",
+        "operation":"work","message":"index out of bounds:\nthe len is 3"}"#;
+    for (state, code, what) in [
+        ("failed", 1, "failed"),
+        ("timed-out", 9, "timed out"),
+        ("cancelled", 10, "was cancelled"),
+    ] {
+        let platform = Platform::start();
+        platform.on("POST /bursts/hello", 202, STARTED);
+        platform.on("GET /flares/f1", 200, &flare(state, failure));
+        let ran = Burst::of(&platform).run(&["flare", "hello", "--result"]);
+        assert_eq!(ran.out, "");
+        assert_eq!(
+            ran.fails(code),
+            format!(
+                "flare f1 {what}: worker 1 (pack 0 on invoker0) panicked in work: index out of \
+                 bounds: the len is 3; see `burst logs f1 --worker 1`"
+            )
+        );
+    }
+}
+
+#[test]
+fn a_platform_that_restarts_is_waited_for() {
+    let platform = Platform::start();
+    platform.on("POST /bursts/hello", 202, STARTED);
+    platform.on("GET /flares/f1", 503, r#"{"error":"Starting.","code":"t"}"#);
+    platform.on("GET /flares/f1", 200, &flare("succeeded", "null"));
+    Burst::of(&platform)
+        .run(&["flare", "hello", "--blocking"])
+        .ok();
+}
+
+#[test]
+fn a_flare_that_vanished_is_named() {
+    let platform = platform(&[]);
+    let ran = Burst::of(&platform).run(&["flare", "hello", "--blocking"]);
+    assert!(
+        ran.fails(3).contains("flare f1 may still be running"),
+        "{ran:?}"
+    );
+}
+
+/// Interrupts a waiting program as soon as it waits.
+fn interrupted(platform: &Platform, signal: Signal) -> Ran {
+    let child = Burst::of(platform)
+        .command(&["flare", "hello", "--blocking"])
+        .spawn()
+        .unwrap();
+    platform.wait_for("GET /flares/f1");
+    kill_process(Pid::from_child(&child), signal).unwrap();
+    Ran::from(child.wait_with_output().unwrap())
+}
+
+#[test]
+fn an_interrupt_cancels_the_flare() {
+    for signal in [Signal::INT, Signal::TERM] {
+        let platform = platform(&["running"]);
+        platform.on("DELETE /flares/f1", 202, STARTED);
+        let ran = interrupted(&platform, signal);
+        assert!(
+            ran.fails(10).contains("was asked to cancel flare f1"),
+            "{ran:?}"
+        );
+        assert_eq!(platform.lines().last().unwrap(), "DELETE /flares/f1");
+    }
+}
+
+#[test]
+fn an_interrupt_that_cannot_cancel_says_so() {
+    let platform = platform(&["running"]);
+    platform.on(
+        "DELETE /flares/f1",
+        500,
+        r#"{"error":"Broken.","code":"t"}"#,
+    );
+    let ran = interrupted(&platform, Signal::INT);
+    assert!(ran.fails(10).contains("may still be running"), "{ran:?}");
+}
+
+#[test]
+fn an_interrupt_too_late_changes_nothing() {
+    let platform = platform(&["running"]);
+    platform.on(
+        "DELETE /flares/f1",
+        409,
+        r#"{"error":"It had ended.","code":"t"}"#,
+    );
+    let child = Burst::of(&platform)
+        .command(&["flare", "hello", "--result"])
+        .spawn()
+        .unwrap();
+    platform.wait_for("GET /flares/f1");
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    platform.wait_for("DELETE /flares/f1");
+    platform.on("GET /flares/f1", 200, &flare("succeeded", "null"));
+    Ran::from(child.wait_with_output().unwrap()).ok();
+}
+
+#[test]
+fn progress_is_drawn_on_a_terminal() {
+    let platform = platform(&["running", "running", "succeeded"]);
+    let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&terminal).unwrap();
+    unlockpt(&terminal).unwrap();
+    let path = ptsname(&terminal, Vec::new())
+        .unwrap()
+        .into_string()
+        .unwrap();
+    let burst = Burst::of(&platform).with("TERM", "xterm");
+    let mut command = burst.command(&["flare", "hello", "--size", "2", "--result"]);
+    command.stderr(File::options().read(true).write(true).open(path).unwrap());
+    let child = command.spawn().unwrap();
+    drop(command);
+    let mut screen = Vec::new();
+    // Ends with an error once no one has the terminal open any more.
+    let _ = File::from(terminal).read_to_end(&mut screen);
+    let screen = String::from_utf8_lossy(&screen).into_owned();
+    let ran = Ran::from(child.wait_with_output().unwrap());
+    assert_eq!(ran.code, Some(0));
+    assert!(ran.out.starts_with("[\n  null"), "{ran:?}");
+    assert!(
+        screen.contains("hello [") && screen.contains("/2 done"),
+        "{screen:?}"
+    );
+}

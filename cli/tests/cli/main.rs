@@ -1,0 +1,11 @@
+//! The built `burst` against a platform that answers from a script.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+mod connection;
+mod deploy;
+mod flare;
+mod platform;
+mod program;
+mod property;
+mod standalone;
+mod verbs;

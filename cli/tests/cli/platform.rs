@@ -1,0 +1,151 @@
+//! A platform that records what it is asked and answers from a script.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::State;
+use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
+use axum::response::IntoResponse;
+use tokio::net::TcpListener;
+use tokio::runtime::Runtime;
+
+const NAMESPACE: &str = "/api/v1/namespaces/_";
+/// Long enough for the slowest machine: nothing waits for this unless the test fails.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+#[derive(Debug, Clone)]
+pub struct Request {
+    /// Method and path below the namespace, with the query.
+    pub line: String,
+    pub auth: String,
+    pub body: serde_json::Value,
+}
+
+#[derive(Default)]
+struct Script {
+    answers: HashMap<String, VecDeque<(u16, String)>>,
+    requests: Vec<Request>,
+}
+
+#[derive(Default)]
+struct Shared {
+    script: Mutex<Script>,
+    asked: Condvar,
+}
+
+pub struct Platform {
+    shared: Arc<Shared>,
+    address: String,
+    _runtime: Runtime,
+}
+
+impl Platform {
+    pub fn start() -> Self {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .unwrap();
+        let shared = Arc::<Shared>::default();
+        let app = Router::new()
+            .fallback(answer)
+            .layer(axum::extract::DefaultBodyLimit::disable())
+            .with_state(Arc::clone(&shared));
+        let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        runtime.spawn(async move { axum::serve(listener, app).await });
+        Self {
+            shared,
+            address,
+            _runtime: runtime,
+        }
+    }
+
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// Answers such a request, written as `GET /flares/f1`, with or without its query. Several
+    /// answers are given one after the other, and the last one from then on.
+    pub fn on(&self, line: &str, status: u16, body: &str) -> &Self {
+        let mut script = self.shared.script.lock().unwrap();
+        script
+            .answers
+            .entry(line.into())
+            .or_default()
+            .push_back((status, body.into()));
+        drop(script);
+        self
+    }
+
+    pub fn requests(&self) -> Vec<Request> {
+        self.shared.script.lock().unwrap().requests.clone()
+    }
+
+    /// The requests' lines in order, repetitions left out.
+    pub fn lines(&self) -> Vec<String> {
+        let mut lines: Vec<_> = self
+            .requests()
+            .into_iter()
+            .map(|request| request.line)
+            .collect();
+        lines.dedup();
+        lines
+    }
+
+    /// Waits until such a request has come.
+    pub fn wait_for(&self, line: &str) {
+        let script = self.shared.script.lock().unwrap();
+        let (_script, waited) = self
+            .shared
+            .asked
+            .wait_timeout_while(script, PATIENCE, |script| {
+                !script.requests.iter().any(|request| request.line == line)
+            })
+            .unwrap();
+        assert!(!waited.timed_out(), "{line} was never asked");
+    }
+}
+
+async fn answer(
+    State(shared): State<Arc<Shared>>,
+    method: Method,
+    uri: Uri,
+    headers: HeaderMap,
+    body: Bytes,
+) -> impl IntoResponse {
+    let path = uri.path().strip_prefix(NAMESPACE).unwrap_or(uri.path());
+    let without_query = format!("{method} {path}");
+    let line = match uri.query() {
+        Some(query) => format!("{without_query}?{query}"),
+        None => without_query.clone(),
+    };
+    let mut script = shared.script.lock().unwrap();
+    let auth = headers
+        .get(header::AUTHORIZATION)
+        .map(|auth| auth.to_str().unwrap().to_owned());
+    script.requests.push(Request {
+        line: line.clone(),
+        auth: auth.unwrap_or_default(),
+        body: serde_json::from_slice(&body).unwrap_or_default(),
+    });
+    shared.asked.notify_all();
+    let key = if script.answers.contains_key(&line) {
+        line
+    } else {
+        without_query
+    };
+    let (status, body) = match script.answers.get_mut(&key) {
+        Some(answers) if answers.len() > 1 => answers.pop_front().unwrap(),
+        Some(answers) => answers[0].clone(),
+        None => (
+            404,
+            r#"{"error":"There is no such thing.","code":"t404"}"#.into(),
+        ),
+    };
+    let json = [(header::CONTENT_TYPE, "application/json")];
+    (StatusCode::from_u16(status).unwrap(), json, body)
+}

@@ -1,0 +1,119 @@
+//! The program under test, in a home of its own.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use tempfile::TempDir;
+
+use crate::platform::Platform;
+
+pub const AUTH: &str = "uuid:key";
+pub const BURST: &str = env!("CARGO_BIN_EXE_burst");
+
+pub struct Burst {
+    home: TempDir,
+    variables: Vec<(String, String)>,
+}
+
+/// What a run left behind.
+#[derive(Debug)]
+pub struct Ran {
+    pub code: Option<i32>,
+    pub out: String,
+    pub err: String,
+}
+
+impl Burst {
+    /// Knows no platform.
+    pub fn alone() -> Self {
+        Self {
+            home: tempfile::tempdir().unwrap(),
+            variables: Vec::new(),
+        }
+    }
+
+    /// Knows this platform by its environment.
+    pub fn of(platform: &Platform) -> Self {
+        Self::alone()
+            .with("BURST_APIHOST", platform.address())
+            .with("BURST_AUTH", AUTH)
+    }
+
+    pub fn with(mut self, name: &str, value: impl AsRef<str>) -> Self {
+        self.variables.push((name.into(), value.as_ref().into()));
+        self
+    }
+
+    pub fn home(&self) -> &Path {
+        self.home.path()
+    }
+
+    /// Writes a file in the home directory.
+    pub fn file(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.home().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, content).unwrap();
+        path
+    }
+
+    pub fn command<S: AsRef<OsStr>>(&self, args: &[S]) -> Command {
+        let mut command = Command::new(BURST);
+        command
+            .args(args)
+            .env("HOME", self.home())
+            .current_dir(self.home());
+        for name in [
+            "BURST_APIHOST",
+            "BURST_AUTH",
+            "BURST_CONFIG_FILE",
+            "BURST_HOME",
+            "JAVA_HOME",
+        ] {
+            command.env_remove(name);
+        }
+        command.envs(self.variables.iter().map(|(name, value)| (name, value)));
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    pub fn run<S: AsRef<OsStr>>(&self, args: &[S]) -> Ran {
+        Ran::from(self.command(args).output().unwrap())
+    }
+}
+
+impl From<Output> for Ran {
+    fn from(output: Output) -> Self {
+        Self {
+            code: output.status.code(),
+            out: String::from_utf8(output.stdout).unwrap(),
+            err: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+}
+
+impl Ran {
+    /// Asserts success in silence and hands back what was printed.
+    #[track_caller]
+    pub fn ok(self) -> String {
+        assert_eq!(self.code, Some(0), "{self:?}");
+        assert_eq!(self.err, "");
+        assert!(!self.out.contains('\x1b'), "{self:?}");
+        self.out
+    }
+
+    /// Asserts the exit code and hands back the one sentence.
+    #[track_caller]
+    pub fn fails(&self, code: i32) -> &str {
+        assert_eq!(self.code, Some(code), "{self:?}");
+        let sentence = self
+            .err
+            .strip_prefix("error: ")
+            .unwrap_or_else(|| panic!("{self:?}"));
+        assert_eq!(sentence.lines().count(), 1, "{self:?}");
+        sentence.trim_end()
+    }
+}

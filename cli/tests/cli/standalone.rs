@@ -1,0 +1,105 @@
+//! `burst standalone`, with a java that tells what it was given.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use crate::program::{BURST, Burst};
+
+fn installed() -> Burst {
+    let burst = Burst::alone();
+    let java = burst.file("jdk/bin/java", "#!/bin/sh\nprintf '%s\\n' \"$@\"\n");
+    fs::set_permissions(java, fs::Permissions::from_mode(0o755)).unwrap();
+    burst.file("dist/lib/burst-standalone.jar", "");
+    burst.file("dist/bin/burst-runtime", "");
+    let jdk = burst.home().join("jdk").display().to_string();
+    let dist = burst.home().join("dist").display().to_string();
+    burst.with("JAVA_HOME", jdk).with("BURST_HOME", dist)
+}
+
+#[test]
+fn settings_reach_java_by_a_private_file_only() {
+    let burst = installed();
+    let uri = "redis-list=redis://:hunter2@h:6379";
+    let out = burst
+        .run(&[
+            "standalone",
+            "--data",
+            "data",
+            "--slots",
+            "3",
+            "--backend",
+            uri,
+        ])
+        .ok();
+    let data = fs::canonicalize(burst.home().join("data")).unwrap();
+    let file = data.join("standalone.conf");
+    let jar = fs::canonicalize(burst.home().join("dist/lib/burst-standalone.jar")).unwrap();
+    assert_eq!(
+        out,
+        format!(
+            "-Dconfig.file={}\n-jar\n{}\n",
+            file.display(),
+            jar.display()
+        )
+    );
+    let text = fs::read_to_string(&file).unwrap();
+    assert!(
+        text.contains("redis://:hunter2@h:6379") && text.contains("\"slots\": 3"),
+        "{text}"
+    );
+    let mode = |path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode(&data), mode(&file)), (0o700, 0o600));
+}
+
+#[test]
+fn the_platform_is_found_beside_the_program() {
+    let burst = installed().with("BURST_HOME", "");
+    let own = burst.home().join("dist/bin/burst");
+    fs::copy(BURST, &own).unwrap();
+    let mut command = std::process::Command::new(&own);
+    command
+        .arg("standalone")
+        .env("HOME", burst.home())
+        .env_remove("BURST_HOME");
+    let output = command
+        .env("JAVA_HOME", burst.home().join("jdk"))
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert!(burst.home().join(".burst/standalone.conf").exists());
+}
+
+#[test]
+fn what_is_missing_is_named() {
+    let burst = installed().with("JAVA_HOME", "/nowhere");
+    assert!(
+        burst
+            .run(&["standalone"])
+            .fails(8)
+            .contains("java was not found")
+    );
+    let jar = burst.home().join("dist/lib/burst-standalone.jar");
+    fs::remove_file(jar).unwrap();
+    assert!(
+        burst
+            .run(&["standalone"])
+            .fails(8)
+            .contains("burst-standalone.jar is missing")
+    );
+}
+
+#[test]
+fn wrong_flags_are_wrong_usage() {
+    let burst = installed();
+    for flags in [
+        ["--port", "99999"],
+        ["--slots", "0"],
+        ["--mount", "relative:/x"],
+        ["--backend", "no-uri"],
+        ["--idle-timeout", "soon"],
+        ["--image", "without-docker"],
+    ] {
+        let ran = burst.run(&[&["standalone"], &flags[..]].concat());
+        assert_eq!(ran.code, Some(2), "{ran:?}");
+    }
+}

@@ -1,0 +1,256 @@
+//! The verbs that look at things, and those that end them.
+
+use crate::flare::flare;
+use crate::platform::Platform;
+use crate::program::Burst;
+
+const DEFINITION: &str = r#"{"namespace":"guest","name":"hello","version":"0.0.3",
+    "exec":{"kind":"rust","package":"abc","size":1048576},
+    "config":{"granularity":null,"packing":null,"backend":null,"chunkSize":null,
+              "timeout":60000,"memory":256,"retries":0},
+    "parameters":{"name":"Ada"},"updated":1700000000000000}"#;
+
+#[test]
+fn definitions_are_listed_shown_and_deleted() {
+    let platform = Platform::start();
+    platform
+        .on("GET /bursts", 200, &format!("[{DEFINITION}]"))
+        .on("GET /bursts/hello", 200, DEFINITION)
+        .on("DELETE /bursts/hello", 200, DEFINITION);
+    let burst = Burst::of(&platform);
+    let list = burst.run(&["list", "--limit", "5", "--skip", "1"]).ok();
+    assert_eq!(
+        list,
+        "NAME   VERSION  KIND  PACKAGE  UPDATED\n\
+         hello  0.0.3    rust  1.0 MiB  2023-11-14T22:13:20.000Z\n"
+    );
+    let shown = burst.run(&["get", "hello"]).ok();
+    assert!(
+        shown.contains("memory        256 MiB per worker"),
+        "{shown}"
+    );
+    assert!(shown.contains(r#"{"name":"Ada"}"#), "{shown}");
+    assert_eq!(
+        burst
+            .run(&["get", "hello", "--output=json"])
+            .ok()
+            .trim_end(),
+        DEFINITION
+    );
+    assert_eq!(burst.run(&["delete", "hello"]).ok(), "ok: deleted hello\n");
+    assert_eq!(
+        platform.lines(),
+        [
+            "GET /bursts?limit=5&skip=1",
+            "GET /bursts/hello",
+            "DELETE /bursts/hello"
+        ]
+    );
+    assert_eq!(
+        burst.run(&["get", "other"]).fails(3),
+        "There is no such thing. [t404]"
+    );
+    assert!(burst.run(&["get", ".."]).fails(2).contains("not a name"));
+}
+
+#[test]
+fn names_are_escaped() {
+    let platform = Platform::start();
+    platform.on("DELETE /bursts/a%2Fb%20c", 200, "{}");
+    Burst::of(&platform).run(&["delete", "a/b c"]).ok();
+}
+
+#[test]
+fn flares_are_listed_and_shown() {
+    let platform = Platform::start();
+    platform
+        .on(
+            "GET /flares",
+            200,
+            &format!("[{}]", flare("succeeded", "null")),
+        )
+        .on("GET /flares/f1", 200, &flare("succeeded", "null"));
+    let burst = Burst::of(&platform);
+    let list = burst
+        .run(&[
+            "flares",
+            "--name",
+            "hello",
+            "--state",
+            "succeeded",
+            "--limit=3",
+        ])
+        .ok();
+    assert!(
+        list.starts_with("FLARE  NAME   VERSION  STATE      SIZE  CREATED"),
+        "{list}"
+    );
+    assert!(list.contains("8.0 ms"), "{list}");
+    assert_eq!(
+        platform.lines(),
+        ["GET /flares?name=hello&state=succeeded&limit=3"]
+    );
+    let status = burst.run(&["status", "f1"]).ok();
+    assert!(
+        status.contains("1       0     invoker0  cold   succeeded"),
+        "{status}"
+    );
+    let last = burst.run(&["status", "--last", "--output=json"]).ok();
+    assert_eq!(last.trim_end(), flare("succeeded", "null"));
+    assert!(platform.lines().contains(&"GET /flares?limit=1".to_owned()));
+}
+
+#[test]
+fn an_id_or_last_is_needed() {
+    let platform = Platform::start();
+    platform.on("GET /flares", 200, "[]");
+    let burst = Burst::of(&platform);
+    for verb in ["status", "logs", "result", "timeline", "cancel"] {
+        assert_eq!(burst.run(&[verb]).code, Some(2));
+        assert_eq!(burst.run(&[verb, "f1", "--last"]).code, Some(2));
+        assert_eq!(burst.run(&[verb, "-l"]).fails(3), "there is no flare yet");
+    }
+}
+
+#[test]
+fn logs_say_who_wrote_what() {
+    let platform = Platform::start();
+    let logs = r#"{"flareId":"f1","truncated":true,"logs":[
+        {"worker":1,"pack":0,"stream":"stdout","at":1700000000000000,"line":"hello"},
+        {"worker":null,"pack":0,"stream":"stderr","at":1700000000001000,"line":"pack"}]}"#;
+    platform.on("GET /flares/f1/logs", 200, logs);
+    let burst = Burst::of(&platform);
+    assert_eq!(
+        burst.run(&["logs", "f1", "--worker", "1"]).ok(),
+        "2023-11-14T22:13:20.000Z worker 1 stdout: hello\n\
+         2023-11-14T22:13:20.001Z pack 0 stderr: pack\n\
+         (more was written than is kept)\n"
+    );
+    assert_eq!(platform.lines(), ["GET /flares/f1/logs?worker=1"]);
+    assert_eq!(
+        burst
+            .run(&["logs", "f1", "--output", "json"])
+            .ok()
+            .trim_end(),
+        logs
+    );
+}
+
+#[test]
+fn results_fail_as_their_flares_did() {
+    let platform = Platform::start();
+    let failure = r#"{"kind":"error","worker":1,"pack":0,"operation":"work","message":"no"}"#;
+    let body = |state: &str, error: &str| {
+        format!(
+            r#"{{"flareId":"f1","state":"{state}","error":{error},"outputs":[
+                {{"worker":0,"output":7}},{{"worker":1,"error":{failure}}},{{"worker":2}}]}}"#
+        )
+    };
+    platform.on("GET /flares/bad/result", 200, &body("failed", failure));
+    platform.on("GET /flares/busy/result", 200, &body("running", "null"));
+    let good = r#"{"flareId":"f1","state":"succeeded","error":null,
+        "outputs":[{"worker":0,"output":7}]}"#;
+    platform.on("GET /flares/good/result", 200, good);
+    let burst = Burst::of(&platform);
+    assert_eq!(burst.run(&["result", "good"]).ok(), "[\n  7\n]\n");
+    assert!(
+        burst
+            .run(&["result", "busy"])
+            .ok()
+            .starts_with("flare f1 is running\n")
+    );
+    let ran = burst.run(&["result", "bad"]);
+    assert_eq!(
+        ran.out,
+        "flare f1 is failed\n\nWORKER  OUTPUT\n0       7\n\
+         1       error: worker 1 (pack 0) returned an error in work: no\n2       -\n"
+    );
+    assert!(
+        ran.fails(1).starts_with("flare f1 failed: worker 1"),
+        "{ran:?}"
+    );
+}
+
+#[test]
+fn a_timeline_has_numbers_and_bars() {
+    let platform = Platform::start();
+    let timeline = r#"{"flareId":"f1","created":0,"workers":[{"worker":0,"pack":0,"phases":[
+        {"name":"invocation","start":0,"end":2000},{"name":"read","start":2000,"end":8000}]}]}"#;
+    platform.on("GET /flares/f1/timeline", 200, timeline);
+    let burst = Burst::of(&platform);
+    let out = burst.run(&["timeline", "f1"]).ok();
+    assert!(
+        out.starts_with("WORKER  PACK  invocation ms  read ms  TOTAL ms\n"),
+        "{out}"
+    );
+    assert!(out.contains("|....") && out.contains("----|"), "{out}");
+    assert_eq!(
+        burst
+            .run(&["timeline", "f1", "--output=json"])
+            .ok()
+            .trim_end(),
+        timeline
+    );
+}
+
+#[test]
+fn cancelling_asks_the_platform() {
+    let platform = Platform::start();
+    platform.on("DELETE /flares/f1", 202, r#"{"flareId":"f1"}"#);
+    platform.on(
+        "DELETE /flares/f2",
+        409,
+        r#"{"error":"It had ended.","code":"t"}"#,
+    );
+    let burst = Burst::of(&platform);
+    assert_eq!(
+        burst.run(&["cancel", "f1"]).ok(),
+        "ok: cancelling flare f1\n"
+    );
+    assert_eq!(burst.run(&["cancel", "f2"]).fails(5), "It had ended. [t]");
+}
+
+#[test]
+fn invokers_are_listed() {
+    let platform = Platform::start();
+    let invokers = r#"[{"id":"invoker0","slots":8,"freeSlots":6,"cpuLoad":0.5,"state":"up",
+        "driver":"process","warmPacks":1,"runtime":{"arch":"x86_64","glibc":"2.36"}}]"#;
+    platform.on("GET /api/v1/invokers", 200, invokers);
+    let burst = Burst::of(&platform);
+    assert_eq!(
+        burst.run(&["invokers"]).ok(),
+        "INVOKER   STATE  SLOTS  FREE  CPU   WARM  DRIVER   ARCH    GLIBC\n\
+         invoker0  up     8      6     0.50  1     process  x86_64  2.36\n"
+    );
+    assert_eq!(
+        burst.run(&["invokers", "--output", "json"]).ok().trim_end(),
+        invokers
+    );
+}
+
+#[test]
+fn every_verb_has_help_and_wrong_usage_is_two() {
+    let burst = Burst::alone();
+    for verb in [
+        "standalone",
+        "deploy",
+        "flare",
+        "list",
+        "get",
+        "delete",
+        "flares",
+        "status",
+        "logs",
+        "result",
+        "timeline",
+        "cancel",
+        "property",
+        "invokers",
+    ] {
+        let help = burst.run(&[verb, "--help"]).ok();
+        assert!(help.contains("Usage: burst"), "{help}");
+        assert!(verb == "property" || help.contains("Example"), "{help}");
+        assert_eq!(burst.run(&[verb, "--no-such-flag"]).code, Some(2));
+    }
+    assert_eq!(burst.run::<&str>(&[]).code, Some(2));
+}
