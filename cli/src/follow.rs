@@ -3,7 +3,7 @@
 //! The flare is started without blocking and then asked about: only so is its id known from the
 //! start, which is what Ctrl-C needs to cancel this flare and no other. The pauses between the
 //! questions grow with the time that has passed, so a flare of a few milliseconds is seen to end
-//! within another, and one of minutes is asked about a few times per second.
+//! within another, and one of minutes is asked about ten times per second.
 
 use std::time::{Duration, Instant};
 
@@ -14,9 +14,9 @@ use crate::interrupt::Interrupts;
 use crate::progress::Progress;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
-const LONGEST_PAUSE: Duration = Duration::from_millis(250);
+const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 /// Pauses are this part of the time passed.
-const PART: u32 = 8;
+const PART: u32 = 32;
 /// A controller that restarts is back within this time, and still knows the flare.
 const PATIENCE: Duration = Duration::from_secs(20);
 
