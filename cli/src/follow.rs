@@ -109,9 +109,9 @@ mod tests {
         let ms = Duration::from_millis;
         for (passed, took, pause) in [
             (0, 0, 1),
-            (40, 1, 5),
-            (800, 1, 100),
-            (60_000, 1, 250),
+            (64, 1, 2),
+            (800, 1, 25),
+            (60_000, 1, 100),
             (60_000, 900, 900),
         ] {
             assert_eq!(pause_after(ms(passed), ms(took)), ms(pause));
