@@ -71,3 +71,27 @@ fn elf_hash(name: &[u8]) -> u32 {
         (hash ^ (high >> 24)) & !high
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_loader_takes_the_patched_files_for_what_they_claim_to_be() {
+        let own = std::fs::read(std::env::current_exe().unwrap()).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let run = |elf: Vec<u8>| {
+            let path = directory.path().join("patched");
+            std::fs::write(&path, elf).unwrap();
+            let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+            std::fs::set_permissions(&path, mode).unwrap();
+            std::process::Command::new(path).arg("--list").output()
+        };
+        let future = run(needing_a_newer_c_library(own.clone())).unwrap();
+        let said = String::from_utf8_lossy(&future.stderr);
+        assert!(said.contains("version `GLIBC_9.99' not found"), "{said}");
+        const EXEC_FORMAT: i32 = 8;
+        let foreign = run(for_another_machine(own)).unwrap_err();
+        assert_eq!(foreign.raw_os_error(), Some(EXEC_FORMAT));
+    }
+}

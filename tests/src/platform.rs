@@ -219,15 +219,12 @@ impl Platform {
     }
 
     fn processes_in(&self, session: u32) -> std::collections::BTreeSet<Process> {
-        processes::of_platform(session, &self.token, &self.data())
+        processes::of_platform(Some(session), &self.token, &self.data())
     }
 
     /// Ends what a failed test leaves, so that it disturbs no other; checks nothing.
     fn sweep(&mut self) {
-        let session = self
-            .running
-            .as_ref()
-            .map_or(0, |running| running.child.id());
+        let session = self.running.as_ref().map(|running| running.child.id());
         if let Some(mut running) = self.running.take() {
             let _ = running.child.kill();
             let _ = running.child.wait();

@@ -13,10 +13,11 @@ pub struct Process {
     pub command: String,
 }
 
-/// The live processes that belong to a platform: those in its session, those that inherited its
-/// `token` in their environment, and those that mention its `data` directory. Three nets, since a
-/// driver may rightly start packs in a session of their own and with an empty environment.
-pub fn of_platform(session: u32, token: &str, data: &Path) -> BTreeSet<Process> {
+/// The live processes that belong to a platform: those in its session while it has one, those that
+/// inherited its `token` in their environment, and those that mention its `data` directory. Three
+/// nets, since a driver may rightly start packs in a session of their own and with an empty
+/// environment.
+pub fn of_platform(session: Option<u32>, token: &str, data: &Path) -> BTreeSet<Process> {
     let data = data.to_str().unwrap();
     let own = std::process::id();
     pids()
@@ -24,7 +25,7 @@ pub fn of_platform(session: u32, token: &str, data: &Path) -> BTreeSet<Process> 
         .filter_map(|pid| {
             let stat = Stat::of(pid)?;
             let command = command_line(pid)?;
-            let belongs = stat.session == session
+            let belongs = session == Some(stat.session)
                 || contains(&fs::read(proc(pid, "environ")).unwrap_or_default(), token)
                 || command.contains(data)
                 || ["cwd", "exe"].iter().any(|link| {
@@ -127,4 +128,50 @@ fn contains(bytes: &[u8], needle: &str) -> bool {
     bytes
         .windows(needle.len())
         .any(|window| window == needle.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn processes_are_found_by_what_they_inherited_or_mention() {
+        let mut child = Command::new("sleep")
+            .arg("60")
+            .env("TOKEN", "of-the-test")
+            .spawn()
+            .unwrap();
+        let found = of_platform(None, "of-the-test", Path::new("/no/such/data"));
+        assert!(
+            found.iter().any(|process| process.pid == child.id()),
+            "{found:?}"
+        );
+        child.kill().unwrap();
+        // Not waited for yet: a zombie runs no more.
+        let gone = crate::wait::until_seen(
+            "the child is gone",
+            crate::wait::SOON,
+            || of_platform(None, "of-the-test", Path::new("/no/such/data")),
+            BTreeSet::is_empty,
+        );
+        assert!(gone.is_empty());
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn ports_are_those_of_the_processes_alone() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let own = Process {
+            pid: std::process::id(),
+            command: String::new(),
+        };
+        assert!(listening_ports(&[own.clone()].into()).contains(&port));
+        drop(listener);
+        assert!(!listening_ports(&[own].into()).contains(&port));
+        assert!(listening_ports(&BTreeSet::new()).is_empty());
+    }
 }

@@ -127,3 +127,21 @@ impl Drop for Redis {
         let _ = self.child.wait();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_of_ones_own_answers_to_its_password_alone() {
+        let server = Redis::start();
+        assert!(server.keys().is_empty());
+        let locked = server.uri().replace(server.password(), "guess");
+        assert!(
+            redis::Client::open(locked)
+                .unwrap()
+                .get_connection()
+                .is_err()
+        );
+    }
+}
