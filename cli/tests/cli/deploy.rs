@@ -104,9 +104,7 @@ fn a_crate_is_built() {
     let out = build(&["--overwrite"]).ok();
     assert_eq!(out.trim_end(), DEPLOYED);
     assert_eq!(platform.lines(), ["PUT /bursts/hello?overwrite=true"]);
-    let program = burst.file("exec", uploaded(&platform));
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-    std::fs::set_permissions(&program, mode).unwrap();
+    let program = burst.executable("exec", burst.file("unpacked", uploaded(&platform)));
     let said = std::process::Command::new(program).output().unwrap();
     assert_eq!(said.stdout, b"tiny speaks\n");
 

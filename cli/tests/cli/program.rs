@@ -57,6 +57,19 @@ impl Burst {
         path
     }
 
+    /// Puts a copy of a file into the home directory that can be run.
+    ///
+    /// Another process writes it: had this one a descriptor open for writing, a child forked by
+    /// another test at that moment would inherit it, and the file could not be run ("text busy").
+    pub fn executable(&self, name: &str, source: impl AsRef<Path>) -> PathBuf {
+        let path = self.home().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let mut install = Command::new("install");
+        install.args(["-m", "755"]).arg(source.as_ref()).arg(&path);
+        assert!(install.status().unwrap().success());
+        path
+    }
+
     pub fn command<S: AsRef<OsStr>>(&self, args: &[S]) -> Command {
         let mut command = Command::new(BURST);
         command

@@ -7,8 +7,8 @@ use crate::program::{BURST, Burst};
 
 fn installed() -> Burst {
     let burst = Burst::alone();
-    let java = burst.file("jdk/bin/java", "#!/bin/sh\nprintf '%s\\n' \"$@\"\n");
-    fs::set_permissions(java, fs::Permissions::from_mode(0o755)).unwrap();
+    let java = burst.file("java", "#!/bin/sh\nprintf '%s\\n' \"$@\"\n");
+    burst.executable("jdk/bin/java", java);
     burst.file("dist/lib/burst-standalone.jar", "");
     burst.file("dist/bin/burst-runtime", "");
     let jdk = burst.home().join("jdk").display().to_string();
@@ -54,8 +54,7 @@ fn settings_reach_java_by_a_private_file_only() {
 #[test]
 fn the_platform_is_found_beside_the_program() {
     let burst = installed().with("BURST_HOME", "");
-    let own = burst.home().join("dist/bin/burst");
-    fs::copy(BURST, &own).unwrap();
+    let own = burst.executable("dist/bin/burst", BURST);
     let mut command = std::process::Command::new(&own);
     command
         .arg("standalone")
