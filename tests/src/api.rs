@@ -219,6 +219,16 @@ impl Api {
         self.get(&format!("flares/{id}/timeline")).expect(200)
     }
 
+    /// When a flare's time is up: its time-out counts from the reservation of its slots, with which
+    /// the phase `invocation` ends.
+    #[track_caller]
+    pub fn deadline(&self, flare: &Flare) -> i64 {
+        let timeline = self.timeline(&flare.flare_id);
+        let invocation = &timeline.workers[0].phases[0];
+        assert_eq!(invocation.name, "invocation");
+        invocation.end.expect("the slots were reserved") + flare.timeout * 1000
+    }
+
     /// The machines.
     #[track_caller]
     pub fn invokers(&self) -> Vec<Invoker> {

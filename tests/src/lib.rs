@@ -7,6 +7,7 @@
 //! | talk to it: typed HTTP, its answers, raw sockets, the CLI | `api`, `model`, `wire`, `cli` |
 //! | a Redis server of one's own | `redis_server` |
 //! | packages, good and broken | `package` |
+//! | refused requests change nothing | `unchanged` |
 //! | the work function whose behaviour its input chooses | `failing` |
 //! | where built things are, and waiting with a deadline | `built`, `wait`, `command` |
 //!
@@ -27,6 +28,7 @@ pub mod platform;
 pub mod processes;
 pub mod redis_server;
 pub mod settings;
+pub mod unchanged;
 pub mod wait;
 pub mod wire;
 

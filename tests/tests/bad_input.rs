@@ -3,10 +3,10 @@
 
 use std::fs;
 
-use burst_tests::package::{definition, for_another_machine, needing_a_newer_c_library, zip_of};
-use burst_tests::{Answer, Driver, Platform, Settings, built, failing, wire};
+use burst_tests::unchanged::changing_nothing;
+use burst_tests::{Answer, Driver, Platform, Settings, failing, wire};
 use reqwest::Method;
-use serde_json::{Value, json};
+use serde_json::json;
 
 const MIB: u64 = 1 << 20;
 
@@ -14,23 +14,6 @@ fn platform() -> Platform {
     let platform = Platform::start(Settings::new(Driver::Process));
     failing::deploy(&platform);
     platform
-}
-
-/// Everything a bad request might have changed.
-fn state(platform: &Platform) -> (Value, Value, u32) {
-    let api = platform.api();
-    (
-        api.get("bursts").json,
-        api.get("flares").json,
-        api.free_slots(),
-    )
-}
-
-/// Makes requests and checks that none changed anything.
-fn changing_nothing(platform: &Platform, requests: impl FnOnce()) {
-    let before = state(platform);
-    requests();
-    assert_eq!(state(platform), before);
 }
 
 fn raw_body(platform: &Platform, method: Method, path: &str, kind: &str, body: &str) -> Answer {
@@ -207,107 +190,6 @@ fn bodies_that_are_no_json() {
 }
 
 #[test]
-fn deployments() {
-    let platform = platform();
-    let good = fs::read(built::program(failing::NAME)).unwrap();
-    let corrupt = &zip_of("exec", &good)[..2000];
-    let cases = [
-        ("nothing in it", definition(b""), "code"),
-        (
-            "neither a zip nor an executable",
-            definition(b"just some text"),
-            "executable",
-        ),
-        ("a script", definition(b"#!/bin/sh\nexit 0\n"), "executable"),
-        ("half a zip", definition(corrupt), "zip"),
-        (
-            "a zip without exec",
-            definition(&zip_of("main", &good)),
-            "exec",
-        ),
-        (
-            "a zip whose exec is text",
-            definition(&zip_of("exec", b"text")),
-            "executable",
-        ),
-        (
-            "a zip that leaves its directory",
-            definition(&zip_of("../exec", &good)),
-            "exec",
-        ),
-        (
-            "half an executable",
-            definition(&good[..4000]),
-            "executable",
-        ),
-        (
-            "another machine's",
-            definition(&for_another_machine(good.clone())),
-            "aarch64",
-        ),
-        (
-            "a newer C library's",
-            definition(&needing_a_newer_c_library(good.clone())),
-            "9.99",
-        ),
-        (
-            "no base64",
-            json!({"exec": {"kind": "rust", "code": "%%%"}}),
-            "base64",
-        ),
-        ("no exec", json!({"config": {}}), "exec"),
-        (
-            "unknown kind",
-            json!({"exec": {"kind": "cobol", "code": "QUJD"}}),
-            "kind",
-        ),
-        (
-            "unknown field",
-            json!({"exec": {"kind": "rust", "code": "QUJD"}, "extra": 1}),
-            "extra",
-        ),
-    ];
-    changing_nothing(&platform, || {
-        for (what, body, named) in cases {
-            let answer = platform.api().put("bursts/new", &body);
-            let sentence = answer.refusal(400);
-            assert!(
-                sentence.contains(named),
-                "{what}: `{named}` is missing in: {sentence}"
-            );
-        }
-        let mut bad_option = definition(&good);
-        bad_option["config"] = json!({"granularity": -3});
-        assert!(
-            platform
-                .api()
-                .put("bursts/new", &bad_option)
-                .refusal(400)
-                .contains("granularity")
-        );
-        let fine = definition(&good);
-        for name in ["with%20space", "semi;colon", "%2e%2e", &"x".repeat(500)] {
-            let answer = platform.api().put(&format!("bursts/{name}"), &fine);
-            assert!(
-                (400..500).contains(&answer.status),
-                "{name}: {}",
-                answer.text
-            );
-        }
-        platform.api().put("bursts/failing", &fine).refusal(409);
-        platform
-            .api()
-            .put("bursts/failing?overwrite=perhaps", &fine)
-            .refusal(400);
-    });
-    // The checks refuse no good package.
-    let answer = platform
-        .api()
-        .put("bursts/new", &definition(&zip_of("exec", &good)));
-    assert_eq!(answer.status, 200, "{}", answer.text);
-}
-
-#[test]
 fn bodies_over_the_limit_are_not_read() {
     let platform = platform();
     let api = platform.api();
@@ -400,43 +282,23 @@ fn paths_methods_and_queries() {
 #[test]
 fn by_the_command_line() {
     let platform = platform();
-    let good = fs::read(built::program(failing::NAME)).unwrap();
-    let file = |name: &str, content: &[u8]| {
+    let file = |name: &str, content: &str| {
         let path = platform.scratch().join(name);
         fs::write(&path, content).unwrap();
         path.to_str().unwrap().to_owned()
     };
-    let deploy = |path: &str| platform.cli(&["deploy", "new", path]);
     let flare = |more: &[&str]| platform.cli(&[&["flare", failing::NAME], more].concat());
     changing_nothing(&platform, || {
-        deploy(&file("text", b"just some text"))
-            .exits(11)
-            .complains_of("executable");
-        deploy(&file("half.zip", &zip_of("exec", &good)[..2000]))
-            .exits(11)
-            .complains_of("zip");
-        deploy(&file("other.zip", &zip_of("main", &good)))
-            .exits(11)
-            .complains_of("exec");
-        deploy(&file("foreign", &for_another_machine(good.clone())))
-            .exits(11)
-            .complains_of("built for");
-        deploy(&file("future", &needing_a_newer_c_library(good.clone())))
-            .exits(6)
-            .complains_of("9.99");
-        deploy("/nowhere/at/all")
-            .exits(2)
-            .complains_of("/nowhere/at/all");
         flare(&["--size", "0"]).exits(6).complains_of("size");
         flare(&["--size", "-1"]).exits(2);
         flare(&["--size", "2", "--backend", "pigeons"])
             .exits(6)
             .complains_of("pigeons");
         flare(&["--size", "2", "--packing", "tight"]).exits(2);
-        flare(&["--params-file", &file("inputs.json", b"[{},")]).exits(2);
-        flare(&["--params-file", &file("none.json", b"[]")]).exits(6);
-        flare(&["--param-file", &file("list.json", b"[1]")]).exits(2);
-        platform.cli(&["status", "no-id"]).exits(3);
+        flare(&["--params-file", &file("inputs.json", "[{},")]).exits(2);
+        flare(&["--params-file", &file("none.json", "[]")]).exits(6);
+        flare(&["--param-file", &file("list.json", "[1]")]).exits(2);
+        platform.cli(&["status", "no-id"]).exits(6);
         platform.cli(&["frobnicate"]).exits(2);
     });
 }

@@ -160,20 +160,15 @@ fn check_flare(platform: &Platform, flare: &Flare, case: &Case) {
     }
     let ended = flare.ended.expect("the end's time");
     let failed = if case.kind == "timeout" {
-        // The time-out counts from the reservation of the slots, which lies between these two.
-        assert!(
-            ended >= flare.created + flare.timeout * 1000,
-            "ended too early: {flare:#?}"
-        );
-        flare.started.expect("the start's time") + flare.timeout * 1000
+        platform.api().deadline(flare)
     } else {
         marked(platform, flare)
     };
     let took = ended - failed;
     eprintln!("{}: ended {} ms after the failure", case.how, took / 1000);
     assert!(
-        took < SECOND,
-        "the flare ended only {took} µs after the failure"
+        (0..SECOND).contains(&took),
+        "the flare ended {took} µs after the failure"
     );
 }
 
@@ -261,8 +256,10 @@ fn returning_while_others_wait_ends_at_the_deadline_at_the_latest() {
         matches!(flare.state.as_str(), "failed" | "timed-out"),
         "{flare:#?}"
     );
-    let deadline = flare.started.unwrap() + flare.timeout * 1000;
-    assert!(flare.ended.unwrap() < deadline + SECOND, "{flare:#?}");
+    assert!(
+        flare.ended.unwrap() < platform.api().deadline(&flare) + SECOND,
+        "{flare:#?}"
+    );
     for output in platform.api().result(&id).outputs {
         assert_eq!(output.output.is_some(), output.worker == WHO, "{output:#?}");
         assert_eq!(output.error.is_some(), output.worker != WHO, "{output:#?}");

@@ -1,0 +1,147 @@
+//! Packages that cannot run here are refused when they are deployed (issue 2, point 5).
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::fs;
+
+use burst_tests::package::{definition, for_another_machine, needing_a_newer_c_library, zip_of};
+use burst_tests::unchanged::changing_nothing;
+use burst_tests::{Driver, Platform, Settings, built, failing};
+use serde_json::json;
+
+fn platform() -> Platform {
+    let platform = Platform::start(Settings::new(Driver::Process));
+    failing::deploy(&platform);
+    platform
+}
+
+#[test]
+fn over_http() {
+    let platform = platform();
+    let good = fs::read(built::program(failing::NAME)).unwrap();
+    let corrupt = &zip_of("exec", &good)[..2000];
+    let cases = [
+        ("nothing in it", definition(b""), "empty"),
+        (
+            "neither a zip nor an executable",
+            definition(b"just some text"),
+            "executable",
+        ),
+        ("a script", definition(b"#!/bin/sh\nexit 0\n"), "executable"),
+        ("half a zip", definition(corrupt), "zip"),
+        (
+            "a zip without exec",
+            definition(&zip_of("main", &good)),
+            "exec",
+        ),
+        (
+            "a zip whose exec is text",
+            definition(&zip_of("exec", b"text")),
+            "executable",
+        ),
+        (
+            "a zip that leaves its directory",
+            definition(&zip_of("../exec", &good)),
+            "path",
+        ),
+        (
+            "half an executable",
+            definition(&good[..4000]),
+            "executable",
+        ),
+        (
+            "another machine's",
+            definition(&for_another_machine(good.clone())),
+            "aarch64",
+        ),
+        (
+            "a newer C library's",
+            definition(&needing_a_newer_c_library(good.clone())),
+            "9.99",
+        ),
+        (
+            "no base64",
+            json!({"exec": {"kind": "rust", "code": "%%%"}}),
+            "base64",
+        ),
+        ("no exec", json!({"config": {}}), "exec"),
+        (
+            "unknown kind",
+            json!({"exec": {"kind": "cobol", "code": "QUJD"}}),
+            "kind",
+        ),
+        (
+            "unknown field",
+            json!({"exec": {"kind": "rust", "code": "QUJD"}, "extra": 1}),
+            "extra",
+        ),
+    ];
+    changing_nothing(&platform, || {
+        for (what, body, named) in cases {
+            let answer = platform.api().put("bursts/new", &body);
+            let sentence = answer.refusal(400);
+            assert!(
+                sentence.contains(named),
+                "{what}: `{named}` is missing in: {sentence}"
+            );
+        }
+        let mut bad_option = definition(&good);
+        bad_option["config"] = json!({"granularity": -3});
+        assert!(
+            platform
+                .api()
+                .put("bursts/new", &bad_option)
+                .refusal(400)
+                .contains("granularity")
+        );
+        let fine = definition(&good);
+        for name in ["-dash", "semi;colon", "%2e%2e", &"x".repeat(500)] {
+            let answer = platform.api().put(&format!("bursts/{name}"), &fine);
+            assert!(
+                (400..500).contains(&answer.status),
+                "{name}: {}",
+                answer.text
+            );
+        }
+        platform.api().put("bursts/failing", &fine).refusal(409);
+        platform
+            .api()
+            .put("bursts/failing?overwrite=perhaps", &fine)
+            .refusal(400);
+    });
+    // The checks refuse no good package.
+    let answer = platform
+        .api()
+        .put("bursts/new", &definition(&zip_of("exec", &good)));
+    assert_eq!(answer.status, 200, "{}", answer.text);
+}
+
+#[test]
+fn by_the_command_line() {
+    let platform = platform();
+    let good = fs::read(built::program(failing::NAME)).unwrap();
+    let deploy = |name: &str, content: &[u8]| {
+        let path = platform.scratch().join(name);
+        fs::write(&path, content).unwrap();
+        platform.cli(&["deploy", "new", path.to_str().unwrap()])
+    };
+    changing_nothing(&platform, || {
+        deploy("text", b"just some text")
+            .exits(11)
+            .complains_of("executable");
+        deploy("half.zip", &zip_of("exec", &good)[..2000])
+            .exits(11)
+            .complains_of("zip");
+        deploy("other.zip", &zip_of("main", &good))
+            .exits(11)
+            .complains_of("exec");
+        let foreign = for_another_machine(good.clone());
+        deploy("foreign", &foreign)
+            .exits(11)
+            .complains_of("built for");
+        // Only the platform knows its packs' C library.
+        let future = needing_a_newer_c_library(good.clone());
+        deploy("future", &future).exits(6).complains_of("9.99");
+        let nowhere = platform.cli(&["deploy", "new", "/nowhere/at/all"]);
+        nowhere.exits(2).complains_of("/nowhere/at/all");
+    });
+}
