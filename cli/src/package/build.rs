@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use cargo_metadata::Message;
+use cargo_metadata::{Message, MetadataCommand};
 
 use crate::error::Error;
 use crate::progress::Progress;
@@ -39,7 +39,25 @@ pub fn run(dir: &Path, bin: Option<&str>, verbose: bool) -> Result<PathBuf, Erro
         let _ = io::stderr().write_all(&built.stderr);
         return Err(Error::Build(format!("{} does not build", dir.display())));
     }
-    choose(dir, executables(&built.stdout)?)
+    let found = executables(&built.stdout)?;
+    let default = if found.len() > 1 {
+        default_run(dir)?
+    } else {
+        None
+    };
+    choose(dir, found, default.as_deref())
+}
+
+/// The binary the crate's manifest names as `default-run`.
+fn default_run(dir: &Path) -> Result<Option<String>, Error> {
+    let metadata = MetadataCommand::new()
+        .manifest_path(dir.join("Cargo.toml"))
+        .no_deps()
+        .exec()
+        .map_err(|cause| Error::Build(format!("cannot understand cargo's answer: {cause}")))?;
+    Ok(metadata
+        .root_package()
+        .and_then(|package| package.default_run.clone()))
 }
 
 /// Name and path of each binary cargo built.
@@ -58,7 +76,14 @@ fn executables(messages: &[u8]) -> Result<Vec<(String, PathBuf)>, Error> {
     Ok(found)
 }
 
-fn choose(dir: &Path, mut found: Vec<(String, PathBuf)>) -> Result<PathBuf, Error> {
+fn choose(
+    dir: &Path,
+    mut found: Vec<(String, PathBuf)>,
+    default: Option<&str>,
+) -> Result<PathBuf, Error> {
+    if let Some(default) = default {
+        found.retain(|(name, _)| name == default);
+    }
     if found.len() > 1 {
         let names: Vec<_> = found.iter().map(|(name, _)| name.as_str()).collect();
         return Err(Error::Usage(format!(
@@ -85,14 +110,16 @@ mod tests {
     fn one_binary_is_taken_and_several_are_asked_about() {
         let dir = Path::new("crate");
         let bin = |name: &str| (name.to_owned(), PathBuf::from(name));
-        assert_eq!(choose(dir, vec![bin("a")]).unwrap(), Path::new("a"));
+        assert_eq!(choose(dir, vec![bin("a")], None).unwrap(), Path::new("a"));
         assert!(
-            choose(dir, vec![])
+            choose(dir, vec![], None)
                 .unwrap_err()
                 .to_string()
                 .contains("no binary")
         );
-        let error = choose(dir, vec![bin("a"), bin("b")]).unwrap_err();
+        let error = choose(dir, vec![bin("a"), bin("b")], None).unwrap_err();
         assert!(error.to_string().contains("(a, b)"));
+        let both = vec![bin("a"), bin("b")];
+        assert_eq!(choose(dir, both, Some("b")).unwrap(), Path::new("b"));
     }
 }
