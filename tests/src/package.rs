@@ -85,7 +85,13 @@ mod tests {
             std::fs::write(&path, elf).unwrap();
             let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
             std::fs::set_permissions(&path, mode).unwrap();
-            std::process::Command::new(path).arg("--list").output()
+            // A test beside this one may fork while the file is open for writing, and then holds it
+            // open for a moment longer: busy is no answer.
+            crate::wait::until("the file is free", crate::wait::SOON, || {
+                let ran = std::process::Command::new(&path).arg("--list").output();
+                let busy = std::io::ErrorKind::ExecutableFileBusy;
+                (!matches!(&ran, Err(cause) if cause.kind() == busy)).then_some(ran)
+            })
         };
         let future = run(needing_a_newer_c_library(own.clone())).unwrap();
         let said = String::from_utf8_lossy(&future.stderr);
