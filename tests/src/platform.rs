@@ -95,9 +95,10 @@ impl Platform {
             if let Some(status) = child.try_wait().unwrap() {
                 panic!("the platform ended at once with {status}:\n{said}");
             }
-            let line = said.lines().find(|line| line.contains(READY))?;
-            said.ends_with('\n')
-                .then(|| line[line.find(READY)? + READY.len()..].to_owned().into())?
+            // The last line may be half written.
+            let (whole, _) = said.rsplit_once('\n')?;
+            let (_, address) = whole.split_once(READY)?;
+            address.lines().next().map(str::to_owned)
         });
         let properties = fs::read_to_string(self.data().join("properties")).unwrap();
         let auth = properties
