@@ -24,7 +24,7 @@ build: ## the platform, laid out in dist/
 	@mkdir -p dist/bin dist/lib dist/examples
 	install $(RELEASE)/burst $(RELEASE)/burst-runtime dist/bin/
 	install -m 644 standalone/target/burst-standalone.jar dist/lib/
-	install $(addprefix $(RELEASE)/,$(EXAMPLES) tera demo failing) dist/examples/
+	install $(addprefix $(RELEASE)/,$(EXAMPLES) tera demo failing noop) dist/examples/
 
 demo: build ## an example from nothing to its proven outcome; APP, SIZE, WORKERS, GRANULARITY, DRIVER, BACKEND, REDIS_URL, TEXT
 	@if [ "$(DRIVER)" = docker ]; then $(MAKE) --no-print-directory image; fi
@@ -51,7 +51,7 @@ test-system: ## whole-system tests against dist/
 	$(CARGO) test --locked -p burst-tests
 
 bench: build ## the measurements the README quotes
-	$(CARGO) bench --locked -p burst-benchmarks
+	$(CARGO) run --release --locked -p burst-benchmarks
 
 fmt: ## format everything
 	$(CARGO) fmt --all

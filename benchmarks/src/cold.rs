@@ -1,0 +1,76 @@
+//! A cold flare of one docker pack, until all workers run, against one `docker run` of the same image.
+
+use crate::report::Report;
+use crate::summary::Summary;
+use burst_tests::{Driver, Platform, Settings, docker};
+use serde_json::json;
+use std::time::{Duration, Instant};
+
+const IMAGE: &str = "burst-runtime:latest";
+
+pub fn measure(runs: usize, report: &mut Report) {
+    let settings = Settings::new(Driver::Docker)
+        .slots(8)
+        .idle_timeout(Duration::from_millis(1));
+    let platform = Platform::start(settings);
+    crate::deploy(&platform, "noop");
+    let (mut flares, mut containers) = (Vec::new(), Vec::new());
+    for run in 0..=runs {
+        let cold = cold_flare(&platform);
+        let reference = docker_run();
+        // The first pair warms up the JVM and the daemon.
+        if run > 0 {
+            flares.push(cold);
+            containers.push(reference);
+        }
+    }
+    report.add(
+        "cold flare of 8 workers in one docker pack, request to all running",
+        "ms",
+        Summary::of(flares),
+        Some((
+            "docker run --detach of the same image",
+            Summary::of(containers),
+        )),
+        "<= reference + 60 ms",
+    );
+}
+
+fn cold_flare(platform: &Platform) -> f64 {
+    let flare = crate::run(
+        platform,
+        "noop",
+        json!({"size": 8, "params": {}, "granularity": 8}),
+    );
+    assert_eq!(flare.packs[0].start.as_deref(), Some("cold"));
+    burst_tests::wait::until_seen(
+        "no pack is left",
+        Duration::from_secs(10),
+        || platform.containers(),
+        Vec::is_empty,
+    );
+    let all_running = flare
+        .workers
+        .iter()
+        .filter_map(|w| w.started)
+        .max()
+        .unwrap();
+    (all_running - flare.created) as f64 / 1e3
+}
+
+/// Until the command returns, which is when the container's process has been started.
+fn docker_run() -> f64 {
+    let asked = Instant::now();
+    let id = docker::docker(&[
+        "run",
+        "--detach",
+        IMAGE,
+        "serve",
+        "--listen",
+        "0.0.0.0:8080",
+        "--keep-open",
+    ]);
+    let took = asked.elapsed();
+    docker::remove(id.trim());
+    took.as_secs_f64() * 1e3
+}

@@ -1,0 +1,91 @@
+//! Measures the whole platform, each figure beside its reference in the same run: `make bench`.
+//!
+//! It uses the tests' harness to start platforms, and like a test it stops at the first thing that is not as promised:
+//! a figure of something that failed is worth nothing.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod cold;
+mod report;
+mod sorting;
+mod spread;
+mod summary;
+mod warm;
+
+use burst_tests::{Platform, built, model::Flare, package};
+use clap::{Parser, ValueEnum};
+use report::Report;
+use serde_json::Value;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// What to measure, and how often.
+#[derive(Parser)]
+struct Options {
+    /// Which measurements; all when none is named.
+    #[arg(value_enum)]
+    which: Vec<Measurement>,
+    /// Counted runs of each measurement that takes less than a second.
+    #[arg(long, default_value_t = 15)]
+    runs: usize,
+    /// Bytes that are sorted.
+    #[arg(long, default_value_t = 1_000_000_000)]
+    sort_bytes: u64,
+    /// Where `platform.csv` goes.
+    #[arg(long, default_value = "benchmarks/results")]
+    results: PathBuf,
+}
+
+#[derive(Clone, Copy, PartialEq, ValueEnum)]
+enum Measurement {
+    /// Request to result of 48 workers that do nothing, on a warm pack.
+    Warm,
+    /// A cold flare of one docker pack against `docker run`.
+    Cold,
+    /// 48 workers in one pack against 48 packs of one, docker.
+    Spread,
+    /// TeraSort against GNU sort.
+    Sort,
+}
+
+fn main() -> ExitCode {
+    let options = Options::parse();
+    let wanted = |which| options.which.is_empty() || options.which.contains(&which);
+    let mut report = Report::default();
+    if wanted(Measurement::Warm) {
+        warm::measure(options.runs, &mut report);
+    }
+    if wanted(Measurement::Cold) {
+        cold::measure(options.runs, &mut report);
+    }
+    if wanted(Measurement::Spread) {
+        spread::measure(options.runs.min(5), &mut report);
+    }
+    if wanted(Measurement::Sort) {
+        sorting::measure(options.sort_bytes, 3, &mut report);
+    }
+    println!("{report}");
+    match report.write(&options.results.join("platform.csv")) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Deploys one of the executables that `make build` laid out.
+fn deploy(platform: &Platform, name: &str) {
+    let code = std::fs::read(built::dist(&format!("examples/{name}"))).unwrap();
+    platform
+        .api()
+        .put(&format!("bursts/{name}"), &package::definition(&code))
+        .expect::<Value>(200);
+}
+
+/// Runs a flare that must succeed.
+fn run(platform: &Platform, name: &str, request: Value) -> Flare {
+    let id = platform.api().flare(name, &request);
+    let flare = platform.api().ended(&id);
+    assert_eq!(flare.state, "succeeded", "{flare:#?}");
+    flare
+}

@@ -1,0 +1,109 @@
+//! The table at the end of a run.
+
+use crate::summary::Summary;
+use comfy_table::{Table, presets};
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// One measured figure beside its reference. `ratio` is ours over the reference's where both are times.
+#[derive(Debug, serde::Serialize)]
+pub struct Row {
+    pub what: String,
+    pub unit: &'static str,
+    pub min: f64,
+    pub median: f64,
+    pub max: f64,
+    pub reference: String,
+    pub reference_median: Option<f64>,
+    pub ratio: Option<f64>,
+    pub goal: String,
+}
+
+/// All rows of a run.
+#[derive(Debug, Default)]
+pub struct Report {
+    rows: Vec<Row>,
+}
+
+/// Why a report could not be kept.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write {path}: {source}")]
+pub struct NotWritten {
+    path: PathBuf,
+    source: csv::Error,
+}
+
+impl Report {
+    /// Adds a figure, and says it at once: a run takes minutes.
+    pub fn add(
+        &mut self,
+        what: impl Into<String>,
+        unit: &'static str,
+        ours: Summary,
+        reference: Option<(&str, Summary)>,
+        goal: &str,
+    ) {
+        let row = Row {
+            what: what.into(),
+            unit,
+            min: ours.min,
+            median: ours.median,
+            max: ours.max,
+            reference: reference.map_or_else(String::new, |(name, _)| name.to_owned()),
+            reference_median: reference.map(|(_, summary)| summary.median),
+            ratio: reference.map(|(_, summary)| ours.median / summary.median),
+            goal: goal.to_owned(),
+        };
+        eprintln!("{}: {:.2} {}", row.what, row.median, row.unit);
+        self.rows.push(row);
+    }
+
+    /// Writes the rows as CSV.
+    pub fn write(&self, path: &Path) -> Result<(), NotWritten> {
+        let write = || {
+            if let Some(directory) = path.parent() {
+                std::fs::create_dir_all(directory)?;
+            }
+            let mut writer = csv::Writer::from_path(path)?;
+            self.rows.iter().try_for_each(|row| writer.serialize(row))?;
+            Ok(writer.flush()?)
+        };
+        write().map_err(|source| NotWritten {
+            path: path.to_owned(),
+            source,
+        })
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let number = |value: Option<f64>| value.map_or_else(String::new, |v| format!("{v:.2}"));
+        let mut table = Table::new();
+        table.load_style(presets::ASCII_MARKDOWN);
+        table.set_header([
+            "figure",
+            "unit",
+            "min",
+            "median",
+            "max",
+            "reference",
+            "its median",
+            "ratio",
+            "goal",
+        ]);
+        for row in &self.rows {
+            table.add_row([
+                row.what.clone(),
+                row.unit.to_owned(),
+                number(Some(row.min)),
+                number(Some(row.median)),
+                number(Some(row.max)),
+                row.reference.clone(),
+                number(row.reference_median),
+                number(row.ratio),
+                row.goal.clone(),
+            ]);
+        }
+        table.fmt(f)
+    }
+}
