@@ -1,0 +1,30 @@
+package burst.controller
+
+import burst.controller.store.Storage
+import burst.protocol.ControllerProtocol
+import java.net.InetSocketAddress
+import org.apache.pekko.actor.typed.ActorRef
+import scala.concurrent.Future
+
+/** A running controller.
+  *
+  * @param address
+  *   where the API listens
+  * @param invokers
+  *   where invokers register
+  * @param storage
+  *   what it keeps; the same the scheduler was given
+  * @param guestCredentials
+  *   `uuid:key` of the namespace `guest` when this start created it: the only time they are seen in clear.
+  *   When they were lost, `storage.namespaces.renewKey("guest")` makes new ones.
+  */
+final class Controller private[controller] (
+    val address: InetSocketAddress,
+    val invokers: ActorRef[ControllerProtocol.Message],
+    val storage: Storage,
+    val guestCredentials: Option[String],
+    stop: () => Future[Unit]
+):
+  /** Takes no more requests, lets those under way end for a moment, stops the scheduler, closes the stores.
+    */
+  def shutdown(): Future[Unit] = stop()

@@ -1,0 +1,87 @@
+package burst.controller
+
+import burst.controller.definition.Definitions
+import burst.controller.http.*
+import burst.controller.scheduler.FlareService
+import burst.controller.store.{Blocking, Janitor, Storage, StoreSettings}
+import burst.protocol.ControllerProtocol
+import com.typesafe.config.Config
+import org.apache.pekko.actor.typed.{ActorRef, ActorSystem, DispatcherSelector}
+import scala.concurrent.duration.DurationInt
+import scala.concurrent.{ExecutionContext, Future}
+import scala.util.control.NonFatal
+
+/** What the scheduler's side brings to a controller.
+  *
+  * @param backends
+  *   names of the configured backends, `defaultBackend` among them
+  * @param shutdown
+  *   stops it, before the stores are closed
+  */
+final case class Scheduling(
+    service: FlareService,
+    invokers: ActorRef[ControllerProtocol.Message],
+    backends: Vector[String],
+    defaultBackend: String,
+    shutdown: () => Future[Unit] = () => Future.unit
+)
+
+/** The one place where configuration picks the controller's implementations. */
+object Wiring:
+  private val Guest = "guest"
+
+  /** Stores as configured: the embedded database and a directory. Opening blocks. */
+  def storage(config: Config): Storage =
+    Storage.embedded(StoreSettings.from(config), PlatformLimits.from(config).namespace)
+
+  /** Opens the stores, has the scheduler's side built upon them, and listens. `config` is a whole one, with
+    * the libraries' references. When anything fails all that was begun is undone.
+    */
+  def start(
+      config: Config,
+      scheduling: Storage => Scheduling,
+      openStorage: Config => Storage = storage
+  )(using system: ActorSystem[?]): Future[Controller] =
+    given ExecutionContext = system.executionContext
+    val blocking =
+      Blocking(system.dispatchers.lookup(DispatcherSelector.fromConfig(StoreSettings.Dispatcher)))
+    blocking(openStorage(config)).flatMap: storage =>
+      begin(config, scheduling, storage, blocking).recoverWith: cause =>
+        blocking(storage.close()).flatMap(_ => Future.failed(cause))
+
+  private def begin(
+      config: Config,
+      scheduling: Storage => Scheduling,
+      storage: Storage,
+      blocking: Blocking
+  )(using system: ActorSystem[?], ec: ExecutionContext): Future[Controller] =
+    val settings = HttpSettings.from(config)
+    val limits = PlatformLimits.from(config)
+    val definitions = Definitions(storage.definitions, storage.packages)
+    for
+      scheduler <- blocking(scheduling(storage))
+      defaults = FlareDefaults.from(config, scheduler.defaultBackend, scheduler.backends)
+      route = HttpServer.route(
+        settings,
+        defaults,
+        limits,
+        storage,
+        definitions,
+        scheduler.service,
+        blocking
+      )
+      binding <- HttpServer.bind(settings, route).recoverWith { case NonFatal(cause) =>
+        scheduler.shutdown().flatMap(_ => Future.failed(cause))
+      }
+      // Only when everything else stands: credentials that nobody gets to see would lock the owner out.
+      guest <- blocking(storage.namespaces.create(Guest, None))
+      janitor = Janitor(storage.flares, definitions, StoreSettings.from(config).retention).start(blocking)
+    yield
+      def stop(): Future[Unit] =
+        janitor.cancel()
+        for
+          _ <- binding.terminate(3.seconds)
+          _ <- scheduler.shutdown()
+          _ <- blocking(storage.close())
+        yield ()
+      Controller(binding.localAddress, scheduler.invokers, storage, guest, () => stop())

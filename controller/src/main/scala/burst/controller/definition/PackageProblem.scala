@@ -1,0 +1,36 @@
+package burst.controller.definition
+
+/** Why a package is refused, as data; `http/ApiError` renders it. */
+enum PackageProblem:
+  case Empty
+
+  /** Neither a zip nor an executable. */
+  case NotAPackage
+  case CorruptZip(reason: String)
+  case NoExec
+  case UnsafePath(path: String)
+  case NotAFile(path: String)
+  case TooManyEntries(count: Int, allowed: Int)
+  case UnpacksTooLarge(bytes: Long, allowed: Long)
+
+  /** `exec` is something else than a program for Linux, e.g. a script or another system's executable. */
+  case NotAnExecutable
+  case CorruptExecutable(reason: String)
+  case WrongArchitecture(found: String, runtime: String)
+  case NewerLibc(needed: LibcVersion, runtime: LibcVersion)
+
+  /** Linked against a C library that the runtime image does not have. */
+  case OtherLibc(loader: String)
+
+/** A version of the GNU C library, e.g. 2.36. */
+final case class LibcVersion(major: Int, minor: Int):
+  override def toString: String = s"$major.$minor"
+
+object LibcVersion:
+  given Ordering[LibcVersion] = Ordering.by(v => (v.major, v.minor))
+
+  private val Form = raw"(\d{1,4})\.(\d{1,4})(?:\.\d{1,4})?".r
+
+  def parse(text: String): Option[LibcVersion] = text match
+    case Form(major, minor) => Some(LibcVersion(major.toInt, minor.toInt))
+    case _ => None

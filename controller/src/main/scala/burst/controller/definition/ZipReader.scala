@@ -1,0 +1,187 @@
+package burst.controller.definition
+
+import java.util.zip.{CRC32, DataFormatException, Inflater}
+
+/** Limits for what a package may unpack to. */
+final case class PackageLimits(entries: Int, unpackedBytes: Long)
+
+/** Reads a zip as whoever will unpack it does, and trusts nothing in it: both descriptions of each entry must
+  * agree, every entry is unpacked once (into nowhere, but for the wanted one), and it may not grow beyond the
+  * size it declares.
+  */
+private[definition] final class ZipReader(bytes: Array[Byte], limits: PackageLimits):
+  import PackageProblem.*
+  import ZipReader.*
+
+  private val view = ByteView(bytes)
+
+  /** The bytes of the entry called `name`, after all entries have been checked. */
+  def check(name: String): Either[PackageProblem, Array[Byte]] =
+    for
+      entries <- directory()
+      _ <- first(entries)(checkPath)
+      total = entries.iterator.map(_.size).sum
+      _ <- Either.cond(total <= limits.unpackedBytes, (), UnpacksTooLarge(total, limits.unpackedBytes))
+      _ <- Either.cond(
+        entries.distinctBy(_.path).size == entries.size,
+        (),
+        CorruptZip("a path occurs in it twice")
+      )
+      wanted <- entries.find(_.path == name).toRight(NoExec)
+      _ <- first(entries.filterNot(_ eq wanted))(unpack(_, (_, _) => ()))
+      content = new Array[Byte](wanted.size.toInt)
+      into = Collector(content)
+      _ <- unpack(wanted, into.take)
+    yield content
+
+  private def directory(): Either[PackageProblem, Vector[Entry]] =
+    endRecord() match
+      case None => Left(CorruptZip("its directory is missing; it may be cut off"))
+      case Some(at) =>
+        (view.u16(at + 10), view.u32(at + 12), view.u32(at + 16)) match
+          case (Some(count), Some(size), Some(start)) =>
+            if count > limits.entries then Left(TooManyEntries(count, limits.entries))
+            else if !view.has(start, size) || start + size > at then
+              Left(CorruptZip("its directory is cut off"))
+            else entries(start, start + size, count)
+          case _ => Left(CorruptZip("its directory is cut off"))
+
+  /** The end record: at the very end, but for a comment of its own declared length. */
+  private def endRecord(): Option[Long] =
+    val last = view.length - EndSize
+    Iterator
+      .iterate(last)(_ - 1)
+      .takeWhile(at => at >= 0 && at >= last - 0xffff)
+      .find(at => view.u32(at).contains(EndMagic) && view.u16(at + 20).contains((last - at).toInt))
+
+  private def entries(start: Long, end: Long, count: Int): Either[PackageProblem, Vector[Entry]] =
+    Vector
+      .range(0, count)
+      .foldLeft[Either[PackageProblem, (Vector[Entry], Long)]](Right((Vector.empty, start))):
+        case (Right((read, at)), _) =>
+          entry(at).filter((_, next) => next <= end) match
+            case Some((entry, next)) => Right((read :+ entry, next))
+            case None => Left(CorruptZip("its directory cannot be read"))
+        case (problem, _) => problem
+      .map(_(0))
+
+  private def entry(at: Long): Option[(Entry, Long)] =
+    for
+      magic <- view.u32(at)
+      if magic == EntryMagic
+      flags <- view.u16(at + 8)
+      method <- view.u16(at + 10)
+      crc <- view.u32(at + 16)
+      packed <- view.u32(at + 20)
+      size <- view.u32(at + 24)
+      nameLength <- view.u16(at + 28)
+      extraLength <- view.u16(at + 30)
+      commentLength <- view.u16(at + 32)
+      attributes <- view.u32(at + 38)
+      local <- view.u32(at + 42)
+      path <- view.utf8(at + EntrySize, nameLength)
+    yield (
+      Entry(path, flags, method, crc, packed, size, (attributes >> 16).toInt, local),
+      at + EntrySize + nameLength + extraLength + commentLength
+    )
+
+  private def checkPath(entry: Entry): Either[PackageProblem, Unit] =
+    val parts = entry.path.stripSuffix("/").split("/", -1)
+    val kind = entry.mode & 0xf000
+    val unsafe = entry.path.isEmpty || entry.path.exists(c => c == '\\' || c.isControl) ||
+      entry.path.lengthIs > 1024 || parts.exists(p => p.isEmpty || p == "." || p == "..") ||
+      parts.head.endsWith(":")
+    if unsafe then Left(UnsafePath(entry.path))
+    else if kind != 0 && kind != (if entry.isDirectory then DirectoryMode else FileMode) then
+      Left(NotAFile(entry.path))
+    else if entry.isDirectory && entry.size != 0 then Left(CorruptZip("a directory in it has content"))
+    else Right(())
+
+  /** Unpacks an entry piece by piece, and proves its size and checksum. */
+  private def unpack(entry: Entry, sink: (Array[Byte], Int) => Unit): Either[PackageProblem, Unit] =
+    val broken = CorruptZip(s"'${entry.path}' in it cannot be unpacked")
+    if (entry.flags & Encrypted) != 0 then Left(CorruptZip(s"'${entry.path}' in it is encrypted"))
+    else if !Set(Stored, Deflated).contains(entry.method) then
+      Left(CorruptZip(s"'${entry.path}' in it is compressed by a method other than deflate"))
+    else
+      val content =
+        for
+          magic <- view.u32(entry.local)
+          if magic == LocalMagic
+          method <- view.u16(entry.local + 8)
+          nameLength <- view.u16(entry.local + 26)
+          extraLength <- view.u16(entry.local + 28)
+          path <- view.utf8(entry.local + LocalSize, nameLength)
+          if path == entry.path && method == entry.method
+          start = entry.local + LocalSize + nameLength + extraLength
+          if view.has(start, entry.packed)
+        yield start
+      content
+        .toRight(broken)
+        .flatMap: start =>
+          val crc = CRC32()
+          val counted: (Array[Byte], Int) => Unit = (piece, n) =>
+            crc.update(piece, 0, n)
+            sink(piece, n)
+          val sound =
+            if entry.method == Stored then copy(start, entry, counted) else inflate(start, entry, counted)
+          Either.cond(sound && crc.getValue == entry.crc, (), broken)
+
+  private def copy(start: Long, entry: Entry, sink: (Array[Byte], Int) => Unit): Boolean =
+    entry.packed == entry.size && view
+      .slice(start, entry.size)
+      .exists: piece =>
+        sink(piece, piece.length)
+        true
+
+  private def inflate(start: Long, entry: Entry, sink: (Array[Byte], Int) => Unit): Boolean =
+    val inflater = Inflater(true)
+    try
+      inflater.setInput(bytes, start.toInt, entry.packed.toInt)
+      val piece = new Array[Byte](64 * 1024)
+      var written = 0L
+      var n = 1
+      // No progress means that input is missing or a preset dictionary is asked for: both are damage.
+      while !inflater.finished && n > 0 && written <= entry.size do
+        n = inflater.inflate(piece)
+        written += n
+        if written <= entry.size then sink(piece, n)
+      inflater.finished && written == entry.size
+    catch case _: DataFormatException => false
+    finally inflater.end()
+
+private object ZipReader:
+  final case class Entry(
+      path: String,
+      flags: Int,
+      method: Int,
+      crc: Long,
+      packed: Long,
+      size: Long,
+      mode: Int,
+      local: Long
+  ):
+    def isDirectory: Boolean = path.endsWith("/")
+
+  final class Collector(content: Array[Byte]):
+    private var filled = 0
+    def take(piece: Array[Byte], n: Int): Unit =
+      System.arraycopy(piece, 0, content, filled, n)
+      filled += n
+
+  val EndMagic = 0x06054b50L
+  val EndSize = 22
+  val EntryMagic = 0x02014b50L
+  val EntrySize = 46
+  val LocalMagic = 0x04034b50L
+  val LocalSize = 30
+  val Stored = 0
+  val Deflated = 8
+  val Encrypted = 1
+  val DirectoryMode = 0x4000
+  val FileMode = 0x8000
+
+  def first(entries: Vector[Entry])(
+      check: Entry => Either[PackageProblem, Unit]
+  ): Either[PackageProblem, Unit] =
+    entries.iterator.map(check).find(_.isLeft).getOrElse(Right(()))

@@ -1,0 +1,21 @@
+package burst.controller.http
+
+import org.apache.pekko.http.scaladsl.model.HttpResponse
+import org.apache.pekko.http.scaladsl.server.{Route, RouteResult}
+import scala.concurrent.{ExecutionContext, Future}
+
+/** What a call comes to: a response or a refusal. */
+type Answer = Future[Either[ApiError, HttpResponse]]
+
+/** The end of every route. */
+object Answer:
+  def apply(answer: => Answer): Route = context =>
+    answer.map(result => RouteResult.Complete(rendered(result, Transaction.of(context.request))))(
+      ExecutionContext.parasitic
+    )
+
+  def refused(error: ApiError): Route = context =>
+    context.complete(ApiError.response(error, Transaction.of(context.request)))
+
+  private def rendered(result: Either[ApiError, HttpResponse], transaction: String): HttpResponse =
+    result.fold(ApiError.response(_, transaction), identity)

@@ -1,0 +1,148 @@
+package burst.controller.http
+
+import burst.controller.definition.{EntityName, PackageProblem}
+import burst.controller.scheduler.Refusal
+import burst.protocol.FlareId
+import io.circe.Json
+import org.apache.pekko.http.scaladsl.model.*
+import org.apache.pekko.http.scaladsl.model.StatusCodes.*
+import org.apache.pekko.http.scaladsl.model.headers.*
+
+/** Every way a request can be refused, as data. [[ApiError.response]] is the one place where it becomes a
+  * status and a sentence; the sentence says what to change and repeats no input but names.
+  */
+enum ApiError:
+  case MalformedRequest(problem: String)
+  case MalformedJson
+  case JsonTooDeep(limit: Int)
+  case UnknownField(path: String, allowed: Seq[String])
+  case MissingField(path: String)
+  case WrongType(path: String, expected: String)
+  case OutOfRange(path: String, least: Long, most: Long)
+  case NoSuchChoice(path: String, allowed: Seq[String])
+  case NoBurstSize
+  case SizeMismatch(size: Int, params: Int)
+  case InvalidName
+  case InvalidFlareId
+  case InvalidParameter(name: String, expected: String)
+  case PackageRefused(problem: PackageProblem)
+  case Unauthorized
+  case OtherNamespace
+  case NoSuchPath
+  case NoSuchDefinition(name: String)
+  case NoSuchFlare(id: FlareId)
+  case MethodNotAllowed(allowed: Seq[HttpMethod])
+  case BodyTooSlow
+  case DefinitionExists(name: String)
+  case FlareEnded(id: FlareId)
+  case BodyTooLarge(limit: Long)
+  case PackageTooLarge(size: Long, limit: Long)
+  case NotJson
+  case RateLimited(perMinute: Int, retryAfterSeconds: Long)
+  case Refused(refusal: Refusal)
+  case TimedOut
+  case Internal
+
+object ApiError:
+  def response(error: ApiError, transaction: String): HttpResponse =
+    val (status, sentence) = describe(error)
+    response(status, sentence, transaction).withHeaders(headers(error))
+
+  def response(status: StatusCode, sentence: String, transaction: String): HttpResponse =
+    val body = Json.obj("error" -> Json.fromString(sentence), "code" -> Json.fromString(transaction))
+    HttpResponse(status, entity = JsonMarshalling.entity(body))
+
+  private def headers(error: ApiError): Seq[HttpHeader] = error match
+    case Unauthorized => Seq(`WWW-Authenticate`(HttpChallenges.basic("burst")))
+    case RateLimited(_, seconds) => Seq(`Retry-After`(seconds))
+    case Refused(Refusal.QueueFull(_) | Refusal.NoInvokers) => Seq(`Retry-After`(1))
+    case MethodNotAllowed(allowed) => Seq(Allow(allowed))
+    case _ => Seq.empty
+
+  private def describe(error: ApiError): (StatusCode, String) = error match
+    case MalformedRequest(problem) => BadRequest -> problem
+    case MalformedJson => BadRequest -> "The body is not valid JSON."
+    case JsonTooDeep(limit) =>
+      BadRequest -> s"The body's JSON is nested deeper than $limit levels; flatten it."
+    case UnknownField(path, allowed) =>
+      BadRequest -> s"There is no field '$path'; remove it or use one of: ${allowed.mkString(", ")}."
+    case MissingField(path) => BadRequest -> s"The field '$path' is missing; add it."
+    case WrongType("", expected) => BadRequest -> s"The body must be $expected."
+    case WrongType(path, expected) => BadRequest -> s"The field '$path' must be $expected."
+    case OutOfRange(path, least, most) =>
+      BadRequest -> s"The field '$path' must be a whole number from $least to $most."
+    case NoSuchChoice(path, allowed) =>
+      BadRequest -> s"The field '$path' must be one of: ${allowed.mkString(", ")}."
+    case NoBurstSize =>
+      BadRequest -> "Say how many workers: give 'params' as an array with one input for each, or 'size'."
+    case SizeMismatch(size, params) =>
+      BadRequest -> s"'size' is $size but 'params' holds $params inputs; make them agree or leave 'size' out."
+    case InvalidName =>
+      BadRequest -> s"""A name has at most ${EntityName.MaxLength} letters, digits, '_', '@', '.', '-' and
+        | inner spaces, and begins with a letter, digit or '_'.""".stripMargin.replace("\n", "")
+    case InvalidFlareId => BadRequest -> "A flare id has 32 lower-case hexadecimal digits."
+    case InvalidParameter(name, expected) =>
+      BadRequest -> s"The query parameter '$name' must be $expected."
+    case PackageRefused(problem) => BadRequest -> describe(problem)
+    case Unauthorized =>
+      HttpCodes.Unauthorized -> "The credentials are missing or wrong; send 'uuid:key' by Basic authentication."
+    case OtherNamespace =>
+      Forbidden -> "These credentials open another namespace; use '_' for the one they open."
+    case NoSuchPath => NotFound -> "There is no such path; see /api/v1/openapi.yaml."
+    case NoSuchDefinition(name) => NotFound -> s"There is no definition '$name'; deploy it first."
+    case NoSuchFlare(id) => NotFound -> s"There is no flare '${id.value}' in this namespace."
+    case MethodNotAllowed(allowed) =>
+      HttpCodes.MethodNotAllowed -> s"This path answers only to ${allowed.map(_.value).mkString(", ")}."
+    case BodyTooSlow => RequestTimeout -> "The body did not arrive in time; send it again."
+    case DefinitionExists(name) =>
+      Conflict -> s"There is a definition '$name' already; send overwrite=true to replace it."
+    case FlareEnded(id) => Conflict -> s"The flare '${id.value}' has ended already."
+    case BodyTooLarge(limit) => ContentTooLarge -> s"The body must not be larger than $limit bytes."
+    case PackageTooLarge(size, limit) =>
+      ContentTooLarge -> s"The package has $size bytes, but this namespace allows $limit; make it smaller."
+    case NotJson => UnsupportedMediaType -> "Send the body with 'Content-Type: application/json'."
+    case RateLimited(perMinute, seconds) =>
+      TooManyRequests -> s"This namespace may start $perMinute flares a minute; wait $seconds s."
+    case Refused(refusal) => describe(refusal)
+    case TimedOut => ServiceUnavailable -> "The request took too long and was given up; send it again."
+    case Internal =>
+      InternalServerError -> "The platform failed; its operator finds the reason by this answer's code."
+
+  private def describe(refusal: Refusal): (StatusCode, String) = refusal match
+    case Refusal.TooLarge(size, slots) =>
+      BadRequest -> s"The flare asks for $size workers, but the whole cluster has $slots slots; ask for at most $slots."
+    case Refusal.OverLimit(limit, asked, allowed) =>
+      BadRequest -> s"The flare asks for $asked, but this namespace's limit for $limit is $allowed."
+    case Refusal.NoInvokers => ServiceUnavailable -> "No invoker has joined the cluster yet; try again soon."
+    case Refusal.QueueFull(limit) =>
+      TooManyRequests -> s"$limit flares are waiting already; try again when some have ended."
+
+  private def describe(problem: PackageProblem): String = problem match
+    case PackageProblem.Empty => "The package is empty."
+    case PackageProblem.NotAPackage =>
+      "The package is neither a zip nor a Linux executable; send a zip with an executable 'exec', or the executable."
+    case PackageProblem.CorruptZip(reason) => s"The package is a damaged zip: $reason; build it again."
+    case PackageProblem.NoExec =>
+      "The package has no file 'exec' at its top; add the executable by that name."
+    case PackageProblem.UnsafePath(_) =>
+      "The package holds a path that is absolute, leads out of it or is malformed; use plain relative paths."
+    case PackageProblem.NotAFile(_) =>
+      "The package holds a link or device; pack regular files and directories only."
+    case PackageProblem.TooManyEntries(count, allowed) =>
+      s"The package holds $count entries, but at most $allowed are allowed."
+    case PackageProblem.UnpacksTooLarge(bytes, allowed) =>
+      s"The package unpacks to $bytes bytes, but at most $allowed are allowed."
+    case PackageProblem.NotAnExecutable =>
+      "The package's 'exec' is not a Linux executable (ELF); build the program for Linux."
+    case PackageProblem.CorruptExecutable(reason) =>
+      s"The package's executable is damaged: $reason; build it again."
+    case PackageProblem.WrongArchitecture(found, runtime) =>
+      s"The package is built for $found, but the runtime is $runtime; build it for $runtime."
+    case PackageProblem.NewerLibc(needed, runtime) =>
+      s"""The package needs C library $needed, but the runtime has $runtime;
+         | build it on an older system or link it statically.""".stripMargin.replace("\n", "")
+    case PackageProblem.OtherLibc(loader) =>
+      s"The package needs the loader of the C library $loader, which the runtime lacks; link it statically."
+
+  /** Statuses whose names errors have as well. */
+  private val HttpCodes = StatusCodes

@@ -1,0 +1,137 @@
+package burst.controller.http
+
+import burst.controller.definition.{Definition, Definitions, EntityName, PackageInspector}
+import burst.controller.flare.{Flare, FlareState}
+import burst.controller.scheduler.FlareService
+import burst.controller.store.{Blocking, DefinitionStore, FlareStore, Identity}
+import burst.protocol.PackageId
+import io.circe.Json
+import org.apache.pekko.http.scaladsl.model.{HttpRequest, HttpResponse, StatusCodes}
+import org.apache.pekko.http.scaladsl.server.Directives.*
+import org.apache.pekko.http.scaladsl.server.Route
+import scala.concurrent.{ExecutionContext, Future}
+
+/** `/bursts`: deploying, reading and removing definitions, and starting flares of them. */
+final class BurstsRoutes(
+    definitions: Definitions,
+    store: DefinitionStore,
+    flares: FlareStore,
+    service: FlareService,
+    inspector: PackageInspector,
+    deployBody: DeployBody,
+    flareBody: FlareBody,
+    body: RequestBody,
+    rates: RateLimiter,
+    views: Views,
+    blocking: Blocking,
+    settings: HttpSettings
+)(using ExecutionContext):
+
+  def route(caller: Identity): Route =
+    concat(
+      (pathPrefix("bursts") & pathEndOrSingleSlash):
+        get(extractRequest(request => Answer(list(caller, request))))
+      ,
+      (pathPrefix("bursts" / Segment) & pathEndOrSingleSlash): name =>
+        if !EntityName.isValid(name) then Answer.refused(ApiError.InvalidName)
+        else
+          extractRequest: request =>
+            concat(
+              put(Answer(deploy(caller, name, request))),
+              get(Answer(show(caller, name))),
+              delete(Answer(remove(caller, name))),
+              post(Answer(flare(caller, name, request)))
+            )
+    )
+
+  private def list(caller: Identity, request: HttpRequest): Answer =
+    parameters(request).page() match
+      case Left(error) => Future.successful(Left(error))
+      case Right(page) =>
+        blocking(store.list(caller.namespace, page.limit, page.skip)).map: found =>
+          ok(Json.fromValues(found.map(views.definition)))
+
+  private def show(caller: Identity, name: String): Answer =
+    blocking(store.find(caller.namespace, name)).map:
+      case Some(definition) => ok(views.definition(definition))
+      case None => Left(ApiError.NoSuchDefinition(name))
+
+  private def remove(caller: Identity, name: String): Answer =
+    blocking(definitions.remove(caller.namespace, name)).map:
+      case Some(definition) => ok(views.definition(definition))
+      case None => Left(ApiError.NoSuchDefinition(name))
+
+  private def deploy(caller: Identity, name: String, request: HttpRequest): Answer =
+    Refusable(parameters(request).flag("overwrite")): overwrite =>
+      Refusable(body.read(request, settings.deployBodyLimit)): bytes =>
+        for
+          invokers <- service.invokers()
+          runtimes = invokers.filter(_.up).map(_.status.runtime).distinct
+          result <- blocking:
+            for
+              json <- body.parse(bytes)
+              deployment <- deployBody.read(json, caller.limits)
+              _ <- inspector.inspect(deployment.code, runtimes).left.map(ApiError.PackageRefused(_))
+              stored <- definitions
+                .deploy(definition(caller, name, deployment), deployment.code, overwrite)
+                .toRight(ApiError.DefinitionExists(name))
+            yield JsonMarshalling.response(StatusCodes.OK, views.definition(stored))
+        yield result
+
+  private def definition(caller: Identity, name: String, deployment: Deployment): Definition =
+    Definition(
+      caller.namespace,
+      name,
+      version = "",
+      deployment.kind,
+      PackageId.of(deployment.code),
+      deployment.code.length,
+      deployment.options,
+      deployment.parameters,
+      updated = System.currentTimeMillis() * 1000
+    )
+
+  private def flare(caller: Identity, name: String, request: HttpRequest): Answer =
+    val query = parameters(request)
+    val wanted =
+      for
+        blockingCall <- query.flag("blocking")
+        resultOnly <- query.flag("result")
+        _ <- rates
+          .take(caller.namespace, caller.limits.flaresPerMinute)
+          .left
+          .map(ApiError.RateLimited(caller.limits.flaresPerMinute, _))
+      yield (blockingCall, resultOnly)
+    Refusable(wanted): (blockingCall, resultOnly) =>
+      Refusable(body.read(request, settings.flareBodyLimit)): bytes =>
+        val checked = blocking:
+          for
+            json <- body.parse(bytes)
+            definition <- store.find(caller.namespace, name).toRight(ApiError.NoSuchDefinition(name))
+            wanted <- flareBody.read(json, definition, caller.limits)
+          yield wanted
+        Refusable(checked): wanted =>
+          Refusable(service.submit(wanted).map(_.left.map(ApiError.Refused(_)))): flare =>
+            if blockingCall then ended(flare, resultOnly)
+            else Future.successful(accepted(flare))
+
+  private def ended(flare: Flare, resultOnly: Boolean): Answer =
+    service
+      .await(flare.id, settings.blockingLimit)
+      .flatMap:
+        case Some(end) if end.state.isFinal =>
+          val status =
+            if end.state == FlareState.Succeeded then StatusCodes.OK else StatusCodes.BadGateway
+          if resultOnly then
+            blocking(flares.results(end.id)).map: results =>
+              Right(JsonMarshalling.response(status, Views.result(end, results)))
+          else Future.successful(Right(JsonMarshalling.response(status, Views.flare(end))))
+        case _ => Future.successful(accepted(flare))
+
+  private def accepted(flare: Flare): Either[ApiError, HttpResponse] =
+    Right(JsonMarshalling.response(StatusCodes.Accepted, Views.accepted(flare.id)))
+
+  private def ok(json: Json): Either[ApiError, HttpResponse] =
+    Right(JsonMarshalling.response(StatusCodes.OK, json))
+
+  private def parameters(request: HttpRequest) = QueryParameters(request.uri.query())

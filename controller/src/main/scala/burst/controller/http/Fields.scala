@@ -1,0 +1,63 @@
+package burst.controller.http
+
+import io.circe.{Json, JsonObject}
+
+/** Reads the fields of a JSON object a caller sent; what is wrong is told with the field's path. An absent
+  * field and `null` are the same.
+  */
+final class Fields private (values: JsonObject, path: String):
+  import ApiError.*
+
+  def only(allowed: String*): Either[ApiError, Unit] =
+    values.keys.find(!allowed.contains(_)) match
+      case Some(unknown) => Left(UnknownField(at(unknown), allowed))
+      case None => Right(())
+
+  def json(name: String): Option[Json] = values(name).filterNot(_.isNull)
+
+  def string(name: String): Either[ApiError, Option[String]] = read(name, "a string")(_.asString)
+
+  def requiredString(name: String): Either[ApiError, String] = required(name, string(name))
+
+  def objectAt(name: String): Either[ApiError, Option[JsonObject]] = read(name, "an object")(_.asObject)
+
+  def fields(name: String): Either[ApiError, Fields] =
+    objectAt(name).map(inner => Fields(inner.getOrElse(JsonObject.empty), at(name) + "."))
+
+  def requiredFields(name: String): Either[ApiError, Fields] =
+    required(name, objectAt(name)).map(Fields(_, at(name) + "."))
+
+  def long(name: String, least: Long, most: Long): Either[ApiError, Option[Long]] =
+    json(name) match
+      case None => Right(None)
+      case Some(value) if !value.isNumber => Left(WrongType(at(name), "a whole number"))
+      case Some(value) =>
+        value.asNumber.flatMap(_.toLong).filter(n => n >= least && n <= most) match
+          case None => Left(OutOfRange(at(name), least, most))
+          case found => Right(found)
+
+  def int(name: String, least: Int, most: Int): Either[ApiError, Option[Int]] =
+    long(name, least, most).map(_.map(_.toInt))
+
+  def choice[A](name: String, choices: Seq[(String, A)]): Either[ApiError, Option[A]] =
+    string(name).flatMap:
+      case None => Right(None)
+      case Some(text) =>
+        choices.collectFirst { case (`text`, value) => value } match
+          case None => Left(NoSuchChoice(at(name), choices.map(_(0))))
+          case found => Right(found)
+
+  private def required[A](name: String, value: Either[ApiError, Option[A]]): Either[ApiError, A] =
+    value.flatMap(_.toRight(MissingField(at(name))))
+
+  private def read[A](name: String, expected: String)(as: Json => Option[A]): Either[ApiError, Option[A]] =
+    json(name) match
+      case None => Right(None)
+      case Some(value) => as(value).toRight(WrongType(at(name), expected)).map(Some(_))
+
+  // A name is the caller's own word: long ones are cut so that an answer stays a sentence.
+  private def at(name: String): String = path + (if name.lengthIs > 64 then name.take(64) + "…" else name)
+
+object Fields:
+  def of(body: Json): Either[ApiError, Fields] =
+    body.asObject.toRight(ApiError.WrongType("", "a JSON object")).map(Fields(_, ""))

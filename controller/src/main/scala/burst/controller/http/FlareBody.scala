@@ -1,0 +1,68 @@
+package burst.controller.http
+
+import burst.controller.definition.{Definition, FlareOptions}
+import burst.controller.flare.FlareRequest
+import burst.controller.store.NamespaceLimits
+import burst.protocol.Inputs
+import io.circe.{Json, JsonObject}
+
+/** Turns the body of a flare request into a complete, checked request. Pure. */
+final class FlareBody(options: OptionsReader, defaults: FlareDefaults):
+  import ApiError.*
+
+  def read(body: Json, definition: Definition, limits: NamespaceLimits): Either[ApiError, FlareRequest] =
+    for
+      fields <- Fields.of(body)
+      _ <- fields.only("params" +: "size" +: OptionsReader.Names*)
+      own <- options.read(fields, limits)
+      size <- fields.int("size", 1, limits.burstSize)
+      sized <- inputs(size, fields.json("params"), limits)
+      (workers, inputs) = sized
+      request = complete(definition, workers, withParameters(inputs, definition.parameters), own)
+      // The operator may have taken a backend away since the definition was deployed.
+      _ <- Either.cond(
+        defaults.backends.contains(request.backend),
+        (),
+        NoSuchChoice("backend", defaults.backends)
+      )
+    yield request
+
+  private def inputs(
+      size: Option[Int],
+      params: Option[Json],
+      limits: NamespaceLimits
+  ): Either[ApiError, (Int, Inputs)] =
+    (size, params, params.flatMap(_.asArray)) match
+      case (_, _, Some(each)) if each.isEmpty || each.size > limits.burstSize =>
+        Left(WrongType("params", s"an array of 1 to ${limits.burstSize} inputs"))
+      case (Some(n), _, Some(each)) if n != each.size => Left(SizeMismatch(n, each.size))
+      case (_, _, Some(each)) => Right(each.size -> Inputs.Each(each))
+      case (Some(n), shared, None) => Right(n -> Inputs.Shared(shared.getOrElse(Json.obj())))
+      case (None, _, None) => Left(NoBurstSize)
+
+  /** The definition's parameters under every input that is an object; the input's own fields win. */
+  private def withParameters(inputs: Inputs, parameters: JsonObject): Inputs =
+    def merged(input: Json) = input.asObject.fold(input): own =>
+      Json.fromJsonObject(own.toIterable.foldLeft(parameters) { case (all, (key, value)) =>
+        all.add(key, value)
+      })
+    if parameters.isEmpty then inputs
+    else
+      inputs match
+        case Inputs.Shared(value) => Inputs.Shared(merged(value))
+        case Inputs.Each(values) => Inputs.Each(values.map(merged))
+
+  private def complete(definition: Definition, size: Int, inputs: Inputs, own: FlareOptions): FlareRequest =
+    val chosen = own.orElse(definition.options)
+    FlareRequest(
+      definition.ref,
+      size,
+      inputs,
+      chosen.granularity,
+      chosen.packing.getOrElse(defaults.packing),
+      chosen.backend.getOrElse(defaults.backend),
+      chosen.chunkSize.getOrElse(defaults.chunkSize),
+      chosen.timeout.getOrElse(defaults.timeout),
+      chosen.memory.getOrElse(defaults.memory),
+      chosen.retries.getOrElse(defaults.retries)
+    )

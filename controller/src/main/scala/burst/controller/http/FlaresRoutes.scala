@@ -1,0 +1,84 @@
+package burst.controller.http
+
+import burst.controller.flare.{Flare, FlareState, Timeline}
+import burst.controller.scheduler.{CancelOutcome, FlareService}
+import burst.controller.store.{Blocking, FlareStore, Identity}
+import burst.protocol.FlareId
+import io.circe.Json
+import io.circe.syntax.*
+import org.apache.pekko.http.scaladsl.model.{HttpRequest, HttpResponse, StatusCodes}
+import org.apache.pekko.http.scaladsl.server.Directives.*
+import org.apache.pekko.http.scaladsl.server.Route
+import scala.concurrent.ExecutionContext
+
+/** `/flares`: what became of them, what they left, and ending them. */
+final class FlaresRoutes(store: FlareStore, service: FlareService, blocking: Blocking)(using
+    ExecutionContext
+):
+  import FlaresRoutes.States
+
+  def route(caller: Identity): Route =
+    concat(
+      (pathPrefix("flares") & pathEndOrSingleSlash):
+        get(extractRequest(request => Answer(list(caller, request))))
+      ,
+      pathPrefix("flares" / Segment): text =>
+        FlareId.parse(text) match
+          case None => Answer.refused(ApiError.InvalidFlareId)
+          case Some(id) => ofFlare(caller, id)
+    )
+
+  private def ofFlare(caller: Identity, id: FlareId): Route =
+    concat(
+      pathEndOrSingleSlash:
+        concat(
+          get(Answer(read(caller, id)(Views.flare))),
+          delete(Answer(cancel(caller, id)))
+        )
+      ,
+      (path("result") & get):
+        Answer(read(caller, id)(flare => Views.result(flare, store.results(id))))
+      ,
+      (path("logs") & get & extractRequest): request =>
+        Answer:
+          Refusable(QueryParameters(request.uri.query()).optionalInt("worker")): worker =>
+            read(caller, id)(_ => Views.logs(id, store.logs(id, worker)))
+      ,
+      (path("timeline") & get):
+        Answer(read(caller, id)(flare => Views.timeline(flare, Timeline.of(flare, store.phases(id)))))
+    )
+
+  private def list(caller: Identity, request: HttpRequest): Answer =
+    val query = QueryParameters(request.uri.query())
+    val wanted =
+      for
+        page <- query.page()
+        state <- query.choice("state", States)
+      yield (page, state)
+    Refusable(wanted): (page, state) =>
+      blocking(store.list(caller.namespace, query.text("name"), state, page.limit, page.skip)).map: found =>
+        ok(Json.fromValues(found.map(Views.summary)))
+
+  /** Answers of a flare of the caller's; another's is not there. */
+  private def read(caller: Identity, id: FlareId)(view: Flare => Json): Answer =
+    blocking(own(caller, id).map(flare => JsonMarshalling.response(StatusCodes.OK, view(flare))))
+
+  private def own(caller: Identity, id: FlareId): Either[ApiError, Flare] =
+    store.find(id).filter(_.namespace == caller.namespace).toRight(ApiError.NoSuchFlare(id))
+
+  private def cancel(caller: Identity, id: FlareId): Answer =
+    Refusable(blocking(own(caller, id))): _ =>
+      service
+        .cancel(id)
+        .map:
+          case CancelOutcome.Accepted =>
+            Right(JsonMarshalling.response(StatusCodes.Accepted, Views.accepted(id)))
+          case CancelOutcome.AlreadyEnded => Left(ApiError.FlareEnded(id))
+          case CancelOutcome.NotFound => Left(ApiError.NoSuchFlare(id))
+
+  private def ok(json: Json): Either[ApiError, HttpResponse] =
+    Right(JsonMarshalling.response(StatusCodes.OK, json))
+
+object FlaresRoutes:
+  private val States: Map[String, FlareState] =
+    FlareState.values.toVector.flatMap(state => state.asJson.asString.map(_ -> state)).toMap

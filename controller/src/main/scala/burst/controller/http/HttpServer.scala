@@ -1,0 +1,50 @@
+package burst.controller.http
+
+import burst.controller.definition.{Definitions, PackageInspector}
+import burst.controller.scheduler.FlareService
+import burst.controller.store.{Blocking, Storage}
+import org.apache.pekko.actor.typed.ActorSystem
+import org.apache.pekko.http.scaladsl.Http
+import org.apache.pekko.http.scaladsl.Http.ServerBinding
+import org.apache.pekko.http.scaladsl.server.Route
+import scala.concurrent.{ExecutionContext, Future}
+
+/** Puts the API together from its parts, and binds it. */
+object HttpServer:
+  def route(
+      settings: HttpSettings,
+      defaults: FlareDefaults,
+      limits: PlatformLimits,
+      storage: Storage,
+      definitions: Definitions,
+      service: FlareService,
+      blocking: Blocking
+  )(using system: ActorSystem[?]): Route =
+    given ExecutionContext = system.executionContext
+    val options = OptionsReader(defaults, limits)
+    val metrics = Metrics()
+    Routes(
+      MetaRoutes(metrics, storage.flares, service, blocking),
+      InvokersRoutes(service),
+      BurstsRoutes(
+        definitions,
+        storage.definitions,
+        storage.flares,
+        service,
+        PackageInspector(limits.packages),
+        DeployBody(options),
+        FlareBody(options, defaults),
+        RequestBody(settings.bodyTimeout, settings.jsonDepthLimit),
+        RateLimiter(),
+        Views(defaults),
+        blocking,
+        settings
+      ),
+      FlaresRoutes(storage.flares, service, blocking),
+      Authentication(storage.namespaces, blocking),
+      metrics,
+      settings
+    ).route
+
+  def bind(settings: HttpSettings, route: Route)(using ActorSystem[?]): Future[ServerBinding] =
+    Http().newServerAt(settings.host, settings.port).withSettings(settings.server).bind(route)

@@ -1,0 +1,94 @@
+package burst.controller.http
+
+import burst.controller.definition.{PackageLimits, Packing}
+import burst.controller.store.NamespaceLimits
+import com.typesafe.config.{Config, ConfigException}
+import org.apache.pekko.http.scaladsl.settings.ServerSettings
+import scala.concurrent.duration.FiniteDuration
+import scala.jdk.DurationConverters.*
+
+/** `burst.http` of the configuration. */
+final case class HttpSettings(
+    host: String,
+    port: Int,
+    blockingLimit: FiniteDuration,
+    deployBodyLimit: Long,
+    flareBodyLimit: Long,
+    bodyTimeout: FiniteDuration,
+    jsonDepthLimit: Int,
+    server: ServerSettings
+)
+
+object HttpSettings:
+  def from(config: Config): HttpSettings =
+    val http = config.getConfig("burst.http")
+    HttpSettings(
+      http.getString("host"),
+      http.getInt("port"),
+      http.getDuration("blocking-limit").toScala,
+      http.getBytes("deploy-body-limit"),
+      http.getBytes("flare-body-limit"),
+      http.getDuration("body-timeout").toScala,
+      http.getInt("json-depth-limit"),
+      ServerSettings(http.getConfig("server").atPath("pekko.http.server").withFallback(config))
+    )
+
+/** `burst.flare-defaults`: what a flare gets when neither it nor its definition says otherwise. `backends`
+  * are the names the operator configured.
+  */
+final case class FlareDefaults(
+    packing: Packing,
+    chunkSize: Int,
+    timeout: Long,
+    memory: Int,
+    retries: Int,
+    backend: String,
+    backends: Vector[String]
+)
+
+object FlareDefaults:
+  def from(config: Config, backend: String, backends: Vector[String]): FlareDefaults =
+    val defaults = config.getConfig("burst.flare-defaults")
+    val packing = defaults.getString("packing")
+    FlareDefaults(
+      OptionsReader.Packings
+        .collectFirst { case (`packing`, value) => value }
+        .getOrElse(throw ConfigException.BadValue(
+          "burst.flare-defaults.packing",
+          "there is no such packing"
+        )),
+      defaults.getBytes("chunk-size").toInt,
+      defaults.getDuration("timeout").toMillis,
+      defaults.getInt("memory"),
+      defaults.getInt("retries"),
+      backend,
+      backends
+    )
+
+/** `burst.limits`: what the platform allows at all, and namespaces that have no limits of their own. */
+final case class PlatformLimits(
+    namespace: NamespaceLimits,
+    timeout: Long,
+    retries: Int,
+    chunkSizeMin: Int,
+    chunkSizeMax: Int,
+    packages: PackageLimits
+)
+
+object PlatformLimits:
+  def from(config: Config): PlatformLimits =
+    val limits = config.getConfig("burst.limits")
+    PlatformLimits(
+      NamespaceLimits(
+        limits.getInt("burst-size"),
+        limits.getInt("concurrent-slots"),
+        limits.getInt("memory"),
+        limits.getBytes("package-size"),
+        limits.getInt("flares-per-minute")
+      ),
+      limits.getDuration("timeout").toMillis,
+      limits.getInt("retries"),
+      limits.getBytes("chunk-size-min").toInt,
+      limits.getBytes("chunk-size-max").toInt,
+      PackageLimits(limits.getInt("package-entries"), limits.getBytes("unpacked-size"))
+    )

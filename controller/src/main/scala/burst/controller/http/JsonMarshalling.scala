@@ -1,0 +1,19 @@
+package burst.controller.http
+
+import io.circe.{Json, Printer}
+import java.nio.charset.StandardCharsets.UTF_8
+import org.apache.pekko.http.scaladsl.model.{ContentTypes, HttpEntity, HttpResponse, StatusCode}
+import org.apache.pekko.util.ByteString
+
+/** circe's JSON as HTTP entities. Whatever a client says it accepts, the API speaks JSON. */
+object JsonMarshalling:
+  private val printer = Printer.noSpaces
+
+  def entity(json: Json): HttpEntity.Strict =
+    // The buffer is the printer's own and used nowhere else: no copy is needed.
+    HttpEntity.Strict(
+      ContentTypes.`application/json`,
+      ByteString.fromByteBuffer(printer.printToByteBuffer(json, UTF_8))
+    )
+
+  def response(status: StatusCode, json: Json): HttpResponse = HttpResponse(status, entity = entity(json))

@@ -1,0 +1,55 @@
+package burst.controller.http
+
+import burst.controller.scheduler.FlareService
+import burst.controller.store.{Blocking, FlareStore}
+import io.circe.Json
+import io.circe.syntax.*
+import org.apache.pekko.http.scaladsl.model.*
+import org.apache.pekko.http.scaladsl.server.Directives.*
+import org.apache.pekko.http.scaladsl.server.Route
+import org.apache.pekko.util.ByteString
+import scala.concurrent.ExecutionContext
+
+/** What the platform says of itself, to anyone. */
+final class MetaRoutes(metrics: Metrics, flares: FlareStore, service: FlareService, blocking: Blocking)(using
+    ExecutionContext
+):
+  import MetaRoutes.*
+
+  val route: Route =
+    concat(
+      (pathSingleSlash & get)(complete(info)),
+      (pathPrefix("api" / "v1") & pathEndOrSingleSlash & get)(complete(info)),
+      (path("ping") & get)(complete(pong)),
+      (path("api" / "v1" / "openapi.yaml") & get)(complete(description)),
+      (path("metrics") & get)(Answer(scrape()))
+    )
+
+  private def scrape(): Answer =
+    for
+      views <- service.invokers()
+      states <- blocking(flares.countByState())
+    yield Right(HttpResponse(entity = HttpEntity.Strict(PrometheusText, metrics.render(states, views))))
+
+object MetaRoutes:
+  private val PrometheusText =
+    ContentType.parse(Metrics.ContentType).getOrElse(ContentTypes.`text/plain(UTF-8)`)
+
+  private val Yaml = ContentType.parse("application/yaml").getOrElse(ContentTypes.`text/plain(UTF-8)`)
+
+  private val info = JsonMarshalling.response(
+    StatusCodes.OK,
+    Json.obj(
+      "name" -> "burst".asJson,
+      "api" -> "/api/v1".asJson,
+      "description" -> "/api/v1/openapi.yaml".asJson,
+      "kinds" -> DeployBody.Kinds.map(_(0)).asJson
+    )
+  )
+
+  private val pong = JsonMarshalling.response(StatusCodes.OK, Json.obj("ok" -> true.asJson))
+
+  private lazy val description: HttpResponse =
+    val in = getClass.getResourceAsStream("/openapi.yaml")
+    try HttpResponse(entity = HttpEntity.Strict(Yaml, ByteString.fromArrayUnsafe(in.readAllBytes())))
+    finally in.close()

@@ -1,0 +1,32 @@
+package burst.controller.http
+
+import burst.controller.definition.{FlareOptions, Packing}
+import burst.controller.store.NamespaceLimits
+
+/** Reads the options a definition and a flare have in common, and holds them against the limits. */
+final class OptionsReader(defaults: FlareDefaults, limits: PlatformLimits):
+  import OptionsReader.*
+
+  def read(fields: Fields, namespace: NamespaceLimits): Either[ApiError, FlareOptions] =
+    for
+      granularity <- fields.int("granularity", 1, namespace.burstSize)
+      packing <- fields.choice("packing", Packings)
+      backend <- fields.choice("backend", defaults.backends.map(name => name -> name))
+      chunkSize <- fields.int("chunkSize", limits.chunkSizeMin, limits.chunkSizeMax)
+      timeout <- fields.long("timeout", 1, limits.timeout)
+      memory <- fields.int("memory", LeastMemory, namespace.memory)
+      retries <- fields.int("retries", 0, limits.retries)
+    yield FlareOptions(granularity, packing, backend, chunkSize, timeout, memory, retries)
+
+object OptionsReader:
+  val Names: Seq[String] =
+    Seq("granularity", "packing", "backend", "chunkSize", "timeout", "memory", "retries")
+
+  val Packings: Seq[(String, Packing)] = Seq(
+    "mixed" -> Packing.Mixed,
+    "homogeneous" -> Packing.Homogeneous,
+    "heterogeneous" -> Packing.Heterogeneous
+  )
+
+  /** MiB in which a program with a thread and its buffers can start at all. */
+  private val LeastMemory = 16

@@ -1,0 +1,27 @@
+package burst.controller.http
+
+import org.apache.pekko.event.LoggingAdapter
+import org.apache.pekko.http.ParsingErrorHandler
+import org.apache.pekko.http.javadsl
+import org.apache.pekko.http.scaladsl.model.{ErrorInfo, StatusCode, StatusCodes}
+import org.apache.pekko.http.scaladsl.settings.ServerSettings
+
+/** Answers what cannot even be read as HTTP in the form of all other errors. The caller's bytes are neither
+  * logged nor repeated. Named in reference.conf.
+  */
+object ProtocolErrors extends ParsingErrorHandler:
+  override def handle(
+      status: StatusCode,
+      error: ErrorInfo,
+      log: LoggingAdapter,
+      settings: ServerSettings
+  ): javadsl.model.HttpResponse =
+    val transaction = Transaction.fresh()
+    // A method nobody knows or another version of HTTP is the caller's mistake, not the server's.
+    val (shown, sentence) = status match
+      case StatusCodes.NotImplemented =>
+        StatusCodes.MethodNotAllowed -> "There is no such method; use GET, PUT, POST or DELETE."
+      case other if other.intValue >= 500 =>
+        StatusCodes.BadRequest -> "The request is not HTTP/1.1; correct it."
+      case other => other -> s"The request is not valid HTTP: ${other.reason}; correct it."
+    Transaction.stamped(ApiError.response(shown, sentence, transaction), transaction)

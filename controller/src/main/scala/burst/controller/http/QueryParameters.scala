@@ -1,0 +1,43 @@
+package burst.controller.http
+
+import org.apache.pekko.http.scaladsl.model.Uri
+
+/** Query parameters, read so that a mistake is told by name. */
+final class QueryParameters(query: Uri.Query):
+  def flag(name: String): Either[ApiError, Boolean] = query.get(name) match
+    case None | Some("false") => Right(false)
+    case Some("true") => Right(true)
+    case Some(_) => Left(ApiError.InvalidParameter(name, "true or false"))
+
+  def int(name: String, default: Int, least: Int, most: Int): Either[ApiError, Int] = query.get(name) match
+    case None => Right(default)
+    case Some(text) =>
+      text.toIntOption
+        .filter(n => n >= least && n <= most)
+        .toRight(ApiError.InvalidParameter(name, s"a whole number from $least to $most"))
+
+  def optionalInt(name: String): Either[ApiError, Option[Int]] =
+    if query.get(name).isEmpty then Right(None) else int(name, 0, 0, Int.MaxValue).map(Some(_))
+
+  def text(name: String): Option[String] = query.get(name)
+
+  def choice[A](name: String, choices: Map[String, A]): Either[ApiError, Option[A]] = query.get(name) match
+    case None => Right(None)
+    case Some(text) =>
+      choices
+        .get(text)
+        .toRight(ApiError.InvalidParameter(name, s"one of: ${choices.keys.mkString(", ")}"))
+        .map(Some(_))
+
+  def page(): Either[ApiError, Page] =
+    for
+      limit <- int("limit", Page.Default, 1, Page.Most)
+      skip <- int("skip", 0, 0, Int.MaxValue)
+    yield Page(limit, skip)
+
+/** A part of a list. */
+final case class Page(limit: Int, skip: Int)
+
+object Page:
+  val Default = 30
+  val Most = 200

@@ -1,0 +1,67 @@
+package burst.controller.http
+
+import org.apache.pekko.http.scaladsl.model.{HttpMethod, HttpRequest, HttpResponse}
+import org.apache.pekko.http.scaladsl.server.*
+import org.apache.pekko.http.scaladsl.server.Directives.*
+import org.apache.pekko.stream.Materializer
+import org.slf4j.LoggerFactory
+import scala.util.control.NonFatal
+
+/** The whole API: every request gets an id, every answer is one of ours. */
+final class Routes(
+    meta: MetaRoutes,
+    invokers: InvokersRoutes,
+    bursts: BurstsRoutes,
+    flares: FlaresRoutes,
+    authentication: Authentication,
+    metrics: Metrics,
+    settings: HttpSettings
+)(using Materializer):
+  import Routes.*
+
+  val route: Route =
+    Transaction.directive(settings.bodyTimeout):
+      counted:
+        withRequestTimeoutResponse(tooSlow):
+          handleExceptions(unexpected):
+            handleRejections(rejected):
+              concat(meta.route, pathPrefix("api" / "v1")(authenticated))
+
+  private def authenticated: Route =
+    authentication.caller: caller =>
+      concat(
+        invokers.route,
+        pathPrefix("namespaces" / Segment): namespace =>
+          authentication.own(namespace, caller)(concat(bursts.route(caller), flares.route(caller)))
+      )
+
+  private def counted: Directive0 = extractRequest.flatMap: request =>
+    mapResponse: response =>
+      metrics.answered(request, response)
+      response
+
+object Routes:
+  private val log = LoggerFactory.getLogger(classOf[Routes])
+
+  private def tooSlow(request: HttpRequest): HttpResponse =
+    val transaction = Transaction.of(request)
+    Transaction.stamped(ApiError.response(ApiError.TimedOut, transaction), transaction)
+
+  /** What nobody foresaw: the operator reads it by the id, the caller learns nothing of the inside. */
+  private val unexpected = ExceptionHandler:
+    case NonFatal(cause) =>
+      context =>
+        val transaction = Transaction.of(context.request)
+        log.error("request {} failed unexpectedly", transaction, cause)
+        context.complete(ApiError.response(ApiError.Internal, transaction))
+
+  private val rejected: RejectionHandler = RejectionHandler
+    .newBuilder()
+    .handleAll[MethodRejection](methods => Answer.refused(notAllowed(methods.map(_.supported))))
+    .handle { case _: Rejection =>
+      Answer.refused(ApiError.MalformedRequest("The request cannot be understood; see /api/v1/openapi.yaml."))
+    }
+    .handleNotFound(Answer.refused(ApiError.NoSuchPath))
+    .result()
+
+  private def notAllowed(methods: Seq[HttpMethod]): ApiError = ApiError.MethodNotAllowed(methods.distinct)

@@ -1,0 +1,146 @@
+package burst.controller.http
+
+import burst.controller.definition.{Definition, FlareOptions}
+import burst.controller.flare.*
+import burst.controller.scheduler.InvokerView
+import burst.controller.store.StoredLogs
+import burst.protocol.FlareId
+import io.circe.Json
+import io.circe.syntax.*
+
+/** What the API shows of the domain: one function per body of docs/architecture.md, section 2. */
+final class Views(defaults: FlareDefaults):
+  def definition(definition: Definition): Json = Json.obj(
+    "namespace" -> definition.namespace.asJson,
+    "name" -> definition.name.asJson,
+    "version" -> definition.version.asJson,
+    "exec" -> Json.obj(
+      "kind" -> definition.kind.asJson,
+      "package" -> definition.packageId.asJson,
+      "size" -> definition.packageSize.asJson
+    ),
+    "config" -> config(definition.options),
+    "parameters" -> definition.parameters.asJson,
+    "updated" -> definition.updated.asJson
+  )
+
+  /** What is the scheduler's choice stays null; the rest shows the value in force. */
+  private def config(options: FlareOptions): Json = Json.obj(
+    "granularity" -> options.granularity.asJson,
+    "packing" -> options.packing.asJson,
+    "backend" -> options.backend.asJson,
+    "chunkSize" -> options.chunkSize.asJson,
+    "timeout" -> options.timeout.getOrElse(defaults.timeout).asJson,
+    "memory" -> options.memory.getOrElse(defaults.memory).asJson,
+    "retries" -> options.retries.getOrElse(defaults.retries).asJson
+  )
+
+object Views:
+  def accepted(id: FlareId): Json = Json.obj("flareId" -> id.asJson)
+
+  def flare(flare: Flare): Json = Json.fromFields(
+    summaryFields(flare) ++ Seq(
+      "packs" -> Json.fromValues(flare.packs.map(pack)),
+      "workers" -> Json.fromValues(flare.workers.map(worker))
+    )
+  )
+
+  def summary(flare: Flare): Json = Json.fromFields(summaryFields(flare))
+
+  private def summaryFields(flare: Flare): Seq[(String, Json)] =
+    val request = flare.request
+    Seq(
+      "flareId" -> flare.id.asJson,
+      "namespace" -> flare.namespace.asJson,
+      "name" -> request.definition.name.asJson,
+      "version" -> request.definition.version.asJson,
+      "state" -> flare.state.asJson,
+      "attempt" -> flare.attempt.asJson,
+      "size" -> request.size.asJson,
+      "granularity" -> flare.granularity.orElse(request.granularity).asJson,
+      "packing" -> request.packing.asJson,
+      "backend" -> request.backend.asJson,
+      "chunkSize" -> request.chunkSize.asJson,
+      "timeout" -> request.timeout.asJson,
+      "memory" -> request.memory.asJson,
+      "created" -> flare.created.asJson,
+      "started" -> flare.started.asJson,
+      "ended" -> flare.ended.asJson,
+      "error" -> flare.error.asJson
+    )
+
+  private def pack(pack: PackRecord): Json = Json.obj(
+    "pack" -> pack.pack.asJson,
+    "invoker" -> pack.invoker.asJson,
+    "workers" -> pack.workers.asJson,
+    "start" -> pack.start.asJson
+  )
+
+  private def worker(worker: WorkerRecord): Json = Json.obj(
+    "worker" -> worker.worker.asJson,
+    "pack" -> worker.pack.asJson,
+    "state" -> worker.state.asJson,
+    "started" -> worker.started.asJson,
+    "ended" -> worker.ended.asJson,
+    "error" -> worker.error.asJson
+  )
+
+  /** Every worker has its place in `outputs`, also those that have nothing to show yet. */
+  def result(flare: Flare, results: Vector[WorkerResult]): Json =
+    val byWorker = results.iterator.map(result => result.worker -> result).toMap
+    val outputs = Vector.range(0, flare.request.size).map { worker =>
+      val found = byWorker.get(worker)
+      Json.fromFields(
+        Seq("worker" -> worker.asJson) ++
+          found.flatMap(_.output).map("output" -> _) ++
+          found.flatMap(_.error).map("error" -> _.asJson)
+      )
+    }
+    Json.obj(
+      "flareId" -> flare.id.asJson,
+      "state" -> flare.state.asJson,
+      "error" -> flare.error.asJson,
+      "outputs" -> Json.fromValues(outputs)
+    )
+
+  def logs(id: FlareId, logs: StoredLogs): Json = Json.obj(
+    "flareId" -> id.asJson,
+    "truncated" -> logs.truncated.asJson,
+    "logs" -> Json.fromValues(logs.lines.map { line =>
+      Json.obj(
+        "worker" -> line.worker.asJson,
+        "pack" -> line.pack.asJson,
+        "stream" -> line.stream.asJson,
+        "at" -> line.at.asJson,
+        "line" -> line.line.asJson
+      )
+    })
+  )
+
+  def timeline(flare: Flare, workers: Vector[WorkerTimeline]): Json = Json.obj(
+    "flareId" -> flare.id.asJson,
+    "created" -> flare.created.asJson,
+    "workers" -> Json.fromValues(workers.map { worker =>
+      Json.obj(
+        "worker" -> worker.worker.asJson,
+        "pack" -> worker.pack.asJson,
+        "phases" -> Json.fromValues(worker.phases.map { phase =>
+          Json.obj("name" -> phase.name.asJson, "start" -> phase.start.asJson, "end" -> phase.end.asJson)
+        })
+      )
+    })
+  )
+
+  def invoker(view: InvokerView): Json = Json.obj(
+    "id" -> view.status.id.asJson,
+    "slots" -> view.status.slots.asJson,
+    "freeSlots" -> view.freeSlots.asJson,
+    "cpuLoad" -> view.status.cpuLoad.asJson,
+    "state" -> (if view.up then "up" else "down").asJson,
+    "driver" -> view.status.driver.asJson,
+    "warmPacks" -> view.status.warmPacks.asJson,
+    "runtime" -> Json.obj(
+      "arch" -> view.status.runtime.arch.asJson,
+      "glibc" -> view.status.runtime.glibc.asJson
+    )
+  )

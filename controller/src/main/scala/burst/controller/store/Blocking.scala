@@ -1,0 +1,7 @@
+package burst.controller.store
+
+import scala.concurrent.{ExecutionContext, Future}
+
+/** Runs what blocks on a database or a disk, on threads kept for that. */
+final class Blocking(threads: ExecutionContext):
+  def apply[A](work: => A): Future[A] = Future(work)(threads)

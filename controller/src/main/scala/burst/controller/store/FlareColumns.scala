@@ -1,0 +1,105 @@
+package burst.controller.store
+
+import burst.controller.definition.Packing
+import burst.controller.flare.*
+import burst.protocol.{DefinitionRef, Failure, FlareId, Inputs}
+import io.circe.syntax.*
+import io.circe.{Codec, Json}
+
+/** How a flare is cut into columns (see the migrations): `request` never changes, `progress` does, `parts`
+  * (packs and workers) changes and may be large.
+  */
+private[store] object FlareColumns:
+  /** A request without its inputs. */
+  final case class Request(
+      definition: DefinitionRef,
+      size: Int,
+      granularity: Option[Int],
+      packing: Packing,
+      backend: String,
+      chunkSize: Int,
+      timeout: Long,
+      memory: Int,
+      retries: Int
+  ) derives Codec.AsObject
+
+  final case class Progress(
+      attempt: Int,
+      granularity: Option[Int],
+      placed: Option[Long],
+      started: Option[Long],
+      error: Option[Failure]
+  ) derives Codec.AsObject
+
+  private given Codec.AsObject[PackRecord] = Codec.AsObject.derived
+  private given Codec.AsObject[WorkerRecord] = Codec.AsObject.derived
+
+  final case class Parts(packs: Vector[PackRecord], workers: Vector[WorkerRecord]) derives Codec.AsObject
+
+  val NoInputs: Inputs = Inputs.Shared(Json.Null)
+
+  private val NoParts = Parts(Vector.empty, Vector.empty)
+
+  def request(flare: Flare): String =
+    val r = flare.request
+    Request(
+      r.definition,
+      r.size,
+      r.granularity,
+      r.packing,
+      r.backend,
+      r.chunkSize,
+      r.timeout,
+      r.memory,
+      r.retries
+    ).asJson.noSpaces
+
+  def progress(flare: Flare): String =
+    Progress(flare.attempt, flare.granularity, flare.placed, flare.started, flare.error).asJson.noSpaces
+
+  def parts(flare: Flare): String = Parts(flare.packs, flare.workers).asJson.noSpaces
+
+  def state(state: FlareState): String = state.asJson.asString.getOrElse(state.toString)
+
+  private val States: Map[String, FlareState] = FlareState.values.map(s => state(s) -> s).toMap
+
+  def state(text: String): FlareState = States.getOrElse(text, throw Stored.Damaged("a flare's state"))
+
+  def flare(
+      id: FlareId,
+      state: FlareState,
+      created: Long,
+      ended: Option[Long],
+      request: String,
+      progress: String,
+      parts: Option[String],
+      inputs: Option[String]
+  ): Flare =
+    val r = Stored.json[Request](request)
+    val p = Stored.json[Progress](progress)
+    val split = parts.fold(NoParts)(Stored.json[Parts])
+    Flare(
+      id,
+      FlareRequest(
+        r.definition,
+        r.size,
+        inputs.fold(NoInputs)(Stored.json[Inputs]),
+        r.granularity,
+        r.packing,
+        r.backend,
+        r.chunkSize,
+        r.timeout,
+        r.memory,
+        r.retries
+      ),
+      state,
+      p.attempt,
+      p.granularity,
+      created,
+      p.placed,
+      p.started,
+      ended,
+      p.error,
+      split.packs,
+      split.workers
+    )

@@ -1,0 +1,194 @@
+package burst.controller.store
+
+import burst.controller.flare.*
+import burst.protocol.{Failure, FlareId, LogStream}
+import io.circe.syntax.*
+import io.circe.Json
+import java.nio.charset.StandardCharsets.UTF_8
+import scalikejdbc.*
+
+/** Flares and what they leave, in any SQL database. `logLimit` is in bytes, `phaseLimit` in marks, both per
+  * flare.
+  */
+final class JdbcFlareStore(database: Database, logLimit: Long, phaseLimit: Long) extends FlareStore:
+
+  def insert(flare: Flare): Unit =
+    database.write("storing a flare"):
+      sql"""
+        INSERT INTO flare (id, namespace, name, package_id, state, created, ended, request, progress, parts)
+        VALUES (${flare.id.value}, ${flare.namespace}, ${flare.request.definition.name},
+          ${flare.request.definition.packageId.value}, ${FlareColumns.state(flare.state)}, ${flare.created},
+          ${flare.ended}, ${FlareColumns.request(flare)}, ${FlareColumns.progress(flare)},
+          ${FlareColumns.parts(flare)})""".update()
+      if !flare.state.isFinal then
+        val inputs = flare.request.inputs.asJson.noSpaces
+        sql"INSERT INTO flare_inputs (flare_id, inputs) VALUES (${flare.id.value}, $inputs)".update()
+
+  def update(flare: Flare): Unit =
+    database.write("updating a flare"):
+      sql"""
+        UPDATE flare SET state = ${FlareColumns.state(flare.state)}, ended = ${flare.ended},
+          progress = ${FlareColumns.progress(flare)}, parts = ${FlareColumns.parts(flare)}
+        WHERE id = ${flare.id.value}""".update()
+      if flare.state.isFinal then
+        sql"DELETE FROM flare_inputs WHERE flare_id = ${flare.id.value}".update()
+
+  def find(id: FlareId): Option[Flare] =
+    database.read("reading a flare"):
+      sql"SELECT id, state, created, ended, request, progress, parts FROM flare WHERE id = ${id.value}"
+        .map(row => flare(row, parts = row.stringOpt("parts"), inputs = None))
+        .single()
+
+  def list(
+      namespace: String,
+      name: Option[String],
+      state: Option[FlareState],
+      limit: Int,
+      skip: Int
+  ): Vector[Flare] =
+    val ofName = name.fold(sqls"")(n => sqls"AND name = $n")
+    val inState = state.fold(sqls"")(s => sqls"AND state = ${FlareColumns.state(s)}")
+    database.read("listing flares"):
+      sql"""SELECT id, state, created, ended, request, progress FROM flare
+            WHERE namespace = $namespace $ofName $inState
+            ORDER BY created DESC, id DESC LIMIT $limit OFFSET $skip"""
+        .map(flare(_, parts = None, inputs = None))
+        .collection[Vector]()
+
+  def unfinished(): Vector[Flare] =
+    val live = FlareState.values.toVector.filterNot(_.isFinal).map(FlareColumns.state)
+    database.read("reading unfinished flares"):
+      sql"""SELECT id, state, created, ended, request, progress, parts, inputs
+            FROM flare LEFT JOIN flare_inputs ON flare_id = id
+            WHERE state IN ($live) ORDER BY created, id"""
+        .map(row => flare(row, row.stringOpt("parts"), row.stringOpt("inputs")))
+        .collection[Vector]()
+
+  def addResults(id: FlareId, results: Vector[WorkerResult]): Unit =
+    if results.nonEmpty then
+      database.write("storing results"):
+        val rows = results.map: result =>
+          Seq[Any](
+            id.value,
+            result.worker,
+            result.output.map(_.noSpaces).orNull,
+            result.error.map(_.asJson.noSpaces).orNull
+          )
+        sql"""
+          INSERT INTO flare_result (flare_id, worker, output, error) VALUES (?, ?, ?, ?)
+          ON CONFLICT (flare_id, worker) DO UPDATE SET output = excluded.output, error = excluded.error"""
+          .batch(rows*)
+          .apply()
+
+  def results(id: FlareId): Vector[WorkerResult] =
+    database.read("reading results"):
+      sql"SELECT worker, output, error FROM flare_result WHERE flare_id = ${id.value} ORDER BY worker"
+        .map: row =>
+          WorkerResult(
+            row.int("worker"),
+            row.stringOpt("output").map(Stored.json[Json]),
+            row.stringOpt("error").map(Stored.json[Failure])
+          )
+        .collection[Vector]()
+
+  def addLogs(id: FlareId, lines: Vector[LogLine]): Unit =
+    if lines.nonEmpty then
+      database.write("storing logs"):
+        sql"SELECT log_bytes, log_truncated FROM flare WHERE id = ${id.value}"
+          .map(row => (row.long("log_bytes"), row.int("log_truncated") != 0))
+          .single()
+          .foreach: (before, truncated) =>
+            // Each line's end within the log; kept are those that end within the limit. Once something was
+            // dropped nothing follows, so that a log has no holes.
+            val ends = lines.scanLeft(before)((sum, line) => sum + bytes(line)).tail
+            val kept = if truncated then 0 else ends.count(_ <= logLimit)
+            sql"""UPDATE flare SET log_bytes = ${if kept == 0 then before else ends(kept - 1)},
+                  log_truncated = ${if kept < lines.size then 1 else 0} WHERE id = ${id.value}""".update()
+            val rows = lines
+              .take(kept)
+              .map(l =>
+                Seq[Any](id.value, l.worker.map(Int.box).orNull, l.pack, stream(l.stream), l.at, l.line)
+              )
+            if kept > 0 then
+              sql"INSERT INTO flare_log (flare_id, worker, pack, stream, at, line) VALUES (?, ?, ?, ?, ?, ?)"
+                .batch(rows*)
+                .apply()
+
+  def logs(id: FlareId, worker: Option[Int]): StoredLogs =
+    val ofWorker = worker.fold(sqls"")(w => sqls"AND worker = $w")
+    database.read("reading logs"):
+      val truncated = sql"SELECT log_truncated FROM flare WHERE id = ${id.value}".map(_.int(1)).single()
+      val lines =
+        sql"""SELECT worker, pack, stream, at, line FROM flare_log
+              WHERE flare_id = ${id.value} $ofWorker ORDER BY id"""
+          .map: row =>
+            LogLine(
+              row.intOpt("worker"),
+              row.int("pack"),
+              Stored.json[LogStream](Json.fromString(row.string("stream")).noSpaces),
+              row.long("at"),
+              row.string("line")
+            )
+          .collection[Vector]()
+      StoredLogs(lines, truncated.exists(_ != 0))
+
+  def addPhases(id: FlareId, marks: Vector[PhaseMark]): Unit =
+    if marks.nonEmpty then
+      database.write("storing phases"):
+        sql"SELECT phase_count FROM flare WHERE id = ${id.value}"
+          .map(_.long(1))
+          .single()
+          .foreach: before =>
+            val kept = marks.take((phaseLimit - before).max(0).min(marks.size).toInt)
+            if kept.nonEmpty then
+              sql"UPDATE flare SET phase_count = ${before + kept.size} WHERE id = ${id.value}".update()
+              sql"INSERT INTO flare_phase (flare_id, worker, name, at) VALUES (?, ?, ?, ?)"
+                .batch(kept.map(mark => Seq(id.value, mark.worker, mark.name, mark.at))*)
+                .apply()
+
+  def phases(id: FlareId): Vector[PhaseMark] =
+    database.read("reading phases"):
+      sql"SELECT worker, name, at FROM flare_phase WHERE flare_id = ${id.value} ORDER BY worker, at, id"
+        .map(row => PhaseMark(row.int("worker"), row.string("name"), row.long("at")))
+        .collection[Vector]()
+
+  def clearAttempt(id: FlareId): Unit =
+    database.write("clearing an attempt"):
+      sql"DELETE FROM flare_result WHERE flare_id = ${id.value}".update()
+      sql"DELETE FROM flare_log WHERE flare_id = ${id.value}".update()
+      sql"DELETE FROM flare_phase WHERE flare_id = ${id.value}".update()
+      sql"UPDATE flare SET log_bytes = 0, log_truncated = 0, phase_count = 0 WHERE id = ${id.value}".update()
+
+  def countByState(): Map[FlareState, Int] =
+    database.read("counting flares"):
+      sql"SELECT state, COUNT(*) AS n FROM flare GROUP BY state"
+        .map(row => FlareColumns.state(row.string("state")) -> row.int("n"))
+        .iterable()
+        .toMap
+
+  def prune(keep: Int, endedBefore: Long, batch: Int): Int =
+    database.write("deleting old flares"):
+      // The end of the newest that is one too many; all that ended no later go.
+      val beyond =
+        sql"SELECT ended FROM flare WHERE ended IS NOT NULL ORDER BY ended DESC LIMIT 1 OFFSET $keep"
+          .map(_.long(1))
+          .single()
+      val until = (endedBefore - 1).max(beyond.getOrElse(Long.MinValue))
+      sql"""DELETE FROM flare WHERE id IN (
+              SELECT id FROM flare WHERE ended <= $until ORDER BY ended LIMIT $batch)""".update()
+
+  private def bytes(line: LogLine): Long = line.line.getBytes(UTF_8).length + 1L
+
+  private def stream(stream: LogStream): String = stream.asJson.asString.getOrElse(stream.toString)
+
+  private def flare(row: WrappedResultSet, parts: Option[String], inputs: Option[String]): Flare =
+    FlareColumns.flare(
+      Stored.flareId(row.string("id")),
+      FlareColumns.state(row.string("state")),
+      row.long("created"),
+      row.longOpt("ended"),
+      row.string("request"),
+      row.string("progress"),
+      parts,
+      inputs
+    )
