@@ -44,6 +44,7 @@ mod remote;
 mod shared;
 pub mod testing;
 mod topology;
+mod wire;
 
 pub use communicator::Communicator;
 pub use config::{
@@ -55,6 +56,7 @@ pub use failure::{Failure, FailureKind};
 pub use operation::Operation;
 pub use pack::Pack;
 pub use payload::Payload;
+pub use remote::Traffic;
 pub use topology::Topology;
 
 /// Deletes everything a flare left on a backend. Called at the flare's end by a process outside
@@ -64,6 +66,5 @@ pub use topology::Topology;
 /// [`Error::InvalidConfiguration`] when there is no such backend; [`Error::Backend`] when its
 /// server cannot be reached.
 pub fn cleanup(flare_id: &str, backend: &BackendConfig) -> Result<(), Error> {
-    let _ = (flare_id, backend);
-    Ok(())
+    remote::clean(flare_id, backend)
 }

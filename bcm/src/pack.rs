@@ -3,13 +3,18 @@
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 
+use parking_lot::Mutex;
+
 use crate::communicator::Communicator;
 use crate::config::PackConfig;
 use crate::control::Control;
 use crate::error::Error;
 use crate::failure::Failure;
 use crate::group::Group;
+use crate::remote::{self, Inbox, InboxConfig, Remote, Traffic};
 use crate::shared::{Mailboxes, Shared};
+use crate::topology::Topology;
+use crate::wire::flare_digest;
 
 /// One pack of a flare; there is one per process and flare.
 ///
@@ -33,6 +38,8 @@ use crate::shared::{Mailboxes, Shared};
 pub struct Pack {
     shared: Arc<Shared>,
     groups: Vec<Arc<Group>>,
+    /// The way to the other packs, until `start` opens it to the workers.
+    joined: Mutex<Option<Remote>>,
     deadline: Option<SystemTime>,
 }
 
@@ -54,6 +61,7 @@ impl Pack {
             });
         };
         let count = workers.end - workers.start;
+        check(&config)?;
         let control = Arc::new(Control::new(
             count as usize,
             config.deadline.map(instant_of),
@@ -63,18 +71,21 @@ impl Pack {
             .clone()
             .map(|worker| Arc::new(Group::world(&topology, worker)))
             .collect();
+        let mailboxes = Arc::new(Mailboxes::new(workers.start, count));
+        let remote = connect(&config, &topology, &control, &mailboxes)?;
         let shared = Arc::new(Shared {
-            flare_id: config.flare_id.clone(),
+            flare_id: config.flare_id,
             pack: config.pack,
             topology,
             first_worker: workers.start,
             control,
-            mailboxes: Arc::new(Mailboxes::new(workers.start, count)),
+            mailboxes,
             remote: OnceLock::new(),
         });
         Ok(Self {
             shared,
             groups,
+            joined: Mutex::new(remote),
             deadline: config.deadline,
         })
     }
@@ -82,7 +93,10 @@ impl Pack {
     /// Where other packs reach this one, for backends that need a table of packs; `None` when
     /// the flare has one pack only or the backend has a server.
     pub fn endpoint(&self) -> Option<String> {
-        None
+        match self.shared.remote.get() {
+            Some(remote) => remote.endpoint(),
+            None => self.joined.lock().as_ref().and_then(Remote::endpoint),
+        }
     }
 
     /// Starts the flare: `endpoints` holds every pack's [`endpoint`](Pack::endpoint) by pack id.
@@ -92,8 +106,13 @@ impl Pack {
     /// [`Error::InvalidConfiguration`] when an endpoint is missing or malformed;
     /// [`Error::Backend`] when another pack cannot be reached.
     pub fn start(&self, endpoints: Vec<String>) -> Result<(), Error> {
-        let _ = endpoints;
-        Ok(())
+        let Some(remote) = self.joined.lock().take() else {
+            return Ok(());
+        };
+        let started = remote.start(&endpoints);
+        // Also when it failed: `close` has to take it down.
+        let _ = self.shared.remote.set(remote);
+        started
     }
 
     /// A handle for each worker of the pack, in the order of worker ids.
@@ -113,12 +132,27 @@ impl Pack {
         self.shared.abort(failure);
     }
 
+    /// What this pack has sent to and received from other packs so far.
+    pub fn traffic(&self) -> Traffic {
+        self.shared
+            .remote
+            .get()
+            .map(Remote::traffic)
+            .unwrap_or_default()
+    }
+
     /// Takes leave of the other packs and ends all threads and connections of this one.
     /// Operations still blocked, and later ones, return [`Error::Closed`]. Does nothing the
     /// second time.
     pub fn close(&self) {
         self.shared.control.end(Error::Closed);
         self.shared.wake_all();
+        if let Some(remote) = self.joined.lock().take() {
+            remote.close();
+        }
+        if let Some(remote) = self.shared.remote.get() {
+            remote.close();
+        }
     }
 }
 
@@ -126,6 +160,44 @@ impl Drop for Pack {
     fn drop(&mut self) {
         self.close();
     }
+}
+
+/// The way to the other packs, when there are any.
+fn connect(
+    config: &PackConfig,
+    topology: &Topology,
+    control: &Arc<Control>,
+    mailboxes: &Arc<Mailboxes>,
+) -> Result<Option<Remote>, Error> {
+    if topology.num_packs() == 1 {
+        return Ok(None);
+    }
+    let inbox = Inbox::new(InboxConfig {
+        flare: flare_digest(&config.flare_id),
+        pack: config.pack,
+        topology: topology.clone(),
+        max_message: config.max_message as u64,
+        max_bytes_in_flight: config.max_bytes_in_flight as u64,
+        control: Arc::clone(control),
+        mailboxes: Arc::clone(mailboxes),
+    });
+    let backend = remote::open(config, Arc::clone(&inbox))?;
+    Ok(Some(Remote::new(backend, inbox, config.backend.chunk_size)))
+}
+
+fn check(config: &PackConfig) -> Result<(), Error> {
+    let refuse = |reason: &str| {
+        Err(Error::InvalidConfiguration {
+            reason: reason.to_owned(),
+        })
+    };
+    if config.flare_id.is_empty() {
+        return refuse("the flare needs an id");
+    }
+    if config.backend.chunk_size == 0 {
+        return refuse("the chunk size must be at least 1 byte");
+    }
+    Ok(())
 }
 
 /// The moment on the clock waits are measured by; deadlines in the past are now.

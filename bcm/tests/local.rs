@@ -43,10 +43,17 @@ fn a_broadcast_is_one_value_for_all() {
         let value = (worker.worker_id() == 0).then(|| vec![7u8; 1 << 16]);
         let shared = worker.broadcast(value, 0)?;
         worker.barrier()?;
-        Ok((Arc::as_ptr(&shared) as usize, Arc::strong_count(&shared) > 1))
+        Ok((
+            Arc::as_ptr(&shared) as usize,
+            Arc::strong_count(&shared) > 1,
+        ))
     });
     let first = results[0].as_ref().unwrap().0;
-    assert!(results.iter().all(|result| result.as_ref().unwrap().0 == first));
+    assert!(
+        results
+            .iter()
+            .all(|result| result.as_ref().unwrap().0 == first)
+    );
 }
 
 #[test]
@@ -62,7 +69,10 @@ fn a_panic_reaches_blocked_peers_within_a_second() {
     for result in &results {
         match result {
             Err(Error::Aborted(failure)) => {
-                assert_eq!((failure.kind, failure.worker), (FailureKind::Panic, Some(2)));
+                assert_eq!(
+                    (failure.kind, failure.worker),
+                    (FailureKind::Panic, Some(2))
+                );
                 assert!(failure.to_string().contains("out of cheese"));
             }
             other => panic!("expected an abort, not {other:?}"),
@@ -77,14 +87,24 @@ fn a_wait_without_end_ends_at_the_deadline() {
         &none(),
         |config| config.operation_timeout = Duration::from_millis(50),
         |worker| {
-            if worker.worker_id() == 0 { worker.recv::<u8>(1) } else { Ok(0) }
+            if worker.worker_id() == 0 {
+                worker.recv::<u8>(1)
+            } else {
+                Ok(0)
+            }
         },
     );
     let Err(error @ Error::Timeout { .. }) = &results[0] else {
         panic!("expected a time-out, not {:?}", results[0]);
     };
-    assert!(error.to_string().starts_with("recv timed out after"), "{error}");
-    assert!(error.to_string().ends_with("waiting for worker 1"), "{error}");
+    assert!(
+        error.to_string().starts_with("recv timed out after"),
+        "{error}"
+    );
+    assert!(
+        error.to_string().ends_with("waiting for worker 1"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -119,7 +139,10 @@ fn different_collectives_give_an_error() {
 fn arguments_that_make_no_sense_are_refused() {
     let results = testing::run(&[2], &none(), |worker| {
         let refused = |result: Result<(), Error>| {
-            assert!(matches!(result, Err(Error::InvalidArgument { .. })), "{result:?}");
+            assert!(
+                matches!(result, Err(Error::InvalidArgument { .. })),
+                "{result:?}"
+            );
         };
         refused(worker.send((), 2));
         refused(worker.recv::<()>(2));

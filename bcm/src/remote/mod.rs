@@ -1,59 +1,86 @@
-//! Messages between packs.
+//! Messages between packs: what stands between an operation and a backend.
+//!
+//! ```text
+//! operation ─▶ Remote ─ sequence, window ─▶ Backend::send ─▶ … ─▶ Inbox ─ assemble, order ─▶ Mailbox
+//!                 ▲                                               │
+//!                 └────────── Backend::control ◀── grants, credits┘
+//! ```
+//!
+//! **Delivery.** Messages of one (source, destination, context) are a stream, numbered from 0.
+//! A backend may deliver frames late, in any order and more than once; the inbox delivers each
+//! message once and in order.
+//!
+//! **Memory.** Each pack may have a window of bytes on the way to each other one that were not
+//! received by a worker yet. What does not fit is offered first and sent when it is granted: when
+//! there is room, or when a worker is waiting for it. So nothing ever waits inside a backend, a
+//! reader of frames never blocks, and the memory of a pack is bounded.
+
+mod assembly;
+mod counters;
+mod flow;
+mod inbox;
+mod link;
+mod memory;
+mod registry;
+mod stream;
+
+use std::fmt;
+
+pub use counters::Traffic;
+pub(crate) use inbox::{Inbox, InboxConfig, Incoming};
+pub(crate) use link::Remote;
+pub(crate) use registry::{clean, open};
+pub(crate) use stream::Arrived;
 
 use crate::control::Patience;
 use crate::error::Error;
-use crate::failure::Failure;
-use crate::message::Class;
-use crate::payload::{Buffer, Encoded, Encoding};
-use crate::shared::Destination;
+use crate::wire::Header;
 
-#[derive(Debug)]
-pub(crate) struct Arrived {
-    encoding: Encoding,
-    fingerprint: u64,
-    buffer: Buffer,
+/// A header and the bytes that follow it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Frame<'a> {
+    pub(crate) header: Header,
+    pub(crate) payload: &'a [u8],
 }
 
-impl Arrived {
-    pub(crate) fn into_parts(self) -> (Encoding, u64, Buffer) {
-        (self.encoding, self.fingerprint, self.buffer)
-    }
-}
+/// What carries frames between packs.
+///
+/// # Contract
+/// - It is given the pack's [`Inbox`] when it is opened and hands it every frame that arrives,
+///   from threads of its own, any number of times and in any order, until `close` returns.
+/// - Handing a frame to the inbox never blocks, so its reading threads never stop reading.
+/// - `send` and `broadcast` return once the frames are in safe hands: written to a connection
+///   or confirmed by a server. They may be called by many threads at once; they never hold up
+///   each other for longer than one frame takes, and never wait for a worker of another pack.
+/// - Every wait inside is bounded by the patience it is given, or by a second.
+/// - A peer that is gone without a goodbye is reported with [`Inbox::lost`], where the backend
+///   can tell.
+/// - No error and no `Debug` output shows a credential.
+/// - What it stores anywhere is under the flare's id and expires by itself.
+pub(crate) trait Backend: fmt::Debug + Send + Sync {
+    /// Where other packs reach this one, if they need to know.
+    fn endpoint(&self) -> Option<String>;
 
-/// The way to the other packs.
-#[derive(Debug)]
-pub(crate) struct Remote {}
+    /// All packs have been opened; these are their endpoints by pack id, where they have any.
+    fn start(&self, endpoints: &[String]) -> Result<(), Error>;
 
-impl Remote {
-    pub(crate) fn send(
+    /// One to one: the frames of one message, which may be sent concurrently.
+    fn send(&self, to: u32, frames: &[Frame<'_>], patience: &mut Patience<'_>)
+    -> Result<(), Error>;
+
+    /// One to many: as `send` to each of the packs. Backends with a server store the frames
+    /// once, and they are read many times.
+    fn broadcast(
         &self,
-        _: (u32, u32),
-        _: u32,
-        _: Class,
-        _: &Encoded<'_>,
-        _: &mut Patience<'_>,
-    ) -> Result<(), Error> {
-        Err(Error::NotStarted)
-    }
+        to: &[u32],
+        frames: &[Frame<'_>],
+        patience: &mut Patience<'_>,
+    ) -> Result<(), Error>;
 
-    pub(crate) fn broadcast(
-        &self,
-        _: (u32, u32),
-        _: &[u32],
-        _: Class,
-        _: &Encoded<'_>,
-        _: &mut Patience<'_>,
-    ) -> Result<(), Error> {
-        Err(Error::NotStarted)
-    }
+    /// One small frame that overtakes what `send` is busy with. It is called by reading threads
+    /// too, so it must not depend on this pack's reading to go on.
+    fn control(&self, to: u32, frame: &Frame<'_>) -> Result<(), Error>;
 
-    pub(crate) fn expect(&self, _: Destination, _: u32, _: u32) {}
-
-    pub(crate) fn departed(&self, _: u32) -> bool {
-        false
-    }
-
-    pub(crate) fn abort(&self, _: &Failure) {}
-
-    pub(crate) fn wake_all(&self) {}
+    /// Ends all threads and connections and returns when they have ended.
+    fn close(&self);
 }

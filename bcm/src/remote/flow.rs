@@ -1,0 +1,192 @@
+//! Who may send how much: the windows of this pack towards the others, and the offers it waits
+//! for. The receiving half is in [`super::inbox`].
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Weak};
+use std::thread::{self, Thread};
+
+use parking_lot::Mutex;
+
+use super::inbox::Inbox;
+use super::stream::StreamKey;
+use crate::control::{Patience, Pause};
+use crate::error::{Error, Peer};
+
+/// What a message costs besides its bytes, so that empty ones are not free.
+const OVERHEAD: u64 = 256;
+
+/// What a message counts for.
+pub(super) fn cost(total: u64) -> u64 {
+    total.saturating_add(OVERHEAD)
+}
+
+/// The bytes one pack may have on the way to one other: half of the limit is for what comes
+/// unasked, shared by all that may send it; the other half is for what was granted.
+pub(super) fn window(limit: u64, packs: u32) -> u64 {
+    (limit / 2 / u64::from(packs.saturating_sub(1).max(1))).max(4 * OVERHEAD)
+}
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub(super) struct Flow {
+    windows: Mutex<Vec<Window>>,
+    waiting: Mutex<HashMap<(StreamKey, u64), Arc<Ticket>>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Window {
+    size: u64,
+    /// Both count from the beginning, so that a notice that comes twice changes nothing.
+    sent: u64,
+    received: u64,
+}
+
+#[derive(Debug)]
+struct Ticket {
+    missing: Mutex<Vec<u32>>,
+    granted: AtomicBool,
+    thread: Thread,
+}
+
+impl Flow {
+    pub(super) fn new(limit: u64, packs: u32) -> Self {
+        let window = Window {
+            size: window(limit, packs),
+            sent: 0,
+            received: 0,
+        };
+        Self {
+            windows: Mutex::new(vec![window; packs as usize]),
+            waiting: Mutex::default(),
+        }
+    }
+
+    /// Takes room for a message in the windows of all these packs, or in none.
+    pub(super) fn reserve(&self, packs: &[u32], cost: u64) -> bool {
+        let mut windows = self.windows.lock();
+        let room = packs.iter().all(|&pack| {
+            windows.get(pack as usize).is_some_and(|window| {
+                window
+                    .sent
+                    .saturating_sub(window.received)
+                    .saturating_add(cost)
+                    <= window.size
+            })
+        });
+        if room {
+            for &pack in packs {
+                if let Some(window) = windows.get_mut(pack as usize) {
+                    window.sent += cost;
+                }
+            }
+        }
+        room
+    }
+
+    /// A pack says how much it has received of what came unasked.
+    pub(super) fn credit(&self, pack: u32, received: u64) {
+        if let Some(window) = self.windows.lock().get_mut(pack as usize) {
+            window.received = window.received.max(received).min(window.sent);
+        }
+    }
+
+    /// Waits until these packs have granted a message; `offer` asks them.
+    pub(super) fn ask(
+        &self,
+        key: StreamKey,
+        sequence: u64,
+        packs: &[u32],
+        patience: &mut Patience<'_>,
+        offer: impl FnOnce() -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let ticket = Arc::new(Ticket {
+            missing: Mutex::new(packs.to_vec()),
+            granted: AtomicBool::new(false),
+            thread: thread::current(),
+        });
+        self.waiting
+            .lock()
+            .insert((key, sequence), Arc::clone(&ticket));
+        let result = offer().and_then(|()| {
+            patience.refresh();
+            while !ticket.granted.load(Ordering::Acquire) {
+                let first = ticket.missing.lock().first().copied();
+                let peer = first.map_or(Peer::AnyWorker, Peer::Pack);
+                if let Pause::Park(limit) = patience.pause(peer)? {
+                    patience.control.park(limit);
+                }
+            }
+            Ok(())
+        });
+        self.waiting.lock().remove(&(key, sequence));
+        result
+    }
+
+    /// A pack grants a message.
+    pub(super) fn granted(&self, key: StreamKey, sequence: u64, pack: u32) {
+        let Some(ticket) = self.waiting.lock().get(&(key, sequence)).cloned() else {
+            return;
+        };
+        let mut missing = ticket.missing.lock();
+        missing.retain(|&other| other != pack);
+        if missing.is_empty() {
+            ticket.granted.store(true, Ordering::Release);
+            ticket.thread.unpark();
+        }
+    }
+
+    /// Wakes everyone, so that they see that something ended.
+    pub(super) fn wake_all(&self) {
+        for ticket in self.waiting.lock().values() {
+            ticket.thread.unpark();
+        }
+    }
+}
+
+/// The room a message takes at its receiver until a worker has it. Gives it back when dropped.
+#[derive(Debug)]
+pub(crate) struct Charge {
+    pub(super) inbox: Weak<Inbox>,
+    pub(super) pack: u32,
+    pub(super) cost: u64,
+    /// Whether it came unasked, through the sender's window.
+    pub(super) unasked: bool,
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        if let Some(inbox) = self.inbox.upgrade() {
+            inbox.release(self.pack, self.cost, self.unasked);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_fills_and_empties() {
+        let flow = Flow::new(8 * OVERHEAD, 2);
+        assert!(flow.reserve(&[1], cost(OVERHEAD)));
+        assert!(flow.reserve(&[1], cost(OVERHEAD)));
+        assert!(!flow.reserve(&[1], cost(0)));
+        flow.credit(1, cost(OVERHEAD));
+        // Heard twice, or late: no more room than there is.
+        flow.credit(1, cost(OVERHEAD));
+        flow.credit(1, 1);
+        assert!(flow.reserve(&[1], cost(OVERHEAD)));
+        assert!(!flow.reserve(&[1], cost(0)));
+        flow.credit(1, u64::MAX);
+        assert!(flow.reserve(&[1], cost(OVERHEAD)));
+    }
+
+    #[test]
+    fn all_windows_or_none() {
+        let flow = Flow::new(8 * OVERHEAD, 3);
+        assert!(flow.reserve(&[2], 4 * OVERHEAD));
+        assert!(!flow.reserve(&[1, 2], OVERHEAD));
+        assert!(flow.reserve(&[1], 4 * OVERHEAD));
+    }
+}

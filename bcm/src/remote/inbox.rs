@@ -1,0 +1,583 @@
+//! Where a backend hands in what arrives: checks it, puts messages together, in order and once,
+//! and gives them to the mailboxes of this pack's workers.
+//!
+//! Lock order: `state`, then `budget`, then a mailbox's own. No frame is sent and no payload is
+//! copied under a lock. A [`Charge`] is never dropped under `state`, since giving back its room
+//! may grant an offer.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+use super::assembly::{Assembly, Slot};
+use super::counters::Counters;
+use super::flow::{Charge, Flow, cost, window};
+use super::stream::{Arrived, Known, Stream, StreamKey};
+use super::{Backend, Frame};
+use crate::control::Control;
+use crate::error::Error;
+use crate::failure::{Failure, FailureKind};
+use crate::message::Parcel;
+use crate::shared::{Destination, Mailboxes};
+use crate::topology::Topology;
+use crate::wire::{Header, Kind, Layout, WireError};
+
+/// How long after a pack's goodbye its last messages may still be on their way.
+const STRAGGLERS: Duration = Duration::from_millis(500);
+/// Largest failure another pack may describe.
+const LARGEST_FAILURE: u64 = 1 << 20;
+
+/// What an inbox needs to know.
+#[derive(Debug)]
+pub(crate) struct InboxConfig {
+    pub(crate) flare: [u8; 16],
+    pub(crate) pack: u32,
+    pub(crate) topology: Topology,
+    pub(crate) max_message: u64,
+    pub(crate) max_bytes_in_flight: u64,
+    pub(crate) control: Arc<Control>,
+    pub(crate) mailboxes: Arc<Mailboxes>,
+}
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub(crate) struct Inbox {
+    config: InboxConfig,
+    me: Weak<Self>,
+    backend: OnceLock<Weak<dyn Backend>>,
+    pub(super) flow: Flow,
+    pub(super) counters: Counters,
+    state: Mutex<State>,
+    budget: Mutex<Budget>,
+    /// Read without the lock whenever room is given back.
+    offers_waiting: AtomicUsize,
+    departed: Vec<OnceLock<Instant>>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    streams: HashMap<StreamKey, Stream>,
+    /// Offers there was no room for, first come first served.
+    offers: VecDeque<Header>,
+    /// What workers are waiting for.
+    expected: HashMap<StreamKey, usize>,
+}
+
+#[derive(Debug)]
+struct Budget {
+    used: u64,
+    window: u64,
+    peers: Vec<PeerBudget>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct PeerBudget {
+    unasked: u64,
+    /// Since the beginning: received by workers, and last told to the sender.
+    received: u64,
+    told: u64,
+}
+
+/// What a backend does with the payload that follows a header.
+#[derive(Debug)]
+pub(crate) enum Incoming {
+    /// Read it into the chunk's place, then [`Chunk::commit`].
+    Chunk(Chunk),
+    /// Read it and hand it to [`Inbox::notice`]; it is short.
+    Notice(usize),
+    /// Read it and drop it: it has been here before.
+    Skip(usize),
+}
+
+/// The place of a chunk in its message.
+#[derive(Debug)]
+pub(crate) struct Chunk {
+    inbox: Arc<Inbox>,
+    assembly: Arc<Assembly>,
+    slot: Slot,
+    header: Header,
+}
+
+impl Chunk {
+    /// Where the payload goes.
+    pub(crate) fn bytes(&mut self) -> &mut [u8] {
+        self.slot.bytes()
+    }
+
+    /// The payload is there. Dropped without this, the chunk may come again.
+    pub(crate) fn commit(self) {
+        if self.slot.fill() {
+            self.inbox.complete(&self.header, &self.assembly);
+        }
+    }
+}
+
+/// A worker waits for messages of a stream for as long as this lives.
+#[derive(Debug)]
+pub(crate) struct Expectation {
+    inbox: Arc<Inbox>,
+    key: StreamKey,
+}
+
+impl Drop for Expectation {
+    fn drop(&mut self) {
+        let mut state = self.inbox.state.lock();
+        if let Some(count) = state.expected.get_mut(&self.key) {
+            *count -= 1;
+            if *count == 0 {
+                state.expected.remove(&self.key);
+            }
+        }
+    }
+}
+
+impl Inbox {
+    pub(crate) fn new(config: InboxConfig) -> Arc<Self> {
+        let packs = config.topology.num_packs();
+        let limit = config.max_bytes_in_flight;
+        Arc::new_cyclic(|me| Self {
+            me: me.clone(),
+            backend: OnceLock::new(),
+            flow: Flow::new(limit, packs),
+            counters: Counters::default(),
+            state: Mutex::default(),
+            budget: Mutex::new(Budget {
+                used: 0,
+                window: window(limit, packs),
+                peers: vec![PeerBudget::default(); packs as usize],
+            }),
+            offers_waiting: AtomicUsize::new(0),
+            departed: (0..packs).map(|_| OnceLock::new()).collect(),
+            config,
+        })
+    }
+
+    pub(super) fn attach(&self, backend: Weak<dyn Backend>) {
+        // There is one backend per pack, so a second call cannot happen.
+        let _ = self.backend.set(backend);
+    }
+
+    pub(super) fn config(&self) -> &InboxConfig {
+        &self.config
+    }
+
+    /// A header has arrived.
+    pub(crate) fn open(&self, header: &Header) -> Result<Incoming, WireError> {
+        self.check(header)?;
+        if header.kind != Kind::Data {
+            return Ok(Incoming::Notice(header.payload_len()?));
+        }
+        let layout = header.layout()?;
+        let length = layout.range(header.chunk).len();
+        let assembly = {
+            let mut state = self.state.lock();
+            let stream = state.streams.entry(StreamKey::of(header)).or_default();
+            match stream.known(header.sequence) {
+                Known::Done => return Ok(Incoming::Skip(length)),
+                Known::Partly(assembly) => assembly,
+                Known::New => {
+                    let charge = self.charge_unasked(header)?;
+                    let assembly = Arc::new(Assembly::new(layout, header.encoding, charge));
+                    stream.begin(header.sequence, Arc::clone(&assembly));
+                    assembly
+                }
+            }
+        };
+        if !assembly.fits(layout, header.encoding) {
+            return Err(WireError::Layout {
+                chunk: header.chunk,
+                chunks: header.chunks,
+                total: header.total,
+            });
+        }
+        Ok(match (assembly.claim(header.chunk), self.me.upgrade()) {
+            (Some(slot), Some(inbox)) => Incoming::Chunk(Chunk {
+                inbox,
+                assembly,
+                slot,
+                header: *header,
+            }),
+            _ => Incoming::Skip(length),
+        })
+    }
+
+    /// A whole frame has arrived.
+    pub(crate) fn accept(&self, header: &Header, payload: &[u8]) -> Result<(), WireError> {
+        let right_length = |expected: usize| match payload.len() == expected {
+            true => Ok(()),
+            false => Err(WireError::Length {
+                expected,
+                found: payload.len(),
+            }),
+        };
+        match self.open(header)? {
+            Incoming::Chunk(mut chunk) => {
+                let place = chunk.bytes();
+                right_length(place.len())?;
+                place.copy_from_slice(payload);
+                chunk.commit();
+            }
+            Incoming::Notice(length) => {
+                right_length(length)?;
+                self.notice(header, payload);
+            }
+            Incoming::Skip(_) => {}
+        }
+        Ok(())
+    }
+
+    /// A frame that is not part of a message has arrived.
+    pub(crate) fn notice(&self, header: &Header, payload: &[u8]) {
+        match header.kind {
+            Kind::Data => {}
+            Kind::Offer => self.offered(header),
+            Kind::Grant => {
+                let key = StreamKey::of(header);
+                self.flow.granted(key, header.sequence, header.pack);
+            }
+            Kind::Credit => self.flow.credit(header.pack, header.total),
+            Kind::Abort => {
+                let failure = serde_json::from_slice(payload).unwrap_or_else(|_| {
+                    let mut failure = Failure::new(FailureKind::PeerFailed, "it did not say why");
+                    failure.pack = Some(header.pack);
+                    failure
+                });
+                self.end(Error::Aborted(failure));
+            }
+            Kind::Goodbye => self.left(header.pack),
+        }
+    }
+
+    /// Another pack has ended in good order.
+    pub(crate) fn left(&self, pack: u32) {
+        if let Some(departed) = self.departed.get(pack as usize) {
+            departed.get_or_init(Instant::now);
+        }
+    }
+
+    /// Whether another pack has said goodbye.
+    pub(crate) fn has_left(&self, pack: u32) -> bool {
+        self.departed
+            .get(pack as usize)
+            .is_some_and(|departed| departed.get().is_some())
+    }
+
+    /// Whether nothing can come from a worker any more.
+    pub(super) fn departed(&self, worker: u32) -> bool {
+        let pack = self.config.topology.pack_of(worker);
+        pack.and_then(|pack| self.departed.get(pack as usize))
+            .and_then(|departed| departed.get())
+            .is_some_and(|at| at.elapsed() > STRAGGLERS)
+    }
+
+    /// Another pack is gone without a goodbye: the flare fails.
+    pub(crate) fn lost(&self, pack: u32, reason: &str) {
+        let mut failure = Failure::new(FailureKind::PackLost, reason);
+        failure.pack = Some(pack);
+        self.fail(failure);
+    }
+
+    /// Something arrived that cannot be right: the flare fails rather than compute with it.
+    pub(crate) fn refused(&self, pack: Option<u32>, error: &WireError) {
+        let mut failure = Failure::new(FailureKind::Backend, format!("a damaged message: {error}"));
+        failure.pack = pack;
+        self.fail(failure);
+    }
+
+    /// This pack can receive nothing more: the flare fails.
+    pub(crate) fn broken(&self, reason: &Error) {
+        self.fail(reason.to_failure(None, Some(self.config.pack)));
+    }
+
+    fn fail(&self, failure: Failure) {
+        if self.end(Error::Aborted(failure.clone())) {
+            self.tell_all(&failure);
+        }
+    }
+
+    /// Ends this pack's operations; `true` when nothing else has yet.
+    fn end(&self, error: Error) -> bool {
+        let first = self.config.control.end(error);
+        if first {
+            self.config.mailboxes.wake_all();
+            self.flow.wake_all();
+        }
+        first
+    }
+
+    /// Tells every other pack of a failure. Best effort: who cannot be told notices by itself.
+    pub(super) fn tell_all(&self, failure: &Failure) {
+        let Ok(payload) = serde_json::to_vec(failure) else {
+            return;
+        };
+        self.notify(Kind::Abort, &payload);
+    }
+
+    /// Sends a frame without a receiver in particular to every other pack.
+    pub(super) fn notify(&self, kind: Kind, payload: &[u8]) {
+        let Some(backend) = self.backend.get().and_then(Weak::upgrade) else {
+            return;
+        };
+        let header = Header::notice(
+            kind,
+            self.config.flare,
+            self.config.pack,
+            payload.len() as u64,
+        );
+        for pack in 0..self.config.topology.num_packs() {
+            if pack != self.config.pack && !self.has_left(pack) {
+                // Who cannot be told is gone, which the others find out from its connection.
+                let _ = backend.control(pack, &Frame { header, payload });
+            }
+        }
+    }
+
+    fn check(&self, header: &Header) -> Result<(), WireError> {
+        let config = &self.config;
+        let invalid = |field, value: u32| {
+            Err(WireError::Invalid {
+                field,
+                value: value.into(),
+            })
+        };
+        if header.flare != config.flare {
+            return Err(WireError::OtherFlare);
+        }
+        if header.pack == config.pack || header.pack >= config.topology.num_packs() {
+            return invalid("sending pack", header.pack);
+        }
+        let limit = match header.kind {
+            Kind::Data | Kind::Offer | Kind::Grant => config.max_message,
+            Kind::Credit => u64::MAX,
+            Kind::Abort | Kind::Goodbye => LARGEST_FAILURE,
+        };
+        if header.total > limit {
+            return Err(WireError::TooLarge {
+                total: header.total,
+                limit,
+            });
+        }
+        if matches!(header.kind, Kind::Data | Kind::Offer) {
+            if config.topology.pack_of(header.source) != Some(header.pack) {
+                return invalid("source", header.source);
+            }
+            if let Destination::Worker(worker) = header.destination
+                && config.mailboxes.of(worker).is_none()
+            {
+                return invalid("destination", worker);
+            }
+        }
+        Ok(())
+    }
+
+    /// The last chunk of a message is in place.
+    fn complete(&self, header: &Header, assembly: &Assembly) {
+        let (encoding, buffer, charge) = assembly.finish();
+        self.counters.received(buffer.as_bytes().len());
+        let arrived = Arrived {
+            encoding,
+            fingerprint: header.fingerprint,
+            buffer,
+            charge,
+        };
+        let mailbox = match header.destination {
+            Destination::Worker(worker) => self.config.mailboxes.of(worker),
+            Destination::Board => Some(self.config.mailboxes.board()),
+        };
+        let Some(mailbox) = mailbox else {
+            return;
+        };
+        let mut state = self.state.lock();
+        let stream = state.streams.entry(StreamKey::of(header)).or_default();
+        stream.complete(header.sequence, header.class, arrived, |class, arrived| {
+            mailbox.deliver(
+                header.context,
+                header.source,
+                class,
+                Parcel::Remote(arrived),
+            );
+        });
+    }
+
+    /// Room for what its sender had room for in its window.
+    fn charge_unasked(&self, header: &Header) -> Result<Charge, WireError> {
+        let cost = cost(header.total);
+        let mut budget = self.budget.lock();
+        let window = budget.window;
+        let Some(peer) = budget.peers.get_mut(header.pack as usize) else {
+            return Err(WireError::Window);
+        };
+        if peer.unasked.saturating_add(cost) > window {
+            return Err(WireError::Window);
+        }
+        peer.unasked += cost;
+        budget.used += cost;
+        Ok(Charge {
+            inbox: self.me.clone(),
+            pack: header.pack,
+            cost,
+            unasked: true,
+        })
+    }
+
+    /// A message has become a worker's own: its room is free again.
+    pub(super) fn release(&self, pack: u32, cost: u64, unasked: bool) {
+        let mut credit = None;
+        {
+            let mut budget = self.budget.lock();
+            budget.used = budget.used.saturating_sub(cost);
+            let threshold = budget.window / 4;
+            if let (true, Some(peer)) = (unasked, budget.peers.get_mut(pack as usize)) {
+                peer.unasked = peer.unasked.saturating_sub(cost);
+                peer.received += cost;
+                if peer.received - peer.told >= threshold {
+                    peer.told = peer.received;
+                    credit = Some(peer.received);
+                }
+            }
+        }
+        if let Some(received) = credit {
+            let (flare, own) = (self.config.flare, self.config.pack);
+            self.answer(pack, Header::notice(Kind::Credit, flare, own, received));
+        }
+        if self.offers_waiting.load(Ordering::Acquire) > 0 {
+            let granted = {
+                let mut state = self.state.lock();
+                let mut granted = Vec::new();
+                while let Some(offer) = state.offers.front() {
+                    if !self.has_room(offer) {
+                        break;
+                    }
+                    let Some(offer) = state.offers.pop_front() else {
+                        break;
+                    };
+                    granted.push(self.admit(&mut state, offer));
+                }
+                self.offers_waiting
+                    .store(state.offers.len(), Ordering::Release);
+                granted
+            };
+            self.grant(granted);
+        }
+    }
+
+    /// Another pack would like to send a message.
+    fn offered(&self, header: &Header) {
+        let granted = {
+            let mut state = self.state.lock();
+            let key = StreamKey::of(header);
+            let stream = state.streams.entry(key).or_default();
+            match stream.known(header.sequence) {
+                // Said before, and perhaps not heard.
+                Known::Partly(_) => vec![self.grant_of(header)],
+                Known::Done => Vec::new(),
+                Known::New => {
+                    let again = |offer: &Header| {
+                        StreamKey::of(offer) == key && offer.sequence == header.sequence
+                    };
+                    if state.offers.iter().any(again) {
+                        Vec::new()
+                    } else if state.expected.contains_key(&key)
+                        || (state.offers.is_empty() && self.has_room(header))
+                    {
+                        vec![self.admit(&mut state, *header)]
+                    } else {
+                        state.offers.push_back(*header);
+                        self.offers_waiting
+                            .store(state.offers.len(), Ordering::Release);
+                        Vec::new()
+                    }
+                }
+            }
+        };
+        self.grant(granted);
+    }
+
+    /// A worker waits for the next message of a stream: whatever was offered in it is granted,
+    /// room or not, because it will be taken at once.
+    pub(super) fn expect(&self, key: StreamKey) -> Option<Expectation> {
+        let inbox = self.me.upgrade()?;
+        let granted = {
+            let mut state = self.state.lock();
+            *state.expected.entry(key).or_default() += 1;
+            let mut granted = Vec::new();
+            while let Some(place) = state
+                .offers
+                .iter()
+                .position(|offer| StreamKey::of(offer) == key)
+            {
+                if let Some(offer) = state.offers.remove(place) {
+                    granted.push(self.admit(&mut state, offer));
+                }
+            }
+            self.offers_waiting
+                .store(state.offers.len(), Ordering::Release);
+            granted
+        };
+        self.grant(granted);
+        Some(Expectation { inbox, key })
+    }
+
+    fn has_room(&self, offer: &Header) -> bool {
+        let budget = self.budget.lock();
+        budget.used == 0
+            || budget.used.saturating_add(cost(offer.total)) <= self.config.max_bytes_in_flight
+    }
+
+    /// Makes room for an offered message and a place in its stream.
+    fn admit(&self, state: &mut State, offer: Header) -> Header {
+        let cost = cost(offer.total);
+        self.budget.lock().used += cost;
+        let charge = Charge {
+            inbox: self.me.clone(),
+            pack: offer.pack,
+            cost,
+            unasked: false,
+        };
+        let layout = offer.layout().unwrap_or(Layout::cut(0, 1));
+        let assembly = Arc::new(Assembly::new(layout, offer.encoding, charge));
+        let stream = state.streams.entry(StreamKey::of(&offer)).or_default();
+        stream.begin(offer.sequence, assembly);
+        self.grant_of(&offer)
+    }
+
+    /// The answer to an offer, addressed to the pack it came from.
+    fn grant_of(&self, offer: &Header) -> Header {
+        Header {
+            kind: Kind::Grant,
+            ..*offer
+        }
+    }
+
+    fn grant(&self, grants: Vec<Header>) {
+        for grant in grants {
+            let header = Header {
+                pack: self.config.pack,
+                ..grant
+            };
+            self.answer(grant.pack, header);
+        }
+    }
+
+    fn answer(&self, to: u32, header: Header) {
+        let Some(backend) = self.backend.get().and_then(Weak::upgrade) else {
+            return;
+        };
+        let payload = &[];
+        if let Err(error) = backend.control(to, &Frame { header, payload })
+            && !self.has_left(to)
+            && self.config.control.ended().is_none()
+        {
+            self.broken(&error);
+        }
+    }
+
+    /// Drops everything that was not delivered.
+    pub(super) fn clear(&self) {
+        let state = std::mem::take(&mut *self.state.lock());
+        drop(state);
+    }
+}

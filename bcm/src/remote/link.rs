@@ -1,0 +1,204 @@
+//! The sending half: numbers messages, keeps to the windows, cuts chunks.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use super::counters::Traffic;
+use super::flow::cost;
+use super::inbox::{Expectation, Inbox};
+use super::stream::StreamKey;
+use super::{Backend, Frame};
+use crate::control::Patience;
+use crate::error::Error;
+use crate::failure::Failure;
+use crate::message::Class;
+use crate::payload::Encoded;
+use crate::shared::Destination;
+use crate::wire::{Header, Kind, Layout};
+
+/// The way to the other packs.
+#[derive(Debug)]
+pub(crate) struct Remote {
+    backend: Arc<dyn Backend>,
+    inbox: Arc<Inbox>,
+    chunk_size: usize,
+    sequences: Mutex<HashMap<StreamKey, u64>>,
+}
+
+impl Remote {
+    pub(crate) fn new(backend: Arc<dyn Backend>, inbox: Arc<Inbox>, chunk_size: usize) -> Self {
+        inbox.attach(Arc::downgrade(&backend) as _);
+        Self {
+            backend,
+            inbox,
+            chunk_size,
+            sequences: Mutex::default(),
+        }
+    }
+
+    pub(crate) fn endpoint(&self) -> Option<String> {
+        self.backend.endpoint()
+    }
+
+    pub(crate) fn start(&self, endpoints: &[String]) -> Result<(), Error> {
+        self.backend.start(endpoints)
+    }
+
+    /// Sends to one worker of another pack.
+    pub(crate) fn send(
+        &self,
+        (context, source): (u32, u32),
+        destination: u32,
+        class: Class,
+        encoded: &Encoded<'_>,
+        patience: &mut Patience<'_>,
+    ) -> Result<(), Error> {
+        let Some(pack) = self.inbox.config().topology.pack_of(destination) else {
+            return Err(Error::InvalidArgument {
+                operation: patience.operation,
+                reason: format!("worker {destination} does not exist"),
+            });
+        };
+        let key = StreamKey {
+            source,
+            destination: Destination::Worker(destination),
+            context,
+        };
+        self.transfer(key, &[pack], class, encoded, patience)
+    }
+
+    /// Sends to other packs as a whole, one message each. All packs of a group must be given
+    /// every time, since they count the same stream.
+    pub(crate) fn broadcast(
+        &self,
+        (context, source): (u32, u32),
+        packs: &[u32],
+        class: Class,
+        encoded: &Encoded<'_>,
+        patience: &mut Patience<'_>,
+    ) -> Result<(), Error> {
+        let key = StreamKey {
+            source,
+            destination: Destination::Board,
+            context,
+        };
+        self.transfer(key, packs, class, encoded, patience)
+    }
+
+    fn transfer(
+        &self,
+        key: StreamKey,
+        packs: &[u32],
+        class: Class,
+        encoded: &Encoded<'_>,
+        patience: &mut Patience<'_>,
+    ) -> Result<(), Error> {
+        let config = self.inbox.config();
+        let body = &*encoded.body;
+        if body.len() as u64 > config.max_message {
+            return Err(Error::InvalidArgument {
+                operation: patience.operation,
+                reason: format!(
+                    "the message has {} bytes; at most {} may go to another pack at once",
+                    body.len(),
+                    config.max_message
+                ),
+            });
+        }
+        let layout = Layout::cut(body.len(), self.chunk_size);
+        let sequence = self.next(key);
+        let header = Header {
+            kind: Kind::Data,
+            flare: config.flare,
+            pack: config.pack,
+            source: key.source,
+            destination: key.destination,
+            context: key.context,
+            class,
+            sequence,
+            total: body.len() as u64,
+            chunk: 0,
+            chunks: layout.chunks(),
+            encoding: encoded.encoding,
+            fingerprint: encoded.fingerprint,
+        };
+        if !self.inbox.flow.reserve(packs, cost(header.total)) {
+            self.inbox.flow.ask(key, sequence, packs, patience, || {
+                let header = Header {
+                    kind: Kind::Offer,
+                    ..header
+                };
+                let payload = &[];
+                packs
+                    .iter()
+                    .try_for_each(|&pack| self.backend.control(pack, &Frame { header, payload }))
+            })?;
+        }
+        let frame = |chunk| Frame {
+            header: Header { chunk, ..header },
+            payload: &body[layout.range(chunk)],
+        };
+        if let (Destination::Worker(_), [pack]) = (key.destination, packs) {
+            if layout.chunks() == 1 {
+                self.backend.send(*pack, &[frame(0)], patience)?;
+            } else {
+                let frames: Vec<_> = (0..layout.chunks()).map(frame).collect();
+                self.backend.send(*pack, &frames, patience)?;
+            }
+        } else {
+            let frames: Vec<_> = (0..layout.chunks()).map(frame).collect();
+            self.backend.broadcast(packs, &frames, patience)?;
+        }
+        self.inbox.counters.sent(packs.len(), body.len());
+        Ok(())
+    }
+
+    fn next(&self, key: StreamKey) -> u64 {
+        let mut sequences = self.sequences.lock();
+        let next = sequences.entry(key).or_default();
+        let sequence = *next;
+        *next += 1;
+        sequence
+    }
+
+    /// A worker is about to wait for a message of this source.
+    pub(crate) fn expect(
+        &self,
+        destination: Destination,
+        context: u32,
+        source: u32,
+    ) -> Option<Expectation> {
+        self.inbox.expect(StreamKey {
+            source,
+            destination,
+            context,
+        })
+    }
+
+    /// Whether nothing can come from a worker any more.
+    pub(crate) fn departed(&self, worker: u32) -> bool {
+        self.inbox.departed(worker)
+    }
+
+    pub(crate) fn traffic(&self) -> Traffic {
+        self.inbox.counters.snapshot()
+    }
+
+    /// Tells the other packs of a failure.
+    pub(crate) fn abort(&self, failure: &Failure) {
+        self.inbox.tell_all(failure);
+    }
+
+    pub(crate) fn wake_all(&self) {
+        self.inbox.flow.wake_all();
+    }
+
+    /// Takes leave of the other packs, unless the flare was aborted and they know.
+    pub(crate) fn close(&self) {
+        self.inbox.notify(Kind::Goodbye, &[]);
+        self.backend.close();
+        self.inbox.clear();
+    }
+}

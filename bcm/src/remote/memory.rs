@@ -1,0 +1,102 @@
+//! `memory`: packs in one process, for tests. A frame is handed to the other pack's inbox by the
+//! thread that sends it.
+
+use std::collections::HashMap;
+use std::sync::{Arc, LazyLock, Weak};
+
+use parking_lot::Mutex;
+
+use super::inbox::Inbox;
+use super::{Backend, Frame};
+use crate::config::PackConfig;
+use crate::control::Patience;
+use crate::error::Error;
+
+pub(super) const NAME: &str = "memory";
+
+/// Inboxes by flare and pack. Packs of one process have nothing else to find each other by.
+static PACKS: LazyLock<Mutex<HashMap<(String, u32), Weak<Inbox>>>> = LazyLock::new(Mutex::default);
+
+#[derive(Debug)]
+struct Memory {
+    flare_id: String,
+    pack: u32,
+}
+
+pub(super) fn open(config: &PackConfig, inbox: Arc<Inbox>) -> Result<Arc<dyn Backend>, Error> {
+    let key = (config.flare_id.clone(), config.pack);
+    PACKS.lock().insert(key, Arc::downgrade(&inbox));
+    Ok(Arc::new(Memory {
+        flare_id: config.flare_id.clone(),
+        pack: config.pack,
+    }))
+}
+
+impl Memory {
+    fn peer(&self, pack: u32) -> Result<Arc<Inbox>, Error> {
+        let packs = PACKS.lock();
+        packs
+            .get(&(self.flare_id.clone(), pack))
+            .and_then(Weak::upgrade)
+            .ok_or_else(|| Error::Backend {
+                backend: NAME,
+                pack: Some(pack),
+                reason: "it is not in this process".to_owned(),
+            })
+    }
+
+    fn hand_over(&self, pack: u32, frame: &Frame<'_>) -> Result<(), Error> {
+        self.peer(pack)?
+            .accept(&frame.header, frame.payload)
+            .map_err(|error| Error::Backend {
+                backend: NAME,
+                pack: Some(pack),
+                reason: error.to_string(),
+            })
+    }
+}
+
+impl Backend for Memory {
+    fn endpoint(&self) -> Option<String> {
+        None
+    }
+
+    fn start(&self, _endpoints: &[String]) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn send(
+        &self,
+        to: u32,
+        frames: &[Frame<'_>],
+        _patience: &mut Patience<'_>,
+    ) -> Result<(), Error> {
+        frames
+            .iter()
+            .try_for_each(|frame| self.hand_over(to, frame))
+    }
+
+    fn broadcast(
+        &self,
+        to: &[u32],
+        frames: &[Frame<'_>],
+        patience: &mut Patience<'_>,
+    ) -> Result<(), Error> {
+        to.iter()
+            .try_for_each(|&pack| self.send(pack, frames, patience))
+    }
+
+    fn control(&self, to: u32, frame: &Frame<'_>) -> Result<(), Error> {
+        self.hand_over(to, frame)
+    }
+
+    fn close(&self) {
+        PACKS.lock().remove(&(self.flare_id.clone(), self.pack));
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        self.close();
+    }
+}

@@ -1,0 +1,41 @@
+//! The list of backends: a new one is a file beside this one and a line here.
+
+use std::sync::Arc;
+
+use super::inbox::Inbox;
+use super::{Backend, memory};
+use crate::config::{BackendConfig, PackConfig};
+use crate::error::Error;
+
+type Open = fn(&PackConfig, Arc<Inbox>) -> Result<Arc<dyn Backend>, Error>;
+type Clean = fn(&str, &BackendConfig) -> Result<(), Error>;
+
+/// Name, how a pack opens it, how a flare's leftovers are deleted.
+const BACKENDS: &[(&str, Open, Clean)] = &[(memory::NAME, memory::open, |_, _| Ok(()))];
+
+/// Opens the backend a pack is configured with.
+pub(crate) fn open(config: &PackConfig, inbox: Arc<Inbox>) -> Result<Arc<dyn Backend>, Error> {
+    let (_, open, _) = find(&config.backend.kind)?;
+    open(config, inbox)
+}
+
+/// Deletes what a flare left on a backend.
+pub(crate) fn clean(flare_id: &str, config: &BackendConfig) -> Result<(), Error> {
+    let (_, _, clean) = find(&config.kind)?;
+    clean(flare_id, config)
+}
+
+fn find(kind: &str) -> Result<&'static (&'static str, Open, Clean), Error> {
+    BACKENDS
+        .iter()
+        .find(|(name, ..)| *name == kind)
+        .ok_or_else(|| {
+            let names: Vec<&str> = BACKENDS.iter().map(|(name, ..)| *name).collect();
+            Error::InvalidConfiguration {
+                reason: format!(
+                    "there is no backend {kind:?}; there are {}",
+                    names.join(", ")
+                ),
+            }
+        })
+}

@@ -1,0 +1,116 @@
+//! Streams: the messages of one (source, destination, context), delivered once and in order.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::assembly::Assembly;
+use super::flow::Charge;
+use crate::message::Class;
+use crate::payload::{Buffer, Encoding};
+use crate::shared::Destination;
+use crate::wire::Header;
+
+/// Names a stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct StreamKey {
+    pub(super) source: u32,
+    pub(super) destination: Destination,
+    pub(super) context: u32,
+}
+
+impl StreamKey {
+    pub(super) fn of(header: &Header) -> Self {
+        Self {
+            source: header.source,
+            destination: header.destination,
+            context: header.context,
+        }
+    }
+}
+
+/// A whole message from another pack, not decoded yet.
+#[derive(Debug)]
+pub(crate) struct Arrived {
+    pub(super) encoding: Encoding,
+    pub(super) fingerprint: u64,
+    pub(super) buffer: Buffer,
+    pub(super) charge: Option<Charge>,
+}
+
+impl Arrived {
+    /// The bytes; from here on they are the worker's and no longer count as in flight.
+    pub(crate) fn into_parts(self) -> (Encoding, u64, Buffer) {
+        drop(self.charge);
+        (self.encoding, self.fingerprint, self.buffer)
+    }
+}
+
+/// The receiving end of a stream.
+#[derive(Debug, Default)]
+pub(super) struct Stream {
+    /// The sequence number of the message that is due.
+    due: u64,
+    /// Messages that are due or not yet due.
+    pending: BTreeMap<u64, Pending>,
+}
+
+#[derive(Debug)]
+enum Pending {
+    Assembling(Arc<Assembly>),
+    Whole(Class, Arrived),
+}
+
+/// What a stream knows of a message.
+pub(super) enum Known {
+    /// Delivered, or whole and waiting for its turn.
+    Done,
+    /// Some of it is missing.
+    Partly(Arc<Assembly>),
+    /// Nothing yet.
+    New,
+}
+
+impl Stream {
+    pub(super) fn known(&self, sequence: u64) -> Known {
+        if sequence < self.due {
+            return Known::Done;
+        }
+        match self.pending.get(&sequence) {
+            None => Known::New,
+            Some(Pending::Assembling(assembly)) => Known::Partly(Arc::clone(assembly)),
+            Some(Pending::Whole(..)) => Known::Done,
+        }
+    }
+
+    pub(super) fn begin(&mut self, sequence: u64, assembly: Arc<Assembly>) {
+        self.pending.insert(sequence, Pending::Assembling(assembly));
+    }
+
+    /// A message is whole: gives every message that is due now to `deliver`, in order.
+    pub(super) fn complete(
+        &mut self,
+        sequence: u64,
+        class: Class,
+        arrived: Arrived,
+        mut deliver: impl FnMut(Class, Arrived),
+    ) {
+        if sequence == self.due {
+            // The common case touches the tree as little as it can.
+            self.pending.remove(&sequence);
+            self.due += 1;
+            deliver(class, arrived);
+        } else {
+            self.pending
+                .insert(sequence, Pending::Whole(class, arrived));
+        }
+        while let Some(entry) = self.pending.first_entry() {
+            if *entry.key() != self.due || matches!(entry.get(), Pending::Assembling(_)) {
+                break;
+            }
+            if let Pending::Whole(class, arrived) = entry.remove() {
+                self.due += 1;
+                deliver(class, arrived);
+            }
+        }
+    }
+}

@@ -1,0 +1,362 @@
+//! The header: fixed size, little-endian, written and read field by field.
+//!
+//! | offset | bytes | field |
+//! | --- | --- | --- |
+//! | 0 | 4 | magic `BRST` |
+//! | 4 | 1 | version |
+//! | 5 | 1 | kind |
+//! | 6 | 1 | operation |
+//! | 7 | 1 | encoding of the payload |
+//! | 8 | 16 | flare: first half of the SHA-256 of its id |
+//! | 24 | 4 | pack that sent this frame |
+//! | 28 | 4 | source worker |
+//! | 32 | 4 | destination worker; all ones: the destination pack as a whole |
+//! | 36 | 4 | context: the group |
+//! | 40 | 4 | tag, or the root of a collective |
+//! | 44 | 4 | zero |
+//! | 48 | 8 | sequence: counts the messages of (source, destination, context) |
+//! | 56 | 8 | number of the collective |
+//! | 64 | 8 | total length of the message |
+//! | 72 | 4 | chunk number |
+//! | 76 | 4 | number of chunks |
+//! | 80 | 8 | fingerprint of the payload's type |
+
+use sha2::{Digest, Sha256};
+
+use super::{Layout, WireError};
+use crate::message::Class;
+use crate::operation::Operation;
+use crate::payload::Encoding;
+use crate::shared::Destination;
+
+const MAGIC: [u8; 4] = *b"BRST";
+pub(super) const VERSION: u8 = 1;
+pub(crate) const HEADER_SIZE: usize = 88;
+const BOARD: u32 = u32::MAX;
+
+/// What a frame is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A chunk of a message.
+    Data,
+    /// A message its sender would like to send, larger than its window.
+    Offer,
+    /// The answer to an offer: send it.
+    Grant,
+    /// How many bytes of the pack this is sent to were received so far, in `total`.
+    Credit,
+    /// The flare failed; the payload is the failure in JSON.
+    Abort,
+    /// The pack that sent this has ended in good order.
+    Goodbye,
+}
+
+impl Kind {
+    const ALL: [Self; 6] = [
+        Self::Data,
+        Self::Offer,
+        Self::Grant,
+        Self::Credit,
+        Self::Abort,
+        Self::Goodbye,
+    ];
+}
+
+/// A frame's header, already checked for itself; the inbox checks it against the flare.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Header {
+    pub(crate) kind: Kind,
+    pub(crate) flare: [u8; 16],
+    pub(crate) pack: u32,
+    pub(crate) source: u32,
+    pub(crate) destination: Destination,
+    pub(crate) context: u32,
+    pub(crate) class: Class,
+    pub(crate) sequence: u64,
+    pub(crate) total: u64,
+    pub(crate) chunk: u32,
+    pub(crate) chunks: u32,
+    pub(crate) encoding: Encoding,
+    pub(crate) fingerprint: u64,
+}
+
+/// What stands for a flare in headers.
+pub(crate) fn flare_digest(flare_id: &str) -> [u8; 16] {
+    let digest = Sha256::digest(flare_id.as_bytes());
+    let mut half = [0; 16];
+    half.copy_from_slice(&digest[..16]);
+    half
+}
+
+impl Header {
+    /// A frame that says something about the flare or the connection, not about a message.
+    pub(crate) fn notice(kind: Kind, flare: [u8; 16], pack: u32, total: u64) -> Self {
+        Self {
+            kind,
+            flare,
+            pack,
+            source: 0,
+            destination: Destination::Board,
+            context: 0,
+            class: Class::Point { tag: 0 },
+            sequence: 0,
+            total,
+            chunk: 0,
+            chunks: 1,
+            encoding: Encoding::Bytes,
+            fingerprint: 0,
+        }
+    }
+
+    /// Number of bytes that follow this header.
+    pub(crate) fn payload_len(&self) -> Result<usize, WireError> {
+        match self.kind {
+            Kind::Data | Kind::Abort => Ok(self.layout()?.range(self.chunk).len()),
+            Kind::Offer | Kind::Grant | Kind::Credit | Kind::Goodbye => Ok(0),
+        }
+    }
+
+    pub(crate) fn layout(&self) -> Result<Layout, WireError> {
+        Layout::check(self.total, self.chunks, self.chunk)
+    }
+
+    pub(crate) fn encode(&self) -> [u8; HEADER_SIZE] {
+        let (operation, tag, number) = match self.class {
+            Class::Point { tag } => (Operation::Send, tag, 0),
+            Class::Collective {
+                number,
+                operation,
+                root,
+            } => (operation, root, number),
+        };
+        let destination = match self.destination {
+            Destination::Worker(worker) => worker,
+            Destination::Board => BOARD,
+        };
+        let mut out = Writer::default();
+        out.put(&MAGIC);
+        out.put(&[
+            VERSION,
+            self.kind as u8,
+            operation.code(),
+            self.encoding.code(),
+        ]);
+        out.put(&self.flare);
+        for field in [self.pack, self.source, destination, self.context, tag, 0] {
+            out.put(&field.to_le_bytes());
+        }
+        for field in [self.sequence, number, self.total] {
+            out.put(&field.to_le_bytes());
+        }
+        out.put(&self.chunk.to_le_bytes());
+        out.put(&self.chunks.to_le_bytes());
+        out.put(&self.fingerprint.to_le_bytes());
+        out.bytes
+    }
+
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, WireError> {
+        let Some(bytes) = bytes.first_chunk::<HEADER_SIZE>() else {
+            return Err(WireError::Truncated(bytes.len()));
+        };
+        let mut input = Reader { bytes, at: 0 };
+        if input.take::<4>() != MAGIC {
+            return Err(WireError::Magic);
+        }
+        let [version, kind, operation, encoding] = input.take::<4>();
+        if version != VERSION {
+            return Err(WireError::Version(version));
+        }
+        let unknown = |field, value: u8| WireError::Unknown {
+            field,
+            value: value.into(),
+        };
+        let kind = *Kind::ALL
+            .get(usize::from(kind))
+            .ok_or_else(|| unknown("kind", kind))?;
+        let operation =
+            Operation::from_code(operation).ok_or_else(|| unknown("operation", operation))?;
+        let encoding =
+            Encoding::from_code(encoding).ok_or_else(|| unknown("encoding", encoding))?;
+        let flare = input.take::<16>();
+        let [pack, source, destination, context, tag, zero] =
+            std::array::from_fn(|_| u32::from_le_bytes(input.take()));
+        let [sequence, number, total] = std::array::from_fn(|_| u64::from_le_bytes(input.take()));
+        let [chunk, chunks] = std::array::from_fn(|_| u32::from_le_bytes(input.take()));
+        let fingerprint = u64::from_le_bytes(input.take());
+        if zero != 0 {
+            return Err(WireError::Invalid {
+                field: "reserved field",
+                value: zero.into(),
+            });
+        }
+        let header = Self {
+            kind,
+            flare,
+            pack,
+            source,
+            destination: if destination == BOARD {
+                Destination::Board
+            } else {
+                Destination::Worker(destination)
+            },
+            context,
+            class: match operation {
+                Operation::Send | Operation::Recv => Class::Point { tag },
+                _ => Class::Collective {
+                    number,
+                    operation,
+                    root: tag,
+                },
+            },
+            sequence,
+            total,
+            chunk,
+            chunks,
+            encoding,
+            fingerprint,
+        };
+        if kind != Kind::Credit {
+            header.layout()?;
+        }
+        if !total.is_multiple_of(encoding.width() as u64) {
+            return Err(WireError::Invalid {
+                field: "length for its encoding",
+                value: total,
+            });
+        }
+        Ok(header)
+    }
+}
+
+struct Writer {
+    bytes: [u8; HEADER_SIZE],
+    at: usize,
+}
+
+impl Default for Writer {
+    fn default() -> Self {
+        Self {
+            bytes: [0; HEADER_SIZE],
+            at: 0,
+        }
+    }
+}
+
+impl Writer {
+    fn put(&mut self, field: &[u8]) {
+        self.bytes[self.at..self.at + field.len()].copy_from_slice(field);
+        self.at += field.len();
+    }
+}
+
+struct Reader<'a> {
+    bytes: &'a [u8; HEADER_SIZE],
+    at: usize,
+}
+
+impl Reader<'_> {
+    fn take<const N: usize>(&mut self) -> [u8; N] {
+        let mut field = [0; N];
+        field.copy_from_slice(&self.bytes[self.at..self.at + N]);
+        self.at += N;
+        field
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn header() -> Header {
+        Header {
+            kind: Kind::Data,
+            flare: flare_digest("f1"),
+            pack: 1,
+            source: 2,
+            destination: Destination::Worker(3),
+            context: 4,
+            class: Class::Collective {
+                number: 5,
+                operation: Operation::Reduce,
+                root: 6,
+            },
+            sequence: 7,
+            total: 48,
+            chunk: 1,
+            chunks: 3,
+            encoding: Encoding::F64,
+            fingerprint: 9,
+        }
+    }
+
+    #[test]
+    fn the_layout_is_the_documented_one() {
+        let bytes = header().encode();
+        assert_eq!(&bytes[..8], b"BRST\x01\x00\x04\x0c");
+        assert_eq!(bytes[24..28], 1u32.to_le_bytes());
+        assert_eq!(bytes[28..32], 2u32.to_le_bytes());
+        assert_eq!(bytes[32..36], 3u32.to_le_bytes());
+        assert_eq!(bytes[40..44], 6u32.to_le_bytes());
+        assert_eq!(bytes[48..56], 7u64.to_le_bytes());
+        assert_eq!(bytes[56..64], 5u64.to_le_bytes());
+        assert_eq!(bytes[64..72], 48u64.to_le_bytes());
+        assert_eq!(bytes[80..88], 9u64.to_le_bytes());
+        assert_eq!(Header::decode(&bytes), Ok(header()));
+    }
+
+    #[test]
+    fn a_header_that_makes_no_sense_is_refused() {
+        let good = header().encode();
+        let with = |at: usize, value: u8| {
+            let mut bytes = good;
+            bytes[at] = value;
+            Header::decode(&bytes).unwrap_err()
+        };
+        assert_eq!(with(0, b'X'), WireError::Magic);
+        assert_eq!(with(4, 2), WireError::Version(2));
+        assert!(matches!(
+            with(5, 99),
+            WireError::Unknown { field: "kind", .. }
+        ));
+        assert!(matches!(
+            with(6, 99),
+            WireError::Unknown {
+                field: "operation",
+                ..
+            }
+        ));
+        assert!(matches!(
+            with(7, 99),
+            WireError::Unknown {
+                field: "encoding",
+                ..
+            }
+        ));
+        assert!(matches!(with(44, 1), WireError::Invalid { .. }));
+        assert!(matches!(
+            with(64, 49),
+            WireError::Layout { .. } | WireError::Invalid { .. }
+        ));
+        assert!(matches!(with(72, 3), WireError::Layout { .. }));
+        assert_eq!(Header::decode(&good[..87]), Err(WireError::Truncated(87)));
+    }
+
+    proptest! {
+        #[test]
+        fn decoding_any_bytes_never_panics(bytes in prop::collection::vec(any::<u8>(), 0..120)) {
+            let _ = Header::decode(&bytes);
+        }
+
+        #[test]
+        fn decoding_a_damaged_header_never_panics(at in 0usize..88, value: u8) {
+            let mut bytes = header().encode();
+            bytes[at] = value;
+            if let Ok(header) = Header::decode(&bytes) {
+                prop_assert_eq!(header.encode(), bytes);
+            }
+        }
+    }
+}
