@@ -1,0 +1,41 @@
+package burst.controller.invokers
+
+import burst.controller.blob.PackageStore
+import burst.protocol.ControllerProtocol.{FetchPackage, PackageChunk, PackageMissing, PackageReply}
+import org.apache.pekko.util.ByteString
+import org.slf4j.Logger
+import scala.concurrent.{ExecutionContext, Future}
+import scala.util.control.NonFatal
+
+/** Gives invokers packages in chunks, off the actor's thread. An invoker asks for the next chunk when it has
+  * the last, so that no more than one per transfer is ever in memory.
+  */
+final class PackageServer(store: PackageStore, chunk: Int, blocking: ExecutionContext, log: Logger):
+
+  /** Answers with the chunk from the offset asked for, empty at the end of the package. */
+  def serve(fetch: FetchPackage): Unit =
+    Future {
+      val reply =
+        try read(fetch)
+        catch
+          case NonFatal(failure) =>
+            log.error(s"package ${fetch.packageId.value} cannot be read", failure)
+            PackageMissing(fetch.packageId)
+      fetch.replyTo ! reply
+    }(using blocking)
+    ()
+
+  private def read(fetch: FetchPackage): PackageReply =
+    val found =
+      for
+        total <- store.size(fetch.packageId)
+        if fetch.offset >= 0
+        bytes <-
+          if fetch.offset >= total then Some(Array.emptyByteArray)
+          else store.read(fetch.packageId, fetch.offset, (total - fetch.offset).min(chunk).toInt)
+      yield PackageChunk(fetch.packageId, fetch.offset, ByteString.fromArrayUnsafe(bytes), total)
+    found.getOrElse(PackageMissing(fetch.packageId))
+
+object PackageServer:
+  /** Messages between machines must stay small: nothing else gets through while one is on its way. */
+  val LargestChunk: Int = 1024 * 1024

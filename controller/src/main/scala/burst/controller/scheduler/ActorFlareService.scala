@@ -1,0 +1,52 @@
+package burst.controller.scheduler
+
+import burst.controller.flare.{Flare, FlareRequest}
+import burst.controller.store.{FlareStore, StoreException}
+import burst.protocol.FlareId
+import org.apache.pekko.actor.typed.scaladsl.AskPattern.*
+import org.apache.pekko.actor.typed.{ActorRef, ActorSystem}
+import org.apache.pekko.util.Timeout
+import scala.concurrent.{ExecutionContext, Future, TimeoutException}
+import scala.concurrent.duration.{DurationInt, FiniteDuration}
+
+/** [[FlareService]] by asking the scheduler; what has ended is read from the store. */
+final class ActorFlareService(
+    scheduler: ActorRef[GangScheduler.Command],
+    store: FlareStore,
+    limits: SlotLimits,
+    settings: SchedulerSettings,
+    blocking: ExecutionContext
+)(using system: ActorSystem[?])
+    extends FlareService:
+  import GangScheduler.*
+
+  private given ExecutionContext = system.executionContext
+  private given Timeout = Timeout(settings.askTimeout)
+
+  def submit(request: FlareRequest): Future[Either[Refusal, Flare]] =
+    limits
+      .of(request.definition.namespace)
+      .flatMap(limit => scheduler.ask[Submitted](Submit(request, limit, _)))
+      .flatMap {
+        case Submitted.Accepted(flare) => Future.successful(Right(flare))
+        case Submitted.Refused(refusal) => Future.successful(Left(refusal))
+        case Submitted.NotStored(operation, cause) => Future.failed(StoreException(operation, cause))
+      }
+
+  def await(id: FlareId, limit: FiniteDuration): Future[Option[Flare]] =
+    val answer = scheduler.ask[Awaited](Await(id, _))(using Timeout(limit.max(1.milli)), system.scheduler)
+    answer.flatMap {
+      case Awaited.Ended(flare) => Future.successful(Some(flare))
+      case Awaited.NotActive => stored(id)
+    }.recoverWith { case _: TimeoutException => stored(id) }
+
+  def cancel(id: FlareId): Future[CancelOutcome] =
+    scheduler.ask[CancelOutcome](Cancel(id, _)).flatMap {
+      case CancelOutcome.NotFound =>
+        stored(id).map(_.fold(CancelOutcome.NotFound)(_ => CancelOutcome.AlreadyEnded))
+      case outcome => Future.successful(outcome)
+    }
+
+  def invokers(): Future[Vector[InvokerView]] = scheduler.ask(ListInvokers(_))
+
+  private def stored(id: FlareId): Future[Option[Flare]] = Future(store.find(id))(using blocking)

@@ -1,0 +1,215 @@
+package burst.controller.scheduler
+
+import burst.controller.flare.{LogLine, PackRecord, PhaseMark, WorkerRecord, WorkerResult, WorkerState}
+import burst.protocol.{Failure, FailureKind, InvokerId, PackEvent, PackReport}
+
+/** How far a pack is, as its reports tell. */
+enum PackStage:
+  case Preparing, Ready, Ended
+
+/** What a report, or the loss of an invoker, brought. `failures` stand in the order they happened. */
+final case class Absorbed(
+    progress: AttemptProgress,
+    results: Vector[WorkerResult] = Vector.empty,
+    logs: Vector[LogLine] = Vector.empty,
+    phases: Vector[PhaseMark] = Vector.empty,
+    failures: Vector[Failure] = Vector.empty,
+    ended: Vector[Int] = Vector.empty
+)
+
+/** One attempt of a flare as its packs' reports tell it: pure bookkeeping, decisions are
+  * [[FlareLifecycle]]'s. Reports of packs that have ended, second reports of the same thing and reports about
+  * workers a pack does not have change nothing.
+  *
+  * `errors` are what packs ended with of their own accord, for those of their workers that never reported;
+  * `ready` counts the packs that ever were, `open` those that have not ended.
+  */
+final case class AttemptProgress(
+    plan: Plan,
+    stages: Vector[PackStage],
+    packs: Vector[PackRecord],
+    endpoints: Vector[Option[String]],
+    workers: Vector[WorkerRecord],
+    errors: Map[Int, Failure],
+    ready: Int,
+    open: Int
+):
+  def allReady: Boolean = ready == stages.length
+  def openPacks: Vector[Int] = stages.indices.filter(stages(_) != PackStage.Ended).toVector
+  def unresolved: Iterator[WorkerRecord] = workers.iterator.filterNot(_.state.isFinal)
+  def invokerOf(worker: WorkerRecord): Option[InvokerId] = worker.pack.map(plan.packs(_).invoker)
+
+  /** The first pack that keeps the others waiting for the start. */
+  def firstUnready: Option[PackPlacement] =
+    plan.packs.find(p => stages(p.pack) == PackStage.Preparing)
+
+  /** Takes in a report. `aborted` says that the packs were told to end: what a pack then ends with is a
+    * consequence and no error of its own.
+    */
+  def absorb(report: PackReport, aborted: Boolean): Absorbed =
+    if !plan.packs.lift(report.pack).exists(_.invoker == report.invoker) then Absorbed(this)
+    else
+      report.events.foldLeft(Absorbed(noted(report))) { (so, event) =>
+        if so.progress.stages(report.pack) == PackStage.Ended then so
+        else so.progress.absorbEvent(so, report.pack, event, aborted)
+      }
+
+  /** Every pack on that machine has ended, whatever it was at. */
+  def invokerLost(invoker: InvokerId, reason: String): Absorbed =
+    plan.packs.filter(p => p.invoker == invoker && stages(p.pack) != PackStage.Ended).foldLeft(Absorbed(
+      this
+    )) {
+      (so, placement) =>
+        val failure = Failure(
+          FailureKind.InvokerLost,
+          s"invoker ${invoker.value} was lost: $reason",
+          pack = Some(placement.pack),
+          invoker = Some(invoker),
+          operation = Some(so.progress.operationOf(placement.pack))
+        )
+        so.progress.packEnded(so, placement.pack, Some(failure))
+    }
+
+  /** Packs that were never asked for have ended. */
+  def neverAsked: AttemptProgress = copy(stages = stages.map(_ => PackStage.Ended), open = 0)
+
+  /** Notes for packs that did not end when told to why nothing came of their workers. */
+  def givenUp(limit: String): AttemptProgress =
+    val silent = openPacks.map { pack =>
+      pack -> Failure(
+        FailureKind.PackLost,
+        s"the pack did not report its end within $limit of being told to stop",
+        operation = Some("abort")
+      ).at(plan.packs(pack).invoker, pack)
+    }
+    copy(errors = silent.toMap ++ errors)
+
+  /** Gives every worker that never reported its end the failure `why` finds for it. */
+  def resolve(
+      at: Long,
+      state: WorkerState,
+      why: WorkerRecord => Failure
+  ): (AttemptProgress, Vector[WorkerResult]) =
+    val results = Vector.newBuilder[WorkerResult]
+    val resolved = workers.map { worker =>
+      if worker.state.isFinal then worker
+      else
+        val failure = worker.pack
+          .flatMap(errors.get)
+          .map(_.copy(worker = Some(worker.worker)))
+          .getOrElse(why(worker))
+        results += WorkerResult(worker.worker, None, Some(failure))
+        worker.copy(state = state, ended = Some(at), error = Some(failure))
+    }
+    (copy(workers = resolved), results.result())
+
+  private def noted(report: PackReport): AttemptProgress =
+    if report.start.isEmpty then this
+    else copy(packs = packs.updated(report.pack, packs(report.pack).copy(start = report.start)))
+
+  private def absorbEvent(so: Absorbed, pack: Int, event: PackEvent, aborted: Boolean): Absorbed =
+    event match
+      case PackEvent.Ready(endpoint, _) => so.copy(progress = markReady(pack, endpoint))
+      case PackEvent.WorkerStarted(id, at) =>
+        val begun = if stages.length == 1 then markReady(pack, None) else this
+        own(pack, id).filter(_.state == WorkerState.Pending).fold(so) { worker =>
+          so.copy(progress = begun.put(worker.copy(state = WorkerState.Running, started = Some(at))))
+        }
+      case PackEvent.Phase(id, name, at) =>
+        own(pack, id).fold(so)(_ => so.copy(phases = so.phases :+ PhaseMark(id, name, at)))
+      case PackEvent.Log(id, stream, line, at) =>
+        so.copy(logs = so.logs :+ LogLine(id, pack, stream, at, line))
+      case PackEvent.WorkerSucceeded(id, output, at) =>
+        own(pack, id).filterNot(_.state.isFinal).fold(so) { worker =>
+          so.copy(
+            progress = put(worker.copy(state = WorkerState.Succeeded, ended = Some(at))),
+            results = so.results :+ WorkerResult(id, Some(output), None)
+          )
+        }
+      case PackEvent.WorkerFailed(id, error, at) =>
+        own(pack, id).filterNot(_.state.isFinal).fold(so) { worker =>
+          val failure = located(error, pack).copy(worker = error.worker.orElse(Some(id)))
+          val state =
+            if error.kind == FailureKind.Cancelled then WorkerState.Cancelled else WorkerState.Failed
+          so.copy(
+            progress = put(worker.copy(state = state, ended = Some(at), error = Some(failure))),
+            results = so.results :+ WorkerResult(id, None, Some(failure)),
+            failures = so.failures :+ failure
+          )
+        }
+      case PackEvent.PackEnded(_, error, _) =>
+        val finished = plan.packs(pack).workers.forall(workers(_).state.isFinal)
+        val failure =
+          if finished then None
+          else if aborted then
+            error.filterNot(e => AttemptProgress.Consequences(e.kind)).map(located(_, pack))
+          else Some(error.map(located(_, pack)).getOrElse(silentEnd(pack)))
+        packEnded(so, pack, failure)
+
+  private def packEnded(so: Absorbed, pack: Int, failure: Option[Failure]): Absorbed =
+    so.copy(
+      progress = so.progress.copy(
+        stages = so.progress.stages.updated(pack, PackStage.Ended),
+        open = so.progress.open - 1,
+        errors = so.progress.errors ++ failure.map(pack -> _)
+      ),
+      failures = so.failures ++ failure,
+      ended = so.ended :+ pack
+    )
+
+  private def markReady(pack: Int, endpoint: Option[String]): AttemptProgress =
+    if stages(pack) != PackStage.Preparing then this
+    else
+      copy(
+        stages = stages.updated(pack, PackStage.Ready),
+        endpoints = endpoints.updated(pack, endpoint),
+        ready = ready + 1
+      )
+
+  private def own(pack: Int, worker: Int): Option[WorkerRecord] =
+    workers.lift(worker).filter(_.pack.contains(pack))
+
+  private def put(worker: WorkerRecord): AttemptProgress =
+    copy(workers = workers.updated(worker.worker, worker))
+
+  private def operationOf(pack: Int) = if stages(pack) == PackStage.Preparing then "start" else "work"
+
+  private def located(failure: Failure, pack: Int): Failure =
+    val at = failure.at(plan.packs(pack).invoker, pack)
+    at.copy(operation = at.operation.orElse(Some(operationOf(pack))))
+
+  private def silentEnd(pack: Int): Failure =
+    val waited = plan.packs(pack).workers.find(!workers(_).state.isFinal)
+    val kind =
+      if stages(pack) == PackStage.Preparing then FailureKind.StartFailed else FailureKind.PackLost
+    val when = waited.fold("")(worker => s" before worker $worker reported its result")
+    located(Failure(kind, s"the pack ended$when", worker = waited), pack)
+
+object AttemptProgress:
+  /** What a pack or worker that was told to end may well end with. */
+  val Consequences: Set[FailureKind] = Set(
+    FailureKind.PeerFailed,
+    FailureKind.Cancelled,
+    FailureKind.Timeout,
+    FailureKind.PackLost,
+    FailureKind.Signal,
+    FailureKind.StartFailed
+  )
+
+  /** The books of an attempt whose packs have not been asked for yet. */
+  def begin(plan: Plan): AttemptProgress =
+    val workers = plan.packs.flatMap(pack =>
+      pack.workers.map(worker =>
+        WorkerRecord(worker, Some(pack.pack), WorkerState.Pending, None, None, None)
+      )
+    )
+    AttemptProgress(
+      plan,
+      plan.packs.map(_ => PackStage.Preparing),
+      plan.packs.map(pack => PackRecord(pack.pack, pack.invoker, pack.workers.toVector, None)),
+      plan.packs.map(_ => None),
+      workers,
+      Map.empty,
+      ready = 0,
+      open = plan.packs.length
+    )

@@ -1,0 +1,283 @@
+package burst.controller.scheduler
+
+import burst.controller.flare.{Flare, FlareState}
+import burst.protocol.{BackendConfig, Inputs, InvokerId, InvokerProtocol, PackAssignment, PackReport, Secret}
+import org.apache.pekko.actor.typed.scaladsl.{ActorContext, Behaviors, TimerScheduler}
+import org.apache.pekko.actor.typed.{ActorRef, Behavior}
+import scala.concurrent.duration.{DurationLong, FiniteDuration}
+import scala.util.control.NonFatal
+
+/** Carries one flare through its life: feeds [[FlareLifecycle]] with what happens and does what it says.
+  *
+  * Nothing is announced before it is stored: the submitter is answered, invokers are asked for packs and
+  * those who wait for the end are told only when the write that says so has returned. On the way of a short
+  * flare that is placed at once there are two such writes, its insertion as `starting` and its results with
+  * the final record; whatever else changes is gathered and written every `progress-interval`.
+  *
+  * A store that fails is tried again a few times; then the flare fails, its packs are told to end, and those
+  * who wait are told so even though the record could not be written (a restart finds it unfinished and
+  * reports it failed, too).
+  */
+object FlareActor:
+  sealed trait Command
+
+  /** Slots are reserved for an attempt. `invokers` are those of the plan. */
+  final case class Placed(
+      attempt: Int,
+      plan: Plan,
+      invokers: Map[InvokerId, ActorRef[InvokerProtocol.Command]]
+  ) extends Command
+  final case class InvokerDown(invoker: InvokerId, reason: String) extends Command
+  final case class Cancel(replyTo: ActorRef[CancelOutcome]) extends Command
+
+  /** Answered with the flare once it has ended. */
+  final case class Await(replyTo: ActorRef[GangScheduler.Awaited]) extends Command
+
+  /** The scheduler has forgotten the flare. */
+  case object Retire extends Command
+
+  private final case class Report(report: PackReport) extends Command
+  private final case class Cleaned(answer: InvokerProtocol.FlareCleaned) extends Command
+  private final case class Expired(timer: FlareTimer, attempt: Int) extends Command
+  private final case class StoreAnswered(written: Written) extends Command
+  private case object WriteProgress extends Command
+  private case object WriteAgain extends Command
+
+  /** How a flare comes to its actor. */
+  enum Origin:
+    /** Accepted just now: to be stored, and the submitter to be answered then. */
+    case Accepted(replyTo: ActorRef[GangScheduler.Submitted], placed: Option[Placed])
+
+    /** Found queued in the store. */
+    case Recovered
+
+  def apply(
+      flare: Flare,
+      origin: Origin,
+      environment: FlareEnvironment,
+      scheduler: ActorRef[GangScheduler.Command]
+  ): Behavior[Command] =
+    Behaviors.setup { context =>
+      Behaviors.withTimers { timers =>
+        new FlareActor(flare, origin, environment, scheduler, context, timers).behavior
+      }
+    }
+
+private final class FlareActor(
+    accepted: Flare,
+    origin: FlareActor.Origin,
+    environment: FlareEnvironment,
+    scheduler: ActorRef[GangScheduler.Command],
+    context: ActorContext[FlareActor.Command],
+    timers: TimerScheduler[FlareActor.Command]
+):
+  import FlareActor.*
+  import environment.{backends, now, settings}
+
+  private val id = accepted.id
+  private val request = accepted.request
+  private val terms = settings.terms(backends.needsCleaning(request.backend))
+  private val reports = context.messageAdapter[PackReport](Report(_))
+  private val cleanings = context.messageAdapter[InvokerProtocol.FlareCleaned](Cleaned(_))
+  private val writer = FlareWriter(
+    environment.store,
+    id,
+    alreadyStored = origin == Origin.Recovered,
+    settings,
+    environment.blocking,
+    written => context.self ! StoreAnswered(written)
+  )
+
+  private var life = FlareLifecycle.queued(accepted, terms)
+  private var invokers = Map.empty[InvokerId, ActorRef[InvokerProtocol.Command]]
+  private var submitter = Option.empty[ActorRef[GangScheduler.Submitted]]
+  private var waiters = Vector.empty[ActorRef[GangScheduler.Awaited]]
+  private var cancellers = Vector.empty[ActorRef[CancelOutcome]]
+  private var announced = Option.empty[Flare]
+  private var storeFailures = 0
+
+  origin match
+    case Origin.Accepted(replyTo, placed) =>
+      submitter = Some(replyTo)
+      carryOut(FlareLifecycle.accept(accepted, terms))
+      placed.foreach(onPlaced)
+      writer.flush()
+    case Origin.Recovered => carryOut(FlareLifecycle.resume(accepted, terms))
+
+  def behavior: Behavior[Command] = Behaviors.receiveMessage {
+    case Retire => Behaviors.stopped
+    case command =>
+      try on(command)
+      catch
+        case NonFatal(defect) =>
+          context.log.error(s"flare ${id.value}: a defect of the controller", defect)
+          carryOut(life.step(FlareEvent.Broken(s"the controller failed: ${defect.getMessage}", now())))
+      writer.flushIfAwaited()
+      Behaviors.same
+  }
+
+  private def on(command: Command): Unit = command match
+    case placed: Placed => onPlaced(placed)
+    case Report(report) => happen(FlareEvent.Reported(report, now()))
+    case InvokerDown(invoker, reason) => happen(FlareEvent.InvokerLost(invoker, reason, now()))
+    case Expired(timer, attempt) => happen(FlareEvent.Expired(timer, attempt, now()))
+    case Cleaned(answer) => happen(FlareEvent.Cleaned(answer.error, now()))
+    case Cancel(replyTo) => onCancel(replyTo)
+    case Await(replyTo) =>
+      announced match
+        case Some(flare) => replyTo ! GangScheduler.Awaited.Ended(flare)
+        case None => waiters :+= replyTo
+    case StoreAnswered(written) => onWritten(written)
+    case WriteProgress =>
+      if announced.isEmpty then writer.save(life.record)
+      writer.flush()
+    case WriteAgain => writer.flush()
+    case Retire => ()
+
+  private def happen(event: FlareEvent): Unit = carryOut(life.step(event))
+
+  private def onPlaced(placed: Placed): Unit =
+    invokers = placed.invokers
+    happen(FlareEvent.Placed(placed.attempt, placed.plan, now()))
+    // found out before any invoker is asked for a pack: the slots just go back
+    if backends.find(request.backend, request.chunkSize).isEmpty then
+      happen(FlareEvent.Broken(s"the backend '${request.backend}' is not configured any more", now()))
+
+  /** A flare that waits has nothing but its record: its cancellation is accepted once that is stored, or a
+    * restart would run it.
+    */
+  private def onCancel(replyTo: ActorRef[CancelOutcome]): Unit =
+    if !life.cancellable then replyTo ! CancelOutcome.AlreadyEnded
+    else
+      val waits = life.stage == FlareLifecycle.Stage.Waiting || life.stage == FlareLifecycle.Stage.Placing
+      if waits then cancellers :+= replyTo else replyTo ! CancelOutcome.Accepted
+      happen(FlareEvent.Cancel(now()))
+
+  private def carryOut(step: FlareLifecycle.Step): Unit =
+    life = step.state
+    step.effects.foreach(perform)
+
+  private def perform(effect: FlareEffect): Unit = effect match
+    case FlareEffect.Store(flare, true) => writer.confirm(flare)
+    case FlareEffect.Store(flare, false) =>
+      writer.save(flare)
+      writer.flush()
+    case FlareEffect.Progress => progressSoon()
+    case FlareEffect.StoreResults(results) =>
+      writer.results(results)
+      progressSoon()
+    case FlareEffect.StoreLogs(lines) =>
+      writer.logs(lines)
+      progressSoon()
+    case FlareEffect.StorePhases(marks) =>
+      writer.phases(marks)
+      progressSoon()
+    case FlareEffect.ClearAttempt => writer.clear()
+    case FlareEffect.Prepare(plan) => prepare(plan)
+    case FlareEffect.Start(endpoints) =>
+      eachPack(life.progress.fold(Vector.empty)(_.plan.packs)) { pack =>
+        InvokerProtocol.StartPack(id, pack.pack, endpoints)
+      }
+    case FlareEffect.Abort(packs, failure) =>
+      eachPack(life.progress.fold(Vector.empty)(p => packs.map(p.plan.packs(_)))) { pack =>
+        InvokerProtocol.AbortPack(id, pack.pack, failure)
+      }
+    case FlareEffect.Release(attempt, packs) => scheduler ! GangScheduler.Release(id, attempt, packs)
+    case FlareEffect.Clean => clean()
+    case FlareEffect.SetTimer(timer) =>
+      timers.startSingleTimer(timer, Expired(timer, life.flare.attempt), durationOf(timer))
+    case FlareEffect.StopTimer(timer) => timers.cancel(timer)
+    case FlareEffect.Requeue(attempt) => scheduler ! GangScheduler.Requeue(id, attempt, request)
+    case FlareEffect.LeaveQueue => scheduler ! GangScheduler.LeaveQueue(id)
+    case FlareEffect.Note(message) => context.log.warn(message)
+    case FlareEffect.Announce(flare) => announce(flare)
+    case FlareEffect.Retire => scheduler ! GangScheduler.Ended(id)
+
+  private def progressSoon(): Unit =
+    if announced.isEmpty && !timers.isTimerActive(WriteProgress) then
+      timers.startSingleTimer(WriteProgress, WriteProgress, settings.progressInterval)
+
+  private def durationOf(timer: FlareTimer): FiniteDuration = timer match
+    case FlareTimer.Queue => settings.queueDeadline
+    case FlareTimer.Start => settings.startDeadline
+    case FlareTimer.Deadline => request.timeout.millis
+    case FlareTimer.PeerGrace => settings.peerGrace
+    case FlareTimer.Abort => settings.abortDeadline
+    case FlareTimer.Clean => settings.cleanupDeadline
+
+  private def eachPack(packs: Vector[PackPlacement])(command: PackPlacement => InvokerProtocol.Command)
+      : Unit =
+    packs.foreach(pack => invokers.get(pack.invoker).foreach(_ ! command(pack)))
+
+  private def prepare(plan: Plan): Unit =
+    backends.find(request.backend, request.chunkSize).foreach { backend =>
+      // each attempt proves itself by a secret of its own: a pack left of the last one cannot join
+      val secret = Secret.random()
+      eachPack(plan.packs)(pack =>
+        InvokerProtocol.PreparePack(assignment(plan, pack, backend, secret), reports)
+      )
+    }
+
+  private def assignment(plan: Plan, pack: PackPlacement, backend: BackendConfig, secret: Secret) =
+    PackAssignment(
+      id,
+      life.flare.attempt,
+      request.definition,
+      pack.pack,
+      plan.packSizes,
+      request.inputs match
+        case shared: Inputs.Shared => shared
+        case Inputs.Each(values) => Inputs.Each(values.slice(pack.firstWorker, pack.firstWorker + pack.size))
+      ,
+      backend,
+      secret,
+      life.deadline.getOrElse(now() + request.timeout * 1000),
+      request.memory,
+      autostart = plan.packs.length == 1
+    )
+
+  private def clean(): Unit =
+    backends.find(request.backend, request.chunkSize).foreach { backend =>
+      scheduler ! GangScheduler.CleanUp(id, backend, invokers.keys.toVector, cleanings)
+    }
+
+  private def onWritten(written: Written): Unit =
+    writer.finished(written)
+    written match
+      case Written.Done(confirms) =>
+        storeFailures = 0
+        stored(confirms)
+      case Written.Failed(operation, cause, _) => storeFailed(operation, cause)
+
+  private def stored(confirms: Vector[(Int, FlareState)]): Unit =
+    if confirms.nonEmpty then
+      submitter.foreach(_ ! GangScheduler.Submitted.Accepted(life.record))
+      submitter = None
+      confirms.foreach((attempt, state) => happen(FlareEvent.Stored(attempt, state, now())))
+
+  private def storeFailed(operation: String, cause: Throwable): Unit =
+    storeFailures += 1
+    val hopeless = !writer.isInserted || writer.isGivenUp || storeFailures > settings.storeRetries
+    if !hopeless then timers.startSingleTimer(WriteAgain, WriteAgain, settings.storeRetryPause)
+    else
+      if !writer.isGivenUp then
+        context.log.error(s"flare ${id.value}: the store failed during $operation", cause)
+      submitter.foreach(_ ! GangScheduler.Submitted.NotStored(operation, cause))
+      // a flare that was never stored stays so: its submitter was told that there is none
+      if !writer.isInserted || announcing then writer.giveUp()
+      submitter = None
+      storeFailures = 0
+      writer.dropConfirms()
+      happen(FlareEvent.StoreFailed(operation, now()))
+
+  private def announcing: Boolean = life.stage == FlareLifecycle.Stage.Closing
+
+  private def announce(flare: Flare): Unit =
+    announced = Some(flare)
+    timers.cancel(WriteProgress)
+    waiters.foreach(_ ! GangScheduler.Awaited.Ended(flare))
+    cancellers.foreach(
+      _ ! (if flare.state == FlareState.Cancelled then CancelOutcome.Accepted else CancelOutcome.AlreadyEnded)
+    )
+    waiters = Vector.empty
+    cancellers = Vector.empty

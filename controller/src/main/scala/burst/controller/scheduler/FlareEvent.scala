@@ -1,0 +1,81 @@
+package burst.controller.scheduler
+
+import burst.controller.flare.{Flare, FlareState, LogLine, PhaseMark, WorkerResult}
+import burst.protocol.{Failure, InvokerId, PackReport}
+
+/** The waits of a flare; each has an end. How long they are is in [[SchedulerSettings]]. */
+enum FlareTimer:
+  /** In the queue. */
+  case Queue
+
+  /** From the slots being reserved until every pack is ready. */
+  case Start
+
+  /** The flare's own time-out. Runs from the moment its packs are asked for: waiting for slots is not
+    * counted, starting them is.
+    */
+  case Deadline
+
+  /** From a worker that failed because of a peer until the peer's own failure is given up on. */
+  case PeerGrace
+
+  /** From the packs being told to end until they are given up on. */
+  case Abort
+
+  /** For the clean-up of the backend. */
+  case Clean
+
+/** What happens to a flare. Times are the controller's, in microseconds since the epoch. */
+enum FlareEvent:
+  /** The scheduler reserved every slot of the plan. */
+  case Placed(attempt: Int, plan: Plan, at: Long)
+
+  /** The record stored for `attempt` in `state` is durable. */
+  case Stored(attempt: Int, state: FlareState, at: Long)
+  case StoreFailed(operation: String, at: Long)
+  case Reported(report: PackReport, at: Long)
+  case InvokerLost(invoker: InvokerId, reason: String, at: Long)
+  case Cancel(at: Long)
+  case Expired(timer: FlareTimer, attempt: Int, at: Long)
+  case Cleaned(error: Option[Failure], at: Long)
+
+  /** A defect of the controller itself: the flare ends rather than hangs. */
+  case Broken(message: String, at: Long)
+
+/** What is to be done, in this order, after a step. */
+enum FlareEffect:
+  /** Store the record; with `confirm`, answer with [[FlareEvent.Stored]] or [[FlareEvent.StoreFailed]]. */
+  case Store(flare: Flare, confirm: Boolean)
+
+  /** The record changed in something nobody waits for; store it before long. */
+  case Progress
+  case StoreResults(results: Vector[WorkerResult])
+  case StoreLogs(lines: Vector[LogLine])
+  case StorePhases(marks: Vector[PhaseMark])
+
+  /** Forget the results, logs and phases of the attempt that ended. */
+  case ClearAttempt
+  case Prepare(plan: Plan)
+  case Start(endpoints: Vector[Option[String]])
+  case Abort(packs: Vector[Int], failure: Failure)
+
+  /** These packs are dead (or were never asked for): their slots are free. */
+  case Release(attempt: Int, packs: Vector[Int])
+  case Clean
+  case SetTimer(timer: FlareTimer)
+  case StopTimer(timer: FlareTimer)
+
+  /** Into the queue again, for the next attempt. */
+  case Requeue(attempt: Int)
+
+  /** Out of the queue. */
+  case LeaveQueue
+
+  /** For the operator's log. */
+  case Note(message: String)
+
+  /** The flare has ended; tell whoever waits for it. Once in a flare's life. */
+  case Announce(flare: Flare)
+
+  /** Nothing of the flare is left anywhere. */
+  case Retire

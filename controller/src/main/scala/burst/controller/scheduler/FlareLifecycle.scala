@@ -1,0 +1,337 @@
+package burst.controller.scheduler
+
+import burst.controller.flare.{Flare, FlareState, WorkerRecord, WorkerState}
+import burst.protocol.{Failure, FailureKind, PackReport}
+
+import FlareEffect.*
+import FlareLifecycle.{Stage, Step}
+
+/** A flare's life as a pure state machine: state and event in, state and effects out. [[FlareActor]] carries
+  * the effects out and turns what comes back into events.
+  *
+  * ==States==
+  * {{{
+  *              Placed             Stored            all packs ready
+  *  Waiting ─────────────▶ Placing ───────▶ Starting ───────────────▶ Running
+  *     │  ▲                   │                │                         │  every pack ended
+  *     │  │ retry             │ first cause    │ first cause             ├──────────┐
+  *     │  │                   ▼                ▼                         ▼          ▼
+  *     │  └───────────────────┼──────────── Stopping ◀───────────────────┘       Cleaning
+  *     │ cancel, wait over    │                │ every pack ended, or given up      │
+  *     ▼                      ▼                ▼                                    ▼
+  *  Closing ◀─────────────────┴────────── (Cleaning) ────────────────────────▶  Closing ──▶ Ended
+  * }}}
+  *   - ''Waiting'' (`queued`): in the scheduler's queue.
+  *   - ''Placing'': every slot is reserved; the record is being stored as `starting`. No invoker knows yet,
+  *     so whatever goes wrong here just gives the slots back. `placing` is never stored by itself: it lasts
+  *     for one write, and that write already says what comes next.
+  *   - ''Starting'' (`starting`): packs are asked for, `Start` and `Deadline` run.
+  *   - ''Running'' (`running`): every pack was ready. The record follows soon, not before the workers start:
+  *     a restarting controller treats `starting` and `running` alike.
+  *   - ''Stopping'': the first cause is known; every pack that has not ended was told to.
+  *   - ''Cleaning'': every pack has ended; the backend is cleaned (backends that keep nothing skip this).
+  *   - ''Closing'': the final record is being stored.
+  *   - ''Ended'': announced. Packs given up on may still hold slots: each is released when the pack reports
+  *     its end or its invoker is lost, not before, as it may be alive; then the actor retires.
+  *
+  * ==Rules==
+  *   - The first cause wins. A `peer-failed` is nobody's cause while the peer may yet be heard of: it starts
+  *     `PeerGrace`, and becomes the cause, provisionally, when that expires; a later report that explains it
+  *     ([[FlareEnding.revealing]]), or the loss of an invoker, takes its place.
+  *   - Slots of a pack are released when it has ended, each pack once, whatever the flare is at.
+  *   - Results that arrive until the last pack has ended count, also after the cause.
+  *   - A retry needs every pack to have ended and the backend to be clean: two attempts never overlap.
+  *   - Reports of another attempt change nothing.
+  */
+final case class FlareLifecycle private (
+    flare: Flare,
+    stage: Stage,
+    progress: Option[AttemptProgress],
+    cause: Option[Cause],
+    suspicion: Option[Failure],
+    deadline: Option[Long],
+    cancelled: Boolean,
+    terms: FlareLifecycle.Terms
+):
+  /** The flare as it is to be stored and shown. */
+  def record: Flare =
+    progress.fold(flare)(p => flare.copy(packs = p.packs, workers = p.workers))
+
+  /** Whether a cancellation still makes a difference. */
+  def cancellable: Boolean = stage match
+    case Stage.Waiting | Stage.Placing | Stage.Starting | Stage.Running | Stage.Stopping => true
+    case Stage.Cleaning => willRetry
+    case Stage.Closing | Stage.Ended => false
+
+  def step(event: FlareEvent): Step = event match
+    case FlareEvent.Placed(attempt, plan, at) => onPlaced(attempt, plan, at)
+    case FlareEvent.Stored(attempt, state, at) => onStored(attempt, state, at)
+    case FlareEvent.StoreFailed(operation, at) => onBroken(s"the database failed during $operation", at)
+    case FlareEvent.Broken(message, at) => onBroken(message, at)
+    case FlareEvent.Reported(report, at) => onReport(report, at)
+    case FlareEvent.InvokerLost(invoker, reason, at) =>
+      progress.fold(Step(this))(p => absorbed(p.invokerLost(invoker, reason), at))
+    case FlareEvent.Cancel(at) => onCancel(at)
+    case FlareEvent.Expired(timer, attempt, at) =>
+      if attempt == flare.attempt then onExpired(timer, at) else Step(this)
+    case FlareEvent.Cleaned(error, at) =>
+      if stage == Stage.Cleaning then onCleaned(error, at) else Step(this)
+
+  private def onPlaced(attempt: Int, plan: Plan, at: Long): Step =
+    if stage == Stage.Waiting && attempt == flare.attempt then
+      val begun = AttemptProgress.begin(plan)
+      val placed = copy(
+        stage = Stage.Placing,
+        progress = Some(begun),
+        deadline = Some(at + flare.request.timeout * 1000),
+        flare =
+          flare.copy(state = FlareState.Starting, placed = Some(at), granularity = Some(plan.granularity))
+      )
+      Step(placed, StopTimer(FlareTimer.Queue), Store(placed.record, confirm = true))
+    else if progress.isDefined && attempt == flare.attempt then Step(this)
+    else Step(this, Release(attempt, plan.packs.map(_.pack)))
+
+  private def onStored(attempt: Int, state: FlareState, at: Long): Step = stage match
+    case Stage.Placing if attempt == flare.attempt && state == FlareState.Starting =>
+      val plan = progress.map(_.plan)
+      Step(copy(stage = Stage.Starting))
+        .add(plan.map(Prepare(_)).toVector)
+        .add(Vector(SetTimer(FlareTimer.Start), SetTimer(FlareTimer.Deadline)))
+    case Stage.Closing if state.isFinal => end(at)
+    case _ => Step(this)
+
+  /** Announces; the record says so even when it could not be stored, so that nobody waits for ever. */
+  private def end(at: Long): Step =
+    val ended = copy(stage = Stage.Ended)
+    val rest = if progress.forall(_.open == 0) then Vector(Retire) else Vector.empty
+    Step(ended, Announce(record.copy(ended = flare.ended.orElse(Some(at))))).add(rest)
+
+  private def onBroken(message: String, at: Long): Step = stage match
+    case Stage.Waiting | Stage.Placing | Stage.Starting | Stage.Running =>
+      stop(FlareEnding.internal(message), at)
+    case Stage.Stopping | Stage.Cleaning =>
+      Step(copy(cause = cause.orElse(Some(FlareEnding.internal(message))), cancelled = true))
+    case Stage.Closing =>
+      val internal = FlareEnding.internal(message)
+      val failed =
+        if flare.state != FlareState.Succeeded then this
+        else copy(flare = flare.copy(state = FlareState.Failed, error = Some(internal.failure)))
+      failed.end(at)
+    case Stage.Ended => Step(this)
+
+  private def onReport(report: PackReport, at: Long): Step =
+    progress.filter(_ => report.attempt == flare.attempt && report.flareId == flare.id).fold(Step(this)) { p =>
+      absorbed(p.absorb(report, aborted = cause.isDefined), at)
+    }
+
+  private def absorbed(news: Absorbed, at: Long): Step = stage match
+    case Stage.Starting | Stage.Running | Stage.Stopping | Stage.Placing =>
+      val effects =
+        Vector(
+          Option.when(news.results.nonEmpty)(StoreResults(news.results)),
+          Option.when(news.logs.nonEmpty)(StoreLogs(news.logs)),
+          Option.when(news.phases.nonEmpty)(StorePhases(news.phases)),
+          // a placing flare releases all its slots at once when it stops: no pack of it was asked for
+          Option.when(news.ended.nonEmpty && stage != Stage.Placing)(Release(flare.attempt, news.ended)),
+          Option.when(progress.exists(_.workers ne news.progress.workers))(Progress)
+        ).flatten
+      Step(copy(progress = Some(news.progress))).add(effects).andThen(_.weigh(news.failures, at))
+    case Stage.Closing | Stage.Ended if news.ended.nonEmpty =>
+      // packs that were given up on: of them only the slots still matter
+      val rest = progress.map(p => p.copy(stages = news.progress.stages, open = news.progress.open))
+      val drained = stage == Stage.Ended && rest.exists(_.open == 0)
+      Step(copy(progress = rest), Release(flare.attempt, news.ended))
+        .add(if drained && terms.cleans then Vector(Clean) else Vector.empty)
+        .add(if drained then Vector(Retire) else Vector.empty)
+    case _ => Step(this)
+
+  /** What the failures mean, and whether the packs are ready or have all ended. */
+  private def weigh(failures: Vector[Failure], at: Long): Step = cause match
+    case Some(known) =>
+      val better = if known.provisional then FlareEnding.revealing(failures) else None
+      val weighed = copy(cause = better.map(FlareEnding.causeOf(_, deadline, at)).orElse(cause))
+      if weighed.stage == Stage.Stopping && weighed.allEnded then weighed.finish(at) else Step(weighed)
+    case None =>
+      FlareEnding.decisive(failures) match
+        case Some(failure) => stop(FlareEnding.causeOf(failure, deadline, at), at)
+        case None =>
+          val suspected =
+            if suspicion.isEmpty && failures.nonEmpty then
+              Step(copy(suspicion = failures.headOption), SetTimer(FlareTimer.PeerGrace))
+            else Step(this)
+          suspected.andThen(_.started(at)).andThen(now => if now.allEnded then now.finish(at) else Step(now))
+
+  private def started(at: Long): Step =
+    progress match
+      case Some(p) if stage == Stage.Starting && p.allReady =>
+        val running =
+          copy(stage = Stage.Running, flare = flare.copy(state = FlareState.Running, started = Some(at)))
+        // a flare of one pack started by itself
+        val start = if p.stages.length > 1 then Vector(Start(p.endpoints)) else Vector.empty
+        Step(running).add(start).add(Vector(StopTimer(FlareTimer.Start), Progress))
+      case _ => Step(this)
+
+  private def allEnded: Boolean = progress.forall(_.open == 0)
+
+  private def onCancel(at: Long): Step = stage match
+    case Stage.Waiting | Stage.Placing | Stage.Starting | Stage.Running => stop(FlareEnding.cancelled, at)
+    case Stage.Stopping | Stage.Cleaning => Step(copy(cancelled = true))
+    case Stage.Closing | Stage.Ended => Step(this)
+
+  private def onExpired(timer: FlareTimer, at: Long): Step = (timer, stage) match
+    case (FlareTimer.Queue, Stage.Waiting) =>
+      stop(FlareEnding.waitedTooLong(flare.request.size, terms.queueLimit), at)
+    case (FlareTimer.Start, Stage.Starting) =>
+      stopWith(p => FlareEnding.startTooSlow(p, terms.startLimit), at)
+    case (FlareTimer.Deadline, Stage.Starting | Stage.Running) =>
+      stopWith(p => FlareEnding.timedOut(p, flare.request.timeout), at)
+    case (FlareTimer.PeerGrace, Stage.Starting | Stage.Running) =>
+      suspicion.fold(Step(this))(f => stop(FlareEnding.causeOf(f, deadline, at, provisional = true), at))
+    case (FlareTimer.Abort, Stage.Stopping) =>
+      // a cancelled or timed out worker says so, wherever its pack is
+      val told = if cause.exists(_.state == FlareState.Failed) then progress.map(_.givenUp(terms.abortLimit))
+      else progress
+      val silent = progress.fold("")(_.openPacks.mkString(", "))
+      val note = s"flare ${flare.id.value}: packs $silent did not end within ${terms.abortLimit}; " +
+        "their slots stay reserved until they report or their invoker is lost"
+      Step(this, Note(note)).andThen(_.copy(progress = told).finish(at))
+    case (FlareTimer.Clean, Stage.Cleaning) =>
+      val message = s"the backend was not cleaned within ${terms.cleanLimit}"
+      onCleaned(Some(Failure(FailureKind.Backend, message, operation = Some("cleanup"))), at)
+    case _ => Step(this)
+
+  private def stopWith(why: AttemptProgress => Cause, at: Long): Step =
+    progress.fold(Step(this))(p => stop(why(p), at))
+
+  /** The cause is known: end every pack that has not ended. */
+  private def stop(why: Cause, at: Long): Step = stage match
+    case Stage.Waiting =>
+      Step(copy(cause = Some(why)), LeaveQueue).andThen(_.close(at))
+    case Stage.Placing =>
+      val packs = progress.fold(Vector.empty)(_.plan.packs.map(_.pack))
+      val unasked = copy(cause = Some(why), progress = progress.map(_.neverAsked))
+      Step(unasked, Release(flare.attempt, packs)).andThen(_.finishUnasked(at))
+    case _ =>
+      val stopping = copy(stage = Stage.Stopping, cause = Some(why))
+      if allEnded then stopping.finish(at)
+      else
+        Step(stopping, Abort(progress.fold(Vector.empty)(_.openPacks), why.failure))
+          .add(Vector(FlareTimer.Start, FlareTimer.Deadline, FlareTimer.PeerGrace).map(StopTimer(_)))
+          .add(Vector(SetTimer(FlareTimer.Abort)))
+
+  private def willRetry: Boolean =
+    !cancelled && allEnded && flare.attempt <= flare.request.retries && cause.exists(FlareEnding.retriable)
+
+  private def finishUnasked(at: Long): Step = if willRetry then retry else close(at)
+
+  /** Every pack has ended, or is given up on. */
+  private def finish(at: Long): Step =
+    val known = copy(cause = cause.orElse(suspicion.map(FlareEnding.causeOf(_, deadline, at))))
+    val timers = Vector(FlareTimer.Start, FlareTimer.Deadline, FlareTimer.PeerGrace, FlareTimer.Abort)
+    val stopped = Step(known).add(timers.map(StopTimer(_)))
+    if terms.cleans && known.allEnded then
+      stopped.andThen(_.copy(stage = Stage.Cleaning).cleaning)
+    else stopped.andThen(_.finishUnasked(at))
+
+  private def cleaning: Step = Step(this, SetTimer(FlareTimer.Clean), Clean)
+
+  private def onCleaned(error: Option[Failure], at: Long): Step =
+    val note = error.map(e => Note(s"flare ${flare.id.value} left something on its backend: ${e.message}"))
+    Step(this)
+      .add(note.toVector :+ StopTimer(FlareTimer.Clean))
+      .andThen(now => if now.willRetry && error.isEmpty then now.retry else now.close(at))
+
+  private def retry: Step =
+    val next = flare.attempt + 1
+    val note = Note(
+      s"flare ${flare.id.value} runs again, attempt $next: ${cause.fold("")(c =>
+          FlareEnding.describe(c.failure)
+        )}"
+    )
+    val again = FlareLifecycle.queued(FlareLifecycle.reset(flare, next), terms)
+    Step(
+      again,
+      note,
+      ClearAttempt,
+      Store(again.record, confirm = false),
+      Requeue(next),
+      SetTimer(FlareTimer.Queue)
+    )
+
+  /** One output or error per worker, then the final record. */
+  private def close(at: Long): Step =
+    val why = cause.map(c => (worker: WorkerRecord) => c.of(worker, progressOrNone))
+    val workerState = cause.fold(WorkerState.Failed)(_.workerState)
+    val (resolved, missing) =
+      why.fold((progressOrNone, Vector.empty))(progressOrNone.resolve(at, workerState, _))
+    val ended = copy(
+      stage = Stage.Closing,
+      progress = progress.map(_ => resolved),
+      flare = flare.copy(
+        workers = if progress.isEmpty then resolved.workers else flare.workers,
+        state = cause.fold(FlareState.Succeeded)(_.state),
+        ended = Some(at),
+        error = cause.map(_.failure)
+      )
+    )
+    Step(ended)
+      .add(FlareTimer.values.toVector.map(StopTimer(_)))
+      .add(Option.when(missing.nonEmpty)(StoreResults(missing)).toVector)
+      .add(Vector(Store(ended.record, confirm = true)))
+
+  /** The progress, or for a flare that never had slots one with its workers and no packs. */
+  private def progressOrNone: AttemptProgress =
+    progress.getOrElse(AttemptProgress.begin(Plan(Vector.empty, 0)).copy(workers = flare.workers))
+
+object FlareLifecycle:
+  enum Stage:
+    case Waiting, Placing, Starting, Running, Stopping, Cleaning, Closing, Ended
+
+  /** What the machine must know of the settings: whether the backend keeps what needs cleaning, and the
+    * limits as its messages name them.
+    */
+  final case class Terms(
+      cleans: Boolean,
+      queueLimit: String,
+      startLimit: String,
+      abortLimit: String,
+      cleanLimit: String
+  )
+
+  /** The state after a step, and what is to be done, in order. */
+  final case class Step(state: FlareLifecycle, effects: Vector[FlareEffect]):
+    def add(more: Vector[FlareEffect]): Step = copy(effects = effects ++ more)
+    def andThen(next: FlareLifecycle => Step): Step =
+      val after = next(state)
+      Step(after.state, effects ++ after.effects)
+
+  object Step:
+    def apply(state: FlareLifecycle, effects: FlareEffect*): Step = Step(state, effects.toVector)
+
+  /** A flare that waits for its slots, with nothing done about it yet. */
+  def queued(flare: Flare, terms: Terms): FlareLifecycle =
+    FlareLifecycle(flare, Stage.Waiting, None, None, None, None, cancelled = false, terms)
+
+  /** A flare as accepted; what of it is to be stored and started. */
+  def accept(flare: Flare, terms: Terms): Step =
+    Step(queued(flare, terms), Store(flare, confirm = true), SetTimer(FlareTimer.Queue))
+
+  /** A flare found queued in the store after a restart. */
+  def resume(flare: Flare, terms: Terms): Step = Step(queued(flare, terms), SetTimer(FlareTimer.Queue))
+
+  /** The flare as before its `attempt`: nothing placed, nothing run. */
+  def reset(flare: Flare, attempt: Int): Flare = flare.copy(
+    state = FlareState.Queued,
+    attempt = attempt,
+    granularity = None,
+    placed = None,
+    started = None,
+    ended = None,
+    error = None,
+    packs = Vector.empty,
+    workers = pending(flare.request.size)
+  )
+
+  /** Workers of which nothing is known yet. */
+  def pending(size: Int): Vector[WorkerRecord] =
+    Vector.tabulate(size)(WorkerRecord(_, None, WorkerState.Pending, None, None, None))

@@ -1,0 +1,70 @@
+package burst.controller.scheduler
+
+import burst.controller.flare.FlareRequest
+import burst.protocol.FlareId
+import scala.collection.immutable.Queue
+
+/** A flare that waits for its slots. `since` is when it began to wait, in microseconds since the epoch. */
+final case class Waiting(id: FlareId, attempt: Int, request: FlareRequest, since: Long):
+  def tenant: String = request.definition.namespace
+  def size: Int = request.size
+  def owner: ClusterState.Owner = ClusterState.Owner(id, attempt)
+
+/** The flares of one namespace, in the order they came. `served` is the lane's account: slots handed to it so
+  * far, on the queue's common scale.
+  */
+final case class Lane(waiting: Queue[Waiting], served: Long)
+
+/** Who waits, and who is next: first come, first served within a namespace, start-time fair queueing by slots
+  * between namespaces.
+  *
+  * Every namespace has an account of the slots it was given. The next flare is the first of the namespace
+  * with the smallest account; placing it adds its size. A namespace that begins to wait starts at the common
+  * clock (the account of the namespace served last), so idling earns no credit and asking one flare at a time
+  * loses none.
+  *
+  * Example: A asks for 100 flares of 8 slots, then B for two of 8 and one of 32. Accounts: A 0, B 0. Served:
+  * A (8), B (8), A (16), B (16), A (24), B's 32 (48), and A until it has had 48 too. B did not wait for A's
+  * hundred, and B's large flare cost it what it took.
+  */
+final case class FlareQueue private (lanes: Map[String, Lane], clock: Long, length: Int):
+
+  /** Slots wanted by all that wait. */
+  def demand: Long = lanes.valuesIterator.flatMap(_.waiting.iterator).map(_.size.toLong).sum
+
+  def lengthOf(tenant: String): Int = lanes.get(tenant).fold(0)(_.waiting.length)
+
+  def enqueue(flare: Waiting): FlareQueue =
+    val lane = lanes.getOrElse(flare.tenant, Lane(Queue.empty, clock))
+    val served = if lane.waiting.isEmpty then lane.served.max(clock) else lane.served
+    copy(lanes = lanes.updated(flare.tenant, Lane(lane.waiting.enqueue(flare), served)), length = length + 1)
+
+  /** The first of every namespace, in the order in which they are to be served. */
+  def heads: Vector[Waiting] =
+    lanes.iterator
+      .collect { case (tenant, Lane(first +: _, served)) => (served, first.since, tenant, first) }
+      .toVector
+      .sortBy((served, since, tenant, _) => (served, since, tenant))
+      .map(_._4)
+
+  /** Takes out the first flare of its namespace, as it was given its slots. */
+  def served(flare: Waiting): FlareQueue =
+    lanes.get(flare.tenant).filter(_.waiting.headOption.contains(flare)).fold(this) { lane =>
+      val after = Lane(lane.waiting.tail, lane.served + flare.size)
+      FlareQueue.pruned(lanes.updated(flare.tenant, after), clock.max(lane.served), length - 1)
+    }
+
+  /** Takes out a flare that no longer wants its slots; nothing is put to its namespace's account. */
+  def remove(id: FlareId): FlareQueue =
+    lanes.find((_, lane) => lane.waiting.exists(_.id == id)).fold(this) { (tenant, lane) =>
+      val rest = lane.copy(waiting = lane.waiting.filterNot(_.id == id))
+      FlareQueue.pruned(lanes.updated(tenant, rest), clock, length - 1)
+    }
+
+object FlareQueue:
+  val empty: FlareQueue = FlareQueue(Map.empty, 0L, 0)
+
+  /** Accounts of idle namespaces are kept only while they are ahead of the clock: behind it they say nothing.
+    */
+  private def pruned(lanes: Map[String, Lane], clock: Long, length: Int): FlareQueue =
+    FlareQueue(lanes.filter((_, lane) => lane.waiting.nonEmpty || lane.served > clock), clock, length)

@@ -1,0 +1,169 @@
+package burst.controller.scheduler
+
+import burst.controller.flare.{Flare, FlareState, LogLine, PhaseMark, WorkerResult}
+import burst.controller.store.{FlareStore, StoreException}
+import burst.protocol.{FlareId, LogStream}
+import scala.concurrent.{ExecutionContext, Future}
+import scala.util.control.NonFatal
+
+/** What of a flare waits to be stored. Results, logs and phases are stored before the record, so that a
+  * record that says "ended" is never seen without them. `confirms` are those who wait for the record to be
+  * durable.
+  */
+final case class WriteBatch(
+    clear: Boolean = false,
+    record: Option[Flare] = None,
+    confirms: Vector[(Int, FlareState)] = Vector.empty,
+    results: Vector[WorkerResult] = Vector.empty,
+    logs: Vector[LogLine] = Vector.empty,
+    phases: Vector[PhaseMark] = Vector.empty
+):
+  def isEmpty: Boolean =
+    !clear && record.isEmpty && results.isEmpty && logs.isEmpty && phases.isEmpty && confirms.isEmpty
+
+/** What became of a batch; on failure `left` is the part that is not stored. */
+enum Written:
+  case Done(confirms: Vector[(Int, FlareState)])
+  case Failed(operation: String, cause: Throwable, left: WriteBatch)
+
+/** Writes one flare to the store: in order, one batch at a time, off the actor's thread.
+  *
+  * While a batch is being written the next one gathers: of several records only the last is written (each
+  * replaces the one before), so a flare that is placed at once is inserted as `starting` in a single write,
+  * and a short flare makes two: that one, and its results with the final record.
+  *
+  * Not thread-safe: belongs to the flare's actor. `tell` is called on a store thread and must only send.
+  */
+final class FlareWriter(
+    store: FlareStore,
+    id: FlareId,
+    alreadyStored: Boolean,
+    settings: SchedulerSettings,
+    blocking: ExecutionContext,
+    tell: Written => Unit
+):
+  private var pending = WriteBatch()
+  private var busy = false
+
+  // a flush was asked for while the last one was under way
+  private var wanted = false
+  private var inserted = alreadyStored
+  private var abandoned = false
+  private var dropped = 0L
+
+  /** The flare is in the store. */
+  def isInserted: Boolean = inserted
+
+  /** The attempt that was is forgotten, with what of it is not stored yet. */
+  def clear(): Unit = pending = WriteBatch(clear = true, pending.record, pending.confirms)
+
+  def save(flare: Flare): Unit = pending = pending.copy(record = Some(flare))
+
+  def confirm(flare: Flare): Unit =
+    save(flare)
+    pending = pending.copy(confirms = pending.confirms :+ (flare.attempt, flare.state))
+
+  def results(more: Vector[WorkerResult]): Unit = pending = pending.copy(results = pending.results ++ more)
+
+  /** Lines beyond the buffer are dropped and counted: a function that writes faster than the disk must not
+    * fill the controller's memory.
+    */
+  def logs(more: Vector[LogLine]): Unit =
+    val room = (settings.logBuffer - pending.logs.length).max(0)
+    val kept = more.take(room)
+    dropped += more.length - kept.length
+    pending = pending.copy(logs = pending.logs ++ kept)
+
+  def phases(more: Vector[PhaseMark]): Unit =
+    val room = (settings.phaseBuffer - pending.phases.length).max(0)
+    pending = pending.copy(phases = pending.phases ++ more.take(room))
+
+  /** The store is given up on: nothing is written any more. */
+  def giveUp(): Unit =
+    abandoned = true
+    pending = WriteBatch()
+
+  def isGivenUp: Boolean = abandoned
+
+  /** Starts writing what is pending, once nothing is being written. */
+  def flush(): Unit =
+    if busy then wanted = true
+    else if !pending.isEmpty then
+      wanted = false
+      pausing = false
+      val batch = noteDropped(pending)
+      pending = WriteBatch()
+      busy = true
+      val create = !inserted
+      if abandoned then tell(Written.Failed("storing the flare", FlareWriter.GivenUp, batch))
+      else Future(tell(write(batch, create)))(using blocking)
+
+  /** Starts writing if somebody waits for it; what nobody waits for gathers until then. */
+  def flushIfAwaited(): Unit =
+    if !busy && !pausing && (wanted || pending.confirms.nonEmpty) then flush()
+
+  /** Nothing is written until the next [[flush]]: the store has failed and is left alone for a while. */
+  private var pausing = false
+
+  /** To be called with what was told, before anything else is done with it. */
+  def finished(written: Written): Unit =
+    busy = false
+    written match
+      case Written.Done(_) => inserted = true
+      case Written.Failed(_, _, left) =>
+        inserted ||= left.record.isEmpty
+        pausing = true
+        restore(left)
+
+  /** Those who waited for a record to be durable are told that it is not; they are not kept waiting. */
+  def dropConfirms(): Vector[(Int, FlareState)] =
+    val waiting = pending.confirms
+    pending = pending.copy(confirms = Vector.empty)
+    waiting
+
+  /** What was not stored stands before what came since, unless the attempt was cleared meanwhile. */
+  private def restore(left: WriteBatch): Unit =
+    val since = pending
+    pending =
+      if since.clear then since.copy(confirms = left.confirms ++ since.confirms)
+      else
+        WriteBatch(
+          left.clear,
+          since.record.orElse(left.record),
+          left.confirms ++ since.confirms,
+          left.results ++ since.results,
+          (left.logs ++ since.logs).take(settings.logBuffer),
+          (left.phases ++ since.phases).take(settings.phaseBuffer)
+        )
+
+  private def noteDropped(batch: WriteBatch): WriteBatch =
+    batch.logs.lastOption.filter(_ => dropped > 0).fold(batch) { last =>
+      val note = s"$dropped lines were dropped: they came faster than they could be stored"
+      dropped = 0
+      batch.copy(logs = batch.logs :+ LogLine(None, last.pack, LogStream.Stderr, last.at, note))
+    }
+
+  /** Runs on a store thread. What is stored is taken out of the batch, so that a retry stores nothing twice.
+    */
+  private def write(batch: WriteBatch, create: Boolean): Written =
+    var left = batch
+    try
+      if create then
+        batch.record.foreach(store.insert)
+        left = left.copy(record = None)
+      if batch.clear then store.clearAttempt(id)
+      left = left.copy(clear = false)
+      if batch.results.nonEmpty then store.addResults(id, batch.results)
+      left = left.copy(results = Vector.empty)
+      if batch.logs.nonEmpty then store.addLogs(id, batch.logs)
+      left = left.copy(logs = Vector.empty)
+      if batch.phases.nonEmpty then store.addPhases(id, batch.phases)
+      left = left.copy(phases = Vector.empty)
+      if !create then batch.record.foreach(store.update)
+      Written.Done(batch.confirms)
+    catch
+      case failure: StoreException => Written.Failed(failure.operation, failure, left)
+      case NonFatal(failure) => Written.Failed("storing the flare", failure, left)
+
+object FlareWriter:
+  private object GivenUp extends RuntimeException("the store was given up on", null, false, false)

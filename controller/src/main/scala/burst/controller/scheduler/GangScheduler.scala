@@ -1,0 +1,277 @@
+package burst.controller.scheduler
+
+import burst.controller.flare.{Flare, FlareRequest}
+import burst.protocol.{
+  BackendConfig,
+  Failure,
+  FailureKind,
+  FlareId,
+  InvokerId,
+  InvokerProtocol,
+  InvokerStatus
+}
+import org.apache.pekko.actor.typed.scaladsl.{ActorContext, Behaviors, StashBuffer, TimerScheduler}
+import org.apache.pekko.actor.typed.{ActorRef, Behavior}
+import scala.concurrent.Future
+import scala.util.{Failure as Thrown, Success}
+
+/** Owns the queue and the books of the cluster, and starts flares: all of one or nothing of it.
+  *
+  * ==States==
+  *   - ''recovering'': what the last controller left is being read from the store; requests wait. A store
+  *     that does not answer is asked again until it does.
+  *   - ''serving''.
+  *
+  * ==Events==
+  *   - a flare is submitted: refused, or queued and a [[SchedulingRound]] run at once, so that one that fits
+  *     starts without a further message;
+  *   - slots come free (packs ended), an invoker comes, a flare leaves the queue: a round is due. It is sent
+  *     to itself, once, so that a thousand packs ending together cause one round and not a thousand;
+  *   - an invoker is lost: it offers nothing from now on, and the flares with packs on it are told. Their
+  *     slots there come free as they say so. Should the invoker turn out to be alive (it was cut off), the
+  *     packs it was thought to have lost are aborted before it is given anything new;
+  *   - a flare has ended and nothing of it is left: its actor is retired.
+  *
+  * All reservations are made here, one at a time, which is what makes them atomic; everything else about a
+  * flare is done by its own [[FlareActor]], in parallel with the others.
+  */
+object GangScheduler:
+  sealed trait Command
+
+  final case class Submit(request: FlareRequest, slotLimit: Int, replyTo: ActorRef[Submitted]) extends Command
+  final case class Cancel(id: FlareId, replyTo: ActorRef[CancelOutcome]) extends Command
+  final case class Await(id: FlareId, replyTo: ActorRef[Awaited]) extends Command
+  final case class ListInvokers(replyTo: ActorRef[Vector[InvokerView]]) extends Command
+
+  enum Submitted:
+    case Accepted(flare: Flare)
+    case Refused(refusal: Refusal)
+    case NotStored(operation: String, cause: Throwable)
+
+  enum Awaited:
+    case Ended(flare: Flare)
+
+    /** No such flare is going on; the store knows whether there ever was one. */
+    case NotActive
+
+  /** An invoker is there, or there again under another reference. */
+  final case class InvokerUp(status: InvokerStatus, invoker: ActorRef[InvokerProtocol.Command])
+      extends Command
+  final case class InvokerReported(status: InvokerStatus) extends Command
+  final case class InvokerLost(id: InvokerId, reason: String) extends Command
+
+  private[scheduler] final case class Release(id: FlareId, attempt: Int, packs: Vector[Int]) extends Command
+  private[scheduler] final case class Requeue(id: FlareId, attempt: Int, request: FlareRequest)
+      extends Command
+  private[scheduler] final case class LeaveQueue(id: FlareId) extends Command
+  private[scheduler] final case class Ended(id: FlareId) extends Command
+
+  /** Have an invoker, best one of the `preferred`, clean a flare's backend. */
+  private[scheduler] final case class CleanUp(
+      id: FlareId,
+      backend: BackendConfig,
+      preferred: Vector[InvokerId],
+      replyTo: ActorRef[InvokerProtocol.FlareCleaned]
+  ) extends Command
+
+  private case object Round extends Command
+  private final case class Gone(id: FlareId) extends Command
+  private final case class Loaded(recovered: Recovered) extends Command
+  private final case class NotLoaded(cause: Throwable) extends Command
+  private case object LoadAgain extends Command
+
+  /** Requests that may wait while the store is read. */
+  private val StashLimit = 10000
+
+  def apply(environment: FlareEnvironment, limits: SlotLimits): Behavior[Command] =
+    Behaviors.setup { context =>
+      Behaviors.withTimers { timers =>
+        Behaviors.withStash(StashLimit) { stash =>
+          load(environment, limits, context)
+          recovering(environment, limits, context, timers, stash)
+        }
+      }
+    }
+
+  private def load(environment: FlareEnvironment, limits: SlotLimits, context: ActorContext[Command]): Unit =
+    val found = Future(
+      Recovery.run(environment.store, environment.backends, limits.lookUp, environment.now())
+    )(using environment.blocking)
+    context.pipeToSelf(found) {
+      case Success(recovered) => Loaded(recovered)
+      case Thrown(cause) => NotLoaded(cause)
+    }
+
+  private def recovering(
+      environment: FlareEnvironment,
+      limits: SlotLimits,
+      context: ActorContext[Command],
+      timers: TimerScheduler[Command],
+      stash: StashBuffer[Command]
+  ): Behavior[Command] = Behaviors.receiveMessage {
+    case Loaded(recovered) =>
+      val scheduler = new GangScheduler(environment, context)
+      scheduler.takeUp(recovered)
+      stash.unstashAll(scheduler.serving)
+    case NotLoaded(cause) =>
+      context.log.error("unfinished flares cannot be read from the store; trying again", cause)
+      timers.startSingleTimer(LoadAgain, LoadAgain, environment.settings.storeRetryPause * 5)
+      Behaviors.same
+    case LoadAgain =>
+      load(environment, limits, context)
+      Behaviors.same
+    case other =>
+      if !stash.isFull then stash.stash(other)
+      else context.log.warn("dropped a request: too many wait for the store to be read")
+      Behaviors.same
+  }
+
+private final class GangScheduler(
+    environment: FlareEnvironment,
+    context: ActorContext[GangScheduler.Command]
+):
+  import GangScheduler.*
+  import environment.{now, settings}
+
+  private val round =
+    SchedulingRound(PlacementPolicy.all(settings.defaultGranularity), settings.overtaking.toMicros)
+  private val members = Members(context.log)
+  private var cluster = ClusterState.empty
+  private var queue = FlareQueue.empty
+  private var flares = Map.empty[FlareId, ActorRef[FlareActor.Command]]
+  private var slotLimits = Map.empty[String, Int]
+  private var roundDue = false
+
+  /** Queues again what was queued, and has cleaned what the others left. */
+  def takeUp(recovered: Recovered): Unit =
+    slotLimits ++= recovered.limits
+    recovered.queued.foreach { flare =>
+      queue = queue.enqueue(Waiting(flare.id, flare.attempt, flare.request, now()))
+      spawn(flare, FlareActor.Origin.Recovered)
+    }
+    recovered.left.foreach((id, backend) =>
+      members.clean(CleanUp(id, backend, Vector.empty, context.system.ignoreRef))
+    )
+
+  def serving: Behavior[Command] = Behaviors.receiveMessage { command =>
+    on(command)
+    Behaviors.same
+  }
+
+  private def on(command: Command): Unit = command match
+    case submit: Submit => onSubmit(submit)
+    case Cancel(id, replyTo) =>
+      flares.get(id).fold(replyTo ! CancelOutcome.NotFound)(_ ! FlareActor.Cancel(replyTo))
+    case Await(id, replyTo) =>
+      flares.get(id).fold(replyTo ! Awaited.NotActive)(_ ! FlareActor.Await(replyTo))
+    case ListInvokers(replyTo) =>
+      replyTo ! members.statuses.map { status =>
+        val capacity = cluster.machines.get(status.id)
+        InvokerView(status, capacity.fold(0)(_.free), capacity.exists(_.up))
+      }
+    case InvokerUp(status, invoker) =>
+      members.up(status, invoker)
+      cluster = cluster.up(status.id, status.slots)
+      roundSoon()
+    case InvokerReported(status) => onReported(status)
+    case InvokerLost(id, reason) => onLost(id, reason)
+    case Release(id, attempt, packs) =>
+      cluster = cluster.release(ClusterState.Owner(id, attempt), packs)
+      roundSoon()
+    case Requeue(id, attempt, request) =>
+      queue = queue.enqueue(Waiting(id, attempt, request, now()))
+      roundSoon()
+    case LeaveQueue(id) =>
+      queue = queue.remove(id)
+      roundSoon()
+    case clean: CleanUp => members.clean(clean)
+    case Ended(id) => onEnded(id)
+    case Gone(id) => onGone(id)
+    case Round =>
+      roundDue = false
+      runRound().foreach(place)
+    case _: (Loaded | NotLoaded) | LoadAgain => ()
+
+  private def onSubmit(submit: Submit): Unit =
+    val tenant = submit.request.definition.namespace
+    slotLimits = slotLimits.updated(tenant, submit.slotLimit)
+    Admission.refusal(round, cluster.view, submit.request, submit.slotLimit) match
+      case Some(refusal) => submit.replyTo ! Submitted.Refused(refusal)
+      case None =>
+        val flare = Admission.accept(submit.request, now())
+        queue = queue.enqueue(Waiting(flare.id, flare.attempt, flare.request, flare.created))
+        val (own, others) = runRound().partition(_.flare.id == flare.id)
+        others.foreach(place)
+        own.headOption match
+          case Some(placement) =>
+            spawn(flare, FlareActor.Origin.Accepted(submit.replyTo, Some(placed(placement))))
+          case None =>
+            Admission.overflow(queue, tenant, settings) match
+              case Some(refusal) =>
+                queue = queue.remove(flare.id)
+                submit.replyTo ! Submitted.Refused(refusal)
+              case None => spawn(flare, FlareActor.Origin.Accepted(submit.replyTo, None))
+
+  private def spawn(flare: Flare, origin: FlareActor.Origin): Unit =
+    val actor =
+      context.spawn(FlareActor(flare, origin, environment, context.self), s"flare-${flare.id.value}")
+    context.watchWith(actor, Gone(flare.id))
+    flares = flares.updated(flare.id, actor)
+
+  private def runRound(): Vector[Placement] =
+    if queue.length == 0 then Vector.empty
+    else
+      val outcome = round.run(cluster, queue, now(), slotLimits.getOrElse(_, Int.MaxValue))
+      cluster = outcome.cluster
+      queue = outcome.queue
+      outcome.placed
+
+  private def roundSoon(): Unit =
+    if !roundDue && queue.length > 0 then
+      roundDue = true
+      context.self ! Round
+
+  private def place(placement: Placement): Unit =
+    flares.get(placement.flare.id) match
+      case Some(flare) => flare ! placed(placement)
+      case None => cluster = cluster.releaseAll(placement.flare.owner)
+
+  private def placed(placement: Placement): FlareActor.Placed =
+    FlareActor.Placed(placement.flare.attempt, placement.plan, members.refs(placement.plan.demand.keySet))
+
+  private def onReported(status: InvokerStatus): Unit =
+    members.report(status)
+    if cluster.machines.get(status.id).exists(c => c.up && c.slots != status.slots) then
+      cluster = cluster.up(status.id, status.slots)
+      roundSoon()
+
+  private def onLost(id: InvokerId, reason: String): Unit =
+    val lost = cluster.packsOn(id)
+    cluster = cluster.down(id)
+    members.down(id, lost.map((owner, pack) => (owner.flare, pack)))
+    lost.map(_._1.flare).distinct.flatMap(flares.get).foreach(_ ! FlareActor.InvokerDown(id, reason))
+    // what waited behind a flare that is now larger than the cluster may pass it
+    roundSoon()
+
+  private def onEnded(id: FlareId): Unit =
+    flares.get(id).foreach { flare =>
+      context.unwatch(flare)
+      flare ! FlareActor.Retire
+    }
+    flares = flares.removed(id)
+
+  /** The actor died of a defect, with its flare's books open: the packs are ended and the slots come free, as
+    * nobody is left who could say when.
+    */
+  private def onGone(id: FlareId): Unit =
+    context.log.error(s"the actor of flare ${id.value} died; its packs are ended")
+    flares = flares.removed(id)
+    queue = queue.remove(id)
+    val failure = Failure(FailureKind.Internal, "the controller lost the flare", operation = Some("schedule"))
+    cluster.holdings.keysIterator.filter(_.flare == id).toVector.foreach { owner =>
+      cluster.holdings(owner).plan.packs.foreach(pack =>
+        members.tell(pack.invoker, InvokerProtocol.AbortPack(id, pack.pack, failure))
+      )
+      cluster = cluster.releaseAll(owner)
+    }
+    roundSoon()

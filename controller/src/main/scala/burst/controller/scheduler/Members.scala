@@ -1,0 +1,61 @@
+package burst.controller.scheduler
+
+import burst.protocol.{Failure, FailureKind, FlareId, InvokerId, InvokerProtocol, InvokerStatus}
+import org.apache.pekko.actor.typed.ActorRef
+import org.slf4j.Logger
+
+/** The invokers as the scheduler talks to them: what they last said of themselves, how to reach them, and
+  * what is still to be told to those that are away. Belongs to the scheduler's actor.
+  */
+private[scheduler] final class Members(log: Logger):
+  import Members.Member
+
+  private var members = Map.empty[InvokerId, Member]
+  private var strays = Map.empty[InvokerId, Vector[(FlareId, Int)]]
+  private var cleanUps = Vector.empty[GangScheduler.CleanUp]
+
+  def statuses: Vector[InvokerStatus] = members.valuesIterator.map(_.status).toVector.sortBy(_.id)
+
+  def refs(ids: Set[InvokerId]): Map[InvokerId, ActorRef[InvokerProtocol.Command]] =
+    ids.iterator.flatMap(id => members.get(id).map(id -> _.invoker)).toMap
+
+  /** An invoker is there. Packs it was thought to have lost are aborted before anything else is asked of it:
+    * their slots have been given away.
+    */
+  def up(status: InvokerStatus, invoker: ActorRef[InvokerProtocol.Command]): Unit =
+    log.info(s"invoker ${status.id.value} is up: ${status.slots} slots, driver ${status.driver}")
+    members = members.updated(status.id, Member(status, invoker, up = true))
+    val failure =
+      Failure(FailureKind.InvokerLost, "the invoker had been given up", invoker = Some(status.id))
+    strays
+      .getOrElse(status.id, Vector.empty)
+      .foreach((flare, pack) => invoker ! InvokerProtocol.AbortPack(flare, pack, failure))
+    strays = strays.removed(status.id)
+    val waiting = cleanUps
+    cleanUps = Vector.empty
+    waiting.foreach(clean)
+
+  def report(status: InvokerStatus): Unit =
+    members = members.updatedWith(status.id)(_.map(_.copy(status = status)))
+
+  def down(id: InvokerId, lost: Vector[(FlareId, Int)]): Unit =
+    members = members.updatedWith(id)(_.map(_.copy(up = false)))
+    if lost.nonEmpty then strays = strays.updated(id, strays.getOrElse(id, Vector.empty) ++ lost)
+
+  def tell(id: InvokerId, command: InvokerProtocol.Command): Unit =
+    members.get(id).foreach(_.invoker ! command)
+
+  /** Has an invoker that is up clean a flare's backend; kept until there is one. */
+  def clean(request: GangScheduler.CleanUp): Unit =
+    val up = request.preferred.iterator.flatMap(members.get).find(_.up).orElse(members.values.find(_.up))
+    up match
+      case Some(member) =>
+        member.invoker ! InvokerProtocol.CleanFlare(request.id, request.backend, request.replyTo)
+      case None => cleanUps :+= request
+
+private object Members:
+  private final case class Member(
+      status: InvokerStatus,
+      invoker: ActorRef[InvokerProtocol.Command],
+      up: Boolean
+  )

@@ -1,0 +1,57 @@
+package burst.controller.scheduler
+
+import burst.protocol.InvokerId
+
+/** One pack of a plan: `size` workers with the contiguous ids from `firstWorker`, on one invoker. */
+final case class PackPlacement(pack: Int, invoker: InvokerId, firstWorker: Int, size: Int):
+  def workers: Range = firstWorker until firstWorker + size
+
+/** Where every worker of a flare goes. Packs stand by their id and cover the worker ids without a gap.
+  * `granularity` is the one in force: the unit the policy placed by, or the largest pack where it placed as
+  * the machines allowed.
+  */
+final case class Plan(packs: Vector[PackPlacement], granularity: Int):
+  lazy val packSizes: Vector[Int] = packs.map(_.size)
+  def size: Int = packs.lastOption.fold(0)(last => last.firstWorker + last.size)
+
+  /** Slots the plan takes of each invoker. */
+  lazy val demand: Map[InvokerId, Int] =
+    packs.groupMapReduce(_.invoker)(_.size)(_ + _)
+
+  /** Pairs of workers that do not share a pack: what every message between them costs is a trip outside. */
+  def remotePairs: Long =
+    val n = size.toLong
+    (n * n - packs.iterator.map(p => p.size.toLong * p.size).sum) / 2
+
+object Plan:
+  /** Numbers packs and workers in the order given. */
+  def of(packs: Iterable[(InvokerId, Int)], granularity: Int): Plan =
+    var next = 0
+    val placed = packs.iterator.zipWithIndex.map { case ((invoker, size), pack) =>
+      val placement = PackPlacement(pack, invoker, next, size)
+      next += size
+      placement
+    }.toVector
+    Plan(placed, granularity)
+
+/** Why there is no plan. */
+enum NoPlacement:
+  /** Not even the empty cluster could take it: `usable` workers are all it could under this policy and
+    * granularity, of `total` slots; no machine has more than `largest` slots.
+    */
+  case Never(total: Int, usable: Int, largest: Int)
+
+  /** It fits the cluster, but not what is free of it now. */
+  case NotNow(free: Int)
+
+/** A machine as policies see it. `free` never exceeds `slots`. */
+final case class Machine(id: InvokerId, slots: Int, free: Int)
+
+/** The machines that may be used now. Made by [[ClusterState.view]]; those that are down are not in it. */
+final case class ClusterView(machines: Vector[Machine]):
+  lazy val totalSlots: Int = machines.iterator.map(_.slots).sum
+  lazy val freeSlots: Int = machines.iterator.map(_.free).sum
+  lazy val largestMachine: Int = machines.iterator.map(_.slots).maxOption.getOrElse(0)
+
+  /** The same machines with nothing running on them: what "never" is decided upon. */
+  lazy val emptied: ClusterView = ClusterView(machines.map(m => m.copy(free = m.slots)))

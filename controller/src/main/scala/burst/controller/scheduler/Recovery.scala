@@ -1,0 +1,65 @@
+package burst.controller.scheduler
+
+import burst.controller.flare.{Flare, FlareState, WorkerState}
+import burst.controller.store.FlareStore
+import burst.controller.flare.WorkerResult
+import burst.protocol.{BackendConfig, Failure, FailureKind, FlareId}
+
+/** What a starting controller found in the store. `queued` are to be queued again, with the slot limits of
+  * their namespaces; `left` may still have something on their backends.
+  */
+final case class Recovered(
+    queued: Vector[Flare],
+    limits: Map[String, Int],
+    left: Vector[(FlareId, BackendConfig)]
+)
+
+/** Takes up what a controller that stopped had not finished: a queued flare is queued again, as its request
+  * is stored whole; one that had its slots is reported failed, as the packs it had report to nobody any more.
+  * Results that had been stored stay, every other worker gets the reason for having none. Blocks.
+  */
+object Recovery:
+  def run(store: FlareStore, backends: BackendCatalog, slotLimit: String => Int, now: Long): Recovered =
+    val (queued, begun) = store.unfinished().partition(_.state == FlareState.Queued)
+    begun.foreach(reportFailed(store, _, now))
+    Recovered(
+      queued.map(flare => FlareLifecycle.reset(flare, flare.attempt)),
+      queued.map(_.namespace).distinct.map(namespace => namespace -> slotLimit(namespace)).toMap,
+      begun
+        .filter(flare => backends.needsCleaning(flare.request.backend))
+        .flatMap(flare => backends.find(flare.request.backend, flare.request.chunkSize).map(flare.id -> _))
+    )
+
+  private def reportFailed(store: FlareStore, flare: Flare, now: Long): Unit =
+    val known = store.results(flare.id).filter(r => r.output.isDefined || r.error.isDefined)
+    val byWorker = known.map(result => result.worker -> result).toMap
+    val state = flare.state.toString.toLowerCase
+    val why = Failure(
+      FailureKind.ControllerRestarted,
+      s"the controller restarted while the flare was $state; run it again",
+      operation = Some(if flare.state == FlareState.Running then "work" else "start")
+    )
+    val workers =
+      if flare.workers.length == flare.request.size then flare.workers
+      else FlareLifecycle.pending(flare.request.size)
+    val invokers = flare.packs.map(pack => pack.pack -> pack.invoker).toMap
+    val ended = workers.map { worker =>
+      byWorker.get(worker.worker) match
+        case Some(WorkerResult(_, Some(_), _)) =>
+          worker.copy(state = WorkerState.Succeeded, ended = worker.ended.orElse(Some(now)))
+        case Some(WorkerResult(_, None, error)) =>
+          worker.copy(state = WorkerState.Failed, ended = worker.ended.orElse(Some(now)), error = error)
+        case None =>
+          val failure = why.copy(
+            worker = Some(worker.worker),
+            pack = worker.pack,
+            invoker = worker.pack.flatMap(invokers.get)
+          )
+          worker.copy(state = WorkerState.Failed, ended = Some(now), error = Some(failure))
+    }
+    val missing =
+      ended.filterNot(w => byWorker.contains(w.worker)).map(w => WorkerResult(w.worker, None, w.error))
+    store.addResults(flare.id, missing)
+    store.update(
+      flare.copy(state = FlareState.Failed, ended = Some(now), error = Some(why), workers = ended)
+    )

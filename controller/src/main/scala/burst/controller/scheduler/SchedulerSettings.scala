@@ -1,0 +1,98 @@
+package burst.controller.scheduler
+
+import burst.protocol.BackendConfig
+import com.typesafe.config.Config
+import scala.concurrent.duration.{DurationLong, FiniteDuration}
+import scala.jdk.CollectionConverters.*
+import scala.util.Try
+
+/** `burst.scheduler`; what each key means stands in `scheduler.conf`. */
+final case class SchedulerSettings(
+    defaultGranularity: DefaultGranularity,
+    queueLimit: Int,
+    namespaceQueueLimit: Int,
+    overtaking: FiniteDuration,
+    queueDeadline: FiniteDuration,
+    startDeadline: FiniteDuration,
+    peerGrace: FiniteDuration,
+    abortDeadline: FiniteDuration,
+    cleanupDeadline: FiniteDuration,
+    progressInterval: FiniteDuration,
+    logBuffer: Int,
+    phaseBuffer: Int,
+    storeRetries: Int,
+    storeRetryPause: FiniteDuration,
+    askTimeout: FiniteDuration,
+    limitsRefresh: FiniteDuration
+):
+  /** What a flare's state machine must know of these. */
+  def terms(cleans: Boolean): FlareLifecycle.Terms = FlareLifecycle.Terms(
+    cleans,
+    queueLimit = queueDeadline.toCoarsest.toString,
+    startLimit = startDeadline.toCoarsest.toString,
+    abortLimit = abortDeadline.toCoarsest.toString,
+    cleanLimit = cleanupDeadline.toCoarsest.toString
+  )
+
+object SchedulerSettings:
+  /** Reads the section `burst.scheduler` of a configuration. */
+  def from(root: Config): SchedulerSettings =
+    val config = root.getConfig("burst.scheduler")
+    def duration(key: String): FiniteDuration = config.getDuration(key).toNanos.nanos
+    SchedulerSettings(
+      defaultGranularity = granularity(config.getString("default-granularity")),
+      queueLimit = config.getInt("queue-limit"),
+      namespaceQueueLimit = config.getInt("namespace-queue-limit"),
+      overtaking = duration("overtaking"),
+      queueDeadline = duration("queue-deadline"),
+      startDeadline = duration("start-deadline"),
+      peerGrace = duration("peer-grace"),
+      abortDeadline = duration("abort-deadline"),
+      cleanupDeadline = duration("cleanup-deadline"),
+      progressInterval = duration("progress-interval"),
+      logBuffer = config.getInt("log-buffer"),
+      phaseBuffer = config.getInt("phase-buffer"),
+      storeRetries = config.getInt("store-retries"),
+      storeRetryPause = duration("store-retry-pause"),
+      askTimeout = duration("ask-timeout"),
+      limitsRefresh = duration("limits-refresh")
+    )
+
+  private def granularity(text: String): DefaultGranularity =
+    if text == "largest" then DefaultGranularity.Largest
+    else
+      Try(text.toInt).toOption.filter(_ > 0).map(DefaultGranularity.Fixed(_)).getOrElse {
+        throw IllegalArgumentException(
+          s"burst.scheduler.default-granularity must be \"largest\" or a positive number, not \"$text\""
+        )
+      }
+
+/** The backends the operator configured, by the names flares ask for. An address may hold credentials: it is
+  * never printed.
+  */
+final class BackendCatalog(backends: Map[String, BackendCatalog.Entry]):
+  def names: Vector[String] = backends.keys.toVector.sorted
+
+  /** What packs are told of a backend; nothing when there is none of that name (any more). */
+  def find(name: String, chunkSize: Int): Option[BackendConfig] =
+    backends.get(name).map(entry => BackendConfig(entry.kind, entry.uri, chunkSize))
+
+  /** Whether a flare may leave something there. */
+  def needsCleaning(name: String): Boolean = backends.get(name).exists(!_.keepsNothing)
+
+object BackendCatalog:
+  final case class Entry(kind: String, uri: Option[String], keepsNothing: Boolean):
+    override def toString: String = s"Entry($kind)"
+
+  /** Reads the section `burst.scheduler.backends` of a configuration. */
+  def from(root: Config): BackendCatalog =
+    val section = root.getConfig("burst.scheduler.backends")
+    BackendCatalog(section.root.keySet.asScala.map { name =>
+      val entry = section.getConfig(s"\"$name\"")
+      val uri = if entry.hasPath("uri") then Some(entry.getString("uri")).filter(_.nonEmpty) else None
+      name -> Entry(
+        entry.getString("kind"),
+        uri,
+        entry.hasPath("keeps-nothing") && entry.getBoolean("keeps-nothing")
+      )
+    }.toMap)

@@ -1,0 +1,33 @@
+package burst.controller.scheduler
+
+import burst.controller.store.NamespaceStore
+import java.util.concurrent.ConcurrentHashMap
+import scala.concurrent.{ExecutionContext, Future}
+import scala.concurrent.duration.FiniteDuration
+
+/** How many slots the running flares of a namespace may hold together. Remembered for a while: it is asked
+  * for with every flare and changes almost never.
+  */
+final class SlotLimits(
+    namespaces: NamespaceStore,
+    default: Int,
+    refresh: FiniteDuration,
+    blocking: ExecutionContext,
+    now: () => Long
+):
+  private val known = ConcurrentHashMap[String, SlotLimits.Known]()
+
+  /** The limit, at once when it was looked up lately. */
+  def of(namespace: String): Future[Int] =
+    Option(known.get(namespace)).filter(now() - _.at < refresh.toMicros) match
+      case Some(found) => Future.successful(found.limit)
+      case None => Future(lookUp(namespace))(using blocking)
+
+  /** Asks the store. Blocks. */
+  def lookUp(namespace: String): Int =
+    val limit = namespaces.limits(namespace).fold(default)(_.concurrentSlots)
+    known.put(namespace, SlotLimits.Known(limit, now()))
+    limit
+
+object SlotLimits:
+  private final case class Known(limit: Int, at: Long)
