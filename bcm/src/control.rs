@@ -147,10 +147,15 @@ impl<'a> Patience<'a> {
         self.remaining_at(Instant::now(), peer)
     }
 
-    /// How long the operation has been waiting.
-    pub(crate) fn waited(&self) -> Duration {
-        self.started
-            .map_or(Duration::ZERO, |started| started.elapsed())
+    /// The same patience for a thread that helps with the operation.
+    pub(crate) fn share(&self) -> Self {
+        Self {
+            control: self.control,
+            operation: self.operation,
+            started: self.started,
+            round: 0,
+            yielding_since: None,
+        }
     }
 
     fn remaining_at(&mut self, now: Instant, peer: Peer) -> Result<Duration, Error> {

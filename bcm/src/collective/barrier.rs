@@ -30,8 +30,9 @@ pub(crate) fn barrier(communicator: &Communicator) -> Result<(), Error> {
     let (mine, count) = (group.cluster_index(), packs.len());
     let mut distance = 1;
     while distance < count {
-        call.give(packs[(mine + distance) % count].ranks[0], ())?;
-        call.take::<()>(packs[(mine + count - distance) % count].ranks[0])?;
+        let to = packs[(mine + distance) % count].ranks[0];
+        let from = packs[(mine + count - distance) % count].ranks[0];
+        call.exchange(Some((to, ())), Some(from))?;
         distance *= 2;
     }
     call.share(&Arc::new(()))

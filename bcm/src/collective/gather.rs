@@ -38,8 +38,13 @@ pub(crate) fn all_gather<T: Payload>(
 ) -> Result<Arc<Vec<T>>, Error> {
     let mut call = Call::begin(communicator, Operation::AllGather, NO_ROOT)?;
     let group = call.group;
-    call.publish(&value)?;
     let leader = group.cluster().ranks[0];
+    let _expected = if group.rank == leader {
+        call.expect_published()?
+    } else {
+        Vec::new()
+    };
+    call.publish(&value)?;
     if group.rank != leader {
         call.give(leader, value)?;
         return call.take_shared(leader);

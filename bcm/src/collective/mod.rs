@@ -22,6 +22,7 @@ use crate::local::Want;
 use crate::message::{Class, Parcel};
 use crate::operation::Operation;
 use crate::payload::{self, Payload};
+use crate::remote::Expectation;
 use crate::shared::{Destination, Shared};
 
 /// Stands for the root in collectives that have none.
@@ -146,6 +147,20 @@ impl<'a> Call<'a> {
             .shared
             .take(&mut self.patience, Destination::Board, &want)?;
         parcel.open(self.operation(), Peer::Worker(want.source))
+    }
+
+    /// Announces that this member is going to take what all members of other packs publish, so
+    /// that none of them has to wait for room here while this one waits for room there.
+    pub(crate) fn expect_published(&self) -> Result<Vec<Expectation>, Error> {
+        if self.group.clusters().len() < 2 {
+            return Ok(Vec::new());
+        }
+        let remote = self.shared.remote()?;
+        let context = self.group.context;
+        Ok((0..self.group.size())
+            .filter(|&rank| !self.group.is_local(rank))
+            .filter_map(|rank| remote.expect(Destination::Board, context, self.group.worker(rank)))
+            .collect())
     }
 
     fn mine(&self) -> Destination {

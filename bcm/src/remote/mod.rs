@@ -17,6 +17,7 @@
 
 mod assembly;
 mod counters;
+mod direct;
 mod flow;
 mod inbox;
 mod link;
@@ -27,7 +28,7 @@ mod stream;
 use std::fmt;
 
 pub use counters::Traffic;
-pub(crate) use inbox::{Inbox, InboxConfig, Incoming};
+pub(crate) use inbox::{Expectation, Inbox, InboxConfig};
 pub(crate) use link::Remote;
 pub(crate) use registry::{clean, open};
 pub(crate) use stream::Arrived;

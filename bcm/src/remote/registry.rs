@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::inbox::Inbox;
-use super::{Backend, memory};
+use super::{Backend, direct, memory};
 use crate::config::{BackendConfig, PackConfig};
 use crate::error::Error;
 
@@ -11,7 +11,10 @@ type Open = fn(&PackConfig, Arc<Inbox>) -> Result<Arc<dyn Backend>, Error>;
 type Clean = fn(&str, &BackendConfig) -> Result<(), Error>;
 
 /// Name, how a pack opens it, how a flare's leftovers are deleted.
-const BACKENDS: &[(&str, Open, Clean)] = &[(memory::NAME, memory::open, |_, _| Ok(()))];
+const BACKENDS: &[(&str, Open, Clean)] = &[
+    (direct::NAME, direct::open, |_, _| Ok(())),
+    (memory::NAME, memory::open, |_, _| Ok(())),
+];
 
 /// Opens the backend a pack is configured with.
 pub(crate) fn open(config: &PackConfig, inbox: Arc<Inbox>) -> Result<Arc<dyn Backend>, Error> {

@@ -1,0 +1,76 @@
+//! The writing end of a connection.
+
+use std::io::{ErrorKind, IoSlice, Write};
+use std::net::{Shutdown, TcpStream};
+use std::time::Duration;
+
+use socket2::{SockRef, TcpKeepalive};
+
+use crate::error::Error;
+use crate::remote::Frame;
+
+/// How often a blocked write looks whether it should go on.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Why a frame was not written.
+#[derive(Debug)]
+pub(super) enum WriteError {
+    /// The caller's time was up.
+    GivenUp(Error),
+    /// The connection is broken.
+    Broken(String),
+}
+
+#[derive(Debug)]
+pub(super) struct Connection {
+    stream: TcpStream,
+}
+
+impl Connection {
+    pub(super) fn new(stream: TcpStream) -> std::io::Result<Self> {
+        prepare(&stream)?;
+        stream.set_write_timeout(Some(LOOK))?;
+        Ok(Self { stream })
+    }
+
+    /// Writes header and payload without copying them together. `go_on` is asked from time to
+    /// time while the peer does not read. After an error the connection is of no use.
+    pub(super) fn write(
+        &mut self,
+        frame: &Frame<'_>,
+        mut go_on: impl FnMut() -> Result<(), Error>,
+    ) -> Result<(), WriteError> {
+        let header = frame.header.encode();
+        let mut slices = [IoSlice::new(&header), IoSlice::new(frame.payload)];
+        let mut left = &mut slices[..];
+        // Empty slices at the front would make a write of nothing look like the end.
+        IoSlice::advance_slices(&mut left, 0);
+        while !left.is_empty() {
+            match self.stream.write_vectored(left) {
+                Ok(0) => return Err(WriteError::Broken("it hung up".to_owned())),
+                Ok(written) => IoSlice::advance_slices(&mut left, written),
+                Err(error) => match error.kind() {
+                    ErrorKind::Interrupted => {}
+                    ErrorKind::WouldBlock | ErrorKind::TimedOut => {
+                        if let Err(error) = go_on() {
+                            let _ = self.stream.shutdown(Shutdown::Both);
+                            return Err(WriteError::GivenUp(error));
+                        }
+                    }
+                    _ => return Err(WriteError::Broken(error.to_string())),
+                },
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Small messages leave at once, and a peer whose machine is gone is noticed in the end.
+pub(super) fn prepare(stream: &TcpStream) -> std::io::Result<()> {
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(None)?;
+    let keepalive = TcpKeepalive::new()
+        .with_time(Duration::from_secs(5))
+        .with_interval(Duration::from_secs(1));
+    SockRef::from(stream).set_tcp_keepalive(&keepalive)
+}

@@ -1,0 +1,275 @@
+//! The reading end: accepts connections and reads frames, one thread per connection.
+
+use std::io::{BufReader, ErrorKind, Read};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
+
+use super::handshake::{self, Credentials};
+use super::{connection, error};
+use crate::error::Error;
+use crate::remote::inbox::{Inbox, Incoming};
+use crate::wire::{HEADER_SIZE, Header, Kind, WireError};
+
+/// Holds a header and a small message, so that both come with one system call; most of a large
+/// payload goes past it.
+const READ_AHEAD: usize = 16 << 10;
+/// Connections that have not proved themselves yet; more are turned away.
+const STRANGERS: usize = 256;
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub(super) struct Listener {
+    endpoint: String,
+    wake: SocketAddr,
+    shared: Arc<Shared>,
+    acceptor: Mutex<Option<JoinHandle<()>>>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    credentials: Credentials,
+    inbox: Arc<Inbox>,
+    closing: AtomicBool,
+    /// Closed until this pack can answer what it reads.
+    gate: Mutex<bool>,
+    gate_opened: Condvar,
+    strangers: AtomicUsize,
+    connections: Mutex<Vec<(TcpStream, JoinHandle<()>)>>,
+    peers: Vec<PeerState>,
+}
+
+#[derive(Debug, Default)]
+struct PeerState {
+    connections: AtomicUsize,
+    goodbye: AtomicBool,
+}
+
+impl Listener {
+    pub(super) fn bind(
+        advertise: &str,
+        credentials: Credentials,
+        inbox: Arc<Inbox>,
+    ) -> Result<Self, Error> {
+        // The advertised address is often one of this machine; behind a name or an address
+        // translation it is not.
+        let listener = TcpListener::bind((advertise, 0))
+            .or_else(|_| TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)))
+            .map_err(|reason| error(None, format!("cannot listen: {reason}")))?;
+        let address = listener
+            .local_addr()
+            .map_err(|reason| error(None, format!("cannot listen: {reason}")))?;
+        let ip = match address.ip() {
+            IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
+            IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),
+            ip => ip,
+        };
+        let packs = inbox.config().topology.num_packs();
+        let shared = Arc::new(Shared {
+            credentials,
+            inbox,
+            closing: AtomicBool::new(false),
+            gate: Mutex::new(false),
+            gate_opened: Condvar::new(),
+            strangers: AtomicUsize::new(0),
+            connections: Mutex::default(),
+            peers: (0..packs).map(|_| PeerState::default()).collect(),
+        });
+        let accepting = Arc::clone(&shared);
+        let acceptor = spawn("bcm-accept", move || accepting.accept(&listener))?;
+        let host = match advertise.contains(':') {
+            true => format!("[{advertise}]"),
+            false => advertise.to_owned(),
+        };
+        Ok(Self {
+            endpoint: format!("{host}:{}", address.port()),
+            wake: SocketAddr::new(ip, address.port()),
+            shared,
+            acceptor: Mutex::new(Some(acceptor)),
+        })
+    }
+
+    pub(super) fn endpoint(&self) -> &str {
+        &self.endpoint
+    }
+
+    /// This pack is connected to all others: what they sent is read from now on.
+    pub(super) fn open_gate(&self) {
+        *self.shared.gate.lock() = true;
+        self.shared.gate_opened.notify_all();
+    }
+
+    /// Ends all connections and threads. Does nothing the second time.
+    pub(super) fn close(&self) {
+        self.shared.closing.store(true, Ordering::Release);
+        self.open_gate();
+        let Some(acceptor) = self.acceptor.lock().take() else {
+            return;
+        };
+        // `accept` cannot be interrupted, but it can be given a connection.
+        let woken = TcpStream::connect_timeout(&self.wake, Duration::from_secs(1));
+        if woken.is_ok() {
+            let _ = acceptor.join();
+        }
+        let connections = std::mem::take(&mut *self.shared.connections.lock());
+        for (stream, _) in &connections {
+            let _ = stream.shutdown(Shutdown::Both);
+        }
+        for (_, reader) in connections {
+            let _ = reader.join();
+        }
+    }
+}
+
+fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, Error> {
+    thread::Builder::new()
+        .name(name.to_owned())
+        .spawn(body)
+        .map_err(|reason| error(None, format!("cannot start a thread: {reason}")))
+}
+
+impl Shared {
+    fn accept(self: &Arc<Self>, listener: &TcpListener) {
+        loop {
+            let accepted = listener.accept();
+            if self.closing.load(Ordering::Acquire) {
+                return;
+            }
+            let Ok((stream, _)) = accepted else {
+                // Out of descriptors, mostly: others may be closed in the meantime.
+                thread::sleep(Duration::from_millis(10));
+                continue;
+            };
+            self.connections
+                .lock()
+                .retain(|(_, reader)| !reader.is_finished());
+            if self.strangers.fetch_add(1, Ordering::AcqRel) >= STRANGERS {
+                self.strangers.fetch_sub(1, Ordering::AcqRel);
+                continue;
+            }
+            let (reading, shared) = (stream.try_clone(), Arc::clone(self));
+            let Ok(reading) = reading else {
+                self.strangers.fetch_sub(1, Ordering::AcqRel);
+                continue;
+            };
+            match spawn("bcm-read", move || shared.serve(&reading)) {
+                Ok(reader) => self.connections.lock().push((stream, reader)),
+                Err(_) => {
+                    self.strangers.fetch_sub(1, Ordering::AcqRel);
+                }
+            }
+        }
+    }
+
+    /// One connection, from its handshake to its end.
+    fn serve(&self, stream: &TcpStream) {
+        let config = self.inbox.config();
+        let packs = config.topology.num_packs();
+        let met = handshake::receive(stream, &self.credentials, config.pack, packs);
+        self.strangers.fetch_sub(1, Ordering::AcqRel);
+        // A stranger is turned away without a word.
+        if let Ok(guest) = met
+            && let Some(peer) = self.peers.get(guest.pack as usize)
+        {
+            // Counted before the guest can send anything, so that its pack has not left while
+            // one of its connections is still read.
+            peer.connections.fetch_add(1, Ordering::AcqRel);
+            let welcomed = guest
+                .welcome(stream)
+                .and_then(|()| connection::prepare(stream));
+            let ended = match welcomed {
+                Ok(()) => {
+                    self.wait_at_gate();
+                    self.read(stream, guest.pack)
+                }
+                Err(error) => Err(error.to_string()),
+            };
+            self.ended(guest.pack, ended);
+        }
+        let _ = stream.shutdown(Shutdown::Both);
+    }
+
+    fn wait_at_gate(&self) {
+        let mut open = self.gate.lock();
+        while !*open {
+            self.gate_opened.wait(&mut open);
+        }
+    }
+
+    /// Reads frames until the goodbye.
+    fn read(&self, stream: &TcpStream, pack: u32) -> Result<(), String> {
+        let mut input = BufReader::with_capacity(READ_AHEAD, stream);
+        loop {
+            let mut header = [0; HEADER_SIZE];
+            input
+                .read_exact(&mut header)
+                .map_err(|error| hung_up(&error))?;
+            let refused = |error: WireError| {
+                self.inbox.refused(Some(pack), &error);
+                error.to_string()
+            };
+            let header = Header::decode(&header).map_err(refused)?;
+            if header.pack != pack {
+                return Err(refused(WireError::Invalid {
+                    field: "sending pack",
+                    value: header.pack.into(),
+                }));
+            }
+            match self.inbox.open(&header).map_err(refused)? {
+                Incoming::Chunk(mut chunk) => {
+                    input
+                        .read_exact(chunk.bytes())
+                        .map_err(|error| hung_up(&error))?;
+                    chunk.commit();
+                }
+                Incoming::Notice(_) if header.kind == Kind::Goodbye => {
+                    if let Some(peer) = self.peers.get(pack as usize) {
+                        peer.goodbye.store(true, Ordering::Release);
+                    }
+                    return Ok(());
+                }
+                Incoming::Notice(length) => {
+                    let mut payload = vec![0; length];
+                    input
+                        .read_exact(&mut payload)
+                        .map_err(|error| hung_up(&error))?;
+                    self.inbox.notice(&header, &payload);
+                }
+                Incoming::Skip(length) => {
+                    let mut rest = (&mut input).take(length as u64);
+                    std::io::copy(&mut rest, &mut std::io::sink())
+                        .map_err(|error| hung_up(&error))?;
+                }
+            }
+        }
+    }
+
+    /// A pack has left when all its connections have ended and one of them said so.
+    fn ended(&self, pack: u32, how: Result<(), String>) {
+        let Some(peer) = self.peers.get(pack as usize) else {
+            return;
+        };
+        let last = peer.connections.fetch_sub(1, Ordering::AcqRel) == 1;
+        let goodbye = peer.goodbye.load(Ordering::Acquire);
+        if goodbye && last {
+            self.inbox.left(pack);
+        }
+        if let Err(reason) = how
+            && !goodbye
+            && !self.closing.load(Ordering::Acquire)
+        {
+            self.inbox.lost(pack, &reason);
+        }
+    }
+}
+
+fn hung_up(error: &std::io::Error) -> String {
+    match error.kind() {
+        ErrorKind::UnexpectedEof => "its connection ended without a goodbye".to_owned(),
+        _ => format!("its connection broke: {error}"),
+    }
+}

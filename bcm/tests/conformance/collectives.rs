@@ -1,0 +1,199 @@
+//! Every collective, at every root, on packs of every shape.
+
+use std::sync::Arc;
+
+use burst_bcm::Error;
+
+use crate::harness::{SHAPES, pattern};
+use crate::on_every_backend;
+
+on_every_backend! {
+    fn broadcast_reaches_everyone_from_every_root(backend) {
+        for shape in SHAPES {
+            backend.run(shape, |worker| {
+                for root in 0..worker.burst_size() {
+                    let me = worker.worker_id();
+                    let value = (me == root).then(|| pattern(5000, root, 0));
+                    let got = worker.broadcast(value, root)?;
+                    assert_eq!(*got, pattern(5000, root, 0));
+                }
+                Ok(())
+            });
+        }
+    }
+
+    fn a_broadcast_is_shared_inside_each_pack(backend) {
+        let addresses = backend.run(&[2, 3], |worker| {
+            let value = (worker.worker_id() == 1).then(|| vec![3u64; 100]);
+            let got = worker.broadcast(value, 1)?;
+            worker.barrier()?;
+            Ok(Arc::as_ptr(&got) as usize)
+        });
+        assert_eq!(addresses[0], addresses[1]);
+        assert!(addresses[2] == addresses[3] && addresses[3] == addresses[4]);
+    }
+
+    fn reduce_keeps_the_order_for_any_size_and_root(backend) {
+        // Joining texts is associative and anything but commutative.
+        for size in 1..=7u32 {
+            for shape in [vec![size], vec![1; size as usize], split(size)] {
+                let all: String = (0..size).map(|w| format!("[{w}]")).collect();
+                backend.run(&shape, |worker| {
+                    for root in 0..size {
+                        let mine = format!("[{}]", worker.worker_id());
+                        let result = worker.reduce(mine, root, |a, b| a + &b)?;
+                        let expected = (worker.worker_id() == root).then(|| all.clone());
+                        assert_eq!(result, expected, "root {root} of {shape:?}");
+                    }
+                    let mine = format!("[{}]", worker.worker_id());
+                    assert_eq!(*worker.all_reduce(mine, |a, b| a + &b)?, all);
+                    Ok(())
+                });
+            }
+        }
+    }
+
+    fn reduce_is_never_confused_with_a_pending_message(backend) {
+        backend.run(&[2, 2], |worker| {
+            let (me, size) = (worker.worker_id(), worker.burst_size());
+            for to in 0..size {
+                worker.send(u64::MAX, to)?;
+            }
+            for root in 0..size {
+                let sum = worker.reduce(1u64, root, |a, b| a + b)?;
+                assert_eq!(sum, (me == root).then_some(4));
+            }
+            assert_eq!(worker.gather(me, 0)?, (me == 0).then(|| vec![0, 1, 2, 3]));
+            for from in 0..size {
+                assert_eq!(worker.recv::<u64>(from)?, u64::MAX);
+            }
+            Ok(())
+        });
+    }
+
+    fn gather_and_scatter_keep_the_order(backend) {
+        for shape in SHAPES {
+            backend.run(shape, |worker| {
+                let (me, size) = (worker.worker_id(), worker.burst_size());
+                for root in 0..size {
+                    let gathered = worker.gather(pattern(100, me, root), root)?;
+                    let expected: Vec<_> = (0..size).map(|from| pattern(100, from, root)).collect();
+                    assert_eq!(gathered, (me == root).then_some(expected));
+
+                    let values = (me == root)
+                        .then(|| (0..size).map(|to| pattern(100, root, to)).collect());
+                    assert_eq!(worker.scatter(values, root)?, pattern(100, root, me));
+                }
+                let all = worker.all_gather(format!("{me}"))?;
+                assert!(all.iter().enumerate().all(|(i, text)| *text == i.to_string()));
+                assert_eq!(all.len(), size as usize);
+                Ok(())
+            });
+        }
+    }
+
+    fn all_to_all_takes_any_lengths(backend) {
+        for shape in SHAPES {
+            backend.run(shape, |worker| {
+                let (me, size) = (worker.worker_id(), worker.burst_size());
+                let length = |from: u32, to: u32| (from * 100 + to * 7) as usize;
+                let values = (0..size).map(|to| pattern(length(me, to), me, to)).collect();
+                let got = worker.all_to_all(values)?;
+                for (from, value) in (0..size).zip(&got) {
+                    assert_eq!(*value, pattern(length(from, me), from, me));
+                }
+                assert_eq!(got.len(), size as usize);
+                Ok(())
+            });
+        }
+    }
+
+    fn nobody_leaves_a_barrier_before_all_have_come(backend) {
+        use std::sync::atomic::{AtomicU32, Ordering};
+        for shape in SHAPES {
+            let come = AtomicU32::new(0);
+            let size: u32 = shape.iter().sum();
+            backend.run(shape, |worker| {
+                for round in 1..=20 {
+                    come.fetch_add(1, Ordering::SeqCst);
+                    worker.barrier()?;
+                    assert!(come.load(Ordering::SeqCst) >= round * size);
+                    worker.barrier()?;
+                }
+                Ok(())
+            });
+        }
+    }
+
+    fn collectives_follow_each_other_without_a_barrier(backend) {
+        backend.run(&[2, 1, 2], |worker| {
+            let me = worker.worker_id();
+            for i in 0..30u32 {
+                let root = i % worker.burst_size();
+                assert_eq!(*worker.broadcast((me == root).then_some(i), root)?, i);
+                assert_eq!(*worker.all_reduce(i, u32::max)?, i);
+                worker.gather(i, root)?;
+            }
+            Ok(())
+        });
+    }
+
+    fn different_collectives_are_an_error_and_not_a_hang(backend) {
+        let results = backend.run_with(&[2, 2], |_| {}, |worker| {
+            match worker.worker_id() {
+                0 => worker.broadcast(Some(1u32), 0).map(|_| ()),
+                _ => worker.all_reduce(1u32, |a, b| a + b).map(|_| ()),
+            }?;
+            worker.barrier()
+        });
+        let mismatch = |error: &Error| matches!(error, Error::CollectiveMismatch { .. });
+        assert!(results.iter().any(|r| r.as_ref().is_err_and(mismatch)), "{results:?}");
+        assert!(results.iter().all(Result::is_err), "{results:?}");
+    }
+
+    fn different_roots_are_an_error_and_not_a_hang(backend) {
+        let results = backend.run_with(&[1, 1], |_| {}, |worker| {
+            let me = worker.worker_id();
+            worker.reduce(1u32, 1 - me, |a, b| a + b)?;
+            worker.barrier()
+        });
+        assert!(
+            results.iter().any(|r| matches!(r, Err(Error::CollectiveMismatch { .. }))),
+            "{results:?}"
+        );
+    }
+
+    fn a_broadcast_leaves_a_pack_once_per_other_pack(backend) {
+        let sizes = [4, 4, 4];
+        let packs = burst_bcm::testing::packs(&sizes, &backend.config, |_| {}).unwrap();
+        let length = 10_000u64;
+        let results = burst_bcm::testing::run_on(&packs, |worker| {
+            let value = (worker.worker_id() == 5).then(|| vec![1u8; length as usize]);
+            worker.broadcast(value, 5)
+        });
+        assert!(results.iter().all(Result::is_ok));
+        let traffic: Vec<_> = packs.iter().map(|pack| pack.traffic()).collect();
+        assert_eq!((traffic[1].messages_sent, traffic[1].bytes_sent), (2, 2 * length));
+        assert_eq!((traffic[0].messages_received, traffic[0].bytes_received), (1, length));
+        assert_eq!((traffic[2].messages_received, traffic[2].bytes_received), (1, length));
+        assert_eq!(traffic[0].messages_sent + traffic[2].messages_sent, 0);
+    }
+
+    fn one_pack_sends_nothing_anywhere(backend) {
+        let packs = burst_bcm::testing::packs(&[4], &backend.config, |_| {}).unwrap();
+        let results = burst_bcm::testing::run_on(&packs, |worker| {
+            worker.broadcast(Some(1u8), 0)?;
+            worker.barrier()
+        });
+        assert!(results.iter().all(Result::is_ok));
+        assert_eq!(packs[0].traffic(), burst_bcm::Traffic::default());
+    }
+}
+
+/// Two uneven packs, or one.
+fn split(size: u32) -> Vec<u32> {
+    match size {
+        1 => vec![1],
+        _ => vec![size / 2 + size % 2, size / 2],
+    }
+}

@@ -1,0 +1,82 @@
+//! Backends to test on, and the watchdog no test may outlive.
+
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+use burst_bcm::{BackendConfig, Communicator, Error, PackConfig, testing};
+
+/// Longest a test may take.
+const WATCHDOG: Duration = Duration::from_secs(45);
+
+/// A backend that is ready to be used.
+pub struct Backend {
+    pub config: BackendConfig,
+}
+
+/// Runs a test on a backend, under the watchdog.
+pub fn on(kind: &'static str, test: fn(&Backend)) {
+    under_watchdog(move || {
+        let backend = Backend {
+            config: BackendConfig::new(kind),
+        };
+        test(&backend);
+    });
+}
+
+/// Fails instead of hanging.
+pub fn under_watchdog(test: impl FnOnce() + Send + 'static) {
+    let (done, finished) = mpsc::channel();
+    let thread = thread::spawn(move || {
+        test();
+        let _ = done.send(());
+    });
+    match finished.recv_timeout(WATCHDOG) {
+        Ok(()) => thread.join().unwrap(),
+        // The test panicked: pass its message on.
+        Err(RecvTimeoutError::Disconnected) => {
+            if let Err(panic) = thread.join() {
+                std::panic::resume_unwind(panic);
+            }
+        }
+        Err(RecvTimeoutError::Timeout) => panic!("the test hangs"),
+    }
+}
+
+impl Backend {
+    /// Runs workers and expects all of them to succeed.
+    pub fn run<R: Send>(
+        &self,
+        pack_sizes: &[u32],
+        function: impl Fn(&Communicator) -> Result<R, Error> + Sync,
+    ) -> Vec<R> {
+        self.run_with(pack_sizes, |_| {}, function)
+            .into_iter()
+            .map(|result| result.unwrap_or_else(|error| panic!("{error}")))
+            .collect()
+    }
+
+    pub fn run_with<R: Send>(
+        &self,
+        pack_sizes: &[u32],
+        configure: impl Fn(&mut PackConfig),
+        function: impl Fn(&Communicator) -> Result<R, Error> + Sync,
+    ) -> Vec<Result<R, Error>> {
+        testing::run_with(pack_sizes, &self.config, configure, function)
+    }
+
+    pub fn chunked(&self, bytes: usize) -> impl Fn(&mut PackConfig) + '_ {
+        move |config| config.backend.chunk_size = bytes
+    }
+}
+
+/// Pack sizes that show most of what can differ: one pack, one worker per pack, uneven packs.
+pub const SHAPES: &[&[u32]] = &[&[1], &[5], &[1, 1], &[1, 1, 1], &[3, 2], &[2, 1, 4]];
+
+/// A value of `len` bytes that belongs to a pair of workers and no other.
+pub fn pattern(len: usize, from: u32, to: u32) -> Vec<u8> {
+    let seed = from.wrapping_mul(31).wrapping_add(to.wrapping_mul(17)) as usize;
+    (0..len)
+        .map(|i| (i.wrapping_mul(7) ^ (i >> 8) ^ seed) as u8)
+        .collect()
+}

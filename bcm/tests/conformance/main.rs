@@ -1,0 +1,30 @@
+//! One suite, run against every backend.
+//!
+//! `memory` and `direct` need nothing; for `redis-list` the harness starts a server of its own.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod chunking;
+mod collectives;
+mod failures;
+mod flow;
+mod harness;
+mod point_to_point;
+mod properties;
+
+/// Defines each test once per backend.
+macro_rules! on_every_backend {
+    ($($(#[$attribute:meta])* fn $name:ident($backend:ident) $body:block)*) => {
+        mod suite {
+            #[allow(unused_imports)]
+            use super::*;
+            $(pub(super) fn $name($backend: &crate::harness::Backend) $body)*
+        }
+        mod memory {
+            $(#[test] fn $name() { crate::harness::on("memory", super::suite::$name); })*
+        }
+        mod direct {
+            $(#[test] fn $name() { crate::harness::on("direct", super::suite::$name); })*
+        }
+    };
+}
+pub(crate) use on_every_backend;
