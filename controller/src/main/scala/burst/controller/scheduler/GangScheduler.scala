@@ -10,6 +10,7 @@ import burst.protocol.{
   InvokerProtocol,
   InvokerStatus
 }
+import org.apache.pekko.Done
 import org.apache.pekko.actor.typed.scaladsl.{ActorContext, Behaviors, StashBuffer, TimerScheduler}
 import org.apache.pekko.actor.typed.{ActorRef, Behavior}
 import scala.concurrent.Future
@@ -59,6 +60,9 @@ object GangScheduler:
       extends Command
   final case class InvokerReported(status: InvokerStatus) extends Command
   final case class InvokerLost(id: InvokerId, reason: String) extends Command
+
+  /** Ends every pack and stops; what had not ended is found by the next controller. */
+  final case class Stop(replyTo: ActorRef[Done]) extends Command
 
   private[scheduler] final case class Release(id: FlareId, attempt: Int, packs: Vector[Int]) extends Command
   private[scheduler] final case class Requeue(id: FlareId, attempt: Int, request: FlareRequest)
@@ -120,6 +124,9 @@ object GangScheduler:
     case LoadAgain =>
       load(environment, limits, context)
       Behaviors.same
+    case Stop(replyTo) =>
+      replyTo ! Done
+      Behaviors.stopped
     case other =>
       if !stash.isFull then stash.stash(other)
       else context.log.warn("dropped a request: too many wait for the store to be read")
@@ -149,13 +156,21 @@ private final class GangScheduler(
       queue = queue.enqueue(Waiting(flare.id, flare.attempt, flare.request, now()))
       spawn(flare, FlareActor.Origin.Recovered)
     }
+    recovered.strays.foreach(members.astray)
     recovered.left.foreach((id, backend) =>
       members.clean(CleanUp(id, backend, Vector.empty, context.system.ignoreRef))
     )
 
-  def serving: Behavior[Command] = Behaviors.receiveMessage { command =>
-    on(command)
-    Behaviors.same
+  def serving: Behavior[Command] = Behaviors.receiveMessage {
+    case Stop(replyTo) =>
+      val failure =
+        Failure(FailureKind.ControllerRestarted, "the controller is stopping", operation = Some("work"))
+      cluster.holdings.keysIterator.foreach(abort(_, failure))
+      replyTo ! Done
+      Behaviors.stopped
+    case command =>
+      on(command)
+      Behaviors.same
   }
 
   private def on(command: Command): Unit = command match
@@ -190,7 +205,7 @@ private final class GangScheduler(
     case Round =>
       roundDue = false
       runRound().foreach(place)
-    case _: (Loaded | NotLoaded) | LoadAgain => ()
+    case _: (Loaded | NotLoaded | Stop) | LoadAgain => ()
 
   private def onSubmit(submit: Submit): Unit =
     val tenant = submit.request.definition.namespace
@@ -260,6 +275,13 @@ private final class GangScheduler(
     }
     flares = flares.removed(id)
 
+  private def abort(owner: ClusterState.Owner, failure: Failure): Unit =
+    cluster.holdings
+      .get(owner)
+      .foreach(_.plan.packs.foreach { pack =>
+        members.tell(pack.invoker, InvokerProtocol.AbortPack(owner.flare, pack.pack, failure))
+      })
+
   /** The actor died of a defect, with its flare's books open: the packs are ended and the slots come free, as
     * nobody is left who could say when.
     */
@@ -269,9 +291,7 @@ private final class GangScheduler(
     queue = queue.remove(id)
     val failure = Failure(FailureKind.Internal, "the controller lost the flare", operation = Some("schedule"))
     cluster.holdings.keysIterator.filter(_.flare == id).toVector.foreach { owner =>
-      cluster.holdings(owner).plan.packs.foreach(pack =>
-        members.tell(pack.invoker, InvokerProtocol.AbortPack(id, pack.pack, failure))
-      )
+      abort(owner, failure)
       cluster = cluster.releaseAll(owner)
     }
     roundSoon()

@@ -40,7 +40,11 @@ private[scheduler] final class Members(log: Logger):
 
   def down(id: InvokerId, lost: Vector[(FlareId, Int)]): Unit =
     members = members.updatedWith(id)(_.map(_.copy(up = false)))
-    if lost.nonEmpty then strays = strays.updated(id, strays.getOrElse(id, Vector.empty) ++ lost)
+    astray(id, lost)
+
+  /** Packs to be aborted should the invoker be heard of. */
+  def astray(id: InvokerId, packs: Vector[(FlareId, Int)]): Unit =
+    if packs.nonEmpty then strays = strays.updated(id, strays.getOrElse(id, Vector.empty) ++ packs)
 
   def tell(id: InvokerId, command: InvokerProtocol.Command): Unit =
     members.get(id).foreach(_.invoker ! command)

@@ -1,17 +1,18 @@
 package burst.controller.scheduler
 
-import burst.controller.flare.{Flare, FlareState, WorkerState}
+import burst.controller.flare.{Flare, FlareState, WorkerResult, WorkerState}
 import burst.controller.store.FlareStore
-import burst.controller.flare.WorkerResult
-import burst.protocol.{BackendConfig, Failure, FailureKind, FlareId}
+import burst.protocol.{BackendConfig, Failure, FailureKind, FlareId, InvokerId}
 
 /** What a starting controller found in the store. `queued` are to be queued again, with the slot limits of
-  * their namespaces; `left` may still have something on their backends.
+  * their namespaces; `left` may still have something on their backends; `strays` are packs that may still be
+  * running: nobody waits for them, and their slots are not in the new books.
   */
 final case class Recovered(
     queued: Vector[Flare],
     limits: Map[String, Int],
-    left: Vector[(FlareId, BackendConfig)]
+    left: Vector[(FlareId, BackendConfig)],
+    strays: Map[InvokerId, Vector[(FlareId, Int)]]
 )
 
 /** Takes up what a controller that stopped had not finished: a queued flare is queued again, as its request
@@ -27,7 +28,10 @@ object Recovery:
       queued.map(_.namespace).distinct.map(namespace => namespace -> slotLimit(namespace)).toMap,
       begun
         .filter(flare => backends.needsCleaning(flare.request.backend))
-        .flatMap(flare => backends.find(flare.request.backend, flare.request.chunkSize).map(flare.id -> _))
+        .flatMap(flare => backends.find(flare.request.backend, flare.request.chunkSize).map(flare.id -> _)),
+      begun
+        .flatMap(flare => flare.packs.map(pack => pack.invoker -> (flare.id, pack.pack)))
+        .groupMap(_._1)(_._2)
     )
 
   private def reportFailed(store: FlareStore, flare: Flare, now: Long): Unit =

@@ -70,7 +70,12 @@ object SchedulerSettings:
 /** The backends the operator configured, by the names flares ask for. An address may hold credentials: it is
   * never printed.
   */
-final class BackendCatalog(backends: Map[String, BackendCatalog.Entry]):
+final class BackendCatalog(val default: String, backends: Map[String, BackendCatalog.Entry]):
+  if !backends.contains(default) then
+    throw IllegalArgumentException(
+      s"burst.scheduler.default-backend is '$default', which is not under burst.scheduler.backends"
+    )
+
   def names: Vector[String] = backends.keys.toVector.sorted
 
   /** What packs are told of a backend; nothing when there is none of that name (any more). */
@@ -84,10 +89,10 @@ object BackendCatalog:
   final case class Entry(kind: String, uri: Option[String], keepsNothing: Boolean):
     override def toString: String = s"Entry($kind)"
 
-  /** Reads the section `burst.scheduler.backends` of a configuration. */
+  /** Reads `burst.scheduler.backends` and `burst.scheduler.default-backend`. */
   def from(root: Config): BackendCatalog =
     val section = root.getConfig("burst.scheduler.backends")
-    BackendCatalog(section.root.keySet.asScala.map { name =>
+    val entries = section.root.keySet.asScala.map { name =>
       val entry = section.getConfig(s"\"$name\"")
       val uri = if entry.hasPath("uri") then Some(entry.getString("uri")).filter(_.nonEmpty) else None
       name -> Entry(
@@ -95,4 +100,5 @@ object BackendCatalog:
         uri,
         entry.hasPath("keeps-nothing") && entry.getBoolean("keeps-nothing")
       )
-    }.toMap)
+    }.toMap
+    BackendCatalog(root.getString("burst.scheduler.default-backend"), entries)

@@ -1,0 +1,84 @@
+package burst.controller.scheduler
+
+import burst.controller.scheduler.ClusterState.Owner
+import burst.protocol.{FlareId, InvokerId}
+import munit.ScalaCheckSuite
+import org.scalacheck.Prop.*
+import org.scalacheck.{Gen, Prop}
+
+class ClusterStateSuite extends ScalaCheckSuite:
+  private val (a, b) = (InvokerId("a"), InvokerId("b"))
+  private val owners = Vector.fill(4)(FlareId.random()).flatMap(id => Vector(Owner(id, 1), Owner(id, 2)))
+  private val start = ClusterState.empty.up(a, 8).up(b, 4)
+
+  private def free(state: ClusterState) = state.view.machines.map(m => m.id.value -> m.free).toMap
+
+  test("a plan is reserved whole or not at all"):
+    val taken = start.reserve(owners(0), "n", Plan.of(Vector(a -> 8, b -> 2), 8)).get
+    assertEquals(free(taken), Map("a" -> 0, "b" -> 2))
+    assertEquals(taken.used("n"), 10)
+    assertEquals(taken.reserve(owners(1), "n", Plan.of(Vector(b -> 2, a -> 1), 2)), None)
+    assertEquals(taken.reserve(owners(0), "n", Plan.of(Vector(b -> 1), 1)), None, "one holding per attempt")
+
+  test("slots come back once"):
+    val taken = start.reserve(owners(0), "n", Plan.of(Vector(a -> 8, b -> 2), 8)).get
+    val once = taken.release(owners(0), Vector(0))
+    assertEquals(free(once), Map("a" -> 8, "b" -> 2))
+    assertEquals(once.release(owners(0), Vector(0, 0, 7, -1)), once)
+    val all = once.releaseAll(owners(0))
+    assertEquals(free(all), Map("a" -> 8, "b" -> 4))
+    assertEquals(all.used("n"), 0)
+    assertEquals(all.release(owners(0), Vector(1)), all)
+
+  test("a machine that is down offers nothing and keeps what is held on it"):
+    val taken = start.reserve(owners(0), "n", Plan.of(Vector(a -> 3), 3)).get.down(a)
+    assertEquals(taken.view.machines.map(_.id), Vector(b))
+    assertEquals(free(taken.up(a, 8)), Map("a" -> 5, "b" -> 4))
+    assertEquals(free(taken.up(a, 2)), Map("a" -> 0, "b" -> 4))
+    assertEquals(free(taken.up(a, 2).releaseAll(owners(0))), Map("a" -> 2, "b" -> 4))
+
+  private enum Move:
+    case Reserve(owner: Owner, size: Int, g: Int)
+    case Release(owner: Owner, packs: List[Int])
+    case Down(id: InvokerId)
+    case Up(id: InvokerId)
+
+  private val moves: Gen[List[Move]] = Gen.listOf(
+    Gen.oneOf(
+      Gen.oneOf(owners).flatMap(o =>
+        Gen.choose(1, 14).flatMap(n => Gen.choose(1, 4).map(Move.Reserve(o, n, _)))
+      ),
+      Gen.oneOf(owners).flatMap(o => Gen.listOf(Gen.choose(-1, 5)).map(Move.Release(o, _))),
+      Gen.oneOf(a, b).map(Move.Down(_)),
+      Gen.oneOf(a, b).map(Move.Up(_))
+    )
+  )
+
+  property("whatever happens, nothing is oversubscribed and totals add up"):
+    forAll(moves) { sequence =>
+      sequence.foldLeft(start) { (state, move) =>
+        val next = move match
+          case Move.Reserve(owner, n, g) =>
+            // a plan made for the empty cluster: the books must refuse it when it does not fit
+            val view = ClusterView(Vector(Machine(a, 8, 8), Machine(b, 4, 4)))
+            Homogeneous(DefaultGranularity.Largest)
+              .place(view, n, Some(g))
+              .toOption
+              .flatMap(state.reserve(owner, owner.flare.value.take(1), _))
+              .getOrElse(state)
+          case Move.Release(owner, packs) => state.release(owner, packs)
+          case Move.Down(id) => state.down(id)
+          case Move.Up(id) => state.up(id, if id == a then 8 else 4)
+        next.machines.foreach { (id, capacity) =>
+          val held = next.holdings.values.map(h =>
+            h.plan.packs.filter(_.invoker == id).map(p => h.held(p.pack)).sum
+          ).sum
+          assertEquals(capacity.used, held)
+          assert(capacity.used >= 0 && capacity.used <= capacity.slots)
+        }
+        assertEquals(next.usedBy.values.sum, next.machines.values.map(_.used).sum)
+        assert(next.holdings.values.forall(_.total > 0))
+        next
+      }
+      Prop.passed
+    }

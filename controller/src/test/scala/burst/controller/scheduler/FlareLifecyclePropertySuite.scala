@@ -1,0 +1,88 @@
+package burst.controller.scheduler
+
+import burst.controller.flare.FlareState
+import burst.protocol.*
+import io.circe.Json
+import munit.ScalaCheckSuite
+import org.scalacheck.Prop.*
+import org.scalacheck.{Gen, Prop}
+
+import FlareEffect.*
+import FlareLifecycle.Stage
+
+class FlareLifecyclePropertySuite extends ScalaCheckSuite:
+  private val kinds = Gen.oneOf(FailureKind.values.toVector)
+  private val packEvents: Gen[PackEvent] = Gen.choose(-1, 4).flatMap { worker =>
+    Gen.frequency(
+      4 -> Gen.const(PackEvent.Ready(Some("h:1"), 0)),
+      2 -> Gen.const(PackEvent.WorkerStarted(worker, 0)),
+      4 -> Gen.const(PackEvent.WorkerSucceeded(worker, Json.Null, 0)),
+      2 -> kinds.map(kind => PackEvent.WorkerFailed(worker, Failure(kind, "broken"), 0)),
+      1 -> Gen.const(PackEvent.Phase(worker, "p", 0)),
+      1 -> Gen.const(PackEvent.Log(Some(worker), LogStream.Stdout, "line", 0)),
+      2 -> Gen.option(kinds.map(Failure(_, "pack broke"))).map(PackEvent.PackEnded(true, _, 0))
+    )
+  }
+
+  /** Anything that can happen, wanted or not, by the driver it happens to. */
+  private val moves: Gen[LifecycleDriver => LifecycleDriver] = Gen.frequency(
+    6 -> Gen.const(_.place()),
+    8 -> Gen.oneOf(FlareState.values.toVector).map(state => (d: LifecycleDriver) => d.stored(state)),
+    6 -> Gen.const((d: LifecycleDriver) => d.stored(d.life.flare.state)),
+    20 -> Gen.zip(Gen.choose(0, 1), Gen.listOf(packEvents)).map((p, events) => _.report(p, events*)),
+    2 -> Gen
+      .zip(Gen.choose(1, 3), Gen.choose(0, 1), packEvents)
+      .map((attempt, p, event) => _.reportOf(attempt, p, event)),
+    1 -> Gen.oneOf("a", "b", "c").map(id => _.happen(FlareEvent.InvokerLost(InvokerId(id), "silent", 0))),
+    1 -> Gen.const(_.happen(FlareEvent.Cancel(0))),
+    3 -> Gen.oneOf(FlareTimer.values.toVector).map(timer => _.expire(timer)),
+    1 -> Gen.const(_.happen(FlareEvent.StoreFailed("writing", 0))),
+    1 -> Gen.option(Gen.const(Failure(FailureKind.Backend, "b"))).map(e => _.happen(FlareEvent.Cleaned(e, 0)))
+  )
+
+  /** What the world owes the flare from here on: writes return, timers expire, packs asked to end do, and at
+    * last so do those that were given up.
+    */
+  private def settle(driver: LifecycleDriver): Unit =
+    var steps = 0
+    while driver.life.stage != Stage.Ended && steps < 50 do
+      steps += 1
+      driver.life.stage match
+        case Stage.Waiting => driver.expire(FlareTimer.Queue)
+        case Stage.Placing => driver.stored(FlareState.Starting)
+        case Stage.Starting => driver.expire(FlareTimer.Start)
+        case Stage.Running => driver.expire(FlareTimer.Deadline)
+        case Stage.Stopping => driver.expire(FlareTimer.Abort)
+        case Stage.Cleaning => driver.expire(FlareTimer.Clean)
+        case Stage.Closing => driver.stored(driver.life.flare.state)
+        case Stage.Ended => ()
+    for id <- Vector("a", "b") do driver.happen(FlareEvent.InvokerLost(InvokerId(id), "gone", 0))
+
+  for cleans <- Vector(false, true) do
+    property(s"every sequence of events ends once, with every slot released once (cleaning: $cleans)"):
+      forAll(Gen.listOf(moves), Gen.choose(0, 2)) { (sequence, retries) =>
+        val driver = LifecycleDriver(retries = retries, cleans = cleans)
+        // what the scheduler gave: by attempt, as it gives slots to an attempt once
+        var placed = Set.empty[Int]
+        sequence.foreach { move =>
+          val before = driver.life
+          move(driver)
+          if before.stage == Stage.Waiting && driver.life.stage == Stage.Placing then
+            placed += before.flare.attempt
+        }
+        settle(driver)
+        assertEquals(driver.life.stage, Stage.Ended)
+        assertEquals(driver.announced.length, 1)
+        assertEquals(driver.effects.count(_ == Retire), 1)
+        val flare = driver.announced.head
+        assert(flare.state.isFinal)
+        assertEquals(flare.error.isEmpty, flare.state == FlareState.Succeeded)
+        assert(flare.workers.forall(_.state.isFinal))
+        val ours = driver.released.filter((attempt, _) => placed(attempt))
+        assertEquals(ours.distinct.sorted, placed.toVector.sorted.flatMap(n => Vector((n, 0), (n, 1))))
+        // results stored since the last attempt began: one per worker, no more
+        val last = driver.effects.drop(driver.effects.lastIndexOf(ClearAttempt) + 1)
+        val results = last.collect { case StoreResults(results) => results }.flatten
+        assertEquals(results.map(_.worker).sorted, Vector(0, 1, 2, 3))
+        Prop.passed
+      }

@@ -1,0 +1,293 @@
+package burst.controller.scheduler
+
+import burst.controller.flare.{Flare, FlareState, WorkerResult, WorkerState}
+import burst.protocol.*
+import io.circe.Json
+import munit.FunSuite
+
+import FlareEffect.*
+import FlareLifecycle.Stage
+
+/** Drives a lifecycle by hand and keeps what it wanted done. */
+final class LifecycleDriver(
+    size: Int = 4,
+    retries: Int = 0,
+    cleans: Boolean = false,
+    packs: Vector[(String, Int)] = Vector("a" -> 2, "b" -> 2)
+):
+  val flare: Flare = Admission.accept(Samples.request(size, retries = retries), 0)
+  var life: FlareLifecycle = FlareLifecycle.queued(flare, Samples.settings.terms(cleans))
+  var effects: Vector[FlareEffect] = Vector.empty
+  var at: Long = 0L
+
+  def happen(event: FlareEvent): LifecycleDriver =
+    val step = life.step(event)
+    life = step.state
+    effects = effects ++ step.effects
+    this
+
+  def plan: Plan = Plan.of(packs.map((id, n) => (InvokerId(id), n)), 2)
+  def attempt: Int = life.flare.attempt
+  def place(): LifecycleDriver = happen(FlareEvent.Placed(attempt, plan, at))
+  def stored(state: FlareState): LifecycleDriver = happen(FlareEvent.Stored(attempt, state, at))
+  def start(): LifecycleDriver = place().stored(FlareState.Starting)
+
+  def report(pack: Int, events: PackEvent*): LifecycleDriver = reportOf(attempt, pack, events*)
+
+  def reportOf(attempt: Int, pack: Int, events: PackEvent*): LifecycleDriver =
+    val invoker = InvokerId(packs(pack)._1)
+    happen(FlareEvent.Reported(PackReport(flare.id, attempt, pack, invoker, None, events.toVector), at))
+
+  def expire(timer: FlareTimer): LifecycleDriver = happen(FlareEvent.Expired(timer, attempt, at))
+  def run(): LifecycleDriver =
+    start()
+    packs.indices.foreach(p => report(p, PackEvent.Ready(Some(s"host:$p"), 0)))
+    this
+
+  def announced: Vector[Flare] = effects.collect { case Announce(flare) => flare }
+  def released: Vector[(Int, Int)] = effects.collect { case Release(attempt, packs) =>
+    packs.map((attempt, _))
+  }.flatten
+  def results: Vector[WorkerResult] = effects.collect { case StoreResults(results) => results }.flatten
+  def aborts: Vector[Failure] = effects.collect { case Abort(_, failure) => failure }
+
+class FlareLifecycleSuite extends FunSuite:
+  private def ok(worker: Int) = PackEvent.WorkerSucceeded(worker, Json.fromInt(worker), 1)
+  private def ended(error: Option[Failure] = None) = PackEvent.PackEnded(error.isEmpty, error, 2)
+  private def failure(kind: FailureKind, message: String = "it broke") = Failure(kind, message)
+  private def failed(worker: Int, kind: FailureKind, message: String = "it broke") =
+    PackEvent.WorkerFailed(worker, failure(kind, message), 1)
+
+  test("a flare that goes well"):
+    val driver = LifecycleDriver().place()
+    assertEquals(driver.life.stage, Stage.Placing)
+    assert(!driver.effects.exists(_.isInstanceOf[Prepare]), "no invoker is told before it is stored")
+    driver.stored(FlareState.Starting)
+    assert(driver.effects.contains(Prepare(driver.plan)))
+    driver.report(0, PackEvent.Ready(Some("h:0"), 0))
+    assertEquals(driver.life.stage, Stage.Starting)
+    driver.report(1, PackEvent.Ready(Some("h:1"), 0))
+    assert(driver.effects.contains(Start(Vector(Some("h:0"), Some("h:1")))))
+    assertEquals(driver.life.record.state, FlareState.Running)
+    driver.report(0, PackEvent.WorkerStarted(0, 1), ok(0), ok(1), ended())
+    assertEquals(driver.released, Vector((1, 0)), "slots of a pack come free when it ends")
+    driver.report(1, ok(2), ok(3), ended())
+    assertEquals(driver.announced, Vector.empty, "nothing is announced before it is stored")
+    driver.stored(FlareState.Succeeded)
+    assertEquals(driver.announced.map(_.state), Vector(FlareState.Succeeded))
+    assertEquals(driver.released, Vector((1, 0), (1, 1)))
+    assertEquals(driver.results.flatMap(_.output).map(_.toString), Vector("0", "1", "2", "3"))
+    assert(driver.effects.contains(Retire))
+
+  test("a single pack needs no start"):
+    val driver = LifecycleDriver(2, packs = Vector("a" -> 2)).start()
+    driver.report(0, PackEvent.WorkerStarted(0, 1), ok(0), ok(1), ended()).stored(FlareState.Succeeded)
+    assertEquals(driver.announced.map(_.state), Vector(FlareState.Succeeded))
+    assert(!driver.effects.exists(_.isInstanceOf[Start]))
+
+  test("the first failure decides, all packs are told, and every worker has an output or an error"):
+    val driver = LifecycleDriver().run().report(0, ok(0), failed(1, FailureKind.Panic, "out of bounds"))
+    assertEquals(
+      driver.aborts,
+      Vector(
+        Failure(FailureKind.Panic, "out of bounds", Some(1), Some(0), Some(InvokerId("a")), Some("work"))
+      )
+    )
+    driver
+      .report(1, failed(2, FailureKind.Error, "second"), ended(Some(failure(FailureKind.PackLost))))
+      .report(0, ended())
+      .stored(FlareState.Failed)
+    val flare = driver.announced.head
+    assertEquals(flare.error.map(_.message), Some("out of bounds"))
+    assertEquals(driver.results.map(_.worker).sorted, Vector(0, 1, 2, 3))
+    val peer = driver.results.find(_.worker == 3).flatMap(_.error).get
+    assertEquals(peer.kind, FailureKind.PeerFailed)
+    assert(peer.message.contains("worker 1, pack 0, invoker a") && peer.message.contains("out of bounds"))
+    assertEquals(
+      flare.workers.map(_.state),
+      Vector(WorkerState.Succeeded, WorkerState.Failed, WorkerState.Failed, WorkerState.Failed)
+    )
+
+  test("a peer-failed never wins over the peer's own failure"):
+    val driver = LifecycleDriver().run().report(1, failed(2, FailureKind.PeerFailed))
+    assertEquals(driver.aborts, Vector.empty)
+    driver.report(0, failed(0, FailureKind.Error, "mine"))
+    assertEquals(driver.life.cause.map(_.failure.message), Some("mine"))
+
+  test("a peer-failed alone is a provisional cause after its grace; what explains it replaces it"):
+    val driver =
+      LifecycleDriver().run().report(1, failed(2, FailureKind.PeerFailed)).expire(FlareTimer.PeerGrace)
+    assertEquals(driver.aborts.map(_.kind), Vector(FailureKind.PeerFailed))
+    driver.report(1, ended(Some(failure(FailureKind.PackLost, "killed when told to end"))))
+    assertEquals(driver.life.cause.map(_.failure.kind), Some(FailureKind.PeerFailed))
+    driver.happen(FlareEvent.InvokerLost(InvokerId("a"), "silent", 0)).stored(FlareState.Failed)
+    assertEquals(driver.announced.flatMap(_.error).map(_.kind), Vector(FailureKind.InvokerLost))
+
+  test("a pack that ends without a word, or before it was ready, fails the flare"):
+    val silent = LifecycleDriver().run().report(0, ok(0), ended())
+    assertEquals(
+      silent.aborts.map(f => (f.kind, f.worker, f.pack)),
+      Vector((FailureKind.PackLost, Some(1), Some(0)))
+    )
+    val unready = LifecycleDriver().start().report(1, ended())
+    assertEquals(
+      unready.aborts.map(f => (f.kind, f.operation)),
+      Vector((FailureKind.StartFailed, Some("start")))
+    )
+
+  test("an error of a pack all of whose workers succeeded changes nothing"):
+    val driver = LifecycleDriver().run()
+    driver.report(0, ok(0), ok(1), ended(Some(failure(FailureKind.Exit)))).report(1, ok(2), ok(3), ended())
+    driver.stored(FlareState.Succeeded)
+    assertEquals(driver.announced.map(_.state), Vector(FlareState.Succeeded))
+
+  test("packs of a lost invoker have ended; their workers say so"):
+    val driver = LifecycleDriver().run().happen(FlareEvent.InvokerLost(InvokerId("b"), "silent", 0))
+    assertEquals(driver.released, Vector((1, 1)))
+    assertEquals(driver.effects.collect { case Abort(packs, _) => packs }, Vector(Vector(0)))
+    driver.report(0, ended()).stored(FlareState.Failed)
+    assertEquals(
+      driver.results.map(r => (r.worker, r.error.map(_.kind))).sortBy(_._1),
+      Vector(
+        (0, Some(FailureKind.PeerFailed)),
+        (1, Some(FailureKind.PeerFailed)),
+        (2, Some(FailureKind.InvokerLost)),
+        (3, Some(FailureKind.InvokerLost))
+      )
+    )
+
+  for (name, reach) <- Vector[(String, LifecycleDriver => LifecycleDriver)](
+      "waiting" -> identity,
+      "placing" -> (_.place()),
+      "starting" -> (_.start()),
+      "running" -> (_.run())
+    )
+  do
+    test(s"cancelled while $name"):
+      val driver = reach(LifecycleDriver(retries = 3)).happen(FlareEvent.Cancel(5))
+      val told = name == "starting" || name == "running"
+      assertEquals(driver.aborts.map(_.kind), if told then Vector(FailureKind.Cancelled) else Vector.empty)
+      if told then driver.report(0, ended()).report(1, ended())
+      driver.stored(FlareState.Cancelled)
+      val flare = driver.announced.head
+      assertEquals(flare.state, FlareState.Cancelled)
+      assertEquals(flare.workers.map(_.state).distinct, Vector(WorkerState.Cancelled))
+      assertEquals(driver.results.map(_.error.map(_.kind)).distinct, Vector(Some(FailureKind.Cancelled)))
+      assertEquals(driver.released.length, if name == "waiting" then 0 else 2)
+      assert(!driver.life.cancellable)
+
+  test("slots given to a flare that was cancelled meanwhile go back"):
+    val driver = LifecycleDriver().happen(FlareEvent.Cancel(0)).place()
+    assertEquals(driver.released, Vector((1, 0), (1, 1)))
+    assert(!driver.effects.exists(_.isInstanceOf[Prepare]))
+
+  test("a time-out, also when a worker's own clock is first to tell"):
+    val driver = LifecycleDriver().run().report(0, ok(0)).expire(FlareTimer.Deadline)
+    driver.report(0, ended()).report(1, ended()).stored(FlareState.TimedOut)
+    val error = driver.announced.head.error.get
+    assertEquals((error.kind, error.worker, error.pack), (FailureKind.Timeout, Some(1), Some(0)))
+    assertEquals(driver.results.count(_.error.exists(_.kind == FailureKind.Timeout)), 3)
+    val early = LifecycleDriver().run()
+    early.at = 60_000_000
+    early.report(0, failed(0, FailureKind.Timeout)).report(0, ended()).report(1, ended())
+    assertEquals(early.life.flare.state, FlareState.TimedOut)
+
+  test("packs that are not ready in time are named"):
+    val driver = LifecycleDriver().start().report(0, PackEvent.Ready(None, 0)).expire(FlareTimer.Start)
+    val error = driver.aborts.head
+    assertEquals(
+      (error.kind, error.pack, error.invoker),
+      (FailureKind.StartFailed, Some(1), Some(InvokerId("b")))
+    )
+
+  test("a wait in the queue has an end"):
+    val driver = LifecycleDriver().expire(FlareTimer.Queue).stored(FlareState.TimedOut)
+    assert(driver.effects.contains(LeaveQueue))
+    assertEquals(driver.announced.flatMap(_.error).map(_.operation), Vector(Some("queue")))
+
+  test("packs that never report are given up; their slots only when they are known dead"):
+    val driver = LifecycleDriver().run().happen(FlareEvent.Cancel(0)).report(0, ended())
+    driver.expire(FlareTimer.Abort).stored(FlareState.Cancelled)
+    assertEquals(driver.announced.map(_.state), Vector(FlareState.Cancelled))
+    assertEquals(driver.released, Vector((1, 0)))
+    assert(!driver.effects.contains(Retire))
+    driver.report(1, ok(2), ended())
+    assertEquals(driver.released, Vector((1, 0), (1, 1)))
+    assert(driver.effects.contains(Retire))
+
+  test("a retry: the attempt is forgotten, late reports of it too"):
+    val driver = LifecycleDriver(retries = 1).run().report(0, ok(0), failed(1, FailureKind.Error), ended())
+    driver.report(1, ended())
+    assertEquals(
+      driver.effects.filter(e => e == ClearAttempt || e == Requeue(2)),
+      Vector(ClearAttempt, Requeue(2))
+    )
+    assertEquals((driver.life.stage, driver.life.flare.attempt), (Stage.Waiting, 2))
+    assertEquals(driver.life.record.workers.map(_.state).distinct, Vector(WorkerState.Pending))
+    driver.run().reportOf(1, 0, failed(0, FailureKind.Panic)).reportOf(1, 0, ended())
+    assertEquals(driver.life.cause, None)
+    driver.report(
+      0,
+      failed(0, FailureKind.Error, "again"),
+      ended()
+    ).report(1, ended()).stored(FlareState.Failed)
+    assertEquals(driver.announced.map(f => (f.attempt, f.error.map(_.message))), Vector((2, Some("again"))))
+    assertEquals(driver.released, Vector((1, 0), (1, 1), (2, 0), (2, 1)))
+
+  test("what is not tried again: wanted ends, invalid inputs, the store's and the controller's failures"):
+    for (state, kind, again) <- Vector(
+        (FlareState.Failed, FailureKind.OutOfMemory, true),
+        (FlareState.Failed, FailureKind.InvokerLost, true),
+        (FlareState.Failed, FailureKind.InvalidInput, false),
+        (FlareState.Failed, FailureKind.Internal, false),
+        (FlareState.Cancelled, FailureKind.Cancelled, false),
+        (FlareState.TimedOut, FailureKind.Timeout, false)
+      )
+    do assertEquals(FlareEnding.retriable(Cause(state, failure(kind))), again, kind.toString)
+
+  test("the backend is cleaned before the end, and before a retry"):
+    val good =
+      LifecycleDriver(cleans = true).run().report(0, ok(0), ok(1), ended()).report(1, ok(2), ok(3), ended())
+    assertEquals(good.life.stage, Stage.Cleaning)
+    good.expire(FlareTimer.Clean).stored(FlareState.Succeeded)
+    assertEquals(good.announced.map(_.state), Vector(FlareState.Succeeded), "a failed clean-up is noted only")
+    assert(good.effects.exists(_.isInstanceOf[Note]))
+    val bad =
+      LifecycleDriver(cleans = true, retries = 1).run().report(0, failed(0, FailureKind.Error), ended())
+    bad.report(1, ended()).happen(FlareEvent.Cleaned(None, 0))
+    assertEquals(bad.life.flare.attempt, 2)
+    val dirty =
+      LifecycleDriver(cleans = true, retries = 1).run().report(0, failed(0, FailureKind.Error), ended())
+    dirty.report(1, ended()).happen(FlareEvent.Cleaned(Some(failure(FailureKind.Backend)), 0))
+    assertEquals(
+      dirty.life.flare.state,
+      FlareState.Failed,
+      "an attempt must not meet the last one's messages"
+    )
+
+  test("a store that fails ends the flare, and it is announced though it cannot be stored"):
+    val driver = LifecycleDriver().run().happen(FlareEvent.StoreFailed("storing results", 0))
+    assertEquals(driver.aborts.map(_.kind), Vector(FailureKind.Internal))
+    driver.report(0, ended()).report(1, ended()).happen(FlareEvent.StoreFailed("updating a flare", 0))
+    assertEquals(driver.announced.map(_.state), Vector(FlareState.Failed))
+    val late = LifecycleDriver().run().report(0, ok(0), ok(1), ended()).report(1, ok(2), ok(3), ended())
+    late.happen(FlareEvent.StoreFailed("updating a flare", 0))
+    assertEquals(
+      late.announced.map(_.state),
+      Vector(FlareState.Failed),
+      "a result that is not stored is none"
+    )
+
+  test("reports from the wrong invoker, about wrong workers or packs change nothing"):
+    val driver = LifecycleDriver().run()
+    val before = driver.life
+    driver.happen(FlareEvent.Reported(
+      PackReport(driver.flare.id, 1, 0, InvokerId("b"), None, Vector(ended())),
+      0
+    ))
+    driver.happen(FlareEvent.Reported(
+      PackReport(driver.flare.id, 1, 9, InvokerId("b"), None, Vector(ended())),
+      0
+    ))
+    driver.report(0, ok(2), ok(99), failed(-1, FailureKind.Error))
+    assertEquals(driver.life, before)

@@ -1,0 +1,59 @@
+package burst.controller.scheduler
+
+import burst.controller.definition.Packing
+import burst.controller.flare.FlareRequest
+import burst.protocol.{DefinitionRef, Inputs, PackageId}
+import io.circe.Json
+import scala.concurrent.duration.DurationInt
+
+/** Requests and settings for tests. */
+object Samples:
+  val packageId: PackageId = PackageId.of(Array[Byte](1, 2, 3))
+
+  def request(
+      size: Int,
+      namespace: String = "guest",
+      granularity: Option[Int] = None,
+      packing: Packing = Packing.Mixed,
+      retries: Int = 0,
+      backend: String = "direct",
+      timeout: Long = 60000
+  ): FlareRequest = FlareRequest(
+    DefinitionRef(namespace, "hello", "0.0.1", packageId),
+    size,
+    Inputs.Each(Vector.tabulate(size)(Json.fromInt)),
+    granularity,
+    packing,
+    backend,
+    chunkSize = 1024,
+    timeout,
+    memory = 64,
+    retries
+  )
+
+  val settings: SchedulerSettings = SchedulerSettings(
+    DefaultGranularity.Largest,
+    queueLimit = 10,
+    namespaceQueueLimit = 8,
+    overtaking = 10.seconds,
+    queueDeadline = 10.minutes,
+    startDeadline = 30.seconds,
+    peerGrace = 300.millis,
+    abortDeadline = 10.seconds,
+    cleanupDeadline = 2.seconds,
+    progressInterval = 100.millis,
+    logBuffer = 100,
+    phaseBuffer = 100,
+    storeRetries = 2,
+    storeRetryPause = 200.millis,
+    askTimeout = 5.seconds,
+    limitsRefresh = 10.seconds
+  )
+
+  val backends: BackendCatalog = BackendCatalog(
+    "direct",
+    Map(
+      "direct" -> BackendCatalog.Entry("direct", None, keepsNothing = true),
+      "redis" -> BackendCatalog.Entry("redis-list", Some("redis://:secret@host"), keepsNothing = false)
+    )
+  )
