@@ -12,6 +12,7 @@ use crate::capture;
 use crate::context::BurstContext;
 use crate::control::Control;
 use crate::data::Loads;
+use crate::error;
 use crate::pack::{Local, Report};
 use crate::protocol::{LogStream, PackEvent, RunPack, now, time};
 use crate::worker::{self, Work};
@@ -58,11 +59,11 @@ impl Signals {
     }
 
     /// Waits for the pack table, an abort, or the deadline.
-    fn wait_for_start(&self, deadline: SystemTime) -> Result<Vec<String>, Failure> {
+    fn wait_for_start(&self, deadline: SystemTime) -> Result<Vec<String>, burst_bcm::Error> {
         let mut state = self.lock();
         loop {
             if let Some(failure) = &state.aborted {
-                return Err(failure.clone());
+                return Err(burst_bcm::Error::Aborted(failure.clone()));
             }
             if let Some(endpoints) = state.endpoints.take() {
                 return Ok(endpoints);
@@ -72,7 +73,8 @@ impl Signals {
                 .unwrap_or(Duration::ZERO);
             if left.is_zero() {
                 let message = "the flare's deadline passed before all packs were ready";
-                return Err(Failure::new(FailureKind::Timeout, message));
+                let failure = Failure::new(FailureKind::Timeout, message);
+                return Err(burst_bcm::Error::Aborted(failure));
             }
             // The clock may be set back meanwhile, so the deadline is looked at now and then.
             let waited = self
@@ -109,9 +111,8 @@ pub(crate) fn run<I, O>(
     };
     let (local, communicators) = match flare.join() {
         Ok(joined) => joined,
-        Err(mut failure) => {
-            failure.pack.get_or_insert(run.pack);
-            flare.end_unstarted(&failure);
+        Err(error) => {
+            flare.end_unstarted(&error);
             return;
         }
     };
@@ -130,15 +131,14 @@ struct Flare<'a> {
 }
 
 impl Flare<'_> {
-    fn join(&self) -> Result<(Arc<Local>, Vec<Communicator>), Failure> {
-        let failure = |error: burst_bcm::Error| error.to_failure(None, Some(self.run.pack));
-        let topology = Topology::new(&self.run.pack_sizes).map_err(failure)?;
+    fn join(&self) -> Result<(Arc<Local>, Vec<Communicator>), burst_bcm::Error> {
+        let topology = Topology::new(&self.run.pack_sizes)?;
         let mut config = PackConfig::new(self.run.flare_id.as_str(), self.run.pack, topology);
         config.backend = self.run.backend.clone();
         config.secret = self.run.secret.clone();
         config.advertise = self.run.advertise.clone();
         config.deadline = Some(time(self.run.deadline));
-        let pack = Pack::join(config).map_err(failure)?;
+        let pack = Pack::join(config)?;
         let endpoint = pack.endpoint();
         let local = Arc::new(Local {
             flare_id: self.run.flare_id.clone(),
@@ -160,12 +160,13 @@ impl Flare<'_> {
         } else {
             self.signals.wait_for_start(local.deadline)?
         };
-        local.pack.start(endpoints).map_err(failure)?;
+        local.pack.start(endpoints)?;
         let communicators = local.pack.communicators();
         // An abort from before `attach` reached only the signals.
-        self.signals
-            .aborted()
-            .map_or(Ok((local, communicators)), Err)
+        match self.signals.aborted() {
+            Some(failure) => Err(burst_bcm::Error::Aborted(failure)),
+            None => Ok((local, communicators)),
+        }
     }
 
     fn run_workers<I, O>(
@@ -252,14 +253,19 @@ impl Flare<'_> {
     }
 
     /// Reports a pack whose workers never started.
-    fn end_unstarted(&self, failure: &Failure) {
-        let _ = self.first.set(failure.clone());
+    fn end_unstarted(&self, error: &burst_bcm::Error) {
+        let pack = self.run.pack;
+        let _ = self.first.set(match error {
+            burst_bcm::Error::Aborted(failure) => failure.clone(),
+            other => other.to_failure(None, Some(pack)),
+        });
         let _hold = self.control.hold();
         let first = self.run.first_worker();
         for worker in first..first + self.run.pack_size() {
+            let error = error::failure_of(error, worker, pack);
             self.event(&PackEvent::WorkerFailed {
                 worker,
-                error: failure.clone(),
+                error,
                 at: now(),
             });
         }

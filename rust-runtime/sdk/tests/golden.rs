@@ -1,6 +1,6 @@
 //! The golden copies of the wire's messages, which the Scala side reads as well, survive these
 //! types unchanged; and there is one of each.
-#![allow(clippy::unwrap_used, clippy::expect_used, missing_docs)]
+#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -39,3 +39,58 @@ pub fn micros(time: SystemTime) -> u64 {
 pub fn time(micros: u64) -> SystemTime {
     UNIX_EPOCH + Duration::from_micros(micros)
 }
+
+/// A message of serde's without the value it quotes: inputs may be secret.
+pub fn without_values(message: &str) -> String {
+    let quoting = ["invalid type: ", "invalid value: "];
+    let found = quoting
+        .iter()
+        .find_map(|prefix| message.strip_prefix(prefix).map(|_| prefix));
+    let (Some(prefix), Some(expected)) = (found, message.rfind(", expected ")) else {
+        return message.to_owned();
+    };
+    let value = &message[prefix.len()..expected];
+    let kind = value
+        .split(['`', '"'])
+        .next()
+        .unwrap_or_default()
+        .trim_end();
+    format!("{prefix}{kind}{}", &message[expected..])
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn values_are_cut_from_serdes_messages() {
+        let message = |json: &str| {
+            without_values(
+                &serde_json::from_str::<(u8, String)>(json)
+                    .unwrap_err()
+                    .to_string(),
+            )
+        };
+        for secret in [
+            r#"["hunter2, expected", "x"]"#,
+            r#"[7, 4711]"#,
+            r#"[4711, "x"]"#,
+        ] {
+            let shown = message(secret);
+            assert!(
+                !shown.contains("hunter2") && !shown.contains("4711"),
+                "{shown}"
+            );
+            assert!(shown.contains("expected"), "{shown}");
+        }
+        assert_eq!(
+            message(r#"["x", "y"]"#),
+            "invalid type: string, expected u8 at line 1 column 4"
+        );
+        assert_eq!(
+            without_values("missing field `name`"),
+            "missing field `name`"
+        );
+    }
+}

@@ -1,0 +1,168 @@
+//! The program of the runtime's tests: each worker does what its input says.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::exit)]
+
+use std::fs;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use burst::{BurstContext, Error};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+#[derive(Deserialize)]
+#[serde(tag = "act", rename_all = "kebab-case")]
+enum Act {
+    /// Says who it is, and how many acts this process has seen.
+    Hello,
+    Nothing,
+    Error {
+        text: String,
+    },
+    Panic,
+    Abort,
+    Segfault,
+    Overflow,
+    Exit {
+        code: i32,
+    },
+    Kill,
+    Eat,
+    Forever,
+    Print {
+        lines: Vec<String>,
+    },
+    PrintMuch {
+        bytes: usize,
+    },
+    PrintElsewhere {
+        line: String,
+    },
+    Receive {
+        from: u32,
+    },
+    ReceiveOrPanic {
+        from: u32,
+    },
+    Large {
+        bytes: usize,
+    },
+    Phase {
+        name: String,
+    },
+    /// Leaves a process behind that nobody waits for, and writes its number to a file.
+    LeaveBehind {
+        file: String,
+    },
+    /// The names of its environment variables, its open descriptors, its working directory.
+    Surroundings,
+}
+
+static SEEN: AtomicU64 = AtomicU64::new(0);
+
+fn work(act: Act, burst: &BurstContext) -> Result<Value, Error> {
+    let seen = SEEN.fetch_add(1, Ordering::Relaxed);
+    Ok(match act {
+        Act::Hello => json!({
+            "worker": burst.worker_id(), "pack": burst.pack_id(), "size": burst.burst_size(),
+            "process": std::process::id(), "seen": seen, "flare": burst.flare_id(),
+            "thread": std::thread::current().name(),
+        }),
+        Act::Nothing => Value::Null,
+        Act::Error { text } => return Err(Error::new(text)),
+        Act::Panic => panic!("worker {} panics", burst.worker_id()),
+        Act::Abort => std::process::abort(),
+        Act::Segfault => {
+            let nowhere = std::hint::black_box(8) as *const u8;
+            // SAFETY: none; dying of this read is the act.
+            json!(unsafe { std::ptr::read_volatile(nowhere) })
+        }
+        Act::Overflow => json!(overflow(1)),
+        Act::Exit { code } => std::process::exit(code),
+        Act::Kill => {
+            Command::new("kill")
+                .args(["-9", &std::process::id().to_string()])
+                .status()?;
+            forever()
+        }
+        Act::Eat => {
+            let mut eaten = Vec::new();
+            loop {
+                eaten.push(vec![1u8; 1 << 20]);
+                std::hint::black_box(&eaten);
+            }
+        }
+        Act::Forever => forever(),
+        Act::Print { lines } => {
+            for line in lines {
+                println!("{line}");
+                eprintln!("aside: {line}");
+            }
+            print!("unended");
+            Value::Null
+        }
+        Act::PrintMuch { bytes } => {
+            let line = "x".repeat(99);
+            (0..bytes / 100).for_each(|_| println!("{line}"));
+            Value::Null
+        }
+        Act::PrintElsewhere { line } => {
+            std::thread::spawn(move || println!("{line}"))
+                .join()
+                .unwrap();
+            Value::Null
+        }
+        Act::Receive { from } => json!(burst.recv::<u8>(from)?),
+        Act::ReceiveOrPanic { from } => json!(burst.recv::<u8>(from).unwrap()),
+        Act::Large { bytes } => json!("y".repeat(bytes)),
+        Act::Phase { name } => {
+            burst.phase(&name);
+            Value::Null
+        }
+        Act::LeaveBehind { file } => {
+            let script = "setsid sh -c 'echo $$ > \"$1.part\"; mv \"$1.part\" \"$1\"; sleep 600' sh \"$1\" &";
+            Command::new("sh")
+                .args(["-c", script, "sh", &file])
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .status()?;
+            while fs::metadata(&file).is_err() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            Value::Null
+        }
+        Act::Surroundings => {
+            let names: Vec<_> = std::env::vars().map(|(name, _)| name).collect();
+            let descriptors: Vec<_> = fs::read_dir("/proc/self/fd")?
+                .flatten()
+                .filter_map(|entry| {
+                    let target = fs::read_link(entry.path()).ok()?;
+                    Some(format!(
+                        "{}={}",
+                        entry.file_name().display(),
+                        target.display()
+                    ))
+                })
+                .collect();
+            let oom_score = fs::read_to_string("/proc/self/oom_score_adj")?;
+            json!({
+                "environment": names, "descriptors": descriptors,
+                "directory": std::env::current_dir()?, "oomScore": oom_score.trim(),
+            })
+        }
+    })
+}
+
+fn forever() -> ! {
+    loop {
+        std::thread::park();
+    }
+}
+
+#[allow(unconditional_recursion)]
+fn overflow(depth: u64) -> u64 {
+    let frame = std::hint::black_box([depth; 64]);
+    overflow(frame[7] + 1) + frame[9]
+}
+
+burst::main!(work);

@@ -1,0 +1,137 @@
+//! The runtime's end of the control socket: frames in, commands out, nothing waited for here.
+
+use std::io;
+
+use burst::protocol::{Command, EVENT_FRAME_LIMIT};
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+
+/// Frames from the program.
+pub(crate) struct Incoming {
+    socket: OwnedReadHalf,
+    buffer: BytesMut,
+}
+
+/// Frames to the program.
+pub(crate) struct Outgoing {
+    socket: OwnedWriteHalf,
+    buffer: BytesMut,
+}
+
+pub(crate) fn split(socket: UnixStream) -> (Incoming, Outgoing) {
+    let (read, write) = socket.into_split();
+    (
+        Incoming {
+            socket: read,
+            buffer: BytesMut::with_capacity(64 * 1024),
+        },
+        Outgoing {
+            socket: write,
+            buffer: BytesMut::new(),
+        },
+    )
+}
+
+impl Incoming {
+    /// Reads what is there; `false` at the end. May be cancelled without loss.
+    pub(crate) async fn fill(&mut self) -> io::Result<bool> {
+        self.buffer.reserve(64 * 1024);
+        Ok(self.socket.read_buf(&mut self.buffer).await? > 0)
+    }
+
+    /// The next whole frame, if it is there. A frame that is too large is an error.
+    pub(crate) fn next(&mut self) -> io::Result<Option<Bytes>> {
+        let Some(header) = self.buffer.first_chunk::<4>() else {
+            return Ok(None);
+        };
+        let length = u32::from_le_bytes(*header) as usize;
+        if length > EVENT_FRAME_LIMIT {
+            return Err(io::Error::other(format!(
+                "the program sent a frame of {length} bytes"
+            )));
+        }
+        if self.buffer.len() < 4 + length {
+            self.buffer.reserve(4 + length - self.buffer.len());
+            return Ok(None);
+        }
+        self.buffer.advance(4);
+        Ok(Some(self.buffer.split_to(length).freeze()))
+    }
+}
+
+impl Outgoing {
+    /// Queues a command; [`flush`](Self::flush) sends it.
+    pub(crate) fn queue(&mut self, command: &Command) -> serde_json::Result<()> {
+        let start = self.buffer.len();
+        self.buffer.put_u32_le(0);
+        serde_json::to_writer((&mut self.buffer).writer(), command)?;
+        let length = (self.buffer.len() - start - 4) as u32;
+        self.buffer[start..start + 4].copy_from_slice(&length.to_le_bytes());
+        Ok(())
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.buffer.is_empty()
+    }
+
+    /// Sends some of what is queued. May be cancelled without loss.
+    pub(crate) async fn flush(&mut self) {
+        if self.socket.write_buf(&mut self.buffer).await.is_err() {
+            // The program is gone; its end arrives by other ways.
+            self.buffer.clear();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[tokio::test]
+    async fn frames_are_found_in_pieces_and_in_bunches() {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let (mut incoming, _outgoing) = split(ours);
+        theirs.write_all(b"\x02\0\0").await.unwrap();
+        assert!(incoming.fill().await.unwrap());
+        assert!(incoming.next().unwrap().is_none());
+        theirs.write_all(b"\0{}\x01\0\0\x007\x01").await.unwrap();
+        assert!(incoming.fill().await.unwrap());
+        assert_eq!(incoming.next().unwrap().unwrap(), "{}");
+        assert_eq!(incoming.next().unwrap().unwrap(), "7");
+        assert!(incoming.next().unwrap().is_none());
+        drop(theirs);
+        assert!(!incoming.fill().await.unwrap());
+    }
+
+    #[tokio::test]
+    async fn a_huge_frame_is_an_error() {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let (mut incoming, _outgoing) = split(ours);
+        theirs.write_all(&u32::MAX.to_le_bytes()).await.unwrap();
+        incoming.fill().await.unwrap();
+        assert!(incoming.next().is_err());
+    }
+
+    #[tokio::test]
+    async fn commands_are_framed() {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let (_incoming, mut outgoing) = split(ours);
+        outgoing
+            .queue(&Command::Start {
+                endpoints: vec!["a:1".to_owned()],
+            })
+            .unwrap();
+        while !outgoing.is_empty() {
+            outgoing.flush().await;
+        }
+        drop((outgoing, _incoming));
+        let mut sent = Vec::new();
+        theirs.read_to_end(&mut sent).await.unwrap();
+        let body = br#"{"command":"start","endpoints":["a:1"]}"#;
+        assert_eq!(sent[..4], (body.len() as u32).to_le_bytes());
+        assert_eq!(&sent[4..], body);
+    }
+}

@@ -1,0 +1,40 @@
+//! `burst-runtime describe`: what packages this runtime can run.
+
+use std::ffi::CStr;
+
+use serde::Serialize;
+
+/// The machine and C library that packages must fit.
+#[derive(Debug, Serialize)]
+pub struct Description {
+    arch: &'static str,
+    glibc: Option<String>,
+    version: &'static str,
+}
+
+/// Describes the machine this runs on.
+///
+/// ```
+/// let description = serde_json::to_value(burst_runtime::describe())?;
+/// assert_eq!(description["arch"], std::env::consts::ARCH);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+pub fn describe() -> Description {
+    Description {
+        arch: std::env::consts::ARCH,
+        glibc: glibc(),
+        version: env!("CARGO_PKG_VERSION"),
+    }
+}
+
+#[cfg(target_env = "gnu")]
+fn glibc() -> Option<String> {
+    // SAFETY: returns a static string that ends in zero.
+    let version = unsafe { CStr::from_ptr(libc::gnu_get_libc_version()) };
+    version.to_str().ok().map(str::to_owned)
+}
+
+#[cfg(not(target_env = "gnu"))]
+fn glibc() -> Option<String> {
+    None
+}

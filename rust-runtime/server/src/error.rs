@@ -1,0 +1,65 @@
+//! What the runtime answers when it refuses or fails a request.
+
+use axum::Json;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+
+/// Why a request got no result.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The body is not what the call takes.
+    #[error("{0}")]
+    Malformed(String),
+    /// The body is larger than the call takes.
+    #[error("the body is larger than {limit} MiB")]
+    TooLarge {
+        /// In MiB.
+        limit: usize,
+    },
+    /// A program runs here already.
+    #[error("Cannot initialize the action more than once.")]
+    AlreadyInitialized,
+    /// No program runs here yet.
+    #[error("no program runs here yet: call /init first")]
+    NotInitialized,
+    /// Another flare runs.
+    #[error("this pack is busy with another flare")]
+    Busy,
+    /// The program has ended; the pack is of no use any more.
+    #[error("the program of this pack has ended: {0}")]
+    Ended(String),
+    /// No such flare runs here.
+    #[error("flare {0} does not run here")]
+    UnknownFlare(String),
+    /// The program did not come up.
+    #[error("{0}")]
+    Start(String),
+    /// A single function failed.
+    #[error("{0}")]
+    Failed(String),
+    /// The work function itself returned an error. OpenWhisk wants those with status 200.
+    #[error("{0}")]
+    Function(String),
+}
+
+impl Error {
+    fn status(&self) -> StatusCode {
+        match self {
+            Self::Malformed(_) => StatusCode::BAD_REQUEST,
+            Self::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::AlreadyInitialized => StatusCode::FORBIDDEN,
+            Self::NotInitialized | Self::Busy | Self::Ended(_) => StatusCode::CONFLICT,
+            Self::UnknownFlare(_) => StatusCode::NOT_FOUND,
+            Self::Start(_) | Self::Failed(_) => StatusCode::BAD_GATEWAY,
+            Self::Function(_) => StatusCode::OK,
+        }
+    }
+}
+
+impl IntoResponse for Error {
+    fn into_response(self) -> Response {
+        let body = serde_json::json!({ "error": self.to_string() });
+        (self.status(), Json(body)).into_response()
+    }
+}

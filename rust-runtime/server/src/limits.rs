@@ -1,0 +1,41 @@
+//! Upper bounds of everything that comes from outside.
+
+use std::time::Duration;
+
+use burst::protocol;
+
+const MIB: usize = 1024 * 1024;
+
+/// The body of `/init`: a package of 192 MiB in base64.
+pub(crate) const INIT_BODY: usize = 257 * MIB;
+/// The body of `/packs`: what fits into the frame to the program.
+pub(crate) const PACKS_BODY: usize = protocol::COMMAND_FRAME_LIMIT - MIB;
+/// The body of `/run`.
+pub(crate) const RUN_BODY: usize = 16 * MIB;
+/// The bodies of `start` and `abort`.
+pub(crate) const ORDER_BODY: usize = 4 * MIB;
+/// All files of a package together, unpacked.
+pub(crate) const UNPACKED: u64 = 1024 * MIB as u64;
+/// Files in a package.
+pub(crate) const ENTRIES: usize = 10_000;
+/// What the pack itself (not its workers) may log in one flare.
+pub(crate) const PACK_LOG: usize = MIB;
+/// The longest piece of a line in the pack's log.
+pub(crate) const LINE: usize = 8 * 1024;
+/// What is kept of standard error for the message about a failed start.
+pub(crate) const TAIL: usize = 4 * 1024;
+/// Bytes of events that may wait for a slow client before the program has to wait as well.
+pub(crate) const PENDING: usize = MIB;
+
+/// From the program's start to its hello.
+pub(crate) const HELLO: Duration = Duration::from_secs(10);
+/// From a failure or abort until workers that did not return are killed.
+pub(crate) const GRACE: Duration = Duration::from_millis(500);
+/// From the announcement of a process's end, or of its socket's, until it is helped along.
+pub(crate) const DYING: Duration = Duration::from_secs(1);
+/// From the process's end until the rest of its output is no longer waited for.
+pub(crate) const SETTLE: Duration = Duration::from_millis(100);
+/// From the end of a flare until a client that does not read its last events is given up.
+pub(crate) const FAREWELL: Duration = Duration::from_secs(10);
+/// A single function's time when the caller gives none.
+pub(crate) const RUN: Duration = Duration::from_secs(60);

@@ -1,0 +1,205 @@
+//! What the program's process writes to its pipes, apart from what its workers say.
+//!
+//! The SDK turns output of worker threads into events; what still comes through the pipes is said
+//! by other threads, child processes, or code inside the C library, and is logged for the pack.
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use burst::protocol::LogStream;
+use tokio::net::unix::pipe::Receiver;
+
+use crate::limits;
+
+/// One of the program's output pipes, cut into lines.
+pub(crate) struct Pipe {
+    stream: LogStream,
+    /// None once the other end is closed.
+    descriptor: Option<Receiver>,
+    partial: Vec<u8>,
+    lines: Vec<String>,
+    /// The last things said, also by a program that was never asked to run.
+    tail: Vec<u8>,
+    budget: usize,
+    truncated: bool,
+}
+
+impl Pipe {
+    pub(crate) fn new(stream: LogStream, descriptor: OwnedFd) -> io::Result<Self> {
+        Ok(Self {
+            stream,
+            descriptor: Some(Receiver::from_owned_fd(descriptor)?),
+            partial: Vec::new(),
+            lines: Vec::new(),
+            tail: Vec::new(),
+            budget: limits::PACK_LOG,
+            truncated: false,
+        })
+    }
+
+    pub(crate) fn stream(&self) -> LogStream {
+        self.stream
+    }
+
+    pub(crate) fn is_open(&self) -> bool {
+        self.descriptor.is_some()
+    }
+
+    /// Waits until there is something to read, and reads it. May be cancelled without loss.
+    /// Never returns once the pipe is closed.
+    pub(crate) async fn fill(&mut self) {
+        let Some(descriptor) = &self.descriptor else {
+            return std::future::pending().await;
+        };
+        let mut buffer = [0; 16 * 1024];
+        let read = match descriptor
+            .readable()
+            .await
+            .and_then(|()| descriptor.try_read(&mut buffer))
+        {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+            read => read,
+        };
+        self.take(read.map(|length| &buffer[..length]));
+    }
+
+    /// Reads what is there now, without waiting.
+    pub(crate) fn drain(&mut self) {
+        let mut buffer = [0; 16 * 1024];
+        // Bounded: whoever else holds the other end must not keep the flare from ending.
+        for _ in 0..64 {
+            let Some(descriptor) = &self.descriptor else {
+                return;
+            };
+            match read_now(descriptor, &mut buffer) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                read => self.take(read.map(|length| &buffer[..length])),
+            }
+        }
+    }
+
+    /// Forgets what was said so far: another flare begins.
+    pub(crate) fn reset(&mut self) {
+        self.drain();
+        self.partial.clear();
+        self.lines.clear();
+        self.budget = limits::PACK_LOG;
+        self.truncated = false;
+    }
+
+    /// The whole lines said since the last call.
+    pub(crate) fn lines(&mut self) -> impl Iterator<Item = String> + use<> {
+        std::mem::take(&mut self.lines).into_iter()
+    }
+
+    /// Makes a line of what was said without an end of line.
+    pub(crate) fn finish(&mut self) {
+        if !self.partial.is_empty() {
+            self.line();
+        }
+    }
+
+    /// The last things said.
+    pub(crate) fn tail(&self) -> String {
+        String::from_utf8_lossy(&self.tail).trim().to_owned()
+    }
+
+    fn take(&mut self, read: io::Result<&[u8]>) {
+        let Ok(bytes @ [_, ..]) = read else {
+            self.descriptor = None;
+            self.finish();
+            return;
+        };
+        self.tail.extend_from_slice(bytes);
+        let surplus = self.tail.len().saturating_sub(limits::TAIL);
+        self.tail.drain(..surplus);
+        for piece in bytes.split_inclusive(|&byte| byte == b'\n') {
+            for piece in piece.chunks(limits::LINE) {
+                if self.partial.len() + piece.len() > limits::LINE {
+                    self.line();
+                }
+                let text = piece.strip_suffix(b"\n");
+                self.partial.extend_from_slice(text.unwrap_or(piece));
+                if text.is_some() {
+                    self.line();
+                }
+            }
+        }
+    }
+
+    fn line(&mut self) {
+        let line = std::mem::take(&mut self.partial);
+        match self.budget.checked_sub(line.len() + 1) {
+            Some(left) => {
+                self.budget = left;
+                self.lines.push(String::from_utf8_lossy(&line).into_owned());
+            }
+            None if self.truncated => {}
+            None => {
+                self.truncated = true;
+                self.budget = 0;
+                let notice = "[burst] further output of this pack is left out: it exceeds 1 MiB";
+                self.lines.push(notice.to_owned());
+            }
+        }
+    }
+}
+
+/// Reads without asking the event loop, which may not have looked at the pipe since it was written
+/// to. The pipe does not block.
+fn read_now(pipe: &Receiver, buffer: &mut [u8]) -> io::Result<usize> {
+    // SAFETY: reads into a buffer of the given length from an open descriptor.
+    let length = unsafe { libc::read(pipe.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len()) };
+    usize::try_from(length).map_err(|_| io::Error::last_os_error())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use std::io::Write;
+
+    async fn lines_of(bytes: &[u8]) -> Vec<String> {
+        let (reader, mut writer) = io::pipe().unwrap();
+        let mut pipe = Pipe::new(LogStream::Stdout, reader.into()).unwrap();
+        let bytes = bytes.to_owned();
+        let writing = std::thread::spawn(move || writer.write_all(&bytes).unwrap());
+        while pipe.is_open() {
+            pipe.fill().await;
+        }
+        writing.join().unwrap();
+        pipe.lines().collect()
+    }
+
+    #[tokio::test]
+    async fn lines_are_split_cut_and_limited() {
+        assert_eq!(
+            lines_of(b"one\ntw\xff\n\nlast").await,
+            ["one", "tw\u{fffd}", "", "last"]
+        );
+        let long = lines_of(&[b'x'; limits::LINE + 1]).await;
+        assert_eq!(
+            long.iter().map(String::len).collect::<Vec<_>>(),
+            [limits::LINE, 1]
+        );
+        let many = lines_of(&b"0123456\n".repeat(limits::PACK_LOG / 8 + 10)).await;
+        assert_eq!(many.len(), limits::PACK_LOG / 8 + 1);
+        assert!(many.last().unwrap().contains("1 MiB"));
+    }
+
+    #[tokio::test]
+    async fn draining_takes_what_is_there_and_does_not_wait() {
+        let (reader, mut writer) = io::pipe().unwrap();
+        let mut pipe = Pipe::new(LogStream::Stderr, reader.into()).unwrap();
+        pipe.drain();
+        writer.write_all(b"here\nnot").unwrap();
+        pipe.drain();
+        assert_eq!(pipe.lines().collect::<Vec<_>>(), ["here"]);
+        assert_eq!(pipe.tail(), "here\nnot");
+        pipe.reset();
+        drop(writer);
+        pipe.drain();
+        assert!(!pipe.is_open());
+        assert_eq!(pipe.lines().count(), 0);
+    }
+}

@@ -1,0 +1,124 @@
+//! `burst-runtime`: arguments in, exit code out.
+
+use std::io::{Read, Write};
+use std::process::ExitCode;
+
+use burst_bcm::BackendConfig;
+use clap::{Parser, Subcommand};
+use serde::Deserialize;
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::oneshot;
+
+/// Runs a Burst work function's program in a pack and reports what its workers do.
+#[derive(Parser)]
+#[command(version)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Serve the pack's HTTP calls until standard input closes.
+    Serve {
+        /// Where to listen; port 0 takes a free one. Prints `listening on HOST:PORT` once bound.
+        #[arg(long, default_value = "127.0.0.1:8080", value_name = "HOST:PORT")]
+        listen: String,
+        /// Go on when standard input closes.
+        #[arg(long)]
+        keep_open: bool,
+    },
+    /// Print, as JSON, what packages must be built for to run here.
+    Describe,
+    /// Delete what a flare left on its backend; reads {"flareId","backend"} from standard input.
+    Cleanup,
+}
+
+fn main() -> ExitCode {
+    let result = match Arguments::parse().command {
+        Command::Serve { listen, keep_open } => serve(&listen, keep_open),
+        Command::Describe => describe(),
+        Command::Cleanup => cleanup(),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("burst-runtime: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+type Result = std::result::Result<(), Box<dyn std::error::Error>>;
+
+fn serve(listen: &str, keep_open: bool) -> Result {
+    // One thread is enough for one program, and switches less on its way to an answer.
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let served = runtime.block_on(async {
+        let listener = TcpListener::bind(listen)
+            .await
+            .map_err(|error| format!("cannot listen on {listen}: {error}"))?;
+        tokio::spawn(burst_runtime::orphans::adopt()?);
+        println!("listening on {}", listener.local_addr()?);
+        std::io::stdout().flush()?;
+        let mut terminated = signal(SignalKind::terminate())?;
+        let mut interrupted = signal(SignalKind::interrupt())?;
+        let closed = stdin_closed(keep_open);
+        burst_runtime::run(listener, async move {
+            tokio::select! {
+                _ = terminated.recv() => {}
+                _ = interrupted.recv() => {}
+                () = closed => {}
+            }
+        })
+        .await?;
+        Ok(())
+    });
+    burst_runtime::orphans::care();
+    // Does not wait for a package that is still being unpacked.
+    runtime.shutdown_background();
+    served
+}
+
+/// Resolves when the other end of standard input is closed.
+async fn stdin_closed(keep_open: bool) {
+    let (closed, closing) = oneshot::channel::<()>();
+    if !keep_open {
+        std::thread::spawn(move || {
+            let mut ignored = [0; 256];
+            while std::io::stdin()
+                .read(&mut ignored)
+                .is_ok_and(|length| length > 0)
+            {}
+            drop(closed);
+        });
+        let _ = closing.await;
+    } else {
+        std::future::pending::<()>().await;
+    }
+}
+
+fn describe() -> Result {
+    println!("{}", serde_json::to_string(&burst_runtime::describe())?);
+    Ok(())
+}
+
+fn cleanup() -> Result {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Request {
+        flare_id: String,
+        backend: BackendConfig,
+    }
+    let mut body = String::new();
+    std::io::stdin()
+        .take(1024 * 1024)
+        .read_to_string(&mut body)?;
+    let request: Request = serde_json::from_str(&body)
+        .map_err(|_| r#"standard input is not {"flareId":…,"backend":{…}}"#)?;
+    burst_bcm::cleanup(&request.flare_id, &request.backend)?;
+    Ok(())
+}

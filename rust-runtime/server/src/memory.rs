@@ -1,0 +1,103 @@
+//! Whether the kernel killed something here for using too much memory.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The file that counts kills of the control group this process is in, if there is one.
+#[derive(Debug, Clone)]
+pub(crate) struct KillCounter {
+    file: Option<PathBuf>,
+}
+
+impl KillCounter {
+    pub(crate) fn of_this_process() -> Self {
+        let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+        Self::find(Path::new("/sys/fs/cgroup"), &groups)
+    }
+
+    /// Version 2 has one hierarchy and counts in `memory.events`, version 1 has one for memory and
+    /// counts in `memory.oom_control`. In a container the group's own directory may be mounted
+    /// as the root of either.
+    fn find(mount: &Path, groups: &str) -> Self {
+        let mut candidates = Vec::new();
+        for line in groups.lines() {
+            let mut fields = line.splitn(3, ':');
+            let (Some(_), Some(controllers), Some(path)) =
+                (fields.next(), fields.next(), fields.next())
+            else {
+                continue;
+            };
+            let path = path.trim_start_matches('/');
+            if controllers.is_empty() {
+                candidates.push(mount.join(path).join("memory.events"));
+                candidates.push(mount.join("memory.events"));
+            } else if controllers.split(',').any(|name| name == "memory") {
+                let mount = mount.join("memory");
+                candidates.push(mount.join(path).join("memory.oom_control"));
+                candidates.push(mount.join("memory.oom_control"));
+            }
+        }
+        Self {
+            file: candidates.into_iter().find(|file| kills(file).is_some()),
+        }
+    }
+
+    /// How many processes were killed so far; 0 where nobody counts.
+    pub(crate) fn read(&self) -> u64 {
+        self.file.as_deref().and_then(kills).unwrap_or(0)
+    }
+}
+
+fn kills(file: &Path) -> Option<u64> {
+    let text = fs::read_to_string(file).ok()?;
+    text.lines()
+        .find_map(|line| line.strip_prefix("oom_kill ")?.trim().parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn write(root: &Path, file: &str, text: &str) {
+        let file = root.join(file);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, text).unwrap();
+    }
+
+    #[test]
+    fn both_versions_count() {
+        let root = tempfile::tempdir().unwrap();
+        write(
+            root.path(),
+            "pod/a/memory.events",
+            "low 0\noom 2\noom_kill 3\n",
+        );
+        let counter = KillCounter::find(root.path(), "0::/pod/a\n");
+        assert_eq!(counter.read(), 3);
+
+        let control = "oom_kill_disable 0\nunder_oom 0\noom_kill 5\n";
+        write(root.path(), "memory/box/memory.oom_control", control);
+        let counter = KillCounter::find(root.path(), "5:cpu:/box\n4:memory:/box\n0::/\n");
+        assert_eq!(counter.read(), 5);
+        write(
+            root.path(),
+            "memory/box/memory.oom_control",
+            &control.replace('5', "6"),
+        );
+        assert_eq!(counter.read(), 6);
+    }
+
+    #[test]
+    fn inside_a_container_the_root_is_the_groups_own() {
+        let root = tempfile::tempdir().unwrap();
+        write(root.path(), "memory.events", "oom_kill 1\n");
+        assert_eq!(KillCounter::find(root.path(), "0::/docker/abc\n").read(), 1);
+    }
+
+    #[test]
+    fn where_nobody_counts_nothing_was_killed() {
+        let root = tempfile::tempdir().unwrap();
+        assert_eq!(KillCounter::find(root.path(), "0::/\nnonsense").read(), 0);
+    }
+}

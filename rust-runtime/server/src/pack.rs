@@ -1,0 +1,359 @@
+//! One flare on this pack: orders to the program, its events to the client, and a proper end
+//! whatever happens.
+//!
+//! ```text
+//! running ──program says pack-ended──────────────────────────▶ ended
+//!    │ a worker failed, /abort, deadline: abort, 500 ms grace     ▲
+//!    ├────────────────────────▶ aborting ──grace over: kill──┐    │
+//!    │ client gone: kill                                     ▼    │
+//!    └──process died──────────────────────────────────────▶ dead ─┘
+//! ```
+
+use bytes::{Bytes, BytesMut};
+use std::process::ExitStatus;
+use std::time::{Duration, SystemTime};
+
+use burst::protocol::{
+    self, Command, Failure, FailureKind, LogStream, PackEvent, ProgramEvent, RunPack, now,
+};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep_until};
+
+use crate::limits;
+use crate::supervisor::{Happening, Program};
+use crate::tracker::{Dying, Tracker, Verdict};
+
+/// What the runtime's callers may ask of a running flare.
+#[derive(Debug)]
+pub(crate) enum Order {
+    Start(Vec<String>),
+    Abort(Failure),
+}
+
+/// How a flare left its program.
+pub(crate) enum Outcome {
+    /// It waits for the next one.
+    Reusable(Box<Program>),
+    /// It is dead, or being killed, for this reason.
+    Spent(String),
+}
+
+/// Runs a flare. Its events go to `client` line by line; `settle` is called with what became of
+/// the program before the last line leaves, so that a client may come back at once.
+pub(crate) async fn run(
+    program: Box<Program>,
+    run: RunPack,
+    orders: mpsc::Receiver<Order>,
+    client: mpsc::Sender<Bytes>,
+    settle: impl FnOnce(Outcome),
+) {
+    let mut flare = Flare::new(program, &run);
+    flare.command(&Command::Run(Box::new(run)));
+    flare.drive(orders, &client).await;
+    let (outcome, last) = flare.end();
+    settle(outcome);
+    if !last.is_empty() {
+        // A client that does not read is given up: nothing depends on it any more.
+        let _ = tokio::time::timeout(limits::FAREWELL, client.send(last.freeze())).await;
+    }
+}
+
+struct Flare {
+    program: Box<Program>,
+    tracker: Tracker,
+    pending: BytesMut,
+    deadline: Instant,
+    /// Why the flare is being ended from here, if it is.
+    reason: Option<Failure>,
+    /// When the program is killed if it has not ended by itself.
+    kill_at: Option<Instant>,
+    killed: bool,
+    control_open: bool,
+    exited: Option<Exited>,
+    /// The program's own word that the pack has ended.
+    said: Option<(bool, Option<Failure>)>,
+}
+
+struct Exited {
+    status: Option<ExitStatus>,
+    settled_at: Instant,
+}
+
+impl Flare {
+    fn new(mut program: Box<Program>, run: &RunPack) -> Self {
+        program.begin();
+        let left = protocol::time(run.deadline).duration_since(SystemTime::now());
+        Self {
+            program,
+            tracker: Tracker::new(run),
+            pending: BytesMut::new(),
+            deadline: Instant::now() + left.unwrap_or(Duration::ZERO).min(FOREVER),
+            reason: None,
+            kill_at: None,
+            killed: false,
+            control_open: true,
+            exited: None,
+            said: None,
+        }
+    }
+
+    /// Runs until the program said that the pack has ended, or its process has.
+    async fn drive(&mut self, mut orders: mpsc::Receiver<Order>, client: &mpsc::Sender<Bytes>) {
+        let mut client_here = true;
+        while self.said.is_none() && !self.is_dead() {
+            // A slow client slows the program down, but never its end.
+            let read = self.control_open && (self.killed || self.pending.len() < limits::PENDING);
+            let alive = self.exited.is_none();
+            let timer = self.next_timer();
+            tokio::select! {
+                biased;
+                Some(order) = orders.recv() => self.obey(order),
+                () = sleep_until(timer) => self.tick(),
+                happening = self.program.happens(read, alive) => self.react(happening),
+                room = client.reserve(), if client_here && !self.pending.is_empty() => match room {
+                    Ok(room) => room.send(self.pending.split().freeze()),
+                    Err(_gone) => client_here = false,
+                },
+                () = client.closed(), if client_here => client_here = false,
+            }
+            if !client_here {
+                self.pending.clear();
+                self.abandon();
+            }
+        }
+    }
+
+    fn obey(&mut self, order: Order) {
+        match order {
+            Order::Start(endpoints) => self.command(&Command::Start { endpoints }),
+            Order::Abort(failure) => self.abort(failure),
+        }
+    }
+
+    fn react(&mut self, happening: Happening) {
+        match happening {
+            Happening::Frames => self.read_frames(),
+            Happening::Output => {}
+            Happening::ControlClosed => {
+                self.control_open = false;
+                self.kill_within(limits::DYING);
+            }
+            Happening::Exited(status) => {
+                let settled_at = Instant::now() + limits::SETTLE;
+                self.exited = Some(Exited { status, settled_at });
+            }
+        }
+        self.log_output();
+    }
+
+    fn read_frames(&mut self) {
+        loop {
+            let event = match self.program.incoming.next() {
+                Ok(None) => return,
+                Ok(Some(frame)) => serde_json::from_slice(&frame)
+                    .map_err(|_| "it sent an event that is none".to_owned())
+                    .map(|event| (frame, event)),
+                Err(error) => Err(error.to_string()),
+            };
+            match event {
+                Ok((frame, event)) => self.see(&frame, event),
+                Err(error) => {
+                    self.control_open = false;
+                    let message = format!("the program broke the protocol: {error}");
+                    self.kill(Failure::new(FailureKind::Internal, message));
+                    return;
+                }
+            }
+        }
+    }
+
+    fn see(&mut self, frame: &[u8], event: ProgramEvent) {
+        let event = match event {
+            ProgramEvent::Pack(event) => event,
+            ProgramEvent::Hello { .. } => return,
+            ProgramEvent::Dying { worker, signal } => {
+                self.tracker.dies(Dying { worker, signal });
+                self.kill_within(limits::DYING);
+                return;
+            }
+        };
+        match self.tracker.see(&event) {
+            Verdict::Drop => {}
+            Verdict::Ended { reusable, error } => self.said = Some((reusable, error)),
+            Verdict::Forward => {
+                self.forward(frame);
+                if let PackEvent::WorkerFailed { error, .. } = event {
+                    // The others learn of it inside the program; this is for those who do not
+                    // listen.
+                    self.reason.get_or_insert(error);
+                    self.kill_within(limits::GRACE);
+                }
+            }
+        }
+    }
+
+    /// Passes an event on as it came.
+    fn forward(&mut self, frame: &[u8]) {
+        let start = self.pending.len();
+        self.pending.extend_from_slice(frame);
+        // Within JSON a line break can only be white space, but here it would end the event.
+        for byte in &mut self.pending[start..] {
+            if matches!(*byte, b'\n' | b'\r') {
+                *byte = b' ';
+            }
+        }
+        self.pending.extend_from_slice(b"\n");
+    }
+
+    fn emit(&mut self, event: &PackEvent) {
+        // Events made here are plain data, which always has a JSON form.
+        if let Ok(line) = serde_json::to_vec(event) {
+            self.forward(&line);
+        }
+    }
+
+    fn log_output(&mut self) {
+        let at = now();
+        let lines = |stream: LogStream, lines: Vec<String>| {
+            lines.into_iter().map(move |line| PackEvent::Log {
+                worker: None,
+                stream,
+                line,
+                at,
+            })
+        };
+        let Program { stdout, stderr, .. } = &mut *self.program;
+        let events: Vec<_> = [stdout, stderr]
+            .into_iter()
+            .flat_map(|pipe| lines(pipe.stream(), pipe.lines().collect()))
+            .collect();
+        events.iter().for_each(|event| self.emit(event));
+    }
+
+    fn command(&mut self, command: &Command) {
+        if let Err(error) = self.program.outgoing.queue(command) {
+            let message = format!("a command has no JSON form: {error}");
+            self.kill(Failure::new(FailureKind::Internal, message));
+        }
+    }
+
+    /// Asks the program to end the flare, and kills it if it does not within the grace period.
+    fn abort(&mut self, failure: Failure) {
+        self.command(&Command::Abort {
+            error: failure.clone(),
+        });
+        self.reason.get_or_insert(failure);
+        self.kill_within(limits::GRACE);
+    }
+
+    fn abandon(&mut self) {
+        if !self.killed {
+            self.kill(Failure::new(FailureKind::Cancelled, "the caller hung up"));
+        }
+    }
+
+    fn kill(&mut self, failure: Failure) {
+        self.reason.get_or_insert(failure);
+        self.killed = true;
+        self.program.group.kill();
+    }
+
+    fn kill_within(&mut self, time: Duration) {
+        let at = Instant::now() + time;
+        self.kill_at = Some(self.kill_at.map_or(at, |earlier| earlier.min(at)));
+    }
+
+    fn next_timer(&self) -> Instant {
+        let settled = self.exited.as_ref().map(|exited| exited.settled_at);
+        let kill = self.kill_at.filter(|_| !self.killed);
+        let deadline = Some(self.deadline).filter(|_| self.reason.is_none() && !self.killed);
+        let never = Instant::now() + FOREVER;
+        [settled, kill, deadline]
+            .into_iter()
+            .flatten()
+            .min()
+            .unwrap_or(never)
+    }
+
+    fn tick(&mut self) {
+        let now = Instant::now();
+        if self.kill_at.is_some_and(|at| at <= now) && !self.killed {
+            self.killed = true;
+            self.program.group.kill();
+        } else if self.deadline <= now && self.reason.is_none() {
+            let message = "the flare's deadline has passed";
+            self.abort(Failure::new(FailureKind::Timeout, message));
+        }
+    }
+
+    /// Whether the process has ended and everything it said has been heard.
+    fn is_dead(&self) -> bool {
+        let Some(exited) = &self.exited else {
+            return false;
+        };
+        let silent = |open: bool| !open;
+        let heard = silent(self.control_open)
+            && silent(self.program.stdout.is_open())
+            && silent(self.program.stderr.is_open());
+        heard || exited.settled_at <= Instant::now()
+    }
+
+    /// Reports what is still to be reported. What becomes of the program, and the last lines.
+    fn end(mut self) -> (Outcome, BytesMut) {
+        for pipe in [&mut self.program.stdout, &mut self.program.stderr] {
+            pipe.drain();
+            pipe.finish();
+        }
+        self.log_output();
+        let (failures, error) = match self.said.take() {
+            Some((_, error)) => {
+                let failures = self.tracker.forgotten();
+                let forgotten = failures.first().map(|(_, failure)| failure.clone());
+                let first = self.tracker.first_failure().cloned();
+                (
+                    failures,
+                    self.reason.clone().or(first).or(error).or(forgotten),
+                )
+            }
+            None => self.post_mortem(),
+        };
+        for (worker, error) in failures {
+            self.emit(&PackEvent::WorkerFailed {
+                worker,
+                error,
+                at: now(),
+            });
+        }
+        let reusable = error.is_none();
+        self.emit(&PackEvent::PackEnded {
+            reusable,
+            error: error.clone(),
+            at: now(),
+        });
+        let last = std::mem::take(&mut self.pending);
+        match error {
+            None => (Outcome::Reusable(self.program), last),
+            Some(error) => {
+                self.program.group.kill();
+                (Outcome::Spent(error.to_string()), last)
+            }
+        }
+    }
+
+    /// Why the process ended, for each worker that had not, and for the pack.
+    fn post_mortem(&mut self) -> (Vec<(u32, Failure)>, Option<Failure>) {
+        if self.killed
+            && let Some(reason) = &self.reason
+        {
+            return (self.tracker.killed(reason), Some(reason.clone()));
+        }
+        let status = self.exited.as_ref().and_then(|exited| exited.status);
+        let announced = self.tracker.dying().and_then(|dying| dying.signal);
+        let (kind, how) = self.program.explain(status, announced);
+        let (failures, cause) = self.tracker.lost(kind, &how);
+        (failures, Some(self.reason.clone().unwrap_or(cause)))
+    }
+}
+
+/// Longer than any flare.
+const FOREVER: Duration = Duration::from_secs(365 * 24 * 3600);

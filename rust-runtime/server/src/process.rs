@@ -1,0 +1,232 @@
+//! The user's program as a process: how it is started, killed and buried.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use burst::protocol::CONTROL_FD;
+use tokio::sync::{oneshot, watch};
+
+use crate::orphans;
+use crate::package::Package;
+
+/// What the program gets to see of the runtime's environment.
+const ENVIRONMENT: [&str; 6] = ["PATH", "LANG", "LC_ALL", "TMPDIR", "TZ", "RUST_BACKTRACE"];
+
+const CONTROL: i32 = 3;
+
+/// A program that was started, and its ends of everything.
+pub(crate) struct Started {
+    pub(crate) control: UnixStream,
+    pub(crate) stdout: OwnedFd,
+    pub(crate) stderr: OwnedFd,
+    pub(crate) exit: oneshot::Receiver<ExitStatus>,
+    pub(crate) group: Arc<Group>,
+}
+
+/// The process group of a program: itself, and the children it started.
+pub(crate) struct Group {
+    /// None once the program has been buried: its number may be somebody else's then.
+    leader: Mutex<Option<i32>>,
+    gone: watch::Sender<bool>,
+}
+
+impl Group {
+    /// Kills every process of the group. Does nothing once it is gone.
+    pub(crate) fn kill(&self) {
+        if let Some(leader) = *self.leader() {
+            // SAFETY: sends a signal to a group whose leader has not been waited for, so that the
+            // number is still its own.
+            unsafe { libc::kill(-leader, libc::SIGKILL) };
+        }
+    }
+
+    /// Waits until the program has ended and is buried.
+    pub(crate) async fn gone(&self) {
+        // The sender is `self`, so it is not dropped meanwhile.
+        let _ = self.gone.subscribe().wait_for(|gone| *gone).await;
+    }
+
+    fn leader(&self) -> MutexGuard<'_, Option<i32>> {
+        self.leader.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Starts a package's program. Fails where the kernel refuses to execute it.
+pub(crate) async fn start(package: &Package) -> io::Result<Started> {
+    let mut command = Command::new(package.exec());
+    command
+        .current_dir(package.directory())
+        .env_clear()
+        .env(CONTROL_FD, CONTROL.to_string());
+    command.envs(
+        ENVIRONMENT
+            .iter()
+            .filter_map(|name| Some((name, std::env::var_os(name)?))),
+    );
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0);
+    let (ours, theirs) = UnixStream::pair()?;
+    ours.set_nonblocking(true)?;
+    let (started, starting) = oneshot::channel();
+    // The parent-death signal is tied to the thread that starts the child: this one lives exactly
+    // as long as the child does.
+    thread::Builder::new()
+        .name("supervisor".to_owned())
+        .spawn(move || {
+            let (exited, exit) = oneshot::channel();
+            let child = match spawn(&mut command, theirs) {
+                Ok(child) => child,
+                Err(error) => {
+                    let _ = started.send(Err(error));
+                    return;
+                }
+            };
+            let (group, mut child, result) = supervise(child, ours, exit);
+            let _ = started.send(result);
+            if let Some(status) = bury(&group, &mut child) {
+                let _ = exited.send(status);
+            }
+            group.gone.send_replace(true);
+        })?;
+    starting
+        .await
+        .unwrap_or_else(|_| Err(io::Error::other("the supervising thread was lost")))
+}
+
+fn spawn(command: &mut Command, control: UnixStream) -> io::Result<Child> {
+    // If descriptor 3 is free here, the pipe by which `spawn` learns of a failed exec would get
+    // that number and be overwritten in the child: occupy it.
+    let _placeholder = File::open("/dev/null")?;
+    let control_socket = control.as_raw_fd();
+    let runtime = std::process::id();
+    // SAFETY: between fork and exec only async-signal-safe calls are made.
+    unsafe {
+        command.pre_exec(move || {
+            prepare_child(control_socket, runtime)?;
+            Ok(())
+        })
+    };
+    orphans::adopted_are_ours(|| {
+        let child = command.spawn()?;
+        let leader = child.id() as i32;
+        Ok((child, leader))
+    })
+}
+
+/// Runs in the child between fork and exec.
+fn prepare_child(control: i32, runtime: u32) -> io::Result<()> {
+    let check = |result: i32| match result {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    };
+    let no_core = libc::rlimit {
+        rlim_cur: 0,
+        rlim_max: 0,
+    };
+    // SAFETY: plain system calls with valid arguments; strings are static and end in zero.
+    unsafe {
+        check(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL))?;
+        if libc::getppid() as u32 != runtime {
+            // The runtime died before the line above took effect.
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
+        if control == CONTROL {
+            check(libc::fcntl(control, libc::F_SETFD, 0))?;
+        } else {
+            check(libc::dup2(control, CONTROL))?;
+        }
+        // Whatever else is open here, by whose mistake ever, is not for the program. Older kernels
+        // do not know this call; everything the runtime opens itself is close-on-exec anyway.
+        let last = libc::c_uint::MAX;
+        libc::syscall(
+            libc::SYS_close_range,
+            CONTROL + 1,
+            last,
+            libc::CLOSE_RANGE_CLOEXEC,
+        );
+        // Writing a core may take longer than anyone wants to wait for the news of a crash.
+        check(libc::setrlimit(libc::RLIMIT_CORE, &no_core))?;
+        // Under memory pressure the program goes, not the runtime that reports on it.
+        let score = libc::open(c"/proc/self/oom_score_adj".as_ptr(), libc::O_WRONLY);
+        if score >= 0 {
+            libc::write(score, c"1000".as_ptr().cast(), 4);
+            libc::close(score);
+        }
+    }
+    Ok(())
+}
+
+fn supervise(
+    mut child: Child,
+    control: UnixStream,
+    exit: oneshot::Receiver<ExitStatus>,
+) -> (Arc<Group>, Child, io::Result<Started>) {
+    let group = Arc::new(Group {
+        leader: Mutex::new(Some(child.id() as i32)),
+        gone: watch::Sender::new(false),
+    });
+    let started = match (child.stdout.take(), child.stderr.take()) {
+        (Some(stdout), Some(stderr)) => Ok(Started {
+            control,
+            stdout: stdout.into(),
+            stderr: stderr.into(),
+            exit,
+            group: Arc::clone(&group),
+        }),
+        _ => Err(io::Error::other("the program has no output pipes")),
+    };
+    (group, child, started)
+}
+
+/// Waits for the program's end, takes the rest of its group along, and reaps it.
+fn bury(group: &Group, child: &mut Child) -> Option<ExitStatus> {
+    let process = child.id();
+    loop {
+        // SAFETY: `siginfo_t` is plain data; the call fills it. WNOWAIT leaves the process a
+        // zombie, so that its group's number stays taken.
+        let result = unsafe {
+            let mut info: libc::siginfo_t = std::mem::zeroed();
+            libc::waitid(
+                libc::P_PID,
+                process,
+                &mut info,
+                libc::WEXITED | libc::WNOWAIT,
+            )
+        };
+        if result == 0 || io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
+            break;
+        }
+    }
+    group.kill();
+    let mut leader = group.leader();
+    let status = child.wait();
+    *leader = None;
+    drop(leader);
+    orphans::buried(process as i32);
+    status.ok()
+}
+
+/// How a program ended, as far as its status says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ending {
+    Exited(i32),
+    Signal(i32),
+}
+
+impl Ending {
+    pub(crate) fn of(status: ExitStatus) -> Self {
+        match (status.code(), status.signal()) {
+            (Some(code), _) => Self::Exited(code),
+            (None, signal) => Self::Signal(signal.unwrap_or_default()),
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! The runtime's HTTP calls (docs/architecture.md, section 4).
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use axum::body::{Body, HttpBody};
+use axum::extract::rejection::BytesRejection;
+use axum::extract::{DefaultBodyLimit, Path, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{MethodRouter, get, post};
+use axum::{Json, Router};
+use burst::protocol::{Failure, RunPack, without_values};
+use bytes::Bytes;
+use http_body::Frame;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use tokio::sync::mpsc;
+
+use crate::error::Error;
+use crate::pack::Order;
+use crate::runtime::Runtime;
+use crate::{init, limits, run};
+
+type Received = Result<Bytes, BytesRejection>;
+
+pub(crate) fn routes(runtime: Runtime) -> Router {
+    let limited = |call: MethodRouter<Runtime>, limit| call.layer(DefaultBodyLimit::max(limit));
+    Router::new()
+        .route("/ping", get(ping))
+        .route("/init", limited(post(initialize), limits::INIT_BODY))
+        .route("/run", limited(post(run_function), limits::RUN_BODY))
+        .route("/packs", limited(post(run_pack), limits::PACKS_BODY))
+        .route(
+            "/packs/{flare}/start",
+            limited(post(start), limits::ORDER_BODY),
+        )
+        .route(
+            "/packs/{flare}/abort",
+            limited(post(abort), limits::ORDER_BODY),
+        )
+        .with_state(runtime)
+}
+
+async fn ping() -> Response {
+    fine()
+}
+
+async fn initialize(State(runtime): State<Runtime>, body: Received) -> Result<Response, Error> {
+    let body = accept(body, limits::INIT_BODY)?;
+    let unpacking = tokio::task::spawn_blocking(move || init::package(&body));
+    let lost = |_| Err(Error::Start("unpacking was interrupted".to_owned()));
+    runtime.init(unpacking.await.unwrap_or_else(lost)?).await?;
+    Ok(fine())
+}
+
+async fn run_function(State(runtime): State<Runtime>, body: Received) -> Result<Response, Error> {
+    let body = accept(body, limits::RUN_BODY)?;
+    Ok(Json(run::run(&runtime, &body).await?).into_response())
+}
+
+async fn run_pack(State(runtime): State<Runtime>, body: Received) -> Result<Response, Error> {
+    let request: RunPack = parse(&accept(body, limits::PACKS_BODY)?)?;
+    let lines = Lines {
+        lines: runtime.run(request)?,
+    };
+    Ok((
+        [(header::CONTENT_TYPE, "application/x-ndjson")],
+        Body::new(lines),
+    )
+        .into_response())
+}
+
+async fn start(
+    State(runtime): State<Runtime>,
+    Path(flare): Path<String>,
+    body: Received,
+) -> Result<StatusCode, Error> {
+    #[derive(Deserialize)]
+    struct Start {
+        endpoints: Vec<Option<String>>,
+    }
+    let Start { endpoints } = parse(&accept(body, limits::ORDER_BODY)?)?;
+    // Backends with a server have no endpoints: null stands in their places.
+    let endpoints = endpoints
+        .into_iter()
+        .map(Option::unwrap_or_default)
+        .collect();
+    runtime.order(&flare, Order::Start(endpoints)).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn abort(
+    State(runtime): State<Runtime>,
+    Path(flare): Path<String>,
+    body: Received,
+) -> Result<StatusCode, Error> {
+    let failure: Failure = parse(&accept(body, limits::ORDER_BODY)?)?;
+    runtime.order(&flare, Order::Abort(failure)).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+fn fine() -> Response {
+    Json(serde_json::json!({ "ok": true })).into_response()
+}
+
+fn accept(body: Received, limit: usize) -> Result<Bytes, Error> {
+    body.map_err(|rejection| match rejection.status() {
+        StatusCode::PAYLOAD_TOO_LARGE => Error::TooLarge { limit: limit >> 20 },
+        _ => Error::Malformed("the body did not arrive completely".to_owned()),
+    })
+}
+
+fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Error> {
+    serde_json::from_slice(body)
+        .map_err(|error| Error::Malformed(without_values(&error.to_string())))
+}
+
+/// A response body of lines as they come.
+struct Lines {
+    lines: mpsc::Receiver<Bytes>,
+}
+
+impl HttpBody for Lines {
+    type Data = Bytes;
+    type Error = std::convert::Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        self.lines
+            .poll_recv(context)
+            .map(|line| line.map(|line| Ok(Frame::data(line))))
+    }
+}

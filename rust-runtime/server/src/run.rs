@@ -1,0 +1,91 @@
+//! `POST /run`: OpenWhisk's single function, as a flare of one worker.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use burst::protocol::{
+    BackendConfig, FailureKind, Inputs, LogStream, PackEvent, RunPack, Secret, micros,
+};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::error::Error;
+use crate::limits;
+use crate::runtime::Runtime;
+
+/// Closes the log of one activation on both streams.
+const SENTINEL: &str = "XXX_THE_END_OF_A_WHISK_ACTIVATION_XXX";
+
+#[derive(Deserialize)]
+struct Body {
+    value: Option<Box<RawValue>>,
+    activation_id: Option<String>,
+    /// Milliseconds since the epoch; OpenWhisk sends it as text.
+    deadline: Option<serde_json::Value>,
+}
+
+/// Runs the function on one input; its output, or why there is none.
+pub(crate) async fn run(runtime: &Runtime, body: &[u8]) -> Result<Box<RawValue>, Error> {
+    let result = activate(runtime, body).await;
+    println!("{SENTINEL}");
+    eprintln!("{SENTINEL}");
+    result
+}
+
+async fn activate(runtime: &Runtime, body: &[u8]) -> Result<Box<RawValue>, Error> {
+    let body: Body = serde_json::from_slice(body)
+        .map_err(|_| Error::Malformed(r#"the body is not {"value":…}"#.to_owned()))?;
+    let deadline = match &body.deadline {
+        None => None,
+        Some(serde_json::Value::String(text)) => text.parse().ok(),
+        Some(number) => number.as_u64(),
+    };
+    let default = || micros(SystemTime::now() + limits::RUN);
+    let flare_id = body.activation_id.unwrap_or_else(|| {
+        let now = UNIX_EPOCH.elapsed().unwrap_or_default();
+        format!("{:032x}", now.as_nanos())
+    });
+    let mut lines = runtime.run(RunPack {
+        flare_id,
+        pack: 0,
+        pack_sizes: vec![1],
+        inputs: Inputs::Shared(body.value.unwrap_or_else(|| RawValue::NULL.to_owned())),
+        backend: BackendConfig::new("direct"),
+        secret: Secret::default(),
+        advertise: "127.0.0.1".to_owned(),
+        deadline: deadline.map_or_else(default, |millis: u64| millis.saturating_mul(1000)),
+        autostart: true,
+    })?;
+    let mut result = Err(Error::Failed("the function gave no output".to_owned()));
+    while let Some(chunk) = lines.recv().await {
+        for line in chunk
+            .split(|&byte| byte == b'\n')
+            .filter(|line| !line.is_empty())
+        {
+            // The runtime wrote these lines itself.
+            let Ok(event) = serde_json::from_slice(line) else {
+                continue;
+            };
+            match event {
+                PackEvent::Log {
+                    stream: LogStream::Stdout,
+                    line,
+                    ..
+                } => println!("{line}"),
+                PackEvent::Log {
+                    stream: LogStream::Stderr,
+                    line,
+                    ..
+                } => eprintln!("{line}"),
+                PackEvent::WorkerSucceeded { output, .. } => result = Ok(output),
+                PackEvent::WorkerFailed { error, .. } => {
+                    result = Err(match error.kind {
+                        FailureKind::Error => Error::Function(error.message),
+                        _ => Error::Failed(error.to_string()),
+                    });
+                }
+                _ => {}
+            }
+        }
+    }
+    result
+}

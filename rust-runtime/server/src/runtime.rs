@@ -1,0 +1,137 @@
+//! What this runtime is doing: nothing yet, waiting with a warm program, or running a flare.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use burst::protocol::RunPack;
+use bytes::Bytes;
+use tokio::sync::mpsc;
+
+use crate::error::Error;
+use crate::limits;
+use crate::pack::{self, Order, Outcome};
+use crate::package::Package;
+use crate::process::Group;
+use crate::supervisor::Program;
+
+/// Shared by all requests.
+#[derive(Clone, Default)]
+pub(crate) struct Runtime {
+    slot: Arc<Mutex<Slot>>,
+}
+
+#[derive(Default)]
+enum Slot {
+    #[default]
+    Empty,
+    Starting,
+    Idle(Box<Program>),
+    Busy {
+        flare_id: String,
+        orders: mpsc::Sender<Order>,
+        group: Arc<Group>,
+    },
+    Spent(String),
+}
+
+impl Runtime {
+    /// Starts a package's program, the only one this runtime ever runs.
+    pub(crate) async fn init(&self, package: Package) -> Result<(), Error> {
+        {
+            let mut slot = self.slot();
+            if !matches!(*slot, Slot::Empty) {
+                return Err(Error::AlreadyInitialized);
+            }
+            *slot = Slot::Starting;
+        }
+        // On a task of its own: a caller that hangs up must not leave a half-started program.
+        let runtime = self.clone();
+        let starting = tokio::spawn(async move {
+            let started = Program::start(package).await;
+            let mut slot = runtime.slot();
+            match started {
+                Ok(program) => {
+                    *slot = Slot::Idle(Box::new(program));
+                    Ok(())
+                }
+                Err(reason) => {
+                    *slot = Slot::Empty;
+                    Err(Error::Start(reason))
+                }
+            }
+        });
+        let lost = |_| Err(Error::Start("the start was interrupted".to_owned()));
+        starting.await.unwrap_or_else(lost)
+    }
+
+    /// Runs a flare on the warm program. Its events come out of the channel as lines.
+    pub(crate) fn run(&self, run: RunPack) -> Result<mpsc::Receiver<Bytes>, Error> {
+        run.check().map_err(Error::Malformed)?;
+        let mut slot = self.slot();
+        let mut program = match std::mem::take(&mut *slot) {
+            Slot::Idle(program) => program,
+            other => {
+                let error = match &other {
+                    Slot::Spent(reason) => Error::Ended(reason.clone()),
+                    Slot::Busy { .. } => Error::Busy,
+                    _ => Error::NotInitialized,
+                };
+                *slot = other;
+                return Err(error);
+            }
+        };
+        if let Some(how) = program.has_ended() {
+            *slot = Slot::Spent(how.clone());
+            return Err(Error::Ended(how));
+        }
+        let (orders, received) = mpsc::channel(4);
+        // One chunk waits: what a slow client does not take stays with the program.
+        let (events, stream) = mpsc::channel(1);
+        let (flare_id, group) = (run.flare_id.clone(), Arc::clone(&program.group));
+        *slot = Slot::Busy {
+            flare_id,
+            orders,
+            group,
+        };
+        drop(slot);
+        let runtime = self.clone();
+        tokio::spawn(pack::run(program, run, received, events, move |outcome| {
+            *runtime.slot() = match outcome {
+                Outcome::Reusable(program) => Slot::Idle(program),
+                Outcome::Spent(reason) => Slot::Spent(reason),
+            };
+        }));
+        Ok(stream)
+    }
+
+    /// Passes an order to a flare that runs here.
+    pub(crate) async fn order(&self, flare_id: &str, order: Order) -> Result<(), Error> {
+        let orders = match &*self.slot() {
+            Slot::Busy {
+                flare_id: running,
+                orders,
+                ..
+            } if running == flare_id => orders.clone(),
+            _ => return Err(Error::UnknownFlare(flare_id.to_owned())),
+        };
+        orders
+            .send(order)
+            .await
+            .map_err(|_| Error::UnknownFlare(flare_id.to_owned()))
+    }
+
+    /// Kills the program, if there is one, and waits until it is gone.
+    pub(crate) async fn stop(&self) {
+        let group = match &*self.slot() {
+            Slot::Idle(program) => Arc::clone(&program.group),
+            Slot::Busy { group, .. } => Arc::clone(group),
+            Slot::Empty | Slot::Starting | Slot::Spent(_) => return,
+        };
+        group.kill();
+        // A process in the kernel's hands may take its time; the runtime's own end kills it too.
+        let _ = tokio::time::timeout(limits::DYING, group.gone()).await;
+    }
+
+    fn slot(&self) -> MutexGuard<'_, Slot> {
+        self.slot.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

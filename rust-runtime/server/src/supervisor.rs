@@ -1,0 +1,207 @@
+//! The user's program from its start to its end, and what its end means.
+
+use std::process::ExitStatus;
+use std::sync::Arc;
+
+use burst::protocol::{FailureKind, LogStream, ProgramEvent};
+use tokio::net::UnixStream;
+use tokio::sync::oneshot;
+use tokio::time::{Instant, sleep_until};
+
+use crate::control::{self, Incoming, Outgoing};
+use crate::limits;
+use crate::logs::Pipe;
+use crate::memory::KillCounter;
+use crate::package::Package;
+use crate::process::{self, Ending, Group};
+
+/// A running program. It is killed when this is dropped.
+pub(crate) struct Program {
+    pub(crate) incoming: Incoming,
+    pub(crate) outgoing: Outgoing,
+    pub(crate) stdout: Pipe,
+    pub(crate) stderr: Pipe,
+    pub(crate) exit: oneshot::Receiver<ExitStatus>,
+    pub(crate) group: Arc<Group>,
+    memory: KillCounter,
+    killed_before: u64,
+    _package: Package,
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        self.group.kill();
+    }
+}
+
+/// Something a program does that somebody has to react to.
+pub(crate) enum Happening {
+    /// There may be whole frames to read.
+    Frames,
+    /// The control socket was closed, or broke.
+    ControlClosed,
+    /// There may be whole lines to read.
+    Output,
+    /// The process has ended.
+    Exited(Option<ExitStatus>),
+}
+
+impl Program {
+    /// Starts the program and waits for its hello. The error is a sentence for the user.
+    pub(crate) async fn start(package: Package) -> Result<Self, String> {
+        let memory = KillCounter::of_this_process();
+        let killed_before = memory.read();
+        let started = process::start(&package)
+            .await
+            .map_err(|error| format!("the program cannot be executed: {error}"))?;
+        let internal = |error| format!("the program's pipes cannot be set up: {error}");
+        let control = UnixStream::from_std(started.control).map_err(internal)?;
+        let (incoming, outgoing) = control::split(control);
+        let mut program = Self {
+            incoming,
+            outgoing,
+            stdout: Pipe::new(LogStream::Stdout, started.stdout).map_err(internal)?,
+            stderr: Pipe::new(LogStream::Stderr, started.stderr).map_err(internal)?,
+            exit: started.exit,
+            group: started.group,
+            memory,
+            killed_before,
+            _package: package,
+        };
+        program.await_hello().await?;
+        Ok(program)
+    }
+
+    async fn await_hello(&mut self) -> Result<(), String> {
+        let deadline = Instant::now() + limits::HELLO;
+        let mut open = true;
+        loop {
+            let happening = tokio::select! {
+                happening = self.happens(open, true) => happening,
+                () = sleep_until(deadline) => {
+                    let seconds = limits::HELLO.as_secs();
+                    let reason = format!(
+                        "the program did not report within {seconds} s; is its main `burst::main!`?"
+                    );
+                    return Err(self.with_tail(reason));
+                }
+            };
+            match happening {
+                Happening::Frames => match self.incoming.next() {
+                    Ok(None) => {}
+                    Ok(Some(frame)) => return self.check_hello(&frame),
+                    Err(error) => return Err(error.to_string()),
+                },
+                Happening::Exited(status) => {
+                    // Its last words are in the pipe already: the whole group has ended.
+                    self.stderr.drain();
+                    let (_, how) = self.explain(status, None);
+                    let reason = format!("the program ended before it was ready: it {how}");
+                    return Err(self.with_tail(reason));
+                }
+                Happening::ControlClosed => open = false,
+                Happening::Output => {}
+            }
+        }
+    }
+
+    fn check_hello(&self, frame: &[u8]) -> Result<(), String> {
+        match serde_json::from_slice(frame) {
+            Ok(ProgramEvent::Hello { .. }) => Ok(()),
+            _ => Err(self.with_tail("the program began with something else than hello".to_owned())),
+        }
+    }
+
+    fn with_tail(&self, reason: String) -> String {
+        match self.stderr.tail() {
+            tail if tail.is_empty() => reason,
+            tail => format!("{reason}; it said: {tail}"),
+        }
+    }
+
+    /// Waits for the next thing to happen. May be cancelled without loss. `frames` says whether to
+    /// read the socket, `alive` that the process has not been seen to end.
+    pub(crate) async fn happens(&mut self, frames: bool, alive: bool) -> Happening {
+        tokio::select! {
+            biased;
+            filled = self.incoming.fill(), if frames => match filled {
+                Ok(true) => Happening::Frames,
+                Ok(false) | Err(_) => Happening::ControlClosed,
+            },
+            () = self.stdout.fill() => Happening::Output,
+            () = self.stderr.fill() => Happening::Output,
+            status = &mut self.exit, if alive => Happening::Exited(status.ok()),
+            () = self.outgoing.flush(), if !self.outgoing.is_empty() => Happening::Output,
+        }
+    }
+
+    /// Another flare begins: what was said or counted before is not about it.
+    pub(crate) fn begin(&mut self) {
+        self.stdout.reset();
+        self.stderr.reset();
+        self.killed_before = self.memory.read();
+    }
+
+    /// Whether the process has ended on its own while nobody looked.
+    pub(crate) fn has_ended(&mut self) -> Option<String> {
+        match self.exit.try_recv() {
+            Err(oneshot::error::TryRecvError::Empty) => None,
+            status => {
+                let (_, how) = self.explain(status.ok(), None);
+                Some(format!("it {how}"))
+            }
+        }
+    }
+
+    /// What kind of failure the process's end is, and how to say so after "it" or "worker 3".
+    /// `announced` is the signal that its `dying` event named.
+    pub(crate) fn explain(
+        &self,
+        status: Option<ExitStatus>,
+        announced: Option<i32>,
+    ) -> (FailureKind, String) {
+        let out_of_memory = self.memory.read() > self.killed_before;
+        match status.map(Ending::of) {
+            None => (FailureKind::Internal, "ended in an unknown way".to_owned()),
+            Some(Ending::Exited(code)) => (
+                FailureKind::Exit,
+                format!("ended the process with exit code {code}"),
+            ),
+            Some(Ending::Signal(libc::SIGABRT)) if announced == Some(libc::SIGSEGV) => (
+                FailureKind::Abort,
+                "aborted: its stack overflowed (SIGABRT)".to_owned(),
+            ),
+            Some(Ending::Signal(libc::SIGABRT)) => {
+                (FailureKind::Abort, "aborted (SIGABRT)".to_owned())
+            }
+            Some(Ending::Signal(libc::SIGKILL)) if out_of_memory => {
+                let how = "was killed for using more memory than its pack has";
+                (FailureKind::OutOfMemory, how.to_owned())
+            }
+            Some(Ending::Signal(signal)) => {
+                let name = signal_name(signal);
+                (
+                    FailureKind::Signal,
+                    format!("was killed by signal {signal}{name}"),
+                )
+            }
+        }
+    }
+}
+
+fn signal_name(signal: i32) -> &'static str {
+    match signal {
+        libc::SIGSEGV => " (SIGSEGV: it touched memory that is not its own)",
+        libc::SIGBUS => " (SIGBUS)",
+        libc::SIGILL => " (SIGILL: an instruction this processor does not know, or a trap)",
+        libc::SIGFPE => " (SIGFPE)",
+        libc::SIGKILL => " (SIGKILL)",
+        libc::SIGTERM => " (SIGTERM)",
+        libc::SIGINT => " (SIGINT)",
+        libc::SIGPIPE => " (SIGPIPE)",
+        libc::SIGSYS => " (SIGSYS: a system call that is not allowed)",
+        libc::SIGXCPU => " (SIGXCPU)",
+        libc::SIGTRAP => " (SIGTRAP)",
+        _ => "",
+    }
+}

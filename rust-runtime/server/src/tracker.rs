@@ -1,0 +1,276 @@
+//! What is known about the workers of the pack that runs. Pure: events in, verdicts out.
+
+use burst::protocol::{Failure, FailureKind, PackEvent, RunPack};
+
+/// Follows one flare's events and judges them: a program is not trusted to tell the truth about
+/// workers it does not have, or to end them twice.
+#[derive(Debug)]
+pub(crate) struct Tracker {
+    pack: u32,
+    first: u32,
+    ended: Vec<bool>,
+    left: u32,
+    first_failure: Option<Failure>,
+    dying: Option<Dying>,
+}
+
+/// Who said to be ending the process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Dying {
+    pub(crate) worker: Option<u32>,
+    pub(crate) signal: Option<i32>,
+}
+
+/// What to do about an event.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// Pass it on.
+    Forward,
+    /// It makes no sense here.
+    Drop,
+    /// The program says that the pack has ended.
+    Ended {
+        reusable: bool,
+        error: Option<Failure>,
+    },
+}
+
+impl Tracker {
+    pub(crate) fn new(run: &RunPack) -> Self {
+        let size = run.pack_size();
+        Self {
+            pack: run.pack,
+            first: run.first_worker(),
+            ended: vec![false; size as usize],
+            left: size,
+            first_failure: None,
+            dying: None,
+        }
+    }
+
+    pub(crate) fn see(&mut self, event: &PackEvent) -> Verdict {
+        let worker = match event {
+            PackEvent::PackEnded {
+                reusable, error, ..
+            } => {
+                return Verdict::Ended {
+                    reusable: *reusable && self.left == 0 && self.first_failure.is_none(),
+                    error: error.clone(),
+                };
+            }
+            PackEvent::Ready { .. } | PackEvent::Log { worker: None, .. } => {
+                return Verdict::Forward;
+            }
+            PackEvent::WorkerStarted { worker, .. }
+            | PackEvent::Phase { worker, .. }
+            | PackEvent::Log {
+                worker: Some(worker),
+                ..
+            }
+            | PackEvent::WorkerSucceeded { worker, .. }
+            | PackEvent::WorkerFailed { worker, .. } => *worker,
+        };
+        let index = worker.checked_sub(self.first).map(|index| index as usize);
+        let Some(ended) = index.and_then(|index| self.ended.get_mut(index)) else {
+            return Verdict::Drop;
+        };
+        match event {
+            PackEvent::WorkerSucceeded { .. } | PackEvent::WorkerFailed { .. } if *ended => {
+                return Verdict::Drop;
+            }
+            PackEvent::WorkerSucceeded { .. } => *ended = true,
+            PackEvent::WorkerFailed { error, .. } => {
+                *ended = true;
+                self.first_failure.get_or_insert_with(|| error.clone());
+            }
+            // Threads that a worker started may well log after its end.
+            _ => return Verdict::Forward,
+        }
+        self.left -= 1;
+        Verdict::Forward
+    }
+
+    pub(crate) fn dies(&mut self, dying: Dying) {
+        self.dying.get_or_insert(dying);
+    }
+
+    pub(crate) fn dying(&self) -> Option<Dying> {
+        self.dying
+    }
+
+    pub(crate) fn first_failure(&self) -> Option<&Failure> {
+        self.first_failure.as_ref()
+    }
+
+    /// The failures of all workers that had not ended when the process did, the cause first; and
+    /// the one of the pack. `how` is said of the worker that caused it, if one is known.
+    pub(crate) fn lost(&self, kind: FailureKind, how: &str) -> (Vec<(u32, Failure)>, Failure) {
+        let known = self.dying.and_then(|dying| dying.worker);
+        let suspect = known.or((self.ended.len() == 1).then_some(self.first));
+        let cause = match suspect {
+            Some(worker) => Failure::new(kind, format!("worker {worker} {how}"))
+                .of_worker(worker, self.pack)
+                .in_operation("work"),
+            None => {
+                let mut failure = Failure::new(kind, format!("the pack's process {how}"));
+                failure.pack = Some(self.pack);
+                failure
+            }
+        };
+        let of = |worker: u32| match suspect {
+            Some(suspect) if suspect != worker => {
+                let message = format!("its process ended: {cause}");
+                self.of_peer(worker, FailureKind::PeerFailed, message)
+            }
+            Some(_) => cause.clone(),
+            None => Failure {
+                worker: Some(worker),
+                ..cause.clone()
+            },
+        };
+        let mut failures: Vec<_> = self.unended().map(|worker| (worker, of(worker))).collect();
+        failures.sort_by_key(|(worker, _)| Some(*worker) != suspect);
+        (failures, cause)
+    }
+
+    /// The failures of all workers that had to be killed after `reason`.
+    pub(crate) fn killed(&self, reason: &Failure) -> Vec<(u32, Failure)> {
+        let kind = match reason.kind {
+            kind @ (FailureKind::Timeout | FailureKind::Cancelled) => kind,
+            _ => FailureKind::PeerFailed,
+        };
+        let message = format!("it did not return when the flare ended and was killed: {reason}");
+        self.unended()
+            .map(|worker| (worker, self.of_peer(worker, kind, message.clone())))
+            .collect()
+    }
+
+    /// The failures of workers that a program forgot to report.
+    pub(crate) fn forgotten(&self) -> Vec<(u32, Failure)> {
+        let message = "the program ended the pack without saying what became of this worker";
+        self.unended()
+            .map(|worker| {
+                (
+                    worker,
+                    self.of_peer(worker, FailureKind::Internal, message.to_owned()),
+                )
+            })
+            .collect()
+    }
+
+    fn of_peer(&self, worker: u32, kind: FailureKind, message: String) -> Failure {
+        Failure::new(kind, message)
+            .of_worker(worker, self.pack)
+            .in_operation("work")
+    }
+
+    fn unended(&self) -> impl Iterator<Item = u32> {
+        (self.first..)
+            .zip(&self.ended)
+            .filter(|(_, ended)| !**ended)
+            .map(|(worker, _)| worker)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn tracker(sizes: &[u32]) -> Tracker {
+        let run = serde_json::json!({
+            "flareId": "f", "pack": 1, "packSizes": sizes, "inputs": {"shared": 1},
+            "backend": {"kind": "direct"}, "secret": "", "advertise": "", "deadline": 1
+        });
+        Tracker::new(&serde_json::from_str(&run.to_string()).unwrap())
+    }
+
+    fn event(text: &str) -> PackEvent {
+        serde_json::from_str(text).unwrap()
+    }
+
+    fn succeeded(worker: u32) -> PackEvent {
+        event(&format!(
+            r#"{{"event":"worker-succeeded","worker":{worker},"output":1,"at":0}}"#
+        ))
+    }
+
+    const ENDED: &str = r#"{"event":"pack-ended","reusable":true,"error":null,"at":0}"#;
+
+    #[test]
+    fn workers_of_other_packs_and_second_ends_are_dropped() {
+        let mut tracker = tracker(&[2, 2]);
+        assert_eq!(tracker.see(&succeeded(1)), Verdict::Drop);
+        assert_eq!(tracker.see(&succeeded(4)), Verdict::Drop);
+        assert_eq!(tracker.see(&succeeded(2)), Verdict::Forward);
+        assert_eq!(tracker.see(&succeeded(2)), Verdict::Drop);
+    }
+
+    #[test]
+    fn a_pack_is_reusable_when_all_its_workers_succeeded() {
+        let mut all = tracker(&[1, 1]);
+        all.see(&succeeded(1));
+        assert_eq!(
+            all.see(&event(ENDED)),
+            Verdict::Ended {
+                reusable: true,
+                error: None
+            }
+        );
+        let mut none = tracker(&[1, 1]);
+        assert_eq!(
+            none.see(&event(ENDED)),
+            Verdict::Ended {
+                reusable: false,
+                error: None
+            }
+        );
+        assert_eq!(none.forgotten().len(), 1);
+    }
+
+    #[test]
+    fn the_worker_that_ended_the_process_is_named_to_the_others() {
+        let mut tracker = tracker(&[2, 3]);
+        tracker.see(&succeeded(2));
+        tracker.dies(Dying {
+            worker: Some(4),
+            signal: Some(6),
+        });
+        let (failures, cause) = tracker.lost(FailureKind::Abort, "aborted");
+        assert_eq!((cause.kind, cause.worker), (FailureKind::Abort, Some(4)));
+        assert_eq!(failures[0].0, 4);
+        assert_eq!(failures[1].1.kind, FailureKind::PeerFailed);
+        assert!(
+            failures[1].1.message.contains("worker 4 aborted"),
+            "{}",
+            failures[1].1
+        );
+        assert_eq!(failures.len(), 2);
+    }
+
+    #[test]
+    fn when_nobody_is_known_all_share_the_failure_unless_there_is_only_one() {
+        let (failures, cause) = tracker(&[1, 2]).lost(FailureKind::OutOfMemory, "was killed");
+        assert_eq!(cause.worker, None);
+        assert!(
+            failures
+                .iter()
+                .all(|(_, failure)| failure.kind == FailureKind::OutOfMemory)
+        );
+        let (_, cause) = tracker(&[1, 1]).lost(FailureKind::OutOfMemory, "was killed");
+        assert_eq!(cause.worker, Some(1));
+    }
+
+    #[test]
+    fn workers_killed_after_a_timeout_timed_out() {
+        let reason = Failure::new(FailureKind::Timeout, "too late");
+        assert_eq!(
+            tracker(&[1, 1]).killed(&reason)[0].1.kind,
+            FailureKind::Timeout
+        );
+        let reason = Failure::new(FailureKind::Panic, "boom").of_worker(0, 0);
+        let (worker, failure) = &tracker(&[1, 1]).killed(&reason)[0];
+        assert_eq!((*worker, failure.kind), (1, FailureKind::PeerFailed));
+        assert!(failure.message.contains("boom"));
+    }
+}

@@ -1,0 +1,215 @@
+//! Every way a worker can end its process, and what is said about it.
+#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
+
+mod support;
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use support::{Run, Runtime, act, end, failure, logs, named};
+
+/// Worker 0 acts while worker 1 waits for it. The events, which must come within a second.
+fn with_a_peer(deed: Value) -> Vec<Value> {
+    let runtime = Runtime::with_acts();
+    let run = Run::new(&[deed, json!({"act": "receive", "from": 0})]);
+    let started = Instant::now();
+    let events = runtime.events(&run);
+    assert!(
+        started.elapsed() < Duration::from_secs(1),
+        "{:?}: {events:?}",
+        started.elapsed()
+    );
+    assert_eq!(end(&events)["reusable"], false);
+    assert_eq!(end(&events)["error"]["worker"], 0, "{events:?}");
+    assert_eq!(end(&events)["error"]["kind"], failure(&events, 0)["kind"]);
+    let peer = failure(&events, 1);
+    assert_eq!(peer["kind"], "peer-failed");
+    assert!(
+        peer["message"].as_str().unwrap().contains("worker 0"),
+        "{peer}"
+    );
+    let first = named(&events, "worker-failed")[0];
+    assert_eq!(first["worker"], 0, "the cause comes first: {events:?}");
+    events
+}
+
+fn said(failure: &Value, kind: &str, text: &str) {
+    assert_eq!(failure["kind"], kind, "{failure}");
+    assert!(
+        failure["message"].as_str().unwrap().contains(text),
+        "{failure}"
+    );
+    assert_eq!(failure["worker"], 0);
+    assert_eq!(failure["operation"], "work");
+}
+
+#[test]
+fn an_error_is_reported_and_ends_what_peers_wait_for() {
+    let events = with_a_peer(json!({"act": "error", "text": "no such city"}));
+    said(&failure(&events, 0), "error", "no such city");
+    assert!(
+        failure(&events, 1)["message"]
+            .as_str()
+            .unwrap()
+            .contains("no such city")
+    );
+}
+
+#[test]
+fn a_panic_is_reported_with_its_place() {
+    let events = with_a_peer(act("panic"));
+    said(&failure(&events, 0), "panic", "worker 0 panics (at ");
+    assert!(
+        failure(&events, 0)["message"]
+            .as_str()
+            .unwrap()
+            .contains("acts.rs:")
+    );
+}
+
+#[test]
+fn a_peer_that_panics_on_the_error_is_not_another_cause() {
+    let runtime = Runtime::with_acts();
+    let peer = json!({"act": "receive-or-panic", "from": 0});
+    let events = runtime.act(&[json!({"act": "error", "text": "first"}), peer]);
+    assert_eq!(failure(&events, 1)["kind"], "peer-failed");
+    assert_eq!(end(&events)["error"]["message"], "first");
+}
+
+#[test]
+fn an_abort_names_the_worker() {
+    let events = with_a_peer(act("abort"));
+    said(&failure(&events, 0), "abort", "worker 0 aborted");
+}
+
+#[test]
+fn a_segmentation_fault_names_the_worker() {
+    let events = with_a_peer(act("segfault"));
+    said(&failure(&events, 0), "signal", "SIGSEGV");
+}
+
+#[test]
+fn a_stack_overflow_names_the_worker() {
+    let events = with_a_peer(act("overflow"));
+    said(&failure(&events, 0), "abort", "stack overflowed");
+    let said = [
+        logs(&events, json!(0), "stderr"),
+        logs(&events, Value::Null, "stderr"),
+    ]
+    .concat();
+    assert!(
+        said.iter()
+            .any(|line| line.contains("overflowed its stack")),
+        "{events:?}"
+    );
+}
+
+#[test]
+fn an_exit_names_the_worker_and_the_code() {
+    let events = with_a_peer(json!({"act": "exit", "code": 7}));
+    said(&failure(&events, 0), "exit", "exit code 7");
+    let events = with_a_peer(json!({"act": "exit", "code": 0}));
+    said(&failure(&events, 0), "exit", "exit code 0");
+}
+
+#[test]
+fn a_kill_from_outside_is_the_packs_failure() {
+    let runtime = Runtime::with_acts();
+    let events = runtime.act(&[act("kill"), act("forever")]);
+    for worker in [0, 1] {
+        assert_eq!(failure(&events, worker)["kind"], "signal");
+        assert!(
+            failure(&events, worker)["message"]
+                .as_str()
+                .unwrap()
+                .contains("SIGKILL")
+        );
+    }
+    assert_eq!(end(&events)["error"]["worker"], Value::Null);
+}
+
+#[test]
+fn a_worker_that_never_listens_does_not_hold_up_a_failed_flare() {
+    let runtime = Runtime::with_acts();
+    let started = Instant::now();
+    let events = runtime.act(&[act("panic"), act("forever")]);
+    assert!(
+        started.elapsed() < Duration::from_millis(1500),
+        "{:?}",
+        started.elapsed()
+    );
+    assert_eq!(failure(&events, 0)["kind"], "panic");
+    assert_eq!(failure(&events, 1)["kind"], "peer-failed");
+    assert_eq!(end(&events)["error"]["kind"], "panic");
+}
+
+#[test]
+fn what_was_printed_before_a_crash_is_kept() {
+    let runtime = Runtime::with_acts();
+    let mut run = Run::new(&[act("abort")]);
+    run.pack_sizes = vec![1];
+    let events = runtime.events(&run);
+    assert_eq!(failure(&events, 0)["kind"], "abort");
+}
+
+/// Runs the runtime in a memory-limited control group, where this machine lets us make one.
+#[test]
+fn a_program_that_eats_its_memory_is_killed_and_said_so() {
+    let Some(group) = MemoryGroup::create(96 << 20) else {
+        eprintln!("not run: needs a writable cgroup v1 memory hierarchy or cgroup v2");
+        return;
+    };
+    let runtime = Runtime::start_with(group.enter(env!("CARGO_BIN_EXE_burst-runtime")));
+    let package = support::acts();
+    runtime.init(package.path());
+    let events = runtime.act(&[act("eat")]);
+    said(&failure(&events, 0), "out-of-memory", "more memory");
+    assert_eq!(end(&events)["error"]["kind"], "out-of-memory");
+}
+
+struct MemoryGroup(std::path::PathBuf);
+
+impl MemoryGroup {
+    fn create(limit: u64) -> Option<Self> {
+        let groups = std::fs::read_to_string("/proc/self/cgroup").ok()?;
+        let name = format!("burst-runtime-test-{}", std::process::id());
+        for line in groups.lines() {
+            let mut fields = line.splitn(3, ':').skip(1);
+            let (controllers, path) = (fields.next()?, fields.next()?.trim_start_matches('/'));
+            let (parent, file) = match controllers {
+                "memory" => (
+                    format!("/sys/fs/cgroup/memory/{path}"),
+                    "memory.limit_in_bytes",
+                ),
+                "" => (format!("/sys/fs/cgroup/{path}"), "memory.max"),
+                _ => continue,
+            };
+            let group = std::path::Path::new(&parent).join(&name);
+            if std::fs::create_dir(&group).is_err() {
+                continue;
+            }
+            if std::fs::write(group.join(file), limit.to_string()).is_ok() {
+                return Some(Self(group));
+            }
+            let _ = std::fs::remove_dir(group);
+        }
+        None
+    }
+
+    fn enter(&self, program: &str) -> Command {
+        let mut command = Command::new("sh");
+        let script = r#"echo $$ > "$1/cgroup.procs"; shift; exec "$@""#;
+        command.args(["-c", script, "sh"]).arg(&self.0).arg(program);
+        command
+    }
+}
+
+impl Drop for MemoryGroup {
+    fn drop(&mut self) {
+        // The runtime in it was dropped before; the kernel may need a moment to notice.
+        support::wait_until("the control group is empty", || {
+            std::fs::remove_dir(&self.0).ok()
+        });
+    }
+}

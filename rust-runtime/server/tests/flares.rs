@@ -1,0 +1,293 @@
+//! Flares on a real program, through HTTP: success, reuse, logs, time-outs, aborts.
+#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
+
+mod support;
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use support::{Run, Runtime, act, end, failure, logs, named, process_exists, wait_until_gone};
+
+#[test]
+fn every_worker_answers_at_any_size() {
+    let runtime = Runtime::with_acts();
+    for size in [1, 2, 7, 48] {
+        let mut run = Run::new(&vec![act("hello"); size]);
+        if size == 7 {
+            run.inputs = json!({"shared": act("hello")});
+        }
+        let events = runtime.events(&run);
+        assert_eq!(events[0]["event"], "ready");
+        assert_eq!(named(&events, "worker-started").len(), size);
+        let mut workers: Vec<_> = named(&events, "worker-succeeded")
+            .into_iter()
+            .map(|event| {
+                let worker = event["worker"].as_u64().unwrap();
+                assert_eq!(event["output"]["worker"], worker);
+                assert_eq!(event["output"]["size"], size);
+                assert_eq!(event["output"]["flare"], run.flare_id);
+                assert_eq!(event["output"]["thread"], format!("worker-{worker}"));
+                worker
+            })
+            .collect();
+        workers.sort_unstable();
+        assert_eq!(workers, (0..size as u64).collect::<Vec<_>>());
+        assert_eq!(
+            (&end(&events)["reusable"], &end(&events)["error"]),
+            (&json!(true), &Value::Null)
+        );
+    }
+}
+
+#[test]
+fn a_warm_program_is_used_again() {
+    let runtime = Runtime::with_acts();
+    let outputs: Vec<Value> = (0..3)
+        .map(|_| {
+            let events = runtime.act(&[act("hello")]);
+            named(&events, "worker-succeeded")[0]["output"].clone()
+        })
+        .collect();
+    assert_eq!(outputs[0]["process"], outputs[2]["process"]);
+    let seen: Vec<_> = outputs
+        .iter()
+        .map(|output| output["seen"].as_u64().unwrap())
+        .collect();
+    assert_eq!(seen, [0, 1, 2]);
+}
+
+#[test]
+fn ids_follow_the_packs_before() {
+    let runtime = Runtime::with_acts();
+    let mut run = Run::new(&[act("hello"), act("hello")]);
+    run.pack = 0;
+    let events = runtime.events(&run);
+    assert_eq!(named(&events, "worker-succeeded").len(), 2);
+}
+
+#[test]
+fn what_workers_print_is_theirs_and_what_others_print_is_the_packs() {
+    let runtime = Runtime::with_acts();
+    let print = |lines: &[&str]| json!({"act": "print", "lines": lines});
+    let events = runtime.act(&[
+        print(&["one", "two"]),
+        json!({"act": "print-elsewhere", "line": "from a helper"}),
+    ]);
+    assert_eq!(logs(&events, json!(0), "stdout"), ["one", "two", "unended"]);
+    assert_eq!(
+        logs(&events, json!(0), "stderr"),
+        ["aside: one", "aside: two"]
+    );
+    assert_eq!(logs(&events, Value::Null, "stdout"), ["from a helper"]);
+    let last_log = events
+        .iter()
+        .rposition(|event| event["event"] == "log")
+        .unwrap();
+    assert!(last_log < events.len() - 1, "no log comes after the end");
+}
+
+#[test]
+fn a_workers_output_is_bounded() {
+    let runtime = Runtime::with_acts();
+    let events = runtime.act(&[json!({"act": "print-much", "bytes": 3 << 20})]);
+    let lines = logs(&events, json!(0), "stdout");
+    assert_eq!(lines.len(), (1 << 20) / 100 + 1);
+    assert!(lines.last().unwrap().contains("exceeds 1 MiB"));
+    assert_eq!(end(&events)["reusable"], true);
+}
+
+#[test]
+fn phases_are_reported() {
+    let runtime = Runtime::with_acts();
+    let events = runtime.act(&[json!({"act": "phase", "name": "read"})]);
+    let phase = named(&events, "phase")[0];
+    assert_eq!(
+        (&phase["worker"], &phase["name"]),
+        (&json!(0), &json!("read"))
+    );
+    assert!(support::now_micros().abs_diff(phase["at"].as_u64().unwrap()) < 60_000_000);
+}
+
+#[test]
+fn a_large_output_passes_and_a_huge_one_is_refused() {
+    let runtime = Runtime::with_acts();
+    let events = runtime.act(&[json!({"act": "large", "bytes": 8 << 20})]);
+    let output = named(&events, "worker-succeeded")[0]["output"]
+        .as_str()
+        .unwrap();
+    assert_eq!(output.len(), 8 << 20);
+    let events = runtime.act(&[json!({"act": "large", "bytes": 17 << 20})]);
+    let failure = failure(&events, 0);
+    assert_eq!(failure["kind"], "error");
+    assert!(
+        failure["message"].as_str().unwrap().contains("16 MiB"),
+        "{failure}"
+    );
+}
+
+#[test]
+fn an_input_that_does_not_fit_is_named_without_its_value() {
+    let runtime = Runtime::with_acts();
+    let events = runtime.act(&[json!({"act": "exit", "code": "hunter2"})]);
+    let failure = failure(&events, 0);
+    assert_eq!(failure["kind"], "invalid-input");
+    let message = failure["message"].as_str().unwrap();
+    assert!(
+        message.contains("expected i32") && !message.contains("hunter2"),
+        "{message}"
+    );
+}
+
+#[test]
+fn a_flare_past_its_deadline_ends_within_the_grace_period() {
+    let runtime = Runtime::with_acts();
+    let mut run = Run::new(&[act("forever"), act("nothing")]);
+    run.timeout = Duration::from_millis(100);
+    let started = Instant::now();
+    let events = runtime.events(&run);
+    assert!(
+        started.elapsed() < Duration::from_millis(1500),
+        "{:?}",
+        started.elapsed()
+    );
+    assert_eq!(failure(&events, 0)["kind"], "timeout");
+    assert_eq!(end(&events)["error"]["kind"], "timeout");
+    assert_eq!(end(&events)["reusable"], false);
+    let (status, body) = runtime.post("/packs", &Run::new(&[act("hello")]).body());
+    assert_eq!(status, 409);
+    assert!(
+        body["error"].as_str().unwrap().contains("deadline"),
+        "{body}"
+    );
+}
+
+#[test]
+fn an_abort_reaches_blocked_workers_and_kills_deaf_ones() {
+    let runtime = Runtime::with_acts();
+    let run = Run::new(&[act("forever"), json!({"act": "receive", "from": 0})]);
+    let mut events = runtime.flare(&run);
+    events.until("worker-started");
+    events.until("worker-started");
+    let path = format!("/packs/{}/abort", run.flare_id);
+    let order = json!({"kind": "cancelled", "message": "the user asked for it"});
+    let aborted = Instant::now();
+    assert_eq!(runtime.post(&path, &order).0, 204);
+    let events: Vec<_> = events.collect();
+    assert!(
+        aborted.elapsed() < Duration::from_secs(1),
+        "{:?}",
+        aborted.elapsed()
+    );
+    let listening = failure(&events, 1);
+    assert_eq!(listening["kind"], "cancelled");
+    assert!(
+        listening["message"]
+            .as_str()
+            .unwrap()
+            .contains("the user asked for it")
+    );
+    assert_eq!(failure(&events, 0)["kind"], "cancelled");
+    assert_eq!(end(&events)["error"]["kind"], "cancelled");
+    assert_eq!(runtime.post(&path, &order).0, 404);
+}
+
+#[test]
+fn a_pack_waits_for_its_start_and_can_be_aborted_before() {
+    let runtime = Runtime::with_acts();
+    let mut run = Run::new(&[act("hello"), act("hello")]);
+    run.autostart = false;
+    let mut events = runtime.flare(&run);
+    assert_eq!(events.next().unwrap()["event"], "ready");
+    let start = json!({"endpoints": ["127.0.0.1:1"]});
+    assert_eq!(
+        runtime
+            .post(&format!("/packs/{}/start", run.flare_id), &start)
+            .0,
+        204
+    );
+    let rest: Vec<_> = events.collect();
+    assert_eq!(named(&rest, "worker-succeeded").len(), 2);
+
+    let mut run = Run::new(&[act("hello"), act("hello")]);
+    run.autostart = false;
+    let mut events = runtime.flare(&run);
+    assert_eq!(events.next().unwrap()["event"], "ready");
+    let order = json!({"kind": "pack-lost", "pack": 1, "message": "its machine is gone"});
+    assert_eq!(
+        runtime
+            .post(&format!("/packs/{}/abort", run.flare_id), &order)
+            .0,
+        204
+    );
+    let rest: Vec<_> = events.collect();
+    assert!(named(&rest, "worker-started").is_empty());
+    assert_eq!(named(&rest, "worker-failed").len(), 2);
+    assert_eq!(failure(&rest, 0)["kind"], "peer-failed");
+    assert_eq!(end(&rest)["error"]["kind"], "pack-lost");
+}
+
+#[test]
+fn one_flare_at_a_time_and_only_after_init() {
+    let runtime = Runtime::start();
+    assert_eq!(
+        runtime.post("/packs", &Run::new(&[act("hello")]).body()).0,
+        409
+    );
+    let package = support::acts();
+    runtime.init(package.path());
+    let run = Run::new(&[act("forever")]);
+    let mut events = runtime.flare(&run);
+    events.until("worker-started");
+    let (status, body) = runtime.post("/packs", &Run::new(&[act("hello")]).body());
+    assert_eq!(status, 409);
+    assert!(body["error"].as_str().unwrap().contains("busy"), "{body}");
+    assert_eq!(
+        runtime
+            .post("/packs/other/start", &json!({"endpoints": []}))
+            .0,
+        404
+    );
+}
+
+#[test]
+fn a_client_that_hangs_up_takes_the_program_along() {
+    let runtime = Runtime::with_acts();
+    let events = runtime.act(&[act("hello")]);
+    let process = named(&events, "worker-succeeded")[0]["output"]["process"]
+        .as_u64()
+        .unwrap();
+    let mut events = runtime.flare(&Run::new(&[act("forever")]));
+    events.until("worker-started");
+    assert!(process_exists(process));
+    drop(events);
+    wait_until_gone(process);
+}
+
+#[test]
+fn a_client_that_does_not_read_cannot_keep_the_flare_from_ending() {
+    let runtime = Runtime::with_acts();
+    let events = runtime.act(&[act("hello")]);
+    let process = named(&events, "worker-succeeded")[0]["output"]["process"]
+        .as_u64()
+        .unwrap();
+    let mut run = Run::new(&vec![json!({"act": "large", "bytes": 15 << 20}); 8]);
+    run.timeout = Duration::from_secs(1);
+    let unread = runtime.flare(&run);
+    wait_until_gone(process);
+    drop(unread);
+}
+
+#[test]
+fn malformed_requests_say_what_is_wrong() {
+    let runtime = Runtime::with_acts();
+    let mut run = Run::new(&[act("hello")]);
+    run.pack = 3;
+    for body in [json!({}), json!([]), run.body(), json!({"flareId": 7})] {
+        let (status, answer) = runtime.post("/packs", &body);
+        assert_eq!(status, 400, "{body}");
+        assert!(!answer["error"].as_str().unwrap().is_empty());
+    }
+    assert_eq!(runtime.post_text("/packs", "{").0, 400);
+    assert_eq!(end(&runtime.act(&[act("hello")]))["reusable"], true);
+    assert_eq!(runtime.get("/ping"), (200, json!({"ok": true})));
+}

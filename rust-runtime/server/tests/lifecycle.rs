@@ -1,0 +1,278 @@
+//! Starting programs, bad packages, single functions, and leaving nothing behind.
+#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
+
+mod support;
+
+use std::io::{Cursor, Write};
+use std::process::Command;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+use support::{Run, Runtime, act, acts, exec_of, named, process_exists, wait_until_gone};
+use zip::write::SimpleFileOptions;
+
+fn zipped(entries: &[(&str, &[u8])]) -> String {
+    let mut writer = zip::ZipWriter::new(Cursor::new(Vec::new()));
+    for (name, bytes) in entries {
+        writer
+            .start_file(*name, SimpleFileOptions::default())
+            .unwrap();
+        writer.write_all(bytes).unwrap();
+    }
+    STANDARD.encode(writer.finish().unwrap().into_inner())
+}
+
+fn code(code: String) -> Value {
+    json!({"value": {"name": "test", "binary": true, "code": code}})
+}
+
+fn process(runtime: &Runtime) -> u64 {
+    let events = runtime.act(&[act("hello")]);
+    named(&events, "worker-succeeded")[0]["output"]["process"]
+        .as_u64()
+        .unwrap()
+}
+
+#[test]
+fn a_package_comes_as_zip_or_as_the_bare_executable() {
+    let program = std::fs::read(acts().path().join("exec")).unwrap();
+    for code in [
+        code(zipped(&[("exec", &program)])),
+        code(STANDARD.encode(&program)),
+    ] {
+        let mut runtime = Runtime::start();
+        assert_eq!(runtime.post("/init", &code), (200, json!({"ok": true})));
+        let events = runtime.act(&[act("surroundings")]);
+        let output = &named(&events, "worker-succeeded")[0]["output"];
+        let directory = output["directory"].as_str().unwrap().to_owned();
+        assert!(std::path::Path::new(&directory).join("exec").exists());
+        runtime.close_stdin();
+        assert_eq!(runtime.wait(), Some(0));
+        assert!(
+            !std::path::Path::new(&directory).exists(),
+            "{directory} was left behind"
+        );
+    }
+}
+
+#[test]
+fn the_program_sees_nothing_it_should_not() {
+    let runtime = Runtime::with_acts();
+    let events = runtime.act(&[act("surroundings")]);
+    assert_eq!(support::end(&events)["error"], Value::Null);
+    let output = &named(&events, "worker-succeeded")[0]["output"];
+    let allowed = [
+        "PATH",
+        "LANG",
+        "LC_ALL",
+        "TMPDIR",
+        "TZ",
+        "RUST_BACKTRACE",
+        "BURST_CONTROL_FD",
+    ];
+    for name in output["environment"].as_array().unwrap() {
+        assert!(
+            allowed.contains(&name.as_str().unwrap()),
+            "{name} was passed on"
+        );
+    }
+    assert_eq!(output["oomScore"], "1000");
+    for descriptor in output["descriptors"].as_array().unwrap() {
+        let (number, target) = descriptor.as_str().unwrap().split_once('=').unwrap();
+        let expected = match number {
+            "0" => target == "/dev/null",
+            "1" | "2" => target.starts_with("pipe:"),
+            // The SDK's own copy, and the directory being listed.
+            _ => target.starts_with("socket:") || target.ends_with("/fd"),
+        };
+        assert!(expected, "{descriptor}");
+    }
+}
+
+#[test]
+fn a_second_init_is_forbidden() {
+    let runtime = Runtime::with_acts();
+    let package = acts();
+    let (status, body) = runtime.post("/init", &json!({"value": {"path": package.path()}}));
+    assert_eq!(status, 403);
+    assert_eq!(
+        body["error"],
+        "Cannot initialize the action more than once."
+    );
+}
+
+#[test]
+fn bad_packages_are_refused_with_the_reason() {
+    let runtime = Runtime::start();
+    let cases = [
+        (json!({}), "the body is not"),
+        (json!({"value": {}}), "the body is not"),
+        (
+            json!({"value": {"path": "/a", "code": "b"}}),
+            "the body is not",
+        ),
+        (code("!".to_owned()), "not base64"),
+        (
+            code(STANDARD.encode("hello")),
+            "neither an executable nor a readable zip",
+        ),
+        (
+            code(zipped(&[("other", b"#!/bin/sh")])),
+            "no executable file named `exec`",
+        ),
+        (
+            code(zipped(&[("exec", b"text")])),
+            "neither an ELF executable nor a script",
+        ),
+        (
+            code(zipped(&[("exec", b"#!/bin/sh"), ("../evil", b"x")])),
+            "`../evil`",
+        ),
+    ];
+    for (body, reason) in cases {
+        let (status, answer) = runtime.post("/init", &body);
+        assert_eq!(status, 400, "{answer}");
+        assert!(
+            answer["error"].as_str().unwrap().contains(reason),
+            "{answer}"
+        );
+    }
+    assert_eq!(runtime.post_text("/init", "not json").0, 400);
+    // Nothing of this has changed anything.
+    runtime.init(acts().path());
+    process(&runtime);
+}
+
+#[test]
+fn programs_that_do_not_come_up_say_why() {
+    let runtime = Runtime::start();
+    let cases: [(&[u8], &str); 4] = [
+        (b"#!/no/such/interpreter\n", "cannot be executed"),
+        (
+            b"#!/bin/sh\necho libmissing.so: not found >&2; exit 127\n",
+            "libmissing.so: not found",
+        ),
+        (b"#!/bin/sh\nkill -ABRT $$\n", "aborted (SIGABRT)"),
+        (
+            b"#!/bin/sh\nprintf '\\002\\000\\000\\000{}' >&3; sleep 60\n",
+            "something else than hello",
+        ),
+    ];
+    for (script, reason) in cases {
+        let package = exec_of(script);
+        let (status, answer) = runtime.post("/init", &json!({"value": {"path": package.path()}}));
+        assert_eq!(status, 502, "{answer}");
+        assert!(
+            answer["error"].as_str().unwrap().contains(reason),
+            "{answer}"
+        );
+    }
+}
+
+#[test]
+fn a_body_that_is_too_large_is_refused() {
+    let runtime = Runtime::start();
+    let body = format!(r#"{{"kind":"error","message":"{}"}}"#, "x".repeat(5 << 20));
+    let (status, answer) = runtime.post_text("/packs/f/abort", &body);
+    assert_eq!(status, 413, "{answer}");
+}
+
+#[test]
+fn a_single_function_runs_as_openwhisk_wants_it() {
+    let mut runtime = Runtime::with_acts();
+    let print = json!({"act": "print", "lines": ["hello"]});
+    let deadline = (support::now_micros() / 1000 + 60_000).to_string();
+    let (status, output) = runtime.post(
+        "/run",
+        &json!({"value": print, "activation_id": "a1", "deadline": deadline}),
+    );
+    assert_eq!((status, output), (200, Value::Null));
+    let lines: Vec<_> = (0..3).map(|_| runtime.line()).collect();
+    assert_eq!(
+        lines,
+        ["hello", "unended", "XXX_THE_END_OF_A_WHISK_ACTIVATION_XXX"]
+    );
+
+    let (status, output) = runtime.post("/run", &json!({"value": act("hello")}));
+    assert_eq!((status, &output["size"]), (200, &json!(1)));
+    runtime.line();
+    let (status, answer) = runtime.post("/run", &json!({"value": {"act": "error", "text": "no"}}));
+    assert_eq!((status, answer), (200, json!({"error": "no"})));
+}
+
+#[test]
+fn a_single_function_that_dies_is_a_bad_gateway() {
+    let runtime = Runtime::with_acts();
+    let (status, answer) = runtime.post("/run", &json!({"value": act("abort")}));
+    assert_eq!(status, 502);
+    assert!(
+        answer["error"].as_str().unwrap().contains("aborted"),
+        "{answer}"
+    );
+}
+
+#[test]
+fn the_program_goes_when_the_runtime_does_however_that_ends() {
+    let endings: [fn(&mut Runtime); 3] = [Runtime::close_stdin, Runtime::terminate, Runtime::kill];
+    for (number, ending) in endings.into_iter().enumerate() {
+        let mut runtime = Runtime::with_acts();
+        let process = process(&runtime);
+        let mut events = runtime.flare(&Run::new(&[act("forever")]));
+        events.until("worker-started");
+        ending(&mut runtime);
+        if number < 2 {
+            assert_eq!(runtime.wait(), Some(0));
+            // Whoever listened is told before the end.
+            assert_eq!(events.last().unwrap()["event"], "pack-ended");
+        }
+        wait_until_gone(process);
+    }
+}
+
+#[test]
+fn processes_that_a_worker_left_behind_are_killed_with_the_program() {
+    let runtime = Runtime::with_acts();
+    let program = process(&runtime);
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("left");
+    let events = runtime.act(&[json!({"act": "leave-behind", "file": file})]);
+    assert_eq!(support::end(&events)["reusable"], true, "{events:?}");
+    let left: u64 = std::fs::read_to_string(&file)
+        .unwrap()
+        .trim()
+        .parse()
+        .unwrap();
+    assert!(process_exists(left));
+    runtime.act(&[json!({"act": "exit", "code": 1})]);
+    wait_until_gone(program);
+    wait_until_gone(left);
+    // And no zombie stays below the runtime.
+    support::wait_until("the runtime has no children", || {
+        let children = Command::new("pgrep")
+            .args(["-P", &runtime.id().to_string()])
+            .output();
+        children.unwrap().stdout.is_empty().then_some(())
+    });
+}
+
+#[test]
+fn the_machine_is_described() {
+    let runtime = env!("CARGO_BIN_EXE_burst-runtime");
+    let output = Command::new(runtime).arg("describe").output().unwrap();
+    let description: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(description["arch"], std::env::consts::ARCH);
+    assert!(
+        description["glibc"]
+            .as_str()
+            .is_none_or(|version| version.contains('.'))
+    );
+}
+
+#[test]
+fn run_by_hand_the_program_explains_itself() {
+    let output = Command::new(acts().path().join("exec")).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("burst deploy"), "{said}");
+}

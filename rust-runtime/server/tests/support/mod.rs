@@ -1,0 +1,380 @@
+//! A runtime as a process of its own, talked to over plain sockets.
+#![allow(dead_code, clippy::unwrap_used, clippy::panic, missing_docs)]
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// No single answer in these tests may take longer.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+pub struct Runtime {
+    child: Child,
+    address: String,
+    stdout: BufReader<std::process::ChildStdout>,
+    /// Removed after the program that runs in it.
+    package: Option<Package>,
+}
+
+impl Runtime {
+    pub fn start() -> Self {
+        Self::start_with(Command::new(env!("CARGO_BIN_EXE_burst-runtime")))
+    }
+
+    /// Starts with a command that ends in the runtime's own path.
+    pub fn start_with(mut command: Command) -> Self {
+        let mut child = command
+            .args(["serve", "--listen", "127.0.0.1:0"])
+            .env("BURST_AUTH", "not for the program")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut stdout = BufReader::new(child.stdout.take().unwrap());
+        let mut line = String::new();
+        stdout.read_line(&mut line).unwrap();
+        let address = line
+            .trim()
+            .strip_prefix("listening on ")
+            .unwrap()
+            .to_owned();
+        Self {
+            child,
+            address,
+            stdout,
+            package: None,
+        }
+    }
+
+    /// A runtime with the acting program ready.
+    pub fn with_acts() -> Self {
+        let mut runtime = Self::start();
+        let package = acts();
+        runtime.init(package.path());
+        runtime.package = Some(package);
+        runtime
+    }
+
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub fn init(&self, directory: &Path) {
+        let answer = self.post("/init", &json!({"value": {"path": directory}}));
+        assert_eq!(answer, (200, json!({"ok": true})));
+    }
+
+    /// Status and JSON body of a `POST`.
+    pub fn post(&self, path: &str, body: &Value) -> (u16, Value) {
+        self.post_text(path, &body.to_string())
+    }
+
+    pub fn post_text(&self, path: &str, body: &str) -> (u16, Value) {
+        let (status, mut stream) = self.request("POST", path, body);
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        (status, serde_json::from_str(&text).unwrap_or(Value::Null))
+    }
+
+    pub fn get(&self, path: &str) -> (u16, Value) {
+        let (status, mut stream) = self.request("GET", path, "");
+        let mut text = String::new();
+        stream.read_to_string(&mut text).unwrap();
+        (status, serde_json::from_str(&text).unwrap_or(Value::Null))
+    }
+
+    fn request(&self, method: &str, path: &str, body: &str) -> (u16, Body) {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_nodelay(true).unwrap();
+        let head = format!(
+            "{method} {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {}\r\n\
+             Content-Type: application/json\r\n\r\n",
+            body.len()
+        );
+        stream.write_all(head.as_bytes()).unwrap();
+        // A body that is refused early is not read to its end.
+        let _ = stream.write_all(body.as_bytes());
+        Body::begin(BufReader::new(stream))
+    }
+
+    /// Starts a flare and gives its events as they come.
+    pub fn flare(&self, run: &Run) -> Events {
+        let (status, body) = self.request("POST", "/packs", &run.body().to_string());
+        assert_eq!(status, 200);
+        Events {
+            body: BufReader::new(body),
+            flare_id: run.flare_id.clone(),
+        }
+    }
+
+    /// Runs a flare to its end.
+    pub fn events(&self, run: &Run) -> Vec<Value> {
+        self.flare(run).collect()
+    }
+
+    /// One worker for each act.
+    pub fn act(&self, acts: &[Value]) -> Vec<Value> {
+        self.events(&Run::new(acts))
+    }
+
+    pub fn close_stdin(&mut self) {
+        drop(self.child.stdin.take());
+    }
+
+    pub fn terminate(&mut self) {
+        let id = self.id().to_string();
+        assert!(Command::new("kill").arg(id).status().unwrap().success());
+    }
+
+    /// The exit code, once it has ended.
+    pub fn wait(&mut self) -> Option<i32> {
+        wait_until("the runtime has ended", || self.child.try_wait().unwrap()).code()
+    }
+
+    pub fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// The next line of the runtime's own output.
+    pub fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.stdout.read_line(&mut line).unwrap();
+        line.trim_end().to_owned()
+    }
+}
+
+impl Drop for Runtime {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A response body, chunked or by length.
+struct Body {
+    stream: BufReader<TcpStream>,
+    chunked: bool,
+    left: usize,
+}
+
+impl Body {
+    fn begin(mut stream: BufReader<TcpStream>) -> (u16, Self) {
+        let mut line = String::new();
+        stream.read_line(&mut line).unwrap();
+        let status = line.split(' ').nth(1).unwrap().parse().unwrap();
+        let (mut chunked, mut left) = (false, 0);
+        loop {
+            let mut line = String::new();
+            stream.read_line(&mut line).unwrap();
+            let line = line.trim().to_ascii_lowercase();
+            if line.is_empty() {
+                return (
+                    status,
+                    Self {
+                        stream,
+                        chunked,
+                        left,
+                    },
+                );
+            }
+            chunked |= line == "transfer-encoding: chunked";
+            if let Some(length) = line.strip_prefix("content-length: ") {
+                left = length.parse().unwrap();
+            }
+        }
+    }
+}
+
+impl Read for Body {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        if self.left == 0 && self.chunked {
+            let mut line = String::new();
+            self.stream.read_line(&mut line)?;
+            self.left = usize::from_str_radix(line.trim(), 16).unwrap_or(0);
+            if self.left == 0 {
+                self.chunked = false;
+                return Ok(0);
+            }
+        }
+        let length = buffer.len().min(self.left);
+        let read = self.stream.read(&mut buffer[..length])?;
+        self.left -= read;
+        if self.left == 0 && self.chunked && read > 0 {
+            self.stream.read_line(&mut String::new())?;
+        }
+        Ok(read)
+    }
+}
+
+pub struct Events {
+    body: BufReader<Body>,
+    pub flare_id: String,
+}
+
+impl Events {
+    /// Skips to the next event of this name.
+    pub fn until(&mut self, name: &str) -> Value {
+        let found = self.find(|event| event["event"] == name);
+        found.unwrap_or_else(|| panic!("no {name} event came"))
+    }
+}
+
+impl Iterator for Events {
+    type Item = Value;
+
+    fn next(&mut self) -> Option<Value> {
+        let mut line = String::new();
+        self.body.read_line(&mut line).unwrap();
+        (!line.is_empty()).then(|| serde_json::from_str(&line).unwrap())
+    }
+}
+
+/// A request for a flare.
+pub struct Run {
+    pub flare_id: String,
+    pub pack: usize,
+    pub pack_sizes: Vec<usize>,
+    pub inputs: Value,
+    pub timeout: Duration,
+    pub autostart: bool,
+}
+
+impl Run {
+    pub fn new(acts: &[Value]) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(1);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        Self {
+            flare_id: format!("{:016x}{number:016x}", std::process::id()),
+            pack: 0,
+            pack_sizes: vec![acts.len()],
+            inputs: json!({ "each": acts }),
+            timeout: Duration::from_secs(60),
+            autostart: true,
+        }
+    }
+
+    pub fn body(&self) -> Value {
+        let deadline = UNIX_EPOCH.elapsed().unwrap() + self.timeout;
+        json!({
+            "flareId": self.flare_id, "pack": self.pack, "packSizes": self.pack_sizes,
+            "inputs": self.inputs, "secret": "00".repeat(32), "advertise": "127.0.0.1",
+            "backend": {"kind": "direct", "uri": null, "chunkSize": 1 << 20},
+            "deadline": deadline.as_micros() as u64, "autostart": self.autostart,
+        })
+    }
+}
+
+pub fn act(name: &str) -> Value {
+    json!({ "act": name })
+}
+
+/// A package directory holding the acting program.
+pub fn acts() -> Package {
+    let examples = std::env::current_exe().unwrap();
+    let examples = examples
+        .parent()
+        .unwrap()
+        .parent()
+        .unwrap()
+        .join("examples");
+    let package = Package::empty();
+    let exec = package.path().join("exec");
+    fs::hard_link(examples.join("acts"), &exec)
+        .or_else(|_| fs::copy(examples.join("acts"), &exec).map(|_| ()))
+        .unwrap();
+    package
+}
+
+/// A package directory holding this script, or whatever else it is.
+pub fn exec_of(bytes: &[u8]) -> Package {
+    let package = Package::empty();
+    let exec = package.path().join("exec");
+    fs::write(&exec, bytes).unwrap();
+    fs::set_permissions(exec, PermissionsExt::from_mode(0o755)).unwrap();
+    package
+}
+
+pub struct Package(TempDir);
+
+impl Package {
+    fn empty() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+}
+
+pub fn named<'a>(events: &'a [Value], name: &str) -> Vec<&'a Value> {
+    events
+        .iter()
+        .filter(|event| event["event"] == name)
+        .collect()
+}
+
+/// The failure of a worker, which must have failed exactly once.
+pub fn failure(events: &[Value], worker: u64) -> Value {
+    let failed = named(events, "worker-failed");
+    let of: Vec<_> = failed
+        .iter()
+        .filter(|event| event["worker"] == worker)
+        .collect();
+    assert_eq!(of.len(), 1, "worker {worker}: {events:?}");
+    of[0]["error"].clone()
+}
+
+/// The last event, which must be the pack's end.
+pub fn end(events: &[Value]) -> &Value {
+    let last = events.last().unwrap();
+    assert_eq!(last["event"], "pack-ended", "{events:?}");
+    last
+}
+
+pub fn logs(events: &[Value], worker: Value, stream: &str) -> Vec<String> {
+    named(events, "log")
+        .into_iter()
+        .filter(|event| event["worker"] == worker && event["stream"] == stream)
+        .map(|event| event["line"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+/// Looks again and again until there is something, for at most as long as patience lasts.
+pub fn wait_until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(seen) = look() {
+            return seen;
+        }
+        assert!(Instant::now() < deadline, "not in time: {what}");
+        std::thread::yield_now();
+    }
+}
+
+/// Whether a process of this number is there, be it as a zombie.
+pub fn process_exists(process: u64) -> bool {
+    PathBuf::from(format!("/proc/{process}")).exists()
+}
+
+pub fn wait_until_gone(process: u64) {
+    wait_until("the process is gone", || {
+        (!process_exists(process)).then_some(())
+    });
+}
+
+pub fn now_micros() -> u64 {
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap()
+        .as_micros() as u64
+}
