@@ -57,15 +57,6 @@ fn a_warm_program_is_used_again() {
 }
 
 #[test]
-fn ids_follow_the_packs_before() {
-    let runtime = Runtime::with_acts();
-    let mut run = Run::new(&[act("hello"), act("hello")]);
-    run.pack = 0;
-    let events = runtime.events(&run);
-    assert_eq!(named(&events, "worker-succeeded").len(), 2);
-}
-
-#[test]
 fn what_workers_print_is_theirs_and_what_others_print_is_the_packs() {
     let runtime = Runtime::with_acts();
     let print = |lines: &[&str]| json!({"act": "print", "lines": lines});

@@ -42,7 +42,7 @@ pub fn time(micros: u64) -> SystemTime {
 
 /// A message of serde's without the value it quotes: inputs may be secret.
 pub fn without_values(message: &str) -> String {
-    let quoting = ["invalid type: ", "invalid value: "];
+    let quoting = ["invalid type: ", "invalid value: ", "unknown variant "];
     let found = quoting
         .iter()
         .find_map(|prefix| message.strip_prefix(prefix).map(|_| prefix));
@@ -55,7 +55,8 @@ pub fn without_values(message: &str) -> String {
         .next()
         .unwrap_or_default()
         .trim_end();
-    format!("{prefix}{kind}{}", &message[expected..])
+    let what = format!("{prefix}{kind}");
+    format!("{}{}", what.trim_end(), &message[expected..])
 }
 
 #[cfg(test)]
@@ -87,6 +88,10 @@ mod tests {
         assert_eq!(
             message(r#"["x", "y"]"#),
             "invalid type: string, expected u8 at line 1 column 4"
+        );
+        assert_eq!(
+            without_values("unknown variant `hunter2`, expected `a` or `b`"),
+            "unknown variant, expected `a` or `b`"
         );
         assert_eq!(
             without_values("missing field `name`"),

@@ -280,17 +280,11 @@ pub fn act(name: &str) -> Value {
 
 /// A package directory holding the acting program.
 pub fn acts() -> Package {
-    let examples = std::env::current_exe().unwrap();
-    let examples = examples
-        .parent()
-        .unwrap()
-        .parent()
-        .unwrap()
-        .join("examples");
+    let program = env!("CARGO_BIN_EXE_burst-runtime-test-program");
     let package = Package::empty();
     let exec = package.path().join("exec");
-    fs::hard_link(examples.join("acts"), &exec)
-        .or_else(|_| fs::copy(examples.join("acts"), &exec).map(|_| ()))
+    fs::hard_link(program, &exec)
+        .or_else(|_| fs::copy(program, &exec).map(|_| ()))
         .unwrap();
     package
 }

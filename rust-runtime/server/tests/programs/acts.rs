@@ -44,6 +44,8 @@ enum Act {
     ReceiveOrPanic {
         from: u32,
     },
+    /// Sums the ids of all workers of all packs.
+    Sum,
     Large {
         bytes: usize,
     },
@@ -114,6 +116,7 @@ fn work(act: Act, burst: &BurstContext) -> Result<Value, Error> {
         }
         Act::Receive { from } => json!(burst.recv::<u8>(from)?),
         Act::ReceiveOrPanic { from } => json!(burst.recv::<u8>(from).unwrap()),
+        Act::Sum => json!(*burst.all_reduce(burst.worker_id(), |a, b| a + b)?),
         Act::Large { bytes } => json!("y".repeat(bytes)),
         Act::Phase { name } => {
             burst.phase(&name);

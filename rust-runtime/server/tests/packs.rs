@@ -1,0 +1,117 @@
+//! Flares of several packs, each in a runtime of its own, as the platform runs them.
+#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
+
+mod support;
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use support::{Events, Run, Runtime, act, end, failure, named};
+
+/// Two packs of two workers, ready but not started.
+struct Flare {
+    runtimes: [Runtime; 2],
+    events: Vec<Events>,
+    flare_id: String,
+}
+
+impl Flare {
+    fn ready(acts: [[Value; 2]; 2]) -> Self {
+        let runtimes = [Runtime::with_acts(), Runtime::with_acts()];
+        let mut run = Run::new(&[]);
+        run.pack_sizes = vec![2, 2];
+        run.autostart = false;
+        let mut events = Vec::new();
+        for (pack, (runtime, acts)) in runtimes.iter().zip(acts).enumerate() {
+            run.pack = pack;
+            run.inputs = json!({ "each": acts });
+            events.push(runtime.flare(&run));
+        }
+        Self {
+            runtimes,
+            events,
+            flare_id: run.flare_id,
+        }
+    }
+
+    fn start(&mut self) {
+        let endpoints: Vec<Value> = self
+            .events
+            .iter_mut()
+            .map(|events| events.until("ready")["endpoint"].clone())
+            .collect();
+        assert!(endpoints.iter().all(Value::is_string), "{endpoints:?}");
+        for runtime in &self.runtimes {
+            let path = format!("/packs/{}/start", self.flare_id);
+            assert_eq!(
+                runtime.post(&path, &json!({ "endpoints": endpoints })).0,
+                204
+            );
+        }
+    }
+
+    fn end(&mut self, pack: usize) -> Vec<Value> {
+        self.events[pack].by_ref().collect()
+    }
+}
+
+#[test]
+fn packs_talk_to_each_other_and_stay_warm() {
+    let mut flare = Flare::ready([[act("sum"), act("sum")], [act("sum"), act("sum")]]);
+    flare.start();
+    for pack in 0..2 {
+        let events = flare.end(pack);
+        let succeeded = named(&events, "worker-succeeded");
+        assert_eq!(succeeded.len(), 2, "{events:?}");
+        for event in succeeded {
+            assert_eq!(event["output"], 6);
+            assert_eq!(event["worker"].as_u64().unwrap() / 2, pack as u64);
+        }
+        assert_eq!(end(&events)["reusable"], true);
+    }
+}
+
+#[test]
+fn a_failure_in_one_pack_ends_what_the_other_waits_for() {
+    let receive = || json!({"act": "receive", "from": 1});
+    let mut flare = Flare::ready([[receive(), act("panic")], [receive(), receive()]]);
+    let started = Instant::now();
+    flare.start();
+    for pack in [0, 1] {
+        let events = flare.end(pack);
+        assert!(
+            started.elapsed() < Duration::from_secs(1),
+            "{:?}",
+            started.elapsed()
+        );
+        assert_eq!(end(&events)["reusable"], false);
+        let peer = failure(&events, 2 * pack as u64);
+        assert_eq!(peer["kind"], "peer-failed");
+        assert!(
+            peer["message"].as_str().unwrap().contains("worker 1"),
+            "{peer}"
+        );
+    }
+}
+
+#[test]
+fn a_pack_that_dies_ends_what_the_other_waits_for() {
+    let receive = || json!({"act": "receive", "from": 1});
+    let mut flare = Flare::ready([[receive(), act("segfault")], [receive(), receive()]]);
+    let started = Instant::now();
+    flare.start();
+    let survivors = flare.end(1);
+    assert!(
+        started.elapsed() < Duration::from_millis(1500),
+        "{:?}",
+        started.elapsed()
+    );
+    for worker in [2, 3] {
+        let message = failure(&survivors, worker)["message"].to_string();
+        assert!(
+            message.contains("pack 0") || message.contains("worker 1"),
+            "{message}"
+        );
+    }
+    assert_eq!(failure(&flare.end(0), 1)["kind"], "signal");
+}
