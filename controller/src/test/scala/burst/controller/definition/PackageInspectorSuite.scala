@@ -1,0 +1,122 @@
+package burst.controller.definition
+
+import burst.controller.definition.Executables.*
+import burst.controller.definition.PackageProblem.*
+import burst.protocol.RuntimeInfo
+import java.nio.file.{Files, Path}
+import java.util.Random
+
+class PackageInspectorSuite extends munit.FunSuite:
+  private val limits = PackageLimits(entries = 20, unpackedBytes = 1 << 20)
+  private val inspector = PackageInspector(limits)
+  private val runtime = RuntimeInfo("x86_64", "2.36")
+
+  private def inspect(bytes: Array[Byte], runtimes: RuntimeInfo*) =
+    inspector.inspect(bytes, if runtimes.isEmpty then Seq(runtime) else runtimes)
+
+  private def refused(bytes: Array[Byte]): PackageProblem =
+    inspect(bytes).fold(identity, _ => fail("was accepted"))
+
+  private def corruptZip(bytes: Array[Byte])(using munit.Location): Unit =
+    refused(bytes) match
+      case CorruptZip(_) => ()
+      case other => fail(s"not told as a corrupt zip: $other")
+
+  test("nothing, text, a script and another system's program are refused for what they are"):
+    assertEquals(refused(Array.empty), Empty)
+    assertEquals(refused("hello".getBytes), NotAPackage)
+    assertEquals(refused("#!/bin/sh\n".getBytes), NotAPackage)
+    assertEquals(refused(zip("exec" -> "#!/bin/sh\n".getBytes)), NotAnExecutable)
+    assertEquals(refused(elf(kind = 1)), NotAnExecutable)
+
+  test("a zip without 'exec' at its top is refused"):
+    assertEquals(refused(zip("bin/exec" -> elf())), NoExec)
+    assertEquals(refused(zip("exec/" -> Array.empty)), NoExec)
+
+  test("another architecture is refused by name, also 32 bit"):
+    assertEquals(refused(elf(machine = 183)), WrongArchitecture("aarch64", "x86_64"))
+    assertEquals(refused(elf(machine = 243)), WrongArchitecture("machine 243", "x86_64"))
+    val bits32 = elf()
+    bits32(4) = 1
+    assertEquals(refused(bits32), WrongArchitecture("32-bit machine 62", "x86_64"))
+
+  test("the newest C library asked for decides, by number and not by text"):
+    val needed = elf(Seq("GLIBC_2.4", "GLIBC_2.38", "GLIBC_2.5", "GLIBC_PRIVATE", "GCC_3.0"))
+    assertEquals(refused(needed), NewerLibc(LibcVersion(2, 38), LibcVersion(2, 36)))
+    assertEquals(inspect(elf(Seq("GLIBC_2.36"))), Right(()))
+    assertEquals(inspect(elf(Seq("GLIBC_ABI_DT_RELR")), RuntimeInfo("x86_64", "2.35")).isLeft, true)
+
+  test("a package must run on every invoker's runtime; with none it is accepted"):
+    val old = RuntimeInfo("x86_64", "2.31")
+    assertEquals(inspect(elf(), runtime, old), Left(NewerLibc(LibcVersion(2, 34), LibcVersion(2, 31))))
+    assertEquals(inspector.inspect(elf(machine = 183), Seq.empty), Right(()))
+
+  test("another C library's loader is refused"):
+    assertEquals(refused(elf(Seq("X"), loader = "/lib/ld-musl-x86_64.so.1")), OtherLibc("musl"))
+
+  test("a static and a dynamic executable are accepted, bare and in a zip"):
+    Seq(elf(), elf(versions = Seq.empty), elf(kind = 2)).foreach: bytes =>
+      assertEquals(inspect(bytes), Right(()))
+      assertEquals(inspect(zip("data/" -> Array.empty, "data/a.txt" -> Array(1), "exec" -> bytes)), Right(()))
+
+  test("a real executable is read: the one this test runs in"):
+    val self = Path.of("/proc/self/exe")
+    assume(Files.exists(self), "no /proc here")
+    val bytes = Files.readAllBytes(self)
+    val arch = if System.getProperty("os.arch") == "amd64" then "x86_64" else System.getProperty("os.arch")
+    assertEquals(inspect(bytes, RuntimeInfo(arch, "2.99")), Right(()))
+    inspect(bytes, RuntimeInfo(arch, "2.1")) match
+      case Left(NewerLibc(_, _) | OtherLibc(_)) => ()
+      case other => fail(s"its C library was not found: $other")
+
+  test("a package that is not cut short is accepted, and every shorter one is refused"):
+    val whole = elf()
+    (4 until whole.length - 16).foreach(n => assert(inspect(whole.take(n)).isLeft, s"cut to $n bytes"))
+    val zipped = zip("exec" -> whole)
+    (0 until zipped.length).foreach(n => assert(inspect(zipped.take(n)).isLeft, s"cut to $n bytes"))
+
+  test("paths that lead out, and links, are refused"):
+    Seq("../exec", "/exec", "a/../../b", "a//b", "./a", "a\\b", "c:/x", "a\nb", "").foreach: path =>
+      assertEquals(refused(zip("exec" -> elf(), path -> Array(1))), UnsafePath(path))
+    val link = patched(zip("exec" -> elf()), offset = 38, size = 4, value = 0xa1ffL << 16)
+    assertEquals(refused(link), NotAFile("exec"))
+
+  test("too many entries and too much content are refused before they are unpacked"):
+    val many = zip(("exec" -> elf()) +: Vector.tabulate(20)(i => s"f$i" -> Array.empty[Byte])*)
+    assertEquals(refused(many), TooManyEntries(21, 20))
+    val bomb = zip("exec" -> elf(), "zeros" -> new Array[Byte](3 << 20))
+    assertEquals(refused(bomb), UnpacksTooLarge((3 << 20) + elf().length, 1 << 20))
+
+  test("an entry that unpacks to more or less than it declares is refused"):
+    val honest = zip("exec" -> elf())
+    corruptZip(patched(honest, offset = 24, size = 4, value = elf().length - 1))
+    corruptZip(patched(honest, offset = 24, size = 4, value = elf().length + 1))
+
+  test("a wrong checksum, an unknown method, encryption and two names for one entry are refused"):
+    val honest = zip("exec" -> elf())
+    corruptZip(patched(honest, offset = 16, size = 4, value = 1))
+    corruptZip(patched(honest, offset = 10, size = 2, value = 12))
+    corruptZip(patched(honest, offset = 8, size = 2, value = 1))
+    corruptZip(patched(zip("data" -> Array(1), "exec" -> elf()), offset = 46, size = 1, value = 'X'))
+    corruptZip(patched(honest, offset = 42, size = 4, value = 0x7fffffff))
+
+  test("for any change of up to eight bytes there is a verdict, never an exception or an endless loop"):
+    val random = Random(42)
+    val seeds =
+      Vector(elf(), elf(Seq.tabulate(50)(i => s"GLIBC_2.$i")), zip("a" -> Array(1), "exec" -> elf()))
+    val extremes = Array[Byte](0, 1, -1, 127, -128, 16)
+    (1 to 20000).foreach: round =>
+      val bytes = seeds(round % seeds.size).clone
+      (0 to random.nextInt(8)).foreach: _ =>
+        bytes(random.nextInt(bytes.length)) =
+          if random.nextBoolean() then extremes(random.nextInt(extremes.length)) else random.nextInt.toByte
+      inspect(bytes)
+
+  test("chains of version needs that turn back upon themselves end"):
+    val bytes = elf(Seq.tabulate(100)(i => s"GLIBC_2.$i"))
+    // Every record claims 65,535 entries, and each of the steps is zero or leads anywhere.
+    (64 until bytes.length).foreach: at =>
+      val copy = bytes.clone
+      copy(at) = -1
+      if at + 1 < copy.length then copy(at + 1) = -1
+      inspect(copy)

@@ -1,0 +1,52 @@
+package burst.controller.flare
+
+import burst.controller.store.Samples
+
+class TimelineSuite extends munit.FunSuite:
+  private def flare(placed: Option[Long], ended: Option[Long], workers: WorkerRecord*): Flare =
+    Samples.flare(created = 100).copy(placed = placed, ended = ended, workers = workers.toVector)
+
+  private def worker(started: Option[Long], ended: Option[Long]): WorkerRecord =
+    WorkerRecord(0, Some(0), WorkerState.Running, started, ended, None)
+
+  private def phases(flare: Flare, marks: (String, Long)*): Vector[(String, Long, Option[Long])] =
+    Timeline
+      .of(flare, marks.map((name, at) => PhaseMark(0, name, at)).toVector)
+      .head
+      .phases
+      .map(p => (p.name, p.start, p.end))
+
+  test("a flare that waits is in its invocation"):
+    assertEquals(phases(flare(None, None, worker(None, None))), Vector(("invocation", 100L, None)))
+
+  test("a flare that was cancelled while it waited ends its invocation"):
+    assertEquals(phases(flare(None, Some(150), worker(None, None))), Vector(("invocation", 100L, Some(150L))))
+
+  test("a worker that has not begun is starting"):
+    assertEquals(
+      phases(flare(Some(110), None, worker(None, None))),
+      Vector(("invocation", 100L, Some(110L)), ("start", 110L, None))
+    )
+
+  test("without marks all is work"):
+    assertEquals(
+      phases(flare(Some(110), Some(210), worker(Some(120), Some(200)))),
+      Vector(("invocation", 100L, Some(110L)), ("start", 110L, Some(120L)), ("work", 120L, Some(200L)))
+    )
+
+  test("marks last until the next one, the last until the end, and what is before the first is work"):
+    assertEquals(
+      phases(flare(Some(110), None, worker(Some(120), Some(200))), "sort" -> 160, "read" -> 130).drop(2),
+      Vector(("work", 120L, Some(130L)), ("read", 130L, Some(160L)), ("sort", 160L, Some(200L)))
+    )
+
+  test("a first mark at the very start leaves no work, and while a worker runs its last phase is open"):
+    assertEquals(
+      phases(flare(Some(110), None, worker(Some(120), None)), "read" -> 120).drop(2),
+      Vector(("read", 120L, None))
+    )
+
+  test("clocks that disagree make no phase end before it begins"):
+    val found = phases(flare(Some(110), None, worker(Some(90), Some(95))), "read" -> 20, "sort" -> 300)
+    assert(found.forall((_, start, end) => end.forall(_ >= start)), found)
+    assertEquals(found.map(_(0)), Vector("invocation", "start", "read", "sort"))

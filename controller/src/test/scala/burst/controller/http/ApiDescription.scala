@@ -1,0 +1,77 @@
+package burst.controller.http
+
+import com.atlassian.oai.validator.OpenApiInteractionValidator
+import com.atlassian.oai.validator.model.{Request, SimpleRequest, SimpleResponse}
+import io.swagger.v3.parser.OpenAPIV3Parser
+import scala.io.Source
+import scala.jdk.CollectionConverters.*
+import scala.util.Using
+
+/** openapi.yaml, to hold exchanges against. */
+object ApiDescription:
+  val text: String =
+    Using.resource(getClass.getResourceAsStream("/openapi.yaml"))(in =>
+      Source.fromInputStream(in, "UTF-8").mkString
+    )
+
+  private val parsed =
+    val result = OpenAPIV3Parser().readContents(text)
+    assert(result.getMessages.isEmpty, result.getMessages.asScala.mkString("\n"))
+    result.getOpenAPI
+
+  /** Every documented operation as method and path template. */
+  val operations: Set[(String, String)] =
+    (for
+      (path, item) <- parsed.getPaths.asScala.toSeq
+      method <- item.readOperationsMap.asScala.keys.toSeq
+    yield method.toString -> path).toSet
+
+  private val validator = OpenApiInteractionValidator.createForInlineApiSpecification(text).build()
+
+  /** The template a path is an instance of. */
+  def template(path: String): Option[String] =
+    val parts = path.takeWhile(_ != '?').stripSuffix("/").split("/", -1)
+    operations
+      .map(_(1))
+      .filter: candidate =>
+        val wanted = candidate.stripSuffix("/").split("/", -1)
+        wanted.length == parts.length &&
+        wanted.zip(parts).forall((w, p) => w == p || (w.startsWith("{") && p.nonEmpty))
+      .minByOption(_.count(_ == '{'))
+
+  /** What is wrong with an answer, by the description. Calls it does not know must be refused. */
+  def faults(
+      method: String,
+      path: String,
+      status: Int,
+      contentType: String,
+      body: String,
+      headers: Map[String, String]
+  ): Seq[String] =
+    template(path).filter(t => operations((method, t))) match
+      case None =>
+        if Set(400, 401, 403, 404, 405).contains(status) then Seq.empty
+        else Seq(s"undocumented: $method $path $status")
+      case Some(template) =>
+        val response = SimpleResponse.Builder(status).withBody(body).withContentType(contentType)
+        headers.foreach((name, value) => response.withHeader(name, value))
+        val concrete = path.takeWhile(_ != '?')
+        validator
+          .validateResponse(concrete, Request.Method.valueOf(method), response.build())
+          .getMessages
+          .asScala
+          .map(m => s"$method $template $status: $m")
+          .toSeq
+
+  /** What is wrong with a request that was accepted. */
+  def requestFaults(method: String, path: String, body: Option[String]): Seq[String] =
+    val builder = SimpleRequest.Builder(method, path.takeWhile(_ != '?')).withAuthorization("Basic eDp5")
+    path
+      .dropWhile(_ != '?')
+      .drop(1)
+      .split('&')
+      .filter(_.nonEmpty)
+      .map(_.split("=", 2))
+      .foreach(pair => builder.withQueryParam(pair(0), pair.lift(1).getOrElse("")))
+    body.foreach(text => builder.withBody(text).withContentType("application/json"))
+    validator.validateRequest(builder.build()).getMessages.asScala.map(m => s"$method $path: $m").toSeq

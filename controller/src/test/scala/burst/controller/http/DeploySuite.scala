@@ -1,0 +1,139 @@
+package burst.controller.http
+
+import burst.controller.definition.Executables.{elf, zip}
+import burst.controller.scheduler.InvokerView
+import burst.protocol.{PackageId, RuntimeInfo}
+import io.circe.parser.parse
+
+class DeploySuite extends HttpSuite:
+  override def settings = """
+    burst.limits.package-size = 20KiB
+    burst.limits.unpacked-size = 1MiB
+    burst.http.deploy-body-limit = 64KiB
+    """
+
+  private def put(body: String, name: String = "bad") = send("PUT", s"$bursts/$name", Some(body))
+
+  private def unchanged(name: String = "bad")(using munit.Location): Unit =
+    assertEquals(send("GET", s"$bursts/$name").status, 404)
+    assertEquals(storage.packages.ids().filterNot(storage.definitions.usesPackage), Vector.empty)
+
+  test("what is not JSON or not an object is refused"):
+    refused(put(""), 400, "not valid JSON")
+    refused(put("{"), 400, "not valid JSON")
+    refused(put("[]"), 400, "must be a JSON object")
+    refused(put("\"\\ud800"), 400)
+    refused(put("[" * 20000), 400, "nested deeper")
+    refused(put(s"""{"parameters":${"[" * 300}${"]" * 300}}"""), 400, "nested deeper")
+    unchanged()
+
+  test("unknown, missing and mistyped fields are named with their path"):
+    refused(put(s"""{"exec":{"kind":"rust","code":"${code()}"},"limits":{}}"""), 400, "'limits'", "config")
+    refused(put("{}"), 400, "'exec' is missing")
+    refused(put("""{"exec":{"kind":"rust"}}"""), 400, "'exec.code' is missing")
+    refused(put("""{"exec":{"code":""}}"""), 400, "'exec.kind' is missing")
+    refused(put("""{"exec":[]}"""), 400, "'exec' must be an object")
+    refused(put("""{"exec":{"kind":"rust","code":7}}"""), 400, "'exec.code' must be a string")
+    refused(put("""{"exec":{"kind":"cobol","code":""}}"""), 400, "'exec.kind' must be one of: rust")
+    refused(put("""{"exec":{"kind":"rust","code":"","main":"x"}}"""), 400, "'exec.main'")
+    refused(put("""{"exec":{"kind":"rust","code":"%%%"}}"""), 400, "'exec.code' must be base64")
+    refused(put(deployment(more = ""","parameters":[1]""").get), 400, "'parameters' must be an object")
+    unchanged()
+
+  test("options out of range are named with their range"):
+    def config(text: String) = put(deployment(more = s""","config":{$text}""").get)
+    refused(config(""""granularity":0"""), 400, "'config.granularity'", "from 1 to 4096")
+    refused(config(""""granularity":1.5"""), 400, "'config.granularity'", "whole number")
+    refused(config(""""granularity":1e99"""), 400, "'config.granularity'")
+    refused(config(""""granularity":1e999999999"""), 400, "'config.granularity'")
+    refused(config(""""granularity":"4""""), 400, "'config.granularity'")
+    refused(config(""""packing":"tight""""), 400, "'config.packing'", "mixed, homogeneous, heterogeneous")
+    refused(config(""""backend":"pigeon""""), 400, "'config.backend'", "direct, redis-list")
+    refused(config(""""chunkSize":1"""), 400, "'config.chunkSize'", "4096")
+    refused(config(""""timeout":0"""), 400, "'config.timeout'", "900000")
+    refused(config(""""memory":1"""), 400, "'config.memory'")
+    refused(config(""""memory":99999999"""), 400, "'config.memory'", "8192")
+    refused(config(""""retries":-1"""), 400, "'config.retries'", "from 0 to 10")
+    refused(config(""""speed":9"""), 400, "'config.speed'")
+    unchanged()
+
+  test("a package that cannot run here is refused with what to do"):
+    def pack(bytes: Array[Byte]) = send("PUT", s"$bursts/bad", deployment(bytes))
+    refused(pack(Array.empty), 400, "empty")
+    refused(pack("echo".getBytes), 400, "neither a zip nor")
+    refused(pack(zip("exec" -> elf()).dropRight(30)), 400, "damaged zip", "build it again")
+    refused(pack(zip("main" -> elf())), 400, "no file 'exec'")
+    refused(pack(zip("exec" -> "#!/bin/sh".getBytes)), 400, "ELF")
+    refused(pack(zip("exec" -> elf(), "../up" -> Array(1))), 400, "path")
+    refused(pack(elf(machine = 183)), 400, "built for aarch64", "x86_64")
+    refused(pack(elf(Seq("GLIBC_2.38"))), 400, "needs C library 2.38", "has 2.36", "statically")
+    refused(pack(zip("exec" -> elf(), "zeros" -> new Array[Byte](2 << 20))), 400, "unpacks to")
+    unchanged()
+
+  test("a package is compared with invokers that are up only"):
+    val arm = FakeFlareService.machine.status.copy(runtime = RuntimeInfo("aarch64", "2.36"))
+    service.views = Vector(FakeFlareService.machine, InvokerView(arm, 0, up = false))
+    deploy("compared")
+    service.views = Vector(FakeFlareService.machine, InvokerView(arm, 0, up = true))
+    refused(put(deployment().get), 400, "runtime is aarch64")
+
+  test("a package or body over the limit is 413"):
+    refused(send("PUT", s"$bursts/bad", deployment(new Array[Byte](20481))), 413, "20481", "20480")
+    refused(put("x" * 70000), 413, "65536 bytes")
+    unchanged()
+
+  test("a name outside the rule is refused"):
+    Seq("-a", "a!b", "a%2Fb", "a%20", "x" * 257, "%C3%A9", "a%0A").foreach: name =>
+      refused(send("PUT", s"$bursts/$name", deployment()), 400, "A name has at most 256")
+    Seq("a", "_a", "A.b-c@d", "two%20words", "x" * 256).foreach: name =>
+      assertEquals(send("PUT", s"$bursts/$name", deployment()).status, 200, name)
+
+  test("a body that is not declared as JSON is 415"):
+    def as(contentType: Option[String]) =
+      send("PUT", s"$bursts/bad", deployment(), contentType = contentType)
+    refused(as(Some("text/plain")), 415, "application/json")
+    refused(as(Some("nonsense")), 415)
+    refused(as(None), 415)
+    assertEquals(as(Some("application/json; charset=utf-8")).status, 200)
+
+  test("a definition is answered as it was deployed, with the platform's values where it says nothing"):
+    val more = ""","config":{"granularity":4,"packing":"homogeneous","retries":null},"parameters":{"a":[1]}"""
+    val reply = deploy("whole", more)
+    val expected = s"""{"namespace":"guest","name":"whole","version":"0.0.1",
+      "exec":{"kind":"rust","package":"${PackageId.of(elf()).value}","size":${elf().length}},
+      "config":{"granularity":4,"packing":"homogeneous","backend":null,"chunkSize":null,"timeout":60000,
+      "memory":256,"retries":0},"parameters":{"a":[1]}}"""
+    assertEquals(Right(reply.json.mapObject(_.remove("updated"))), parse(expected))
+    assertEquals(send("GET", s"$bursts/whole").json, reply.json)
+    assertEquals(send("GET", s"/api/v1/namespaces/guest/bursts/whole/").json, reply.json)
+
+  test("a taken name is 409 until it is overwritten, which raises the version and drops the old package"):
+    deploy("taken")
+    val other = elf(Seq("GLIBC_2.17"))
+    refused(send("PUT", s"$bursts/taken", deployment(other)), 409, "overwrite=true")
+    refused(send("PUT", s"$bursts/taken?overwrite=false", deployment(other)), 409)
+    refused(send("PUT", s"$bursts/taken?overwrite=1", deployment(other)), 400, "'overwrite'")
+    assert(storage.packages.size(PackageId.of(other)).isEmpty)
+    assertEquals(send("PUT", s"$bursts/taken?overwrite=true", deployment(other)).string("version"), "0.0.2")
+    deploy("taken")
+    assert(storage.packages.size(PackageId.of(other)).isEmpty)
+
+  test("removing answers what was removed; its package goes with the last that uses it"):
+    val bytes = elf(Seq("GLIBC_2.18"))
+    send("PUT", s"$bursts/one", deployment(bytes))
+    send("PUT", s"$bursts/two", deployment(bytes))
+    assertEquals(send("DELETE", s"$bursts/one").string("name"), "one")
+    assert(storage.packages.size(PackageId.of(bytes)).isDefined)
+    assertEquals(send("DELETE", s"$bursts/two").status, 200)
+    assert(storage.packages.size(PackageId.of(bytes)).isEmpty)
+    refused(send("DELETE", s"$bursts/two"), 404, "'two'")
+    refused(send("GET", s"$bursts/two"), 404, "'two'", "deploy it first")
+
+  test("definitions are listed in parts"):
+    Seq("p1", "p2", "p3").foreach(deploy(_))
+    val names = send("GET", s"$bursts?limit=2").json.hcursor.values.get.map(_.hcursor.get[String]("name"))
+    assertEquals(names.toVector, Vector(Right("p3"), Right("p2")))
+    assertEquals(send("GET", s"$bursts?skip=100000").body, "[]")
+    Seq("limit=0", "limit=201", "limit=-1", "limit=x", "limit=99999999999", "skip=-1", "skip=").foreach:
+      query =>
+        refused(send("GET", s"$bursts?$query"), 400, query.takeWhile(_ != '='))

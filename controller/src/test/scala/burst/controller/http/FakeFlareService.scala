@@ -1,0 +1,99 @@
+package burst.controller.http
+
+import burst.controller.flare.*
+import burst.controller.scheduler.{CancelOutcome, FlareService, InvokerView, Refusal}
+import burst.controller.store.FlareStore
+import burst.protocol.*
+import java.util.concurrent.atomic.AtomicReference
+import scala.concurrent.Future
+import scala.concurrent.duration.FiniteDuration
+
+/** A scheduler's side that does as it is told. Flares are stored as the real one would. */
+final class FakeFlareService(flares: FlareStore) extends FlareService:
+  import FakeFlareService.*
+
+  @volatile var refusing: Option[Refusal] = None
+  @volatile var ending: Flare => Flare = identity
+  @volatile var outputs: Vector[WorkerResult] = Vector.empty
+  @volatile var cancelling: CancelOutcome = CancelOutcome.Accepted
+  @volatile var views: Vector[InvokerView] = Vector(machine)
+  @volatile var breaking: Option[Throwable] = None
+  val last: AtomicReference[Option[FlareRequest]] = AtomicReference(None)
+
+  def reset(): Unit =
+    refusing = None
+    ending = identity
+    outputs = Vector.empty
+    cancelling = CancelOutcome.Accepted
+    views = Vector(machine)
+    breaking = None
+    last.set(None)
+
+  def submit(request: FlareRequest): Future[Either[Refusal, Flare]] =
+    breaking match
+      case Some(cause) => Future.failed(cause)
+      case None =>
+        last.set(Some(request))
+        Future.successful(refusing.toLeft(store(request)))
+
+  private def store(request: FlareRequest): Flare =
+    val flare = FakeFlareService.queued(request)
+    flares.insert(flare)
+    flare
+
+  def await(id: FlareId, limit: FiniteDuration): Future[Option[Flare]] = Future.successful:
+    flares
+      .find(id)
+      .map: flare =>
+        val ended = ending(flare)
+        flares.update(ended)
+        flares.addResults(id, outputs)
+        ended
+
+  def cancel(id: FlareId): Future[CancelOutcome] = Future.successful(cancelling)
+  def invokers(): Future[Vector[InvokerView]] = Future.successful(views)
+
+object FakeFlareService:
+  val machine: InvokerView =
+    InvokerView(
+      InvokerStatus(InvokerId("invoker0"), 8, 0.25, "process", 1, RuntimeInfo("x86_64", "2.36")),
+      6,
+      up = true
+    )
+
+  def queued(request: FlareRequest): Flare = Flare(
+    FlareId.random(),
+    request,
+    FlareState.Queued,
+    1,
+    None,
+    1000,
+    None,
+    None,
+    None,
+    None,
+    Vector.empty,
+    Vector.tabulate(request.size)(w => WorkerRecord(w, None, WorkerState.Pending, None, None, None))
+  )
+
+  /** A flare's end, every worker on one pack. */
+  def ended(state: FlareState, error: Option[Failure] = None)(flare: Flare): Flare = flare.copy(
+    state = state,
+    granularity = Some(flare.request.size),
+    placed = Some(1010),
+    started = Some(1020),
+    ended = Some(1100),
+    error = error,
+    packs = Vector(
+      PackRecord(0, InvokerId("invoker0"), flare.workers.map(_.worker), Some(PackStart.Cold))
+    ),
+    workers = flare.workers.map(
+      _.copy(
+        pack = Some(0),
+        state = if error.isEmpty then WorkerState.Succeeded else WorkerState.Failed,
+        started = Some(1030),
+        ended = Some(1090),
+        error = error
+      )
+    )
+  )

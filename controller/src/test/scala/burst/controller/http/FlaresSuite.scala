@@ -1,0 +1,114 @@
+package burst.controller.http
+
+import burst.controller.flare.*
+import burst.controller.http.FakeFlareService.ended
+import burst.controller.scheduler.CancelOutcome
+import burst.controller.store.Samples
+import burst.protocol.{FlareId, LogStream}
+import io.circe.parser.parse
+import io.circe.syntax.*
+
+class FlaresSuite extends HttpSuite:
+  private def stored(flare: Flare): Flare =
+    storage.flares.insert(flare)
+    flare
+
+  private def json(text: String) = parse(text).fold(e => throw e, identity)
+
+  private val parts = Seq("", "/result", "/logs", "/timeline")
+
+  test("a malformed id is 400, an unknown flare and another namespace's are 404"):
+    val foreign = stored(Samples.flare(namespace = "elsewhere"))
+    parts.foreach: part =>
+      Seq("7", "x" * 32, "0" * 33, "ABCDEF" + "0" * 26).foreach: id =>
+        refused(send("GET", s"$flares/$id$part"), 400, "32 lower-case")
+      Seq(FlareId.random(), foreign.id).foreach: id =>
+        refused(send("GET", s"$flares/${id.value}$part"), 404, id.value)
+    refused(send("DELETE", s"$flares/${foreign.id.value}"), 404)
+    refused(send("DELETE", s"$flares/xyz"), 400)
+    refused(send("GET", s"$flares/${foreign.id.value}/inputs"), 404, "no such path")
+
+  test("a list's parameters are checked, and states are told"):
+    refused(send("GET", s"$flares?state=done"), 400, "'state'", "timed-out")
+    refused(send("GET", s"$flares?limit=201"), 400, "'limit'")
+    refused(send("GET", s"$flares?skip=x"), 400, "'skip'")
+
+  test("a list shows flares newest first without their parts, filtered"):
+    val a = stored(Samples.flare(created = 5000, name = "listed"))
+    val b = stored(Samples.flare(created = 6000, name = "listed", state = FlareState.TimedOut))
+    stored(Samples.flare(created = 7000, name = "listed", namespace = "elsewhere"))
+    def ids(query: String) =
+      send(
+        "GET",
+        s"$flares?name=listed$query"
+      ).json.hcursor.values.get.map(_.hcursor.get[FlareId]("flareId").toOption.get).toVector
+    assertEquals(ids(""), Vector(b.id, a.id))
+    assertEquals(ids("&state=queued"), Vector(a.id))
+    assertEquals(ids("&state=timed-out"), Vector(b.id))
+    assertEquals(ids("&limit=1&skip=1"), Vector(a.id))
+    assertEquals(ids("&state=running"), Vector.empty)
+    val keys = send("GET", s"$flares?name=listed").json.hcursor.downArray.keys.get.toSet
+    assert(!keys("packs") && !keys("workers"))
+
+  test("a result is 200 while the flare runs, with a place for every worker"):
+    val f = stored(Samples.flare())
+    storage.flares.addResults(f.id, Vector(WorkerResult(1, Some("out".asJson), None)))
+    assertEquals(
+      send("GET", s"$flares/${f.id.value}/result").json,
+      json(
+        s"""{"flareId":"${f.id.value}","state":"queued","error":null,
+            "outputs":[{"worker":0},{"worker":1,"output":"out"}]}"""
+      )
+    )
+
+  test("logs are shown in order, of all or one worker, and say when they are cut"):
+    val f = stored(Samples.flare())
+    storage.flares.addLogs(
+      f.id,
+      Vector(
+        LogLine(Some(1), 0, LogStream.Stdout, 7, "one"),
+        LogLine(None, 0, LogStream.Stderr, 8, "pack"),
+        LogLine(Some(0), 0, LogStream.Stdout, 9, "zero")
+      )
+    )
+    def lines(query: String) =
+      send("GET", s"$flares/${f.id.value}/logs$query").json.hcursor
+        .downField("logs")
+        .values
+        .get
+        .map(_.hcursor.get[String]("line").toOption.get)
+        .toVector
+    assertEquals(lines(""), Vector("one", "pack", "zero"))
+    assertEquals(lines("?worker=1"), Vector("one"))
+    assertEquals(lines("?worker=5"), Vector.empty)
+    refused(send("GET", s"$flares/${f.id.value}/logs?worker=-1"), 400, "'worker'")
+    refused(send("GET", s"$flares/${f.id.value}/logs?worker=x"), 400, "'worker'")
+    storage.flares.addLogs(f.id, Vector(LogLine(None, 0, LogStream.Stdout, 9, "x" * (11 << 20))))
+    assertEquals(
+      send("GET", s"$flares/${f.id.value}/logs").json.hcursor.get[Boolean]("truncated"),
+      Right(true)
+    )
+
+  test("a timeline has the platform's phases and the function's own"):
+    val f = stored(ended(FlareState.Succeeded)(Samples.flare()))
+    storage.flares.addPhases(f.id, Vector(PhaseMark(0, "read", 1050)))
+    assertEquals(
+      send("GET", s"$flares/${f.id.value}/timeline").json.hcursor.downField("workers").downArray.focus,
+      Some(
+        json(
+          """{"worker":0,"pack":0,"phases":[
+             {"name":"invocation","start":1000,"end":1010},{"name":"start","start":1010,"end":1030},
+             {"name":"work","start":1030,"end":1050},{"name":"read","start":1050,"end":1090}]}"""
+        )
+      )
+    )
+
+  test("cancelling is 202 once it is marked, 409 when the flare has ended, 404 when it has gone"):
+    val f = stored(Samples.flare())
+    val path = s"$flares/${f.id.value}"
+    val accepted = send("DELETE", path)
+    assertEquals((accepted.status, accepted.string("flareId")), (202, f.id.value))
+    service.cancelling = CancelOutcome.AlreadyEnded
+    refused(send("DELETE", path), 409, "ended already")
+    service.cancelling = CancelOutcome.NotFound
+    refused(send("DELETE", path), 404)

@@ -1,0 +1,123 @@
+package burst.controller.http
+
+import burst.controller.definition.Executables
+import burst.controller.store.Storage
+import burst.controller.{Controller, Scheduling, Wiring}
+import com.typesafe.config.ConfigFactory
+import io.circe.{parser, Json}
+import java.net.URI
+import java.net.http.HttpRequest.BodyPublishers
+import java.net.http.HttpResponse.BodyHandlers
+import java.net.http.{HttpClient, HttpRequest}
+import java.nio.file.{Files, Path}
+import java.util.{Base64, Comparator}
+import org.apache.pekko.actor.testkit.typed.scaladsl.ActorTestKit
+import org.apache.pekko.actor.typed.ActorSystem
+import org.apache.pekko.actor.typed.scaladsl.Behaviors
+import scala.concurrent.Await
+import scala.concurrent.duration.DurationInt
+import scala.jdk.CollectionConverters.*
+import scala.jdk.OptionConverters.*
+
+/** One answer of the API. */
+final case class Reply(status: Int, body: String, headers: Map[String, String]):
+  lazy val json: Json = parser.parse(body).fold(e => throw e, identity)
+  def error: String = json.hcursor.get[String]("error").getOrElse("")
+  def string(field: String): String = json.hcursor.get[String](field).getOrElse("")
+
+/** A whole controller with an embedded store, a scripted scheduler and a port of its own. Every answer is
+  * held against openapi.yaml.
+  */
+abstract class HttpSuite extends munit.FunSuite:
+  /** Settings that differ from the defaults. */
+  def settings: String = ""
+
+  private lazy val directory: Path = Files.createTempDirectory("burst-http")
+  protected lazy val config = ConfigFactory
+    .parseString(s"""
+      burst.http.port = 0
+      burst.store.directory = "$directory"
+      pekko.coordinated-shutdown.exit-jvm = off
+      """)
+    .withFallback(ConfigFactory.parseString(settings))
+    .withFallback(ConfigFactory.load())
+  protected lazy val kit: ActorTestKit = ActorTestKit(config)
+  given system: ActorSystem[?] = kit.system
+
+  @volatile protected var service: FakeFlareService = null.asInstanceOf[FakeFlareService]
+  protected lazy val controller: Controller = Await.result(Wiring.start(config, scheduling), 30.seconds)
+  protected lazy val credentials: String = controller.guestCredentials.getOrElse(fail("guest is not new"))
+  private lazy val client = HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build()
+
+  private def scheduling(storage: Storage): Scheduling =
+    service = FakeFlareService(storage.flares)
+    Scheduling(service, kit.spawn(Behaviors.ignore), Vector("direct", "redis-list"), "direct")
+
+  protected def storage: Storage = controller.storage
+  protected def port: Int = controller.address.getPort
+
+  override def beforeAll(): Unit =
+    credentials
+    ()
+
+  override def beforeEach(context: BeforeEach): Unit = service.reset()
+
+  override def afterAll(): Unit =
+    Await.result(controller.shutdown(), 30.seconds)
+    kit.shutdownTestKit()
+    Files.walk(directory).sorted(Comparator.reverseOrder).forEach(path => Files.delete(path))
+
+  /** Sends a request and checks what holds for all answers. */
+  protected def send(
+      method: String,
+      path: String,
+      body: Option[String] = None,
+      auth: Option[String] = Some(credentials),
+      contentType: Option[String] = Some("application/json")
+  )(using munit.Location): Reply =
+    val request = HttpRequest
+      .newBuilder(URI.create(s"http://127.0.0.1:$port$path"))
+      .method(method, body.fold(BodyPublishers.noBody())(BodyPublishers.ofString(_)))
+    auth.foreach(pair => request.header("Authorization", basic(pair)))
+    if body.isDefined then contentType.foreach(request.header("Content-Type", _))
+    val response = client.send(request.build(), BodyHandlers.ofString())
+    val reply = Reply(
+      response.statusCode,
+      response.body,
+      response.headers.map.asScala.map((name, values) => name -> values.asScala.mkString(",")).toMap
+    )
+    check(method, path, reply, response.headers.firstValue("Content-Type").toScala.getOrElse(""))
+    reply
+
+  private def check(method: String, path: String, reply: Reply, contentType: String)(using
+      munit.Location
+  ): Unit =
+    assert(reply.headers.contains("x-request-id"), "no X-Request-Id")
+    if reply.status >= 400 && reply.status != 502 then
+      assertEquals(reply.string("code"), reply.headers("x-request-id"))
+      assert(reply.error.endsWith("."), s"not a sentence: ${reply.body}")
+    assertEquals(
+      ApiDescription.faults(method, path, reply.status, contentType, reply.body, reply.headers),
+      Seq.empty
+    )
+
+  protected def basic(pair: String): String =
+    "Basic " + Base64.getEncoder.encodeToString(pair.getBytes("UTF-8"))
+
+  protected val bursts = "/api/v1/namespaces/_/bursts"
+  protected val flares = "/api/v1/namespaces/_/flares"
+
+  protected def code(bytes: Array[Byte] = Executables.elf()): String = Base64.getEncoder.encodeToString(bytes)
+
+  protected def deployment(bytes: Array[Byte] = Executables.elf(), more: String = ""): Option[String] =
+    Some(s"""{"exec":{"kind":"rust","code":"${code(bytes)}"}$more}""")
+
+  protected def deploy(name: String, more: String = "")(using munit.Location): Reply =
+    val reply = send("PUT", s"$bursts/$name?overwrite=true", deployment(more = more))
+    assertEquals(reply.status, 200, reply.body)
+    reply
+
+  /** Refused with this status, in words that hold all of these. */
+  protected def refused(reply: Reply, status: Int, words: String*)(using munit.Location): Unit =
+    assertEquals(reply.status, status, reply.body)
+    words.foreach(word => assert(reply.error.contains(word), s"'$word' is not in: ${reply.error}"))

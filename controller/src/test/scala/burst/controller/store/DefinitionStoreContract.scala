@@ -1,0 +1,57 @@
+package burst.controller.store
+
+import burst.controller.flare.FlareState
+import burst.controller.store.Samples.*
+import java.util.concurrent.{Callable, Executors}
+import scala.jdk.CollectionConverters.*
+
+/** What every implementation of [[DefinitionStore]] must do. `fresh` opens an empty storage. */
+abstract class DefinitionStoreContract extends munit.FunSuite:
+  def storage: FunFixture[Storage]
+
+  storage.test("what was never stored is not found, not listed, not deleted and uses no package"): s =>
+    assertEquals(s.definitions.find("guest", "hello"), None)
+    assertEquals(s.definitions.list("guest", 10, 0), Vector.empty)
+    assert(!s.definitions.delete("guest", "hello"))
+    assert(!s.definitions.usesPackage(package1))
+
+  storage.test("a taken name is refused and left as it was without overwrite"): s =>
+    val first = s.definitions.put(definition(), overwrite = false)
+    assertEquals(first, Some(definition().copy(version = "0.0.1")))
+    assertEquals(s.definitions.put(definition(pkg = package2), overwrite = false), None)
+    assertEquals(s.definitions.find("guest", "hello"), first)
+
+  storage.test("an overwrite replaces everything and raises the patch version"): s =>
+    s.definitions.put(definition(), overwrite = true)
+    val next = definition(pkg = package2).copy(packageSize = 9, updated = 99)
+    assertEquals(s.definitions.put(next, overwrite = true), Some(next.copy(version = "0.0.2")))
+    assertEquals(s.definitions.find("guest", "hello"), Some(next.copy(version = "0.0.2")))
+    assert(s.definitions.usesPackage(package2) && !s.definitions.usesPackage(package1))
+
+  storage.test("concurrent creations have one winner, concurrent overwrites a version each"): s =>
+    val pool = Executors.newFixedThreadPool(8)
+    try
+      def together[A](work: => A): Vector[A] =
+        pool.invokeAll(Vector.fill[Callable[A]](16)(() => work).asJava).asScala.toVector.map(_.get)
+      assertEquals(together(s.definitions.put(definition(), overwrite = false)).flatten.size, 1)
+      val versions = together(s.definitions.put(definition(), overwrite = true)).flatten.map(_.version)
+      assertEquals(versions.toSet, (2 to 17).map(n => s"0.0.$n").toSet)
+    finally pool.shutdownNow()
+
+  storage.test("a list is of one namespace, newest first, and cut by limit and skip"): s =>
+    Vector("a" -> 3L, "b" -> 1L, "c" -> 2L).foreach: (name, at) =>
+      s.definitions.put(definition(name).copy(updated = at), overwrite = false)
+    s.definitions.put(definition("other", "elsewhere"), overwrite = false)
+    assertEquals(s.definitions.list("guest", 10, 0).map(_.name), Vector("a", "c", "b"))
+    assertEquals(s.definitions.list("guest", 1, 1).map(_.name), Vector("c"))
+    assertEquals(s.definitions.find("elsewhere", "a"), None)
+
+  storage.test("a package is used by definitions, and by flares until they have ended"): s =>
+    s.definitions.put(definition(), overwrite = false)
+    val running = flare(pkg = package2)
+    s.flares.insert(running)
+    assert(s.definitions.usesPackage(package2))
+    assert(s.definitions.delete("guest", "hello"))
+    assert(!s.definitions.usesPackage(package1))
+    s.flares.update(grown(running, FlareState.Failed))
+    assert(!s.definitions.usesPackage(package2))

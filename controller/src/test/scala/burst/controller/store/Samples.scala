@@ -1,0 +1,71 @@
+package burst.controller.store
+
+import burst.controller.definition.{Definition, FlareOptions, Packing}
+import burst.controller.flare.*
+import burst.protocol.*
+import io.circe.{Json, JsonObject}
+import io.circe.syntax.*
+
+/** Domain objects to store. */
+object Samples:
+  val package1: PackageId = PackageId.of(Array[Byte](1))
+  val package2: PackageId = PackageId.of(Array[Byte](2))
+  val limits: NamespaceLimits = NamespaceLimits(4096, 4096, 8192, 1 << 26, 10000)
+
+  def definition(name: String = "hello", namespace: String = "guest", pkg: PackageId = package1): Definition =
+    Definition(
+      namespace,
+      name,
+      "",
+      "rust",
+      pkg,
+      1,
+      FlareOptions(granularity = Some(4), packing = Some(Packing.Heterogeneous), timeout = Some(5000)),
+      JsonObject("greeting" -> "héllo \u0000 😀".asJson),
+      updated = 17
+    )
+
+  def flare(
+      created: Long = 1000,
+      state: FlareState = FlareState.Queued,
+      namespace: String = "guest",
+      name: String = "hello",
+      inputs: Inputs = Inputs.Each(Vector(1.asJson, Json.Null)),
+      pkg: PackageId = package1
+  ): Flare = Flare(
+    FlareId.random(),
+    FlareRequest(
+      DefinitionRef(namespace, name, "0.0.1", pkg),
+      2,
+      inputs,
+      Some(1),
+      Packing.Mixed,
+      "direct",
+      1 << 20,
+      60000,
+      256,
+      0
+    ),
+    state,
+    1,
+    None,
+    created,
+    None,
+    None,
+    Option.when(state.isFinal)(created + 10),
+    None,
+    Vector.empty,
+    Vector.tabulate(2)(w => WorkerRecord(w, None, WorkerState.Pending, None, None, None))
+  )
+
+  def grown(flare: Flare, state: FlareState): Flare = flare.copy(
+    state = state,
+    attempt = 2,
+    granularity = Some(2),
+    placed = Some(1100),
+    started = Some(1200),
+    ended = Option.when(state.isFinal)(1300),
+    error = Some(Failure(FailureKind.Panic, "boom", worker = Some(1), invoker = Some(InvokerId("i0")))),
+    packs = Vector(PackRecord(0, InvokerId("i0"), Vector(0, 1), Some(PackStart.Warm))),
+    workers = flare.workers.map(_.copy(pack = Some(0), state = WorkerState.Succeeded, started = Some(1200)))
+  )
