@@ -52,6 +52,7 @@ object InvokerRegistry:
   ): Behavior[ControllerProtocol.Message] =
     Behaviors
       .setup[Input] { context =>
+        context.setLoggerName(classOf[InvokerRegistry])
         Behaviors.withTimers { timers =>
           val server = PackageServer(packages, settings.packageChunk, blocking, context.log)
           new InvokerRegistry(scheduler, server, settings, context, timers).behavior

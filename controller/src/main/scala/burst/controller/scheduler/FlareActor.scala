@@ -58,6 +58,7 @@ object FlareActor:
       scheduler: ActorRef[GangScheduler.Command]
   ): Behavior[Command] =
     Behaviors.setup { context =>
+      context.setLoggerName(classOf[FlareActor])
       Behaviors.withTimers { timers =>
         new FlareActor(flare, origin, environment, scheduler, context, timers).behavior
       }

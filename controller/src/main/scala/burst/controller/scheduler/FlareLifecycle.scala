@@ -120,7 +120,9 @@ final case class FlareLifecycle private (
     case Stage.Ended => Step(this)
 
   private def onReport(report: PackReport, at: Long): Step =
-    progress.filter(_ => report.attempt == flare.attempt && report.flareId == flare.id).fold(Step(this)) { p =>
+    // while placing, no invoker was asked for anything: whatever reports is mistaken
+    val ours = report.attempt == flare.attempt && report.flareId == flare.id && stage != Stage.Placing
+    progress.filter(_ => ours).fold(Step(this)) { p =>
       absorbed(p.absorb(report, aborted = cause.isDefined), at)
     }
 

@@ -89,6 +89,7 @@ object GangScheduler:
 
   def apply(environment: FlareEnvironment, limits: SlotLimits): Behavior[Command] =
     Behaviors.setup { context =>
+      context.setLoggerName(classOf[GangScheduler])
       Behaviors.withTimers { timers =>
         Behaviors.withStash(StashLimit) { stash =>
           load(environment, limits, context)

@@ -79,7 +79,7 @@ class FlareLifecyclePropertySuite extends ScalaCheckSuite:
         assertEquals(flare.error.isEmpty, flare.state == FlareState.Succeeded)
         assert(flare.workers.forall(_.state.isFinal))
         val ours = driver.released.filter((attempt, _) => placed(attempt))
-        assertEquals(ours.distinct.sorted, placed.toVector.sorted.flatMap(n => Vector((n, 0), (n, 1))))
+        assertEquals(ours.sorted, placed.toVector.sorted.flatMap(n => Vector((n, 0), (n, 1))))
         // results stored since the last attempt began: one per worker, no more
         val last = driver.effects.drop(driver.effects.lastIndexOf(ClearAttempt) + 1)
         val results = last.collect { case StoreResults(results) => results }.flatten

@@ -1,0 +1,118 @@
+package burst.controller.invokers
+
+import burst.controller.blob.PackageStore
+import burst.controller.scheduler.GangScheduler
+import burst.protocol.*
+import burst.protocol.ControllerProtocol.*
+import com.typesafe.config.ConfigFactory
+import munit.FunSuite
+import org.apache.pekko.actor.testkit.typed.scaladsl.{ActorTestKit, ManualTime, TestProbe}
+import org.apache.pekko.actor.typed.ActorRef
+import scala.concurrent.ExecutionContext
+import scala.concurrent.duration.DurationInt
+
+class InvokerRegistrySuite extends FunSuite:
+  private val kit = ActorTestKit(ManualTime.config.withFallback(ConfigFactory.load()))
+  private val time = ManualTime()(using kit.system)
+  override def afterAll(): Unit = kit.shutdownTestKit()
+
+  private val content = Array.tabulate[Byte](2500)(i => (i % 100).toByte)
+  private val packageId = PackageId.of(content)
+
+  private object packages extends PackageStore:
+    def put(bytes: Array[Byte]): PackageId = PackageId.of(bytes)
+    def size(id: PackageId): Option[Long] = Option.when(id == packageId)(content.length.toLong)
+    def read(id: PackageId, offset: Long, length: Int): Option[Array[Byte]] =
+      if offset == 2000 && length == 7 then throw RuntimeException("disk")
+      Option.when(id == packageId)(content.slice(offset.toInt, offset.toInt + length))
+    def delete(id: PackageId): Unit = ()
+    def ids(): Vector[PackageId] = Vector(packageId)
+
+  private final class World:
+    val scheduler: TestProbe[GangScheduler.Command] = kit.createTestProbe[GangScheduler.Command]()
+    val registry: ActorRef[ControllerProtocol.Message] =
+      kit.spawn(InvokerRegistry(
+        scheduler.ref,
+        packages,
+        RegistrySettings(5.seconds, 1000),
+        ExecutionContext.parasitic
+      ))
+
+    /** Everything sent before has been handled when this returns. */
+    def settle(): Unit =
+      val probe = kit.createTestProbe[PackageReply]()
+      registry ! FetchPackage(packageId, 0, probe.ref)
+      probe.receiveMessage()
+      ()
+
+    def lost(): (String, String) =
+      val lost = scheduler.expectMessageType[GangScheduler.InvokerLost]
+      (lost.id.value, lost.reason)
+
+  private val status = InvokerStatus(InvokerId("a"), 4, 0.1, "process", 0, RuntimeInfo("x86_64", "2.36"))
+  private def invoker() = kit.createTestProbe[InvokerProtocol.Command]()
+
+  test("heartbeats keep an invoker up; silence loses it; a heartbeat brings it back"):
+    val world = World()
+    val a = invoker()
+    world.registry ! RegisterInvoker(status, a.ref)
+    world.scheduler.expectMessage(GangScheduler.InvokerUp(status, a.ref))
+    for load <- Vector(0.2, 0.3) do
+      world.settle()
+      time.timePasses(4.seconds)
+      world.registry ! Heartbeat(status.copy(cpuLoad = load))
+      world.scheduler.expectMessage(GangScheduler.InvokerReported(status.copy(cpuLoad = load)))
+    world.settle()
+    time.timePasses(5.seconds)
+    assertEquals(world.lost(), ("a", "it was not heard of for 5 seconds"))
+    world.registry ! Heartbeat(status)
+    world.scheduler.expectMessage(GangScheduler.InvokerUp(status, a.ref))
+
+  test("registering again with the same reference is a heartbeat"):
+    val world = World()
+    val a = invoker()
+    world.registry ! RegisterInvoker(status, a.ref)
+    world.registry ! RegisterInvoker(status, a.ref)
+    world.scheduler.expectMessage(GangScheduler.InvokerUp(status, a.ref))
+    world.scheduler.expectMessage(GangScheduler.InvokerReported(status))
+
+  test("a new reference is a restart: what ran is lost before the new one is offered"):
+    val world = World()
+    val (before, after) = (invoker(), invoker())
+    world.registry ! RegisterInvoker(status, before.ref)
+    world.scheduler.expectMessageType[GangScheduler.InvokerUp]
+    world.registry ! RegisterInvoker(status, after.ref)
+    assertEquals(world.lost(), ("a", "it restarted"))
+    world.scheduler.expectMessage(GangScheduler.InvokerUp(status, after.ref))
+    before.stop()
+    world.scheduler.expectNoMessage(50.millis)
+
+  test("an invoker whose actor stops is lost at once"):
+    val world = World()
+    val a = invoker()
+    world.registry ! RegisterInvoker(status, a.ref)
+    world.scheduler.expectMessageType[GangScheduler.InvokerUp]
+    a.stop()
+    assertEquals(world.lost(), ("a", "its process ended"))
+    world.registry ! Heartbeat(status)
+    world.scheduler.expectNoMessage(50.millis)
+
+  test("packages go out in chunks"):
+    val world = World()
+    val probe = kit.createTestProbe[PackageReply]()
+    val chunks = Vector(0, 1000, 2000, 2500).map { offset =>
+      world.registry ! FetchPackage(packageId, offset, probe.ref)
+      probe.expectMessageType[PackageChunk]
+    }
+    assertEquals(chunks.map(_.bytes.length), Vector(1000, 1000, 500, 0))
+    assertEquals(chunks.map(_.total).distinct, Vector(2500L))
+    assertEquals(chunks.map(_.bytes).reduce(_ ++ _).toArray.toVector, content.toVector)
+
+  test("packages that are not there, and offsets that make no sense"):
+    val world = World()
+    val probe = kit.createTestProbe[PackageReply]()
+    val other = PackageId.of(Array[Byte](9))
+    world.registry ! FetchPackage(other, 0, probe.ref)
+    probe.expectMessage(PackageMissing(other))
+    world.registry ! FetchPackage(packageId, -1, probe.ref)
+    probe.expectMessage(PackageMissing(packageId))

@@ -1,0 +1,82 @@
+package burst.controller.scheduler
+
+import burst.controller.flare.{FlareState, LogLine}
+import burst.protocol.LogStream
+import munit.FunSuite
+import scala.concurrent.ExecutionContext
+
+class FlareWriterSuite extends FunSuite:
+  private val flare = Admission.accept(Samples.request(1), 0)
+  private def line(n: Int) = LogLine(Some(0), 0, LogStream.Stdout, n, s"line $n")
+
+  /** A store thread that runs when told to, and what was told of its writes. */
+  private final class Bench(val store: MemoryFlareStore = MemoryFlareStore()):
+    private var jobs = Vector.empty[Runnable]
+    var told: Vector[Written] = Vector.empty
+    private val thread = ExecutionContext.fromExecutor(job => jobs :+= job)
+    val writer: FlareWriter =
+      FlareWriter(store, flare.id, alreadyStored = false, Samples.settings, thread, w => told :+= w)
+
+    def run(): Unit =
+      val now = jobs
+      jobs = Vector.empty
+      now.foreach(_.run())
+      val news = told
+      told = Vector.empty
+      news.foreach { written =>
+        writer.finished(written)
+        writer.flushIfAwaited()
+      }
+
+  test("what comes while a write is under way makes one more, of the last record"):
+    val bench = Bench()
+    bench.writer.confirm(flare)
+    bench.writer.flush()
+    for state <- Vector(FlareState.Starting, FlareState.Running, FlareState.Running) do
+      bench.writer.save(flare.copy(state = state))
+      bench.writer.flush()
+    bench.run()
+    bench.run()
+    bench.run()
+    assertEquals(bench.store.writes, Vector("insert Queued", "update Running"))
+
+  test("logs beyond the buffer are dropped, and the log says how many"):
+    val bench = Bench()
+    bench.writer.confirm(flare)
+    bench.writer.logs((1 to 90).map(line).toVector)
+    bench.writer.logs((91 to 250).map(line).toVector)
+    bench.writer.flush()
+    bench.run()
+    val stored = bench.store.logs(flare.id, None).lines
+    assertEquals(stored.length, 101)
+    assert(stored.last.line.startsWith("150 lines were dropped"))
+
+  test("after a failure only what is not stored is written again"):
+    val bench = Bench()
+    bench.writer.confirm(flare)
+    bench.writer.flush()
+    bench.run()
+    bench.store.fails = _ == "addLogs"
+    bench.writer.results(Vector(burst.controller.flare.WorkerResult(0, None, None)))
+    bench.writer.logs(Vector(line(1)))
+    bench.writer.confirm(flare.copy(state = FlareState.Succeeded))
+    bench.writer.flush()
+    bench.run()
+    bench.store.fails = _ => false
+    bench.writer.flush()
+    bench.run()
+    assertEquals(bench.store.writes, Vector("insert Queued", "results", "logs", "update Succeeded"))
+
+  test("a cleared attempt takes what of it was not stored along"):
+    val bench = Bench()
+    bench.writer.confirm(flare)
+    bench.writer.flush()
+    bench.run()
+    bench.writer.logs(Vector(line(1)))
+    bench.writer.clear()
+    bench.writer.save(flare.copy(attempt = 2))
+    bench.writer.logs(Vector(line(2)))
+    bench.writer.flush()
+    bench.run()
+    assertEquals(bench.store.writes, Vector("insert Queued", "clear", "logs", "update Queued"))
+    assertEquals(bench.store.logs(flare.id, None).lines, Vector(line(2)))

@@ -1,0 +1,339 @@
+package burst.controller.scheduler
+
+import burst.controller.flare.{FlareState, WorkerState}
+import burst.protocol.{FailureKind, FlareId, InvokerId, PackEvent}
+import io.circe.Json
+import scala.concurrent.duration.DurationInt
+
+class GangSchedulerSuite extends SchedulerFixture:
+  import GangScheduler.{Awaited, Submitted}
+
+  test("one pack: inserted as starting, started by itself, two writes in all"):
+    val world = World()
+    val a = world.invoker("a", 4)
+    val flare = world.submit(Samples.request(3))
+    val end = world.await(flare.id)
+    val pack = a.prepared()
+    assert(pack.assignment.autostart)
+    assertEquals(world.store.writes, Vector("insert Starting"))
+    a.succeed(pack)
+    val ended = world.ended(end)
+    assertEquals(ended.state, FlareState.Succeeded)
+    assertEquals(world.store.writes, Vector("insert Starting", "results", "update Succeeded"))
+    assertEquals(world.outputs(flare.id), Vector.tabulate(3)(i => (i, Some(Json.fromInt(i)))))
+    assertEquals(ended.packs.map(p => (p.invoker, p.workers)), Vector((InvokerId("a"), Vector(0, 1, 2))))
+    assertEquals(world.free(), Map("a" -> 4))
+    assertEquals(world.await(flare.id).receiveMessage(), Awaited.NotActive)
+
+  test("several packs start together, with everybody's endpoint and one secret"):
+    val world = World()
+    val (a, b) = (world.invoker("a", 3), world.invoker("b", 2))
+    val flare = world.submit(Samples.request(5))
+    val end = world.await(flare.id)
+    val (first, second) = (a.prepared(), b.prepared())
+    assertEquals(first.assignment.secret, second.assignment.secret)
+    assertEquals(
+      second.assignment.inputs,
+      burst.protocol.Inputs.Each(Vector(Json.fromInt(3), Json.fromInt(4)))
+    )
+    a.ready(first)
+    a.hearsNothing()
+    b.ready(second)
+    assertEquals(a.started().endpoints, Vector(Some("a:0"), Some("b:1")))
+    b.started()
+    a.succeed(first)
+    b.succeed(second)
+    assertEquals(world.ended(end).state, FlareState.Succeeded)
+
+  test("two flares at once on a nearly full cluster: one starts, the other waits whole"):
+    val world = World()
+    val (a, b) = (world.invoker("a", 4), world.invoker("b", 4))
+    val one = world.submit(Samples.request(6))
+    val two = world.submit(Samples.request(6))
+    assertEquals(two.state, FlareState.Queued)
+    val packs = Vector(a -> a.prepared(), b -> b.prepared())
+    assert(packs.forall(_._2.assignment.flareId == one.id))
+    a.hearsNothing()
+    assertEquals(world.free().values.sum, 2)
+    val end = world.await(two.id)
+    packs.foreach((invoker, pack) => invoker.ready(pack))
+    packs.foreach(_._1.started())
+    packs.foreach((invoker, pack) => invoker.succeed(pack))
+    val next = Vector(a -> a.prepared(), b -> b.prepared())
+    assert(next.forall(_._2.assignment.flareId == two.id))
+    next.foreach((invoker, pack) => invoker.succeed(pack))
+    assertEquals(world.ended(end).state, FlareState.Succeeded)
+    assertEquals(world.free(), Map("a" -> 4, "b" -> 4))
+
+  test("many flares at once never oversubscribe, and all run"):
+    val world = World(settings = Samples.settings.copy(queueLimit = 1000, namespaceQueueLimit = 1000))
+    val a = world.invoker("a", 8)
+    val ends = (1 to 40).map(i => world.await(world.submit(Samples.request(i % 8 + 1, s"n${i % 3}")).id))
+    var done = 0
+    var open = Vector.empty[burst.protocol.InvokerProtocol.PreparePack]
+    while done < 40 do
+      open :+= a.prepared()
+      // one that holds the slots the next needs must end first
+      while open.nonEmpty && (open.map(_.assignment.size).sum + 8 > 8 || done + open.length == 40) do
+        a.succeed(open.head)
+        assert(open.map(_.assignment.size).sum <= 8)
+        open = open.tail
+        done += 1
+    ends.foreach(end => assertEquals(world.ended(end).state, FlareState.Succeeded))
+    assertEquals(world.free(), Map("a" -> 8))
+
+  test("a namespace with a long queue does not hold up another"):
+    val world = World()
+    val a = world.invoker("a", 4)
+    val running = world.submit(Samples.request(4, "A"))
+    val queued = Vector.fill(4)(world.submit(Samples.request(4, "A")))
+    val other = world.submit(Samples.request(4, "B"))
+    val order = Iterator.continually {
+      val pack = a.prepared()
+      a.succeed(pack)
+      pack.assignment.flareId
+    }.take(6).toVector
+    assertEquals(order.take(3), Vector(running.id, other.id, queued.head.id), "A has had its turn")
+
+  test("refused at once: no invokers, too large, over the limit, an impossible granularity, a full queue"):
+    val world = World(settings = Samples.settings.copy(queueLimit = 2, namespaceQueueLimit = 1))
+    def refusal(request: burst.controller.flare.FlareRequest, limit: Int = 100) =
+      world.submitted(request, limit) match
+        case Submitted.Refused(refusal) => refusal
+        case other => fail(s"accepted: $other")
+    assertEquals(refusal(Samples.request(1)), Refusal.NoInvokers)
+    world.invoker("a", 4)
+    world.invoker("b", 4)
+    assertEquals(refusal(Samples.request(9)), Refusal.TooLarge(9, 8))
+    assertEquals(refusal(Samples.request(6), 5), Refusal.OverLimit("concurrent slots", 6, 5))
+    assert(refusal(Samples.request(8, granularity = Some(6))).toString.contains("granularity"))
+    world.submit(Samples.request(8))
+    world.submit(Samples.request(1, "x"))
+    assertEquals(refusal(Samples.request(1, "x")), Refusal.QueueFull(1))
+    world.submit(Samples.request(1, "y"))
+    assertEquals(refusal(Samples.request(1, "z")), Refusal.QueueFull(2))
+    assertEquals(world.store.writes.count(_.startsWith("insert")), 3, "what is refused changes nothing")
+
+  test("a namespace's running flares stay within its slots"):
+    val world = World()
+    val a = world.invoker("a", 8)
+    world.submitted(Samples.request(3), slotLimit = 4)
+    world.submitted(Samples.request(3), slotLimit = 4)
+    val first = a.prepared()
+    a.hearsNothing()
+    a.succeed(first)
+    a.prepared()
+
+  test("cancelled in the queue, while starting, while running"):
+    val world = World()
+    val a = world.invoker("a", 2)
+    val b = world.invoker("b", 2)
+    val running = world.submit(Samples.request(4))
+    val queued = world.submit(Samples.request(1))
+    val end = world.await(queued.id)
+    assertEquals(world.cancel(queued.id), CancelOutcome.Accepted)
+    assertEquals(world.store.find(queued.id).map(_.state), Some(FlareState.Cancelled))
+    assertEquals(world.ended(end).state, FlareState.Cancelled)
+    val packs = Vector(a -> a.prepared(), b -> b.prepared())
+    a.ready(packs(0)._2)
+    b.ready(packs(1)._2)
+    packs.foreach(_._1.started())
+    val ending = world.await(running.id)
+    assertEquals(world.cancel(running.id), CancelOutcome.Accepted)
+    packs.foreach((invoker, pack) =>
+      assertEquals(invoker.aborted().failure.kind, FailureKind.Cancelled)
+      invoker.end(pack)
+    )
+    assertEquals(world.ended(ending).workers.map(_.state).distinct, Vector(WorkerState.Cancelled))
+    assertEquals(world.free(), Map("a" -> 2, "b" -> 2))
+    assertEquals(world.cancel(running.id), CancelOutcome.NotFound)
+    assertEquals(world.cancel(FlareId.random()), CancelOutcome.NotFound)
+    val starting = world.submit(Samples.request(1))
+    assertEquals(world.cancel(starting.id), CancelOutcome.Accepted)
+
+  test("a time-out stops every pack; one that never reports holds its slots until its invoker is lost"):
+    val world = World()
+    val (a, b) = (world.invoker("a", 2), world.invoker("b", 2))
+    val flare = world.submit(Samples.request(4, timeout = 20000))
+    val end = world.await(flare.id)
+    val (first, second) = (a.prepared(), b.prepared())
+    a.ready(first)
+    b.ready(second)
+    a.started()
+    b.started()
+    world.pass(20.seconds)
+    assertEquals(a.aborted().failure.kind, FailureKind.Timeout)
+    b.aborted()
+    a.end(first)
+    world.pass(10.seconds)
+    assertEquals(world.ended(end).state, FlareState.TimedOut)
+    assertEquals(world.free(), Map("a" -> 2, "b" -> 0))
+    assertEquals(world.ended(world.await(flare.id)).state, FlareState.TimedOut)
+    world.scheduler ! GangScheduler.InvokerLost(b.id, "silent")
+    world.scheduler ! GangScheduler.InvokerUp(b.status(2), b.ref)
+    assertEquals(b.aborted().flareId, flare.id, "it may still be running: ended before anything new")
+    assertEquals(world.free(), Map("a" -> 2, "b" -> 2))
+
+  test("packs that do not get ready in time fail the flare"):
+    val world = World()
+    val a = world.invoker("a", 2)
+    val end = world.await(world.submit(Samples.request(2)).id)
+    val pack = a.prepared()
+    world.pass(30.seconds)
+    assertEquals(a.aborted().failure.kind, FailureKind.StartFailed)
+    a.end(pack)
+    assertEquals(world.ended(end).error.map(_.kind), Some(FailureKind.StartFailed))
+
+  test("a failure reaches all packs, and the outputs there are stay"):
+    val world = World()
+    val (a, b) = (world.invoker("a", 2), world.invoker("b", 2))
+    val flare = world.submit(Samples.request(4))
+    val end = world.await(flare.id)
+    val (first, second) = (a.prepared(), b.prepared())
+    a.report(first, PackEvent.Ready(None, 0))
+    b.report(second, PackEvent.Ready(None, 0), PackEvent.WorkerSucceeded(2, Json.fromInt(2), 1))
+    a.started()
+    b.started()
+    a.fail(first, 0, FailureKind.Panic)
+    assertEquals(b.aborted().failure.worker, Some(0))
+    a.aborted()
+    a.end(first)
+    b.end(second)
+    assertEquals(world.ended(end).error.map(_.kind), Some(FailureKind.Panic))
+    assertEquals(
+      world.errors(flare.id),
+      Vector(
+        (0, Some(FailureKind.Panic)),
+        (1, Some(FailureKind.PeerFailed)),
+        (2, None),
+        (3, Some(FailureKind.PeerFailed))
+      )
+    )
+
+  test("an invoker lost in mid-run: its packs are lost, the others aborted, the slots free"):
+    val world = World()
+    val (a, b) = (world.invoker("a", 2), world.invoker("b", 2))
+    val flare = world.submit(Samples.request(4))
+    val end = world.await(flare.id)
+    val (first, second) = (a.prepared(), b.prepared())
+    a.ready(first)
+    b.ready(second)
+    a.started()
+    world.scheduler ! GangScheduler.InvokerLost(b.id, "silent")
+    assertEquals(a.aborted().failure.kind, FailureKind.InvokerLost)
+    a.end(first)
+    val error = world.ended(end).error.get
+    assertEquals((error.kind, error.invoker), (FailureKind.InvokerLost, Some(b.id)))
+    assertEquals(world.free(), Map("a" -> 2, "b" -> 0))
+
+  test("a retry runs the whole flare again; late reports of the first attempt change nothing"):
+    val world = World()
+    val a = world.invoker("a", 2)
+    val flare = world.submit(Samples.request(2, retries = 1))
+    val end = world.await(flare.id)
+    val first = a.prepared()
+    a.report(first, PackEvent.Ready(None, 0), PackEvent.WorkerSucceeded(0, Json.fromString("old"), 1))
+    a.fail(first, 1, FailureKind.Error)
+    a.aborted()
+    a.end(first)
+    val second = a.prepared()
+    assertEquals(second.assignment.attempt, 2)
+    assertNotEquals(second.assignment.secret, first.assignment.secret)
+    a.fail(first, 0, FailureKind.Panic)
+    a.succeed(second)
+    val ended = world.ended(end)
+    assertEquals((ended.state, ended.attempt), (FlareState.Succeeded, 2))
+    assertEquals(world.outputs(flare.id), Vector((0, Some(Json.fromInt(0))), (1, Some(Json.fromInt(1)))))
+
+  test("a backend that keeps things is cleaned before the end is announced"):
+    val world = World()
+    val a = world.invoker("a", 2)
+    val end = world.await(world.submit(Samples.request(2, backend = "redis")).id)
+    a.succeed(a.prepared())
+    val clean = a.cleaned()
+    end.expectNoMessage(50.millis)
+    clean.replyTo ! burst.protocol.InvokerProtocol.FlareCleaned(clean.flareId, None)
+    assertEquals(world.ended(end).state, FlareState.Succeeded)
+    val late = world.await(world.submit(Samples.request(2, backend = "redis")).id)
+    a.succeed(a.prepared())
+    a.cleaned()
+    world.pass(2.seconds)
+    assertEquals(world.ended(late).state, FlareState.Succeeded)
+
+  test("progress is stored while a flare runs"):
+    val world = World()
+    val a = world.invoker("a", 1)
+    val flare = world.submit(Samples.request(1))
+    val pack = a.prepared()
+    a.report(
+      pack,
+      PackEvent.Ready(None, 0),
+      PackEvent.WorkerStarted(0, 1),
+      PackEvent.Phase(0, "read", 1),
+      PackEvent.Log(Some(0), burst.protocol.LogStream.Stdout, "hello", 1)
+    )
+    // the report has been handled when the flare answers
+    world.await(flare.id).expectNoMessage(20.millis)
+    world.pass(100.millis)
+    val probe = kit.createTestProbe[Unit]()
+    probe.awaitAssert(assertEquals(world.store.find(flare.id).map(_.state), Some(FlareState.Running)))
+    assertEquals(world.store.logs(flare.id, None).lines.map(_.line), Vector("hello"))
+    assertEquals(world.store.phases(flare.id).map(_.name), Vector("read"))
+
+  test("a store that cannot take a flare: it is refused, and its slots come back"):
+    val world = World()
+    val a = world.invoker("a", 2)
+    world.store.fails = _ == "insert"
+    world.submitted(Samples.request(2)) match
+      case Submitted.NotStored(operation, _) => assertEquals(operation, "insert")
+      case other => fail(s"$other")
+    a.hearsNothing()
+    assertEquals(world.free(), Map("a" -> 2))
+    world.store.fails = _ => false
+    world.submit(Samples.request(2))
+    a.prepared()
+
+  test("a store that fails later fails the flare, and it never hangs"):
+    val world = World()
+    val a = world.invoker("a", 2)
+    val flare = world.submit(Samples.request(2))
+    val end = world.await(flare.id)
+    val pack = a.prepared()
+    world.store.fails = _ => true
+    a.report(pack, PackEvent.Ready(None, 0), PackEvent.WorkerSucceeded(0, Json.Null, 1))
+    world.await(flare.id).expectNoMessage(20.millis)
+    world.pass(100.millis)
+    for _ <- 1 to 2 do
+      a.hearsNothing()
+      world.pass(200.millis)
+    assertEquals(a.aborted().failure.kind, FailureKind.Internal)
+    a.end(pack)
+    for _ <- 1 to 4 do
+      a.hearsNothing()
+      world.pass(200.millis)
+    end.receiveMessage() match
+      case Awaited.Ended(ended) => assertEquals(ended.state, FlareState.Failed)
+      case other => fail(s"$other")
+    assertEquals(world.free(), Map("a" -> 2))
+
+  test("a hiccup of the store costs nothing"):
+    val world = World()
+    val a = world.invoker("a", 2)
+    val flare = world.submit(Samples.request(2))
+    val end = world.await(flare.id)
+    val pack = a.prepared()
+    world.store.fails = _ == "update"
+    a.succeed(pack)
+    a.hearsNothing()
+    world.store.fails = _ => false
+    world.pass(200.millis)
+    assertEquals(world.ended(end).state, FlareState.Succeeded)
+    assertEquals(world.outputs(flare.id).length, 2, "results were stored once")
+
+  test("stopping ends the packs"):
+    val world = World()
+    val a = world.invoker("a", 2)
+    world.submit(Samples.request(2))
+    a.prepared()
+    world.ask(GangScheduler.Stop(_)).receiveMessage()
+    assertEquals(a.aborted().failure.kind, FailureKind.ControllerRestarted)

@@ -1,0 +1,67 @@
+package burst.controller.scheduler
+
+import burst.controller.flare.*
+import burst.controller.store.{FlareStore, StoreException, StoredLogs}
+import burst.protocol.FlareId
+
+/** A store in memory that keeps what was written in order, and fails when told to. */
+final class MemoryFlareStore extends FlareStore:
+  private var flares = Map.empty[FlareId, Flare]
+  private var outputs = Map.empty[FlareId, Vector[WorkerResult]]
+  private var lines = Map.empty[FlareId, Vector[LogLine]]
+  private var marks = Map.empty[FlareId, Vector[PhaseMark]]
+  private var written = Vector.empty[String]
+
+  /** Decides by the name of the call whether it fails. */
+  @volatile var fails: String => Boolean = _ => false
+
+  /** The writes so far, in order: inserted and updated states, and what was added. */
+  def writes: Vector[String] = synchronized(written)
+
+  private def write(operation: String, note: String)(change: => Unit): Unit = synchronized {
+    if fails(operation) then throw StoreException(operation, RuntimeException("no space left"))
+    written :+= note
+    change
+  }
+
+  def insert(flare: Flare): Unit = write("insert", s"insert ${flare.state}") {
+    require(!flares.contains(flare.id), "inserted twice")
+    flares = flares.updated(flare.id, flare)
+  }
+
+  def update(flare: Flare): Unit = write("update", s"update ${flare.state}") {
+    require(flares.contains(flare.id), "updated before it was inserted")
+    require(!flares(flare.id).state.isFinal, "updated after its end")
+    flares = flares.updated(flare.id, flare)
+  }
+
+  def find(id: FlareId): Option[Flare] = synchronized(flares.get(id))
+
+  def list(namespace: String, name: Option[String], state: Option[FlareState], limit: Int, skip: Int) =
+    Vector.empty
+
+  def unfinished(): Vector[Flare] = synchronized {
+    if fails("unfinished") then throw StoreException("unfinished", RuntimeException("locked"))
+    flares.values.filterNot(_.state.isFinal).toVector.sortBy(_.created)
+  }
+
+  def addResults(id: FlareId, results: Vector[WorkerResult]): Unit = write("addResults", "results") {
+    outputs = outputs.updated(id, this.results(id) ++ results)
+  }
+  def results(id: FlareId): Vector[WorkerResult] = synchronized(outputs.getOrElse(id, Vector.empty))
+  def addLogs(id: FlareId, more: Vector[LogLine]): Unit = write("addLogs", "logs") {
+    lines = lines.updated(id, lines.getOrElse(id, Vector.empty) ++ more)
+  }
+  def logs(id: FlareId, worker: Option[Int]): StoredLogs =
+    synchronized(StoredLogs(lines.getOrElse(id, Vector.empty), truncated = false))
+  def addPhases(id: FlareId, more: Vector[PhaseMark]): Unit = write("addPhases", "phases") {
+    marks = marks.updated(id, phases(id) ++ more)
+  }
+  def phases(id: FlareId): Vector[PhaseMark] = synchronized(marks.getOrElse(id, Vector.empty))
+  def clearAttempt(id: FlareId): Unit = write("clearAttempt", "clear") {
+    outputs = outputs.removed(id)
+    lines = lines.removed(id)
+    marks = marks.removed(id)
+  }
+  def countByState(): Map[FlareState, Int] = Map.empty
+  def prune(keep: Int, endedBefore: Long, batch: Int): Int = 0

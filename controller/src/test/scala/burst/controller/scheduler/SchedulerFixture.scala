@@ -1,0 +1,121 @@
+package burst.controller.scheduler
+
+import burst.controller.flare.{Flare, FlareRequest}
+import burst.controller.store.{Identity, NamespaceLimits, NamespaceStore}
+import burst.protocol.*
+import com.typesafe.config.ConfigFactory
+import io.circe.Json
+import java.util.concurrent.atomic.AtomicLong
+import munit.FunSuite
+import org.apache.pekko.actor.testkit.typed.scaladsl.{ActorTestKit, ManualTime, TestProbe}
+import org.apache.pekko.actor.typed.ActorRef
+import scala.concurrent.ExecutionContext
+import scala.concurrent.duration.{DurationInt, FiniteDuration}
+
+/** An invoker a test plays by hand: commands arrive at a probe, reports go back as told. */
+final class ScriptedInvoker(name: String, probe: TestProbe[InvokerProtocol.Command]):
+  val id: InvokerId = InvokerId(name)
+  def ref: ActorRef[InvokerProtocol.Command] = probe.ref
+
+  def status(slots: Int): InvokerStatus =
+    InvokerStatus(id, slots, 0.5, "process", 0, RuntimeInfo("x86_64", "2.36"))
+
+  def prepared(): InvokerProtocol.PreparePack = probe.expectMessageType[InvokerProtocol.PreparePack]
+  def started(): InvokerProtocol.StartPack = probe.expectMessageType[InvokerProtocol.StartPack]
+  def aborted(): InvokerProtocol.AbortPack = probe.expectMessageType[InvokerProtocol.AbortPack]
+  def cleaned(): InvokerProtocol.CleanFlare = probe.expectMessageType[InvokerProtocol.CleanFlare]
+  def hearsNothing(): Unit = probe.expectNoMessage(50.millis)
+
+  def report(pack: InvokerProtocol.PreparePack, events: PackEvent*): Unit =
+    val a = pack.assignment
+    pack.replyTo ! PackReport(a.flareId, a.attempt, a.pack, id, Some(PackStart.Warm), events.toVector)
+
+  def ready(pack: InvokerProtocol.PreparePack): Unit =
+    report(pack, PackEvent.Ready(Some(s"${id.value}:${pack.assignment.pack}"), 1))
+
+  /** Runs the whole pack at once: each worker answers its input. */
+  def succeed(pack: InvokerProtocol.PreparePack): Unit =
+    val outputs = pack.assignment.inputs match
+      case Inputs.Shared(value) => pack.assignment.workers.map(_ => value)
+      case Inputs.Each(values) => values
+    val workers = pack.assignment.workers.zip(outputs).flatMap { (worker, output) =>
+      Vector(PackEvent.WorkerStarted(worker, 1), PackEvent.WorkerSucceeded(worker, output, 2))
+    }
+    report(pack, (PackEvent.Ready(None, 0) +: workers :+ PackEvent.PackEnded(true, None, 3))*)
+
+  def fail(pack: InvokerProtocol.PreparePack, worker: Int, kind: FailureKind): Unit =
+    report(pack, PackEvent.WorkerFailed(worker, Failure(kind, s"worker $worker broke"), 2))
+
+  def end(pack: InvokerProtocol.PreparePack): Unit = report(pack, PackEvent.PackEnded(false, None, 4))
+
+/** A scheduler upon a store in memory, with time that passes when told to. */
+abstract class SchedulerFixture extends FunSuite:
+  protected val kit: ActorTestKit = ActorTestKit(
+    ManualTime.config.withFallback(
+      ConfigFactory.parseString("pekko.loglevel = OFF")
+    ).withFallback(ConfigFactory.load())
+  )
+  protected val time: ManualTime = ManualTime()(using kit.system)
+  override def afterAll(): Unit = kit.shutdownTestKit()
+
+  private object NoNamespaces extends NamespaceStore:
+    def authenticate(uuid: String, key: String): Option[Identity] = None
+    def create(namespace: String, limits: Option[NamespaceLimits]): Option[String] = None
+    def renewKey(namespace: String): Option[String] = None
+    def limits(namespace: String): Option[NamespaceLimits] = None
+
+  final class World(
+      val store: MemoryFlareStore = MemoryFlareStore(),
+      settings: SchedulerSettings = Samples.settings,
+      // by default writes return before the next message is handled: tests see no order but the actors' own
+      blocking: ExecutionContext = ExecutionContext.parasitic
+  ):
+    val clock: AtomicLong = AtomicLong(1_000_000L)
+    private val now: () => Long = () => clock.get
+    private val environment = FlareEnvironment(store, Samples.backends, settings, blocking, now)
+    val limits: SlotLimits = SlotLimits(NoNamespaces, 100, 10.seconds, blocking, now)
+    val scheduler: ActorRef[GangScheduler.Command] = kit.spawn(GangScheduler(environment, limits))
+
+    def invoker(name: String, slots: Int): ScriptedInvoker =
+      val invoker = ScriptedInvoker(name, kit.createTestProbe[InvokerProtocol.Command]())
+      scheduler ! GangScheduler.InvokerUp(invoker.status(slots), invoker.ref)
+      invoker
+
+    def ask[A](question: ActorRef[A] => GangScheduler.Command): TestProbe[A] =
+      val probe = kit.createTestProbe[A]()
+      scheduler ! question(probe.ref)
+      probe
+
+    def submitted(request: FlareRequest, slotLimit: Int = 100): GangScheduler.Submitted =
+      ask[GangScheduler.Submitted](GangScheduler.Submit(request, slotLimit, _)).receiveMessage()
+
+    def submit(request: FlareRequest): Flare = submitted(request) match
+      case GangScheduler.Submitted.Accepted(flare) => flare
+      case other => fail(s"not accepted: $other")
+
+    def await(id: FlareId): TestProbe[GangScheduler.Awaited] = ask(GangScheduler.Await(id, _))
+
+    def ended(probe: TestProbe[GangScheduler.Awaited]): Flare = probe.receiveMessage() match
+      case GangScheduler.Awaited.Ended(flare) =>
+        assertEquals(store.find(flare.id).map(_.state), Some(flare.state), "stored before it is announced")
+        flare
+      case GangScheduler.Awaited.NotActive => fail("not active")
+
+    def cancel(id: FlareId): CancelOutcome = ask[CancelOutcome](GangScheduler.Cancel(id, _)).receiveMessage()
+
+    def free(): Map[String, Int] =
+      val views = ask[Vector[InvokerView]](GangScheduler.ListInvokers(_)).receiveMessage()
+      views.map(v => v.status.id.value -> v.freeSlots).toMap
+
+    /** Lets time pass for timers and for the clock. */
+    def pass(duration: FiniteDuration): Unit =
+      // what is under way is handled first: timers it sets count from before
+      free()
+      clock.addAndGet(duration.toMicros)
+      time.timePasses(duration)
+
+    def outputs(id: FlareId): Vector[(Int, Option[Json])] =
+      store.results(id).sortBy(_.worker).map(r => (r.worker, r.output))
+
+    def errors(id: FlareId): Vector[(Int, Option[FailureKind])] =
+      store.results(id).sortBy(_.worker).map(r => (r.worker, r.error.map(_.kind)))
