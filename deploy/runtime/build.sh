@@ -1,0 +1,79 @@
+#!/usr/bin/env bash
+# Builds the runtime's container image.
+#
+#   deploy/runtime/build.sh target/release/burst-runtime [TAG]     (default: burst-runtime:latest)
+#
+# BASE names the base image, by default debian:bookworm-slim. Where that can neither be found nor pulled, or
+# has an older C library than the runtime was built with, a small one is made of this machine's own C library:
+# no network is needed then. PULL_TIMEOUT is how long pulling may take, in seconds.
+set -euo pipefail
+
+binary=${1:?usage: $0 BURST-RUNTIME [TAG]}
+tag=${2:-burst-runtime:latest}
+base=${BASE:-debian:bookworm-slim}
+here=$(cd "$(dirname "$0")" && pwd)
+context=$(mktemp -d)
+log=$(mktemp)
+trap 'rm -rf "$context" "$log"' EXIT
+
+say() { echo "deploy/runtime/build.sh: $*" >&2; }
+
+# A base image of what a dynamically linked program needs, and nothing else.
+make_base() {
+    local root=$context/root library directory
+    mkdir -p "$root"/{etc,tmp,package,proc,sys,dev}
+    chmod 1777 "$root/tmp"
+    echo 'nobody:x:65534:65534:nobody:/:/bin/false' >"$root/etc/passwd"
+    echo 'nogroup:x:65534:' >"$root/etc/group"
+    echo 'hosts: files dns' >"$root/etc/nsswitch.conf"
+    # The loader and libraries stand where the loader looks for them: at the paths they have here.
+    ldd "$binary" | grep -o '/[^ ]*' | sort -u | while read -r library; do
+        install -D "$(readlink -f "$library")" "$root$library"
+    done
+    directory=$(dirname "$(ldd "$binary" | grep -o '/[^ ]*/libc\.so\.6')")
+    # What users' programs may need beyond it, and how the C library resolves names.
+    for library in libm.so.6 libgcc_s.so.1 libpthread.so.0 libdl.so.2 librt.so.1 libresolv.so.2 \
+        libnss_files.so.2 libnss_dns.so.2 libstdc++.so.6; do
+        for found in "$directory/$library" "/usr$directory/$library"; do
+            [ -e "$found" ] && install -D "$(readlink -f "$found")" "$root$directory/$library" && break
+        done || true
+    done
+    tar -C "$root" -c . | docker import - "$1" >/dev/null
+    rm -rf "$root"
+}
+
+# build BASE: the image on that base, with what the runtime says of itself there as its labels.
+build() {
+    local described arch glibc
+    docker build --quiet --tag "$tag" --build-arg "BASE=$1" "$context" >/dev/null 2>"$log" || return
+    described=$(docker run --rm --network none "$tag" describe 2>"$log") || return
+    arch=$(sed -n 's/.*"arch" *: *"\([^"]*\)".*/\1/p' <<<"$described")
+    glibc=$(sed -n 's/.*"glibc" *: *"\([^"]*\)".*/\1/p' <<<"$described")
+    docker build --quiet --tag "$tag" --build-arg "BASE=$1" --build-arg "ARCH=$arch" \
+        --build-arg "GLIBC=$glibc" "$context" >/dev/null 2>"$log"
+}
+
+available() {
+    docker image inspect "$1" >/dev/null 2>&1 ||
+        timeout "${PULL_TIMEOUT:-20}" docker pull --quiet "$1" >/dev/null 2>&1
+}
+
+[ -x "$binary" ] || { say "$binary is not there: build it by cargo build --release -p burst-runtime"; exit 1; }
+docker info >/dev/null 2>&1 || { say "docker does not answer: install docker.io and start dockerd"; exit 1; }
+
+cp "$here/Dockerfile" "$context/"
+cp "$binary" "$context/burst-runtime"
+# Names of functions stay, for backtraces; the rest of the debugging information is most of the size.
+strip --strip-debug "$context/burst-runtime" 2>/dev/null || true
+cat /etc/ssl/certs/ca-certificates.crt >"$context/ca-certificates.crt" 2>/dev/null ||
+    say "no certificate authorities here: work functions in containers will not be able to use TLS"
+
+if available "$base" && build "$base"; then
+    say "built $tag on $base"
+else
+    own=burst-runtime-base:local
+    say "$base cannot be used here: making a base of this machine's C library"
+    make_base "$own"
+    build "$own" || { say "the image cannot be built:"; cat "$log" >&2; exit 1; }
+    say "built $tag on $own"
+fi

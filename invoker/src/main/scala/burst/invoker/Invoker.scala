@@ -1,0 +1,244 @@
+package burst.invoker
+
+import burst.invoker.heartbeat.CpuLoad
+import burst.invoker.pack.{LoadedPack, PackActor, PackKey, PackServices}
+import burst.invoker.packages.PackageCache
+import burst.invoker.pool.{IdlePack, PackPool, PackShape, PoolLimits}
+import burst.invoker.driver.StopOutcome
+import burst.protocol.*
+import burst.protocol.InvokerProtocol.{AbortPack, CleanFlare, FlareCleaned, PreparePack, StartPack}
+import org.apache.pekko.Done
+import org.apache.pekko.actor.typed.scaladsl.{ActorContext, Behaviors}
+import org.apache.pekko.actor.typed.{ActorRef, Behavior}
+import scala.concurrent.duration.FiniteDuration
+import scala.concurrent.Future
+import scala.util.Success
+
+/** What is fixed about an invoker. `memoryLimit` in MiB. `clean` deletes what a flare left on its backend. */
+final case class InvokerSettings(
+    slots: Int,
+    memoryLimit: Option[Long],
+    pool: PoolLimits,
+    heartbeatInterval: FiniteDuration,
+    runtime: RuntimeInfo,
+    clean: (FlareId, BackendConfig) => Future[Option[Failure]]
+)
+
+/** The agent on a machine: starts a `PackActor` for every pack it is given, keeps what may stay warm, and
+  * tells the controller that it is there and how busy.
+  *
+  * A pack that is asked for twice is started once, and its reports answer both. Should a `PackActor` break,
+  * the end of its pack is reported here: no `PreparePack` remains unanswered.
+  */
+object Invoker:
+  type Command = InvokerProtocol.Command | PackActor.Finished | Internal
+
+  /** What only the invoker's own side says to it. */
+  sealed trait Internal
+
+  /** Ends all packs, running and warm; answered when nothing of them is left. */
+  final case class Stop(replyTo: ActorRef[Done]) extends Internal
+  private final case class Terminated(key: PackKey) extends Internal
+  private final case class IdleExited(container: String) extends Internal
+  private final case class Evicted(pack: LoadedPack, outcome: StopOutcome) extends Internal
+  private final case class Cleaned(replyTo: ActorRef[FlareCleaned], cleaned: FlareCleaned) extends Internal
+  private case object Beat extends Internal
+
+  def apply(
+      settings: InvokerSettings,
+      services: PackServices,
+      load: CpuLoad,
+      controller: ActorRef[ControllerProtocol.Message]
+  ): Behavior[Command] = Behaviors.setup: context =>
+    Behaviors.withTimers: timers =>
+      timers.startTimerAtFixedRate(Beat, settings.heartbeatInterval)
+      new Invoker(settings, services, load, controller, context).begin()
+
+private final class Invoker(
+    settings: InvokerSettings,
+    services: PackServices,
+    load: CpuLoad,
+    controller: ActorRef[ControllerProtocol.Message],
+    context: ActorContext[Invoker.Command]
+):
+  import Invoker.*
+
+  private final case class Active(
+      actor: ActorRef[PackActor.Command],
+      assignment: PackAssignment,
+      replyTo: ActorRef[PackReport]
+  ):
+    def memoryMiB: Long = assignment.size.toLong * assignment.memory
+
+  /** `leaving` counts the containers that are being removed from the pool. */
+  private final case class State(
+      active: Map[PackKey, Active],
+      pool: PackPool[LoadedPack],
+      leaving: Int,
+      stopping: Vector[ActorRef[Done]]
+  ):
+    def of(flareId: FlareId, pack: Int): Iterable[Active] =
+      active.collect { case (key, active) if key.flareId == flareId && key.pack == pack => active }
+    def promisedMiB: Long = active.values.map(_.memoryMiB).sum + pool.idle.map(_.shape.totalMemoryMiB).sum
+    def isEmpty: Boolean = active.isEmpty && pool.idle.isEmpty && leaving == 0
+
+  def begin(): Behavior[Command] =
+    val state = State(Map.empty, PackPool(settings.pool), 0, Vector.empty)
+    controller ! ControllerProtocol.RegisterInvoker(status(state), context.self)
+    running(state)
+
+  private def running(state: State): Behavior[Command] =
+    if state.stopping.nonEmpty && state.isEmpty then
+      state.stopping.foreach(_ ! Done)
+      Behaviors.stopped
+    else Behaviors.receiveMessage(handle(state, _))
+
+  private def handle(state: State, command: Command): Behavior[Command] = command match
+    case PreparePack(assignment, replyTo) => prepare(state, assignment, replyTo)
+    case StartPack(flareId, pack, endpoints) =>
+      state.of(flareId, pack).foreach(_.actor ! PackActor.Start(endpoints))
+      Behaviors.same
+    case AbortPack(flareId, pack, failure) =>
+      state.of(flareId, pack).foreach(_.actor ! PackActor.Abort(failure, atOnce = false))
+      Behaviors.same
+    case CleanFlare(flareId, backend, replyTo) =>
+      clean(flareId, backend, replyTo)
+      Behaviors.same
+    case Cleaned(replyTo, cleaned) =>
+      cleaned.error.foreach(error => context.log.warn("flare {}: {}", cleaned.flareId.value, error.message))
+      replyTo ! cleaned
+      Behaviors.same
+    case PackActor.Finished(key, warm) =>
+      running(warm.fold(forget(state, key))(pack => keep(forget(state, key), pack)))
+    case Terminated(key) => running(broken(state, key))
+    case IdleExited(container) =>
+      running(state.pool.find(_.container.id == container).fold(state)(pack => evict(state, Vector(pack))))
+    case Evicted(pack, outcome) =>
+      outcome match
+        case StopOutcome.Gone => services.packages ! PackageCache.Release(pack.packageId)
+        case StopOutcome.StillThere(reason) => context.log.error("a warm pack: {}", reason)
+      running(state.copy(leaving = state.leaving - 1))
+    case Beat =>
+      controller ! ControllerProtocol.Heartbeat(status(state))
+      val (_, expired) = state.pool.expire(services.clock())
+      running(evict(state, expired))
+    case Stop(replyTo) =>
+      val failure = Failure(FailureKind.InvokerLost, "the invoker is being stopped")
+      state.active.values.foreach(_.actor ! PackActor.Abort(failure, atOnce = true))
+      running(evict(state.copy(stopping = state.stopping :+ replyTo), state.pool.idle))
+
+  // ---- Packs ---------------------------------------------------------------------------------------------
+
+  private def prepare(
+      state: State,
+      assignment: PackAssignment,
+      replyTo: ActorRef[PackReport]
+  ): Behavior[Command] =
+    val key = PackKey(assignment)
+    def refuse(kind: FailureKind, message: String): Behavior[Command] =
+      refused(assignment, replyTo, Failure(kind, message))
+      Behaviors.same
+    if state.active.contains(key) then
+      context.log.warn("pack {} of flare {} was asked for twice", key.pack, key.flareId.value)
+      Behaviors.same
+    else if !assignment.packSizes.lift(assignment.pack).exists(_ > 0) then
+      refuse(FailureKind.InvalidInput, s"there is no pack ${assignment.pack} with workers in this flare")
+    else if state.stopping.nonEmpty then refuse(FailureKind.InvokerLost, "the invoker is being stopped")
+    else
+      val shape = PackShape(assignment.definition, assignment.size, assignment.memory)
+      val (warm, pool) = state.pool.take(shape)
+      val rest = state.copy(pool = pool)
+      roomFor(rest, shape.totalMemoryMiB) match
+        case None =>
+          val limit = settings.memoryLimit.getOrElse(0L)
+          val need = s"the pack needs ${shape.totalMemoryMiB} MiB"
+          refuse(FailureKind.StartFailed, s"$need, and of this invoker's $limit MiB too few are free")
+        case Some(victims) =>
+          running(launch(evict(rest, victims), key, assignment, warm.map(_.container), replyTo))
+
+  /** The warm packs that have to go for `needed` MiB; nothing when not even that would do. */
+  private def roomFor(state: State, needed: Long): Option[Vector[IdlePack[LoadedPack]]] =
+    settings.memoryLimit match
+      case None => Some(Vector.empty)
+      case Some(limit) =>
+        val missing = state.promisedMiB + needed - limit
+        val freed = state.pool.idle.scanLeft(0L)(_ + _.shape.totalMemoryMiB)
+        freed.indexWhere(_ >= missing) match
+          case -1 => None
+          case count => Some(state.pool.idle.take(count))
+
+  private def launch(
+      state: State,
+      key: PackKey,
+      assignment: PackAssignment,
+      warm: Option[LoadedPack],
+      replyTo: ActorRef[PackReport]
+  ): State =
+    val actor = context.spawnAnonymous(PackActor(assignment, warm, services, replyTo, context.self))
+    context.watchWith(actor, Terminated(key))
+    state.copy(active = state.active.updated(key, Active(actor, assignment, replyTo)))
+
+  private def forget(state: State, key: PackKey): State = state.copy(active = state.active - key)
+
+  private def keep(state: State, pack: LoadedPack): State =
+    if state.stopping.nonEmpty then evict(state, Vector(IdlePack(pack, pack.shape, 0)))
+    else
+      context.pipeToSelf(pack.container.exit)(_ => IdleExited(pack.container.id))
+      val (pool, evicted) = state.pool.put(pack, pack.shape, services.clock())
+      evict(state.copy(pool = pool), evicted)
+
+  private def evict(state: State, packs: Vector[IdlePack[LoadedPack]]): State =
+    packs.foldLeft(state): (state, idle) =>
+      context.pipeToSelf(services.driver.stop(idle.container.container)):
+        case Success(outcome) => Evicted(idle.container, outcome)
+        case scala.util.Failure(problem) => Evicted(idle.container, StopOutcome.StillThere(problem.toString))
+      state.copy(pool = state.pool.remove(idle.container), leaving = state.leaving + 1)
+
+  /** A `PackActor` that has finished is not active any more: this one broke off. */
+  private def broken(state: State, key: PackKey): State = state.active.get(key) match
+    case None => state
+    case Some(active) =>
+      context.log.error("pack {} of flare {} broke off", key.pack, key.flareId.value)
+      refused(
+        active.assignment,
+        active.replyTo,
+        Failure(FailureKind.Internal, "the invoker failed; see its log")
+      )
+      forget(state, key)
+
+  private def refused(assignment: PackAssignment, replyTo: ActorRef[PackReport], failure: Failure): Unit =
+    val ended = PackEvent.PackEnded(
+      reusable = false,
+      Some(failure.at(services.invoker, assignment.pack)),
+      services.clock()
+    )
+    replyTo ! PackReport(
+      assignment.flareId,
+      assignment.attempt,
+      assignment.pack,
+      services.invoker,
+      start = None,
+      Vector(ended)
+    )
+
+  // ---- Backends, status ----------------------------------------------------------------------------------
+
+  /** A backend without an address is no server: nothing can have been left there. */
+  private def clean(flareId: FlareId, backend: BackendConfig, replyTo: ActorRef[FlareCleaned]): Unit =
+    if backend.uri.isEmpty then replyTo ! FlareCleaned(flareId, None)
+    else
+      context.pipeToSelf(settings.clean(flareId, backend)): result =>
+        val error = result.fold(
+          problem => Some(Failure(FailureKind.Internal, problem.getClass.getSimpleName)),
+          _.map(failure => failure.copy(invoker = Some(services.invoker)))
+        )
+        Cleaned(replyTo, FlareCleaned(flareId, error))
+
+  private def status(state: State) = InvokerStatus(
+    services.invoker,
+    settings.slots,
+    load.sample(),
+    services.driver.name,
+    state.pool.idle.size,
+    settings.runtime
+  )

@@ -1,0 +1,124 @@
+package burst.invoker
+
+import burst.invoker.driver.{DockerSettings, Mount, ProcessSettings, SetupException}
+import burst.invoker.pack.PackTimings
+import burst.invoker.packages.{PackageCacheSettings, UnpackLimits}
+import burst.invoker.pool.PoolLimits
+import burst.protocol.InvokerId
+import com.typesafe.config.Config
+import java.nio.file.{Files, Path}
+import scala.concurrent.duration.{DurationLong, FiniteDuration}
+import scala.jdk.CollectionConverters.*
+
+/** The settings under `burst.invoker`, read once and checked; `reference.conf` explains each. */
+final case class InvokerConfig(
+    id: InvokerId,
+    slots: Int,
+    driver: String,
+    directory: Path,
+    runtimeBinary: Path,
+    memoryLimit: Option[Long],
+    pool: PoolLimits,
+    heartbeatInterval: FiniteDuration,
+    cleanupTimeout: FiniteDuration,
+    timings: PackTimings,
+    maxEvent: Int,
+    connectTimeout: FiniteDuration,
+    packages: PackageCacheSettings,
+    process: ProcessSettings,
+    docker: DockerSettings,
+    dockerParallelism: Int
+)
+
+object InvokerConfig:
+
+  /** Reads the whole configuration; `searchPath` is where a bare name of the runtime is looked up. Throws
+    * `SetupException`, or `ConfigException` for a key that is missing or of the wrong type.
+    */
+  def read(root: Config, searchPath: Option[String] = sys.env.get("PATH")): InvokerConfig =
+    val config = root.getConfig("burst.invoker")
+    val directory = Path.of(config.getString("directory"))
+    val binary = findBinary(config.getString("runtime-binary"), searchPath)
+    InvokerConfig(
+      id = InvokerId(config.getString("id")),
+      slots = config.getInt("slots") match
+        case 0 => Runtime.getRuntime.availableProcessors
+        case slots if slots > 0 => slots
+        case slots => throw SetupException(s"burst.invoker.slots is $slots: give a positive number, or 0.")
+      ,
+      driver = config.getString("driver"),
+      directory = directory,
+      runtimeBinary = binary,
+      memoryLimit = Some(config.getLong("memory-limit")).filter(_ > 0),
+      pool = PoolLimits(
+        config.getInt("idle-packs"),
+        config.getLong("idle-memory"),
+        duration(config, "idle-timeout")
+      ),
+      heartbeatInterval = duration(config, "heartbeat-interval"),
+      cleanupTimeout = duration(config, "cleanup-timeout"),
+      timings = timings(config.getConfig("pack")),
+      maxEvent = config.getMemorySize("runtime.max-event").toBytes.toInt,
+      connectTimeout = duration(config, "runtime.connect-timeout"),
+      packages = packages(config.getConfig("packages"), directory),
+      process = process(config.getConfig("process"), binary),
+      docker = docker(config.getConfig("docker")),
+      dockerParallelism = config.getInt("docker.parallelism")
+    )
+
+  private def timings(config: Config) = PackTimings(
+    init = duration(config, "init-timeout"),
+    abort = duration(config, "abort-timeout"),
+    deadlineSlack = duration(config, "deadline-slack"),
+    settle = duration(config, "settle-timeout")
+  )
+
+  private def packages(config: Config, directory: Path) = PackageCacheSettings(
+    directory = directory.resolve("packages"),
+    maxBytes = config.getMemorySize("cache-size").toBytes,
+    packageBytes = config.getMemorySize("max-package").toBytes,
+    unpacked = UnpackLimits(config.getMemorySize("max-unpacked").toBytes, config.getInt("max-entries")),
+    answerTimeout = duration(config, "answer-timeout"),
+    attempts = config.getInt("attempts")
+  )
+
+  private def process(config: Config, binary: Path) = ProcessSettings(
+    runtimeBinary = binary,
+    environment = config.getStringList("environment").asScala.toVector,
+    startTimeout = duration(config, "start-timeout"),
+    stopGrace = duration(config, "stop-grace")
+  )
+
+  private def docker(config: Config) = DockerSettings(
+    host = Some(config.getString("host")).filter(_.nonEmpty),
+    image = config.getString("image"),
+    network = config.getString("network"),
+    mounts = config.getStringList("mounts").asScala.toVector.map: text =>
+      Mount.parse(text).fold(
+        problem => throw SetupException(s"burst.invoker.docker.mounts: $problem."),
+        identity
+      ),
+    cpuFactor = config.getDouble("cpus-per-worker"),
+    memoryOverhead = config.getInt("memory-overhead"),
+    pids = config.getLong("pids"),
+    pidsPerWorker = config.getLong("pids-per-worker"),
+    tmpSize = config.getInt("tmp-size"),
+    user = config.getString("user"),
+    callTimeout = duration(config, "call-timeout"),
+    startTimeout = duration(config, "start-timeout")
+  )
+
+  private def findBinary(name: String, searchPath: Option[String]): Path =
+    val candidates =
+      if name.contains('/') then Vector(Path.of(name).toAbsolutePath)
+      else searchPath.toVector.flatMap(_.split(':')).filter(_.nonEmpty).map(Path.of(_).resolve(name))
+    candidates
+      .find(path => Files.isRegularFile(path) && Files.isExecutable(path))
+      .getOrElse(
+        throw SetupException(
+          s"'$name' is not an executable here: run `make build`, or set burst.invoker.runtime-binary to " +
+            "where burst-runtime is."
+        )
+      )
+
+  private def duration(config: Config, key: String): FiniteDuration = config.getDuration(key).toMillis.millis

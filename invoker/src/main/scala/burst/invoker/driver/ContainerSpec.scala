@@ -1,0 +1,47 @@
+package burst.invoker.driver
+
+import com.github.dockerjava.api.model.{AccessMode, Bind, Capability, HostConfig, LogConfig, Volume}
+import scala.jdk.CollectionConverters.*
+
+/** What a pack's size allows its container. Memory in bytes; no swap comes on top of it. */
+final case class ContainerLimits(nanoCpus: Long, memory: Long, pids: Long)
+
+/** How a pack's container is fenced in: pure, from its resources to what Docker is asked for.
+  *
+  * Worked example, 4 workers of 256 MiB on a machine of 2 CPUs, all else default: 2 CPUs (never more than the
+  * machine has), 4 × 256 + 64 MiB of memory and no swap, 256 + 4 × 64 processes and threads.
+  */
+private[driver] object ContainerSpec:
+  val PackagePath = "/package"
+  val Port = 8080
+
+  def limits(settings: DockerSettings, machineCpus: Int, resources: PackResources): ContainerLimits =
+    val cpus = math.min(resources.workers * settings.cpuFactor, machineCpus.toDouble)
+    ContainerLimits(
+      nanoCpus = math.max((cpus * 1e9).toLong, 10_000_000L), // Docker's least is a hundredth of a CPU
+      memory = (resources.workers.toLong * resources.memoryMiB + settings.memoryOverhead) << 20,
+      pids = settings.pids + resources.workers * settings.pidsPerWorker
+    )
+
+  def hostConfig(settings: DockerSettings, machineCpus: Int, resources: PackResources): HostConfig =
+    val allowed = limits(settings, machineCpus, resources)
+    HostConfig
+      .newHostConfig()
+      .withNanoCPUs(allowed.nanoCpus)
+      .withMemory(allowed.memory)
+      .withMemorySwap(allowed.memory)
+      .withPidsLimit(allowed.pids)
+      .withCapDrop(Capability.ALL)
+      .withSecurityOpts(List("no-new-privileges").asJava)
+      .withReadonlyRootfs(true)
+      // A package's code is in /package: nothing has to be executed from scratch space.
+      .withTmpFs(Map("/tmp" -> s"rw,noexec,nosuid,nodev,mode=1777,size=${settings.tmpSize}m").asJava)
+      .withLogConfig(LogConfig(LogConfig.LoggingType.NONE)) // workers' lines travel in the pack's events
+      .withNetworkMode(settings.network)
+      .withBinds(binds(settings, resources).asJava)
+
+  private def binds(settings: DockerSettings, resources: PackResources): List[Bind] =
+    val operators = settings.mounts.map: mount =>
+      val mode = if mount.readOnly then AccessMode.ro else AccessMode.rw
+      Bind(mount.source, Volume(mount.target), mode)
+    Bind(resources.packageDir.toString, Volume(PackagePath), AccessMode.ro) :: operators.toList

@@ -1,0 +1,192 @@
+package burst.invoker.driver
+
+import burst.protocol.{Failure, FailureKind, RuntimeInfo}
+import com.github.dockerjava.api.DockerClient
+import com.github.dockerjava.api.exception.{ConflictException, NotFoundException}
+import java.io.IOException
+import java.net.{InetSocketAddress, Socket}
+import java.util.concurrent.{ConcurrentHashMap, TimeUnit}
+import org.slf4j.LoggerFactory
+import scala.annotation.tailrec
+import scala.concurrent.duration.{Deadline, DurationInt}
+import scala.concurrent.{ExecutionContext, Future, Promise}
+import scala.jdk.CollectionConverters.*
+import scala.util.control.NonFatal
+import scala.util.{Try, Using}
+
+/** Packs as containers of a Docker daemon on this machine, limited to what their size allows.
+  *
+  * From request to listening runtime there are three calls to the daemon, the fewest there can be: create,
+  * start, and one inspect for the address. Each container is then watched by a call that answers when it
+  * exits.
+  *
+  * `owner` marks this invoker's containers; `blocking` runs the calls, which wait for the daemon.
+  */
+final class DockerDriver(
+    settings: DockerSettings,
+    owner: String,
+    daemon: DockerDaemon,
+    blocking: ExecutionContext
+) extends Driver:
+  import DockerDriver.*
+
+  private given ExecutionContext = blocking
+  private val log = LoggerFactory.getLogger(classOf[DockerDriver])
+  private val live = ConcurrentHashMap.newKeySet[DockerContainer]()
+  private def docker: DockerClient = daemon.calls
+
+  def name = "docker"
+  def limitsMemory = true
+
+  def start(resources: PackResources): Future[Either[Failure, Container]] = Future:
+    try
+      val id = create(resources)
+      try
+        docker.startContainerCmd(id).exec()
+        val container = DockerContainer(id, RuntimeAddress(addressOf(id), ContainerSpec.Port), ended(id))
+        live.add(container)
+        awaitListening(container).map(_ => container).left.map: failure =>
+          val _ = remove(container)
+          failure
+      catch
+        case NonFatal(problem) =>
+          val _ = removeById(id)
+          throw problem
+    catch case NonFatal(problem) => Left(startFailed(s"Docker refused the container: ${reason(problem)}"))
+
+  def resize(container: Container, resources: PackResources): Future[Boolean] = Future:
+    val allowed = ContainerSpec.limits(settings, daemon.cpus, resources)
+    try
+      docker
+        .updateContainerCmd(container.id)
+        .withNanoCPUs(allowed.nanoCpus)
+        .withMemory(allowed.memory)
+        .withMemorySwap(allowed.memory)
+        .withPidsLimit(allowed.pids)
+        .exec()
+      true
+    catch
+      case NonFatal(problem) => // it holds more memory than it would be allowed, or it is gone
+        log.debug("container {} cannot be resized: {}", container.id, reason(problem))
+        false
+
+  def stop(container: Container): Future[StopOutcome] = container match
+    case own: DockerContainer => Future(remove(own))
+    case _ => Future.successful(StopOutcome.Gone)
+
+  def removeOrphans(): Future[Int] =
+    Future(
+      docker.listContainersCmd().withShowAll(true).withLabelFilter(List(s"$OwnerLabel=$owner").asJava).exec()
+    ).map(_.asScala.map(_.getId).toVector)
+      .recover: problem =>
+        log.error("cannot look for containers of an earlier run: {}", reason(problem))
+        Vector.empty
+      .flatMap(ids => Future.traverse(ids)(id => Future(removeById(id))))
+      .map(_.size)
+
+  def close(): Future[Unit] =
+    Future.traverse(live.asScala.toVector)(stop).map(_ => daemon.close())
+
+  private def create(resources: PackResources): String =
+    docker
+      .createContainerCmd(settings.image)
+      .withName(s"burst-${owner.take(8)}-${java.lang.Long.toHexString(System.nanoTime)}")
+      .withCmd("serve", "--listen", s"0.0.0.0:${ContainerSpec.Port}", "--keep-open")
+      .withUser(settings.user)
+      .withLabels(Map(OwnerLabel -> owner).asJava)
+      .withHostConfig(ContainerSpec.hostConfig(settings, daemon.cpus, resources))
+      .exec()
+      .getId
+
+  private def addressOf(id: String): String =
+    val networks = docker.inspectContainerCmd(id).exec().getNetworkSettings.getNetworks
+    Option(networks.get(settings.network))
+      .orElse(networks.values.asScala.headOption)
+      .flatMap(network => Option(network.getIpAddress))
+      .filter(_.nonEmpty)
+      .getOrElse(throw IOException(s"network '${settings.network}' gave the container no address"))
+
+  /** The daemon answers before the runtime has bound its port: tries until a connection is accepted. */
+  private def awaitListening(container: DockerContainer): Either[Failure, Unit] =
+    val deadline = settings.startTimeout.fromNow
+    val address = InetSocketAddress(container.address.host, container.address.port)
+    @tailrec def attempt(): Either[Failure, Unit] =
+      val connected = Using(Socket())(_.connect(address, ConnectTimeout.toMillis.toInt)).isSuccess
+      if connected then Right(())
+      else
+        container.exit.value match
+          case Some(exit) =>
+            val how = exit.toOption.fold("ended")(describe)
+            Left(startFailed(s"the container's runtime did not come up: it $how"))
+          case None if deadline.isOverdue() =>
+            Left(startFailed(s"the container's runtime did not listen within ${settings.startTimeout}"))
+          case None =>
+            TimeUnit.MILLISECONDS.sleep(RetryPause.toMillis)
+            attempt()
+    attempt()
+
+  private def describe(exit: ContainerExit): String =
+    val code = exit.code.fold("")(code => s" with code $code")
+    if exit.oomKilled then s"was killed for want of memory$code" else s"ended$code"
+
+  private def ended(id: String): Promise[ContainerExit] =
+    val exit = Promise[ContainerExit]()
+    daemon.awaitExit(id, exit)
+    exit
+
+  private def remove(container: DockerContainer): StopOutcome =
+    val outcome = removeById(container.id)
+    if outcome == StopOutcome.Gone then
+      live.remove(container)
+      container.ended.trySuccess(ContainerExit(None, oomKilled = false))
+    outcome
+
+  private def removeById(id: String): StopOutcome =
+    val deadline = RemoveBound.fromNow
+    @tailrec def attempt(): StopOutcome =
+      Try(docker.removeContainerCmd(id).withForce(true).withRemoveVolumes(true).exec()) match
+        case scala.util.Success(_) => StopOutcome.Gone
+        case scala.util.Failure(_: NotFoundException) => StopOutcome.Gone
+        case scala.util.Failure(_: ConflictException) if awaitRemoved(id, deadline) => StopOutcome.Gone
+        case scala.util.Failure(problem) if deadline.isOverdue() =>
+          log.error("container {} cannot be removed: {}", id, reason(problem))
+          StopOutcome.StillThere(s"container ${id.take(12)} cannot be removed: ${reason(problem)}")
+        case scala.util.Failure(_) =>
+          TimeUnit.MILLISECONDS.sleep(100)
+          attempt()
+    attempt()
+
+  /** Somebody else is removing it already: waits until that is done. */
+  private def awaitRemoved(id: String, deadline: Deadline): Boolean =
+    def gone =
+      Try(docker.inspectContainerCmd(id).exec()).failed.toOption.exists(_.isInstanceOf[NotFoundException])
+    while !gone && deadline.hasTimeLeft() do TimeUnit.MILLISECONDS.sleep(10)
+    gone
+
+  private def startFailed(message: String): Failure = Failure(FailureKind.StartFailed, message)
+
+object DockerDriver:
+  private[driver] val OwnerLabel = "burst.owner"
+  private val ConnectTimeout = 250.millis
+  private val RetryPause = 2.millis
+  private val RemoveBound = 15.seconds
+
+  private[driver] def reason(problem: Throwable): String =
+    Option(problem.getMessage).getOrElse(problem.getClass.getSimpleName).linesIterator.take(2).mkString(" ")
+
+  /** What the image's labels say its packages must be built for. */
+  def runtimeInfo(image: String, labels: Map[String, String]): RuntimeInfo =
+    (labels.get("burst.arch"), labels.get("burst.glibc")) match
+      case (Some(arch), Some(glibc)) => RuntimeInfo(arch, glibc)
+      case _ =>
+        throw SetupException(
+          s"image '$image' lacks the labels burst.arch and burst.glibc: build it by deploy/runtime/build.sh."
+        )
+
+private final class DockerContainer(
+    val id: String,
+    val address: RuntimeAddress,
+    val ended: Promise[ContainerExit]
+) extends Container:
+  def packagePath: String = ContainerSpec.PackagePath
+  def exit: Future[ContainerExit] = ended.future

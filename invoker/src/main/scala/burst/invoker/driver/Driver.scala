@@ -1,0 +1,67 @@
+package burst.invoker.driver
+
+import burst.protocol.Failure
+import java.nio.file.Path
+import scala.concurrent.Future
+
+/** What one container must offer its pack. `memoryMiB` is per worker; `packageDir` holds the unpacked package
+  * with its `exec`.
+  */
+final case class PackResources(workers: Int, memoryMiB: Int, packageDir: Path)
+
+/** Where a runtime listens. The host is also what packs elsewhere reach this one by (`RunPack.advertise`). */
+final case class RuntimeAddress(host: String, port: Int)
+
+/** How a container came to its end. `oomKilled` says that the kernel killed in it for want of memory. */
+final case class ContainerExit(code: Option[Int], oomKilled: Boolean)
+
+/** A place with a runtime in it, ready to be talked to. */
+trait Container:
+  def id: String
+  def address: RuntimeAddress
+
+  /** The package directory as the runtime in the container sees it. */
+  def packagePath: String
+
+  /** Completes once the container has come to its end, by itself or by `Driver.stop`. Never fails. */
+  def exit: Future[ContainerExit]
+
+enum StopOutcome:
+  /** Nothing of the container is left on the machine. */
+  case Gone
+
+  /** It could not be removed within the bound; an operator has to look. */
+  case StillThere(reason: String)
+
+/** Starts and removes the containers packs run in. One implementation per kind of container; all keep the
+  * same contract, which `DriverContractSuite` runs against every one of them.
+  *
+  *   - `start` answers with a container whose runtime accepts connections, or with a failure and nothing left
+  *     behind.
+  *   - `stop` may be called any number of times and also for a container that died; it answers when the
+  *     container is really gone.
+  *   - No future of a driver fails: what can go wrong is in its answer.
+  */
+trait Driver:
+  /** As shown to users: `process`, `docker`. */
+  def name: String
+
+  /** Whether workers are held to their memory: only then does a pack's memory mean anything. */
+  def limitsMemory: Boolean
+
+  def start(resources: PackResources): Future[Either[Failure, Container]]
+
+  /** Fits an idle container to another number of workers. `false`: it could not be done, take another. */
+  def resize(container: Container, resources: PackResources): Future[Boolean]
+
+  def stop(container: Container): Future[StopOutcome]
+
+  /** Removes what an earlier life of this invoker left, and says how many there were. Called before `start`.
+    */
+  def removeOrphans(): Future[Int]
+
+  /** Stops every container that is still there and releases the driver's own resources. */
+  def close(): Future[Unit]
+
+/** The invoker cannot work as configured. The message is one sentence that says what to do. */
+final class SetupException(message: String, cause: Throwable = null) extends RuntimeException(message, cause)

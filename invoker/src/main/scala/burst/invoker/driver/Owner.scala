@@ -1,0 +1,19 @@
+package burst.invoker.driver
+
+import java.nio.file.{Files, NoSuchFileException, Path, StandardCopyOption}
+import java.util.UUID
+
+/** Tells the containers of this invoker from those of others on the same machine, across its restarts: kept
+  * in the data directory, so that who has the directory owns the containers.
+  */
+object Owner:
+  def in(directory: Path): String =
+    val file = directory.resolve("owner")
+    try Files.readString(file).trim
+    catch
+      case _: NoSuchFileException =>
+        val owner = UUID.randomUUID.toString.replace("-", "")
+        Files.createDirectories(directory)
+        val written = Files.writeString(directory.resolve("owner.new"), owner)
+        Files.move(written, file, StandardCopyOption.ATOMIC_MOVE)
+        owner

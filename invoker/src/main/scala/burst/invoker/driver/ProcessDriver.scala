@@ -1,0 +1,131 @@
+package burst.invoker.driver
+
+import burst.protocol.{Failure, FailureKind}
+import java.io.IOException
+import java.nio.file.{Files, Path}
+import java.util.concurrent.{ConcurrentHashMap, TimeUnit}
+import org.slf4j.LoggerFactory
+import scala.concurrent.duration.{Deadline, DurationInt, FiniteDuration}
+import scala.concurrent.{Await, ExecutionContext, Future, TimeoutException}
+import scala.jdk.CollectionConverters.*
+import scala.jdk.FutureConverters.*
+import scala.util.{Success, Try}
+
+/** `environment` names the variables of the platform's own environment that packs may see: all others stay
+  * hidden from users' code.
+  */
+final case class ProcessSettings(
+    runtimeBinary: Path,
+    environment: Vector[String],
+    startTimeout: FiniteDuration,
+    stopGrace: FiniteDuration
+)
+
+/** Packs as child processes of this one: no isolation, for a developer's own machine.
+  *
+  * The runtime's standard input is a life line: it is kept open for as long as the pack may live, and the
+  * runtime exits when it closes, so that not even `kill -9` of the platform leaves a process behind.
+  *
+  * `blocking` runs what waits: one thread per live process reads its output.
+  */
+final class ProcessDriver(settings: ProcessSettings, blocking: ExecutionContext) extends Driver:
+  private given ExecutionContext = blocking
+  private val log = LoggerFactory.getLogger(classOf[ProcessDriver])
+  private val live = ConcurrentHashMap.newKeySet[ProcessContainer]()
+
+  def name = "process"
+  def limitsMemory = false
+
+  def start(resources: PackResources): Future[Either[Failure, Container]] = Future:
+    try
+      val process = spawn()
+      val output = RuntimeOutput(s"runtime ${process.pid}", process.getInputStream)
+      drainInBackground(process.pid, output)
+      awaitListening(process, output).map: address =>
+        val container = ProcessContainer(process, address, resources.packageDir.toString)
+        live.add(container)
+        container
+    catch case problem: IOException => Left(startFailed(s"the runtime did not start: ${problem.getMessage}"))
+
+  /** Nothing about a process depends on how many workers it runs. */
+  def resize(container: Container, resources: PackResources): Future[Boolean] = Future.successful(true)
+
+  def stop(container: Container): Future[StopOutcome] = container match
+    case own: ProcessContainer =>
+      Future:
+        val outcome = terminate(own.process)
+        if outcome == StopOutcome.Gone then live.remove(own)
+        outcome
+    case _ => Future.successful(StopOutcome.Gone)
+
+  /** A life line leaves no orphans. */
+  def removeOrphans(): Future[Int] = Future.successful(0)
+
+  def close(): Future[Unit] = Future.traverse(live.asScala.toVector)(stop).map(_ => ())
+
+  private def spawn(): Process =
+    val builder = ProcessBuilder(settings.runtimeBinary.toString, "serve", "--listen", "127.0.0.1:0")
+    val environment = builder.environment()
+    environment.keySet.retainAll(settings.environment.asJava)
+    builder.redirectErrorStream(true).start()
+
+  private def awaitListening(process: Process, output: RuntimeOutput): Either[Failure, RuntimeAddress] =
+    Try(Await.result(output.address, settings.startTimeout)) match
+      case Success(address) => Right(address)
+      case scala.util.Failure(problem) =>
+        val _ = terminate(process)
+        val reason = problem match
+          case _: TimeoutException => s"it did not listen within ${settings.startTimeout}"
+          case _ => s"it ended with code ${Try(process.exitValue).getOrElse(-1)}"
+        Left(startFailed((s"the runtime did not come up: $reason" +: output.lastLines).mkString("; ")))
+
+  /** Asks, then forces; answers when the runtime and all below it are gone. The descendants are listed first:
+    * once their parent is gone nobody could tell whose they were.
+    */
+  private def terminate(process: Process): StopOutcome =
+    val descendants = process.descendants().iterator.asScala.toVector
+    process.destroy()
+    if !process.waitFor(settings.stopGrace.toMillis, TimeUnit.MILLISECONDS) then
+      process.destroyForcibly()
+      process.waitFor(ForcedBound.toMillis, TimeUnit.MILLISECONDS)
+    Try(process.getOutputStream.close())
+    descendants.foreach(handle => if handle.isAlive then handle.destroyForcibly())
+    val bound = ForcedBound.fromNow
+    val left = Option.when(process.isAlive)(process.pid).toVector ++
+      descendants.filterNot(awaitGone(_, bound)).map(_.pid)
+    if left.isEmpty then StopOutcome.Gone
+    else
+      log.error("processes {} do not end, not even by SIGKILL", left.mkString(", "))
+      StopOutcome.StillThere(s"processes ${left.mkString(", ")} do not end")
+
+  private def awaitGone(handle: ProcessHandle, bound: Deadline): Boolean =
+    def gone = !handle.isAlive || isZombie(handle.pid)
+    while !gone && bound.hasTimeLeft() do TimeUnit.MILLISECONDS.sleep(2)
+    gone
+
+  /** A process that has ended but whose new parent does not care: it holds nothing any more. */
+  private def isZombie(pid: Long): Boolean =
+    Try(Files.readString(Path.of(s"/proc/$pid/stat"))).toOption
+      .map(stat => stat.substring(stat.lastIndexOf(')') + 1).trim)
+      .exists(_.startsWith("Z"))
+
+  private def startFailed(message: String): Failure = Failure(FailureKind.StartFailed, message)
+
+  private val ForcedBound = 3.seconds
+
+  private def drainInBackground(pid: Long, output: RuntimeOutput): Unit =
+    val reader = Thread(() => output.drain(), s"runtime-output-$pid")
+    reader.setDaemon(true)
+    reader.start()
+
+private final class ProcessContainer(
+    val process: Process,
+    val address: RuntimeAddress,
+    val packagePath: String
+) extends Container:
+  def id: String = process.pid.toString
+
+  val exit: Future[ContainerExit] =
+    process.onExit.asScala.map(ended => ContainerExit(Some(ended.exitValue), oomKilled = false))(using
+      ExecutionContext.parasitic
+    )

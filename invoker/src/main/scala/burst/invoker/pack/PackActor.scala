@@ -1,0 +1,364 @@
+package burst.invoker.pack
+
+import burst.invoker.driver.{Container, ContainerExit, PackResources, StopOutcome}
+import burst.invoker.packages.PackageCache
+import burst.invoker.pool.PackShape
+import burst.protocol.*
+import java.nio.file.Path
+import org.apache.pekko.actor.typed.scaladsl.{ActorContext, Behaviors, TimerScheduler}
+import org.apache.pekko.actor.typed.{ActorRef, Behavior}
+import org.apache.pekko.stream.Materializer
+import org.apache.pekko.stream.scaladsl.Source
+import scala.concurrent.duration.DurationLong
+import scala.concurrent.{ExecutionContext, Future}
+import scala.util.{Success, Try}
+
+/** One pack of one flare, from `PreparePack` to its one `PackEnded`.
+  *
+  * {{{
+  *      warm pack of another size            no warm pack
+  *               │                                │
+  *               ▼         cannot                 ▼
+  *           Resizing ────────────▶ Replacing ▶ Fetching ──▶ Creating ──▶ Initialising
+  *               │                      ▲      (package)   (container)     (program)
+  *   warm ──────▶│                      │ warm pack turns out dead            │
+  *               └──────────────▶ Opening ◀───────────────────────────────────┘
+  *                                   │ the runtime took the pack
+  *                                   ▼
+  *                                Running ──────────── pack-ended, reusable ─────────▶ Ended
+  *                                   │ pack-ended, not reusable;                  (to the pool)
+  *                                   │ stream broken or container dead (Breaking);
+  *                                   │ not ended in time after an abort
+  *                                   ▼
+  *                               Destroying ────────── container is gone ────────────▶ Ended
+  * }}}
+  *
+  *   - An abort in any state before Running ends in Destroying, or at once where there is no container yet.
+  *     Creating cannot be broken off: it waits for the driver's answer, which is bounded.
+  *   - In Running an abort is passed to the runtime, whose workers return and whose grace period then kills
+  *     the program; `timings.abort` is the bound on the runtime itself.
+  *   - The flare's deadline plus a slack aborts by itself, for the case that nobody else is left to do it.
+  *   - `PackEnded` is reported last, and when the pack was not reusable only after its container is gone: its
+  *     slots are free exactly when the machine is.
+  *   - A container that will not go is logged as an error and reported like any other end. Its package stays
+  *     held, since it may still be mounted.
+  */
+object PackActor:
+  sealed trait Command
+
+  final case class Start(endpoints: Vector[Option[String]]) extends Command
+
+  /** Ends the pack: its workers' operations return `failure`. With `atOnce` nobody is given time. */
+  final case class Abort(failure: Failure, atOnce: Boolean) extends Command
+
+  /** Told to the invoker as the last thing before the final report: the pack to keep warm, if it may be. */
+  final case class Finished(key: PackKey, warm: Option[LoadedPack])
+
+  private final case class Resized(possible: Boolean) extends Command
+  private final case class PackageReady(outcome: Either[Failure, Path]) extends Command
+  private final case class Created(outcome: Either[Failure, Container]) extends Command
+  private final case class Initialised(outcome: Either[Failure, Unit]) extends Command
+  private final case class Opened(outcome: Either[Failure, Source[Vector[PackEvent], Any]]) extends Command
+  private final case class Events(events: Vector[PackEvent]) extends Command
+  private final case class StreamEnded(problem: Option[Throwable]) extends Command
+  private final case class Started(outcome: Either[Failure, Unit]) extends Command
+  private final case class AbortSent(outcome: Either[Failure, Unit]) extends Command // overdue if it failed
+  private final case class Exited(containerId: String, exit: ContainerExit) extends Command
+  private final case class Removed(outcome: StopOutcome) extends Command
+  private case object InitOverdue extends Command
+  private case object AbortOverdue extends Command
+  private case object FlareOverdue extends Command
+  private case object Settled extends Command
+
+  def apply(
+      assignment: PackAssignment,
+      warm: Option[LoadedPack],
+      services: PackServices,
+      replyTo: ActorRef[PackReport],
+      invoker: ActorRef[Finished]
+  ): Behavior[Command] = Behaviors.setup: context =>
+    Behaviors.withTimers: timers =>
+      new PackActor(assignment, services, replyTo, invoker, context, timers).begin(warm)
+
+private final class PackActor(
+    assignment: PackAssignment,
+    services: PackServices,
+    replyTo: ActorRef[PackReport],
+    invoker: ActorRef[PackActor.Finished],
+    context: ActorContext[PackActor.Command],
+    timers: TimerScheduler[PackActor.Command]
+):
+  import PackActor.*
+  import services.{driver, runtime, timings}
+
+  private given ExecutionContext = context.executionContext
+  private given Materializer = Materializer(context)
+  private val shape = PackShape(assignment.definition, assignment.size, assignment.memory)
+
+  def begin(warm: Option[LoadedPack]): Behavior[Command] =
+    val left = (assignment.deadline - services.clock()).max(0).micros
+    timers.startSingleTimer(FlareOverdue, left + timings.deadlineSlack)
+    warm match
+      case None => fetch()
+      case Some(pack) =>
+        watchExit(pack.container)
+        if pack.shape.workers == shape.workers then open(pack, PackStart.Warm) else resize(pack)
+
+  // ---- Resizing, Replacing -------------------------------------------------------------------------------
+
+  private def resize(pack: LoadedPack): Behavior[Command] =
+    tell(driver.resize(pack.container, resources(pack.packageDir)))(_.getOrElse(false))(Resized(_))
+    receive:
+      case Resized(true) => open(pack.copy(shape = shape), PackStart.Warm)
+      case Resized(false) => replace(pack)
+      case Ending(failure) => destroy(pack, Some(failure))
+
+  /** The warm pack is of no use: a cold one takes its place, unless the flare has ended meanwhile. */
+  private def replace(pack: LoadedPack, aborted: Option[Failure] = None): Behavior[Command] =
+    tell(driver.stop(pack.container))(asOutcome)(Removed(_))
+    replacing(pack, aborted)
+
+  private def replacing(pack: LoadedPack, aborted: Option[Failure]): Behavior[Command] = receive:
+    case Removed(outcome) =>
+      release(pack, outcome)
+      aborted.fold(fetch())(failure => end(Some(failure)))
+    case Ending(failure) => replacing(pack, aborted.orElse(Some(failure)))
+
+  // ---- Fetching ------------------------------------------------------------------------------------------
+
+  private def fetch(): Behavior[Command] =
+    val answer = context.messageAdapter[Either[Failure, Path]](PackageReady(_))
+    services.packages ! PackageCache.Acquire(shape.definition.packageId, answer)
+    receive:
+      case PackageReady(Right(directory)) => create(directory)
+      case PackageReady(Left(failure)) => end(Some(failure))
+      case Ending(failure) =>
+        // Nothing of this pack is on the machine, so its end is told now; only the package has to be returned.
+        val _ = end(Some(failure))
+        receive:
+          case PackageReady(outcome) =>
+            outcome.foreach(_ => services.packages ! PackageCache.Release(shape.definition.packageId))
+            Behaviors.stopped
+
+  // ---- Creating ------------------------------------------------------------------------------------------
+
+  private def create(directory: Path): Behavior[Command] =
+    tell(driver.start(resources(directory)))(asStarted)(Created(_))
+    creating(directory, aborted = None)
+
+  private def creating(directory: Path, aborted: Option[Failure]): Behavior[Command] = receive:
+    case Created(Right(container)) =>
+      val pack = LoadedPack(container, shape, directory)
+      watchExit(container)
+      aborted.fold(initialise(pack))(failure => destroy(pack, Some(failure)))
+    case Created(Left(failure)) =>
+      services.packages ! PackageCache.Release(shape.definition.packageId)
+      end(aborted.orElse(Some(failure)))
+    case Ending(failure) => creating(directory, aborted.orElse(Some(failure)))
+
+  // ---- Initialising --------------------------------------------------------------------------------------
+
+  private def initialise(pack: LoadedPack): Behavior[Command] =
+    val answer = runtime.init(pack.container.address, shape.definition.name, pack.container.packagePath)
+    tell(answer)(asAnswer)(Initialised(_))
+    timers.startSingleTimer(InitOverdue, timings.init)
+    receive:
+      case Initialised(Right(())) =>
+        timers.cancel(InitOverdue)
+        open(pack, PackStart.Cold)
+      case Initialised(Left(failure)) => breakOff(pack, failure)
+      case Exited(id, exit) if id == pack.container.id => destroy(pack, Some(died(exit)))
+      case InitOverdue =>
+        val message = s"the program did not report within ${timings.init}: is it linked with the Burst SDK?"
+        destroy(pack, Some(Failure(FailureKind.StartFailed, message)))
+      case Ending(failure) => destroy(pack, Some(failure))
+
+  /** The runtime's answer is bad; if its container has died or is about to, then that is the reason to tell.
+    */
+  private def breakOff(pack: LoadedPack, failure: Failure): Behavior[Command] =
+    timers.startSingleTimer(Settled, timings.settle)
+    receive:
+      case Exited(id, exit) if id == pack.container.id && exit.oomKilled => destroy(pack, Some(died(exit)))
+      case Exited(id, _) if id == pack.container.id => destroy(pack, Some(failure))
+      case Settled => destroy(pack, Some(failure))
+      case Ending(aborted) => destroy(pack, Some(aborted))
+
+  // ---- Opening -------------------------------------------------------------------------------------------
+
+  private def open(pack: LoadedPack, start: PackStart): Behavior[Command] =
+    tell(runtime.run(pack.container.address, runPack(pack)))(asAnswer)(Opened(_))
+    receive:
+      case Opened(Right(events)) =>
+        events.runForeach(batch => context.self ! Events(batch)).onComplete: ended =>
+          context.self ! StreamEnded(ended.failed.toOption)
+        running(pack, start, aborted = None)
+      case Opened(Left(failure)) => if start == PackStart.Warm then replace(pack) else breakOff(pack, failure)
+      case Exited(id, exit) if id == pack.container.id =>
+        if start == PackStart.Warm then replace(pack) else destroy(pack, Some(died(exit)))
+      case Ending(failure) => destroy(pack, Some(failure))
+
+  // ---- Running -------------------------------------------------------------------------------------------
+
+  private def running(pack: LoadedPack, start: PackStart, aborted: Option[Failure]): Behavior[Command] =
+    receive:
+      case Events(events) => pass(pack, start, events, intact = aborted.isEmpty).getOrElse(Behaviors.same)
+      case Start(endpoints) =>
+        tell(runtime.start(pack.container.address, assignment.flareId, endpoints))(asAnswer)(Started(_))
+        Behaviors.same
+      case Started(Left(failure)) =>
+        breaking(pack, start, aborted, Some(failure), streamEnded = false, exit = None)
+      case StreamEnded(_) => breaking(pack, start, aborted, None, streamEnded = true, exit = None)
+      case Exited(id, exit) if id == pack.container.id =>
+        breaking(pack, start, aborted, None, streamEnded = false, exit = Some(exit))
+      case Abort(failure, true) => destroy(pack, Some(failure))
+      case Ending(failure) if aborted.isEmpty =>
+        tell(runtime.abort(pack.container.address, assignment.flareId, failure))(asAnswer)(AbortSent(_))
+        timers.startSingleTimer(AbortOverdue, timings.abort)
+        running(pack, start, Some(failure))
+      case AbortOverdue => destroy(pack, aborted)
+
+  /** The pack is lost; waits shortly for what is still on its way: last events, and how the container ended.
+    */
+  private def breaking(
+      pack: LoadedPack,
+      start: PackStart,
+      aborted: Option[Failure],
+      reason: Option[Failure],
+      streamEnded: Boolean,
+      exit: Option[ContainerExit]
+  ): Behavior[Command] =
+    def lost = exit.map(died).orElse(aborted).orElse(reason).getOrElse:
+      Failure(FailureKind.PackLost, "the connection to the pack's runtime broke")
+    if streamEnded && exit.nonEmpty then destroy(pack, Some(lost))
+    else
+      if !timers.isTimerActive(Settled) then timers.startSingleTimer(Settled, timings.settle)
+      receive:
+        case Events(events) => pass(pack, start, events, intact = false).getOrElse(Behaviors.same)
+        case StreamEnded(_) => breaking(pack, start, aborted, reason, streamEnded = true, exit)
+        case Exited(id, exit) if id == pack.container.id =>
+          breaking(pack, start, aborted, reason, streamEnded, Some(exit))
+        case Settled | AbortOverdue => destroy(pack, Some(lost))
+        case Abort(failure, true) => destroy(pack, Some(failure))
+
+  /** Reports what happened; answers where to go when the pack has ended by it. Only one that nothing has
+    * befallen (`intact`) is kept, whatever its runtime thinks of it.
+    */
+  private def pass(
+      pack: LoadedPack,
+      start: PackStart,
+      events: Vector[PackEvent],
+      intact: Boolean
+  ): Option[Behavior[Command]] =
+    val (before, ended) = events.map(named).span(!_.isInstanceOf[PackEvent.PackEnded])
+    if before.nonEmpty then
+      val ready = before.exists(_.isInstanceOf[PackEvent.Ready])
+      report(Option.when(ready)(start), before)
+    ended.headOption.collect:
+      case PackEvent.PackEnded(true, error, _) if intact => keep(pack, error)
+      case PackEvent.PackEnded(_, error, _) => destroy(pack, error)
+
+  // ---- Destroying, Ended ---------------------------------------------------------------------------------
+
+  /** The answer is read to its end first: to break it off would look to the runtime like a lost invoker. */
+  private def keep(pack: LoadedPack, error: Option[Failure]): Behavior[Command] =
+    timers.startSingleTimer(Settled, timings.settle)
+    receive:
+      case StreamEnded(None) =>
+        invoker ! Finished(PackKey(assignment), Some(pack))
+        report(None, Vector(PackEvent.PackEnded(reusable = true, error, services.clock())))
+        Behaviors.stopped
+      case StreamEnded(Some(_)) | Settled => destroy(pack, error)
+      case Exited(id, _) if id == pack.container.id => destroy(pack, error)
+      case Abort(_, true) => destroy(pack, error)
+
+  private def destroy(pack: LoadedPack, error: Option[Failure]): Behavior[Command] =
+    tell(driver.stop(pack.container))(asOutcome)(Removed(_))
+    receive:
+      case Removed(outcome) =>
+        release(pack, outcome)
+        end(error)
+
+  /** Ends a pack that holds no container. */
+  private def end(error: Option[Failure]): Behavior[Command] =
+    invoker ! Finished(PackKey(assignment), None)
+    val failure = error.map(_.at(services.invoker, assignment.pack))
+    report(None, Vector(PackEvent.PackEnded(reusable = false, failure, services.clock())))
+    Behaviors.stopped
+
+  private def release(pack: LoadedPack, outcome: StopOutcome): Unit = outcome match
+    case StopOutcome.Gone => services.packages ! PackageCache.Release(pack.packageId)
+    case StopOutcome.StillThere(reason) =>
+      context.log.error("pack {} of flare {}: {}", assignment.pack, assignment.flareId.value, reason)
+
+  // ---- What all states share -----------------------------------------------------------------------------
+
+  /** What ends a pack from outside: an abort, or the flare's deadline when nobody has sent one. */
+  private object Ending:
+    def unapply(command: Command): Option[Failure] = command match
+      case Abort(failure, _) => Some(failure)
+      case FlareOverdue => Some(Failure(FailureKind.Timeout, "the flare's deadline has passed"))
+      case _ => None
+
+  /** What a state does not name does not concern it: timers and answers it no longer waits for. */
+  private def receive(handler: PartialFunction[Command, Behavior[Command]]): Behavior[Command] =
+    Behaviors.receiveMessagePartial[Command](handler.orElse { case _ => Behaviors.same })
+
+  private def tell[A, B](future: Future[A])(outcome: Try[A] => B)(command: B => Command): Unit =
+    context.pipeToSelf(future)(result => command(outcome(result)))
+
+  private def asAnswer[A](result: Try[Either[Failure, A]]): Either[Failure, A] =
+    result.fold(problem => Left(internal(problem)), identity)
+
+  private def asStarted(result: Try[Either[Failure, Container]]): Either[Failure, Container] =
+    asAnswer(result)
+
+  private def asOutcome(result: Try[StopOutcome]): StopOutcome =
+    result.fold(problem => StopOutcome.StillThere(internal(problem).message), identity)
+
+  private def internal(problem: Throwable): Failure =
+    Failure(FailureKind.Internal, s"${problem.getClass.getSimpleName}: ${problem.getMessage}")
+
+  private def watchExit(container: Container): Unit =
+    context.pipeToSelf(container.exit):
+      case Success(exit) => Exited(container.id, exit)
+      case _ => Exited(container.id, ContainerExit(None, oomKilled = false))
+
+  private def died(exit: ContainerExit): Failure =
+    if exit.oomKilled then
+      val memory = s"${shape.totalMemoryMiB} MiB for ${shape.workers} workers"
+      Failure(FailureKind.OutOfMemory, s"the pack's container used more than its memory ($memory)")
+    else
+      val how = exit.code.fold("")(code => s" with code $code")
+      Failure(FailureKind.PackLost, s"the pack's container ended$how")
+
+  private def resources(directory: Path) = PackResources(shape.workers, shape.memoryMiB, directory)
+
+  private def runPack(pack: LoadedPack) = RunPack(
+    assignment.flareId,
+    assignment.pack,
+    assignment.packSizes,
+    assignment.inputs,
+    assignment.backend,
+    assignment.secret,
+    pack.container.address.host,
+    assignment.deadline,
+    assignment.autostart
+  )
+
+  /** Failures say where they happened. */
+  private def named(event: PackEvent): PackEvent = event match
+    case failed: PackEvent.WorkerFailed =>
+      failed.copy(error = failed.error.at(services.invoker, assignment.pack))
+    case ended: PackEvent.PackEnded =>
+      ended.copy(error = ended.error.map(_.at(services.invoker, assignment.pack)))
+    case other => other
+
+  private def report(start: Option[PackStart], events: Vector[PackEvent]): Unit =
+    replyTo ! PackReport(
+      assignment.flareId,
+      assignment.attempt,
+      assignment.pack,
+      services.invoker,
+      start,
+      events
+    )

@@ -1,0 +1,45 @@
+package burst.invoker.pack
+
+import burst.invoker.driver.{Container, Driver}
+import burst.invoker.packages.PackageCache
+import burst.invoker.pool.PackShape
+import burst.invoker.runtime.RuntimeClient
+import burst.protocol.{FlareId, InvokerId, PackAssignment, PackageId}
+import java.nio.file.Path
+import org.apache.pekko.actor.typed.ActorRef
+import scala.concurrent.duration.FiniteDuration
+
+/** A container with a definition's program running in it. Who has it also holds the package in the cache, and
+  * must release it once the container is gone.
+  */
+final case class LoadedPack(container: Container, shape: PackShape, packageDir: Path):
+  def packageId: PackageId = shape.definition.packageId
+
+/** Tells the packs of an invoker apart, also those of two tries of the same flare. */
+final case class PackKey(flareId: FlareId, attempt: Int, pack: Int)
+
+object PackKey:
+  def apply(assignment: PackAssignment): PackKey =
+    PackKey(assignment.flareId, assignment.attempt, assignment.pack)
+
+/** How long a pack waits, and for what; each is a key of `burst.invoker.pack`. */
+final case class PackTimings(
+    /** For the program's hello after `/init`. */
+    init: FiniteDuration,
+    /** For a pack to end after an abort, before its container is removed. */
+    abort: FiniteDuration,
+    /** Beyond the flare's deadline, for the controller to end it in order. */
+    deadlineSlack: FiniteDuration,
+    /** For a container's end and its stream's end to be told, when only one of them has been. */
+    settle: FiniteDuration
+)
+
+/** What every pack of an invoker works with. `clock` tells microseconds since the epoch. */
+final case class PackServices(
+    invoker: InvokerId,
+    driver: Driver,
+    packages: ActorRef[PackageCache.Command],
+    runtime: RuntimeClient,
+    timings: PackTimings,
+    clock: () => Long
+)

@@ -1,0 +1,98 @@
+package burst.invoker.packages
+
+import burst.protocol.{ControllerProtocol, Failure, FailureKind, PackageId}
+import java.nio.file.{Files, Path, StandardCopyOption}
+import org.apache.pekko.actor.typed.scaladsl.{ActorContext, Behaviors}
+import org.apache.pekko.actor.typed.{ActorRef, Behavior, DispatcherSelector}
+import scala.concurrent.duration.FiniteDuration
+import scala.concurrent.{ExecutionContext, Future}
+import scala.util.Try
+
+/** `maxBytes` is what unpacked packages may take on the disk as long as no pack uses them; `packageBytes` and
+  * `unpacked` bound a single one.
+  */
+final case class PackageCacheSettings(
+    directory: Path,
+    maxBytes: Long,
+    packageBytes: Long,
+    unpacked: UnpackLimits,
+    answerTimeout: FiniteDuration,
+    attempts: Int
+)
+
+/** Packages by content, unpacked, each fetched once however many packs ask for it at the same time.
+  *
+  * Who acquires a package holds it until it releases it: it stays in its place for as long. What nobody holds
+  * goes, longest unused first, when the cache outgrows its bound. The cache starts empty: a fetch is cheap,
+  * and after a crash of the machine nobody could tell which directory is whole.
+  */
+object PackageCache:
+  sealed trait Command
+
+  /** Answered by the directory with the package, which is then held, or by the reason there is none. */
+  final case class Acquire(packageId: PackageId, replyTo: ActorRef[Either[Failure, Path]]) extends Command
+  final case class Release(packageId: PackageId) extends Command
+  private final case class Done(fetched: Fetched) extends Command
+
+  def apply(
+      settings: PackageCacheSettings,
+      controller: ActorRef[ControllerProtocol.Message]
+  ): Behavior[Command] = Behaviors.setup: context =>
+    Unpacker.delete(settings.directory)
+    Files.createDirectories(settings.directory)
+    new PackageCache(settings, controller, context).running(CacheIndex(), Map.empty, 0)
+
+private final class PackageCache(
+    settings: PackageCacheSettings,
+    controller: ActorRef[ControllerProtocol.Message],
+    context: ActorContext[PackageCache.Command]
+):
+  import PackageCache.*
+
+  private type Waiting = Map[PackageId, Vector[ActorRef[Either[Failure, Path]]]]
+
+  private val blocking: ExecutionContext = context.system.dispatchers.lookup(DispatcherSelector.blocking())
+  private val fetched = context.messageAdapter[Fetched](Done(_))
+
+  /** `serial` names scratch directories, so that no two ever meet. */
+  def running(index: CacheIndex, waiting: Waiting, serial: Long): Behavior[Command] =
+    Behaviors.receiveMessage:
+      case Acquire(id, replyTo) if index.entries.contains(id) =>
+        replyTo ! Right(place(id))
+        running(index.acquire(id), waiting, serial)
+
+      case Acquire(id, replyTo) =>
+        val others = waiting.getOrElse(id, Vector.empty)
+        if others.isEmpty then fetch(id, serial)
+        running(index, waiting.updated(id, others :+ replyTo), serial + 1)
+
+      case Release(id) => trimmed(index.release(id), waiting, serial)
+
+      case Done(Fetched(id, outcome)) =>
+        val askers = waiting.getOrElse(id, Vector.empty)
+        val answer = outcome.left.map(reason => failure(id, reason)).map(_ => place(id))
+        askers.foreach(_ ! answer)
+        val added =
+          outcome.fold(_ => index, bytes => askers.foldLeft(index.add(id, bytes))((i, _) => i.acquire(id)))
+        trimmed(added, waiting - id, serial)
+
+  private def place(id: PackageId): Path = settings.directory.resolve(id.value)
+
+  private def fetch(id: PackageId, serial: Long): Unit =
+    val scratch = settings.directory.resolve(s"new-$serial")
+    val limits =
+      FetchSettings(settings.packageBytes, settings.unpacked, settings.answerTimeout, settings.attempts)
+    val behavior = PackageFetch(id, place(id), scratch, controller, limits, fetched)
+    val _ = context.spawn(behavior, s"fetch-$serial", DispatcherSelector.blocking())
+
+  private def trimmed(index: CacheIndex, waiting: Waiting, serial: Long): Behavior[Command] =
+    val (kept, victims) = index.evict(settings.maxBytes)
+    victims.zipWithIndex.foreach: (id, offset) =>
+      // Out of the way at once, so that the same package can be fetched anew; deleted in the background.
+      val trash = settings.directory.resolve(s"old-${serial + offset}")
+      Try(Files.move(place(id), trash, StandardCopyOption.ATOMIC_MOVE))
+      Future(Unpacker.delete(trash))(using blocking)
+    running(kept, waiting, serial + victims.size)
+
+  private def failure(id: PackageId, reason: String): Failure =
+    Failure(FailureKind.StartFailed, s"package ${id.value.take(12)} cannot be used: $reason")

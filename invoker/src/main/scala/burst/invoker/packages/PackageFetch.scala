@@ -1,0 +1,115 @@
+package burst.invoker.packages
+
+import burst.protocol.ControllerProtocol.{FetchPackage, PackageChunk, PackageMissing, PackageReply}
+import burst.protocol.{ControllerProtocol, PackageId}
+import java.nio.file.StandardOpenOption.{CREATE_NEW, WRITE}
+import java.nio.file.{Files, Path, StandardCopyOption}
+import java.security.{DigestOutputStream, MessageDigest}
+import java.util.HexFormat
+import org.apache.pekko.actor.typed.scaladsl.{ActorContext, Behaviors, TimerScheduler}
+import org.apache.pekko.actor.typed.{ActorRef, Behavior, PostStop}
+import scala.concurrent.duration.FiniteDuration
+import scala.util.Try
+import scala.util.control.NonFatal
+
+/** How a fetch ended: the bytes the unpacked package takes, or why there is none. */
+private[packages] final case class Fetched(packageId: PackageId, outcome: Either[String, Long])
+
+private[packages] final case class FetchSettings(
+    maxBytes: Long,
+    unpack: UnpackLimits,
+    answerTimeout: FiniteDuration,
+    attempts: Int
+)
+
+/** Fetches one package and unpacks it, then stops: chunk after chunk into a file, hashed as it comes; what is
+  * not what was asked for is never unpacked. The directory appears at `target` whole or not at all. Blocks on
+  * the disk: runs on a dispatcher for that.
+  */
+private[packages] object PackageFetch:
+  sealed trait Command
+  private final case class Reply(reply: PackageReply) extends Command
+  private case object NoAnswer extends Command
+
+  def apply(
+      packageId: PackageId,
+      target: Path,
+      scratch: Path,
+      controller: ActorRef[ControllerProtocol.Message],
+      settings: FetchSettings,
+      replyTo: ActorRef[Fetched]
+  ): Behavior[Command] = Behaviors.setup: context =>
+    Behaviors.withTimers: timers =>
+      new PackageFetch(packageId, target, scratch, controller, settings, replyTo, context, timers).begin()
+
+private final class PackageFetch(
+    packageId: PackageId,
+    target: Path,
+    scratch: Path,
+    controller: ActorRef[ControllerProtocol.Message],
+    settings: FetchSettings,
+    replyTo: ActorRef[Fetched],
+    context: ActorContext[PackageFetch.Command],
+    timers: TimerScheduler[PackageFetch.Command]
+):
+  import PackageFetch.*
+
+  private val archive = scratch.resolve("archive")
+  private val unpacked = scratch.resolve("unpacked")
+  private val digest = MessageDigest.getInstance("SHA-256")
+  private val replies = context.messageAdapter[PackageReply](Reply(_))
+
+  def begin(): Behavior[Command] =
+    try
+      Files.createDirectories(scratch)
+      val sink = DigestOutputStream(
+        Files.newOutputStream(archive, CREATE_NEW, WRITE),
+        digest
+      )
+      ask(0)
+      receiving(sink, offset = 0, attempt = 1)
+    catch case NonFatal(problem) => finish(Left(s"the cache cannot be written: $problem"))
+
+  private def receiving(sink: DigestOutputStream, offset: Long, attempt: Int): Behavior[Command] =
+    Behaviors
+      .receiveMessage[Command]:
+        case Reply(PackageChunk(id, at, bytes, total)) if id == packageId && at == offset =>
+          val next = offset + bytes.length
+          if total > settings.maxBytes then finish(Left(s"it has $total bytes, too many for this invoker"))
+          else if bytes.isEmpty && total > 0 || next > total then finish(Left("it arrived damaged"))
+          else
+            try
+              sink.write(bytes.toArrayUnsafe())
+              if next < total then
+                ask(next)
+                receiving(sink, next, attempt = 1)
+              else
+                sink.close()
+                finish(conclude())
+            catch case NonFatal(problem) => finish(Left(s"the cache cannot be written: $problem"))
+        case Reply(PackageMissing(_)) => finish(Left("the controller does not have it"))
+        case Reply(_) => Behaviors.same // the answer to a question that was asked twice
+        case NoAnswer if attempt < settings.attempts =>
+          ask(offset)
+          receiving(sink, offset, attempt + 1)
+        case NoAnswer => finish(Left("the controller does not answer"))
+      .receiveSignal:
+        case (_, PostStop) =>
+          Try(sink.close())
+          Behaviors.same
+
+  private def ask(offset: Long): Unit =
+    controller ! FetchPackage(packageId, offset, replies)
+    timers.startSingleTimer(NoAnswer, settings.answerTimeout)
+
+  private def conclude(): Either[String, Long] =
+    if HexFormat.of().formatHex(digest.digest()) != packageId.value then Left("it arrived damaged")
+    else
+      Unpacker.unpack(archive, unpacked, settings.unpack).map: bytes =>
+        Files.move(unpacked, target, StandardCopyOption.ATOMIC_MOVE)
+        bytes
+
+  private def finish(outcome: Either[String, Long]): Behavior[Command] =
+    Try(Unpacker.delete(scratch))
+    replyTo ! Fetched(packageId, outcome)
+    Behaviors.stopped

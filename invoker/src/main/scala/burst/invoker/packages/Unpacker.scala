@@ -1,0 +1,109 @@
+package burst.invoker.packages
+
+import java.io.{IOException, InputStream}
+import java.nio.file.StandardOpenOption.{CREATE_NEW, WRITE}
+import java.nio.file.attribute.PosixFilePermissions
+import java.nio.file.{Files, InvalidPathException, Path}
+import java.util.Comparator
+import java.util.zip.{ZipEntry, ZipException, ZipFile}
+import scala.jdk.CollectionConverters.*
+import scala.jdk.StreamConverters.*
+import scala.util.Using
+import scala.util.control.NonFatal
+
+final case class UnpackLimits(bytes: Long, entries: Int)
+
+/** Turns an uploaded package into a directory with an executable named `exec`. A package is a zip that holds
+  * one, or the bare executable. What comes from outside is not trusted: names may not leave the directory,
+  * and what unpacks to more than the limits is given up as soon as it passes them, whatever its headers say.
+  *
+  * Everything unpacked is read-only and executable: a zip read here tells no modes, and a package's tools may
+  * want to be run as well.
+  */
+private[packages] object Unpacker:
+  val Executable = "exec"
+
+  private val ReadOnly = PosixFilePermissions.fromString("r-xr-xr-x")
+  private val Owner = PosixFilePermissions.fromString("rwx------")
+  private val ElfMagic = Vector[Byte](0x7f, 'E', 'L', 'F')
+  private val ZipMagic = Vector[Byte]('P', 'K', 3, 4)
+
+  private final class Refused(message: String) extends IOException(message)
+
+  /** Unpacks into the new directory `target` and returns how many bytes that took, or why it was refused;
+    * then `target` may be there in part.
+    */
+  def unpack(archive: Path, target: Path, limits: UnpackLimits): Either[String, Long] =
+    try
+      Files.createDirectories(target)
+      val bytes = magic(archive) match
+        case ElfMagic => bare(archive, target, limits)
+        case ZipMagic => zip(archive, target, limits)
+        case _ => throw Refused("it is neither a zip nor an executable of Linux")
+      if !Files.isRegularFile(target.resolve(Executable)) then
+        throw Refused(s"it holds no file named '$Executable'")
+      seal(target)
+      Right(bytes)
+    catch case NonFatal(problem) => Left(explain(problem))
+
+  /** Deletes what `unpack` made, although it is read-only. */
+  def delete(directory: Path): Unit = if Files.exists(directory) then
+    val all = Using.resource(Files.walk(directory)): paths =>
+      paths.toScala(Vector).map: path =>
+        // Only then may its owner, unless root, delete what is in it.
+        if Files.isDirectory(path) then Files.setPosixFilePermissions(path, Owner)
+        path
+    all.sorted(using Ordering.comparatorToOrdering(using Comparator.reverseOrder[Path]())).foreach(
+      Files.delete
+    )
+
+  private def magic(archive: Path): Vector[Byte] =
+    Using.resource(Files.newInputStream(archive))(_.readNBytes(4).toVector)
+
+  private def bare(archive: Path, target: Path, limits: UnpackLimits): Long =
+    Using.resource(Files.newInputStream(archive))(copy(_, target.resolve(Executable), limits.bytes))
+
+  private def zip(archive: Path, target: Path, limits: UnpackLimits): Long =
+    Using.resource(ZipFile(archive.toFile)): file =>
+      if file.size > limits.entries then
+        throw Refused(s"it holds ${file.size} files, more than the ${limits.entries} allowed")
+      file.entries.asScala.foldLeft(0L): (sofar, entry) =>
+        val path = inside(target, entry)
+        if entry.isDirectory then
+          Files.createDirectories(path)
+          sofar
+        else
+          Files.createDirectories(path.getParent)
+          sofar + Using.resource(file.getInputStream(entry))(copy(_, path, limits.bytes - sofar))
+
+  private def inside(target: Path, entry: ZipEntry): Path =
+    val name = entry.getName
+    def refuse = throw Refused("it holds a file whose name would leave the package")
+    val segments = name.stripSuffix("/").split("/", -1)
+    if name.contains('\\') || segments.exists(segment => segment.isEmpty || segment == "." || segment == "..")
+    then refuse
+    else
+      try target.resolve(name)
+      catch case _: InvalidPathException => refuse
+
+  private def copy(input: InputStream, path: Path, allowed: Long): Long =
+    Using.resource(Files.newOutputStream(path, CREATE_NEW, WRITE)): output =>
+      val buffer = new Array[Byte](1 << 16)
+      Iterator
+        .continually(input.read(buffer))
+        .takeWhile(_ != -1)
+        .foldLeft(0L): (sofar, read) =>
+          if sofar + read > allowed then throw Refused("it unpacks to more than is allowed")
+          output.write(buffer, 0, read)
+          sofar + read
+
+  private def seal(directory: Path): Unit =
+    Using.resource(Files.walk(directory))(_.toScala(Vector)).foreach(Files.setPosixFilePermissions(
+      _,
+      ReadOnly
+    ))
+
+  private def explain(problem: Throwable): String = problem match
+    case refused: Refused => refused.getMessage
+    case _: ZipException => "it is a damaged zip"
+    case other => s"${other.getClass.getSimpleName}: ${other.getMessage}"

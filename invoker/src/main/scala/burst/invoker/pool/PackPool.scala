@@ -1,0 +1,58 @@
+package burst.invoker.pool
+
+import burst.protocol.DefinitionRef
+import scala.concurrent.duration.FiniteDuration
+
+/** What makes packs alike. `memoryMiB` is per worker. */
+final case class PackShape(definition: DefinitionRef, workers: Int, memoryMiB: Int):
+  def totalMemoryMiB: Long = workers.toLong * memoryMiB
+
+/** A pack that waits to be used again. `since` in microseconds since the epoch. */
+final case class IdlePack[C](container: C, shape: PackShape, since: Long)
+
+/** Bounds of what may wait, by number, by memory and by time. */
+final case class PoolLimits(packs: Int, memoryMiB: Long, idle: FiniteDuration)
+
+/** Which packs stay warm, and which one a flare gets: pure; `Invoker` acts on what is decided here.
+  *
+  * A pack serves a flare of the same definition version (and so of the same namespace and package) and the
+  * same memory per worker. Its size may differ, since a container can be resized in a fraction of the time a
+  * new one takes. Worked example: with packs of 2, 4, 6 and 8 workers idle, one for
+  *   - 4 workers takes the 4: nothing has to change;
+  *   - 5 workers takes the 6, the smallest that is large enough;
+  *   - 9 workers takes the 8, which has to grow least.
+  * Of several alike the one used last is taken, so that the others reach their time-out.
+  *
+  * `idle` is ordered by `since`, oldest first.
+  */
+final case class PackPool[C](limits: PoolLimits, idle: Vector[IdlePack[C]] = Vector.empty[IdlePack[C]]):
+
+  def take(wanted: PackShape): (Option[IdlePack[C]], PackPool[C]) =
+    val best = idle
+      .filter(pack => pack.shape.definition == wanted.definition && pack.shape.memoryMiB == wanted.memoryMiB)
+      .maxByOption(pack => (fit(pack.shape.workers, wanted.workers), pack.since))
+    (best, best.fold(this)(pack => remove(pack.container)))
+
+  /** Takes a pack in, and says which ones must go for the limits to hold: the longest idle first. */
+  def put(container: C, shape: PackShape, now: Long): (PackPool[C], Vector[IdlePack[C]]) =
+    val all = idle :+ IdlePack(container, shape, now)
+    val memory = all.map(_.shape.totalMemoryMiB).sum
+    val (_, tooMany) = all.foldLeft((memory, 0)):
+      case ((left, dropped), pack) =>
+        if all.size - dropped > limits.packs || left > limits.memoryMiB then
+          (left - pack.shape.totalMemoryMiB, dropped + 1)
+        else (left, dropped)
+    val (evicted, kept) = all.splitAt(tooMany)
+    (copy(idle = kept), evicted)
+
+  /** Those that have waited longer than the time-out. */
+  def expire(now: Long): (PackPool[C], Vector[IdlePack[C]]) =
+    val (expired, kept) = idle.partition(pack => now - pack.since >= limits.idle.toMicros)
+    (copy(idle = kept), expired)
+
+  def find(matches: C => Boolean): Option[IdlePack[C]] = idle.find(pack => matches(pack.container))
+  def remove(container: C): PackPool[C] = copy(idle = idle.filterNot(_.container == container))
+
+  /** The larger the better: exact, then larger by as little as possible, then smaller by as little. */
+  private def fit(has: Int, wants: Int): (Int, Int) =
+    if has == wants then (2, 0) else if has > wants then (1, wants - has) else (0, has - wants)

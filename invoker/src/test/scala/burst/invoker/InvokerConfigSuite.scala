@@ -1,0 +1,51 @@
+package burst.invoker
+
+import burst.invoker.driver.SetupException
+import com.typesafe.config.ConfigFactory
+import java.nio.file.attribute.PosixFilePermissions
+import java.nio.file.{Files, Path}
+
+class InvokerConfigSuite extends munit.FunSuite:
+  private val bin = Files.createTempDirectory("bin")
+  private val binary = Files.createFile(
+    bin.resolve("burst-runtime"),
+    PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwxr-xr-x"))
+  )
+
+  private def read(settings: String = "", path: Path = bin): InvokerConfig =
+    InvokerConfig.read(
+      ConfigFactory.parseString(settings).withFallback(ConfigFactory.load()),
+      Some(s"/none:$path")
+    )
+
+  private def refused(settings: String, path: Path = bin): String =
+    intercept[SetupException](read(settings, path)).getMessage
+
+  test("the defaults are complete"):
+    val config = read()
+    assertEquals(config.driver, "process")
+    assertEquals(config.slots, Runtime.getRuntime.availableProcessors)
+    assertEquals(config.memoryLimit, None)
+    assertEquals(config.runtimeBinary, binary)
+    assertEquals(config.docker.host, None)
+
+  test("what is set is taken"):
+    val config = read("""burst.invoker { slots = 7, memory-limit = 2048, idle-timeout = "60000ms",
+                         docker.mounts = ["/a:/b:ro"] }""")
+    assertEquals((config.slots, config.memoryLimit), (7, Some(2048L)))
+    assertEquals(config.pool.idle.toSeconds, 60L)
+    assertEquals(config.docker.mounts.map(_.target), Vector("/b"))
+
+  test("what cannot be is refused with what to do"):
+    assert(refused("burst.invoker.slots = -1").contains("positive"))
+    assert(refused("""burst.invoker.docker.mounts = ["a"]""").contains("mounts"))
+    assert(refused("", Files.createTempDirectory("empty")).contains("make build"))
+    assert(refused("burst.invoker.runtime-binary = /nowhere/burst-runtime").contains("runtime-binary"))
+
+  test("a driver that does not exist, and a runtime that is none, are refused"):
+    val home = Files.createTempDirectory("invoker")
+    val own = s"burst.invoker.directory = $home"
+    val other = read(s"$own\nburst.invoker.driver = jail")
+    assert(intercept[SetupException](Wiring.prepare(other)).getMessage.contains("jail"))
+    Files.writeString(binary, "#!/bin/sh\necho hello\n")
+    assert(intercept[SetupException](Wiring.prepare(read(own))).getMessage.contains("another form"))

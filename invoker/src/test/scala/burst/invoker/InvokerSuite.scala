@@ -1,0 +1,189 @@
+package burst.invoker
+
+import burst.invoker.pack.PackSetup
+import burst.invoker.packages.PackageCache
+import burst.invoker.pool.PoolLimits
+import burst.protocol.*
+import burst.protocol.ControllerProtocol.{Heartbeat, RegisterInvoker}
+import burst.protocol.InvokerProtocol.*
+import org.apache.pekko.Done
+import org.apache.pekko.actor.testkit.typed.scaladsl.{ActorTestKit, TestProbe}
+import org.apache.pekko.actor.typed.ActorRef
+import scala.concurrent.duration.{DurationInt, FiniteDuration}
+import scala.concurrent.{Future, Promise}
+
+class InvokerSuite extends munit.FunSuite:
+  private lazy val kit = ActorTestKit()
+  override def afterAll(): Unit = kit.shutdownTestKit()
+
+  /** An invoker on a fake runtime and driver; the test plays controller and package cache. */
+  private class Fixture(
+      memoryLimit: Option[Long] = None,
+      idle: FiniteDuration = 1.hour,
+      beat: FiniteDuration = 1.hour
+  ):
+    val setup: PackSetup = PackSetup(kit)
+    val controller: TestProbe[ControllerProtocol.Message] = kit.createTestProbe()
+    @volatile var cleaning: Future[Option[Failure]] = Future.successful(None)
+    private val settings = InvokerSettings(
+      slots = 4,
+      memoryLimit,
+      PoolLimits(10, 100_000, idle),
+      beat,
+      RuntimeInfo("x86_64", "2.36"),
+      (_, _) => cleaning
+    )
+    val invoker: ActorRef[Invoker.Command] =
+      kit.spawn(Invoker(settings, setup.services, () => 0.25, controller.ref))
+
+    def prepare(assignment: PackAssignment = setup.assignment): Unit =
+      invoker ! PreparePack(assignment, setup.controller.ref)
+
+    def another: PackAssignment = setup.assignment.copy(flareId = FlareId.random())
+
+    def ended(): PackEvent.PackEnded =
+      setup.controller.receiveMessage().events.last match
+        case ended: PackEvent.PackEnded => ended
+        case _ => this.ended()
+
+    /** Runs the assignment to its good end, cold. */
+    def warmUp(): Unit =
+      prepare()
+      setup.givePackage()
+      end(setup.runtime.pack())
+
+    def end(pack: burst.invoker.pack.FakePack): Unit =
+      pack.say(PackEvent.Ready(None, 1), PackEvent.PackEnded(true, None, 2))
+      pack.end()
+      assert(ended().reusable)
+
+  private val fixture = FunFixture[Fixture](_ => Fixture(), _.setup.runtime.close())
+  private def fixtureWith(make: => Fixture) = FunFixture[Fixture](_ => make, _.setup.runtime.close())
+
+  fixture.test("an invoker registers with what it offers"): fixture =>
+    val registered = fixture.controller.expectMessageType[RegisterInvoker]
+    assertEquals(registered.invoker, fixture.invoker)
+    assertEquals(
+      registered.status,
+      InvokerStatus(InvokerId("i7"), 4, 0.25, "fake", 0, RuntimeInfo("x86_64", "2.36"))
+    )
+
+  fixtureWith(Fixture(beat = 20.millis)).test("heartbeats say how many packs are warm"): fixture =>
+    fixture.controller.expectMessageType[RegisterInvoker]
+    fixture.warmUp()
+    val beats = fixture.controller.fishForMessage(5.seconds):
+      case Heartbeat(status) if status.warmPacks == 1 =>
+        org.apache.pekko.actor.testkit.typed.scaladsl.FishingOutcomes.complete
+      case _ => org.apache.pekko.actor.testkit.typed.scaladsl.FishingOutcomes.continueAndIgnore
+    assertEquals(beats.size, 1)
+
+  fixture.test("the next flare of the same definition gets the warm pack"): fixture =>
+    fixture.warmUp()
+    fixture.prepare(fixture.another)
+    fixture.end(fixture.setup.runtime.pack())
+    assertEquals((fixture.setup.driver.started.size, fixture.setup.runtime.inited), (1, 1))
+
+  fixture.test("a pack that is asked for twice is started once"): fixture =>
+    import fixture.setup
+    fixture.prepare()
+    fixture.prepare()
+    setup.givePackage()
+    fixture.end(setup.runtime.pack())
+    setup.controller.expectNoMessage(50.millis)
+    assertEquals(setup.driver.started.size, 1)
+
+  fixture.test("a pack that cannot be is refused"): fixture =>
+    fixture.prepare(fixture.another.copy(pack = 2))
+    assertEquals(fixture.ended().error.map(_.kind), Some(FailureKind.InvalidInput))
+
+  fixture.test("start and abort reach their pack and no other"): fixture =>
+    import fixture.setup
+    val other = fixture.another
+    fixture.prepare()
+    setup.givePackage()
+    setup.runtime.pack().say(setup.ready)
+    setup.controller.receiveMessage()
+    fixture.invoker ! StartPack(other.flareId, 1, Vector(None))
+    fixture.invoker ! AbortPack(setup.assignment.flareId, 0, Failure(FailureKind.Cancelled, "not this one"))
+    fixture.invoker ! StartPack(setup.assignment.flareId, 1, Vector(None, None))
+    assertEquals(setup.runtime.order()._1, "start")
+    fixture.invoker ! AbortPack(setup.assignment.flareId, 1, Failure(FailureKind.Cancelled, "this one"))
+    assertEquals(setup.runtime.order()._1, "abort")
+
+  fixtureWith(Fixture(
+    idle = 50.millis,
+    beat = 20.millis
+  )).test("a pack nobody uses is removed, and its package released"): fixture =>
+    fixture.warmUp()
+    fixture.setup.expectRelease()
+    assertEquals(fixture.setup.driver.stops.size, 1)
+
+  fixture.test("a warm pack that dies is removed"): fixture =>
+    fixture.warmUp()
+    fixture.setup.driver.lastContainer.ended.success(burst.invoker.driver.ContainerExit(
+      Some(1),
+      oomKilled = false
+    ))
+    fixture.setup.expectRelease()
+    assertEquals(fixture.setup.driver.stops.size, 1)
+
+  // A pack of the fixture takes 3 × 128 MiB.
+  fixtureWith(Fixture(memoryLimit = Some(500))).test("warm packs make room for others, running ones do not"):
+    fixture =>
+      import fixture.setup
+      fixture.warmUp()
+      val other = fixture.another
+      fixture.prepare(other.copy(definition = setup.definition.copy(version = "0.0.2")))
+      val messages = Vector(setup.packages.receiveMessage(), setup.packages.receiveMessage())
+      assert(messages.contains(PackageCache.Release(setup.definition.packageId)), messages.toString)
+      messages.collect { case PackageCache.Acquire(_, replyTo) => replyTo ! Right(setup.directory) }
+      val _ = setup.runtime.pack()
+      fixture.prepare(fixture.another)
+      val error = fixture.ended().error.getOrElse(fail("it was not refused"))
+      assertEquals(error.kind, FailureKind.StartFailed)
+      assert(error.message.contains("384 MiB") && error.message.contains("500 MiB"), error.message)
+
+  private val redis = BackendConfig("redis-list", Some("redis://h"), 1024)
+
+  fixture.test("a flare is cleaned by the runtime, and failures are told"): fixture =>
+    val probe = kit.createTestProbe[FlareCleaned]()
+    val id = FlareId.random()
+    fixture.invoker ! CleanFlare(id, redis, probe.ref)
+    assertEquals(probe.receiveMessage(), FlareCleaned(id, None))
+    fixture.cleaning = Future.successful(Some(Failure(FailureKind.Backend, "it is gone")))
+    fixture.invoker ! CleanFlare(id, redis, probe.ref)
+    assertEquals(probe.receiveMessage().error.map(_.message), Some("it is gone"))
+    fixture.cleaning = Future.failed(RuntimeException("x"))
+    fixture.invoker ! CleanFlare(id, redis, probe.ref)
+    assert(probe.receiveMessage().error.nonEmpty)
+
+  fixture.test("a backend without a server needs no cleaning"): fixture =>
+    val probe = kit.createTestProbe[FlareCleaned]()
+    fixture.cleaning = Promise[Option[Failure]]().future
+    fixture.invoker ! CleanFlare(FlareId.random(), redis.copy(uri = None), probe.ref)
+    assertEquals(probe.receiveMessage().error, None)
+
+  fixture.test("stopping ends all packs, running and warm, before it is answered"): fixture =>
+    import fixture.setup
+    fixture.warmUp()
+    fixture.prepare(fixture.another.copy(definition = setup.definition.copy(version = "0.0.2")))
+    setup.givePackage()
+    val _ = setup.runtime.pack()
+    val stopped = kit.createTestProbe[Done]()
+    fixture.invoker ! Invoker.Stop(stopped.ref)
+    assertEquals(fixture.ended().error.map(_.kind), Some(FailureKind.InvokerLost))
+    stopped.receiveMessage()
+    assertEquals(setup.driver.stops.toSet, Set("c1", "c2"))
+
+  fixture.test("while it stops, nothing new is started"): fixture =>
+    import fixture.setup
+    val gone = Promise[burst.invoker.driver.StopOutcome]()
+    fixture.warmUp()
+    setup.driver.beforeStop = gone.future
+    val stopped = kit.createTestProbe[Done]()
+    fixture.invoker ! Invoker.Stop(stopped.ref)
+    fixture.prepare(fixture.another)
+    assertEquals(fixture.ended().error.map(_.kind), Some(FailureKind.InvokerLost))
+    stopped.expectNoMessage(20.millis)
+    gone.success(burst.invoker.driver.StopOutcome.Gone)
+    stopped.receiveMessage()

@@ -1,0 +1,53 @@
+package burst.invoker.driver
+
+import java.nio.file.{Files, Path}
+import scala.concurrent.duration.DurationInt
+
+class ContainerSpecSuite extends munit.FunSuite:
+  private val settings = DockerSettings(
+    None,
+    "i",
+    "bridge",
+    Vector(Mount("/d", "/e", readOnly = true)),
+    cpuFactor = 0.5,
+    memoryOverhead = 10,
+    pids = 100,
+    pidsPerWorker = 2,
+    tmpSize = 8,
+    user = "1:1",
+    1.second,
+    1.second
+  )
+
+  private def limits(workers: Int, memory: Int = 100, cpus: Int = 4) =
+    ContainerSpec.limits(settings, cpus, PackResources(workers, memory, Path.of("/p")))
+
+  test("limits grow with the pack"):
+    assertEquals(limits(2), ContainerLimits(1_000_000_000L, 210L << 20, 104))
+    assertEquals(limits(4), ContainerLimits(2_000_000_000L, 410L << 20, 108))
+
+  test("never more CPUs than the machine has, never less than Docker takes"):
+    assertEquals(limits(100).nanoCpus, 4_000_000_000L)
+    assertEquals(
+      ContainerSpec.limits(settings.copy(cpuFactor = 0.0001), 4, PackResources(1, 1, Path.of("/p"))).nanoCpus,
+      10_000_000L
+    )
+
+  test("large packs do not overflow"):
+    assertEquals(limits(4096, memory = 8192).memory, (4096L * 8192 + 10) << 20)
+
+  test("the package is mounted read-only, operators' mounts as they say"):
+    val binds = ContainerSpec.hostConfig(settings, 4, PackResources(1, 1, Path.of("/p"))).getBinds
+    assertEquals(binds.map(_.toString).toVector, Vector("/p:/package:ro", "/d:/e:ro"))
+
+  test("mounts are two absolute paths and a mode"):
+    assertEquals(Mount.parse("/a:/b"), Right(Mount("/a", "/b", readOnly = false)))
+    assertEquals(Mount.parse("/a:/b:rw"), Right(Mount("/a", "/b", readOnly = false)))
+    assertEquals(Mount.parse("/a:/b:ro"), Right(Mount("/a", "/b", readOnly = true)))
+    for wrong <- List("", "/a", "a:/b", "/a:b", "/a:/b:maybe", "/a:/b:ro:x") do
+      assert(Mount.parse(wrong).isLeft, wrong)
+
+  test("an invoker's identity stays the same in its directory, and is another in another"):
+    val (one, two) = (Files.createTempDirectory("owner"), Files.createTempDirectory("owner"))
+    assertEquals(Owner.in(one), Owner.in(one))
+    assertNotEquals(Owner.in(one), Owner.in(two))

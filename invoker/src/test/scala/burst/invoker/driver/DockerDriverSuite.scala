@@ -1,0 +1,105 @@
+package burst.invoker.driver
+
+import com.github.dockerjava.api.exception.NotFoundException
+import java.util.UUID
+import scala.concurrent.duration.DurationInt
+import scala.jdk.CollectionConverters.*
+import scala.util.Try
+
+class DockerDriverSuite extends DriverContractSuite:
+  private val settings = DockerSettings(
+    host = None,
+    image = Prerequisites.image,
+    network = "bridge",
+    mounts = Vector.empty,
+    cpuFactor = 1.0,
+    memoryOverhead = 64,
+    pids = 256,
+    pidsPerWorker = 64,
+    tmpSize = 16,
+    user = "65534:65534",
+    callTimeout = 30.seconds,
+    startTimeout = 10.seconds
+  )
+
+  private lazy val observer = Prerequisites.dockerDaemon(settings).calls
+  override def afterAll(): Unit =
+    super.afterAll()
+    observer.close()
+
+  protected def newDriver(): Driver = driverOf(settings, UUID.randomUUID.toString)
+  protected def brokenDriver(): Driver =
+    driverOf(
+      settings.copy(mounts = Vector(Mount("/proc/none", "/x", readOnly = true))),
+      UUID.randomUUID.toString
+    )
+
+  private def driverOf(settings: DockerSettings, owner: String): Driver =
+    DockerDriver(settings, owner, Prerequisites.dockerDaemon(settings), blocking)
+
+  protected def kill(container: Container): Unit = observer.killContainerCmd(container.id).exec()
+
+  protected def isThere(container: Container): Boolean =
+    Try(observer.inspectContainerCmd(container.id).exec()) match
+      case scala.util.Failure(_: NotFoundException) => false
+      case other => other.isSuccess
+
+  test("a container is fenced in by what its pack needs"):
+    val driver = newDriver()
+    for
+      container <- started(driver, workers = 2)
+      shown = observer.inspectContainerCmd(container.id).exec()
+      _ <- driver.close()
+    yield
+      val host = shown.getHostConfig
+      assertEquals(host.getMemory.longValue, (2 * 32L + 64) << 20)
+      assertEquals(host.getMemorySwap, host.getMemory)
+      assertEquals(host.getPidsLimit.longValue, 256L + 2 * 64)
+      assert(host.getNanoCPUs > 0)
+      assertEquals(host.getReadonlyRootfs.booleanValue, true)
+      assertEquals(host.getCapDrop.map(_.name).toVector, Vector("ALL"))
+      assertEquals(host.getSecurityOpts.asScala.toVector, Vector("no-new-privileges"))
+      assertEquals(shown.getConfig.getUser, "65534:65534")
+      assertEquals(
+        shown.getMounts.asScala.map(mount =>
+          (mount.getDestination.getPath, mount.getRW.booleanValue)
+        ).toVector,
+        Vector(("/package", false))
+      )
+
+  test("resizing changes what a container may use"):
+    val driver = newDriver()
+    for
+      container <- started(driver, workers = 1)
+      _ <- driver.resize(container, resources(3))
+      host = observer.inspectContainerCmd(container.id).exec().getHostConfig
+      _ <- driver.close()
+    yield assertEquals(host.getMemory.longValue, (3 * 32L + 64) << 20)
+
+  test("orphans of the same owner are removed, and those of no other"):
+    val owner = UUID.randomUUID.toString
+    val (before, after, other) = (driverOf(settings, owner), driverOf(settings, owner), newDriver())
+    for
+      orphan <- started(before)
+      foreign <- started(other)
+      count <- after.removeOrphans()
+      _ = assertEquals(count, 1)
+      _ = assertEquals((isThere(orphan), isThere(foreign)), (false, true))
+      again <- after.removeOrphans()
+      _ = assertEquals(again, 0)
+      _ <- orphan.exit
+      _ <- other.close()
+      _ <- before.close()
+    yield ()
+
+  test("an image that is not there is a set-up problem that says what to do"):
+    val problem =
+      intercept[SetupException](DockerDaemon.connect(settings.copy(image = "burst-no-such-image:1")))
+    assert(problem.getMessage.contains("make image"), problem.getMessage)
+
+  test("a daemon that does not answer is a set-up problem that says what to do"):
+    val problem =
+      intercept[SetupException](DockerDaemon.connect(settings.copy(host =
+        Some("unix:///nonexistent/docker.sock")
+      )))
+    assert(problem.getMessage.contains("start its daemon"), problem.getMessage)

@@ -1,0 +1,110 @@
+package burst.invoker.driver
+
+import burst.protocol.FailureKind
+import java.net.{InetSocketAddress, Socket}
+import java.nio.file.{Files, Path}
+import java.util.concurrent.Executors
+import scala.concurrent.duration.DurationInt
+import scala.concurrent.{Await, ExecutionContext, Future}
+import scala.util.Using
+
+/** What every driver promises, as `Driver` says it. One subclass for each. */
+abstract class DriverContractSuite extends munit.FunSuite:
+  override def munitTimeout = 60.seconds
+
+  private val threads = Executors.newCachedThreadPool()
+  protected given blocking: ExecutionContext = ExecutionContext.fromExecutor(threads)
+  protected val packageDir: Path = Files.createTempDirectory("burst-package")
+
+  /** A driver of its own, whose containers no other driver takes for its own. */
+  protected def newDriver(): Driver
+
+  /** A driver whose containers cannot come up. */
+  protected def brokenDriver(): Driver
+
+  /** Ends the container's runtime from outside, as a crash would. */
+  protected def kill(container: Container): Unit
+
+  /** Whether anything of it is left on the machine. */
+  protected def isThere(container: Container): Boolean
+
+  private lazy val driver = newDriver()
+
+  override def afterAll(): Unit =
+    Await.result(driver.close(), 60.seconds)
+    threads.shutdownNow()
+    Files.deleteIfExists(packageDir)
+
+  protected def resources(workers: Int): PackResources = PackResources(workers, memoryMiB = 32, packageDir)
+
+  protected def started(driver: Driver, workers: Int = 1): Future[Container] =
+    driver.start(resources(workers)).map(_.fold(failure => fail(failure.message), identity))
+
+  protected def connects(container: Container): Boolean =
+    val address = InetSocketAddress(container.address.host, container.address.port)
+    Using(Socket())(_.connect(address, 1000)).isSuccess
+
+  test("a started container listens, and a stopped one is gone"):
+    for
+      container <- started(driver)
+      _ = assert(connects(container))
+      _ = assert(isThere(container))
+      _ = assert(!container.exit.isCompleted)
+      outcome <- driver.stop(container)
+      _ = assertEquals(outcome, StopOutcome.Gone)
+      _ = assert(!isThere(container))
+      _ <- container.exit
+    yield assert(!connects(container))
+
+  test("stopping again, or together, is the same as stopping once"):
+    for
+      container <- started(driver)
+      outcomes <- Future.sequence(Vector.fill(3)(driver.stop(container)))
+      again <- driver.stop(container)
+    yield assertEquals((outcomes :+ again).toSet, Set(StopOutcome.Gone))
+
+  test("containers started together are independent of each other"):
+    for
+      all <- Future.sequence(Vector.fill(4)(started(driver)))
+      _ = assertEquals(all.map(_.address).toSet.size, 4)
+      _ <- Future.sequence(all.take(2).map(driver.stop))
+      _ = assertEquals(all.map(connects), Vector(false, false, true, true))
+      _ <- Future.sequence(all.drop(2).map(driver.stop))
+    yield ()
+
+  test("the end of a container that dies by itself is told, and it can still be stopped"):
+    for
+      container <- started(driver)
+      _ = kill(container)
+      exit <- container.exit
+      _ = assert(!exit.oomKilled)
+      outcome <- driver.stop(container)
+      _ = assertEquals(outcome, StopOutcome.Gone)
+    yield assert(!isThere(container))
+
+  test("what cannot start is a failure that says why"):
+    val broken = brokenDriver()
+    for
+      outcome <- broken.start(resources(1))
+      _ <- broken.close()
+    yield
+      val failure = outcome.swap.toOption.getOrElse(fail("it started"))
+      assertEquals(failure.kind, FailureKind.StartFailed)
+      assert(failure.message.nonEmpty)
+
+  test("an idle container fits another number of workers after it was resized"):
+    for
+      container <- started(driver)
+      larger <- driver.resize(container, resources(4))
+      smaller <- driver.resize(container, resources(2))
+      _ = assert(larger && smaller)
+      _ = assert(connects(container))
+      _ <- driver.stop(container)
+    yield ()
+
+  test("closing a driver stops what it has started"):
+    val own = newDriver()
+    for
+      containers <- Future.sequence(Vector.fill(2)(started(own)))
+      _ <- own.close()
+    yield assertEquals(containers.filter(isThere), Vector.empty)

@@ -1,0 +1,51 @@
+package burst.invoker.pack
+
+import burst.invoker.driver.*
+import burst.protocol.Failure
+import java.util.concurrent.ConcurrentLinkedQueue
+import java.util.concurrent.atomic.AtomicInteger
+import scala.concurrent.{ExecutionContext, Future, Promise}
+import scala.jdk.CollectionConverters.*
+
+final class FakeContainer(val id: String, val address: RuntimeAddress) extends Container:
+  val ended: Promise[ContainerExit] = Promise()
+  def packagePath: String = "/package"
+  def exit: Future[ContainerExit] = ended.future
+
+/** A driver whose containers are all the same fake runtime, and which does what the test tells it. */
+final class FakeDriver(address: RuntimeAddress) extends Driver:
+  private val serial = AtomicInteger()
+  val started: ConcurrentLinkedQueue[PackResources] = ConcurrentLinkedQueue()
+  val stopped: ConcurrentLinkedQueue[String] = ConcurrentLinkedQueue()
+  val resized: ConcurrentLinkedQueue[Int] = ConcurrentLinkedQueue()
+
+  /** What comes before a start is answered, and instead of a container. */
+  @volatile var beforeStart: Future[Option[Failure]] = Future.successful(None)
+  @volatile var beforeStop: Future[StopOutcome] = Future.successful(StopOutcome.Gone)
+  @volatile var resizable = true
+
+  def name = "fake"
+  def limitsMemory = false
+
+  def start(resources: PackResources): Future[Either[Failure, Container]] =
+    started.add(resources)
+    beforeStart.map(_.toLeft(container()))(using ExecutionContext.parasitic)
+
+  @volatile var lastContainer: FakeContainer = FakeContainer("none", address)
+
+  def container(): FakeContainer =
+    lastContainer = FakeContainer(s"c${serial.incrementAndGet()}", address)
+    lastContainer
+
+  def resize(container: Container, resources: PackResources): Future[Boolean] =
+    resized.add(resources.workers)
+    Future.successful(resizable)
+
+  def stop(container: Container): Future[StopOutcome] =
+    stopped.add(container.id)
+    beforeStop
+
+  def removeOrphans(): Future[Int] = Future.successful(0)
+  def close(): Future[Unit] = Future.unit
+
+  def stops: Vector[String] = stopped.asScala.toVector

@@ -1,0 +1,64 @@
+package burst.invoker.pack
+
+import burst.invoker.driver.RuntimeAddress
+import burst.protocol.{PackEvent, RunPack}
+import io.circe.Json
+import io.circe.jawn.{decode, parse}
+import io.circe.syntax.*
+import org.apache.pekko.actor.ClassicActorSystemProvider
+import org.apache.pekko.http.scaladsl.Http
+import org.apache.pekko.http.scaladsl.model.*
+import org.apache.pekko.http.scaladsl.server.Directives.*
+import org.apache.pekko.stream.scaladsl.{Source, SourceQueueWithComplete}
+import org.apache.pekko.stream.OverflowStrategy
+import org.apache.pekko.util.ByteString
+import java.util.concurrent.{LinkedBlockingQueue, TimeUnit}
+import scala.concurrent.duration.DurationInt
+import scala.concurrent.{Await, Future}
+
+/** A pack the fake runtime was asked to run; the test says what becomes of it. */
+final class FakePack(val request: RunPack, answer: SourceQueueWithComplete[ByteString]):
+  def say(events: PackEvent*): Unit = raw(events.map(_.asJson.noSpaces + "\n").mkString)
+  def raw(text: String): Unit = answer.offer(ByteString(text))
+  def end(): Unit = answer.complete()
+  def break(): Unit = answer.fail(RuntimeException("broken on purpose"))
+
+/** Speaks the runtime's HTTP on a free port and does what the test tells it. */
+final class FakeRuntime(using system: ClassicActorSystemProvider):
+  private val packs = LinkedBlockingQueue[FakePack]()
+  private val inits = LinkedBlockingQueue[Json]()
+  private val orders = LinkedBlockingQueue[(String, Json)]()
+
+  /** The answers to `/init` and `/packs` where they are not the good ones. */
+  @volatile var initAnswer: Future[HttpResponse] = Future.successful(HttpResponse(entity = """{"ok":true}"""))
+  @volatile var refusePacks: Option[HttpResponse] = None
+
+  private val route = post:
+    path("init")(entity(as[String]) { body => inits.add(json(body)); complete(initAnswer) }) ~
+      path("packs")(entity(as[String])(body => complete(refusePacks.fold(run(body))(Future.successful)))) ~
+      path("packs" / Segment / Segment): (_, order) =>
+        entity(as[String]): body =>
+          orders.add((order, json(body)))
+          complete(StatusCodes.NoContent)
+
+  private def json(body: String): Json = parse(body).fold(throw _, identity)
+
+  private def run(body: String): Future[HttpResponse] =
+    val (queue, source) = Source.queue[ByteString](1000, OverflowStrategy.fail).preMaterialize()
+    packs.add(FakePack(decode[RunPack](body).fold(throw _, identity), queue))
+    val lines = ContentType(MediaType.customWithFixedCharset("application", "x-ndjson", HttpCharsets.`UTF-8`))
+    Future.successful(HttpResponse(entity = HttpEntity.Chunked.fromData(lines, source)))
+
+  private val binding = Await.result(Http().newServerAt("127.0.0.1", 0).bind(route), 10.seconds)
+  val address: RuntimeAddress = RuntimeAddress("127.0.0.1", binding.localAddress.getPort)
+
+  def pack(): FakePack = next(packs)
+  def init(): Json = next(inits)
+  def inited: Int = inits.size
+
+  /** The next `start` or `abort`. */
+  def order(): (String, Json) = next(orders)
+  def close(): Unit = Await.ready(binding.terminate(1.second), 10.seconds)
+
+  private def next[A](queue: LinkedBlockingQueue[A]): A =
+    Option(queue.poll(10, TimeUnit.SECONDS)).getOrElse(munit.Assertions.fail("the runtime was not asked"))

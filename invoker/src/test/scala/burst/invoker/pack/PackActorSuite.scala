@@ -1,0 +1,119 @@
+package burst.invoker.pack
+
+import burst.invoker.packages.PackageCache
+import burst.protocol.*
+import io.circe.Json
+import io.circe.syntax.*
+import org.apache.pekko.actor.testkit.typed.scaladsl.ActorTestKit
+
+/** A pack's life when all goes well, and what is passed on. Its failures are in `PackFailureSuite`. */
+class PackActorSuite extends munit.FunSuite:
+  private lazy val kit = ActorTestKit()
+  override def afterAll(): Unit = kit.shutdownTestKit()
+
+  private val setup = FunFixture[PackSetup](_ => PackSetup(kit), _.runtime.close())
+
+  setup.test("a cold pack: package, container, program, events, and it stays warm"): setup =>
+    import setup.*
+    val (_, pack) = running()
+    assertEquals(runtime.init().hcursor.downField("value").get[String]("path"), Right("/package"))
+    val started = PackEvent.WorkerStarted(2, 3)
+    pack.say(ready)
+    val first = controller.receiveMessage()
+    assertEquals((first.start, first.events), (Some(PackStart.Cold), Vector(ready)))
+    pack.say(started, PackEvent.WorkerSucceeded(2, Json.True, 4))
+    assertEquals(
+      controller.receiveMessage().events,
+      Vector(started, PackEvent.WorkerSucceeded(2, Json.True, 4))
+    )
+    pack.say(setup.ended(reusable = true))
+    controller.expectNoMessage(scala.concurrent.duration.DurationInt(20).millis)
+    pack.end()
+    val (_, end) = untilEnded()
+    assertEquals((end.reusable, end.error), (true, None))
+    val kept = invoker.receiveMessage().warm.getOrElse(fail("it was not kept"))
+    assertEquals((kept.shape.workers, kept.packageDir), (3, directory))
+    assertEquals(driver.stops, Vector.empty)
+    assertEquals(driver.started.size, 1)
+    expectHeld()
+
+  setup.test("the runtime is told everything about the pack, and by which host it is reached"): setup =>
+    import setup.*
+    val (_, pack) = running()
+    val expected = RunPack(
+      assignment.flareId,
+      1,
+      Vector(2, 3),
+      assignment.inputs,
+      assignment.backend,
+      assignment.secret,
+      "127.0.0.1",
+      assignment.deadline,
+      autostart = false
+    )
+    assertEquals(pack.request, expected)
+
+  setup.test("the start carries the endpoints of all packs, null where there is none"): setup =>
+    import setup.*
+    val (actor, pack) = running()
+    pack.say(ready)
+    controller.receiveMessage()
+    actor ! PackActor.Start(Vector(Some("a:1"), None))
+    assertEquals(runtime.order(), ("start", Json.obj("endpoints" -> Json.arr("a:1".asJson, Json.Null))))
+
+  setup.test("a warm pack needs neither package nor container nor program"): setup =>
+    import setup.*
+    val (pack, _) = warm()
+    launch(Some(pack))
+    val running = runtime.pack()
+    running.say(ready, setup.ended(reusable = true))
+    running.end()
+    val (reports, _) = untilEnded()
+    assertEquals(reports.head.start, Some(PackStart.Warm))
+    assertEquals(invoker.receiveMessage().warm, Some(pack))
+    assertEquals((driver.started.size, driver.resized.size, runtime.inited), (0, 0, 0))
+    expectHeld()
+
+  setup.test("a warm pack of another size is resized, and goes back with its new size"): setup =>
+    import setup.*
+    val (pack, _) = warm(workers = 8)
+    launch(Some(pack))
+    val running = runtime.pack()
+    running.say(setup.ended(reusable = true))
+    running.end()
+    untilEnded()
+    assertEquals(driver.resized.toArray.toVector, Vector[AnyRef](3.asInstanceOf[AnyRef]))
+    assertEquals(invoker.receiveMessage().warm.map(_.shape.workers), Some(3))
+
+  setup.test("a pack that is not reusable ends only after its container is gone"): setup =>
+    import setup.*
+    val gone = scala.concurrent.Promise[burst.invoker.driver.StopOutcome]()
+    driver.beforeStop = gone.future
+    val (_, pack) = running()
+    val failure = Failure(FailureKind.Panic, "boom", worker = Some(4))
+    pack.say(ready, PackEvent.WorkerFailed(4, failure, 5), setup.ended(reusable = false, Some(failure)))
+    val first = controller.receiveMessage()
+    val named = failure.at(InvokerId("i7"), 1)
+    assertEquals(first.events, Vector(ready, PackEvent.WorkerFailed(4, named, 5)))
+    controller.expectNoMessage(scala.concurrent.duration.DurationInt(100).millis)
+    gone.success(burst.invoker.driver.StopOutcome.Gone)
+    assertEquals(endedBadly(), named)
+    expectRelease()
+
+  setup.test("events that arrive in pieces are put together"): setup =>
+    import setup.*
+    val (_, pack) = running()
+    val line = ready.asJson.noSpaces
+    pack.raw(line.take(10))
+    pack.raw(line.drop(10) + "\n" + setup.ended(reusable = true).asJson.noSpaces.take(5))
+    assertEquals(controller.receiveMessage().events, Vector(ready))
+    pack.raw(setup.ended(reusable = true).asJson.noSpaces.drop(5) + "\n")
+    pack.end()
+    assert(untilEnded()._2.reusable)
+
+  setup.test("the package is asked for by its content"): setup =>
+    import setup.*
+    launch()
+    packages.receiveMessage() match
+      case PackageCache.Acquire(id, _) => assertEquals(id, definition.packageId)
+      case other => fail(s"unexpected: $other")

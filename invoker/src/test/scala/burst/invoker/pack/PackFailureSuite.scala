@@ -1,0 +1,227 @@
+package burst.invoker.pack
+
+import burst.invoker.driver.{ContainerExit, StopOutcome}
+import burst.invoker.packages.PackageCache
+import burst.protocol.*
+import org.apache.pekko.actor.testkit.typed.scaladsl.ActorTestKit
+import org.apache.pekko.http.scaladsl.model.{HttpResponse, StatusCodes}
+import scala.concurrent.duration.DurationInt
+import scala.concurrent.{Future, Promise}
+
+/** Every way a pack can end badly: one end is told, with its reason, and nothing is left. */
+class PackFailureSuite extends munit.FunSuite:
+  private lazy val kit = ActorTestKit()
+  override def afterAll(): Unit = kit.shutdownTestKit()
+
+  private val setup = FunFixture[PackSetup](_ => PackSetup(kit), _.runtime.close())
+  private val hasty =
+    PackTimings(init = 100.millis, abort = 100.millis, deadlineSlack = 50.millis, settle = 50.millis)
+  private def hastySetup(left: Int = 3_600_000) =
+    FunFixture[PackSetup](_ => PackSetup(kit, left.millis, hasty), _.runtime.close())
+  private val cancelled = Failure(FailureKind.Cancelled, "as the user wished")
+
+  setup.test("the package is not to be had"): setup =>
+    import setup.*
+    launch()
+    val missing = Failure(FailureKind.StartFailed, "no package")
+    packages.receiveMessage() match
+      case PackageCache.Acquire(_, replyTo) => replyTo ! Left(missing)
+      case other => fail(s"unexpected: $other")
+    assertEquals(endedBadly().message, "no package")
+    assertEquals(driver.started.size, 0)
+    expectHeld()
+
+  setup.test("the container does not start"): setup =>
+    import setup.*
+    driver.beforeStart = Future.successful(Some(Failure(FailureKind.StartFailed, "no room")))
+    launch()
+    givePackage()
+    assertEquals(endedBadly().message, "no room")
+    expectRelease()
+
+  setup.test("the program does not start"): setup =>
+    import setup.*
+    val answer = HttpResponse(StatusCodes.BadGateway, entity = """{"error":"exec format error"}""")
+    runtime.initAnswer = Future.successful(answer)
+    launch()
+    givePackage()
+    val failure = endedBadly()
+    assertEquals(failure.kind, FailureKind.StartFailed)
+    assert(failure.message.contains("exec format error"), failure.message)
+    assertEquals(driver.stops.size, 1)
+    expectRelease()
+
+  hastySetup().test("the program never reports"): setup =>
+    import setup.*
+    runtime.initAnswer = Promise[HttpResponse]().future
+    launch()
+    givePackage()
+    assert(endedBadly().message.contains("SDK"))
+    assertEquals(driver.stops.size, 1)
+    expectRelease()
+
+  setup.test("the container dies before the program reports, for want of memory"): setup =>
+    import setup.*
+    runtime.initAnswer = Promise[HttpResponse]().future
+    launch()
+    givePackage()
+    runtime.init()
+    driver.lastContainer.ended.success(ContainerExit(Some(137), oomKilled = true))
+    assertEquals(endedBadly().kind, FailureKind.OutOfMemory)
+    expectRelease()
+
+  setup.test("the runtime refuses the pack"): setup =>
+    import setup.*
+    runtime.refusePacks = Some(HttpResponse(StatusCodes.Conflict, entity = """{"error":"one at a time"}"""))
+    launch()
+    givePackage()
+    assert(endedBadly().message.contains("one at a time"))
+    assertEquals(driver.stops.size, 1)
+    expectRelease()
+
+  for (name, breakIt) <- List[(String, FakePack => Unit)](
+      "ends too early" -> (_.end()),
+      "breaks" -> (_.break()),
+      "brings what is no event" -> (_.raw("{\"event\":\"party\"}\n")),
+      "brings a line without an end" -> (_.raw("x" * 20_000))
+    )
+  do
+    setup.test(s"the stream of events $name"): setup =>
+      import setup.*
+      val (_, pack) = running()
+      pack.say(ready)
+      controller.receiveMessage()
+      breakIt(pack)
+      assertEquals(endedBadly().kind, FailureKind.PackLost)
+      assertEquals(driver.stops.size, 1)
+      expectRelease()
+
+  setup.test("the container dies while workers run: what they said before is passed on"): setup =>
+    import setup.*
+    val (_, pack) = running()
+    pack.say(ready)
+    controller.receiveMessage()
+    driver.lastContainer.ended.success(ContainerExit(Some(139), oomKilled = false))
+    val last = PackEvent.WorkerStarted(2, 5)
+    pack.say(last)
+    val (reports, end) = untilEnded()
+    assertEquals(reports.head.events, Vector(last))
+    val error = end.error.getOrElse(fail("no reason"))
+    assertEquals(error.kind, FailureKind.PackLost)
+    assert(error.message.contains("139"), error.message)
+
+  setup.test("the container is killed for want of memory while workers run"): setup =>
+    import setup.*
+    val (_, pack) = running()
+    pack.say(ready)
+    controller.receiveMessage()
+    pack.break()
+    driver.lastContainer.ended.success(ContainerExit(Some(137), oomKilled = true))
+    val failure = endedBadly()
+    assertEquals(failure.kind, FailureKind.OutOfMemory)
+    assert(failure.message.contains("384 MiB"), failure.message)
+
+  setup.test("a warm pack whose runtime is dead is replaced by a cold one"): setup =>
+    import setup.*
+    val (pack, _) = warm()
+    runtime.refusePacks = Some(HttpResponse(StatusCodes.InternalServerError))
+    launch(Some(pack))
+    expectRelease()
+    runtime.refusePacks = None
+    givePackage()
+    val cold = runtime.pack()
+    cold.say(ready, setup.ended(reusable = true))
+    cold.end()
+    assertEquals(untilEnded()._1.head.start, Some(PackStart.Cold))
+    assertEquals(driver.stops, Vector(pack.container.id))
+
+  setup.test("a warm pack that cannot be resized is replaced by a cold one"): setup =>
+    import setup.*
+    driver.resizable = false
+    val (pack, _) = warm(workers = 5)
+    launch(Some(pack))
+    expectRelease()
+    givePackage()
+    runtime.pack()
+    assertEquals(driver.stops, Vector(pack.container.id))
+
+  setup.test("an abort while the package is fetched ends the pack at once, and the package is returned"):
+    setup =>
+      import setup.*
+      val actor = launch()
+      val acquire = packages.receiveMessage().asInstanceOf[PackageCache.Acquire]
+      actor ! PackActor.Abort(cancelled, atOnce = false)
+      assertEquals(endedBadly().kind, FailureKind.Cancelled)
+      acquire.replyTo ! Right(directory)
+      expectRelease()
+
+  setup.test("an abort while the container starts waits for it and removes it"): setup =>
+    import setup.*
+    val start = Promise[Option[Failure]]()
+    driver.beforeStart = start.future
+    val actor = launch()
+    givePackage()
+    actor ! PackActor.Abort(cancelled, atOnce = false)
+    controller.expectNoMessage(50.millis)
+    start.success(None)
+    assertEquals(endedBadly().kind, FailureKind.Cancelled)
+    assertEquals(driver.stops.size, 1)
+    expectRelease()
+
+  setup.test("an abort while the program starts removes the container"): setup =>
+    import setup.*
+    runtime.initAnswer = Promise[HttpResponse]().future
+    val actor = launch()
+    givePackage()
+    runtime.init()
+    actor ! PackActor.Abort(cancelled, atOnce = false)
+    assertEquals(endedBadly().kind, FailureKind.Cancelled)
+    assertEquals(driver.stops.size, 1)
+
+  setup.test("an abort of a running pack is passed on, and the pack is not kept even if it ended well"):
+    setup =>
+      import setup.*
+      val (actor, pack) = running()
+      pack.say(ready)
+      controller.receiveMessage()
+      actor ! PackActor.Abort(cancelled, atOnce = false)
+      assertEquals(runtime.order(), ("abort", io.circe.Encoder[Failure].apply(cancelled)))
+      pack.say(setup.ended(reusable = true, Some(cancelled)))
+      assertEquals(endedBadly().kind, FailureKind.Cancelled)
+      assertEquals(driver.stops.size, 1)
+
+  hastySetup().test("a runtime that does not obey an abort loses its container"): setup =>
+    import setup.*
+    val (actor, _) = running()
+    actor ! PackActor.Abort(cancelled, atOnce = false)
+    assertEquals(endedBadly().kind, FailureKind.Cancelled)
+    assertEquals(driver.stops.size, 1)
+
+  setup.test("an invoker that stops gives nobody time"): setup =>
+    import setup.*
+    val (actor, pack) = running()
+    pack.say(ready)
+    controller.receiveMessage()
+    actor ! PackActor.Abort(Failure(FailureKind.InvokerLost, "stopping"), atOnce = true)
+    assertEquals(endedBadly().kind, FailureKind.InvokerLost)
+    assertEquals(driver.stops.size, 1)
+
+  hastySetup(left =
+    100
+  ).test("when the deadline has passed and nobody has said so, the pack aborts by itself"): setup =>
+    import setup.*
+    val (_, pack) = running()
+    pack.say(ready)
+    controller.receiveMessage()
+    assertEquals(runtime.order()._1, "abort")
+    assertEquals(endedBadly().kind, FailureKind.Timeout)
+
+  setup.test("a container that will not go is told like any other end, and its package stays held"): setup =>
+    import setup.*
+    driver.beforeStop = Future.successful(StopOutcome.StillThere("the daemon hangs"))
+    val (_, pack) = running()
+    pack.say(ready)
+    controller.receiveMessage()
+    pack.break()
+    assertEquals(endedBadly().kind, FailureKind.PackLost)
+    expectHeld()

@@ -1,0 +1,97 @@
+package burst.invoker.pack
+
+import burst.invoker.packages.PackageCache
+import burst.invoker.pool.PackShape
+import burst.invoker.runtime.RuntimeClient
+import burst.protocol.*
+import io.circe.Json
+import java.nio.file.Path
+import org.apache.pekko.actor.testkit.typed.scaladsl.{ActorTestKit, TestProbe}
+import org.apache.pekko.actor.typed.ActorRef
+import scala.concurrent.duration.{DurationInt, FiniteDuration}
+
+/** One pack on a fake runtime, a fake driver and a package cache that the test plays. */
+final class PackSetup(
+    kit: ActorTestKit,
+    left: FiniteDuration = 1.hour,
+    timings: PackTimings =
+      PackTimings(init = 10.seconds, abort = 10.seconds, deadlineSlack = 100.millis, settle = 100.millis)
+):
+  import munit.Assertions.*
+
+  val runtime: FakeRuntime = FakeRuntime(using kit.system)
+  val driver: FakeDriver = FakeDriver(runtime.address)
+  val packages: TestProbe[PackageCache.Command] = kit.createTestProbe()
+  val controller: TestProbe[PackReport] = kit.createTestProbe()
+  val invoker: TestProbe[PackActor.Finished] = kit.createTestProbe()
+
+  private def now(): Long = System.currentTimeMillis * 1000
+  val services: PackServices = PackServices(
+    InvokerId("i7"),
+    driver,
+    packages.ref,
+    RuntimeClient(maxLine = 10_000, connectTimeout = 5.seconds)(using kit.system),
+    timings,
+    () => now()
+  )
+
+  val definition: DefinitionRef = DefinitionRef("guest", "hello", "0.0.1", PackageId.of(Array[Byte](1)))
+  val assignment: PackAssignment = PackAssignment(
+    FlareId.random(),
+    attempt = 2,
+    definition,
+    pack = 1,
+    packSizes = Vector(2, 3),
+    Inputs.Shared(Json.fromInt(7)),
+    BackendConfig("direct", None, 1024),
+    Secret.random(),
+    deadline = now() + left.toMicros,
+    memory = 128,
+    autostart = false
+  )
+  val directory: Path = Path.of("/cache/hello")
+
+  def launch(warm: Option[LoadedPack] = None): ActorRef[PackActor.Command] =
+    kit.spawn(PackActor(assignment, warm, services, controller.ref, invoker.ref))
+
+  def warm(workers: Int = 3): (LoadedPack, FakeContainer) =
+    val container = driver.container()
+    (LoadedPack(container, PackShape(definition, workers, assignment.memory), directory), container)
+
+  /** Plays the cache: hands the package out. */
+  def givePackage(): Unit = packages.receiveMessage() match
+    case PackageCache.Acquire(id, replyTo) if id == definition.packageId => replyTo ! Right(directory)
+    case other => fail(s"unexpected: $other")
+
+  def expectRelease(): Unit =
+    assertEquals(packages.receiveMessage(), PackageCache.Release(definition.packageId))
+  def expectHeld(): Unit = packages.expectNoMessage(50.millis)
+
+  /** The reports' events up to the end, and the end. */
+  def untilEnded(): (Vector[PackReport], PackEvent.PackEnded) =
+    val report = controller.receiveMessage(10.seconds)
+    assertEquals((report.flareId, report.attempt, report.pack), (assignment.flareId, 2, 1))
+    report.events.last match
+      case ended: PackEvent.PackEnded => (Vector(report), ended)
+      case _ =>
+        val (reports, ended) = untilEnded()
+        (report +: reports, ended)
+
+  def endedBadly(): Failure =
+    val (_, ended) = untilEnded()
+    assert(!ended.reusable)
+    assertEquals(invoker.receiveMessage().warm, None)
+    controller.expectNoMessage(20.millis)
+    val failure = ended.error.getOrElse(fail("an end without a reason"))
+    assertEquals((failure.invoker, failure.pack), (Some(InvokerId("i7")), Some(1)))
+    failure
+
+  /** A cold pack that has been taken by the runtime. */
+  def running(): (ActorRef[PackActor.Command], FakePack) =
+    val actor = launch()
+    givePackage()
+    (actor, runtime.pack())
+
+  val ready: PackEvent = PackEvent.Ready(Some("10.0.0.1:4000"), 1)
+  def ended(reusable: Boolean, error: Option[Failure] = None): PackEvent =
+    PackEvent.PackEnded(reusable, error, 9)

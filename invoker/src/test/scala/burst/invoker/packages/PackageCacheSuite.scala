@@ -1,0 +1,143 @@
+package burst.invoker.packages
+
+import burst.protocol.ControllerProtocol.{FetchPackage, PackageChunk, PackageMissing}
+import burst.protocol.{ControllerProtocol, Failure, FailureKind, PackageId}
+import java.nio.file.{Files, Path}
+import org.apache.pekko.actor.testkit.typed.scaladsl.{ActorTestKit, TestProbe}
+import org.apache.pekko.actor.typed.ActorRef
+import org.apache.pekko.util.ByteString
+import scala.concurrent.duration.DurationInt
+import scala.jdk.StreamConverters.*
+
+class PackageCacheSuite extends munit.FunSuite:
+  private lazy val kit = ActorTestKit()
+  override def afterAll(): Unit = kit.shutdownTestKit()
+
+  private val zip = Zips.of("exec" -> Zips.noise(5000, 1))
+  private val zipId = PackageId.of(zip)
+
+  /** A cache on an empty directory whose controller is a probe. */
+  private class Setup(maxBytes: Long = 1_000_000):
+    val directory: Path = Files.createTempDirectory("cache").resolve("packages")
+    val controller: TestProbe[ControllerProtocol.Message] = kit.createTestProbe()
+    val asker: TestProbe[Either[Failure, Path]] = kit.createTestProbe()
+    private val settings =
+      PackageCacheSettings(
+        directory,
+        maxBytes,
+        100_000,
+        UnpackLimits(1_000_000, 10),
+        200.millis,
+        attempts = 2
+      )
+    val cache: ActorRef[PackageCache.Command] = kit.spawn(PackageCache(settings, controller.ref))
+
+    def asked(): FetchPackage = controller.receiveMessage().asInstanceOf[FetchPackage]
+
+    /** Answers questions for one package until it is complete; `chunk` bytes at a time. */
+    def serve(bytes: Array[Byte], id: PackageId, chunk: Int = 2000): Unit =
+      val question = asked()
+      val part = ByteString(bytes.slice(question.offset.toInt, question.offset.toInt + chunk))
+      question.replyTo ! PackageChunk(id, question.offset, part, bytes.length)
+      if question.offset + part.length < bytes.length then serve(bytes, id, chunk)
+
+    def acquire(id: PackageId): Unit = cache ! PackageCache.Acquire(id, asker.ref)
+    def acquired(): Path = asker.receiveMessage().fold(failure => fail(failure.message), identity)
+    def refused(): String =
+      val failure = asker.receiveMessage().swap.toOption.getOrElse(fail("it was not refused"))
+      assertEquals(failure.kind, FailureKind.StartFailed)
+      failure.message
+    def names: Set[String] = Files.list(directory).toScala(Vector).map(_.getFileName.toString).toSet
+
+  test("a package is fetched part by part, unpacked, and found again"):
+    val setup = Setup()
+    setup.acquire(zipId)
+    setup.serve(zip, zipId)
+    val path = setup.acquired()
+    assertEquals(Files.size(path.resolve("exec")), 5000L)
+    assertEquals(setup.names, Set(zipId.value))
+    setup.acquire(zipId)
+    assertEquals(setup.acquired(), path)
+    setup.controller.expectNoMessage(50.millis)
+
+  test("packs that ask at the same time share one fetch"):
+    val setup = Setup()
+    (1 to 5).foreach(_ => setup.acquire(zipId))
+    setup.serve(zip, zipId)
+    assertEquals((1 to 5).map(_ => setup.acquired()).toSet.size, 1)
+    setup.controller.expectNoMessage(50.millis)
+
+  test("bytes that are not what was asked for are never unpacked, and the next one asks again"):
+    val setup = Setup()
+    val damaged = zip.updated(zip.length / 2, (zip(zip.length / 2) + 1).toByte)
+    setup.acquire(zipId)
+    setup.serve(damaged, zipId)
+    assert(setup.refused().contains("damaged"))
+    assertEquals(setup.names, Set.empty[String])
+    setup.acquire(zipId)
+    setup.serve(zip, zipId)
+    setup.acquired()
+
+  test("a package the controller does not have is refused"):
+    val setup = Setup()
+    setup.acquire(zipId)
+    setup.asked().replyTo ! PackageMissing(zipId)
+    assert(setup.refused().contains("does not have it"))
+
+  test("a lost answer is asked for again, and in the end given up"):
+    val setup = Setup()
+    setup.acquire(zipId)
+    val _ = setup.asked()
+    setup.serve(zip, zipId)
+    setup.acquired()
+    val other = PackageId.of(Zips.Elf)
+    setup.acquire(other)
+    assertEquals(Vector(setup.asked().offset, setup.asked().offset), Vector(0L, 0L))
+    assert(setup.refused().contains("does not answer"))
+
+  test("an answer that comes twice is taken once"):
+    val setup = Setup()
+    setup.acquire(zipId)
+    val question = setup.asked()
+    val first = PackageChunk(zipId, 0, ByteString(zip.take(2000)), zip.length)
+    question.replyTo ! first
+    question.replyTo ! first
+    setup.serve(zip, zipId)
+    setup.acquired()
+
+  for (name, total, part) <-
+      List(("too large", 100_001L, 10), ("without an end", 10L, 0), ("beyond its end", 5L, 10))
+  do
+    test(s"a package that is $name is refused at once"):
+      val setup = Setup()
+      setup.acquire(zipId)
+      setup.asked().replyTo ! PackageChunk(zipId, 0, ByteString(zip.take(part)), total)
+      setup.refused()
+      setup.controller.expectNoMessage(50.millis)
+
+  test("what cannot be unpacked is refused"):
+    val setup = Setup()
+    val text = "not a package".getBytes
+    setup.acquire(PackageId.of(text))
+    setup.serve(text, PackageId.of(text))
+    assert(setup.refused().contains("neither a zip nor"))
+    assertEquals(setup.names, Set.empty[String])
+
+  test("beyond the bound the longest unused goes, but never one in use"):
+    val setup = Setup(maxBytes = 12_000)
+    val zips = (1 to 3).map(seed => Zips.of("exec" -> Zips.noise(5000, seed)))
+    val ids = zips.map(PackageId.of)
+    for (bytes, id) <- zips.zip(ids) do
+      setup.acquire(id)
+      setup.serve(bytes, id)
+      setup.acquired()
+    assertEquals(setup.names, ids.map(_.value).toSet)
+    setup.cache ! PackageCache.Release(ids(1))
+    // Answered after the release has been handled: the package in use is still there, the other is not.
+    setup.acquire(ids(0))
+    setup.acquired()
+    assert(!setup.names.contains(ids(1).value), setup.names.toString)
+    assert(ids.forall(id => id == ids(1) || setup.names.contains(id.value)))
+    setup.acquire(ids(1))
+    setup.serve(zips(1), ids(1))
+    setup.acquired()

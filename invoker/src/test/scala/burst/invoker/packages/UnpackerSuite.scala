@@ -1,0 +1,67 @@
+package burst.invoker.packages
+
+import java.nio.file.{Files, Path}
+import scala.jdk.StreamConverters.*
+
+class UnpackerSuite extends munit.FunSuite:
+  private val limits = UnpackLimits(bytes = 1_000_000, entries = 10)
+  private val scratch = FunFixture[Path](_ => Files.createTempDirectory("unpack"), Unpacker.delete(_))
+
+  private def unpack(scratch: Path, bytes: Array[Byte], limits: UnpackLimits = limits): Either[String, Long] =
+    val archive = Files.write(scratch.resolve("archive"), bytes)
+    Unpacker.unpack(archive, scratch.resolve("inner/target"), limits)
+
+  private def files(scratch: Path): Set[String] =
+    Files.walk(
+      scratch
+    ).toScala(Vector).filter(Files.isRegularFile(_)).map(scratch.relativize(_).toString).toSet
+
+  scratch.test("a zip becomes a directory that is read-only and executable"): scratch =>
+    val bytes = Zips.of("exec" -> Zips.Elf, "data/table.csv" -> "a,b".getBytes, "empty/" -> Array.empty)
+    assertEquals(unpack(scratch, bytes), Right(Zips.Elf.length + 3L))
+    val target = scratch.resolve("inner/target")
+    assertEquals(files(target), Set("exec", "data/table.csv"))
+    assert(Files.isExecutable(target.resolve("exec")))
+    assertEquals(Files.getPosixFilePermissions(target.resolve("data/table.csv")).size, 6)
+    assert(Files.isDirectory(target.resolve("empty")))
+
+  scratch.test("a bare executable becomes exec"): scratch =>
+    assertEquals(unpack(scratch, Zips.Elf), Right(Zips.Elf.length.toLong))
+    assertEquals(files(scratch.resolve("inner/target")), Set("exec"))
+
+  for name <- List("../x", "a/../../x", "/x", "a//x", "./x", "..", "a/..", "a\\..\\x", "x\u0000y") do
+    scratch.test(s"a name that leaves the package is refused: ${name.replace('\u0000', '0')}"): scratch =>
+      val outcome = unpack(scratch, Zips.of("exec" -> Zips.Elf, name -> "x".getBytes))
+      assert(outcome.isLeft, outcome.toString)
+      assert(!files(scratch).exists(_.endsWith("x")), files(scratch).toString)
+
+  scratch.test("what unpacks to more than allowed is given up, however small it came"): scratch =>
+    val bomb = Zips.of("exec" -> Zips.Elf, "zeros" -> new Array[Byte](50_000_000))
+    assert(bomb.length < 100_000)
+    assert(unpack(scratch, bomb).left.exists(_.contains("more than is allowed")))
+    assert(Files.size(scratch.resolve("inner/target/zeros")) <= limits.bytes)
+
+  scratch.test("the limit is on all files together"): scratch =>
+    val parts = (1 to 4).map(i => s"part$i" -> new Array[Byte](300_000))
+    assert(unpack(scratch, Zips.of(("exec" -> Zips.Elf) +: parts*)).isLeft)
+
+  scratch.test("too many files are refused before any is written"): scratch =>
+    val many = (1 to 20).map(i => s"f$i" -> Array.empty[Byte])
+    assert(unpack(scratch, Zips.of(("exec" -> Zips.Elf) +: many*)).left.exists(_.contains("21 files")))
+    assertEquals(files(scratch), Set("archive"))
+
+  scratch.test("a package without exec, or with a directory of that name, is refused"): scratch =>
+    assert(unpack(scratch, Zips.of("main" -> Zips.Elf)).left.exists(_.contains("'exec'")))
+    Unpacker.delete(scratch.resolve("inner"))
+    assert(unpack(scratch, Zips.of("exec/" -> Array.empty)).isLeft)
+
+  scratch.test("a file that is also a directory is refused"): scratch =>
+    assert(unpack(scratch, Zips.of("exec" -> Zips.Elf, "a" -> Zips.Elf, "a/b" -> Zips.Elf)).isLeft)
+
+  for (name, bytes) <- List(
+      "nothing" -> Array.empty[Byte],
+      "text" -> "#!/bin/sh\n".getBytes,
+      "half a zip" -> Zips.of("exec" -> Zips.noise(1000, 1)).take(500),
+      "a zip's first bytes" -> Array[Byte]('P', 'K', 3, 4)
+    )
+  do scratch.test(s"no package: $name")(scratch => assert(unpack(scratch, bytes).isLeft))

@@ -1,0 +1,114 @@
+package burst.invoker.pool
+
+import burst.protocol.{DefinitionRef, PackageId}
+import munit.ScalaCheckSuite
+import org.scalacheck.Gen
+import org.scalacheck.Prop.forAll
+import scala.concurrent.duration.DurationInt
+
+class PackPoolSuite extends ScalaCheckSuite:
+  private val packageId = PackageId.of(Array[Byte](1))
+  private val hello = DefinitionRef("guest", "hello", "0.0.1", packageId)
+  private val limits = PoolLimits(packs = 100, memoryMiB = 1_000_000, idle = 1.minute)
+
+  private def shape(workers: Int, memory: Int = 256, definition: DefinitionRef = hello) =
+    PackShape(definition, workers, memory)
+
+  /** A pool of packs named by their place, each put a second after the other. */
+  private def pool(limits: PoolLimits, shapes: PackShape*): PackPool[Int] =
+    shapes.zipWithIndex.foldLeft(PackPool[Int](limits)):
+      case (pool, (shape, place)) => pool.put(place, shape, place * 1_000_000L)._1
+
+  for
+    (name, idle, wanted, taken) <- List(
+      ("nothing there", Nil, shape(4), None),
+      ("the exact size", List(shape(2), shape(4), shape(8)), shape(4), Some(1)),
+      ("the smallest that is large enough", List(shape(2), shape(8), shape(6)), shape(5), Some(2)),
+      ("else the largest", List(shape(2), shape(8), shape(6)), shape(9), Some(1)),
+      ("of several alike the one used last", List(shape(4), shape(4), shape(4)), shape(4), Some(2)),
+      ("not with another memory per worker", List(shape(4, memory = 512)), shape(4), None),
+      ("not of another version", List(shape(4, definition = hello.copy(version = "0.0.2"))), shape(4), None),
+      ("not of another name", List(shape(4, definition = hello.copy(name = "bye"))), shape(4), None),
+      ("not across namespaces", List(shape(4, definition = hello.copy(namespace = "other"))), shape(4), None),
+      (
+        "not of another package",
+        List(shape(4, definition = hello.copy(packageId = PackageId.of(Array[Byte](2))))),
+        shape(4),
+        None
+      )
+    )
+  do
+    test(s"a flare gets: $name"):
+      val before = pool(limits, idle*)
+      val (pack, after) = before.take(wanted)
+      assertEquals(pack.map(_.container), taken)
+      assertEquals(after.idle.size, before.idle.size - taken.size)
+
+  test("too many packs: the longest idle go"):
+    val (after, evicted) = pool(limits.copy(packs = 2), shape(1), shape(1)).put(9, shape(1), 5_000_000)
+    assertEquals(evicted.map(_.container), Vector(0))
+    assertEquals(after.idle.map(_.container), Vector(1, 9))
+
+  test("too much memory: the longest idle go until the rest fits"):
+    val (after, evicted) =
+      pool(limits.copy(memoryMiB = 1024), shape(1), shape(2), shape(1)).put(9, shape(2), 5_000_000)
+    assertEquals(evicted.map(_.container), Vector(0, 1))
+    assertEquals(after.idle.map(_.container), Vector(2, 9))
+
+  test("a pack that alone is beyond the limits is not kept"):
+    val (after, evicted) = pool(limits.copy(memoryMiB = 1024)).put(9, shape(8), 0)
+    assertEquals((after.idle.size, evicted.map(_.container)), (0, Vector(9)))
+    assertEquals(pool(limits.copy(packs = 0)).put(9, shape(1), 0)._2.map(_.container), Vector(9))
+
+  test("packs leave exactly at their time-out"):
+    val warm = pool(limits, shape(1), shape(1))
+    assertEquals(warm.expire(59_999_999)._2.map(_.container), Vector.empty)
+    assertEquals(warm.expire(60_000_000)._2.map(_.container), Vector(0))
+    assertEquals(warm.expire(61_000_000)._2.map(_.container), Vector(0, 1))
+
+  private val shapes =
+    for
+      workers <- Gen.choose(1, 8)
+      memory <- Gen.oneOf(128, 256)
+      namespace <- Gen.oneOf("guest", "other")
+    yield shape(workers, memory, hello.copy(namespace = namespace))
+
+  /** What can happen to a pool: a pack comes back, one is asked for, time passes. */
+  private enum Step:
+    case Put(shape: PackShape)
+    case Take(shape: PackShape)
+    case Wait
+
+  private val steps: Gen[List[Step]] =
+    Gen.listOf(Gen.frequency(
+      4 -> shapes.map(Step.Put(_)),
+      3 -> shapes.map(Step.Take(_)),
+      1 -> Gen.const(Step.Wait)
+    ))
+
+  property("whatever happens, no pack is lost or in two places, and the limits hold"):
+    val tight = PoolLimits(packs = 4, memoryMiB = 4096, idle = 3.seconds)
+    forAll(steps): steps =>
+      val start = (PackPool[Int](tight), Set.empty[Int], 0L)
+      val (last, out, _) = steps.zipWithIndex.foldLeft(start):
+        case ((pool, out, now), (step, serial)) =>
+          val (next, left) = step match
+            case Step.Put(shape) =>
+              val (next, evicted) = pool.put(serial, shape, now)
+              (next, evicted.map(_.container))
+            case Step.Take(wanted) =>
+              val (taken, next) = pool.take(wanted)
+              taken.foreach: pack =>
+                assertEquals(pack.shape.definition, wanted.definition)
+                assertEquals(pack.shape.memoryMiB, wanted.memoryMiB)
+              (next, taken.map(_.container).toVector)
+            case Step.Wait =>
+              val (next, expired) = pool.expire(now)
+              (next, expired.map(_.container))
+          assert(left.forall(!out.contains(_)))
+          assert(next.idle.size <= tight.packs)
+          assert(next.idle.map(_.shape.totalMemoryMiB).sum <= tight.memoryMiB)
+          (next, out ++ left, now + 700_000)
+      val put = steps.zipWithIndex.collect { case (Step.Put(_), serial) => serial }.toSet
+      assertEquals(last.idle.map(_.container).toSet ++ out, put)
+      assert(last.idle.forall(pack => !out.contains(pack.container)))

@@ -1,0 +1,30 @@
+package burst.invoker.runtime
+
+import munit.ScalaCheckSuite
+import org.apache.pekko.util.ByteString
+import org.scalacheck.Gen
+import org.scalacheck.Prop.forAll
+
+class LineBufferSuite extends ScalaCheckSuite:
+  private def feed(chunks: Seq[String], limit: Int): Option[Vector[String]] =
+    val start: Option[(LineBuffer, Vector[ByteString])] = Some((LineBuffer(limit), Vector.empty))
+    chunks
+      .foldLeft(start): (state, chunk) =>
+        state.flatMap: (buffer, lines) =>
+          buffer.feed(ByteString(chunk)).toOption.map((rest, more) => (rest, lines ++ more))
+      .map(_._2.map(_.utf8String))
+
+  test("lines come whole, however they were cut"):
+    assertEquals(feed(List("ab", "c\nd", "e\n\n", "f\ng"), 10), Some(Vector("abc", "de", "f")))
+
+  test("a line beyond the limit breaks the stream, finished or not"):
+    assertEquals(feed(List("12345\n"), 5), Some(Vector("12345")))
+    assertEquals(feed(List("123456\n"), 5), None)
+    assertEquals(feed(List("123", "456"), 5), None)
+    assertEquals(feed(List("ok\n123456"), 5), None)
+
+  property("cutting a text anywhere changes nothing"):
+    val text = Gen.listOf(Gen.stringOf(Gen.alphaNumChar).suchThat(_.nonEmpty))
+    forAll(text, Gen.choose(1, 7)): (lines, size) =>
+      val whole = lines.map(_ + "\n").mkString
+      assertEquals(feed(whole.grouped(size).toSeq, 1000), Some(lines.toVector))
