@@ -232,7 +232,7 @@ impl Inbox {
     /// A frame that is not part of a message has arrived.
     pub(crate) fn notice(&self, header: &Header, payload: &[u8]) {
         match header.kind {
-            Kind::Data => {}
+            Kind::Data | Kind::Stored => {}
             Kind::Offer => self.offered(header),
             Kind::Grant => {
                 let key = StreamKey::of(header);
@@ -350,7 +350,7 @@ impl Inbox {
             return invalid("sending pack", header.pack);
         }
         let limit = match header.kind {
-            Kind::Data | Kind::Offer | Kind::Grant => config.max_message,
+            Kind::Data | Kind::Stored | Kind::Offer | Kind::Grant => config.max_message,
             Kind::Credit => u64::MAX,
             Kind::Abort | Kind::Goodbye => LARGEST_FAILURE,
         };
@@ -360,7 +360,7 @@ impl Inbox {
                 limit,
             });
         }
-        if matches!(header.kind, Kind::Data | Kind::Offer) {
+        if matches!(header.kind, Kind::Data | Kind::Stored | Kind::Offer) {
             if config.topology.pack_of(header.source) != Some(header.pack) {
                 return invalid("source", header.source);
             }

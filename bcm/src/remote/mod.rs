@@ -22,6 +22,8 @@ mod flow;
 mod inbox;
 mod link;
 mod memory;
+mod pool;
+mod redis_list;
 mod registry;
 mod stream;
 

@@ -49,16 +49,19 @@ pub(crate) enum Kind {
     Abort,
     /// The pack that sent this has ended in good order.
     Goodbye,
+    /// A chunk that lies where the backend keeps what many packs read.
+    Stored,
 }
 
 impl Kind {
-    const ALL: [Self; 6] = [
+    const ALL: [Self; 7] = [
         Self::Data,
         Self::Offer,
         Self::Grant,
         Self::Credit,
         Self::Abort,
         Self::Goodbye,
+        Self::Stored,
     ];
 }
 
@@ -112,7 +115,7 @@ impl Header {
     pub(crate) fn payload_len(&self) -> Result<usize, WireError> {
         match self.kind {
             Kind::Data | Kind::Abort => Ok(self.layout()?.range(self.chunk).len()),
-            Kind::Offer | Kind::Grant | Kind::Credit | Kind::Goodbye => Ok(0),
+            _ => Ok(0),
         }
     }
 

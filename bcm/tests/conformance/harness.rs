@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use burst_bcm::{BackendConfig, Communicator, Error, PackConfig, testing};
 
+use crate::redis_server::RedisServer;
+
 /// Longest a test may take.
 const WATCHDOG: Duration = Duration::from_secs(45);
 
@@ -16,12 +18,11 @@ pub struct Backend {
 
 /// Runs a test on a backend, under the watchdog.
 pub fn on(kind: &'static str, test: fn(&Backend)) {
-    under_watchdog(move || {
-        let backend = Backend {
-            config: BackendConfig::new(kind),
-        };
-        test(&backend);
-    });
+    // Kept out of the test's own thread, so that it ends even when that hangs.
+    let server = (kind == "redis-list").then(RedisServer::start);
+    let mut config = BackendConfig::new(kind);
+    config.uri = server.as_ref().map(RedisServer::uri);
+    under_watchdog(move || test(&Backend { config }));
 }
 
 /// Fails instead of hanging.

@@ -5,11 +5,14 @@
 
 mod chunking;
 mod collectives;
+mod direct;
 mod failures;
 mod flow;
 mod harness;
 mod point_to_point;
 mod properties;
+mod redis_list;
+mod redis_server;
 
 /// Defines each test once per backend.
 macro_rules! on_every_backend {
@@ -24,6 +27,9 @@ macro_rules! on_every_backend {
         }
         mod direct {
             $(#[test] fn $name() { crate::harness::on("direct", super::suite::$name); })*
+        }
+        mod redis_list {
+            $(#[test] fn $name() { crate::harness::on("redis-list", super::suite::$name); })*
         }
     };
 }

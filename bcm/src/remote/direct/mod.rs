@@ -14,7 +14,6 @@
 mod connection;
 mod handshake;
 mod listener;
-mod pool;
 
 use std::net::{TcpStream, ToSocketAddrs};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -25,6 +24,7 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 
 use super::inbox::Inbox;
+use super::pool::Pool;
 use super::{Backend, Frame};
 use crate::config::PackConfig;
 use crate::control::Patience;
@@ -33,7 +33,6 @@ use crate::wire::{Header, Kind};
 use connection::Connection;
 use handshake::Credentials;
 use listener::Listener;
-use pool::Pool;
 
 pub(super) const NAME: &str = "direct";
 
@@ -59,7 +58,7 @@ struct Direct {
 struct PeerLink {
     endpoint: String,
     control: Mutex<Option<Connection>>,
-    data: Pool,
+    data: Pool<Connection>,
 }
 
 pub(super) fn open(config: &PackConfig, inbox: Arc<Inbox>) -> Result<Arc<dyn Backend>, Error> {
@@ -77,6 +76,14 @@ pub(super) fn open(config: &PackConfig, inbox: Arc<Inbox>) -> Result<Arc<dyn Bac
         listener,
         peers: OnceLock::new(),
     }))
+}
+
+/// Connections per peer: two at least, so that a small message finds one while a chunk of a
+/// large one is being written.
+fn connections() -> usize {
+    thread::available_parallelism()
+        .map_or(2, usize::from)
+        .clamp(2, 4)
 }
 
 fn error(pack: Option<u32>, reason: impl ToString) -> Error {
@@ -169,7 +176,7 @@ impl Direct {
     fn helpers(&self, frames: usize) -> usize {
         let cores = thread::available_parallelism().map_or(1, usize::from);
         (cores / 2)
-            .min(pool::limit())
+            .min(connections())
             .min(frames / 2)
             .saturating_sub(1)
     }
@@ -197,7 +204,7 @@ impl Backend for Direct {
             peers.push(PeerLink {
                 endpoint: endpoint.clone(),
                 control: Mutex::new(control),
-                data: Pool::default(),
+                data: Pool::new(connections()),
             });
         }
         // A pack is started once; a second call keeps the first one's connections.

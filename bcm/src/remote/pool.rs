@@ -1,48 +1,52 @@
-//! The connections for data to one other pack.
+//! Connections that threads take turns on.
 
-use std::thread;
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
-use super::connection::Connection;
 use crate::control::Patience;
 use crate::error::{Error, Peer};
 
 /// How often someone waiting for a connection looks whether to go on.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Connections per peer: two at least, so that a small message finds one while a chunk of a
-/// large one is being written.
-pub(super) fn limit() -> usize {
-    thread::available_parallelism()
-        .map_or(2, usize::from)
-        .clamp(2, 4)
-}
-
-/// Connections are taken for one frame at a time and only ever wait for the network, never for a
-/// worker; whoever waits for one waits for a chunk to be written.
-#[derive(Debug, Default)]
-pub(super) struct Pool {
-    state: Mutex<State>,
+/// Connections are taken for a few frames at a time and only ever wait for the network, never for
+/// a worker; so whoever waits for one waits for a chunk to be written.
+#[derive(Debug)]
+pub(super) struct Pool<C> {
+    limit: usize,
+    state: Mutex<State<C>>,
     freed: Condvar,
 }
 
-#[derive(Debug, Default)]
-struct State {
-    idle: Vec<Connection>,
+#[derive(Debug)]
+struct State<C> {
+    idle: Vec<C>,
     open: usize,
     closed: bool,
 }
 
-impl Pool {
+impl<C> Pool<C> {
+    /// A pool of at most this many connections, none of which is open yet.
+    pub(super) fn new(limit: usize) -> Self {
+        Self {
+            limit,
+            state: Mutex::new(State {
+                idle: Vec::new(),
+                open: 0,
+                closed: false,
+            }),
+            freed: Condvar::new(),
+        }
+    }
+
     /// An idle connection; a new one if there is none and there may be more; else waits.
     pub(super) fn acquire(
         &self,
         peer: Peer,
         patience: &mut Patience<'_>,
-        dial: impl FnOnce() -> Result<Connection, Error>,
-    ) -> Result<Connection, Error> {
+        dial: impl FnOnce() -> Result<C, Error>,
+    ) -> Result<C, Error> {
         let mut state = self.state.lock();
         loop {
             if state.closed {
@@ -51,7 +55,7 @@ impl Pool {
             if let Some(connection) = state.idle.pop() {
                 return Ok(connection);
             }
-            if state.open < limit() {
+            if state.open < self.limit {
                 state.open += 1;
                 break;
             }
@@ -62,7 +66,7 @@ impl Pool {
         dial().inspect_err(|_| self.forget())
     }
 
-    pub(super) fn put_back(&self, connection: Connection) {
+    pub(super) fn put_back(&self, connection: C) {
         let mut state = self.state.lock();
         if !state.closed {
             state.idle.push(connection);
@@ -77,7 +81,7 @@ impl Pool {
     }
 
     /// Gives the idle connections and lets nobody have one any more.
-    pub(super) fn close(&self) -> Vec<Connection> {
+    pub(super) fn close(&self) -> Vec<C> {
         let mut state = self.state.lock();
         state.closed = true;
         self.freed.notify_all();

@@ -1,0 +1,488 @@
+//! A connection to the server, speaking RESP2.
+//!
+//! Small on purpose, and its own because payloads are written from where they are and read to
+//! where they belong, and because every wait asks whether to go on; a general client copies both
+//! ways and waits for a fixed time.
+
+use std::fmt;
+use std::io::{ErrorKind, IoSlice, Read, Write};
+use std::net::{Shutdown, TcpStream, ToSocketAddrs};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use redis::{ConnectionAddr, IntoConnectionInfo};
+
+use crate::config::BackendConfig;
+use crate::error::Error;
+
+/// How often a blocked read or write asks whether to go on.
+const LOOK: Duration = Duration::from_millis(100);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+/// Longest line the server may send; bulk strings are not lines.
+const LONGEST_LINE: usize = 64 << 10;
+/// Most elements or bytes of a reply that is kept; payloads are not.
+const LARGEST_REPLY: usize = 16 << 20;
+const READ_AHEAD: usize = 16 << 10;
+
+/// Asked while waiting; an error ends the wait.
+pub(super) type GoOn<'a> = &'a mut dyn FnMut() -> Result<(), Error>;
+
+/// Why a command did not go through.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum RespError {
+    #[error("{0}")]
+    GivenUp(Error),
+    #[error("cannot connect to the server: {0}")]
+    Connect(std::io::Error),
+    #[error("the connection to the server broke: {0}")]
+    Broken(#[from] std::io::Error),
+    #[error("the server hung up")]
+    HungUp,
+    #[error("the server does not speak RESP2")]
+    Protocol,
+    #[error("the server refused: {0}")]
+    Refused(String),
+}
+
+/// A reply, kept whole.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Reply {
+    Status,
+    Error(String),
+    Integer(i64),
+    Bulk(Vec<u8>),
+    Array(Vec<Reply>),
+    Nil,
+}
+
+/// Where the server is and how to log in. Shows nothing of the credentials.
+#[derive(Clone)]
+pub(super) struct Server(Arc<Location>);
+
+struct Location {
+    address: Address,
+    user: Option<String>,
+    password: Option<String>,
+    database: i64,
+}
+
+#[derive(Debug)]
+enum Address {
+    Tcp(String, u16),
+    Unix(PathBuf),
+}
+
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Server").field(&self.0.address).finish()
+    }
+}
+
+impl Server {
+    /// From `redis://[user[:password]@]host[:port][/database]` or `unix:///path`.
+    pub(super) fn new(config: &BackendConfig) -> Result<Self, Error> {
+        let refuse = |reason: &str| Error::InvalidConfiguration {
+            reason: format!("redis-list: {reason}"),
+        };
+        let uri = config
+            .uri
+            .as_deref()
+            .ok_or_else(|| refuse("the server's URI is missing"))?;
+        // The parser's own error might show what it could not parse.
+        let info = uri
+            .into_connection_info()
+            .map_err(|_| refuse("the URI is not of the form redis://user:password@host:port/0"))?;
+        let address = match info.addr() {
+            ConnectionAddr::Tcp(host, port) => Address::Tcp(host.clone(), *port),
+            ConnectionAddr::Unix(path) => Address::Unix(path.clone()),
+            _ => return Err(refuse("TLS is not supported yet; use redis:// or unix://")),
+        };
+        let settings = info.redis_settings();
+        Ok(Self(Arc::new(Location {
+            address,
+            user: settings.username().map(str::to_owned),
+            password: settings.password().map(str::to_owned),
+            database: settings.db(),
+        })))
+    }
+}
+
+#[derive(Debug)]
+enum Stream {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+/// One connection. After an error other than [`RespError::Refused`] it is of no use.
+#[derive(Debug)]
+pub(super) struct Client {
+    stream: Stream,
+    input: Box<[u8]>,
+    start: usize,
+    end: usize,
+}
+
+/// Ends a connection another thread is reading from.
+#[derive(Debug)]
+pub(super) struct Hook(Stream);
+
+impl Hook {
+    pub(super) fn cut(&self) {
+        let _ = match &self.0 {
+            Stream::Tcp(stream) => stream.shutdown(Shutdown::Both),
+            Stream::Unix(stream) => stream.shutdown(Shutdown::Both),
+        };
+    }
+}
+
+impl Client {
+    /// Connects and logs in.
+    pub(super) fn connect(server: &Server, go_on: GoOn<'_>) -> Result<Self, RespError> {
+        let location = &*server.0;
+        let stream = location.address.open().map_err(RespError::Connect)?;
+        let mut client = Self {
+            stream,
+            input: vec![0; READ_AHEAD].into(),
+            start: 0,
+            end: 0,
+        };
+        let mut replies = 0;
+        if let Some(password) = &location.password {
+            let password: &[u8] = password.as_bytes();
+            match &location.user {
+                Some(user) => {
+                    client.command(&[&[b"AUTH"], &[user.as_bytes()], &[password]], go_on)?;
+                }
+                None => client.command(&[&[b"AUTH"], &[password]], go_on)?,
+            }
+            replies += 1;
+        }
+        if location.database != 0 {
+            let database = location.database.to_string();
+            client.command(&[&[b"SELECT"], &[database.as_bytes()]], go_on)?;
+            replies += 1;
+        }
+        client.command(&[&[b"PING"]], go_on)?;
+        client.expect(replies + 1, go_on)?;
+        Ok(client)
+    }
+
+    pub(super) fn hook(&self) -> Result<Hook, RespError> {
+        Ok(Hook(match &self.stream {
+            Stream::Tcp(stream) => Stream::Tcp(stream.try_clone()?),
+            Stream::Unix(stream) => Stream::Unix(stream.try_clone()?),
+        }))
+    }
+
+    /// Writes a command. An argument is given in parts, which are not copied together.
+    pub(super) fn command(
+        &mut self,
+        arguments: &[&[&[u8]]],
+        go_on: GoOn<'_>,
+    ) -> Result<(), RespError> {
+        let mut lines = Vec::with_capacity(arguments.len());
+        for (place, argument) in arguments.iter().enumerate() {
+            let length: usize = argument.iter().map(|part| part.len()).sum();
+            lines.push(match place {
+                0 => format!("*{}\r\n${length}\r\n", arguments.len()),
+                _ => format!("\r\n${length}\r\n"),
+            });
+        }
+        let mut slices = Vec::with_capacity(3 * arguments.len() + 1);
+        for (line, argument) in lines.iter().zip(arguments) {
+            slices.push(IoSlice::new(line.as_bytes()));
+            slices.extend(argument.iter().map(|part| IoSlice::new(part)));
+        }
+        slices.push(IoSlice::new(b"\r\n"));
+        let mut left = &mut slices[..];
+        IoSlice::advance_slices(&mut left, 0);
+        while !left.is_empty() {
+            let written = match &mut self.stream {
+                Stream::Tcp(stream) => stream.write_vectored(left),
+                Stream::Unix(stream) => stream.write_vectored(left),
+            };
+            match done(written, go_on)? {
+                Some(0) => return Err(RespError::HungUp),
+                Some(written) => IoSlice::advance_slices(&mut left, written),
+                None => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads a whole reply.
+    pub(super) fn reply(&mut self, go_on: GoOn<'_>) -> Result<Reply, RespError> {
+        self.nested_reply(2, go_on)
+    }
+
+    fn nested_reply(&mut self, depth: u32, go_on: GoOn<'_>) -> Result<Reply, RespError> {
+        let (kind, line) = self.line(go_on)?;
+        Ok(match kind {
+            b'+' => Reply::Status,
+            b'-' => Reply::Error(line),
+            b':' => Reply::Integer(line.parse().map_err(|_| RespError::Protocol)?),
+            b'$' => match length(&line)? {
+                None => Reply::Nil,
+                Some(length) if length > LARGEST_REPLY => return Err(RespError::Protocol),
+                Some(length) => {
+                    let mut bytes = vec![0; length];
+                    self.bulk(&mut bytes, go_on)?;
+                    self.end_bulk(go_on)?;
+                    Reply::Bulk(bytes)
+                }
+            },
+            b'*' => match length(&line)? {
+                None => Reply::Nil,
+                Some(length) if length > LARGEST_REPLY || depth == 0 => {
+                    return Err(RespError::Protocol);
+                }
+                Some(length) => Reply::Array(
+                    (0..length)
+                        .map(|_| self.nested_reply(depth - 1, go_on))
+                        .collect::<Result<_, _>>()?,
+                ),
+            },
+            _ => return Err(RespError::Protocol),
+        })
+    }
+
+    /// Reads the beginning of an array or a bulk string, `None` for nil. What follows is read
+    /// with [`Client::bulk`] and [`Client::end_bulk`].
+    pub(super) fn begin(&mut self, kind: u8, go_on: GoOn<'_>) -> Result<Option<usize>, RespError> {
+        let (found, line) = self.line(go_on)?;
+        match found {
+            b'-' => Err(RespError::Refused(line)),
+            // Nil is said by either kind.
+            b'$' | b'*' if line == "-1" => Ok(None),
+            _ if found == kind => length(&line),
+            _ => Err(RespError::Protocol),
+        }
+    }
+
+    /// Reads the next bytes of a bulk string straight to where they belong.
+    pub(super) fn bulk(&mut self, mut place: &mut [u8], go_on: GoOn<'_>) -> Result<(), RespError> {
+        while !place.is_empty() {
+            if self.start < self.end {
+                let count = place.len().min(self.end - self.start);
+                let (now, later) = place.split_at_mut(count);
+                now.copy_from_slice(&self.input[self.start..self.start + count]);
+                self.start += count;
+                place = later;
+            } else if place.len() >= READ_AHEAD {
+                match done(self.stream.read(place), go_on)? {
+                    Some(0) => return Err(RespError::HungUp),
+                    Some(count) => place = &mut place[count..],
+                    None => {}
+                }
+            } else {
+                self.fill(go_on)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Drops the next bytes of a bulk string.
+    pub(super) fn skip(&mut self, mut count: usize, go_on: GoOn<'_>) -> Result<(), RespError> {
+        let mut hole = [0; 4096];
+        while count > 0 {
+            let now = count.min(hole.len());
+            self.bulk(&mut hole[..now], go_on)?;
+            count -= now;
+        }
+        Ok(())
+    }
+
+    /// Reads the end of a bulk string.
+    pub(super) fn end_bulk(&mut self, go_on: GoOn<'_>) -> Result<(), RespError> {
+        let mut end = [0; 2];
+        self.bulk(&mut end, go_on)?;
+        if end == *b"\r\n" {
+            Ok(())
+        } else {
+            Err(RespError::Protocol)
+        }
+    }
+
+    fn line(&mut self, go_on: GoOn<'_>) -> Result<(u8, String), RespError> {
+        let mut line = Vec::new();
+        loop {
+            let buffered = &self.input[self.start..self.end];
+            match buffered.iter().position(|&byte| byte == b'\n') {
+                Some(place) => {
+                    line.extend_from_slice(&buffered[..place]);
+                    self.start += place + 1;
+                    break;
+                }
+                None => {
+                    line.extend_from_slice(buffered);
+                    self.start = self.end;
+                    if line.len() > LONGEST_LINE {
+                        return Err(RespError::Protocol);
+                    }
+                    self.fill(go_on)?;
+                }
+            }
+        }
+        match line.as_slice() {
+            [kind, text @ .., b'\r'] => Ok((*kind, String::from_utf8_lossy(text).into_owned())),
+            _ => Err(RespError::Protocol),
+        }
+    }
+
+    fn fill(&mut self, go_on: GoOn<'_>) -> Result<(), RespError> {
+        loop {
+            match done(self.stream.read(&mut self.input), go_on)? {
+                Some(0) => return Err(RespError::HungUp),
+                Some(count) => {
+                    (self.start, self.end) = (0, count);
+                    return Ok(());
+                }
+                None => {}
+            }
+        }
+    }
+}
+
+impl Stream {
+    fn read(&mut self, place: &mut [u8]) -> std::io::Result<usize> {
+        match self {
+            Self::Tcp(stream) => stream.read(place),
+            Self::Unix(stream) => stream.read(place),
+        }
+    }
+}
+
+impl Address {
+    fn open(&self) -> std::io::Result<Stream> {
+        match self {
+            Self::Tcp(host, port) => {
+                let mut last = ErrorKind::NotFound.into();
+                for address in (host.as_str(), *port).to_socket_addrs()? {
+                    match TcpStream::connect_timeout(&address, CONNECT_TIMEOUT) {
+                        Ok(stream) => {
+                            stream.set_nodelay(true)?;
+                            stream.set_read_timeout(Some(LOOK))?;
+                            stream.set_write_timeout(Some(LOOK))?;
+                            return Ok(Stream::Tcp(stream));
+                        }
+                        Err(error) => last = error,
+                    }
+                }
+                Err(last)
+            }
+            Self::Unix(path) => {
+                let stream = UnixStream::connect(path)?;
+                stream.set_read_timeout(Some(LOOK))?;
+                stream.set_write_timeout(Some(LOOK))?;
+                Ok(Stream::Unix(stream))
+            }
+        }
+    }
+}
+
+/// What a system call has done: `None` when it only passed time.
+fn done(result: std::io::Result<usize>, go_on: GoOn<'_>) -> Result<Option<usize>, RespError> {
+    match result {
+        Ok(count) => Ok(Some(count)),
+        Err(error) => match error.kind() {
+            ErrorKind::Interrupted => Ok(None),
+            ErrorKind::WouldBlock | ErrorKind::TimedOut => {
+                go_on().map_err(RespError::GivenUp)?;
+                Ok(None)
+            }
+            _ => Err(RespError::Broken(error)),
+        },
+    }
+}
+
+fn length(line: &str) -> Result<Option<usize>, RespError> {
+    if line == "-1" {
+        return Ok(None);
+    }
+    line.parse().map(Some).map_err(|_| RespError::Protocol)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+    use super::*;
+
+    fn server(uri: &str) -> Result<Server, Error> {
+        Server::new(&BackendConfig::new("redis-list").with_uri(uri))
+    }
+
+    #[test]
+    fn a_password_is_never_shown() {
+        let server = server("redis://user:hunter2@localhost:1/0").unwrap();
+        assert!(!format!("{server:?}").contains("hunter2"));
+        let refused = Client::connect(&server, &mut || Ok(())).unwrap_err();
+        assert!(!format!("{refused} {refused:?}").contains("hunter2"));
+        for wrong in [
+            "redis://user:hunter2@host:port:1/x",
+            "hunter2",
+            "rediss://:hunter2@h/0",
+        ] {
+            let error = self::server(wrong).unwrap_err();
+            assert!(!format!("{error} {error:?}").contains("hunter2"), "{error}");
+        }
+        let config = BackendConfig::new("redis-list").with_uri("redis://:hunter2@host/");
+        assert!(!format!("{config:?}").contains("hunter2"));
+    }
+
+    fn client() -> (Client, UnixStream) {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let client = Client {
+            stream: Stream::Unix(ours),
+            input: vec![0; READ_AHEAD].into(),
+            start: 0,
+            end: 0,
+        };
+        (client, theirs)
+    }
+
+    #[test]
+    fn commands_and_replies_have_the_protocols_form() {
+        let (mut client, mut server) = client();
+        client
+            .command(&[&[b"SET"], &[b"key"], &[b"he", b"", b"llo"]], &mut || {
+                Ok(())
+            })
+            .unwrap();
+        let expected = b"*3\r\n$3\r\nSET\r\n$3\r\nkey\r\n$5\r\nhello\r\n";
+        let mut written = vec![0; expected.len()];
+        server.read_exact(&mut written).unwrap();
+        assert_eq!(written, expected);
+
+        server
+            .write_all(b"+OK\r\n:7\r\n$-1\r\n*2\r\n$1\r\na\r\n*1\r\n$0\r\n\r\n-ERR no\r\n")
+            .unwrap();
+        let mut next = || client.reply(&mut || Ok(())).unwrap();
+        assert_eq!(next(), Reply::Status);
+        assert_eq!(next(), Reply::Integer(7));
+        assert_eq!(next(), Reply::Nil);
+        let inner = Reply::Array(vec![Reply::Bulk(vec![])]);
+        assert_eq!(
+            next(),
+            Reply::Array(vec![Reply::Bulk(b"a".to_vec()), inner])
+        );
+        assert_eq!(next(), Reply::Error("ERR no".to_owned()));
+    }
+
+    #[test]
+    fn anything_else_is_an_error() {
+        for wrong in [
+            "hello\r\n",
+            "$99999999999\r\n",
+            ":x\r\n",
+            "*1\r\n*1\r\n*1\r\n*1\r\n",
+            "\r\n",
+        ] {
+            let (mut client, mut server) = client();
+            server.write_all(wrong.as_bytes()).unwrap();
+            drop(server);
+            assert!(client.reply(&mut || Ok(())).is_err(), "{wrong:?}");
+        }
+    }
+}
