@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
@@ -10,6 +10,13 @@ use burst_bcm::{Communicator, Failure, FailureKind};
 
 use crate::error;
 use crate::pack::Local;
+
+/// Phases a worker may mark.
+const PHASES: u32 = 1000;
+/// Bytes of a phase's name.
+const PHASE_NAME: usize = 200;
+/// Bytes of a failure's message.
+const MESSAGE: usize = 16 * 1024;
 
 /// A worker's view of its flare: who it is, who the others are, and how to talk to them.
 ///
@@ -33,6 +40,7 @@ pub struct BurstContext {
     pub(crate) communicator: Communicator,
     pub(crate) local: Arc<Local>,
     pub(crate) loads_called: AtomicU64,
+    phases: AtomicU32,
     /// Why communication ended here, if it was not this worker's doing.
     ended_by: OnceLock<Failure>,
 }
@@ -43,6 +51,7 @@ impl BurstContext {
             communicator,
             local,
             loads_called: AtomicU64::new(0),
+            phases: AtomicU32::new(0),
             ended_by: OnceLock::new(),
         }
     }
@@ -105,9 +114,12 @@ impl BurstContext {
     }
 
     /// Marks the beginning of a phase of this worker, for the flare's timeline. It lasts until the
-    /// next one, or until the worker ends.
+    /// next one, or until the worker ends. Only the first 1000 phases of a worker are kept.
     pub fn phase(&self, name: &str) {
-        self.local.report.phase(self.worker_id(), name);
+        if self.phases.fetch_add(1, Ordering::Relaxed) < PHASES {
+            let end = name.floor_char_boundary(PHASE_NAME);
+            self.local.report.phase(self.worker_id(), &name[..end]);
+        }
     }
 
     /// Logs a line as this worker. `println!` and `eprintln!` on the worker's own thread do the
@@ -146,6 +158,9 @@ impl BurstContext {
             }
             failure.kind = cause.kind;
         }
+        failure
+            .message
+            .truncate(failure.message.floor_char_boundary(MESSAGE));
         failure
     }
 

@@ -20,6 +20,9 @@ pub(crate) const UNPACKED: u64 = 1024 * MIB as u64;
 pub(crate) const ENTRIES: usize = 10_000;
 /// What the pack itself (not its workers) may log in one flare.
 pub(crate) const PACK_LOG: usize = MIB;
+/// Log and phase events of one worker, as the SDK's own limit of 1 MiB of text may take when
+/// escaped; for programs that keep to no limit.
+pub(crate) const CHATTER: usize = 16 * MIB;
 /// The longest piece of a line in the pack's log.
 pub(crate) const LINE: usize = 8 * 1024;
 /// What is kept of standard error for the message about a failed start.

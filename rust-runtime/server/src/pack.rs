@@ -177,7 +177,7 @@ impl Flare {
                 return;
             }
         };
-        match self.tracker.see(&event) {
+        match self.tracker.see(&event, frame.len()) {
             Verdict::Drop => {}
             Verdict::Ended { reusable, error } => self.said = Some((reusable, error)),
             Verdict::Forward => {
@@ -305,17 +305,18 @@ impl Flare {
             pipe.finish();
         }
         self.log_output();
-        let (failures, error) = match self.said.take() {
-            Some((_, error)) => {
+        let (failures, error, reusable) = match self.said.take() {
+            Some((reusable, error)) => {
                 let failures = self.tracker.forgotten();
                 let forgotten = failures.first().map(|(_, failure)| failure.clone());
                 let first = self.tracker.first_failure().cloned();
-                (
-                    failures,
-                    self.reason.clone().or(first).or(error).or(forgotten),
-                )
+                let error = self.reason.take().or(first).or(error).or(forgotten);
+                (failures, error, reusable)
             }
-            None => self.post_mortem(),
+            None => {
+                let (failures, error) = self.post_mortem();
+                (failures, Some(error), false)
+            }
         };
         for (worker, error) in failures {
             self.emit(&PackEvent::WorkerFailed {
@@ -324,34 +325,36 @@ impl Flare {
                 at: now(),
             });
         }
-        let reusable = error.is_none();
+        let reusable = reusable && error.is_none();
         self.emit(&PackEvent::PackEnded {
             reusable,
             error: error.clone(),
             at: now(),
         });
         let last = std::mem::take(&mut self.pending);
-        match error {
-            None => (Outcome::Reusable(self.program), last),
-            Some(error) => {
-                self.program.group.kill();
-                (Outcome::Spent(error.to_string()), last)
-            }
+        if reusable {
+            return (Outcome::Reusable(self.program), last);
         }
+        self.program.group.kill();
+        let unsaid = || "it said that it cannot be used again".to_owned();
+        (
+            Outcome::Spent(error.map_or_else(unsaid, |error| error.to_string())),
+            last,
+        )
     }
 
     /// Why the process ended, for each worker that had not, and for the pack.
-    fn post_mortem(&mut self) -> (Vec<(u32, Failure)>, Option<Failure>) {
+    fn post_mortem(&mut self) -> (Vec<(u32, Failure)>, Failure) {
         if self.killed
             && let Some(reason) = &self.reason
         {
-            return (self.tracker.killed(reason), Some(reason.clone()));
+            return (self.tracker.killed(reason), reason.clone());
         }
         let status = self.exited.as_ref().and_then(|exited| exited.status);
         let announced = self.tracker.dying().and_then(|dying| dying.signal);
         let (kind, how) = self.program.explain(status, announced);
         let (failures, cause) = self.tracker.lost(kind, &how);
-        (failures, Some(self.reason.clone().unwrap_or(cause)))
+        (failures, self.reason.clone().unwrap_or(cause))
     }
 }
 

@@ -30,7 +30,10 @@ enum Slot {
         orders: mpsc::Sender<Order>,
         group: Arc<Group>,
     },
-    Spent(String),
+    Spent {
+        reason: String,
+        group: Arc<Group>,
+    },
 }
 
 impl Runtime {
@@ -71,7 +74,7 @@ impl Runtime {
             Slot::Idle(program) => program,
             other => {
                 let error = match &other {
-                    Slot::Spent(reason) => Error::Ended(reason.clone()),
+                    Slot::Spent { reason, .. } => Error::Ended(reason.clone()),
                     Slot::Busy { .. } => Error::Busy,
                     _ => Error::NotInitialized,
                 };
@@ -80,7 +83,8 @@ impl Runtime {
             }
         };
         if let Some(how) = program.has_ended() {
-            *slot = Slot::Spent(how.clone());
+            let (reason, group) = (how.clone(), Arc::clone(&program.group));
+            *slot = Slot::Spent { reason, group };
             return Err(Error::Ended(how));
         }
         let (orders, received) = mpsc::channel(4);
@@ -93,11 +97,14 @@ impl Runtime {
             group,
         };
         drop(slot);
-        let runtime = self.clone();
+        let (runtime, spent) = (self.clone(), Arc::clone(&program.group));
         tokio::spawn(pack::run(program, run, received, events, move |outcome| {
             *runtime.slot() = match outcome {
                 Outcome::Reusable(program) => Slot::Idle(program),
-                Outcome::Spent(reason) => Slot::Spent(reason),
+                Outcome::Spent(reason) => Slot::Spent {
+                    reason,
+                    group: spent,
+                },
             };
         }));
         Ok(stream)
@@ -123,8 +130,8 @@ impl Runtime {
     pub(crate) async fn stop(&self) {
         let group = match &*self.slot() {
             Slot::Idle(program) => Arc::clone(&program.group),
-            Slot::Busy { group, .. } => Arc::clone(group),
-            Slot::Empty | Slot::Starting | Slot::Spent(_) => return,
+            Slot::Busy { group, .. } | Slot::Spent { group, .. } => Arc::clone(group),
+            Slot::Empty | Slot::Starting => return,
         };
         group.kill();
         // A process in the kernel's hands may take its time; the runtime's own end kills it too.

@@ -2,6 +2,8 @@
 
 use burst::protocol::{Failure, FailureKind, PackEvent, RunPack};
 
+use crate::limits;
+
 /// Follows one flare's events and judges them: a program is not trusted to tell the truth about
 /// workers it does not have, or to end them twice.
 #[derive(Debug)]
@@ -9,6 +11,8 @@ pub(crate) struct Tracker {
     pack: u32,
     first: u32,
     ended: Vec<bool>,
+    /// Bytes of logs and phases, by worker.
+    chatter: Vec<usize>,
     left: u32,
     first_failure: Option<Failure>,
     dying: Option<Dying>,
@@ -42,13 +46,15 @@ impl Tracker {
             pack: run.pack,
             first: run.first_worker(),
             ended: vec![false; size as usize],
+            chatter: vec![0; size as usize],
             left: size,
             first_failure: None,
             dying: None,
         }
     }
 
-    pub(crate) fn see(&mut self, event: &PackEvent) -> Verdict {
+    /// Judges an event that took `length` bytes.
+    pub(crate) fn see(&mut self, event: &PackEvent, length: usize) -> Verdict {
         let worker = match event {
             PackEvent::PackEnded {
                 reusable, error, ..
@@ -70,8 +76,11 @@ impl Tracker {
             | PackEvent::WorkerSucceeded { worker, .. }
             | PackEvent::WorkerFailed { worker, .. } => *worker,
         };
-        let index = worker.checked_sub(self.first).map(|index| index as usize);
-        let Some(ended) = index.and_then(|index| self.ended.get_mut(index)) else {
+        let Some(index) = worker.checked_sub(self.first).map(|index| index as usize) else {
+            return Verdict::Drop;
+        };
+        let (Some(ended), Some(chatter)) = (self.ended.get_mut(index), self.chatter.get_mut(index))
+        else {
             return Verdict::Drop;
         };
         match event {
@@ -83,8 +92,17 @@ impl Tracker {
                 *ended = true;
                 self.first_failure.get_or_insert_with(|| error.clone());
             }
+            PackEvent::WorkerStarted { .. } => return Verdict::Forward,
             // Threads that a worker started may well log after its end.
-            _ => return Verdict::Forward,
+            _ => {
+                *chatter += length;
+                let heard = *chatter <= limits::CHATTER;
+                return if heard {
+                    Verdict::Forward
+                } else {
+                    Verdict::Drop
+                };
+            }
         }
         self.left -= 1;
         Verdict::Forward
@@ -103,16 +121,16 @@ impl Tracker {
     }
 
     /// The failures of all workers that had not ended when the process did, the cause first; and
-    /// the one of the pack. `how` is said of the worker that caused it, if one is known.
+    /// the one of the pack. `how` follows "it", the worker that caused it, or "its process".
     pub(crate) fn lost(&self, kind: FailureKind, how: &str) -> (Vec<(u32, Failure)>, Failure) {
         let known = self.dying.and_then(|dying| dying.worker);
         let suspect = known.or((self.ended.len() == 1).then_some(self.first));
         let cause = match suspect {
-            Some(worker) => Failure::new(kind, format!("worker {worker} {how}"))
+            Some(worker) => Failure::new(kind, format!("it {how}"))
                 .of_worker(worker, self.pack)
                 .in_operation("work"),
             None => {
-                let mut failure = Failure::new(kind, format!("the pack's process {how}"));
+                let mut failure = Failure::new(kind, format!("its process {how}"));
                 failure.pack = Some(self.pack);
                 failure
             }
@@ -200,18 +218,18 @@ mod tests {
     #[test]
     fn workers_of_other_packs_and_second_ends_are_dropped() {
         let mut tracker = tracker(&[2, 2]);
-        assert_eq!(tracker.see(&succeeded(1)), Verdict::Drop);
-        assert_eq!(tracker.see(&succeeded(4)), Verdict::Drop);
-        assert_eq!(tracker.see(&succeeded(2)), Verdict::Forward);
-        assert_eq!(tracker.see(&succeeded(2)), Verdict::Drop);
+        assert_eq!(tracker.see(&succeeded(1), 1), Verdict::Drop);
+        assert_eq!(tracker.see(&succeeded(4), 1), Verdict::Drop);
+        assert_eq!(tracker.see(&succeeded(2), 1), Verdict::Forward);
+        assert_eq!(tracker.see(&succeeded(2), 1), Verdict::Drop);
     }
 
     #[test]
     fn a_pack_is_reusable_when_all_its_workers_succeeded() {
         let mut all = tracker(&[1, 1]);
-        all.see(&succeeded(1));
+        all.see(&succeeded(1), 1);
         assert_eq!(
-            all.see(&event(ENDED)),
+            all.see(&event(ENDED), 1),
             Verdict::Ended {
                 reusable: true,
                 error: None
@@ -219,7 +237,7 @@ mod tests {
         );
         let mut none = tracker(&[1, 1]);
         assert_eq!(
-            none.see(&event(ENDED)),
+            none.see(&event(ENDED), 1),
             Verdict::Ended {
                 reusable: false,
                 error: None
@@ -231,7 +249,7 @@ mod tests {
     #[test]
     fn the_worker_that_ended_the_process_is_named_to_the_others() {
         let mut tracker = tracker(&[2, 3]);
-        tracker.see(&succeeded(2));
+        tracker.see(&succeeded(2), 1);
         tracker.dies(Dying {
             worker: Some(4),
             signal: Some(6),
@@ -241,7 +259,7 @@ mod tests {
         assert_eq!(failures[0].0, 4);
         assert_eq!(failures[1].1.kind, FailureKind::PeerFailed);
         assert!(
-            failures[1].1.message.contains("worker 4 aborted"),
+            failures[1].1.message.contains("worker 4"),
             "{}",
             failures[1].1
         );
@@ -272,5 +290,14 @@ mod tests {
         let (worker, failure) = &tracker(&[1, 1]).killed(&reason)[0];
         assert_eq!((*worker, failure.kind), (1, FailureKind::PeerFailed));
         assert!(failure.message.contains("boom"));
+    }
+
+    #[test]
+    fn a_worker_that_never_stops_talking_is_cut_off() {
+        let mut tracker = tracker(&[1, 1]);
+        let log = event(r#"{"event":"log","worker":1,"stream":"stdout","line":"","at":0}"#);
+        assert_eq!(tracker.see(&log, limits::CHATTER), Verdict::Forward);
+        assert_eq!(tracker.see(&log, 1), Verdict::Drop);
+        assert_eq!(tracker.see(&succeeded(1), 1), Verdict::Forward);
     }
 }

@@ -80,7 +80,7 @@ fn a_peer_that_panics_on_the_error_is_not_another_cause() {
 #[test]
 fn an_abort_names_the_worker() {
     let events = with_a_peer(act("abort"));
-    said(&failure(&events, 0), "abort", "worker 0 aborted");
+    said(&failure(&events, 0), "abort", "aborted (SIGABRT)");
 }
 
 #[test]
