@@ -65,6 +65,9 @@ extern "C" fn on_signal(signal: c_int, info: *mut siginfo_t, _context: *mut c_vo
         return;
     };
     report(&installed.control, capture::current_worker(), Some(signal));
+    // What the worker printed without a newline. The runtime knows enough already should this
+    // get stuck behind another thread.
+    capture::flush();
     let known = SIGNALS.iter().position(|known| *known == signal);
     // A fault strikes again by itself on return; a signal that was sent must be sent again, and
     // only the default action is sure to end the process then.

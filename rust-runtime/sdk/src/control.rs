@@ -16,6 +16,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::Duration;
 
+use crate::json::{push_escaped, push_number};
 use crate::protocol::LogStream;
 
 /// Bytes that may wait for the writer. Larger frames are sent from the caller's own buffer.
@@ -271,43 +272,6 @@ impl Drop for Hold<'_> {
 fn frame_header(length: usize) -> [u8; 4] {
     // Bodies are bounded far below 4 GiB by the output and line limits.
     (length as u32).to_le_bytes()
-}
-
-/// Appends `number` in decimal, without allocating while there is capacity.
-fn push_number(out: &mut Vec<u8>, mut number: u64) {
-    let mut digits = [0; 20];
-    let mut first = digits.len();
-    loop {
-        first -= 1;
-        digits[first] = b'0' + (number % 10) as u8;
-        number /= 10;
-        if number == 0 {
-            break;
-        }
-    }
-    out.extend_from_slice(&digits[first..]);
-}
-
-/// Appends `text` as the inside of a JSON string; bytes that are not UTF-8 become U+FFFD.
-fn push_escaped(out: &mut Vec<u8>, text: &[u8]) {
-    const HEX: &[u8; 16] = b"0123456789abcdef";
-    for chunk in text.utf8_chunks() {
-        for &byte in chunk.valid().as_bytes() {
-            match byte {
-                b'"' | b'\\' => out.extend_from_slice(&[b'\\', byte]),
-                b'\t' => out.extend_from_slice(b"\\t"),
-                0..0x20 => {
-                    out.extend_from_slice(b"\\u00");
-                    out.push(HEX[usize::from(byte >> 4)]);
-                    out.push(HEX[usize::from(byte & 15)]);
-                }
-                _ => out.push(byte),
-            }
-        }
-        if !chunk.invalid().is_empty() {
-            out.extend_from_slice("\u{fffd}".as_bytes());
-        }
-    }
 }
 
 #[cfg(test)]

@@ -57,6 +57,7 @@ pub mod data;
 mod error;
 mod flare;
 mod interpose;
+mod json;
 mod pack;
 mod panics;
 #[doc(hidden)]

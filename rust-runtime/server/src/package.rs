@@ -43,14 +43,21 @@ pub enum PackageError {
 #[derive(Debug)]
 pub(crate) struct Package {
     directory: PathBuf,
+    exec: PathBuf,
     _owned: Option<TempDir>,
 }
 
 impl Package {
-    /// The package in this directory, which is somebody else's.
-    pub(crate) fn at(directory: &Path) -> Result<Self, PackageError> {
+    /// The package in this directory, or around this executable; either is somebody else's.
+    pub(crate) fn at(path: &Path) -> Result<Self, PackageError> {
+        let path = path.canonicalize()?;
+        let (directory, exec) = match path.parent() {
+            Some(parent) if path.is_file() => (parent.to_owned(), path),
+            _ => (path.clone(), path.join(EXEC)),
+        };
         let package = Self {
-            directory: directory.canonicalize()?,
+            directory,
+            exec,
             _owned: None,
         };
         package.check()?;
@@ -74,9 +81,14 @@ impl Package {
                 other => other?,
             }
         }
-        let package = Self {
-            directory: owned.path().to_owned(),
-            _owned: Some(owned),
+        let package = {
+            let directory = owned.path().to_owned();
+            let exec = directory.join(EXEC);
+            Self {
+                directory,
+                exec,
+                _owned: Some(owned),
+            }
         };
         package.check()?;
         Ok(package)
@@ -86,8 +98,8 @@ impl Package {
         &self.directory
     }
 
-    pub(crate) fn exec(&self) -> PathBuf {
-        self.directory.join(EXEC)
+    pub(crate) fn exec(&self) -> &Path {
+        &self.exec
     }
 
     /// The C library hands files it cannot execute to a shell: better to say what is wrong first.
@@ -207,6 +219,8 @@ mod tests {
         let package = Package::unpack(b"#!/bin/true").unwrap();
         assert_eq!(fs::read(package.exec()).unwrap(), b"#!/bin/true");
         Package::at(package.directory()).unwrap();
+        let bare = Package::at(package.exec()).unwrap();
+        assert_eq!(bare.directory(), package.directory());
     }
 
     #[test]

@@ -147,10 +147,10 @@ fn a_worker_that_never_listens_does_not_hold_up_a_failed_flare() {
 #[test]
 fn what_was_printed_before_a_crash_is_kept() {
     let runtime = Runtime::with_acts();
-    let mut run = Run::new(&[act("abort")]);
-    run.pack_sizes = vec![1];
-    let events = runtime.events(&run);
+    let events = runtime.act(&[act("print-and-abort")]);
     assert_eq!(failure(&events, 0)["kind"], "abort");
+    assert_eq!(logs(&events, json!(0), "stdout"), ["whole"]);
+    assert_eq!(logs(&events, json!(0), "stderr"), ["half"]);
 }
 
 /// Runs the runtime in a memory-limited control group, where this machine lets us make one.

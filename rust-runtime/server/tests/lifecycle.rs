@@ -171,6 +171,34 @@ fn programs_that_do_not_come_up_say_why() {
 }
 
 #[test]
+fn a_program_that_never_reports_is_given_up_and_killed() {
+    let runtime = Runtime::start();
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("process");
+    let script = format!(
+        "#!/bin/sh\necho $$ > '{}'\nexec sleep 600\n",
+        file.display()
+    );
+    let package = exec_of(script.as_bytes());
+    let (status, answer) = runtime.post("/init", &json!({"value": {"path": package.path()}}));
+    assert_eq!(status, 502, "{answer}");
+    assert!(
+        answer["error"]
+            .as_str()
+            .unwrap()
+            .contains("did not report within 10 s"),
+        "{answer}"
+    );
+    wait_until_gone(
+        std::fs::read_to_string(file)
+            .unwrap()
+            .trim()
+            .parse()
+            .unwrap(),
+    );
+}
+
+#[test]
 fn a_body_that_is_too_large_is_refused() {
     let runtime = Runtime::start();
     let body = format!(r#"{{"kind":"error","message":"{}"}}"#, "x".repeat(5 << 20));

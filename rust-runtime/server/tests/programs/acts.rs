@@ -44,6 +44,8 @@ enum Act {
     ReceiveOrPanic {
         from: u32,
     },
+    /// Prints a whole line and half of one, then aborts.
+    PrintAndAbort,
     /// Sums the ids of all workers of all packs.
     Sum,
     Large {
@@ -116,6 +118,11 @@ fn work(act: Act, burst: &BurstContext) -> Result<Value, Error> {
         }
         Act::Receive { from } => json!(burst.recv::<u8>(from)?),
         Act::ReceiveOrPanic { from } => json!(burst.recv::<u8>(from).unwrap()),
+        Act::PrintAndAbort => {
+            println!("whole");
+            eprint!("half");
+            std::process::abort()
+        }
         Act::Sum => json!(*burst.all_reduce(burst.worker_id(), |a, b| a + b)?),
         Act::Large { bytes } => json!("y".repeat(bytes)),
         Act::Phase { name } => {
