@@ -14,8 +14,11 @@ use crate::error::Error;
 
 pub(super) const NAME: &str = "memory";
 
-/// Inboxes by flare and pack. Packs of one process have nothing else to find each other by.
-static PACKS: LazyLock<Mutex<HashMap<(String, u32), Weak<Inbox>>>> = LazyLock::new(Mutex::default);
+/// Inboxes by flare and pack.
+type Packs = HashMap<(String, u32), Weak<Inbox>>;
+
+/// Packs of one process have nothing else to find each other by.
+static PACKS: LazyLock<Mutex<Packs>> = LazyLock::new(Mutex::default);
 
 #[derive(Debug)]
 struct Memory {

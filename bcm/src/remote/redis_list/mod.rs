@@ -19,6 +19,7 @@
 mod commands;
 mod receiver;
 mod resp;
+mod server;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
@@ -34,7 +35,8 @@ use crate::error::{Error, Peer};
 use crate::wire::{Header, Kind};
 use commands::Keys;
 use receiver::Receivers;
-use resp::{Client, Reply, RespError, Server};
+use resp::{Client, Reply, RespError};
+use server::Server;
 
 pub(super) const NAME: &str = "redis-list";
 

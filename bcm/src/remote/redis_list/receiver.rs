@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 
 use super::commands::{self, Keys};
-use super::resp::{Client, GoOn, Hook, RespError, Server};
+use super::resp::{Client, GoOn, RespError};
+use super::server::{Hook, Server};
 use super::{connect, error, failed};
 use crate::error::Error;
 use crate::remote::inbox::{Inbox, Incoming};

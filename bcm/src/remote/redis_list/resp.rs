@@ -4,22 +4,11 @@
 //! where they belong, and because every wait asks whether to go on; a general client copies both
 //! ways and waits for a fixed time.
 
-use std::fmt;
-use std::io::{ErrorKind, IoSlice, Read, Write};
-use std::net::{Shutdown, TcpStream, ToSocketAddrs};
-use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
-use std::sync::Arc;
-use std::time::Duration;
+use std::io::{ErrorKind, IoSlice};
 
-use redis::{ConnectionAddr, IntoConnectionInfo};
-
-use crate::config::BackendConfig;
+use super::server::{Hook, Server, Stream};
 use crate::error::Error;
 
-/// How often a blocked read or write asks whether to go on.
-const LOOK: Duration = Duration::from_millis(100);
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 /// Longest line the server may send; bulk strings are not lines.
 const LONGEST_LINE: usize = 64 << 10;
 /// Most elements or bytes of a reply that is kept; payloads are not.
@@ -57,64 +46,6 @@ pub(super) enum Reply {
     Nil,
 }
 
-/// Where the server is and how to log in. Shows nothing of the credentials.
-#[derive(Clone)]
-pub(super) struct Server(Arc<Location>);
-
-struct Location {
-    address: Address,
-    user: Option<String>,
-    password: Option<String>,
-    database: i64,
-}
-
-#[derive(Debug)]
-enum Address {
-    Tcp(String, u16),
-    Unix(PathBuf),
-}
-
-impl fmt::Debug for Server {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Server").field(&self.0.address).finish()
-    }
-}
-
-impl Server {
-    /// From `redis://[user[:password]@]host[:port][/database]` or `unix:///path`.
-    pub(super) fn new(config: &BackendConfig) -> Result<Self, Error> {
-        let refuse = |reason: &str| Error::InvalidConfiguration {
-            reason: format!("redis-list: {reason}"),
-        };
-        let uri = config
-            .uri
-            .as_deref()
-            .ok_or_else(|| refuse("the server's URI is missing"))?;
-        // The parser's own error might show what it could not parse.
-        let info = uri
-            .into_connection_info()
-            .map_err(|_| refuse("the URI is not of the form redis://user:password@host:port/0"))?;
-        let address = match info.addr() {
-            ConnectionAddr::Tcp(host, port) => Address::Tcp(host.clone(), *port),
-            ConnectionAddr::Unix(path) => Address::Unix(path.clone()),
-            _ => return Err(refuse("TLS is not supported yet; use redis:// or unix://")),
-        };
-        let settings = info.redis_settings();
-        Ok(Self(Arc::new(Location {
-            address,
-            user: settings.username().map(str::to_owned),
-            password: settings.password().map(str::to_owned),
-            database: settings.db(),
-        })))
-    }
-}
-
-#[derive(Debug)]
-enum Stream {
-    Tcp(TcpStream),
-    Unix(UnixStream),
-}
-
 /// One connection. After an error other than [`RespError::Refused`] it is of no use.
 #[derive(Debug)]
 pub(super) struct Client {
@@ -124,24 +55,10 @@ pub(super) struct Client {
     end: usize,
 }
 
-/// Ends a connection another thread is reading from.
-#[derive(Debug)]
-pub(super) struct Hook(Stream);
-
-impl Hook {
-    pub(super) fn cut(&self) {
-        let _ = match &self.0 {
-            Stream::Tcp(stream) => stream.shutdown(Shutdown::Both),
-            Stream::Unix(stream) => stream.shutdown(Shutdown::Both),
-        };
-    }
-}
-
 impl Client {
     /// Connects and logs in.
     pub(super) fn connect(server: &Server, go_on: GoOn<'_>) -> Result<Self, RespError> {
-        let location = &*server.0;
-        let stream = location.address.open().map_err(RespError::Connect)?;
+        let stream = server.open().map_err(RespError::Connect)?;
         let mut client = Self {
             stream,
             input: vec![0; READ_AHEAD].into(),
@@ -149,9 +66,9 @@ impl Client {
             end: 0,
         };
         let mut replies = 0;
-        if let Some(password) = &location.password {
+        if let Some(password) = server.password() {
             let password: &[u8] = password.as_bytes();
-            match &location.user {
+            match server.user() {
                 Some(user) => {
                     client.command(&[&[b"AUTH"], &[user.as_bytes()], &[password]], go_on)?;
                 }
@@ -159,8 +76,8 @@ impl Client {
             }
             replies += 1;
         }
-        if location.database != 0 {
-            let database = location.database.to_string();
+        if server.database() != 0 {
+            let database = server.database().to_string();
             client.command(&[&[b"SELECT"], &[database.as_bytes()]], go_on)?;
             replies += 1;
         }
@@ -170,10 +87,7 @@ impl Client {
     }
 
     pub(super) fn hook(&self) -> Result<Hook, RespError> {
-        Ok(Hook(match &self.stream {
-            Stream::Tcp(stream) => Stream::Tcp(stream.try_clone()?),
-            Stream::Unix(stream) => Stream::Unix(stream.try_clone()?),
-        }))
+        Ok(self.stream.hook()?)
     }
 
     /// Writes a command. An argument is given in parts, which are not copied together.
@@ -199,10 +113,7 @@ impl Client {
         let mut left = &mut slices[..];
         IoSlice::advance_slices(&mut left, 0);
         while !left.is_empty() {
-            let written = match &mut self.stream {
-                Stream::Tcp(stream) => stream.write_vectored(left),
-                Stream::Unix(stream) => stream.write_vectored(left),
-            };
+            let written = self.stream.write_vectored(left);
             match done(written, go_on)? {
                 Some(0) => return Err(RespError::HungUp),
                 Some(written) => IoSlice::advance_slices(&mut left, written),
@@ -345,43 +256,6 @@ impl Client {
     }
 }
 
-impl Stream {
-    fn read(&mut self, place: &mut [u8]) -> std::io::Result<usize> {
-        match self {
-            Self::Tcp(stream) => stream.read(place),
-            Self::Unix(stream) => stream.read(place),
-        }
-    }
-}
-
-impl Address {
-    fn open(&self) -> std::io::Result<Stream> {
-        match self {
-            Self::Tcp(host, port) => {
-                let mut last = ErrorKind::NotFound.into();
-                for address in (host.as_str(), *port).to_socket_addrs()? {
-                    match TcpStream::connect_timeout(&address, CONNECT_TIMEOUT) {
-                        Ok(stream) => {
-                            stream.set_nodelay(true)?;
-                            stream.set_read_timeout(Some(LOOK))?;
-                            stream.set_write_timeout(Some(LOOK))?;
-                            return Ok(Stream::Tcp(stream));
-                        }
-                        Err(error) => last = error,
-                    }
-                }
-                Err(last)
-            }
-            Self::Unix(path) => {
-                let stream = UnixStream::connect(path)?;
-                stream.set_read_timeout(Some(LOOK))?;
-                stream.set_write_timeout(Some(LOOK))?;
-                Ok(Stream::Unix(stream))
-            }
-        }
-    }
-}
-
 /// What a system call has done: `None` when it only passed time.
 fn done(result: std::io::Result<usize>, go_on: GoOn<'_>) -> Result<Option<usize>, RespError> {
     match result {
@@ -407,29 +281,10 @@ fn length(line: &str) -> Result<Option<usize>, RespError> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+    use std::io::{Read, Write};
+    use std::os::unix::net::UnixStream;
+
     use super::*;
-
-    fn server(uri: &str) -> Result<Server, Error> {
-        Server::new(&BackendConfig::new("redis-list").with_uri(uri))
-    }
-
-    #[test]
-    fn a_password_is_never_shown() {
-        let server = server("redis://user:hunter2@localhost:1/0").unwrap();
-        assert!(!format!("{server:?}").contains("hunter2"));
-        let refused = Client::connect(&server, &mut || Ok(())).unwrap_err();
-        assert!(!format!("{refused} {refused:?}").contains("hunter2"));
-        for wrong in [
-            "redis://user:hunter2@host:port:1/x",
-            "hunter2",
-            "rediss://:hunter2@h/0",
-        ] {
-            let error = self::server(wrong).unwrap_err();
-            assert!(!format!("{error} {error:?}").contains("hunter2"), "{error}");
-        }
-        let config = BackendConfig::new("redis-list").with_uri("redis://:hunter2@host/");
-        assert!(!format!("{config:?}").contains("hunter2"));
-    }
 
     fn client() -> (Client, UnixStream) {
         let (ours, theirs) = UnixStream::pair().unwrap();

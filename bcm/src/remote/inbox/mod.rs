@@ -5,16 +5,23 @@
 //! copied under a lock. A [`Charge`] is never dropped under `state`, since giving back its room
 //! may grant an offer.
 
+mod admission;
+#[cfg(test)]
+mod tests;
+
 use std::collections::{HashMap, VecDeque};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
+use admission::Budget;
 use parking_lot::Mutex;
+
+pub(crate) use admission::Expectation;
 
 use super::assembly::{Assembly, Slot};
 use super::counters::Counters;
-use super::flow::{Charge, Flow, cost, window};
+use super::flow::Flow;
 use super::stream::{Arrived, Known, Stream, StreamKey};
 use super::{Backend, Frame};
 use crate::control::Control;
@@ -23,7 +30,7 @@ use crate::failure::{Failure, FailureKind};
 use crate::message::Parcel;
 use crate::shared::{Destination, Mailboxes};
 use crate::topology::Topology;
-use crate::wire::{Header, Kind, Layout, WireError};
+use crate::wire::{Header, Kind, WireError};
 
 /// How long after a pack's goodbye its last messages may still be on their way.
 const STRAGGLERS: Duration = Duration::from_millis(500);
@@ -66,21 +73,6 @@ struct State {
     expected: HashMap<StreamKey, usize>,
 }
 
-#[derive(Debug)]
-struct Budget {
-    used: u64,
-    window: u64,
-    peers: Vec<PeerBudget>,
-}
-
-#[derive(Debug, Clone, Copy, Default)]
-struct PeerBudget {
-    unasked: u64,
-    /// Since the beginning: received by workers, and last told to the sender.
-    received: u64,
-    told: u64,
-}
-
 /// What a backend does with the payload that follows a header.
 #[derive(Debug)]
 pub(crate) enum Incoming {
@@ -115,25 +107,6 @@ impl Chunk {
     }
 }
 
-/// A worker waits for messages of a stream for as long as this lives.
-#[derive(Debug)]
-pub(crate) struct Expectation {
-    inbox: Arc<Inbox>,
-    key: StreamKey,
-}
-
-impl Drop for Expectation {
-    fn drop(&mut self) {
-        let mut state = self.inbox.state.lock();
-        if let Some(count) = state.expected.get_mut(&self.key) {
-            *count -= 1;
-            if *count == 0 {
-                state.expected.remove(&self.key);
-            }
-        }
-    }
-}
-
 impl Inbox {
     pub(crate) fn new(config: InboxConfig) -> Arc<Self> {
         let packs = config.topology.num_packs();
@@ -144,11 +117,7 @@ impl Inbox {
             flow: Flow::new(limit, packs),
             counters: Counters::default(),
             state: Mutex::default(),
-            budget: Mutex::new(Budget {
-                used: 0,
-                window: window(limit, packs),
-                peers: vec![PeerBudget::default(); packs as usize],
-            }),
+            budget: Mutex::new(Budget::new(limit, packs)),
             offers_waiting: AtomicUsize::new(0),
             departed: (0..packs).map(|_| OnceLock::new()).collect(),
             config,
@@ -400,179 +369,6 @@ impl Inbox {
                 Parcel::Remote(arrived),
             );
         });
-    }
-
-    /// Room for what its sender had room for in its window.
-    fn charge_unasked(&self, header: &Header) -> Result<Charge, WireError> {
-        let cost = cost(header.total);
-        let mut budget = self.budget.lock();
-        let window = budget.window;
-        let Some(peer) = budget.peers.get_mut(header.pack as usize) else {
-            return Err(WireError::Window);
-        };
-        if peer.unasked.saturating_add(cost) > window {
-            return Err(WireError::Window);
-        }
-        peer.unasked += cost;
-        budget.used += cost;
-        Ok(Charge {
-            inbox: self.me.clone(),
-            pack: header.pack,
-            cost,
-            unasked: true,
-        })
-    }
-
-    /// A message has become a worker's own: its room is free again.
-    pub(super) fn release(&self, pack: u32, cost: u64, unasked: bool) {
-        let mut credit = None;
-        {
-            let mut budget = self.budget.lock();
-            budget.used = budget.used.saturating_sub(cost);
-            let threshold = budget.window / 4;
-            if let (true, Some(peer)) = (unasked, budget.peers.get_mut(pack as usize)) {
-                peer.unasked = peer.unasked.saturating_sub(cost);
-                peer.received += cost;
-                if peer.received - peer.told >= threshold {
-                    peer.told = peer.received;
-                    credit = Some(peer.received);
-                }
-            }
-        }
-        if let Some(received) = credit {
-            let (flare, own) = (self.config.flare, self.config.pack);
-            self.answer(pack, Header::notice(Kind::Credit, flare, own, received));
-        }
-        if self.offers_waiting.load(Ordering::Acquire) > 0 {
-            let granted = {
-                let mut state = self.state.lock();
-                let mut granted = Vec::new();
-                while let Some(offer) = state.offers.front() {
-                    if !self.has_room(offer) {
-                        break;
-                    }
-                    let Some(offer) = state.offers.pop_front() else {
-                        break;
-                    };
-                    granted.push(self.admit(&mut state, offer));
-                }
-                self.offers_waiting
-                    .store(state.offers.len(), Ordering::Release);
-                granted
-            };
-            self.grant(granted);
-        }
-    }
-
-    /// Another pack would like to send a message.
-    fn offered(&self, header: &Header) {
-        let granted = {
-            let mut state = self.state.lock();
-            let key = StreamKey::of(header);
-            let stream = state.streams.entry(key).or_default();
-            match stream.known(header.sequence) {
-                // Said before, and perhaps not heard.
-                Known::Partly(_) => vec![self.grant_of(header)],
-                Known::Done => Vec::new(),
-                Known::New => {
-                    let again = |offer: &Header| {
-                        StreamKey::of(offer) == key && offer.sequence == header.sequence
-                    };
-                    if state.offers.iter().any(again) {
-                        Vec::new()
-                    } else if state.expected.contains_key(&key)
-                        || (state.offers.is_empty() && self.has_room(header))
-                    {
-                        vec![self.admit(&mut state, *header)]
-                    } else {
-                        state.offers.push_back(*header);
-                        self.offers_waiting
-                            .store(state.offers.len(), Ordering::Release);
-                        Vec::new()
-                    }
-                }
-            }
-        };
-        self.grant(granted);
-    }
-
-    /// A worker waits for the next message of a stream: whatever was offered in it is granted,
-    /// room or not, because it will be taken at once.
-    pub(super) fn expect(&self, key: StreamKey) -> Option<Expectation> {
-        let inbox = self.me.upgrade()?;
-        let granted = {
-            let mut state = self.state.lock();
-            *state.expected.entry(key).or_default() += 1;
-            let mut granted = Vec::new();
-            while let Some(place) = state
-                .offers
-                .iter()
-                .position(|offer| StreamKey::of(offer) == key)
-            {
-                if let Some(offer) = state.offers.remove(place) {
-                    granted.push(self.admit(&mut state, offer));
-                }
-            }
-            self.offers_waiting
-                .store(state.offers.len(), Ordering::Release);
-            granted
-        };
-        self.grant(granted);
-        Some(Expectation { inbox, key })
-    }
-
-    fn has_room(&self, offer: &Header) -> bool {
-        let budget = self.budget.lock();
-        budget.used == 0
-            || budget.used.saturating_add(cost(offer.total)) <= self.config.max_bytes_in_flight
-    }
-
-    /// Makes room for an offered message and a place in its stream.
-    fn admit(&self, state: &mut State, offer: Header) -> Header {
-        let cost = cost(offer.total);
-        self.budget.lock().used += cost;
-        let charge = Charge {
-            inbox: self.me.clone(),
-            pack: offer.pack,
-            cost,
-            unasked: false,
-        };
-        let layout = offer.layout().unwrap_or(Layout::cut(0, 1));
-        let assembly = Arc::new(Assembly::new(layout, offer.encoding, charge));
-        let stream = state.streams.entry(StreamKey::of(&offer)).or_default();
-        stream.begin(offer.sequence, assembly);
-        self.grant_of(&offer)
-    }
-
-    /// The answer to an offer, addressed to the pack it came from.
-    fn grant_of(&self, offer: &Header) -> Header {
-        Header {
-            kind: Kind::Grant,
-            ..*offer
-        }
-    }
-
-    fn grant(&self, grants: Vec<Header>) {
-        for grant in grants {
-            let header = Header {
-                pack: self.config.pack,
-                ..grant
-            };
-            self.answer(grant.pack, header);
-        }
-    }
-
-    fn answer(&self, to: u32, header: Header) {
-        let Some(backend) = self.backend.get().and_then(Weak::upgrade) else {
-            return;
-        };
-        let payload = &[];
-        if let Err(error) = backend.control(to, &Frame { header, payload })
-            && !self.has_left(to)
-            && self.config.control.ended().is_none()
-        {
-            self.broken(&error);
-        }
     }
 
     /// Drops everything that was not delivered.

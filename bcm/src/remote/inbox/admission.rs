@@ -1,0 +1,243 @@
+//! How much may be on its way to this pack, and which offers are granted.
+//!
+//! What comes unasked is bounded by its sender's window, which is checked here; what is offered
+//! is granted in the order it came while there is room, and at once when a worker waits for it,
+//! because then it is not held for long. So a pack holds at most its limit and what its blocked
+//! workers wait for, and every message a worker waits for can come.
+
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Weak};
+
+use super::super::Frame;
+use super::super::assembly::Assembly;
+use super::super::flow::{Charge, cost, window};
+use super::super::stream::{Known, StreamKey};
+use super::{Inbox, State};
+use crate::wire::{Header, Kind, Layout, WireError};
+
+#[derive(Debug)]
+pub(super) struct Budget {
+    used: u64,
+    limit: u64,
+    window: u64,
+    peers: Vec<PeerBudget>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct PeerBudget {
+    unasked: u64,
+    /// Since the beginning: received by workers, and last told to the sender.
+    received: u64,
+    told: u64,
+}
+
+impl Budget {
+    pub(super) fn new(limit: u64, packs: u32) -> Self {
+        Self {
+            used: 0,
+            limit,
+            window: window(limit, packs),
+            peers: vec![PeerBudget::default(); packs as usize],
+        }
+    }
+
+    fn take_unasked(&mut self, pack: u32, cost: u64) -> Result<(), WireError> {
+        let Some(peer) = self.peers.get_mut(pack as usize) else {
+            return Err(WireError::Window);
+        };
+        if peer.unasked.saturating_add(cost) > self.window {
+            return Err(WireError::Window);
+        }
+        peer.unasked += cost;
+        self.used += cost;
+        Ok(())
+    }
+
+    /// Gives the number of bytes to tell the sender of, when it is time to.
+    fn give_back(&mut self, pack: u32, cost: u64, unasked: bool) -> Option<u64> {
+        self.used = self.used.saturating_sub(cost);
+        let threshold = self.window / 4;
+        let peer = self.peers.get_mut(pack as usize).filter(|_| unasked)?;
+        peer.unasked = peer.unasked.saturating_sub(cost);
+        peer.received += cost;
+        (peer.received - peer.told >= threshold).then(|| {
+            peer.told = peer.received;
+            peer.received
+        })
+    }
+
+    /// A message larger than the limit has room when nothing else is held.
+    fn has_room(&self, cost: u64) -> bool {
+        self.used == 0 || self.used.saturating_add(cost) <= self.limit
+    }
+}
+
+/// A worker waits for messages of a stream for as long as this lives.
+#[derive(Debug)]
+pub(crate) struct Expectation {
+    inbox: Arc<Inbox>,
+    key: StreamKey,
+}
+
+impl Drop for Expectation {
+    fn drop(&mut self) {
+        let mut state = self.inbox.state.lock();
+        if let Some(count) = state.expected.get_mut(&self.key) {
+            *count -= 1;
+            if *count == 0 {
+                state.expected.remove(&self.key);
+            }
+        }
+    }
+}
+
+impl Inbox {
+    /// Room for what its sender had room for in its window.
+    pub(super) fn charge_unasked(&self, header: &Header) -> Result<Charge, WireError> {
+        let cost = cost(header.total);
+        self.budget.lock().take_unasked(header.pack, cost)?;
+        Ok(Charge {
+            inbox: self.me.clone(),
+            pack: header.pack,
+            cost,
+            unasked: true,
+        })
+    }
+
+    /// A message has become a worker's own: its room is free again.
+    pub(in crate::remote) fn release(&self, pack: u32, cost: u64, unasked: bool) {
+        let credit = self.budget.lock().give_back(pack, cost, unasked);
+        if let Some(received) = credit {
+            let (flare, own) = (self.config.flare, self.config.pack);
+            self.answer(pack, Header::notice(Kind::Credit, flare, own, received));
+        }
+        if self.offers_waiting.load(Ordering::Acquire) > 0 {
+            let granted = {
+                let mut state = self.state.lock();
+                let mut granted = Vec::new();
+                while let Some(offer) = state.offers.front() {
+                    if !self.has_room(offer) {
+                        break;
+                    }
+                    let Some(offer) = state.offers.pop_front() else {
+                        break;
+                    };
+                    granted.push(self.admit(&mut state, offer));
+                }
+                self.offers_waiting
+                    .store(state.offers.len(), Ordering::Release);
+                granted
+            };
+            self.grant(granted);
+        }
+    }
+
+    /// Another pack would like to send a message.
+    pub(super) fn offered(&self, header: &Header) {
+        let granted = {
+            let mut state = self.state.lock();
+            let key = StreamKey::of(header);
+            let stream = state.streams.entry(key).or_default();
+            match stream.known(header.sequence) {
+                // Said before, and perhaps not heard.
+                Known::Partly(_) => vec![self.grant_of(header)],
+                Known::Done => Vec::new(),
+                Known::New => {
+                    let again = |offer: &Header| {
+                        StreamKey::of(offer) == key && offer.sequence == header.sequence
+                    };
+                    if state.offers.iter().any(again) {
+                        Vec::new()
+                    } else if state.expected.contains_key(&key)
+                        || (state.offers.is_empty() && self.has_room(header))
+                    {
+                        vec![self.admit(&mut state, *header)]
+                    } else {
+                        state.offers.push_back(*header);
+                        self.offers_waiting
+                            .store(state.offers.len(), Ordering::Release);
+                        Vec::new()
+                    }
+                }
+            }
+        };
+        self.grant(granted);
+    }
+
+    /// A worker waits for the next message of a stream: whatever was offered in it is granted,
+    /// room or not, because it will be taken at once.
+    pub(in crate::remote) fn expect(&self, key: StreamKey) -> Option<Expectation> {
+        let inbox = self.me.upgrade()?;
+        let granted = {
+            let mut state = self.state.lock();
+            *state.expected.entry(key).or_default() += 1;
+            let mut granted = Vec::new();
+            while let Some(place) = state
+                .offers
+                .iter()
+                .position(|offer| StreamKey::of(offer) == key)
+            {
+                if let Some(offer) = state.offers.remove(place) {
+                    granted.push(self.admit(&mut state, offer));
+                }
+            }
+            self.offers_waiting
+                .store(state.offers.len(), Ordering::Release);
+            granted
+        };
+        self.grant(granted);
+        Some(Expectation { inbox, key })
+    }
+
+    fn has_room(&self, offer: &Header) -> bool {
+        self.budget.lock().has_room(cost(offer.total))
+    }
+
+    /// Makes room for an offered message and a place in its stream.
+    fn admit(&self, state: &mut State, offer: Header) -> Header {
+        let cost = cost(offer.total);
+        self.budget.lock().used += cost;
+        let charge = Charge {
+            inbox: self.me.clone(),
+            pack: offer.pack,
+            cost,
+            unasked: false,
+        };
+        let layout = offer.layout().unwrap_or(Layout::cut(0, 1));
+        let assembly = Arc::new(Assembly::new(layout, offer.encoding, charge));
+        let stream = state.streams.entry(StreamKey::of(&offer)).or_default();
+        stream.begin(offer.sequence, assembly);
+        self.grant_of(&offer)
+    }
+
+    /// The answer to an offer, addressed to the pack it came from.
+    fn grant_of(&self, offer: &Header) -> Header {
+        Header {
+            kind: Kind::Grant,
+            ..*offer
+        }
+    }
+
+    fn grant(&self, grants: Vec<Header>) {
+        for grant in grants {
+            let header = Header {
+                pack: self.config.pack,
+                ..grant
+            };
+            self.answer(grant.pack, header);
+        }
+    }
+
+    fn answer(&self, to: u32, header: Header) {
+        let Some(backend) = self.backend.get().and_then(Weak::upgrade) else {
+            return;
+        };
+        let payload = &[];
+        if let Err(error) = backend.control(to, &Frame { header, payload })
+            && !self.has_left(to)
+            && self.config.control.ended().is_none()
+        {
+            self.broken(&error);
+        }
+    }
+}

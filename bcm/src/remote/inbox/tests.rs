@@ -1,0 +1,319 @@
+//! The inbox under everything a backend may do, and what none should.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use proptest::prelude::*;
+
+use super::*;
+use crate::control::Patience;
+use crate::local::Want;
+use crate::message::Class;
+use crate::operation::Operation;
+use crate::payload;
+use crate::wire::{Layout, flare_digest};
+
+const LIMIT: u64 = 64 << 10;
+
+/// Keeps the control frames the inbox sends.
+#[derive(Debug, Default)]
+struct Recorder(Mutex<Vec<(u32, Header)>>);
+
+impl Backend for Recorder {
+    fn endpoint(&self) -> Option<String> {
+        None
+    }
+    fn start(&self, _: &[String]) -> Result<(), Error> {
+        Ok(())
+    }
+    fn send(&self, _: u32, _: &[Frame<'_>], _: &mut Patience<'_>) -> Result<(), Error> {
+        Ok(())
+    }
+    fn broadcast(&self, _: &[u32], _: &[Frame<'_>], _: &mut Patience<'_>) -> Result<(), Error> {
+        Ok(())
+    }
+    fn control(&self, to: u32, frame: &Frame<'_>) -> Result<(), Error> {
+        self.0.lock().push((to, frame.header));
+        Ok(())
+    }
+    fn close(&self) {}
+}
+
+struct Setup {
+    inbox: Arc<Inbox>,
+    recorder: Arc<Recorder>,
+}
+
+/// Pack 0 with workers 0 and 1; pack 1, which sends, has workers 2 and 3.
+fn setup() -> Setup {
+    let inbox = Inbox::new(InboxConfig {
+        flare: flare_digest("f"),
+        pack: 0,
+        topology: Topology::new(&[2, 2]).unwrap(),
+        max_message: 1 << 20,
+        max_bytes_in_flight: LIMIT,
+        control: Arc::new(Control::new(2, None, Duration::from_secs(5))),
+        mailboxes: Arc::new(Mailboxes::new(0, 2)),
+    });
+    let recorder = Arc::new(Recorder::default());
+    let backend: Arc<dyn Backend> = recorder.clone();
+    inbox.attach(Arc::downgrade(&backend));
+    Setup { inbox, recorder }
+}
+
+impl Setup {
+    fn take(&self) -> Option<Vec<u8>> {
+        let class = Class::Point { tag: 0 };
+        let want = Want {
+            context: 0,
+            source: 2,
+            class,
+        };
+        let mailbox = self.inbox.config.mailboxes.of(0).unwrap();
+        let parcel = mailbox.try_take(&want).unwrap()?;
+        Some(
+            parcel
+                .open(Operation::Recv, crate::Peer::Worker(2))
+                .unwrap(),
+        )
+    }
+
+    fn recorded(&self) -> Vec<(u32, Header)> {
+        std::mem::take(&mut *self.recorder.0.lock())
+    }
+}
+
+/// A message from worker 2 to worker 0, in frames.
+fn message(sequence: u64, value: &Vec<u8>, chunk_size: usize) -> Vec<(Header, Vec<u8>)> {
+    let encoded = payload::encode(Operation::Send, value).unwrap();
+    let layout = Layout::cut(value.len(), chunk_size);
+    (0..layout.chunks())
+        .map(|chunk| {
+            let header = Header {
+                kind: Kind::Data,
+                flare: flare_digest("f"),
+                pack: 1,
+                source: 2,
+                destination: Destination::Worker(0),
+                context: 0,
+                class: Class::Point { tag: 0 },
+                sequence,
+                total: value.len() as u64,
+                chunk,
+                chunks: layout.chunks(),
+                encoding: encoded.encoding,
+                fingerprint: encoded.fingerprint,
+            };
+            (header, value[layout.range(chunk)].to_vec())
+        })
+        .collect()
+}
+
+proptest! {
+    #[test]
+    fn duplicates_and_disorder_change_nothing(
+        sizes in prop::collection::vec(0usize..200, 1..12),
+        chunk_size in 1usize..80,
+        copies in 1usize..4,
+        seed: u64,
+    ) {
+        let setup = setup();
+        let values: Vec<Vec<u8>> =
+            sizes.iter().enumerate().map(|(i, &size)| vec![i as u8; size]).collect();
+        let mut frames: Vec<_> = (0..)
+            .zip(&values)
+            .flat_map(|(sequence, value)| message(sequence, value, chunk_size))
+            .flat_map(|frame| vec![frame; copies])
+            .collect();
+        // A cheap shuffle that proptest can replay.
+        let mut state = seed | 1;
+        for place in (1..frames.len()).rev() {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            frames.swap(place, (state >> 33) as usize % (place + 1));
+        }
+        for (header, payload) in &frames {
+            setup.inbox.accept(header, payload).unwrap();
+        }
+        for value in values {
+            prop_assert_eq!(setup.take(), Some(value));
+        }
+        prop_assert_eq!(setup.take(), None);
+        // And again, after they were received.
+        for (header, payload) in &frames {
+            setup.inbox.accept(header, payload).unwrap();
+        }
+        prop_assert_eq!(setup.take(), None);
+    }
+}
+
+#[test]
+fn a_chunk_that_was_not_read_whole_may_come_again() {
+    let setup = setup();
+    let frames = message(0, &vec![9; 10], 5);
+    let Ok(Incoming::Chunk(mut chunk)) = setup.inbox.open(&frames[0].0) else {
+        panic!("a new chunk has a place");
+    };
+    chunk.bytes()[..2].copy_from_slice(&[1, 1]);
+    drop(chunk);
+    for (header, payload) in &frames {
+        setup.inbox.accept(header, payload).unwrap();
+    }
+    assert_eq!(setup.take(), Some(vec![9; 10]));
+}
+
+#[test]
+fn what_cannot_be_right_is_refused() {
+    let setup = setup();
+    let (good, payload) = message(0, &vec![1; 10], 100).remove(0);
+    let refused = |change: fn(&mut Header)| {
+        let mut header = good;
+        change(&mut header);
+        setup.inbox.accept(&header, &payload).unwrap_err()
+    };
+    assert_eq!(
+        refused(|h| h.flare = flare_digest("g")),
+        WireError::OtherFlare
+    );
+    assert!(matches!(refused(|h| h.pack = 0), WireError::Invalid { .. }));
+    assert!(matches!(refused(|h| h.pack = 7), WireError::Invalid { .. }));
+    assert!(matches!(
+        refused(|h| h.source = 0),
+        WireError::Invalid { .. }
+    ));
+    assert!(matches!(
+        refused(|h| h.source = 9),
+        WireError::Invalid { .. }
+    ));
+    let elsewhere = |h: &mut Header| h.destination = Destination::Worker(3);
+    assert!(matches!(refused(elsewhere), WireError::Invalid { .. }));
+    assert!(matches!(
+        refused(|h| h.total = u64::MAX),
+        WireError::TooLarge { .. }
+    ));
+    assert!(matches!(refused(|h| h.total = LIMIT), WireError::Window));
+    assert!(matches!(
+        refused(|h| h.total = 11),
+        WireError::Length { .. }
+    ));
+    // A chunk that contradicts the ones before it.
+    let halves = message(1, &vec![1; 10], 5);
+    setup.inbox.accept(&halves[0].0, &halves[0].1).unwrap();
+    let thirds = message(1, &vec![1; 10], 4);
+    let contradicted = setup.inbox.accept(&thirds[1].0, &thirds[1].1);
+    assert!(matches!(contradicted, Err(WireError::Layout { .. })));
+}
+
+#[test]
+fn unasked_bytes_are_bounded_and_credited_when_received() {
+    let setup = setup();
+    let value = vec![5u8; 4000];
+    let mut sent = 0;
+    let refused = loop {
+        let (header, payload) = message(sent, &value, 1 << 20).remove(0);
+        match setup.inbox.accept(&header, &payload) {
+            Ok(()) => sent += 1,
+            Err(refused) => break refused,
+        }
+    };
+    assert_eq!(refused, WireError::Window);
+    assert!(sent * 4000 <= LIMIT / 2 && (sent + 1) * 4256 > LIMIT / 2);
+    assert_eq!(setup.recorded(), []);
+    for _ in 0..sent {
+        assert!(setup.take().is_some());
+    }
+    let credits = setup.recorded();
+    let told = credits
+        .iter()
+        .map(|(_, header)| header.total)
+        .max()
+        .unwrap();
+    assert!(
+        credits
+            .iter()
+            .all(|(to, header)| *to == 1 && header.kind == Kind::Credit)
+    );
+    assert!(told > sent * 4256 / 2);
+    // The refused one has not been lost: it may come again.
+    let (header, payload) = message(sent, &value, 1 << 20).remove(0);
+    setup.inbox.accept(&header, &payload).unwrap();
+    assert_eq!(setup.take(), Some(value));
+}
+
+fn offer(sequence: u64, size: usize) -> Header {
+    let (header, _) = message(sequence, &vec![0; size], 1 << 20).remove(0);
+    Header {
+        kind: Kind::Offer,
+        ..header
+    }
+}
+
+fn granted(setup: &Setup) -> Vec<u64> {
+    let answers = setup.recorded();
+    assert!(
+        answers
+            .iter()
+            .all(|(to, h)| *to == 1 && h.kind == Kind::Grant && h.pack == 0)
+    );
+    answers.iter().map(|(_, header)| header.sequence).collect()
+}
+
+#[test]
+fn offers_are_granted_when_there_is_room() {
+    let setup = setup();
+    for sequence in 0..4 {
+        setup.inbox.accept(&offer(sequence, 30_000), &[]).unwrap();
+    }
+    assert_eq!(granted(&setup), [0, 1]);
+    // Heard twice: answered again, without more room being taken; or still waiting.
+    setup.inbox.accept(&offer(0, 30_000), &[]).unwrap();
+    setup.inbox.accept(&offer(3, 30_000), &[]).unwrap();
+    assert_eq!(granted(&setup), [0]);
+    let (header, payload) = message(0, &vec![0; 30_000], 1 << 20).remove(0);
+    setup.inbox.accept(&header, &payload).unwrap();
+    assert_eq!(granted(&setup), Vec::<u64>::new());
+    assert!(setup.take().is_some());
+    assert_eq!(granted(&setup), [2]);
+}
+
+#[test]
+fn what_a_worker_waits_for_is_granted_without_room() {
+    let setup = setup();
+    for sequence in 0..3 {
+        setup.inbox.accept(&offer(sequence, 60_000), &[]).unwrap();
+    }
+    assert_eq!(granted(&setup), [0]);
+    let key = StreamKey::of(&offer(0, 0));
+    let expected = setup.inbox.expect(key);
+    assert_eq!(granted(&setup), [1, 2]);
+    setup.inbox.accept(&offer(3, 60_000), &[]).unwrap();
+    assert_eq!(granted(&setup), [3]);
+    drop(expected);
+    setup.inbox.accept(&offer(4, 60_000), &[]).unwrap();
+    assert_eq!(granted(&setup), Vec::<u64>::new());
+}
+
+#[test]
+fn a_lost_pack_fails_the_flare_and_everyone_is_told() {
+    let setup = setup();
+    setup
+        .inbox
+        .lost(1, "its connection ended without a goodbye");
+    let ended = setup.inbox.config.control.ended().unwrap().to_string();
+    assert!(ended.contains("pack 1 was lost"), "{ended}");
+    let told = setup.recorded();
+    assert!(
+        told.iter()
+            .all(|(to, header)| *to == 1 && header.kind == Kind::Abort)
+    );
+    assert_eq!(told.len(), 1);
+}
+
+#[test]
+fn an_abort_that_cannot_be_read_is_still_an_abort() {
+    let setup = setup();
+    let header = Header::notice(Kind::Abort, flare_digest("f"), 1, 3);
+    setup.inbox.accept(&header, b"{x}").unwrap();
+    let ended = setup.inbox.config.control.ended().unwrap().to_string();
+    assert!(ended.contains("pack 1"), "{ended}");
+}
