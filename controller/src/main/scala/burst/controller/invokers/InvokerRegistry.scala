@@ -97,9 +97,9 @@ private final class InvokerRegistry(
         bring(status, invoker)
 
   private def onHeartbeat(status: InvokerStatus): Unit = entries.get(status.id) match
-    case Some(Entry(_, true)) =>
+    case Some(Entry(invoker, true)) =>
       expect(status.id)
-      scheduler ! GangScheduler.InvokerReported(status)
+      scheduler ! GangScheduler.InvokerReported(status, invoker)
     case Some(Entry(invoker, false)) =>
       context.log.warn(s"invoker ${status.id.value} is back: it had only been cut off")
       bring(status, invoker)

@@ -275,6 +275,7 @@ private final class FlareActor(
 
   private def announce(flare: Flare): Unit =
     announced = Some(flare)
+    context.log.debug("flare {} has ended: {}", id.value, flare.state)
     timers.cancel(WriteProgress)
     waiters.foreach(_ ! GangScheduler.Awaited.Ended(flare))
     cancellers.foreach(

@@ -12,7 +12,7 @@ import burst.protocol.{
 }
 import org.apache.pekko.Done
 import org.apache.pekko.actor.typed.scaladsl.{ActorContext, Behaviors, StashBuffer, TimerScheduler}
-import org.apache.pekko.actor.typed.{ActorRef, Behavior}
+import org.apache.pekko.actor.typed.{ActorRef, Behavior, SupervisorStrategy}
 import scala.concurrent.Future
 import scala.util.{Failure as Thrown, Success}
 
@@ -58,7 +58,12 @@ object GangScheduler:
   /** An invoker is there, or there again under another reference. */
   final case class InvokerUp(status: InvokerStatus, invoker: ActorRef[InvokerProtocol.Command])
       extends Command
-  final case class InvokerReported(status: InvokerStatus) extends Command
+
+  /** What an invoker that is up says of itself. Carries its reference, so that a scheduler that was started
+    * anew gets to know it.
+    */
+  final case class InvokerReported(status: InvokerStatus, invoker: ActorRef[InvokerProtocol.Command])
+      extends Command
   final case class InvokerLost(id: InvokerId, reason: String) extends Command
 
   /** Ends every pack and stops; what had not ended is found by the next controller. */
@@ -87,7 +92,14 @@ object GangScheduler:
   /** Requests that may wait while the store is read. */
   private val StashLimit = 10000
 
+  /** A scheduler. Should a defect end it, it is started anew as after a restart of the controller: flares
+    * that were going on are reported failed, queued ones queued again, invokers known again by their
+    * heartbeats.
+    */
   def apply(environment: FlareEnvironment, limits: SlotLimits): Behavior[Command] =
+    Behaviors.supervise(begin(environment, limits)).onFailure[Exception](SupervisorStrategy.restart)
+
+  private def begin(environment: FlareEnvironment, limits: SlotLimits): Behavior[Command] =
     Behaviors.setup { context =>
       context.setLoggerName(classOf[GangScheduler])
       Behaviors.withTimers { timers =>
@@ -185,11 +197,8 @@ private final class GangScheduler(
         val capacity = cluster.machines.get(status.id)
         InvokerView(status, capacity.fold(0)(_.free), capacity.exists(_.up))
       }
-    case InvokerUp(status, invoker) =>
-      members.up(status, invoker)
-      cluster = cluster.up(status.id, status.slots)
-      roundSoon()
-    case InvokerReported(status) => onReported(status)
+    case InvokerUp(status, invoker) => onUp(status, invoker)
+    case InvokerReported(status, invoker) => onReported(status, invoker)
     case InvokerLost(id, reason) => onLost(id, reason)
     case Release(id, attempt, packs) =>
       cluster = cluster.release(ClusterState.Owner(id, attempt), packs)
@@ -255,11 +264,19 @@ private final class GangScheduler(
   private def placed(placement: Placement): FlareActor.Placed =
     FlareActor.Placed(placement.flare.attempt, placement.plan, members.refs(placement.plan.demand.keySet))
 
-  private def onReported(status: InvokerStatus): Unit =
-    members.report(status)
-    if cluster.machines.get(status.id).exists(c => c.up && c.slots != status.slots) then
-      cluster = cluster.up(status.id, status.slots)
-      roundSoon()
+  private def onUp(status: InvokerStatus, invoker: ActorRef[InvokerProtocol.Command]): Unit =
+    members.up(status, invoker)
+    cluster = cluster.up(status.id, status.slots)
+    roundSoon()
+
+  private def onReported(status: InvokerStatus, invoker: ActorRef[InvokerProtocol.Command]): Unit =
+    cluster.machines.get(status.id).filter(_.up) match
+      case None => onUp(status, invoker)
+      case Some(known) =>
+        members.report(status)
+        if known.slots != status.slots then
+          cluster = cluster.up(status.id, status.slots)
+          roundSoon()
 
   private def onLost(id: InvokerId, reason: String): Unit =
     val lost = cluster.packsOn(id)

@@ -61,7 +61,7 @@ final class Homogeneous(default: DefaultGranularity) extends PlacementPolicy:
       case None => largest(cluster, size).toRight(refusal(cluster, size, 1))
 
   private def ofUnit(cluster: ClusterView, size: Int, g: Int): Option[Plan] =
-    UnitAllocation.allocate(cluster.machines, size, g).map(shares => Plan.of(packsOf(shares, g), g))
+    UnitAllocation.allocate(cluster.machines, size, g).map(split(_, g))
 
   private def refusal(cluster: ClusterView, size: Int, g: Int) = UnitAllocation.refusal(cluster, size, g)
 
@@ -82,11 +82,14 @@ final class Homogeneous(default: DefaultGranularity) extends PlacementPolicy:
   /** Splits every machine's share into its units. The short unit, if any, becomes the last pack, so that all
     * others are alike.
     */
-  private def packsOf(shares: Vector[Share], g: Int) =
-    val full = shares.iterator.flatMap(share => Iterator.fill(share.workers / g)((share.invoker, g)))
-    val short =
-      shares.iterator.map(s => (s.invoker, s.workers % g)).filter((_, workers) => workers > 0)
-    (full ++ short).toVector
+  private def split(shares: Vector[Share], g: Int): Plan =
+    val builder = Plan.Builder()
+    for
+      share <- shares
+      _ <- 0 until share.workers / g
+    do builder.add(share.invoker, g)
+    for share <- shares if share.workers % g > 0 do builder.add(share.invoker, share.workers % g)
+    builder.plan(g)
 
 /** Packs of `g`, those landing on one machine merged into one container: locality of the largest packs, while
   * `g` keeps the pieces a machine takes regular (a leftover smaller than `g` is not used, so that a flare is

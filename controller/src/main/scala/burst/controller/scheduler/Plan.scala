@@ -1,6 +1,7 @@
 package burst.controller.scheduler
 
 import burst.protocol.InvokerId
+import scala.collection.mutable
 
 /** One pack of a plan: `size` workers with the contiguous ids from `firstWorker`, on one invoker. */
 final case class PackPlacement(pack: Int, invoker: InvokerId, firstWorker: Int, size: Int):
@@ -16,7 +17,9 @@ final case class Plan(packs: Vector[PackPlacement], granularity: Int):
 
   /** Slots the plan takes of each invoker. */
   lazy val demand: Map[InvokerId, Int] =
-    packs.groupMapReduce(_.invoker)(_.size)(_ + _)
+    val slots = mutable.LinkedHashMap.empty[InvokerId, Int]
+    packs.foreach(pack => slots.update(pack.invoker, slots.getOrElse(pack.invoker, 0) + pack.size))
+    slots.toMap
 
   /** Pairs of workers that do not share a pack: what every message between them costs is a trip outside. */
   def remotePairs: Long =
@@ -25,14 +28,23 @@ final case class Plan(packs: Vector[PackPlacement], granularity: Int):
 
 object Plan:
   /** Numbers packs and workers in the order given. */
-  def of(packs: Iterable[(InvokerId, Int)], granularity: Int): Plan =
-    var next = 0
-    val placed = packs.iterator.zipWithIndex.map { case ((invoker, size), pack) =>
-      val placement = PackPlacement(pack, invoker, next, size)
-      next += size
-      placement
-    }.toVector
-    Plan(placed, granularity)
+  def of(packs: IterableOnce[(InvokerId, Int)], granularity: Int): Plan =
+    val builder = Builder()
+    packs.iterator.foreach(builder.add(_, _))
+    builder.plan(granularity)
+
+  /** Collects packs in the order of their ids. */
+  final class Builder:
+    private val packs = Vector.newBuilder[PackPlacement]
+    private var count = 0
+    private var workers = 0
+
+    def add(invoker: InvokerId, size: Int): Unit =
+      packs += PackPlacement(count, invoker, workers, size)
+      count += 1
+      workers += size
+
+    def plan(granularity: Int): Plan = Plan(packs.result(), granularity)
 
 /** Why there is no plan. */
 enum NoPlacement:

@@ -56,13 +56,17 @@ final class SchedulingRound(policies: Map[Packing, PlacementPolicy], overtakingM
     var blocked = false
     while chosen.isEmpty && !blocked && inOrder.hasNext do
       val head = inOrder.next()
-      if cluster.used(head.tenant) + head.size <= slotLimit(head.tenant) then
+      val isOverdue = now - head.since >= overtakingMicros
+      val allowed = cluster.used(head.tenant) + head.size <= slotLimit(head.tenant)
+      // too few slots whatever the policy: not worth asking, unless the answer may hold up the others
+      val worthIt = isOverdue || head.size <= cluster.view.freeSlots
+      if allowed && worthIt then
         place(cluster.view, head.request) match
           case Right(plan) =>
             chosen = cluster
               .reserve(head.owner, head.tenant, plan)
               .map(Outcome(_, outcome.queue.served(head), outcome.placed :+ Placement(head, plan)))
-          case Left(NoPlacement.NotNow(_)) => blocked = now - head.since >= overtakingMicros
+          case Left(NoPlacement.NotNow(_)) => blocked = isOverdue
           case Left(_: NoPlacement.Never) => ()
     chosen
 

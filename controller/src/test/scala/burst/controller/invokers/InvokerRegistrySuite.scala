@@ -61,7 +61,7 @@ class InvokerRegistrySuite extends FunSuite:
       world.settle()
       time.timePasses(4.seconds)
       world.registry ! Heartbeat(status.copy(cpuLoad = load))
-      world.scheduler.expectMessage(GangScheduler.InvokerReported(status.copy(cpuLoad = load)))
+      world.scheduler.expectMessage(GangScheduler.InvokerReported(status.copy(cpuLoad = load), a.ref))
     world.settle()
     time.timePasses(5.seconds)
     assertEquals(world.lost(), ("a", "it was not heard of for 5 seconds"))
@@ -74,7 +74,7 @@ class InvokerRegistrySuite extends FunSuite:
     world.registry ! RegisterInvoker(status, a.ref)
     world.registry ! RegisterInvoker(status, a.ref)
     world.scheduler.expectMessage(GangScheduler.InvokerUp(status, a.ref))
-    world.scheduler.expectMessage(GangScheduler.InvokerReported(status))
+    world.scheduler.expectMessage(GangScheduler.InvokerReported(status, a.ref))
 
   test("a new reference is a restart: what ran is lost before the new one is offered"):
     val world = World()

@@ -330,6 +330,16 @@ class GangSchedulerSuite extends SchedulerFixture:
     assertEquals(world.ended(end).state, FlareState.Succeeded)
     assertEquals(world.outputs(flare.id).length, 2, "results were stored once")
 
+  test("a heartbeat introduces an invoker to a scheduler that does not know it, and tells its size"):
+    val world = World()
+    val a = world.invoker("a", 2)
+    val b = ScriptedInvoker("b", kit.createTestProbe())
+    world.scheduler ! GangScheduler.InvokerReported(b.status(3), b.ref)
+    world.scheduler ! GangScheduler.InvokerReported(a.status(5), a.ref)
+    assertEquals(world.free(), Map("a" -> 5, "b" -> 3))
+    world.submit(Samples.request(3))
+    b.prepared()
+
   test("stopping ends the packs"):
     val world = World()
     val a = world.invoker("a", 2)

@@ -1,0 +1,78 @@
+package burst.controller.scheduler
+
+import burst.controller.Scheduling
+import burst.controller.flare.FlareState
+import burst.controller.http.PlatformLimits
+import burst.controller.store.{Storage, StoreSettings}
+import burst.protocol.*
+import com.typesafe.config.{Config, ConfigFactory}
+import io.circe.Json
+import java.nio.file.Files
+import munit.FunSuite
+import org.apache.pekko.actor.typed.ActorSystem
+import org.apache.pekko.actor.typed.scaladsl.Behaviors
+import scala.concurrent.Await
+import scala.concurrent.duration.DurationInt
+
+/** The scheduler's side as configured, upon the embedded stores, across a restart. */
+class ActorSchedulingSuite extends FunSuite:
+  private val directory = Files.createTempDirectory("scheduling")
+  private val config: Config = ConfigFactory
+    .parseString(s"""burst.store.directory = "$directory", pekko.loglevel = WARNING""")
+    .withFallback(ConfigFactory.load())
+
+  private val prompt = Behaviors.receiveMessage[InvokerProtocol.Command] {
+    case InvokerProtocol.PreparePack(a, replyTo) =>
+      val workers = a.workers.flatMap(w =>
+        Vector(PackEvent.WorkerStarted(w, 1), PackEvent.WorkerSucceeded(w, Json.fromInt(w), 1))
+      )
+      val events = PackEvent.Ready(None, 1) +: workers.toVector :+ PackEvent.PackEnded(true, None, 2)
+      replyTo ! PackReport(a.flareId, a.attempt, a.pack, InvokerId("a"), Some(PackStart.Warm), events)
+      Behaviors.same
+    case _ => Behaviors.same
+  }
+
+  private def controller(work: (Scheduling, Storage, ActorSystem[?]) => Unit): Unit =
+    val system = ActorSystem(Behaviors.empty[Nothing], "scheduling", config)
+    val storage = Storage.embedded(StoreSettings.from(config), PlatformLimits.from(config).namespace)
+    try
+      val scheduling = ActorScheduling.start(config)(storage)(using system)
+      work(scheduling, storage, system)
+      Await.result(scheduling.shutdown(), 10.seconds)
+    finally
+      system.terminate()
+      Await.result(system.whenTerminated, 20.seconds)
+      storage.close()
+
+  private def register(scheduling: Scheduling, system: ActorSystem[?], slots: Int): Unit =
+    val status = InvokerStatus(InvokerId("a"), slots, 0, "process", 0, RuntimeInfo("x86_64", "2.36"))
+    scheduling.invokers ! ControllerProtocol.RegisterInvoker(status, system.systemActorOf(prompt, "a"))
+    while !Await.result(scheduling.service.invokers(), 10.seconds).exists(_.up) do Thread.onSpinWait()
+
+  test("flares survive a restart, and what the platform adds to 48 workers is printed, not asserted"):
+    var left = Option.empty[FlareId]
+    controller { (scheduling, storage, system) =>
+      assertEquals((scheduling.backends, scheduling.defaultBackend), (Vector("direct"), "direct"))
+      register(scheduling, system, 48)
+      def run(): Long =
+        val begin = System.nanoTime()
+        val flare = Await.result(scheduling.service.submit(Samples.request(48)), 10.seconds).toOption.get
+        val end = Await.result(scheduling.service.await(flare.id, 10.seconds), 10.seconds)
+        assertEquals(end.map(_.state), Some(FlareState.Succeeded))
+        (System.nanoTime() - begin) / 1000
+      val times = Vector.fill(200)(run()).drop(50).sorted
+      println(s"submit to result, 48 workers, embedded store: median ${times(75)} µs, p99 ${times(148)} µs")
+      // as a controller that dies leaves it
+      val queued = Admission.accept(Samples.request(2), 7)
+      storage.flares.insert(queued)
+      left = Some(queued.id)
+    }
+    controller { (scheduling, storage, system) =>
+      register(scheduling, system, 2)
+      val ended = Await.result(scheduling.service.await(left.get, 10.seconds), 10.seconds)
+      assertEquals(ended.map(_.state), Some(FlareState.Succeeded))
+      assertEquals(
+        storage.flares.results(left.get).flatMap(_.output),
+        Vector(Json.fromInt(0), Json.fromInt(1))
+      )
+    }
