@@ -3,7 +3,7 @@ package burst.controller
 import burst.controller.definition.Definitions
 import burst.controller.http.*
 import burst.controller.scheduler.FlareService
-import burst.controller.store.{Blocking, Janitor, Storage, StoreSettings}
+import burst.controller.store.{Blocking, Janitor, Retention, Storage, StoreSettings}
 import burst.protocol.ControllerProtocol
 import com.typesafe.config.Config
 import org.apache.pekko.actor.typed.{ActorRef, ActorSystem, DispatcherSelector}
@@ -43,44 +43,62 @@ object Wiring:
       openStorage: Config => Storage = storage
   )(using system: ActorSystem[?]): Future[Controller] =
     given ExecutionContext = system.executionContext
-    val blocking =
-      Blocking(system.dispatchers.lookup(DispatcherSelector.fromConfig(StoreSettings.Dispatcher)))
-    blocking(openStorage(config)).flatMap: storage =>
-      begin(config, scheduling, storage, blocking).recoverWith: cause =>
+    val threads = system.dispatchers.lookup(DispatcherSelector.fromConfig(StoreSettings.Dispatcher))
+    val blocking = Blocking(threads)
+    for
+      settings <- Future(Settings.from(config))
+      storage <- blocking(openStorage(config))
+      controller <- begin(settings, scheduling, storage, blocking).recoverWith { case NonFatal(cause) =>
         blocking(storage.close()).flatMap(_ => Future.failed(cause))
+      }
+    yield controller
+
+  /** Read as a whole before anything is begun. */
+  private final case class Settings(
+      http: HttpSettings,
+      limits: PlatformLimits,
+      defaults: FlareDefaults,
+      retention: Retention
+  )
+
+  private object Settings:
+    def from(config: Config): Settings = Settings(
+      HttpSettings.from(config),
+      PlatformLimits.from(config),
+      FlareDefaults.from(config),
+      StoreSettings.from(config).retention
+    )
 
   private def begin(
-      config: Config,
+      settings: Settings,
       scheduling: Storage => Scheduling,
       storage: Storage,
       blocking: Blocking
   )(using system: ActorSystem[?], ec: ExecutionContext): Future[Controller] =
-    val settings = HttpSettings.from(config)
-    val limits = PlatformLimits.from(config)
     val definitions = Definitions(storage.definitions, storage.packages)
     for
       scheduler <- blocking(scheduling(storage))
-      defaults = FlareDefaults.from(config, scheduler.defaultBackend, scheduler.backends)
+      defaults = settings.defaults.copy(backend = scheduler.defaultBackend, backends = scheduler.backends)
       route = HttpServer.route(
-        settings,
+        settings.http,
         defaults,
-        limits,
+        settings.limits,
         storage,
         definitions,
         scheduler.service,
         blocking
       )
-      binding <- HttpServer.bind(settings, route).recoverWith { case NonFatal(cause) =>
+      binding <- HttpServer.bind(settings.http, route).recoverWith { case NonFatal(cause) =>
         scheduler.shutdown().flatMap(_ => Future.failed(cause))
       }
       // Only when everything else stands: credentials that nobody gets to see would lock the owner out.
       guest <- blocking(storage.namespaces.create(Guest, None))
-      janitor = Janitor(storage.flares, definitions, StoreSettings.from(config).retention).start(blocking)
+      stopJanitor = Janitor(storage.flares, definitions, settings.retention).start(blocking)
     yield
       def stop(): Future[Unit] =
-        janitor.cancel()
         for
           _ <- binding.terminate(3.seconds)
+          _ <- stopJanitor()
           _ <- scheduler.shutdown()
           _ <- blocking(storage.close())
         yield ()

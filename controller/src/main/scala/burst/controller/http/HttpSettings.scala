@@ -34,7 +34,7 @@ object HttpSettings:
     )
 
 /** `burst.flare-defaults`: what a flare gets when neither it nor its definition says otherwise. `backends`
-  * are the names the operator configured.
+  * are the names the operator configured, known once the scheduler's side is.
   */
 final case class FlareDefaults(
     packing: Packing,
@@ -42,12 +42,12 @@ final case class FlareDefaults(
     timeout: Long,
     memory: Int,
     retries: Int,
-    backend: String,
-    backends: Vector[String]
+    backend: String = "",
+    backends: Vector[String] = Vector.empty
 )
 
 object FlareDefaults:
-  def from(config: Config, backend: String, backends: Vector[String]): FlareDefaults =
+  def from(config: Config): FlareDefaults =
     val defaults = config.getConfig("burst.flare-defaults")
     val packing = defaults.getString("packing")
     FlareDefaults(
@@ -60,9 +60,7 @@ object FlareDefaults:
       defaults.getBytes("chunk-size").toInt,
       defaults.getDuration("timeout").toMillis,
       defaults.getInt("memory"),
-      defaults.getInt("retries"),
-      backend,
-      backends
+      defaults.getInt("retries")
     )
 
 /** `burst.limits`: what the platform allows at all, and namespaces that have no limits of their own. */

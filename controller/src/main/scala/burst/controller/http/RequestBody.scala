@@ -1,15 +1,15 @@
 package burst.controller.http
 
 import io.circe.{jawn, Json}
+import org.apache.pekko.http.scaladsl.model.headers.Expect
 import org.apache.pekko.http.scaladsl.model.{ContentTypes, HttpEntity, HttpRequest, MediaTypes}
 import org.apache.pekko.stream.Materializer
-import org.apache.pekko.stream.scaladsl.Sink
-import org.apache.pekko.util.{ByteString, ByteStringBuilder}
+import org.apache.pekko.util.ByteString
 import scala.concurrent.duration.FiniteDuration
-import scala.concurrent.{ExecutionContext, Future, Promise, TimeoutException}
+import scala.concurrent.{ExecutionContext, Future}
 
 /** Takes in a JSON body, within its limits. */
-final class RequestBody(timeout: FiniteDuration, depthLimit: Int)(using Materializer, ExecutionContext):
+final class RequestBody(timeout: FiniteDuration, depthLimit: Int)(using Materializer):
 
   /** The body's bytes: refused by its declared length before anything is read, or as soon as more has been
     * counted than is allowed; never more than `limit` is held.
@@ -21,7 +21,7 @@ final class RequestBody(timeout: FiniteDuration, depthLimit: Int)(using Material
     else
       entity match
         case HttpEntity.Strict(_, bytes) => Future.successful(Right(bytes))
-        case streamed => count(streamed, limit)
+        case streamed => streamed.withoutSizeLimit.dataBytes.runWith(BodySink(limit, timeout))
 
   /** Parses a body. It may be megabytes: not for threads that serve requests. */
   def parse(bytes: ByteString): Either[ApiError, Json] =
@@ -38,31 +38,13 @@ final class RequestBody(timeout: FiniteDuration, depthLimit: Int)(using Material
       media.subType == MediaTypes.`application/json`.subType) ||
     (entity.isKnownEmpty && entity.contentType == ContentTypes.NoContentType)
 
-  private def count(entity: HttpEntity, limit: Long): Future[Either[ApiError, ByteString]] =
-    val answer = Promise[Either[ApiError, ByteString]]()
-    // Goes on reading after the limit, into nowhere, so that the client gets to see the answer.
-    val whole = entity.withoutSizeLimit.dataBytes
-      .completionTimeout(timeout)
-      .runWith(Sink.fold(RequestBody.Counted(limit)): (counted, piece) =>
-        if !counted.add(piece) then answer.trySuccess(Left(ApiError.BodyTooLarge(limit)))
-        counted)
-    whole.onComplete:
-      case scala.util.Success(counted) => answer.trySuccess(Right(counted.result()))
-      case scala.util.Failure(_: TimeoutException) => answer.trySuccess(Left(ApiError.BodyTooSlow))
-      // The client broke off or broke the transfer encoding; whoever is left to read it learns that.
-      case scala.util.Failure(_) =>
-        answer.trySuccess(Left(ApiError.MalformedRequest("The body broke off; send it again.")))
-    answer.future
-
 object RequestBody:
-  /** Pieces of a body as long as they stay within a limit; beyond it they are let go. */
-  private final class Counted(limit: Long):
-    private val pieces = ByteStringBuilder()
-    private var size = 0L
-
-    def add(piece: ByteString): Boolean =
-      size += piece.length
-      if size <= limit then pieces ++= piece else pieces.clear()
-      size <= limit
-
-    def result(): ByteString = pieces.result()
+  /** Lets the client of a refused request send its body into nowhere, so that it gets to see the answer (see
+    * [[BodySink]]). A body that was read already, or that waits for `100 Continue`, is left alone.
+    */
+  def discard(request: HttpRequest, timeout: FiniteDuration)(using Materializer): Future[Unit] =
+    if request.entity.isStrict || request.header[Expect].isDefined then Future.unit
+    else
+      request.entity.withoutSizeLimit.dataBytes
+        .runWith(BodySink(0, timeout))
+        .map(_ => ())(ExecutionContext.parasitic)

@@ -1,9 +1,9 @@
 package burst.controller.store
 
 import burst.controller.definition.Definitions
-import org.apache.pekko.actor.Cancellable
 import org.apache.pekko.actor.typed.ActorSystem
 import org.slf4j.LoggerFactory
+import scala.concurrent.Future
 import scala.util.control.NonFatal
 
 /** Deletes, a little at a time, what retention no longer covers, and then packages nothing refers to. */
@@ -21,14 +21,20 @@ final class Janitor(
     definitions.sweep()
     deleted
 
-  /** A round at once and then at every interval. */
-  def start(blocking: Blocking)(using system: ActorSystem[?]): Cancellable =
-    system.scheduler.scheduleWithFixedDelay(
+  /** A round at once and then at every interval. What it returns ends that, and completes when no round is
+    * under way any more.
+    */
+  def start(blocking: Blocking)(using system: ActorSystem[?]): () => Future[Unit] =
+    @volatile var latest = Future.unit
+    val rounds = system.scheduler.scheduleWithFixedDelay(
       java.time.Duration.ZERO,
       java.time.Duration.ofNanos(retention.interval.toNanos),
-      () => blocking(quietly()),
+      () => if latest.isCompleted then latest = blocking(quietly()),
       system.executionContext
     )
+    () =>
+      rounds.cancel()
+      latest
 
   // A round that failed is tried again at the next interval.
   private def quietly(): Unit =

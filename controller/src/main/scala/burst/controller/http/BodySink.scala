@@ -1,0 +1,77 @@
+package burst.controller.http
+
+import org.apache.pekko.stream.stage.*
+import org.apache.pekko.stream.{Attributes, Inlet, SinkShape}
+import org.apache.pekko.util.{ByteString, ByteStringBuilder}
+import scala.concurrent.duration.{DurationInt, FiniteDuration}
+import scala.concurrent.{Future, Promise}
+
+/** Takes in a body of at most `limit` bytes within `timeout`.
+  *
+  * What goes beyond the limit is counted and dropped. The refusal still waits until the client has sent its
+  * body or pauses ([[BodySink.Pause]]): the server closes a connection that it answers early, and a client in
+  * the middle of sending would then see its connection reset instead of the answer that says why.
+  */
+final class BodySink(limit: Long, timeout: FiniteDuration)
+    extends GraphStageWithMaterializedValue[SinkShape[ByteString], Future[Either[ApiError, ByteString]]]:
+  private val in = Inlet[ByteString]("body")
+  override val shape: SinkShape[ByteString] = SinkShape(in)
+
+  override def createLogicAndMaterializedValue(
+      attributes: Attributes
+  ): (GraphStageLogic, Future[Either[ApiError, ByteString]]) =
+    val answer = Promise[Either[ApiError, ByteString]]()
+    (Logic(answer), answer.future)
+
+  private final class Logic(answer: Promise[Either[ApiError, ByteString]])
+      extends TimerGraphStageLogic(shape),
+        InHandler:
+    private val pieces = ByteStringBuilder()
+    private var size = 0L
+    private var moved = false
+
+    setHandler(in, this)
+
+    override def preStart(): Unit =
+      scheduleOnce(BodySink.Overall, timeout)
+      // A limit of nothing is for a body that is refused unseen: it may never be sent at all.
+      if limit == 0 then scheduleWithFixedDelay(BodySink.Paused, BodySink.Pause, BodySink.Pause)
+      pull(in)
+
+    override def onPush(): Unit =
+      val piece = grab(in)
+      val within = size <= limit
+      size += piece.length
+      moved = true
+      if size <= limit then pieces ++= piece
+      else if within && limit > 0 then
+        pieces.clear()
+        scheduleWithFixedDelay(BodySink.Paused, BodySink.Pause, BodySink.Pause)
+      pull(in)
+
+    override def onUpstreamFinish(): Unit = end(result)
+
+    override def onUpstreamFailure(cause: Throwable): Unit =
+      end(Left(ApiError.MalformedRequest("The body broke off or is badly encoded; send it again.")))
+
+    override protected def onTimer(key: Any): Unit = key match
+      case BodySink.Paused if moved => moved = false
+      case BodySink.Paused => end(result)
+      case _ => end(if size > limit then result else Left(ApiError.BodyTooSlow))
+
+    // The stage may be torn down with its connection; nobody shall wait for ever.
+    override def postStop(): Unit = answer.trySuccess(Left(ApiError.BodyTooSlow))
+
+    private def result: Either[ApiError, ByteString] =
+      if size > limit then Left(ApiError.BodyTooLarge(limit)) else Right(pieces.result())
+
+    private def end(result: Either[ApiError, ByteString]): Unit =
+      answer.trySuccess(result)
+      completeStage()
+
+private object BodySink:
+  val Overall = "overall"
+  val Paused = "paused"
+
+  /** How long a client that is being refused may send nothing before it gets its answer. */
+  val Pause: FiniteDuration = 500.millis

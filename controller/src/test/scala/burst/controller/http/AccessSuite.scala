@@ -1,0 +1,77 @@
+package burst.controller.http
+
+import burst.controller.store.Samples
+
+class AccessSuite extends HttpSuite:
+  private lazy val Array(uuid, key) = credentials.split(":"): @unchecked
+
+  private val paths = Seq(
+    "/api/v1/invokers",
+    s"$bursts",
+    s"$bursts/x",
+    s"$flares",
+    s"$flares/${"0" * 32}",
+    s"$flares/${"0" * 32}/logs"
+  )
+
+  test("without credentials, and with wrong ones, everything of a namespace is 401"):
+    val wrong =
+      Seq(
+        None,
+        Some(""),
+        Some(":"),
+        Some(s"$uuid:"),
+        Some(s":$key"),
+        Some(s"$key:$uuid"),
+        Some(s"$uuid:${key}0")
+      )
+    for
+      path <- paths
+      auth <- wrong
+    do
+      val reply = send("GET", path, auth = auth)
+      refused(reply, 401, "Basic")
+      assertEquals(reply.headers.get("www-authenticate"), Some("Basic realm=\"burst\",charset=UTF-8"))
+
+  test("credentials are asked for before anything else is told, also of a large body"):
+    refused(send("PUT", s"$bursts/x!", Some("x" * 1000000), auth = None), 401)
+    refused(send("POST", s"$bursts/x", Some("nope"), auth = None), 401)
+    refused(send("DELETE", s"$flares/nonsense", auth = None), 401)
+
+  test("another namespace is 403, be it there or not"):
+    val other = storage.namespaces.create("other", None)
+    Seq("other", "nobody", "GUEST", "%20", "a%2Fb").foreach: namespace =>
+      refused(send("GET", s"/api/v1/namespaces/$namespace/bursts"), 403, "'_'")
+      refused(send("POST", s"/api/v1/namespaces/$namespace/bursts/x", Some("{}")), 403)
+    assertEquals(send("GET", "/api/v1/namespaces/guest/bursts").status, 200)
+    assertEquals(send("GET", "/api/v1/namespaces/other/bursts", auth = other).status, 200)
+
+  test("nothing of one namespace is visible to another"):
+    val other = storage.namespaces.create("visitor", None)
+    deploy("mine")
+    val flare = Samples.flare()
+    storage.flares.insert(flare)
+    refused(send("GET", s"$bursts/mine", auth = other), 404)
+    refused(send("DELETE", s"$bursts/mine", auth = other), 404)
+    refused(send("POST", s"$bursts/mine", Some("""{"size":1}"""), auth = other), 404)
+    refused(send("GET", s"$flares/${flare.id.value}", auth = other), 404)
+    refused(send("DELETE", s"$flares/${flare.id.value}", auth = other), 404)
+    assertEquals(send("GET", bursts, auth = other).body, "[]")
+    assertEquals(send("GET", flares, auth = other).body, "[]")
+    assertEquals(send("GET", s"$bursts/mine").status, 200)
+
+  test("a namespace's own limits hold"):
+    val small = storage.namespaces.create(
+      "small",
+      Some(Samples.limits.copy(burstSize = 2, memory = 100, packageBytes = 10, flaresPerMinute = 2))
+    )
+    refused(send("PUT", s"$bursts/x", deployment(), auth = small), 413, "allows 10")
+    storage.definitions.put(Samples.definition("x", "small"), overwrite = false)
+    refused(send("POST", s"$bursts/x", Some("""{"size":3}"""), auth = small), 400, "from 1 to 2")
+    refused(send("POST", s"$bursts/x", Some("""{"size":1,"memory":101}"""), auth = small), 400, "100")
+    val reply = send("POST", s"$bursts/x", Some("""{"size":1}"""), auth = small)
+    refused(reply, 429, "2 flares a minute", "wait")
+    val seconds = reply.headers.get("retry-after").flatMap(_.toIntOption)
+    assert(seconds.exists(s => s >= 1 && s <= 30), seconds)
+    deploy("x")
+    assertEquals(send("POST", s"$bursts/x", Some("""{"size":1}""")).status, 202, "guest has its own rate")

@@ -1,0 +1,75 @@
+package burst.controller.http
+
+import scala.util.Using
+
+/** Bodies that are too large, too slow or never come. */
+class BodyLimitsSuite extends HttpSuite:
+  override def settings = """
+    burst.http.flare-body-limit = 64KiB
+    burst.http.deploy-body-limit = 256KiB
+    burst.http.body-timeout = 1500ms
+    """
+
+  private def head(method: String, path: String, more: String*): String =
+    (Seq(
+      s"$method $path HTTP/1.1",
+      "Host: x",
+      s"Authorization: ${basic(credentials)}",
+      "Content-Type: application/json"
+    ) ++ more).mkString("", "\r\n", "\r\n\r\n")
+
+  private def raw[A](use: RawConnection => A): A = Using.resource(RawConnection(port))(use)
+
+  private def chunk(size: Int) = s"${size.toHexString}\r\n${"x" * size}\r\n"
+
+  test("a declared length over the limit is 413 before a byte of the body is sent"):
+    raw: c =>
+      refused(c.send(head("POST", s"$bursts/x", "Content-Length: 65537")).reply(), 413, "65536 bytes")
+    raw: c =>
+      refused(c.send(head("PUT", s"$bursts/x", "Content-Length: 262145")).reply(), 413, "262144 bytes")
+    raw: c =>
+      val monster = s"Content-Length: ${Long.MaxValue}"
+      refused(c.send(head("PUT", s"$bursts/x", monster)).reply(), 413)
+
+  test("a client that waits for 100 Continue is refused without being told to go on"):
+    raw: c =>
+      val asked = head("POST", s"$bursts/x", "Content-Length: 65537", "Expect: 100-continue")
+      refused(c.send(asked).reply(), 413)
+
+  test("a chunked body is counted, and refused when it passes the limit, not when it ends"):
+    raw: c =>
+      c.send(head("POST", s"$bursts/x", "Transfer-Encoding: chunked"))
+      (1 to 5).foreach(_ => c.send(chunk(16000)))
+      refused(c.reply(), 413, "65536 bytes")
+
+  test("a client that goes on sending what was refused still gets its answer"):
+    raw: c =>
+      c.send(head("POST", s"$bursts/x", "Transfer-Encoding: chunked"))
+      (1 to 200).foreach(_ => c.send(chunk(16000)))
+      refused(c.send("0\r\n\r\n").reply(), 413)
+    val large = 4 << 20
+    raw: c =>
+      val declared = head("POST", s"$bursts/x", s"Content-Length: $large")
+      refused(c.send(declared + "x" * large).reply(), 413)
+    raw: c =>
+      val stranger = s"PUT $bursts/x HTTP/1.1\r\nHost: x\r\nContent-Length: $large\r\n\r\n"
+      refused(c.send(stranger + "x" * large).reply(), 401)
+
+  test("a chunked body within the limit is taken"):
+    raw: c =>
+      c.send(head("POST", s"$bursts/ghost", "Transfer-Encoding: chunked"))
+      refused(c.send("c\r\n{\"size\" : 1}\r\n0\r\n\r\n").reply(), 404, "'ghost'")
+
+  test("a body that does not arrive in time is 408"):
+    raw: c =>
+      c.send(head("POST", s"$bursts/x", "Content-Length: 100") + "{")
+      refused(c.reply(), 408, "did not arrive in time")
+
+  test("a body that breaks off, or breaks its encoding, harms nobody"):
+    raw(_.send(head("POST", s"$bursts/x", "Content-Length: 100") + "{"))
+    raw(_.send(head("POST", s"$bursts/x", "Transfer-Encoding: chunked") + "5\r\nab"))
+    raw: c =>
+      c.send(head("POST", s"$bursts/x", "Transfer-Encoding: chunked") + "zz\r\n")
+      val reply = c.reply()
+      assert(reply.status >= 400 && reply.status < 500, reply)
+    assertEquals(send("GET", "/ping").status, 200)

@@ -1,0 +1,95 @@
+package burst.controller.http
+
+import burst.controller.flare.FlareState
+import burst.controller.store.Samples
+import burst.protocol.{InvokerId, RuntimeInfo}
+
+class MetaSuite extends HttpSuite:
+  test("the platform says what it is to anyone"):
+    Seq("/", "/api/v1", "/api/v1/").foreach: path =>
+      assertEquals(send("GET", path, auth = None).string("api"), "/api/v1")
+    assertEquals(send("GET", "/ping", auth = None).body, """{"ok":true}""")
+    assertEquals(send("GET", "/api/v1/openapi.yaml", auth = None).body, ApiDescription.text)
+
+  test("invokers are shown by id with their state"):
+    val machine = FakeFlareService.machine
+    val second = machine.copy(
+      status = machine.status.copy(id = InvokerId("invoker1"), runtime = RuntimeInfo("aarch64", "2.40")),
+      freeSlots = 0,
+      up = false
+    )
+    service.views = Vector(second, machine)
+    assertEquals(
+      send("GET", "/api/v1/invokers").body,
+      """[{"id":"invoker0","slots":8,"freeSlots":6,"cpuLoad":0.25,"state":"up","driver":"process",
+        |"warmPacks":1,"runtime":{"arch":"x86_64","glibc":"2.36"}},
+        |{"id":"invoker1","slots":8,"freeSlots":0,"cpuLoad":0.25,"state":"down","driver":"process",
+        |"warmPacks":1,"runtime":{"arch":"aarch64","glibc":"2.40"}}]""".stripMargin.replace("\n", "")
+    )
+
+  test("metrics show flares by state, slots and requests, and no strange labels"):
+    storage.flares.insert(Samples.flare(state = FlareState.TimedOut))
+    send("GET", "/ping")
+    send("PATCH", "/ping", Some(""))
+    val reply = send("GET", "/metrics", auth = None)
+    assert(reply.headers("content-type").startsWith("text/plain"), reply.headers)
+    Seq(
+      """burst_flares{state="timed-out"} 1.0""",
+      """burst_flares{state="running"} 0.0""",
+      """burst_slots 8.0""",
+      """burst_free_slots 6.0""",
+      """burst_invokers{state="up"} 1.0""",
+      """burst_http_requests_total{method="PATCH",status="405"} 1.0"""
+    ).foreach(line => assert(reply.body.linesIterator.contains(line), s"$line is not in\n${reply.body}"))
+
+class OpenApiSuite extends HttpSuite:
+  private var exercised = Set.empty[(String, String)]
+
+  private def succeed(method: String, path: String, body: Option[String] = None)(using
+      munit.Location
+  ): Reply =
+    assertEquals(ApiDescription.requestFaults(method, path, body), Seq.empty)
+    val reply = send(method, path, body)
+    assert(reply.status < 300, reply.toString)
+    exercised += method -> ApiDescription.template(path).getOrElse(fail(s"$path is not documented"))
+    reply
+
+  test("every documented operation succeeds when asked as documented, and answers as documented"):
+    service.ending = FakeFlareService.ended(FlareState.Succeeded)
+    val all =
+      ""","config":{"granularity":null,"packing":"mixed","backend":"direct","chunkSize":4096,"timeout":1,
+      "memory":16,"retries":0},"parameters":null"""
+    succeed("PUT", s"$bursts/documented?overwrite=false", deployment(more = all))
+    succeed("GET", s"$bursts/documented")
+    succeed("GET", s"$bursts?limit=200&skip=0")
+    succeed("POST", s"$bursts/documented", Some("""{"params":[1,{}],"size":2,"granularity":1}"""))
+    succeed("POST", s"$bursts/documented?blocking=true&result=true", Some("""{"size":1,"params":null}"""))
+    val id = succeed("POST", s"$bursts/documented?blocking=true", Some("""{"size":1}""")).string("flareId")
+    succeed("GET", s"$flares?state=timed-out&name=documented&limit=1")
+    succeed("GET", flares)
+    Seq("", "/result", "/logs?worker=0", "/timeline").foreach(part => succeed("GET", s"$flares/$id$part"))
+    succeed("DELETE", s"$flares/$id")
+    succeed("DELETE", s"$bursts/documented")
+    Seq(
+      "/",
+      "/api/v1",
+      "/ping",
+      "/metrics",
+      "/api/v1/invokers",
+      "/api/v1/openapi.yaml"
+    ).foreach(succeed("GET", _))
+    assertEquals(exercised, ApiDescription.operations)
+
+  test("on every documented path exactly the documented methods are answered"):
+    val paths = ApiDescription.operations.map(_(1))
+    for
+      path <- paths
+      method <- Seq("GET", "PUT", "POST", "DELETE", "PATCH")
+    do
+      val concrete = path.replace("{namespace}", "_").replace("{name}", "x").replace("{flareId}", "0" * 32)
+      val reply = send(method, concrete, Option.when(method != "GET")("{}"))
+      val documented = ApiDescription.operations(method -> path)
+      assertEquals(reply.status != 405, documented, s"$method $path answered ${reply.status}")
+      // And nothing answers below a path but what is documented there.
+      val below = send("GET", concrete.stripSuffix("/") + "/below/it").status
+      assert(Set(400, 404).contains(below), s"something answers below $path")

@@ -1,0 +1,34 @@
+package burst.controller.http
+
+import scala.concurrent.duration.DurationInt
+
+class RateLimiterSuite extends munit.FunSuite:
+  private var now = 0L
+  private def pass(seconds: Double): Unit = now += (seconds * 1e9).toLong
+
+  test("a namespace has its minute's worth at once, then as it fills up"):
+    val limiter = RateLimiter(() => now)
+    (1 to 6).foreach(_ => assertEquals(limiter.take("a", 6), Right(())))
+    assertEquals(limiter.take("a", 6), Left(10L))
+    assertEquals(limiter.take("b", 6), Right(()))
+    pass(9)
+    assertEquals(limiter.take("a", 6), Left(1L))
+    pass(1.1)
+    assertEquals(limiter.take("a", 6), Right(()))
+    assertEquals(limiter.take("a", 6), Left(10L))
+    now += 1.hour.toNanos
+    assertEquals((1 to 10).count(_ => limiter.take("a", 6).isRight), 6)
+
+  test("a limit that was lowered holds at once, and one of zero lets nothing through"):
+    val limiter = RateLimiter(() => now)
+    assertEquals(limiter.take("a", 100), Right(()))
+    assertEquals((1 to 10).count(_ => limiter.take("a", 2).isRight), 2)
+    assertEquals(limiter.take("z", 0), Left(60L))
+
+  test("waiting as long as was said is enough"):
+    Seq(1, 7, 59, 61, 1000, 100000).foreach: rate =>
+      val limiter = RateLimiter(() => now)
+      while limiter.take("a", rate).isRight do ()
+      val wait = limiter.take("a", rate).left.getOrElse(fail("not limited"))
+      pass(wait.toDouble)
+      assertEquals(limiter.take("a", rate), Right(()), s"at $rate a minute after $wait s")

@@ -1,0 +1,43 @@
+package burst.controller.http
+
+import java.io.{BufferedInputStream, EOFException}
+import java.net.Socket
+import java.nio.charset.StandardCharsets.ISO_8859_1
+
+/** A connection that may send what no HTTP client would. */
+final class RawConnection(port: Int) extends AutoCloseable:
+  private val socket = Socket("127.0.0.1", port)
+  socket.setSoTimeout(5000)
+  private val in = BufferedInputStream(socket.getInputStream)
+
+  def send(text: String): RawConnection =
+    socket.getOutputStream.write(text.getBytes(ISO_8859_1))
+    socket.getOutputStream.flush()
+    this
+
+  def endOutput(): RawConnection =
+    socket.shutdownOutput()
+    this
+
+  /** The next answer that is not an interim one. */
+  def reply(): Reply =
+    val status = line().split(" ")(1).toInt
+    val headers =
+      Iterator.continually(line()).takeWhile(_.nonEmpty).map(_.split(": ", 2)).map(h =>
+        h(0).toLowerCase -> h(1)
+      ).toMap
+    if status == 100 then reply()
+    else
+      val body = in.readNBytes(headers.getOrElse("content-length", "0").toInt)
+      Reply(status, String(body, ISO_8859_1), headers)
+
+  private def line(): String =
+    val out = StringBuilder()
+    var byte = in.read()
+    while byte != '\n' do
+      if byte < 0 then throw EOFException(s"connection closed after '$out'")
+      if byte != '\r' then out.append(byte.toChar)
+      byte = in.read()
+    out.toString
+
+  override def close(): Unit = socket.close()
