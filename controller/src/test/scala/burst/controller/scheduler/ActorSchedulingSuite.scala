@@ -21,6 +21,11 @@ class ActorSchedulingSuite extends FunSuite:
     .parseString(s"""burst.store.directory = "$directory", pekko.loglevel = WARNING""")
     .withFallback(ConfigFactory.load())
 
+  override def afterAll(): Unit =
+    scala.util.Using.resource(Files.walk(directory))(
+      _.sorted(java.util.Comparator.reverseOrder()).forEach(Files.delete)
+    )
+
   private val prompt = Behaviors.receiveMessage[InvokerProtocol.Command] {
     case InvokerProtocol.PreparePack(a, replyTo) =>
       val workers = a.workers.flatMap(w =>
