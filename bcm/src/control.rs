@@ -1,5 +1,6 @@
 //! What ends every wait of a pack: its abort, its close, and its deadlines.
 
+use std::cell::Cell;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
@@ -71,15 +72,30 @@ impl Control {
     }
 }
 
-/// Rounds of spinning while every awake worker has a core: a few microseconds.
-const SPINS: u32 = 150;
-/// Rounds of spinning when they share cores.
-const SPINS_CROWDED: u32 = 20;
+/// Most rounds of spinning: about two microseconds.
+const MOST_SPINS: u32 = 40;
+/// Fewest rounds: what a message that is just being delivered may take.
+const FEWEST_SPINS: u32 = 2;
+/// Every so many waits the most is tried again.
+const PROBE: u32 = 64;
 /// How long the core is offered to others before the thread sleeps. A wake-up costs the waker a
 /// system call and the sleeper some 20 µs, so it pays to stay awake a little longer than that.
 const YIELDING: Duration = Duration::from_micros(60);
 /// Longest sleep: a lost wake-up may cost time, never a hang.
 const LONGEST_PARK: Duration = Duration::from_millis(250);
+
+/// How long it pays for a thread to spin. Spinning finds a message sooner only while its sender
+/// runs on another core; when both share one, it just keeps the sender from running. Which of the
+/// two it is changes as the system moves threads, so each thread learns from its own waits.
+#[derive(Debug, Clone, Copy)]
+struct Habit {
+    spins: u32,
+    waits: u32,
+}
+
+thread_local! {
+    static HABIT: Cell<Habit> = const { Cell::new(Habit { spins: MOST_SPINS, waits: 0 }) };
+}
 
 /// What a waiting thread does next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,6 +114,8 @@ pub(crate) struct Patience<'a> {
     /// When the first wait outlasted spinning; reading the clock costs as much as a message.
     started: Option<Instant>,
     round: u32,
+    /// Rounds to spin in this wait.
+    spins: u32,
     yielding_since: Option<Instant>,
 }
 
@@ -108,6 +126,7 @@ impl<'a> Patience<'a> {
             operation,
             started: None,
             round: 0,
+            spins: FEWEST_SPINS,
             yielding_since: None,
         }
     }
@@ -116,17 +135,36 @@ impl<'a> Patience<'a> {
     pub(crate) fn refresh(&mut self) {
         self.round = 0;
         self.yielding_since = None;
+        let habit = HABIT.get();
+        self.spins = if self.control.crowded() {
+            FEWEST_SPINS
+        } else if habit.waits.is_multiple_of(PROBE) {
+            MOST_SPINS
+        } else {
+            habit.spins
+        };
+    }
+
+    /// The wait is over and has found what it waited for.
+    pub(crate) fn rewarded(&self) {
+        if self.round == 0 || self.control.crowded() {
+            return;
+        }
+        let habit = HABIT.get();
+        let spins = match self.yielding_since {
+            None => MOST_SPINS,
+            Some(_) => (habit.spins / 2).max(FEWEST_SPINS),
+        };
+        HABIT.set(Habit {
+            spins,
+            waits: habit.waits.wrapping_add(1),
+        });
     }
 
     /// Passes a little time; an error when the operation has to end.
     pub(crate) fn pause(&mut self, peer: Peer) -> Result<Pause, Error> {
         self.control.check()?;
-        let spins = if self.control.crowded() {
-            SPINS_CROWDED
-        } else {
-            SPINS
-        };
-        if self.round < spins {
+        if self.round < self.spins {
             self.round += 1;
             std::hint::spin_loop();
             return Ok(Pause::Look);
@@ -154,6 +192,7 @@ impl<'a> Patience<'a> {
             operation: self.operation,
             started: self.started,
             round: 0,
+            spins: FEWEST_SPINS,
             yielding_since: None,
         }
     }

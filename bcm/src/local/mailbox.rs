@@ -115,6 +115,7 @@ impl Mailbox {
             patience.control.check()?;
             let seen = self.version.load(Ordering::Acquire);
             if let Some(parcel) = self.try_take(want)? {
+                patience.rewarded();
                 return Ok(parcel);
             }
             while self.version.load(Ordering::Acquire) == seen {
