@@ -2,7 +2,7 @@
 //! and gives them to the mailboxes of this pack's workers.
 //!
 //! Lock order: `state`, then `budget`, then a mailbox's own. No frame is sent and no payload is
-//! copied under a lock. A [`Charge`] is never dropped under `state`, since giving back its room
+//! copied under a lock. A [`Charge`](super::flow::Charge) is never dropped under `state`, since giving back its room
 //! may grant an offer.
 
 mod admission;
