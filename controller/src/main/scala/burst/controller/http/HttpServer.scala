@@ -1,5 +1,6 @@
 package burst.controller.http
 
+import burst.controller.PlatformLimits
 import burst.controller.definition.{Definitions, PackageInspector}
 import burst.controller.scheduler.FlareService
 import burst.controller.store.{Blocking, Storage}

@@ -1,7 +1,6 @@
 package burst.controller.http
 
-import burst.controller.definition.{PackageLimits, Packing}
-import burst.controller.store.NamespaceLimits
+import burst.controller.definition.Packing
 import com.typesafe.config.{Config, ConfigException}
 import org.apache.pekko.http.scaladsl.settings.ServerSettings
 import scala.concurrent.duration.FiniteDuration
@@ -61,32 +60,4 @@ object FlareDefaults:
       defaults.getDuration("timeout").toMillis,
       defaults.getInt("memory"),
       defaults.getInt("retries")
-    )
-
-/** `burst.limits`: what the platform allows at all, and namespaces that have no limits of their own. */
-final case class PlatformLimits(
-    namespace: NamespaceLimits,
-    timeout: Long,
-    retries: Int,
-    chunkSizeMin: Int,
-    chunkSizeMax: Int,
-    packages: PackageLimits
-)
-
-object PlatformLimits:
-  def from(config: Config): PlatformLimits =
-    val limits = config.getConfig("burst.limits")
-    PlatformLimits(
-      NamespaceLimits(
-        limits.getInt("burst-size"),
-        limits.getInt("concurrent-slots"),
-        limits.getInt("memory"),
-        limits.getBytes("package-size"),
-        limits.getInt("flares-per-minute")
-      ),
-      limits.getDuration("timeout").toMillis,
-      limits.getInt("retries"),
-      limits.getBytes("chunk-size-min").toInt,
-      limits.getBytes("chunk-size-max").toInt,
-      PackageLimits(limits.getInt("package-entries"), limits.getBytes("unpacked-size"))
     )

@@ -1,5 +1,6 @@
 package burst.controller.http
 
+import burst.controller.PlatformLimits
 import burst.controller.definition.{FlareOptions, Packing}
 import burst.controller.store.NamespaceLimits
 

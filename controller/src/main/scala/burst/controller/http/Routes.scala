@@ -22,7 +22,7 @@ final class Routes(
   val route: Route =
     Transaction.directive(settings.bodyTimeout):
       counted:
-        withRequestTimeoutResponse(tooSlow):
+        answeredInTime:
           handleExceptions(unexpected):
             handleRejections(rejected):
               concat(meta.route, pathPrefix("api" / "v1")(authenticated))
@@ -34,6 +34,10 @@ final class Routes(
         pathPrefix("namespaces" / Segment): namespace =>
           authentication.own(namespace, caller)(concat(bursts.route(caller), flares.route(caller)))
       )
+
+  // The server hands its own request to the handler, which knows nothing of our id.
+  private def answeredInTime: Directive0 = extractRequest.flatMap: request =>
+    withRequestTimeoutResponse(_ => tooSlow(request))
 
   private def counted: Directive0 = extractRequest.flatMap: request =>
     mapResponse: response =>

@@ -1,7 +1,6 @@
 package burst.controller.scheduler
 
-import burst.controller.Scheduling
-import burst.controller.http.PlatformLimits
+import burst.controller.{PlatformLimits, Scheduling}
 import burst.controller.invokers.{InvokerRegistry, RegistrySettings}
 import burst.controller.store.{Storage, StoreSettings}
 import com.typesafe.config.Config

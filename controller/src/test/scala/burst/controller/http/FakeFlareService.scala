@@ -17,6 +17,7 @@ final class FakeFlareService(flares: FlareStore) extends FlareService:
   @volatile var outputs: Vector[WorkerResult] = Vector.empty
   @volatile var cancelling: CancelOutcome = CancelOutcome.Accepted
   @volatile var views: Vector[InvokerView] = Vector(machine)
+  @volatile var hanging: Boolean = false
   @volatile var breaking: Option[Throwable] = None
   val last: AtomicReference[Option[FlareRequest]] = AtomicReference(None)
 
@@ -26,6 +27,7 @@ final class FakeFlareService(flares: FlareStore) extends FlareService:
     outputs = Vector.empty
     cancelling = CancelOutcome.Accepted
     views = Vector(machine)
+    hanging = false
     breaking = None
     last.set(None)
 
@@ -41,7 +43,10 @@ final class FakeFlareService(flares: FlareStore) extends FlareService:
     flares.insert(flare)
     flare
 
-  def await(id: FlareId, limit: FiniteDuration): Future[Option[Flare]] = Future.successful:
+  def await(id: FlareId, limit: FiniteDuration): Future[Option[Flare]] =
+    if hanging then Future.never else Future.successful(end(id))
+
+  private def end(id: FlareId): Option[Flare] =
     flares
       .find(id)
       .map: flare =>

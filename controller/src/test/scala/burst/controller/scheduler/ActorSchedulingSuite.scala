@@ -2,7 +2,7 @@ package burst.controller.scheduler
 
 import burst.controller.Scheduling
 import burst.controller.flare.FlareState
-import burst.controller.http.PlatformLimits
+import burst.controller.PlatformLimits
 import burst.controller.store.{Storage, StoreSettings}
 import burst.protocol.*
 import com.typesafe.config.{Config, ConfigFactory}

@@ -1,0 +1,10 @@
+package burst.controller.http
+
+/** A request the platform does not get done with. */
+class TimeoutSuite extends HttpSuite:
+  override def settings = "burst.http.server.request-timeout = 500ms"
+
+  test("a request that takes too long is given up with 503 in the API's form"):
+    deploy("slow")
+    service.hanging = true
+    refused(send("POST", s"$bursts/slow?blocking=true", Some("""{"size":1}""")), 503, "took too long")
