@@ -36,7 +36,9 @@ object Invoker:
   /** What only the invoker's own side says to it. */
   sealed trait Internal
 
-  /** Ends all packs, running and warm; answered when nothing of them is left. */
+  /** Ends all packs, running and warm; answered when nothing of them is left. From then on the invoker
+    * refuses packs and is silent, so that to the controller it is neither there nor broken.
+    */
   final case class Stop(replyTo: ActorRef[Done]) extends Internal
   private final case class Terminated(key: PackKey) extends Internal
   private final case class IdleExited(container: String) extends Internal
@@ -70,12 +72,15 @@ private final class Invoker(
   ):
     def memoryMiB: Long = assignment.size.toLong * assignment.memory
 
-  /** `leaving` counts the containers that are being removed from the pool. */
+  /** `leaving` counts the containers that are being removed from the pool, `awaiting` are those who want to
+    * know when nothing is left of an invoker that is `closing`.
+    */
   private final case class State(
       active: Map[PackKey, Active],
       pool: PackPool[LoadedPack],
       leaving: Int,
-      stopping: Vector[ActorRef[Done]]
+      closing: Boolean,
+      awaiting: Vector[ActorRef[Done]]
   ):
     def of(flareId: FlareId, pack: Int): Iterable[Active] =
       active.collect { case (key, active) if key.flareId == flareId && key.pack == pack => active }
@@ -83,14 +88,14 @@ private final class Invoker(
     def isEmpty: Boolean = active.isEmpty && pool.idle.isEmpty && leaving == 0
 
   def begin(): Behavior[Command] =
-    val state = State(Map.empty, PackPool(settings.pool), 0, Vector.empty)
+    val state = State(Map.empty, PackPool(settings.pool), leaving = 0, closing = false, Vector.empty)
     controller ! ControllerProtocol.RegisterInvoker(status(state), context.self)
     running(state)
 
   private def running(state: State): Behavior[Command] =
-    if state.stopping.nonEmpty && state.isEmpty then
-      state.stopping.foreach(_ ! Done)
-      Behaviors.stopped
+    if state.closing && state.isEmpty then
+      state.awaiting.foreach(_ ! Done)
+      Behaviors.receiveMessage(handle(state.copy(awaiting = Vector.empty), _))
     else Behaviors.receiveMessage(handle(state, _))
 
   private def handle(state: State, command: Command): Behavior[Command] = command match
@@ -118,6 +123,7 @@ private final class Invoker(
         case StopOutcome.Gone => services.packages ! PackageCache.Release(pack.packageId)
         case StopOutcome.StillThere(reason) => context.log.error("a warm pack: {}", reason)
       running(state.copy(leaving = state.leaving - 1))
+    case Beat if state.closing => Behaviors.same
     case Beat =>
       controller ! ControllerProtocol.Heartbeat(status(state))
       val (_, expired) = state.pool.expire(services.clock())
@@ -125,7 +131,7 @@ private final class Invoker(
     case Stop(replyTo) =>
       val failure = Failure(FailureKind.InvokerLost, "the invoker is being stopped")
       state.active.values.foreach(_.actor ! PackActor.Abort(failure, atOnce = true))
-      running(evict(state.copy(stopping = state.stopping :+ replyTo), state.pool.idle))
+      running(evict(state.copy(closing = true, awaiting = state.awaiting :+ replyTo), state.pool.idle))
 
   // ---- Packs ---------------------------------------------------------------------------------------------
 
@@ -143,7 +149,7 @@ private final class Invoker(
       Behaviors.same
     else if !assignment.packSizes.lift(assignment.pack).exists(_ > 0) then
       refuse(FailureKind.InvalidInput, s"there is no pack ${assignment.pack} with workers in this flare")
-    else if state.stopping.nonEmpty then refuse(FailureKind.InvokerLost, "the invoker is being stopped")
+    else if state.closing then refuse(FailureKind.InvokerLost, "the invoker is being stopped")
     else
       val shape = PackShape(assignment.definition, assignment.size, assignment.memory)
       val (warm, pool) = state.pool.take(shape)
@@ -181,7 +187,7 @@ private final class Invoker(
   private def forget(state: State, key: PackKey): State = state.copy(active = state.active - key)
 
   private def keep(state: State, pack: LoadedPack): State =
-    if state.stopping.nonEmpty then evict(state, Vector(IdlePack(pack, pack.shape, 0)))
+    if state.closing then evict(state, Vector(IdlePack(pack, pack.shape, 0)))
     else
       context.pipeToSelf(pack.container.exit)(_ => IdleExited(pack.container.id))
       val (pool, evicted) = state.pool.put(pack, pack.shape, services.clock())

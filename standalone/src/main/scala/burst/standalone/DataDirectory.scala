@@ -1,0 +1,81 @@
+package burst.standalone
+
+import burst.invoker.driver.SetupException
+import java.io.IOException
+import java.net.InetSocketAddress
+import java.nio.ByteBuffer
+import java.nio.channels.{FileChannel, OverlappingFileLockException}
+import java.nio.charset.StandardCharsets.UTF_8
+import java.nio.file.StandardOpenOption.{CREATE, READ, WRITE}
+import java.nio.file.attribute.PosixFilePermissions
+import java.nio.file.{Files, NoSuchFileException, Path, StandardCopyOption}
+
+/** The platform's directory while it is ours. Its lock is the kernel's: however the process ends, the next
+  * one can have it.
+  */
+final class DataDirectory private (val path: Path, lock: FileChannel):
+  private val properties = path.resolve("properties")
+
+  def logs: Path = path.resolve("logs")
+
+  /** The credentials an earlier start wrote. */
+  def credentials(): Option[String] =
+    try
+      val lines = Files.readString(properties).linesIterator.map(_.trim)
+      lines.collectFirst { case s"AUTH=$credentials" => credentials.trim }
+    catch case _: NoSuchFileException => None
+
+  /** Writes what the `burst` command needs, for its owner's eyes only; appears whole or not at all. */
+  def writeProperties(apiHost: String, credentials: String): Unit =
+    val fresh = path.resolve("properties.new")
+    Files.deleteIfExists(fresh)
+    Files.createFile(
+      fresh,
+      PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------"))
+    )
+    Files.writeString(fresh, s"APIHOST=$apiHost\nAUTH=$credentials\n")
+    val _ = Files.move(fresh, properties, StandardCopyOption.ATOMIC_MOVE)
+
+  def close(): Unit = lock.close()
+
+object DataDirectory:
+
+  /** Makes the directory where there is none and takes it. Throws `SetupException` when another platform has
+    * it.
+    */
+  def open(path: Path): DataDirectory =
+    try
+      if !Files.isDirectory(path) then
+        val owners = PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------"))
+        Files.createDirectories(path, owners)
+      val file = path.resolve("lock")
+      val channel = FileChannel.open(file, CREATE, READ, WRITE)
+      val taken =
+        try Option(channel.tryLock()).nonEmpty
+        catch case _: OverlappingFileLockException => false
+      if !taken then
+        channel.close()
+        val owner = Files.readString(file).trim
+        throw SetupException(
+          s"$path is used by another platform (process $owner): stop that one, or give this one another " +
+            "directory with --data."
+        )
+      channel.truncate(0)
+      channel.write(ByteBuffer.wrap(s"${ProcessHandle.current.pid}\n".getBytes(UTF_8)))
+      DataDirectory(path, channel)
+    catch
+      case problem: IOException =>
+        throw SetupException(
+          s"$path cannot be used (${problem.getMessage}): give another with --data.",
+          problem
+        )
+
+  /** An address as a URL that reaches it from this machine. */
+  def url(address: InetSocketAddress): String =
+    val host =
+      if address.getAddress.isAnyLocalAddress then "127.0.0.1"
+      else
+        address.getAddress match
+          case six: java.net.Inet6Address => s"[${six.getHostAddress.takeWhile(_ != '%')}]"
+          case four => four.getHostAddress
+    s"http://$host:${address.getPort}"

@@ -1,0 +1,103 @@
+package burst.standalone
+
+import burst.invoker.driver.SetupException
+import com.typesafe.config.ConfigFactory
+import java.net.URI
+import java.net.http.{HttpClient, HttpRequest, HttpResponse}
+import java.nio.file.attribute.PosixFilePermissions
+import java.nio.file.{Files, Path}
+import java.util.Base64
+import scala.concurrent.duration.DurationInt
+import scala.concurrent.Await
+
+class PlatformSuite extends munit.FunSuite:
+  override def munitTimeout = 60.seconds
+  private val scratch = Files.createTempDirectory("standalone")
+
+  /** Says what it is; nothing more of a runtime is needed here. */
+  private val runtime =
+    val file = scratch.resolve("burst-runtime")
+    Files.writeString(file, "#!/bin/sh\necho '{\"arch\":\"x86_64\",\"glibc\":\"2.36\",\"version\":\"0\"}'\n")
+    Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("rwxr-xr-x"))
+
+  private def settings(data: Path, more: String = ""): Settings = Settings.load(ConfigFactory.parseString(s"""
+    burst.data = "$data"
+    burst.http.port = 0
+    burst.invoker { runtime-binary = "$runtime", slots = 3 }
+    $more
+  """))
+
+  private def start(settings: Settings): (DataDirectory, Platform) =
+    val data = DataDirectory.open(settings.data)
+    val starting = Platform.start(settings, data)
+    Await.ready(starting, 50.seconds)
+    if starting.value.exists(_.isFailure) then data.close()
+    (data, Await.result(starting, 0.seconds))
+
+  private def stop(running: (DataDirectory, Platform)): Unit =
+    Await.result(running._2.stop(10.seconds), 20.seconds)
+    Await.result(running._2.terminate(), 20.seconds)
+    running._1.close()
+
+  private def get(platform: Platform, path: String, credentials: String): HttpResponse[String] =
+    val token = Base64.getEncoder.encodeToString(credentials.getBytes)
+    val request =
+      HttpRequest.newBuilder(URI(platform.url + path)).header("Authorization", s"Basic $token").build()
+    HttpClient.newHttpClient().send(request, HttpResponse.BodyHandlers.ofString())
+
+  private def properties(settings: Settings): Map[String, String] =
+    Files.readString(settings.data.resolve("properties")).linesIterator.map { case s"$key=$value" =>
+      key -> value
+    }.toMap
+
+  test("a platform is ready when its API answers and its invoker is there; its data outlives it"):
+    val own = settings(scratch.resolve("one"))
+    val first = start(own)
+    val before = properties(own)
+    try
+      assertEquals(before("APIHOST"), first._2.url)
+      val mode = Files.getPosixFilePermissions(own.data.resolve("properties"))
+      assertEquals(PosixFilePermissions.toString(mode), "rw-------")
+      assertEquals(PosixFilePermissions.toString(Files.getPosixFilePermissions(own.data)), "rwx------")
+      val invokers = get(first._2, "/api/v1/invokers", before("AUTH"))
+      assertEquals(invokers.statusCode, 200)
+      assert(invokers.body.contains("\"slots\":3") && invokers.body.contains("\"up\""), invokers.body)
+      val problem = intercept[SetupException](DataDirectory.open(own.data))
+      assert(problem.getMessage.contains(ProcessHandle.current.pid.toString), problem.getMessage)
+    finally stop(first)
+    val second = start(own)
+    try
+      assertEquals(properties(own)("AUTH"), before("AUTH"))
+      assertEquals(get(second._2, "/api/v1/namespaces/_/bursts", before("AUTH")).statusCode, 200)
+    finally stop(second)
+
+  test("lost credentials are made anew for the owner of the data"):
+    val own = settings(scratch.resolve("two"))
+    stop(start(own))
+    Files.delete(own.data.resolve("properties"))
+    val again = start(own)
+    try assertEquals(get(again._2, "/api/v1/namespaces/_/bursts", properties(own)("AUTH")).statusCode, 200)
+    finally stop(again)
+
+  test("a platform that cannot start says why and lets go of everything"):
+    val own = settings(scratch.resolve("three"), "burst.invoker.driver = jail")
+    intercept[SetupException](start(own))
+    stop(start(settings(scratch.resolve("three"))))
+
+  test("backends are given by kind, or by name with their kind"):
+    val config = settings(
+      scratch.resolve("four"),
+      """burst.backends { redis-list = "redis://h", "a.b" { kind = "redis-list", uri = "redis://i" } }
+         burst.default-backend = "a.b" """
+    ).config
+    assertEquals(config.getString("burst.scheduler.backends.redis-list.kind"), "redis-list")
+    assertEquals(config.getString("burst.scheduler.backends.redis-list.uri"), "redis://h")
+    assertEquals(config.getString("burst.scheduler.backends.\"a.b\".uri"), "redis://i")
+    assertEquals(config.getString("burst.scheduler.backends.direct.kind"), "direct")
+    assertEquals(config.getString("burst.scheduler.default-backend"), "a.b")
+
+  test("without settings the modules keep their data below ours, and direct is the default"):
+    val config = settings(Path.of("/x")).config
+    assertEquals(config.getString("burst.store.directory"), "/x/controller")
+    assertEquals(config.getString("burst.invoker.directory"), "/x/invoker")
+    assertEquals(config.getString("burst.scheduler.default-backend"), "direct")
