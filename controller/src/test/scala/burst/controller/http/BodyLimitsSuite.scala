@@ -7,7 +7,7 @@ class BodyLimitsSuite extends HttpSuite:
   override def settings = """
     burst.http.flare-body-limit = 64KiB
     burst.http.deploy-body-limit = 256KiB
-    burst.http.body-timeout = 1500ms
+    burst.http.body-timeout = 3s
     """
 
   private def head(method: String, path: String, more: String*): String =
