@@ -41,6 +41,7 @@ enum ApiError:
   case RateLimited(perMinute: Int, retryAfterSeconds: Long)
   case Refused(refusal: Refusal)
   case TimedOut
+  case Busy
   case Internal
 
 object ApiError:
@@ -55,7 +56,7 @@ object ApiError:
   private def headers(error: ApiError): Seq[HttpHeader] = error match
     case Unauthorized => Seq(`WWW-Authenticate`(HttpChallenges.basic("burst")))
     case RateLimited(_, seconds) => Seq(`Retry-After`(seconds))
-    case Refused(Refusal.QueueFull(_) | Refusal.NoInvokers) => Seq(`Retry-After`(1))
+    case Refused(Refusal.QueueFull(_) | Refusal.NoInvokers) | Busy => Seq(`Retry-After`(1))
     case MethodNotAllowed(allowed) => Seq(Allow(allowed))
     case _ => Seq.empty
 
@@ -104,6 +105,8 @@ object ApiError:
     case RateLimited(perMinute, seconds) =>
       TooManyRequests -> s"This namespace may start $perMinute flares a minute; wait $seconds s."
     case Refused(refusal) => describe(refusal)
+    case Busy =>
+      ServiceUnavailable -> "The platform is taking in as many packages as it can hold; send it again soon."
     case TimedOut => ServiceUnavailable -> "The request took too long and was given up; send it again."
     case Internal =>
       InternalServerError -> "The platform failed; its operator finds the reason by this answer's code."

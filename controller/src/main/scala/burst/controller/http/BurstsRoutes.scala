@@ -9,6 +9,7 @@ import io.circe.Json
 import org.apache.pekko.http.scaladsl.model.{HttpRequest, HttpResponse, StatusCodes}
 import org.apache.pekko.http.scaladsl.server.Directives.*
 import org.apache.pekko.http.scaladsl.server.Route
+import org.apache.pekko.util.ByteString
 import scala.concurrent.{ExecutionContext, Future}
 
 /** `/bursts`: deploying, reading and removing definitions, and starting flares of them. */
@@ -21,6 +22,7 @@ final class BurstsRoutes(
     deployBody: DeployBody,
     flareBody: FlareBody,
     body: RequestBody,
+    budget: BodyBudget,
     rates: RateLimiter,
     views: Views,
     blocking: Blocking,
@@ -63,20 +65,25 @@ final class BurstsRoutes(
 
   private def deploy(caller: Identity, name: String, request: HttpRequest): Answer =
     Refusable(parameters(request).flag("overwrite")): overwrite =>
-      Refusable(body.read(request, settings.deployBodyLimit)): bytes =>
-        for
-          invokers <- service.invokers()
-          runtimes = invokers.filter(_.up).map(_.status.runtime).distinct
-          result <- blocking:
-            for
-              json <- body.parse(bytes)
-              deployment <- deployBody.read(json, caller.limits)
-              _ <- inspector.inspect(deployment.code, runtimes).left.map(ApiError.PackageRefused(_))
-              stored <- definitions
-                .deploy(definition(caller, name, deployment), deployment.code, overwrite)
-                .toRight(ApiError.DefinitionExists(name))
-            yield JsonMarshalling.response(StatusCodes.OK, views.definition(stored))
-        yield result
+      // A declared length over the limit is refused without taking anything in.
+      val size = request.entity.contentLengthOption.getOrElse(settings.deployBodyLimit)
+      budget.within(if size > settings.deployBodyLimit then 0 else size):
+        Refusable(body.read(request, settings.deployBodyLimit))(take(caller, name, overwrite, _))
+
+  private def take(caller: Identity, name: String, overwrite: Boolean, bytes: ByteString): Answer =
+    service
+      .invokers()
+      .map(_.filter(_.up).map(_.status.runtime).distinct)
+      .flatMap: runtimes =>
+        blocking:
+          for
+            json <- body.parse(bytes)
+            deployment <- deployBody.read(json, caller.limits)
+            _ <- inspector.inspect(deployment.code, runtimes).left.map(ApiError.PackageRefused(_))
+            stored <- definitions
+              .deploy(definition(caller, name, deployment), deployment.code, overwrite)
+              .toRight(ApiError.DefinitionExists(name))
+          yield JsonMarshalling.response(StatusCodes.OK, views.definition(stored))
 
   private def definition(caller: Identity, name: String, deployment: Deployment): Definition =
     Definition(

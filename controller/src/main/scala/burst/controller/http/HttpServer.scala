@@ -36,6 +36,7 @@ object HttpServer:
         DeployBody(options),
         FlareBody(options, defaults),
         RequestBody(settings.bodyTimeout, settings.jsonDepthLimit),
+        BodyBudget(settings.deployBodiesLimit),
         RateLimiter(),
         Views(defaults),
         blocking,

@@ -7,6 +7,7 @@ class BodyLimitsSuite extends HttpSuite:
   override def settings = """
     burst.http.flare-body-limit = 64KiB
     burst.http.deploy-body-limit = 256KiB
+    burst.http.deploy-bodies-limit = 300KiB
     burst.http.body-timeout = 3s
     """
 
@@ -64,6 +65,20 @@ class BodyLimitsSuite extends HttpSuite:
     raw: c =>
       c.send(head("POST", s"$bursts/x", "Content-Length: 100") + "{")
       refused(c.reply(), 408, "did not arrive in time")
+
+  test("more deploys than can be held at once are 503, and there is room again when one has gone"):
+    val half = head("PUT", s"$bursts/x", "Content-Length: 200000") + "x" * 100000
+    raw: first =>
+      // The interim answer shows that the server has begun to take the body in.
+      first.send(head("PUT", s"$bursts/x", "Content-Length: 200000", "Expect: 100-continue"))
+      first.interim()
+      first.send("x" * 100000)
+      raw: second =>
+        val reply = second.send(half).send("x" * 100000).reply()
+        refused(reply, 503, "again soon")
+        assertEquals(reply.headers.get("retry-after"), Some("1"))
+      refused(first.send("x" * 100000).reply(), 400, "not valid JSON")
+      refused(first.send(half + "x" * 100000).reply(), 400, "not valid JSON")
 
   test("a body that breaks off, or breaks its encoding, harms nobody"):
     raw(_.send(head("POST", s"$bursts/x", "Content-Length: 100") + "{"))

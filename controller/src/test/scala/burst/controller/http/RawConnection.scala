@@ -19,6 +19,11 @@ final class RawConnection(port: Int) extends AutoCloseable:
     socket.shutdownOutput()
     this
 
+  /** Waits for `100 Continue`. */
+  def interim(): Unit =
+    val lines = Iterator.continually(line()).takeWhile(_.nonEmpty).toVector
+    if !lines.headOption.exists(_.contains(" 100 ")) then throw EOFException(s"no interim answer but $lines")
+
   /** The next answer that is not an interim one. */
   def reply(): Reply =
     val status = line().split(" ")(1).toInt
