@@ -50,14 +50,17 @@ pub fn run(dir: &Path, bin: Option<&str>, verbose: bool) -> Result<PathBuf, Erro
 
 /// The binary the crate's manifest names as `default-run`.
 fn default_run(dir: &Path) -> Result<Option<String>, Error> {
+    let manifest = dir.join("Cargo.toml").canonicalize()?;
     let metadata = MetadataCommand::new()
-        .manifest_path(dir.join("Cargo.toml"))
+        .manifest_path(&manifest)
         .no_deps()
         .exec()
         .map_err(|cause| Error::Build(format!("cannot understand cargo's answer: {cause}")))?;
     Ok(metadata
-        .root_package()
-        .and_then(|package| package.default_run.clone()))
+        .packages
+        .into_iter()
+        .find(|package| package.manifest_path == manifest)
+        .and_then(|package| package.default_run))
 }
 
 /// Name and path of each binary cargo built.

@@ -38,13 +38,17 @@ impl Platform {
             "--driver",
             &options.driver,
         ]);
-        command
-            .arg("--mount")
-            .arg(format!("{0}:{0}", scratch.display()));
-        if options.path.is_absolute() {
-            command
-                .arg("--mount")
-                .arg(format!("{0}:{0}:ro", options.path.display()));
+        if options.driver == "docker" {
+            // Containers see the example's files under the same names as this machine.
+            let mut mount = |path: &Path, mode| {
+                command
+                    .arg("--mount")
+                    .arg(format!("{0}:{0}{mode}", path.display()));
+            };
+            mount(scratch, "");
+            if let Ok(text) = options.path.canonicalize() {
+                mount(&text, ":ro");
+            }
         }
         if options.backend == "redis-list" {
             let uri = options.redis.as_ref().ok_or(Error::NoRedis)?;
@@ -74,6 +78,8 @@ impl Platform {
             flare: ["--size", &options.workers.to_string()]
                 .into_iter()
                 .chain(["--granularity", &options.granularity.to_string()])
+                // Packs stay apart, though one machine could merge them: their messages are to be seen.
+                .chain(["--packing", "homogeneous"])
                 .chain(["--backend", &options.backend])
                 .map(str::to_owned)
                 .collect(),
