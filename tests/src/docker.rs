@@ -1,5 +1,6 @@
 //! What the docker tests need to know of the docker daemon.
 
+use std::net::Ipv4Addr;
 use std::process::Command;
 use std::time::Duration;
 
@@ -58,13 +59,21 @@ pub fn remove(container: &str) {
     );
 }
 
-/// The address at which containers on the default bridge reach this machine.
+/// The address at which containers on the default bridge reach this machine. Some daemons tell only
+/// the subnet, of which the bridge has the first address.
 #[track_caller]
 pub fn bridge_gateway() -> String {
-    let format = "{{range .IPAM.Config}}{{.Gateway}}{{end}}";
-    docker(&["network", "inspect", "bridge", "--format", format])
-        .trim()
-        .to_owned()
+    let format = "{{range .IPAM.Config}}{{.Gateway}} {{.Subnet}}{{end}}";
+    let told = docker(&["network", "inspect", "bridge", "--format", format]);
+    let (gateway, subnet) = told
+        .trim_end()
+        .split_once(' ')
+        .expect("a bridge with a subnet");
+    if !gateway.is_empty() {
+        return gateway.to_owned();
+    }
+    let network: Ipv4Addr = subnet.split('/').next().unwrap().parse().unwrap();
+    Ipv4Addr::from_bits(network.to_bits() + 1).to_string()
 }
 
 /// One container as JSON; none when it has gone in the meantime.

@@ -101,7 +101,7 @@ fn overwriting_makes_a_new_version() {
     platform
         .cli(&["deploy", failing::NAME, program])
         .exits(5)
-        .complains_of("already");
+        .complains_of("--overwrite");
     platform
         .cli(&["deploy", failing::NAME, program, "--overwrite"])
         .exits(0);
