@@ -269,8 +269,16 @@ fn paths_methods_and_queries() {
         ] {
             api.get(&format!("flares?{query}")).refusal(400);
         }
-        let said = wire::raw(api, b"this is not HTTP\r\n\r\n");
-        assert!(said.starts_with("HTTP/1.1 400"), "{said}");
+        let no_http = [
+            &b"this is not HTTP\r\n\r\n"[..],
+            b"\x16\x03\x01\x02\x00\x01\x00",
+            b"GET /ping\r\n\r\n",
+        ];
+        for bytes in no_http {
+            let said = wire::raw(api, bytes);
+            assert!(said.starts_with("HTTP/1.1 4"), "{said}");
+            assert!(said.contains("\"error\":"), "{said}");
+        }
     });
 }
 
@@ -291,7 +299,7 @@ fn by_the_command_line() {
             .complains_of("backend");
         flare(&["--size", "2", "--packing", "tight"]).exits(2);
         flare(&["--params-file", &file("inputs.json", "[{},")]).exits(2);
-        flare(&["--params-file", &file("none.json", "[]")]).exits(6);
+        flare(&["--params-file", &file("none.json", "[]")]).exits(2);
         flare(&["--param-file", &file("list.json", "[1]")]).exits(2);
         platform.cli(&["status", "no-id"]).exits(6);
         platform.cli(&["frobnicate"]).exits(2);
