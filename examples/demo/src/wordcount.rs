@@ -7,7 +7,7 @@ use std::process::Command;
 /// Counts with the system's own tools: each file's runs of letters in lower case, a line each. The `echo` keeps the
 /// last word of a file apart from the first of the next.
 const REFERENCE: &str = r#"
-find "$1" -type f -exec sh -c 'for file; do cat "$file"; echo; done' sh {} + |
+find "$1" -type f ! -name '*.gz' ! -name '*.png' -exec sh -c 'for file; do cat "$file"; echo; done' sh {} + |
     LC_ALL=C tr -cs A-Za-z '\n' | LC_ALL=C tr A-Z a-z | grep . |
     LC_ALL=C sort | uniq -c | awk '{ print $2, $1 }'"#;
 
@@ -21,7 +21,12 @@ pub fn run(options: &Options, platform: &Platform, scratch: &Path) -> Result<(),
 
     platform.burst(&["deploy", "wordcount", "examples/wordcount"])?;
     let (path, parts) = (path.display().to_string(), output.display().to_string());
-    let flare = platform.flare("wordcount", &[("path", &path), ("output", &parts)])?;
+    let parameters = [
+        ("path", &*path),
+        ("output", &parts),
+        ("except", r#"["gz","png"]"#),
+    ];
+    let flare = platform.flare("wordcount", &parameters)?;
     if let Some(id) = flare["flareId"].as_str() {
         print!("{}", platform.burst(&["result", id])?);
     }

@@ -17,6 +17,9 @@ use std::path::PathBuf;
 struct Input {
     /// A file, or a directory whose regular files are all read.
     path: PathBuf,
+    /// Extensions of files in a directory that are no text.
+    #[serde(default)]
+    except: Vec<String>,
     /// Where each worker writes `part-NNNNN` with lines of `word count`; nothing is written without it.
     output: Option<PathBuf>,
     /// How many of the most frequent words worker 0 answers.
@@ -42,7 +45,7 @@ type Counts = HashMap<String, u64, BuildHasherDefault<DefaultHasher>>;
 
 fn work(input: Input, burst: &BurstContext) -> Result<Counted, burst::Error> {
     burst.phase("read");
-    let files = text::list(&input.path)?;
+    let files = text::list(&input.path, &input.except)?;
     let share = text::share(&files, burst.worker_id(), burst.burst_size());
 
     let mut counts = Counts::default();
@@ -144,6 +147,7 @@ mod tests {
         for (i, text) in TEXT.iter().enumerate() {
             std::fs::write(directory.path().join(i.to_string()), text).unwrap();
         }
+        std::fs::write(directory.path().join("packed.gz"), "not a text").unwrap();
         for (size, granularity) in [
             (1, 1),
             (2, 1),
@@ -157,6 +161,7 @@ mod tests {
             let out = tempfile::tempdir().unwrap();
             let input = Input {
                 path: directory.path().into(),
+                except: vec!["gz".into()],
                 output: Some(out.path().into()),
                 top: 20,
             };

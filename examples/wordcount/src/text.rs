@@ -12,8 +12,13 @@ pub struct TextFile {
     length: u64,
 }
 
-/// The regular files at or below `path`, in the order of their names; links are not followed.
-pub fn list(path: &Path) -> std::io::Result<Vec<TextFile>> {
+/// The regular files at or below `path` without those of the extensions `except`, in the order of their names; links
+/// are not followed.
+pub fn list(path: &Path, except: &[String]) -> std::io::Result<Vec<TextFile>> {
+    let excepted = |path: &Path| {
+        path.extension()
+            .is_some_and(|found| except.iter().any(|extension| found == extension.as_str()))
+    };
     let mut files = Vec::new();
     let mut pending = vec![path.to_owned()];
     while let Some(path) = pending.pop() {
@@ -22,7 +27,7 @@ pub fn list(path: &Path) -> std::io::Result<Vec<TextFile>> {
             for entry in std::fs::read_dir(&path)? {
                 pending.push(entry?.path());
             }
-        } else if meta.is_file() {
+        } else if meta.is_file() && !excepted(&path) {
             files.push(TextFile {
                 path,
                 length: meta.len(),
