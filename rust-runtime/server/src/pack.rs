@@ -185,7 +185,7 @@ impl Flare {
                 if let PackEvent::WorkerFailed { error, .. } = event {
                     // The others learn of it inside the program; this is for those who do not
                     // listen.
-                    self.reason.get_or_insert(error);
+                    self.blame(error);
                     self.kill_within(limits::GRACE);
                 }
             }
@@ -242,8 +242,19 @@ impl Flare {
         self.command(&Command::Abort {
             error: failure.clone(),
         });
-        self.reason.get_or_insert(failure);
+        self.blame(failure);
         self.kill_within(limits::GRACE);
+    }
+
+    /// The first reason counts. That a peer failed when the flare's time was up is no fault of the
+    /// peer: it met the same deadline a moment earlier.
+    fn blame(&mut self, failure: Failure) {
+        let overdue = self.deadline <= Instant::now() && failure.kind == FailureKind::PeerFailed;
+        let reason = match overdue {
+            true => Failure::new(FailureKind::Timeout, OVERDUE),
+            false => failure,
+        };
+        self.reason.get_or_insert(reason);
     }
 
     fn abandon(&mut self) {
@@ -281,8 +292,7 @@ impl Flare {
             self.killed = true;
             self.program.group.kill();
         } else if self.deadline <= now && self.reason.is_none() {
-            let message = "the flare's deadline has passed";
-            self.abort(Failure::new(FailureKind::Timeout, message));
+            self.abort(Failure::new(FailureKind::Timeout, OVERDUE));
         }
     }
 
@@ -359,4 +369,5 @@ impl Flare {
 }
 
 /// Longer than any flare.
+const OVERDUE: &str = "the flare's deadline has passed";
 const FOREVER: Duration = Duration::from_secs(365 * 24 * 3600);

@@ -5,12 +5,12 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, Tc
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
 use super::handshake::{self, Credentials};
-use super::{connection, error};
+use super::{GOODBYE_TIMEOUT, connection, error};
 use crate::error::Error;
 use crate::remote::inbox::{Inbox, Incoming};
 use crate::wire::{HEADER_SIZE, Header, Kind, WireError};
@@ -260,9 +260,24 @@ impl Shared {
         }
         if let Err(reason) = how
             && !goodbye
-            && !self.closing.load(Ordering::Acquire)
+            && !self.explained()
         {
             self.inbox.lost(pack, &reason);
+        }
+    }
+
+    /// Whether the flare ends for a reason that says more than a lost connection; waits for it.
+    fn explained(&self) -> bool {
+        let control = &self.inbox.config().control;
+        let since = Instant::now();
+        loop {
+            if self.closing.load(Ordering::Acquire) || control.ended().is_some() {
+                return true;
+            }
+            if since.elapsed() >= GOODBYE_TIMEOUT {
+                return false;
+            }
+            thread::sleep(Duration::from_millis(2));
         }
     }
 }

@@ -40,8 +40,9 @@ pub(super) const NAME: &str = "direct";
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 /// How long a control frame may take: the peer's reader takes them as they come.
 const CONTROL_TIMEOUT: Duration = Duration::from_secs(1);
-/// How long the goodbye of a peer that hung up may still be on its way.
-const GOODBYE_TIMEOUT: Duration = Duration::from_millis(200);
+/// How long the goodbye of a peer that hung up may still be on its way. So may the word of whoever
+/// supervises it: that tells which worker ended the pack and how, a connection's end does not.
+const GOODBYE_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// See the module's documentation.
 #[derive(Debug)]
