@@ -30,6 +30,7 @@ pub(crate) struct Remote {
 impl Remote {
     pub(crate) fn new(backend: Arc<dyn Backend>, inbox: Arc<Inbox>, chunk_size: usize) -> Self {
         inbox.attach(Arc::downgrade(&backend) as _);
+        let chunk_size = chunk_size.min(backend.payload_limit());
         Self {
             backend,
             inbox,
@@ -123,6 +124,7 @@ impl Remote {
             chunks: layout.chunks(),
             encoding: encoded.encoding,
             fingerprint: encoded.fingerprint,
+            checksum: 0,
         };
         if !self.inbox.flow.reserve(packs, cost(header.total)) {
             self.inbox.flow.ask(key, sequence, packs, patience, || {

@@ -11,6 +11,7 @@ use super::{Backend, Frame};
 use crate::config::PackConfig;
 use crate::control::Patience;
 use crate::error::Error;
+use crate::wire::Header;
 
 pub(super) const NAME: &str = "memory";
 
@@ -48,14 +49,17 @@ impl Memory {
             })
     }
 
+    /// As a reader of bytes would: what is damaged fails the other pack.
     fn hand_over(&self, pack: u32, frame: &Frame<'_>) -> Result<(), Error> {
-        self.peer(pack)?
-            .accept(&frame.header, frame.payload)
-            .map_err(|error| Error::Backend {
-                backend: NAME,
-                pack: Some(pack),
-                reason: error.to_string(),
-            })
+        let peer = self.peer(pack)?;
+        let accepted = Header::decode(&frame.seal()).and_then(|header| {
+            header.verify(frame.payload)?;
+            peer.accept(&header, frame.payload)
+        });
+        if let Err(error) = accepted {
+            peer.refused(None, &error);
+        }
+        Ok(())
     }
 }
 

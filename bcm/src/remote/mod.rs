@@ -23,7 +23,7 @@ mod inbox;
 mod link;
 mod memory;
 mod pool;
-mod redis_list;
+mod redis;
 mod registry;
 mod stream;
 
@@ -37,13 +37,37 @@ pub(crate) use stream::Arrived;
 
 use crate::control::Patience;
 use crate::error::Error;
-use crate::wire::Header;
+use crate::wire::{HEADER_SIZE, Header};
 
 /// A header and the bytes that follow it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Frame<'a> {
     pub(crate) header: Header,
     pub(crate) payload: &'a [u8],
+}
+
+impl Frame<'_> {
+    /// The same frame with its checksum, for a backend that keeps frames where nothing else
+    /// guards them; it is made just before the payload is written, which then is in the cache.
+    /// The receiver checks it with [`Header::verify`].
+    pub(crate) fn sealed(&self) -> Self {
+        let checksum = match self.header.checksum {
+            0 => self.header.checksum_with(self.payload),
+            sealed => sealed,
+        };
+        Self {
+            header: Header {
+                checksum,
+                ..self.header
+            },
+            payload: self.payload,
+        }
+    }
+
+    /// The header of the sealed frame as it is written.
+    pub(crate) fn seal(&self) -> [u8; HEADER_SIZE] {
+        self.sealed().header.encode()
+    }
 }
 
 /// What carries frames between packs.
@@ -83,6 +107,11 @@ pub(crate) trait Backend: fmt::Debug + Send + Sync {
     /// One small frame that overtakes what `send` is busy with. It is called by reading threads
     /// too, so it must not depend on this pack's reading to go on.
     fn control(&self, to: u32, frame: &Frame<'_>) -> Result<(), Error>;
+
+    /// Largest payload a frame may have; longer messages are cut into more chunks.
+    fn payload_limit(&self) -> usize {
+        usize::MAX
+    }
 
     /// Ends all threads and connections and returns when they have ended.
     fn close(&self);

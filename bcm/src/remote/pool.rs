@@ -41,16 +41,16 @@ impl<C> Pool<C> {
     }
 
     /// An idle connection; a new one if there is none and there may be more; else waits.
-    pub(super) fn acquire(
+    pub(super) fn acquire<E: From<Error>>(
         &self,
         peer: Peer,
         patience: &mut Patience<'_>,
-        dial: impl FnOnce() -> Result<C, Error>,
-    ) -> Result<C, Error> {
+        dial: impl FnOnce() -> Result<C, E>,
+    ) -> Result<C, E> {
         let mut state = self.state.lock();
         loop {
             if state.closed {
-                return Err(Error::Closed);
+                return Err(Error::Closed.into());
             }
             if let Some(connection) = state.idle.pop() {
                 return Ok(connection);

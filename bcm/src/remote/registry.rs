@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::inbox::Inbox;
-use super::{Backend, direct, memory, redis_list};
+use super::redis::{list, stream};
+use super::{Backend, direct, memory};
 use crate::config::{BackendConfig, PackConfig};
 use crate::error::Error;
 
@@ -13,7 +14,8 @@ type Clean = fn(&str, &BackendConfig) -> Result<(), Error>;
 /// Name, how a pack opens it, how a flare's leftovers are deleted.
 const BACKENDS: &[(&str, Open, Clean)] = &[
     (direct::NAME, direct::open, |_, _| Ok(())),
-    (redis_list::NAME, redis_list::open, redis_list::clean),
+    (list::NAME, list::open, list::clean),
+    (stream::NAME, stream::open, stream::clean),
     (memory::NAME, memory::open, |_, _| Ok(())),
 ];
 

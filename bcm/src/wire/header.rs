@@ -13,7 +13,7 @@
 //! | 32 | 4 | destination worker; all ones: the destination pack as a whole |
 //! | 36 | 4 | context: the group |
 //! | 40 | 4 | tag, or the root of a collective |
-//! | 44 | 4 | zero |
+//! | 44 | 4 | checksum: CRC-32 of this header, with zero here, and the payload; zero: none |
 //! | 48 | 8 | sequence: counts the messages of (source, destination, context) |
 //! | 56 | 8 | number of the collective |
 //! | 64 | 8 | total length of the message |
@@ -81,6 +81,8 @@ pub(crate) struct Header {
     pub(crate) chunks: u32,
     pub(crate) encoding: Encoding,
     pub(crate) fingerprint: u64,
+    /// Of header and payload; 0 where the transport guards them itself.
+    pub(crate) checksum: u32,
 }
 
 /// What stands for a flare in headers.
@@ -108,6 +110,34 @@ impl Header {
             chunks: 1,
             encoding: Encoding::Bytes,
             fingerprint: 0,
+            checksum: 0,
+        }
+    }
+
+    /// The checksum of this header and its payload. One that many read has the same whether it
+    /// is announced or read.
+    pub(crate) fn checksum_with(&self, payload: &[u8]) -> u32 {
+        let header = Self {
+            kind: match self.kind {
+                Kind::Stored => Kind::Data,
+                kind => kind,
+            },
+            checksum: 0,
+            ..*self
+        };
+        let mut hasher = crc32fast::Hasher::new();
+        hasher.update(&header.encode());
+        hasher.update(payload);
+        // Zero says that there is none.
+        hasher.finalize().max(1)
+    }
+
+    /// Whether header and payload are what was sent.
+    pub(crate) fn verify(&self, payload: &[u8]) -> Result<(), WireError> {
+        if self.checksum == self.checksum_with(payload) {
+            Ok(())
+        } else {
+            Err(WireError::Checksum)
         }
     }
 
@@ -145,7 +175,14 @@ impl Header {
             self.encoding.code(),
         ]);
         out.put(&self.flare);
-        for field in [self.pack, self.source, destination, self.context, tag, 0] {
+        for field in [
+            self.pack,
+            self.source,
+            destination,
+            self.context,
+            tag,
+            self.checksum,
+        ] {
             out.put(&field.to_le_bytes());
         }
         for field in [self.sequence, number, self.total] {
@@ -181,17 +218,11 @@ impl Header {
         let encoding =
             Encoding::from_code(encoding).ok_or_else(|| unknown("encoding", encoding))?;
         let flare = input.take::<16>();
-        let [pack, source, destination, context, tag, zero] =
+        let [pack, source, destination, context, tag, checksum] =
             std::array::from_fn(|_| u32::from_le_bytes(input.take()));
         let [sequence, number, total] = std::array::from_fn(|_| u64::from_le_bytes(input.take()));
         let [chunk, chunks] = std::array::from_fn(|_| u32::from_le_bytes(input.take()));
         let fingerprint = u64::from_le_bytes(input.take());
-        if zero != 0 {
-            return Err(WireError::Invalid {
-                field: "reserved field",
-                value: zero.into(),
-            });
-        }
         let header = Self {
             kind,
             flare,
@@ -217,6 +248,7 @@ impl Header {
             chunks,
             encoding,
             fingerprint,
+            checksum,
         };
         if kind != Kind::Credit {
             header.layout()?;
@@ -292,6 +324,7 @@ mod tests {
             chunks: 3,
             encoding: Encoding::F64,
             fingerprint: 9,
+            checksum: 0,
         }
     }
 
@@ -338,13 +371,44 @@ mod tests {
                 ..
             }
         ));
-        assert!(matches!(with(44, 1), WireError::Invalid { .. }));
         assert!(matches!(
             with(64, 49),
             WireError::Layout { .. } | WireError::Invalid { .. }
         ));
         assert!(matches!(with(72, 3), WireError::Layout { .. }));
         assert_eq!(Header::decode(&good[..87]), Err(WireError::Truncated(87)));
+    }
+
+    #[test]
+    fn a_flipped_bit_anywhere_is_noticed() {
+        let payload = *b"sixteen bytes ..";
+        let mut sealed = header();
+        sealed.checksum = sealed.checksum_with(&payload);
+        assert_eq!(sealed.verify(&payload), Ok(()));
+        let announced = Header {
+            kind: Kind::Stored,
+            ..sealed
+        };
+        assert_eq!(announced.verify(&payload), Ok(()));
+        let bytes = sealed.encode();
+        for bit in 0..bytes.len() * 8 {
+            let mut damaged = bytes;
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            if let Ok(header) = Header::decode(&damaged)
+                && header != announced
+            {
+                assert_eq!(
+                    header.verify(&payload),
+                    Err(WireError::Checksum),
+                    "bit {bit}"
+                );
+            }
+        }
+        for bit in 0..payload.len() * 8 {
+            let mut damaged = payload;
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(sealed.verify(&damaged), Err(WireError::Checksum));
+        }
     }
 
     proptest! {

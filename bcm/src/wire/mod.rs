@@ -25,6 +25,8 @@ pub(crate) enum WireError {
     Layout { chunk: u32, chunks: u32, total: u64 },
     #[error("{found} bytes of payload where {expected} belong")]
     Length { expected: usize, found: usize },
+    #[error("the checksum does not match")]
+    Checksum,
     #[error("a message of {total} bytes; at most {limit} are accepted")]
     TooLarge { total: u64, limit: u64 },
     #[error("more unasked-for bytes than its window allows")]

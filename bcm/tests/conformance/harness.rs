@@ -19,7 +19,7 @@ pub struct Backend {
 /// Runs a test on a backend, under the watchdog.
 pub fn on(kind: &'static str, test: fn(&Backend)) {
     // Kept out of the test's own thread, so that it ends even when that hangs.
-    let server = (kind == "redis-list").then(RedisServer::start);
+    let server = kind.starts_with("redis").then(RedisServer::start);
     let mut config = BackendConfig::new(kind);
     config.uri = server.as_ref().map(RedisServer::uri);
     under_watchdog(move || test(&Backend { config }));

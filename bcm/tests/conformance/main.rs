@@ -1,6 +1,6 @@
 //! One suite, run against every backend.
 //!
-//! `memory` and `direct` need nothing; for `redis-list` the harness starts a server of its own.
+//! `memory` and `direct` need nothing; for the others the harness starts a server of their own.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod chunking;
@@ -10,8 +10,10 @@ mod failures;
 mod flow;
 mod harness;
 mod point_to_point;
+mod process;
 mod properties;
-mod redis_list;
+mod proxy;
+mod redis;
 mod redis_server;
 
 /// Defines each test once per backend.
@@ -30,6 +32,9 @@ macro_rules! on_every_backend {
         }
         mod redis_list {
             $(#[test] fn $name() { crate::harness::on("redis-list", super::suite::$name); })*
+        }
+        mod redis_stream {
+            $(#[test] fn $name() { crate::harness::on("redis-stream", super::suite::$name); })*
         }
     };
 }

@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use tempfile::TempDir;
@@ -13,7 +14,8 @@ pub const PASSWORD: &str = "conformance-password";
 pub struct RedisServer {
     child: Child,
     port: u16,
-    _directory: TempDir,
+    directory: TempDir,
+    settings: Vec<String>,
 }
 
 impl RedisServer {
@@ -39,18 +41,22 @@ impl RedisServer {
             .unwrap()
             .port();
         let directory = tempfile::tempdir().unwrap();
+        let settings: Vec<String> = settings.iter().map(|&setting| setting.to_owned()).collect();
+        Some(Self {
+            child: Self::launch(port, directory.path(), &settings)?,
+            port,
+            directory,
+            settings,
+        })
+    }
+
+    fn launch(port: u16, directory: &Path, settings: &[String]) -> Option<Child> {
         let mut child = Command::new("redis-server")
             .args(["--port", &port.to_string(), "--bind", "127.0.0.1"])
-            .args([
-                "--save",
-                "",
-                "--appendonly",
-                "no",
-                "--requirepass",
-                PASSWORD,
-            ])
+            .args(["--save", "", "--appendonly", "no"])
+            .args(["--requirepass", PASSWORD])
             .arg("--dir")
-            .arg(directory.path())
+            .arg(directory)
             .args(settings)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -63,11 +69,7 @@ impl RedisServer {
             if line.contains("Ready to accept connections") {
                 // Nobody reads on, but it must not be killed by what it writes.
                 std::thread::spawn(move || std::io::copy(&mut log, &mut std::io::sink()));
-                return Some(Self {
-                    child,
-                    port,
-                    _directory: directory,
-                });
+                return Some(child);
             }
             line.clear();
         }
@@ -76,11 +78,29 @@ impl RedisServer {
     }
 
     pub fn uri(&self) -> String {
-        format!("redis://:{PASSWORD}@127.0.0.1:{}/0", self.port)
+        self.uri_at(self.port)
     }
 
-    pub fn process(&self) -> u32 {
-        self.child.id()
+    /// The address of the server as seen through another port.
+    pub fn uri_at(&self, port: u16) -> String {
+        format!("redis://:{PASSWORD}@127.0.0.1:{port}/0")
+    }
+
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    pub fn signal(&self, name: &str) {
+        let process = self.child.id().to_string();
+        let sent = Command::new("kill").args(["-s", name, &process]).status();
+        assert!(sent.unwrap().success());
+    }
+
+    /// Kills the server and starts it again on the same port, with what it had on disk.
+    pub fn restart(&mut self) {
+        self.kill();
+        let started = Self::launch(self.port, self.directory.path(), &self.settings);
+        self.child = started.expect("redis-server did not start again");
     }
 
     pub fn kill(&mut self) {

@@ -214,6 +214,7 @@ impl Inbox {
     fn grant_of(&self, offer: &Header) -> Header {
         Header {
             kind: Kind::Grant,
+            checksum: 0,
             ..*offer
         }
     }

@@ -99,6 +99,14 @@ impl Chunk {
         self.slot.bytes()
     }
 
+    /// As `commit`, for frames that carry a checksum.
+    pub(crate) fn verify_and_commit(mut self) -> Result<(), WireError> {
+        let header = self.header;
+        header.verify(self.bytes())?;
+        self.commit();
+        Ok(())
+    }
+
     /// The payload is there. Dropped without this, the chunk may come again.
     pub(crate) fn commit(self) {
         if self.slot.fill() {

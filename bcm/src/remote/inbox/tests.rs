@@ -104,6 +104,7 @@ fn message(sequence: u64, value: &Vec<u8>, chunk_size: usize) -> Vec<(Header, Ve
                 chunks: layout.chunks(),
                 encoding: encoded.encoding,
                 fingerprint: encoded.fingerprint,
+                checksum: 0,
             };
             (header, value[layout.range(chunk)].to_vec())
         })

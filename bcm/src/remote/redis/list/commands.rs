@@ -1,6 +1,7 @@
 //! The keys of a flare and the commands on them, each on a single key.
 
-use super::resp::{Client, GoOn, Reply, RespError};
+use super::super::keys::{delete, expire, prefix};
+use super::super::resp::{Client, GoOn, Reply, RespError};
 use crate::remote::Frame;
 use crate::wire::Header;
 
@@ -13,7 +14,7 @@ pub(super) struct Keys {
 impl Keys {
     pub(super) fn new(flare_id: &str) -> Self {
         Self {
-            prefix: format!("burst:{flare_id}"),
+            prefix: prefix(flare_id),
         }
     }
 
@@ -49,17 +50,13 @@ pub(super) fn push(
     expiry: u64,
     go_on: GoOn<'_>,
 ) -> Result<(), RespError> {
-    let header = frame.header.encode();
+    let header = frame.seal();
     client.command(
         &[&[b"RPUSH"], &[list.as_bytes()], &[&header, frame.payload]],
         go_on,
     )?;
     // An emptied list is gone, its expiry with it, so each push sets it anew.
-    let expiry = expiry.to_string();
-    client.command(
-        &[&[b"EXPIRE"], &[list.as_bytes()], &[expiry.as_bytes()]],
-        go_on,
-    )
+    expire(client, list, expiry, go_on)
 }
 
 /// Stores a chunk for many readers. Two replies.
@@ -106,75 +103,5 @@ pub(super) fn release(client: &mut Client, key: &str, go_on: GoOn<'_>) -> Result
         }
         Reply::Error(reason) => Err(RespError::Refused(reason)),
         _ => Ok(()),
-    }
-}
-
-pub(super) fn delete(client: &mut Client, key: &str, go_on: GoOn<'_>) -> Result<(), RespError> {
-    client.command(&[&[b"DEL"], &[key.as_bytes()]], go_on)?;
-    client.expect(1, go_on)
-}
-
-/// Deletes every key of a flare.
-pub(super) fn delete_all(
-    client: &mut Client,
-    flare_id: &str,
-    go_on: GoOn<'_>,
-) -> Result<(), RespError> {
-    let pattern = format!("burst:{}:*", literally(flare_id));
-    let mut cursor = b"0".to_vec();
-    loop {
-        client.command(
-            &[
-                &[b"SCAN"],
-                &[&cursor],
-                &[b"MATCH"],
-                &[pattern.as_bytes()],
-                &[b"COUNT"],
-                &[b"1000"],
-            ],
-            go_on,
-        )?;
-        let (next, keys) = match client.reply(go_on)? {
-            Reply::Array(parts) => match <[Reply; 2]>::try_from(parts) {
-                Ok([Reply::Bulk(next), Reply::Array(keys)]) => (next, keys),
-                _ => return Err(RespError::Protocol),
-            },
-            Reply::Error(reason) => return Err(RespError::Refused(reason)),
-            _ => return Err(RespError::Protocol),
-        };
-        let mut commands = 0;
-        for key in &keys {
-            if let Reply::Bulk(key) = key {
-                client.command(&[&[b"DEL"], &[key]], go_on)?;
-                commands += 1;
-            }
-        }
-        client.expect(commands, go_on)?;
-        if next == b"0" {
-            return Ok(());
-        }
-        cursor = next;
-    }
-}
-
-/// A text as a pattern that matches nothing but itself.
-fn literally(text: &str) -> String {
-    let mut pattern = String::with_capacity(text.len());
-    for letter in text.chars() {
-        if matches!(letter, '*' | '?' | '[' | ']' | '\\' | '^' | '-') {
-            pattern.push('\\');
-        }
-        pattern.push(letter);
-    }
-    pattern
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_flares_name_is_no_pattern() {
-        assert_eq!(literally("a*b[1]-?"), r"a\*b\[1\]\-\?");
     }
 }

@@ -22,7 +22,7 @@ pub(super) type GoOn<'a> = &'a mut dyn FnMut() -> Result<(), Error>;
 #[derive(Debug, thiserror::Error)]
 pub(super) enum RespError {
     #[error("{0}")]
-    GivenUp(Error),
+    GivenUp(#[from] Error),
     #[error("cannot connect to the server: {0}")]
     Connect(std::io::Error),
     #[error("the connection to the server broke: {0}")]

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use redis::{ConnectionAddr, IntoConnectionInfo};
 
+use super::resp::RespError;
 use crate::config::BackendConfig;
 use crate::error::Error;
 
@@ -22,6 +23,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 pub(super) struct Server(Arc<Location>);
 
 struct Location {
+    /// The backend's, for errors.
+    name: &'static str,
     address: Address,
     user: Option<String>,
     password: Option<String>,
@@ -42,9 +45,9 @@ impl fmt::Debug for Server {
 
 impl Server {
     /// From `redis://[user[:password]@]host[:port][/database]` or `unix:///path`.
-    pub(super) fn new(config: &BackendConfig) -> Result<Self, Error> {
+    pub(super) fn new(name: &'static str, config: &BackendConfig) -> Result<Self, Error> {
         let refuse = |reason: &str| Error::InvalidConfiguration {
-            reason: format!("redis-list: {reason}"),
+            reason: format!("{name}: {reason}"),
         };
         let uri = config
             .uri
@@ -61,11 +64,33 @@ impl Server {
         };
         let settings = info.redis_settings();
         Ok(Self(Arc::new(Location {
+            name,
             address,
             user: settings.username().map(str::to_owned),
             password: settings.password().map(str::to_owned),
             database: settings.db(),
         })))
+    }
+
+    /// The name of the backend.
+    pub(super) fn name(&self) -> &'static str {
+        self.0.name
+    }
+
+    pub(super) fn error(&self, reason: impl ToString) -> Error {
+        Error::Backend {
+            backend: self.0.name,
+            pack: None,
+            reason: reason.to_string(),
+        }
+    }
+
+    /// The error to return when a command did not go through.
+    pub(super) fn failed(&self, reason: RespError) -> Error {
+        match reason {
+            RespError::GivenUp(error) => error,
+            other => self.error(other),
+        }
     }
 
     pub(super) fn open(&self) -> std::io::Result<Stream> {
@@ -162,7 +187,10 @@ mod tests {
     use super::*;
 
     fn server(uri: &str) -> Result<Server, Error> {
-        Server::new(&BackendConfig::new("redis-list").with_uri(uri))
+        Server::new(
+            "redis-list",
+            &BackendConfig::new("redis-list").with_uri(uri),
+        )
     }
 
     #[test]

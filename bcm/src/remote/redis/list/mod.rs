@@ -1,0 +1,175 @@
+//! `redis-list`: packs talk through lists of a Redis, Valkey or DragonflyDB server.
+//!
+//! | key | holds |
+//! | --- | --- |
+//! | `burst:<flare>:pack:<p>` | list of frames for pack `p` |
+//! | `burst:<flare>:control:<p>` | list of control frames for pack `p`, which overtake the above |
+//! | `burst:<flare>:cast:<source>:<context>:<sequence>:<chunk>` | a chunk many packs read |
+//! | `…:left` of the above | how many of them have not read it yet; the last one deletes both |
+//!
+//! A one-to-one message costs one `RPUSH` (with its `EXPIRE`) and one `BLPOP` per chunk; a
+//! one-to-many message is stored once, costs one small `RPUSH` per pack and chunk, and one `GET`
+//! and `DECR` by each reader. All commands name a single key. Every key expires some time after
+//! the flare's deadline, and [`clean`] deletes what is left.
+//!
+//! Frames are written by pooled connections, pipelined, and confirmed by the server before `send`
+//! returns. Each pack has receiving connections of its own, so that no receive ever holds a
+//! connection a send needs. A server that does not answer ends the flare, and so does a receiving
+//! connection that breaks: what was being popped from a list may be gone with it.
+
+mod commands;
+mod receiver;
+
+use std::sync::Arc;
+
+use super::batches;
+use super::keys::prefix;
+use super::pulse::{self, Pulse};
+use super::server::Server;
+use super::threads::Threads;
+use super::writer::Writer;
+use crate::config::{BackendConfig, PackConfig};
+use crate::control::Patience;
+use crate::error::{Error, Peer};
+use crate::remote::inbox::Inbox;
+use crate::remote::{Backend, Frame};
+use crate::wire::{Header, Kind};
+use commands::Keys;
+use receiver::Receiver;
+
+pub(in crate::remote) const NAME: &str = "redis-list";
+
+/// Threads that take messages: one waits for the server while the other reads.
+const RECEIVERS: usize = 2;
+/// One-to-many chunks up to this size are cheaper sent to each than stored, announced and read.
+const INLINE: usize = 4 << 10;
+
+/// See the module's documentation.
+#[derive(Debug)]
+struct RedisList {
+    keys: Keys,
+    pulse: String,
+    pack: u32,
+    writer: Writer,
+    threads: Threads,
+}
+
+pub(in crate::remote) fn open(
+    config: &PackConfig,
+    inbox: Arc<Inbox>,
+) -> Result<Arc<dyn Backend>, Error> {
+    let server = Server::new(NAME, &config.backend)?;
+    let keys = Keys::new(&config.flare_id);
+    let packs = (config.pack, config.topology.num_packs());
+    let writer = Writer::new(&server, config.deadline)?;
+    let threads = Threads::new(&server, inbox);
+    threads.spawn(Receiver::new(&keys, keys.control(config.pack)))?;
+    for _ in 0..RECEIVERS {
+        threads.spawn(Receiver::new(&keys, keys.pack(config.pack)))?;
+    }
+    threads.spawn(Pulse::new(&config.flare_id, packs, config.deadline))?;
+    Ok(Arc::new(RedisList {
+        keys,
+        pulse: pulse::key(&prefix(&config.flare_id), config.pack),
+        pack: config.pack,
+        writer,
+        threads,
+    }))
+}
+
+/// Deletes every key of a flare.
+pub(in crate::remote) fn clean(flare_id: &str, config: &BackendConfig) -> Result<(), Error> {
+    super::clean(NAME, flare_id, config)
+}
+
+impl Backend for RedisList {
+    fn endpoint(&self) -> Option<String> {
+        None
+    }
+
+    fn start(&self, _endpoints: &[String]) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn send(
+        &self,
+        to: u32,
+        frames: &[Frame<'_>],
+        patience: &mut Patience<'_>,
+    ) -> Result<(), Error> {
+        let (list, expiry) = (self.keys.pack(to), self.writer.expiry());
+        batches(frames).try_for_each(|batch| {
+            self.writer.run(Peer::Pack(to), patience, |client, go_on| {
+                for frame in batch {
+                    commands::push(client, &list, frame, expiry, go_on)?;
+                }
+                Ok(2 * batch.len())
+            })
+        })
+    }
+
+    fn broadcast(
+        &self,
+        to: &[u32],
+        frames: &[Frame<'_>],
+        patience: &mut Patience<'_>,
+    ) -> Result<(), Error> {
+        let expiry = self.writer.expiry();
+        let lists: Vec<String> = to.iter().map(|&pack| self.keys.pack(pack)).collect();
+        let peer = to.first().map_or(Peer::AnyWorker, |&pack| Peer::Pack(pack));
+        if let [frame] = frames
+            && frame.payload.len() <= INLINE
+        {
+            return self.writer.run(peer, patience, |client, go_on| {
+                for list in &lists {
+                    commands::push(client, list, frame, expiry, go_on)?;
+                }
+                Ok(2 * lists.len())
+            });
+        }
+        batches(frames).try_for_each(|batch| {
+            self.writer.run(peer, patience, |client, go_on| {
+                for frame in batch {
+                    let frame = frame.sealed();
+                    let key = self.keys.cast(&frame.header);
+                    commands::store(client, &key, &frame, to.len(), expiry, go_on)?;
+                    let announcement = Frame {
+                        header: Header {
+                            kind: Kind::Stored,
+                            ..frame.header
+                        },
+                        payload: &[],
+                    };
+                    for list in &lists {
+                        commands::push(client, list, &announcement, expiry, go_on)?;
+                    }
+                }
+                Ok((2 + 2 * lists.len()) * batch.len())
+            })
+        })
+    }
+
+    fn control(&self, to: u32, frame: &Frame<'_>) -> Result<(), Error> {
+        // A goodbye must not overtake the last messages.
+        let list = match frame.header.kind {
+            Kind::Goodbye => self.keys.pack(to),
+            _ => self.keys.control(to),
+        };
+        let expiry = self.writer.expiry();
+        self.writer.control(|client, go_on| {
+            commands::push(client, &list, frame, expiry, go_on)?;
+            Ok(2)
+        })
+    }
+
+    fn close(&self) {
+        self.threads.close();
+        let expiry = self.writer.expiry();
+        let _ = self.writer.control(|client, go_on| {
+            pulse::leave(client, &self.pulse, expiry, go_on)?;
+            Ok(2)
+        });
+        self.writer
+            .close(&[self.keys.pack(self.pack), self.keys.control(self.pack)]);
+    }
+}

@@ -1,0 +1,90 @@
+//! Redis, Valkey or DragonflyDB as a backend: two of them, which share the connection.
+//!
+//! | idea | where |
+//! | --- | --- |
+//! | `redis-list`: frames in lists | [`list`] |
+//! | `redis-stream`: frames in streams | [`stream`] |
+//! | the protocol, and where the server is | [`resp`], [`server`] |
+//! | reading a frame | [`value`] |
+//! | connections that write, and try again | [`writer`] |
+//! | threads that read, and connect again | [`threads`] |
+//! | packs that die, servers that forget | [`pulse`] |
+//! | what both store: names, expiry, cleaning | [`keys`] |
+//!
+//! All commands name a single key and are among those DragonflyDB documents.
+//!
+//! **Broken connections.** What is written is written again after a new connection was made,
+//! since the inbox drops what comes twice. What is read from a stream is read again from where it
+//! stopped; what was being popped from a list may be gone, so that ends the flare. A server that
+//! cannot be reached again within [`RECOVERY`] ends it too, and so does one that has forgotten
+//! what it was told.
+
+pub(super) mod list;
+pub(super) mod stream;
+
+mod keys;
+mod pulse;
+mod resp;
+mod server;
+mod threads;
+mod value;
+mod writer;
+
+use std::time::{Duration, Instant};
+
+use resp::{Client, GoOn, RespError};
+use server::Server;
+
+use super::Frame;
+use crate::config::BackendConfig;
+use crate::error::Error;
+
+/// How long the server may take for a control frame, or to answer at all.
+const CONTROL_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long a connection that broke is tried to be made again, so that everybody knows within a
+/// second when it cannot.
+const RECOVERY: Duration = Duration::from_millis(600);
+/// Between two attempts.
+const AGAIN: Duration = Duration::from_millis(20);
+/// Bytes one sender writes before it lets others have its connection.
+const BATCH: usize = 8 << 20;
+
+/// Deletes every key of a flare.
+fn clean(name: &'static str, flare_id: &str, config: &BackendConfig) -> Result<(), Error> {
+    let server = Server::new(name, config)?;
+    let mut client = connect(&server)?;
+    let since = Instant::now();
+    let go_on: GoOn<'_> = &mut || within(&server, since, 30 * CONTROL_TIMEOUT);
+    keys::delete_all(&mut client, flare_id, go_on).map_err(|reason| server.failed(reason))
+}
+
+fn connect(server: &Server) -> Result<Client, Error> {
+    let since = Instant::now();
+    Client::connect(server, &mut || within(server, since, 3 * CONTROL_TIMEOUT))
+        .map_err(|reason| server.failed(reason))
+}
+
+fn within(server: &Server, since: Instant, limit: Duration) -> Result<(), Error> {
+    match since.elapsed() < limit {
+        true => Ok(()),
+        false => Err(server.error(format!("the server does not answer within {limit:?}"))),
+    }
+}
+
+/// Splits frames into what one sender writes at a time.
+fn batches<'a, 'f>(frames: &'a [Frame<'f>]) -> impl Iterator<Item = &'a [Frame<'f>]> {
+    let largest = frames.first().map_or(1, |frame| frame.payload.len().max(1));
+    frames.chunks((BATCH / largest).max(1))
+}
+
+impl RespError {
+    /// Whether a new connection may do better.
+    fn may_pass(&self) -> bool {
+        match self {
+            Self::Connect(_) | Self::Broken(_) | Self::HungUp => true,
+            // Restarted, and reading what it had kept.
+            Self::Refused(reason) => reason.starts_with("LOADING"),
+            Self::GivenUp(_) | Self::Protocol => false,
+        }
+    }
+}

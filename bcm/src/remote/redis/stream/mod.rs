@@ -1,0 +1,202 @@
+//! `redis-stream`: packs talk through streams of a Redis, Valkey or DragonflyDB server.
+//!
+//! | key | holds |
+//! | --- | --- |
+//! | `burst:<flare>:lane:<p>:<l>` | stream of frames for pack `p`; chunks take turns between lanes |
+//! | `burst:<flare>:control:<p>` | stream of control frames for pack `p`, which overtake the above |
+//! | `burst:<flare>:cast` | stream of chunks every pack reads |
+//! | `burst:<flare>:cast:<source>:<context>:<sequence>:<chunk>` | how many have not read one yet |
+//! | `burst:<flare>:pulse:<p>` | signs of life of pack `p` |
+//!
+//! A chunk is one entry with one field. A one-to-one message costs an `XADD` per chunk, one
+//! `EXPIRE`, and the reader's `XREAD` and `XDEL`, of which one serves all entries that wait. A
+//! message for all other packs is one entry in the common stream, which each of them reads; each
+//! reader counts down, and the last one deletes it: `SET` and `XADD` for each chunk, `XREAD` and
+//! `DECR` by each reader. One for some of the packs only goes to each of them.
+//!
+//! Reading an entry does not take it away, so a reader whose connection breaks goes on behind the
+//! last entry it has finished: nothing is lost, and what comes twice is dropped. All commands
+//! name a single key. Every key expires some time after the flare's deadline, and [`clean`]
+//! deletes what is left.
+
+mod commands;
+mod reader;
+
+use std::sync::Arc;
+
+use super::batches;
+use super::keys::{expire, prefix};
+use super::pulse::{self, Pulse};
+use super::server::Server;
+use super::threads::Threads;
+use super::writer::Writer;
+use crate::config::{BackendConfig, PackConfig};
+use crate::control::Patience;
+use crate::error::{Error, Peer};
+use crate::remote::inbox::Inbox;
+use crate::remote::{Backend, Frame};
+use crate::wire::Kind;
+use commands::Keys;
+use reader::Reader;
+
+pub(in crate::remote) const NAME: &str = "redis-stream";
+
+/// Streams of a pack, each with a thread that reads it: one waits while the other reads.
+const LANES: u32 = 2;
+/// One-to-many chunks up to this size are cheaper sent to each than counted down.
+const INLINE: usize = 4 << 10;
+
+/// See the module's documentation.
+#[derive(Debug)]
+struct RedisStream {
+    keys: Keys,
+    pulse: String,
+    pack: u32,
+    packs: u32,
+    writer: Writer,
+    threads: Threads,
+}
+
+pub(in crate::remote) fn open(
+    config: &PackConfig,
+    inbox: Arc<Inbox>,
+) -> Result<Arc<dyn Backend>, Error> {
+    let server = Server::new(NAME, &config.backend)?;
+    let keys = Keys::new(&config.flare_id);
+    let (pack, packs) = (config.pack, config.topology.num_packs());
+    let writer = Writer::new(&server, config.deadline)?;
+    let threads = Threads::new(&server, inbox);
+    threads.spawn(Reader::new(&keys, pack, keys.control(pack)))?;
+    for lane in 0..LANES {
+        threads.spawn(Reader::new(&keys, pack, keys.lane(pack, lane)))?;
+    }
+    if packs > 2 {
+        threads.spawn(Reader::new(&keys, pack, keys.cast()))?;
+    }
+    threads.spawn(Pulse::new(&config.flare_id, (pack, packs), config.deadline))?;
+    Ok(Arc::new(RedisStream {
+        keys,
+        pulse: pulse::key(&prefix(&config.flare_id), pack),
+        pack,
+        packs,
+        writer,
+        threads,
+    }))
+}
+
+/// Deletes every key of a flare.
+pub(in crate::remote) fn clean(flare_id: &str, config: &BackendConfig) -> Result<(), Error> {
+    super::clean(NAME, flare_id, config)
+}
+
+impl RedisStream {
+    /// The stream a chunk goes to. Small messages of one worker keep to one, large ones use all.
+    fn lane(&self, to: u32, frame: &Frame<'_>) -> String {
+        let lane = frame.header.source.wrapping_add(frame.header.chunk) % LANES;
+        self.keys.lane(to, lane)
+    }
+
+    /// The streams of packs which frames were added to.
+    fn touched(&self, to: &[u32], frames: &[Frame<'_>]) -> Vec<String> {
+        let first = frames.iter().take(LANES as usize);
+        first
+            .flat_map(|frame| to.iter().map(|&pack| self.lane(pack, frame)))
+            .collect()
+    }
+
+    /// Adds frames to the lanes of all of these packs.
+    fn send_each(
+        &self,
+        to: &[u32],
+        frames: &[Frame<'_>],
+        patience: &mut Patience<'_>,
+    ) -> Result<(), Error> {
+        let expiry = self.writer.expiry();
+        let peer = to.first().map_or(Peer::AnyWorker, |&pack| Peer::Pack(pack));
+        batches(frames).try_for_each(|batch| {
+            let touched = self.touched(to, batch);
+            self.writer.run(peer, patience, |client, go_on| {
+                for frame in batch {
+                    let frame = frame.sealed();
+                    for &pack in to {
+                        commands::add(client, &self.lane(pack, &frame), &frame, go_on)?;
+                    }
+                }
+                for stream in &touched {
+                    expire(client, stream, expiry, go_on)?;
+                }
+                Ok(batch.len() * to.len() + touched.len())
+            })
+        })
+    }
+}
+
+impl Backend for RedisStream {
+    fn endpoint(&self) -> Option<String> {
+        None
+    }
+
+    fn start(&self, _endpoints: &[String]) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn send(
+        &self,
+        to: u32,
+        frames: &[Frame<'_>],
+        patience: &mut Patience<'_>,
+    ) -> Result<(), Error> {
+        self.send_each(&[to], frames, patience)
+    }
+
+    fn broadcast(
+        &self,
+        to: &[u32],
+        frames: &[Frame<'_>],
+        patience: &mut Patience<'_>,
+    ) -> Result<(), Error> {
+        let for_all = to.len() > 1 && to.len() as u32 == self.packs - 1;
+        let small = matches!(frames, [frame] if frame.payload.len() <= INLINE);
+        if !for_all || small {
+            return self.send_each(to, frames, patience);
+        }
+        let (cast, expiry) = (self.keys.cast(), self.writer.expiry());
+        batches(frames).try_for_each(|batch| {
+            self.writer.run(Peer::AnyWorker, patience, |client, go_on| {
+                for frame in batch {
+                    let left = self.keys.left(&frame.header);
+                    commands::count(client, &left, to.len(), expiry, go_on)?;
+                    commands::add(client, &cast, frame, go_on)?;
+                }
+                expire(client, &cast, expiry, go_on)?;
+                Ok(2 * batch.len() + 1)
+            })
+        })
+    }
+
+    fn control(&self, to: u32, frame: &Frame<'_>) -> Result<(), Error> {
+        // A goodbye must not overtake the last messages.
+        let stream = match frame.header.kind {
+            Kind::Goodbye => self.lane(to, frame),
+            _ => self.keys.control(to),
+        };
+        let expiry = self.writer.expiry();
+        self.writer.control(|client, go_on| {
+            commands::add(client, &stream, frame, go_on)?;
+            expire(client, &stream, expiry, go_on)?;
+            Ok(2)
+        })
+    }
+
+    fn close(&self) {
+        self.threads.close();
+        let expiry = self.writer.expiry();
+        let _ = self.writer.control(|client, go_on| {
+            pulse::leave(client, &self.pulse, expiry, go_on)?;
+            Ok(2)
+        });
+        let mut leftovers = vec![self.keys.control(self.pack)];
+        leftovers.extend((0..LANES).map(|lane| self.keys.lane(self.pack, lane)));
+        self.writer.close(&leftovers);
+    }
+}

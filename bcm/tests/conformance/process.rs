@@ -1,0 +1,121 @@
+//! A pack in a process of its own, which a test can kill or stop.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use burst_bcm::{BackendConfig, Error, FailureKind, Pack, PackConfig, Topology};
+
+/// What the process is told: kind, URI and flare.
+const CONFIGURATION: &str = "BURST_TEST_PACK";
+
+fn config(backend: &BackendConfig, flare_id: &str, pack: u32) -> PackConfig {
+    let mut config = PackConfig::new(flare_id, pack, Topology::new(&[1, 1, 1]).unwrap());
+    config.backend = backend.clone();
+    config.operation_timeout = Duration::from_secs(20);
+    config
+}
+
+/// Not a test: pack 2 of three.
+#[test]
+#[ignore = "started by tests that end it"]
+fn pack_in_a_process() {
+    let given = std::env::var(CONFIGURATION).unwrap();
+    let parts: Vec<&str> = given.splitn(3, ' ').collect();
+    let backend = BackendConfig::new(parts[0]).with_uri(parts[2]);
+    let pack = Pack::join(config(&backend, parts[1], 2)).unwrap();
+    println!("joined");
+    let mut go = String::new();
+    std::io::stdin().read_line(&mut go).unwrap();
+    pack.start(vec![]).unwrap();
+    let worker = pack.communicators().remove(0);
+    worker.barrier().unwrap();
+    println!("running");
+    let _ = worker.recv::<u8>(0);
+}
+
+struct Process {
+    child: Child,
+    output: BufReader<ChildStdout>,
+}
+
+impl Process {
+    fn start(backend: &BackendConfig, flare_id: &str) -> Self {
+        let uri = backend.uri.as_deref().unwrap();
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args([
+                "--ignored",
+                "--exact",
+                "process::pack_in_a_process",
+                "--nocapture",
+            ])
+            .env(CONFIGURATION, format!("{} {flare_id} {uri}", backend.kind))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        Self { child, output }
+    }
+
+    fn said(&mut self, word: &str) {
+        let mut line = String::new();
+        while self.output.read_line(&mut line).unwrap() > 0 {
+            if line.contains(word) {
+                return;
+            }
+            line.clear();
+        }
+        panic!("the process ended without saying {word:?}");
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Kills a pack and checks that the workers of the others are told which one within a second,
+/// whether they wait for it or for one that is well.
+pub fn a_killed_pack_is_named_within_a_second(backend: &BackendConfig, flare_id: &str) {
+    let mut process = Process::start(backend, flare_id);
+    process.said("joined");
+    let packs: Vec<_> = (0..2)
+        .map(|pack| Pack::join(config(backend, flare_id, pack)).unwrap())
+        .collect();
+    for pack in &packs {
+        pack.start(vec![]).unwrap();
+    }
+    drop(process.child.stdin.take());
+    let workers: Vec<_> = packs.iter().flat_map(Pack::communicators).collect();
+    std::thread::scope(|scope| {
+        for worker in &workers {
+            scope.spawn(|| worker.barrier().unwrap());
+        }
+    });
+    process.said("running");
+    // Longer than a pack may be silent: it is alive, so nobody is missed.
+    std::thread::sleep(Duration::from_millis(1200));
+    let killed = std::sync::OnceLock::<Instant>::new();
+    std::thread::scope(|scope| {
+        for worker in &workers {
+            let killed = &killed;
+            scope.spawn(move || {
+                let error = worker.recv::<u8>(2 - worker.worker_id()).unwrap_err();
+                let after = killed.wait().elapsed();
+                let Error::Aborted(failure) = error else {
+                    panic!("expected an abort, not {error}");
+                };
+                assert_eq!(
+                    (failure.kind, failure.pack),
+                    (FailureKind::PackLost, Some(2))
+                );
+                assert!(after < Duration::from_secs(1), "noticed after {after:?}");
+            });
+        }
+        killed.set(Instant::now()).unwrap();
+        process.child.kill().unwrap();
+    });
+}

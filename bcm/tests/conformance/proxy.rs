@@ -1,0 +1,92 @@
+//! A proxy between packs and a server, whose connections a test can cut.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+/// Forwards to a server on this machine until dropped.
+pub struct Proxy {
+    port: u16,
+    state: Arc<State>,
+}
+
+#[derive(Default)]
+struct State {
+    closed: AtomicBool,
+    accepted: AtomicUsize,
+    open: Mutex<Vec<TcpStream>>,
+}
+
+impl Proxy {
+    pub fn to(server: u16) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let state = Arc::new(State::default());
+        let shared = Arc::clone(&state);
+        thread::spawn(move || {
+            for client in listener.incoming() {
+                if shared.closed.load(Ordering::SeqCst) {
+                    return;
+                }
+                shared.accepted.fetch_add(1, Ordering::SeqCst);
+                let (Ok(client), Ok(server)) = (client, TcpStream::connect(("127.0.0.1", server)))
+                else {
+                    continue;
+                };
+                let mut open = shared.open.lock().unwrap();
+                for (from, to) in [(&client, &server), (&server, &client)] {
+                    from.set_nodelay(true).unwrap();
+                    open.push(from.try_clone().unwrap());
+                    forward(from.try_clone().unwrap(), to.try_clone().unwrap());
+                }
+            }
+        });
+        Self { port, state }
+    }
+
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Cuts every connection, whatever is on its way in it. New ones are welcome.
+    pub fn cut(&self) {
+        self.cut_all_but(0);
+    }
+
+    /// Cuts every connection but the first ones.
+    pub fn cut_all_but(&self, first: usize) {
+        let mut open = self.state.open.lock().unwrap();
+        let kept = open.len().min(2 * first);
+        for connection in open.drain(kept..) {
+            let _ = connection.shutdown(Shutdown::Both);
+        }
+    }
+
+    /// How many connections there were so far.
+    pub fn accepted(&self) -> usize {
+        self.state.accepted.load(Ordering::SeqCst)
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.state.closed.store(true, Ordering::SeqCst);
+        let _ = TcpStream::connect(("127.0.0.1", self.port));
+        self.cut();
+    }
+}
+
+fn forward(mut from: TcpStream, mut to: TcpStream) {
+    thread::spawn(move || {
+        let mut buffer = vec![0; 64 << 10];
+        while let Ok(count @ 1..) = from.read(&mut buffer) {
+            if to.write_all(&buffer[..count]).is_err() {
+                break;
+            }
+        }
+        let _ = to.shutdown(Shutdown::Both);
+        let _ = from.shutdown(Shutdown::Both);
+    });
+}
