@@ -20,6 +20,9 @@ use crate::properties::{data_dir, write_private};
 
 const JAR: &str = "lib/burst-standalone.jar";
 const RUNTIME: &str = "bin/burst-runtime";
+/// A platform that starts soon and leaves the processors to the workers: no parallel collector, no second compiler.
+/// `JAVA_TOOL_OPTIONS` adds to these, as for every JVM.
+const JVM_OPTIONS: [&str; 2] = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"];
 
 /// Replaces this process by the platform; only comes back with an error.
 pub fn run(args: &StandaloneArgs, verbose: bool) -> Result<(), Error> {
@@ -31,7 +34,8 @@ pub fn run(args: &StandaloneArgs, verbose: bool) -> Result<(), Error> {
     let file = data.join("standalone.conf");
     write_private(&file, &render(&settings(args, &data, &runtime)?))?;
     let mut java = Command::new(java());
-    java.arg(format!("-Dconfig.file={}", file.display()))
+    java.args(JVM_OPTIONS)
+        .arg(format!("-Dconfig.file={}", file.display()))
         .arg("-jar")
         .arg(&jar);
     if verbose {
