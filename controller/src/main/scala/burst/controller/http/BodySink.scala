@@ -9,8 +9,9 @@ import scala.concurrent.{Future, Promise}
 /** Takes in a body of at most `limit` bytes within `timeout`.
   *
   * What goes beyond the limit is counted and dropped. The refusal still waits until the client has sent its
-  * body or pauses ([[BodySink.Pause]]): the server closes a connection that it answers early, and a client in
-  * the middle of sending would then see its connection reset instead of the answer that says why.
+  * body, pauses ([[BodySink.Pause]]) or has gone far beyond the limit ([[BodySink.Tolerance]]): the server
+  * closes a connection that it answers early, and a client in the middle of sending may then see its connection
+  * reset instead of the answer that says why.
   */
 final class BodySink(limit: Long, timeout: FiniteDuration)
     extends GraphStageWithMaterializedValue[SinkShape[ByteString], Future[Either[ApiError, ByteString]]]:
@@ -47,7 +48,7 @@ final class BodySink(limit: Long, timeout: FiniteDuration)
       else if within && limit > 0 then
         pieces.clear()
         scheduleWithFixedDelay(BodySink.Paused, BodySink.Pause, BodySink.Pause)
-      pull(in)
+      if size > limit + BodySink.Tolerance then end(result) else pull(in)
 
     override def onUpstreamFinish(): Unit = end(result)
 
@@ -72,6 +73,9 @@ final class BodySink(limit: Long, timeout: FiniteDuration)
 private object BodySink:
   val Overall = "overall"
   val Paused = "paused"
+
+  /** Bytes beyond the limit that are still seen off; nobody makes the server read for a whole minute. */
+  val Tolerance: Long = 8L << 20
 
   /** How long a client that is being refused may send nothing before it gets its answer. */
   val Pause: FiniteDuration = 500.millis

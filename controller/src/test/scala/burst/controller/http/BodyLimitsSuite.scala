@@ -56,6 +56,12 @@ class BodyLimitsSuite extends HttpSuite:
       val stranger = s"PUT $bursts/x HTTP/1.1\r\nHost: x\r\nContent-Length: $large\r\n\r\n"
       refused(c.send(stranger + "x" * large).reply(), 401)
 
+  test("a client that never stops sending is cut off"):
+    raw: c =>
+      c.send(head("POST", s"$bursts/x", "Transfer-Encoding: chunked"))
+      val cutOff = scala.util.Try((1 to 4000).foreach(_ => c.send(chunk(16000)))) // 64 MB
+      assert(cutOff.isFailure, "the server took 64 MB of a body of at most 64 KiB")
+
   test("a chunked body within the limit is taken"):
     raw: c =>
       c.send(head("POST", s"$bursts/ghost", "Transfer-Encoding: chunked"))
