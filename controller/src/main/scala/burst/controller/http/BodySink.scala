@@ -10,8 +10,8 @@ import scala.concurrent.{Future, Promise}
   *
   * What goes beyond the limit is counted and dropped. The refusal still waits until the client has sent its
   * body, pauses ([[BodySink.Pause]]) or has gone far beyond the limit ([[BodySink.Tolerance]]): the server
-  * closes a connection that it answers early, and a client in the middle of sending may then see its connection
-  * reset instead of the answer that says why.
+  * closes a connection that it answers early, and a client in the middle of sending may then see its
+  * connection reset instead of the answer that says why.
   */
 final class BodySink(limit: Long, timeout: FiniteDuration)
     extends GraphStageWithMaterializedValue[SinkShape[ByteString], Future[Either[ApiError, ByteString]]]:
