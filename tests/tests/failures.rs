@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use burst_tests::leftovers::Footprint;
@@ -83,9 +84,13 @@ fn docker_packs_over_redis_list() {
     all_cases(Driver::Docker, Some(&Redis::start_for_docker()));
 }
 
+/// A worker of one case may take a whole processor, and times are measured: one platform at a time.
+static UNDISTURBED: Mutex<()> = Mutex::new(());
+
 /// Runs every case on one platform, one after the other, and reports all that went wrong: what one
 /// leaves behind would show in the next.
 fn all_cases(driver: Driver, redis: Option<&Redis>) {
+    let _undisturbed = UNDISTURBED.lock().unwrap_or_else(PoisonError::into_inner);
     let mut settings = Settings::new(driver).limit(Duration::from_secs(240));
     if let Some(redis) = redis {
         settings = settings.backend("redis-list", redis.uri());
@@ -93,6 +98,7 @@ fn all_cases(driver: Driver, redis: Option<&Redis>) {
     let platform = Platform::start(settings);
     failing::deploy(&platform);
     let before = platform.footprint();
+    let commands = redis.map(Redis::commands);
     let wrong: Vec<&str> = cases(driver)
         .iter()
         .filter(|case| {
@@ -104,6 +110,13 @@ fn all_cases(driver: Driver, redis: Option<&Redis>) {
         })
         .map(|case| case.how)
         .collect();
+    // Looking at the keys takes a few commands, messages between packs take many.
+    if let (Some(redis), Some(before)) = (redis, commands) {
+        assert!(
+            redis.commands() > before + 200,
+            "the packs did not talk through Redis"
+        );
+    }
     // The platform still works, after all this, and with all its slots.
     let after = platform
         .api()
@@ -245,6 +258,7 @@ fn check_output(output: &Output, case: &Case) {
 /// for ever either.
 #[test]
 fn returning_while_others_wait_ends_at_the_deadline_at_the_latest() {
+    let _undisturbed = UNDISTURBED.lock().unwrap_or_else(PoisonError::into_inner);
     let platform = Platform::start(Settings::new(Driver::Process));
     failing::deploy(&platform);
     let before = platform.footprint();
