@@ -130,9 +130,17 @@ impl Direct {
     /// Writes one frame on a connection of the pool.
     fn write(&self, to: u32, frame: &Frame<'_>, patience: &mut Patience<'_>) -> Result<(), Error> {
         let peer = self.peer(to)?;
-        let mut connection = peer
+        let acquired = peer
             .data
-            .acquire(Peer::Pack(to), patience, || self.dial(to, &peer.endpoint))?;
+            .acquire(Peer::Pack(to), patience, || self.dial(to, &peer.endpoint));
+        let mut connection = match acquired {
+            Ok(connection) => connection,
+            // It was there at the start: whoever does not answer any more has ended.
+            Err(refused @ Error::Backend { .. }) => {
+                return Err(self.explanation(to, patience).unwrap_or(refused));
+            }
+            Err(given_up) => return Err(given_up),
+        };
         let result = connection.write(frame, || patience.remaining(Peer::Pack(to)).map(drop));
         match result {
             Ok(()) => {
@@ -150,27 +158,32 @@ impl Direct {
         }
     }
 
-    /// A peer that no longer reads has ended, well or badly: its other connections tell.
+    /// A peer that no longer reads has ended, well or badly.
     fn hung_up(&self, pack: u32, reason: &str, patience: &Patience<'_>) -> Error {
+        self.explanation(pack, patience).unwrap_or_else(|| {
+            self.inbox.lost(pack, reason);
+            let ended = self.inbox.config().control.ended();
+            ended.cloned().unwrap_or_else(|| error(Some(pack), reason))
+        })
+    }
+
+    /// Why a peer is gone, as its other connections or the pack's supervisor tell; waits for it.
+    fn explanation(&self, pack: u32, patience: &Patience<'_>) -> Option<Error> {
         let control = &self.inbox.config().control;
         let since = Instant::now();
-        while !self.inbox.has_left(pack) && since.elapsed() < GOODBYE_TIMEOUT {
+        while !self.inbox.has_left(pack) {
             if let Some(ended) = control.ended() {
-                return ended.clone();
+                return Some(ended.clone());
+            }
+            if since.elapsed() >= GOODBYE_TIMEOUT {
+                return None;
             }
             thread::sleep(Duration::from_millis(2));
         }
-        if self.inbox.has_left(pack) {
-            return Error::Departed {
-                operation: patience.operation,
-                peer: Peer::Pack(pack),
-            };
-        }
-        self.inbox.lost(pack, reason);
-        control
-            .ended()
-            .cloned()
-            .unwrap_or_else(|| error(Some(pack), reason))
+        Some(Error::Departed {
+            operation: patience.operation,
+            peer: Peer::Pack(pack),
+        })
     }
 
     /// Several threads share the frames of a large message when there are cores for it.
