@@ -1,9 +1,10 @@
 //! A message as it lies in a mailbox.
 
-use std::any::{Any, type_name};
+use std::any::type_name;
 use std::sync::Arc;
 
 use crate::error::{Error, Peer};
+use crate::local::Carried;
 use crate::operation::Operation;
 use crate::payload::{self, Payload};
 use crate::remote::Arrived;
@@ -25,44 +26,31 @@ pub(crate) enum Class {
 /// The value of a message. Inside a pack it is the value itself, not a copy of it.
 #[derive(Debug)]
 pub(crate) enum Parcel {
-    /// Ownership moves to the receiver.
-    Moved {
-        value: Box<dyn Any + Send>,
-        type_name: &'static str,
-    },
-    /// Sender and receivers read the same value.
-    Shared {
-        value: Arc<dyn Any + Send + Sync>,
-        type_name: &'static str,
-    },
+    /// From this pack: a `T` that moves to the receiver, or an `Arc<T>` that sender and
+    /// receivers share.
+    Here(Carried),
     /// Bytes from another pack.
-    Remote(Arrived),
+    Remote(Box<Arrived>),
 }
 
 impl Parcel {
+    #[inline]
     pub(crate) fn moved<T: Payload>(value: T) -> Self {
-        Self::Moved {
-            value: Box::new(value),
-            type_name: type_name::<T>(),
-        }
+        Self::Here(Carried::new(value))
     }
 
     pub(crate) fn shared<T: Payload>(value: Arc<T>) -> Self {
-        Self::Shared {
-            value,
-            type_name: type_name::<T>(),
-        }
+        Self::Here(Carried::new(value))
     }
 
     /// The value, which the receiver now owns.
+    #[inline]
     pub(crate) fn open<T: Payload>(self, operation: Operation, peer: Peer) -> Result<T, Error> {
         match self {
-            Self::Moved { value, type_name } => match value.downcast::<T>() {
-                Ok(value) => Ok(*value),
-                Err(_) => Err(mismatch::<T>(operation, peer, type_name)),
-            },
             // Only broadcasts share, and their receivers ask for the shared value.
-            Self::Shared { type_name, .. } => Err(mismatch::<T>(operation, peer, type_name)),
+            Self::Here(carried) => carried
+                .take::<T>()
+                .map_err(|other| mismatch::<T>(operation, peer, other.type_name())),
             Self::Remote(arrived) => {
                 let (encoding, fingerprint, buffer) = arrived.into_parts();
                 payload::decode(operation, peer, encoding, fingerprint, buffer)
@@ -77,14 +65,15 @@ impl Parcel {
         peer: Peer,
     ) -> Result<Arc<T>, Error> {
         match self {
-            Self::Shared { value, type_name } => value
-                .downcast::<T>()
-                .map_err(|_| mismatch::<T>(operation, peer, type_name)),
-            other => other.open(operation, peer).map(Arc::new),
+            Self::Here(carried) => carried
+                .take::<Arc<T>>()
+                .map_err(|other| mismatch::<T>(operation, peer, other.type_name())),
+            Self::Remote(_) => self.open(operation, peer).map(Arc::new),
         }
     }
 }
 
+#[cold]
 fn mismatch<T>(operation: Operation, peer: Peer, found: &str) -> Error {
     Error::TypeMismatch {
         operation,

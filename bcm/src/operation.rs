@@ -59,6 +59,14 @@ impl Operation {
         }
     }
 
+    /// Whether all workers must name the same root.
+    pub(crate) fn has_root(self) -> bool {
+        matches!(
+            self,
+            Self::Broadcast | Self::Reduce | Self::Gather | Self::Scatter
+        )
+    }
+
     pub(crate) fn code(self) -> u8 {
         self as u8
     }

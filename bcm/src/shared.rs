@@ -37,8 +37,10 @@ impl Mailboxes {
     pub(crate) fn new(first_worker: u32, workers: u32) -> Self {
         Self {
             first_worker,
-            workers: (0..workers).map(|_| Mailbox::default()).collect(),
-            board: Mailbox::default(),
+            workers: (0..workers)
+                .map(|_| Mailbox::new(first_worker, workers))
+                .collect(),
+            board: Mailbox::new(first_worker, 0),
         }
     }
 

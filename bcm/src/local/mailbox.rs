@@ -1,102 +1,99 @@
 //! The mailbox of one worker, where messages from its pack and from other packs end up.
 //!
-//! A sender takes the lock for as long as it takes to move a pointer, and wakes the receiver
-//! only when it is asleep and waits for this very source. A receiver that finds nothing watches
-//! a version number, not the lock: first spinning, then yielding, then parked
-//! (see [`crate::control`]).
-//!
-//! Messages of one source lie in one lane in the order they were sent. A receiver takes the
-//! first in its lane that is of the class it wants: a pending point-to-point message is simply
-//! not looked at by a collective.
+//! There is a [`Lane`] for each worker of the pack, made when that one first sends or is waited
+//! for, and a [`Tray`] for all other packs. A receiver that finds nothing looks at the one it
+//! waits for: first spinning, then yielding, then parked (see [`crate::control`]).
 
-use std::collections::VecDeque;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread::{self, Thread};
+use std::cell::Cell;
+use std::sync::OnceLock;
 
-use parking_lot::Mutex;
-use rustc_hash::FxHashMap;
-
+use super::kept::{Envelope, Want};
+use super::lane::Lane;
+use super::sleepers::Sleepers;
+use super::tray::Tray;
 use crate::control::{Patience, Pause};
 use crate::error::{Error, Peer};
 use crate::message::{Class, Parcel};
-use crate::operation::Operation;
-
-/// Which message a receiver wants.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Want {
-    pub(crate) context: u32,
-    pub(crate) source: u32,
-    pub(crate) class: Class,
-}
-
-#[derive(Debug)]
-struct Envelope {
-    class: Class,
-    parcel: Parcel,
-}
-
-#[derive(Debug)]
-struct Waiter {
-    ticket: u64,
-    context: u32,
-    source: u32,
-    thread: Thread,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    lanes: FxHashMap<(u32, u32), VecDeque<Envelope>>,
-    waiters: Vec<Waiter>,
-    tickets: u64,
-}
 
 /// See the module's documentation.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Mailbox {
-    /// Raised with every delivery, under the lock.
-    version: AtomicU64,
-    state: Mutex<State>,
+    first_worker: u32,
+    lanes: Box<[OnceLock<Box<Lane>>]>,
+    tray: Tray,
+    /// Threads that wait for more than one sender.
+    watchers: Sleepers,
 }
 
 impl Mailbox {
-    /// Puts a message into its lane and wakes whoever waits for it. Never blocks.
+    /// A mailbox in a pack of these workers.
+    pub(crate) fn new(first_worker: u32, workers: u32) -> Self {
+        Self {
+            first_worker,
+            lanes: (0..workers).map(|_| OnceLock::new()).collect(),
+            tray: Tray::default(),
+            watchers: Sleepers::default(),
+        }
+    }
+
+    /// The lane of a worker of this pack; `None` for any other worker.
+    #[inline]
+    fn lane(&self, source: u32) -> Option<&Lane> {
+        let index = source.wrapping_sub(self.first_worker) as usize;
+        let lane = self.lanes.get(index)?;
+        Some(lane.get_or_init(|| Box::new(Lane::new())))
+    }
+
+    /// Puts a message into its place and wakes whoever waits for it. Never blocks.
+    #[inline]
     pub(crate) fn deliver(&self, context: u32, source: u32, class: Class, parcel: Parcel) {
-        let mut woken = Vec::new();
-        {
-            let mut state = self.state.lock();
-            let lane = state.lanes.entry((context, source)).or_default();
-            lane.push_back(Envelope { class, parcel });
-            self.version.fetch_add(1, Ordering::Release);
-            if !state.waiters.is_empty() {
-                state.waiters.retain(|waiter| {
-                    let mine = waiter.context == context && waiter.source == source;
-                    if mine {
-                        woken.push(waiter.thread.clone());
-                    }
-                    !mine
-                });
-            }
+        let envelope = Envelope {
+            context,
+            class,
+            parcel,
+        };
+        match self.lane(source) {
+            Some(lane) => lane.deliver(envelope),
+            None => self.tray.deliver(source, envelope),
         }
-        for thread in woken {
-            thread.unpark();
-        }
+        self.watchers.wake();
     }
 
     /// Wakes everyone, so that they see that something ended.
     pub(crate) fn wake_all(&self) {
-        let waiters = {
-            let mut state = self.state.lock();
-            self.version.fetch_add(1, Ordering::Release);
-            std::mem::take(&mut state.waiters)
-        };
-        for waiter in waiters {
-            waiter.thread.unpark();
+        for lane in self.lanes.iter().filter_map(OnceLock::get) {
+            lane.sleepers.wake_all();
         }
+        self.tray.sleepers.wake_all();
+        self.watchers.wake_all();
     }
 
     /// The message wanted, if it is there.
+    #[inline]
     pub(crate) fn try_take(&self, want: &Want) -> Result<Option<Parcel>, Error> {
-        self.state.lock().take(want)
+        match self.lane(want.source) {
+            Some(lane) => lane.try_take(want),
+            None => self.tray.try_take(want),
+        }
+    }
+
+    #[allow(dead_code)] // TEMP
+    /// A message of any sender, who is named. Which sender comes first changes with `turn`.
+    pub(crate) fn try_take_any(
+        &self,
+        want: &Want,
+        turn: usize,
+    ) -> Result<Option<(u32, Parcel)>, Error> {
+        let count = self.lanes.len();
+        for place in (0..count).map(|step| (turn + step) % count) {
+            if let Some(lane) = self.lanes[place].get() {
+                let source = self.first_worker + place as u32;
+                if let Some(parcel) = lane.try_take(&Want { source, ..*want })? {
+                    return Ok(Some((source, parcel)));
+                }
+            }
+        }
+        self.tray.try_take_any(want)
     }
 
     /// The message wanted; waits for it as long as the operation's patience lasts.
@@ -110,116 +107,82 @@ impl Mailbox {
         gone: impl Fn(&Patience<'_>) -> Result<(), Error>,
     ) -> Result<Parcel, Error> {
         let peer = Peer::Worker(want.source);
-        patience.refresh();
-        loop {
-            patience.control.check()?;
-            let seen = self.version.load(Ordering::Acquire);
-            if let Some(parcel) = self.try_take(want)? {
-                patience.rewarded();
-                return Ok(parcel);
-            }
-            while self.version.load(Ordering::Acquire) == seen {
-                if let Pause::Park(limit) = patience.pause(peer)? {
-                    gone(patience)?;
-                    let Some(ticket) = self.announce(want, seen) else {
-                        break;
-                    };
-                    patience.control.park(limit);
-                    self.withdraw(ticket);
-                    break;
-                }
-            }
-        }
+        let Some(lane) = self.lane(want.source) else {
+            let seen = Cell::new(0);
+            let ready = || self.tray.version() != seen.get();
+            let attempt = || {
+                seen.set(self.tray.version());
+                self.tray.try_take(want)
+            };
+            return wait(peer, patience, &self.tray.sleepers, ready, attempt, gone);
+        };
+        let (ready, attempt) = (|| lane.ready(), || lane.try_take(want));
+        wait(peer, patience, &lane.sleepers, ready, attempt, gone)
     }
 
-    /// Puts the thread among those to wake, unless something arrived since `seen`.
-    fn announce(&self, want: &Want, seen: u64) -> Option<u64> {
-        let mut state = self.state.lock();
-        if self.version.load(Ordering::Relaxed) != seen {
-            return None;
-        }
-        state.tickets += 1;
-        let ticket = state.tickets;
-        state.waiters.push(Waiter {
-            ticket,
-            context: want.context,
-            source: want.source,
-            thread: thread::current(),
-        });
-        Some(ticket)
-    }
-
-    fn withdraw(&self, ticket: u64) {
-        let mut state = self.state.lock();
-        if let Some(place) = state
-            .waiters
-            .iter()
-            .position(|waiter| waiter.ticket == ticket)
-        {
-            state.waiters.swap_remove(place);
-        }
+    #[allow(dead_code)] // TEMP
+    /// Waits until `attempt`, which may look at all that has come, finds something.
+    pub(crate) fn watch<R>(
+        &self,
+        peer: Peer,
+        patience: &mut Patience<'_>,
+        mut attempt: impl FnMut() -> Result<Option<R>, Error>,
+        gone: impl Fn(&Patience<'_>) -> Result<(), Error>,
+    ) -> Result<R, Error> {
+        let seen = Cell::new(0);
+        let attempt = || {
+            seen.set(self.tray.version());
+            attempt()
+        };
+        let ready = || {
+            self.tray.version() != seen.get()
+                || (self.lanes.iter())
+                    .filter_map(OnceLock::get)
+                    .any(|lane| lane.ready())
+        };
+        wait(peer, patience, &self.watchers, ready, attempt, gone)
     }
 }
 
-impl State {
-    fn take(&mut self, want: &Want) -> Result<Option<Parcel>, Error> {
-        let Some(lane) = self.lanes.get_mut(&(want.context, want.source)) else {
-            return Ok(None);
-        };
-        let mut place = None;
-        for (index, envelope) in lane.iter().enumerate() {
-            if matches(want, envelope.class)? {
-                place = Some(index);
+/// Looks between two pauses: a pause of the processor takes as long as a message.
+const LOOKS: u32 = 16;
+
+/// Waits until `attempt` finds something. `ready` says that it may be worth it; something that
+/// comes wakes the `sleepers`.
+#[inline]
+fn wait<R>(
+    peer: Peer,
+    patience: &mut Patience<'_>,
+    sleepers: &Sleepers,
+    ready: impl Fn() -> bool,
+    mut attempt: impl FnMut() -> Result<Option<R>, Error>,
+    gone: impl Fn(&Patience<'_>) -> Result<(), Error>,
+) -> Result<R, Error> {
+    patience.refresh();
+    loop {
+        patience.control.check()?;
+        if let Some(found) = attempt()? {
+            patience.rewarded();
+            return Ok(found);
+        }
+        loop {
+            if let Pause::Park(limit) = patience.pause(peer)? {
+                gone(patience)?;
+                sleepers.announce();
+                // What ended or came before the announcement woke nobody.
+                let last = patience.control.check().and_then(|()| attempt());
+                if matches!(last, Ok(None)) {
+                    patience.control.park(limit);
+                }
+                sleepers.withdraw();
+                match last? {
+                    Some(found) => return Ok(found),
+                    None => break,
+                }
+            }
+            if (0..LOOKS).any(|_| ready()) {
                 break;
             }
         }
-        // The first one nearly always; `remove` is then a `pop_front`.
-        Ok(place
-            .and_then(|index| lane.remove(index))
-            .map(|envelope| envelope.parcel))
-    }
-}
-
-/// Whether this is the message wanted; an error when it shows that the workers called different
-/// collectives: one of a number this worker has passed, or of this number and another kind.
-fn matches(want: &Want, found: Class) -> Result<bool, Error> {
-    match (want.class, found) {
-        (Class::Point { tag }, Class::Point { tag: found }) => Ok(tag == found),
-        (
-            Class::Collective {
-                number,
-                operation,
-                root,
-            },
-            Class::Collective {
-                number: found_number,
-                operation: found_operation,
-                root: found_root,
-            },
-        ) => {
-            if found_number > number {
-                return Ok(false);
-            }
-            if (found_number, found_operation, found_root) == (number, operation, root) {
-                return Ok(true);
-            }
-            Err(Error::CollectiveMismatch {
-                operation,
-                number,
-                peer: want.source,
-                found: describe(found_operation, found_root),
-                found_number,
-            })
-        }
-        _ => Ok(false),
-    }
-}
-
-fn describe(operation: Operation, root: u32) -> String {
-    match operation {
-        Operation::Broadcast | Operation::Reduce | Operation::Gather | Operation::Scatter => {
-            format!("{operation} with root {root}")
-        }
-        _ => operation.to_string(),
     }
 }

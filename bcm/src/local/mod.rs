@@ -1,5 +1,17 @@
 //! Messages inside a pack: the sender puts the value itself into the receiver's mailbox.
 
+mod carried;
+mod claim;
+mod kept;
+mod lane;
+#[cfg(all(test, loom))]
+mod loom;
 mod mailbox;
+mod primitives;
+mod ring;
+mod sleepers;
+mod tray;
 
-pub(crate) use mailbox::{Mailbox, Want};
+pub(crate) use carried::Carried;
+pub(crate) use kept::Want;
+pub(crate) use mailbox::Mailbox;

@@ -374,7 +374,7 @@ impl Inbox {
                 header.context,
                 header.source,
                 class,
-                Parcel::Remote(arrived),
+                Parcel::Remote(Box::new(arrived)),
             );
         });
     }

@@ -1,0 +1,183 @@
+//! The way from one worker to another one of its pack.
+//!
+//! Messages go through a ring. Those there is no room for go to an unbounded queue under a lock,
+//! and so do all that follow until the receiver has emptied it, so that their order is kept and a
+//! sender never waits.
+//!
+//! The receiver takes the first message that is of the class it wants: a pending point-to-point
+//! message is simply not looked at by a collective. What is passed over is kept aside.
+
+use std::collections::VecDeque;
+
+use super::claim::Claim;
+use super::kept::{Envelope, Kept, Want};
+use super::primitives::{AtomicBool, Mutex, Ordering, yield_now};
+use super::ring::{Apart, Ring};
+use super::sleepers::Sleepers;
+use crate::error::Error;
+use crate::message::Parcel;
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub(super) struct Lane {
+    ring: Ring<Envelope>,
+    /// The receiving end: whoever holds it may pop the ring.
+    kept: Apart<Claim<Kept>>,
+    overflowing: AtomicBool,
+    overflow: Mutex<VecDeque<Envelope>>,
+    pub(super) sleepers: Sleepers,
+}
+
+impl Lane {
+    pub(super) fn new() -> Self {
+        Self {
+            ring: Ring::new(),
+            kept: Apart(Claim::new(Kept::default())),
+            overflowing: AtomicBool::new(false),
+            overflow: Mutex::default(),
+            sleepers: Sleepers::default(),
+        }
+    }
+
+    /// Puts a message behind the others and wakes whoever waits for one. Never blocks.
+    #[inline]
+    pub(super) fn deliver(&self, envelope: Envelope) {
+        if self.overflowing.load(Ordering::Relaxed) {
+            self.pile_up(envelope);
+        } else if let Err(envelope) = self.ring.push(envelope) {
+            self.pile_up(envelope);
+        }
+        self.sleepers.wake();
+    }
+
+    #[cold]
+    fn pile_up(&self, envelope: Envelope) {
+        let mut overflow = self.overflow.lock();
+        self.overflowing.store(true, Ordering::SeqCst);
+        overflow.push_back(envelope);
+    }
+
+    /// The message wanted, if it is there.
+    #[inline]
+    pub(super) fn try_take(&self, want: &Want) -> Result<Option<Parcel>, Error> {
+        let mut kept = self.kept.0.claim();
+        if !kept.is_empty()
+            && let Some(parcel) = kept.take(want)?
+        {
+            return Ok(Some(parcel));
+        }
+        // SAFETY: only the holder of `kept` pops, and the claim orders one after the other.
+        while let Some(envelope) = unsafe { self.ring.pop() } {
+            match want.matches(&envelope) {
+                Ok(true) => return Ok(Some(envelope.parcel)),
+                Ok(false) => kept.keep(envelope),
+                Err(error) => {
+                    kept.keep(envelope);
+                    return Err(error);
+                }
+            }
+        }
+        if self.overflowing.load(Ordering::SeqCst) {
+            self.clear_up(&mut kept);
+            return kept.take(want);
+        }
+        Ok(None)
+    }
+
+    /// Empties the overflow. What is in the ring by now was sent before it.
+    #[cold]
+    fn clear_up(&self, kept: &mut Kept) {
+        let mut overflow = self.overflow.lock();
+        while !self.ring.drained() {
+            // SAFETY: as in `try_take`, whose claim this is.
+            match unsafe { self.ring.pop() } {
+                Some(envelope) => kept.keep(envelope),
+                // Its sender has taken the place and is about to fill it.
+                None => yield_now(),
+            }
+        }
+        for envelope in overflow.drain(..) {
+            kept.keep(envelope);
+        }
+        self.overflowing.store(false, Ordering::Relaxed);
+    }
+
+    /// Whether something has come; out of date at once.
+    #[inline]
+    pub(super) fn ready(&self) -> bool {
+        self.ring.ready() || self.overflowing.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+    use super::*;
+    use crate::error::Peer;
+    use crate::message::Class;
+    use crate::operation::Operation;
+
+    fn envelope(tag: u32, value: u32) -> Envelope {
+        Envelope {
+            context: 0,
+            class: Class::Point { tag },
+            parcel: Parcel::moved(value),
+        }
+    }
+
+    fn take(lane: &Lane, tag: u32) -> Option<u32> {
+        let want = Want {
+            context: 0,
+            source: 0,
+            class: Class::Point { tag },
+        };
+        let parcel = lane.try_take(&want).unwrap()?;
+        Some(parcel.open(Operation::Recv, Peer::Worker(0)).unwrap())
+    }
+
+    #[test]
+    fn order_is_kept_when_the_ring_overflows() {
+        let lane = Lane::new();
+        for round in 0..3 {
+            for i in 0..100 {
+                lane.deliver(envelope(i % 2, round * 100 + i));
+            }
+            for i in (1..100).step_by(2) {
+                assert_eq!(take(&lane, 1), Some(round * 100 + i));
+            }
+            lane.deliver(envelope(0, round * 100 + 100));
+            for i in (0..=100).step_by(2) {
+                assert_eq!(take(&lane, 0), Some(round * 100 + i));
+            }
+            assert_eq!((take(&lane, 0), take(&lane, 1)), (None, None));
+            assert!(!lane.ready());
+        }
+    }
+
+    #[test]
+    fn threads_of_one_worker_share_both_ends() {
+        let count = if cfg!(miri) { 40 } else { 5_000 };
+        let lane = Lane::new();
+        std::thread::scope(|scope| {
+            for tag in 0..2 {
+                let lane = &lane;
+                scope.spawn(move || (0..count).for_each(|i| lane.deliver(envelope(tag, i))));
+                scope.spawn(move || {
+                    for i in 0..count {
+                        loop {
+                            match take(lane, tag) {
+                                Some(value) => break assert_eq!(value, i),
+                                None => std::thread::yield_now(),
+                            }
+                        }
+                    }
+                });
+            }
+        });
+    }
+
+    #[test]
+    fn a_message_fills_one_cache_line() {
+        assert_eq!(size_of::<Envelope>() + size_of::<usize>(), 64);
+    }
+}

@@ -1,0 +1,135 @@
+//! Models of the queue and the park protocol: every interleaving of a few threads.
+
+use loom::sync::Arc;
+use loom::thread;
+
+use super::primitives::{Mutex, Ordering, AtomicBool};
+use super::ring::Ring;
+use super::sleepers::Sleepers;
+
+#[test]
+fn values_of_a_sender_come_in_order_through_a_full_ring() {
+    loom::model(|| {
+        let ring = Arc::new(Ring::new());
+        let sender = {
+            let ring = Arc::clone(&ring);
+            thread::spawn(move || {
+                for i in 0..3 {
+                    let mut value = i;
+                    while let Err(back) = ring.push(value) {
+                        value = back;
+                        thread::yield_now();
+                    }
+                }
+            })
+        };
+        let mut next = 0;
+        while next < 3 {
+            // SAFETY: this is the only thread that pops.
+            match unsafe { ring.pop() } {
+                Some(value) => {
+                    assert_eq!(value, next);
+                    next += 1;
+                }
+                None => thread::yield_now(),
+            }
+        }
+        sender.join().unwrap();
+        assert!(ring.drained() && !ring.ready());
+    });
+}
+
+#[test]
+fn two_senders_never_fill_the_same_place() {
+    loom::model(|| {
+        let ring = Arc::new(Ring::new());
+        let senders: Vec<_> = (0..2)
+            .map(|value| {
+                let ring = Arc::clone(&ring);
+                thread::spawn(move || ring.push(value).unwrap())
+            })
+            .collect();
+        let mut sum = 0;
+        let mut count = 0;
+        while count < 2 {
+            // SAFETY: this is the only thread that pops.
+            match unsafe { ring.pop() } {
+                Some(value) => {
+                    sum += value;
+                    count += 1;
+                }
+                None => thread::yield_now(),
+            }
+        }
+        assert_eq!(sum, 1);
+        for sender in senders {
+            sender.join().unwrap();
+        }
+    });
+}
+
+/// `loom` fails a model in which a thread is left sleeping.
+#[test]
+fn whoever_sleeps_is_woken_by_what_comes() {
+    loom::model(|| {
+        let ring = Arc::new(Ring::new());
+        let sleepers = Arc::new(Sleepers::default());
+        let sender = {
+            let (ring, sleepers) = (Arc::clone(&ring), Arc::clone(&sleepers));
+            thread::spawn(move || {
+                ring.push(7).unwrap();
+                sleepers.wake();
+            })
+        };
+        loop {
+            sleepers.announce();
+            // SAFETY: this is the only thread that pops.
+            let found = unsafe { ring.pop() };
+            if found.is_none() {
+                thread::park();
+            }
+            sleepers.withdraw();
+            // SAFETY: as above.
+            if let Some(value) = found.or_else(|| unsafe { ring.pop() }) {
+                assert_eq!(value, 7);
+                break;
+            }
+        }
+        sender.join().unwrap();
+    });
+}
+
+#[test]
+fn what_is_published_under_a_lock_wakes_too() {
+    loom::model(|| {
+        let place = Arc::new(Mutex::<Option<u32>>::default());
+        let ended = Arc::new(AtomicBool::new(false));
+        let sleepers = Arc::new(Sleepers::default());
+        let sender = {
+            let (place, ended) = (Arc::clone(&place), Arc::clone(&ended));
+            let sleepers = Arc::clone(&sleepers);
+            thread::spawn(move || {
+                *place.lock() = Some(7);
+                sleepers.wake();
+                // And as an abort does it.
+                ended.store(true, Ordering::Release);
+                sleepers.wake_all();
+            })
+        };
+        while place.lock().is_none() {
+            sleepers.announce();
+            if place.lock().is_none() {
+                thread::park();
+            }
+            sleepers.withdraw();
+        }
+        while !ended.load(Ordering::Acquire) {
+            sleepers.announce();
+            if !ended.load(Ordering::Acquire) {
+                thread::park();
+            }
+            sleepers.withdraw();
+        }
+        sender.join().unwrap();
+    });
+}

@@ -1,0 +1,50 @@
+//! What the queue and the park protocol are made of: the standard library's, or `loom`'s when
+//! they are model-checked (`RUSTFLAGS="--cfg loom" cargo test -p burst-bcm --lib --release loom`).
+
+#[cfg(loom)]
+pub(super) use loom::{
+    cell::UnsafeCell,
+    hint::spin_loop,
+    sync::atomic::{AtomicBool, AtomicUsize, Ordering},
+    thread::{Thread, current, yield_now},
+};
+#[cfg(not(loom))]
+pub(super) use std::{
+    hint::spin_loop,
+    sync::atomic::{AtomicBool, AtomicUsize, Ordering},
+    thread::{Thread, current, yield_now},
+};
+
+#[cfg(not(loom))]
+pub(super) use parking_lot::Mutex;
+
+/// The standard cell with the access methods of `loom`'s.
+#[cfg(not(loom))]
+#[derive(Debug)]
+pub(super) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
+
+#[cfg(not(loom))]
+impl<T> UnsafeCell<T> {
+    pub(super) fn new(value: T) -> Self {
+        Self(std::cell::UnsafeCell::new(value))
+    }
+
+    #[inline]
+    pub(super) fn with_mut<R>(&self, access: impl FnOnce(*mut T) -> R) -> R {
+        access(self.0.get())
+    }
+}
+
+/// `loom`'s mutex with the interface of the one used elsewhere.
+#[cfg(loom)]
+#[derive(Debug, Default)]
+pub(super) struct Mutex<T>(loom::sync::Mutex<T>);
+
+#[cfg(loom)]
+impl<T> Mutex<T> {
+    pub(super) fn lock(&self) -> loom::sync::MutexGuard<'_, T> {
+        self.0
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}

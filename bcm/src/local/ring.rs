@@ -1,0 +1,208 @@
+//! A bounded queue for many senders and one receiver at a time, without locks.
+//!
+//! Place `at` of the queue is slot `at % CAPACITY`, whose turn becomes `at + 1` when it is filled.
+//! Turn and value lie in one cache line, and nothing but sending writes to it: senders learn from
+//! `head` which slots were emptied, and read it only when they think that the ring is full. So a
+//! message costs one line moving from core to core.
+//!
+//! A turn is stored and read sequentially consistent, which the park protocol relies on (see
+//! [`super::sleepers`]); the store is the only fence of a send.
+
+use std::fmt;
+use std::mem::MaybeUninit;
+
+use super::primitives::{AtomicUsize, Ordering, UnsafeCell};
+
+/// Messages a sender may be ahead before it takes the slower way. Kept small: there is a ring for
+/// every pair of workers that talk.
+#[cfg(not(loom))]
+pub(super) const CAPACITY: usize = 16;
+#[cfg(loom)]
+pub(super) const CAPACITY: usize = 2;
+
+#[repr(align(64))]
+struct Slot<T> {
+    turn: AtomicUsize,
+    value: UnsafeCell<MaybeUninit<T>>,
+}
+
+/// Keeps what senders write and what receivers write in different cache lines.
+#[derive(Debug)]
+#[repr(align(128))]
+pub(super) struct Apart<T>(pub(super) T);
+
+/// See the module's documentation.
+pub(super) struct Ring<T> {
+    senders: Apart<Senders>,
+    /// Next place to empty.
+    head: Apart<AtomicUsize>,
+    slots: [Slot<T>; CAPACITY],
+}
+
+struct Senders {
+    /// Next place to fill.
+    tail: AtomicUsize,
+    /// What `head` was when a sender last looked.
+    emptied: AtomicUsize,
+}
+
+// SAFETY: values are moved in by one thread and out by another, so they must be `Send`; a slot's
+// value is only touched by the sender that took its place, until the turn is stored, and then by the
+// receiver, until `head` is; both are read with acquire before the value is touched.
+unsafe impl<T: Send> Sync for Ring<T> {}
+// SAFETY: as above.
+unsafe impl<T: Send> Send for Ring<T> {}
+
+impl<T> fmt::Debug for Ring<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ring").finish_non_exhaustive()
+    }
+}
+
+impl<T> Ring<T> {
+    pub(super) fn new() -> Self {
+        Self {
+            senders: Apart(Senders {
+                tail: AtomicUsize::new(0),
+                emptied: AtomicUsize::new(0),
+            }),
+            head: Apart(AtomicUsize::new(0)),
+            slots: std::array::from_fn(|_| Slot {
+                // The turn of no place.
+                turn: AtomicUsize::new(0),
+                value: UnsafeCell::new(MaybeUninit::uninit()),
+            }),
+        }
+    }
+
+    /// Puts a value behind the others; gives it back when there is no room.
+    #[inline]
+    pub(super) fn push(&self, value: T) -> Result<(), T> {
+        let Senders { tail, emptied } = &self.senders.0;
+        let mut at = tail.load(Ordering::Relaxed);
+        loop {
+            if at.wrapping_sub(emptied.load(Ordering::Acquire)) >= CAPACITY {
+                let head = self.head.0.load(Ordering::Acquire);
+                emptied.store(head, Ordering::Release);
+                if at.wrapping_sub(head) >= CAPACITY {
+                    // Full, unless this place was taken and emptied in the meantime.
+                    let now = tail.load(Ordering::Relaxed);
+                    if now == at {
+                        return Err(value);
+                    }
+                    at = now;
+                    continue;
+                }
+            }
+            let next = at.wrapping_add(1);
+            match tail.compare_exchange(at, next, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => {
+                    let slot = &self.slots[at % CAPACITY];
+                    // SAFETY: the slot's last value was taken out before `head` passed it, and
+                    // only this thread has taken the place.
+                    slot.value
+                        .with_mut(|place| unsafe { (*place).write(value) });
+                    slot.turn.swap(next, Ordering::SeqCst);
+                    return Ok(());
+                }
+                Err(now) => at = now,
+            }
+        }
+    }
+
+    /// The first value, if there is one.
+    ///
+    /// # Safety
+    /// No two threads may be in `pop` at a time, and each must see what the one before did.
+    #[inline]
+    pub(super) unsafe fn pop(&self) -> Option<T> {
+        let at = self.head.0.load(Ordering::Relaxed);
+        let next = at.wrapping_add(1);
+        let slot = &self.slots[at % CAPACITY];
+        if slot.turn.load(Ordering::SeqCst) != next {
+            return None;
+        }
+        // SAFETY: the turn says that the slot is filled, and no sender touches it before `head`
+        // has passed it.
+        let value = slot
+            .value
+            .with_mut(|place| unsafe { (*place).assume_init_read() });
+        self.head.0.store(next, Ordering::Release);
+        Some(value)
+    }
+
+    /// Whether there is something to pop; out of date at once.
+    #[inline]
+    pub(super) fn ready(&self) -> bool {
+        let at = self.head.0.load(Ordering::Relaxed);
+        let turn = self.slots[at % CAPACITY].turn.load(Ordering::Relaxed);
+        turn == at.wrapping_add(1)
+    }
+
+    /// Whether every place that was taken has been emptied.
+    pub(super) fn drained(&self) -> bool {
+        self.head.0.load(Ordering::Relaxed) == self.senders.0.tail.load(Ordering::Relaxed)
+    }
+}
+
+impl<T> Drop for Ring<T> {
+    fn drop(&mut self) {
+        // SAFETY: nobody else has the ring any more.
+        while unsafe { self.pop() }.is_some() {}
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+    use std::sync::Arc;
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn a_full_ring_gives_the_value_back_and_drops_what_is_left() {
+        let value = Arc::new(());
+        let ring = Ring::new();
+        for _ in 0..CAPACITY {
+            ring.push(Arc::clone(&value)).unwrap();
+        }
+        assert!(ring.push(Arc::clone(&value)).is_err());
+        assert_eq!(Arc::strong_count(&value), CAPACITY + 1);
+        drop(ring);
+        assert_eq!(Arc::strong_count(&value), 1);
+    }
+
+    #[test]
+    fn each_senders_values_come_once_and_in_order() {
+        let count = if cfg!(miri) { 50 } else { 20_000 };
+        let ring = Ring::new();
+        thread::scope(|scope| {
+            for sender in 0..2 {
+                let ring = &ring;
+                scope.spawn(move || {
+                    for i in 0..count {
+                        let mut value = Box::new((sender, i));
+                        while let Err(back) = ring.push(value) {
+                            value = back;
+                            thread::yield_now();
+                        }
+                    }
+                });
+            }
+            let mut next = [0; 2];
+            while next != [count; 2] {
+                // SAFETY: this is the only thread that pops.
+                match unsafe { ring.pop() } {
+                    Some(value) => {
+                        let (sender, i) = *value;
+                        assert_eq!(i, next[sender]);
+                        next[sender] += 1;
+                    }
+                    None => thread::yield_now(),
+                }
+            }
+            assert!(ring.drained() && !ring.ready());
+        });
+    }
+}
