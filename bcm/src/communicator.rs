@@ -12,6 +12,7 @@ use crate::failure::Failure;
 use crate::group::Group;
 use crate::local::Want;
 use crate::message::Class;
+use crate::number::{Number, Reducer};
 use crate::operation::Operation;
 use crate::payload::Payload;
 use crate::shared::{Destination, Shared};
@@ -283,6 +284,63 @@ impl Communicator {
         F: Fn(T, T) -> T,
     {
         collective::reduce::all_reduce(self, value, op)
+    }
+
+    /// Combines the vectors of all workers element by element; the root's then holds the result.
+    ///
+    /// All workers pass vectors of the same length. Those of the others hold nothing to rely on
+    /// afterwards, but their memory may be used again; after an error a vector may be empty.
+    /// Inside a pack the vectors are moved and all its workers combine them together, each some
+    /// slices, so every worker waits until its pack has finished. Floating-point results depend
+    /// on how the workers lie in packs, as far as rounding goes.
+    ///
+    /// Cost: a few pointers per worker of a pack, one pass over all vectors at the speed of
+    /// memory; then `log2(num_packs)` rounds of one message of the vector's size.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when lengths differ or there is no such root; and as
+    /// [`Communicator::barrier`].
+    ///
+    /// ```
+    /// # use burst_bcm::{BackendConfig, Reducer, testing};
+    /// let results = testing::run(&[2, 1], &BackendConfig::new("memory"), |worker| {
+    ///     let mut values = vec![1.0f64, f64::from(worker.worker_id())];
+    ///     worker.reduce_elements(&mut values, 0, Reducer::Sum)?;
+    ///     Ok(values)
+    /// });
+    /// assert_eq!(results[0], Ok(vec![3.0, 3.0]));
+    /// ```
+    pub fn reduce_elements<E: Number>(
+        &self,
+        values: &mut Vec<E>,
+        root: u32,
+        reducer: Reducer,
+    ) -> Result<(), Error> {
+        collective::elements::reduce(self, values, root, reducer)
+    }
+
+    /// Combines the vectors of all workers element by element, for every one.
+    ///
+    /// As [`Communicator::reduce_elements`] at worker 0 followed by [`Communicator::broadcast`]:
+    /// the workers of a pack share one result.
+    ///
+    /// # Errors
+    /// As [`Communicator::reduce_elements`].
+    ///
+    /// ```
+    /// # use burst_bcm::{BackendConfig, Reducer, testing};
+    /// let results = testing::run(&[2, 1], &BackendConfig::new("memory"), |worker| {
+    ///     let values = vec![worker.worker_id(), 7];
+    ///     Ok(worker.all_reduce_elements(values, Reducer::Max)?.to_vec())
+    /// });
+    /// assert_eq!(results, vec![Ok(vec![2, 7]); 3]);
+    /// ```
+    pub fn all_reduce_elements<E: Number>(
+        &self,
+        values: Vec<E>,
+        reducer: Reducer,
+    ) -> Result<Arc<Vec<E>>, Error> {
+        collective::elements::all_reduce(self, values, reducer)
     }
 
     /// Collects the values of all workers at the root, in the order of worker ids.

@@ -37,6 +37,7 @@ mod failure;
 mod group;
 mod local;
 mod message;
+mod number;
 mod operation;
 mod pack;
 mod payload;
@@ -53,6 +54,7 @@ pub use config::{
 };
 pub use error::{Error, Peer};
 pub use failure::{Failure, FailureKind};
+pub use number::{Number, Reducer};
 pub use operation::Operation;
 pub use pack::Pack;
 pub use payload::Payload;

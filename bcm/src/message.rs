@@ -58,6 +58,20 @@ impl Parcel {
         }
     }
 
+    /// A value that can only be from this pack.
+    pub(crate) fn open_here<T: Send + 'static>(
+        self,
+        operation: Operation,
+        peer: Peer,
+    ) -> Result<T, Error> {
+        match self {
+            Self::Here(carried) => carried
+                .take::<T>()
+                .map_err(|other| mismatch::<T>(operation, peer, other.type_name())),
+            Self::Remote(_) => Err(mismatch::<T>(operation, peer, "bytes")),
+        }
+    }
+
     /// The value, shared with whoever else holds it.
     pub(crate) fn open_shared<T: Payload>(
         self,

@@ -3,11 +3,13 @@
 //! They are written over the ranks of a group. Every call of a collective has a number, the same
 //! on every worker because all call the same collectives in the same order; it is part of every
 //! message, together with the operation and the root. Within one call no worker sends another
-//! more than one message, so `(number, source, destination)` names a message.
+//! more than one message (or a fixed sequence of them, which stay in order), so
+//! `(number, source, destination)` names a message.
 
 pub(crate) mod all_to_all;
 pub(crate) mod barrier;
 pub(crate) mod broadcast;
+pub(crate) mod elements;
 pub(crate) mod gather;
 pub(crate) mod reduce;
 pub(crate) mod scatter;
@@ -18,7 +20,7 @@ use crate::communicator::Communicator;
 use crate::control::Patience;
 use crate::error::{Error, Peer};
 use crate::group::Group;
-use crate::local::Want;
+use crate::local::{Carried, Want};
 use crate::message::{Class, Parcel};
 use crate::operation::Operation;
 use crate::payload::{self, Payload};
@@ -124,6 +126,25 @@ impl<'a> Call<'a> {
         self.shared
             .remote()?
             .broadcast(origin, &packs, self.class, &encoded, &mut self.patience)
+    }
+
+    /// Moves anything to a member of this pack.
+    pub(crate) fn give_here<T: Send + 'static>(&mut self, to: u32, value: T) -> Result<(), Error> {
+        self.shared.control.check()?;
+        let (context, source) = self.origin();
+        let mailbox = self.shared.mailboxes.of(self.group.worker(to));
+        let parcel = Parcel::Here(Carried::new(value));
+        mailbox
+            .ok_or(Error::Closed)?
+            .deliver(context, source, self.class, parcel);
+        Ok(())
+    }
+
+    /// Takes what a member of this pack moved here with [`Call::give_here`].
+    pub(crate) fn take_here<T: Send + 'static>(&mut self, from: u32) -> Result<T, Error> {
+        let (mine, want) = (self.mine(), self.want(from));
+        let parcel = self.shared.take(&mut self.patience, mine, &want)?;
+        parcel.open_here(self.operation(), Peer::Worker(want.source))
     }
 
     /// Takes what a member moved to this one.

@@ -74,7 +74,7 @@ fn combine<T: Payload>(
 }
 
 /// Combines the values of all slots in order; slot `target` gets the result.
-fn fold_to<T: Payload>(
+pub(super) fn fold_to<T: Payload>(
     call: &mut Call<'_>,
     rank: &dyn Fn(usize) -> u32,
     me: usize,

@@ -3,7 +3,7 @@
 use loom::sync::Arc;
 use loom::thread;
 
-use super::primitives::{Mutex, Ordering, AtomicBool};
+use super::primitives::{AtomicBool, Mutex, Ordering};
 use super::ring::Ring;
 use super::sleepers::Sleepers;
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use burst_bcm::Error;
+use burst_bcm::{Error, Reducer};
 
 use crate::harness::{SHAPES, pattern};
 use crate::on_every_backend;
@@ -50,6 +50,41 @@ on_every_backend! {
                     Ok(())
                 });
             }
+        }
+    }
+
+    fn elements_are_combined_at_any_root_small_and_large(backend) {
+        for shape in SHAPES {
+            backend.run(shape, |worker| {
+                let (me, size) = (worker.worker_id(), worker.burst_size());
+                // Large ones are combined by all workers of a pack together.
+                for length in [0u64, 3, 60_000] {
+                    let mine: Vec<u64> = (0..length).map(|i| i * u64::from(me + 1)).collect();
+                    let factors = u64::from(size * (size + 1) / 2);
+                    let sum: Vec<u64> = (0..length).map(|i| i * factors).collect();
+                    for root in 0..size {
+                        let mut values = mine.clone();
+                        worker.reduce_elements(&mut values, root, Reducer::Sum)?;
+                        assert!(me != root || values == sum);
+                    }
+                    let max: Vec<u64> = (0..length).map(|i| i * u64::from(size)).collect();
+                    assert!(*worker.all_reduce_elements(mine, Reducer::Max)? == max);
+                }
+                Ok(())
+            });
+        }
+    }
+
+    fn vectors_of_different_lengths_are_an_error_and_not_a_hang(backend) {
+        for length in [3, 200_000] {
+            let results = backend.run_with(&[2, 2], |_| {}, |worker| {
+                let mut values = vec![1.0f64; length + worker.worker_id() as usize / 3];
+                worker.reduce_elements(&mut values, 0, Reducer::Product)?;
+                worker.barrier()
+            });
+            let refused = |error: &Error| matches!(error, Error::InvalidArgument { .. });
+            assert!(results.iter().any(|r| r.as_ref().is_err_and(refused)), "{results:?}");
+            assert!(results.iter().all(Result::is_err), "{results:?}");
         }
     }
 

@@ -3,7 +3,8 @@
 use crate::mpi;
 use crate::report::Report;
 use crate::summary::Summary;
-use burst_bcm::{BackendConfig, Communicator, Error, testing};
+use burst_bcm::{BackendConfig, Communicator, Error, Reducer, testing};
+use std::any::Any;
 use std::time::Instant;
 
 const MPI: &str = "Open MPI, shared memory";
@@ -123,21 +124,24 @@ pub fn crowd(turns: usize, report: &mut Report) {
     against_mpi(8, 8, 5_000, turns, what, report);
 }
 
+/// What a collective leaves behind. Freeing it is no part of the collective.
+type Leftover = Box<dyn Any>;
+/// A collective whose buffers are ready.
+type Prepared = Box<dyn FnOnce(&Communicator) -> Result<Leftover, Error>>;
+
 /// The longest time any worker took for a collective, after a barrier.
-fn longest(
-    samples: usize,
-    prepare: impl Fn(&Communicator) -> Box<dyn FnOnce(&Communicator) -> Result<(), Error>> + Sync,
-) -> Vec<f64> {
+fn longest(samples: usize, prepare: impl Fn(&Communicator) -> Prepared + Sync) -> Vec<f64> {
     let times = on(8, |worker| {
         let mut times = Vec::new();
         for _ in 0..=samples {
             let collective = prepare(worker);
             worker.barrier()?;
             let start = Instant::now();
-            collective(worker)?;
+            let leftover = collective(worker)?;
             times.push(start.elapsed().as_nanos() as f64);
-            // Nobody prepares the next one while another still measures.
+            // Nobody cleans up or prepares the next one while another still measures.
             worker.barrier()?;
+            drop(leftover);
         }
         Ok(times)
     });
@@ -157,10 +161,7 @@ pub fn broadcast(turns: usize, report: &mut Report) {
             || {
                 longest(samples, |worker| {
                     let value = (worker.worker_id() == 0).then(|| vec![1u8; bytes]);
-                    Box::new(move |worker| {
-                        // Dropping the value is not part of the broadcast.
-                        worker.broadcast(value, 0).map(std::mem::forget)
-                    })
+                    Box::new(move |worker| Ok(Box::new(worker.broadcast(value, 0)?)))
                 })
             },
             || mpi::run("collective", 8, &arguments),
@@ -192,8 +193,7 @@ pub fn all_to_all(turns: usize, report: &mut Report) {
                 Box::new(move |worker| {
                     let got = worker.all_to_all(values)?;
                     assert_eq!(got[7].len(), bytes);
-                    std::thread::spawn(move || drop(got));
-                    Ok(())
+                    Ok(Box::new(got))
                 })
             })
         },
@@ -212,14 +212,11 @@ pub fn reduce(turns: usize, report: &mut Report) {
         1e6,
         || {
             longest(samples, |_| {
-                let values = vec![1.0f64; bytes / 8];
+                let mut values = vec![1.0f64; bytes / 8];
                 Box::new(move |worker| {
-                    let sum = worker.reduce(values, 0, |mut a, b| {
-                        a.iter_mut().zip(&b).for_each(|(a, b)| *a += b);
-                        a
-                    })?;
-                    assert!(sum.is_none_or(|sum| sum[0] == 8.0));
-                    Ok(())
+                    worker.reduce_elements(&mut values, 0, Reducer::Sum)?;
+                    assert!(worker.worker_id() != 0 || values[bytes / 8 - 1] == 8.0);
+                    Ok(Box::new(values))
                 })
             })
         },

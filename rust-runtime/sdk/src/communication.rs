@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use burst_bcm::{Error, Payload};
+use burst_bcm::{Error, Number, Payload, Reducer};
 
 use crate::context::BurstContext;
 
@@ -50,6 +50,26 @@ impl BurstContext {
         op: impl Fn(T, T) -> T,
     ) -> Result<Arc<T>, Error> {
         self.seen(self.communicator.all_reduce(value, op))
+    }
+
+    /// Combines everyone's vector element by element; worker `root`'s then holds the result, and
+    /// the others' nothing to rely on. The workers of a pack do it together.
+    pub fn reduce_elements<E: Number>(
+        &self,
+        values: &mut Vec<E>,
+        root: u32,
+        reducer: Reducer,
+    ) -> Result<(), Error> {
+        self.seen(self.communicator.reduce_elements(values, root, reducer))
+    }
+
+    /// Combines everyone's vector element by element; everyone gets the result.
+    pub fn all_reduce_elements<E: Number>(
+        &self,
+        values: Vec<E>,
+        reducer: Reducer,
+    ) -> Result<Arc<Vec<E>>, Error> {
+        self.seen(self.communicator.all_reduce_elements(values, reducer))
     }
 
     /// Collects everyone's value at worker `root`, in the order of worker ids.

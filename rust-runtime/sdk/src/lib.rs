@@ -67,7 +67,7 @@ pub mod protocol;
 pub mod testing;
 mod worker;
 
-pub use burst_bcm::{Failure, FailureKind, Payload};
+pub use burst_bcm::{Failure, FailureKind, Number, Payload, Reducer};
 pub use context::BurstContext;
 pub use error::Error;
 pub use worker::Work;
