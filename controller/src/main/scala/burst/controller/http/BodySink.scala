@@ -74,8 +74,10 @@ private object BodySink:
   val Overall = "overall"
   val Paused = "paused"
 
-  /** Bytes beyond the limit that are still seen off; nobody makes the server read for a whole minute. */
-  val Tolerance: Long = 8L << 20
+  /** Bytes beyond the limit that are still seen off: more than any call takes, so that whoever is refused for
+    * another reason gets to see it; but nobody makes the server read on and on.
+    */
+  val Tolerance: Long = 128L << 20
 
   /** How long a client that is being refused may send nothing before it gets its answer. */
   val Pause: FiniteDuration = 500.millis
