@@ -91,6 +91,16 @@ fn unprivileged_user(container: &str) -> Vec<u32> {
 }
 
 #[test]
+fn the_runtime_is_closed_to_the_program_it_supervises() {
+    let platform = Platform::start(Settings::new(Driver::Docker));
+    failing::deploy(&platform);
+    let flare = platform
+        .api()
+        .run(failing::NAME, 1, &json!({"how": "snoop"}));
+    assert_eq!(flare.state, "succeeded", "{:#?}", flare.error);
+}
+
+#[test]
 fn secrets_are_in_no_log_and_no_process_list() {
     let redis = Redis::start();
     let platform =

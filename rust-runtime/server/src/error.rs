@@ -8,6 +8,9 @@ use axum::response::{IntoResponse, Response};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
+    /// The caller does not know this runtime's token.
+    #[error("this runtime takes orders from its invoker only")]
+    NotAllowed,
     /// The body is not what the call takes.
     #[error("{0}")]
     Malformed(String),
@@ -46,6 +49,7 @@ pub enum Error {
 impl Error {
     fn status(&self) -> StatusCode {
         match self {
+            Self::NotAllowed => StatusCode::UNAUTHORIZED,
             Self::Malformed(_) => StatusCode::BAD_REQUEST,
             Self::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Self::AlreadyInitialized => StatusCode::FORBIDDEN,

@@ -3,7 +3,7 @@
 //!
 //! | idea | file |
 //! | --- | --- |
-//! | HTTP calls | `routes` |
+//! | HTTP calls, and who may make them | `routes`, `access` |
 //! | what the runtime is doing | `runtime` |
 //! | finding or unpacking a package | `init`, `package` |
 //! | the program: start, hello, what its end means | `supervisor`, `process`, `memory` |
@@ -12,6 +12,7 @@
 //! | a single function as OpenWhisk calls it | `run` |
 //! | processes that the program leaves behind | [`orphans`] |
 
+mod access;
 mod control;
 mod describe;
 mod error;
@@ -34,9 +35,11 @@ use std::io;
 use axum::serve::ListenerExt;
 use tokio::net::TcpListener;
 
+pub use access::Access;
 pub use describe::{Description, describe};
 pub use error::Error;
 pub use package::PackageError;
+pub use process::keep_from_others;
 
 use crate::runtime::Runtime;
 
@@ -46,6 +49,7 @@ use crate::runtime::Runtime;
 /// When accepting connections fails.
 pub async fn run(
     listener: TcpListener,
+    access: Access,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) -> io::Result<()> {
     let runtime = Runtime::default();
@@ -55,7 +59,7 @@ pub async fn run(
         let _ = connection.set_nodelay(true);
     });
     let (stop, stopped) = tokio::sync::oneshot::channel();
-    let serving = axum::serve(listener, routes::routes(runtime))
+    let serving = axum::serve(listener, routes::routes(runtime, access))
         .with_graceful_shutdown(async move {
             shutdown.await;
             stopping.stop().await;

@@ -4,6 +4,7 @@ use std::io::{Read, Write};
 use std::process::ExitCode;
 
 use burst_bcm::BackendConfig;
+use burst_runtime::Access;
 use clap::{Parser, Subcommand};
 use serde::Deserialize;
 use tokio::net::TcpListener;
@@ -53,6 +54,7 @@ fn main() -> ExitCode {
 type Result = std::result::Result<(), Box<dyn std::error::Error>>;
 
 fn serve(listen: &str, keep_open: bool) -> Result {
+    burst_runtime::keep_from_others()?;
     // One thread is enough for one program, and switches less on its way to an answer.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -67,7 +69,7 @@ fn serve(listen: &str, keep_open: bool) -> Result {
         let mut terminated = signal(SignalKind::terminate())?;
         let mut interrupted = signal(SignalKind::interrupt())?;
         let closed = stdin_closed(keep_open);
-        burst_runtime::run(listener, async move {
+        burst_runtime::run(listener, Access::from_environment(), async move {
             tokio::select! {
                 _ = terminated.recv() => {}
                 _ = interrupted.recv() => {}

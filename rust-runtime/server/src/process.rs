@@ -57,6 +57,19 @@ impl Group {
     }
 }
 
+/// Keeps this process's memory and environment, where the runtime's token is, from the program, which runs as the same
+/// user.
+///
+/// # Errors
+/// When the kernel refuses.
+pub fn keep_from_others() -> io::Result<()> {
+    // SAFETY: a plain system call; it only takes rights away.
+    match unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 /// Starts a package's program. Fails where the kernel refuses to execute it.
 pub(crate) async fn start(package: &Package) -> io::Result<Started> {
     let mut command = Command::new(package.exec());
@@ -118,6 +131,9 @@ fn spawn(command: &mut Command, control: UnixStream) -> io::Result<Child> {
     orphans::adopted_are_ours(|| {
         let child = command.spawn()?;
         let leader = child.id() as i32;
+        // Under memory pressure the program goes, not the runtime that reports on it. Where this fails, the kernel
+        // still chooses the larger one.
+        let _ = std::fs::write(format!("/proc/{leader}/oom_score_adj"), "1000");
         Ok((child, leader))
     })
 }
@@ -155,12 +171,6 @@ fn prepare_child(control: i32, runtime: u32) -> io::Result<()> {
         );
         // Writing a core may take longer than anyone wants to wait for the news of a crash.
         check(libc::setrlimit(libc::RLIMIT_CORE, &no_core))?;
-        // Under memory pressure the program goes, not the runtime that reports on it.
-        let score = libc::open(c"/proc/self/oom_score_adj".as_ptr(), libc::O_WRONLY);
-        if score >= 0 {
-            libc::write(score, c"1000".as_ptr().cast(), 4);
-            libc::close(score);
-        }
     }
     Ok(())
 }

@@ -9,7 +9,7 @@ use axum::extract::{DefaultBodyLimit, Path, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get, post};
-use axum::{Json, Router};
+use axum::{Json, Router, middleware};
 use burst::protocol::{Failure, RunPack, without_values};
 use bytes::Bytes;
 use http_body::Frame;
@@ -17,6 +17,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use tokio::sync::mpsc;
 
+use crate::access::{self, Access};
 use crate::error::Error;
 use crate::pack::Order;
 use crate::runtime::Runtime;
@@ -24,7 +25,7 @@ use crate::{init, limits, run};
 
 type Received = Result<Bytes, BytesRejection>;
 
-pub(crate) fn routes(runtime: Runtime) -> Router {
+pub(crate) fn routes(runtime: Runtime, access: Access) -> Router {
     let limited = |call: MethodRouter<Runtime>, limit| call.layer(DefaultBodyLimit::max(limit));
     Router::new()
         .route("/ping", get(ping))
@@ -40,6 +41,7 @@ pub(crate) fn routes(runtime: Runtime) -> Router {
             limited(post(abort), limits::ORDER_BODY),
         )
         .with_state(runtime)
+        .layer(middleware::from_fn_with_state(access, access::check))
 }
 
 async fn ping() -> Response {

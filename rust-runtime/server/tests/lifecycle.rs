@@ -35,6 +35,24 @@ fn process(runtime: &Runtime) -> u64 {
 }
 
 #[test]
+fn a_runtime_with_a_token_takes_orders_from_nobody_else() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_burst-runtime"));
+    command.env("BURST_RUNTIME_TOKEN", "secret");
+    let runtime = Runtime::start_with(command);
+    for path in [
+        "/init",
+        "/run",
+        "/packs",
+        "/packs/f/start",
+        "/packs/f/abort",
+    ] {
+        let (status, body) = runtime.post(path, &json!({}));
+        assert_eq!(status, 401, "{path}: {body}");
+    }
+    assert_eq!(runtime.get("/ping").0, 401);
+}
+
+#[test]
 fn a_package_comes_as_zip_or_as_the_bare_executable() {
     let program = std::fs::read(acts().path().join("exec")).unwrap();
     for code in [

@@ -29,6 +29,8 @@ pub enum How {
     Loop,
     /// Takes memory until it is stopped.
     EatMemory,
+    /// Reads the memory map and the environment of the process above it, and fails if it can.
+    Snoop,
     /// Makes a file, and fails if it was not there yet.
     FailOnce,
 }
@@ -45,6 +47,7 @@ pub fn perform(how: How, file: Option<&Path>) -> Result<(), Error> {
         How::Segfault => segfault(),
         How::Loop => spin(),
         How::EatMemory => eat_memory(),
+        How::Snoop => snoop(),
         How::FailOnce => fail_once(file.ok_or_else(|| Error::new("which file?"))?),
     }
 }
@@ -65,6 +68,19 @@ fn segfault() -> ! {
 fn spin() -> ! {
     loop {
         std::hint::spin_loop();
+    }
+}
+
+fn snoop() -> Result<(), Error> {
+    let above = std::os::unix::process::parent_id();
+    for secret in ["environ", "maps", "mem"] {
+        if std::fs::File::open(format!("/proc/{above}/{secret}")).is_ok() {
+            return Err(Error::new(format!("the runtime's {secret} is open to me")));
+        }
+    }
+    match std::env::vars().find(|(name, _)| name.contains("TOKEN")) {
+        Some((name, _)) => Err(Error::new(format!("I was given {name}"))),
+        None => Ok(()),
     }
 }
 

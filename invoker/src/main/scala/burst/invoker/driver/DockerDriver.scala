@@ -1,6 +1,6 @@
 package burst.invoker.driver
 
-import burst.protocol.{Failure, FailureKind, RuntimeInfo}
+import burst.protocol.{Failure, FailureKind, RuntimeInfo, Secret}
 import com.github.dockerjava.api.DockerClient
 import com.github.dockerjava.api.exception.{ConflictException, NotFoundException}
 import java.io.IOException
@@ -40,10 +40,12 @@ final class DockerDriver(
 
   def start(resources: PackResources): Future[Either[Failure, Container]] = Future:
     try
-      val id = create(resources)
+      val token = Secret.random()
+      val id = create(resources, token)
       try
         docker.startContainerCmd(id).exec()
-        val container = DockerContainer(id, RuntimeAddress(addressOf(id), ContainerSpec.Port), ended(id))
+        val address = RuntimeAddress(addressOf(id), ContainerSpec.Port, token)
+        val container = DockerContainer(id, address, ended(id))
         live.add(container)
         awaitListening(container).map(_ => container).left.map: failure =>
           val _ = remove(container)
@@ -87,12 +89,13 @@ final class DockerDriver(
   def close(): Future[Unit] =
     Future.traverse(live.asScala.toVector)(stop).map(_ => daemon.close())
 
-  private def create(resources: PackResources): String =
+  private def create(resources: PackResources, token: Secret): String =
     docker
       .createContainerCmd(settings.image)
       .withName(s"burst-${owner.take(8)}-${java.lang.Long.toHexString(System.nanoTime)}")
       .withCmd("serve", "--listen", s"0.0.0.0:${ContainerSpec.Port}", "--keep-open")
       .withUser(settings.user)
+      .withEnv(s"${RuntimeAddress.TokenVariable}=${token.hex}")
       .withLabels(Map(OwnerLabel -> owner).asJava)
       .withHostConfig(ContainerSpec.hostConfig(settings, daemon.cpus, resources))
       .exec()

@@ -1,6 +1,6 @@
 package burst.invoker.driver
 
-import burst.protocol.Failure
+import burst.protocol.{Failure, Secret}
 import java.nio.file.Path
 import scala.concurrent.Future
 
@@ -9,8 +9,15 @@ import scala.concurrent.Future
   */
 final case class PackResources(workers: Int, memoryMiB: Int, packageDir: Path)
 
-/** Where a runtime listens. The host is also what packs elsewhere reach this one by (`RunPack.advertise`). */
-final case class RuntimeAddress(host: String, port: Int)
+/** Where a runtime listens, and what it asks for: it takes orders from nobody who does not know its token,
+  * such as users' code in other containers. The host is also what packs elsewhere reach this one by
+  * (`RunPack.advertise`).
+  */
+final case class RuntimeAddress(host: String, port: Int, token: Secret)
+
+object RuntimeAddress:
+  /** The variable of a runtime's environment that holds its token. */
+  val TokenVariable = "BURST_RUNTIME_TOKEN"
 
 /** How a container came to its end. `oomKilled` says that the kernel killed in it for want of memory. */
 final case class ContainerExit(code: Option[Int], oomKilled: Boolean)

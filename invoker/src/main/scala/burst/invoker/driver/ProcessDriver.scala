@@ -1,6 +1,6 @@
 package burst.invoker.driver
 
-import burst.protocol.{Failure, FailureKind}
+import burst.protocol.{Failure, FailureKind, Secret}
 import java.io.IOException
 import java.nio.file.{Files, Path}
 import java.util.concurrent.{ConcurrentHashMap, TimeUnit}
@@ -38,10 +38,12 @@ final class ProcessDriver(settings: ProcessSettings, blocking: ExecutionContext)
 
   def start(resources: PackResources): Future[Either[Failure, Container]] = Future:
     try
-      val process = spawn()
+      val token = Secret.random()
+      val process = spawn(token)
       val output = RuntimeOutput(s"runtime ${process.pid}", process.getInputStream)
       drainInBackground(process.pid, output)
-      awaitListening(process, output).map: address =>
+      awaitListening(process, output).map: (host, port) =>
+        val address = RuntimeAddress(host, port, token)
         val container = ProcessContainer(process, address, resources.packageDir.toString)
         live.add(container)
         container
@@ -63,13 +65,14 @@ final class ProcessDriver(settings: ProcessSettings, blocking: ExecutionContext)
 
   def close(): Future[Unit] = Future.traverse(live.asScala.toVector)(stop).map(_ => ())
 
-  private def spawn(): Process =
+  private def spawn(token: Secret): Process =
     val builder = ProcessBuilder(settings.runtimeBinary.toString, "serve", "--listen", "127.0.0.1:0")
     val environment = builder.environment()
     environment.keySet.retainAll(settings.environment.asJava)
+    environment.put(RuntimeAddress.TokenVariable, token.hex)
     builder.redirectErrorStream(true).start()
 
-  private def awaitListening(process: Process, output: RuntimeOutput): Either[Failure, RuntimeAddress] =
+  private def awaitListening(process: Process, output: RuntimeOutput): Either[Failure, (String, Int)] =
     Try(Await.result(output.address, settings.startTimeout)) match
       case Success(address) => Right(address)
       case scala.util.Failure(problem) =>

@@ -14,11 +14,12 @@ private[driver] final class RuntimeOutput(name: String, output: InputStream):
   import RuntimeOutput.*
 
   private val log = LoggerFactory.getLogger(classOf[RuntimeOutput])
-  private val listening = Promise[RuntimeAddress]()
+  private val listening = Promise[(String, Int)]()
   private val tail = mutable.Queue.empty[String]
 
-  /** Fails with `EndOfOutput` when the runtime's output ended before it said where it listens. */
-  def address: Future[RuntimeAddress] = listening.future
+  /** Host and port. Fails with `EndOfOutput` when the runtime's output ended before it said where it listens.
+    */
+  def address: Future[(String, Int)] = listening.future
 
   /** The last lines, to explain a runtime that did not come up. */
   def lastLines: Vector[String] = synchronized(tail.toVector)
@@ -31,7 +32,7 @@ private[driver] final class RuntimeOutput(name: String, output: InputStream):
       Iterator.continually(readLine(reader)).takeWhile(_ != null).foreach: line =>
         line match
           case Listening(host, port) if !listening.isCompleted =>
-            listening.success(RuntimeAddress(host, port.toInt))
+            listening.success((host, port.toInt))
           case _ =>
             remember(line)
             logged += 1

@@ -10,6 +10,7 @@ import org.apache.pekko.NotUsed
 import org.apache.pekko.actor.ClassicActorSystemProvider
 import org.apache.pekko.http.scaladsl.Http
 import org.apache.pekko.http.scaladsl.model.*
+import org.apache.pekko.http.scaladsl.model.headers.{Authorization, OAuth2BearerToken}
 import org.apache.pekko.http.scaladsl.settings.ClientConnectionSettings
 import org.apache.pekko.io.Inet.SocketOption
 import org.apache.pekko.io.Tcp.SO.TcpNoDelay
@@ -90,7 +91,8 @@ final class RuntimeClient(maxLine: Int, connectTimeout: FiniteDuration)(using
     val request = HttpRequest(
       HttpMethods.POST,
       path,
-      entity = HttpEntity.Strict(ContentTypes.`application/json`, bytes)
+      List(Authorization(OAuth2BearerToken(address.token.hex))),
+      HttpEntity.Strict(ContentTypes.`application/json`, bytes)
     )
     val connection =
       Http().connectionTo(address.host).toPort(address.port).withClientConnectionSettings(settings).http()

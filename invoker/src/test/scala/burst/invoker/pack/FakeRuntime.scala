@@ -1,7 +1,7 @@
 package burst.invoker.pack
 
 import burst.invoker.driver.RuntimeAddress
-import burst.protocol.{PackEvent, RunPack}
+import burst.protocol.{PackEvent, RunPack, Secret}
 import io.circe.Json
 import io.circe.jawn.{decode, parse}
 import io.circe.syntax.*
@@ -50,7 +50,7 @@ final class FakeRuntime(using system: ClassicActorSystemProvider):
     Future.successful(HttpResponse(entity = HttpEntity.Chunked.fromData(lines, source)))
 
   private val binding = Await.result(Http().newServerAt("127.0.0.1", 0).bind(route), 10.seconds)
-  val address: RuntimeAddress = RuntimeAddress("127.0.0.1", binding.localAddress.getPort)
+  val address: RuntimeAddress = RuntimeAddress("127.0.0.1", binding.localAddress.getPort, Secret.random())
 
   def pack(): FakePack = next(packs)
   def init(): Json = next(inits)

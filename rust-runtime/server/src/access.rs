@@ -1,0 +1,82 @@
+//! Who may give a runtime orders: whoever knows its token.
+//!
+//! Containers of other tenants can reach its port, and so can the program it supervises.
+
+use axum::extract::{Request, State};
+use axum::http::header;
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use subtle::ConstantTimeEq;
+
+use crate::error::Error;
+
+/// The variable of the environment that holds the token.
+const VARIABLE: &str = "BURST_RUNTIME_TOKEN";
+
+/// What a caller has to show.
+#[derive(Clone)]
+pub enum Access {
+    /// Nothing: for a runtime that only its owner can reach.
+    Open,
+    /// `Authorization: Bearer` and this token.
+    Token(String),
+}
+
+impl Access {
+    /// The token from the environment; open where there is none.
+    #[must_use]
+    pub fn from_environment() -> Self {
+        match std::env::var(VARIABLE) {
+            Ok(token) if !token.is_empty() => Self::Token(token),
+            _ => Self::Open,
+        }
+    }
+
+    fn allows(&self, request: &Request) -> bool {
+        let Self::Token(token) = self else {
+            return true;
+        };
+        let shown = request.headers().get(header::AUTHORIZATION);
+        let shown = shown.and_then(|value| value.as_bytes().strip_prefix(b"Bearer "));
+        shown.is_some_and(|shown| shown.ct_eq(token.as_bytes()).into())
+    }
+}
+
+/// Refuses a request before its body is read.
+pub(crate) async fn check(State(access): State<Access>, request: Request, next: Next) -> Response {
+    if access.allows(&request) {
+        next.run(request).await
+    } else {
+        Error::NotAllowed.into_response()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use axum::body::Body;
+
+    #[test]
+    fn only_the_token_opens() {
+        let request = |value: &str| {
+            Request::builder()
+                .header(header::AUTHORIZATION, value)
+                .body(Body::empty())
+                .unwrap()
+        };
+        let access = Access::Token("secret".to_owned());
+        assert!(access.allows(&request("Bearer secret")));
+        for wrong in [
+            "Bearer secre",
+            "Bearer secrets",
+            "Bearer ",
+            "Basic secret",
+            "secret",
+        ] {
+            assert!(!access.allows(&request(wrong)), "{wrong}");
+        }
+        assert!(!access.allows(&Request::new(Body::empty())));
+        assert!(Access::Open.allows(&Request::new(Body::empty())));
+    }
+}
