@@ -144,10 +144,12 @@ mod tests {
             .env("TOKEN", "of-the-test")
             .spawn()
             .unwrap();
-        let found = of_platform(None, "of-the-test", Path::new("/no/such/data"));
-        assert!(
-            found.iter().any(|process| process.pid == child.id()),
-            "{found:?}"
+        // The kernel lets the parent go on a moment before the new environment can be read.
+        crate::wait::until_seen(
+            "the child is found",
+            crate::wait::SOON,
+            || of_platform(None, "of-the-test", Path::new("/no/such/data")),
+            |found| found.iter().any(|process| process.pid == child.id()),
         );
         child.kill().unwrap();
         // Not waited for yet: a zombie runs no more.
