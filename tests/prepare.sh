@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Gets what the whole-system tests need beside the toolchains: curl, Redis, docker, the runtime's
-# image. Installs and starts only where it may, and says what it could not do: the tests that need
+# Gets what the whole-system tests need beside the toolchains: curl, Redis, RabbitMQ, docker, the
+# runtime's image. Installs and starts only where it may, and says what it could not do: the tests that need
 # it then fail and say so too.
 set -uo pipefail
 cd "$(dirname "$0")/.."
@@ -37,6 +37,8 @@ docker_answers() {
 
 need curl curl
 need redis-server redis-server
+# The tests start nodes of their own; the system's service, if the package starts one, is not used.
+need rabbitmq-server rabbitmq-server
 if need docker docker.io && ! docker_answers 1; then
     if [ "$(id -u)" = 0 ] && need dockerd docker.io; then
         mkdir -p target

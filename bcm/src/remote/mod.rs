@@ -18,13 +18,21 @@
 mod assembly;
 mod counters;
 mod direct;
+#[cfg(feature = "faults")]
+mod faults;
 mod flow;
 mod inbox;
 mod link;
 mod memory;
 mod pool;
+#[cfg(feature = "rabbitmq")]
+mod rabbitmq;
 mod redis;
 mod registry;
+#[cfg(any(feature = "rabbitmq", feature = "s3"))]
+mod runtime;
+#[cfg(feature = "s3")]
+mod s3;
 mod stream;
 
 use std::fmt;

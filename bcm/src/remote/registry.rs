@@ -2,8 +2,14 @@
 
 use std::sync::Arc;
 
+#[cfg(feature = "faults")]
+use super::faults;
 use super::inbox::Inbox;
+#[cfg(feature = "rabbitmq")]
+use super::rabbitmq;
 use super::redis::{list, stream};
+#[cfg(feature = "s3")]
+use super::s3;
 use super::{Backend, direct, memory};
 use crate::config::{BackendConfig, PackConfig};
 use crate::error::Error;
@@ -16,7 +22,13 @@ const BACKENDS: &[(&str, Open, Clean)] = &[
     (direct::NAME, direct::open, |_, _| Ok(())),
     (list::NAME, list::open, list::clean),
     (stream::NAME, stream::open, stream::clean),
+    #[cfg(feature = "rabbitmq")]
+    (rabbitmq::NAME, rabbitmq::open, rabbitmq::clean),
+    #[cfg(feature = "s3")]
+    (s3::NAME, s3::open, s3::clean),
     (memory::NAME, memory::open, |_, _| Ok(())),
+    #[cfg(feature = "faults")]
+    (faults::NAME, faults::open, |_, _| Ok(())),
 ];
 
 /// Opens the backend a pack is configured with.

@@ -22,6 +22,14 @@ pub fn on(kind: &'static str, test: fn(&Backend)) {
     let server = kind.starts_with("redis").then(RedisServer::start);
     let mut config = BackendConfig::new(kind);
     config.uri = server.as_ref().map(RedisServer::uri);
+    #[cfg(feature = "rabbitmq")]
+    if kind == "rabbitmq" {
+        config.uri = Some(crate::rabbitmq_server::shared().uri());
+    }
+    #[cfg(feature = "s3")]
+    if kind == "s3" {
+        config.uri = Some(crate::s3_server::shared().uri());
+    }
     under_watchdog(move || test(&Backend { config }));
 }
 

@@ -7,14 +7,23 @@ mod chunking;
 mod collectives;
 mod direct;
 mod failures;
+mod faults;
 mod flow;
 mod harness;
 mod point_to_point;
 mod process;
 mod properties;
 mod proxy;
+#[cfg(feature = "rabbitmq")]
+mod rabbitmq;
+#[cfg(feature = "rabbitmq")]
+mod rabbitmq_server;
 mod redis;
 mod redis_server;
+#[cfg(feature = "s3")]
+mod s3;
+#[cfg(feature = "s3")]
+mod s3_server;
 
 /// Defines each test once per backend.
 macro_rules! on_every_backend {
@@ -30,8 +39,19 @@ macro_rules! on_every_backend {
         mod direct {
             $(#[test] fn $name() { crate::harness::on("direct", super::suite::$name); })*
         }
+        mod faults {
+            $(#[test] fn $name() { crate::harness::on("faults", super::suite::$name); })*
+        }
         mod redis_list {
             $(#[test] fn $name() { crate::harness::on("redis-list", super::suite::$name); })*
+        }
+        #[cfg(feature = "rabbitmq")]
+        mod rabbitmq {
+            $(#[test] fn $name() { crate::harness::on("rabbitmq", super::suite::$name); })*
+        }
+        #[cfg(feature = "s3")]
+        mod s3 {
+            $(#[test] fn $name() { crate::harness::on("s3", super::suite::$name); })*
         }
         mod redis_stream {
             $(#[test] fn $name() { crate::harness::on("redis-stream", super::suite::$name); })*

@@ -9,7 +9,7 @@ use crate::on_every_backend;
 
 /// One step all workers take together.
 #[derive(Debug, Clone)]
-enum Step {
+pub enum Step {
     Ring { len: usize },
     Broadcast { root: u32, len: usize },
     Reduce { root: u32 },
@@ -21,8 +21,7 @@ enum Step {
     Barrier,
 }
 
-fn steps() -> impl Strategy<Value = Vec<Step>> {
-    let len = prop_oneof![Just(0usize), 1usize..200, 1000usize..20_000];
+pub fn steps(len: impl Strategy<Value = usize>) -> impl Strategy<Value = Vec<Step>> {
     let step = (0..9, 0u32..100, len).prop_map(|(kind, root, len)| match kind {
         0 => Step::Ring { len },
         1 => Step::Broadcast { root, len },
@@ -37,7 +36,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step, 1..12)
 }
 
-fn take(worker: &Communicator, step: &Step) -> Result<(), Error> {
+pub fn take(worker: &Communicator, step: &Step) -> Result<(), Error> {
     let (me, size) = (worker.worker_id(), worker.burst_size());
     let text: String = (0..size).map(|w| format!("{w},")).collect();
     match *step {
@@ -99,9 +98,10 @@ on_every_backend! {
             ..Config::default()
         });
         let topology = prop::collection::vec(1u32..4, 1..5);
+        let len = prop_oneof![Just(0usize), 1usize..200, 1000usize..20_000];
         let chunk = prop_oneof![Just(1usize << 20), 500usize..5000];
         runner
-            .run(&(topology, steps(), chunk), |(topology, steps, chunk)| {
+            .run(&(topology, steps(len), chunk), |(topology, steps, chunk)| {
                 let config = BackendConfig { chunk_size: chunk, ..backend.config.clone() };
                 let results = testing::run(&topology, &config, |worker| {
                     steps.iter().try_for_each(|step| take(worker, step))

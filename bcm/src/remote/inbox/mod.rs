@@ -235,6 +235,11 @@ impl Inbox {
         }
     }
 
+    /// Whether the pack's operations have ended, well or badly.
+    pub(crate) fn is_over(&self) -> bool {
+        self.config.control.ended().is_some()
+    }
+
     /// Whether another pack has said goodbye.
     pub(crate) fn has_left(&self, pack: u32) -> bool {
         self.departed

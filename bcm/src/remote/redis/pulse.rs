@@ -122,6 +122,11 @@ impl Pulse {
 
 impl Task for Pulse {
     fn step(&mut self, line: &mut Line) -> Result<(), End> {
+        if line.inbox.is_over() {
+            // A pack that failed and could not say so is missed.
+            line.pause(PERIOD);
+            return Ok(());
+        }
         {
             let (client, inbox, attention) = line.parts()?;
             let go_on: GoOn<'_> = &mut || attention.go_on();

@@ -1,6 +1,6 @@
 //! The keys of a flare and the commands on them, each on a single key.
 
-use super::super::keys::prefix;
+use super::super::keys::{delete, expire, prefix};
 use super::super::resp::{Client, GoOn, Reply, RespError};
 use crate::remote::Frame;
 use crate::wire::Header;
@@ -38,8 +38,8 @@ impl Keys {
         format!("{}:cast", self.prefix)
     }
 
-    /// How many packs have not read a chunk for all yet.
-    pub(super) fn left(&self, header: &Header) -> String {
+    /// The packs that have read a chunk for all.
+    pub(super) fn readers(&self, header: &Header) -> String {
         format!(
             "{}:cast:{}:{}:{}:{}",
             self.prefix, header.source, header.context, header.sequence, header.chunk
@@ -62,27 +62,6 @@ pub(super) fn add(
             &[b"*"],
             &[b"f"],
             &[&header, frame.payload],
-        ],
-        go_on,
-    )
-}
-
-/// Says how many are to read a chunk. One reply.
-pub(super) fn count(
-    client: &mut Client,
-    left: &str,
-    readers: usize,
-    expiry: u64,
-    go_on: GoOn<'_>,
-) -> Result<(), RespError> {
-    let (readers, expiry) = (readers.to_string(), expiry.to_string());
-    client.command(
-        &[
-            &[b"SET"],
-            &[left.as_bytes()],
-            &[readers.as_bytes()],
-            &[b"EX"],
-            &[expiry.as_bytes()],
         ],
         go_on,
     )
@@ -124,12 +103,23 @@ pub(super) fn remove(
     client.command(&arguments, go_on)
 }
 
-/// Counts down one reader; `true` when it was the last, which deletes the count.
-pub(super) fn release(client: &mut Client, left: &str, go_on: GoOn<'_>) -> Result<bool, RespError> {
-    client.command(&[&[b"DECR"], &[left.as_bytes()]], go_on)?;
+/// Notes that a pack has read a chunk for all; `true` when that was the last of so many, which
+/// deletes the note. Done twice, because the answer got lost, it is as if it were done once.
+pub(super) fn note(
+    client: &mut Client,
+    readers: &str,
+    (pack, all): (u32, u32),
+    expiry: u64,
+    go_on: GoOn<'_>,
+) -> Result<bool, RespError> {
+    let (key, pack) = ([readers.as_bytes()], pack.to_string());
+    client.command(&[&[b"SADD"], &key, &[pack.as_bytes()]], go_on)?;
+    expire(client, readers, expiry, go_on)?;
+    client.command(&[&[b"SCARD"], &key], go_on)?;
+    client.expect(2, go_on)?;
     match client.reply(go_on)? {
-        Reply::Integer(readers) if readers <= 0 => {
-            super::super::keys::delete(client, left, go_on)?;
+        Reply::Integer(number) if number >= i64::from(all) => {
+            delete(client, readers, go_on)?;
             Ok(true)
         }
         Reply::Error(reason) => Err(RespError::Refused(reason)),

@@ -5,14 +5,14 @@
 //! | `burst:<flare>:lane:<p>:<l>` | stream of frames for pack `p`; chunks take turns between lanes |
 //! | `burst:<flare>:control:<p>` | stream of control frames for pack `p`, which overtake the above |
 //! | `burst:<flare>:cast` | stream of chunks every pack reads |
-//! | `burst:<flare>:cast:<source>:<context>:<sequence>:<chunk>` | how many have not read one yet |
+//! | `burst:<flare>:cast:<source>:<context>:<sequence>:<chunk>` | the packs that have read one |
 //! | `burst:<flare>:pulse:<p>` | signs of life of pack `p` |
 //!
 //! A chunk is one entry with one field. A one-to-one message costs an `XADD` per chunk, one
 //! `EXPIRE`, and the reader's `XREAD` and `XDEL`, of which one serves all entries that wait. A
-//! message for all other packs is one entry in the common stream, which each of them reads; each
-//! reader counts down, and the last one deletes it: `SET` and `XADD` for each chunk, `XREAD` and
-//! `DECR` by each reader. One for some of the packs only goes to each of them.
+//! message for all other packs is one entry in the common stream, which each of them reads and
+//! notes; the last one deletes it: an `XADD` for each chunk, `XREAD`, `SADD`, `EXPIRE` and `SCARD`
+//! by each reader. One for some of the packs only goes to each of them.
 //!
 //! Reading an entry does not take it away, so a reader whose connection breaks goes on behind the
 //! last entry it has finished: nothing is lost, and what comes twice is dropped. All commands
@@ -43,7 +43,7 @@ pub(in crate::remote) const NAME: &str = "redis-stream";
 
 /// Streams of a pack, each with a thread that reads it: one waits while the other reads.
 const LANES: u32 = 2;
-/// One-to-many chunks up to this size are cheaper sent to each than counted down.
+/// One-to-many chunks up to this size are cheaper sent to each than noted by each.
 const INLINE: usize = 4 << 10;
 
 /// See the module's documentation.
@@ -66,12 +66,12 @@ pub(in crate::remote) fn open(
     let (pack, packs) = (config.pack, config.topology.num_packs());
     let writer = Writer::new(&server, config.deadline)?;
     let threads = Threads::new(&server, inbox);
-    threads.spawn(Reader::new(&keys, pack, keys.control(pack)))?;
+    threads.spawn(Reader::new(&keys, config, keys.control(pack)))?;
     for lane in 0..LANES {
-        threads.spawn(Reader::new(&keys, pack, keys.lane(pack, lane)))?;
+        threads.spawn(Reader::new(&keys, config, keys.lane(pack, lane)))?;
     }
     if packs > 2 {
-        threads.spawn(Reader::new(&keys, pack, keys.cast()))?;
+        threads.spawn(Reader::new(&keys, config, keys.cast()))?;
     }
     threads.spawn(Pulse::new(&config.flare_id, (pack, packs), config.deadline))?;
     Ok(Arc::new(RedisStream {
@@ -164,12 +164,10 @@ impl Backend for RedisStream {
         batches(frames).try_for_each(|batch| {
             self.writer.run(Peer::AnyWorker, patience, |client, go_on| {
                 for frame in batch {
-                    let left = self.keys.left(&frame.header);
-                    commands::count(client, &left, to.len(), expiry, go_on)?;
                     commands::add(client, &cast, frame, go_on)?;
                 }
                 expire(client, &cast, expiry, go_on)?;
-                Ok(2 * batch.len() + 1)
+                Ok(batch.len() + 1)
             })
         })
     }

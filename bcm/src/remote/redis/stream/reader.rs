@@ -1,10 +1,14 @@
 //! What a reading thread does: takes the entries of one stream in their order, and remembers
 //! where it is when its connection breaks.
 
+use std::time::SystemTime;
+
+use super::super::keys::expiry;
 use super::super::resp::{Client, GoOn, RespError};
 use super::super::threads::{End, Line, Task};
 use super::super::value;
 use super::commands::{self, Keys};
+use crate::config::PackConfig;
 use crate::remote::inbox::Inbox;
 
 /// Longest id of an entry: two numbers of 64 bits.
@@ -14,21 +18,26 @@ const LONGEST_ID: usize = 48;
 pub(super) struct Reader {
     keys: Keys,
     pack: u32,
+    /// Packs that read the common stream.
+    readers: u32,
+    deadline: Option<SystemTime>,
     stream: String,
     common: bool,
     /// The last entry that is finished.
     after: Vec<u8>,
     /// Finished entries that are still in the stream.
     done: Vec<Vec<u8>>,
-    /// Entries many read, with their counts, that were read and not yet counted.
+    /// Entries many read that were read, with where that is to be noted.
     read: Vec<(Vec<u8>, String)>,
 }
 
 impl Reader {
-    pub(super) fn new(keys: &Keys, pack: u32, stream: String) -> Self {
+    pub(super) fn new(keys: &Keys, config: &PackConfig, stream: String) -> Self {
         Self {
             keys: keys.clone(),
-            pack,
+            pack: config.pack,
+            readers: config.topology.num_packs() - 1,
+            deadline: config.deadline,
             common: stream == keys.cast(),
             stream,
             after: b"0".to_vec(),
@@ -59,7 +68,7 @@ impl Reader {
             if !self.common {
                 self.done.push(id.clone());
             } else if new {
-                self.read.push((id.clone(), self.keys.left(&header)));
+                self.read.push((id.clone(), self.keys.readers(&header)));
             }
         }
         self.after = id;
@@ -71,8 +80,9 @@ impl Task for Reader {
     fn step(&mut self, line: &mut Line) -> Result<(), End> {
         let (client, inbox, attention) = line.parts()?;
         let go_on: GoOn<'_> = &mut || attention.go_on();
-        while let Some((id, left)) = self.read.last() {
-            if commands::release(client, left, go_on)? {
+        let (me, expiry) = ((self.pack, self.readers), expiry(self.deadline));
+        while let Some((id, readers)) = self.read.last() {
+            if commands::note(client, readers, me, expiry, go_on)? {
                 self.done.push(id.clone());
             }
             self.read.pop();

@@ -1,0 +1,292 @@
+//! `faults`: another backend with everything a network and a server may do to frames, for tests.
+//!
+//! Its URI is a [`Plan`] in JSON. Frames are given to the inner backend by a thread of their own,
+//! later than they were sent, some more than once, some after being lost for a while, and if the
+//! plan says so some with a bit flipped or cut short. Everything follows from the plan's seed and
+//! the order in which frames are sent.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::sync::{Arc, Weak};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use serde::Deserialize;
+
+use super::inbox::Inbox;
+use super::{Backend, Frame};
+use crate::config::{BackendConfig, PackConfig};
+use crate::control::{Control, Patience};
+use crate::error::{Error, Peer};
+use crate::operation::Operation;
+use crate::wire::{Header, Kind};
+
+pub(super) const NAME: &str = "faults";
+
+/// What is done to how many of a thousand frames.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "camelCase")]
+struct Plan {
+    inner: String,
+    seed: u64,
+    /// Delivered a second time, now or later.
+    duplicated: u64,
+    /// Delivered up to a few milliseconds late, and so in another order.
+    delayed: u64,
+    /// Lost, and sent again after some tens of milliseconds.
+    lost: u64,
+    /// One bit of header or payload flipped.
+    corrupted: u64,
+    /// Without the end of their payload.
+    truncated: u64,
+}
+
+impl Default for Plan {
+    fn default() -> Self {
+        Self {
+            inner: "memory".to_owned(),
+            seed: 0,
+            duplicated: 100,
+            delayed: 300,
+            lost: 20,
+            corrupted: 0,
+            truncated: 0,
+        }
+    }
+}
+
+/// See the module's documentation.
+#[derive(Debug)]
+struct Faults {
+    plan: Plan,
+    inner: Arc<dyn Backend>,
+    random: Mutex<u64>,
+    carrier: Mutex<Option<(Sender<Held>, JoinHandle<()>)>>,
+}
+
+/// A frame on its way.
+#[derive(Debug)]
+struct Held {
+    due: Instant,
+    number: u64,
+    to: u32,
+    header: Header,
+    payload: Arc<[u8]>,
+}
+
+impl PartialEq for Held {
+    fn eq(&self, other: &Self) -> bool {
+        (self.due, self.number) == (other.due, other.number)
+    }
+}
+
+impl Eq for Held {}
+
+impl PartialOrd for Held {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Held {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (self.due, self.number).cmp(&(other.due, other.number))
+    }
+}
+
+pub(super) fn open(config: &PackConfig, inbox: Arc<Inbox>) -> Result<Arc<dyn Backend>, Error> {
+    let plan = config.backend.uri.as_deref().unwrap_or("{}");
+    let plan: Plan = serde_json::from_str(plan).map_err(|error| Error::InvalidConfiguration {
+        reason: format!("{NAME}: {error}"),
+    })?;
+    let mut config = config.clone();
+    config.backend = BackendConfig {
+        kind: plan.inner.clone(),
+        uri: None,
+        ..config.backend
+    };
+    let inner = super::open(&config, inbox)?;
+    let (frames, held) = mpsc::channel();
+    let carried = Arc::downgrade(&inner);
+    let thread = thread::Builder::new()
+        .name("bcm-faults".to_owned())
+        .spawn(move || carry(&held, &carried))
+        .map_err(|error| Error::InvalidConfiguration {
+            reason: format!("{NAME}: {error}"),
+        })?;
+    Ok(Arc::new(Faults {
+        random: Mutex::new(plan.seed ^ (u64::from(config.pack) << 32)),
+        plan,
+        inner,
+        carrier: Mutex::new(Some((frames, thread))),
+    }))
+}
+
+/// Gives frames to the inner backend when they are due, and all that are left in the end.
+fn carry(frames: &mpsc::Receiver<Held>, inner: &Weak<dyn Backend>) {
+    let control = Control::new(1, None, Duration::from_secs(20));
+    let mut waiting: BinaryHeap<Reverse<Held>> = BinaryHeap::new();
+    let mut ended = false;
+    while !(ended && waiting.is_empty()) {
+        let now = Instant::now();
+        let left = match waiting.peek() {
+            Some(Reverse(next)) => next.due.saturating_duration_since(now),
+            None => Duration::from_secs(1),
+        };
+        if !ended {
+            match frames.recv_timeout(left) {
+                Ok(frame) => waiting.push(Reverse(frame)),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => ended = true,
+            }
+        }
+        while let Some(Reverse(next)) = waiting.peek()
+            && (ended || next.due <= Instant::now())
+        {
+            let Some(Reverse(held)) = waiting.pop() else {
+                break;
+            };
+            let Some(inner) = inner.upgrade() else {
+                return;
+            };
+            let frame = Frame {
+                header: held.header,
+                payload: &held.payload,
+            };
+            let mut patience = Patience::new(&control, Operation::Send);
+            // Who has left in the meantime misses nothing.
+            let _ = match frame.header.kind {
+                Kind::Data => inner.send(held.to, &[frame], &mut patience),
+                _ => inner.control(held.to, &frame),
+            };
+        }
+    }
+}
+
+impl Faults {
+    /// The next random number below a limit.
+    fn random(&self, below: u64) -> u64 {
+        let mut state = self.random.lock();
+        *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut value = *state;
+        value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (value ^ (value >> 31)) % below.max(1)
+    }
+
+    fn happens(&self, of_thousand: u64) -> bool {
+        self.random(1000) < of_thousand
+    }
+
+    fn hold(&self, to: u32, frame: &Frame<'_>) -> Result<(), Error> {
+        // The sender has made its checksum before anything happens to the frame.
+        let sealed = frame.sealed();
+        let copies = if self.happens(self.plan.duplicated) {
+            2
+        } else {
+            1
+        };
+        let payload: Arc<[u8]> = frame.payload.into();
+        for _ in 0..copies {
+            let delay = match () {
+                () if self.happens(self.plan.lost) => 20_000 + self.random(30_000),
+                () if self.happens(self.plan.delayed) => self.random(4000),
+                () => 0,
+            };
+            let (header, payload) = self.damage(sealed.header, &payload);
+            let held = Held {
+                due: Instant::now() + Duration::from_micros(delay),
+                number: self.random(u64::MAX),
+                to,
+                header,
+                payload,
+            };
+            let carrier = self.carrier.lock();
+            let Some((frames, _)) = &*carrier else {
+                return Err(Error::Closed);
+            };
+            frames.send(held).map_err(|_| Error::Closed)?;
+        }
+        Ok(())
+    }
+
+    /// What arrives of a frame.
+    fn damage(&self, header: Header, payload: &Arc<[u8]>) -> (Header, Arc<[u8]>) {
+        // What ends a flare is left alone: all others must hear of it.
+        if matches!(header.kind, Kind::Abort | Kind::Goodbye) {
+            return (header, Arc::clone(payload));
+        }
+        if !payload.is_empty() && self.happens(self.plan.truncated) {
+            let length = self.random(payload.len() as u64) as usize;
+            return (header, payload.get(..length).unwrap_or_default().into());
+        }
+        if self.happens(self.plan.corrupted) {
+            let mut bytes = header.encode().to_vec();
+            bytes.extend_from_slice(payload);
+            let bit = self.random(8 * bytes.len() as u64) as usize;
+            if let Some(byte) = bytes.get_mut(bit / 8) {
+                *byte ^= 1 << (bit % 8);
+            }
+            // What is no header any more cannot be given to a backend. Its readers are tested
+            // with such bytes elsewhere.
+            if let Ok(header) = Header::decode(&bytes) {
+                return (header, bytes.split_off(header.encode().len()).into());
+            }
+        }
+        (header, Arc::clone(payload))
+    }
+}
+
+impl Backend for Faults {
+    fn endpoint(&self) -> Option<String> {
+        self.inner.endpoint()
+    }
+
+    fn start(&self, endpoints: &[String]) -> Result<(), Error> {
+        self.inner.start(endpoints)
+    }
+
+    fn send(
+        &self,
+        to: u32,
+        frames: &[Frame<'_>],
+        patience: &mut Patience<'_>,
+    ) -> Result<(), Error> {
+        patience.remaining(Peer::Pack(to))?;
+        frames.iter().try_for_each(|frame| self.hold(to, frame))
+    }
+
+    fn broadcast(
+        &self,
+        to: &[u32],
+        frames: &[Frame<'_>],
+        patience: &mut Patience<'_>,
+    ) -> Result<(), Error> {
+        to.iter()
+            .try_for_each(|&pack| self.send(pack, frames, patience))
+    }
+
+    fn control(&self, to: u32, frame: &Frame<'_>) -> Result<(), Error> {
+        self.hold(to, frame)
+    }
+
+    fn payload_limit(&self) -> usize {
+        self.inner.payload_limit()
+    }
+
+    fn close(&self) {
+        if let Some((frames, thread)) = self.carrier.lock().take() {
+            drop(frames);
+            let _ = thread.join();
+        }
+        self.inner.close();
+    }
+}
+
+impl Drop for Faults {
+    fn drop(&mut self) {
+        self.close();
+    }
+}

@@ -1,0 +1,101 @@
+//! A connection that is made anew when it broke.
+
+use std::io::{Error, ErrorKind};
+use std::sync::Arc;
+use std::time::Duration;
+
+use lapin::{Channel, ConnectionProperties};
+use tokio::sync::Mutex;
+
+use super::server::Server;
+
+/// How long the server may take to answer a request.
+pub(super) const CONNECTING: Duration = Duration::from_secs(1);
+
+/// See the module's documentation.
+pub(super) struct Connection {
+    server: Server,
+    open: Mutex<Option<Arc<lapin::Connection>>>,
+}
+
+/// A channel and the connection it belongs to, which does not always tell it that it broke.
+#[derive(Clone)]
+pub(super) struct Link {
+    connection: Arc<lapin::Connection>,
+    pub(super) channel: Channel,
+}
+
+impl Link {
+    pub(super) fn is_up(&self) -> bool {
+        self.connection.status().connected() && self.channel.status().connected()
+    }
+
+    /// Whether the server has stopped taking messages, for lack of memory or disk.
+    pub(super) fn is_blocked(&self) -> bool {
+        self.connection.status().blocked()
+    }
+}
+
+impl std::fmt::Debug for Link {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Link").field(&self.channel.id()).finish()
+    }
+}
+
+impl std::fmt::Debug for Connection {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Connection").field(&self.server).finish()
+    }
+}
+
+impl Connection {
+    pub(super) fn to(server: Server) -> Self {
+        Self {
+            server,
+            open: Mutex::default(),
+        }
+    }
+
+    /// A new channel, made within a second or not at all: a connection that breaks in the middle
+    /// of a request may leave it without an answer.
+    pub(super) async fn link(&self) -> lapin::Result<Link> {
+        tokio::time::timeout(CONNECTING, self.make_link())
+            .await
+            .unwrap_or_else(|_| Err(broken()))
+    }
+
+    async fn make_link(&self) -> lapin::Result<Link> {
+        let connection = {
+            let mut open = self.open.lock().await;
+            match &*open {
+                Some(connection) if connection.status().connected() => Arc::clone(connection),
+                _ => {
+                    let runtime = lapin::runtime::default_runtime()?;
+                    let properties = ConnectionProperties::default();
+                    let uri = self.server.uri();
+                    let connection =
+                        lapin::Connection::connect_uri_with_runtime(uri, properties, runtime);
+                    let connection = Arc::new(connection.await?);
+                    *open = Some(Arc::clone(&connection));
+                    connection
+                }
+            }
+        };
+        let channel = connection.create_channel().await?;
+        Ok(Link {
+            connection,
+            channel,
+        })
+    }
+
+    pub(super) async fn close(&self) {
+        if let Some(connection) = self.open.lock().await.take() {
+            let _ = connection.close(200, "done".into()).await;
+        }
+    }
+}
+
+/// What a connection that broke without saying so is reported as.
+pub(super) fn broken() -> lapin::Error {
+    Error::from(ErrorKind::ConnectionReset).into()
+}

@@ -1,0 +1,114 @@
+//! Takes frames from a queue and gives them to the inbox.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use futures_util::StreamExt;
+use lapin::Consumer;
+use lapin::options::{BasicAckOptions, BasicConsumeOptions, BasicQosOptions};
+use lapin::types::{FieldTable, ShortString};
+
+use super::connection::{CONNECTING, Link, broken};
+use super::publisher::may_pass;
+use super::server::{error, failed};
+use super::{AGAIN, RECOVERY, Shared};
+use crate::wire::{HEADER_SIZE, Header, WireError};
+
+/// Frames the server sends ahead of the acknowledgement.
+const AHEAD: u16 = 16;
+
+/// How often a reader makes sure that it still has a connection.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// What reads a queue.
+pub(super) struct Reader {
+    link: Link,
+    consumer: Consumer,
+}
+
+/// Begins to read a queue.
+pub(super) async fn consume(shared: &Shared, queue: &ShortString) -> lapin::Result<Reader> {
+    tokio::time::timeout(CONNECTING, begin(shared, queue))
+        .await
+        .unwrap_or_else(|_| Err(broken()))
+}
+
+async fn begin(shared: &Shared, queue: &ShortString) -> lapin::Result<Reader> {
+    let link = shared.back.link().await?;
+    let channel = &link.channel;
+    channel.basic_qos(AHEAD, BasicQosOptions::default()).await?;
+    let options = BasicConsumeOptions::default();
+    let none = FieldTable::default();
+    let consumer = channel
+        .basic_consume(queue.clone(), "".into(), options, none)
+        .await?;
+    Ok(Reader { link, consumer })
+}
+
+/// Reads a queue until the pack closes; connects again when the connection breaks.
+pub(super) async fn run(shared: Arc<Shared>, queue: ShortString, first: Reader) {
+    let mut reader = Some(first);
+    let mut broken: Option<Instant> = None;
+    loop {
+        let result = match reader.take() {
+            Some(reader) => read(&shared, reader).await,
+            None => match consume(&shared, &queue).await {
+                Ok(connected) => {
+                    (reader, broken) = (Some(connected), None);
+                    continue;
+                }
+                Err(reason) => Ok(Some(reason)),
+            },
+        };
+        if shared.closing.load(Ordering::Acquire) || shared.inbox.is_over() {
+            return;
+        }
+        let reason = match result {
+            Ok(reason) => reason,
+            Err(damage) => return shared.inbox.refused(None, &damage),
+        };
+        let since = *broken.get_or_insert_with(Instant::now);
+        match reason {
+            None => {
+                return shared.broken(&error("the server has deleted the flare's queues"));
+            }
+            Some(reason) if !may_pass(&reason) || since.elapsed() > RECOVERY => {
+                return shared.broken(&failed(reason));
+            }
+            Some(_) => tokio::time::sleep(AGAIN).await,
+        }
+    }
+}
+
+/// Reads until the connection breaks, or the server ends it, which it does without a reason.
+async fn read(shared: &Shared, mut reader: Reader) -> Result<Option<lapin::Error>, WireError> {
+    loop {
+        if shared.inbox.is_over() {
+            // A pack that failed and could not say so is missed: nobody reads its queues.
+            return Ok(None);
+        }
+        let next = reader.consumer.next();
+        let delivery = match tokio::time::timeout(LOOK, next).await {
+            Ok(Some(Ok(delivery))) => delivery,
+            Ok(Some(Err(reason))) => return Ok(Some(reason)),
+            Ok(None) if reader.link.is_up() => return Ok(None),
+            Err(_) if reader.link.is_up() => continue,
+            Ok(None) | Err(_) => return Ok(Some(broken())),
+        };
+        let header = Header::decode(&delivery.data)?;
+        let payload = delivery.data.get(HEADER_SIZE..).unwrap_or_default();
+        // What is for all comes back to the one who sent it, too.
+        if header.pack != shared.pack {
+            header.verify(payload)?;
+            shared.inbox.accept(&header, payload)?;
+        }
+        // A connection that breaks just now may never answer.
+        let acknowledged = delivery.acker.ack(BasicAckOptions::default());
+        match tokio::time::timeout(CONNECTING, acknowledged).await {
+            Ok(Ok(_)) => {}
+            Ok(Err(reason)) => return Ok(Some(reason)),
+            Err(_) => return Ok(Some(broken())),
+        }
+    }
+}

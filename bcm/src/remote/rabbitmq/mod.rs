@@ -1,0 +1,262 @@
+//! `rabbitmq`: packs talk through queues of a RabbitMQ server.
+//!
+//! | on the server | holds |
+//! | --- | --- |
+//! | queue `burst:<flare>:pack:<p>` | frames for pack `p` |
+//! | queue `burst:<flare>:control:<p>` | control frames for pack `p`, which overtake the above |
+//! | exchange `burst:<flare>:cast` | nothing; hands each frame to the queues of all packs |
+//! | queue `burst:<flare>:register` | how many packs there are, for the clean-up |
+//!
+//! A one-to-one message is published once per chunk and confirmed by the server: four AMQP
+//! messages (publish, confirm, deliver, acknowledge) beside the frames of its content. A message
+//! for all other packs is published once per chunk to the fan-out exchange; the server delivers
+//! it to every queue, this pack's too. One for some of the packs only goes to each of them.
+//!
+//! Queues are durable, and a frame is acknowledged when the inbox has it: what was on its way in
+//! a connection that breaks comes again, and what comes twice is dropped. Frames are not written
+//! to disk, since a flare does not outlive a server's restart. Queues without a reader expire,
+//! with the last of them the exchange goes, and [`clean`] deletes what is left. A pack whose
+//! queue has lost its reader, and has none again soon, is lost.
+
+mod connection;
+mod consumer;
+mod names;
+mod publisher;
+mod server;
+mod watch;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use tokio::sync::{mpsc, oneshot};
+
+use super::inbox::Inbox;
+use super::runtime::Runtime;
+use super::{Backend, Frame};
+use crate::config::{BackendConfig, PackConfig};
+use crate::control::Patience;
+use crate::error::{Error, Peer};
+use crate::wire::{HEADER_SIZE, Kind};
+use connection::Connection;
+use names::Names;
+use publisher::{Message, Publisher};
+use server::{Server, error};
+
+pub(super) const NAME: &str = "rabbitmq";
+
+/// Largest message the server takes: newer ones refuse more than 16 MiB unless told otherwise.
+const LARGEST: usize = 16 << 20;
+/// Bytes handed to the connection at once.
+const BATCH: usize = 8 << 20;
+/// How long joining may take.
+const CONNECTING: Duration = Duration::from_secs(10);
+/// How long deleting all of a flare's queues may take.
+const CLEANING: Duration = Duration::from_secs(30);
+/// How long taking leave may take.
+const LEAVING: Duration = Duration::from_secs(1);
+/// How long a connection that broke is tried to be made again, so that everybody knows within a
+/// second when it cannot.
+const RECOVERY: Duration = Duration::from_millis(600);
+/// Between two attempts.
+const AGAIN: Duration = Duration::from_millis(20);
+
+/// What the tasks of a pack share.
+#[derive(Debug)]
+struct Shared {
+    names: Names,
+    pack: u32,
+    packs: u32,
+    inbox: Arc<Inbox>,
+    closing: AtomicBool,
+    /// Publishing has a connection of its own, because the server may stop reading it.
+    out: Connection,
+    back: Connection,
+}
+
+/// See the module's documentation.
+#[derive(Debug)]
+struct RabbitMq {
+    shared: Arc<Shared>,
+    publisher: Arc<Publisher>,
+    /// Control frames leave in order, and whoever has one does not wait.
+    control: mpsc::UnboundedSender<Errand>,
+    runtime: Runtime,
+}
+
+/// What the task that publishes control frames is given.
+#[derive(Debug)]
+enum Errand {
+    Publish(Message),
+    /// Tells when everything before it was published.
+    Tell(oneshot::Sender<()>),
+}
+
+pub(super) fn open(config: &PackConfig, inbox: Arc<Inbox>) -> Result<Arc<dyn Backend>, Error> {
+    let server = Server::new(&config.backend)?;
+    let names = Names::new(&config.flare_id)?;
+    let runtime = Runtime::start(NAME)?;
+    let shared = Arc::new(Shared {
+        names,
+        pack: config.pack,
+        packs: config.topology.num_packs(),
+        inbox,
+        closing: AtomicBool::new(false),
+        out: Connection::to(server.clone()),
+        back: Connection::to(server),
+    });
+    let publisher = Arc::new(Publisher::new(Arc::clone(&shared)));
+    let (control, errands) = mpsc::unbounded_channel();
+    let expiry = names::expiry(config.deadline);
+    let opening = {
+        let (shared, publisher) = (Arc::clone(&shared), Arc::clone(&publisher));
+        async move {
+            let link = shared.back.link().await.map_err(server::failed)?;
+            let (names, pack) = (&shared.names, shared.pack);
+            names
+                .declare(&link.channel, pack, expiry)
+                .await
+                .map_err(server::failed)?;
+            let count = publisher.register().await;
+            for queue in [names.control(pack), names.pack(pack)] {
+                let consumer = consumer::consume(&shared, &queue)
+                    .await
+                    .map_err(server::failed)?;
+                tokio::spawn(consumer::run(Arc::clone(&shared), queue, consumer));
+            }
+            tokio::spawn(publisher::run_errands(publisher, errands));
+            count
+        }
+    };
+    runtime.run_for(CONNECTING, opening)?;
+    Ok(Arc::new(RabbitMq {
+        shared,
+        publisher,
+        control,
+        runtime,
+    }))
+}
+
+/// Deletes every queue and exchange of a flare.
+pub(super) fn clean(flare_id: &str, config: &BackendConfig) -> Result<(), Error> {
+    let server = Server::new(config)?;
+    let names = Names::new(flare_id)?;
+    let runtime = Runtime::start(NAME)?;
+    runtime.run_for(CLEANING, async move {
+        let connection = Connection::to(server);
+        let result = names.delete_all(&connection).await.map_err(server::failed);
+        connection.close().await;
+        result
+    })
+}
+
+impl RabbitMq {
+    fn publish(
+        &self,
+        peer: Peer,
+        messages: Vec<Message>,
+        patience: &mut Patience<'_>,
+    ) -> Result<(), Error> {
+        let publisher = Arc::clone(&self.publisher);
+        let task = async move { publisher.publish(&messages).await };
+        self.runtime
+            .run(task, || patience.remaining(peer).map(drop))
+    }
+}
+
+/// Splits frames into what one sender hands over at a time.
+fn batches<'a, 'f>(frames: &'a [Frame<'f>]) -> impl Iterator<Item = &'a [Frame<'f>]> {
+    let largest = frames.first().map_or(1, |frame| frame.payload.len().max(1));
+    frames.chunks((BATCH / largest).max(1))
+}
+
+impl Backend for RabbitMq {
+    fn endpoint(&self) -> Option<String> {
+        None
+    }
+
+    fn start(&self, _endpoints: &[String]) -> Result<(), Error> {
+        self.runtime.spawn(watch::run(Arc::clone(&self.shared)));
+        Ok(())
+    }
+
+    fn send(
+        &self,
+        to: u32,
+        frames: &[Frame<'_>],
+        patience: &mut Patience<'_>,
+    ) -> Result<(), Error> {
+        let queue = self.shared.names.pack(to);
+        batches(frames).try_for_each(|batch| {
+            let message = |frame| Message::to_queue(&queue, frame);
+            let messages = batch.iter().map(message).collect();
+            self.publish(Peer::Pack(to), messages, patience)
+        })
+    }
+
+    fn broadcast(
+        &self,
+        to: &[u32],
+        frames: &[Frame<'_>],
+        patience: &mut Patience<'_>,
+    ) -> Result<(), Error> {
+        if to.len() < 2 || to.len() as u32 + 1 != self.shared.packs {
+            return to
+                .iter()
+                .try_for_each(|&pack| self.send(pack, frames, patience));
+        }
+        let exchange = self.shared.names.cast();
+        batches(frames).try_for_each(|batch| {
+            let message = |frame| Message::to_exchange(&exchange, frame);
+            let messages = batch.iter().map(message).collect();
+            self.publish(Peer::AnyWorker, messages, patience)
+        })
+    }
+
+    fn control(&self, to: u32, frame: &Frame<'_>) -> Result<(), Error> {
+        // A goodbye must not overtake the last messages.
+        let queue = match frame.header.kind {
+            Kind::Goodbye => self.shared.names.pack(to),
+            _ => self.shared.names.control(to),
+        };
+        self.control
+            .send(Errand::Publish(Message::to_queue(&queue, frame)))
+            .map_err(|_| error("the server does not answer"))
+    }
+
+    fn payload_limit(&self) -> usize {
+        LARGEST - HEADER_SIZE
+    }
+
+    fn close(&self) {
+        if self.shared.closing.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let (told, done) = oneshot::channel();
+        let _ = self.control.send(Errand::Tell(told));
+        let shared = Arc::clone(&self.shared);
+        let since = Instant::now();
+        // Best effort: what cannot be said or deleted now is found out, and expires.
+        let _ = self.runtime.run_for(LEAVING, async move {
+            let _ = done.await;
+            if let Ok(link) = shared.back.link().await {
+                shared.names.delete(&link.channel, shared.pack).await;
+            }
+            Ok(())
+        });
+        let shared = Arc::clone(&self.shared);
+        let left = LEAVING.saturating_sub(since.elapsed());
+        let _ = self.runtime.run_for(left, async move {
+            shared.back.close().await;
+            shared.out.close().await;
+            Ok(())
+        });
+        self.runtime.stop();
+    }
+}
+
+impl Drop for RabbitMq {
+    fn drop(&mut self) {
+        self.close();
+    }
+}

@@ -1,0 +1,111 @@
+//! A thread with an asynchronous runtime, for backends whose client library needs one.
+
+use std::future::Future;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use tokio::runtime::{Builder, Handle};
+use tokio::sync::oneshot;
+
+use crate::error::Error;
+
+/// How often a thread that waits for a task looks whether to go on.
+const LOOK: Duration = Duration::from_millis(100);
+/// How long tasks have to end when the runtime does.
+const ENDING: Duration = Duration::from_millis(500);
+
+/// See the module's documentation. Its tasks end with it.
+#[derive(Debug)]
+pub(super) struct Runtime {
+    name: &'static str,
+    handle: Handle,
+    thread: Mutex<Option<(oneshot::Sender<()>, JoinHandle<()>)>>,
+}
+
+impl Runtime {
+    /// Starts the thread, named after the backend.
+    pub(super) fn start(name: &'static str) -> Result<Self, Error> {
+        let failed = |reason: std::io::Error| Error::Backend {
+            backend: name,
+            pack: None,
+            reason: format!("cannot start a thread: {reason}"),
+        };
+        let runtime = Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(failed)?;
+        let handle = runtime.handle().clone();
+        let (stop, stopped) = oneshot::channel();
+        let thread = thread::Builder::new()
+            .name(format!("bcm-{name}"))
+            .spawn(move || {
+                // Ends when told to, or when nobody is left to tell.
+                let _ = runtime.block_on(stopped);
+                runtime.shutdown_timeout(ENDING);
+            })
+            .map_err(failed)?;
+        Ok(Self {
+            name,
+            handle,
+            thread: Mutex::new(Some((stop, thread))),
+        })
+    }
+
+    /// Starts a task that nobody waits for.
+    pub(super) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        self.handle.spawn(task);
+    }
+
+    /// Runs a task and waits for it. `go_on` is asked from time to time; its error ends the task.
+    pub(super) fn run<T: Send + 'static>(
+        &self,
+        task: impl Future<Output = Result<T, Error>> + Send + 'static,
+        mut go_on: impl FnMut() -> Result<(), Error>,
+    ) -> Result<T, Error> {
+        let (done, result) = mpsc::sync_channel(1);
+        let task = self.handle.spawn(async move {
+            let _ = done.send(task.await);
+        });
+        loop {
+            match result.recv_timeout(LOOK) {
+                Ok(result) => return result,
+                Err(RecvTimeoutError::Timeout) => go_on().inspect_err(|_| task.abort())?,
+                // The runtime has ended, or was not asked to and is in no state to go on.
+                Err(RecvTimeoutError::Disconnected) => return Err(Error::Closed),
+            }
+        }
+    }
+
+    /// As `run`, for a limited time.
+    pub(super) fn run_for<T: Send + 'static>(
+        &self,
+        limit: Duration,
+        task: impl Future<Output = Result<T, Error>> + Send + 'static,
+    ) -> Result<T, Error> {
+        let since = Instant::now();
+        self.run(task, || match since.elapsed() < limit {
+            true => Ok(()),
+            false => Err(Error::Backend {
+                backend: self.name,
+                pack: None,
+                reason: format!("the server does not answer within {limit:?}"),
+            }),
+        })
+    }
+
+    /// Ends all tasks and the thread. Does nothing the second time.
+    pub(super) fn stop(&self) {
+        if let Some((stop, thread)) = self.thread.lock().take() {
+            let _ = stop.send(());
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Runtime {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}

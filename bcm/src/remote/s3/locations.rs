@@ -1,0 +1,59 @@
+//! Where the objects of a flare are: all names can be told beforehand.
+
+use object_store::path::Path;
+
+use crate::shared::Destination;
+use crate::wire::Header;
+
+/// The names of a flare's objects.
+#[derive(Debug, Clone)]
+pub(super) struct Locations {
+    root: Path,
+}
+
+impl Locations {
+    pub(super) fn new(prefix: &Path, flare_id: &str) -> Self {
+        Self {
+            // What S3 would take for more than a name is escaped.
+            root: prefix.clone().join("burst").join(flare_id),
+        }
+    }
+
+    /// Everything is under this.
+    pub(super) fn root(&self) -> Path {
+        self.root.clone()
+    }
+
+    /// What a pack leaves when it joins.
+    pub(super) fn joined(&self, pack: u32) -> Path {
+        self.at(["joined".to_owned(), pack.to_string()])
+    }
+
+    /// A batch of frames.
+    pub(super) fn log(&self, to: u32, from: u32, number: u64) -> Path {
+        let parts = [to.to_string(), from.to_string(), number.to_string()];
+        self.at(["log".to_owned()].into_iter().chain(parts))
+    }
+
+    /// A large chunk.
+    pub(super) fn data(&self, header: &Header) -> Path {
+        let destination = match header.destination {
+            Destination::Worker(worker) => worker.to_string(),
+            Destination::Board => "all".to_owned(),
+        };
+        self.at([
+            "data".to_owned(),
+            header.source.to_string(),
+            destination,
+            header.context.to_string(),
+            header.sequence.to_string(),
+            header.chunk.to_string(),
+        ])
+    }
+
+    fn at(&self, parts: impl IntoIterator<Item = String>) -> Path {
+        parts
+            .into_iter()
+            .fold(self.root(), |path, part| path.join(part))
+    }
+}

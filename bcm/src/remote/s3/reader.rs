@@ -1,0 +1,156 @@
+//! Reads the batches of another pack, and what they announce.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use object_store::path::Path;
+use tokio::sync::{Semaphore, mpsc};
+use tokio::time::{sleep, timeout};
+
+use super::store::error;
+use super::{FIRST_LOOK, LAST_LOOK, Shared, TRANSFERS};
+use crate::error::Error;
+use crate::remote::inbox::Incoming;
+use crate::shared::Destination;
+use crate::wire::{HEADER_SIZE, Header, Kind, WireError};
+
+/// How long the service may leave a request for a batch without an answer.
+const SILENCE: Duration = Duration::from_secs(6);
+/// Objects that are deleted with one request, and how long the first of them waits for others.
+const DELETED_AT_ONCE: usize = 500;
+const GATHERING: Duration = Duration::from_secs(1);
+
+/// Takes what was read and may be deleted.
+pub(super) type Deleter = mpsc::UnboundedSender<Path>;
+
+/// Why reading ends.
+enum End {
+    Service(Error),
+    Frame(WireError),
+}
+
+impl From<WireError> for End {
+    fn from(error: WireError) -> Self {
+        Self::Frame(error)
+    }
+}
+
+impl Shared {
+    fn end(&self, end: End) {
+        match end {
+            End::Service(reason) => self.broken(&reason),
+            End::Frame(reason) => self.inbox.refused(None, &reason),
+        }
+    }
+}
+
+/// Reads until the pack closes.
+pub(super) async fn run(shared: Arc<Shared>, from: u32, deleter: Deleter) {
+    // Large chunks are read beside the batches, so that those never wait for them.
+    let reading = Arc::new(Semaphore::new(TRANSFERS));
+    let (mut number, mut pause) = (0, FIRST_LOOK);
+    while !shared.closing.load(Ordering::Acquire) && !shared.inbox.is_over() {
+        let location = shared.locations.log(shared.pack, from, number);
+        let answer = timeout(SILENCE, shared.store.get(&location)).await;
+        let silent = || {
+            let reason = format!("the service has said nothing for {SILENCE:?}");
+            Err(error(reason))
+        };
+        match answer.unwrap_or_else(|_| silent()) {
+            Ok(Some(batch)) => {
+                if let Err(end) = take(&shared, &reading, &batch, &deleter) {
+                    return shared.end(end);
+                }
+                let _ = deleter.send(location);
+                (number, pause) = (number + 1, FIRST_LOOK);
+            }
+            Ok(None) => {
+                sleep(pause).await;
+                pause = (pause * 3 / 2).min(LAST_LOOK);
+            }
+            Err(reason) => return shared.end(End::Service(reason)),
+        }
+    }
+}
+
+/// Gives the frames of a batch to the inbox, and begins to read the chunks it announces.
+fn take(
+    shared: &Arc<Shared>,
+    reading: &Arc<Semaphore>,
+    mut batch: &[u8],
+    deleter: &Deleter,
+) -> Result<(), End> {
+    while !batch.is_empty() {
+        let header = Header::decode(batch)?;
+        let (_, rest) = batch.split_at(HEADER_SIZE);
+        let length = header.payload_len()?;
+        let Some((payload, rest)) = rest.split_at_checked(length) else {
+            return Err(WireError::Length {
+                expected: length,
+                found: rest.len(),
+            }
+            .into());
+        };
+        batch = rest;
+        if header.kind == Kind::Stored {
+            let (shared, reading) = (Arc::clone(shared), Arc::clone(reading));
+            let deleter = deleter.clone();
+            tokio::spawn(async move {
+                let _permit = reading.acquire().await;
+                if let Err(end) = read_stored(&shared, &header, &deleter).await {
+                    shared.end(end);
+                }
+            });
+        } else {
+            header.verify(payload)?;
+            shared.inbox.accept(&header, payload)?;
+        }
+    }
+    Ok(())
+}
+
+async fn read_stored(shared: &Shared, header: &Header, deleter: &Deleter) -> Result<(), End> {
+    let header = Header {
+        kind: Kind::Data,
+        ..*header
+    };
+    let Incoming::Chunk(mut chunk) = shared.inbox.open(&header)? else {
+        return Ok(());
+    };
+    let location = shared.locations.data(&header);
+    let bytes = shared.store.get(&location).await.map_err(End::Service)?;
+    let bytes =
+        bytes.ok_or_else(|| End::Service(error("a stored chunk is gone before it was read")))?;
+    let place = chunk.bytes();
+    if place.len() != bytes.len() {
+        return Err(WireError::Length {
+            expected: place.len(),
+            found: bytes.len(),
+        }
+        .into());
+    }
+    place.copy_from_slice(&bytes);
+    chunk.verify_and_commit()?;
+    if header.destination != Destination::Board {
+        let _ = deleter.send(location);
+    }
+    Ok(())
+}
+
+/// Deletes what was read, many objects with one request.
+pub(super) async fn delete(shared: Arc<Shared>, mut doomed: mpsc::UnboundedReceiver<Path>) {
+    while let Some(first) = doomed.recv().await {
+        let mut some = vec![first];
+        let gathering = async {
+            while some.len() < DELETED_AT_ONCE
+                && let Some(next) = doomed.recv().await
+            {
+                some.push(next);
+            }
+        };
+        let _ = timeout(GATHERING, gathering).await;
+        // What is still there the clean-up deletes.
+        let _ = shared.store.delete(some).await;
+    }
+}

@@ -1,0 +1,202 @@
+//! The bucket: where it is, and the few requests made to it.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::{StreamExt, TryStreamExt, stream};
+use object_store::aws::{AmazonS3, AmazonS3Builder};
+use object_store::path::Path;
+use object_store::{
+    BackoffConfig, ClientOptions, ObjectStore, ObjectStoreExt, PutPayload, RetryConfig,
+};
+use url::Url;
+
+use super::NAME;
+use crate::config::BackendConfig;
+use crate::error::Error;
+
+/// How long a request that failed is made again, so that everybody knows within a second when
+/// the service is gone.
+const RECOVERY: Duration = Duration::from_millis(600);
+/// How long one request may take.
+const REQUEST: Duration = Duration::from_secs(30);
+const CONNECT: Duration = Duration::from_millis(900);
+
+/// A bucket. Shows nothing of the credentials.
+#[derive(Clone)]
+pub(super) struct Store {
+    bucket: String,
+    prefix: Path,
+    client: Arc<AmazonS3>,
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Store({}/{})", self.bucket, self.prefix)
+    }
+}
+
+impl Store {
+    /// From `s3://[key:secret@]bucket[/prefix][?endpoint=…&region=…&token=…]`. Without
+    /// credentials, those of the environment or the machine are used, as AWS' own tools do.
+    pub(super) fn new(config: &BackendConfig) -> Result<Self, Error> {
+        let refuse = |reason: &str| Error::InvalidConfiguration {
+            reason: format!("{NAME}: {reason}"),
+        };
+        let uri = config
+            .uri
+            .as_deref()
+            .ok_or_else(|| refuse("the bucket's URI is missing"))?;
+        // Neither parser's own errors are passed on: they might show what they could not parse.
+        let form = || refuse("the URI is not of the form s3://key:secret@bucket/prefix?region=…");
+        let uri = Url::parse(uri).map_err(|_| form())?;
+        let bucket = uri
+            .host_str()
+            .filter(|_| uri.scheme() == "s3")
+            .ok_or_else(form)?;
+        let mut builder = AmazonS3Builder::from_env()
+            .with_bucket_name(bucket)
+            .with_retry(retries())
+            .with_client_options(
+                ClientOptions::new()
+                    .with_timeout(REQUEST)
+                    .with_connect_timeout(CONNECT),
+            );
+        if !uri.username().is_empty() {
+            let decode = |text: &str| {
+                percent_encoding::percent_decode_str(text)
+                    .decode_utf8_lossy()
+                    .into_owned()
+            };
+            builder = builder
+                .with_access_key_id(decode(uri.username()))
+                .with_secret_access_key(decode(uri.password().unwrap_or_default()));
+        }
+        for (name, value) in uri.query_pairs() {
+            builder = match &*name {
+                "endpoint" => builder
+                    .with_allow_http(value.starts_with("http:"))
+                    .with_endpoint(value),
+                "region" => builder.with_region(value),
+                "token" => builder.with_token(value),
+                _ => return Err(refuse("the URI's options are endpoint, region and token")),
+            };
+        }
+        // Fails when another part of the program has chosen one already, which is as good.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let client = builder
+            .build()
+            .map_err(|_| refuse("the bucket cannot be configured"))?;
+        Ok(Self {
+            bucket: bucket.to_owned(),
+            prefix: Path::from(uri.path()),
+            client: Arc::new(client),
+        })
+    }
+
+    /// What the names of all objects begin with.
+    pub(super) fn prefix(&self) -> &Path {
+        &self.prefix
+    }
+
+    /// One request.
+    pub(super) async fn put(&self, location: &Path, bytes: Bytes) -> Result<(), Error> {
+        let payload = PutPayload::from_bytes(bytes);
+        self.client
+            .put(location, payload)
+            .await
+            .map(drop)
+            .map_err(failed)
+    }
+
+    /// One request; `None` when there is no such object.
+    pub(super) async fn get(&self, location: &Path) -> Result<Option<Bytes>, Error> {
+        let result = match self.client.get(location).await {
+            Ok(result) => result.bytes().await,
+            Err(reason) => Err(reason),
+        };
+        match result {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(object_store::Error::NotFound { .. }) => Ok(None),
+            Err(reason) => Err(failed(reason)),
+        }
+    }
+
+    /// One request for each thousand objects.
+    pub(super) async fn delete(&self, locations: Vec<Path>) -> Result<(), Error> {
+        let locations = stream::iter(locations.into_iter().map(Ok)).boxed();
+        self.delete_stream(locations).await
+    }
+
+    /// Deletes all objects under a prefix: one request for each thousand to list them, and one to
+    /// delete them.
+    pub(super) async fn delete_all(&self, root: &Path) -> Result<(), Error> {
+        let objects = self.client.list(Some(root));
+        self.delete_stream(objects.map_ok(|object| object.location).boxed())
+            .await
+    }
+
+    async fn delete_stream(
+        &self,
+        locations: stream::BoxStream<'static, object_store::Result<Path>>,
+    ) -> Result<(), Error> {
+        let mut deleted = self.client.delete_stream(locations);
+        while let Some(result) = deleted.next().await {
+            match result {
+                Ok(_) | Err(object_store::Error::NotFound { .. }) => {}
+                Err(reason) => return Err(failed(reason)),
+            }
+        }
+        Ok(())
+    }
+}
+
+fn retries() -> RetryConfig {
+    RetryConfig {
+        backoff: BackoffConfig {
+            init_backoff: Duration::from_millis(20),
+            max_backoff: Duration::from_millis(100),
+            base: 2.,
+        },
+        max_retries: 20,
+        retry_timeout: RECOVERY,
+    }
+}
+
+pub(super) fn error(reason: impl ToString) -> Error {
+    Error::Backend {
+        backend: NAME,
+        pack: None,
+        reason: reason.to_string(),
+    }
+}
+
+fn failed(reason: object_store::Error) -> Error {
+    error(format!("the service refused or failed: {reason}"))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+    use super::*;
+
+    #[test]
+    fn a_secret_is_never_shown() {
+        let store = |uri: &str| Store::new(&BackendConfig::new(NAME).with_uri(uri));
+        let good = "s3://key:hunter2@bucket/some/where?region=eu-west-1&endpoint=http://h:1";
+        assert_eq!(
+            format!("{:?}", store(good).unwrap()),
+            "Store(bucket/some/where)"
+        );
+        for wrong in [
+            "s3://key:hunter2@",
+            "http://k:hunter2@b",
+            "s3://k:hunter2@b?colour=red",
+        ] {
+            let error = store(wrong).unwrap_err();
+            assert!(!format!("{error} {error:?}").contains("hunter2"), "{error}");
+        }
+    }
+}

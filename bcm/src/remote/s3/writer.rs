@@ -1,0 +1,106 @@
+//! Appends batches of frames to what another pack reads, one object after another.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use object_store::path::Path;
+use tokio::sync::{mpsc, oneshot};
+
+use super::store::error;
+use super::{BATCH, Shared};
+use crate::error::Error;
+use crate::remote::Frame;
+use crate::remote::runtime::Runtime;
+
+/// Frames with their headers, one after the other.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Batch(Vec<u8>);
+
+impl Batch {
+    pub(super) fn push(&mut self, frame: &Frame<'_>) {
+        self.0.extend_from_slice(&frame.seal());
+        self.0.extend_from_slice(frame.payload);
+    }
+}
+
+/// The way to one other pack. While an object is being written, what is to follow is gathered
+/// for the next one; so the fewer requests are needed, the busier it is.
+#[derive(Debug)]
+pub(super) struct Writer {
+    waiting: mpsc::UnboundedSender<Append>,
+}
+
+#[derive(Debug)]
+struct Append {
+    batch: Batch,
+    written: oneshot::Sender<Result<(), Error>>,
+}
+
+impl Writer {
+    pub(super) fn start(runtime: &Runtime, shared: Arc<Shared>, to: u32) -> Self {
+        let (waiting, appends) = mpsc::unbounded_channel();
+        runtime.spawn(run(shared, to, appends));
+        Self { waiting }
+    }
+
+    /// Appends a batch; what is given back tells when it is written. An empty one is written when
+    /// everything before it is.
+    pub(super) fn append(
+        &self,
+        batch: Batch,
+    ) -> Result<oneshot::Receiver<Result<(), Error>>, Error> {
+        let (written, result) = oneshot::channel();
+        self.waiting
+            .send(Append { batch, written })
+            .map_err(|_| error("the service does not answer"))?;
+        Ok(result)
+    }
+}
+
+async fn run(shared: Arc<Shared>, to: u32, mut appends: mpsc::UnboundedReceiver<Append>) {
+    let mut number = 0;
+    while let Some(first) = appends.recv().await {
+        let (mut bytes, mut waiting) = (first.batch.0, vec![first.written]);
+        while bytes.len() < BATCH
+            && let Ok(next) = appends.try_recv()
+        {
+            bytes.extend_from_slice(&next.batch.0);
+            waiting.push(next.written);
+        }
+        let mut result = Ok(());
+        if !bytes.is_empty() {
+            let location = shared.locations.log(to, shared.pack, number);
+            result = shared.store.put(&location, bytes.into()).await;
+            number += 1;
+        }
+        if let Err(reason) = &result {
+            // Nothing behind the missing object would ever be read.
+            shared.broken(reason);
+        }
+        let failed = result.is_err();
+        for written in waiting {
+            let _ = written.send(result.clone());
+        }
+        if failed {
+            return;
+        }
+    }
+}
+
+/// Stores large chunks, several at a time.
+pub(super) async fn upload(shared: &Arc<Shared>, chunks: Vec<(Path, Bytes)>) -> Result<(), Error> {
+    let uploads: Vec<_> = chunks
+        .into_iter()
+        .map(|(location, bytes)| {
+            let shared = Arc::clone(shared);
+            tokio::spawn(async move {
+                let _permit = shared.transfers.acquire().await;
+                shared.store.put(&location, bytes).await
+            })
+        })
+        .collect();
+    for upload in uploads {
+        upload.await.map_err(|_| Error::Closed)??;
+    }
+    Ok(())
+}

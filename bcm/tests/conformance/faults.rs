@@ -1,0 +1,168 @@
+//! Random flares over a backend that duplicates, delays, reorders, loses and sends again: every
+//! message arrives once, in order and as it was. Over one that damages frames: the same, or an
+//! error that says so. Never anything else, and never nothing.
+//!
+//! `PROPTEST_CASES` sets how many; the default is for every day.
+
+use std::time::Duration;
+
+use burst_bcm::{BackendConfig, Error, FailureKind, testing};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+
+use crate::harness::under_watchdog;
+use crate::properties::{Step, steps, take};
+
+/// Up to 24 workers in up to 8 packs.
+fn topologies() -> impl Strategy<Value = Vec<u32>> {
+    prop::collection::vec(1u32..=8, 1..=8).prop_map(|mut sizes| {
+        while sizes.iter().sum::<u32>() > 24 {
+            sizes.pop();
+        }
+        sizes
+    })
+}
+
+/// Up to 8 MB, less where every worker has one for every other.
+fn bounded(step: Step, workers: u32) -> Step {
+    let workers = workers as usize;
+    let at_most = |len: usize, total: usize| len.min(total / workers);
+    match step {
+        Step::Ring { len } => Step::Ring {
+            len: at_most(len, 32 << 20),
+        },
+        Step::Gather { root, len } => Step::Gather {
+            root,
+            len: at_most(len, 8 << 20),
+        },
+        Step::Scatter { root, len } => Step::Scatter {
+            root,
+            len: at_most(len, 8 << 20),
+        },
+        Step::AllGather { len } => Step::AllGather {
+            len: at_most(len, 8 << 20),
+        },
+        Step::AllToAll { len } => Step::AllToAll {
+            len: at_most(len, (8 << 20) / workers),
+        },
+        other => other,
+    }
+}
+
+#[derive(Debug, Clone)]
+struct Flare {
+    topology: Vec<u32>,
+    steps: Vec<Step>,
+    chunk_size: usize,
+    max_bytes_in_flight: usize,
+    seed: u64,
+}
+
+fn flares() -> impl Strategy<Value = Flare> {
+    let len = prop_oneof![
+        3 => Just(0usize),
+        6 => 1usize..200,
+        6 => 1000usize..20_000,
+        1 => (1usize << 20)..=(8 << 20),
+    ];
+    let chunk_size = prop_oneof![Just(1usize << 20), 3000usize..200_000];
+    let in_flight = prop_oneof![Just(256usize << 20), Just(64 << 10), Just(1 << 20)];
+    let seed = any::<u64>();
+    (topologies(), steps(len), chunk_size, in_flight, seed).prop_map(
+        |(topology, steps, chunk_size, max_bytes_in_flight, seed)| {
+            let workers = topology.iter().sum();
+            let bounded = |step| bounded(step, workers);
+            Flare {
+                steps: steps.into_iter().map(bounded).collect(),
+                topology,
+                chunk_size,
+                max_bytes_in_flight,
+                seed,
+            }
+        },
+    )
+}
+
+/// Runs a flare; what arrives is checked by the workers themselves.
+fn run(flare: &Flare, damage: &str) -> Vec<Result<(), Error>> {
+    let plan = format!(r#"{{"seed":{}{damage}}}"#, flare.seed);
+    let backend = BackendConfig::new("faults")
+        .with_uri(plan)
+        .with_chunk_size(flare.chunk_size);
+    let in_flight = flare.max_bytes_in_flight;
+    testing::run_with(
+        &flare.topology,
+        &backend,
+        |config| {
+            config.max_bytes_in_flight = in_flight;
+            config.operation_timeout = Duration::from_secs(30);
+        },
+        |worker| flare.steps.iter().try_for_each(|step| take(worker, step)),
+    )
+}
+
+fn check(cases: u32, property: fn(Flare) -> Result<(), TestCaseError>) {
+    let cases = match std::env::var("PROPTEST_CASES") {
+        Ok(number) => number.parse().unwrap(),
+        Err(_) => cases,
+    };
+    let config = Config {
+        cases,
+        failure_persistence: None,
+        max_shrink_iters: 30,
+        ..Config::default()
+    };
+    TestRunner::new(config)
+        .run(&flares(), |flare| {
+            let (told, result) = std::sync::mpsc::channel();
+            under_watchdog(move || told.send(property(flare)).unwrap());
+            result.recv().unwrap()
+        })
+        .unwrap();
+}
+
+#[test]
+fn disorder_changes_nothing() {
+    check(16, |flare| {
+        for result in run(&flare, "") {
+            prop_assert_eq!(result, Ok(()));
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn damage_is_an_error_that_says_so_or_does_not_matter() {
+    check(16, |flare| {
+        for result in run(&flare, r#","corrupted":10,"truncated":5"#) {
+            let Err(error) = result else {
+                continue;
+            };
+            let Error::Aborted(failure) = &error else {
+                return Err(TestCaseError::fail(error.to_string()));
+            };
+            prop_assert_eq!(failure.kind, FailureKind::Backend, "{}", failure);
+            prop_assert!(failure.message.contains("a damaged message"), "{}", failure);
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn damage_is_always_noticed() {
+    for damage in [r#","corrupted":1000"#, r#","truncated":1000"#] {
+        under_watchdog(move || {
+            let flare = Flare {
+                topology: vec![1, 1],
+                steps: vec![Step::Ring { len: 5000 }],
+                chunk_size: 1000,
+                max_bytes_in_flight: 1 << 20,
+                seed: 1,
+            };
+            for result in run(&flare, damage) {
+                let error = result.unwrap_err();
+                assert!(error.to_string().contains("a damaged message"), "{error}");
+            }
+        });
+    }
+}

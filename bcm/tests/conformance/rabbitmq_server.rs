@@ -1,0 +1,191 @@
+//! A RabbitMQ node of the tests' own: its ports, its data, its port mapper, and nothing of the
+//! system's.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::OnceLock;
+
+use tempfile::TempDir;
+
+pub const USER: &str = "burst";
+/// Not the one everybody has, so that logging in is tested too.
+pub const PASSWORD: &str = "conformance-password";
+
+/// Ends when dropped, and when the process that started it ends, however it does.
+pub struct RabbitServer {
+    server: Child,
+    guard: Child,
+    ports: Ports,
+    directory: TempDir,
+}
+
+#[derive(Clone, Copy)]
+struct Ports {
+    amqp: u16,
+    distribution: u16,
+    mapper: u16,
+}
+
+/// One node serves all tests that do not harm it: it takes seconds to start.
+pub fn shared() -> &'static RabbitServer {
+    static SERVER: OnceLock<RabbitServer> = OnceLock::new();
+    SERVER.get_or_init(|| RabbitServer::start(""))
+}
+
+fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port()
+}
+
+impl RabbitServer {
+    /// A node with these further lines in its configuration.
+    pub fn start(settings: &str) -> Self {
+        for _ in 0..5 {
+            if let Some(server) = Self::try_start(settings) {
+                return server;
+            }
+        }
+        panic!("rabbitmq-server did not start");
+    }
+
+    /// `None` when someone else took a port in the meantime.
+    fn try_start(settings: &str) -> Option<Self> {
+        let ports = Ports {
+            amqp: free_port(),
+            distribution: free_port(),
+            mapper: free_port(),
+        };
+        let directory = tempfile::tempdir().unwrap();
+        let configuration = format!(
+            "listeners.tcp.default = 127.0.0.1:{}\n\
+             default_user = {USER}\n\
+             default_pass = {PASSWORD}\n\
+             loopback_users = none\n\
+             log.console = true\n\
+             log.console.level = info\n\
+             {settings}\n",
+            ports.amqp
+        );
+        fs::write(directory.path().join("rabbitmq.conf"), configuration).unwrap();
+        fs::write(directory.path().join("enabled_plugins"), "[].").unwrap();
+        let mut server = command("rabbitmq-server", directory.path(), ports)
+            .process_group(0)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect(
+                "rabbitmq-server is missing; install it, on Debian with: \
+                 apt-get install rabbitmq-server",
+            );
+        // Ends the node when this process is gone and with it the other end of its input.
+        let mut guard = Command::new("sh")
+            .args([
+                "-c",
+                "read _; kill -9 -$1; sleep 0.2; epmd -port $2 -kill; rm -rf \"$3\"",
+            ])
+            .args(["guard", &server.id().to_string(), &ports.mapper.to_string()])
+            .arg(directory.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .process_group(0)
+            .spawn()
+            .unwrap();
+        let mut log = BufReader::new(server.stdout.take().unwrap());
+        let mut line = String::new();
+        while log.read_line(&mut line).unwrap() > 0 {
+            if line.contains("Server startup complete") {
+                // Nobody reads on, but it must not be killed by what it writes.
+                std::thread::spawn(move || std::io::copy(&mut log, &mut std::io::sink()));
+                return Some(Self {
+                    server,
+                    guard,
+                    ports,
+                    directory,
+                });
+            }
+            line.clear();
+        }
+        let _ = server.wait();
+        drop(guard.stdin.take());
+        let _ = guard.wait();
+        None
+    }
+
+    pub fn uri(&self) -> String {
+        self.uri_at(self.ports.amqp)
+    }
+
+    /// The address of the server as seen through another port.
+    pub fn uri_at(&self, port: u16) -> String {
+        format!("amqp://{USER}:{PASSWORD}@127.0.0.1:{port}/%2f")
+    }
+
+    pub fn port(&self) -> u16 {
+        self.ports.amqp
+    }
+
+    /// Sends a signal to all processes of the node.
+    pub fn signal(&self, name: &str) {
+        let group = format!("-{}", self.server.id());
+        let sent = Command::new("kill")
+            .args(["-s", name, "--", &group])
+            .status();
+        assert!(sent.unwrap().success());
+    }
+
+    /// What the server's own tool says, by line.
+    pub fn ask(&self, arguments: &[&str]) -> Vec<String> {
+        let output = command("rabbitmqctl", self.directory.path(), self.ports)
+            .args(["--quiet", "--no-table-headers"])
+            .args(arguments)
+            .output()
+            .unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{text}{said}");
+        text.lines().map(str::to_owned).collect()
+    }
+}
+
+impl Drop for RabbitServer {
+    fn drop(&mut self) {
+        drop(self.guard.stdin.take());
+        let _ = self.server.wait();
+        let _ = self.guard.wait();
+    }
+}
+
+/// One of RabbitMQ's programs, for the node of these ports and this directory. The ones in the
+/// path may insist on the system's user, so Debian's others are preferred.
+fn command(program: &str, directory: &Path, ports: Ports) -> Command {
+    let inner = Path::new("/usr/lib/rabbitmq/bin").join(program);
+    let mut command = match inner.exists() {
+        true => Command::new(inner),
+        false => Command::new(program),
+    };
+    let at = |name: &str| directory.join(name);
+    command
+        .env("HOME", directory)
+        .env(
+            "RABBITMQ_NODENAME",
+            format!("burst{}@localhost", ports.amqp),
+        )
+        .env("RABBITMQ_DIST_PORT", ports.distribution.to_string())
+        .env("ERL_EPMD_PORT", ports.mapper.to_string())
+        .env("ERL_EPMD_ADDRESS", "127.0.0.1")
+        .env("RABBITMQ_MNESIA_BASE", at("data"))
+        .env("RABBITMQ_LOG_BASE", at("log"))
+        .env("RABBITMQ_LOGS", "-")
+        .env("RABBITMQ_CONFIG_FILE", at("rabbitmq"))
+        .env("RABBITMQ_CONF_ENV_FILE", "/dev/null")
+        .env("RABBITMQ_ENABLED_PLUGINS_FILE", at("enabled_plugins"))
+        // It shares the machine with what it is tested by.
+        .env("RABBITMQ_SERVER_ADDITIONAL_ERL_ARGS", "+S 1:1");
+    command
+}
