@@ -6,6 +6,7 @@ WORKERS     ?= 8
 GRANULARITY ?= 4
 DRIVER      ?= process
 BACKEND     ?= direct
+FUZZ_TIME   ?= 600
 
 CARGO  := cargo
 MVN    := mvn -B -q -ntp
@@ -13,7 +14,7 @@ RELEASE := target/release
 EXAMPLES := hello terasort wordcount montecarlo
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-rust test-jvm test-system prepare image bench fmt lint clean
+.PHONY: help build demo test test-rust test-jvm test-system prepare image bench fuzz fmt lint clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -61,6 +62,11 @@ lint: ## formatting and warnings, as errors
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 	$(MVN) spotless:check
+
+fuzz: ## what reads bytes from outside, at length, with cargo-fuzz and a nightly toolchain; FUZZ_TIME seconds each
+	@cargo fuzz --version >/dev/null 2>&1 || $(CARGO) install --locked cargo-fuzz
+	cd bcm/fuzz && for target in header frames replies; do \
+		$(CARGO) +nightly fuzz run --fuzz-dir . $$target -- -max_total_time=$(FUZZ_TIME) -max_len=4096 || exit 1; done
 
 clean: ## forget what was built
 	rm -rf target dist

@@ -34,6 +34,9 @@ mod config;
 mod control;
 mod error;
 mod failure;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 mod group;
 mod local;
 mod message;

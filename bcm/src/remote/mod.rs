@@ -40,6 +40,8 @@ use std::fmt;
 pub use counters::Traffic;
 pub(crate) use inbox::{Expectation, Inbox, InboxConfig};
 pub(crate) use link::Remote;
+#[cfg(feature = "fuzzing")]
+pub(crate) use redis::read_all as redis_replies;
 pub(crate) use registry::{clean, open};
 pub(crate) use stream::Arrived;
 

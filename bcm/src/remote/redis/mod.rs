@@ -77,6 +77,25 @@ fn batches<'a, 'f>(frames: &'a [Frame<'f>]) -> impl Iterator<Item = &'a [Frame<'
     frames.chunks((BATCH / largest).max(1))
 }
 
+/// Reads all that comes from a server as replies, or as lists of a key and a frame.
+#[cfg(feature = "fuzzing")]
+pub(crate) fn read_all(
+    stream: std::os::unix::net::UnixStream,
+    inbox: Option<&crate::remote::inbox::Inbox>,
+) {
+    let mut client = Client::over(server::Stream::Unix(stream));
+    let go_on: GoOn<'_> = &mut || Ok(());
+    match inbox {
+        None => while client.reply(go_on).is_ok() {},
+        Some(inbox) => {
+            while client.begin(b'*', go_on).is_ok()
+                && value::skip(&mut client, go_on).is_ok()
+                && value::read(&mut client, inbox, go_on).is_ok()
+            {}
+        }
+    }
+}
+
 impl RespError {
     /// Whether a new connection may do better.
     fn may_pass(&self) -> bool {

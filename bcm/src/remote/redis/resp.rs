@@ -56,15 +56,19 @@ pub(super) struct Client {
 }
 
 impl Client {
-    /// Connects and logs in.
-    pub(super) fn connect(server: &Server, go_on: GoOn<'_>) -> Result<Self, RespError> {
-        let stream = server.open().map_err(RespError::Connect)?;
-        let mut client = Self {
+    /// A connection nothing was said on yet.
+    pub(super) fn over(stream: Stream) -> Self {
+        Self {
             stream,
             input: vec![0; READ_AHEAD].into(),
             start: 0,
             end: 0,
-        };
+        }
+    }
+
+    /// Connects and logs in.
+    pub(super) fn connect(server: &Server, go_on: GoOn<'_>) -> Result<Self, RespError> {
+        let mut client = Self::over(server.open().map_err(RespError::Connect)?);
         let mut replies = 0;
         if let Some(password) = server.password() {
             let password: &[u8] = password.as_bytes();
@@ -288,13 +292,7 @@ mod tests {
 
     fn client() -> (Client, UnixStream) {
         let (ours, theirs) = UnixStream::pair().unwrap();
-        let client = Client {
-            stream: Stream::Unix(ours),
-            input: vec![0; READ_AHEAD].into(),
-            start: 0,
-            end: 0,
-        };
-        (client, theirs)
+        (Client::over(Stream::Unix(ours)), theirs)
     }
 
     #[test]

@@ -1,0 +1,109 @@
+//! What faces bytes from outside, as functions of those bytes, for the fuzzers in `fuzz/`. Each
+//! must come back, whatever it is given, without a panic and without much memory.
+
+use std::io::Write;
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::control::Control;
+use crate::message::Class;
+use crate::payload::Encoding;
+use crate::remote::{Inbox, InboxConfig, redis_replies};
+use crate::shared::{Destination, Mailboxes};
+use crate::topology::Topology;
+use crate::wire::{HEADER_SIZE, Header, Kind, Layout, flare_digest};
+
+/// The flare whose frames are understood.
+const FLARE: &str = "fuzz";
+/// More would not fit into a socket nobody reads yet.
+const LONGEST: usize = 64 << 10;
+
+/// Decodes a header; what is accepted must be the same when it is written and read again.
+pub fn header(bytes: &[u8]) {
+    if let Ok(header) = Header::decode(bytes) {
+        let again = Header::decode(&header.encode());
+        assert_eq!(again.as_ref(), Ok(&header));
+        let _ = (header.layout(), header.payload_len());
+        let _ = header.verify(&[]);
+    }
+}
+
+/// Hands frame after frame to an inbox, as the readers of all backends do.
+pub fn frames(mut bytes: &[u8]) {
+    let inbox = inbox();
+    while let Ok(header) = Header::decode(bytes) {
+        let (_, rest) = bytes.split_at(HEADER_SIZE);
+        let length = header.payload_len().unwrap_or(0).min(rest.len());
+        let (payload, rest) = rest.split_at(length);
+        let _ = inbox.accept(&header, payload);
+        bytes = rest;
+    }
+}
+
+/// Reads replies as they come from a Redis server, frames in them too.
+pub fn replies(bytes: &[u8]) {
+    let bytes = bytes.get(..LONGEST).unwrap_or(bytes);
+    for inbox in [None, Some(inbox())] {
+        let Ok((ours, mut theirs)) = UnixStream::pair() else {
+            return;
+        };
+        if theirs.write_all(bytes).is_ok() && theirs.shutdown(Shutdown::Write).is_ok() {
+            redis_replies(ours, inbox.as_deref());
+        }
+    }
+}
+
+/// Inputs worth starting from, by the name of the function they are for.
+pub fn seeds() -> Vec<(&'static str, Vec<u8>)> {
+    let payload: Vec<u8> = (0..100).collect();
+    let layout = Layout::cut(payload.len(), 40);
+    let mut message = Vec::new();
+    let mut seeds = Vec::new();
+    for chunk in 0..layout.chunks() {
+        let mut header = Header {
+            source: 2,
+            destination: Destination::Worker(0),
+            class: Class::Point { tag: 7 },
+            chunk,
+            chunks: layout.chunks(),
+            encoding: Encoding::Bytes,
+            ..Header::notice(Kind::Data, flare_digest(FLARE), 1, payload.len() as u64)
+        };
+        let part = payload.get(layout.range(chunk)).unwrap_or_default();
+        header.checksum = header.checksum_with(part);
+        message.extend_from_slice(&header.encode());
+        message.extend_from_slice(part);
+        if chunk == 0 {
+            seeds.push(("header", header.encode().to_vec()));
+            let length = HEADER_SIZE + part.len();
+            let mut popped = format!("*2\r\n$1\r\nk\r\n${length}\r\n").into_bytes();
+            popped.extend_from_slice(&header.encode());
+            popped.extend_from_slice(part);
+            popped.extend_from_slice(b"\r\n");
+            seeds.push(("replies", popped));
+        }
+    }
+    for kind in [Kind::Offer, Kind::Grant, Kind::Credit, Kind::Goodbye] {
+        let header = Header::notice(kind, flare_digest(FLARE), 1, 0);
+        message.extend_from_slice(&header.encode());
+    }
+    seeds.push(("frames", message));
+    let several = b"+OK\r\n:7\r\n$-1\r\n*2\r\n$1\r\na\r\n*1\r\n$0\r\n\r\n-ERR no\r\n";
+    seeds.push(("replies", several.to_vec()));
+    seeds
+}
+
+/// The inbox of pack 0, with workers 0 and 1; pack 1 has workers 2 and 3.
+fn inbox() -> Arc<Inbox> {
+    Inbox::new(InboxConfig {
+        flare: flare_digest(FLARE),
+        pack: 0,
+        topology: Topology::new(&[2, 2]).unwrap_or_else(|_| unreachable!("two packs of two")),
+        max_message: 1 << 20,
+        max_bytes_in_flight: 64 << 10,
+        control: Arc::new(Control::new(2, None, Duration::from_secs(1))),
+        mailboxes: Arc::new(Mailboxes::new(0, 2)),
+    })
+}
