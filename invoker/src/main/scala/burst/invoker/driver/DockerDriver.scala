@@ -33,6 +33,7 @@ final class DockerDriver(
   private given ExecutionContext = blocking
   private val log = LoggerFactory.getLogger(classOf[DockerDriver])
   private val live = ConcurrentHashMap.newKeySet[DockerContainer]()
+  private val removals = ConcurrentHashMap.newKeySet[Future[StopOutcome]]()
   private def docker: DockerClient = daemon.calls
 
   def name = "docker"
@@ -73,7 +74,15 @@ final class DockerDriver(
         false
 
   def stop(container: Container): Future[StopOutcome] = container match
-    case own: DockerContainer => Future(remove(own))
+    case own: DockerContainer =>
+      Future(kill(own.id)).flatMap: dead =>
+        val removal = Future(remove(own))
+        // Its processors and memory are free as soon as it is dead; the daemon takes much longer to remove it.
+        if dead then
+          removals.add(removal)
+          removal.onComplete(_ => removals.remove(removal))
+          Future.successful(StopOutcome.Gone)
+        else removal
     case _ => Future.successful(StopOutcome.Gone)
 
   def removeOrphans(): Future[Int] =
@@ -87,7 +96,10 @@ final class DockerDriver(
       .map(_.size)
 
   def close(): Future[Unit] =
-    Future.traverse(live.asScala.toVector)(stop).map(_ => daemon.close())
+    for
+      _ <- Future.traverse(live.asScala.toVector)(stop)
+      _ <- Future.sequence(removals.asScala.toVector)
+    yield daemon.close()
 
   private def create(resources: PackResources, token: Secret): String =
     docker
@@ -136,6 +148,15 @@ final class DockerDriver(
     val exit = Promise[ContainerExit]()
     daemon.awaitExit(id, exit)
     exit
+
+  /** Whether it is dead now: the daemon answers a kill when the container has ended. */
+  private def kill(id: String): Boolean =
+    Try(docker.killContainerCmd(id).exec()) match
+      case scala.util.Success(_) => true
+      case scala.util.Failure(_: NotFoundException | _: ConflictException) => true // it had ended before
+      case scala.util.Failure(problem) =>
+        log.warn("container {} cannot be killed, removing it by force: {}", id, reason(problem))
+        false
 
   private def remove(container: DockerContainer): StopOutcome =
     val outcome = removeById(container.id)

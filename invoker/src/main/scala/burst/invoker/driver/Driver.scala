@@ -34,7 +34,7 @@ trait Container:
   def exit: Future[ContainerExit]
 
 enum StopOutcome:
-  /** Nothing of the container is left on the machine. */
+  /** Nothing of the container runs any more. Removing what is left of it on disk is the driver's business. */
   case Gone
 
   /** It could not be removed within the bound; an operator has to look. */
@@ -45,8 +45,9 @@ enum StopOutcome:
   *
   *   - `start` answers with a container whose runtime accepts connections, or with a failure and nothing left
   *     behind.
-  *   - `stop` may be called any number of times and also for a container that died; it answers when the
-  *     container is really gone.
+  *   - `stop` may be called any number of times and also for a container that died; it answers when nothing
+  *     of the container runs or holds memory any more.
+  *   - `close` answers when nothing of any container is left on the machine.
   *   - No future of a driver fails: what can go wrong is in its answer.
   */
 trait Driver:
@@ -67,7 +68,9 @@ trait Driver:
     */
   def removeOrphans(): Future[Int]
 
-  /** Stops every container that is still there and releases the driver's own resources. */
+  /** Stops every container that is still there, waits until all are removed, and releases the driver's own
+    * resources.
+    */
   def close(): Future[Unit]
 
 /** The invoker cannot work as configured. The message is one sentence that says what to do. */

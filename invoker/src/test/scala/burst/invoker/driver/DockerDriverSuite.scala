@@ -39,6 +39,9 @@ class DockerDriverSuite extends DriverContractSuite:
 
   protected def kill(container: Container): Unit = observer.killContainerCmd(container.id).exec()
 
+  protected def runs(container: Container): Boolean =
+    Try(observer.inspectContainerCmd(container.id).exec().getState.getRunning.booleanValue).getOrElse(false)
+
   protected def isThere(container: Container): Boolean =
     Try(observer.inspectContainerCmd(container.id).exec()) match
       case scala.util.Failure(_: NotFoundException) => false

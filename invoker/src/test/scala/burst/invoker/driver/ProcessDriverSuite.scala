@@ -19,6 +19,7 @@ class ProcessDriverSuite extends DriverContractSuite:
   protected def kill(container: Container): Unit =
     handle(container.id).foreach(_.destroyForcibly())
 
+  protected def runs(container: Container): Boolean = isThere(container)
   protected def isThere(container: Container): Boolean = handle(container.id).exists(_.isAlive)
 
   private def handle(pid: String) = ProcessHandle.of(pid.toLong).toScala
