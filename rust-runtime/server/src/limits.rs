@@ -33,7 +33,7 @@ pub(crate) const PENDING: usize = MIB;
 /// From the program's start to its hello.
 pub(crate) const HELLO: Duration = Duration::from_secs(10);
 /// From a failure or abort until workers that did not return are killed.
-pub(crate) const GRACE: Duration = Duration::from_millis(500);
+pub(crate) const GRACE: Duration = Duration::from_millis(250);
 /// From the announcement of a process's end, or of its socket's, until it is helped along.
 pub(crate) const DYING: Duration = Duration::from_secs(1);
 /// From the process's end until the rest of its output is no longer waited for.

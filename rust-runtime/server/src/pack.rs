@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! running ──program says pack-ended──────────────────────────▶ ended
-//!    │ a worker failed, /abort, deadline: abort, 500 ms grace     ▲
+//!    │ a worker failed, /abort, deadline: abort, 250 ms grace     ▲
 //!    ├────────────────────────▶ aborting ──grace over: kill──┐    │
 //!    │ client gone: kill                                     ▼    │
 //!    └──process died──────────────────────────────────────▶ dead ─┘
