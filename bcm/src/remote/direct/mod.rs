@@ -42,7 +42,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 const CONTROL_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long the goodbye of a peer that hung up may still be on its way. So may the word of whoever
 /// supervises it: that tells which worker ended the pack and how, a connection's end does not.
-const GOODBYE_TIMEOUT: Duration = Duration::from_millis(300);
+const GOODBYE_TIMEOUT: Duration = Duration::from_millis(600);
 
 /// See the module's documentation.
 #[derive(Debug)]
