@@ -62,8 +62,13 @@ impl Control {
 
     /// Sleeps until woken or for this long. May return early.
     pub(crate) fn park(&self, limit: Duration) {
+        self.sleep(|| thread::park_timeout(limit));
+    }
+
+    /// As [`Control::park`], for other ways of sleeping.
+    pub(crate) fn sleep(&self, sleep: impl FnOnce()) {
         self.awake.fetch_sub(1, Ordering::Relaxed);
-        thread::park_timeout(limit);
+        sleep();
         self.awake.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -117,6 +122,8 @@ pub(crate) struct Patience<'a> {
     /// Rounds to spin in this wait.
     spins: u32,
     yielding_since: Option<Instant>,
+    /// Sleep right after spinning: what is waited for wakes without delay.
+    pub(crate) prompt: bool,
 }
 
 impl<'a> Patience<'a> {
@@ -128,6 +135,7 @@ impl<'a> Patience<'a> {
             round: 0,
             spins: FEWEST_SPINS,
             yielding_since: None,
+            prompt: false,
         }
     }
 
@@ -172,7 +180,7 @@ impl<'a> Patience<'a> {
         let now = Instant::now();
         let left = self.remaining_at(now, peer)?;
         let since = *self.yielding_since.get_or_insert(now);
-        if now.duration_since(since) < YIELDING {
+        if !self.prompt && now.duration_since(since) < YIELDING {
             thread::yield_now();
             return Ok(Pause::Look);
         }
@@ -194,6 +202,7 @@ impl<'a> Patience<'a> {
             round: 0,
             spins: FEWEST_SPINS,
             yielding_since: None,
+            prompt: false,
         }
     }
 

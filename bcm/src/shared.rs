@@ -1,12 +1,14 @@
 //! What the workers of a pack share.
 
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use crate::control::{Control, Patience};
 use crate::error::{Error, Peer};
 use crate::failure::Failure;
-use crate::local::{Mailbox, Want};
+use crate::local::{Afar, Bell, Mailbox, Want};
 use crate::message::{Class, Parcel};
+use crate::operation::Operation;
 use crate::payload::{self, Payload};
 use crate::remote::Remote;
 use crate::topology::Topology;
@@ -108,21 +110,19 @@ impl Shared {
             Destination::Board => self.mailboxes.board(),
         };
         if self.is_local(want.source) {
-            return mailbox.take(want, patience, |_| Ok(()));
+            return mailbox.take(want, patience, None);
         }
         if let Some(parcel) = mailbox.try_take(want)? {
             return Ok(parcel);
         }
         let remote = self.remote()?;
         let _expected = remote.expect(destination, want.context, want.source);
-        let operation = patience.operation;
-        mailbox.take(want, patience, |_| match remote.departed(want.source) {
-            true => Err(Error::Departed {
-                operation,
-                peer: Peer::Worker(want.source),
-            }),
-            false => Ok(()),
-        })
+        let afar = FromWorker {
+            remote,
+            source: want.source,
+            operation: patience.operation,
+        };
+        mailbox.take(want, patience, Some(&afar))
     }
 
     pub(crate) fn remote(&self) -> Result<&Remote, Error> {
@@ -145,5 +145,36 @@ impl Shared {
         if let Some(remote) = self.remote.get() {
             remote.wake_all();
         }
+    }
+}
+
+/// A wait for a worker of another pack.
+struct FromWorker<'a> {
+    remote: &'a Remote,
+    source: u32,
+    operation: Operation,
+}
+
+impl Afar for FromWorker<'_> {
+    fn help(&self) -> bool {
+        self.remote.help(self.source)
+    }
+
+    fn tire(&self) -> Result<(), Error> {
+        match self.remote.departed(self.source) {
+            true => Err(Error::Departed {
+                operation: self.operation,
+                peer: Peer::Worker(self.source),
+            }),
+            false => Ok(()),
+        }
+    }
+
+    fn sleeps(&self) -> bool {
+        self.remote.sleeps()
+    }
+
+    fn sleep(&self, bell: &Bell, limit: Duration) {
+        self.remote.sleep(Some(self.source), bell, limit);
     }
 }

@@ -82,7 +82,7 @@ fn whoever_sleeps_is_woken_by_what_comes() {
             })
         };
         loop {
-            sleepers.announce();
+            sleepers.announce(None);
             // SAFETY: this is the only thread that pops.
             let found = unsafe { ring.pop() };
             if found.is_none() {
@@ -117,14 +117,14 @@ fn what_is_published_under_a_lock_wakes_too() {
             })
         };
         while place.lock().is_none() {
-            sleepers.announce();
+            sleepers.announce(None);
             if place.lock().is_none() {
                 thread::park();
             }
             sleepers.withdraw();
         }
         while !ended.load(Ordering::Acquire) {
-            sleepers.announce();
+            sleepers.announce(None);
             if !ended.load(Ordering::Acquire) {
                 thread::park();
             }

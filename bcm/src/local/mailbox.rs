@@ -6,7 +6,9 @@
 
 use std::cell::Cell;
 use std::sync::OnceLock;
+use std::time::Duration;
 
+use super::bell::Bell;
 use super::kept::{Envelope, Want};
 use super::lane::Lane;
 use super::sleepers::Sleepers;
@@ -98,13 +100,12 @@ impl Mailbox {
 
     /// The message wanted; waits for it as long as the operation's patience lasts.
     ///
-    /// `gone` is asked whenever the thread is about to sleep, and ends the wait when the source
-    /// can no longer send.
+    /// `afar` says what to do meanwhile for a message from another pack.
     pub(crate) fn take(
         &self,
         want: &Want,
         patience: &mut Patience<'_>,
-        gone: impl Fn(&Patience<'_>) -> Result<(), Error>,
+        afar: Option<&dyn Afar>,
     ) -> Result<Parcel, Error> {
         let peer = Peer::Worker(want.source);
         let Some(lane) = self.lane(want.source) else {
@@ -114,10 +115,10 @@ impl Mailbox {
                 seen.set(self.tray.version());
                 self.tray.try_take(want)
             };
-            return wait(peer, patience, &self.tray.sleepers, ready, attempt, gone);
+            return wait(peer, patience, &self.tray.sleepers, ready, attempt, afar);
         };
         let (ready, attempt) = (|| lane.ready(), || lane.try_take(want));
-        wait(peer, patience, &lane.sleepers, ready, attempt, gone)
+        wait(peer, patience, &lane.sleepers, ready, attempt, None)
     }
 
     #[allow(dead_code)]
@@ -127,7 +128,7 @@ impl Mailbox {
         peer: Peer,
         patience: &mut Patience<'_>,
         mut attempt: impl FnMut() -> Result<Option<R>, Error>,
-        gone: impl Fn(&Patience<'_>) -> Result<(), Error>,
+        afar: Option<&dyn Afar>,
     ) -> Result<R, Error> {
         let seen = Cell::new(0);
         let attempt = || {
@@ -140,8 +141,23 @@ impl Mailbox {
                     .filter_map(OnceLock::get)
                     .any(|lane| lane.ready())
         };
-        wait(peer, patience, &self.watchers, ready, attempt, gone)
+        wait(peer, patience, &self.watchers, ready, attempt, afar)
     }
+}
+
+/// What a worker does while it waits for something from other packs.
+pub(crate) trait Afar {
+    /// Gets what can be had at once; `true` when that was something.
+    fn help(&self) -> bool;
+
+    /// The worker is about to sleep. An error ends its wait: nothing can come any more.
+    fn tire(&self) -> Result<(), Error>;
+
+    /// Whether [`Afar::sleep`] is of use; else the worker sleeps on its own lock.
+    fn sleeps(&self) -> bool;
+
+    /// Sleeps until something comes, the bell rings or the time is up, and gets what came.
+    fn sleep(&self, bell: &Bell, limit: Duration);
 }
 
 /// Looks between two pauses: a pause of the processor takes as long as a message.
@@ -156,9 +172,12 @@ fn wait<R>(
     sleepers: &Sleepers,
     ready: impl Fn() -> bool,
     mut attempt: impl FnMut() -> Result<Option<R>, Error>,
-    gone: impl Fn(&Patience<'_>) -> Result<(), Error>,
+    afar: Option<&dyn Afar>,
 ) -> Result<R, Error> {
     patience.refresh();
+    // Sleeping on a connection costs little more than looking at it.
+    patience.prompt = afar.is_some_and(|afar| afar.sleeps());
+    let mut bell = None;
     loop {
         patience.control.check()?;
         if let Some(found) = attempt()? {
@@ -167,12 +186,15 @@ fn wait<R>(
         }
         loop {
             if let Pause::Park(limit) = patience.pause(peer)? {
-                gone(patience)?;
-                sleepers.announce();
+                if let Some(afar) = afar {
+                    afar.tire()?;
+                    bell = bell.or_else(|| afar.sleeps().then(Bell::mine).flatten());
+                }
+                sleepers.announce(bell.clone());
                 // What ended or came before the announcement woke nobody.
                 let last = patience.control.check().and_then(|()| attempt());
                 if matches!(last, Ok(None)) {
-                    patience.control.park(limit);
+                    sleep(patience, bell.as_deref(), afar, limit);
                 }
                 sleepers.withdraw();
                 match last? {
@@ -180,9 +202,25 @@ fn wait<R>(
                     None => break,
                 }
             }
+            if afar.is_some_and(|afar| afar.help()) {
+                patience.refresh();
+            }
             if (0..LOOKS).any(|_| ready()) {
                 break;
             }
         }
     }
+}
+
+#[cold]
+fn sleep(
+    patience: &mut Patience<'_>,
+    bell: Option<&Bell>,
+    afar: Option<&dyn Afar>,
+    limit: Duration,
+) {
+    let (Some(bell), Some(afar)) = (bell, afar) else {
+        return patience.control.park(limit);
+    };
+    patience.control.sleep(|| afar.sleep(bell, limit));
 }

@@ -1,5 +1,6 @@
 //! Messages inside a pack: the sender puts the value itself into the receiver's mailbox.
 
+mod bell;
 mod carried;
 mod claim;
 mod kept;
@@ -12,6 +13,7 @@ mod ring;
 mod sleepers;
 mod tray;
 
+pub(crate) use bell::Bell;
 pub(crate) use carried::Carried;
 pub(crate) use kept::Want;
-pub(crate) use mailbox::Mailbox;
+pub(crate) use mailbox::{Afar, Mailbox};

@@ -5,6 +5,9 @@
 //! so at least one of the two sees the other. (What is published under a lock, and looked for
 //! under the same one, needs no more than that lock.)
 
+use std::sync::Arc;
+
+use super::bell::Bell;
 use super::primitives::{AtomicUsize, Mutex, Ordering, Thread, current};
 
 /// See the module's documentation.
@@ -12,15 +15,26 @@ use super::primitives::{AtomicUsize, Mutex, Ordering, Thread, current};
 pub(super) struct Sleepers {
     /// Length of `threads`, so that nobody takes the lock to find it empty.
     count: AtomicUsize,
-    threads: Mutex<Vec<Thread>>,
+    threads: Mutex<Vec<Sleeper>>,
+}
+
+#[derive(Debug)]
+struct Sleeper {
+    thread: Thread,
+    /// Of a thread that sleeps on connections.
+    bell: Option<Arc<Bell>>,
 }
 
 impl Sleepers {
-    /// This thread is about to sleep. It has to look once more before it does.
-    pub(super) fn announce(&self) {
+    /// This thread is about to sleep, on its lock or on a bell. It has to look once more before
+    /// it does.
+    pub(super) fn announce(&self, bell: Option<Arc<Bell>>) {
         {
             let mut threads = self.threads.lock();
-            threads.push(current());
+            threads.push(Sleeper {
+                thread: current(),
+                bell,
+            });
             self.count.store(threads.len(), Ordering::SeqCst);
         }
         both_orders();
@@ -30,7 +44,7 @@ impl Sleepers {
     pub(super) fn withdraw(&self) {
         let me = current().id();
         let mut threads = self.threads.lock();
-        threads.retain(|thread| thread.id() != me);
+        threads.retain(|sleeper| sleeper.thread.id() != me);
         self.count.store(threads.len(), Ordering::Relaxed);
     }
 
@@ -51,8 +65,13 @@ impl Sleepers {
             self.count.store(0, Ordering::Relaxed);
             std::mem::take(&mut *threads)
         };
-        for thread in threads {
-            thread.unpark();
+        for sleeper in threads {
+            match sleeper.bell {
+                // Who reads what it waits for itself is awake.
+                Some(_) if sleeper.thread.id() == current().id() => {}
+                Some(bell) => bell.ring(),
+                None => sleeper.thread.unpark(),
+            }
         }
     }
 }

@@ -8,6 +8,7 @@ use std::thread::{self, Thread};
 
 use parking_lot::Mutex;
 
+use super::Backend;
 use super::inbox::Inbox;
 use super::stream::StreamKey;
 use crate::control::{Patience, Pause};
@@ -98,6 +99,7 @@ impl Flow {
         sequence: u64,
         packs: &[u32],
         patience: &mut Patience<'_>,
+        backend: &dyn Backend,
         offer: impl FnOnce() -> Result<(), Error>,
     ) -> Result<(), Error> {
         let ticket = Arc::new(Ticket {
@@ -113,8 +115,17 @@ impl Flow {
             while !ticket.granted.load(Ordering::Acquire) {
                 let first = ticket.missing.lock().first().copied();
                 let peer = first.map_or(Peer::AnyWorker, Peer::Pack);
-                if let Pause::Park(limit) = patience.pause(peer)? {
-                    patience.control.park(limit);
+                match (patience.pause(peer)?, first) {
+                    (Pause::Look, Some(pack)) => {
+                        backend.help(pack);
+                    }
+                    (Pause::Look, None) => {}
+                    (Pause::Park(limit), _) => {
+                        packs.iter().for_each(|&pack| backend.relieve(pack));
+                        if !ticket.granted.load(Ordering::Acquire) {
+                            patience.control.park(limit);
+                        }
+                    }
                 }
             }
             Ok(())

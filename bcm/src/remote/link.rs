@@ -1,7 +1,9 @@
 //! The sending half: numbers messages, keeps to the windows, cuts chunks.
 
 use std::collections::HashMap;
+use std::os::fd::AsFd;
 use std::sync::Arc;
+use std::time::Duration;
 
 use parking_lot::Mutex;
 
@@ -13,6 +15,7 @@ use super::{Backend, Frame};
 use crate::control::Patience;
 use crate::error::Error;
 use crate::failure::Failure;
+use crate::local::Bell;
 use crate::message::Class;
 use crate::payload::Encoded;
 use crate::shared::Destination;
@@ -127,16 +130,18 @@ impl Remote {
             checksum: 0,
         };
         if !self.inbox.flow.reserve(packs, cost(header.total)) {
-            self.inbox.flow.ask(key, sequence, packs, patience, || {
-                let header = Header {
-                    kind: Kind::Offer,
-                    ..header
-                };
-                let payload = &[];
-                packs
-                    .iter()
-                    .try_for_each(|&pack| self.backend.control(pack, &Frame { header, payload }))
-            })?;
+            self.inbox
+                .flow
+                .ask(key, sequence, packs, patience, &*self.backend, || {
+                    let header = Header {
+                        kind: Kind::Offer,
+                        ..header
+                    };
+                    let payload = &[];
+                    packs.iter().try_for_each(|&pack| {
+                        self.backend.control(pack, &Frame { header, payload })
+                    })
+                })?;
         }
         let frame = |chunk| Frame {
             header: Header { chunk, ..header },
@@ -177,6 +182,30 @@ impl Remote {
             destination,
             context,
         })
+    }
+
+    /// A worker that waits for another one's message reads what has come from its pack.
+    pub(crate) fn help(&self, source: u32) -> bool {
+        let pack = self.inbox.config().topology.pack_of(source);
+        pack.is_some_and(|pack| self.backend.help(pack))
+    }
+
+    /// Whether [`Remote::sleep`] is of use.
+    pub(crate) fn sleeps(&self) -> bool {
+        self.backend.sleeps()
+    }
+
+    /// Sleeps until something comes from that worker's pack (or from any), and reads it.
+    pub(crate) fn sleep(&self, source: Option<u32>, bell: &Bell, limit: Duration) {
+        let topology = &self.inbox.config().topology;
+        let pack = source.and_then(|source| topology.pack_of(source));
+        let packs = match pack {
+            Some(pack) => pack..pack + 1,
+            None => 0..topology.num_packs(),
+        };
+        if self.backend.sleep(packs, bell.as_fd(), limit) {
+            bell.silence();
+        }
     }
 
     /// Whether nothing can come from a worker any more.

@@ -36,6 +36,9 @@ mod s3;
 mod stream;
 
 use std::fmt;
+use std::ops::Range;
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
 
 pub use counters::Traffic;
 pub(crate) use inbox::{Expectation, Inbox, InboxConfig};
@@ -121,6 +124,27 @@ pub(crate) trait Backend: fmt::Debug + Send + Sync {
     /// Largest payload a frame may have; longer messages are cut into more chunks.
     fn payload_limit(&self) -> usize {
         usize::MAX
+    }
+
+    /// A worker waits for a message of this pack: reads what has come from it, if that takes no
+    /// waiting at all. `true` when something has come. Backends whose own threads do all the
+    /// reading need not have it.
+    fn help(&self, _pack: u32) -> bool {
+        false
+    }
+
+    /// The worker that helped sleeps otherwise: the backend's own threads have to read.
+    fn relieve(&self, _pack: u32) {}
+
+    /// Whether workers may [`sleep`](Backend::sleep) here.
+    fn sleeps(&self) -> bool {
+        false
+    }
+
+    /// Sleeps until something comes from one of these packs, the bell is readable or the time is
+    /// up, and reads what came. `true` when the bell is readable.
+    fn sleep(&self, _packs: Range<u32>, _bell: BorrowedFd<'_>, _limit: Duration) -> bool {
+        false
     }
 
     /// Ends all threads and connections and returns when they have ended.

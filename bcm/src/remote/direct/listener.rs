@@ -1,23 +1,23 @@
-//! The reading end: accepts connections and reads frames, one thread per connection.
+//! The listening end: accepts connections and lets packs of the flare in.
 
-use std::io::{BufReader, ErrorKind, Read};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::ops::Range;
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::{Condvar, Mutex, RwLock};
 
 use super::handshake::{self, Credentials};
+use super::intake::{self, Intake};
 use super::{GOODBYE_TIMEOUT, connection, error};
 use crate::error::Error;
-use crate::remote::inbox::{Inbox, Incoming};
-use crate::wire::{HEADER_SIZE, Header, Kind, WireError};
+use crate::remote::inbox::Inbox;
 
-/// Holds a header and a small message, so that both come with one system call; most of a large
-/// payload goes past it.
-const READ_AHEAD: usize = 16 << 10;
+/// Looks at the connection that was busy last for each look at another one.
+const TURN: usize = 8;
 /// Connections that have not proved themselves yet; more are turned away.
 const STRANGERS: usize = 256;
 
@@ -47,6 +47,10 @@ struct Shared {
 struct PeerState {
     connections: AtomicUsize,
     goodbye: AtomicBool,
+    intakes: RwLock<Vec<Arc<Intake>>>,
+    /// Which of them something came on last.
+    busy: AtomicUsize,
+    turn: AtomicUsize,
 }
 
 impl Listener {
@@ -101,6 +105,26 @@ impl Listener {
     pub(super) fn open_gate(&self) {
         *self.shared.gate.lock() = true;
         self.shared.gate_opened.notify_all();
+    }
+
+    /// A waiting worker reads what has come from a pack; `true` when something has.
+    pub(super) fn help(&self, pack: u32) -> bool {
+        self.shared.help(pack)
+    }
+
+    /// The worker sleeps otherwise.
+    pub(super) fn relieve(&self, pack: u32) {
+        self.shared.relieve(pack);
+    }
+
+    /// A worker sleeps until something comes from one of these packs, the bell is readable or the
+    /// time is up, and reads what came. `true` when the bell is readable.
+    pub(super) fn sleep(&self, packs: Range<u32>, bell: BorrowedFd<'_>, limit: Duration) -> bool {
+        let mut intakes = Vec::new();
+        for peer in packs.filter_map(|pack| self.shared.peers.get(pack as usize)) {
+            intakes.extend(peer.intakes.read().iter().map(Arc::clone));
+        }
+        intake::sleep(&intakes, &self.shared.inbox, bell, limit)
     }
 
     /// Ends all connections and threads. Does nothing the second time.
@@ -184,7 +208,7 @@ impl Shared {
             let ended = match welcomed {
                 Ok(()) => {
                     self.wait_at_gate();
-                    self.read(stream, guest.pack)
+                    self.read(stream, peer, guest.pack)
                 }
                 Err(error) => Err(error.to_string()),
             };
@@ -200,51 +224,52 @@ impl Shared {
         }
     }
 
-    /// Reads frames until the goodbye.
-    fn read(&self, stream: &TcpStream, pack: u32) -> Result<(), String> {
-        let mut input = BufReader::with_capacity(READ_AHEAD, stream);
-        loop {
-            let mut header = [0; HEADER_SIZE];
-            input
-                .read_exact(&mut header)
-                .map_err(|error| hung_up(&error))?;
-            let refused = |error: WireError| {
-                self.inbox.refused(Some(pack), &error);
-                error.to_string()
-            };
-            let header = Header::decode(&header).map_err(refused)?;
-            if header.pack != pack {
-                return Err(refused(WireError::Invalid {
-                    field: "sending pack",
-                    value: header.pack.into(),
-                }));
-            }
-            match self.inbox.open(&header).map_err(refused)? {
-                Incoming::Chunk(mut chunk) => {
-                    input
-                        .read_exact(chunk.bytes())
-                        .map_err(|error| hung_up(&error))?;
-                    chunk.commit();
-                }
-                Incoming::Notice(_) if header.kind == Kind::Goodbye => {
-                    if let Some(peer) = self.peers.get(pack as usize) {
-                        peer.goodbye.store(true, Ordering::Release);
-                    }
-                    return Ok(());
-                }
-                Incoming::Notice(length) => {
-                    let mut payload = vec![0; length];
-                    input
-                        .read_exact(&mut payload)
-                        .map_err(|error| hung_up(&error))?;
-                    self.inbox.notice(&header, &payload);
-                }
-                Incoming::Skip(length) => {
-                    let mut rest = (&mut input).take(length as u64);
-                    std::io::copy(&mut rest, &mut std::io::sink())
-                        .map_err(|error| hung_up(&error))?;
-                }
-            }
+    /// Reads frames until the goodbye, together with workers that wait for them.
+    fn read(&self, stream: &TcpStream, peer: &PeerState, pack: u32) -> Result<(), String> {
+        let broke = |error: std::io::Error| format!("its connection broke: {error}");
+        stream.set_nonblocking(true).map_err(broke)?;
+        let intake = Arc::new(Intake::new(stream.try_clone().map_err(broke)?, pack));
+        peer.intakes.write().push(Arc::clone(&intake));
+        let ended = intake.read(&self.inbox);
+        peer.intakes
+            .write()
+            .retain(|other| !Arc::ptr_eq(other, &intake));
+        if ended.is_ok() {
+            peer.goodbye.store(true, Ordering::Release);
+        }
+        ended
+    }
+
+    /// See [`Listener::help`].
+    fn help(&self, pack: u32) -> bool {
+        let Some(peer) = self.peers.get(pack as usize) else {
+            return false;
+        };
+        let intakes = peer.intakes.read();
+        if intakes.is_empty() {
+            return false;
+        }
+        let busy = peer.busy.load(Ordering::Relaxed);
+        if intakes.get(busy).is_some_and(|it| it.help(&self.inbox)) {
+            return true;
+        }
+        // The next message mostly comes where the last one did; the others are tried in turn.
+        let turn = peer.turn.fetch_add(1, Ordering::Relaxed);
+        if !turn.is_multiple_of(TURN) {
+            return false;
+        }
+        let other = turn / TURN % intakes.len();
+        let found = other != busy && intakes[other].help(&self.inbox);
+        if found {
+            peer.busy.store(other, Ordering::Relaxed);
+        }
+        found
+    }
+
+    /// See [`Listener::relieve`].
+    fn relieve(&self, pack: u32) {
+        if let Some(peer) = self.peers.get(pack as usize) {
+            peer.intakes.read().iter().for_each(|it| it.relieve());
         }
     }
 
@@ -279,12 +304,5 @@ impl Shared {
             }
             thread::sleep(Duration::from_millis(2));
         }
-    }
-}
-
-fn hung_up(error: &std::io::Error) -> String {
-    match error.kind() {
-        ErrorKind::UnexpectedEof => "its connection ended without a goodbye".to_owned(),
-        _ => format!("its connection broke: {error}"),
     }
 }

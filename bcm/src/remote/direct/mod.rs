@@ -5,17 +5,21 @@
 //! kept in a pool per peer. A connection carries frames one way only, from the one who dialled.
 //! Both ends prove that they know the flare's secret before anything else ([`handshake`]).
 //!
-//! Each incoming connection has a reading thread, which reads payloads straight to their place
-//! and never waits for a worker; so a writer waits for the network at most, and for its turn on
+//! Each incoming connection is read by the worker that waits for what comes on it, or else by a
+//! thread of its own ([`intake`]). Payloads go straight to their place, and reading never waits
+//! for a worker; so a writer waits for the network at most, and for its turn on
 //! a connection no longer than one chunk takes.
 //!
 //! A connection that ends before its `Goodbye` frame means that the pack is lost.
 
 mod connection;
 mod handshake;
+mod intake;
 mod listener;
 
 use std::net::{TcpStream, ToSocketAddrs};
+use std::ops::Range;
+use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread;
@@ -52,6 +56,8 @@ struct Direct {
     inbox: Arc<Inbox>,
     listener: Listener,
     peers: OnceLock<Vec<PeerLink>>,
+    /// Asked once: the answer takes reading several files.
+    cores: usize,
 }
 
 /// The connections to one other pack.
@@ -76,16 +82,13 @@ pub(super) fn open(config: &PackConfig, inbox: Arc<Inbox>) -> Result<Arc<dyn Bac
         inbox,
         listener,
         peers: OnceLock::new(),
+        cores: thread::available_parallelism().map_or(1, usize::from),
     }))
 }
 
-/// Connections per peer: two at least, so that a small message finds one while a chunk of a
-/// large one is being written.
-fn connections() -> usize {
-    thread::available_parallelism()
-        .map_or(2, usize::from)
-        .clamp(2, 4)
-}
+/// Fewest and most connections per peer: two at least, so that a small message finds one while a
+/// chunk of a large one is being written.
+const CONNECTIONS: (usize, usize) = (2, 4);
 
 fn error(pack: Option<u32>, reason: impl ToString) -> Error {
     Error::Backend {
@@ -186,11 +189,15 @@ impl Direct {
         })
     }
 
+    /// Most connections to a peer.
+    fn connections(&self) -> usize {
+        self.cores.clamp(CONNECTIONS.0, CONNECTIONS.1)
+    }
+
     /// Several threads share the frames of a large message when there are cores for it.
     fn helpers(&self, frames: usize) -> usize {
-        let cores = thread::available_parallelism().map_or(1, usize::from);
-        (cores / 2)
-            .min(connections())
+        (self.cores / 2)
+            .min(self.connections())
             .min(frames / 2)
             .saturating_sub(1)
     }
@@ -218,7 +225,7 @@ impl Backend for Direct {
             peers.push(PeerLink {
                 endpoint: endpoint.clone(),
                 control: Mutex::new(control),
-                data: Pool::new(connections()),
+                data: Pool::new(self.connections()),
             });
         }
         // A pack is started once; a second call keeps the first one's connections.
@@ -293,6 +300,22 @@ impl Backend for Direct {
                 connection::WriteError::Broken(reason) => error(Some(to), reason),
             }
         })
+    }
+
+    fn help(&self, pack: u32) -> bool {
+        self.listener.help(pack)
+    }
+
+    fn relieve(&self, pack: u32) {
+        self.listener.relieve(pack);
+    }
+
+    fn sleeps(&self) -> bool {
+        true
+    }
+
+    fn sleep(&self, packs: Range<u32>, bell: BorrowedFd<'_>, limit: Duration) -> bool {
+        self.listener.sleep(packs, bell, limit)
     }
 
     fn close(&self) {

@@ -1,0 +1,45 @@
+//! What wakes a thread that sleeps on connections and not on its own lock.
+
+use std::cell::OnceCell;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+
+use rustix::event::{EventfdFlags, eventfd};
+
+/// A descriptor that becomes readable when it is rung.
+#[derive(Debug)]
+pub(crate) struct Bell(OwnedFd);
+
+thread_local! {
+    static MINE: OnceCell<Option<Arc<Bell>>> = const { OnceCell::new() };
+}
+
+impl Bell {
+    /// The bell of this thread, kept until it ends; `None` when there are no descriptors left.
+    pub(crate) fn mine() -> Option<Arc<Self>> {
+        MINE.with(|mine| {
+            mine.get_or_init(|| {
+                let flags = EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC;
+                eventfd(0, flags).ok().map(|fd| Arc::new(Self(fd)))
+            })
+            .clone()
+        })
+    }
+
+    pub(super) fn ring(&self) {
+        // The only possible error is that it rings already.
+        let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes());
+    }
+
+    /// Ends the ringing.
+    pub(crate) fn silence(&self) {
+        // The only possible error is that it does not ring.
+        let _ = rustix::io::read(&self.0, &mut [0; 8]);
+    }
+}
+
+impl AsFd for Bell {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}

@@ -1,0 +1,365 @@
+//! The reading end of one connection, which whoever has time may drive.
+//!
+//! A worker that waits for a message reads it from the socket itself, without blocking: that
+//! spares two wake-ups, of the connection's own thread and by it. The connection's thread reads
+//! when no worker does. While workers are at it, it only looks in from time to time, and it is
+//! called back by the last one that goes to sleep.
+
+use std::io::{ErrorKind, Read};
+use std::net::TcpStream;
+use std::os::fd::BorrowedFd;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::thread::{self, Thread};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use crate::remote::inbox::{Chunk, Inbox, Incoming};
+use crate::wire::{HEADER_SIZE, Header, Kind, WireError};
+
+/// Holds a header and a small message, so that both come with one system call; most of a large
+/// payload goes past it.
+const READ_AHEAD: usize = 16 << 10;
+/// How often the connection's thread looks whether workers still read.
+const LOOK_IN: Duration = Duration::from_millis(1);
+/// Longest sleep of the connection's thread while workers sleep on the connection.
+const LONGEST: Duration = Duration::from_millis(100);
+
+/// How a connection ended: with a goodbye, or why not.
+pub(super) type End = Result<(), String>;
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub(super) struct Intake {
+    stream: TcpStream,
+    pack: u32,
+    progress: Mutex<Progress>,
+    /// A worker has read here since the thread last looked.
+    helped: AtomicBool,
+    /// Workers that sleep on the connection.
+    attended: AtomicUsize,
+    /// The thread sleeps until nobody does.
+    called_off: AtomicBool,
+    thread: OnceLock<Thread>,
+}
+
+#[derive(Debug)]
+struct Progress {
+    /// What was read beyond what was asked for lies in `start..end`.
+    buffer: Box<[u8]>,
+    start: usize,
+    end: usize,
+    stage: Stage,
+}
+
+#[derive(Debug)]
+enum Stage {
+    Header,
+    Chunk {
+        chunk: Chunk,
+        filled: usize,
+    },
+    Notice {
+        header: Header,
+        payload: Vec<u8>,
+        filled: usize,
+    },
+    Skip(usize),
+    Ended(End),
+}
+
+/// How far one step got.
+#[derive(Debug, PartialEq, Eq)]
+enum Step {
+    /// A message or a part of one is there.
+    Forward,
+    /// Nothing more has come yet, or nothing will.
+    Stuck,
+}
+
+impl Intake {
+    /// The stream must not block; all frames must come from this pack.
+    pub(super) fn new(stream: TcpStream, pack: u32) -> Self {
+        Self {
+            stream,
+            pack,
+            progress: Mutex::new(Progress {
+                buffer: vec![0; READ_AHEAD].into(),
+                start: 0,
+                end: 0,
+                stage: Stage::Header,
+            }),
+            helped: AtomicBool::new(false),
+            attended: AtomicUsize::new(0),
+            called_off: AtomicBool::new(false),
+            thread: OnceLock::new(),
+        }
+    }
+
+    /// A worker reads what has come, unless someone else does. Never blocks; `true` when
+    /// something has come.
+    pub(super) fn help(&self, inbox: &Inbox) -> bool {
+        if !self.helped.load(Ordering::Relaxed) {
+            self.helped.store(true, Ordering::Relaxed);
+        }
+        let Some(mut progress) = self.progress.try_lock() else {
+            return false;
+        };
+        if matches!(progress.stage, Stage::Ended(_)) {
+            return false;
+        }
+        let mut forward = false;
+        // What was read ahead must not stay behind: nothing would tell the thread of it.
+        while progress.step(&self.stream, self.pack, inbox) == Step::Forward {
+            forward = true;
+            if progress.start == progress.end {
+                break;
+            }
+        }
+        if matches!(progress.stage, Stage::Ended(_)) {
+            drop(progress);
+            self.relieve();
+        }
+        forward
+    }
+
+    /// The worker goes to sleep: the connection's thread is to read again.
+    pub(super) fn relieve(&self) {
+        if self.helped.swap(false, Ordering::AcqRel)
+            && let Some(thread) = self.thread.get()
+        {
+            thread.unpark();
+        }
+    }
+
+    /// The connection's own thread, until its end.
+    pub(super) fn read(&self, inbox: &Inbox) -> End {
+        self.thread.get_or_init(thread::current);
+        loop {
+            if let Stage::Ended(end) = &self.progress.lock().stage {
+                return end.clone();
+            }
+            if self.helped.swap(false, Ordering::AcqRel) {
+                self.called_off.store(true, Ordering::SeqCst);
+                if self.attended.load(Ordering::SeqCst) > 0 {
+                    thread::park_timeout(LONGEST);
+                    // Whoever sleeps there still reads what comes.
+                    if self.attended.load(Ordering::SeqCst) > 0 {
+                        self.helped.store(true, Ordering::Relaxed);
+                    }
+                } else {
+                    thread::park_timeout(LOOK_IN);
+                }
+                self.called_off.store(false, Ordering::SeqCst);
+                continue;
+            }
+            let mut readable = [PollFd::new(&self.stream, PollFlags::IN)];
+            // Interrupted or not, the next step tells what there is.
+            let _ = poll(&mut readable, None);
+            if self.helped.load(Ordering::Acquire) {
+                continue;
+            }
+            let mut progress = self.progress.lock();
+            while progress.step(&self.stream, self.pack, inbox) == Step::Forward
+                && (progress.start < progress.end || !self.helped.load(Ordering::Relaxed))
+            {
+            }
+        }
+    }
+
+    fn attend(&self) {
+        self.attended.fetch_add(1, Ordering::SeqCst);
+        self.helped.store(true, Ordering::Release);
+    }
+
+    /// The connection's thread looks in from time to time again.
+    fn leave(&self) {
+        if self.attended.fetch_sub(1, Ordering::SeqCst) == 1
+            && self.called_off.load(Ordering::SeqCst)
+        {
+            self.call_back();
+        }
+    }
+
+    #[cold]
+    fn call_back(&self) {
+        if self.called_off.swap(false, Ordering::SeqCst)
+            && let Some(thread) = self.thread.get()
+        {
+            thread.unpark();
+        }
+    }
+}
+
+/// Steps a worker takes on one connection before it looks whether its message has come.
+const STEPS: usize = 16;
+
+/// A worker sleeps until something comes on one of these connections, the bell is readable or
+/// the time is up, and reads what came. `true` when the bell is readable.
+pub(super) fn sleep(
+    intakes: &[Arc<Intake>],
+    inbox: &Inbox,
+    bell: BorrowedFd<'_>,
+    limit: Duration,
+) -> bool {
+    intakes.iter().for_each(|intake| intake.attend());
+    let mut watched: Vec<PollFd<'_>> = intakes
+        .iter()
+        .map(|intake| PollFd::new(&intake.stream, PollFlags::IN))
+        .collect();
+    watched.push(PollFd::from_borrowed_fd(bell, PollFlags::IN));
+    let limit = Timespec::try_from(limit).ok();
+    // An error is an interruption: the worker looks around and sleeps again.
+    let _ = poll(&mut watched, limit.as_ref());
+    for (intake, watched) in intakes.iter().zip(&watched) {
+        if !watched.revents().is_empty() {
+            (0..STEPS).all(|_| intake.help(inbox));
+        }
+        intake.leave();
+    }
+    watched
+        .last()
+        .is_some_and(|bell| !bell.revents().is_empty())
+}
+
+impl Progress {
+    /// Reads until a frame is whole, part of a chunk has come, or nothing more is there.
+    fn step(&mut self, stream: &TcpStream, pack: u32, inbox: &Inbox) -> Step {
+        match self.try_step(stream, pack, inbox) {
+            Ok(step) => step,
+            Err(end) => {
+                self.stage = Stage::Ended(end);
+                Step::Stuck
+            }
+        }
+    }
+
+    fn try_step(&mut self, stream: &TcpStream, pack: u32, inbox: &Inbox) -> Result<Step, End> {
+        loop {
+            match &mut self.stage {
+                Stage::Ended(_) => return Ok(Step::Stuck),
+                Stage::Header => {
+                    if self.end - self.start < HEADER_SIZE {
+                        if !self.read_ahead(stream)? {
+                            return Ok(Step::Stuck);
+                        }
+                        continue;
+                    }
+                    let bytes = &self.buffer[self.start..self.start + HEADER_SIZE];
+                    self.start += HEADER_SIZE;
+                    self.stage = begin(bytes, pack, inbox)?;
+                }
+                Stage::Chunk { chunk, filled } => {
+                    let place = &mut chunk.bytes()[*filled..];
+                    let left = place.len();
+                    let here = take(&self.buffer, &mut self.start, self.end, place);
+                    *filled += here;
+                    if here < left {
+                        match read(stream, &mut place[here..])? {
+                            0 => return Ok(Step::Stuck),
+                            got => *filled += got,
+                        }
+                    }
+                    if *filled < chunk.bytes().len() {
+                        return Ok(Step::Forward);
+                    }
+                    if let Stage::Chunk { chunk, .. } =
+                        std::mem::replace(&mut self.stage, Stage::Header)
+                    {
+                        chunk.commit();
+                    }
+                    return Ok(Step::Forward);
+                }
+                Stage::Notice {
+                    header,
+                    payload,
+                    filled,
+                } => {
+                    let place = &mut payload[*filled..];
+                    *filled += take(&self.buffer, &mut self.start, self.end, place);
+                    if *filled < payload.len() {
+                        if !self.read_ahead(stream)? {
+                            return Ok(Step::Stuck);
+                        }
+                        continue;
+                    }
+                    if header.kind == Kind::Goodbye {
+                        return Err(Ok(()));
+                    }
+                    inbox.notice(header, payload);
+                    self.stage = Stage::Header;
+                    return Ok(Step::Forward);
+                }
+                Stage::Skip(left) => {
+                    let here = (self.end - self.start).min(*left);
+                    self.start += here;
+                    *left -= here;
+                    if *left == 0 {
+                        self.stage = Stage::Header;
+                    } else if !self.read_ahead(stream)? {
+                        return Ok(Step::Stuck);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Reads more into the buffer; `false` when nothing has come.
+    fn read_ahead(&mut self, stream: &TcpStream) -> Result<bool, End> {
+        self.buffer.copy_within(self.start..self.end, 0);
+        self.end -= self.start;
+        self.start = 0;
+        let got = read(stream, &mut self.buffer[self.end..])?;
+        self.end += got;
+        Ok(got > 0)
+    }
+}
+
+/// What follows a header.
+fn begin(bytes: &[u8], pack: u32, inbox: &Inbox) -> Result<Stage, End> {
+    let refused = |error: WireError| -> End {
+        inbox.refused(Some(pack), &error);
+        Err(error.to_string())
+    };
+    let header = Header::decode(bytes).map_err(refused)?;
+    if header.pack != pack {
+        return Err(refused(WireError::Invalid {
+            field: "sending pack",
+            value: header.pack.into(),
+        }));
+    }
+    Ok(match inbox.open(&header).map_err(refused)? {
+        Incoming::Chunk(chunk) => Stage::Chunk { chunk, filled: 0 },
+        Incoming::Notice(length) => Stage::Notice {
+            header,
+            payload: vec![0; length],
+            filled: 0,
+        },
+        Incoming::Skip(length) => Stage::Skip(length),
+    })
+}
+
+/// Moves what was read ahead to its place; how much.
+fn take(buffer: &[u8], start: &mut usize, end: usize, place: &mut [u8]) -> usize {
+    let count = (end - *start).min(place.len());
+    place[..count].copy_from_slice(&buffer[*start..*start + count]);
+    *start += count;
+    count
+}
+
+/// Reads what has come; 0 when nothing has.
+fn read(mut stream: &TcpStream, place: &mut [u8]) -> Result<usize, End> {
+    loop {
+        match stream.read(place) {
+            Ok(0) => return Err(Err("its connection ended without a goodbye".to_owned())),
+            Ok(count) => return Ok(count),
+            Err(error) => match error.kind() {
+                ErrorKind::Interrupted => {}
+                ErrorKind::WouldBlock => return Ok(0),
+                _ => return Err(Err(format!("its connection broke: {error}"))),
+            },
+        }
+    }
+}
