@@ -172,7 +172,12 @@ impl<'a> Patience<'a> {
     /// Passes a little time; an error when the operation has to end.
     pub(crate) fn pause(&mut self, peer: Peer) -> Result<Pause, Error> {
         self.control.check()?;
-        if self.round < self.spins {
+        // Where sleeping is prompt, the fewest spins are more than it takes to fall asleep.
+        let spins = match self.prompt && self.spins == FEWEST_SPINS {
+            true => 0,
+            false => self.spins,
+        };
+        if self.round < spins {
             self.round += 1;
             std::hint::spin_loop();
             return Ok(Pause::Look);

@@ -2,6 +2,10 @@
 
 use super::raw::Encoding;
 
+/// From this size on the system is asked for large pages: it hands out memory as it is first
+/// written to, which takes longer page by page than receiving the bytes.
+const LARGE: usize = 8 << 20;
+
 /// Bytes with the alignment of the numbers they will become, so that arriving and becoming a
 /// `Vec` are the same thing.
 #[derive(Debug)]
@@ -20,12 +24,16 @@ impl Buffer {
             return None;
         }
         let count = bytes / width;
-        Some(match width {
+        let mut buffer = match width {
             2 => Self::Two(vec![0; count]),
             4 => Self::Four(vec![0; count]),
             8 => Self::Eight(vec![0; count]),
             _ => Self::One(vec![0; count]),
-        })
+        };
+        if bytes >= LARGE {
+            in_large_pages(buffer.as_bytes_mut());
+        }
+        Some(buffer)
     }
 
     pub(crate) fn as_bytes(&self) -> &[u8] {
@@ -45,4 +53,25 @@ impl Buffer {
             Self::Eight(elements) => bytemuck::cast_slice_mut(elements),
         }
     }
+}
+
+fn in_large_pages(bytes: &mut [u8]) {
+    let page = rustix::param::page_size();
+    let start = bytes.as_mut_ptr();
+    let before = start.align_offset(page);
+    let length = bytes.len().saturating_sub(before) / page * page;
+    if length == 0 {
+        return;
+    }
+    // SAFETY: the pages lie in memory that is borrowed mutably, and the advice does not change
+    // what is in it.
+    let advised = unsafe {
+        rustix::mm::madvise(
+            start.add(before).cast(),
+            length,
+            rustix::mm::Advice::LinuxHugepage,
+        )
+    };
+    // Without large pages it takes longer, that is all.
+    let _ = advised;
 }

@@ -142,15 +142,13 @@ impl Intake {
                 return end.clone();
             }
             if self.helped.swap(false, Ordering::AcqRel) {
+                // A worker reads. For the time being: calling back at every message would cost
+                // more than it spares.
+                thread::park_timeout(LOOK_IN);
                 self.called_off.store(true, Ordering::SeqCst);
                 if self.attended.load(Ordering::SeqCst) > 0 {
                     thread::park_timeout(LONGEST);
-                    // Whoever sleeps there still reads what comes.
-                    if self.attended.load(Ordering::SeqCst) > 0 {
-                        self.helped.store(true, Ordering::Relaxed);
-                    }
-                } else {
-                    thread::park_timeout(LOOK_IN);
+                    self.helped.store(true, Ordering::Relaxed);
                 }
                 self.called_off.store(false, Ordering::SeqCst);
                 continue;
@@ -193,9 +191,6 @@ impl Intake {
     }
 }
 
-/// Steps a worker takes on one connection before it looks whether its message has come.
-const STEPS: usize = 16;
-
 /// A worker sleeps until something comes on one of these connections, the bell is readable or
 /// the time is up, and reads what came. `true` when the bell is readable.
 pub(super) fn sleep(
@@ -215,7 +210,7 @@ pub(super) fn sleep(
     let _ = poll(&mut watched, limit.as_ref());
     for (intake, watched) in intakes.iter().zip(&watched) {
         if !watched.revents().is_empty() {
-            (0..STEPS).all(|_| intake.help(inbox));
+            intake.help(inbox);
         }
         intake.leave();
     }
