@@ -6,18 +6,22 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use crate::collective;
-use crate::control::Patience;
-use crate::error::{Error, Peer};
+use crate::error::Error;
 use crate::failure::Failure;
 use crate::group::Group;
-use crate::local::Want;
-use crate::message::Class;
 use crate::number::{Number, Reducer};
 use crate::operation::Operation;
 use crate::payload::Payload;
-use crate::shared::{Destination, Shared};
+use crate::shared::Shared;
 
 /// One worker's end of the flare's communication.
+///
+/// A fresh one is of the group of all workers, whose ranks are the worker ids; there are others
+/// ([`my_pack`](Communicator::my_pack), [`split`](Communicator::split)), and collectives involve
+/// the members of their group only. Values may differ in size from worker to worker everywhere,
+/// so that `gather`, `scatter`, `all_gather` and `all_to_all` of vectors are also what MPI has
+/// its `v` forms for; only [`reduce_elements`](Communicator::reduce_elements) and its like need
+/// equal lengths.
 ///
 /// Every method takes `&self`; a handle may be cloned and used from several threads of the same
 /// worker, but collectives must then still be called by all workers in the same order.
@@ -129,69 +133,6 @@ impl Communicator {
     /// Returns at once; peers in other packs learn of it within a second.
     pub fn abort(&self, failure: Failure) {
         self.shared.abort(failure);
-    }
-
-    /// Sends a value to one worker, itself included.
-    ///
-    /// To a worker of the same pack the value is moved, whatever its size, and nobody is waited
-    /// for. To another pack it returns once the backend has taken the bytes, which waits only
-    /// while that pack holds more unreceived bytes than it may; it does not wait for the
-    /// receiver otherwise. Messages from one worker to another arrive in the order they were
-    /// sent.
-    ///
-    /// Cost: locally one pointer; remotely one message of the value's size.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] when there is no such worker; [`Error::Payload`] when the
-    /// value cannot be encoded; and as every operation [`Error::Aborted`], [`Error::Timeout`],
-    /// [`Error::Backend`].
-    ///
-    /// ```
-    /// # use burst_bcm::{BackendConfig, testing};
-    /// let results = testing::run(&[1, 1], &BackendConfig::new("memory"), |worker| {
-    ///     let peer = 1 - worker.worker_id();
-    ///     worker.send(format!("hello from {}", worker.worker_id()), peer)?;
-    ///     worker.recv::<String>(peer)
-    /// });
-    /// assert_eq!(results[0].as_deref(), Ok("hello from 1"));
-    /// ```
-    pub fn send<T: Payload>(&self, value: T, dest: u32) -> Result<(), Error> {
-        let operation = Operation::Send;
-        self.existing(operation, "destination", dest)?;
-        let mut patience = Patience::new(&self.shared.control, operation);
-        let from = (self.group.context, self.worker);
-        let class = Class::Point { tag: 0 };
-        self.shared.give(&mut patience, from, dest, class, value)
-    }
-
-    /// Receives the next value a worker has sent to this one; waits for it.
-    ///
-    /// # Errors
-    /// [`Error::TypeMismatch`] when the sender sent another type (the message is then gone);
-    /// [`Error::Departed`] when the sender's pack has ended without sending; and as
-    /// [`Communicator::send`].
-    ///
-    /// ```
-    /// # use burst_bcm::{BackendConfig, testing};
-    /// let results = testing::run(&[1], &BackendConfig::new("memory"), |worker| {
-    ///     worker.send(7u8, 0)?;
-    ///     worker.recv::<u8>(0)
-    /// });
-    /// assert_eq!(results, [Ok(7)]);
-    /// ```
-    pub fn recv<T: Payload>(&self, source: u32) -> Result<T, Error> {
-        let operation = Operation::Recv;
-        self.existing(operation, "source", source)?;
-        let mut patience = Patience::new(&self.shared.control, operation);
-        let want = Want {
-            context: self.group.context,
-            source,
-            class: Class::Point { tag: 0 },
-        };
-        let parcel = self
-            .shared
-            .take(&mut patience, Destination::Worker(self.worker), &want)?;
-        parcel.open(operation, Peer::Worker(source))
     }
 
     /// Returns when every worker has called it.
@@ -376,7 +317,7 @@ impl Communicator {
     /// assert_eq!(results, vec![Ok(vec![0, 1, 2]); 3]);
     /// ```
     pub fn all_gather<T: Payload>(&self, value: T) -> Result<Arc<Vec<T>>, Error> {
-        collective::gather::all_gather(self, value)
+        collective::gather::all_gather(self, value, Operation::AllGather)
     }
 
     /// Gives each worker its own one of the root's values.
@@ -421,17 +362,75 @@ impl Communicator {
         collective::all_to_all::all_to_all(self, values)
     }
 
-    fn existing(&self, operation: Operation, role: &str, worker: u32) -> Result<(), Error> {
-        let size = self.burst_size();
-        if worker < size {
-            return Ok(());
-        }
-        Err(Error::InvalidArgument {
-            operation,
-            reason: format!(
-                "{role} {worker} does not exist; workers are 0 to {}",
-                size - 1
-            ),
-        })
+    /// Combines value `i` of every worker for worker `i`.
+    ///
+    /// Every worker passes one value per worker. Values are combined in the order of ranks; each
+    /// pack combines its own before anything leaves it.
+    ///
+    /// Cost: a few pointers per pair of workers in a pack; each pack sends one message to every
+    /// worker of another pack.
+    ///
+    /// # Errors
+    /// As [`Communicator::all_to_all`].
+    ///
+    /// ```
+    /// # use burst_bcm::{BackendConfig, testing};
+    /// let results = testing::run(&[2, 1], &BackendConfig::new("memory"), |worker| {
+    ///     let me = worker.worker_id();
+    ///     worker.reduce_scatter(vec![me, me * 10, me * 100], |a, b| a + b)
+    /// });
+    /// assert_eq!(results, [Ok(3), Ok(30), Ok(300)]);
+    /// ```
+    pub fn reduce_scatter<T, F>(&self, values: Vec<T>, op: F) -> Result<T, Error>
+    where
+        T: Payload,
+        F: Fn(T, T) -> T,
+    {
+        collective::reduce_scatter::reduce_scatter(self, values, op)
+    }
+
+    /// Combines the values of all workers up to and including this one, in the order of ranks.
+    ///
+    /// Cost: two pointers per worker of a pack, and `log2(num_packs)` rounds of one message.
+    ///
+    /// # Errors
+    /// As [`Communicator::barrier`] and [`Communicator::recv`].
+    ///
+    /// ```
+    /// # use burst_bcm::{BackendConfig, testing};
+    /// let results = testing::run(&[2, 1], &BackendConfig::new("memory"), |worker| {
+    ///     worker.scan(worker.worker_id() + 1, |a, b| a + b)
+    /// });
+    /// assert_eq!(results, [Ok(1), Ok(3), Ok(6)]);
+    /// ```
+    pub fn scan<T, F>(&self, value: T, op: F) -> Result<T, Error>
+    where
+        T: Payload + Clone,
+        F: Fn(T, T) -> T,
+    {
+        collective::scan::scan(self, value, op)
+    }
+
+    /// Combines the values of all workers before this one, in the order of ranks; `None` for the
+    /// first.
+    ///
+    /// Cost and errors: as [`Communicator::scan`].
+    ///
+    /// # Errors
+    /// As [`Communicator::scan`].
+    ///
+    /// ```
+    /// # use burst_bcm::{BackendConfig, testing};
+    /// let results = testing::run(&[2, 1], &BackendConfig::new("memory"), |worker| {
+    ///     worker.exclusive_scan(worker.worker_id() + 1, |a, b| a + b)
+    /// });
+    /// assert_eq!(results, [Ok(None), Ok(Some(1)), Ok(Some(3))]);
+    /// ```
+    pub fn exclusive_scan<T, F>(&self, value: T, op: F) -> Result<Option<T>, Error>
+    where
+        T: Payload + Clone,
+        F: Fn(T, T) -> T,
+    {
+        collective::scan::exclusive_scan(self, value, op)
     }
 }

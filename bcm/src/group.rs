@@ -2,6 +2,9 @@
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use sha2::{Digest, Sha256};
 
 use crate::topology::Topology;
 
@@ -29,6 +32,11 @@ pub(crate) struct Group {
     runs: Vec<Range<u32>>,
     /// The number of this member's next collective.
     next: AtomicU64,
+    /// How often it was split.
+    splits: AtomicU64,
+    /// Made once, so that whoever asks again counts on with the others.
+    my_pack: OnceLock<Arc<Group>>,
+    pack_leaders: OnceLock<Arc<Group>>,
 }
 
 impl Group {
@@ -77,6 +85,9 @@ impl Group {
             my_cluster,
             runs,
             next: AtomicU64::new(0),
+            splits: AtomicU64::new(0),
+            my_pack: OnceLock::new(),
+            pack_leaders: OnceLock::new(),
         }
     }
 
@@ -84,9 +95,24 @@ impl Group {
         self.members.len() as u32
     }
 
+    /// The workers, by rank.
+    pub(crate) fn members(&self) -> &[u32] {
+        &self.members
+    }
+
     /// The worker of a rank, which is one of the group's.
     pub(crate) fn worker(&self, rank: u32) -> u32 {
         self.members[rank as usize]
+    }
+
+    /// The rank of a worker, if it is one of the group's.
+    pub(crate) fn rank_of(&self, worker: u32) -> Option<u32> {
+        // Of all workers each has its own number; otherwise groups are small or searched rarely.
+        if self.members.get(worker as usize) == Some(&worker) {
+            return Some(worker);
+        }
+        let place = self.members.iter().position(|&member| member == worker);
+        place.map(|place| place as u32)
     }
 
     pub(crate) fn clusters(&self) -> &[Cluster] {
@@ -116,10 +142,58 @@ impl Group {
         self.runs.partition_point(|run| run.end <= rank)
     }
 
+    /// The members in this pack as a group.
+    pub(crate) fn my_pack(&self, topology: &Topology) -> Arc<Self> {
+        let made = self.my_pack.get_or_init(|| {
+            let ranks = &self.cluster().ranks;
+            let context = derived(self.context, "my pack", u64::from(self.cluster().pack));
+            self.subgroup(context, ranks, topology)
+        });
+        Arc::clone(made)
+    }
+
+    /// The first members of all packs as a group, for one of them.
+    pub(crate) fn pack_leaders(&self, topology: &Topology) -> Option<Arc<Self>> {
+        if self.cluster().ranks.first() != Some(&self.rank) {
+            return None;
+        }
+        let made = self.pack_leaders.get_or_init(|| {
+            let first = |cluster: &Cluster| cluster.ranks.first().copied();
+            let ranks: Vec<u32> = self.clusters.iter().filter_map(first).collect();
+            self.subgroup(derived(self.context, "pack leaders", 0), &ranks, topology)
+        });
+        Some(Arc::clone(made))
+    }
+
+    /// Members of this group, this one included, as a group of their own.
+    pub(crate) fn subgroup(&self, context: u32, ranks: &[u32], topology: &Topology) -> Arc<Self> {
+        let own = ranks.iter().position(|&rank| rank == self.rank);
+        let members = ranks.iter().map(|&rank| self.worker(rank)).collect();
+        let own = own.unwrap_or_default() as u32;
+        Arc::new(Self::new(context, members, own, topology))
+    }
+
+    /// Numbers this member's next split.
+    pub(crate) fn splits(&self) -> u64 {
+        self.splits.fetch_add(1, Ordering::Relaxed)
+    }
+
     /// Numbers this member's next collective.
     pub(crate) fn number(&self) -> u64 {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
+}
+
+/// The context of a group made from another one: a number all its members agree on and no other
+/// group has, but for a chance of one in billions.
+pub(crate) fn derived(parent: u32, how: &str, which: u64) -> u32 {
+    let mut hash = Sha256::new();
+    hash.update(parent.to_le_bytes());
+    hash.update(which.to_le_bytes());
+    hash.update(how);
+    let digest = hash.finalize();
+    // 0 is the group of all workers.
+    u32::from_le_bytes([digest[0], digest[1], digest[2], digest[3]]).max(1)
 }
 
 #[cfg(test)]

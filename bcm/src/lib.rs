@@ -8,7 +8,8 @@
 //! | --- | --- |
 //! | joining and leaving a flare | [`Pack`], [`PackConfig`] |
 //! | who is where | [`Topology`] |
-//! | sending, receiving, collectives | [`Communicator`] |
+//! | sending, receiving, collectives, groups | [`Communicator`] |
+//! | what was begun and not waited for yet | [`SendRequest`], [`RecvRequest`], [`wait_any`] |
 //! | what may be sent | [`Payload`] |
 //! | what can go wrong | [`Error`], [`Failure`] |
 //! | running workers in a test | [`testing`] |
@@ -38,13 +39,16 @@ mod failure;
 #[doc(hidden)]
 pub mod fuzzing;
 mod group;
+mod groups;
 mod local;
 mod message;
 mod number;
 mod operation;
 mod pack;
 mod payload;
+mod point_to_point;
 mod remote;
+mod request;
 mod shared;
 pub mod testing;
 mod topology;
@@ -62,6 +66,7 @@ pub use operation::Operation;
 pub use pack::Pack;
 pub use payload::Payload;
 pub use remote::Traffic;
+pub use request::{RecvRequest, SendRequest, wait_any};
 pub use topology::Topology;
 
 /// Deletes everything a flare left on a backend. Called at the flare's end by a process outside

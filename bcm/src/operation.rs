@@ -26,11 +26,19 @@ pub enum Operation {
     Scatter,
     /// One value from each to each.
     AllToAll,
+    /// All values combined, a part of the result to each.
+    ReduceScatter,
+    /// To each the values up to its own combined.
+    Scan,
+    /// To each the values before its own combined.
+    ExclusiveScan,
+    /// The group divided into groups.
+    Split,
 }
 
 impl Operation {
     /// Every operation; its place is its number on the wire.
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 14] = [
         Self::Send,
         Self::Recv,
         Self::Barrier,
@@ -41,6 +49,10 @@ impl Operation {
         Self::AllGather,
         Self::Scatter,
         Self::AllToAll,
+        Self::ReduceScatter,
+        Self::Scan,
+        Self::ExclusiveScan,
+        Self::Split,
     ];
 
     /// The name users read, the same as the method's.
@@ -56,6 +68,10 @@ impl Operation {
             Self::AllGather => "all_gather",
             Self::Scatter => "scatter",
             Self::AllToAll => "all_to_all",
+            Self::ReduceScatter => "reduce_scatter",
+            Self::Scan => "scan",
+            Self::ExclusiveScan => "exclusive_scan",
+            Self::Split => "split",
         }
     }
 

@@ -1,5 +1,6 @@
 //! A pack: the workers of a flare that share this process.
 
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 
@@ -80,6 +81,7 @@ impl Pack {
             first_worker: workers.start,
             control,
             mailboxes,
+            turn: AtomicUsize::new(0),
             remote: OnceLock::new(),
         });
         Ok(Self {

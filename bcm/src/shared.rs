@@ -1,11 +1,13 @@
 //! What the workers of a pack share.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use crate::control::{Control, Patience};
 use crate::error::{Error, Peer};
 use crate::failure::Failure;
+use crate::group::Group;
 use crate::local::{Afar, Bell, Mailbox, Want};
 use crate::message::{Class, Parcel};
 use crate::operation::Operation;
@@ -22,6 +24,8 @@ pub(crate) struct Shared {
     pub(crate) first_worker: u32,
     pub(crate) control: Arc<Control>,
     pub(crate) mailboxes: Arc<Mailboxes>,
+    /// With whom the next look for a message of any worker begins.
+    pub(crate) turn: AtomicUsize,
     /// Set by `start` when there are other packs.
     pub(crate) remote: OnceLock<Remote>,
 }
@@ -125,6 +129,48 @@ impl Shared {
         mailbox.take(want, patience, Some(&afar))
     }
 
+    /// Takes a message of any member of the group, who is named.
+    pub(crate) fn take_any(
+        &self,
+        patience: &mut Patience<'_>,
+        group: &Group,
+        want: &Want,
+    ) -> Result<(u32, Parcel), Error> {
+        let me = want.source;
+        let mailbox = self.mailboxes.of(me).ok_or(Error::Closed)?;
+        let mut turn = self.turn.fetch_add(1, Ordering::Relaxed);
+        let mut attempt = || {
+            turn = turn.wrapping_add(1);
+            mailbox.try_take_any(want, turn)
+        };
+        if let Some(found) = attempt()? {
+            return Ok(found);
+        }
+        let _expected: Vec<_> = match self.remote.get() {
+            Some(remote) => group
+                .members()
+                .iter()
+                .filter(|&&worker| !self.is_local(worker))
+                .filter_map(|&source| remote.expect(Destination::Worker(me), want.context, source))
+                .collect(),
+            None => Vec::new(),
+        };
+        self.watch(patience, me, attempt)
+    }
+
+    /// Waits until `attempt` finds something in a worker's mailbox, from wherever it comes.
+    pub(crate) fn watch<R>(
+        &self,
+        patience: &mut Patience<'_>,
+        worker: u32,
+        attempt: impl FnMut() -> Result<Option<R>, Error>,
+    ) -> Result<R, Error> {
+        let mailbox = self.mailboxes.of(worker).ok_or(Error::Closed)?;
+        let anyone = self.remote.get().map(|remote| FromAnyone { remote });
+        let afar = anyone.as_ref().map(|anyone| anyone as &dyn Afar);
+        mailbox.watch(Peer::AnyWorker, patience, attempt, afar)
+    }
+
     pub(crate) fn remote(&self) -> Result<&Remote, Error> {
         self.remote.get().ok_or(Error::NotStarted)
     }
@@ -176,5 +222,28 @@ impl Afar for FromWorker<'_> {
 
     fn sleep(&self, bell: &Bell, limit: Duration) {
         self.remote.sleep(Some(self.source), bell, limit);
+    }
+}
+
+/// A wait for whoever comes first.
+struct FromAnyone<'a> {
+    remote: &'a Remote,
+}
+
+impl Afar for FromAnyone<'_> {
+    fn help(&self) -> bool {
+        self.remote.help_anyone()
+    }
+
+    fn tire(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn sleeps(&self) -> bool {
+        self.remote.sleeps()
+    }
+
+    fn sleep(&self, bell: &Bell, limit: Duration) {
+        self.remote.sleep(None, bell, limit);
     }
 }

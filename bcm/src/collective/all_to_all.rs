@@ -24,10 +24,22 @@ pub(crate) fn all_to_all<T: Payload>(
         return Err(invalid(operation, reason));
     }
     let mut call = Call::begin(communicator, operation, NO_ROOT)?;
-    let group = call.group;
-    let me = group.rank;
+    let incoming = exchange(&mut call, values.into_iter().map(Some).collect(), |_| true)?;
+    match incoming.len() == size as usize {
+        true => Ok(incoming),
+        false => Err(invalid(operation, "a value is missing".to_owned())),
+    }
+}
 
-    let mut outgoing: Vec<Option<T>> = values.into_iter().map(Some).collect();
+/// Gives each member the value at its place, where there is one; the values of the members that
+/// `gives` names, in the order of ranks.
+pub(super) fn exchange<T: Payload>(
+    call: &mut Call<'_>,
+    mut outgoing: Vec<Option<T>>,
+    gives: impl Fn(u32) -> bool,
+) -> Result<Vec<T>, Error> {
+    let group = call.group;
+    let (me, size) = (group.rank, group.size());
     let mut incoming: Vec<Option<T>> = Vec::new();
     incoming.resize_with(size as usize, || None);
     incoming[me as usize] = outgoing[me as usize].take();
@@ -40,7 +52,7 @@ pub(crate) fn all_to_all<T: Payload>(
         for step in 1..size {
             let (to, from) = ((me + step) % size, (me + size - step) % size);
             let sent = outgoing[to as usize].take().map(|value| (to, value));
-            let from = (!group.is_local(from)).then_some(from);
+            let from = (!group.is_local(from) && gives(from)).then_some(from);
             if sent.is_none() && from.is_none() {
                 continue;
             }
@@ -51,12 +63,9 @@ pub(crate) fn all_to_all<T: Payload>(
         }
     }
     for &rank in &group.cluster().ranks {
-        if rank != me {
+        if rank != me && gives(rank) {
             incoming[rank as usize] = Some(call.take(rank)?);
         }
     }
-    incoming
-        .into_iter()
-        .collect::<Option<Vec<T>>>()
-        .ok_or_else(|| invalid(operation, "a value is missing".to_owned()))
+    Ok(incoming.into_iter().flatten().collect())
 }

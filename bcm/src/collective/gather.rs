@@ -35,8 +35,9 @@ pub(crate) fn gather<T: Payload>(
 pub(crate) fn all_gather<T: Payload>(
     communicator: &Communicator,
     value: T,
+    operation: Operation,
 ) -> Result<Arc<Vec<T>>, Error> {
-    let mut call = Call::begin(communicator, Operation::AllGather, NO_ROOT)?;
+    let mut call = Call::begin(communicator, operation, NO_ROOT)?;
     let group = call.group;
     let leader = group.cluster().ranks[0];
     let _expected = if group.rank == leader {

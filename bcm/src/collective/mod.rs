@@ -12,7 +12,10 @@ pub(crate) mod broadcast;
 pub(crate) mod elements;
 pub(crate) mod gather;
 pub(crate) mod reduce;
+pub(crate) mod reduce_scatter;
+pub(crate) mod scan;
 pub(crate) mod scatter;
+pub(crate) mod split;
 
 use std::sync::Arc;
 
@@ -198,6 +201,22 @@ impl<'a> Call<'a> {
         let remote = self.shared.remote()?;
         let _expected = from
             .map(|rank| remote.expect(self.mine(), self.group.context, self.group.worker(rank)));
+        if let Some((rank, value)) = to {
+            self.give(rank, value)?;
+        }
+        from.map(|rank| self.take(rank)).transpose()
+    }
+
+    /// As [`Call::exchange`] with members of any pack.
+    pub(crate) fn exchange_anywhere<T: Payload>(
+        &mut self,
+        to: Option<(u32, T)>,
+        from: Option<u32>,
+    ) -> Result<Option<T>, Error> {
+        let here = |rank: u32| self.group.is_local(rank);
+        if from.is_some_and(|rank| !here(rank)) {
+            return self.exchange(to, from);
+        }
         if let Some((rank, value)) = to {
             self.give(rank, value)?;
         }

@@ -79,7 +79,6 @@ impl Mailbox {
         }
     }
 
-    #[allow(dead_code)]
     /// A message of any sender, who is named. Which sender comes first changes with `turn`.
     pub(crate) fn try_take_any(
         &self,
@@ -121,7 +120,6 @@ impl Mailbox {
         wait(peer, patience, &lane.sleepers, ready, attempt, None)
     }
 
-    #[allow(dead_code)]
     /// Waits until `attempt`, which may look at all that has come, finds something.
     pub(crate) fn watch<R>(
         &self,

@@ -35,7 +35,6 @@ impl Tray {
         }
     }
 
-    #[allow(dead_code)]
     /// A message of any sender, who is named.
     pub(super) fn try_take_any(&self, want: &Want) -> Result<Option<(u32, Parcel)>, Error> {
         for (&source, kept) in self.by_source.lock().iter_mut() {

@@ -17,6 +17,7 @@ use crate::error::Error;
 use crate::failure::Failure;
 use crate::local::Bell;
 use crate::message::Class;
+use crate::operation::Operation;
 use crate::payload::Encoded;
 use crate::shared::Destination;
 use crate::wire::{Header, Kind, Layout};
@@ -28,6 +29,14 @@ pub(crate) struct Remote {
     inbox: Arc<Inbox>,
     chunk_size: usize,
     sequences: Mutex<HashMap<StreamKey, u64>>,
+}
+
+/// The place of a message among those to one worker of another pack.
+#[derive(Debug)]
+pub(crate) struct Place {
+    key: StreamKey,
+    sequence: u64,
+    pack: u32,
 }
 
 impl Remote {
@@ -59,18 +68,53 @@ impl Remote {
         encoded: &Encoded<'_>,
         patience: &mut Patience<'_>,
     ) -> Result<(), Error> {
+        let origin = (context, source);
+        let place = self.reserve(origin, destination, encoded, patience.operation)?;
+        self.send_at(place, class, encoded, patience)
+    }
+
+    /// Takes the next place among the messages to one worker of another pack. What has a place
+    /// must be sent, or nothing after it arrives.
+    pub(crate) fn reserve(
+        &self,
+        (context, source): (u32, u32),
+        destination: u32,
+        encoded: &Encoded<'_>,
+        operation: Operation,
+    ) -> Result<Place, Error> {
         let Some(pack) = self.inbox.config().topology.pack_of(destination) else {
             return Err(Error::InvalidArgument {
-                operation: patience.operation,
+                operation,
                 reason: format!("worker {destination} does not exist"),
             });
         };
+        self.check_size(encoded, operation)?;
         let key = StreamKey {
             source,
             destination: Destination::Worker(destination),
             context,
         };
-        self.transfer(key, &[pack], class, encoded, patience)
+        Ok(Place {
+            key,
+            sequence: self.next(key),
+            pack,
+        })
+    }
+
+    /// Sends a message at its place.
+    pub(crate) fn send_at(
+        &self,
+        place: Place,
+        class: Class,
+        encoded: &Encoded<'_>,
+        patience: &mut Patience<'_>,
+    ) -> Result<(), Error> {
+        let Place {
+            key,
+            sequence,
+            pack,
+        } = place;
+        self.transfer((key, sequence), &[pack], class, encoded, patience)
     }
 
     /// Sends to other packs as a whole, one message each. All packs of a group must be given
@@ -88,12 +132,27 @@ impl Remote {
             destination: Destination::Board,
             context,
         };
-        self.transfer(key, packs, class, encoded, patience)
+        self.check_size(encoded, patience.operation)?;
+        let place = (key, self.next(key));
+        self.transfer(place, packs, class, encoded, patience)
+    }
+
+    fn check_size(&self, encoded: &Encoded<'_>, operation: Operation) -> Result<(), Error> {
+        let (length, limit) = (encoded.body.len(), self.inbox.config().max_message);
+        if length as u64 > limit {
+            return Err(Error::InvalidArgument {
+                operation,
+                reason: format!(
+                    "the message has {length} bytes; at most {limit} may go to another pack at once"
+                ),
+            });
+        }
+        Ok(())
     }
 
     fn transfer(
         &self,
-        key: StreamKey,
+        (key, sequence): (StreamKey, u64),
         packs: &[u32],
         class: Class,
         encoded: &Encoded<'_>,
@@ -101,18 +160,7 @@ impl Remote {
     ) -> Result<(), Error> {
         let config = self.inbox.config();
         let body = &*encoded.body;
-        if body.len() as u64 > config.max_message {
-            return Err(Error::InvalidArgument {
-                operation: patience.operation,
-                reason: format!(
-                    "the message has {} bytes; at most {} may go to another pack at once",
-                    body.len(),
-                    config.max_message
-                ),
-            });
-        }
         let layout = Layout::cut(body.len(), self.chunk_size);
-        let sequence = self.next(key);
         let header = Header {
             kind: Kind::Data,
             flare: config.flare,
@@ -188,6 +236,12 @@ impl Remote {
     pub(crate) fn help(&self, source: u32) -> bool {
         let pack = self.inbox.config().topology.pack_of(source);
         pack.is_some_and(|pack| self.backend.help(pack))
+    }
+
+    /// As [`Remote::help`], for a message of whoever comes first.
+    pub(crate) fn help_anyone(&self) -> bool {
+        let packs = 0..self.inbox.config().topology.num_packs();
+        packs.filter(|&pack| self.backend.help(pack)).count() > 0
     }
 
     /// Whether [`Remote::sleep`] is of use.

@@ -143,6 +143,34 @@ on_every_backend! {
         }
     }
 
+    fn reduce_scatter_keeps_the_order(backend) {
+        for shape in SHAPES {
+            backend.run(shape, |worker| {
+                let (me, size) = (worker.worker_id(), worker.burst_size());
+                let values = (0..size).map(|to| format!("[{me}>{to}]")).collect();
+                let mine: String = (0..size).map(|from| format!("[{from}>{me}]")).collect();
+                assert_eq!(worker.reduce_scatter(values, |a, b| a + &b)?, mine);
+                Ok(())
+            });
+        }
+    }
+
+    fn scans_keep_the_order_for_any_size(backend) {
+        for size in 1..=7u32 {
+            for shape in [vec![size], vec![1; size as usize], split(size)] {
+                backend.run(&shape, |worker| {
+                    let me = worker.worker_id();
+                    let up_to = |end: u32| (0..end).map(|w| format!("[{w}]")).collect::<String>();
+                    let mine = format!("[{me}]");
+                    assert_eq!(worker.scan(mine.clone(), |a, b| a + &b)?, up_to(me + 1));
+                    let before = worker.exclusive_scan(mine, |a, b| a + &b)?;
+                    assert_eq!(before, (me > 0).then(|| up_to(me)));
+                    Ok(())
+                });
+            }
+        }
+    }
+
     fn nobody_leaves_a_barrier_before_all_have_come(backend) {
         use std::sync::atomic::{AtomicU32, Ordering};
         for shape in SHAPES {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use burst_bcm::{Error, Number, Payload, Reducer};
+use burst_bcm::{Communicator, Error, Number, Payload, RecvRequest, Reducer, SendRequest};
 
 use crate::context::BurstContext;
 
@@ -90,5 +90,73 @@ impl BurstContext {
     /// Sends the value at place `w` to each worker `w`; returns what each sent to this one.
     pub fn all_to_all<T: Payload>(&self, values: Vec<T>) -> Result<Vec<T>, Error> {
         self.seen(self.communicator.all_to_all(values))
+    }
+
+    /// As [`send`](Self::send), for whoever receives this tag; without one the tag is 0.
+    pub fn send_tagged<T: Payload>(&self, value: T, dest: u32, tag: u32) -> Result<(), Error> {
+        self.seen(self.communicator.send_tagged(value, dest, tag))
+    }
+
+    /// As [`recv`](Self::recv), of the values sent with this tag.
+    pub fn recv_tagged<T: Payload>(&self, source: u32, tag: u32) -> Result<T, Error> {
+        self.seen(self.communicator.recv_tagged(source, tag))
+    }
+
+    /// Receives a value from whichever worker has sent one with this tag, and says who.
+    pub fn recv_any<T: Payload>(&self, tag: u32) -> Result<(u32, T), Error> {
+        self.seen(self.communicator.recv_any(tag))
+    }
+
+    /// Sends to worker `dest` and receives from worker `source`, which may be the same.
+    pub fn send_recv<T: Payload>(&self, value: T, dest: u32, source: u32) -> Result<T, Error> {
+        self.seen(self.communicator.send_recv(value, dest, source))
+    }
+
+    /// Begins to send and returns at once; the request tells when it is done.
+    pub fn isend<T: Payload>(&self, value: T, dest: u32, tag: u32) -> Result<SendRequest, Error> {
+        self.seen(self.communicator.isend(value, dest, tag))
+    }
+
+    /// Begins to receive; the request gives the value. See also [`wait_any`](crate::wait_any).
+    pub fn irecv<T: Payload>(&self, source: u32, tag: u32) -> Result<RecvRequest<T>, Error> {
+        self.seen(self.communicator.irecv(source, tag))
+    }
+
+    /// Combines value `w` of everyone for worker `w`, in the order of worker ids.
+    pub fn reduce_scatter<T: Payload>(
+        &self,
+        values: Vec<T>,
+        op: impl Fn(T, T) -> T,
+    ) -> Result<T, Error> {
+        self.seen(self.communicator.reduce_scatter(values, op))
+    }
+
+    /// Combines the values of all workers up to and including this one.
+    pub fn scan<T: Payload + Clone>(&self, value: T, op: impl Fn(T, T) -> T) -> Result<T, Error> {
+        self.seen(self.communicator.scan(value, op))
+    }
+
+    /// Combines the values of all workers before this one; `None` for worker 0.
+    pub fn exclusive_scan<T: Payload + Clone>(
+        &self,
+        value: T,
+        op: impl Fn(T, T) -> T,
+    ) -> Result<Option<T>, Error> {
+        self.seen(self.communicator.exclusive_scan(value, op))
+    }
+
+    /// The workers of this one's pack as a group with ranks and collectives of its own.
+    pub fn my_pack(&self) -> Communicator {
+        self.communicator.my_pack()
+    }
+
+    /// The first worker of each pack as a group; `None` for all others.
+    pub fn pack_leaders(&self) -> Option<Communicator> {
+        self.communicator.pack_leaders()
+    }
+
+    /// Divides the workers into groups by color, ranked by key. All workers call it.
+    pub fn split(&self, color: Option<u32>, key: i64) -> Result<Option<Communicator>, Error> {
+        self.seen(self.communicator.split(color, key))
     }
 }

@@ -67,7 +67,8 @@ pub mod protocol;
 pub mod testing;
 mod worker;
 
-pub use burst_bcm::{Failure, FailureKind, Number, Payload, Reducer};
+pub use burst_bcm::{Communicator, Failure, FailureKind, Number, Payload, Reducer};
+pub use burst_bcm::{RecvRequest, SendRequest, wait_any};
 pub use context::BurstContext;
 pub use error::Error;
 pub use worker::Work;

@@ -1,0 +1,79 @@
+//! Reduce-scatter: each pack combines its own before anything leaves it.
+
+use super::{Call, NO_ROOT, invalid};
+use crate::collective::all_to_all;
+use crate::communicator::Communicator;
+use crate::error::Error;
+use crate::operation::Operation;
+use crate::payload::Payload;
+
+/// First the members of a run (neighbours in one pack) share out the combining: the value for
+/// rank `d` is combined by member `d % len` of the run. That one sends it to `d`, which combines
+/// what the runs give, in their order.
+pub(crate) fn reduce_scatter<T: Payload>(
+    communicator: &Communicator,
+    values: Vec<T>,
+    op: impl Fn(T, T) -> T,
+) -> Result<T, Error> {
+    let operation = Operation::ReduceScatter;
+    let size = communicator.group.size();
+    if values.len() != size as usize {
+        let reason = format!(
+            "one value per worker is needed: {size}, not {}",
+            values.len()
+        );
+        return Err(invalid(operation, reason));
+    }
+    let mut call = Call::begin(communicator, operation, NO_ROOT)?;
+    let group = call.group;
+    let me = group.rank;
+    let run = group.runs()[group.run_of(me)].clone();
+    let length = run.end - run.start;
+    let combiner = |dest: u32| run.start + dest % length;
+
+    // What each member of the run combines, in the order of destinations.
+    let mut shares: Vec<Vec<T>> = (0..length).map(|_| Vec::new()).collect();
+    for (dest, value) in (0..).zip(values) {
+        shares[(dest % length) as usize].push(value);
+    }
+    let mut own = Vec::new();
+    for (member, share) in run.clone().zip(shares) {
+        match member == me {
+            true => own = share,
+            false => call.give_here(member, share)?,
+        }
+    }
+    let mut combined: Vec<Option<T>> = (0..own.len()).map(|_| None).collect();
+    for member in run.clone() {
+        let share = match member == me {
+            true => std::mem::take(&mut own),
+            false => call.take_here::<Vec<T>>(member)?,
+        };
+        for (place, value) in combined.iter_mut().zip(share) {
+            *place = Some(match place.take() {
+                Some(left) => op(left, value),
+                None => value,
+            });
+        }
+    }
+
+    // A second call: in it every member gives each other one at most one value again.
+    let mut call = Call::begin(communicator, operation, NO_ROOT)?;
+    let mut outgoing: Vec<Option<T>> = Vec::new();
+    outgoing.resize_with(size as usize, || None);
+    for (dest, value) in (0..size).filter(|&dest| combiner(dest) == me).zip(combined) {
+        outgoing[dest as usize] = value;
+    }
+    let senders: Vec<u32> = group
+        .runs()
+        .iter()
+        .map(|run| run.start + me % (run.end - run.start))
+        .collect();
+    let incoming = all_to_all::exchange(&mut call, outgoing, |from| senders.contains(&from))?;
+    senders
+        .iter()
+        .zip(incoming)
+        .map(|(_, value)| value)
+        .reduce(&op)
+        .ok_or_else(|| invalid(operation, "a value is missing".to_owned()))
+}

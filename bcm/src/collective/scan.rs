@@ -1,0 +1,108 @@
+//! Inclusive and exclusive scans.
+//!
+//! The leader of a run (neighbours in one pack) collects its members' values and tells the other
+//! runs' leaders their combination, so that only one value of each run leaves its pack. With what
+//! comes before the run it then works out each member's result.
+
+use super::{Call, NO_ROOT, invalid};
+use crate::communicator::Communicator;
+use crate::error::Error;
+use crate::operation::Operation;
+use crate::payload::Payload;
+
+/// `(before, up to)`: what comes before a member, and that with its own value.
+type Prefixes<T> = (Option<T>, T);
+
+pub(crate) fn scan<T: Payload + Clone>(
+    communicator: &Communicator,
+    value: T,
+    op: impl Fn(T, T) -> T,
+) -> Result<T, Error> {
+    prefixes(communicator, Operation::Scan, value, op).map(|(_, with)| with)
+}
+
+pub(crate) fn exclusive_scan<T: Payload + Clone>(
+    communicator: &Communicator,
+    value: T,
+    op: impl Fn(T, T) -> T,
+) -> Result<Option<T>, Error> {
+    prefixes(communicator, Operation::ExclusiveScan, value, op).map(|(before, _)| before)
+}
+
+fn prefixes<T: Payload + Clone>(
+    communicator: &Communicator,
+    operation: Operation,
+    value: T,
+    op: impl Fn(T, T) -> T,
+) -> Result<Prefixes<T>, Error> {
+    let mut call = Call::begin(communicator, operation, NO_ROOT)?;
+    let group = call.group;
+    let mine = group.run_of(group.rank);
+    let run = group.runs()[mine].clone();
+    if group.rank != run.start {
+        call.give(run.start, value)?;
+        return call.take_here(run.start);
+    }
+    let mut values = vec![value];
+    for rank in run.start + 1..run.end {
+        values.push(call.take(rank)?);
+    }
+    // Each member's value combined with those before it in the run.
+    let mut within: Vec<T> = Vec::with_capacity(values.len());
+    for value in values {
+        let combined = match within.last() {
+            Some(left) => op(left.clone(), value),
+            None => value,
+        };
+        within.push(combined);
+    }
+    let total = within.last().cloned();
+    let total = total.ok_or_else(|| invalid(operation, "a value is missing".to_owned()))?;
+    let before = before_run(&mut call, mine, total, &op)?;
+
+    let mut left = before.clone();
+    let mut own = None;
+    for (rank, combined) in (run.start..).zip(within) {
+        let with = match &before {
+            Some(before) => op(before.clone(), combined),
+            None => combined,
+        };
+        let prefixes = (left.replace(with.clone()), with);
+        match rank == group.rank {
+            true => own = Some(prefixes),
+            false => call.give_here(rank, prefixes)?,
+        }
+    }
+    own.ok_or_else(|| invalid(operation, "a value is missing".to_owned()))
+}
+
+/// Everything before a run combined. In round `k` each leader sends what it has to the one `2^k`
+/// runs after it, and has heard from `2^(k+1) - 1` runs before its own when the round ends.
+fn before_run<T: Payload + Clone>(
+    call: &mut Call<'_>,
+    mine: usize,
+    total: T,
+    op: &impl Fn(T, T) -> T,
+) -> Result<Option<T>, Error> {
+    let runs = call.group.runs();
+    let mut before: Option<T> = None;
+    let mut distance = 1;
+    while distance < runs.len() {
+        let to = runs.get(mine + distance).map(|run| {
+            let sum = match &before {
+                Some(before) => op(before.clone(), total.clone()),
+                None => total.clone(),
+            };
+            (run.start, sum)
+        });
+        let from = mine.checked_sub(distance).map(|run| runs[run].start);
+        if let Some(heard) = call.exchange_anywhere(to, from)? {
+            before = Some(match before {
+                Some(before) => op(heard, before),
+                None => heard,
+            });
+        }
+        distance *= 2;
+    }
+    Ok(before)
+}

@@ -1,0 +1,95 @@
+//! Groups of workers, each with ranks and collectives of its own.
+
+use std::sync::Arc;
+
+use crate::collective;
+use crate::communicator::Communicator;
+use crate::error::Error;
+use crate::group::Group;
+
+/// # Groups
+///
+/// A group is a communicator of its own: its members are numbered by rank, its collectives
+/// involve its members only, and its messages are never taken for another group's.
+/// [`worker_id`](Communicator::worker_id) and what describes the flare stay what they are.
+impl Communicator {
+    /// This worker's number in the group; the worker id in the group of all workers.
+    pub fn rank(&self) -> u32 {
+        self.group.rank
+    }
+
+    /// Number of members of the group.
+    pub fn size(&self) -> u32 {
+        self.group.size()
+    }
+
+    /// The worker of a rank; `None` when there is no such rank.
+    pub fn worker_of(&self, rank: u32) -> Option<u32> {
+        (rank < self.size()).then(|| self.group.worker(rank))
+    }
+
+    /// The members of the group that are in this worker's pack, in the order of their ranks.
+    /// Every call gives the same group.
+    ///
+    /// ```
+    /// # use burst_bcm::{BackendConfig, testing};
+    /// let results = testing::run(&[2, 3], &BackendConfig::new("memory"), |worker| {
+    ///     let pack = worker.my_pack();
+    ///     Ok((pack.rank(), *pack.all_reduce(1, |a, b| a + b)?))
+    /// });
+    /// assert_eq!(results[1], Ok((1, 2)));
+    /// assert_eq!(results[4], Ok((2, 3)));
+    /// ```
+    #[must_use]
+    pub fn my_pack(&self) -> Self {
+        self.within(self.group.my_pack(&self.shared.topology))
+    }
+
+    /// The first member of each pack; `None` for all others. Every call gives the same group.
+    ///
+    /// ```
+    /// # use burst_bcm::{BackendConfig, testing};
+    /// let results = testing::run(&[2, 3], &BackendConfig::new("memory"), |worker| {
+    ///     let Some(leaders) = worker.pack_leaders() else {
+    ///         return Ok(vec![]);
+    ///     };
+    ///     Ok(leaders.all_gather(worker.worker_id())?.to_vec())
+    /// });
+    /// assert_eq!(results[0], Ok(vec![0, 2]));
+    /// assert_eq!(results[1], Ok(vec![]));
+    /// ```
+    pub fn pack_leaders(&self) -> Option<Self> {
+        let leaders = self.group.pack_leaders(&self.shared.topology)?;
+        Some(self.within(leaders))
+    }
+
+    /// Divides the group: members that pass the same color form a new one, ranked by key and,
+    /// where keys are equal, by their old rank. Who passes `None` is in none.
+    ///
+    /// A collective: all members call it. Cost: an [`all_gather`](Communicator::all_gather) of a
+    /// few bytes.
+    ///
+    /// # Errors
+    /// As [`Communicator::barrier`].
+    ///
+    /// ```
+    /// # use burst_bcm::{BackendConfig, testing};
+    /// let results = testing::run(&[2, 2], &BackendConfig::new("memory"), |worker| {
+    ///     let me = worker.worker_id();
+    ///     let half = worker.split(Some(me % 2), -i64::from(me))?.unwrap();
+    ///     Ok(half.all_gather(me)?.to_vec())
+    /// });
+    /// assert_eq!(results[0], Ok(vec![2, 0]));
+    /// assert_eq!(results[3], Ok(vec![3, 1]));
+    /// ```
+    pub fn split(&self, color: Option<u32>, key: i64) -> Result<Option<Self>, Error> {
+        collective::split::split(self, color, key)
+    }
+
+    /// This worker's handle in another group it is in.
+    pub(crate) fn within(&self, group: Arc<Group>) -> Self {
+        let mut other = self.clone();
+        other.group = group;
+        other
+    }
+}

@@ -1,0 +1,232 @@
+//! Messages from one worker to one other.
+
+use crate::communicator::Communicator;
+use crate::control::Patience;
+use crate::error::{Error, Peer};
+use crate::local::Want;
+use crate::message::Class;
+use crate::operation::Operation;
+use crate::payload::Payload;
+use crate::request::{RecvRequest, SendRequest};
+use crate::shared::Destination;
+
+/// The tag of messages that are sent without one.
+const NO_TAG: u32 = 0;
+
+/// # Point to point
+///
+/// Workers are named by their [`rank`](Communicator::rank), which is the worker id in the group
+/// of all workers. Messages from one worker to another with the same tag arrive in the order they
+/// were sent; those with another tag, of another group, or of collectives are never taken for
+/// them.
+impl Communicator {
+    /// Sends a value to one worker, itself included.
+    ///
+    /// To a worker of the same pack the value is moved, whatever its size, and nobody is waited
+    /// for. To another pack it returns once the backend has taken the bytes, which waits only
+    /// while that pack holds more unreceived bytes than it may; it does not wait for the
+    /// receiver otherwise.
+    ///
+    /// Cost: locally one pointer; remotely one message of the value's size.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when there is no such worker; [`Error::Payload`] when the
+    /// value cannot be encoded; and as every operation [`Error::Aborted`], [`Error::Timeout`],
+    /// [`Error::Backend`].
+    ///
+    /// ```
+    /// # use burst_bcm::{BackendConfig, testing};
+    /// let results = testing::run(&[1, 1], &BackendConfig::new("memory"), |worker| {
+    ///     let peer = 1 - worker.worker_id();
+    ///     worker.send(format!("hello from {}", worker.worker_id()), peer)?;
+    ///     worker.recv::<String>(peer)
+    /// });
+    /// assert_eq!(results[0].as_deref(), Ok("hello from 1"));
+    /// ```
+    pub fn send<T: Payload>(&self, value: T, dest: u32) -> Result<(), Error> {
+        self.send_tagged(value, dest, NO_TAG)
+    }
+
+    /// As [`Communicator::send`], for whoever receives this tag. Without one the tag is 0.
+    ///
+    /// # Errors
+    /// As [`Communicator::send`].
+    ///
+    /// ```
+    /// # use burst_bcm::{BackendConfig, testing};
+    /// let results = testing::run(&[2], &BackendConfig::new("memory"), |worker| {
+    ///     if worker.worker_id() == 0 {
+    ///         worker.send_tagged(2.5, 1, 2)?;
+    ///         worker.send_tagged(1.5, 1, 1)?;
+    ///         Ok((0.0, 0.0))
+    ///     } else {
+    ///         Ok((worker.recv_tagged(0, 1)?, worker.recv_tagged(0, 2)?))
+    ///     }
+    /// });
+    /// assert_eq!(results[1], Ok((1.5, 2.5)));
+    /// ```
+    pub fn send_tagged<T: Payload>(&self, value: T, dest: u32, tag: u32) -> Result<(), Error> {
+        let operation = Operation::Send;
+        let to = self.existing(operation, "destination", dest)?;
+        let mut patience = Patience::new(&self.shared.control, operation);
+        let from = (self.group.context, self.worker_id());
+        let class = Class::Point { tag };
+        self.shared.give(&mut patience, from, to, class, value)
+    }
+
+    /// Receives the next value a worker has sent to this one; waits for it.
+    ///
+    /// # Errors
+    /// [`Error::TypeMismatch`] when the sender sent another type (the message is then gone);
+    /// [`Error::Departed`] when the sender's pack has ended without sending; and as
+    /// [`Communicator::send`].
+    ///
+    /// ```
+    /// # use burst_bcm::{BackendConfig, testing};
+    /// let results = testing::run(&[1], &BackendConfig::new("memory"), |worker| {
+    ///     worker.send(7u8, 0)?;
+    ///     worker.recv::<u8>(0)
+    /// });
+    /// assert_eq!(results, [Ok(7)]);
+    /// ```
+    pub fn recv<T: Payload>(&self, source: u32) -> Result<T, Error> {
+        self.recv_tagged(source, NO_TAG)
+    }
+
+    /// As [`Communicator::recv`], of the values sent with this tag.
+    ///
+    /// # Errors
+    /// As [`Communicator::recv`].
+    pub fn recv_tagged<T: Payload>(&self, source: u32, tag: u32) -> Result<T, Error> {
+        let operation = Operation::Recv;
+        let want = self.want(operation, source, tag)?;
+        self.take(operation, &want)
+    }
+
+    /// Receives a value from whichever worker has sent one with this tag; waits for it. Gives the
+    /// sender's rank with it.
+    ///
+    /// Values of one sender come in the order they were sent; senders take turns.
+    ///
+    /// Cost: as [`Communicator::recv`], and a look at each worker.
+    ///
+    /// # Errors
+    /// As [`Communicator::recv`].
+    ///
+    /// ```
+    /// # use burst_bcm::{BackendConfig, testing};
+    /// let results = testing::run(&[2, 1], &BackendConfig::new("memory"), |worker| {
+    ///     if worker.worker_id() > 0 {
+    ///         worker.send_tagged(worker.worker_id() * 10, 0, 5)?;
+    ///         return Ok(0);
+    ///     }
+    ///     let (first, a): (u32, u32) = worker.recv_any(5)?;
+    ///     let (second, b): (u32, u32) = worker.recv_any(5)?;
+    ///     assert_eq!((a, b), (first * 10, second * 10));
+    ///     Ok(a + b)
+    /// });
+    /// assert_eq!(results[0], Ok(30));
+    /// ```
+    pub fn recv_any<T: Payload>(&self, tag: u32) -> Result<(u32, T), Error> {
+        let operation = Operation::Recv;
+        let mut patience = Patience::new(&self.shared.control, operation);
+        let want = Want {
+            context: self.group.context,
+            source: self.worker_id(),
+            class: Class::Point { tag },
+        };
+        self.shared.control.check()?;
+        let (worker, parcel) = self.shared.take_any(&mut patience, &self.group, &want)?;
+        let value = parcel.open(operation, Peer::Worker(worker))?;
+        Ok((self.group.rank_of(worker).unwrap_or(worker), value))
+    }
+
+    /// Sends a value to one worker and receives one from another, or the same. Two workers that
+    /// do this with each other never wait for each other in vain, however large the values.
+    ///
+    /// # Errors
+    /// As [`Communicator::send`] and [`Communicator::recv`].
+    ///
+    /// ```
+    /// # use burst_bcm::{BackendConfig, testing};
+    /// let results = testing::run(&[1, 2], &BackendConfig::new("memory"), |worker| {
+    ///     let (me, n) = (worker.worker_id(), worker.burst_size());
+    ///     worker.send_recv(me, (me + 1) % n, (me + n - 1) % n)
+    /// });
+    /// assert_eq!(results, [Ok(2), Ok(0), Ok(1)]);
+    /// ```
+    pub fn send_recv<T: Payload>(&self, value: T, dest: u32, source: u32) -> Result<T, Error> {
+        let request = self.irecv(source, NO_TAG)?;
+        self.send(value, dest)?;
+        request.wait()
+    }
+
+    /// Begins to send a value and returns at once.
+    ///
+    /// To a worker of the same pack that is all of it. To another pack a thread of its own does
+    /// the sending, so it pays for large values only. The order of messages is that of the calls.
+    ///
+    /// # Errors
+    /// As [`Communicator::send`], as far as they show at once; the others come from the request.
+    ///
+    /// ```
+    /// # use burst_bcm::{BackendConfig, testing};
+    /// let results = testing::run(&[1, 1], &BackendConfig::new("memory"), |worker| {
+    ///     let peer = 1 - worker.worker_id();
+    ///     let sending = worker.isend(vec![1u8; 1000], peer, 3)?;
+    ///     let receiving = worker.irecv::<Vec<u8>>(peer, 3)?;
+    ///     // Something useful is done here.
+    ///     sending.wait()?;
+    ///     Ok(receiving.wait()?.len())
+    /// });
+    /// assert_eq!(results, [Ok(1000), Ok(1000)]);
+    /// ```
+    pub fn isend<T: Payload>(&self, value: T, dest: u32, tag: u32) -> Result<SendRequest, Error> {
+        let operation = Operation::Send;
+        let to = self.existing(operation, "destination", dest)?;
+        let from = (self.group.context, self.worker_id());
+        SendRequest::begin(&self.shared, from, to, Class::Point { tag }, value)
+    }
+
+    /// Begins to receive a value: its sender may send it now, however large it is, and it is
+    /// taken with the request. Of several requests for one source and tag the one that is asked
+    /// first gets the first value.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] when there is no such worker; the others come from the request.
+    pub fn irecv<T: Payload>(&self, source: u32, tag: u32) -> Result<RecvRequest<T>, Error> {
+        let want = self.want(Operation::Recv, source, tag)?;
+        self.shared.control.check()?;
+        RecvRequest::begin(self.clone(), want)
+    }
+
+    pub(crate) fn take<T: Payload>(&self, operation: Operation, want: &Want) -> Result<T, Error> {
+        let mut patience = Patience::new(&self.shared.control, operation);
+        let mine = Destination::Worker(self.worker_id());
+        let parcel = self.shared.take(&mut patience, mine, want)?;
+        parcel.open(operation, Peer::Worker(want.source))
+    }
+
+    fn want(&self, operation: Operation, source: u32, tag: u32) -> Result<Want, Error> {
+        Ok(Want {
+            context: self.group.context,
+            source: self.existing(operation, "source", source)?,
+            class: Class::Point { tag },
+        })
+    }
+
+    /// The worker of a rank.
+    fn existing(&self, operation: Operation, role: &str, rank: u32) -> Result<u32, Error> {
+        let size = self.group.size();
+        if rank < size {
+            return Ok(self.group.worker(rank));
+        }
+        Err(Error::InvalidArgument {
+            operation,
+            reason: format!(
+                "{role} {rank} does not exist; workers are 0 to {}",
+                size - 1
+            ),
+        })
+    }
+}

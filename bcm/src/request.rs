@@ -1,0 +1,214 @@
+//! Operations that were begun and not waited for yet.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+use crate::communicator::Communicator;
+use crate::control::Patience;
+use crate::error::{Error, Peer};
+use crate::local::Want;
+use crate::message::Class;
+use crate::operation::Operation;
+use crate::payload::{self, Payload};
+use crate::remote::Expectation;
+use crate::shared::{Destination, Shared};
+
+/// A value on its way, from [`Communicator::isend`]. Dropped, it is sent all the same.
+#[derive(Debug)]
+#[must_use = "only the request tells whether the value was sent"]
+pub struct SendRequest {
+    sending: Option<JoinHandle<Result<(), Error>>>,
+}
+
+impl SendRequest {
+    pub(crate) fn begin<T: Payload>(
+        shared: &Arc<Shared>,
+        origin: (u32, u32),
+        to: u32,
+        class: Class,
+        value: T,
+    ) -> Result<Self, Error> {
+        let operation = Operation::Send;
+        if shared.is_local(to) {
+            let mut patience = Patience::new(&shared.control, operation);
+            shared.give(&mut patience, origin, to, class, value)?;
+            return Ok(Self { sending: None });
+        }
+        shared.control.check()?;
+        // Whatever can be wrong with the value shows now; from here on its place among the
+        // messages is taken, and it has to be sent.
+        let encoded = payload::encode(operation, &value)?;
+        let place = shared.remote()?.reserve(origin, to, &encoded, operation)?;
+        drop(encoded);
+        let shared = Arc::clone(shared);
+        let body = move || {
+            let mut patience = Patience::new(&shared.control, operation);
+            let encoded = payload::encode(operation, &value)?;
+            shared
+                .remote()?
+                .send_at(place, class, &encoded, &mut patience)
+        };
+        let sending = thread::Builder::new()
+            .name("bcm-send".to_owned())
+            .spawn(body);
+        match sending {
+            Ok(sending) => Ok(Self {
+                sending: Some(sending),
+            }),
+            Err(error) => Err(Error::Backend {
+                backend: "threads",
+                pack: None,
+                reason: format!("cannot start a thread to send with: {error}"),
+            }),
+        }
+    }
+
+    /// Waits until the value is sent.
+    ///
+    /// # Errors
+    /// As [`Communicator::send`].
+    pub fn wait(mut self) -> Result<(), Error> {
+        self.join()
+    }
+
+    /// Whether the value is sent; never waits. `true` ever after.
+    ///
+    /// # Errors
+    /// As [`Communicator::send`], once.
+    pub fn test(&mut self) -> Result<bool, Error> {
+        if self
+            .sending
+            .as_ref()
+            .is_some_and(|sending| !sending.is_finished())
+        {
+            return Ok(false);
+        }
+        self.join().map(|()| true)
+    }
+
+    fn join(&mut self) -> Result<(), Error> {
+        let Some(sending) = self.sending.take() else {
+            return Ok(());
+        };
+        // A panic in an encoder is the caller's own.
+        sending
+            .join()
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+}
+
+/// A value to come, from [`Communicator::irecv`].
+#[derive(Debug)]
+#[must_use = "the value is received with the request"]
+pub struct RecvRequest<T> {
+    communicator: Communicator,
+    want: Want,
+    done: bool,
+    /// Lets the sender send for as long as the request lives.
+    _expected: Option<Expectation>,
+    value: PhantomData<fn() -> T>,
+}
+
+impl<T: Payload> RecvRequest<T> {
+    pub(crate) fn begin(communicator: Communicator, want: Want) -> Result<Self, Error> {
+        let shared = &communicator.shared;
+        let expected = match shared.is_local(want.source) {
+            true => None,
+            false => {
+                let mine = Destination::Worker(communicator.worker_id());
+                shared.remote()?.expect(mine, want.context, want.source)
+            }
+        };
+        Ok(Self {
+            communicator,
+            want,
+            done: false,
+            _expected: expected,
+            value: PhantomData,
+        })
+    }
+
+    /// Waits for the value.
+    ///
+    /// # Errors
+    /// As [`Communicator::recv`]; [`Error::InvalidArgument`] when [`test`](RecvRequest::test) has
+    /// given it.
+    pub fn wait(self) -> Result<T, Error> {
+        self.open()?;
+        self.communicator.take(Operation::Recv, &self.want)
+    }
+
+    /// The value, if it is there; never waits.
+    ///
+    /// # Errors
+    /// As [`RecvRequest::wait`].
+    pub fn test(&mut self) -> Result<Option<T>, Error> {
+        self.open()?;
+        let shared = &self.communicator.shared;
+        shared.control.check()?;
+        if !shared.is_local(self.want.source) {
+            shared.remote()?.help(self.want.source);
+        }
+        let mailbox = shared.mailboxes.of(self.communicator.worker_id());
+        let Some(parcel) = mailbox.ok_or(Error::Closed)?.try_take(&self.want)? else {
+            return Ok(None);
+        };
+        self.done = true;
+        let peer = Peer::Worker(self.want.source);
+        parcel.open(Operation::Recv, peer).map(Some)
+    }
+
+    fn open(&self) -> Result<(), Error> {
+        match self.done {
+            true => Err(Error::InvalidArgument {
+                operation: Operation::Recv,
+                reason: "this request has given its value".to_owned(),
+            }),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Waits until one of the requests, all of one worker, has its value: gives the place it had, and
+/// takes it out of the list.
+///
+/// # Errors
+/// As [`RecvRequest::wait`]; [`Error::InvalidArgument`] when there are no requests.
+///
+/// ```
+/// # use burst_bcm::{BackendConfig, testing, wait_any};
+/// let results = testing::run(&[2, 1], &BackendConfig::new("memory"), |worker| {
+///     if worker.worker_id() > 0 {
+///         worker.send(worker.worker_id(), 0)?;
+///         return Ok(0);
+///     }
+///     let mut requests = vec![worker.irecv::<u32>(1, 0)?, worker.irecv(2, 0)?];
+///     let (_, first) = wait_any(&mut requests)?;
+///     let (_, second) = wait_any(&mut requests)?;
+///     Ok(first + second)
+/// });
+/// assert_eq!(results[0], Ok(3));
+/// ```
+pub fn wait_any<T: Payload>(requests: &mut Vec<RecvRequest<T>>) -> Result<(usize, T), Error> {
+    let operation = Operation::Recv;
+    let Some(communicator) = requests.first().map(|first| first.communicator.clone()) else {
+        return Err(Error::InvalidArgument {
+            operation,
+            reason: "there is no request to wait for".to_owned(),
+        });
+    };
+    let shared = &communicator.shared;
+    let mut patience = Patience::new(&shared.control, operation);
+    let attempt = || {
+        for (place, request) in requests.iter_mut().enumerate() {
+            if let Some(value) = request.test()? {
+                return Ok(Some((place, value)));
+            }
+        }
+        Ok(None)
+    };
+    let found = shared.watch(&mut patience, communicator.worker_id(), attempt)?;
+    drop(requests.remove(found.0));
+    Ok(found)
+}
