@@ -135,6 +135,9 @@ fn longest(samples: usize, prepare: impl Fn(&Communicator) -> Prepared + Sync) -
         let mut times = Vec::new();
         for _ in 0..=samples {
             let collective = prepare(worker);
+            // The first barrier waits for buffers and wakes whoever fell asleep; the second one
+            // finds all awake.
+            worker.barrier()?;
             worker.barrier()?;
             let start = Instant::now();
             let leftover = collective(worker)?;

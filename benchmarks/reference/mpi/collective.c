@@ -19,6 +19,7 @@ int main(int argc, char **argv) {
     memset(out, 0, room);
     for (int s = -1; s < samples; s++) {
         MPI_Barrier(MPI_COMM_WORLD);
+        MPI_Barrier(MPI_COMM_WORLD);
         double start = MPI_Wtime();
         if (strcmp(what, "bcast") == 0)
             MPI_Bcast(in, bytes, MPI_CHAR, 0, MPI_COMM_WORLD);
