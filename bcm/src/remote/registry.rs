@@ -31,6 +31,9 @@ const BACKENDS: &[(&str, Open, Clean)] = &[
     (faults::NAME, faults::open, |_, _| Ok(())),
 ];
 
+/// Those a program may have been built without.
+const OPTIONAL: &[&str] = &["rabbitmq", "s3"];
+
 /// Opens the backend a pack is configured with.
 pub(crate) fn open(config: &PackConfig, inbox: Arc<Inbox>) -> Result<Arc<dyn Backend>, Error> {
     let (_, open, _) = find(&config.backend.kind)?;
@@ -48,6 +51,14 @@ fn find(kind: &str) -> Result<&'static (&'static str, Open, Clean), Error> {
         .iter()
         .find(|(name, ..)| *name == kind)
         .ok_or_else(|| {
+            if OPTIONAL.contains(&kind) {
+                return Error::InvalidConfiguration {
+                    reason: format!(
+                        "this program was built without the backend {kind:?}: build it with the \
+                         feature {kind:?} of the crate `burst`"
+                    ),
+                };
+            }
             let names: Vec<&str> = BACKENDS.iter().map(|(name, ..)| *name).collect();
             Error::InvalidConfiguration {
                 reason: format!(

@@ -46,6 +46,8 @@ const CONTROL_TIMEOUT: Duration = Duration::from_secs(1);
 const RECOVERY: Duration = Duration::from_millis(600);
 /// Between two attempts.
 const AGAIN: Duration = Duration::from_millis(20);
+/// Largest chunk: half of what a server takes for one value unless told otherwise.
+const LARGEST: usize = 256 << 20;
 /// Bytes one sender writes before it lets others have its connection.
 const BATCH: usize = 8 << 20;
 

@@ -6,6 +6,7 @@
 //! | `burst:<flare>:control:<p>` | list of control frames for pack `p`, which overtake the above |
 //! | `burst:<flare>:cast:<source>:<context>:<sequence>:<chunk>` | a chunk many packs read |
 //! | `…:left` of the above | how many of them have not read it yet; the last one deletes both |
+//! | `burst:<flare>:pulse:<p>` | signs of life of pack `p` |
 //!
 //! A one-to-one message costs one `RPUSH` (with its `EXPIRE`) and one `BLPOP` per chunk; a
 //! one-to-many message is stored once, costs one small `RPUSH` per pack and chunk, and one `GET`
@@ -22,12 +23,12 @@ mod receiver;
 
 use std::sync::Arc;
 
-use super::batches;
 use super::keys::prefix;
 use super::pulse::{self, Pulse};
 use super::server::Server;
 use super::threads::Threads;
 use super::writer::Writer;
+use super::{LARGEST, batches};
 use crate::config::{BackendConfig, PackConfig};
 use crate::control::Patience;
 use crate::error::{Error, Peer};
@@ -160,6 +161,10 @@ impl Backend for RedisList {
             commands::push(client, &list, frame, expiry, go_on)?;
             Ok(2)
         })
+    }
+
+    fn payload_limit(&self) -> usize {
+        LARGEST
     }
 
     fn close(&self) {

@@ -24,12 +24,12 @@ mod reader;
 
 use std::sync::Arc;
 
-use super::batches;
 use super::keys::{expire, prefix};
 use super::pulse::{self, Pulse};
 use super::server::Server;
 use super::threads::Threads;
 use super::writer::Writer;
+use super::{LARGEST, batches};
 use crate::config::{BackendConfig, PackConfig};
 use crate::control::Patience;
 use crate::error::{Error, Peer};
@@ -184,6 +184,10 @@ impl Backend for RedisStream {
             expire(client, &stream, expiry, go_on)?;
             Ok(2)
         })
+    }
+
+    fn payload_limit(&self) -> usize {
+        LARGEST
     }
 
     fn close(&self) {
