@@ -15,7 +15,8 @@ pub const USER: &str = "burst";
 /// Not the one everybody has, so that logging in is tested too.
 pub const PASSWORD: &str = "conformance-password";
 
-/// Ends when dropped, and when the process that started it ends, however it does.
+/// Ends when dropped, and when the process that started it ends, however it does; so does its port
+/// mapper, which stays as long as it thinks that the node lives.
 pub struct RabbitServer {
     server: Child,
     guard: Child,
@@ -86,7 +87,7 @@ impl RabbitServer {
         let mut guard = Command::new("sh")
             .args([
                 "-c",
-                "read _; kill -9 -$1; sleep 0.2; epmd -port $2 -kill; rm -rf \"$3\"",
+                "read _; kill -9 -$1; rm -rf \"$3\"; while epmd -port $2 -names; do epmd -port $2 -kill; sleep 0.2; done",
             ])
             .args(["guard", &server.id().to_string(), &ports.mapper.to_string()])
             .arg(directory.path())
