@@ -53,6 +53,7 @@ test-system: ## whole-system tests against dist/
 
 bench: build ## the measurements the README quotes
 	$(CARGO) run --release --locked -p burst-benchmarks
+	$(CARGO) run --release --locked -p bcm-benchmarks
 
 fmt: ## format everything
 	$(CARGO) fmt --all
