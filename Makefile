@@ -11,7 +11,7 @@ FUZZ_TIME   ?= 600
 CARGO  := cargo
 MVN    := mvn -B -q -ntp
 RELEASE := target/release
-EXAMPLES := hello terasort wordcount montecarlo
+PROGRAMS := hello terasort wordcount montecarlo failing noop
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo test test-rust test-jvm test-system prepare image bench fuzz fmt lint clean
@@ -20,21 +20,22 @@ help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## the platform, laid out in dist/
-	$(CARGO) build --release --locked
+	$(CARGO) build --release --locked -p burst-cli -p burst-runtime -p demo
+	@# By themselves, so that they have the features of a user's program and not the runtime's.
+	$(CARGO) build --release --locked $(addprefix -p ,$(PROGRAMS))
 	$(MVN) package -DskipTests
 	@mkdir -p dist/bin dist/lib dist/examples
 	install $(RELEASE)/burst $(RELEASE)/burst-runtime dist/bin/
 	install -m 644 standalone/target/burst-standalone.jar dist/lib/
-	install $(addprefix $(RELEASE)/,$(EXAMPLES) tera demo failing noop) dist/examples/
+	install $(addprefix $(RELEASE)/,$(PROGRAMS) tera demo) dist/examples/
 
 demo: build ## an example from nothing to its proven outcome; APP, SIZE, WORKERS, GRANULARITY, DRIVER, BACKEND, REDIS_URL, TEXT
 	@if [ "$(DRIVER)" = docker ]; then $(MAKE) --no-print-directory image; fi
 	dist/examples/demo --app $(APP) --size $(SIZE) --workers $(WORKERS) --granularity $(GRANULARITY) \
 		--driver $(DRIVER) --backend $(BACKEND) $(if $(REDIS_URL),--redis $(REDIS_URL)) $(if $(TEXT),--path $(TEXT))
 
-image: ## the runtime's container image, burst-runtime:latest
-	$(CARGO) build --release --locked -p burst-runtime
-	deploy/runtime/build.sh $(RELEASE)/burst-runtime
+image: build ## the runtime's container image, burst-runtime:latest
+	deploy/runtime/build.sh dist/bin/burst-runtime
 
 prepare: build ## what the tests need beside the toolchains: docker, redis, the image
 	tests/prepare.sh
