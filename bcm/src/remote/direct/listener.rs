@@ -45,6 +45,8 @@ struct Shared {
 
 #[derive(Debug, Default)]
 struct PeerState {
+    /// It has connected once, be it gone again.
+    met: AtomicBool,
     connections: AtomicUsize,
     goodbye: AtomicBool,
     intakes: RwLock<Vec<Arc<Intake>>>,
@@ -105,6 +107,11 @@ impl Listener {
     pub(super) fn open_gate(&self) {
         *self.shared.gate.lock() = true;
         self.shared.gate_opened.notify_all();
+    }
+
+    /// Whether every other pack has connected once.
+    pub(super) fn has_met_all(&self) -> bool {
+        self.shared.has_met_all()
     }
 
     /// A waiting worker reads what has come from a pack; `true` when something has.
@@ -202,6 +209,7 @@ impl Shared {
             // Counted before the guest can send anything, so that its pack has not left while
             // one of its connections is still read.
             peer.connections.fetch_add(1, Ordering::AcqRel);
+            peer.met.store(true, Ordering::Release);
             let welcomed = guest
                 .welcome(stream)
                 .and_then(|()| connection::prepare(stream));
@@ -264,6 +272,13 @@ impl Shared {
             peer.busy.store(other, Ordering::Relaxed);
         }
         found
+    }
+
+    /// See [`Listener::has_met_all`].
+    fn has_met_all(&self) -> bool {
+        let own = self.inbox.config().pack as usize;
+        let mut others = (0..).zip(&self.peers).filter(|(pack, _)| *pack != own);
+        others.all(|(_, peer)| peer.met.load(Ordering::Acquire))
     }
 
     /// See [`Listener::relieve`].

@@ -42,6 +42,8 @@ pub(super) const NAME: &str = "direct";
 
 /// How long connecting and the handshake may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
+/// How long a pack that has finished stays for others that have not connected to it yet.
+const MEETING_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a control frame may take: the peer's reader takes them as they come.
 const CONTROL_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long the goodbye of a peer that hung up may still be on its way. So may the word of whoever
@@ -320,6 +322,15 @@ impl Backend for Direct {
 
     fn close(&self) {
         let config = self.inbox.config();
+        // A pack whose work is short must not be gone before others have dialled it: they would take it for dead.
+        let since = Instant::now();
+        while self.peers.get().is_some()
+            && matches!(config.control.ended(), None | Some(Error::Closed))
+            && since.elapsed() < MEETING_TIMEOUT
+            && !self.listener.has_met_all()
+        {
+            thread::sleep(Duration::from_millis(1));
+        }
         let goodbye = Frame {
             header: Header::notice(Kind::Goodbye, config.flare, config.pack, 0),
             payload: &[],
