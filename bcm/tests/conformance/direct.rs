@@ -204,3 +204,26 @@ fn a_peer_that_is_not_there_is_an_error_that_names_it() {
         );
     });
 }
+
+#[test]
+fn a_pack_whose_work_is_short_waits_for_those_that_have_not_connected_yet() {
+    under_watchdog(|| {
+        let packs: Vec<Pack> = (0..3)
+            .map(|pack| Pack::join(config(pack, SECRET)).unwrap())
+            .collect();
+        let endpoints: Vec<String> = packs.iter().filter_map(Pack::endpoint).collect();
+        let (closed, closing) = std::sync::mpsc::channel();
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                packs[0].start(endpoints.clone()).unwrap();
+                packs[0].close();
+                closed.send(()).unwrap();
+            });
+            let early = closing.recv_timeout(Duration::from_millis(100));
+            assert!(early.is_err(), "it was gone before the others connected");
+            packs[1].start(endpoints.clone()).unwrap();
+            packs[2].start(endpoints.clone()).unwrap();
+            closing.recv_timeout(Duration::from_secs(3)).unwrap();
+        });
+    });
+}
