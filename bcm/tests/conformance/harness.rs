@@ -2,14 +2,17 @@
 
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use burst_bcm::{BackendConfig, Communicator, Error, PackConfig, testing};
 
 use crate::redis_server::RedisServer;
 
-/// Longest a test may take.
-const WATCHDOG: Duration = Duration::from_secs(45);
+/// Longest a test may take, on a machine that has much else to do.
+const WATCHDOG: Duration = Duration::from_secs(120);
+
+/// What such a machine may add to a promised time.
+const BUSY: Duration = Duration::from_secs(4);
 
 /// A backend that is ready to be used.
 pub struct Backend {
@@ -49,6 +52,21 @@ pub fn under_watchdog(test: impl FnOnce() + Send + 'static) {
             }
         }
         Err(RecvTimeoutError::Timeout) => panic!("the test hangs"),
+    }
+}
+
+/// Fails when what the product promises to do within a time has taken longer.
+pub fn promised(limit: Duration, since: Instant) {
+    let took = since.elapsed();
+    assert!(took < limit + BUSY, "promised in {limit:?}, took {took:?}");
+}
+
+/// Waits for what happens soon, in nobody's way: the clearing up behind a message.
+pub fn eventually(what: &str, happened: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !happened() {
+        assert!(begun.elapsed() < Duration::from_secs(20), "{what}");
+        thread::sleep(Duration::from_millis(10));
     }
 }
 

@@ -26,6 +26,7 @@ mod redis_server;
 mod s3;
 #[cfg(feature = "s3")]
 mod s3_server;
+mod server_faults;
 
 /// Defines each test once per backend.
 macro_rules! on_every_backend {

@@ -3,12 +3,18 @@
 
 use std::time::{Duration, Instant};
 
-use burst_bcm::{BackendConfig, Error, FailureKind, Pack, PackConfig, cleanup, testing};
+use burst_bcm::{BackendConfig, Pack, PackConfig, cleanup, testing};
 
-use crate::harness::{pattern, under_watchdog};
-use crate::process::a_killed_pack_is_named_within_a_second;
+use crate::harness::{pattern, promised, under_watchdog};
+use crate::process::{
+    a_killed_pack_is_named_within_a_second, a_pack_that_joins_late_is_waited_for,
+};
 use crate::proxy::Proxy;
 use crate::rabbitmq_server::{PASSWORD, RabbitServer, shared};
+use crate::server_faults::{
+    a_server_that_dies_fails_the_flare, a_server_that_stands_still_holds_up_work,
+    work_goes_on_while_connections_are_cut, wrong_credentials_are_refused,
+};
 
 fn config(server: &RabbitServer) -> BackendConfig {
     BackendConfig::new("rabbitmq").with_uri(server.uri())
@@ -98,76 +104,42 @@ fn a_killed_pack_is_missed() {
 }
 
 #[test]
-fn a_server_that_dies_fails_the_flare_within_a_second() {
+fn a_late_pack_is_waited_for() {
+    under_watchdog(|| a_pack_that_joins_late_is_waited_for(&config(shared())));
+}
+
+#[test]
+fn a_dead_server_is_noticed() {
     let server = RabbitServer::start("");
     under_watchdog(move || {
-        let packs = packs(&config(&server), "q4", &[1, 1]);
-        let workers: Vec<_> = packs.iter().flat_map(Pack::communicators).collect();
-        std::thread::scope(|scope| {
-            let blocked = scope.spawn(|| {
-                workers[0].recv::<u8>(1)?;
-                workers[0].recv::<u8>(1)
-            });
-            workers[1].send(1u8, 0).unwrap();
-            std::thread::sleep(Duration::from_millis(300));
-            server.signal("KILL");
-            let killed = Instant::now();
-            let error = blocked.join().unwrap().unwrap_err();
-            assert!(
-                killed.elapsed() < Duration::from_secs(1),
-                "{:?}",
-                killed.elapsed()
-            );
-            let Error::Aborted(failure) = &error else {
-                panic!("expected an abort, not {error}");
-            };
-            assert_eq!(failure.kind, FailureKind::Backend);
-            assert!(!error.to_string().contains(PASSWORD));
-            // A send to a dead server is never a success.
-            assert!(workers[0].send(1u8, 1).is_err());
-            assert!(workers[1].send(1u8, 0).is_err());
-        });
-        let begun = Instant::now();
-        drop(packs);
-        assert!(
-            begun.elapsed() < Duration::from_secs(5),
-            "{:?}",
-            begun.elapsed()
-        );
+        a_server_that_dies_fails_the_flare(&config(&server), PASSWORD, || server.signal("KILL"));
     });
 }
 
 #[test]
-fn a_server_that_pauses_ends_a_send_at_its_deadline_or_goes_on() {
+fn pauses_are_survived() {
     let server = RabbitServer::start("");
     under_watchdog(move || {
-        let configure =
-            |config: &mut PackConfig| config.operation_timeout = Duration::from_millis(2500);
-        let packs = testing::packs(&[1, 1], &config(&server), configure).unwrap();
-        let workers: Vec<_> = packs.iter().flat_map(Pack::communicators).collect();
-        workers[0].send(1u8, 1).unwrap();
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
-                server.signal("STOP");
-                std::thread::sleep(Duration::from_millis(700));
-                server.signal("CONT");
-            });
-            std::thread::sleep(Duration::from_millis(100));
-            workers[0].send(2u8, 1).unwrap();
-        });
-        assert_eq!(workers[1].recv::<u8>(0), Ok(1));
-        assert_eq!(workers[1].recv::<u8>(0), Ok(2));
-        server.signal("STOP");
-        let begun = Instant::now();
-        let result = workers[0].send(3u8, 1);
-        assert!(matches!(result, Err(Error::Timeout { .. })), "{result:?}");
-        assert!(
-            begun.elapsed() < Duration::from_secs(4),
-            "{:?}",
-            begun.elapsed()
-        );
-        server.signal("CONT");
+        a_server_that_stands_still_holds_up_work(&config(&server), |name| server.signal(name));
     });
+}
+
+#[test]
+fn what_was_in_a_connection_that_is_cut_comes_again_and_once() {
+    let server = shared();
+    under_watchdog(move || {
+        let proxy = Proxy::to(server.port());
+        let backend = BackendConfig::new("rabbitmq").with_uri(server.uri_at(proxy.port()));
+        work_goes_on_while_connections_are_cut(&backend.with_chunk_size(20_000), &proxy);
+    });
+}
+
+#[test]
+fn wrong_credentials_are_an_error_that_does_not_show_them() {
+    let wrong = "a-wrong-password";
+    let uri = shared().uri().replace(PASSWORD, wrong);
+    let backend = BackendConfig::new("rabbitmq").with_uri(uri);
+    under_watchdog(move || wrong_credentials_are_refused(&backend, wrong, "ACCESS_REFUSED"));
 }
 
 #[test]
@@ -178,65 +150,7 @@ fn a_full_server_is_an_error_that_says_so() {
         let begun = Instant::now();
         let error = testing::packs(&[1, 1], &config(&server), |_| {}).unwrap_err();
         assert!(error.to_string().contains("short of memory"), "{error}");
-        assert!(
-            begun.elapsed() < Duration::from_secs(15),
-            "{:?}",
-            begun.elapsed()
-        );
-    });
-}
-
-#[test]
-fn what_was_in_a_connection_that_is_cut_comes_again_and_once() {
-    let server = shared();
-    under_watchdog(move || {
-        let proxy = Proxy::to(server.port());
-        let backend = BackendConfig::new("rabbitmq").with_uri(server.uri_at(proxy.port()));
-        let packs = testing::packs(&[2, 1, 1], &backend, |config| {
-            config.backend.chunk_size = 20_000;
-        })
-        .unwrap();
-        let before = proxy.accepted();
-        let done = std::sync::atomic::AtomicBool::new(false);
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
-                while !done.load(std::sync::atomic::Ordering::SeqCst) {
-                    std::thread::sleep(Duration::from_millis(900));
-                    proxy.cut();
-                }
-            });
-            let results = testing::run_on(&packs, |worker| {
-                let me = worker.worker_id();
-                for round in 0..40 {
-                    let values = (0..4).map(|to| pattern(50_000, me, to + round)).collect();
-                    for (from, value) in (0..4).zip(worker.all_to_all(values)?) {
-                        assert!(value == pattern(50_000, from, me + round));
-                    }
-                    let root = round % 4;
-                    let value = (me == root).then(|| pattern(90_000, root, round));
-                    assert!(*worker.broadcast(value, root)? == pattern(90_000, root, round));
-                }
-                Ok(())
-            });
-            done.store(true, std::sync::atomic::Ordering::SeqCst);
-            assert_eq!(results, vec![Ok(()); 4]);
-        });
-        assert!(proxy.accepted() > before, "it was not cut");
-    });
-}
-
-#[test]
-fn wrong_credentials_are_an_error_that_does_not_show_them() {
-    let server = shared();
-    under_watchdog(move || {
-        let uri = server.uri().replace(PASSWORD, "a-wrong-password");
-        let backend = BackendConfig::new("rabbitmq").with_uri(uri);
-        let error = testing::packs(&[1, 1], &backend, |_| {}).unwrap_err();
-        assert!(error.to_string().contains("ACCESS_REFUSED"), "{error}");
-        assert!(
-            !format!("{error} {error:?}").contains("a-wrong-password"),
-            "{error}"
-        );
+        promised(Duration::from_secs(10), begun);
     });
 }
 

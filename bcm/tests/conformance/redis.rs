@@ -5,10 +5,16 @@ use std::time::{Duration, Instant};
 
 use burst_bcm::{BackendConfig, Error, FailureKind, Pack, PackConfig, cleanup, testing};
 
-use crate::harness::{pattern, under_watchdog};
-use crate::process::a_killed_pack_is_named_within_a_second;
+use crate::harness::{eventually, pattern, promised, under_watchdog};
+use crate::process::{
+    a_killed_pack_is_named_within_a_second, a_pack_that_joins_late_is_waited_for,
+};
 use crate::proxy::Proxy;
 use crate::redis_server::{PASSWORD, RedisServer};
+use crate::server_faults::{
+    a_server_that_dies_fails_the_flare, a_server_that_stands_still_holds_up_work,
+    work_goes_on_while_connections_are_cut, wrong_credentials_are_refused,
+};
 
 /// Defines each test once per backend.
 macro_rules! on_both {
@@ -58,20 +64,13 @@ on_both! {
             let _ = workers[0].broadcast(Some(pattern(50_000, 0, 0)), 0);
 
             // One of them is made by the pack that reads the broadcast.
-        let begun = Instant::now();
-        let mut keys = server.keys();
-        while !keys.iter().any(|key| key.starts_with("burst:f*1:cast:0:"))
-            && begun.elapsed() < Duration::from_secs(5)
-        {
-            std::thread::sleep(Duration::from_millis(20));
-            keys = server.keys();
-        }
+            eventually("no broadcast is there", || {
+                let keys = server.keys();
+                keys.iter().any(|key| key.starts_with("burst:f*1:cast:0:"))
+            });
+            let keys = server.keys();
             let target = |key: &String| key == "burst:f*1:pack:2" || key == "burst:f*1:lane:2:0";
             assert!(keys.iter().any(target), "{keys:?}");
-            assert!(
-                keys.iter().any(|key| key.starts_with("burst:f*1:cast:0:")),
-                "{keys:?}"
-            );
             for key in keys.iter().filter(|key| *key != "burst:other:pack:0") {
                 assert!(key.starts_with("burst:f*1:"), "{key}");
                 let left: i64 = server.ask(&["TTL", key]);
@@ -97,13 +96,10 @@ on_both! {
                 worker.barrier()
             });
             assert_eq!(results, vec![Ok(()); 6]);
-            // Every broadcast was read by both other packs, so the server holds none of them.
-            let casts: Vec<_> = server
-                .keys()
-                .into_iter()
-                .filter(|key| key.contains("cast:"))
-                .collect();
-            assert_eq!(casts, Vec::<String>::new());
+            // Every broadcast was read by both other packs, the last of which deletes it.
+            eventually("broadcasts stay on the server", || {
+                !server.keys().iter().any(|key| key.contains("cast:"))
+            });
             drop(packs);
             cleanup("f2", &backend).unwrap();
             assert_eq!(server.keys(), Vec::<String>::new());
@@ -128,61 +124,6 @@ on_both! {
         });
     }
 
-    fn a_server_that_dies_fails_the_flare_within_a_second(kind) {
-        let mut server = RedisServer::start();
-        under_watchdog(move || {
-            let packs = packs(&config(kind, &server), "f4", &[1, 1]);
-            let workers: Vec<_> = packs.iter().flat_map(Pack::communicators).collect();
-            std::thread::scope(|scope| {
-                let blocked = scope.spawn(|| workers[0].recv::<u8>(1));
-                workers[1].send(1u8, 0).unwrap();
-                assert_eq!(blocked.join().unwrap(), Ok(1));
-
-                let blocked = scope.spawn(|| workers[0].recv::<u8>(1));
-                server.kill();
-                let killed = Instant::now();
-                let error = blocked.join().unwrap().unwrap_err();
-                assert!(
-                    killed.elapsed() < Duration::from_secs(1),
-                    "{:?}",
-                    killed.elapsed()
-                );
-                let Error::Aborted(failure) = &error else {
-                    panic!("expected an abort, not {error}");
-                };
-                assert_eq!(
-                    (failure.kind, failure.pack),
-                    (FailureKind::Backend, Some(0))
-                );
-                assert!(!error.to_string().contains(PASSWORD));
-                // A send to a dead server is never a success.
-                assert!(workers[0].send(1u8, 1).is_err());
-                assert!(workers[1].send(1u8, 0).is_err());
-            });
-        });
-    }
-
-    fn a_server_that_hangs_ends_a_send_at_its_deadline(kind) {
-        let server = RedisServer::start();
-        under_watchdog(move || {
-            let configure =
-                |config: &mut PackConfig| config.operation_timeout = Duration::from_millis(500);
-            let packs = testing::packs(&[1, 1], &config(kind, &server), configure).unwrap();
-            let worker = packs[0].communicators().remove(0);
-            worker.send(1u8, 1).unwrap();
-            server.signal("STOP");
-            let begun = Instant::now();
-            let result = worker.send(2u8, 1);
-            assert!(matches!(result, Err(Error::Timeout { .. })), "{result:?}");
-            assert!(
-                begun.elapsed() < Duration::from_secs(2),
-                "{:?}",
-                begun.elapsed()
-            );
-            server.signal("CONT");
-        });
-    }
-
     fn a_full_server_is_an_error_that_says_so(kind) {
         let server = RedisServer::with(&["--maxmemory", "4mb", "--maxmemory-policy", "noeviction"]);
         under_watchdog(move || {
@@ -193,20 +134,6 @@ on_both! {
                 .find_map(|_| worker.send(vec![0u8; 1 << 20], 1).err())
                 .expect("20 MB do not fit");
             assert!(error.to_string().contains("OOM"), "{error}");
-        });
-    }
-
-    fn wrong_credentials_are_an_error_that_does_not_show_them(kind) {
-        let server = RedisServer::start();
-        under_watchdog(move || {
-            let uri = server.uri().replace(PASSWORD, "a-wrong-password");
-            let backend = BackendConfig::new(kind).with_uri(uri);
-            let error = testing::packs(&[1, 1], &backend, |_| {}).unwrap_err();
-            assert!(error.to_string().contains("WRONGPASS"), "{error}");
-            assert!(
-                !format!("{error} {error:?}").contains("a-wrong-password"),
-                "{error}"
-            );
         });
     }
 
@@ -243,18 +170,14 @@ on_both! {
         under_watchdog(move || {
             let packs = packs(&config(kind, &server), "f10", &[1, 1]);
             let worker = packs[0].communicators().remove(0);
-            // It waits in the server, and is lost with it.
             packs[1].communicators()[0].send(1u8, 0).unwrap();
+            assert_eq!(worker.recv::<u8>(1), Ok(1));
             std::thread::scope(|scope| {
-                let blocked = scope.spawn(|| {
-                    worker.recv::<u8>(1)?;
-                    worker.recv::<u8>(1)
-                });
-                std::thread::sleep(Duration::from_millis(300));
-                let begun = Instant::now();
+                let blocked = scope.spawn(|| worker.recv::<u8>(1));
                 server.restart();
+                let restarted = Instant::now();
                 let error = blocked.join().unwrap().unwrap_err();
-                assert!(begun.elapsed() < Duration::from_secs(2), "{:?}", begun.elapsed());
+                promised(Duration::from_secs(1), restarted);
                 let Error::Aborted(failure) = &error else {
                     panic!("expected an abort, not {error}");
                 };
@@ -263,36 +186,34 @@ on_both! {
         });
     }
 
-    fn a_server_that_pauses_holds_up_collectives_and_nothing_more(kind) {
+    fn a_late_pack_is_waited_for(kind) {
+        let server = RedisServer::start();
+        under_watchdog(move || a_pack_that_joins_late_is_waited_for(&config(kind, &server)));
+    }
+
+    fn a_dead_server_is_noticed(kind) {
+        let mut server = RedisServer::start();
+        under_watchdog(move || {
+            a_server_that_dies_fails_the_flare(&config(kind, &server), PASSWORD, || server.kill());
+        });
+    }
+
+    fn pauses_are_survived(kind) {
         let server = RedisServer::start();
         under_watchdog(move || {
-            let packs = packs(&config(kind, &server), "f11", &[2, 2]);
-            std::thread::scope(|scope| {
-                scope.spawn(|| {
-                    for _ in 0..3 {
-                        std::thread::sleep(Duration::from_millis(150));
-                        server.signal("STOP");
-                        std::thread::sleep(Duration::from_millis(700));
-                        server.signal("CONT");
-                    }
-                });
-                let begun = Instant::now();
-                let results = testing::run_on(&packs, |worker| {
-                    loop {
-                        let me = worker.worker_id();
-                        let values = (0..4).map(|to| pattern(50_000, me, to)).collect();
-                        for (from, value) in (0..4).zip(worker.all_to_all(values)?) {
-                            assert!(value == pattern(50_000, from, me));
-                        }
-                        // All stop in the same round.
-                        std::thread::sleep(Duration::from_millis(1));
-                        if *worker.all_reduce(begun.elapsed().as_millis(), u128::max)? > 3000 {
-                            return Ok(());
-                        }
-                    }
-                });
-                assert_eq!(results, vec![Ok(()); 4]);
+            a_server_that_stands_still_holds_up_work(&config(kind, &server), |name| {
+                server.signal(name);
             });
+        });
+    }
+
+    fn wrong_credentials_are_an_error_that_does_not_show_them(kind) {
+        let server = RedisServer::start();
+        let wrong = "a-wrong-password";
+        let backend = BackendConfig::new(kind).with_uri(server.uri().replace(PASSWORD, wrong));
+        under_watchdog(move || {
+            let _server = server;
+            wrong_credentials_are_refused(&backend, wrong, "WRONGPASS");
         });
     }
 
@@ -325,46 +246,6 @@ on_both! {
 }
 
 #[test]
-fn streams_go_on_where_their_connection_was_cut() {
-    let server = RedisServer::start();
-    under_watchdog(move || {
-        let proxy = Proxy::to(server.port());
-        let backend = BackendConfig::new("redis-stream").with_uri(server.uri_at(proxy.port()));
-        let packs = testing::packs(&[2, 1, 2], &backend, |config| {
-            config.flare_id = "f13".to_owned();
-            config.backend.chunk_size = 20_000;
-        })
-        .unwrap();
-        let before = proxy.accepted();
-        let done = std::sync::atomic::AtomicBool::new(false);
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
-                while !done.load(std::sync::atomic::Ordering::SeqCst) {
-                    std::thread::sleep(Duration::from_millis(70));
-                    proxy.cut();
-                }
-            });
-            let results = testing::run_on(&packs, |worker| {
-                let me = worker.worker_id();
-                for round in 0..40 {
-                    let values = (0..5).map(|to| pattern(60_000, me, to + round)).collect();
-                    for (from, value) in (0..5).zip(worker.all_to_all(values)?) {
-                        assert!(value == pattern(60_000, from, me + round));
-                    }
-                    let root = round % 5;
-                    let value = (me == root).then(|| pattern(100_000, root, round));
-                    assert!(*worker.broadcast(value, root)? == pattern(100_000, root, round));
-                }
-                Ok(())
-            });
-            done.store(true, std::sync::atomic::Ordering::SeqCst);
-            assert_eq!(results, vec![Ok(()); 5]);
-        });
-        assert!(proxy.accepted() > before + 10, "it was not cut");
-    });
-}
-
-#[test]
 fn a_stream_server_that_remembers_is_as_if_it_had_not_restarted() {
     let mut server = RedisServer::with(&["--appendonly", "yes", "--appendfsync", "always"]);
     under_watchdog(move || {
@@ -386,6 +267,16 @@ fn a_stream_server_that_remembers_is_as_if_it_had_not_restarted() {
 }
 
 #[test]
+fn streams_go_on_where_their_connection_was_cut() {
+    let server = RedisServer::start();
+    under_watchdog(move || {
+        let proxy = Proxy::to(server.port());
+        let backend = BackendConfig::new("redis-stream").with_uri(server.uri_at(proxy.port()));
+        work_goes_on_while_connections_are_cut(&backend.with_chunk_size(20_000), &proxy);
+    });
+}
+
+#[test]
 fn a_list_whose_reader_is_cut_off_fails_the_flare_at_once() {
     let server = RedisServer::start();
     under_watchdog(move || {
@@ -395,11 +286,10 @@ fn a_list_whose_reader_is_cut_off_fails_the_flare_at_once() {
         let worker = packs[0].communicators().remove(0);
         std::thread::scope(|scope| {
             let blocked = scope.spawn(|| worker.recv::<u8>(1));
-            std::thread::sleep(Duration::from_millis(100));
-            let cut = Instant::now();
             proxy.cut();
+            let cut = Instant::now();
             let error = blocked.join().unwrap().unwrap_err();
-            assert!(cut.elapsed() < Duration::from_secs(1));
+            promised(Duration::from_secs(1), cut);
             assert!(matches!(error, Error::Aborted(_)), "{error}");
         });
     });

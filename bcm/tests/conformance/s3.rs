@@ -1,13 +1,15 @@
 //! What only `s3` has: objects that are deleted, requests that are counted, and a service that can
 //! fail.
 
-use std::time::{Duration, Instant};
+use burst_bcm::{BackendConfig, Pack, PackConfig, cleanup, testing};
 
-use burst_bcm::{BackendConfig, Error, FailureKind, Pack, PackConfig, cleanup, testing};
-
-use crate::harness::{pattern, under_watchdog};
+use crate::harness::{eventually, pattern, under_watchdog};
 use crate::proxy::Proxy;
 use crate::s3_server::{S3Server, SECRET, shared};
+use crate::server_faults::{
+    a_server_that_dies_fails_the_flare, work_goes_on_while_connections_are_cut,
+    wrong_credentials_are_refused,
+};
 
 fn config(server: &S3Server) -> BackendConfig {
     BackendConfig::new("s3").with_uri(server.uri())
@@ -66,14 +68,9 @@ fn what_one_pack_reads_is_deleted_when_it_has() {
             }
         });
         assert_eq!(results, vec![Ok(()); 2]);
-        let begun = Instant::now();
-        while !server.objects("some/where/burst/o2/data/").is_empty() {
-            assert!(
-                begun.elapsed() < Duration::from_secs(5),
-                "they are still there"
-            );
-            std::thread::sleep(Duration::from_millis(100));
-        }
+        eventually("they are still there", || {
+            server.objects("some/where/burst/o2/data/").is_empty()
+        });
     });
 }
 
@@ -101,35 +98,10 @@ fn requests_per_message_are_as_documented() {
 }
 
 #[test]
-fn a_service_that_dies_fails_the_flare_within_a_second() {
+fn a_dead_service_is_noticed() {
     let mut server = S3Server::start();
     under_watchdog(move || {
-        let packs = packs(&config(&server), "o4", &[1, 1]);
-        let workers: Vec<_> = packs.iter().flat_map(Pack::communicators).collect();
-        std::thread::scope(|scope| {
-            let blocked = scope.spawn(|| {
-                workers[0].recv::<u8>(1)?;
-                workers[0].recv::<u8>(1)
-            });
-            workers[1].send(1u8, 0).unwrap();
-            std::thread::sleep(Duration::from_millis(300));
-            server.kill();
-            let killed = Instant::now();
-            let error = blocked.join().unwrap().unwrap_err();
-            assert!(
-                killed.elapsed() < Duration::from_secs(1),
-                "{:?}",
-                killed.elapsed()
-            );
-            let Error::Aborted(failure) = &error else {
-                panic!("expected an abort, not {error}");
-            };
-            assert_eq!(failure.kind, FailureKind::Backend);
-            assert!(!error.to_string().contains(SECRET));
-            // A send to a dead service is never a success.
-            assert!(workers[0].send(1u8, 1).is_err());
-            assert!(workers[1].send(1u8, 0).is_err());
-        });
+        a_server_that_dies_fails_the_flare(&config(&server), SECRET, || server.kill());
     });
 }
 
@@ -139,45 +111,14 @@ fn requests_whose_connection_is_cut_are_made_again() {
     under_watchdog(move || {
         let proxy = Proxy::to(server.port());
         let backend = BackendConfig::new("s3").with_uri(server.uri_at(proxy.port()));
-        let packs = testing::packs(&[2, 1, 1], &backend, |_| {}).unwrap();
-        let done = std::sync::atomic::AtomicBool::new(false);
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
-                while !done.load(std::sync::atomic::Ordering::SeqCst) {
-                    std::thread::sleep(Duration::from_millis(150));
-                    proxy.cut();
-                }
-            });
-            let results = testing::run_on(&packs, |worker| {
-                let me = worker.worker_id();
-                for round in 0..10 {
-                    let values = (0..4).map(|to| pattern(90_000, me, to + round)).collect();
-                    for (from, value) in (0..4).zip(worker.all_to_all(values)?) {
-                        assert!(value == pattern(90_000, from, me + round));
-                    }
-                }
-                Ok(())
-            });
-            done.store(true, std::sync::atomic::Ordering::SeqCst);
-            assert_eq!(results, vec![Ok(()); 4]);
-        });
+        work_goes_on_while_connections_are_cut(&backend, &proxy);
     });
 }
 
 #[test]
 fn wrong_credentials_are_an_error_that_does_not_show_them() {
-    let server = shared();
-    under_watchdog(move || {
-        let uri = server.uri().replace(SECRET, "a-wrong-secret");
-        let backend = BackendConfig::new("s3").with_uri(uri);
-        let error = testing::packs(&[1, 1], &backend, |_| {}).unwrap_err();
-        assert!(
-            error.to_string().contains("SignatureDoesNotMatch"),
-            "{error}"
-        );
-        assert!(
-            !format!("{error} {error:?}").contains("a-wrong-secret"),
-            "{error}"
-        );
-    });
+    let wrong = "a-wrong-secret";
+    let uri = shared().uri().replace(SECRET, wrong);
+    let backend = BackendConfig::new("s3").with_uri(uri);
+    under_watchdog(move || wrong_credentials_are_refused(&backend, wrong, "SignatureDoesNotMatch"));
 }

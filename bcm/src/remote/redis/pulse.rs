@@ -1,16 +1,21 @@
 //! How packs notice, through the server, that one of them is gone, or that the server has
 //! forgotten what it was told.
 //!
-//! Each pack counts up a key of its own, `burst:<flare>:pulse:<pack>`, and looks at that of the
-//! next pack that has not said goodbye. One that stands still for [`STILL`] is lost. A count
-//! below one's own means that the server has lost what it held, messages too. An orderly pack
-//! leaves `left` in its key.
+//! Each pack counts up a key of its own, `burst:<flare>:pulse:<pack>`, from when it joins. From
+//! the flare's start, when all have, it looks at that of the next pack that has not said goodbye.
+//! One that stands still for [`STILL`] is lost. A count below one's own means that the server has
+//! lost what it held, messages too. An orderly pack leaves `left` in its key.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use super::keys;
 use super::resp::{Client, GoOn, Reply, RespError};
-use super::threads::{End, Line, Task};
+use super::threads::{End, Line, Task, Threads};
+use super::writer::Writer;
+use crate::config::PackConfig;
+use crate::error::Error;
 use crate::remote::inbox::Inbox;
 
 /// Between two beats.
@@ -23,18 +28,61 @@ const LATE: Duration = Duration::from_millis(250);
 
 const LEFT: &[u8] = b"left";
 
-/// The name of a pack's key.
-pub(super) fn key(prefix: &str, pack: u32) -> String {
-    format!("{prefix}:pulse:{pack}")
+/// A pack's signs of life, and its watch over another's.
+#[derive(Debug)]
+pub(super) struct Pulse {
+    key: String,
+    started: Arc<AtomicBool>,
+}
+
+impl Pulse {
+    /// Gives the first sign, and more until the threads end.
+    pub(super) fn begin(
+        config: &PackConfig,
+        writer: &Writer,
+        threads: &Threads,
+    ) -> Result<Self, Error> {
+        let started = Arc::new(AtomicBool::new(false));
+        let mut heart = Heart {
+            prefix: keys::prefix(&config.flare_id),
+            pack: config.pack,
+            packs: config.topology.num_packs(),
+            deadline: config.deadline,
+            started: Arc::clone(&started),
+            count: 0,
+            watched: None,
+            last: None,
+        };
+        let key = heart.key(heart.pack);
+        writer.control(|client, go_on| heart.beat(client, go_on).map(|()| 0))?;
+        threads.spawn(heart)?;
+        Ok(Self { key, started })
+    }
+
+    /// All packs have joined: from now on they are missed.
+    pub(super) fn start(&self) {
+        self.started.store(true, Ordering::Release);
+    }
+
+    /// Says that the pack ends in good order.
+    pub(super) fn leave(&self, writer: &Writer) -> Result<(), Error> {
+        let expiry = writer.expiry();
+        writer.control(|client, go_on| {
+            client.command(&[&[b"SET"], &[self.key.as_bytes()], &[LEFT]], go_on)?;
+            keys::expire(client, &self.key, expiry, go_on)?;
+            Ok(2)
+        })
+    }
 }
 
 /// Beats and watches.
 #[derive(Debug)]
-pub(super) struct Pulse {
+struct Heart {
     prefix: String,
     pack: u32,
     packs: u32,
     deadline: Option<SystemTime>,
+    started: Arc<AtomicBool>,
     /// What the server has confirmed.
     count: i64,
     watched: Option<Watched>,
@@ -49,25 +97,14 @@ struct Watched {
     since: Instant,
 }
 
-impl Pulse {
-    pub(super) fn new(
-        flare_id: &str,
-        (pack, packs): (u32, u32),
-        deadline: Option<SystemTime>,
-    ) -> Self {
-        Self {
-            prefix: keys::prefix(flare_id),
-            pack,
-            packs,
-            deadline,
-            count: 0,
-            watched: None,
-            last: None,
-        }
+impl Heart {
+    /// The name of a pack's key.
+    fn key(&self, pack: u32) -> String {
+        format!("{}:pulse:{pack}", self.prefix)
     }
 
     fn beat(&mut self, client: &mut Client, go_on: GoOn<'_>) -> Result<(), RespError> {
-        let own = key(&self.prefix, self.pack);
+        let own = self.key(self.pack);
         client.command(&[&[b"INCR"], &[own.as_bytes()]], go_on)?;
         keys::expire(client, &own, keys::expiry(self.deadline), go_on)?;
         let count = match client.reply(go_on)? {
@@ -97,7 +134,7 @@ impl Pulse {
         let Some(pack) = next else {
             return Ok(None);
         };
-        let its = key(&self.prefix, pack);
+        let its = self.key(pack);
         client.command(&[&[b"GET"], &[its.as_bytes()]], go_on)?;
         let value = match client.reply(go_on)? {
             Reply::Bulk(value) => value,
@@ -120,7 +157,7 @@ impl Pulse {
     }
 }
 
-impl Task for Pulse {
+impl Task for Heart {
     fn step(&mut self, line: &mut Line) -> Result<(), End> {
         if line.inbox.is_over() {
             // A pack that failed and could not say so is missed.
@@ -131,7 +168,10 @@ impl Task for Pulse {
             let (client, inbox, attention) = line.parts()?;
             let go_on: GoOn<'_> = &mut || attention.go_on();
             self.beat(client, go_on)?;
-            let lost = self.watch(client, inbox, go_on)?;
+            let lost = match self.started.load(Ordering::Acquire) {
+                true => self.watch(client, inbox, go_on)?,
+                false => None,
+            };
             self.last = Some(Instant::now());
             if let Some(pack) = lost {
                 inbox.lost(pack, "it has given no sign of life through the server");
@@ -140,15 +180,4 @@ impl Task for Pulse {
         line.pause(PERIOD);
         Ok(())
     }
-}
-
-/// Says that a pack ends in good order. Two replies.
-pub(super) fn leave(
-    client: &mut Client,
-    key: &str,
-    expiry: u64,
-    go_on: GoOn<'_>,
-) -> Result<(), RespError> {
-    client.command(&[&[b"SET"], &[key.as_bytes()], &[LEFT]], go_on)?;
-    keys::expire(client, key, expiry, go_on)
 }

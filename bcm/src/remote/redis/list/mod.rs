@@ -23,8 +23,7 @@ mod receiver;
 
 use std::sync::Arc;
 
-use super::keys::prefix;
-use super::pulse::{self, Pulse};
+use super::pulse::Pulse;
 use super::server::Server;
 use super::threads::Threads;
 use super::writer::Writer;
@@ -49,7 +48,7 @@ const INLINE: usize = 4 << 10;
 #[derive(Debug)]
 struct RedisList {
     keys: Keys,
-    pulse: String,
+    pulse: Pulse,
     pack: u32,
     writer: Writer,
     threads: Threads,
@@ -61,17 +60,16 @@ pub(in crate::remote) fn open(
 ) -> Result<Arc<dyn Backend>, Error> {
     let server = Server::new(NAME, &config.backend)?;
     let keys = Keys::new(&config.flare_id);
-    let packs = (config.pack, config.topology.num_packs());
     let writer = Writer::new(&server, config.deadline)?;
     let threads = Threads::new(&server, inbox);
     threads.spawn(Receiver::new(&keys, keys.control(config.pack)))?;
     for _ in 0..RECEIVERS {
         threads.spawn(Receiver::new(&keys, keys.pack(config.pack)))?;
     }
-    threads.spawn(Pulse::new(&config.flare_id, packs, config.deadline))?;
+    let pulse = Pulse::begin(config, &writer, &threads)?;
     Ok(Arc::new(RedisList {
         keys,
-        pulse: pulse::key(&prefix(&config.flare_id), config.pack),
+        pulse,
         pack: config.pack,
         writer,
         threads,
@@ -89,6 +87,7 @@ impl Backend for RedisList {
     }
 
     fn start(&self, _endpoints: &[String]) -> Result<(), Error> {
+        self.pulse.start();
         Ok(())
     }
 
@@ -169,11 +168,7 @@ impl Backend for RedisList {
 
     fn close(&self) {
         self.threads.close();
-        let expiry = self.writer.expiry();
-        let _ = self.writer.control(|client, go_on| {
-            pulse::leave(client, &self.pulse, expiry, go_on)?;
-            Ok(2)
-        });
+        let _ = self.pulse.leave(&self.writer);
         self.writer
             .close(&[self.keys.pack(self.pack), self.keys.control(self.pack)]);
     }

@@ -24,8 +24,8 @@ mod reader;
 
 use std::sync::Arc;
 
-use super::keys::{expire, prefix};
-use super::pulse::{self, Pulse};
+use super::keys::expire;
+use super::pulse::Pulse;
 use super::server::Server;
 use super::threads::Threads;
 use super::writer::Writer;
@@ -50,7 +50,7 @@ const INLINE: usize = 4 << 10;
 #[derive(Debug)]
 struct RedisStream {
     keys: Keys,
-    pulse: String,
+    pulse: Pulse,
     pack: u32,
     packs: u32,
     writer: Writer,
@@ -73,10 +73,10 @@ pub(in crate::remote) fn open(
     if packs > 2 {
         threads.spawn(Reader::new(&keys, config, keys.cast()))?;
     }
-    threads.spawn(Pulse::new(&config.flare_id, (pack, packs), config.deadline))?;
+    let pulse = Pulse::begin(config, &writer, &threads)?;
     Ok(Arc::new(RedisStream {
         keys,
-        pulse: pulse::key(&prefix(&config.flare_id), pack),
+        pulse,
         pack,
         packs,
         writer,
@@ -137,6 +137,7 @@ impl Backend for RedisStream {
     }
 
     fn start(&self, _endpoints: &[String]) -> Result<(), Error> {
+        self.pulse.start();
         Ok(())
     }
 
@@ -192,11 +193,7 @@ impl Backend for RedisStream {
 
     fn close(&self) {
         self.threads.close();
-        let expiry = self.writer.expiry();
-        let _ = self.writer.control(|client, go_on| {
-            pulse::leave(client, &self.pulse, expiry, go_on)?;
-            Ok(2)
-        });
+        let _ = self.pulse.leave(&self.writer);
         let mut leftovers = vec![self.keys.control(self.pack)];
         leftovers.extend((0..LANES).map(|lane| self.keys.lane(self.pack, lane)));
         self.writer.close(&leftovers);

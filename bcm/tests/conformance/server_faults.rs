@@ -1,0 +1,121 @@
+//! What a flare goes through when its server, or the way to it, fails: the same for every backend
+//! that has one.
+//!
+//! Faults come at points of the work and never after a time, so that a test is the same one on a
+//! quick machine and on a slow one.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use burst_bcm::{BackendConfig, Communicator, Error, FailureKind, Pack, testing};
+
+use crate::harness::{pattern, promised};
+use crate::proxy::Proxy;
+
+/// How long a server stands still that goes on afterwards.
+const PAUSE: Duration = Duration::from_millis(700);
+
+/// Blocked workers are told within a second, and a send to a dead server is never a success.
+pub fn a_server_that_dies_fails_the_flare(
+    backend: &BackendConfig,
+    secret: &str,
+    kill: impl FnOnce(),
+) {
+    let packs = testing::packs(&[1, 1], backend, |_| {}).unwrap();
+    let workers: Vec<_> = packs.iter().flat_map(Pack::communicators).collect();
+    workers[1].send(1u8, 0).unwrap();
+    assert_eq!(workers[0].recv::<u8>(1), Ok(1));
+    thread::scope(|scope| {
+        let blocked = scope.spawn(|| workers[0].recv::<u8>(1));
+        kill();
+        let killed = Instant::now();
+        let error = blocked.join().unwrap().unwrap_err();
+        promised(Duration::from_secs(1), killed);
+        let Error::Aborted(failure) = &error else {
+            panic!("expected an abort, not {error}");
+        };
+        let named = (failure.kind, failure.pack);
+        assert_eq!(named, (FailureKind::Backend, Some(0)), "{error}");
+        assert!(!error.to_string().contains(secret));
+        assert!(workers[0].send(1u8, 1).is_err());
+        assert!(workers[1].send(1u8, 0).is_err());
+    });
+    let begun = Instant::now();
+    drop(packs);
+    promised(Duration::from_secs(5), begun);
+}
+
+/// Work goes on after pauses, and ends at its deadline when the server does not.
+pub fn a_server_that_stands_still_holds_up_work(
+    backend: &BackendConfig,
+    signal: impl Fn(&str) + Sync,
+) {
+    let limit = Duration::from_secs(3);
+    let packs = testing::packs(&[2, 2], backend, |config| config.operation_timeout = limit);
+    let packs = packs.unwrap();
+    let results = testing::run_on(&packs, |worker| {
+        (0..20).try_for_each(|round| {
+            if worker.worker_id() != 0 || round % 7 != 5 {
+                return exchange(worker, round);
+            }
+            signal("STOP");
+            thread::scope(|scope| {
+                scope.spawn(|| {
+                    thread::sleep(PAUSE);
+                    signal("CONT");
+                });
+                exchange(worker, round)
+            })
+        })
+    });
+    assert_eq!(results, vec![Ok(()); 4]);
+
+    let worker = packs[0].communicators().remove(0);
+    signal("STOP");
+    let begun = Instant::now();
+    let result = worker.send(2u8, 3);
+    signal("CONT");
+    assert!(matches!(result, Err(Error::Timeout { .. })), "{result:?}");
+    promised(limit, begun);
+}
+
+/// All connections are cut again and again, with whatever is on its way in them.
+pub fn work_goes_on_while_connections_are_cut(backend: &BackendConfig, proxy: &Proxy) {
+    let packs = testing::packs(&[2, 1, 2], backend, |_| {}).unwrap();
+    let before = proxy.accepted();
+    let results = testing::run_on(&packs, |worker| {
+        let me = worker.worker_id();
+        for round in 0..20 {
+            if me == 0 && round % 5 == 2 {
+                proxy.cut();
+            }
+            exchange(worker, round)?;
+            if me == 0 && round % 5 == 4 {
+                proxy.cut();
+            }
+            let root = round % 5;
+            let value = (me == root).then(|| pattern(100_000, root, round));
+            assert!(*worker.broadcast(value, root)? == pattern(100_000, root, round));
+        }
+        Ok(())
+    });
+    assert_eq!(results, vec![Ok(()); 5]);
+    assert!(proxy.accepted() >= before + 8, "it was not cut");
+}
+
+/// The error says what the server said, and not what it was told.
+pub fn wrong_credentials_are_refused(backend: &BackendConfig, wrong: &str, says: &str) {
+    let error = testing::packs(&[1, 1], backend, |_| {}).unwrap_err();
+    assert!(error.to_string().contains(says), "{error}");
+    assert!(!format!("{error} {error:?}").contains(wrong), "{error}");
+}
+
+/// Every worker has something for every other.
+fn exchange(worker: &Communicator, round: u32) -> Result<(), Error> {
+    let (me, size) = (worker.worker_id(), worker.burst_size());
+    let values = (0..size).map(|to| pattern(60_000, me, to + round));
+    for (from, value) in (0..size).zip(worker.all_to_all(values.collect())?) {
+        assert!(value == pattern(60_000, from, me + round));
+    }
+    Ok(())
+}
