@@ -1,0 +1,86 @@
+//! Graphs to rank, written as edge lists.
+
+use debian::Packages;
+use rand::rngs::SmallRng;
+use rand::{RngExt, SeedableRng};
+use std::collections::HashMap;
+use std::io::{self, Write};
+
+/// How likely an R-MAT edge lies in the first, second and third quarter of the matrix, as in Graph 500.
+const QUARTERS: [f64; 3] = [0.57, 0.19, 0.19];
+
+/// Writes which package needs which: node `n` is package `n` of the list, and names of no package are left out.
+pub fn dependencies(packages: &Packages, mut graph: impl Write) -> io::Result<()> {
+    let numbers: HashMap<&str, usize> = packages
+        .list
+        .iter()
+        .enumerate()
+        .map(|(number, package)| (package.name.as_str(), number))
+        .collect();
+    writeln!(graph, "# package dependencies, from {}", packages.source)?;
+    for (from, package) in packages.list.iter().enumerate() {
+        let known = package.depends.iter();
+        for to in known.filter_map(|name| numbers.get(name.as_str())) {
+            writeln!(graph, "{from}\t{to}")?;
+        }
+    }
+    graph.flush()
+}
+
+/// Writes a power-law graph of `2^scale` nodes with `edges` edges for each: R-MAT, which halves the adjacency matrix
+/// in both directions `scale` times and goes into one of the quarters each time. The same for the same seed.
+pub fn rmat(scale: u32, edges: u64, seed: u64, mut graph: impl Write) -> io::Result<()> {
+    let mut random = SmallRng::seed_from_u64(seed);
+    let [first, second, third] = QUARTERS;
+    for _ in 0..edges << scale {
+        let (mut from, mut to) = (0u32, 0u32);
+        for _ in 0..scale {
+            let place: f64 = random.random();
+            from = from << 1 | u32::from(place >= first + second);
+            let right = (first..first + second).contains(&place) || place >= first + second + third;
+            to = to << 1 | u32::from(right);
+        }
+        writeln!(graph, "{from}\t{to}")?;
+    }
+    graph.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn dependencies_are_numbered_as_listed() {
+        let list = debian::parse(
+            b"Package: a\nDepends: c, b, nowhere\n\nPackage: b\n\nPackage: c\nDepends: a\n",
+        );
+        let packages = Packages {
+            source: "a test",
+            list,
+        };
+        let mut graph = Vec::new();
+        dependencies(&packages, &mut graph).unwrap();
+        let text = String::from_utf8(graph).unwrap();
+        assert_eq!(
+            text,
+            "# package dependencies, from a test\n0\t2\n0\t1\n2\t0\n"
+        );
+    }
+
+    #[test]
+    fn few_nodes_have_most_edges() {
+        let mut graph = Vec::new();
+        rmat(10, 8, 1, &mut graph).unwrap();
+        let mut degrees = vec![0; 1 << 10];
+        for line in String::from_utf8(graph).unwrap().lines() {
+            let (from, to) = line.split_once('\t').unwrap();
+            assert!(to.parse::<usize>().unwrap() < degrees.len());
+            degrees[from.parse::<usize>().unwrap()] += 1;
+        }
+        assert_eq!(degrees.iter().sum::<u32>(), 8 << 10);
+        degrees.sort_unstable();
+        let most: u32 = degrees.iter().rev().take(100).sum();
+        assert!(most > 4 << 10, "the first tenth has only {most} edges");
+    }
+}

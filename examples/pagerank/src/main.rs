@@ -1,0 +1,5 @@
+//! The deployable work function; see [`pagerank::rank`].
+
+use pagerank::rank::work;
+
+burst::main!(work);
