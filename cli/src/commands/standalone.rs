@@ -20,6 +20,8 @@ use crate::properties::{data_dir, write_private};
 
 const JAR: &str = "lib/burst-standalone.jar";
 const RUNTIME: &str = "bin/burst-runtime";
+/// Temporary files of the JVM, below the data.
+const TEMPORARY: &str = "tmp";
 /// A platform that starts soon and leaves the processors to the workers: no parallel collector, no second compiler.
 /// `JAVA_TOOL_OPTIONS` adds to these, as for every JVM.
 const JVM_OPTIONS: [&str; 2] = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"];
@@ -36,6 +38,11 @@ pub fn run(args: &StandaloneArgs, verbose: bool) -> Result<(), Error> {
     let mut java = Command::new(java());
     java.args(JVM_OPTIONS)
         .arg(format!("-Dconfig.file={}", file.display()))
+        // Among the data, where the next start empties it: a killed JVM leaves its unpacked libraries behind.
+        .arg(format!(
+            "-Djava.io.tmpdir={}",
+            data.join(TEMPORARY).display()
+        ))
         .arg("-jar")
         .arg(&jar);
     if verbose {
@@ -88,8 +95,10 @@ fn make_data_dir(args: &StandaloneArgs) -> Result<PathBuf, Error> {
             Error::Usage("no home directory: say where data goes with --data".into())
         })?;
     // It will hold keys and everyone's results.
-    let create = DirBuilder::new().recursive(true).mode(0o700).create(&data);
+    let mut create = DirBuilder::new();
+    create.recursive(true).mode(0o700);
     create
+        .create(data.join(TEMPORARY))
         .and_then(|()| fs::canonicalize(&data))
         .map_err(Error::file("create", &data))
 }

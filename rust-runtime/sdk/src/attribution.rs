@@ -67,7 +67,7 @@ extern "C" fn on_signal(signal: c_int, info: *mut siginfo_t, _context: *mut c_vo
     report(&installed.control, capture::current_worker(), Some(signal));
     // What the worker printed without a newline. The runtime knows enough already should this
     // get stuck behind another thread.
-    capture::flush();
+    flush(&installed.control);
     let known = SIGNALS.iter().position(|known| *known == signal);
     // A fault strikes again by itself on return; a signal that was sent must be sent again, and
     // only the default action is sure to end the process then.
@@ -92,8 +92,15 @@ extern "C" fn on_exit() {
     let (Some(installed), Some(worker)) = (INSTALLED.get(), capture::current_worker()) else {
         return;
     };
-    capture::flush();
+    flush(&installed.control);
     report(&installed.control, Some(worker), None);
+}
+
+/// Sends this thread's partial lines now: nobody will be there to send what is held or left to
+/// another thread.
+fn flush(control: &Control) {
+    capture::flush();
+    control.last_words(&[]);
 }
 
 fn report(control: &Control, worker: Option<u32>, signal: Option<c_int>) {
@@ -141,6 +148,26 @@ fn push_optional(push: &mut impl FnMut(&[u8]), number: Option<u64>) {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use std::io::Read;
+    use std::os::unix::net::UnixStream;
+
+    #[test]
+    fn a_dying_workers_partial_line_is_not_held_back() {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        theirs.set_nonblocking(true).unwrap();
+        let control = Arc::new(Control::new(ours.into()));
+        let _hold = control.hold();
+        let _capture = capture::begin(Arc::clone(&control), 7);
+        assert!(capture::take(2, b"half"));
+        flush(&control);
+        let mut frame = [0; 200];
+        let length = theirs.read(&mut frame).unwrap();
+        let text = String::from_utf8_lossy(&frame[4..length]);
+        assert!(
+            text.contains(r#""worker":7,"stream":"stderr","line":"half""#),
+            "{text}"
+        );
+    }
 
     #[test]
     fn the_frame_is_what_the_protocol_says() {

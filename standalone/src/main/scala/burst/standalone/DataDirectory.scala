@@ -1,6 +1,7 @@
 package burst.standalone
 
 import burst.invoker.driver.SetupException
+import burst.invoker.packages.Unpacker
 import java.io.IOException
 import java.net.InetSocketAddress
 import java.nio.ByteBuffer
@@ -17,6 +18,9 @@ final class DataDirectory private (val path: Path, lock: FileChannel):
   private val properties = path.resolve("properties")
 
   def logs: Path = path.resolve("logs")
+
+  /** The JVM's temporary files, gone with the next start. */
+  def temporary: Path = path.resolve("tmp")
 
   /** The credentials an earlier start wrote. */
   def credentials(): Option[String] =
@@ -39,15 +43,15 @@ final class DataDirectory private (val path: Path, lock: FileChannel):
   def close(): Unit = lock.close()
 
 object DataDirectory:
+  private val ownersOnly =
+    PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------"))
 
   /** Makes the directory where there is none and takes it. Throws `SetupException` when another platform has
     * it.
     */
   def open(path: Path): DataDirectory =
     try
-      if !Files.isDirectory(path) then
-        val owners = PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------"))
-        Files.createDirectories(path, owners)
+      if !Files.isDirectory(path) then Files.createDirectories(path, ownersOnly)
       val file = path.resolve("lock")
       val channel = FileChannel.open(file, CREATE, READ, WRITE)
       val taken =
@@ -62,7 +66,10 @@ object DataDirectory:
         )
       channel.truncate(0)
       channel.write(ByteBuffer.wrap(s"${ProcessHandle.current.pid}\n".getBytes(UTF_8)))
-      DataDirectory(path, channel)
+      val directory = DataDirectory(path, channel)
+      Unpacker.delete(directory.temporary)
+      Files.createDirectory(directory.temporary, ownersOnly)
+      directory
     catch
       case problem: IOException =>
         throw SetupException(

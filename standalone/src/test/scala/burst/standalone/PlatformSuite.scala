@@ -65,8 +65,10 @@ class PlatformSuite extends munit.FunSuite:
       val problem = intercept[SetupException](DataDirectory.open(own.data))
       assert(problem.getMessage.contains(ProcessHandle.current.pid.toString), problem.getMessage)
     finally stop(first)
+    val left = Files.writeString(first._1.temporary.resolve("left by a JVM that was killed"), "x")
     val second = start(own)
     try
+      assert(!Files.exists(left))
       assertEquals(properties(own)("AUTH"), before("AUTH"))
       assertEquals(get(second._2, "/api/v1/namespaces/_/bursts", before("AUTH")).statusCode, 200)
     finally stop(second)

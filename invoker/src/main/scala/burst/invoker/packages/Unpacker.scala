@@ -20,7 +20,7 @@ final case class UnpackLimits(bytes: Long, entries: Int)
   * Everything unpacked is read-only and executable: a zip read here tells no modes, and a package's tools may
   * want to be run as well.
   */
-private[packages] object Unpacker:
+private[burst] object Unpacker:
   val Executable = "exec"
 
   private val ReadOnly = PosixFilePermissions.fromString("r-xr-xr-x")
