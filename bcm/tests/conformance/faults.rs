@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
 use crate::harness::under_watchdog;
-use crate::properties::{Step, steps, take};
+use crate::properties::{Step, What, Within, steps, take};
 
 /// Up to 24 workers in up to 8 packs.
 fn topologies() -> impl Strategy<Value = Vec<u32>> {
@@ -23,29 +23,18 @@ fn topologies() -> impl Strategy<Value = Vec<u32>> {
     })
 }
 
-/// Up to 8 MB, less where every worker has one for every other.
+/// Up to 8 MB, less where there are more values than one at a time.
 fn bounded(step: Step, workers: u32) -> Step {
-    let workers = workers as usize;
-    let at_most = |len: usize, total: usize| len.min(total / workers);
-    match step {
-        Step::Ring { len } => Step::Ring {
-            len: at_most(len, 32 << 20),
-        },
-        Step::Gather { root, len } => Step::Gather {
-            root,
-            len: at_most(len, 8 << 20),
-        },
-        Step::Scatter { root, len } => Step::Scatter {
-            root,
-            len: at_most(len, 8 << 20),
-        },
-        Step::AllGather { len } => Step::AllGather {
-            len: at_most(len, 8 << 20),
-        },
-        Step::AllToAll { len } => Step::AllToAll {
-            len: at_most(len, (8 << 20) / workers),
-        },
-        other => other,
+    let most = match step.what {
+        What::Broadcast | What::Barrier => 8 << 20,
+        What::SendRecv | What::Tagged | What::ReduceElements | What::AllReduceElements => {
+            (32 << 20) / workers as usize
+        }
+        _ => (8 << 20) / workers as usize,
+    };
+    Step {
+        len: step.len.min(most),
+        ..step
     }
 }
 
@@ -154,7 +143,12 @@ fn damage_is_always_noticed() {
         under_watchdog(move || {
             let flare = Flare {
                 topology: vec![1, 1],
-                steps: vec![Step::Ring { len: 5000 }],
+                steps: vec![Step {
+                    what: What::SendRecv,
+                    within: Within::All,
+                    root: 1,
+                    len: 5000,
+                }],
                 chunk_size: 1000,
                 max_bytes_in_flight: 1 << 20,
                 seed: 1,

@@ -100,10 +100,17 @@ impl Backend {
 /// Pack sizes that show most of what can differ: one pack, one worker per pack, uneven packs.
 pub const SHAPES: &[&[u32]] = &[&[1], &[5], &[1, 1], &[1, 1, 1], &[3, 2], &[2, 1, 4]];
 
-/// A value of `len` bytes that belongs to a pair of workers and no other.
+/// A value of `len` bytes that belongs to a pair of workers and no other, different at every place
+/// and quickly made: a kilobyte that is repeated, with the number of the repetition at its begin.
 pub fn pattern(len: usize, from: u32, to: u32) -> Vec<u8> {
     let seed = from.wrapping_mul(31).wrapping_add(to.wrapping_mul(17)) as usize;
-    (0..len)
-        .map(|i| (i.wrapping_mul(7) ^ (i >> 8) ^ seed) as u8)
-        .collect()
+    let piece: [u8; 1024] = std::array::from_fn(|i| ((i * 7) ^ (i >> 8) ^ seed) as u8);
+    let mut bytes = Vec::with_capacity(len + piece.len());
+    while bytes.len() < len {
+        let number = (bytes.len() / piece.len()) as u32;
+        bytes.extend_from_slice(&number.to_le_bytes());
+        bytes.extend_from_slice(&piece[4..]);
+    }
+    bytes.truncate(len);
+    bytes
 }

@@ -1,7 +1,8 @@
-//! Random topologies, sizes and chunk sizes give the same results as a simple model.
+//! Random sequences of operations on random topologies give what a simple model says.
 
-use burst_bcm::{BackendConfig, Communicator, Error, testing};
+use burst_bcm::{BackendConfig, Communicator, Error, Reducer, testing, wait_any};
 use proptest::prelude::*;
+use proptest::sample::select;
 use proptest::test_runner::{Config, TestRunner};
 
 use crate::harness::pattern;
@@ -9,83 +10,252 @@ use crate::on_every_backend;
 
 /// One step all workers take together.
 #[derive(Debug, Clone)]
-pub enum Step {
-    Ring { len: usize },
-    Broadcast { root: u32, len: usize },
-    Reduce { root: u32 },
-    AllReduce,
-    Gather { root: u32, len: usize },
-    AllGather { len: usize },
-    Scatter { root: u32, len: usize },
-    AllToAll { len: usize },
+pub struct Step {
+    pub what: What,
+    /// In which group; who is in none passes.
+    pub within: Within,
+    /// The root, or whatever else sets two steps apart.
+    pub root: u32,
+    /// About how long values are; no two have the same length.
+    pub len: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum What {
+    SendRecv,
+    Tagged,
+    AnySource,
+    NonBlocking,
     Barrier,
+    Broadcast,
+    Reduce,
+    AllReduce,
+    Gather,
+    AllGather,
+    Scatter,
+    AllToAll,
+    ReduceScatter,
+    Scan,
+    ExclusiveScan,
+    ReduceElements,
+    AllReduceElements,
+}
+
+const EVERYTHING: [What; 17] = [
+    What::SendRecv,
+    What::Tagged,
+    What::AnySource,
+    What::NonBlocking,
+    What::Barrier,
+    What::Broadcast,
+    What::Reduce,
+    What::AllReduce,
+    What::Gather,
+    What::AllGather,
+    What::Scatter,
+    What::AllToAll,
+    What::ReduceScatter,
+    What::Scan,
+    What::ExclusiveScan,
+    What::ReduceElements,
+    What::AllReduceElements,
+];
+
+#[derive(Debug, Clone, Copy)]
+pub enum Within {
+    All,
+    MyPack,
+    PackLeaders,
+    /// Every so manieth worker has the same color, and one of them none; ranked forwards or
+    /// backwards.
+    Split {
+        colors: u32,
+        backwards: bool,
+    },
+}
+
+fn within() -> impl Strategy<Value = Within> {
+    prop_oneof![
+        6 => Just(Within::All),
+        1 => Just(Within::MyPack),
+        1 => Just(Within::PackLeaders),
+        2 => (1u32..4, any::<bool>())
+            .prop_map(|(colors, backwards)| Within::Split { colors, backwards }),
+    ]
 }
 
 pub fn steps(len: impl Strategy<Value = usize>) -> impl Strategy<Value = Vec<Step>> {
-    let step = (0..9, 0u32..100, len).prop_map(|(kind, root, len)| match kind {
-        0 => Step::Ring { len },
-        1 => Step::Broadcast { root, len },
-        2 => Step::Reduce { root },
-        3 => Step::AllReduce,
-        4 => Step::Gather { root, len },
-        5 => Step::AllGather { len },
-        6 => Step::Scatter { root, len },
-        7 => Step::AllToAll { len },
-        _ => Step::Barrier,
-    });
+    let step = (select(&EVERYTHING[..]), within(), 0u32..100, len).prop_map(
+        |(what, within, root, len)| Step {
+            what,
+            within,
+            root,
+            len,
+        },
+    );
     prop::collection::vec(step, 1..12)
 }
 
 pub fn take(worker: &Communicator, step: &Step) -> Result<(), Error> {
-    let (me, size) = (worker.worker_id(), worker.burst_size());
-    let text: String = (0..size).map(|w| format!("{w},")).collect();
-    match *step {
-        Step::Ring { len } => {
-            let (next, previous) = ((me + 1) % size, (me + size - 1) % size);
-            worker.send(pattern(len, me, next), next)?;
-            assert!(worker.recv::<Vec<u8>>(previous)? == pattern(len, previous, me));
+    let group = match step.within {
+        Within::All => Some(worker.clone()),
+        Within::MyPack => Some(worker.my_pack()),
+        Within::PackLeaders => worker.pack_leaders(),
+        Within::Split { colors, backwards } => {
+            let me = worker.worker_id();
+            let color = me % (colors + 1);
+            let key = i64::from(me) * if backwards { -1 } else { 1 };
+            worker.split((color < colors).then_some(color), key)?
         }
-        Step::Broadcast { root, len } => {
-            let root = root % size;
-            let value = (me == root).then(|| pattern(len, root, 0));
-            assert!(*worker.broadcast(value, root)? == pattern(len, root, 0));
+    };
+    match group {
+        Some(group) if step.what as usize <= What::NonBlocking as usize => point(&group, step),
+        Some(group) => collective(&group, step),
+        None => Ok(()),
+    }
+}
+
+/// What one member has for another.
+fn value(len: usize, from: u32, to: u32) -> Vec<u8> {
+    let less = (from as usize * 7 + to as usize * 13) % (len / 3 + 1);
+    pattern(len - less, from, to)
+}
+
+/// All that these members have for one, one after the other.
+fn joined(len: usize, from: impl IntoIterator<Item = u32>, to: u32) -> Vec<u8> {
+    from.into_iter()
+        .flat_map(|from| value(len, from, to))
+        .collect()
+}
+
+/// Associative and anything but commutative.
+fn join(mut left: Vec<u8>, right: Vec<u8>) -> Vec<u8> {
+    left.extend(right);
+    left
+}
+
+fn point(group: &Communicator, step: &Step) -> Result<(), Error> {
+    let (me, size, len) = (group.rank(), group.size(), step.len);
+    let root = step.root % size;
+    let (next, previous) = ((me + root) % size, (me + size - root) % size);
+    match step.what {
+        What::SendRecv => {
+            let got: Vec<u8> = group.send_recv(value(len, me, next), next, previous)?;
+            assert!(got == value(len, previous, me));
         }
-        Step::Reduce { root } => {
-            let root = root % size;
-            let result = worker.reduce(format!("{me},"), root, |a, b| a + &b)?;
-            assert_eq!(result, (me == root).then_some(text));
+        What::Tagged => {
+            let mut sends = Vec::new();
+            for tag in 1..4u32 {
+                sends.push(group.isend(value(len / tag as usize, me, next), next, tag)?);
+            }
+            for tag in [3, 1, 2u32] {
+                let got: Vec<u8> = group.recv_tagged(previous, tag)?;
+                assert!(got == value(len / tag as usize, previous, me));
+            }
+            sends.into_iter().try_for_each(|send| send.wait())?;
         }
-        Step::AllReduce => {
-            assert_eq!(*worker.all_reduce(format!("{me},"), |a, b| a + &b)?, text);
+        What::AnySource => {
+            let send = group.isend(value(len, me, root), root, 4)?;
+            let mut missing: Vec<u32> = (0..size).filter(|_| me == root).collect();
+            while !missing.is_empty() {
+                let (from, got) = group.recv_any::<Vec<u8>>(4)?;
+                let place = missing.iter().position(|&rank| rank == from);
+                missing.remove(place.expect("a value came twice"));
+                assert!(got == value(len, from, root));
+            }
+            send.wait()?;
+            // Whoever sends in the next such step must not be taken for one of this.
+            group.barrier()?;
         }
-        Step::Gather { root, len } => {
-            let root = root % size;
-            let got = worker.gather(pattern(len, me, root), root)?;
-            let all = (0..size).map(|from| pattern(len, from, root)).collect();
-            assert!(got == (me == root).then_some(all));
+        _ => {
+            let mut from: Vec<u32> = (0..size).collect();
+            let mut requests = Vec::new();
+            for &rank in &from {
+                requests.push(group.irecv::<Vec<u8>>(rank, 5)?);
+            }
+            let mut sends = Vec::new();
+            for to in (0..size).rev() {
+                sends.push(group.isend(value(len, me, to), to, 5)?);
+            }
+            while from.len() > size as usize / 2 {
+                let (place, got) = wait_any(&mut requests)?;
+                assert!(got == value(len, from.remove(place), me));
+            }
+            for (mut request, from) in requests.into_iter().zip(from) {
+                let got = match request.test()? {
+                    Some(got) => got,
+                    None => request.wait()?,
+                };
+                assert!(got == value(len, from, me));
+            }
+            sends.into_iter().try_for_each(|send| send.wait())?;
         }
-        Step::AllGather { len } => {
-            let got = worker.all_gather(pattern(len, me, 1))?;
-            assert!(
-                *got == (0..size)
-                    .map(|from| pattern(len, from, 1))
-                    .collect::<Vec<_>>()
-            );
+    }
+    Ok(())
+}
+
+fn collective(group: &Communicator, step: &Step) -> Result<(), Error> {
+    let (me, size, len) = (group.rank(), group.size(), step.len);
+    let root = step.root % size;
+    let at_root = |value: Vec<u8>| (me == root).then_some(value);
+    let from_all = |to| {
+        (0..size)
+            .map(|from| value(len, from, to))
+            .collect::<Vec<_>>()
+    };
+    let to_all = |from| (0..size).map(|to| value(len, from, to)).collect::<Vec<_>>();
+    match step.what {
+        What::Broadcast => {
+            let got = group.broadcast(at_root(value(len, root, 0)), root)?;
+            assert!(*got == value(len, root, 0));
         }
-        Step::Scatter { root, len } => {
-            let root = root % size;
-            let values = (me == root).then(|| (0..size).map(|to| pattern(len, root, to)).collect());
-            assert!(worker.scatter(values, root)? == pattern(len, root, me));
+        What::Reduce => {
+            let got = group.reduce(value(len, me, root), root, join)?;
+            assert!(got == at_root(joined(len, 0..size, root)));
         }
-        Step::AllToAll { len } => {
-            let got = worker.all_to_all((0..size).map(|to| pattern(len, me, to)).collect())?;
-            assert!(
-                got == (0..size)
-                    .map(|from| pattern(len, from, me))
-                    .collect::<Vec<_>>()
-            );
+        What::AllReduce => {
+            let got = group.all_reduce(value(len, me, 1), join)?;
+            assert!(*got == joined(len, 0..size, 1));
         }
-        Step::Barrier => worker.barrier()?,
+        What::Gather => {
+            let got = group.gather(value(len, me, root), root)?;
+            assert!(got == (me == root).then(|| from_all(root)));
+        }
+        What::AllGather => assert!(*group.all_gather(value(len, me, 2))? == from_all(2)),
+        What::Scatter => {
+            let values = (me == root).then(|| to_all(root));
+            assert!(group.scatter(values, root)? == value(len, root, me));
+        }
+        What::AllToAll => assert!(group.all_to_all(to_all(me))? == from_all(me)),
+        What::ReduceScatter => {
+            let got = group.reduce_scatter(to_all(me), join)?;
+            assert!(got == joined(len, 0..size, me));
+        }
+        What::Scan => {
+            let got = group.scan(value(len, me, 3), join)?;
+            assert!(got == joined(len, 0..=me, 3));
+        }
+        What::ExclusiveScan => {
+            let got = group.exclusive_scan(value(len, me, 3), join)?;
+            assert!(got == (me > 0).then(|| joined(len, 0..me, 3)));
+        }
+        What::ReduceElements | What::AllReduceElements => {
+            let ranks = 0..u64::from(size);
+            let (reducer, factor) = match step.root % 3 {
+                0 => (Reducer::Sum, ranks.map(|rank| rank + 1).sum()),
+                1 => (Reducer::Max, ranks.end),
+                _ => (Reducer::Min, 1),
+            };
+            let times = |factor: u64| (0..len as u64 / 8).map(|i| i * factor).collect::<Vec<_>>();
+            let mut mine = times(u64::from(me) + 1);
+            if step.what == What::AllReduceElements {
+                assert!(*group.all_reduce_elements(mine, reducer)? == times(factor));
+            } else {
+                group.reduce_elements(&mut mine, root, reducer)?;
+                assert!(me != root || mine == times(factor));
+            }
+        }
+        _ => group.barrier()?,
     }
     Ok(())
 }
