@@ -11,7 +11,7 @@ FUZZ_TIME   ?= 600
 CARGO  := cargo
 MVN    := mvn -B -q -ntp
 RELEASE := target/release
-PROGRAMS := hello terasort wordcount montecarlo pagerank failing noop
+PROGRAMS := hello terasort wordcount montecarlo pagerank tables gridsearch kmeans failing noop
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo test test-rust test-jvm test-system prepare image bench fuzz fmt lint clean
@@ -27,7 +27,7 @@ build: ## the platform, laid out in dist/
 	@mkdir -p dist/bin dist/lib dist/examples
 	install $(RELEASE)/burst $(RELEASE)/burst-runtime dist/bin/
 	install -m 644 standalone/target/burst-standalone.jar dist/lib/
-	install $(addprefix $(RELEASE)/,$(PROGRAMS) tera graph demo) dist/examples/
+	install $(addprefix $(RELEASE)/,$(PROGRAMS) tera graph tabgen descriptions points demo) dist/examples/
 
 demo: build ## an example from nothing to its proven outcome; APP, SIZE, WORKERS, GRANULARITY, DRIVER, BACKEND, REDIS_URL, TEXT
 	@if [ "$(DRIVER)" = docker ]; then $(MAKE) --no-print-directory image; fi

@@ -28,6 +28,13 @@ pub struct Package {
     pub depends: Vec<String>,
 }
 
+impl Package {
+    /// Whether it is in one of the sections for libraries.
+    pub fn is_library(&self) -> bool {
+        matches!(self.section.as_str(), "libs" | "libdevel" | "oldlibs")
+    }
+}
+
 /// All packages, in the order of the lists, each name once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Packages {

@@ -1,0 +1,49 @@
+//! Makes points for the example.
+
+use clap::Parser;
+use kmeans::points;
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Writes points in clusters, as little-endian f64.
+#[derive(Parser)]
+struct Arguments {
+    /// The file to write.
+    path: PathBuf,
+    /// How many points.
+    #[arg(long, default_value_t = 1_000_000)]
+    count: u64,
+    /// Coordinates of each.
+    #[arg(long, default_value_t = 8)]
+    dimensions: usize,
+    /// Clusters they are in.
+    #[arg(long, default_value_t = 16)]
+    clusters: usize,
+    /// Another seed gives other points.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    let file = File::create(&arguments.path).map(|file| BufWriter::with_capacity(1 << 20, file));
+    let written = file.and_then(|file| {
+        let Arguments {
+            count,
+            dimensions,
+            clusters,
+            seed,
+            ..
+        } = arguments;
+        points::generate(count, dimensions, clusters, seed, file)
+    });
+    match written {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("points: cannot write {}: {error}", arguments.path.display());
+            ExitCode::FAILURE
+        }
+    }
+}

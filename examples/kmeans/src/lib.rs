@@ -1,0 +1,35 @@
+//! k-means: divides points into `k` clusters, each around its own mean.
+//!
+//! # Try it
+//! ```console
+//! $ points points.f64 --count 1000000 --dimensions 8 --clusters 16
+//! $ burst deploy kmeans examples/kmeans
+//! $ burst flare kmeans --size 8 --param points $PWD/points.f64 --param dimensions 8 --param clusters 16 --result
+//! ```
+//! (`points` is built beside the example: `cargo run --release -p kmeans --bin points -- points.f64`.) A file of points is
+//! their coordinates as little-endian `f64`, one point after another: what `numpy.fromfile` reads.
+//!
+//! # How it is done
+//! Each worker reads its share of the points ([`points`]) and keeps it. The first centres are found one after another,
+//! as the point that is furthest from those there are: an all-reduce picks the furthest of what each worker has. Then,
+//! again and again, each worker adds up its points by the centre they are nearest to,
+//! [`all_reduce_elements`](burst::BurstContext::all_reduce_elements) adds the sums and counts of all workers, and each
+//! centre moves to the mean of its points, until none moves any more ([`cluster`]). What is sent is `k` points,
+//! however many points there are.
+//!
+//! ```
+//! use kmeans::cluster::{Input, work};
+//!
+//! # let directory = tempfile::tempdir().map_err(|e| e.to_string())?;
+//! let path = directory.path().join("points");
+//! let bytes: Vec<u8> = [1.0f64, 2.0, 3.0, 100.0, 102.0].iter().flat_map(|x| x.to_le_bytes()).collect();
+//! std::fs::write(&path, bytes).map_err(|e| e.to_string())?;
+//!
+//! let input = Input::of(&path, 1, 2);
+//! let answers = burst::testing::run(work, vec![input; 4], 2).map_err(|e| e.to_string())?;
+//! assert_eq!(answers[0].centres, [[2.0], [101.0]]);
+//! # Ok::<(), String>(())
+//! ```
+
+pub mod cluster;
+pub mod points;

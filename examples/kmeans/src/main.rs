@@ -1,0 +1,5 @@
+//! The deployable work function; see [`kmeans::cluster`].
+
+use kmeans::cluster::work;
+
+burst::main!(work);

@@ -1,0 +1,78 @@
+//! Points in files: coordinates as little-endian `f64`, one point after another.
+
+use burst::data;
+use rand::rngs::SmallRng;
+use rand::{RngExt, SeedableRng};
+use std::io::{self, Write};
+
+const COORDINATE: u64 = size_of::<f64>() as u64;
+
+/// A worker's points.
+#[derive(Debug)]
+pub struct Points {
+    /// The number of the first one.
+    pub first: u64,
+    /// Coordinates of each; above 0.
+    pub dimensions: usize,
+    coordinates: Vec<f64>,
+}
+
+impl Points {
+    /// Reads part `part` of `parts` of the points at `location`.
+    ///
+    /// # Errors
+    /// When it cannot be read, or is no whole number of points.
+    pub fn read(
+        location: &str,
+        dimensions: usize,
+        parts: u32,
+        part: u32,
+    ) -> Result<Self, burst::Error> {
+        let size = data::size(location)?;
+        let width = COORDINATE * dimensions as u64;
+        if width == 0 || !size.is_multiple_of(width) {
+            return Err(burst::Error::new(format!(
+                "{location} has {size} bytes, which is no whole number of points of {dimensions} coordinates"
+            )));
+        }
+        let share = data::share(size / width, parts, part);
+        let bytes = data::read(location, share.start * width..share.end * width)?;
+        let (coordinates, _) = bytes.as_chunks();
+        Ok(Self {
+            first: share.start,
+            dimensions,
+            coordinates: coordinates.iter().map(|&c| f64::from_le_bytes(c)).collect(),
+        })
+    }
+
+    /// Each point.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = &[f64]> {
+        self.coordinates.chunks_exact(self.dimensions)
+    }
+}
+
+/// Writes points around as many centres as there are to be clusters, which lie anywhere in a cube of side 100; the
+/// points of one deviate from it by 1 in each direction. The same for the same seed.
+///
+/// # Errors
+/// When `file` cannot be written to.
+pub fn generate(
+    count: u64,
+    dimensions: usize,
+    clusters: usize,
+    seed: u64,
+    mut file: impl Write,
+) -> io::Result<()> {
+    let mut random = SmallRng::seed_from_u64(seed);
+    let places = 0..clusters.max(1) * dimensions;
+    let centres: Vec<f64> = places.map(|_| random.random_range(0.0..100.0)).collect();
+    for _ in 0..count {
+        let centre = random.random_range(0..clusters.max(1)) * dimensions;
+        for coordinate in &centres[centre..centre + dimensions] {
+            // The sum of 12 such numbers is close to a normal distribution with deviation 1.
+            let deviation: f64 = (0..12).map(|_| random.random::<f64>() - 0.5).sum();
+            file.write_all(&(coordinate + deviation).to_le_bytes())?;
+        }
+    }
+    file.flush()
+}

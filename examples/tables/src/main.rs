@@ -1,0 +1,5 @@
+//! The deployable work function; see [`tables::query`].
+
+use tables::query::work;
+
+burst::main!(work);

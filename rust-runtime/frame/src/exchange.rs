@@ -1,0 +1,77 @@
+//! Sending parts of tables to the workers they belong to.
+
+use crate::FrameError;
+use crate::partition::{Parts, Received};
+use arrow_array::RecordBatch;
+use burst::BurstContext;
+use serde::{Deserialize, Serialize};
+
+/// What goes to one worker. Inside a pack it is moved, and the memory of its columns shared with what goes to others;
+/// between packs the table travels as an Arrow IPC stream.
+#[derive(Serialize, Deserialize)]
+struct Parcel {
+    #[serde(with = "stream")]
+    table: RecordBatch,
+    starts: Vec<u32>,
+}
+
+/// Sends each worker the parts that belong to it: the first ones to worker 0, and as many to each.
+pub fn exchange(parts: &Parts, burst: &BurstContext) -> Result<Received, FrameError> {
+    let each = (parts.starts.len() - 1) / burst.burst_size() as usize;
+    let parcels = (0..burst.burst_size() as usize).map(|worker| {
+        let Parts { table, starts } = parts.slice(worker * each..(worker + 1) * each);
+        Parcel { table, starts }
+    });
+    let received = burst.all_to_all(parcels.collect())?;
+    let received = received
+        .into_iter()
+        .map(|Parcel { table, starts }| Parts { table, starts });
+    Received::all(received.collect(), burst.worker_id())
+}
+
+/// A table as an Arrow IPC stream of one batch.
+mod stream {
+    use arrow_array::RecordBatch;
+    use arrow_ipc::reader::StreamReader;
+    use arrow_ipc::writer::StreamWriter;
+    use arrow_schema::ArrowError;
+    use serde::de::{self, Deserializer, Visitor};
+    use serde::ser::{self, Serializer};
+    use std::fmt;
+
+    pub fn serialize<S: Serializer>(table: &RecordBatch, serializer: S) -> Result<S::Ok, S::Error> {
+        let write = || {
+            let room = Vec::with_capacity(table.get_array_memory_size().min(1 << 26));
+            let mut writer = StreamWriter::try_new(room, table.schema_ref())?;
+            writer.write(table)?;
+            writer.into_inner()
+        };
+        let bytes = write().map_err(ser::Error::custom)?;
+        serializer.serialize_bytes(&bytes)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<RecordBatch, D::Error> {
+        deserializer.deserialize_bytes(Stream)
+    }
+
+    struct Stream;
+
+    impl Visitor<'_> for Stream {
+        type Value = RecordBatch;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("an Arrow IPC stream of one batch")
+        }
+
+        fn visit_bytes<E: de::Error>(self, bytes: &[u8]) -> Result<RecordBatch, E> {
+            let read = || {
+                let mut batches = StreamReader::try_new(bytes, None)?;
+                let empty = || ArrowError::IpcError("the stream has no batch".to_owned());
+                batches.next().unwrap_or_else(|| Err(empty()))
+            };
+            read().map_err(de::Error::custom)
+        }
+    }
+}
