@@ -89,10 +89,18 @@ pub struct Flare {
     pub started: Option<u64>,
     pub ended: Option<u64>,
     pub error: Option<Failure>,
+    pub queue: Option<Standing>,
     #[serde(default)]
     pub packs: Vec<Pack>,
     #[serde(default)]
     pub workers: Vec<Worker>,
+}
+
+/// Where a queued flare stands: position 1 is next, `start` an estimate.
+#[derive(Debug, Deserialize)]
+pub struct Standing {
+    pub position: u32,
+    pub start: Option<u64>,
 }
 
 /// Where a pack ran.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::api::{Flare, State};
+use crate::output;
 
 const TICK: Duration = Duration::from_millis(100);
 const BAR: &str = "{prefix} [{bar:30}] {pos}/{len} done, {msg} ({elapsed})";
@@ -46,7 +47,7 @@ impl Progress {
     pub fn update(&self, flare: &Flare) {
         let counts = Counts::of(flare);
         self.0.set_position(counts.done.into());
-        self.0.set_message(counts.message(flare.state));
+        self.0.set_message(counts.message(flare));
     }
 }
 
@@ -83,10 +84,16 @@ impl Counts {
         counts
     }
 
-    fn message(&self, state: State) -> String {
+    fn message(&self, flare: &Flare) -> String {
         let workers = format!("{} running, {} pending", self.running, self.pending);
-        match state {
-            State::Queued | State::Placing | State::Starting => {
+        match (flare.state, &flare.queue) {
+            (State::Queued, Some(standing)) => {
+                let start = standing.start.map_or_else(String::new, |at| {
+                    format!(", start expected {}", output::time(at))
+                });
+                format!("queued at position {}{start}", standing.position)
+            }
+            (state @ (State::Queued | State::Placing | State::Starting), _) => {
                 format!("{workers}, {}", state.name())
             }
             _ => workers,
@@ -101,7 +108,7 @@ mod tests {
 
     #[test]
     fn workers_are_counted_by_state() {
-        let flare: Flare = serde_json::from_str(
+        let mut flare: Flare = serde_json::from_str(
             r#"{"flareId":"f","name":"n","version":"1","state":"running","size":5,"created":0,
                 "workers":[{"worker":0,"state":"running"},{"worker":1,"state":"succeeded"},
                            {"worker":2,"state":"failed"},{"worker":3,"state":"pending"}]}"#,
@@ -116,10 +123,10 @@ mod tests {
                 done: 2
             }
         );
-        assert_eq!(counts.message(State::Running), "1 running, 2 pending");
-        assert_eq!(
-            counts.message(State::Queued),
-            "1 running, 2 pending, queued"
-        );
+        assert_eq!(counts.message(&flare), "1 running, 2 pending");
+        flare.state = State::Queued;
+        assert_eq!(counts.message(&flare), "1 running, 2 pending, queued");
+        flare.queue = serde_json::from_str(r#"{"position":2,"start":null}"#).unwrap();
+        assert_eq!(counts.message(&flare), "queued at position 2");
     }
 }

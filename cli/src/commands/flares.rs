@@ -106,6 +106,16 @@ pub fn describe(flare: &Flare) -> String {
         ),
         ("state", Some(flare.state.name().into())),
         (
+            "queue",
+            flare.queue.as_ref().map(|standing| {
+                let start = standing.start.map_or_else(
+                    || "when enough invokers are up".into(),
+                    |at| format!("expected to start at {}", output::time(at)),
+                );
+                format!("position {}, {start}", standing.position)
+            }),
+        ),
+        (
             "attempt",
             flare
                 .attempt

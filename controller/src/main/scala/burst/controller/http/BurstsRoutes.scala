@@ -132,7 +132,7 @@ final class BurstsRoutes(
           if resultOnly then
             blocking(flares.results(end.id)).map: results =>
               Right(JsonMarshalling.response(status, Views.result(end, results)))
-          else Future.successful(Right(JsonMarshalling.response(status, Views.flare(end))))
+          else Future.successful(Right(JsonMarshalling.response(status, Views.flare(end, standing = None))))
         case _ => Future.successful(accepted(flare))
 
   private def accepted(flare: Flare): Either[ApiError, HttpResponse] =

@@ -9,7 +9,7 @@ import io.circe.syntax.*
 import org.apache.pekko.http.scaladsl.model.{HttpRequest, HttpResponse, StatusCodes}
 import org.apache.pekko.http.scaladsl.server.Directives.*
 import org.apache.pekko.http.scaladsl.server.Route
-import scala.concurrent.ExecutionContext
+import scala.concurrent.{ExecutionContext, Future}
 
 /** `/flares`: what became of them, what they left, and ending them. */
 final class FlaresRoutes(store: FlareStore, service: FlareService, blocking: Blocking)(using
@@ -32,7 +32,7 @@ final class FlaresRoutes(store: FlareStore, service: FlareService, blocking: Blo
     concat(
       pathEndOrSingleSlash:
         concat(
-          get(Answer(read(caller, id)(Views.flare))),
+          get(Answer(show(caller, id))),
           delete(Answer(cancel(caller, id)))
         )
       ,
@@ -58,6 +58,12 @@ final class FlaresRoutes(store: FlareStore, service: FlareService, blocking: Blo
     Refusable(wanted): (page, state) =>
       blocking(store.list(caller.namespace, query.text("name"), state, page.limit, page.skip)).map: found =>
         ok(Json.fromValues(found.map(Views.summary)))
+
+  private def show(caller: Identity, id: FlareId): Answer =
+    Refusable(blocking(own(caller, id))): flare =>
+      val standing =
+        if flare.state == FlareState.Queued then service.standing(id) else Future.successful(None)
+      standing.map(found => Right(JsonMarshalling.response(StatusCodes.OK, Views.flare(flare, found))))
 
   /** Answers of a flare of the caller's; another's is not there. */
   private def read(caller: Identity, id: FlareId)(view: Flare => Json): Answer =

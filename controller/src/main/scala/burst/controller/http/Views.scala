@@ -2,7 +2,7 @@ package burst.controller.http
 
 import burst.controller.definition.{Definition, FlareOptions}
 import burst.controller.flare.*
-import burst.controller.scheduler.InvokerView
+import burst.controller.scheduler.{InvokerView, Standing}
 import burst.controller.store.StoredLogs
 import burst.protocol.FlareId
 import io.circe.Json
@@ -38,8 +38,10 @@ final class Views(defaults: FlareDefaults):
 object Views:
   def accepted(id: FlareId): Json = Json.obj("flareId" -> id.asJson)
 
-  def flare(flare: Flare): Json = Json.fromFields(
+  /** `standing` of one that waits. */
+  def flare(flare: Flare, standing: Option[Standing]): Json = Json.fromFields(
     summaryFields(flare) ++ Seq(
+      "queue" -> standing.fold(Json.Null)(queue),
       "packs" -> Json.fromValues(flare.packs.map(pack)),
       "workers" -> Json.fromValues(flare.workers.map(worker))
     )
@@ -68,6 +70,9 @@ object Views:
       "ended" -> flare.ended.asJson,
       "error" -> flare.error.asJson
     )
+
+  private def queue(standing: Standing): Json =
+    Json.obj("position" -> standing.position.asJson, "start" -> standing.start.asJson)
 
   private def pack(pack: PackRecord): Json = Json.obj(
     "pack" -> pack.pack.asJson,

@@ -20,6 +20,9 @@ final class ActorFlareService(
     extends FlareService:
   import GangScheduler.*
 
+  // who looks at a flare is not kept waiting for what is only shown beside it
+  private val StandingPatience = 1.second
+
   private given ExecutionContext = system.executionContext
   private given Timeout = Timeout(settings.askTimeout)
 
@@ -46,6 +49,11 @@ final class ActorFlareService(
         stored(id).map(_.fold(CancelOutcome.NotFound)(_ => CancelOutcome.AlreadyEnded))
       case outcome => Future.successful(outcome)
     }
+
+  def standing(id: FlareId): Future[Option[Standing]] =
+    val answer =
+      scheduler.ask[Option[Standing]](Locate(id, _))(using Timeout(StandingPatience), system.scheduler)
+    answer.recover { case _: TimeoutException => None }
 
   def invokers(): Future[Vector[InvokerView]] = scheduler.ask(ListInvokers(_))
 

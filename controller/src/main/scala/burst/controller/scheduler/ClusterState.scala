@@ -1,12 +1,23 @@
 package burst.controller.scheduler
 
 import burst.protocol.{FlareId, InvokerId}
+import scala.collection.immutable.TreeMap
+import scala.collection.mutable
 
 /** What a flare's attempt still holds: by pack, the slots not given back yet. `tenant` is the namespace that
-  * pays for them.
+  * pays for them, `lease` says for how long.
   */
-final case class Holding(tenant: String, plan: Plan, held: Vector[Int]):
+final case class Holding(tenant: String, plan: Plan, held: Vector[Int], lease: Lease):
   def total: Int = held.sum
+
+  /** Slots held of each machine. */
+  lazy val byMachine: Map[InvokerId, Int] =
+    val slots = mutable.Map.empty[InvokerId, Int]
+    plan.packs.foreach { pack =>
+      if held(pack.pack) > 0 then
+        slots.update(pack.invoker, slots.getOrElse(pack.invoker, 0) + held(pack.pack))
+    }
+    slots.toMap
 
 /** A machine in the books. `slots` are what it offers, `used` what is reserved of it. `used` may exceed
   * `slots` only after the machine came back with fewer slots than it had; it then offers nothing until enough
@@ -30,19 +41,29 @@ final case class Capacity(slots: Int, used: Int, up: Boolean):
   * once f's pack is known to be dead.
   */
 final case class ClusterState private (
-    machines: Map[InvokerId, Capacity],
+    machines: TreeMap[InvokerId, Capacity],
     holdings: Map[ClusterState.Owner, Holding],
     usedBy: Map[String, Int]
 ):
   import ClusterState.Owner
 
   /** The machines that are up, in the order of their ids. */
-  lazy val view: ClusterView = ClusterView(
-    machines.iterator
-      .collect { case (id, capacity) if capacity.up => Machine(id, capacity.slots, capacity.free) }
-      .toVector
-      .sortBy(_.id)
-  )
+  lazy val view: ClusterView = viewAfter(Iterator.empty)
+
+  /** The same once these slots were given back. */
+  def viewAfter(released: Iterator[Map[InvokerId, Int]]): ClusterView =
+    val back = mutable.Map.empty[InvokerId, Int]
+    released.foreach(_.foreach((id, slots) => back.update(id, back.getOrElse(id, 0) + slots)))
+    ClusterView(
+      machines.iterator.collect {
+        case (id, capacity) if capacity.up =>
+          Machine(id, capacity.slots, capacity.copy(used = capacity.used - back.getOrElse(id, 0)).free)
+      }.toVector
+    )
+
+  /** Slots of a holding that will be free for others when it is given back: those on machines that are up. */
+  def usable(holding: Holding): Int =
+    holding.byMachine.iterator.collect { case (id, slots) if machines.get(id).exists(_.up) => slots }.sum
 
   /** Slots a namespace holds. */
   def used(tenant: String): Int = usedBy.getOrElse(tenant, 0)
@@ -68,14 +89,14 @@ final case class ClusterState private (
 
   /** Takes every slot of the plan, or nothing when a machine has too few or `owner` holds something already.
     */
-  def reserve(owner: Owner, tenant: String, plan: Plan): Option[ClusterState] =
+  def reserve(owner: Owner, tenant: String, plan: Plan, lease: Lease): Option[ClusterState] =
     val fits = plan.demand.forall((id, wanted) => machines.get(id).exists(_.free >= wanted))
     Option.when(fits && !holdings.contains(owner)):
       ClusterState(
         machines = plan.demand.foldLeft(machines) { case (rest, (id, wanted)) =>
           rest.updated(id, rest(id).copy(used = rest(id).used + wanted))
         },
-        holdings = holdings.updated(owner, Holding(tenant, plan, plan.packSizes)),
+        holdings = holdings.updated(owner, Holding(tenant, plan, plan.packSizes, lease)),
         usedBy = usedBy.updated(tenant, used(tenant) + plan.size)
       )
 
@@ -106,4 +127,4 @@ object ClusterState:
   /** Slots are held by one try of one flare. */
   final case class Owner(flare: FlareId, attempt: Int)
 
-  val empty: ClusterState = ClusterState(Map.empty, Map.empty, Map.empty)
+  val empty: ClusterState = ClusterState(TreeMap.empty, Map.empty, Map.empty)

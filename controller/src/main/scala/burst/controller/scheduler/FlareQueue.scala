@@ -3,6 +3,7 @@ package burst.controller.scheduler
 import burst.controller.flare.FlareRequest
 import burst.protocol.FlareId
 import scala.collection.immutable.Queue
+import scala.collection.mutable
 
 /** A flare that waits for its slots. `since` is when it began to wait, in microseconds since the epoch. */
 final case class Waiting(id: FlareId, attempt: Int, request: FlareRequest, since: Long):
@@ -15,8 +16,8 @@ final case class Waiting(id: FlareId, attempt: Int, request: FlareRequest, since
   */
 final case class Lane(waiting: Queue[Waiting], served: Long)
 
-/** Who waits, and who is next: first come, first served within a namespace, start-time fair queueing by slots
-  * between namespaces.
+/** Who waits, and in which order: as they came within a namespace, start-time fair queueing by slots between
+  * namespaces.
   *
   * Every namespace has an account of the slots it was given. The next flare is the first of the namespace
   * with the smallest account; placing it adds its size. A namespace that begins to wait starts at the common
@@ -39,18 +40,28 @@ final case class FlareQueue private (lanes: Map[String, Lane], clock: Long, leng
     val served = if lane.waiting.isEmpty then lane.served.max(clock) else lane.served
     copy(lanes = lanes.updated(flare.tenant, Lane(lane.waiting.enqueue(flare), served)), length = length + 1)
 
-  /** The first of every namespace, in the order in which they are to be served. */
-  def heads: Vector[Waiting] =
-    lanes.iterator
-      .collect { case (tenant, Lane(first +: _, served)) => (served, first.since, tenant, first) }
-      .toVector
-      .sortBy((served, since, tenant, _) => (served, since, tenant))
-      .map(_._4)
+  /** All that wait, in the order in which they are to be served: always the first of the namespace with the
+    * smallest account, put to that account. Lazy, as rarely more than a few are wanted.
+    */
+  def order: Iterator[Waiting] =
+    val heads = mutable.PriorityQueue.from(lanes.valuesIterator.filter(_.waiting.nonEmpty))(using
+      FlareQueue.Next
+    )
+    Iterator.unfold(heads) { rest =>
+      Option.when(rest.nonEmpty) {
+        val lane = rest.dequeue()
+        val first = lane.waiting.head
+        if lane.waiting.length > 1 then rest += Lane(lane.waiting.tail, lane.served + first.size)
+        (first, rest)
+      }
+    }
 
-  /** Takes out the first flare of its namespace, as it was given its slots. */
+  /** Takes out a flare, as it was given its slots. */
   def served(flare: Waiting): FlareQueue =
-    lanes.get(flare.tenant).filter(_.waiting.headOption.contains(flare)).fold(this) { lane =>
-      val after = Lane(lane.waiting.tail, lane.served + flare.size)
+    lanes.get(flare.tenant).filter(_.waiting.contains(flare)).fold(this) { lane =>
+      val rest =
+        if lane.waiting.head == flare then lane.waiting.tail else lane.waiting.filterNot(_ == flare)
+      val after = Lane(rest, lane.served + flare.size)
       FlareQueue.pruned(lanes.updated(flare.tenant, after), clock.max(lane.served), length - 1)
     }
 
@@ -63,6 +74,11 @@ final case class FlareQueue private (lanes: Map[String, Lane], clock: Long, leng
 
 object FlareQueue:
   val empty: FlareQueue = FlareQueue(Map.empty, 0L, 0)
+
+  /** The lane to be served first is the greatest: smallest account, then longest wait, then name. */
+  private val Next: Ordering[Lane] = Ordering
+    .by[Lane, (Long, Long, String)](lane => (lane.served, lane.waiting.head.since, lane.waiting.head.tenant))
+    .reverse
 
   /** Accounts of idle namespaces are kept only while they are ahead of the clock: behind it they say nothing.
     */

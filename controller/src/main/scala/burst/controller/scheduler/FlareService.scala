@@ -29,4 +29,7 @@ trait FlareService:
   /** Completes when the flare has ended, or with its present state after `limit`. */
   def await(id: FlareId, limit: FiniteDuration): Future[Option[Flare]]
   def cancel(id: FlareId): Future[CancelOutcome]
+
+  /** Where it stands in the queue; nothing when it does not wait, or nobody can tell at present. */
+  def standing(id: FlareId): Future[Option[Standing]]
   def invokers(): Future[Vector[InvokerView]]

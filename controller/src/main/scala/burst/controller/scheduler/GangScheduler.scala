@@ -42,6 +42,9 @@ object GangScheduler:
   final case class Submit(request: FlareRequest, slotLimit: Int, replyTo: ActorRef[Submitted]) extends Command
   final case class Cancel(id: FlareId, replyTo: ActorRef[CancelOutcome]) extends Command
   final case class Await(id: FlareId, replyTo: ActorRef[Awaited]) extends Command
+
+  /** Where a flare stands in the queue; nothing when it is not in it. */
+  final case class Locate(id: FlareId, replyTo: ActorRef[Option[Standing]]) extends Command
   final case class ListInvokers(replyTo: ActorRef[Vector[InvokerView]]) extends Command
 
   enum Submitted:
@@ -154,10 +157,15 @@ private final class GangScheduler(
   import environment.{now, settings}
 
   private val round =
-    SchedulingRound(PlacementPolicy.all(settings.defaultGranularity), settings.overtaking.toMicros)
+    SchedulingRound(
+      PlacementPolicy.all(settings.defaultGranularity),
+      settings.overtaking.toMicros,
+      settings.backfillDepth
+    )
   private val members = Members(context.log)
   private var cluster = ClusterState.empty
   private var queue = FlareQueue.empty
+  private var holdTimes = HoldTimes.empty(settings.abortDeadline.toMicros)
   private var flares = Map.empty[FlareId, ActorRef[FlareActor.Command]]
   private var slotLimits = Map.empty[String, Int]
   private var roundDue = false
@@ -192,6 +200,7 @@ private final class GangScheduler(
       flares.get(id).fold(replyTo ! CancelOutcome.NotFound)(_ ! FlareActor.Cancel(replyTo))
     case Await(id, replyTo) =>
       flares.get(id).fold(replyTo ! Awaited.NotActive)(_ ! FlareActor.Await(replyTo))
+    case Locate(id, replyTo) => replyTo ! Forecast.standing(cluster, queue, id, now(), holdTimes)
     case ListInvokers(replyTo) =>
       replyTo ! members.statuses.map { status =>
         val capacity = cluster.machines.get(status.id)
@@ -201,8 +210,7 @@ private final class GangScheduler(
     case InvokerReported(status, invoker) => onReported(status, invoker)
     case InvokerLost(id, reason) => onLost(id, reason)
     case Release(id, attempt, packs) =>
-      cluster = cluster.release(ClusterState.Owner(id, attempt), packs)
-      roundSoon()
+      onRelease(ClusterState.Owner(id, attempt), packs)
     case Requeue(id, attempt, request) =>
       queue = queue.enqueue(Waiting(id, attempt, request, now()))
       roundSoon()
@@ -216,6 +224,12 @@ private final class GangScheduler(
       roundDue = false
       runRound().foreach(place)
     case _: (Loaded | NotLoaded | Stop) | LoadAgain => ()
+
+  private def onRelease(owner: ClusterState.Owner, packs: Vector[Int]): Unit =
+    val held = cluster.holdings.get(owner)
+    cluster = cluster.release(owner, packs)
+    if !cluster.holds(owner) then held.foreach(h => holdTimes = holdTimes.learn(h.lease, now()))
+    roundSoon()
 
   private def onSubmit(submit: Submit): Unit =
     val tenant = submit.request.definition.namespace
@@ -246,7 +260,7 @@ private final class GangScheduler(
   private def runRound(): Vector[Placement] =
     if queue.length == 0 then Vector.empty
     else
-      val outcome = round.run(cluster, queue, now(), slotLimits.getOrElse(_, Int.MaxValue))
+      val outcome = round.run(cluster, queue, now(), slotLimits.getOrElse(_, Int.MaxValue), holdTimes)
       cluster = outcome.cluster
       queue = outcome.queue
       outcome.placed

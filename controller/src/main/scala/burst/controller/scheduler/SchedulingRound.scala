@@ -1,6 +1,7 @@
 package burst.controller.scheduler
 
 import burst.controller.definition.Packing
+import burst.controller.flare.FlareRequest
 
 /** A flare that was given its slots. */
 final case class Placement(flare: Waiting, plan: Plan)
@@ -9,66 +10,83 @@ final case class Placement(flare: Waiting, plan: Plan)
   * simulator can drive it with a clock of its own.
   *
   * ==Algorithm==
-  * A round runs whenever a flare came or slots became free. Until no first-in-line of any namespace can be
-  * placed, it places the first that can, in the order of [[FlareQueue.heads]]. A plan is reserved whole, in
-  * one step ([[ClusterState.reserve]]): two flares that each find half of what they need never hold on to it.
+  * A round runs whenever a flare came or slots became free. It goes through the queue in its fair order
+  * ([[FlareQueue.order]]) and starts what fits; a plan is reserved whole, in one step
+  * ([[ClusterState.reserve]]), so that two flares which each find half of what they need never hold on to it.
   *
-  * What stands in a flare's way decides who may pass it:
-  *   - ''its namespace's slot limit'': everybody of other namespaces;
-  *   - ''too few slots now'': flares of other namespaces may pass, but only until it has waited for
-  *     `overtaking`. From then on it is ''overdue'': the oldest overdue flare is served before all accounts
-  *     and nobody passes it, so that slots coming free add up for it. Every flare has a time-out, hence they
-  *     do;
-  *   - ''larger than what is up'': everybody. Were it to hold the others up, a lost machine would stop the
-  *     cluster. It is refused at submission; this is for one whose machines went down while it waited.
+  * The first flare that does not fit gets a [[Reservation]]: the earliest moment at which the ends of running
+  * flares make room for it, and the slots it will take then. A later flare may start now only if it does not
+  * delay that (backfill): it gives its slots back by that moment, or takes only slots left over at it.
   *
-  * Within a namespace nobody passes: a large flare there is never starved by its own namespace.
+  * ''Which ends.'' At first those that are expected from past runs ([[HoldTimes]]), for both sides: slots are
+  * used well, and a guess that is wrong costs the waiting flare a little. Once it has waited for `overtaking`
+  * only promises count, the time-outs: from then on it starts within the longest time-out of what runs,
+  * whatever comes after it.
+  *
+  * What stands in a flare's way decides who may pass it otherwise:
+  *   - ''its namespace's slot limit'': everybody of other namespaces, and nobody of its own;
+  *   - ''larger than what is up'' (or not overloaded): everybody. Were it to hold the others up, a lost
+  *     machine would stop the cluster. It is refused at submission; this is for one whose machines went down
+  *     while it waited.
+  *
+  * Of the flares that have to wait at most `depth` are looked at, which bounds a round.
   *
   * ==Worked example==
-  * 8 slots, 4 of them free; overtaking 10 s. A's first wants 8 since 3 s, B's first wants 2, C's first wants
-  *   4. A is passed by B (2 left), C does not fit. At 11 s, 4 more slots come free (6 free): A is overdue and
-  *      still does not fit, so B's next flare of 2 waits though it would. At 14 s all 8 are free and A
-  *      starts.
+  * 8 slots, 4 of them free; the others come back in 5 s. In order: A wants 8; B wants 2 and is expected to
+  * take 3 s; C wants 2 for 60 s; D wants 2 for 4 s. A does not fit: it is reserved all 8 slots in 5 s,
+  * leaving none over. B starts. C would still hold 2 in 5 s, so it waits. D starts. In 5 s A starts, and C
+  * after it. Had the cluster 10 slots (6 free), A would leave 2 over, and C could start on those.
   */
-final class SchedulingRound(policies: Map[Packing, PlacementPolicy], overtakingMicros: Long):
+final class SchedulingRound(policies: Map[Packing, PlacementPolicy], overtakingMicros: Long, depth: Int):
   import SchedulingRound.Outcome
 
-  def run(cluster: ClusterState, queue: FlareQueue, now: Long, slotLimit: String => Int): Outcome =
+  def run(
+      cluster: ClusterState,
+      queue: FlareQueue,
+      now: Long,
+      slotLimit: String => Int,
+      holdTimes: HoldTimes
+  ): Outcome =
     var outcome = Outcome(cluster, queue, Vector.empty)
-    var going = true
-    while going do
-      step(outcome, now, slotLimit) match
-        case Some(next) => outcome = next
-        case None => going = false
+    var reserved = Option.empty[(Reservation, Lease => Long)]
+    var atLimit = Set.empty[String]
+    var passed = 0
+    val candidates = queue.order
+    while candidates.hasNext && passed < depth && outcome.cluster.view.freeSlots > 0 do
+      val next = candidates.next()
+      val books = outcome.cluster
+      val placed =
+        if atLimit(next.tenant) then None
+        else if books.used(next.tenant) + next.size > slotLimit(next.tenant) then
+          atLimit += next.tenant
+          None
+        else
+          val lease = holdTimes.lease(next.request, now)
+          val open = reserved.fold(books.view)((kept, end) => kept.open(books.view, end(lease)))
+          // too few slots whatever the policy: worth asking only for the answer "not now"
+          if next.size > open.freeSlots && reserved.isDefined then None
+          else
+            place(open, next.request) match
+              case Right(plan) => books.reserve(next.owner, next.tenant, plan, lease).map((_, plan, lease))
+              case Left(NoPlacement.NotNow(_)) if reserved.isEmpty =>
+                reserved = reserve(books, next, now)
+                None
+              case _ => None
+      placed match
+        case Some((after, plan, lease)) =>
+          reserved = reserved.map((kept, end) => (kept.beside(plan, end(lease)), end))
+          outcome = Outcome(after, outcome.queue.served(next), outcome.placed :+ Placement(next, plan))
+        case None => passed += 1
     outcome
 
   /** What the policy says of a request on the machines that are up, `free` as they are. */
-  def place(cluster: ClusterView, request: burst.controller.flare.FlareRequest): Either[NoPlacement, Plan] =
+  def place(cluster: ClusterView, request: FlareRequest): Either[NoPlacement, Plan] =
     policies(request.packing).place(cluster, request.size, request.granularity)
 
-  /** Places one flare, if any can be. */
-  private def step(outcome: Outcome, now: Long, slotLimit: String => Int): Option[Outcome] =
-    val cluster = outcome.cluster
-    val heads = outcome.queue.heads
-    val (overdue, others) = heads.partition(head => now - head.since >= overtakingMicros)
-    val inOrder = (overdue.sortBy(_.since) ++ others).iterator
-    var chosen = Option.empty[Outcome]
-    var blocked = false
-    while chosen.isEmpty && !blocked && inOrder.hasNext do
-      val head = inOrder.next()
-      val isOverdue = now - head.since >= overtakingMicros
-      val allowed = cluster.used(head.tenant) + head.size <= slotLimit(head.tenant)
-      // too few slots whatever the policy: not worth asking, unless the answer may hold up the others
-      val worthIt = isOverdue || head.size <= cluster.view.freeSlots
-      if allowed && worthIt then
-        place(cluster.view, head.request) match
-          case Right(plan) =>
-            chosen = cluster
-              .reserve(head.owner, head.tenant, plan)
-              .map(Outcome(_, outcome.queue.served(head), outcome.placed :+ Placement(head, plan)))
-          case Left(NoPlacement.NotNow(_)) => blocked = isOverdue
-          case Left(_: NoPlacement.Never) => ()
-    chosen
+  private def reserve(books: ClusterState, flare: Waiting, now: Long): Option[(Reservation, Lease => Long)] =
+    val end: Lease => Long =
+      if now - flare.since >= overtakingMicros then _.latestAfter(now) else _.expectedAfter(now)
+    Reservation.earliest(books, end, place(_, flare.request)).map((_, end))
 
 object SchedulingRound:
   final case class Outcome(cluster: ClusterState, queue: FlareQueue, placed: Vector[Placement])

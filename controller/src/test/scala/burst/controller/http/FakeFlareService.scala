@@ -1,7 +1,7 @@
 package burst.controller.http
 
 import burst.controller.flare.*
-import burst.controller.scheduler.{CancelOutcome, FlareService, InvokerView, Refusal}
+import burst.controller.scheduler.{CancelOutcome, FlareService, InvokerView, Refusal, Standing}
 import burst.controller.store.FlareStore
 import burst.protocol.*
 import java.util.concurrent.atomic.AtomicReference
@@ -17,6 +17,7 @@ final class FakeFlareService(flares: FlareStore) extends FlareService:
   @volatile var outputs: Vector[WorkerResult] = Vector.empty
   @volatile var cancelling: CancelOutcome = CancelOutcome.Accepted
   @volatile var views: Vector[InvokerView] = Vector(machine)
+  @volatile var standings: Map[FlareId, Standing] = Map.empty
   @volatile var hanging: Boolean = false
   @volatile var breaking: Option[Throwable] = None
   val last: AtomicReference[Option[FlareRequest]] = AtomicReference(None)
@@ -27,6 +28,7 @@ final class FakeFlareService(flares: FlareStore) extends FlareService:
     outputs = Vector.empty
     cancelling = CancelOutcome.Accepted
     views = Vector(machine)
+    standings = Map.empty
     hanging = false
     breaking = None
     last.set(None)
@@ -56,6 +58,7 @@ final class FakeFlareService(flares: FlareStore) extends FlareService:
         ended
 
   def cancel(id: FlareId): Future[CancelOutcome] = Future.successful(cancelling)
+  def standing(id: FlareId): Future[Option[Standing]] = Future.successful(standings.get(id))
   def invokers(): Future[Vector[InvokerView]] = Future.successful(views)
 
 object FakeFlareService:

@@ -14,14 +14,18 @@ class ClusterStateSuite extends ScalaCheckSuite:
   private def free(state: ClusterState) = state.view.machines.map(m => m.id.value -> m.free).toMap
 
   test("a plan is reserved whole or not at all"):
-    val taken = start.reserve(owners(0), "n", Plan.of(Vector(a -> 8, b -> 2), 8)).get
+    val taken = start.reserve(owners(0), "n", Plan.of(Vector(a -> 8, b -> 2), 8), Samples.lease).get
     assertEquals(free(taken), Map("a" -> 0, "b" -> 2))
     assertEquals(taken.used("n"), 10)
-    assertEquals(taken.reserve(owners(1), "n", Plan.of(Vector(b -> 2, a -> 1), 2)), None)
-    assertEquals(taken.reserve(owners(0), "n", Plan.of(Vector(b -> 1), 1)), None, "one holding per attempt")
+    assertEquals(taken.reserve(owners(1), "n", Plan.of(Vector(b -> 2, a -> 1), 2), Samples.lease), None)
+    assertEquals(
+      taken.reserve(owners(0), "n", Plan.of(Vector(b -> 1), 1), Samples.lease),
+      None,
+      "one holding per attempt"
+    )
 
   test("slots come back once"):
-    val taken = start.reserve(owners(0), "n", Plan.of(Vector(a -> 8, b -> 2), 8)).get
+    val taken = start.reserve(owners(0), "n", Plan.of(Vector(a -> 8, b -> 2), 8), Samples.lease).get
     val once = taken.release(owners(0), Vector(0))
     assertEquals(free(once), Map("a" -> 8, "b" -> 2))
     assertEquals(once.release(owners(0), Vector(0, 0, 7, -1)), once)
@@ -31,7 +35,7 @@ class ClusterStateSuite extends ScalaCheckSuite:
     assertEquals(all.release(owners(0), Vector(1)), all)
 
   test("a machine that is down offers nothing and keeps what is held on it"):
-    val taken = start.reserve(owners(0), "n", Plan.of(Vector(a -> 3), 3)).get.down(a)
+    val taken = start.reserve(owners(0), "n", Plan.of(Vector(a -> 3), 3), Samples.lease).get.down(a)
     assertEquals(taken.view.machines.map(_.id), Vector(b))
     assertEquals(free(taken.up(a, 8)), Map("a" -> 5, "b" -> 4))
     assertEquals(free(taken.up(a, 2)), Map("a" -> 0, "b" -> 4))
@@ -64,7 +68,7 @@ class ClusterStateSuite extends ScalaCheckSuite:
             Homogeneous(DefaultGranularity.Largest)
               .place(view, n, Some(g))
               .toOption
-              .flatMap(state.reserve(owner, owner.flare.value.take(1), _))
+              .flatMap(state.reserve(owner, owner.flare.value.take(1), _, Samples.lease))
               .getOrElse(state)
           case Move.Release(owner, packs) => state.release(owner, packs)
           case Move.Down(id) => state.down(id)
@@ -76,6 +80,11 @@ class ClusterStateSuite extends ScalaCheckSuite:
           assertEquals(capacity.used, held)
           assert(capacity.used >= 0 && capacity.used <= capacity.slots)
         }
+        assertEquals(
+          next.viewAfter(next.holdings.valuesIterator.map(_.byMachine)),
+          next.view.emptied,
+          "what is lent is all that is missing"
+        )
         assertEquals(next.usedBy.values.sum, next.machines.values.map(_.used).sum)
         assert(next.holdings.values.forall(_.total > 0))
         next

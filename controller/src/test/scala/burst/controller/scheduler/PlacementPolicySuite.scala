@@ -131,6 +131,7 @@ class PlacementPolicySuite extends ScalaCheckSuite:
     val state = (0 until 1000).foldLeft(ClusterState.empty)((s, i) => s.up(InvokerId(f"i$i%04d"), 48))
     val plan = homogeneous.place(state.view, 48000, Some(1)).toOption.get
     val begin = System.nanoTime()
-    val reserved = state.reserve(ClusterState.Owner(burst.protocol.FlareId.random(), 1), "t", plan)
+    val reserved =
+      state.reserve(ClusterState.Owner(burst.protocol.FlareId.random(), 1), "t", plan, Samples.lease)
     println(s"reserving them: ${(System.nanoTime() - begin) / 1000} µs")
     assertEquals(reserved.map(_.view.freeSlots), Some(0))

@@ -31,11 +31,15 @@ object Samples:
     retries
   )
 
+  /** A lease of which nothing is known. */
+  val lease: Lease = Lease(request(1).definition, 0, Long.MaxValue, Long.MaxValue)
+
   val settings: SchedulerSettings = SchedulerSettings(
     DefaultGranularity.Largest,
     queueLimit = 10,
     namespaceQueueLimit = 8,
     overtaking = 10.seconds,
+    backfillDepth = 100,
     queueDeadline = 10.minutes,
     startDeadline = 30.seconds,
     peerGrace = 300.millis,

@@ -7,26 +7,48 @@ import org.scalacheck.{Gen, Prop}
 
 class SchedulingRoundSuite extends ScalaCheckSuite:
   private val second = 1_000_000L
-  private val round = SchedulingRound(PlacementPolicy.all(DefaultGranularity.Largest), 10 * second)
-  private val a = InvokerId("a")
+  private val round =
+    SchedulingRound(PlacementPolicy.all(DefaultGranularity.Largest), 10 * second, depth = 100)
+  private val (a, b) = (InvokerId("a"), InvokerId("b"))
   private val unlimited: String => Int = _ => Int.MaxValue
+  private val nothingKnown = HoldTimes.empty(grace = 0)
 
-  private def waiting(tenant: String, size: Int, since: Long = 0) =
-    Waiting(FlareId.random(), 1, Samples.request(size, tenant), since)
+  /** Each definition is named after how many seconds its flares are expected to take; all time out at 60 s.
+    */
+  private val known =
+    val definitions = for tenant <- Vector("A", "B", "C", "D"); takes <- 1 to 30 yield (tenant, takes)
+    definitions.foldLeft(nothingKnown) { case (known, (tenant, takes)) =>
+      known.learn(Lease(definition(tenant, s"$takes"), 0, 0, 0), takes * second)
+    }
+
+  private def definition(tenant: String, name: String) =
+    Samples.request(1, tenant).definition.copy(name = name)
+
+  private def waiting(tenant: String, size: Int, since: Long = 0, takes: Int = 60, timeout: Int = 60) =
+    val request = Samples.request(size, tenant, timeout = timeout * 1000L)
+    Waiting(FlareId.random(), 1, request.copy(definition = definition(tenant, s"$takes")), since)
 
   private def queueOf(flares: Waiting*) = flares.foldLeft(FlareQueue.empty)(_.enqueue(_))
 
-  private def cluster(slots: Int, taken: Int = 0) =
-    val empty = ClusterState.empty.up(a, slots)
-    if taken == 0 then empty
-    else empty.reserve(ClusterState.Owner(FlareId.random(), 1), "other", Plan.of(Vector(a -> taken), 1)).get
+  /** Machine a, some of its slots lent to others until some seconds from 0. */
+  private def cluster(slots: Int, lent: (Int, Int)*) =
+    lent.foldLeft(ClusterState.empty.up(a, slots)) { case (state, (taken, until)) =>
+      val lease = Lease(definition("other", "any"), 0, until * second, until * second)
+      state
+        .reserve(ClusterState.Owner(FlareId.random(), 1), "other", Plan.of(Vector(a -> taken), 1), lease)
+        .get
+    }
+
+  private def run(cluster: ClusterState, now: Int, flares: Waiting*): Vector[Waiting] =
+    round.run(cluster, queueOf(flares*), now * second, unlimited, known).placed.map(_.flare)
 
   /** Serves the queue on a cluster that takes one flare at a time; the tenants in their order. */
   private def order(queue: FlareQueue, slots: Int): Vector[String] =
     Iterator
       .unfold(queue) { rest =>
-        rest.heads.headOption.map { head =>
-          val outcome = round.run(cluster(slots, slots - head.size), rest, 0, unlimited)
+        rest.order.nextOption().map { head =>
+          val lent = if slots == head.size then Vector.empty else Vector((slots - head.size, 60))
+          val outcome = round.run(cluster(slots, lent*), rest, 0, unlimited, nothingKnown)
           (outcome.placed.head.flare.tenant, outcome.queue)
         }
       }
@@ -40,62 +62,138 @@ class SchedulingRoundSuite extends ScalaCheckSuite:
     val flares = Vector.fill(4)(waiting("A", 2)) :+ waiting("B", 8, 1) :+ waiting("B", 8, 2)
     assertEquals(order(queueOf(flares*), 8).mkString, "ABAAAB")
 
+  test("the order shown is the order served"):
+    val flares = Vector.fill(4)(waiting("A", 2)) :+ waiting("B", 8, 1) :+ waiting("B", 8, 2)
+    assertEquals(queueOf(flares*).order.map(_.tenant).mkString, "ABAAAB")
+
   test("idling earns no credit, asking one at a time loses none"):
     var queue = queueOf(Vector.fill(4)(waiting("A", 8))*)
-    for _ <- 1 to 2 do queue = round.run(cluster(8), queue, 0, unlimited).queue
+    for _ <- 1 to 2 do queue = round.run(cluster(8), queue, 0, unlimited, nothingKnown).queue
     queue = Vector.fill(3)(waiting("B", 8)).foldLeft(queue)(_.enqueue(_))
     assertEquals(order(queue, 8).mkString, "BABAB")
 
-  test("first come, first served within a namespace, also behind one that does not fit"):
-    val outcome = round.run(cluster(8, 4), queueOf(waiting("A", 8), waiting("A", 2)), 0, unlimited)
-    assertEquals(outcome.placed, Vector.empty)
+  test("the worked example: who is done in time passes, who is not waits"):
+    val large = waiting("A", 8)
+    val (quick, slow, short) = (waiting("B", 2, 1, 3), waiting("C", 2, 2), waiting("D", 2, 3, 4))
+    assertEquals(run(cluster(8, (4, 5)), 0, large, quick, slow, short), Vector(quick, short))
+    assertEquals(run(cluster(10, (4, 5)), 0, large, quick, slow, short), Vector(quick, slow, short))
 
-  test("others may pass a large flare until it is overdue, then slots are kept for it"):
-    val (large, small) = (waiting("A", 8), waiting("B", 2, 1))
-    val passed = round.run(cluster(8, 4), queueOf(large, small), 3 * second, unlimited)
-    assertEquals(passed.placed.map(_.flare), Vector(small))
-    val kept = round.run(cluster(8, 4), queueOf(large, small), 10 * second, unlimited)
-    assertEquals(kept.placed, Vector.empty)
-    val free = round.run(cluster(8), queueOf(large, small), 11 * second, unlimited)
-    assertEquals(free.placed.map(_.flare), Vector(large))
+  test("of what is left over each slot is given once"):
+    val (large, one, two) = (waiting("A", 8), waiting("B", 2, 1), waiting("C", 2, 2))
+    assertEquals(run(cluster(10, (4, 5)), 0, large, one, two), Vector(one))
 
-  test("one that is larger than what is up holds up nobody, however long it waits"):
-    val (large, small) = (waiting("A", 80), waiting("B", 2, 1))
+  test("the same holds within a namespace"):
+    val (large, quick, slow) = (waiting("A", 8), waiting("A", 2, 1, 3), waiting("A", 2, 2))
+    assertEquals(run(cluster(8, (4, 5)), 0, large, quick, slow), Vector(quick))
+
+  test("the machines a waiting flare will take are left alone, others are not"):
+    val lease = Lease(definition("other", "any"), 0, 5 * second, 5 * second)
+    val two = ClusterState.empty
+      .up(a, 8)
+      .up(b, 4)
+      .reserve(ClusterState.Owner(FlareId.random(), 1), "other", Plan.of(Vector(a -> 4), 4), lease)
+      .get
+    val large = waiting("A", 8)
+    val pack = large.copy(request = large.request.copy(granularity = Some(8)))
+    val outcome = round.run(two, queueOf(pack, waiting("B", 4, 1), waiting("C", 4, 2)), 0, unlimited, known)
     assertEquals(
-      round.run(cluster(8), queueOf(large, small), 100 * second, unlimited).placed.map(_.flare),
-      Vector(small)
+      outcome.placed.map(p => (p.flare.tenant, p.plan.packs.map(_.invoker))),
+      Vector(("B", Vector(b)))
     )
 
+  test("a guess lets pass at first, only a time-out once the flare has waited for long"):
+    val (large, quick) = (waiting("A", 8), waiting("B", 2, 1, 3))
+    val sure = waiting("C", 2, 2, timeout = 2)
+    assertEquals(run(cluster(8, (4, 14)), 9, large, quick, sure), Vector(quick, sure))
+    assertEquals(run(cluster(8, (4, 14)), 10, large, quick, sure), Vector(sure))
+    assertEquals(run(cluster(8), 11, large, quick, sure), Vector(large))
+
+  test("slots that ought to be back are taken to come at any moment"):
+    val (large, small) = (waiting("A", 8), waiting("B", 2, 1, 1))
+    assertEquals(run(cluster(8, (4, 5)), 6, large, small), Vector.empty)
+
+  test("one that is larger than what is up holds up nobody, however long it waits"):
+    val (large, small) = (waiting("A", 80), waiting("A", 2, 1))
+    assertEquals(run(cluster(8), 100, large, small), Vector(small))
+
   test("a namespace's slot limit holds up only itself"):
-    val flares = Vector(waiting("A", 4), waiting("A", 4), waiting("B", 4))
-    val outcome = round.run(cluster(16), queueOf(flares*), 100 * second, t => if t == "A" then 6 else 16)
-    assertEquals(outcome.placed.map(_.flare), Vector(flares(0), flares(2)))
+    val flares = Vector(waiting("A", 4), waiting("A", 4), waiting("A", 1), waiting("B", 4))
+    val outcome =
+      round.run(cluster(16), queueOf(flares*), 100 * second, t => if t == "A" then 6 else 16, known)
+    assertEquals(outcome.placed.map(_.flare), Vector(flares(0), flares(3)))
 
   test("a flare that leaves the queue is not placed"):
     val (one, two) = (waiting("A", 4), waiting("A", 4))
     val queue = queueOf(one, two).remove(one.id)
     assertEquals(queue.length, 1)
-    assertEquals(round.run(cluster(8), queue, 0, unlimited).placed.map(_.flare), Vector(two))
+    assertEquals(round.run(cluster(8), queue, 0, unlimited, known).placed.map(_.flare), Vector(two))
+
+  /** A flare as a property makes it up: when it comes, for how many workers, how long it says and takes. */
+  private final case class Arrival(at: Int, tenant: String, size: Int, timeout: Int, takes: Int)
+  private val arrivals: Gen[List[Arrival]] = Gen.listOf(
+    for
+      at <- Gen.choose(0, 40)
+      tenant <- Gen.oneOf("A", "B", "C")
+      size <- Gen.frequency(4 -> Gen.choose(1, 3), 1 -> Gen.choose(4, 12))
+      timeout <- Gen.choose(1, 20)
+      takes <- Gen.choose(1, timeout)
+    yield Arrival(at, tenant, size, timeout, takes)
+  )
+
+  /** Plays arrivals on two machines second by second until `done`; whatever has a time-out has ended by then.
+    * Asserts at every moment that plans are whole and nothing is oversubscribed. Answers who started when.
+    */
+  private def play(flares: Vector[(Waiting, Int)])(done: Map[FlareId, Long] => Boolean): Map[FlareId, Long] =
+    val coming = flares.map(_._1).groupBy(_.since)
+    val takes = flares.map((flare, seconds) => flare.id -> seconds * second).toMap
+    var state = ClusterState.empty.up(a, 8).up(b, 4)
+    var queue = FlareQueue.empty
+    var learned = nothingKnown
+    var running = Vector.empty[(Waiting, Lease)]
+    var starts = Map.empty[FlareId, Long]
+    var now = 0L
+    while !done(starts) && now < 5000 * second do
+      val (ended, going) = running.partition((flare, lease) => lease.since + takes(flare.id) <= now)
+      ended.foreach { (flare, lease) =>
+        state = state.releaseAll(flare.owner)
+        learned = learned.learn(lease, now)
+      }
+      queue = coming.getOrElse(now, Vector.empty).foldLeft(queue)(_.enqueue(_))
+      val outcome = round.run(state, queue, now, unlimited, learned)
+      running = going ++ outcome.placed.map(p => (p.flare, learned.lease(p.flare.request, now)))
+      starts ++= outcome.placed.map(_.flare.id -> now)
+      outcome.placed.foreach(p => assertEquals(p.plan.size, p.flare.size))
+      state = outcome.cluster
+      queue = outcome.queue
+      assert(state.machines.values.forall(m => m.used >= 0 && m.used <= m.slots))
+      assertEquals(state.machines.values.map(_.used).sum, running.map(_._1.size).sum)
+      now += second
+    starts
 
   property("every placement is whole, nothing is oversubscribed, and nobody waits for ever"):
-    val flares = Gen.listOf(Gen.zip(Gen.oneOf("A", "B", "C"), Gen.choose(1, 12)))
-    forAll(flares) { wanted =>
-      var now = 0L
-      var state = ClusterState.empty.up(a, 8).up(InvokerId("b"), 4)
-      var queue = wanted.foldLeft(FlareQueue.empty)((q, w) => q.enqueue(waiting(w._1, w._2)))
-      var running = Vector.empty[Waiting]
-      var rounds = 0
-      while queue.length > 0 && rounds < 1000 do
-        val outcome = round.run(state, queue, now, unlimited)
-        state = outcome.cluster
-        queue = outcome.queue
-        running ++= outcome.placed.map(_.flare)
-        assert(state.machines.values.forall(m => m.used <= m.slots))
-        assert(outcome.placed.forall(p => p.plan.size == p.flare.size))
-        running.headOption.foreach(done => state = state.releaseAll(done.owner))
-        running = running.drop(1)
-        now += second
-        rounds += 1
-      assertEquals(queue.length, 0)
+    forAll(arrivals) { wanted =>
+      val flares = wanted.toVector.map(w =>
+        (waiting(w.tenant, w.size, w.at * second, takes = w.size, timeout = w.timeout), w.takes)
+      )
+      assertEquals(play(flares)(_.size == flares.size).size, flares.size)
       Prop.passed
+    }
+
+  property("a large flare starts in bounded time under an endless stream of small ones"):
+    forAll(Gen.choose(5, 12), Gen.choose(1, 4), Gen.choose(1, 10), Gen.oneOf("A", "B")) {
+      (large, small, timeout, tenant) =>
+        // twice what the cluster could serve, for as long as the large one may wait; all use up their time-outs
+        val wanted = waiting(tenant, large, 3 * second, takes = 30, timeout = 5)
+        val before = if tenant == "A" then 4 * (24 / timeout).max(1) / 8 + 1 else 1
+        val bound = 3 + 10 + (before + 3) * timeout
+        val stream =
+          for
+            at <- 0 to bound
+            _ <- 0 until (24 / small / timeout).max(1)
+          yield (waiting("A", small, at * second, takes = small, timeout = timeout), timeout)
+        val started = play(stream.toVector :+ (wanted, 5))(starts =>
+          starts.contains(wanted.id) || starts.size > stream.size
+        )
+        assert(started.get(wanted.id).exists(_ <= bound * second), s"${started.get(wanted.id)}")
+        Prop.passed
     }

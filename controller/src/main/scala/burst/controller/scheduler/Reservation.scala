@@ -1,0 +1,54 @@
+package burst.controller.scheduler
+
+import burst.protocol.InvokerId
+
+/** What is kept for the first flare that has to wait: it starts at `at` at the latest, as far as the ends of
+  * the running flares are known, and `spare` is what each machine will then have left over. Others may start
+  * before it as long as that stays true.
+  */
+final case class Reservation(at: Long, spare: Map[InvokerId, Int]):
+
+  /** The part of the cluster that is open to a flare which gives its slots back at `end`: everything free if
+    * that is in time, else what is left over.
+    */
+  def open(view: ClusterView, end: Long): ClusterView =
+    if end <= at then view
+    else ClusterView(view.machines.map(m => m.copy(free = m.free.min(spare.getOrElse(m.id, m.free)))))
+
+  /** A flare was started beside it. */
+  def beside(plan: Plan, end: Long): Reservation =
+    if end <= at then this
+    else
+      copy(spare = plan.demand.foldLeft(spare) { case (rest, (id, taken)) =>
+        rest.updatedWith(id)(_.map(_ - taken))
+      })
+
+object Reservation:
+  /** The earliest moment at which `place` finds room, and what it leaves; nothing when not even the end of
+    * all that runs would make room (machines are down or overloaded).
+    *
+    * More is free the later it is, so that the moment is found by halving: `O(log k)` plans for `k` running
+    * flares.
+    */
+  def earliest(
+      cluster: ClusterState,
+      end: Lease => Long,
+      place: ClusterView => Either[NoPlacement, Plan]
+  ): Option[Reservation] =
+    val holdings = cluster.holdings.valuesIterator.map(h => (end(h.lease), h.byMachine)).toVector
+    val moments = holdings.map(_._1).distinct.sorted
+    def at(index: Int): (ClusterView, Option[Plan]) =
+      val view = cluster.viewAfter(holdings.iterator.filter(_._1 <= moments(index)).map(_._2))
+      (view, place(view).toOption)
+    var low = 0
+    var high = moments.length - 1
+    var best = Option.empty[Reservation]
+    while low <= high do
+      val middle = (low + high) >>> 1
+      at(middle) match
+        case (view, Some(plan)) =>
+          val spare = view.machines.map(m => m.id -> (m.free - plan.demand.getOrElse(m.id, 0))).toMap
+          best = Some(Reservation(moments(middle), spare))
+          high = middle - 1
+        case _ => low = middle + 1
+    best

@@ -1,0 +1,57 @@
+package burst.controller.scheduler
+
+import burst.protocol.{FlareId, InvokerId}
+import munit.FunSuite
+
+class ForecastSuite extends FunSuite:
+  private val second = 1_000_000L
+  private val a = InvokerId("a")
+
+  private def waiting(size: Int, since: Long, timeout: Int, tenant: String = "A") =
+    Waiting(FlareId.random(), 1, Samples.request(size, tenant, timeout = timeout * 1000L), since)
+
+  /** 8 slots, all lent until second 5. */
+  private val full = ClusterState.empty
+    .up(a, 8)
+    .reserve(
+      ClusterState.Owner(FlareId.random(), 1),
+      "other",
+      Plan.of(Vector(a -> 8), 8),
+      Samples.lease.copy(expected = 5 * second)
+    )
+    .get
+  private val nothingKnown = HoldTimes.empty(grace = 0)
+  private val (one, two) = (waiting(6, 0, 10), waiting(4, 1, 10))
+  private val queue = FlareQueue.empty.enqueue(one).enqueue(two)
+
+  private def standing(
+      flare: Waiting,
+      cluster: ClusterState = full,
+      now: Long = 0,
+      known: HoldTimes = nothingKnown
+  ) =
+    Forecast.standing(cluster, queue, flare.id, now, known)
+
+  test("the worked example"):
+    assertEquals(standing(one), Some(Standing(1, Some(5 * second))))
+    assertEquals(standing(two), Some(Standing(2, Some(15 * second))))
+
+  test("past durations shorten the wait, but never beyond the time-out"):
+    val quick = nothingKnown.learn(Lease(one.request.definition, 0, 0, 0), 2 * second)
+    assertEquals(standing(two, known = quick), Some(Standing(2, Some(7 * second))))
+    val slow = nothingKnown.learn(Lease(one.request.definition, 0, 0, 0), 99 * second)
+    assertEquals(standing(two, known = slow), Some(Standing(2, Some(15 * second))))
+
+  test("no flare, no standing; no room, no time"):
+    assertEquals(standing(waiting(1, 0, 10)), None)
+    assertEquals(standing(one, full.up(a, 4)), Some(Standing(1, None)))
+    assertEquals(standing(two, full.up(a, 4)), Some(Standing(2, Some(5 * second))), "it is passed")
+    assertEquals(standing(one, full.down(a)), Some(Standing(1, None)))
+
+  test("the longest of the last five counts"):
+    val key = one.request.definition
+    def after(seconds: Int*) =
+      val known = seconds.foldLeft(nothingKnown)((k, s) => k.learn(Lease(key, 0, 0, 0), s * second))
+      known.expected(one.request) / second
+    assertEquals(after(3, 9, 2), 9L)
+    assertEquals(after(9, 1, 2, 1, 3, 2), 3L)
