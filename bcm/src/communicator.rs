@@ -20,7 +20,7 @@ use crate::shared::Shared;
 /// ([`my_pack`](Communicator::my_pack), [`split`](Communicator::split)), and collectives involve
 /// the members of their group only. Values may differ in size from worker to worker everywhere,
 /// so that `gather`, `scatter`, `all_gather` and `all_to_all` of vectors are also what MPI has
-/// its `v` forms for; only [`reduce_elements`](Communicator::reduce_elements) and its like need
+/// its `v` forms for, each vector moved and not copied into one with the others; only [`reduce_elements`](Communicator::reduce_elements) and its like need
 /// equal lengths.
 ///
 /// Every method takes `&self`; a handle may be cloned and used from several threads of the same
@@ -284,9 +284,13 @@ impl Communicator {
         collective::elements::all_reduce(self, values, reducer)
     }
 
-    /// Collects the values of all workers at the root, in the order of worker ids.
+    /// Collects the values of all workers at the root, in the order of ranks.
     ///
-    /// Cost: one pointer per worker of the root's pack, one message per other worker.
+    /// Nobody waits for the root, but the first worker of each other pack waits for the others of
+    /// its pack, whose values of up to 16 KiB it sends with its own.
+    ///
+    /// Cost: one pointer per worker of the root's pack; one message per other pack, of the short
+    /// values and 12 bytes for each, and one per longer value.
     ///
     /// # Errors
     /// As [`Communicator::broadcast`].
@@ -302,9 +306,12 @@ impl Communicator {
         collective::gather::gather(self, value, root)
     }
 
-    /// Collects the values of all workers, in the order of worker ids, for every one.
+    /// Collects the values of all workers, in the order of ranks, for every one.
     ///
-    /// The workers of a pack share one result. Every value enters each other pack once.
+    /// The workers of a pack share one result. Everyone waits for everyone.
+    ///
+    /// Cost: a few pointers per worker of a pack. Each pack sends each other one a message with
+    /// all its values of up to 16 KiB, 12 bytes more for each, and one per longer value.
     ///
     /// # Errors
     /// As [`Communicator::broadcast`].
@@ -322,9 +329,11 @@ impl Communicator {
 
     /// Gives each worker its own one of the root's values.
     ///
-    /// The root passes one value per worker; what other workers pass is dropped.
+    /// The root passes one value per worker, in the order of ranks; what other workers pass is
+    /// dropped. It does not wait for the others, who wait for it.
     ///
-    /// Cost: one pointer per worker of the root's pack, one message per other worker.
+    /// Cost: one pointer per worker of the root's pack; one message per other pack, of all values
+    /// of up to 16 KiB for it and 12 bytes for each, and one per longer value.
     ///
     /// # Errors
     /// As [`Communicator::broadcast`]; also when the root's values are not one per worker.
@@ -342,9 +351,11 @@ impl Communicator {
     }
 
     /// Gives value `i` of every worker to worker `i`, which gets them in the order of their
-    /// senders. With `T` a `Vec` each may have a length of its own.
+    /// senders. With `T` a `Vec` each may have a length of its own. Everyone waits for everyone.
     ///
-    /// Cost: one pointer per pair of workers in a pack, one message per pair in different packs.
+    /// Cost: one pointer per pair of workers in a pack. Each pack sends each other one a message
+    /// with all values of up to 16 KiB (less where they are more than a thousand), copied once on
+    /// either side, and 12 bytes more for each; longer values are messages of their own.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] when there is not one value per worker; and as
@@ -367,8 +378,8 @@ impl Communicator {
     /// Every worker passes one value per worker. Values are combined in the order of ranks; each
     /// pack combines its own before anything leaves it.
     ///
-    /// Cost: a few pointers per pair of workers in a pack; each pack sends one message to every
-    /// worker of another pack.
+    /// Cost: a few pointers per pair of workers in a pack; each pack sends one value to every
+    /// worker of another pack, as in [`Communicator::all_to_all`].
     ///
     /// # Errors
     /// As [`Communicator::all_to_all`].

@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use crate::control::Control;
 use crate::message::Class;
-use crate::payload::Encoding;
-use crate::remote::{Inbox, InboxConfig, redis_replies};
+use crate::operation::Operation;
+use crate::payload::{self, Encoding};
+use crate::remote::{Bundle, Inbox, InboxConfig, redis_replies};
 use crate::shared::{Destination, Mailboxes};
 use crate::topology::Topology;
 use crate::wire::{HEADER_SIZE, Header, Kind, Layout, flare_digest};
@@ -89,10 +90,34 @@ pub fn seeds() -> Vec<(&'static str, Vec<u8>)> {
         let header = Header::notice(kind, flare_digest(FLARE), 1, 0);
         message.extend_from_slice(&header.encode());
     }
+    message.extend_from_slice(&bundle());
     seeds.push(("frames", message));
     let several = b"+OK\r\n:7\r\n$-1\r\n*2\r\n$1\r\na\r\n*1\r\n$0\r\n\r\n-ERR no\r\n";
     seeds.push(("replies", several.to_vec()));
     seeds
+}
+
+/// A bundle of two values of worker 2 for workers 0 and 1, as a frame.
+fn bundle() -> Vec<u8> {
+    let value = 7u64;
+    let Ok(encoded) = payload::encode(Operation::AllToAll, &value) else {
+        return Vec::new();
+    };
+    let mut bundle = Bundle::of(&encoded);
+    for worker in 0..2 {
+        bundle.push(2, Destination::Worker(worker), &encoded.body);
+    }
+    let Some(joined) = Bundle::join(vec![bundle]) else {
+        return Vec::new();
+    };
+    let total = joined.body.len() as u64;
+    let header = Header {
+        source: 2,
+        destination: Destination::Worker(0),
+        encoding: joined.encoding,
+        ..Header::notice(Kind::Data, flare_digest(FLARE), 1, total)
+    };
+    [&header.encode()[..], &joined.body].concat()
 }
 
 /// The inbox of pack 0, with workers 0 and 1; pack 1 has workers 2 and 3.

@@ -24,6 +24,15 @@ impl Communicator {
     }
 
     /// The worker of a rank; `None` when there is no such rank.
+    ///
+    /// ```
+    /// # use burst_bcm::{BackendConfig, testing};
+    /// let results = testing::run(&[2, 3], &BackendConfig::new("memory"), |worker| {
+    ///     let pack = worker.my_pack();
+    ///     Ok((pack.size(), pack.worker_of(1), pack.worker_of(3)))
+    /// });
+    /// assert_eq!(results[4], Ok((3, Some(3), None)));
+    /// ```
     pub fn worker_of(&self, rank: u32) -> Option<u32> {
         (rank < self.size()).then(|| self.group.worker(rank))
     }

@@ -52,8 +52,8 @@ impl Parcel {
                 .take::<T>()
                 .map_err(|other| mismatch::<T>(operation, peer, other.type_name())),
             Self::Remote(arrived) => {
-                let (encoding, fingerprint, buffer) = arrived.into_parts();
-                payload::decode(operation, peer, encoding, fingerprint, buffer)
+                let (encoding, fingerprint, body) = arrived.into_parts();
+                payload::decode(operation, peer, encoding, fingerprint, body)
             }
         }
     }

@@ -1,4 +1,7 @@
-//! All-to-all: pointers inside the pack, then one exchange per step with the other packs.
+//! All-to-all: pointers inside the pack; to other packs short values in bundles, long ones one
+//! exchange per step.
+
+use std::collections::VecDeque;
 
 use super::{Call, NO_ROOT, invalid};
 use crate::communicator::Communicator;
@@ -6,10 +9,6 @@ use crate::error::Error;
 use crate::operation::Operation;
 use crate::payload::Payload;
 
-/// In step `k` a member sends to the one `k` places after it and receives from the one `k`
-/// places before it, so that no two send to the same one at a time. Both do it in the same step:
-/// each has announced what it is about to receive before it sends, and the member whose step is
-/// the lowest can always go on.
 pub(crate) fn all_to_all<T: Payload>(
     communicator: &Communicator,
     values: Vec<T>,
@@ -39,33 +38,72 @@ pub(super) fn exchange<T: Payload>(
     gives: impl Fn(u32) -> bool,
 ) -> Result<Vec<T>, Error> {
     let group = call.group;
-    let (me, size) = (group.rank, group.size());
+    let me = group.rank;
     let mut incoming: Vec<Option<T>> = Vec::new();
-    incoming.resize_with(size as usize, || None);
+    incoming.resize_with(outgoing.len(), || None);
     incoming[me as usize] = outgoing[me as usize].take();
-    for &rank in &group.cluster().ranks {
+    if group.clusters().len() > 1 {
+        between_packs(call, &mut outgoing, &mut incoming, &gives)?;
+    }
+    let members = &group.cluster().ranks;
+    for &rank in members {
         if let Some(value) = outgoing[rank as usize].take() {
             call.give(rank, value)?;
         }
     }
-    if group.clusters().len() > 1 {
-        for step in 1..size {
-            let (to, from) = ((me + step) % size, (me + size - step) % size);
-            let sent = outgoing[to as usize].take().map(|value| (to, value));
-            let from = (!group.is_local(from) && gives(from)).then_some(from);
-            if sent.is_none() && from.is_none() {
-                continue;
-            }
-            let received = call.exchange(sent, from)?;
-            if let Some(from) = from {
-                incoming[from as usize] = received;
-            }
-        }
-    }
-    for &rank in &group.cluster().ranks {
+    for &rank in members {
         if rank != me && gives(rank) {
             incoming[rank as usize] = Some(call.take(rank)?);
         }
     }
     Ok(incoming.into_iter().flatten().collect())
+}
+
+/// Bytes a member may be ahead of what it has received.
+const AHEAD: usize = 4 << 20;
+
+/// The part with members of other packs.
+///
+/// In step `k` a member sends to the one `k` places after it, so that no two send to the same one
+/// at a time; having announced that it will take from the one `k` places before it, which sends
+/// in the same step. It takes some steps later, so that it need not wait for each. Whoever is in
+/// the lowest step can always go on: its receiver has announced, and what it takes was sent.
+fn between_packs<T: Payload>(
+    call: &mut Call<'_>,
+    outgoing: &mut [Option<T>],
+    incoming: &mut [Option<T>],
+    gives: &impl Fn(u32) -> bool,
+) -> Result<(), Error> {
+    let group = call.group;
+    let (me, size) = (group.rank, group.size());
+    let _expected = call.expect_bundles()?;
+    let mut sorted = call.sort(outgoing)?;
+    call.carry(&mut sorted)?;
+
+    let after = |step: u32| (me + step) % size;
+    let before = |step: u32| {
+        let rank = (me + size - step) % size;
+        (!group.is_local(rank) && gives(rank)).then_some(rank)
+    };
+    let singles = sorted.singles.iter().flatten().count();
+    let ahead = (AHEAD * singles).checked_div(sorted.long_bytes);
+    let ahead = ahead.unwrap_or_default().min(size as usize) as u32;
+    let mut expected = VecDeque::new();
+    for step in 1..size + ahead {
+        if step < size && singles > 0 {
+            let from = before(step).map(|rank| call.expect(me, rank));
+            expected.push_back(from.transpose()?);
+            if let Some(single) = sorted.singles[after(step) as usize].take() {
+                call.give_single(after(step), single)?;
+            }
+        }
+        if step <= ahead {
+            continue;
+        }
+        if let Some(rank) = before(step - ahead) {
+            incoming[rank as usize] = Some(call.take(rank)?);
+        }
+        expected.pop_front();
+    }
+    Ok(())
 }

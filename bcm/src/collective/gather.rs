@@ -1,4 +1,4 @@
-//! Gather and all-gather: values in the order of ranks.
+//! Gather and all-gather: values in the order of ranks; short ones leave a pack in one message.
 
 use std::sync::Arc;
 
@@ -6,7 +6,9 @@ use super::{Call, NO_ROOT};
 use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::operation::Operation;
-use crate::payload::Payload;
+use crate::payload::{self, Payload};
+use crate::remote::{Bundle, Expectation};
+use crate::shared::Destination;
 
 pub(crate) fn gather<T: Payload>(
     communicator: &Communicator,
@@ -15,19 +17,50 @@ pub(crate) fn gather<T: Payload>(
 ) -> Result<Option<Vec<T>>, Error> {
     let mut call = Call::begin(communicator, Operation::Gather, root)?;
     let group = call.group;
-    if group.rank != root {
+    if group.rank == root {
+        return collect(&mut call, value).map(Some);
+    }
+    if group.is_local(root) {
         call.give(root, value)?;
         return Ok(None);
     }
+    let members = &group.cluster().ranks;
+    let destination = Destination::Worker(group.worker(root));
+    let short = call.short(members.len())?;
+    let mut bundle = None;
+    let single = call.bundle(&mut bundle, short, destination, value)?;
+    let carries = group.rank == members[0];
+    if !carries {
+        call.give_here(members[0], bundle.take())?;
+    }
+    if let Some((single, _)) = single {
+        call.give_single(root, single)?;
+    }
+    if carries {
+        let bundles = call.collect(bundle)?;
+        call.send_bundles(root, bundles)?;
+    }
+    Ok(None)
+}
+
+/// The root's part.
+fn collect<T: Payload>(call: &mut Call<'_>, value: T) -> Result<Vec<T>, Error> {
+    let group = call.group;
+    // Who carries for its pack must not wait for room here while others are waited for.
+    let _expected: Vec<Expectation> = call
+        .other_packs()
+        .map(|pack| call.expect(group.rank, group.clusters()[pack].ranks[0]))
+        .filter_map(Result::transpose)
+        .collect::<Result<_, _>>()?;
     let mut own = Some(value);
     let mut values = Vec::with_capacity(group.size() as usize);
     for rank in 0..group.size() {
-        values.push(match own.take_if(|_| rank == root) {
+        values.push(match own.take_if(|_| rank == group.rank) {
             Some(value) => value,
             None => call.take(rank)?,
         });
     }
-    Ok(Some(values))
+    Ok(values)
 }
 
 /// Every value goes once to every other pack; the leader of each pack puts them in order and
@@ -39,16 +72,23 @@ pub(crate) fn all_gather<T: Payload>(
 ) -> Result<Arc<Vec<T>>, Error> {
     let mut call = Call::begin(communicator, operation, NO_ROOT)?;
     let group = call.group;
-    let leader = group.cluster().ranks[0];
-    let _expected = if group.rank == leader {
-        call.expect_published()?
-    } else {
-        Vec::new()
-    };
-    call.publish(&value)?;
+    let members = &group.cluster().ranks;
+    let leader = members[0];
     if group.rank != leader {
+        let bundle = publish_if_long(&mut call, &value)?;
+        if group.clusters().len() > 1 {
+            call.give_here(leader, bundle)?;
+        }
         call.give(leader, value)?;
         return call.take_shared(leader);
+    }
+    let _expected = call.expect_published()?;
+    let bundle = publish_if_long(&mut call, &value)?;
+    if group.clusters().len() > 1 {
+        let bundles = call.collect(bundle)?;
+        if let Some(message) = Bundle::join(bundles) {
+            call.publish_encoded(&message)?;
+        }
     }
     let mut own = Some(value);
     let mut values = Vec::with_capacity(group.size() as usize);
@@ -62,4 +102,20 @@ pub(crate) fn all_gather<T: Payload>(
     let values = Arc::new(values);
     call.share(&values)?;
     Ok(values)
+}
+
+/// Sends a long value to all other packs; gives a short one for the leader to send.
+fn publish_if_long<T: Payload>(call: &mut Call<'_>, value: &T) -> Result<Option<Bundle>, Error> {
+    if call.group.clusters().len() < 2 {
+        return Ok(None);
+    }
+    let encoded = payload::encode(call.operation(), value)?;
+    let short = call.short(call.group.cluster().ranks.len())?;
+    if short.is_none_or(|short| encoded.body.len() > short) {
+        call.publish_encoded(&encoded)?;
+        return Ok(None);
+    }
+    let mut bundle = Bundle::of(&encoded);
+    bundle.push(call.origin().1, Destination::Board, &encoded.body);
+    Ok(Some(bundle))
 }

@@ -4,11 +4,13 @@
 //! on every worker because all call the same collectives in the same order; it is part of every
 //! message, together with the operation and the root. Within one call no worker sends another
 //! more than one message (or a fixed sequence of them, which stay in order), so
-//! `(number, source, destination)` names a message.
+//! `(number, source, destination)` names a message; one that arrived in a bundle with others is
+//! taken like any other.
 
 pub(crate) mod all_to_all;
 pub(crate) mod barrier;
 pub(crate) mod broadcast;
+mod bundles;
 pub(crate) mod elements;
 pub(crate) mod gather;
 pub(crate) mod reduce;
@@ -26,7 +28,7 @@ use crate::group::Group;
 use crate::local::{Carried, Want};
 use crate::message::{Class, Parcel};
 use crate::operation::Operation;
-use crate::payload::{self, Payload};
+use crate::payload::{self, Encoded, Payload};
 use crate::remote::Expectation;
 use crate::shared::{Destination, Shared};
 
@@ -95,6 +97,14 @@ impl<'a> Call<'a> {
             .give(&mut self.patience, origin, worker, self.class, value)
     }
 
+    /// Sends to a member of another pack what is encoded.
+    pub(crate) fn send(&mut self, to: u32, encoded: &Encoded<'_>) -> Result<(), Error> {
+        self.shared.control.check()?;
+        let (origin, worker) = (self.origin(), self.group.worker(to));
+        let remote = self.shared.remote()?;
+        remote.send(origin, worker, self.class, encoded, &mut self.patience)
+    }
+
     /// Shares a value with the other members in this pack.
     pub(crate) fn share<T: Payload>(&mut self, value: &Arc<T>) -> Result<(), Error> {
         self.shared.control.check()?;
@@ -117,6 +127,12 @@ impl<'a> Call<'a> {
         if self.group.clusters().len() < 2 {
             return Ok(());
         }
+        let encoded = payload::encode(self.operation(), value)?;
+        self.publish_encoded(&encoded)
+    }
+
+    /// As [`Call::publish`], where there are other packs.
+    pub(crate) fn publish_encoded(&mut self, encoded: &Encoded<'_>) -> Result<(), Error> {
         let packs: Vec<u32> = self
             .group
             .clusters()
@@ -124,11 +140,10 @@ impl<'a> Call<'a> {
             .map(|cluster| cluster.pack)
             .filter(|&pack| pack != self.shared.pack)
             .collect();
-        let encoded = payload::encode(self.operation(), value)?;
         let origin = self.origin();
         self.shared
             .remote()?
-            .broadcast(origin, &packs, self.class, &encoded, &mut self.patience)
+            .broadcast(origin, &packs, self.class, encoded, &mut self.patience)
     }
 
     /// Moves anything to a member of this pack.
@@ -187,6 +202,14 @@ impl<'a> Call<'a> {
             .collect())
     }
 
+    /// Announces that a message of a member of another pack to one of this is going to be taken.
+    pub(crate) fn expect(&self, to: u32, from: u32) -> Result<Option<Expectation>, Error> {
+        let destination = Destination::Worker(self.group.worker(to));
+        let source = self.group.worker(from);
+        let remote = self.shared.remote()?;
+        Ok(remote.expect(destination, self.group.context, source))
+    }
+
     fn mine(&self) -> Destination {
         Destination::Worker(self.group.worker(self.group.rank))
     }
@@ -198,9 +221,10 @@ impl<'a> Call<'a> {
         to: Option<(u32, T)>,
         from: Option<u32>,
     ) -> Result<Option<T>, Error> {
-        let remote = self.shared.remote()?;
-        let _expected = from
-            .map(|rank| remote.expect(self.mine(), self.group.context, self.group.worker(rank)));
+        let _expected = match from {
+            Some(from) => self.expect(self.group.rank, from)?,
+            None => None,
+        };
         if let Some((rank, value)) = to {
             self.give(rank, value)?;
         }

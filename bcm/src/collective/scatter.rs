@@ -1,10 +1,11 @@
-//! Scatter: to each member its own value.
+//! Scatter: to each member its own value; short ones to another pack in one message.
 
 use super::{Call, invalid};
 use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::operation::Operation;
 use crate::payload::Payload;
+use crate::shared::Destination;
 
 pub(crate) fn scatter<T: Payload>(
     communicator: &Communicator,
@@ -14,7 +15,12 @@ pub(crate) fn scatter<T: Payload>(
     let operation = Operation::Scatter;
     let group = &communicator.group;
     if group.rank != root {
-        return Call::begin(communicator, operation, root)?.take(root);
+        let mut call = Call::begin(communicator, operation, root)?;
+        let _expected = match group.is_local(root) {
+            true => None,
+            false => call.expect(group.cluster().ranks[0], root)?,
+        };
+        return call.take(root);
     }
     let values = values
         .filter(|values| values.len() == group.size() as usize)
@@ -23,12 +29,28 @@ pub(crate) fn scatter<T: Payload>(
             invalid(operation, reason)
         })?;
     let mut call = Call::begin(communicator, operation, root)?;
-    let mut own = None;
-    for (rank, value) in (0..).zip(values) {
-        if rank == root {
-            own = Some(value);
-        } else {
+    let mut values: Vec<Option<T>> = values.into_iter().map(Some).collect();
+    let own = values[root as usize].take();
+    for &rank in &group.cluster().ranks {
+        if let Some(value) = values[rank as usize].take() {
             call.give(rank, value)?;
+        }
+    }
+    for pack in call.other_packs() {
+        let to = &group.clusters()[pack].ranks;
+        let short = call.short(to.len())?;
+        let mut bundle = None;
+        let mut long = Vec::new();
+        for &rank in to {
+            if let Some(value) = values[rank as usize].take() {
+                let destination = Destination::Worker(group.worker(rank));
+                let single = call.bundle(&mut bundle, short, destination, value)?;
+                long.extend(single.map(|(single, _)| (rank, single)));
+            }
+        }
+        call.send_bundles(to[0], bundle.into_iter().collect())?;
+        for (rank, single) in long {
+            call.give_single(rank, single)?;
         }
     }
     own.ok_or_else(|| invalid(operation, "the root's own value is missing".to_owned()))

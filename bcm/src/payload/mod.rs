@@ -4,6 +4,7 @@
 //! plain numbers, `String` and `Bytes` travel as the bytes they already are; everything else
 //! goes through a compact serde encoding.
 
+mod body;
 mod buffer;
 mod raw;
 
@@ -13,6 +14,7 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+pub(crate) use body::Body;
 pub(crate) use buffer::Buffer;
 pub(crate) use raw::Encoding;
 
@@ -36,6 +38,20 @@ pub(crate) struct Encoded<'a> {
     /// Tells the receiver whether it expects the same type.
     pub(crate) fingerprint: u64,
     pub(crate) body: Cow<'a, [u8]>,
+}
+
+impl Encoded<'_> {
+    /// The same without the value it was made from, unless it is the value's own memory.
+    pub(crate) fn into_owned(self) -> Option<Encoded<'static>> {
+        match self.body {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(body) => Some(Encoded {
+                encoding: self.encoding,
+                fingerprint: self.fingerprint,
+                body: Cow::Owned(body),
+            }),
+        }
+    }
 }
 
 /// Turns a value into bytes; costs nothing for plain memory.
@@ -65,7 +81,7 @@ pub(crate) fn decode<T: Payload>(
     peer: Peer,
     encoding: Encoding,
     sent: u64,
-    buffer: Buffer,
+    body: Body,
 ) -> Result<T, Error> {
     if sent != fingerprint::<T>() {
         return Err(Error::TypeMismatch {
@@ -82,12 +98,15 @@ pub(crate) fn decode<T: Payload>(
         reason,
     };
     match encoding {
-        Encoding::Serde => match postcard::take_from_bytes(buffer.as_bytes()) {
+        Encoding::Serde => match postcard::take_from_bytes(body.as_bytes()) {
             Ok((value, [])) => Ok(value),
             Ok((_, rest)) => Err(fail(format!("{} bytes too many", rest.len()))),
             Err(error) => Err(fail(error.to_string())),
         },
-        _ => raw::adopt(encoding, buffer).map_err(fail),
+        _ => body
+            .into_buffer(encoding)
+            .and_then(|buffer| raw::adopt(encoding, buffer))
+            .map_err(fail),
     }
 }
 
@@ -118,7 +137,7 @@ mod tests {
             Peer::Worker(0),
             encoded.encoding,
             encoded.fingerprint,
-            buffer,
+            Body::Whole(buffer),
         )
     }
 
@@ -170,7 +189,7 @@ mod tests {
             Peer::Worker(3),
             encoded.encoding,
             encoded.fingerprint,
-            buffer,
+            Body::Whole(buffer),
         );
         let message = result.unwrap_err().to_string();
         assert!(message.contains("expected i64 from worker 3"), "{message}");
@@ -186,7 +205,7 @@ mod tests {
             Peer::Worker(0),
             encoding,
             fingerprint::<String>(),
-            buffer,
+            Body::Whole(buffer),
         );
         assert!(matches!(
             result,

@@ -21,6 +21,8 @@ macro_rules! encodings {
             Text = 1,
             /// A `Bytes`.
             Bytes = 2,
+            /// Values of several workers, each encoded for itself.
+            Bundle = 31,
             $(#[doc = $name] $variant = $code,)*
         }
 
@@ -30,6 +32,7 @@ macro_rules! encodings {
                     0 => Some(Self::Serde),
                     1 => Some(Self::Text),
                     2 => Some(Self::Bytes),
+                    31 => Some(Self::Bundle),
                     $($code => Some(Self::$variant),)*
                     _ => None,
                 }
@@ -38,7 +41,7 @@ macro_rules! encodings {
             /// Size of one element; the number of bytes is a multiple of it.
             pub(crate) fn width(self) -> usize {
                 match self {
-                    Self::Serde | Self::Text | Self::Bytes => 1,
+                    Self::Serde | Self::Text | Self::Bytes | Self::Bundle => 1,
                     $(Self::$variant => size_of::<$element>(),)*
                 }
             }
@@ -50,6 +53,7 @@ macro_rules! encodings {
                     Self::Serde => "a serde value",
                     Self::Text => "text",
                     Self::Bytes => "bytes",
+                    Self::Bundle => "a bundle",
                     $(Self::$variant => $name,)*
                 })
             }
@@ -78,7 +82,7 @@ macro_rules! encodings {
             let mut value: Option<T> = None;
             let slot = &mut value as &mut dyn Any;
             match encoding {
-                Encoding::Serde => {}
+                Encoding::Serde | Encoding::Bundle => {}
                 Encoding::Text => {
                     if let Some(slot) = slot.downcast_mut::<Option<String>>() {
                         let bytes = vector::<u8>(buffer)?;

@@ -59,6 +59,11 @@ impl Remote {
         self.backend.start(endpoints)
     }
 
+    /// Largest message another pack accepts, and this one.
+    pub(crate) fn max_message(&self) -> usize {
+        self.inbox.config().max_message as usize
+    }
+
     /// Sends to one worker of another pack.
     pub(crate) fn send(
         &self,

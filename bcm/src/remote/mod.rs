@@ -16,6 +16,7 @@
 //! reader of frames never blocks, and the memory of a pack is bounded.
 
 mod assembly;
+mod bundle;
 mod counters;
 mod direct;
 #[cfg(feature = "faults")]
@@ -40,6 +41,7 @@ use std::ops::Range;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
+pub(crate) use bundle::{Bundle, ENTRY as BUNDLE_ENTRY};
 pub use counters::Traffic;
 pub(crate) use inbox::{Expectation, Inbox, InboxConfig};
 pub(crate) use link::Remote;

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::assembly::Assembly;
+use super::bundle::Bundled;
 use super::flow::Charge;
 use crate::message::Class;
-use crate::payload::{Buffer, Encoding};
+use crate::payload::{Body, Encoding};
 use crate::shared::Destination;
 use crate::wire::Header;
 
@@ -33,16 +34,23 @@ impl StreamKey {
 pub(crate) struct Arrived {
     pub(super) encoding: Encoding,
     pub(super) fingerprint: u64,
-    pub(super) buffer: Buffer,
+    pub(super) body: Body,
     pub(super) charge: Option<Charge>,
 }
 
 impl Arrived {
     /// The bytes; from here on they are the worker's and no longer count as in flight.
-    pub(crate) fn into_parts(self) -> (Encoding, u64, Buffer) {
+    pub(crate) fn into_parts(self) -> (Encoding, u64, Body) {
         drop(self.charge);
-        (self.encoding, self.fingerprint, self.buffer)
+        (self.encoding, self.fingerprint, self.body)
     }
+}
+
+/// What a message holds.
+#[derive(Debug)]
+pub(super) enum Arrival {
+    One(Arrived),
+    Several(Vec<Bundled>),
 }
 
 /// The receiving end of a stream.
@@ -57,7 +65,7 @@ pub(super) struct Stream {
 #[derive(Debug)]
 enum Pending {
     Assembling(Arc<Assembly>),
-    Whole(Class, Arrived),
+    Whole(Class, Arrival),
 }
 
 /// What a stream knows of a message.
@@ -91,25 +99,25 @@ impl Stream {
         &mut self,
         sequence: u64,
         class: Class,
-        arrived: Arrived,
-        mut deliver: impl FnMut(Class, Arrived),
+        arrival: Arrival,
+        mut deliver: impl FnMut(Class, Arrival),
     ) {
         if sequence == self.due {
             // The common case touches the tree as little as it can.
             self.pending.remove(&sequence);
             self.due += 1;
-            deliver(class, arrived);
+            deliver(class, arrival);
         } else {
             self.pending
-                .insert(sequence, Pending::Whole(class, arrived));
+                .insert(sequence, Pending::Whole(class, arrival));
         }
         while let Some(entry) = self.pending.first_entry() {
             if *entry.key() != self.due || matches!(entry.get(), Pending::Assembling(_)) {
                 break;
             }
-            if let Pending::Whole(class, arrived) = entry.remove() {
+            if let Pending::Whole(class, arrival) = entry.remove() {
                 self.due += 1;
-                deliver(class, arrived);
+                deliver(class, arrival);
             }
         }
     }

@@ -242,6 +242,95 @@ on_every_backend! {
         assert_eq!(traffic[0].messages_sent + traffic[2].messages_sent, 0);
     }
 
+    fn all_to_all_leaves_a_pack_once_per_other_pack_or_once_per_pair(backend) {
+        for (length, bundled) in [(0, true), (100, true), (16 << 10, true), (20_000, false)] {
+            let traffic = traffic(&backend.config, &[3, 1, 4], |worker| {
+                let me = worker.worker_id();
+                let values = (0..8).map(|to| pattern(length, me, to)).collect();
+                let got = worker.all_to_all(values)?;
+                assert!(got == (0..8).map(|from| pattern(length, from, me)).collect::<Vec<_>>());
+                Ok(())
+            });
+            for (pack, size) in [3, 1, 4].into_iter().enumerate() {
+                // The share of remote pairs, whatever the packs.
+                let values = size * (8 - size);
+                let (messages, extra) = match bundled {
+                    true => (2, values * ENTRY + 2 * HEAD),
+                    false => (values, 0),
+                };
+                let bytes = values * length as u64 + extra;
+                assert_eq!(traffic[pack].messages_sent, messages, "{length} B, pack {pack}");
+                assert_eq!(traffic[pack].bytes_sent, bytes, "{length} B, pack {pack}");
+                assert_eq!(traffic[pack].messages_received, match bundled {
+                    true => 2,
+                    false => values,
+                });
+            }
+        }
+    }
+
+    fn short_and_long_values_take_different_ways_and_all_arrive(backend) {
+        let lengths = |from: u32, to: u32| match (from * 3 + to) % 5 {
+            0 => 0,
+            1 => 17_000,
+            2 => 10,
+            3 => 16 << 10,
+            _ => 40_000,
+        };
+        let value = |from, to| pattern(lengths(from, to), from, to);
+        for shape in SHAPES {
+            backend.run(shape, |worker| {
+                let (me, size) = (worker.worker_id(), worker.burst_size());
+                let from_all = |to| (0..size).map(|from| value(from, to)).collect::<Vec<_>>();
+                let to_all = |from| (0..size).map(|to| value(from, to)).collect::<Vec<_>>();
+                for root in 0..size {
+                    assert!(worker.all_to_all(to_all(me))? == from_all(me));
+                    let gathered = worker.gather(value(me, root), root)?;
+                    assert!(gathered == (me == root).then(|| from_all(root)));
+                    let scattered = worker.scatter((me == root).then(|| to_all(root)), root)?;
+                    assert!(scattered == value(root, me));
+                    assert!(*worker.all_gather(value(me, root))? == from_all(root));
+                    // The same for values that are encoded.
+                    let texts = to_all(me).into_iter().map(|bytes| (me, bytes)).collect();
+                    let got = worker.all_to_all(texts)?;
+                    assert!((0..size).zip(from_all(me)).eq(got));
+                }
+                Ok(())
+            });
+        }
+    }
+
+    fn no_bundle_is_longer_than_a_message_may_be(backend) {
+        for length in [0usize, 1, 500, 1000] {
+            let limit = |config: &mut burst_bcm::PackConfig| config.max_message = 1000;
+            let results = backend.run_with(&[6, 6], limit, |worker| {
+                let me = worker.worker_id();
+                let values = |from: u32| (0..12).map(|to| pattern(length, from, to)).collect::<Vec<_>>();
+                let mine: Vec<_> = (0..12).map(|from| pattern(length, from, me)).collect();
+                assert!(worker.all_to_all(values(me))? == mine);
+                assert!(worker.scatter((me == 0).then(|| values(0)), 0)? == pattern(length, 0, me));
+                assert!(worker.gather(pattern(length, me, 3), 3)?.is_some() == (me == 3));
+                assert!(worker.all_gather(pattern(length, me, 0))?[7] == pattern(length, 7, 0));
+                Ok(())
+            });
+            assert_eq!(results, vec![Ok(()); 12]);
+        }
+    }
+
+    fn what_a_pack_gathers_scatters_and_broadcasts_is_one_message(backend) {
+        let traffic = traffic(&backend.config, &[3, 2, 4], |worker| {
+            let me = worker.worker_id();
+            worker.gather(me, 1)?;
+            worker.scatter((me == 1).then(|| (0..9u32).collect()), 1)?;
+            worker.all_gather(me)?;
+            worker.broadcast((me == 1).then_some(me), 1)?;
+            Ok(())
+        });
+        let messages = |traffic: &burst_bcm::Traffic| traffic.messages_sent;
+        // To two others: scattered, of all to all, broadcast. Gathered comes from the others.
+        assert_eq!(traffic.iter().map(messages).collect::<Vec<_>>(), [6, 3, 3]);
+    }
+
     fn one_pack_sends_nothing_anywhere(backend) {
         let packs = burst_bcm::testing::packs(&[4], &backend.config, |_| {}).unwrap();
         let results = burst_bcm::testing::run_on(&packs, |worker| {
@@ -251,6 +340,23 @@ on_every_backend! {
         assert!(results.iter().all(Result::is_ok));
         assert_eq!(packs[0].traffic(), burst_bcm::Traffic::default());
     }
+}
+
+/// What a bundle has besides its values.
+const HEAD: u64 = 8;
+const ENTRY: u64 = 12;
+
+/// What each pack has sent and received in an operation.
+fn traffic(
+    backend: &burst_bcm::BackendConfig,
+    sizes: &[u32],
+    operation: impl Fn(&burst_bcm::Communicator) -> Result<(), Error> + Sync,
+) -> Vec<burst_bcm::Traffic> {
+    let packs = burst_bcm::testing::packs(sizes, backend, |_| {}).unwrap();
+    for result in burst_bcm::testing::run_on(&packs, operation) {
+        assert_eq!(result, Ok(()));
+    }
+    packs.iter().map(|pack| pack.traffic()).collect()
 }
 
 /// Two uneven packs, or one.

@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod direct;
+mod exchange;
 mod local;
 mod mpi;
 #[path = "../../src/report.rs"]
@@ -48,6 +49,8 @@ enum Measurement {
     DirectLatency,
     /// One large message between two packs over TCP.
     DirectThroughput,
+    /// All-to-all between packs, against a message per pair.
+    Exchange,
 }
 
 fn main() -> ExitCode {
@@ -66,6 +69,7 @@ fn main() -> ExitCode {
             Measurement::Reduce => local::reduce(turns, &mut report),
             Measurement::DirectLatency => direct::latency(turns, &mut report),
             Measurement::DirectThroughput => direct::throughput(turns, &mut report),
+            Measurement::Exchange => exchange::all_to_all(turns, &mut report),
         }
     }
     println!("{report}");

@@ -41,6 +41,11 @@ impl Budget {
         }
     }
 
+    #[cfg(test)]
+    pub(super) fn used(&self) -> u64 {
+        self.used
+    }
+
     fn take_unasked(&mut self, pack: u32, cost: u64) -> Result<(), WireError> {
         let Some(peer) = self.peers.get_mut(pack as usize) else {
             return Err(WireError::Window);

@@ -20,14 +20,17 @@ use parking_lot::Mutex;
 pub(crate) use admission::Expectation;
 
 use super::assembly::{Assembly, Slot};
+use super::bundle;
 use super::counters::Counters;
 use super::flow::Flow;
-use super::stream::{Arrived, Known, Stream, StreamKey};
+use super::stream::{Arrival, Arrived, Known, Stream, StreamKey};
 use super::{Backend, Frame};
 use crate::control::Control;
 use crate::error::Error;
 use crate::failure::{Failure, FailureKind};
+use crate::local::Mailbox;
 use crate::message::Parcel;
+use crate::payload::{Body, Encoding};
 use crate::shared::{Destination, Mailboxes};
 use crate::topology::Topology;
 use crate::wire::{Header, Kind, WireError};
@@ -343,45 +346,83 @@ impl Inbox {
             });
         }
         if matches!(header.kind, Kind::Data | Kind::Stored | Kind::Offer) {
-            if config.topology.pack_of(header.source) != Some(header.pack) {
-                return invalid("source", header.source);
-            }
-            if let Destination::Worker(worker) = header.destination
-                && config.mailboxes.of(worker).is_none()
-            {
-                return invalid("destination", worker);
-            }
+            self.check_ends(header.pack, header.source, header.destination)?;
         }
         Ok(())
     }
 
+    /// Whether a message can be from this worker of that pack, and for this one.
+    fn check_ends(
+        &self,
+        pack: u32,
+        source: u32,
+        destination: Destination,
+    ) -> Result<(), WireError> {
+        let (field, value) = match destination {
+            _ if self.config.topology.pack_of(source) != Some(pack) => ("source", source),
+            Destination::Worker(worker) if self.config.mailboxes.of(worker).is_none() => {
+                ("destination", worker)
+            }
+            _ => return Ok(()),
+        };
+        Err(WireError::Invalid {
+            field,
+            value: value.into(),
+        })
+    }
+
     /// The last chunk of a message is in place.
     fn complete(&self, header: &Header, assembly: &Assembly) {
-        let (encoding, buffer, charge) = assembly.finish();
-        self.counters.received(buffer.as_bytes().len());
-        let arrived = Arrived {
-            encoding,
-            fingerprint: header.fingerprint,
-            buffer,
-            charge,
+        let arrival = match self.arrival(header, assembly) {
+            Ok(arrival) => arrival,
+            Err(error) => return self.refused(Some(header.pack), &error),
         };
-        let mailbox = match header.destination {
-            Destination::Worker(worker) => self.config.mailboxes.of(worker),
-            Destination::Board => Some(self.config.mailboxes.board()),
-        };
-        let Some(mailbox) = mailbox else {
-            return;
+        let deliver = |class, source, destination, arrived| {
+            if let Some(mailbox) = self.mailbox(destination) {
+                let parcel = Parcel::Remote(Box::new(arrived));
+                mailbox.deliver(header.context, source, class, parcel);
+            }
         };
         let mut state = self.state.lock();
         let stream = state.streams.entry(StreamKey::of(header)).or_default();
-        stream.complete(header.sequence, header.class, arrived, |class, arrived| {
-            mailbox.deliver(
-                header.context,
-                header.source,
-                class,
-                Parcel::Remote(Box::new(arrived)),
-            );
+        let (sequence, class) = (header.sequence, header.class);
+        stream.complete(sequence, class, arrival, |class, arrival| match arrival {
+            Arrival::One(arrived) => deliver(class, header.source, header.destination, arrived),
+            Arrival::Several(bundled) => {
+                for value in bundled {
+                    deliver(class, value.source, value.destination, value.arrived);
+                }
+            }
         });
+    }
+
+    fn arrival(&self, header: &Header, assembly: &Assembly) -> Result<Arrival, WireError> {
+        let (encoding, buffer, charge) = assembly.finish();
+        self.counters.received(buffer.as_bytes().len());
+        let fingerprint = header.fingerprint;
+        if encoding != Encoding::Bundle {
+            return Ok(Arrival::One(Arrived {
+                encoding,
+                fingerprint,
+                body: Body::Whole(buffer),
+                charge,
+            }));
+        }
+        let topology = &self.config.topology;
+        let (theirs, ours) = (header.pack, self.config.pack);
+        let most = topology.pack_size(theirs) as usize * topology.pack_size(ours) as usize;
+        let bundled = bundle::open(fingerprint, buffer, charge, most)?;
+        for value in &bundled {
+            self.check_ends(theirs, value.source, value.destination)?;
+        }
+        Ok(Arrival::Several(bundled))
+    }
+
+    fn mailbox(&self, destination: Destination) -> Option<&Mailbox> {
+        match destination {
+            Destination::Worker(worker) => self.config.mailboxes.of(worker),
+            Destination::Board => Some(self.config.mailboxes.board()),
+        }
     }
 
     /// Drops everything that was not delivered.

@@ -12,6 +12,7 @@ use crate::local::Want;
 use crate::message::Class;
 use crate::operation::Operation;
 use crate::payload;
+use crate::remote::Bundle;
 use crate::wire::{Layout, flare_digest};
 
 const LIMIT: u64 = 64 << 10;
@@ -317,4 +318,57 @@ fn an_abort_that_cannot_be_read_is_still_an_abort() {
     setup.inbox.accept(&header, b"{x}").unwrap();
     let ended = setup.inbox.config.control.ended().unwrap().to_string();
     assert!(ended.contains("pack 1"), "{ended}");
+}
+
+/// A bundle for workers 0 and 1 in one frame, of values of one worker for both.
+fn bundle(source: u32, destinations: [u32; 2]) -> (Header, Vec<u8>) {
+    let values = [vec![1u8; 100], vec![2u8; 50]];
+    let encoded = payload::encode(Operation::Send, &values[0]).unwrap();
+    let mut bundle = Bundle::of(&encoded);
+    for (destination, value) in destinations.into_iter().zip(&values) {
+        bundle.push(source, Destination::Worker(destination), value);
+    }
+    let joined = Bundle::join(vec![bundle]).unwrap();
+    let header = Header {
+        encoding: joined.encoding,
+        fingerprint: joined.fingerprint,
+        total: joined.body.len() as u64,
+        ..message(0, &vec![], 1)[0].0
+    };
+    (header, joined.body.into_owned())
+}
+
+#[test]
+fn each_value_of_a_bundle_goes_to_its_worker_and_all_hold_its_room() {
+    let setup = setup();
+    let (header, payload) = bundle(2, [0, 1]);
+    setup.inbox.accept(&header, &payload).unwrap();
+    setup.inbox.accept(&header, &payload).unwrap();
+    let used = || setup.inbox.budget.lock().used();
+    let whole = used();
+    assert!(whole >= header.total);
+    assert_eq!(setup.take(), Some(vec![1; 100]));
+    assert_eq!((used(), setup.take()), (whole, None));
+    let want = Want {
+        context: 0,
+        source: 2,
+        class: Class::Point { tag: 0 },
+    };
+    let mailbox = setup.inbox.config.mailboxes.of(1).unwrap();
+    let parcel = mailbox.try_take(&want).unwrap().unwrap();
+    let value: Vec<u8> = parcel
+        .open(Operation::Recv, crate::Peer::Worker(2))
+        .unwrap();
+    assert_eq!((value, used()), (vec![2; 50], 0));
+}
+
+#[test]
+fn a_bundle_with_values_of_or_for_others_fails_the_flare() {
+    for (source, destinations) in [(0, [0, 1]), (9, [0, 1]), (2, [0, 2])] {
+        let setup = setup();
+        let (header, payload) = bundle(source, destinations);
+        setup.inbox.accept(&header, &payload).unwrap();
+        assert!(setup.inbox.is_over(), "{source} {destinations:?}");
+        assert_eq!(setup.take(), None);
+    }
 }

@@ -1,0 +1,49 @@
+//! The bytes of a value from another pack, on their way to become the value.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::{Buffer, Encoding};
+
+/// See the module's documentation.
+pub(crate) enum Body {
+    /// A message of its own, which can be the value's memory.
+    Whole(Buffer),
+    /// A part of a message that holds several values, read or copied from there.
+    Part(Arc<dyn AsRef<[u8]> + Send + Sync>, Range<usize>),
+}
+
+impl Body {
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        match self {
+            Self::Whole(buffer) => buffer.as_bytes(),
+            Self::Part(message, range) => {
+                let bytes: &[u8] = (**message).as_ref();
+                bytes.get(range.clone()).unwrap_or_default()
+            }
+        }
+    }
+
+    /// Memory of the value's own.
+    pub(crate) fn into_buffer(self, encoding: Encoding) -> Result<Buffer, String> {
+        if let Self::Whole(buffer) = self {
+            return Ok(buffer);
+        }
+        let bytes = self.as_bytes();
+        let mut buffer = Buffer::zeroed(encoding, bytes.len())
+            .ok_or_else(|| format!("{} bytes cannot be {encoding}", bytes.len()))?;
+        buffer.as_bytes_mut().copy_from_slice(bytes);
+        Ok(buffer)
+    }
+}
+
+impl fmt::Debug for Body {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = match self {
+            Self::Whole(_) => "Whole",
+            Self::Part(..) => "Part",
+        };
+        write!(f, "{name}({} bytes)", self.as_bytes().len())
+    }
+}
