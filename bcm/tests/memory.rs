@@ -10,12 +10,14 @@ use burst_bcm::{BackendConfig, PackConfig, testing};
 
 const MIB: usize = 1 << 20;
 /// What each pack may hold that nobody has received.
-const BOUND: usize = 24 * MIB;
+const BOUND: usize = 8 * MIB;
 const WORKERS: u32 = 16;
+/// What a worker may ask for at a time in an all-to-all.
+const AHEAD: usize = 4 * MIB;
 /// What each worker has for all others together.
 const EACH: usize = 16 * MIB;
 /// Chunks being written and read, stacks, and what the allocator keeps.
-const SLACK: usize = 64 * MIB;
+const SLACK: usize = 32 * MIB;
 
 fn field(name: &str) -> usize {
     let status = fs::read_to_string("/proc/self/status").unwrap();
@@ -59,34 +61,49 @@ fn memory_stays_under_the_bound() {
 /// Eight workers send 16 MB each to workers that do not receive yet.
 fn what_nobody_receives_is_held_up() {
     let half = WORKERS / 2;
+    let piece = EACH / 8;
     let packs = testing::packs(&[half, half], &BackendConfig::new("direct"), configure).unwrap();
+    forget_peak();
+    let before = now();
     let results = testing::run_on(&packs, |worker| {
         let me = worker.worker_id();
-        let piece = EACH / 8;
-        if me < half {
-            let value = vec![me as u8; piece];
-            worker.barrier()?;
-            for _ in 0..8 {
-                worker.send(value.clone(), me + half)?;
-            }
-            return Ok(());
-        }
         worker.barrier()?;
-        let before = now();
-        std::thread::sleep(Duration::from_millis(1500));
-        let grown = now().saturating_sub(before);
-        // The senders have a piece and its copy each; all else is in flight.
-        let senders = 2 * half as usize * piece;
-        assert!(
-            grown < BOUND + senders + SLACK / 2,
-            "{} MiB in flight",
-            grown / MIB
-        );
-        for _ in 0..8 {
-            let value: Vec<u8> = worker.recv(me - half)?;
-            assert!(value.len() == piece && value.iter().all(|&byte| byte == (me - half) as u8));
-        }
-        Ok(())
+        std::thread::scope(|scope| {
+            if me < half {
+                let value = vec![me as u8; piece];
+                let sending = scope.spawn(move || {
+                    (0..8).try_for_each(|_| worker.send_tagged(value.clone(), me + half, 1))
+                });
+                // Meanwhile small messages go to and fro with another worker, for many times as
+                // long as the sends would take.
+                let peer = half + (me + 1) % half;
+                for i in 0..2000u32 {
+                    worker.send(i, peer)?;
+                    worker.recv::<u32>(peer)?;
+                }
+                worker.barrier()?;
+                return sending.join().unwrap();
+            }
+            let peer = (me + half - 1) % half;
+            for i in 0..2000u32 {
+                assert_eq!(worker.recv::<u32>(peer)?, i);
+                worker.send(i, peer)?;
+            }
+            worker.barrier()?;
+            let grown = peak().saturating_sub(before);
+            // The senders have a piece and its copy each; all else is in flight.
+            let senders = 2 * half as usize * piece;
+            assert!(grown < BOUND + senders + SLACK, "{} MiB more", grown / MIB);
+            let most = packs[1].traffic().most_bytes_in_flight as usize;
+            assert!(most < BOUND + piece, "{} MiB in flight", most / MIB);
+            worker.my_pack().barrier()?;
+            for _ in 0..8 {
+                let value: Vec<u8> = worker.recv_tagged(me - half, 1)?;
+                assert!(value.len() == piece);
+                assert!(value.iter().all(|&byte| byte == (me - half) as u8));
+            }
+            Ok(())
+        })
     });
     assert_eq!(results, vec![Ok(()); WORKERS as usize]);
 }
@@ -94,6 +111,8 @@ fn what_nobody_receives_is_held_up() {
 fn all_to_all_needs_its_values_and_the_bound() {
     let packs = testing::packs(&[4, 4, 4, 4], &BackendConfig::new("direct"), configure).unwrap();
     let piece = EACH / WORKERS as usize;
+    // The bound, and what the four workers of a pack ask for.
+    let in_flight = BOUND + 4 * (AHEAD + 2 * piece);
     let results = testing::run_on(&packs, |worker| {
         let me = worker.worker_id();
         let values: Vec<Vec<u8>> = (0..WORKERS)
@@ -111,14 +130,14 @@ fn all_to_all_needs_its_values_and_the_bound() {
         for (from, value) in (0..WORKERS).zip(&got) {
             assert!(value.len() == piece && value.iter().all(|&byte| byte == (me ^ from) as u8));
         }
-        // What came from other packs is there beside what was sent; the rest was in flight.
-        let arrived = WORKERS as usize * (WORKERS as usize - 4) * piece;
-        assert!(
-            grown < arrived + 4 * BOUND + SLACK,
-            "{} MiB more",
-            grown / MIB
-        );
+        // What was sent made room for what arrived; the rest was in flight. Without a bound it
+        // would be 192 MiB.
+        assert!(grown < 4 * in_flight + SLACK, "{} MiB more", grown / MIB);
         Ok(())
     });
     assert_eq!(results, vec![Ok(()); WORKERS as usize]);
+    for pack in &packs {
+        let most = pack.traffic().most_bytes_in_flight as usize;
+        assert!(most < in_flight, "{} MiB in flight", most / MIB);
+    }
 }

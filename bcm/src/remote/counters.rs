@@ -14,6 +14,9 @@ pub struct Traffic {
     pub messages_received: u64,
     /// Bytes of messages that arrived whole from other packs.
     pub bytes_received: u64,
+    /// Most bytes that were at any time on their way to this pack, or there and not received by
+    /// a worker yet.
+    pub most_bytes_in_flight: u64,
 }
 
 #[derive(Debug, Default)]
@@ -22,6 +25,7 @@ pub(crate) struct Counters {
     bytes_sent: AtomicU64,
     messages_received: AtomicU64,
     bytes_received: AtomicU64,
+    most_bytes_in_flight: AtomicU64,
 }
 
 impl Counters {
@@ -38,12 +42,21 @@ impl Counters {
             .fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
+    /// As many bytes are in flight now.
+    pub(super) fn in_flight(&self, bytes: u64) {
+        if bytes > self.most_bytes_in_flight.load(Ordering::Relaxed) {
+            self.most_bytes_in_flight
+                .fetch_max(bytes, Ordering::Relaxed);
+        }
+    }
+
     pub(crate) fn snapshot(&self) -> Traffic {
         Traffic {
             messages_sent: self.messages_sent.load(Ordering::Relaxed),
             bytes_sent: self.bytes_sent.load(Ordering::Relaxed),
             messages_received: self.messages_received.load(Ordering::Relaxed),
             bytes_received: self.bytes_received.load(Ordering::Relaxed),
+            most_bytes_in_flight: self.most_bytes_in_flight.load(Ordering::Relaxed),
         }
     }
 }

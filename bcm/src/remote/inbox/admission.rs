@@ -100,7 +100,11 @@ impl Inbox {
     /// Room for what its sender had room for in its window.
     pub(super) fn charge_unasked(&self, header: &Header) -> Result<Charge, WireError> {
         let cost = cost(header.total);
-        self.budget.lock().take_unasked(header.pack, cost)?;
+        {
+            let mut budget = self.budget.lock();
+            budget.take_unasked(header.pack, cost)?;
+            self.counters.in_flight(budget.used);
+        }
         Ok(Charge {
             inbox: self.me.clone(),
             pack: header.pack,
@@ -201,7 +205,11 @@ impl Inbox {
     /// Makes room for an offered message and a place in its stream.
     fn admit(&self, state: &mut State, offer: Header) -> Header {
         let cost = cost(offer.total);
-        self.budget.lock().used += cost;
+        {
+            let mut budget = self.budget.lock();
+            budget.used += cost;
+            self.counters.in_flight(budget.used);
+        }
         let charge = Charge {
             inbox: self.me.clone(),
             pack: offer.pack,
