@@ -17,7 +17,9 @@ use crate::wire::{Header, Kind, Layout, WireError};
 
 #[derive(Debug)]
 pub(super) struct Budget {
-    used: u64,
+    /// Bytes that came unasked, and bytes that were granted.
+    unasked: u64,
+    granted: u64,
     limit: u64,
     window: u64,
     peers: Vec<PeerBudget>,
@@ -34,16 +36,16 @@ struct PeerBudget {
 impl Budget {
     pub(super) fn new(limit: u64, packs: u32) -> Self {
         Self {
-            used: 0,
+            unasked: 0,
+            granted: 0,
             limit,
             window: window(limit, packs),
             peers: vec![PeerBudget::default(); packs as usize],
         }
     }
 
-    #[cfg(test)]
     pub(super) fn used(&self) -> u64 {
-        self.used
+        self.unasked + self.granted
     }
 
     fn take_unasked(&mut self, pack: u32, cost: u64) -> Result<(), WireError> {
@@ -54,13 +56,17 @@ impl Budget {
             return Err(WireError::Window);
         }
         peer.unasked += cost;
-        self.used += cost;
+        self.unasked += cost;
         Ok(())
     }
 
     /// Gives the number of bytes to tell the sender of, when it is time to.
     fn give_back(&mut self, pack: u32, cost: u64, unasked: bool) -> Option<u64> {
-        self.used = self.used.saturating_sub(cost);
+        let used = match unasked {
+            true => &mut self.unasked,
+            false => &mut self.granted,
+        };
+        *used = used.saturating_sub(cost);
         let threshold = self.window / 4;
         let peer = self.peers.get_mut(pack as usize).filter(|_| unasked)?;
         peer.unasked = peer.unasked.saturating_sub(cost);
@@ -71,9 +77,10 @@ impl Budget {
         })
     }
 
-    /// A message larger than the limit has room when nothing else is held.
+    /// Whether one more may be granted: into the half of the limit that is not for what comes
+    /// unasked. A message larger than that has room when no other was granted.
     fn has_room(&self, cost: u64) -> bool {
-        self.used == 0 || self.used.saturating_add(cost) <= self.limit
+        self.granted == 0 || self.granted.saturating_add(cost) <= self.limit / 2
     }
 }
 
@@ -103,7 +110,7 @@ impl Inbox {
         {
             let mut budget = self.budget.lock();
             budget.take_unasked(header.pack, cost)?;
-            self.counters.in_flight(budget.used);
+            self.counters.in_flight(budget.used());
         }
         Ok(Charge {
             inbox: self.me.clone(),
@@ -207,8 +214,8 @@ impl Inbox {
         let cost = cost(offer.total);
         {
             let mut budget = self.budget.lock();
-            budget.used += cost;
-            self.counters.in_flight(budget.used);
+            budget.granted += cost;
+            self.counters.in_flight(budget.used());
         }
         let charge = Charge {
             inbox: self.me.clone(),

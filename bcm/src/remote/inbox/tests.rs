@@ -264,14 +264,14 @@ fn granted(setup: &Setup) -> Vec<u64> {
 fn offers_are_granted_when_there_is_room() {
     let setup = setup();
     for sequence in 0..4 {
-        setup.inbox.accept(&offer(sequence, 30_000), &[]).unwrap();
+        setup.inbox.accept(&offer(sequence, 15_000), &[]).unwrap();
     }
     assert_eq!(granted(&setup), [0, 1]);
     // Heard twice: answered again, without more room being taken; or still waiting.
-    setup.inbox.accept(&offer(0, 30_000), &[]).unwrap();
-    setup.inbox.accept(&offer(3, 30_000), &[]).unwrap();
+    setup.inbox.accept(&offer(0, 15_000), &[]).unwrap();
+    setup.inbox.accept(&offer(3, 15_000), &[]).unwrap();
     assert_eq!(granted(&setup), [0]);
-    let (header, payload) = message(0, &vec![0; 30_000], 1 << 20).remove(0);
+    let (header, payload) = message(0, &vec![0; 15_000], 1 << 20).remove(0);
     setup.inbox.accept(&header, &payload).unwrap();
     assert_eq!(granted(&setup), Vec::<u64>::new());
     assert!(setup.take().is_some());
