@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use parking_lot::{Condvar, Mutex};
+
 use crate::error::{Error, Peer};
 use crate::operation::Operation;
 
@@ -15,6 +17,9 @@ pub(crate) struct Control {
     /// Read on every operation, so apart from the reason, which is read once.
     ended: AtomicBool,
     reason: OnceLock<Error>,
+    /// For threads that wait for something else than a message.
+    changes: Mutex<()>,
+    changed: Condvar,
     deadline: Option<Instant>,
     operation_timeout: Duration,
     /// Workers that are not parked: when they outnumber the cores, spinning only takes time
@@ -32,6 +37,8 @@ impl Control {
         Self {
             ended: AtomicBool::new(false),
             reason: OnceLock::new(),
+            changes: Mutex::new(()),
+            changed: Condvar::new(),
             deadline,
             operation_timeout,
             awake: AtomicUsize::new(workers),
@@ -43,7 +50,25 @@ impl Control {
     pub(crate) fn end(&self, reason: Error) -> bool {
         let first = self.reason.set(reason).is_ok();
         self.ended.store(true, Ordering::Release);
+        self.announce_change();
         first
+    }
+
+    /// What somebody waits for in [`Control::wait_until`] may have come about.
+    pub(crate) fn announce_change(&self) {
+        let _order = self.changes.lock();
+        self.changed.notify_all();
+    }
+
+    /// Waits until a condition holds or operations have to end, for so long at most.
+    pub(crate) fn wait_until(&self, limit: Duration, condition: impl Fn() -> bool) {
+        let until = Instant::now() + limit;
+        let mut changes = self.changes.lock();
+        while !condition() && self.ended().is_none() {
+            if self.changed.wait_until(&mut changes, until).timed_out() {
+                return;
+            }
+        }
     }
 
     /// Why every operation ends, once one has to.

@@ -15,18 +15,17 @@ thread_local! {
 }
 
 impl Bell {
-    /// The bell of this thread, kept until it ends; `None` when there are no descriptors left.
-    pub(crate) fn mine() -> Option<Arc<Self>> {
-        MINE.with(|mine| {
-            mine.get_or_init(|| {
-                let flags = EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC;
-                eventfd(0, flags).ok().map(|fd| Arc::new(Self(fd)))
-            })
-            .clone()
-        })
+    pub(crate) fn new() -> std::io::Result<Self> {
+        let flags = EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC;
+        Ok(Self(eventfd(0, flags)?))
     }
 
-    pub(super) fn ring(&self) {
+    /// The bell of this thread, kept until it ends; `None` when there are no descriptors left.
+    pub(crate) fn mine() -> Option<Arc<Self>> {
+        MINE.with(|mine| mine.get_or_init(|| Self::new().ok().map(Arc::new)).clone())
+    }
+
+    pub(crate) fn ring(&self) {
         // The only possible error is that it rings already.
         let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes());
     }

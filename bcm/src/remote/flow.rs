@@ -92,14 +92,15 @@ impl Flow {
         }
     }
 
-    /// Waits until these packs have granted a message; `offer` asks them.
+    /// Waits until these packs have granted the message of this place; `offer` asks them. Who
+    /// `has_left` grants nothing.
     pub(super) fn ask(
         &self,
-        key: StreamKey,
-        sequence: u64,
+        place: (StreamKey, u64),
         packs: &[u32],
         patience: &mut Patience<'_>,
         backend: &dyn Backend,
+        has_left: impl Fn(u32) -> bool,
         offer: impl FnOnce() -> Result<(), Error>,
     ) -> Result<(), Error> {
         let ticket = Arc::new(Ticket {
@@ -107,9 +108,7 @@ impl Flow {
             granted: AtomicBool::new(false),
             thread: thread::current(),
         });
-        self.waiting
-            .lock()
-            .insert((key, sequence), Arc::clone(&ticket));
+        self.waiting.lock().insert(place, Arc::clone(&ticket));
         let result = offer().and_then(|()| {
             patience.refresh();
             while !ticket.granted.load(Ordering::Acquire) {
@@ -120,6 +119,12 @@ impl Flow {
                         backend.help(pack);
                     }
                     (Pause::Look, None) => {}
+                    (Pause::Park(_), Some(pack)) if has_left(pack) => {
+                        return Err(Error::Departed {
+                            operation: patience.operation,
+                            peer,
+                        });
+                    }
                     (Pause::Park(limit), _) => {
                         packs.iter().for_each(|&pack| backend.relieve(pack));
                         if !ticket.granted.load(Ordering::Acquire) {
@@ -130,7 +135,7 @@ impl Flow {
             }
             Ok(())
         });
-        self.waiting.lock().remove(&(key, sequence));
+        self.waiting.lock().remove(&place);
         result
     }
 

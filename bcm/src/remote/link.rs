@@ -183,18 +183,21 @@ impl Remote {
             checksum: 0,
         };
         if !self.inbox.flow.reserve(packs, cost(header.total)) {
+            let has_left = |pack| self.inbox.has_left(pack);
+            let offer = || {
+                let header = Header {
+                    kind: Kind::Offer,
+                    ..header
+                };
+                let payload = &[];
+                packs
+                    .iter()
+                    .try_for_each(|&pack| self.backend.control(pack, &Frame { header, payload }))
+            };
+            let place = (key, sequence);
             self.inbox
                 .flow
-                .ask(key, sequence, packs, patience, &*self.backend, || {
-                    let header = Header {
-                        kind: Kind::Offer,
-                        ..header
-                    };
-                    let payload = &[];
-                    packs.iter().try_for_each(|&pack| {
-                        self.backend.control(pack, &Frame { header, payload })
-                    })
-                })?;
+                .ask(place, packs, patience, &*self.backend, has_left, offer)?;
         }
         let frame = |chunk| Frame {
             header: Header { chunk, ..header },

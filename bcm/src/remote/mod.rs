@@ -120,8 +120,17 @@ pub(crate) trait Backend: fmt::Debug + Send + Sync {
     ) -> Result<(), Error>;
 
     /// One small frame that overtakes what `send` is busy with. It is called by reading threads
-    /// too, so it must not depend on this pack's reading to go on.
+    /// too, so it must not depend on this pack's reading to go on. That a peer is gone is not
+    /// an error here where the backend reports it otherwise.
     fn control(&self, to: u32, frame: &Frame<'_>) -> Result<(), Error>;
+
+    /// One small frame to all of these packs, which are all that have not left. Best effort: who
+    /// cannot be told is gone, and that is noticed anyway.
+    fn announce(&self, to: &[u32], frame: &Frame<'_>) {
+        for &pack in to {
+            let _ = self.control(pack, frame);
+        }
+    }
 
     /// Largest payload a frame may have; longer messages are cut into more chunks.
     fn payload_limit(&self) -> usize {

@@ -27,6 +27,7 @@ mod s3;
 #[cfg(feature = "s3")]
 mod s3_server;
 mod server_faults;
+mod watch;
 
 /// Defines each test once per backend.
 macro_rules! on_every_backend {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! listener ─▶ challenge: magic, version, nonce
-//! dialler  ─▶ hello: magic, version, pack, listener's pack, flare, nonce; then
+//! dialler  ─▶ hello: magic, version, purpose, pack, listener's pack, flare, nonce; then
 //!             HMAC-SHA256(secret, "client", challenge's nonce, hello)
 //! listener ─▶ HMAC-SHA256(secret, "server", challenge's nonce, hello)
 //! ```
@@ -20,7 +20,7 @@ use sha2::Sha256;
 
 use crate::config::Secret;
 
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 const CHALLENGE: [u8; 4] = *b"BRSC";
 const HELLO: [u8; 4] = *b"BRSH";
 const NONCE: usize = 32;
@@ -29,7 +29,20 @@ const CHALLENGE_SIZE: usize = 8 + NONCE;
 const HELLO_SIZE: usize = 32 + NONCE;
 
 /// How long either end may take for its part.
-pub(super) const TIMEOUT: Duration = Duration::from_secs(3);
+const TIMEOUT: Duration = Duration::from_secs(3);
+
+/// What a connection is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// Frames of messages, from the dialler to the listener.
+    Frames,
+    /// News of packs that have left or failed, both ways.
+    Watch,
+}
+
+impl Purpose {
+    const ALL: [Self; 2] = [Self::Frames, Self::Watch];
+}
 
 /// Why a connection does not come about. Tells a stranger nothing.
 #[derive(Debug, thiserror::Error)]
@@ -88,6 +101,7 @@ pub(super) fn introduce(
     credentials: &Credentials,
     pack: u32,
     to: u32,
+    purpose: Purpose,
 ) -> Result<(), HandshakeError> {
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(TIMEOUT))?;
@@ -100,6 +114,7 @@ pub(super) fn introduce(
     let mut hello = [0; HELLO_SIZE];
     hello[..4].copy_from_slice(&HELLO);
     hello[4] = VERSION;
+    hello[5] = purpose as u8;
     hello[8..12].copy_from_slice(&pack.to_le_bytes());
     hello[12..16].copy_from_slice(&to.to_le_bytes());
     hello[16..32].copy_from_slice(&credentials.flare);
@@ -122,6 +137,7 @@ pub(super) fn introduce(
 #[derive(Debug)]
 pub(super) struct Guest {
     pub(super) pack: u32,
+    pub(super) purpose: Purpose,
     answer: [u8; CODE],
 }
 
@@ -159,6 +175,9 @@ pub(super) fn receive(
         .mac(b"client", &challenge[8..], &hello)?
         .verify_slice(&code)
         .map_err(|_| HandshakeError::Secret)?;
+    let purpose = *Purpose::ALL
+        .get(usize::from(hello[5]))
+        .ok_or(HandshakeError::Protocol)?;
     let number = |at: usize| {
         let mut bytes = [0; 4];
         bytes.copy_from_slice(&hello[at..at + 4]);
@@ -171,6 +190,7 @@ pub(super) fn receive(
     let mac = credentials.mac(b"server", &challenge[8..], &hello)?;
     Ok(Guest {
         pack: from,
+        purpose,
         answer: mac.finalize().into_bytes().into(),
     })
 }
@@ -196,7 +216,7 @@ mod tests {
         let address = listener.local_addr().unwrap();
         let other = thread::spawn(move || {
             let stream = TcpStream::connect(address).unwrap();
-            introduce(&stream, &dialler, 1, to)
+            introduce(&stream, &dialler, 1, to, Purpose::Watch)
         });
         let (stream, _) = listener.accept().unwrap();
         let credentials = Credentials::new(&"secret".into(), [7; 16]);
@@ -210,7 +230,8 @@ mod tests {
     fn who_knows_the_secret_is_let_in() {
         let (introduced, received) = meet(Credentials::new(&"secret".into(), [7; 16]), 0);
         introduced.unwrap();
-        assert_eq!(received.unwrap().pack, 1);
+        let guest = received.unwrap();
+        assert_eq!((guest.pack, guest.purpose), (1, Purpose::Watch));
     }
 
     #[test]
@@ -235,7 +256,7 @@ mod tests {
         let dialler = thread::spawn(move || {
             let stream = TcpStream::connect(address).unwrap();
             let credentials = Credentials::new(&"secret".into(), [7; 16]);
-            introduce(&stream, &credentials, 1, 0)
+            introduce(&stream, &credentials, 1, 0, Purpose::Frames)
         });
         let (mut stream, _) = listener.accept().unwrap();
         let mut challenge = [0; CHALLENGE_SIZE];

@@ -1,8 +1,8 @@
 //! `direct`: TCP between packs, no server.
 //!
-//! Every pack listens. At the start each one dials every other one's control connection, so that
-//! a pack that dies is noticed by all; connections for data are dialled when they are needed and
-//! kept in a pool per peer. A connection carries frames one way only, from the one who dialled.
+//! Every pack listens. Connections are dialled when the first message or the first answer needs
+//! them, those for data are kept in a pool per peer. A connection carries frames one way only,
+//! from the one who dialled; that a pack has left or failed is told another way ([`watch`]).
 //! Both ends prove that they know the flare's secret before anything else ([`handshake`]).
 //!
 //! Each incoming connection is read by the worker that waits for what comes on it, or else by a
@@ -10,19 +10,22 @@
 //! for a worker; so a writer waits for the network at most, and for its turn on
 //! a connection no longer than one chunk takes.
 //!
-//! A connection that ends before its `Goodbye` frame means that the pack is lost.
+//! A connection that ends before its `Goodbye` frame means that the pack is lost, unless it has
+//! said goodbye otherwise.
 
 mod connection;
+mod dialler;
 mod handshake;
 mod intake;
 mod listener;
+mod peers;
+mod watch;
 
-use std::net::{TcpStream, ToSocketAddrs};
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
@@ -34,38 +37,36 @@ use crate::config::PackConfig;
 use crate::control::Patience;
 use crate::error::{Error, Peer};
 use crate::wire::{Header, Kind};
-use connection::Connection;
-use handshake::Credentials;
+use connection::{Connection, WriteError};
+use dialler::Dialler;
+use handshake::{Credentials, Purpose};
 use listener::Listener;
+use peers::Peers;
+use watch::Watch;
 
 pub(super) const NAME: &str = "direct";
 
-/// How long connecting and the handshake may take.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
-/// How long a pack that has finished stays for others that have not connected to it yet.
-const MEETING_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a control frame may take: the peer's reader takes them as they come.
 const CONTROL_TIMEOUT: Duration = Duration::from_secs(1);
-/// How long the goodbye of a peer that hung up may still be on its way. So may the word of whoever
-/// supervises it: that tells which worker ended the pack and how, a connection's end does not.
-const GOODBYE_TIMEOUT: Duration = Duration::from_millis(600);
 
 /// See the module's documentation.
 #[derive(Debug)]
 struct Direct {
     pack: u32,
-    credentials: Credentials,
+    packs: u32,
     inbox: Arc<Inbox>,
+    dialler: Arc<Dialler>,
+    peers: Arc<Peers>,
+    watch: Arc<Watch>,
     listener: Listener,
-    peers: OnceLock<Vec<PeerLink>>,
+    routes: Vec<Route>,
     /// Asked once: the answer takes reading several files.
     cores: usize,
 }
 
 /// The connections to one other pack.
 #[derive(Debug)]
-struct PeerLink {
-    endpoint: String,
+struct Route {
     control: Mutex<Option<Connection>>,
     data: Pool<Connection>,
 }
@@ -76,15 +77,38 @@ pub(super) fn open(config: &PackConfig, inbox: Arc<Inbox>) -> Result<Arc<dyn Bac
             reason: "direct connections need the flare's secret".to_owned(),
         });
     }
+    let (pack, packs) = (config.pack, config.topology.num_packs());
+    let cores = thread::available_parallelism().map_or(1, usize::from);
     let credentials = Credentials::new(&config.secret, inbox.config().flare);
-    let listener = Listener::bind(&config.advertise, credentials.clone(), Arc::clone(&inbox))?;
-    Ok(Arc::new(Direct {
-        pack: config.pack,
+    let dialler = Arc::new(Dialler::new(pack, credentials.clone()));
+    let peers = Arc::new(Peers::new(Arc::clone(&inbox)));
+    let watch = Arc::new(Watch::start(
+        Arc::clone(&inbox),
+        Arc::clone(&peers),
+        Arc::clone(&dialler),
+    )?);
+    let listener = Listener::bind(
+        &config.advertise,
+        (pack, packs),
         credentials,
+        Arc::clone(&peers),
+        Arc::clone(&watch),
+    )
+    .inspect_err(|_| watch.close())?;
+    let route = |_| Route {
+        control: Mutex::default(),
+        data: Pool::new(cores.clamp(CONNECTIONS.0, CONNECTIONS.1)),
+    };
+    Ok(Arc::new(Direct {
+        pack,
+        packs,
         inbox,
+        dialler,
+        peers,
+        watch,
         listener,
-        peers: OnceLock::new(),
-        cores: thread::available_parallelism().map_or(1, usize::from),
+        routes: (0..packs).map(route).collect(),
+        cores,
     }))
 }
 
@@ -100,106 +124,78 @@ fn error(pack: Option<u32>, reason: impl ToString) -> Error {
     }
 }
 
+fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, Error> {
+    thread::Builder::new()
+        .name(name.to_owned())
+        .spawn(body)
+        .map_err(|reason| error(None, format!("cannot start a thread: {reason}")))
+}
+
 impl Direct {
-    fn peer(&self, pack: u32) -> Result<&PeerLink, Error> {
-        let peers = self.peers.get().ok_or(Error::NotStarted)?;
-        peers
+    fn route(&self, pack: u32) -> Result<&Route, Error> {
+        self.routes
             .get(pack as usize)
             .ok_or_else(|| error(Some(pack), "there is no such pack"))
     }
 
-    fn dial(&self, pack: u32, endpoint: &str) -> Result<Connection, Error> {
-        let wrap = |reason: &dyn ToString| {
-            error(
-                Some(pack),
-                format!("cannot connect to {endpoint}: {}", reason.to_string()),
-            )
-        };
-        let mut last = None;
-        for address in endpoint.to_socket_addrs().map_err(|e| wrap(&e))? {
-            match TcpStream::connect_timeout(&address, CONNECT_TIMEOUT) {
-                Ok(stream) => {
-                    handshake::introduce(&stream, &self.credentials, self.pack, pack)
-                        .map_err(|e| wrap(&e))?;
-                    return Connection::new(stream).map_err(|e| wrap(&e));
-                }
-                Err(reason) => last = Some(reason),
-            }
-        }
-        Err(match last {
-            Some(reason) => wrap(&reason),
-            None => wrap(&"the name has no address"),
-        })
+    fn dial(&self, pack: u32) -> Result<Connection, Error> {
+        let stream = self.dialler.dial(pack, Purpose::Frames)?;
+        Connection::new(stream).map_err(|reason| error(Some(pack), reason))
     }
 
     /// Writes one frame on a connection of the pool.
     fn write(&self, to: u32, frame: &Frame<'_>, patience: &mut Patience<'_>) -> Result<(), Error> {
-        let peer = self.peer(to)?;
-        let acquired = peer
+        let route = self.route(to)?;
+        let acquired = route
             .data
-            .acquire(Peer::Pack(to), patience, || self.dial(to, &peer.endpoint));
+            .acquire(Peer::Pack(to), patience, || self.dial(to));
         let mut connection = match acquired {
             Ok(connection) => connection,
-            // It was there at the start: whoever does not answer any more has ended.
-            Err(refused @ Error::Backend { .. }) => {
-                return Err(self.explanation(to, patience).unwrap_or(refused));
-            }
+            Err(Error::Backend { reason, .. }) => return Err(self.gone(to, reason, patience)),
             Err(given_up) => return Err(given_up),
         };
         let result = connection.write(frame, || patience.remaining(Peer::Pack(to)).map(drop));
         match result {
             Ok(()) => {
-                peer.data.put_back(connection);
+                route.data.put_back(connection);
                 Ok(())
             }
-            Err(connection::WriteError::GivenUp(reason)) => {
-                peer.data.forget();
+            Err(WriteError::GivenUp(reason)) => {
+                route.data.forget();
                 Err(reason)
             }
-            Err(connection::WriteError::Broken(reason)) => {
-                peer.data.forget();
-                Err(self.hung_up(to, &reason, patience))
+            Err(WriteError::Broken(reason)) => {
+                route.data.forget();
+                Err(self.gone(to, reason, patience))
             }
         }
     }
 
-    /// A peer that no longer reads has ended, well or badly.
-    fn hung_up(&self, pack: u32, reason: &str, patience: &Patience<'_>) -> Error {
-        self.explanation(pack, patience).unwrap_or_else(|| {
-            self.inbox.lost(pack, reason);
-            let ended = self.inbox.config().control.ended();
-            ended.cloned().unwrap_or_else(|| error(Some(pack), reason))
-        })
-    }
-
-    /// Why a peer is gone, as its other connections or the pack's supervisor tell; waits for it.
-    fn explanation(&self, pack: u32, patience: &Patience<'_>) -> Option<Error> {
+    /// What has become of a peer that cannot be written to: the watch finds out.
+    fn gone(&self, pack: u32, reason: String, patience: &mut Patience<'_>) -> Error {
+        self.watch.suspect(pack, reason);
         let control = &self.inbox.config().control;
-        let since = Instant::now();
-        while !self.inbox.has_left(pack) {
+        loop {
             if let Some(ended) = control.ended() {
-                return Some(ended.clone());
+                return ended.clone();
             }
-            if since.elapsed() >= GOODBYE_TIMEOUT {
-                return None;
+            if self.inbox.has_left(pack) {
+                return Error::Departed {
+                    operation: patience.operation,
+                    peer: Peer::Pack(pack),
+                };
             }
-            thread::sleep(Duration::from_millis(2));
+            match patience.remaining(Peer::Pack(pack)) {
+                Ok(left) => control.wait_until(left, || self.inbox.has_left(pack)),
+                Err(given_up) => return given_up,
+            }
         }
-        Some(Error::Departed {
-            operation: patience.operation,
-            peer: Peer::Pack(pack),
-        })
-    }
-
-    /// Most connections to a peer.
-    fn connections(&self) -> usize {
-        self.cores.clamp(CONNECTIONS.0, CONNECTIONS.1)
     }
 
     /// Several threads share the frames of a large message when there are cores for it.
     fn helpers(&self, frames: usize) -> usize {
         (self.cores / 2)
-            .min(self.connections())
+            .min(CONNECTIONS.1)
             .min(frames / 2)
             .saturating_sub(1)
     }
@@ -211,27 +207,13 @@ impl Backend for Direct {
     }
 
     fn start(&self, endpoints: &[String]) -> Result<(), Error> {
-        let packs = self.inbox.config().topology.num_packs();
-        if endpoints.len() != packs as usize {
+        if endpoints.len() != self.packs as usize {
             return Err(Error::InvalidConfiguration {
-                reason: format!("{} endpoints for {packs} packs", endpoints.len()),
+                reason: format!("{} endpoints for {} packs", endpoints.len(), self.packs),
             });
         }
-        let mut peers = Vec::with_capacity(endpoints.len());
-        for (pack, endpoint) in (0..).zip(endpoints) {
-            let control = if pack == self.pack {
-                None
-            } else {
-                Some(self.dial(pack, endpoint)?)
-            };
-            peers.push(PeerLink {
-                endpoint: endpoint.clone(),
-                control: Mutex::new(control),
-                data: Pool::new(self.connections()),
-            });
-        }
-        // A pack is started once; a second call keeps the first one's connections.
-        let _ = self.peers.set(peers);
+        self.dialler.learn(endpoints.to_vec());
+        self.watch.join(&self.dialler, self.pack, self.packs)?;
         self.listener.open_gate();
         Ok(())
     }
@@ -284,32 +266,55 @@ impl Backend for Direct {
             .try_for_each(|&pack| self.send(pack, frames, patience))
     }
 
+    /// A peer that cannot be reached is suspected and no error: whoever waits for its answer
+    /// hears what the watch finds out.
     fn control(&self, to: u32, frame: &Frame<'_>) -> Result<(), Error> {
-        let peer = self.peer(to)?;
-        let since = Instant::now();
-        let mut control = peer.control.lock();
+        let mut control = self.route(to)?.control.lock();
+        if control.is_none() {
+            match self.dial(to) {
+                Ok(connection) => *control = Some(connection),
+                Err(Error::Backend { reason, .. }) => {
+                    self.watch.suspect(to, reason);
+                    return Ok(());
+                }
+                Err(other) => return Err(other),
+            }
+        }
         let Some(connection) = control.as_mut() else {
-            return Err(error(Some(to), "the connection is closed"));
+            return Ok(());
         };
+        let since = Instant::now();
         let result = connection.write(frame, || match since.elapsed() < CONTROL_TIMEOUT {
             true => Ok(()),
             false => Err(error(Some(to), "it does not read")),
         });
-        result.map_err(|reason| {
-            *control = None;
-            match reason {
-                connection::WriteError::GivenUp(reason) => reason,
-                connection::WriteError::Broken(reason) => error(Some(to), reason),
+        match result {
+            Ok(()) => Ok(()),
+            Err(WriteError::GivenUp(reason)) => {
+                *control = None;
+                Err(reason)
             }
-        })
+            Err(WriteError::Broken(reason)) => {
+                *control = None;
+                self.watch.suspect(to, reason);
+                Ok(())
+            }
+        }
+    }
+
+    /// Only failures: a goodbye is said by [`Direct::close`], when everything else is.
+    fn announce(&self, _to: &[u32], frame: &Frame<'_>) {
+        if frame.header.kind == Kind::Abort {
+            self.watch.announce(frame);
+        }
     }
 
     fn help(&self, pack: u32) -> bool {
-        self.listener.help(pack)
+        self.peers.help(pack)
     }
 
     fn relieve(&self, pack: u32) {
-        self.listener.relieve(pack);
+        self.peers.relieve(pack);
     }
 
     fn sleeps(&self) -> bool {
@@ -317,37 +322,31 @@ impl Backend for Direct {
     }
 
     fn sleep(&self, packs: Range<u32>, bell: BorrowedFd<'_>, limit: Duration) -> bool {
-        self.listener.sleep(packs, bell, limit)
+        self.peers.sleep(packs, bell, limit)
     }
 
     fn close(&self) {
         let config = self.inbox.config();
-        // A pack whose work is short must not be gone before others have dialled it: they would take it for dead.
-        let since = Instant::now();
-        while self.peers.get().is_some()
-            && matches!(config.control.ended(), None | Some(Error::Closed))
-            && since.elapsed() < MEETING_TIMEOUT
-            && !self.listener.has_met_all()
-        {
-            thread::sleep(Duration::from_millis(1));
-        }
         let goodbye = Frame {
             header: Header::notice(Kind::Goodbye, config.flare, config.pack, 0),
             payload: &[],
         };
-        for peer in self.peers.get().into_iter().flatten() {
-            for mut connection in peer.data.close() {
+        for route in &self.routes {
+            let control = route.control.lock().take();
+            for mut connection in route.data.close().into_iter().chain(control) {
                 // Whoever does not read any more needs no goodbye.
                 let _ = connection.write(&goodbye, || Err(Error::Closed));
             }
-            *peer.control.lock() = None;
         }
+        self.watch.leave();
+        self.watch.close();
         self.listener.close();
     }
 }
 
 impl Drop for Direct {
     fn drop(&mut self) {
+        self.watch.close();
         self.listener.close();
     }
 }

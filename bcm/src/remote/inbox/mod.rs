@@ -235,12 +235,18 @@ impl Inbox {
     pub(crate) fn left(&self, pack: u32) {
         if let Some(departed) = self.departed.get(pack as usize) {
             departed.get_or_init(Instant::now);
+            self.config.control.announce_change();
         }
     }
 
     /// Whether the pack's operations have ended, well or badly.
     pub(crate) fn is_over(&self) -> bool {
         self.config.control.ended().is_some()
+    }
+
+    /// Whether the flare has failed.
+    pub(crate) fn is_aborted(&self) -> bool {
+        !matches!(self.config.control.ended(), None | Some(Error::Closed))
     }
 
     /// Whether another pack has said goodbye.
@@ -277,8 +283,10 @@ impl Inbox {
         self.fail(reason.to_failure(None, Some(self.config.pack)));
     }
 
+    /// A pack that has closed and still keeps the others together tells them too.
     fn fail(&self, failure: Failure) {
-        if self.end(Error::Aborted(failure.clone())) {
+        let first = self.end(Error::Aborted(failure.clone()));
+        if first || matches!(self.config.control.ended(), Some(Error::Closed)) {
             self.tell_all(&failure);
         }
     }
@@ -306,18 +314,33 @@ impl Inbox {
         let Some(backend) = self.backend.get().and_then(Weak::upgrade) else {
             return;
         };
-        let header = Header::notice(
-            kind,
-            self.config.flare,
-            self.config.pack,
-            payload.len() as u64,
-        );
-        for pack in 0..self.config.topology.num_packs() {
-            if pack != self.config.pack && !self.has_left(pack) {
-                // Who cannot be told is gone, which the others find out from its connection.
-                let _ = backend.control(pack, &Frame { header, payload });
-            }
+        let config = &self.config;
+        let header = Header::notice(kind, config.flare, config.pack, payload.len() as u64);
+        let others: Vec<u32> = (0..config.topology.num_packs())
+            .filter(|&pack| pack != config.pack && !self.has_left(pack))
+            .collect();
+        backend.announce(&others, &Frame { header, payload });
+    }
+
+    /// A header of news of a pack, be it this one, which came through another one; the number of
+    /// bytes that follow.
+    pub(crate) fn check_news(&self, header: &Header) -> Result<usize, WireError> {
+        if header.flare != self.config.flare {
+            return Err(WireError::OtherFlare);
         }
+        if header.pack >= self.config.topology.num_packs() {
+            return Err(WireError::Invalid {
+                field: "pack",
+                value: header.pack.into(),
+            });
+        }
+        if header.total > LARGEST_FAILURE {
+            return Err(WireError::TooLarge {
+                total: header.total,
+                limit: LARGEST_FAILURE,
+            });
+        }
+        header.payload_len()
     }
 
     fn check(&self, header: &Header) -> Result<(), WireError> {

@@ -1,0 +1,125 @@
+//! One connection of the watch: whole notices in and out, without ever blocking.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::os::fd::{AsFd, BorrowedFd};
+
+use crate::remote::direct::connection;
+use crate::remote::inbox::Inbox;
+use crate::wire::{HEADER_SIZE, Header, Kind, WireError};
+
+/// Bytes read at a time.
+const READ: usize = 4096;
+
+/// See the module's documentation. Hangs up when dropped.
+#[derive(Debug)]
+pub(super) struct Line {
+    pub(super) pack: u32,
+    stream: TcpStream,
+    heard: Vec<u8>,
+    unsaid: Vec<u8>,
+}
+
+/// A header and what follows it.
+pub(super) type Notice = (Header, Vec<u8>);
+
+impl Line {
+    /// A line to a pack, over a connection that has passed the handshake.
+    pub(super) fn new(pack: u32, stream: TcpStream) -> std::io::Result<Self> {
+        connection::prepare(&stream)?;
+        stream.set_nonblocking(true)?;
+        Ok(Self {
+            pack,
+            stream,
+            heard: Vec::new(),
+            unsaid: Vec::new(),
+        })
+    }
+
+    /// Leaves with the next [`Line::flush`].
+    pub(super) fn say(&mut self, notice: &[u8]) {
+        self.unsaid.extend_from_slice(notice);
+    }
+
+    /// Whether everything said is written.
+    pub(super) fn is_flushed(&self) -> bool {
+        self.unsaid.is_empty()
+    }
+
+    /// Writes as much as there is room for. What is wrong with a connection shows in reading it.
+    pub(super) fn flush(&mut self) {
+        while !self.unsaid.is_empty() {
+            match self.stream.write(&self.unsaid) {
+                Ok(written) => drop(self.unsaid.drain(..written)),
+                Err(error) => match error.kind() {
+                    ErrorKind::Interrupted => {}
+                    ErrorKind::WouldBlock => return,
+                    _ => self.unsaid.clear(),
+                },
+            }
+        }
+    }
+
+    /// Everything that has come, and why nothing will any more once that is so.
+    pub(super) fn hear(&mut self, inbox: &Inbox) -> (Vec<Notice>, Option<String>) {
+        let mut ended = self.read();
+        let mut notices = Vec::new();
+        let mut at = 0;
+        while let Some(bytes) = self.heard.get(at..at + HEADER_SIZE) {
+            let (header, length) = match check(bytes, inbox) {
+                Ok(checked) => checked,
+                Err(error) => {
+                    ended = Some(error.to_string());
+                    break;
+                }
+            };
+            let begin = at + HEADER_SIZE;
+            let Some(payload) = self.heard.get(begin..begin + length) else {
+                break;
+            };
+            notices.push((header, payload.to_vec()));
+            at = begin + length;
+        }
+        self.heard.drain(..at);
+        (notices, ended)
+    }
+
+    fn read(&mut self) -> Option<String> {
+        let mut bytes = [0; READ];
+        loop {
+            match self.stream.read(&mut bytes) {
+                Ok(0) => return Some("its connection ended without a goodbye".to_owned()),
+                Ok(count) => self.heard.extend_from_slice(&bytes[..count]),
+                Err(error) => match error.kind() {
+                    ErrorKind::Interrupted => {}
+                    ErrorKind::WouldBlock => return None,
+                    _ => return Some(format!("its connection broke: {error}")),
+                },
+            }
+        }
+    }
+}
+
+/// A notice of this flare, and how many bytes follow its header.
+fn check(bytes: &[u8], inbox: &Inbox) -> Result<(Header, usize), WireError> {
+    let header = Header::decode(bytes)?;
+    match header.kind {
+        Kind::Goodbye | Kind::Abort => Ok((header, inbox.check_news(&header)?)),
+        other => Err(WireError::Unknown {
+            field: "kind of news",
+            value: other as u64,
+        }),
+    }
+}
+
+impl AsFd for Line {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        let _ = self.stream.shutdown(Shutdown::Both);
+    }
+}
