@@ -53,8 +53,6 @@ test-system: ## whole-system tests against dist/
 	$(CARGO) test --locked -p burst-tests
 
 bench: build ## the measurements the README quotes
-	@# 48 containers that connect each to each are more neighbours than the kernel's default allows.
-	-sysctl -q -w net.ipv4.neigh.default.gc_thresh3=16384
 	$(CARGO) run --release --locked -p burst-benchmarks
 	$(CARGO) run --release --locked -p bcm-benchmarks
 

@@ -25,6 +25,10 @@ pub fn on(kind: &'static str, test: fn(&Backend)) {
     let server = kind.starts_with("redis").then(RedisServer::start);
     let mut config = BackendConfig::new(kind);
     config.uri = server.as_ref().map(RedisServer::uri);
+    if kind == "direct-tcp" {
+        // Packs of one process would use Unix sockets.
+        config = BackendConfig::new("direct").with_uri("tcp:");
+    }
     #[cfg(feature = "rabbitmq")]
     if kind == "rabbitmq" {
         config.uri = Some(crate::rabbitmq_server::shared().uri());

@@ -43,6 +43,9 @@ macro_rules! on_every_backend {
         mod direct {
             $(#[test] fn $name() { crate::harness::on("direct", super::suite::$name); })*
         }
+        mod direct_tcp {
+            $(#[test] fn $name() { crate::harness::on("direct-tcp", super::suite::$name); })*
+        }
         mod faults {
             $(#[test] fn $name() { crate::harness::on("faults", super::suite::$name); })*
         }

@@ -1,11 +1,12 @@
 //! The writing end of a connection.
 
 use std::io::{ErrorKind, IoSlice, Write};
-use std::net::{Shutdown, TcpStream};
+use std::net::Shutdown;
 use std::time::Duration;
 
-use socket2::{SockRef, TcpKeepalive};
+use socket2::Socket;
 
+use super::socket;
 use crate::error::Error;
 use crate::remote::Frame;
 
@@ -23,12 +24,12 @@ pub(super) enum WriteError {
 
 #[derive(Debug)]
 pub(super) struct Connection {
-    stream: TcpStream,
+    stream: Socket,
 }
 
 impl Connection {
-    pub(super) fn new(stream: TcpStream) -> std::io::Result<Self> {
-        prepare(&stream)?;
+    pub(super) fn new(stream: Socket) -> std::io::Result<Self> {
+        socket::prepare(&stream)?;
         stream.set_write_timeout(Some(LOOK))?;
         Ok(Self { stream })
     }
@@ -63,14 +64,4 @@ impl Connection {
         }
         Ok(())
     }
-}
-
-/// Small messages leave at once, and a peer whose machine is gone is noticed in the end.
-pub(super) fn prepare(stream: &TcpStream) -> std::io::Result<()> {
-    stream.set_nodelay(true)?;
-    stream.set_read_timeout(None)?;
-    let keepalive = TcpKeepalive::new()
-        .with_time(Duration::from_secs(5))
-        .with_interval(Duration::from_secs(1));
-    SockRef::from(stream).set_tcp_keepalive(&keepalive)
 }

@@ -1,11 +1,12 @@
 //! The dialling end: finds another pack and proves to be one of the same flare.
 
-use std::net::{TcpStream, ToSocketAddrs};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use super::error;
-use super::handshake::{self, Credentials, Purpose};
+use socket2::Socket;
+
+use super::handshake::{self, Credentials, HandshakeError, Purpose};
+use super::{error, socket};
 use crate::error::Error;
 
 /// How long connecting may take, and so may the handshake.
@@ -18,14 +19,17 @@ const PROBE_TIMEOUT: Duration = Duration::from_millis(250);
 pub(super) struct Dialler {
     pack: u32,
     credentials: Credentials,
+    /// Whether packs of this machine are looked for in a shorter way than the network.
+    locally: bool,
     endpoints: OnceLock<Vec<String>>,
 }
 
 impl Dialler {
-    pub(super) fn new(pack: u32, credentials: Credentials) -> Self {
+    pub(super) fn new(pack: u32, credentials: Credentials, locally: bool) -> Self {
         Self {
             pack,
             credentials,
+            locally,
             endpoints: OnceLock::new(),
         }
     }
@@ -40,20 +44,31 @@ impl Dialler {
     }
 
     /// A connection that has passed the handshake.
-    pub(super) fn dial(&self, to: u32, purpose: Purpose) -> Result<TcpStream, Error> {
+    pub(super) fn dial(&self, to: u32, purpose: Purpose) -> Result<Socket, Error> {
         let endpoint = self.endpoint(to)?;
-        let stream = connect(endpoint, TIMEOUT).map_err(|reason| unreachable(to, &reason))?;
-        handshake::introduce(&stream, &self.credentials, self.pack, to, purpose)
-            .map_err(|reason| unreachable(to, &format!("{endpoint}: {reason}")))?;
-        Ok(stream)
+        let introduce = |socket: Socket| -> Result<Socket, HandshakeError> {
+            handshake::introduce(&socket, &self.credentials, self.pack, to, purpose)?;
+            Ok(socket)
+        };
+        // A pack that is not on this machine, or in another network namespace, has no such name.
+        if self.locally
+            && let Ok(socket) = socket::connect_locally(&self.credentials, endpoint, TIMEOUT)
+            && let Ok(socket) = introduce(socket)
+        {
+            return Ok(socket);
+        }
+        socket::connect(endpoint, TIMEOUT)
+            .map_err(HandshakeError::from)
+            .and_then(introduce)
+            .map_err(|reason| unreachable(to, endpoint, &reason))
     }
 
     /// Whether something listens where a pack should be.
     pub(super) fn probe(&self, to: u32) -> Result<(), Error> {
         let endpoint = self.endpoint(to)?;
-        connect(endpoint, PROBE_TIMEOUT)
+        socket::connect(endpoint, PROBE_TIMEOUT)
             .map(drop)
-            .map_err(|reason| unreachable(to, &reason))
+            .map_err(|reason| unreachable(to, endpoint, &reason.into()))
     }
 
     fn endpoint(&self, pack: u32) -> Result<&str, Error> {
@@ -65,23 +80,9 @@ impl Dialler {
     }
 }
 
-fn connect(endpoint: &str, timeout: Duration) -> Result<TcpStream, String> {
-    let addresses = endpoint
-        .to_socket_addrs()
-        .map_err(|reason| format!("{endpoint}: {reason}"))?;
-    let mut last = None;
-    for address in addresses {
-        match TcpStream::connect_timeout(&address, timeout) {
-            Ok(stream) => return Ok(stream),
-            Err(reason) => last = Some(reason),
-        }
-    }
-    Err(match last {
-        Some(reason) => format!("{endpoint}: {reason}"),
-        None => format!("{endpoint}: the name has no address"),
-    })
-}
-
-fn unreachable(pack: u32, reason: &str) -> Error {
-    error(Some(pack), format!("cannot connect to {reason}"))
+fn unreachable(pack: u32, endpoint: &str, reason: &HandshakeError) -> Error {
+    error(
+        Some(pack),
+        format!("cannot connect to {endpoint}: {reason}"),
+    )
 }

@@ -12,11 +12,11 @@
 
 use std::fmt;
 use std::io::{Read, Write};
-use std::net::TcpStream;
 use std::time::Duration;
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
+use socket2::Socket;
 
 use crate::config::Secret;
 
@@ -80,6 +80,21 @@ impl Credentials {
         }
     }
 
+    /// What a pack that listens at this endpoint is called on its own machine: nothing anybody
+    /// else could guess.
+    pub(super) fn local_name(&self, endpoint: &str) -> [u8; 16] {
+        let mut name = [0; 16];
+        // The only key that cannot be used is none at all, which the configuration's check
+        // refuses.
+        if let Ok(mut mac) = <Hmac<Sha256> as KeyInit>::new_from_slice(self.secret.as_bytes()) {
+            mac.update(b"local");
+            mac.update(&self.flare);
+            mac.update(endpoint.as_bytes());
+            name.copy_from_slice(&mac.finalize().into_bytes()[..16]);
+        }
+        name
+    }
+
     fn mac(
         &self,
         side: &[u8],
@@ -97,13 +112,12 @@ impl Credentials {
 
 /// The dialling end: proves itself and checks the other end.
 pub(super) fn introduce(
-    mut stream: &TcpStream,
+    mut stream: &Socket,
     credentials: &Credentials,
     pack: u32,
     to: u32,
     purpose: Purpose,
 ) -> Result<(), HandshakeError> {
-    stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(TIMEOUT))?;
     stream.set_write_timeout(Some(TIMEOUT))?;
     let mut challenge = [0; CHALLENGE_SIZE];
@@ -143,19 +157,18 @@ pub(super) struct Guest {
 
 impl Guest {
     /// Lets the guest go on.
-    pub(super) fn welcome(&self, mut stream: &TcpStream) -> std::io::Result<()> {
+    pub(super) fn welcome(&self, mut stream: &Socket) -> std::io::Result<()> {
         stream.write_all(&self.answer)
     }
 }
 
 /// The listening end: checks whoever dialled.
 pub(super) fn receive(
-    mut stream: &TcpStream,
+    mut stream: &Socket,
     credentials: &Credentials,
     pack: u32,
     packs: u32,
 ) -> Result<Guest, HandshakeError> {
-    stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(TIMEOUT))?;
     stream.set_write_timeout(Some(TIMEOUT))?;
     let mut challenge = [0; CHALLENGE_SIZE];
@@ -204,7 +217,7 @@ fn nonce() -> Result<[u8; NONCE], HandshakeError> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-    use std::net::TcpListener;
+    use std::net::{TcpListener, TcpStream};
     use std::thread;
 
     use super::*;
@@ -215,10 +228,10 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let other = thread::spawn(move || {
-            let stream = TcpStream::connect(address).unwrap();
+            let stream = Socket::from(TcpStream::connect(address).unwrap());
             introduce(&stream, &dialler, 1, to, Purpose::Watch)
         });
-        let (stream, _) = listener.accept().unwrap();
+        let stream = Socket::from(listener.accept().unwrap().0);
         let credentials = Credentials::new(&"secret".into(), [7; 16]);
         let received =
             receive(&stream, &credentials, 0, 2).inspect(|guest| guest.welcome(&stream).unwrap());
@@ -254,7 +267,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let dialler = thread::spawn(move || {
-            let stream = TcpStream::connect(address).unwrap();
+            let stream = Socket::from(TcpStream::connect(address).unwrap());
             let credentials = Credentials::new(&"secret".into(), [7; 16]);
             introduce(&stream, &credentials, 1, 0, Purpose::Frames)
         });

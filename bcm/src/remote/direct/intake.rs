@@ -6,7 +6,6 @@
 //! called back by the last one that goes to sleep.
 
 use std::io::{ErrorKind, Read};
-use std::net::TcpStream;
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -15,6 +14,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use socket2::Socket;
 
 use crate::remote::inbox::{Chunk, Inbox, Incoming};
 use crate::wire::{HEADER_SIZE, Header, Kind, WireError};
@@ -33,7 +33,7 @@ pub(super) type End = Result<(), String>;
 /// See the module's documentation.
 #[derive(Debug)]
 pub(super) struct Intake {
-    stream: TcpStream,
+    stream: Socket,
     pack: u32,
     progress: Mutex<Progress>,
     /// A worker has read here since the thread last looked.
@@ -81,7 +81,7 @@ enum Step {
 
 impl Intake {
     /// The stream must not block; all frames must come from this pack.
-    pub(super) fn new(stream: TcpStream, pack: u32) -> Self {
+    pub(super) fn new(stream: Socket, pack: u32) -> Self {
         Self {
             stream,
             pack,
@@ -221,7 +221,7 @@ pub(super) fn sleep(
 
 impl Progress {
     /// Reads until a frame is whole, part of a chunk has come, or nothing more is there.
-    fn step(&mut self, stream: &TcpStream, pack: u32, inbox: &Inbox) -> Step {
+    fn step(&mut self, stream: &Socket, pack: u32, inbox: &Inbox) -> Step {
         match self.try_step(stream, pack, inbox) {
             Ok(step) => step,
             Err(end) => {
@@ -231,7 +231,7 @@ impl Progress {
         }
     }
 
-    fn try_step(&mut self, stream: &TcpStream, pack: u32, inbox: &Inbox) -> Result<Step, End> {
+    fn try_step(&mut self, stream: &Socket, pack: u32, inbox: &Inbox) -> Result<Step, End> {
         loop {
             match &mut self.stage {
                 Stage::Ended(_) => return Ok(Step::Stuck),
@@ -302,7 +302,7 @@ impl Progress {
     }
 
     /// Reads more into the buffer; `false` when nothing has come.
-    fn read_ahead(&mut self, stream: &TcpStream) -> Result<bool, End> {
+    fn read_ahead(&mut self, stream: &Socket) -> Result<bool, End> {
         self.buffer.copy_within(self.start..self.end, 0);
         self.end -= self.start;
         self.start = 0;
@@ -345,7 +345,7 @@ fn take(buffer: &[u8], start: &mut usize, end: usize, place: &mut [u8]) -> usize
 }
 
 /// Reads what has come; 0 when nothing has.
-fn read(mut stream: &TcpStream, place: &mut [u8]) -> Result<usize, End> {
+fn read(mut stream: &Socket, place: &mut [u8]) -> Result<usize, End> {
     loop {
         match stream.read(place) {
             Ok(0) => return Err(Err("its connection ended without a goodbye".to_owned())),

@@ -1,18 +1,22 @@
 //! The listening end: accepts connections and lets packs of the flare in.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::io::ErrorKind;
+use std::net::Shutdown;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
+use rustix::event::{PollFd, PollFlags, poll};
+use socket2::Socket;
 
 use super::handshake::{self, Credentials, Guest, Purpose};
 use super::peers::Peers;
 use super::watch::Watch;
-use super::{connection, error, spawn};
+use super::{error, socket, spawn};
 use crate::error::Error;
+use crate::local::Bell;
 
 /// Connections that have not proved themselves yet; more are turned away.
 const STRANGERS: usize = 256;
@@ -21,7 +25,6 @@ const STRANGERS: usize = 256;
 #[derive(Debug)]
 pub(super) struct Listener {
     endpoint: String,
-    wake: SocketAddr,
     shared: Arc<Shared>,
     acceptor: Mutex<Option<JoinHandle<()>>>,
 }
@@ -34,35 +37,35 @@ struct Shared {
     peers: Arc<Peers>,
     watch: Arc<Watch>,
     closing: AtomicBool,
+    /// Wakes the accepting thread.
+    bell: Bell,
     /// Closed until this pack can answer what it reads.
     gate: Mutex<bool>,
     gate_opened: Condvar,
     strangers: AtomicUsize,
-    connections: Mutex<Vec<(TcpStream, JoinHandle<()>)>>,
+    connections: Mutex<Vec<(Socket, JoinHandle<()>)>>,
 }
 
 impl Listener {
-    /// Listens as one of these packs.
+    /// Listens as one of these packs; `locally` also in the shorter way of this machine.
     pub(super) fn bind(
-        advertise: &str,
+        (advertise, locally): (&str, bool),
         (pack, packs): (u32, u32),
         credentials: Credentials,
         peers: Arc<Peers>,
         watch: Arc<Watch>,
     ) -> Result<Self, Error> {
-        // The advertised address is often one of this machine; behind a name or an address
-        // translation it is not.
-        let listener = TcpListener::bind((advertise, 0))
-            .or_else(|_| TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)))
-            .map_err(|reason| error(None, format!("cannot listen: {reason}")))?;
-        let address = listener
-            .local_addr()
-            .map_err(|reason| error(None, format!("cannot listen: {reason}")))?;
-        let ip = match address.ip() {
-            IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
-            IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),
-            ip => ip,
+        let wrap = |reason: std::io::Error| error(None, format!("cannot listen: {reason}"));
+        let (socket, port) = socket::listen(advertise).map_err(wrap)?;
+        let endpoint = match advertise.contains(':') {
+            true => format!("[{advertise}]:{port}"),
+            false => format!("{advertise}:{port}"),
         };
+        let mut sockets = vec![socket];
+        if locally {
+            // Without it packs of this machine come as all others do.
+            sockets.extend(socket::listen_locally(&credentials, &endpoint).ok());
+        }
         let shared = Arc::new(Shared {
             pack,
             packs,
@@ -70,20 +73,16 @@ impl Listener {
             peers,
             watch,
             closing: AtomicBool::new(false),
+            bell: Bell::new().map_err(wrap)?,
             gate: Mutex::new(false),
             gate_opened: Condvar::new(),
             strangers: AtomicUsize::new(0),
             connections: Mutex::default(),
         });
         let accepting = Arc::clone(&shared);
-        let acceptor = spawn("bcm-accept", move || accepting.accept(&listener))?;
-        let host = match advertise.contains(':') {
-            true => format!("[{advertise}]"),
-            false => advertise.to_owned(),
-        };
+        let acceptor = spawn("bcm-accept", move || accepting.accept_all(&sockets))?;
         Ok(Self {
-            endpoint: format!("{host}:{}", address.port()),
-            wake: SocketAddr::new(ip, address.port()),
+            endpoint,
             shared,
             acceptor: Mutex::new(Some(acceptor)),
         })
@@ -106,11 +105,8 @@ impl Listener {
         let Some(acceptor) = self.acceptor.lock().take() else {
             return;
         };
-        // `accept` cannot be interrupted, but it can be given a connection.
-        let woken = TcpStream::connect_timeout(&self.wake, Duration::from_secs(1));
-        if woken.is_ok() {
-            let _ = acceptor.join();
-        }
+        self.shared.bell.ring();
+        let _ = acceptor.join();
         let connections = std::mem::take(&mut *self.shared.connections.lock());
         for (stream, _) in &connections {
             let _ = stream.shutdown(Shutdown::Both);
@@ -122,40 +118,51 @@ impl Listener {
 }
 
 impl Shared {
-    fn accept(self: &Arc<Self>, listener: &TcpListener) {
-        loop {
-            let accepted = listener.accept();
-            if self.closing.load(Ordering::Acquire) {
-                return;
-            }
-            let Ok((stream, _)) = accepted else {
-                // Out of descriptors, mostly: others may be closed in the meantime.
-                thread::sleep(Duration::from_millis(10));
-                continue;
-            };
-            self.connections
-                .lock()
-                .retain(|(_, reader)| !reader.is_finished());
-            if self.strangers.fetch_add(1, Ordering::AcqRel) >= STRANGERS {
-                self.strangers.fetch_sub(1, Ordering::AcqRel);
-                continue;
-            }
-            let (serving, shared) = (stream.try_clone(), Arc::clone(self));
-            let Ok(serving) = serving else {
-                self.strangers.fetch_sub(1, Ordering::AcqRel);
-                continue;
-            };
-            match spawn("bcm-read", move || shared.serve(serving)) {
-                Ok(reader) => self.connections.lock().push((stream, reader)),
-                Err(_) => {
-                    self.strangers.fetch_sub(1, Ordering::AcqRel);
+    fn accept_all(self: &Arc<Self>, listening: &[Socket]) {
+        while !self.closing.load(Ordering::Acquire) {
+            let mut watched = vec![PollFd::new(&self.bell, PollFlags::IN)];
+            watched.extend(
+                listening
+                    .iter()
+                    .map(|socket| PollFd::new(socket, PollFlags::IN)),
+            );
+            // Interrupted or not, everybody is looked at.
+            let _ = poll(&mut watched, None);
+            for socket in listening {
+                match socket.accept() {
+                    Ok((stream, _)) => self.receive(stream),
+                    Err(reason) if reason.kind() == ErrorKind::WouldBlock => {}
+                    // Out of descriptors, mostly: others may be closed in the meantime.
+                    Err(_) => thread::sleep(Duration::from_millis(10)),
                 }
             }
         }
     }
 
+    /// Gives a connection to a thread of its own.
+    fn receive(self: &Arc<Self>, stream: Socket) {
+        self.connections
+            .lock()
+            .retain(|(_, reader)| !reader.is_finished());
+        if self.strangers.fetch_add(1, Ordering::AcqRel) >= STRANGERS {
+            self.strangers.fetch_sub(1, Ordering::AcqRel);
+            return;
+        }
+        let shared = Arc::clone(self);
+        let served = stream
+            .try_clone()
+            .map_err(|reason| error(None, reason))
+            .and_then(|serving| spawn("bcm-read", move || shared.serve(serving)));
+        match served {
+            Ok(reader) => self.connections.lock().push((stream, reader)),
+            Err(_) => {
+                self.strangers.fetch_sub(1, Ordering::AcqRel);
+            }
+        }
+    }
+
     /// One connection, from its handshake to its end.
-    fn serve(&self, stream: TcpStream) {
+    fn serve(&self, stream: Socket) {
         let met = handshake::receive(&stream, &self.credentials, self.pack, self.packs);
         self.strangers.fetch_sub(1, Ordering::AcqRel);
         // A stranger is turned away without a word.
@@ -173,11 +180,9 @@ impl Shared {
     }
 
     /// Reads what a pack sends; that it broke off is for the watch to judge.
-    fn read(&self, stream: &TcpStream, guest: &Guest) {
+    fn read(&self, stream: &Socket, guest: &Guest) {
         self.peers.connected(guest.pack);
-        let welcomed = guest
-            .welcome(stream)
-            .and_then(|()| connection::prepare(stream));
+        let welcomed = guest.welcome(stream).and_then(|()| socket::prepare(stream));
         let ended = match welcomed {
             Ok(()) => {
                 self.wait_at_gate();

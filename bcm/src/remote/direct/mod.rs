@@ -1,4 +1,5 @@
-//! `direct`: TCP between packs, no server.
+//! `direct`: connections between packs, no server. They are TCP, or Unix sockets where packs
+//! share a machine and its network namespace ([`socket`]); the URI `tcp:` asks for TCP only.
 //!
 //! Every pack listens. Connections are dialled when the first message or the first answer needs
 //! them, those for data are kept in a pool per peer. A connection carries frames one way only,
@@ -19,6 +20,7 @@ mod handshake;
 mod intake;
 mod listener;
 mod peers;
+mod socket;
 mod watch;
 
 use std::ops::Range;
@@ -45,6 +47,9 @@ use peers::Peers;
 use watch::Watch;
 
 pub(super) const NAME: &str = "direct";
+
+/// The URI that forgoes Unix sockets.
+const TCP_ONLY: &str = "tcp:";
 
 /// How long a control frame may take: the peer's reader takes them as they come.
 const CONTROL_TIMEOUT: Duration = Duration::from_secs(1);
@@ -77,10 +82,19 @@ pub(super) fn open(config: &PackConfig, inbox: Arc<Inbox>) -> Result<Arc<dyn Bac
             reason: "direct connections need the flare's secret".to_owned(),
         });
     }
+    let locally = match config.backend.uri.as_deref() {
+        None => true,
+        Some(TCP_ONLY) => false,
+        Some(_) => {
+            return Err(Error::InvalidConfiguration {
+                reason: format!("the URI of {NAME} can only be {TCP_ONLY:?}, or none"),
+            });
+        }
+    };
     let (pack, packs) = (config.pack, config.topology.num_packs());
     let cores = thread::available_parallelism().map_or(1, usize::from);
     let credentials = Credentials::new(&config.secret, inbox.config().flare);
-    let dialler = Arc::new(Dialler::new(pack, credentials.clone()));
+    let dialler = Arc::new(Dialler::new(pack, credentials.clone(), locally));
     let peers = Arc::new(Peers::new(Arc::clone(&inbox)));
     let watch = Arc::new(Watch::start(
         Arc::clone(&inbox),
@@ -88,7 +102,7 @@ pub(super) fn open(config: &PackConfig, inbox: Arc<Inbox>) -> Result<Arc<dyn Bac
         Arc::clone(&dialler),
     )?);
     let listener = Listener::bind(
-        &config.advertise,
+        (&config.advertise, locally),
         (pack, packs),
         credentials,
         Arc::clone(&peers),

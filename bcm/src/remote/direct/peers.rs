@@ -1,7 +1,6 @@
 //! What comes from the other packs: the connections each of them has made, which waiting workers
 //! may read, and whether it has left.
 
-use std::net::TcpStream;
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
@@ -9,6 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use parking_lot::RwLock;
+use socket2::Socket;
 
 use super::intake::{self, Intake};
 use crate::remote::inbox::Inbox;
@@ -55,7 +55,7 @@ impl Peers {
     }
 
     /// Reads a connection to its end, together with workers that wait for what it brings.
-    pub(super) fn read(&self, stream: &TcpStream, pack: u32) -> intake::End {
+    pub(super) fn read(&self, stream: &Socket, pack: u32) -> intake::End {
         let Some(peer) = self.of(pack) else {
             return Ok(());
         };

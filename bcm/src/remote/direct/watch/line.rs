@@ -1,10 +1,12 @@
 //! One connection of the watch: whole notices in and out, without ever blocking.
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::{Shutdown, TcpStream};
+use std::net::Shutdown;
 use std::os::fd::{AsFd, BorrowedFd};
 
-use crate::remote::direct::connection;
+use socket2::Socket;
+
+use crate::remote::direct::socket;
 use crate::remote::inbox::Inbox;
 use crate::wire::{HEADER_SIZE, Header, Kind, WireError};
 
@@ -15,7 +17,7 @@ const READ: usize = 4096;
 #[derive(Debug)]
 pub(super) struct Line {
     pub(super) pack: u32,
-    stream: TcpStream,
+    stream: Socket,
     heard: Vec<u8>,
     unsaid: Vec<u8>,
 }
@@ -25,8 +27,8 @@ pub(super) type Notice = (Header, Vec<u8>);
 
 impl Line {
     /// A line to a pack, over a connection that has passed the handshake.
-    pub(super) fn new(pack: u32, stream: TcpStream) -> std::io::Result<Self> {
-        connection::prepare(&stream)?;
+    pub(super) fn new(pack: u32, stream: Socket) -> std::io::Result<Self> {
+        socket::prepare(&stream)?;
         stream.set_nonblocking(true)?;
         Ok(Self {
             pack,

@@ -23,13 +23,13 @@
 mod line;
 
 use std::collections::BTreeMap;
-use std::net::TcpStream;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use socket2::Socket;
 
 use super::dialler::Dialler;
 use super::handshake::Purpose;
@@ -71,7 +71,7 @@ struct Desk {
 
 #[derive(Debug, Default)]
 struct Tray {
-    lines: Vec<(u32, TcpStream)>,
+    lines: Vec<(u32, Socket)>,
     failure: Option<Vec<u8>>,
     suspects: Vec<(u32, String)>,
     leaving: bool,
@@ -116,7 +116,7 @@ impl Watch {
     }
 
     /// A connection to a pack has passed the handshake.
-    pub(super) fn adopt(&self, pack: u32, stream: TcpStream) {
+    pub(super) fn adopt(&self, pack: u32, stream: Socket) {
         self.ask(|tray| tray.lines.push((pack, stream)));
     }
 
