@@ -11,7 +11,7 @@ FUZZ_TIME   ?= 600
 CARGO  := cargo
 MVN    := mvn -B -q -ntp
 RELEASE := target/release
-PROGRAMS := hello terasort wordcount montecarlo pagerank tables gridsearch kmeans failing noop
+PROGRAMS := hello terasort wordcount montecarlo pagerank tables gridsearch kmeans failing noop probe mapreduce
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo test test-rust test-jvm test-system prepare image bench fuzz fmt lint clean

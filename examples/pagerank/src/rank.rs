@@ -116,6 +116,9 @@ pub fn work(input: Input, burst: &BurstContext) -> Result<Ranked, burst::Error> 
     while nodes > 0 && iterations < input.iterations {
         burst.phase("compute");
         let carried = graph.carried(&ranks);
+        // For the time line alone: the reduction would wait just as long, and it would look like communication.
+        burst.phase("wait");
+        burst.barrier()?;
         burst.phase("communicate");
         let next = Ranks {
             base: (1.0 - input.damping + input.damping * state.lost) / f64::from(nodes),

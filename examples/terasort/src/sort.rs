@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Keys each worker contributes to the sample; more make the workers' shares more even.
 const SAMPLES_PER_WORKER: usize = 512;
@@ -37,7 +37,7 @@ pub struct Sorted {
 /// Sorts `input.input` into `input.output`, together with all other workers of the flare.
 pub fn work(input: Input, burst: &BurstContext) -> Result<Sorted, burst::Error> {
     burst.phase("read");
-    let records = read_share(&input, burst.worker_id(), burst.burst_size())?;
+    let records = read_share(&input.input, burst.worker_id(), burst.burst_size())?;
 
     burst.phase("shuffle");
     let splitters = agree_on_splitters(&records, burst)?;
@@ -58,13 +58,17 @@ pub fn work(input: Input, burst: &BurstContext) -> Result<Sorted, burst::Error> 
     })
 }
 
-fn read_share(input: &Input, worker: u32, workers: u32) -> Result<Vec<u8>, burst::Error> {
-    let file = File::open(&input.input)?;
+/// Worker `worker`'s share of the records of a file.
+///
+/// # Errors
+/// When the file cannot be read, or is no whole number of records.
+pub fn read_share(input: &Path, worker: u32, workers: u32) -> Result<Vec<u8>, burst::Error> {
+    let file = File::open(input)?;
     let length = file.metadata()?.len();
     if length % RECORD as u64 != 0 {
         return Err(burst::Error::new(format!(
             "{} has {length} bytes, which is no whole number of {RECORD}-byte records",
-            input.input.display()
+            input.display()
         )));
     }
     let share = share(length / RECORD as u64, worker, workers);
@@ -94,7 +98,7 @@ fn agree_on_splitters(records: &[u8], burst: &BurstContext) -> Result<Vec<Key>, 
 }
 
 /// The records by the worker they go to. A first pass counts, so that every part is allocated once.
-fn partition(records: &[u8], splitters: &[Key], workers: usize) -> Vec<Vec<u8>> {
+pub fn partition(records: &[u8], splitters: &[Key], workers: usize) -> Vec<Vec<u8>> {
     let owner = |record: &[u8]| {
         let key = key(record);
         splitters.partition_point(|splitter| *splitter <= key)
@@ -118,11 +122,11 @@ fn partition(records: &[u8], splitters: &[Key], workers: usize) -> Vec<Vec<u8>> 
 }
 
 /// A received record's key and where it stands: which part, and which record of it.
-type Entry = (u64, u16, u16, u32);
+pub type Entry = (u64, u16, u16, u32);
 
 /// Where the records of `parts` stand, in the order of their keys. Sorting these 16 bytes a record instead of the
 /// records keeps the sort in the cache; each record is then moved once, when it is written.
-fn sorted_order(parts: &[Vec<u8>]) -> Vec<Entry> {
+pub fn sorted_order(parts: &[Vec<u8>]) -> Vec<Entry> {
     let mut order = Vec::with_capacity(parts.iter().map(Vec::len).sum::<usize>() / RECORD);
     for (part, records) in parts.iter().enumerate() {
         let entries = records.chunks_exact(RECORD).enumerate();
@@ -135,7 +139,11 @@ fn sorted_order(parts: &[Vec<u8>]) -> Vec<Entry> {
     order
 }
 
-fn write_in_order(mut file: File, parts: &[Vec<u8>], order: &[Entry]) -> io::Result<()> {
+/// Writes the records of `parts` in this order.
+///
+/// # Errors
+/// When the file cannot be written.
+pub fn write_in_order(mut file: File, parts: &[Vec<u8>], order: &[Entry]) -> io::Result<()> {
     let mut buffer = Vec::with_capacity(WRITE_BUFFER + RECORD);
     for &(_, _, part, at) in order {
         let start = at as usize * RECORD;

@@ -6,12 +6,12 @@ use std::ptr::NonNull;
 use std::slice;
 use std::sync::Arc;
 
-use super::DataError;
+use super::{DataError, shown};
 
 /// A length in memory; an object too large for the address space is an error.
 pub(super) fn length(location: &str, size: u64) -> Result<usize, DataError> {
     usize::try_from(size).map_err(|_| DataError::Io {
-        location: location.to_owned(),
+        location: shown(location),
         source: std::io::ErrorKind::FileTooLarge.into(),
     })
 }
@@ -33,7 +33,7 @@ impl Buffer {
     pub(super) fn new(location: &str, length: usize) -> Result<Self, DataError> {
         let mut bytes = Vec::new();
         bytes.try_reserve_exact(length).map_err(|_| DataError::Io {
-            location: location.to_owned(),
+            location: shown(location),
             source: std::io::ErrorKind::OutOfMemory.into(),
         })?;
         bytes.resize(length, 0);

@@ -8,7 +8,7 @@ use burst_bcm::{Failure, FailureKind};
 
 use super::buffer::{Buffer, Shared, length};
 use super::object::{self, Object};
-use super::{DataError, share};
+use super::{DataError, share, shown};
 use crate::context::BurstContext;
 
 /// Loads the object at `location` into memory that all workers of the pack share.
@@ -59,9 +59,9 @@ impl Loads {
             if load.location != location {
                 let mismatch = DataError::Mismatch {
                     worker: burst.worker_id(),
-                    location: location.to_owned(),
+                    location: shown(location),
                     other: load.opened_by,
-                    found: load.location.clone(),
+                    found: shown(&load.location),
                 };
                 // This worker's slice will never come: the others must not wait for it.
                 load.fail(burst, &mismatch);
@@ -156,7 +156,7 @@ impl Load {
         loop {
             if let Some((worker, reason)) = &progress.failed {
                 return Err(DataError::Peer {
-                    location: self.location.clone(),
+                    location: shown(&self.location),
                     worker: *worker,
                     reason: reason.clone(),
                 });

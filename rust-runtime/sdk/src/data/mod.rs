@@ -5,8 +5,9 @@
 //! one slice, and gives all of them the same read-only buffer. Where each worker needs a part of
 //! its own, [`read`] with [`share`] is enough.
 //!
-//! Locations are paths or `file://` URLs so far; other schemes are refused with an error that
-//! says so.
+//! Locations are paths, `file://` URLs, and `http://` URLs of servers that answer range requests:
+//! an S3 object by its public or presigned URL is one. `https://` needs the feature `https`. Other
+//! schemes are refused with an error that says so.
 //!
 //! ```
 //! use burst::{BurstContext, Error, data};
@@ -25,6 +26,8 @@
 //! ```
 
 mod buffer;
+#[cfg(feature = "http")]
+mod http;
 mod load;
 mod object;
 
@@ -40,7 +43,10 @@ pub use load::load;
 #[non_exhaustive]
 pub enum DataError {
     /// Nothing here can read from such a location.
-    #[error("cannot read from `{location}`: only local paths and file:// URLs are supported")]
+    #[error(
+        "cannot read from `{location}`: only local paths, file:// URLs, and with the features `http` and `https` of \
+         the crate burst such URLs are supported"
+    )]
     Unsupported {
         /// What was asked for.
         location: String,
@@ -110,7 +116,7 @@ pub fn read(location: &str, range: Range<u64>) -> Result<Vec<u8>, DataError> {
     if range.start > range.end || range.end > size {
         let Range { start, end } = range;
         return Err(DataError::OutOfRange {
-            location: location.to_owned(),
+            location: shown(location),
             start,
             end,
             size,
@@ -119,6 +125,13 @@ pub fn read(location: &str, range: Range<u64>) -> Result<Vec<u8>, DataError> {
     let mut bytes = vec![0; buffer::length(location, range.end - range.start)?];
     object.read_at(range.start, &mut bytes)?;
     Ok(bytes)
+}
+
+/// A location as errors show it: what follows the `?` of a URL may be a signature.
+fn shown(location: &str) -> String {
+    let url = location.contains("://").then(|| location.split_once('?'));
+    let shown = url.flatten().map_or(location, |(shown, _)| shown);
+    shown.to_owned()
 }
 
 /// The part of `0..size` that falls to `part` when it is cut into `parts` nearly equal ones.

@@ -3,7 +3,9 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
-use super::DataError;
+#[cfg(feature = "http")]
+use super::http::Remote;
+use super::{DataError, shown};
 
 /// Something of known size that can be read at any offset, by several threads at once.
 pub(super) trait Object: Send + Sync {
@@ -18,8 +20,12 @@ pub(super) fn open(location: &str) -> Result<Box<dyn Object>, DataError> {
     match location.split_once("://") {
         None => LocalFile::open(location, location),
         Some(("file", path)) => LocalFile::open(location, path),
+        #[cfg(feature = "http")]
+        Some(("http", _)) => Remote::open(location),
+        #[cfg(feature = "https")]
+        Some(("https", _)) => Remote::open(location),
         Some(_) => Err(DataError::Unsupported {
-            location: location.to_owned(),
+            location: shown(location),
         }),
     }
 }
