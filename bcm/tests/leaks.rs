@@ -49,7 +49,7 @@ fn closed_packs_leave_nothing_in_the_process() {
             assert!(results.iter().all(Result::is_err), "{results:?}");
         }
         // A thread that was joined may take a moment to leave the process.
-        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(5);
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
         while threads_and_descriptors() != before && std::time::Instant::now() < deadline {
             std::thread::yield_now();
         }

@@ -6,6 +6,7 @@
 mod chunking;
 mod collectives;
 mod direct;
+mod endings;
 mod failures;
 mod faults;
 mod flow;

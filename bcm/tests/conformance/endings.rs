@@ -1,0 +1,140 @@
+//! Flares at once on one server, each with another end: none ever sees another's messages, and
+//! nothing is left of any.
+
+use std::time::Duration;
+
+use burst_bcm::{BackendConfig, Communicator, Error, Failure, FailureKind, cleanup, testing};
+
+use crate::harness::{eventually, pattern, under_watchdog};
+use crate::redis_server::RedisServer;
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum End {
+    Well,
+    Error,
+    Panic,
+    Cancelled,
+    TimedOut,
+}
+
+const ENDS: [End; 5] = [
+    End::Well,
+    End::Error,
+    End::Panic,
+    End::Cancelled,
+    End::TimedOut,
+];
+
+/// `left` gives what lies on the server of a flare.
+fn all_at_once(backend: BackendConfig, left: impl Fn(&str) -> Vec<String> + Send + Sync + 'static) {
+    under_watchdog(move || {
+        let (backend, left) = (&backend, &left);
+        std::thread::scope(|scope| {
+            for (number, end) in (0..).zip(ENDS) {
+                scope.spawn(move || {
+                    let flare_id = format!("ends-{}-{number}", std::process::id());
+                    flare(backend, &flare_id, number, end);
+                    cleanup(&flare_id, backend).unwrap();
+                    eventually("something is left", || left(&flare_id).is_empty());
+                });
+            }
+        });
+    });
+}
+
+fn flare(backend: &BackendConfig, flare_id: &str, number: u32, end: End) {
+    let packs = testing::packs(&[2, 1, 2], backend, |config| {
+        config.flare_id = flare_id.to_owned();
+        if end == End::TimedOut {
+            config.operation_timeout = Duration::from_secs(3);
+        }
+    });
+    let packs = packs.unwrap();
+    let results = testing::run_on(&packs, |worker| {
+        (0..10).try_for_each(|round| exchange(worker, number, round))?;
+        let me = worker.worker_id();
+        match (end, me) {
+            (End::Well, _) => return Ok(()),
+            (End::Error, 3) => return worker.send((), 99),
+            (End::Panic, 3) => panic!("out of cheese"),
+            (End::Cancelled, 3) => {
+                worker.abort(Failure::new(
+                    FailureKind::Cancelled,
+                    "the user has seen enough",
+                ));
+            }
+            _ => {}
+        }
+        // What nobody receives is on the server, and what nobody sends is waited for.
+        worker.send(pattern(100_000, me, number), (me + 2) % 5)?;
+        worker.recv::<u8>(me).map(drop)
+    });
+    assert!(
+        results
+            .iter()
+            .all(|result| result.is_ok() == (end == End::Well)),
+        "{end:?}: {results:?}"
+    );
+}
+
+/// Every flare has values of its own.
+fn exchange(worker: &Communicator, number: u32, round: u32) -> Result<(), Error> {
+    let (me, size) = (worker.worker_id(), worker.burst_size());
+    let value = |from, to| {
+        (
+            number,
+            pattern(10 + 7000 * (round as usize % 4), from, to + round),
+        )
+    };
+    let got = worker.all_to_all((0..size).map(|to| value(me, to)).collect())?;
+    assert!(got == (0..size).map(|from| value(from, me)).collect::<Vec<_>>());
+    let root = round % size;
+    let cast = worker.broadcast((me == root).then(|| value(root, number)), root)?;
+    assert!(*cast == value(root, number));
+    Ok(())
+}
+
+fn on_redis(kind: &str) {
+    let server = RedisServer::start();
+    let backend = BackendConfig::new(kind).with_uri(server.uri());
+    all_at_once(backend, move |flare_id| {
+        let mut keys = server.keys();
+        keys.retain(|key| key.contains(flare_id));
+        keys
+    });
+}
+
+#[test]
+fn on_redis_list() {
+    on_redis("redis-list");
+}
+
+#[test]
+fn on_redis_stream() {
+    on_redis("redis-stream");
+}
+
+#[cfg(feature = "rabbitmq")]
+#[test]
+fn on_rabbitmq() {
+    let server = crate::rabbitmq_server::shared();
+    let backend = BackendConfig::new("rabbitmq").with_uri(server.uri());
+    all_at_once(backend, |flare_id| {
+        let mut all = server.ask(&["list_queues", "name"]);
+        all.extend(server.ask(&["list_exchanges", "name"]));
+        all.retain(|line| line.contains(flare_id));
+        all
+    });
+}
+
+#[cfg(feature = "s3")]
+#[test]
+fn on_s3() {
+    let server = crate::s3_server::shared();
+    let backend = BackendConfig::new("s3").with_uri(server.uri());
+    all_at_once(backend, |flare_id| {
+        let mut all = server.objects("");
+        all.retain(|object| object.contains(flare_id));
+        all
+    });
+}
