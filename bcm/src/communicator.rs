@@ -135,6 +135,26 @@ impl Communicator {
         self.shared.abort(failure);
     }
 
+    /// An error once the flare has failed, was cancelled, or the pack is closed; never waits. For
+    /// long stretches of work without communication.
+    ///
+    /// # Errors
+    /// [`Error::Aborted`], [`Error::Closed`].
+    ///
+    /// ```
+    /// # use burst_bcm::{BackendConfig, Error, Failure, FailureKind, testing};
+    /// let results = testing::run(&[1], &BackendConfig::new("memory"), |worker| {
+    ///     worker.check()?;
+    ///     worker.abort(Failure::new(FailureKind::Cancelled, "enough"));
+    ///     assert!(matches!(worker.check(), Err(Error::Aborted(_))));
+    ///     Ok(())
+    /// });
+    /// assert_eq!(results, [Ok(())]);
+    /// ```
+    pub fn check(&self) -> Result<(), Error> {
+        self.shared.control.check()
+    }
+
     /// Returns when every worker has called it.
     ///
     /// Cost: `pack_size - 1` local messages in and out, and `log2(num_packs)` empty messages per

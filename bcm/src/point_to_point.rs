@@ -97,6 +97,15 @@ impl Communicator {
     ///
     /// # Errors
     /// As [`Communicator::recv`].
+    ///
+    /// ```
+    /// # use burst_bcm::{BackendConfig, testing};
+    /// let results = testing::run(&[1], &BackendConfig::new("memory"), |worker| {
+    ///     worker.send_tagged('x', 0, 9)?;
+    ///     worker.recv_tagged::<char>(0, 9)
+    /// });
+    /// assert_eq!(results, [Ok('x')]);
+    /// ```
     pub fn recv_tagged<T: Payload>(&self, source: u32, tag: u32) -> Result<T, Error> {
         let operation = Operation::Recv;
         let want = self.want(operation, source, tag)?;
@@ -181,6 +190,18 @@ impl Communicator {
     /// });
     /// assert_eq!(results, [Ok(1000), Ok(1000)]);
     /// ```
+    ///
+    /// ```
+    /// # use burst_bcm::{BackendConfig, testing};
+    /// let results = testing::run(&[1, 2], &BackendConfig::new("memory"), |worker| {
+    ///     let (me, n) = (worker.worker_id(), worker.burst_size());
+    ///     let sending = worker.isend(vec![me; 1000], (me + 1) % n, 0)?;
+    ///     let got: Vec<u32> = worker.recv((me + n - 1) % n)?;
+    ///     sending.wait()?;
+    ///     Ok(got[0])
+    /// });
+    /// assert_eq!(results, [Ok(2), Ok(0), Ok(1)]);
+    /// ```
     pub fn isend<T: Payload>(&self, value: T, dest: u32, tag: u32) -> Result<SendRequest, Error> {
         let operation = Operation::Send;
         let to = self.existing(operation, "destination", dest)?;
@@ -194,6 +215,24 @@ impl Communicator {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] when there is no such worker; the others come from the request.
+    ///
+    /// ```
+    /// # use burst_bcm::{BackendConfig, testing};
+    /// let results = testing::run(&[1, 1], &BackendConfig::new("memory"), |worker| {
+    ///     if worker.worker_id() == 0 {
+    ///         worker.send_tagged(5u64, 1, 3)?;
+    ///         return Ok(0);
+    ///     }
+    ///     let mut coming = worker.irecv::<u64>(0, 3)?;
+    ///     loop {
+    ///         match coming.test()? {
+    ///             Some(value) => return Ok(value),
+    ///             None => std::thread::yield_now(), // or something useful
+    ///         }
+    ///     }
+    /// });
+    /// assert_eq!(results[1], Ok(5));
+    /// ```
     pub fn irecv<T: Payload>(&self, source: u32, tag: u32) -> Result<RecvRequest<T>, Error> {
         let want = self.want(Operation::Recv, source, tag)?;
         self.shared.control.check()?;

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use burst_bcm::{BackendConfig, Communicator, Error, Failure, FailureKind, cleanup, testing};
+use burst_bcm::{BackendConfig, Communicator, Error, Failure, FailureKind, Pack, cleanup, testing};
 
 use crate::harness::{eventually, pattern, under_watchdog};
 use crate::redis_server::RedisServer;
@@ -29,11 +29,15 @@ const ENDS: [End; 5] = [
 fn all_at_once(backend: BackendConfig, left: impl Fn(&str) -> Vec<String> + Send + Sync + 'static) {
     under_watchdog(move || {
         let (backend, left) = (&backend, &left);
+        let flares: Vec<_> = (0..)
+            .zip(ENDS)
+            .map(|(number, end)| join(backend, number, end))
+            .collect();
         std::thread::scope(|scope| {
-            for (number, end) in (0..).zip(ENDS) {
+            for ((number, end), (flare_id, packs)) in (0..).zip(ENDS).zip(flares) {
                 scope.spawn(move || {
-                    let flare_id = format!("ends-{}-{number}", std::process::id());
-                    flare(backend, &flare_id, number, end);
+                    run(&packs, number, end);
+                    drop(packs);
                     cleanup(&flare_id, backend).unwrap();
                     eventually("something is left", || left(&flare_id).is_empty());
                 });
@@ -42,15 +46,19 @@ fn all_at_once(backend: BackendConfig, left: impl Fn(&str) -> Vec<String> + Send
     });
 }
 
-fn flare(backend: &BackendConfig, flare_id: &str, number: u32, end: End) {
+fn join(backend: &BackendConfig, number: u32, end: End) -> (String, Vec<Pack>) {
+    let flare_id = format!("ends-{}-{number}", std::process::id());
     let packs = testing::packs(&[2, 1, 2], backend, |config| {
-        config.flare_id = flare_id.to_owned();
+        config.flare_id.clone_from(&flare_id);
         if end == End::TimedOut {
             config.operation_timeout = Duration::from_secs(3);
         }
     });
-    let packs = packs.unwrap();
-    let results = testing::run_on(&packs, |worker| {
+    (flare_id, packs.unwrap())
+}
+
+fn run(packs: &[Pack], number: u32, end: End) {
+    let results = testing::run_on(packs, |worker| {
         (0..10).try_for_each(|round| exchange(worker, number, round))?;
         let me = worker.worker_id();
         match (end, me) {

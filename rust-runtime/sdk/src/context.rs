@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
@@ -43,6 +43,8 @@ pub struct BurstContext {
     phases: AtomicU32,
     /// Why communication ended here, if it was not this worker's doing.
     ended_by: OnceLock<Failure>,
+    /// A group or a request was given out: what it tells the worker is not seen here.
+    handles: AtomicBool,
 }
 
 impl BurstContext {
@@ -53,6 +55,7 @@ impl BurstContext {
             loads_called: AtomicU64::new(0),
             phases: AtomicU32::new(0),
             ended_by: OnceLock::new(),
+            handles: AtomicBool::new(false),
         }
     }
 
@@ -146,10 +149,20 @@ impl BurstContext {
         result
     }
 
+    /// The communicator, for operations that give out others like it.
+    pub(crate) fn handles(&self) -> &Communicator {
+        self.handles.store(true, Ordering::Relaxed);
+        &self.communicator
+    }
+
     /// Gives the failure of this worker its final form. A worker that failed after a communication
     /// told it that the flare had failed (and returned that as text, or panicked on it) is not a
     /// cause of its own.
     pub(crate) fn attribute(&self, mut failure: Failure) -> Failure {
+        if self.handles.load(Ordering::Relaxed) {
+            // It may have heard of the flare's failure through any of them.
+            let _ = self.check();
+        }
         if let Some(cause) = self.ended_by.get()
             && matches!(failure.kind, FailureKind::Error | FailureKind::Panic)
         {

@@ -272,15 +272,17 @@ mod tests {
             |_: (), burst| match burst.worker_id() {
                 0 => Err(Error::new("zero")),
                 1 => Ok(burst.recv::<u8>(0).unwrap()),
+                2 => Ok(burst.my_pack().recv::<u8>(0).unwrap()),
+                3 => Ok(burst.irecv::<u8>(0, 1)?.wait().unwrap()),
                 _ => burst.recv(0).map_err(|error| Error::new(error.to_string())),
             },
-            [(); 3],
-            3,
+            [(); 5],
+            5,
         )
         .unwrap_err();
         assert_eq!(failed.first.message, "zero");
         let kinds: Vec<_> = failed.failures.iter().map(|failure| failure.kind).collect();
         let peer = FailureKind::PeerFailed;
-        assert_eq!(kinds, [FailureKind::Error, peer, peer]);
+        assert_eq!(kinds, [FailureKind::Error, peer, peer, peer, peer]);
     }
 }
