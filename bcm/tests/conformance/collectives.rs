@@ -177,7 +177,7 @@ on_every_backend! {
             let come = AtomicU32::new(0);
             let size: u32 = shape.iter().sum();
             backend.run(shape, |worker| {
-                for round in 1..=20 {
+                for round in 1..=6 {
                     come.fetch_add(1, Ordering::SeqCst);
                     worker.barrier()?;
                     assert!(come.load(Ordering::SeqCst) >= round * size);
@@ -283,7 +283,7 @@ on_every_backend! {
                 let (me, size) = (worker.worker_id(), worker.burst_size());
                 let from_all = |to| (0..size).map(|from| value(from, to)).collect::<Vec<_>>();
                 let to_all = |from| (0..size).map(|to| value(from, to)).collect::<Vec<_>>();
-                for root in 0..size {
+                for root in [0, size - 1] {
                     assert!(worker.all_to_all(to_all(me))? == from_all(me));
                     let gathered = worker.gather(value(me, root), root)?;
                     assert!(gathered == (me == root).then(|| from_all(root)));

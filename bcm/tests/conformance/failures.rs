@@ -127,7 +127,7 @@ on_every_backend! {
             for flare in 0..3u32 {
                 scope.spawn(move || {
                     backend.run(&[1, 1], |worker| {
-                        for i in 0..50 {
+                        for i in 0..20 {
                             let peer = 1 - worker.worker_id();
                             worker.send((flare, i), peer)?;
                             assert_eq!(worker.recv::<(u32, u32)>(peer)?, (flare, i));

@@ -90,7 +90,7 @@ on_every_backend! {
         let results = backend.run_with(&[2, 2], tight, |worker| {
             match worker.worker_id() {
                 0 => {
-                    for i in 0..100u32 {
+                    for i in 0..30u32 {
                         worker.send(i, 2)?;
                         assert_eq!(worker.recv::<u32>(2)?, i);
                     }
@@ -98,7 +98,7 @@ on_every_backend! {
                 }
                 1 => worker.send(pattern(500_000, 1, 3), 3),
                 2 => {
-                    for i in 0..100u32 {
+                    for i in 0..30u32 {
                         assert_eq!(worker.recv::<u32>(0)?, i);
                         worker.send(i, 0)?;
                     }

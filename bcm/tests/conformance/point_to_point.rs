@@ -24,7 +24,7 @@ on_every_backend! {
 
     fn messages_stay_in_order(backend) {
         backend.run(&[1, 1], |worker| {
-            for i in 0..300u32 {
+            for i in 0..100u32 {
                 if worker.worker_id() == 0 {
                     // Sizes differ, so that later ones are sooner there.
                     worker.send((i, vec![0u8; if i % 7 == 0 { 40_000 } else { 3 }]), 1)?;
