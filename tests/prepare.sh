@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Gets what the whole-system tests need beside the toolchains: curl, Redis, RabbitMQ, docker, the
-# runtime's image. Installs and starts only where it may, and says what it could not do: the tests that need
-# it then fail and say so too.
+# Gets what the tests need beside the toolchains: curl, Redis, PostgreSQL, RabbitMQ, docker, the runtime's
+# image, an S3 server. Installs and starts only where it may, and says what it could not do: the tests that need it then
+# fail and say so too.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -37,8 +37,12 @@ docker_answers() {
 
 need curl curl
 need redis-server redis-server
+# Its programs are not on the path. The tests start clusters of their own; the package's one is not used.
+[ -n "$(ls /usr/lib/postgresql/*/bin/postgres 2>/dev/null)" ] || need pg_ctlcluster postgresql
 # The tests start nodes of their own; the system's service, if the package starts one, is not used.
 need rabbitmq-server rabbitmq-server
+# For the JVM's tests; they use the same server as those of the Rust half.
+cargo build --quiet --locked -p burst-s3-server || complain "the S3 server of the tests could not be built: see above"
 if need docker docker.io && ! docker_answers 1; then
     if [ "$(id -u)" = 0 ] && need dockerd docker.io; then
         mkdir -p target

@@ -253,6 +253,46 @@ pub struct Runtime {
     pub glibc: Option<String>,
 }
 
+/// What a namespace may use.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Limits {
+    /// Workers of one flare.
+    pub burst_size: u64,
+    /// Slots of its running flares together.
+    pub concurrent_slots: u64,
+    /// MiB per worker.
+    pub memory: u64,
+    /// Bytes of a package.
+    pub package_size: u64,
+    /// Flare requests in a minute.
+    pub flares_per_minute: u64,
+}
+
+/// A namespace as its administrator sees it.
+#[derive(Debug, Deserialize)]
+pub struct Namespace {
+    /// Its name.
+    pub name: String,
+    /// The limits in force.
+    pub limits: Limits,
+    /// When it was created, in microseconds since the epoch.
+    pub created: u64,
+    /// When its key was revoked.
+    pub revoked: Option<u64>,
+}
+
+/// A namespace that has just got its credentials.
+#[derive(Debug, Deserialize)]
+pub struct CreatedNamespace {
+    /// Its name.
+    pub name: String,
+    /// The limits in force.
+    pub limits: Limits,
+    /// `uuid:key`.
+    pub auth: String,
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]

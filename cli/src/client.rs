@@ -1,9 +1,11 @@
 //! The HTTP client of the platform's API.
 
+use std::fs;
+use std::path::Path;
 use std::time::Duration;
 
 use reqwest::blocking::{Client as Http, Request};
-use reqwest::{Method, Url, redirect};
+use reqwest::{Certificate, Method, Url, redirect};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -43,11 +45,27 @@ pub type Query<'a> = &'a [(&'a str, Option<String>)];
 impl Client {
     /// Finds the platform and the credentials; sends nothing yet.
     pub fn new(args: &GlobalArgs) -> Result<Self, Error> {
+        Self::of(Property::Auth, args)
+    }
+
+    /// The same for the platform's administrator.
+    pub fn administrator(args: &GlobalArgs) -> Result<Self, Error> {
+        Self::of(Property::AdminAuth, args)
+    }
+
+    fn of(credentials: Property, args: &GlobalArgs) -> Result<Self, Error> {
         let host = required(Property::ApiHost, args)?;
-        let auth = required(Property::Auth, args)?;
-        let (user, key) = auth
-            .split_once(':')
-            .ok_or_else(|| Error::Usage("the credentials (AUTH) are not uuid:key".into()))?;
+        let auth = required(credentials, args)?;
+        let (user, key) = auth.split_once(':').ok_or_else(|| {
+            let form = match credentials {
+                Property::AdminAuth => "admin:key",
+                _ => "uuid:key",
+            };
+            Error::Usage(format!(
+                "the credentials ({}) are not {form}",
+                credentials.key()
+            ))
+        })?;
         let base = address::base_url(&host)?;
         let mut builder = Http::builder()
             .connect_timeout(CONNECT_TIMEOUT)
@@ -57,6 +75,8 @@ impl Client {
         if base.scheme() == "http" {
             // Plain HTTP needs no certificates, and reading the system's takes milliseconds.
             builder = builder.tls_certs_only([]);
+        } else if let Some(file) = properties::find(Property::CaCert, args)? {
+            builder = builder.tls_certs_only(certificates(Path::new(&file.value))?);
         }
         if address::is_loopback(&base) {
             // No proxy can reach this machine's own platform.
@@ -77,6 +97,26 @@ impl Client {
     /// `GET` of something in the caller's namespace.
     pub fn get(&self, path: &[&str], query: Query<'_>) -> Result<Answer, Error> {
         self.send(Method::GET, self.namespaced(path, query)?, None)
+    }
+
+    /// `GET` of something that is in no namespace, by its path below `/api/v1`.
+    pub fn get_at(&self, path: &[&str], query: Query<'_>) -> Result<Answer, Error> {
+        self.send(Method::GET, self.global(path, query)?, None)
+    }
+
+    /// `PUT` of such a thing.
+    pub fn put_at(
+        &self,
+        path: &[&str],
+        query: Query<'_>,
+        body: &impl Serialize,
+    ) -> Result<Answer, Error> {
+        self.send(Method::PUT, self.global(path, query)?, Some(json(body)?))
+    }
+
+    /// `DELETE` of such a thing.
+    pub fn delete_at(&self, path: &[&str]) -> Result<Answer, Error> {
+        self.send(Method::DELETE, self.global(path, &[])?, None)
     }
 
     /// `DELETE` of something in the caller's namespace.
@@ -112,22 +152,17 @@ impl Client {
         )
     }
 
-    /// `GET /api/v1/invokers`: the cluster, which is no one's namespace.
-    pub fn invokers(&self) -> Result<Answer, Error> {
-        self.send(
-            Method::GET,
-            self.url(&["api", "v1", "invokers"], &[])?,
-            None,
-        )
-    }
-
     /// The platform's address, for messages.
     pub fn host(&self) -> &str {
         self.base.as_str().trim_end_matches('/')
     }
 
     fn namespaced(&self, path: &[&str], query: Query<'_>) -> Result<Url, Error> {
-        self.url(&[&["api", "v1", "namespaces", "_"], path].concat(), query)
+        self.global(&[&["namespaces", "_"], path].concat(), query)
+    }
+
+    fn global(&self, path: &[&str], query: Query<'_>) -> Result<Url, Error> {
+        self.url(&[&["api", "v1"], path].concat(), query)
     }
 
     fn url(&self, path: &[&str], query: Query<'_>) -> Result<Url, Error> {
@@ -234,12 +269,27 @@ fn required(property: Property, args: &GlobalArgs) -> Result<String, Error> {
     if property.given(args) == Some("") {
         return Err(Error::Usage(format!("{flag} needs a value")));
     }
-    properties::find(property, args)?.map(|setting| setting.value).ok_or_else(|| {
-        Error::Usage(format!(
-            "no {key} is known: pass {flag}, set BURST_{key}, run `burst property set {flag} …`, \
-             or start a platform here with `burst standalone`"
-        ))
-    })
+    properties::find(property, args)?
+        .map(|setting| setting.value)
+        .ok_or_else(|| {
+            Error::Usage(format!(
+                "no {key} is known: pass {flag}, set {}, run `burst property set {flag} …`, \
+             or start a platform here with `burst standalone`",
+                property.variable()
+            ))
+        })
+}
+
+fn certificates(file: &Path) -> Result<Vec<Certificate>, Error> {
+    let text = fs::read(file).map_err(Error::file("read", file))?;
+    let found = Certificate::from_pem_bundle(&text).unwrap_or_default();
+    if found.is_empty() {
+        let file = file.display();
+        return Err(Error::Usage(format!(
+            "{file} (CACERT) holds no PEM certificate"
+        )));
+    }
+    Ok(found)
 }
 
 fn json(body: &impl Serialize) -> Result<String, Error> {

@@ -11,13 +11,17 @@ use std::path::{Path, PathBuf};
 use crate::args::GlobalArgs;
 use crate::error::Error;
 
-/// The two properties.
+/// What can be set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Property {
     /// Where the platform is.
     ApiHost,
     /// Credentials, `uuid:key`.
     Auth,
+    /// The administrator's credentials, `admin:key`.
+    AdminAuth,
+    /// File of the certificates that a platform behind https is trusted by.
+    CaCert,
 }
 
 impl Property {
@@ -26,6 +30,8 @@ impl Property {
         match self {
             Self::ApiHost => "APIHOST",
             Self::Auth => "AUTH",
+            Self::AdminAuth => "ADMIN_AUTH",
+            Self::CaCert => "CACERT",
         }
     }
 
@@ -33,14 +39,18 @@ impl Property {
     pub fn flag(self) -> &'static str {
         match self {
             Self::ApiHost => "--apihost",
-            Self::Auth => "--auth",
+            Self::Auth | Self::AdminAuth => "--auth",
+            Self::CaCert => "--cacert",
         }
     }
 
-    fn variable(self) -> &'static str {
+    /// The environment variable that sets it.
+    pub fn variable(self) -> &'static str {
         match self {
             Self::ApiHost => "BURST_APIHOST",
             Self::Auth => "BURST_AUTH",
+            Self::AdminAuth => "BURST_ADMIN_AUTH",
+            Self::CaCert => "BURST_CACERT",
         }
     }
 
@@ -48,7 +58,8 @@ impl Property {
     pub fn given(self, args: &GlobalArgs) -> Option<&str> {
         match self {
             Self::ApiHost => args.apihost.as_deref(),
-            Self::Auth => args.auth.as_deref(),
+            Self::Auth | Self::AdminAuth => args.auth.as_deref(),
+            Self::CaCert => args.cacert.as_deref(),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The command line: verbs, flags, and their help.
 
+pub mod admin;
 pub mod flare;
 pub mod standalone;
 
@@ -7,6 +8,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+pub use admin::AdminAction;
 pub use flare::{DeployArgs, FlareArgs, Options, ParamArgs};
 pub use standalone::StandaloneArgs;
 
@@ -31,7 +33,8 @@ Examples:
 
 Where to reach the platform: --apihost and --auth, else BURST_APIHOST and BURST_AUTH, else the
 properties file (~/.burst.properties, or the file BURST_CONFIG_FILE names), else what
-`burst standalone` left in ~/.burst/properties.
+`burst standalone` left in ~/.burst/properties. A platform behind https whose certificate the
+system does not know: --cacert, BURST_CACERT or CACERT in those files.
 
 Exit codes: 0 success; 1 the flare failed; 2 wrong usage; 3 not found; 4 refused; 5 conflict;
 6 invalid request; 7 cannot reach the platform; 8 the platform failed; 9 timed out; 10 cancelled;
@@ -49,6 +52,9 @@ pub struct GlobalArgs {
     /// Credentials, as uuid:key
     #[arg(long, global = true, value_name = "AUTH", num_args = 0..=1, default_missing_value = "")]
     pub auth: Option<String>,
+    /// File of the certificates that an https platform is trusted by, in place of the system's
+    #[arg(long, global = true, value_name = "FILE", num_args = 0..=1, default_missing_value = "")]
+    pub cacert: Option<String>,
     /// Show what is sent and received (credentials redacted), and cargo's output
     #[arg(short, long, global = true)]
     pub verbose: bool,
@@ -109,6 +115,12 @@ pub enum Command {
         /// What to do with the properties.
         #[command(subcommand)]
         action: PropertyAction,
+    },
+    /// Say who may use the platform
+    Admin {
+        /// What to administer.
+        #[command(subcommand)]
+        action: AdminAction,
     },
     /// List the machines that run workers
     #[command(after_help = "Example:\n  burst invokers")]
@@ -173,10 +185,11 @@ pub struct LogsArgs {
     pub worker: Option<u32>,
 }
 
-/// What to do with the properties. Which ones is told by the global `--apihost` and `--auth`.
+/// What to do with the properties. Which ones is told by the global `--apihost`, `--auth` and
+/// `--cacert`.
 #[derive(Debug, Subcommand)]
 pub enum PropertyAction {
-    /// Write --apihost and --auth to the properties file
+    /// Write --apihost, --auth and --cacert to the properties file
     #[command(
         after_help = "Example:\n  burst property set --apihost burst.example.org:3233 --auth UUID:KEY"
     )]

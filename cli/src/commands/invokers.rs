@@ -8,7 +8,7 @@ use crate::output;
 
 /// Lists the machines that run workers.
 pub fn run(client: &Client, format: Format) -> Result<(), Error> {
-    let answer = client.invokers()?;
+    let answer = client.get_at(&["invokers"], &[])?;
     output::answer(format, &answer, || {
         let heads = [
             "INVOKER", "STATE", "SLOTS", "FREE", "CPU", "WARM", "DRIVER", "ARCH", "GLIBC",

@@ -1,5 +1,6 @@
 //! One module per group of verbs.
 
+mod admin;
 mod definitions;
 mod deploy;
 mod flare;
@@ -32,6 +33,7 @@ pub fn run(cli: Cli) -> Result<(), Error> {
         Command::Result(id) => flares::result(&client()?, id, format),
         Command::Timeline(id) => timeline::run(&client()?, id, format),
         Command::Cancel(id) => flares::cancel(&client()?, id, format),
+        Command::Admin { action } => admin::run(action, global),
         Command::Invokers => invokers::run(&client()?, format),
     }
 }

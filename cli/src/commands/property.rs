@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::output;
 use crate::properties::{self, Property, Setting};
 
-const ALL: [Property; 2] = [Property::ApiHost, Property::Auth];
+const ALL: [Property; 3] = [Property::ApiHost, Property::Auth, Property::CaCert];
 
 /// Reads or writes the properties that the global flags name.
 pub fn run(action: &PropertyAction, args: &GlobalArgs) -> Result<(), Error> {
@@ -15,7 +15,7 @@ pub fn run(action: &PropertyAction, args: &GlobalArgs) -> Result<(), Error> {
         .collect();
     if named.is_empty() && !matches!(action, PropertyAction::Get) {
         return Err(Error::Usage(
-            "name a property: --apihost, --auth or both".into(),
+            "name a property: --apihost, --auth or --cacert".into(),
         ));
     }
     match action {
@@ -77,10 +77,12 @@ fn show(property: Property, args: &GlobalArgs) -> Result<(), Error> {
 fn show_all(args: &GlobalArgs) -> Result<(), Error> {
     let host = properties::find(Property::ApiHost, args)?;
     let auth = properties::find(Property::Auth, args)?;
+    let cacert = properties::find(Property::CaCert, args)?;
     if args.output == Format::Json {
         let json = serde_json::json!({
             "APIHOST": host.map(|host| host.value),
             "AUTH": auth.map(|_| "set"),
+            "CACERT": cacert.map(|cacert| cacert.value),
         });
         return output::line(&json.to_string());
     }
@@ -97,6 +99,11 @@ fn show_all(args: &GlobalArgs) -> Result<(), Error> {
         "AUTH".into(),
         output::or_dash(auth.as_ref().map(|_| "(set)")),
         source(&auth),
+    ]);
+    table.add_row([
+        "CACERT".into(),
+        output::or_dash(cacert.as_ref().map(|c| c.value.as_str())),
+        source(&cacert),
     ]);
     output::line(&output::render(table))
 }

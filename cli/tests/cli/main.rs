@@ -1,6 +1,7 @@
 //! The built `burst` against a platform that answers from a script.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
+mod admin;
 mod connection;
 mod deploy;
 mod flare;

@@ -79,6 +79,8 @@ impl Burst {
         for name in [
             "BURST_APIHOST",
             "BURST_AUTH",
+            "BURST_ADMIN_AUTH",
+            "BURST_CACERT",
             "BURST_CONFIG_FILE",
             "BURST_HOME",
             "JAVA_HOME",

@@ -27,7 +27,10 @@ fn properties_are_written_for_the_owner_alone_and_read_back() {
     );
     assert!(!all.contains("secret"), "{all}");
     let json = burst.run(&["property", "get", "--output", "json"]).ok();
-    assert_eq!(json, "{\"APIHOST\":\"a:1\",\"AUTH\":\"set\"}\n");
+    assert_eq!(
+        json,
+        "{\"APIHOST\":\"a:1\",\"AUTH\":\"set\",\"CACERT\":null}\n"
+    );
 
     burst.run(&["property", "unset", "--auth"]).ok();
     assert_eq!(

@@ -39,7 +39,11 @@ fn settings_reach_java_by_a_private_file_only() {
         .skip_while(|line| line.starts_with("-XX:"))
         .collect();
     let config = format!("-Dconfig.file={}", file.display());
-    assert_eq!(arguments, [config.as_str(), "-jar", jar.to_str().unwrap()]);
+    let temporary = format!("-Djava.io.tmpdir={}", data.join("tmp").display());
+    assert_eq!(
+        arguments,
+        [config.as_str(), &temporary, "-jar", jar.to_str().unwrap()]
+    );
     let text = fs::read_to_string(&file).unwrap();
     assert!(
         text.contains("redis://:hunter2@h:6379") && text.contains("\"slots\": 3"),

@@ -10,6 +10,8 @@ import scala.concurrent.Future
   *
   * @param address
   *   where the API listens
+  * @param scheme
+  *   `http` or `https`
   * @param invokers
   *   where invokers register
   * @param storage
@@ -20,6 +22,7 @@ import scala.concurrent.Future
   */
 final class Controller private[controller] (
     val address: InetSocketAddress,
+    val scheme: String,
     val invokers: ActorRef[ControllerProtocol.Message],
     val storage: Storage,
     val guestCredentials: Option[String],

@@ -30,9 +30,9 @@ final case class Scheduling(
 object Wiring:
   private val Guest = "guest"
 
-  /** Stores as configured: the embedded database and a directory. Opening blocks. */
+  /** Stores as configured. Opening blocks. */
   def storage(config: Config): Storage =
-    Storage.embedded(StoreSettings.from(config), PlatformLimits.from(config).namespace)
+    Storage.open(StoreSettings.from(config), PlatformLimits.from(config).namespace)
 
   /** Opens the stores, has the scheduler's side built upon them, and listens. `config` is a whole one, with
     * the libraries' references. When anything fails all that was begun is undone.
@@ -92,7 +92,7 @@ object Wiring:
         scheduler.shutdown().flatMap(_ => Future.failed(cause))
       }
       // Only when everything else stands: credentials that nobody gets to see would lock the owner out.
-      guest <- blocking(storage.namespaces.create(Guest, None))
+      guest <- blocking(storage.namespaces.create(Guest))
       stopJanitor = Janitor(storage.flares, definitions, settings.retention).start(blocking)
     yield
       def stop(): Future[Unit] =
@@ -102,4 +102,4 @@ object Wiring:
           _ <- scheduler.shutdown()
           _ <- blocking(storage.close())
         yield ()
-      Controller(binding.localAddress, scheduler.invokers, storage, guest, () => stop())
+      Controller(binding.localAddress, settings.http.scheme, scheduler.invokers, storage, guest, () => stop())

@@ -1,5 +1,6 @@
 package burst.standalone
 
+import burst.controller.http.AdminKey
 import burst.invoker.driver.SetupException
 import burst.invoker.packages.Unpacker
 import java.io.IOException
@@ -23,21 +24,27 @@ final class DataDirectory private (val path: Path, lock: FileChannel):
   def temporary: Path = path.resolve("tmp")
 
   /** The credentials an earlier start wrote. */
-  def credentials(): Option[String] =
+  def credentials(): Option[String] = property("AUTH")
+
+  /** The administrator's, too. */
+  def adminKey(): Option[String] = property("ADMIN_AUTH").collect { case s"${AdminKey.User}:$key" => key }
+
+  private def property(name: String): Option[String] =
     try
-      val lines = Files.readString(properties).linesIterator.map(_.trim)
-      lines.collectFirst { case s"AUTH=$credentials" => credentials.trim }
+      val lines = Files.readString(properties).linesIterator.map(_.split("=", 2))
+      lines.collectFirst { case Array(key, value) if key.trim == name => value.trim }
     catch case _: NoSuchFileException => None
 
   /** Writes what the `burst` command needs, for its owner's eyes only; appears whole or not at all. */
-  def writeProperties(apiHost: String, credentials: String): Unit =
+  def writeProperties(apiHost: String, credentials: String, adminKey: String): Unit =
     val fresh = path.resolve("properties.new")
     Files.deleteIfExists(fresh)
     Files.createFile(
       fresh,
       PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------"))
     )
-    Files.writeString(fresh, s"APIHOST=$apiHost\nAUTH=$credentials\n")
+    val admin = s"${AdminKey.User}:$adminKey"
+    Files.writeString(fresh, s"APIHOST=$apiHost\nAUTH=$credentials\nADMIN_AUTH=$admin\n")
     val _ = Files.move(fresh, properties, StandardCopyOption.ATOMIC_MOVE)
 
   def close(): Unit = lock.close()
@@ -78,11 +85,11 @@ object DataDirectory:
         )
 
   /** An address as a URL that reaches it from this machine. */
-  def url(address: InetSocketAddress): String =
+  def url(scheme: String, address: InetSocketAddress): String =
     val host =
       if address.getAddress.isAnyLocalAddress then "127.0.0.1"
       else
         address.getAddress match
           case six: java.net.Inet6Address => s"[${six.getHostAddress.takeWhile(_ != '%')}]"
           case four => four.getHostAddress
-    s"http://$host:${address.getPort}"
+    s"$scheme://$host:${address.getPort}"

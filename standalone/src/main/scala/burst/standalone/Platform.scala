@@ -1,9 +1,11 @@
 package burst.standalone
 
+import burst.controller.http.AdminKey
 import burst.controller.scheduler.{ActorScheduling, FlareService}
 import burst.controller.store.Storage
 import burst.controller.{Controller, Scheduling, Wiring as ControllerWiring}
 import burst.invoker.{InvokerConfig, PreparedInvoker, RunningInvoker, Wiring as InvokerWiring}
+import com.typesafe.config.{Config, ConfigValueFactory}
 import org.apache.pekko.actor.typed.scaladsl.Behaviors
 import org.apache.pekko.actor.typed.{ActorSystem, DispatcherSelector}
 import org.apache.pekko.pattern.after
@@ -40,7 +42,8 @@ object Platform:
     * written. What was started is stopped again when something fails.
     */
   def start(settings: Settings, data: DataDirectory): Future[Platform] =
-    val config = settings.config
+    val admin = adminKey(settings.config, data)
+    val config = settings.config.withValue(AdminKey.Setting, ConfigValueFactory.fromAnyRef(admin))
     val invokerConfig = InvokerConfig.read(config)
     given system: ActorSystem[Nothing] = ActorSystem[Nothing](Behaviors.empty[Nothing], "burst", config)
     given ExecutionContext = system.executionContext
@@ -56,7 +59,7 @@ object Platform:
     val started =
       for
         controller <- controlling
-        platform <- join(data, controller, preparing, service.future, blocking).recoverWith: problem =>
+        platform <- join(data, admin, controller, preparing, service.future, blocking).recoverWith: problem =>
           controller.shutdown().transformWith(_ => Future.failed(problem))
       yield platform
     started.recoverWith: problem =>
@@ -65,6 +68,7 @@ object Platform:
 
   private def join(
       data: DataDirectory,
+      admin: String,
       controller: Controller,
       preparing: Future[PreparedInvoker],
       service: Future[FlareService],
@@ -76,8 +80,8 @@ object Platform:
       flares <- service
       invoker = prepared.start(controller.invokers)
       _ <- registered(flares)
-      url = DataDirectory.url(controller.address)
-      _ <- Future(data.writeProperties(url, credentials))(using blocking)
+      url = DataDirectory.url(controller.scheme, controller.address)
+      _ <- Future(data.writeProperties(url, credentials, admin))(using blocking)
     yield Platform(url, controller, invoker, system)
 
   private def registered(flares: FlareService)(using
@@ -89,6 +93,13 @@ object Platform:
       .flatMap: invokers =>
         if invokers.exists(_.up) then Future.unit
         else after(RegistrationPoll)(registered(flares))(using system)
+
+  /** As configured, else the one that an earlier start made, else a fresh one. */
+  private def adminKey(config: Config, data: DataDirectory): String =
+    Some(config.getString(AdminKey.Setting))
+      .filter(_.nonEmpty)
+      .orElse(data.adminKey())
+      .getOrElse(AdminKey.random())
 
   /** Those that an earlier start wrote as long as they are good, else new ones: the owner of the data
     * directory is the owner of the platform.

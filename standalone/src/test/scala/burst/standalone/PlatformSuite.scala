@@ -59,6 +59,8 @@ class PlatformSuite extends munit.FunSuite:
       val mode = Files.getPosixFilePermissions(own.data.resolve("properties"))
       assertEquals(PosixFilePermissions.toString(mode), "rw-------")
       assertEquals(PosixFilePermissions.toString(Files.getPosixFilePermissions(own.data)), "rwx------")
+      assert(before("ADMIN_AUTH").matches("admin:[0-9a-f]{64}"), "no administrator's key")
+      assertEquals(get(first._2, "/api/v1/admin/namespaces", before("ADMIN_AUTH")).statusCode, 200)
       val invokers = get(first._2, "/api/v1/invokers", before("AUTH"))
       assertEquals(invokers.statusCode, 200)
       assert(invokers.body.contains("\"slots\":3") && invokers.body.contains("\"up\""), invokers.body)
@@ -69,7 +71,7 @@ class PlatformSuite extends munit.FunSuite:
     val second = start(own)
     try
       assert(!Files.exists(left))
-      assertEquals(properties(own)("AUTH"), before("AUTH"))
+      assertEquals(properties(own), before.updated("APIHOST", second._2.url))
       assertEquals(get(second._2, "/api/v1/namespaces/_/bursts", before("AUTH")).statusCode, 200)
     finally stop(second)
 

@@ -2,8 +2,10 @@ package burst.controller.blob
 
 import burst.protocol.PackageId
 
-/** Packages by content. Implementations: a directory, a bucket. Calls block. */
-trait PackageStore:
+/** Packages by content. Implementations: a directory, a bucket. Calls block; a bucket that fails or does not
+  * answer in time is a `PackageStoreException`.
+  */
+trait PackageStore extends AutoCloseable:
   /** Stores bytes under their hash; a second put of the same content is free. Durable on return, never
     * partial.
     */
@@ -16,3 +18,8 @@ trait PackageStore:
 
   /** All that are stored, for sweeping out what nothing refers to any more. */
   def ids(): Vector[PackageId]
+
+  override def close(): Unit = ()
+
+final class PackageStoreException(val operation: String, cause: Throwable)
+    extends RuntimeException(s"the package store failed during $operation: ${cause.getMessage}", cause)

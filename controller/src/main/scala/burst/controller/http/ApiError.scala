@@ -27,13 +27,17 @@ enum ApiError:
   case InvalidParameter(name: String, expected: String)
   case PackageRefused(problem: PackageProblem)
   case Unauthorized
+  case NotAdmin
+  case AdminOff
   case OtherNamespace
   case NoSuchPath
   case NoSuchDefinition(name: String)
   case NoSuchFlare(id: FlareId)
+  case NoSuchNamespace(name: String)
   case MethodNotAllowed(allowed: Seq[HttpMethod])
   case BodyTooSlow
   case DefinitionExists(name: String)
+  case NamespaceExists(name: String)
   case FlareEnded(id: FlareId)
   case BodyTooLarge(limit: Long)
   case PackageTooLarge(size: Long, limit: Long)
@@ -54,7 +58,7 @@ object ApiError:
     HttpResponse(status, entity = JsonMarshalling.entity(body))
 
   private def headers(error: ApiError): Seq[HttpHeader] = error match
-    case Unauthorized => Seq(`WWW-Authenticate`(HttpChallenges.basic("burst")))
+    case Unauthorized | NotAdmin => Seq(`WWW-Authenticate`(HttpChallenges.basic("burst")))
     case RateLimited(_, seconds) => Seq(`Retry-After`(seconds))
     case Refused(Refusal.QueueFull(_) | Refusal.NoInvokers) | Busy => Seq(`Retry-After`(1))
     case MethodNotAllowed(allowed) => Seq(Allow(allowed))
@@ -87,6 +91,9 @@ object ApiError:
     case PackageRefused(problem) => BadRequest -> describe(problem)
     case Unauthorized =>
       HttpCodes.Unauthorized -> "The credentials are missing or wrong; send 'uuid:key' by Basic authentication."
+    case NotAdmin =>
+      HttpCodes.Unauthorized -> "The administrator's credentials are missing or wrong; send 'admin:key' by Basic authentication."
+    case AdminOff => Forbidden -> "Nobody may administer this platform; configure burst.http.admin-key."
     case OtherNamespace =>
       Forbidden -> "These credentials open another namespace; use '_' for the one they open."
     case NoSuchPath => NotFound -> "There is no such path; see /api/v1/openapi.yaml."
@@ -97,6 +104,9 @@ object ApiError:
     case BodyTooSlow => RequestTimeout -> "The body did not arrive in time; send it again."
     case DefinitionExists(name) =>
       Conflict -> s"There is a definition '$name' already; send overwrite=true to replace it."
+    case NoSuchNamespace(name) => NotFound -> s"There is no namespace '$name'; create it first."
+    case NamespaceExists(name) =>
+      Conflict -> s"There is a namespace '$name' already; send overwrite=true to replace its key and limits."
     case FlareEnded(id) => Conflict -> s"The flare '${id.value}' has ended already."
     case BodyTooLarge(limit) => ContentTooLarge -> s"The body must not be larger than $limit bytes."
     case PackageTooLarge(size, limit) =>

@@ -54,9 +54,10 @@ final class FlaresRoutes(store: FlareStore, service: FlareService, blocking: Blo
       for
         page <- query.page()
         state <- query.choice("state", States)
-      yield (page, state)
-    Refusable(wanted): (page, state) =>
-      blocking(store.list(caller.namespace, query.text("name"), state, page.limit, page.skip)).map: found =>
+        name <- query.entityName("name")
+      yield (page, state, name)
+    Refusable(wanted): (page, state, name) =>
+      blocking(store.list(caller.namespace, name, state, page.limit, page.skip)).map: found =>
         ok(Json.fromValues(found.map(Views.summary)))
 
   private def show(caller: Identity, id: FlareId): Answer =

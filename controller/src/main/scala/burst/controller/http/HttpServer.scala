@@ -5,7 +5,7 @@ import burst.controller.definition.{Definitions, PackageInspector}
 import burst.controller.scheduler.FlareService
 import burst.controller.store.{Blocking, Storage}
 import org.apache.pekko.actor.typed.ActorSystem
-import org.apache.pekko.http.scaladsl.Http
+import org.apache.pekko.http.scaladsl.{ConnectionContext, Http}
 import org.apache.pekko.http.scaladsl.Http.ServerBinding
 import org.apache.pekko.http.scaladsl.server.Route
 import scala.concurrent.{ExecutionContext, Future}
@@ -24,6 +24,7 @@ object HttpServer:
     given ExecutionContext = system.executionContext
     val options = OptionsReader(defaults, limits)
     val metrics = Metrics()
+    val body = RequestBody(settings.bodyTimeout, settings.jsonDepthLimit)
     Routes(
       MetaRoutes(metrics, storage.flares, service, blocking),
       InvokersRoutes(service),
@@ -35,7 +36,7 @@ object HttpServer:
         PackageInspector(limits.packages),
         DeployBody(options),
         FlareBody(options, defaults),
-        RequestBody(settings.bodyTimeout, settings.jsonDepthLimit),
+        body,
         BodyBudget(settings.deployBodiesLimit),
         RateLimiter(),
         Views(defaults),
@@ -43,10 +44,12 @@ object HttpServer:
         settings
       ),
       FlaresRoutes(storage.flares, service, blocking),
-      Authentication(storage.namespaces, blocking),
+      AdminRoutes(storage.namespaces, body, blocking),
+      Authentication(storage.namespaces, settings.adminKey, blocking),
       metrics,
       settings
     ).route
 
   def bind(settings: HttpSettings, route: Route)(using ActorSystem[?]): Future[ServerBinding] =
-    Http().newServerAt(settings.host, settings.port).withSettings(settings.server).bind(route)
+    val builder = Http().newServerAt(settings.host, settings.port).withSettings(settings.server)
+    settings.tls.fold(builder)(tls => builder.enableHttps(ConnectionContext.httpsServer(tls))).bind(route)

@@ -2,6 +2,7 @@ package burst.controller.http
 
 import burst.controller.definition.Packing
 import com.typesafe.config.{Config, ConfigException}
+import javax.net.ssl.SSLContext
 import org.apache.pekko.http.scaladsl.settings.ServerSettings
 import scala.concurrent.duration.FiniteDuration
 import scala.jdk.DurationConverters.*
@@ -16,8 +17,11 @@ final case class HttpSettings(
     flareBodyLimit: Long,
     bodyTimeout: FiniteDuration,
     jsonDepthLimit: Int,
+    adminKey: Option[AdminKey],
+    tls: Option[SSLContext],
     server: ServerSettings
-)
+):
+  def scheme: String = if tls.isDefined then "https" else "http"
 
 object HttpSettings:
   def from(config: Config): HttpSettings =
@@ -31,6 +35,8 @@ object HttpSettings:
       http.getBytes("flare-body-limit"),
       http.getDuration("body-timeout").toScala,
       http.getInt("json-depth-limit"),
+      AdminKey.from(config.getString(AdminKey.Setting)),
+      Tls.from(http.getConfig("tls")),
       ServerSettings(http.getConfig("server").atPath("pekko.http.server").withFallback(config))
     )
 

@@ -30,4 +30,4 @@ object OptionsReader:
   )
 
   /** MiB in which a program with a thread and its buffers can start at all. */
-  private val LeastMemory = 16
+  val LeastMemory = 16

@@ -1,5 +1,6 @@
 package burst.controller.http
 
+import burst.controller.definition.EntityName
 import org.apache.pekko.http.scaladsl.model.Uri
 
 /** Query parameters, read so that a mistake is told by name. */
@@ -19,7 +20,9 @@ final class QueryParameters(query: Uri.Query):
   def optionalInt(name: String): Either[ApiError, Option[Int]] =
     if query.get(name).isEmpty then Right(None) else int(name, 0, 0, Int.MaxValue).map(Some(_))
 
-  def text(name: String): Option[String] = query.get(name)
+  def entityName(parameter: String): Either[ApiError, Option[String]] = query.get(parameter) match
+    case Some(text) if !EntityName.isValid(text) => Left(ApiError.InvalidName)
+    case name => Right(name)
 
   def choice[A](name: String, choices: Map[String, A]): Either[ApiError, Option[A]] = query.get(name) match
     case None => Right(None)

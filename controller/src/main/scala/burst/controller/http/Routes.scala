@@ -13,6 +13,7 @@ final class Routes(
     invokers: InvokersRoutes,
     bursts: BurstsRoutes,
     flares: FlaresRoutes,
+    admin: AdminRoutes,
     authentication: Authentication,
     metrics: Metrics,
     settings: HttpSettings
@@ -25,7 +26,11 @@ final class Routes(
         answeredInTime:
           handleExceptions(unexpected):
             handleRejections(rejected):
-              concat(meta.route, pathPrefix("api" / "v1")(authenticated))
+              concat(meta.route, pathPrefix("api" / "v1")(concat(administered, authenticated)))
+
+  // What is not there is not looked for among what users may see.
+  private def administered: Route =
+    pathPrefix("admin")(authentication.administrator(handleRejections(rejected)(admin.route)))
 
   private def authenticated: Route =
     authentication.caller: caller =>

@@ -3,7 +3,7 @@ package burst.controller.http
 import burst.controller.definition.{Definition, FlareOptions}
 import burst.controller.flare.*
 import burst.controller.scheduler.{InvokerView, Standing}
-import burst.controller.store.StoredLogs
+import burst.controller.store.{Namespace, StoredLogs}
 import burst.protocol.FlareId
 import io.circe.Json
 import io.circe.syntax.*
@@ -149,3 +149,20 @@ object Views:
       "glibc" -> view.status.runtime.glibc.asJson
     )
   )
+
+  def namespace(namespace: Namespace): Json = Json.obj(
+    "name" -> namespace.name.asJson,
+    "limits" -> Json.obj(
+      "burstSize" -> namespace.limits.burstSize.asJson,
+      "concurrentSlots" -> namespace.limits.concurrentSlots.asJson,
+      "memory" -> namespace.limits.memory.asJson,
+      "packageSize" -> namespace.limits.packageBytes.asJson,
+      "flaresPerMinute" -> namespace.limits.flaresPerMinute.asJson
+    ),
+    "created" -> namespace.created.asJson,
+    "revoked" -> namespace.revoked.asJson
+  )
+
+  /** The only time the credentials are seen. */
+  def created(namespace: Namespace, credentials: String): Json =
+    Views.namespace(namespace).deepMerge(Json.obj("auth" -> credentials.asJson))

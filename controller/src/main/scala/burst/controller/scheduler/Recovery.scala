@@ -21,7 +21,7 @@ final case class Recovered(
   */
 object Recovery:
   def run(store: FlareStore, backends: BackendCatalog, slotLimit: String => Int, now: Long): Recovered =
-    val (queued, begun) = store.unfinished().partition(_.state == FlareState.Queued)
+    val (queued, begun) = store.takeUnfinished().partition(_.state == FlareState.Queued)
     begun.foreach(reportFailed(store, _, now))
     Recovered(
       queued.map(flare => FlareLifecycle.reset(flare, flare.attempt)),

@@ -6,29 +6,45 @@ import scalikejdbc.*
 
 /** A migrated database, to be read and written. The stores know nothing more of it, so that another JDBC
   * database needs its own `open` and migrations and no other store.
+  *
+  * @param locks
+  *   hold off all controllers that use this database
+  * @param rowLock
+  *   ends a SELECT whose rows nobody else may change before this transaction has ended
   */
-final class Database(reader: HikariDataSource, writer: HikariDataSource) extends AutoCloseable:
+final class Database(
+    reader: HikariDataSource,
+    writer: HikariDataSource,
+    locks: NamedLocks,
+    val rowLock: SQLSyntax
+) extends AutoCloseable:
 
   /** Statements that change nothing, each seeing what was committed before it. */
   def read[A](operation: String)(work: DBSession ?=> A): A =
-    borrow(operation, reader)(_.autoCommit(session => work(using session)))
+    Database.borrow(operation, reader)(_.autoCommit(session => work(using session)))
 
   /** Statements that take effect together or not at all, and are durable on return. */
   def write[A](operation: String)(work: DBSession ?=> A): A =
-    borrow(operation, writer)(_.localTx(session => work(using session)))
+    Database.borrow(operation, writer)(_.localTx(session => work(using session)))
 
-  private def borrow[A](operation: String, source: HikariDataSource)(work: DB => A): A =
-    try
-      val connection = source.getConnection
-      try work(DB(connection, DBConnectionAttributes(), Database.Silent))
-      finally connection.close()
-    catch case NonFatal(cause) => throw StoreException(operation, cause)
+  /** Does the work while nobody else, on any controller, does work under the same name. */
+  def exclusively[A](name: String)(work: => A): A = locks.hold(name)(work)
 
   override def close(): Unit =
+    locks.close()
     reader.close()
     writer.close()
 
 object Database:
+  private[store] def borrow[A](operation: String, source: HikariDataSource)(work: DB => A): A =
+    try
+      val connection = source.getConnection
+      try work(DB(connection, DBConnectionAttributes(), Silent))
+      finally connection.close()
+    catch
+      case told: StoreException => throw told
+      case NonFatal(cause) => throw StoreException(operation, cause)
+
   /** Statements carry users' inputs and key hashes: none may reach a log. */
   private val Silent = SettingsProvider.default.copy(
     loggingSQLErrors = _ => false,

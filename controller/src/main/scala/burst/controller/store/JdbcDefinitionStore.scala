@@ -1,7 +1,6 @@
 package burst.controller.store
 
 import burst.controller.definition.{Definition, FlareOptions}
-import burst.controller.flare.FlareState
 import burst.protocol.PackageId
 import io.circe.JsonObject
 import io.circe.syntax.*
@@ -42,12 +41,14 @@ final class JdbcDefinitionStore(database: Database) extends DefinitionStore:
       sql"DELETE FROM definition WHERE namespace = $namespace AND name = $name".update() == 1
 
   def usesPackage(packageId: PackageId): Boolean =
-    val live = FlareState.values.toVector.filterNot(_.isFinal).map(FlareColumns.state)
     database.read("looking for uses of a package"):
       sql"""SELECT 1 FROM definition WHERE package_id = ${packageId.value}
             UNION ALL
-            SELECT 1 FROM flare WHERE state IN ($live) AND package_id = ${packageId.value}
+            SELECT 1 FROM flare WHERE state IN (${JdbcFlareStore.Live}) AND package_id = ${packageId.value}
             LIMIT 1""".map(_.int(1)).single().isDefined
+
+  def holding[A](packageId: PackageId)(work: => A): A =
+    database.exclusively(s"package ${packageId.value}")(work)
 
   private def select(namespace: String, name: String)(using DBSession): Option[Definition] =
     sql"SELECT * FROM definition WHERE namespace = $namespace AND name = $name".map(definition).single()

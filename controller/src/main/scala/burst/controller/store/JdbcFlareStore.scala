@@ -11,27 +11,40 @@ import scalikejdbc.*
   * flare.
   */
 final class JdbcFlareStore(database: Database, logLimit: Long, phaseLimit: Long) extends FlareStore:
+  import JdbcFlareStore.Live
+
+  /** Names this store in the flares it may write. */
+  private val writer = java.util.UUID.randomUUID.toString
 
   def insert(flare: Flare): Unit =
     database.write("storing a flare"):
       sql"""
-        INSERT INTO flare (id, namespace, name, package_id, state, created, ended, request, progress, parts)
+        INSERT INTO flare (id, namespace, name, package_id, state, created, ended, request, progress, parts,
+          writer)
         VALUES (${flare.id.value}, ${flare.namespace}, ${flare.request.definition.name},
           ${flare.request.definition.packageId.value}, ${FlareColumns.state(flare.state)}, ${flare.created},
           ${flare.ended}, ${FlareColumns.request(flare)}, ${FlareColumns.progress(flare)},
-          ${FlareColumns.parts(flare)})""".update()
+          ${FlareColumns.parts(flare)}, $writer)""".update()
       if !flare.state.isFinal then
         val inputs = flare.request.inputs.asJson.noSpaces
         sql"INSERT INTO flare_inputs (flare_id, inputs) VALUES (${flare.id.value}, $inputs)".update()
 
   def update(flare: Flare): Unit =
+    val (state, progress, parts) =
+      (FlareColumns.state(flare.state), FlareColumns.progress(flare), FlareColumns.parts(flare))
     database.write("updating a flare"):
-      sql"""
-        UPDATE flare SET state = ${FlareColumns.state(flare.state)}, ended = ${flare.ended},
-          progress = ${FlareColumns.progress(flare)}, parts = ${FlareColumns.parts(flare)}
-        WHERE id = ${flare.id.value}""".update()
-      if flare.state.isFinal then
-        sql"DELETE FROM flare_inputs WHERE flare_id = ${flare.id.value}".update()
+      val updated = sql"""
+        UPDATE flare SET state = $state, ended = ${flare.ended}, progress = $progress, parts = $parts
+        WHERE id = ${flare.id.value} AND writer = $writer AND state IN ($Live)""".update()
+      if updated == 1 then
+        if flare.state.isFinal then
+          sql"DELETE FROM flare_inputs WHERE flare_id = ${flare.id.value}".update()
+      else
+        sql"""SELECT 1 FROM flare WHERE id = ${flare.id.value} AND writer = $writer
+              AND state = $state AND ended = ${flare.ended} AND progress = $progress AND parts = $parts"""
+          .map(_.int(1))
+          .single()
+          .getOrElse(throw FlareTaken(flare.id))
 
   def find(id: FlareId): Option[Flare] =
     database.read("reading a flare"):
@@ -55,25 +68,28 @@ final class JdbcFlareStore(database: Database, logLimit: Long, phaseLimit: Long)
         .map(flare(_, parts = None, inputs = None))
         .collection[Vector]()
 
-  def unfinished(): Vector[Flare] =
-    val live = FlareState.values.toVector.filterNot(_.isFinal).map(FlareColumns.state)
-    database.read("reading unfinished flares"):
+  def takeUnfinished(): Vector[Flare] =
+    database.write("taking over unfinished flares"):
+      sql"UPDATE flare SET writer = $writer WHERE state IN ($Live)".update()
       sql"""SELECT id, state, created, ended, request, progress, parts, inputs
             FROM flare LEFT JOIN flare_inputs ON flare_id = id
-            WHERE state IN ($live) ORDER BY created, id"""
+            WHERE state IN ($Live) ORDER BY created, id"""
         .map(row => flare(row, row.stringOpt("parts"), row.stringOpt("inputs")))
         .collection[Vector]()
 
   def addResults(id: FlareId, results: Vector[WorkerResult]): Unit =
     if results.nonEmpty then
       database.write("storing results"):
-        val rows = results.map: result =>
-          Seq[Any](
-            id.value,
-            result.worker,
-            result.output.map(_.noSpaces).orNull,
-            result.error.map(_.asJson.noSpaces).orNull
-          )
+        if !owned(id) then throw FlareTaken(id)
+        // One row per worker, the last: no statement may change a row twice.
+        val rows = results.groupMapReduce(_.worker)(identity)((_, last) => last).values.toVector.map:
+          result =>
+            Seq[Any](
+              id.value,
+              result.worker,
+              result.output.map(_.noSpaces).orNull,
+              result.error.map(_.asJson.noSpaces).orNull
+            )
         sql"""
           INSERT INTO flare_result (flare_id, worker, output, error) VALUES (?, ?, ?, ?)
           ON CONFLICT (flare_id, worker) DO UPDATE SET output = excluded.output, error = excluded.error"""
@@ -94,9 +110,7 @@ final class JdbcFlareStore(database: Database, logLimit: Long, phaseLimit: Long)
   def addLogs(id: FlareId, lines: Vector[LogLine]): Unit =
     if lines.nonEmpty then
       database.write("storing logs"):
-        sql"SELECT log_bytes, log_truncated FROM flare WHERE id = ${id.value}"
-          .map(row => (row.long("log_bytes"), row.int("log_truncated") != 0))
-          .single()
+        own(id, sqls"log_bytes, log_truncated")(row => (row.long("log_bytes"), row.int("log_truncated") != 0))
           .foreach: (before, truncated) =>
             // Each line's end within the log; kept are those that end within the limit. Once something was
             // dropped nothing follows, so that a log has no holes.
@@ -107,7 +121,14 @@ final class JdbcFlareStore(database: Database, logLimit: Long, phaseLimit: Long)
             val rows = lines
               .take(kept)
               .map(l =>
-                Seq[Any](id.value, l.worker.map(Int.box).orNull, l.pack, stream(l.stream), l.at, l.line)
+                Seq[Any](
+                  id.value,
+                  l.worker.map(Int.box).orNull,
+                  l.pack,
+                  stream(l.stream),
+                  l.at,
+                  Stored.free(l.line)
+                )
               )
             if kept > 0 then
               sql"INSERT INTO flare_log (flare_id, worker, pack, stream, at, line) VALUES (?, ?, ?, ?, ?, ?)"
@@ -127,7 +148,7 @@ final class JdbcFlareStore(database: Database, logLimit: Long, phaseLimit: Long)
               row.int("pack"),
               Stored.json[LogStream](Json.fromString(row.string("stream")).noSpaces),
               row.long("at"),
-              row.string("line")
+              Stored.free(row, "line")
             )
           .collection[Vector]()
       StoredLogs(lines, truncated.exists(_ != 0))
@@ -135,25 +156,24 @@ final class JdbcFlareStore(database: Database, logLimit: Long, phaseLimit: Long)
   def addPhases(id: FlareId, marks: Vector[PhaseMark]): Unit =
     if marks.nonEmpty then
       database.write("storing phases"):
-        sql"SELECT phase_count FROM flare WHERE id = ${id.value}"
-          .map(_.long(1))
-          .single()
+        own(id, sqls"phase_count")(_.long("phase_count"))
           .foreach: before =>
             val kept = marks.take((phaseLimit - before).max(0).min(marks.size).toInt)
             if kept.nonEmpty then
               sql"UPDATE flare SET phase_count = ${before + kept.size} WHERE id = ${id.value}".update()
               sql"INSERT INTO flare_phase (flare_id, worker, name, at) VALUES (?, ?, ?, ?)"
-                .batch(kept.map(mark => Seq(id.value, mark.worker, mark.name, mark.at))*)
+                .batch(kept.map(mark => Seq(id.value, mark.worker, Stored.free(mark.name), mark.at))*)
                 .apply()
 
   def phases(id: FlareId): Vector[PhaseMark] =
     database.read("reading phases"):
       sql"SELECT worker, name, at FROM flare_phase WHERE flare_id = ${id.value} ORDER BY worker, at, id"
-        .map(row => PhaseMark(row.int("worker"), row.string("name"), row.long("at")))
+        .map(row => PhaseMark(row.int("worker"), Stored.free(row, "name"), row.long("at")))
         .collection[Vector]()
 
   def clearAttempt(id: FlareId): Unit =
     database.write("clearing an attempt"):
+      if !owned(id) then throw FlareTaken(id)
       sql"DELETE FROM flare_result WHERE flare_id = ${id.value}".update()
       sql"DELETE FROM flare_log WHERE flare_id = ${id.value}".update()
       sql"DELETE FROM flare_phase WHERE flare_id = ${id.value}".update()
@@ -177,6 +197,16 @@ final class JdbcFlareStore(database: Database, logLimit: Long, phaseLimit: Long)
       sql"""DELETE FROM flare WHERE id IN (
               SELECT id FROM flare WHERE ended <= $until ORDER BY ended LIMIT $batch)""".update()
 
+  /** Columns of a flare that nobody else can change meanwhile; nothing when there is no such flare. */
+  private def own[A](id: FlareId, columns: SQLSyntax)(read: WrappedResultSet => A)(using
+      DBSession
+  ): Option[A] =
+    sql"SELECT writer, $columns FROM flare WHERE id = ${id.value} ${database.rowLock}"
+      .map(row => if row.string("writer") == writer then read(row) else throw FlareTaken(id))
+      .single()
+
+  private def owned(id: FlareId)(using DBSession): Boolean = own(id, sqls"state")(_ => ()).isDefined
+
   private def bytes(line: LogLine): Long = line.line.getBytes(UTF_8).length + 1L
 
   private def stream(stream: LogStream): String = stream.asJson.asString.getOrElse(stream.toString)
@@ -192,3 +222,7 @@ final class JdbcFlareStore(database: Database, logLimit: Long, phaseLimit: Long)
       parts,
       inputs
     )
+
+private[store] object JdbcFlareStore:
+  /** States of flares that have not ended, as they are stored. */
+  val Live: Vector[String] = FlareState.values.toVector.filterNot(_.isFinal).map(FlareColumns.state)

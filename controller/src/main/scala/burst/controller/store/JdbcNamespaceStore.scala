@@ -1,21 +1,23 @@
 package burst.controller.store
 
-import io.circe.Codec
 import io.circe.syntax.*
 import java.nio.charset.StandardCharsets.UTF_8
 import java.security.{MessageDigest, SecureRandom}
 import java.util.{HexFormat, UUID}
+import scala.util.Try
 import scalikejdbc.*
 
 /** Namespaces in any SQL database. A key is 256 random bits, so that one SHA-256 of it at rest cannot be
   * searched; a slow password hash would only slow every request down.
   */
 final class JdbcNamespaceStore(database: Database, defaults: NamespaceLimits) extends NamespaceStore:
-  import JdbcNamespaceStore.{given, *}
+  import JdbcNamespaceStore.*
 
   def authenticate(uuid: String, key: String): Option[Identity] =
+    // What is no UUID may not even be text for the database.
+    val known = Try(UUID.fromString(uuid).toString).toOption.filter(_ == uuid).getOrElse(NoUuid)
     val found = database.read("authenticating"):
-      sql"SELECT name, key_hash, limits FROM namespace WHERE uuid = $uuid"
+      sql"SELECT name, key_hash, limits FROM namespace WHERE uuid = $known AND revoked IS NULL"
         .map: row =>
           (row.string("key_hash"), Identity(row.string("name"), limits(row.stringOpt("limits"))))
         .single()
@@ -24,14 +26,18 @@ final class JdbcNamespaceStore(database: Database, defaults: NamespaceLimits) ex
     val matches = MessageDigest.isEqual(hash(key).getBytes(UTF_8), expected.getBytes(UTF_8))
     found.collect { case (_, identity) if matches => identity }
 
-  def create(namespace: String, limits: Option[NamespaceLimits]): Option[String] =
+  def create(namespace: String, limits: OwnLimits, overwrite: Boolean): Option[String] =
     val (uuid, key) = freshPair()
-    val inserted = database.write("creating a namespace"):
-      sql"""INSERT INTO namespace (name, uuid, key_hash, limits, created)
-            VALUES ($namespace, $uuid, ${hash(key)}, ${limits.map(_.asJson.noSpaces)},
-              ${System.currentTimeMillis() * 1000})
-            ON CONFLICT (name) DO NOTHING""".update()
-    Option.when(inserted == 1)(s"$uuid:$key")
+    val own = limits.asJson.noSpaces
+    database.write("creating a namespace"):
+      val inserted = sql"""
+        INSERT INTO namespace (name, uuid, key_hash, limits, created)
+        VALUES ($namespace, $uuid, ${hash(key)}, $own, ${System.currentTimeMillis() * 1000})
+        ON CONFLICT (name) DO NOTHING""".update()
+      val stored = inserted == 1 || overwrite && sql"""
+        UPDATE namespace SET uuid = $uuid, key_hash = ${hash(key)}, limits = $own, revoked = NULL
+        WHERE name = $namespace""".update() == 1
+      Option.when(stored)(s"$uuid:$key")
 
   def renewKey(namespace: String): Option[String] =
     val (uuid, key) = freshPair()
@@ -39,18 +45,36 @@ final class JdbcNamespaceStore(database: Database, defaults: NamespaceLimits) ex
       sql"UPDATE namespace SET uuid = $uuid, key_hash = ${hash(key)} WHERE name = $namespace".update()
     Option.when(updated == 1)(s"$uuid:$key")
 
-  def limits(namespace: String): Option[NamespaceLimits] =
-    database.read("reading limits"):
-      sql"SELECT limits FROM namespace WHERE name = $namespace"
-        .map(row => limits(row.stringOpt("limits")))
-        .single()
+  def revoke(namespace: String): Option[Namespace] =
+    database.write("revoking a key"):
+      sql"""UPDATE namespace SET revoked = ${System.currentTimeMillis() * 1000}
+            WHERE name = $namespace AND revoked IS NULL""".update()
+      select(namespace)
+
+  def find(namespace: String): Option[Namespace] =
+    database.read("reading a namespace")(select(namespace))
+
+  def list(limit: Int, skip: Int): Vector[Namespace] =
+    database.read("listing namespaces"):
+      sql"SELECT name, limits, created, revoked FROM namespace ORDER BY name LIMIT $limit OFFSET $skip"
+        .map(read)
+        .collection[Vector]()
+
+  private def select(namespace: String)(using DBSession): Option[Namespace] =
+    sql"SELECT name, limits, created, revoked FROM namespace WHERE name = $namespace".map(read).single()
+
+  private def read(row: WrappedResultSet): Namespace = Namespace(
+    row.string("name"),
+    limits(row.stringOpt("limits")),
+    row.long("created"),
+    row.longOpt("revoked")
+  )
 
   private def limits(own: Option[String]): NamespaceLimits =
-    own.fold(defaults)(Stored.json[NamespaceLimits])
+    own.fold(OwnLimits())(Stored.json[OwnLimits]).over(defaults)
 
 private object JdbcNamespaceStore:
-  given Codec.AsObject[NamespaceLimits] = Codec.AsObject.derived
-
+  private val NoUuid = ""
   private val NoHash = "0" * 64
   private val random = SecureRandom()
 

@@ -5,6 +5,7 @@ import java.nio.file.{Files, Path}
 import org.flywaydb.core.Flyway
 import org.sqlite.{SQLiteConfig, SQLiteDataSource}
 import scala.concurrent.duration.FiniteDuration
+import scalikejdbc.SQLSyntax
 
 /** The embedded database: one file in write-ahead mode.
   *
@@ -27,7 +28,8 @@ object SqliteDatabase:
       .locations("classpath:db/migration/sqlite")
       .load()
       .migrate()
-    Database(pool("burst-store-reader", source, readConnections), writer)
+    // One writer at a time has all rows to itself.
+    Database(pool("burst-store-reader", source, readConnections), writer, ProcessLocks(), SQLSyntax.empty)
 
   private def settings(busyTimeout: FiniteDuration): SQLiteConfig =
     val config = SQLiteConfig()

@@ -1,6 +1,7 @@
 package burst.controller.store
 
-import burst.controller.blob.{DirectoryPackageStore, PackageStore}
+import burst.controller.blob.{DirectoryPackageStore, PackageStore, S3PackageStore}
+import scala.util.control.NonFatal
 
 /** All that a controller keeps, behind its contracts. `close` is called last. */
 final case class Storage(
@@ -12,14 +13,26 @@ final case class Storage(
 )
 
 object Storage:
-  /** One directory: the embedded database and the packages. */
-  def embedded(settings: StoreSettings, defaults: NamespaceLimits): Storage =
-    val packages = DirectoryPackageStore.open(settings.directory.resolve("packages"))
-    val database = SqliteDatabase.open(settings.directory, settings.readConnections, settings.busyTimeout)
+  /** As configured: one directory with the embedded database and the packages, or servers in their place. */
+  def open(settings: StoreSettings, defaults: NamespaceLimits): Storage =
+    val packages = settings.s3 match
+      case Some(s3) => S3PackageStore.open(s3)
+      case None => DirectoryPackageStore.open(settings.directory.resolve("packages"))
+    val database =
+      try
+        settings.postgres match
+          case Some(postgres) => PostgresDatabase.open(postgres)
+          case None => SqliteDatabase.open(settings.directory, settings.readConnections, settings.busyTimeout)
+      catch
+        case NonFatal(cause) =>
+          packages.close()
+          throw cause
     Storage(
       JdbcDefinitionStore(database),
       JdbcFlareStore(database, settings.logLimit, settings.phaseLimit),
       JdbcNamespaceStore(database, defaults),
       packages,
-      () => database.close()
+      () =>
+        database.close()
+        packages.close()
     )

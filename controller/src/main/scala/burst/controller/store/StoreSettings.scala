@@ -1,15 +1,20 @@
 package burst.controller.store
 
-import com.typesafe.config.Config
+import burst.controller.blob.{S3Credentials, S3Settings}
+import com.typesafe.config.{Config, ConfigException}
+import java.net.URI
 import java.nio.file.Path
 import scala.concurrent.duration.FiniteDuration
 import scala.jdk.DurationConverters.*
+import scala.util.Try
 
 /** `burst.store` of the configuration. */
 final case class StoreSettings(
     directory: Path,
     readConnections: Int,
     busyTimeout: FiniteDuration,
+    postgres: Option[PostgresSettings],
+    s3: Option[S3Settings],
     logLimit: Long,
     phaseLimit: Long,
     retention: Retention
@@ -29,6 +34,8 @@ object StoreSettings:
       Path.of(store.getString("directory")),
       store.getInt("read-connections"),
       store.getDuration("busy-timeout").toScala,
+      postgres(store.getConfig("postgresql")),
+      s3(store.getConfig("s3")),
       store.getBytes("log-limit"),
       store.getLong("phase-limit"),
       Retention(
@@ -38,3 +45,38 @@ object StoreSettings:
         retention.getInt("batch")
       )
     )
+
+  private def postgres(config: Config): Option[PostgresSettings] =
+    nonEmpty(config, "url").map: text =>
+      PostgresSettings(
+        address(text, "postgresql", "burst.store.postgresql.url", "postgresql://host:port/database"),
+        config.getString("user"),
+        config.getString("password"),
+        config.getInt("connections"),
+        config.getDuration("connect-timeout").toScala,
+        config.getDuration("statement-timeout").toScala
+      )
+
+  private def s3(config: Config): Option[S3Settings] =
+    nonEmpty(config, "url").map: text =>
+      val url = address(text, "s3", "burst.store.s3.url", "s3://bucket/prefix")
+      val folders = Option(url.getPath).getOrElse("").split('/').filter(_.nonEmpty)
+      S3Settings(
+        url.getHost,
+        folders.map(_ + "/").mkString,
+        nonEmpty(config, "endpoint").map(URI(_)),
+        config.getString("region"),
+        nonEmpty(config, "access-key").map(S3Credentials(_, config.getString("secret-key"))),
+        config.getDuration("timeout").toScala
+      )
+
+  private def nonEmpty(config: Config, key: String): Option[String] =
+    Some(config.getString(key)).filter(_.nonEmpty)
+
+  /** An address stands in logs and messages, so that no secret must stand in it. A wrong one is not repeated.
+    */
+  private def address(text: String, scheme: String, key: String, form: String): URI =
+    Try(URI(text)).toOption
+      .filter(url => url.getScheme == scheme && url.getHost != null && url.getUserInfo == null)
+      .filterNot(url => Option(url.getQuery).exists(_.toLowerCase.contains("password=")))
+      .getOrElse(throw ConfigException.BadValue(key, s"it must be $form, with user and password elsewhere"))

@@ -2,6 +2,8 @@ package burst.controller.store
 
 import burst.protocol.{FlareId, PackageId}
 import io.circe.{parser, Decoder}
+import java.nio.charset.StandardCharsets.UTF_8
+import scalikejdbc.WrappedResultSet
 
 /** Reads back what these stores wrote. Anything else in the database is damage: it throws, and surfaces as
   * the operation's [[StoreException]].
@@ -16,3 +18,8 @@ private[store] object Stored:
   def packageId(text: String): PackageId = PackageId.parse(text).getOrElse(throw Damaged("a package id"))
 
   def flareId(text: String): FlareId = FlareId.parse(text).getOrElse(throw Damaged("a flare id"))
+
+  /** Free text is kept as bytes, since not every database's text can hold a NUL. */
+  def free(text: String): Array[Byte] = text.getBytes(UTF_8)
+
+  def free(row: WrappedResultSet, column: String): String = String(row.bytes(column), UTF_8)

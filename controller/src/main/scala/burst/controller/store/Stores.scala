@@ -20,11 +20,20 @@ trait DefinitionStore:
   /** Whether a definition, or a flare that has not ended, still needs these bytes. */
   def usesPackage(packageId: PackageId): Boolean
 
+  /** Does the work while nobody else, on any controller, does work with this package here. */
+  def holding[A](packageId: PackageId)(work: => A): A
+
+/** A flare is written through one store at a time: the one that inserted it, until another takes it over.
+  * Whoever was paused or cut off meanwhile finds its writes refused by [[FlareTaken]] and changes nothing.
+  */
 trait FlareStore:
   /** Stores a flare that has just been accepted. */
   def insert(flare: Flare): Unit
 
-  /** Replaces what changes in a flare's life: state, times, error, packs, workers, attempt. */
+  /** Replaces what changes in a flare's life: state, times, error, packs, workers, attempt. An ended flare
+    * stays as it ended, but may be told again what it holds already: a caller whose connection broke cannot
+    * know whether its update arrived.
+    */
   def update(flare: Flare): Unit
 
   /** The record without its inputs (`Inputs.Shared(Json.Null)`): they may be megabytes, hold secrets, and are
@@ -41,10 +50,10 @@ trait FlareStore:
       skip: Int
   ): Vector[Flare]
 
-  /** All that had not ended, with their inputs, oldest first: what a starting controller must take up or
-    * report failed.
+  /** All that have not ended, with their inputs, oldest first: what a starting controller must take up or
+    * report failed. From then on they are written through this store alone.
     */
-  def unfinished(): Vector[Flare]
+  def takeUnfinished(): Vector[Flare]
 
   def addResults(id: FlareId, results: Vector[WorkerResult]): Unit
   def results(id: FlareId): Vector[WorkerResult]
@@ -69,30 +78,49 @@ trait FlareStore:
 /** What a flare's workers wrote, in the order it arrived. */
 final case class StoredLogs(lines: Vector[LogLine], truncated: Boolean)
 
-/** What a namespace may use. `memory` in MiB per worker. */
-final case class NamespaceLimits(
-    burstSize: Int,
-    concurrentSlots: Int,
-    memory: Int,
-    packageBytes: Long,
-    flaresPerMinute: Int
-)
-
 /** A caller: the namespace its key opens. */
 final case class Identity(namespace: String, limits: NamespaceLimits)
+
+/** A namespace as its administrator sees it. Times in microseconds since the epoch. */
+final case class Namespace(name: String, limits: NamespaceLimits, created: Long, revoked: Option[Long])
 
 trait NamespaceStore:
   /** The identity behind a key pair, or nothing; takes the same time either way. */
   def authenticate(uuid: String, key: String): Option[Identity]
 
   /** Creates a namespace with a fresh key pair and returns `uuid:key`, the only time it is seen in clear;
-    * nothing when it exists. Without `limits` of its own the configured ones hold, also when they change.
+    * nothing when it exists. With `overwrite` an existing one, revoked or not, gets these limits and a fresh
+    * pair; the old one opens nothing any more.
     */
-  def create(namespace: String, limits: Option[NamespaceLimits]): Option[String]
+  def create(
+      namespace: String,
+      limits: OwnLimits = OwnLimits(),
+      overwrite: Boolean = false
+  ): Option[String]
 
   /** Replaces the key pair, for an owner who lost it. Nothing when there is no such namespace. */
   def renewKey(namespace: String): Option[String]
-  def limits(namespace: String): Option[NamespaceLimits]
 
-final class StoreException(val operation: String, cause: Throwable)
-    extends RuntimeException(s"the database failed during $operation", cause)
+  /** From its return on the key pair opens nothing, on no controller. What the namespace has stays. */
+  def revoke(namespace: String): Option[Namespace]
+  def find(namespace: String): Option[Namespace]
+  final def limits(namespace: String): Option[NamespaceLimits] = find(namespace).map(_.limits)
+
+  /** By name. */
+  def list(limit: Int, skip: Int): Vector[Namespace]
+
+/** The database failed, or refused. */
+class StoreException(val operation: String, cause: Throwable | Null, message: String)
+    extends RuntimeException(message, cause):
+  def this(operation: String, cause: Throwable) =
+    this(operation, cause, s"the database failed during $operation")
+
+/** Nothing was written: another controller has taken the flare over, or it has ended. Trying again is of no
+  * use.
+  */
+final class FlareTaken(id: FlareId)
+    extends StoreException(
+      "updating a flare",
+      null,
+      s"the flare ${id.value} has ended already or belongs to another controller now"
+    )

@@ -30,6 +30,8 @@ class DefinitionsSuite extends munit.FunSuite, EmbeddedStorage:
       pool.invokeAll(work.asJava).asScala.foreach(_.get)
     finally pool.shutdownNow()
     val used = s.definitions.list("guest", 10, 0).map(_.packageId).distinct
+    assertEquals(used.filter(s.packages.size(_).isEmpty), Vector.empty)
+    definitions.sweep()
     assertEquals(s.packages.ids().sortBy(_.value), used.sortBy(_.value))
 
   storage.test("a package outlives its definition as long as a flare needs it, then it is swept"): s =>

@@ -1,6 +1,6 @@
 package burst.controller.http
 
-import burst.controller.store.Samples
+import burst.controller.store.{OwnLimits, Samples}
 
 class AccessSuite extends HttpSuite:
   private lazy val Array(uuid, key) = credentials.split(":"): @unchecked
@@ -39,7 +39,7 @@ class AccessSuite extends HttpSuite:
     refused(send("DELETE", s"$flares/nonsense", auth = None), 401)
 
   test("another namespace is 403, be it there or not"):
-    val other = storage.namespaces.create("other", None)
+    val other = storage.namespaces.create("other")
     Seq("other", "nobody", "GUEST", "%20", "a%2Fb").foreach: namespace =>
       refused(send("GET", s"/api/v1/namespaces/$namespace/bursts"), 403, "'_'")
       refused(send("POST", s"/api/v1/namespaces/$namespace/bursts/x", Some("{}")), 403)
@@ -47,7 +47,7 @@ class AccessSuite extends HttpSuite:
     assertEquals(send("GET", "/api/v1/namespaces/other/bursts", auth = other).status, 200)
 
   test("nothing of one namespace is visible to another"):
-    val other = storage.namespaces.create("visitor", None)
+    val other = storage.namespaces.create("visitor")
     deploy("mine")
     val flare = Samples.flare()
     storage.flares.insert(flare)
@@ -63,7 +63,12 @@ class AccessSuite extends HttpSuite:
   test("a namespace's own limits hold"):
     val small = storage.namespaces.create(
       "small",
-      Some(Samples.limits.copy(burstSize = 2, memory = 100, packageBytes = 10, flaresPerMinute = 2))
+      OwnLimits(
+        burstSize = Some(2),
+        memory = Some(100),
+        packageBytes = Some(10),
+        flaresPerMinute = Some(2)
+      )
     )
     refused(send("PUT", s"$bursts/x", deployment(), auth = small), 413, "allows 10")
     storage.definitions.put(Samples.definition("x", "small"), overwrite = false)

@@ -32,10 +32,12 @@ abstract class HttpSuite extends munit.FunSuite:
   /** Settings that differ from the defaults. */
   def settings: String = ""
 
+  protected lazy val adminKey: String = AdminKey.random()
   private lazy val directory: Path = Files.createTempDirectory("burst-http")
   protected lazy val config = ConfigFactory
     .parseString(s"""
       burst.http.port = 0
+      burst.http.admin-key = "$adminKey"
       burst.store.directory = "$directory"
       pekko.coordinated-shutdown.exit-jvm = off
       """)
@@ -89,6 +91,10 @@ abstract class HttpSuite extends munit.FunSuite:
     check(method, path, reply, response.headers.firstValue("Content-Type").toScala.getOrElse(""))
     reply
 
+  /** Who may make a call. */
+  protected def caller(path: String): Option[String] =
+    Some(if path.startsWith(admin) then s"${AdminKey.User}:$adminKey" else credentials)
+
   private def check(method: String, path: String, reply: Reply, contentType: String)(using
       munit.Location
   ): Unit =
@@ -104,6 +110,7 @@ abstract class HttpSuite extends munit.FunSuite:
   protected def basic(pair: String): String =
     "Basic " + Base64.getEncoder.encodeToString(pair.getBytes("UTF-8"))
 
+  protected val admin = "/api/v1/admin/namespaces"
   protected val bursts = "/api/v1/namespaces/_/bursts"
   protected val flares = "/api/v1/namespaces/_/flares"
 

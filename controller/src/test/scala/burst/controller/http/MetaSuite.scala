@@ -49,7 +49,7 @@ class OpenApiSuite extends HttpSuite:
       munit.Location
   ): Reply =
     assertEquals(ApiDescription.requestFaults(method, path, body), Seq.empty)
-    val reply = send(method, path, body)
+    val reply = send(method, path, body, caller(path))
     assert(reply.status < 300, reply.toString)
     exercised += method -> ApiDescription.template(path).getOrElse(fail(s"$path is not documented"))
     reply
@@ -78,6 +78,11 @@ class OpenApiSuite extends HttpSuite:
       "/api/v1/invokers",
       "/api/v1/openapi.yaml"
     ).foreach(succeed("GET", _))
+    val limits = """{"limits":{"burstSize":1,"concurrentSlots":1,"memory":null,"packageSize":9}}"""
+    succeed("PUT", s"$admin/documented?overwrite=false", Some(limits))
+    succeed("GET", s"$admin?limit=1&skip=0")
+    succeed("GET", s"$admin/documented")
+    succeed("DELETE", s"$admin/documented")
     assertEquals(exercised, ApiDescription.operations)
 
   test("on every documented path exactly the documented methods are answered"):
@@ -87,9 +92,9 @@ class OpenApiSuite extends HttpSuite:
       method <- Seq("GET", "PUT", "POST", "DELETE", "PATCH")
     do
       val concrete = path.replace("{namespace}", "_").replace("{name}", "x").replace("{flareId}", "0" * 32)
-      val reply = send(method, concrete, Option.when(method != "GET")("{}"))
+      val reply = send(method, concrete, Option.when(method != "GET")("{}"), caller(concrete))
       val documented = ApiDescription.operations(method -> path)
       assertEquals(reply.status != 405, documented, s"$method $path answered ${reply.status}")
       // And nothing answers below a path but what is documented there.
-      val below = send("GET", concrete.stripSuffix("/") + "/below/it").status
+      val below = send("GET", concrete.stripSuffix("/") + "/below/it", None, caller(concrete)).status
       assert(Set(400, 404).contains(below), s"something answers below $path")

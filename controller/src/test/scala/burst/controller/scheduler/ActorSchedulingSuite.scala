@@ -39,7 +39,7 @@ class ActorSchedulingSuite extends FunSuite:
 
   private def controller(work: (Scheduling, Storage, ActorSystem[?]) => Unit): Unit =
     val system = ActorSystem(Behaviors.empty[Nothing], "scheduling", config)
-    val storage = Storage.embedded(StoreSettings.from(config), PlatformLimits.from(config).namespace)
+    val storage = Storage.open(StoreSettings.from(config), PlatformLimits.from(config).namespace)
     try
       val scheduling = ActorScheduling.start(config)(storage)(using system)
       work(scheduling, storage, system)

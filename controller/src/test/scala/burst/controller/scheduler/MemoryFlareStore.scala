@@ -40,7 +40,7 @@ final class MemoryFlareStore extends FlareStore:
   def list(namespace: String, name: Option[String], state: Option[FlareState], limit: Int, skip: Int) =
     Vector.empty
 
-  def unfinished(): Vector[Flare] = synchronized {
+  def takeUnfinished(): Vector[Flare] = synchronized {
     if fails("unfinished") then throw StoreException("unfinished", RuntimeException("locked"))
     flares.values.filterNot(_.state.isFinal).toVector.sortBy(_.created)
   }

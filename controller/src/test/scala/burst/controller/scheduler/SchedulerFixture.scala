@@ -1,7 +1,7 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.{Flare, FlareRequest}
-import burst.controller.store.{Identity, NamespaceLimits, NamespaceStore}
+import burst.controller.store.{Identity, Namespace, NamespaceStore, OwnLimits}
 import burst.protocol.*
 import com.typesafe.config.ConfigFactory
 import io.circe.Json
@@ -60,9 +60,11 @@ abstract class SchedulerFixture extends FunSuite:
 
   private object NoNamespaces extends NamespaceStore:
     def authenticate(uuid: String, key: String): Option[Identity] = None
-    def create(namespace: String, limits: Option[NamespaceLimits]): Option[String] = None
+    def create(namespace: String, limits: OwnLimits, overwrite: Boolean): Option[String] = None
     def renewKey(namespace: String): Option[String] = None
-    def limits(namespace: String): Option[NamespaceLimits] = None
+    def revoke(namespace: String): Option[Namespace] = None
+    def find(namespace: String): Option[Namespace] = None
+    def list(limit: Int, skip: Int): Vector[Namespace] = Vector.empty
 
   final class World(
       val store: MemoryFlareStore = MemoryFlareStore(),

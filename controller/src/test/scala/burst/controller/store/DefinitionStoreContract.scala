@@ -2,12 +2,12 @@ package burst.controller.store
 
 import burst.controller.flare.FlareState
 import burst.controller.store.Samples.*
+import java.util.concurrent.atomic.AtomicInteger
 import java.util.concurrent.{Callable, Executors}
 import scala.jdk.CollectionConverters.*
 
-/** What every implementation of [[DefinitionStore]] must do. `fresh` opens an empty storage. */
-abstract class DefinitionStoreContract extends munit.FunSuite:
-  def storage: FunFixture[Storage]
+/** What every implementation of [[DefinitionStore]] must do. */
+abstract class DefinitionStoreContract extends StorageFixtures:
 
   storage.test("what was never stored is not found, not listed, not deleted and uses no package"): s =>
     assertEquals(s.definitions.find("guest", "hello"), None)
@@ -55,3 +55,27 @@ abstract class DefinitionStoreContract extends munit.FunSuite:
     assert(!s.definitions.usesPackage(package1))
     s.flares.update(grown(running, FlareState.Failed))
     assert(!s.definitions.usesPackage(package2))
+
+  storage.test("who holds a package holds off all others, and lets go however the work ends"): s =>
+    assertEquals(DefinitionStoreContract.mostAtOnce(Vector(s)), 1)
+    s.definitions.holding(package1):
+      assertEquals(s.definitions.holding(package2)("free"), "free")
+    intercept[IllegalStateException](s.definitions.holding(package1)(throw IllegalStateException()))
+    assertEquals(s.definitions.holding(package1)("free"), "free")
+
+object DefinitionStoreContract:
+  /** How many were within at once, of many that wanted to hold one package through these storages. */
+  def mostAtOnce(storages: Vector[Storage]): Int =
+    val inside, most = AtomicInteger()
+    def visit(): Unit =
+      most.accumulateAndGet(inside.incrementAndGet(), math.max)
+      Thread.`yield`()
+      inside.decrementAndGet()
+      ()
+    val pool = Executors.newFixedThreadPool(4)
+    try
+      val work = Vector.tabulate[Callable[Unit]](40): i =>
+        () => storages(i % storages.size).definitions.holding(package1)(visit())
+      pool.invokeAll(work.asJava).asScala.foreach(_.get)
+    finally pool.shutdownNow()
+    most.get

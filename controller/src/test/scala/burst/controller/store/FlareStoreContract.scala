@@ -5,11 +5,17 @@ import burst.controller.store.Samples.*
 import burst.protocol.*
 import io.circe.Json
 import io.circe.syntax.*
+import java.util.concurrent.{Callable, Executors}
+import scala.jdk.CollectionConverters.*
+import scala.util.Try
 
 /** What every implementation of [[FlareStore]] must do, opened with limits of 100 bytes of log and 3 marks.
   */
-abstract class FlareStoreContract extends munit.FunSuite:
-  def storage: FunFixture[Storage]
+abstract class FlareStoreContract extends StorageFixtures:
+  private def together[A](work: Vector[Callable[A]]): Vector[A] =
+    val pool = Executors.newFixedThreadPool(8)
+    try pool.invokeAll(work.asJava).asScala.toVector.map(_.get)
+    finally pool.shutdownNow()
 
   private val hidden = Inputs.Shared(Json.Null)
   private def bare(flare: Flare) = flare.copy(request = flare.request.copy(inputs = hidden))
@@ -33,7 +39,7 @@ abstract class FlareStoreContract extends munit.FunSuite:
     val queued = flare()
     s.flares.insert(queued)
     assertEquals(s.flares.find(queued.id), Some(bare(queued)))
-    FlareState.values.foreach: state =>
+    (FlareState.values.filterNot(_.isFinal) :+ FlareState.Failed).foreach: state =>
       s.flares.update(grown(queued, state))
       assertEquals(s.flares.find(queued.id), Some(bare(grown(queued, state))))
 
@@ -43,9 +49,61 @@ abstract class FlareStoreContract extends munit.FunSuite:
     s.flares.insert(young)
     s.flares.insert(old)
     s.flares.insert(flare(created = 0, state = FlareState.Succeeded))
-    assertEquals(s.flares.unfinished(), Vector(old, young))
+    assertEquals(s.flares.takeUnfinished(), Vector(old, young))
     s.flares.update(grown(old, FlareState.Cancelled))
-    assertEquals(s.flares.unfinished(), Vector(young))
+    assertEquals(s.flares.takeUnfinished(), Vector(young))
+
+  storage.test("an ended flare stays as it ended; to be told the same again is no fault"): s =>
+    val f = flare()
+    s.flares.insert(f)
+    val ended = grown(f, FlareState.Failed)
+    s.flares.update(ended)
+    s.flares.update(ended)
+    Vector(
+      grown(f, FlareState.Running),
+      grown(f, FlareState.Succeeded),
+      ended.copy(error = None),
+      ended.copy(ended = Some(1301)),
+      grown(flare(), FlareState.Failed)
+    ).foreach(other => intercept[FlareTaken](s.flares.update(other)))
+    assertEquals(s.flares.find(f.id), Some(bare(ended)))
+
+  sharing.test("of two controllers that end a flare differently at once, one does"): (one, other) =>
+    val flares = Vector.fill(20)(flare())
+    flares.foreach(one.flares.insert)
+    // Half of them are taken over while both are at it.
+    val ends = flares.map: f =>
+      Vector(one -> FlareState.Succeeded, other -> FlareState.Failed).map((store, state) =>
+        () => Try(store.flares.update(grown(f, state))).map(_ => state)
+      )
+    val takeOver = () => Try(other.flares.takeUnfinished()).map(_ => FlareState.Queued)
+    val told = together((ends.flatten :+ takeOver).map(work => () => work()))
+    flares.zip(told.grouped(2)).foreach: (f, outcomes) =>
+      val ended = outcomes.flatMap(_.toOption)
+      assert(outcomes.flatMap(_.failed.toOption).forall(_.isInstanceOf[FlareTaken]), outcomes)
+      val found = one.flares.find(f.id).map(_.state).filter(_.isFinal)
+      assertEquals(found.toVector, ended)
+
+  sharing.test("who was paused while another took its flares over changes nothing of them any more"):
+    (paused, successor) =>
+      val f = flare()
+      paused.flares.insert(f)
+      paused.flares.update(grown(f, FlareState.Running))
+      assertEquals(successor.flares.takeUnfinished(), Vector(grown(f, FlareState.Running)))
+      val result = Vector(WorkerResult(0, Some("late".asJson), None))
+      Vector[() => Unit](
+        () => paused.flares.update(grown(f, FlareState.Succeeded)),
+        () => paused.flares.addResults(f.id, result),
+        () => paused.flares.addLogs(f.id, Vector(line("late"))),
+        () => paused.flares.addPhases(f.id, Vector(PhaseMark(0, "late", 1))),
+        () => paused.flares.clearAttempt(f.id)
+      ).foreach(write => intercept[FlareTaken](write()))
+      successor.flares.addResults(f.id, Vector(WorkerResult(0, Some("mine".asJson), None)))
+      successor.flares.update(grown(f, FlareState.Failed))
+      intercept[FlareTaken](paused.flares.update(grown(f, FlareState.Succeeded)))
+      assertEquals(paused.flares.find(f.id), Some(bare(grown(f, FlareState.Failed))))
+      assertEquals(paused.flares.results(f.id).flatMap(_.output), Vector("mine".asJson))
+      assertEquals(paused.flares.logs(f.id, None).lines, Vector.empty)
 
   storage.test("a list is of one namespace, newest first, filtered, cut, and without parts"): s =>
     val flares = Vector.tabulate(4)(i => flare(created = i, name = if i % 2 == 0 then "even" else "odd"))
@@ -104,6 +162,10 @@ abstract class FlareStoreContract extends munit.FunSuite:
     s.flares.addPhases(f.id, Vector(PhaseMark(1, "x", 5), PhaseMark(0, "late", 9)))
     s.flares.addPhases(f.id, Vector(PhaseMark(0, "early", 1), PhaseMark(0, "dropped", 2)))
     assertEquals(s.flares.phases(f.id).map(_.name), Vector("early", "late", "x"))
+    val g = flare()
+    s.flares.insert(g)
+    s.flares.addPhases(g.id, Vector(PhaseMark(0, "n\u0000l", 1)))
+    assertEquals(s.flares.phases(g.id).map(_.name), Vector("n\u0000l"))
 
   storage.test("clearing an attempt leaves the flare and frees its limits"): s =>
     val f = flare()
@@ -117,7 +179,7 @@ abstract class FlareStoreContract extends munit.FunSuite:
     s.flares.addPhases(f.id, Vector(PhaseMark(0, "p", 1)))
     assertEquals(s.flares.logs(f.id, None), StoredLogs(Vector(line("x")), truncated = false))
     assertEquals(s.flares.phases(f.id).size, 1)
-    assertEquals(s.flares.unfinished(), Vector(f))
+    assertEquals(s.flares.takeUnfinished(), Vector(f))
 
   storage.test("flares are counted by state"): s =>
     s.flares.insert(flare())
@@ -139,4 +201,4 @@ abstract class FlareStoreContract extends munit.FunSuite:
     assertEquals(s.flares.prune(keep = 10, endedBefore = 111, batch = 10), 1)
     assertEquals(s.flares.prune(keep = 2, endedBefore = 0, batch = 10), 2)
     assertEquals(left, Vector(500L, 400L, 0L))
-    assertEquals(s.flares.unfinished(), Vector(running))
+    assertEquals(s.flares.takeUnfinished(), Vector(running))

@@ -3,8 +3,7 @@ package burst.controller.store
 import burst.controller.store.Samples.limits
 
 /** What every implementation of [[NamespaceStore]] must do. */
-abstract class NamespaceStoreContract extends munit.FunSuite:
-  def storage: FunFixture[Storage]
+abstract class NamespaceStoreContract extends StorageFixtures:
 
   private def split(credentials: Option[String]): (String, String) =
     credentials.map(_.split(":", 2)) match
@@ -12,7 +11,7 @@ abstract class NamespaceStoreContract extends munit.FunSuite:
       case other => fail(s"not a key pair: $other")
 
   storage.test("wrong, swapped, empty and monstrous credentials open nothing"): s =>
-    val (uuid, key) = split(s.namespaces.create("guest", None))
+    val (uuid, key) = split(s.namespaces.create("guest"))
     val wrong = Vector(
       (uuid, key.reverse),
       (key, uuid),
@@ -20,14 +19,16 @@ abstract class NamespaceStoreContract extends munit.FunSuite:
       (uuid, ""),
       ("' OR 1=1 --", key),
       (uuid, "x" * 1000000),
+      (uuid + "\u0000", key),
+      ("\ud800", "\ud800"),
       (uuid.toUpperCase + " ", key)
     )
     wrong.foreach((u, k) => assertEquals(s.namespaces.authenticate(u, k), None))
 
   storage.test("a key opens its own namespace, with the configured limits or its own"): s =>
-    val (uuid, key) = split(s.namespaces.create("guest", None))
+    val (uuid, key) = split(s.namespaces.create("guest"))
     val own = limits.copy(burstSize = 3)
-    val (otherUuid, otherKey) = split(s.namespaces.create("other", Some(own)))
+    val (otherUuid, otherKey) = split(s.namespaces.create("other", OwnLimits(burstSize = Some(3))))
     assertEquals(s.namespaces.authenticate(uuid, key), Some(Identity("guest", limits)))
     assertEquals(s.namespaces.authenticate(otherUuid, otherKey), Some(Identity("other", own)))
     assertEquals(s.namespaces.authenticate(uuid, otherKey), None)
@@ -35,12 +36,42 @@ abstract class NamespaceStoreContract extends munit.FunSuite:
     assertEquals(s.namespaces.limits("nobody"), None)
 
   storage.test("a namespace is created once"): s =>
-    assert(s.namespaces.create("guest", None).isDefined)
-    assertEquals(s.namespaces.create("guest", None), None)
+    assert(s.namespaces.create("guest").isDefined)
+    assertEquals(s.namespaces.create("guest"), None)
 
   storage.test("a renewed key replaces the old one"): s =>
     assertEquals(s.namespaces.renewKey("guest"), None)
-    val (uuid, key) = split(s.namespaces.create("guest", None))
+    val (uuid, key) = split(s.namespaces.create("guest"))
     val (newUuid, newKey) = split(s.namespaces.renewKey("guest"))
     assertEquals(s.namespaces.authenticate(uuid, key), None)
     assertEquals(s.namespaces.authenticate(newUuid, newKey).map(_.namespace), Some("guest"))
+
+  sharing.test("a revoked key opens nothing at once, on other controllers too, until it is replaced"):
+    (one, other) =>
+      val (uuid, key) = split(one.namespaces.create("guest"))
+      assertEquals(other.namespaces.authenticate(uuid, key).map(_.namespace), Some("guest"))
+      val revoked = one.namespaces.revoke("guest")
+      assert(revoked.exists(_.revoked.isDefined), revoked)
+      assertEquals(other.namespaces.authenticate(uuid, key), None)
+      assertEquals(one.namespaces.revoke("guest"), revoked, "a second time is nothing new")
+      assertEquals(one.namespaces.revoke("nobody"), None)
+      assertEquals(other.namespaces.find("guest"), revoked)
+      assertEquals(one.namespaces.create("guest"), None)
+      val (newUuid, newKey) = split(one.namespaces.create("guest", overwrite = true))
+      assertEquals(other.namespaces.authenticate(newUuid, newKey).map(_.namespace), Some("guest"))
+      assertEquals(other.namespaces.authenticate(uuid, key), None)
+
+  storage.test("an overwrite replaces key and limits"): s =>
+    val (uuid, key) = split(s.namespaces.create("guest", OwnLimits(memory = Some(7))))
+    val (newUuid, newKey) =
+      split(s.namespaces.create("guest", OwnLimits(burstSize = Some(7)), overwrite = true))
+    assertEquals(s.namespaces.authenticate(uuid, key), None)
+    assertEquals(
+      s.namespaces.authenticate(newUuid, newKey),
+      Some(Identity("guest", limits.copy(burstSize = 7)))
+    )
+
+  storage.test("a list is by name, and cut by limit and skip"): s =>
+    Vector("c", "a", "b").foreach(s.namespaces.create(_))
+    assertEquals(s.namespaces.list(10, 0).map(_.name), Vector("a", "b", "c"))
+    assertEquals(s.namespaces.list(1, 1).map(n => n.name -> n.limits), Vector("b" -> limits))

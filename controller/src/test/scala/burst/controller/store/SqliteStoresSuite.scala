@@ -1,35 +1,9 @@
 package burst.controller.store
 
 import burst.controller.store.Samples.*
-import java.nio.file.{Files, Path}
-import java.util.Comparator
+import java.nio.file.Files
 import scala.concurrent.duration.DurationInt
 import scala.jdk.StreamConverters.*
-
-/** An embedded storage in a directory that goes with the test. */
-trait EmbeddedStorage extends munit.FunSuite:
-  lazy val settings = StoreSettings(Path.of(""), 2, 5.seconds, 100, 3, Retention(10, 1.day, 1.hour, 10))
-
-  def open(directory: Path): Storage = Storage.embedded(settings.copy(directory = directory), limits)
-
-  lazy val directory: FunFixture[Path] = FunFixture(
-    _ => Files.createTempDirectory("burst-store"),
-    delete
-  )
-
-  lazy val storage: FunFixture[Storage] = FunFixture(
-    _ =>
-      val root = Files.createTempDirectory("burst-store")
-      val storage = open(root)
-      storage.copy(close = () =>
-        storage.close()
-        delete(root))
-    ,
-    _.close()
-  )
-
-  private def delete(root: Path): Unit =
-    Files.walk(root).sorted(Comparator.reverseOrder).forEach(path => Files.delete(path))
 
 class SqliteDefinitionStoreSuite extends DefinitionStoreContract, EmbeddedStorage
 class SqliteFlareStoreSuite extends FlareStoreContract, EmbeddedStorage
@@ -41,10 +15,10 @@ class SqliteStoresSuite extends munit.FunSuite, EmbeddedStorage:
     val first = open(root)
     val running = flare()
     first.flares.insert(running)
-    val credentials = first.namespaces.create("guest", None).getOrElse(fail("not created"))
+    val credentials = first.namespaces.create("guest").getOrElse(fail("not created"))
     // Not closed: as a killed process leaves it.
     val second = open(root)
-    assertEquals(second.flares.unfinished(), Vector(running))
+    assertEquals(second.flares.takeUnfinished(), Vector(running))
     val Array(uuid, key) = credentials.split(":"): @unchecked
     assert(second.namespaces.authenticate(uuid, key).isDefined)
     first.close()
@@ -52,7 +26,7 @@ class SqliteStoresSuite extends munit.FunSuite, EmbeddedStorage:
 
   directory.test("no key is in the database's files"): root =>
     val storage = open(root)
-    val key = storage.namespaces.create("guest", None).getOrElse(fail("not created")).split(":")(1)
+    val key = storage.namespaces.create("guest").getOrElse(fail("not created")).split(":")(1)
     val held =
       Files.list(root).toScala(Vector).filter(Files.isRegularFile(_)).map(Files.readString(_, charset))
     assert(held.nonEmpty && held.forall(!_.contains(key)))

@@ -1,0 +1,113 @@
+//! `burst admin`.
+
+use serde_json::json;
+
+use crate::platform::Platform;
+use crate::program::Burst;
+
+const ADMIN: &str = "admin:secret-admin-key";
+const LIMITS: &str = r#"{"burstSize":9,"concurrentSlots":8,"memory":1024,"packageSize":1048576,"flaresPerMinute":60}"#;
+
+fn administrator(platform: &Platform) -> Burst {
+    Burst::of(platform).with("BURST_ADMIN_AUTH", ADMIN)
+}
+
+#[test]
+fn a_created_namespace_is_shown_with_its_credentials_and_limits() {
+    let platform = Platform::start();
+    let answer =
+        format!(r#"{{"name":"team","limits":{LIMITS},"created":1,"revoked":null,"auth":"u:k"}}"#);
+    platform.on("PUT /api/v1/admin/namespaces/team", 200, &answer);
+    let burst = administrator(&platform);
+    let shown = burst
+        .run(&[
+            "admin",
+            "namespace",
+            "create",
+            "team",
+            "--slots",
+            "8",
+            "--package-size",
+            "1MiB",
+            "--overwrite",
+        ])
+        .ok();
+    for part in ["team", "u:k", "1024 MiB per worker", "1.0 MiB", "keep them"] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    let requests = platform.requests();
+    assert_eq!(
+        requests[0].line,
+        "PUT /api/v1/admin/namespaces/team?overwrite=true"
+    );
+    assert_eq!(
+        requests[0].body,
+        json!({"limits": {"burstSize": null, "concurrentSlots": 8, "memory": null,
+            "packageSize": 1_048_576, "flaresPerMinute": null}})
+    );
+    assert!(requests[0].auth.starts_with("Basic "));
+    let json = ["admin", "namespace", "create", "team", "--output", "json"];
+    assert_eq!(burst.run(&json).ok().trim_end(), answer);
+}
+
+#[test]
+fn namespaces_are_listed_with_their_state() {
+    let platform = Platform::start();
+    let namespace = |name, revoked| {
+        format!(r#"{{"name":"{name}","limits":{LIMITS},"created":1,"revoked":{revoked}}}"#)
+    };
+    platform.on(
+        "GET /api/v1/admin/namespaces?limit=2",
+        200,
+        &format!("[{},{}]", namespace("a", "null"), namespace("b", "2")),
+    );
+    let shown = administrator(&platform)
+        .run(&["admin", "namespace", "list", "--limit", "2"])
+        .ok();
+    let lines: Vec<Vec<&str>> = shown
+        .lines()
+        .map(|line| line.split_whitespace().collect())
+        .collect();
+    assert_eq!(lines[0][..2], ["NAMESPACE", "STATE"]);
+    assert_eq!(lines[1][..4], ["a", "open", "9", "8"]);
+    assert_eq!(lines[2][..2], ["b", "revoked"]);
+}
+
+#[test]
+fn a_revocation_is_told_and_refusals_are_too() {
+    let platform = Platform::start();
+    platform.on("DELETE /api/v1/admin/namespaces/team", 200, "{}");
+    let burst = administrator(&platform);
+    assert_eq!(
+        burst.run(&["admin", "namespace", "revoke", "team"]).ok(),
+        "ok: revoked team\n"
+    );
+    let refusal = r#"{"error":"Not you.","code":"t1"}"#;
+    platform.on("GET /api/v1/admin/namespaces", 401, refusal);
+    assert_eq!(
+        burst.run(&["admin", "namespace", "list"]).fails(4),
+        "Not you. [t1]"
+    );
+}
+
+#[test]
+fn the_administrators_credentials_are_their_own() {
+    let platform = Platform::start();
+    platform.on("GET /api/v1/admin/namespaces", 200, "[]");
+    let list = ["admin", "namespace", "list"];
+    // Those of a user are not tried.
+    let sentence = Burst::of(&platform).run(&list);
+    assert!(
+        sentence.fails(2).contains("BURST_ADMIN_AUTH"),
+        "{sentence:?}"
+    );
+    let burst = Burst::of(&platform);
+    burst.file(".burst.properties", format!("ADMIN_AUTH={ADMIN}\n"));
+    burst.run(&list).ok();
+    Burst::of(&platform)
+        .run(&[&list[..], &["--auth", ADMIN]].concat())
+        .ok();
+    let auths: Vec<String> = platform.requests().into_iter().map(|r| r.auth).collect();
+    assert_eq!(auths.len(), 2);
+    assert_eq!(auths[0], auths[1]);
+}

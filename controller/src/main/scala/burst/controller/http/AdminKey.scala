@@ -1,0 +1,41 @@
+package burst.controller.http
+
+import com.typesafe.config.ConfigException
+import java.nio.charset.StandardCharsets.UTF_8
+import java.security.{MessageDigest, SecureRandom}
+import java.util.HexFormat
+
+/** The key of who administers the platform. Only its hash is kept. */
+final class AdminKey private (hash: Array[Byte]):
+  /** Takes the same time either way. */
+  def opens(key: String): Boolean = MessageDigest.isEqual(AdminKey.hash(key), hash)
+
+object AdminKey:
+  /** Path of the setting. */
+  val Setting = "burst.http.admin-key"
+
+  /** The user of its Basic credentials. */
+  val User = "admin"
+
+  /** As many characters as 128 random bits have in hexadecimal: nobody guesses it, however fast they may try.
+    */
+  private val Shortest = 32
+
+  /** From the setting; empty is none. */
+  def from(configured: String): Option[AdminKey] =
+    if configured.isEmpty then None
+    else if configured.length < Shortest then
+      throw ConfigException.BadValue(
+        Setting,
+        s"it must have at least $Shortest random characters, such as `openssl rand -hex 32` prints"
+      )
+    else Some(AdminKey(hash(configured)))
+
+  /** A key to be configured. */
+  def random(): String =
+    val bytes = new Array[Byte](32)
+    SecureRandom().nextBytes(bytes)
+    HexFormat.of().formatHex(bytes)
+
+  private def hash(key: String): Array[Byte] =
+    MessageDigest.getInstance("SHA-256").digest(key.getBytes(UTF_8))

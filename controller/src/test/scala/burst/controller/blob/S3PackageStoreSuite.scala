@@ -1,0 +1,59 @@
+package burst.controller.blob
+
+import burst.protocol.PackageId
+import java.net.{InetAddress, ServerSocket, URI}
+import scala.concurrent.duration.DurationInt
+
+class S3PackageStoreSuite extends PackageStoreContract:
+  override def munitTimeout = 2.minutes
+
+  /** Each in a folder of its own, beside objects that are no packages. */
+  private def settings(): S3Settings =
+    S3Server.shared.settings.copy(prefix = s"packages/${java.util.UUID.randomUUID}/")
+
+  lazy val store: FunFixture[PackageStore] =
+    FunFixture(_ => S3PackageStore.open(settings()), _.close())
+
+  test("controllers share packages, and other folders and names are none of theirs"):
+    val shared = settings()
+    val one = S3PackageStore.open(shared)
+    val two = S3PackageStore.open(shared)
+    val elsewhere = S3PackageStore.open(settings())
+    try
+      val bytes = Array.tabulate[Byte](3_000_000)(i => (i * 31).toByte)
+      val id = one.put(bytes)
+      assertEquals(two.size(id), Some(3_000_000L))
+      assertEquals(two.read(id, 2_999_990, 1000).map(_.toSeq), Some(bytes.takeRight(10).toSeq))
+      assertEquals(two.ids(), Vector(id))
+      assertEquals(elsewhere.ids(), Vector.empty)
+      assertEquals(elsewhere.size(id), None)
+      two.delete(id)
+      assertEquals(one.size(id), None)
+    finally Vector(one, two, elsewhere).foreach(_.close())
+
+  test("what cannot be opened is told with its address and without the key"):
+    val closed = ServerSocket(0, 1, InetAddress.getLoopbackAddress)
+    val port = closed.getLocalPort
+    closed.close()
+    val own = settings().copy(timeout = 5.seconds)
+    Vector(
+      own.copy(bucket = "nowhere"),
+      own.copy(credentials = Some(S3Credentials("key", "wrong-secret"))),
+      own.copy(endpoint = Some(URI(s"http://127.0.0.1:$port")))
+    ).foreach: settings =>
+      val failure = intercept[PackageStoreException](S3PackageStore.open(settings))
+      assert(failure.getMessage.contains(settings.bucket), failure.getMessage)
+      assert(!failure.getMessage.contains("wrong-secret"), failure.getMessage)
+      assert(!settings.toString.contains("wrong-secret"))
+
+  test("a server that died makes calls fail by their deadline, and nothing is taken for stored"):
+    val server = S3Server.fresh()
+    val store = S3PackageStore.open(server.settings.copy(timeout = 5.seconds))
+    try
+      val id = store.put(Array[Byte](1, 2, 3))
+      server.close()
+      val failure = intercept[PackageStoreException](store.put(Array[Byte](4)))
+      assertEquals(failure.operation, "looking for a package")
+      intercept[PackageStoreException](store.read(id, 0, 1))
+      intercept[PackageStoreException](store.ids())
+    finally store.close()

@@ -1,0 +1,83 @@
+package burst.controller.http
+
+import burst.controller.store.NamespaceLimits
+
+class AdminSuite extends HttpSuite:
+  private val administrator = caller(admin)
+
+  private def create(name: String, body: String = "{}", query: String = "")(using munit.Location): Reply =
+    send("PUT", s"$admin/$name$query", Some(body), administrator)
+
+  test("a namespace's key opens it until it is revoked, and another one after that"):
+    val created = create("team")
+    assertEquals(created.status, 200, created.body)
+    val auth = Some(created.string("auth"))
+    assertEquals(send("GET", bursts, auth = auth).status, 200)
+    refused(create("team"), 409, "overwrite=true")
+    assertEquals(send("DELETE", s"$admin/team", auth = administrator).status, 200)
+    refused(send("GET", bursts, auth = auth), 401)
+    val shown = send("GET", s"$admin/team", auth = administrator)
+    assert(shown.json.hcursor.get[Long]("revoked").isRight, shown.body)
+    assert(!shown.body.contains("auth"), shown.body)
+    val again = Some(create("team", query = "?overwrite=true").string("auth"))
+    refused(send("GET", bursts, auth = auth), 401)
+    assertEquals(send("GET", bursts, auth = again).status, 200)
+
+  test("limits of its own hold, the configured ones for the rest"):
+    val reply = create("small", """{"limits":{"burstSize":2,"packageSize":1000}}""")
+    val shown = reply.json.hcursor.downField("limits")
+    assertEquals(shown.get[Int]("burstSize"), Right(2))
+    assertEquals(shown.get[Long]("packageSize"), Right(1000L))
+    val configured = burst.controller.PlatformLimits.from(config).namespace
+    assertEquals(
+      storage.namespaces.limits("small"),
+      Some(configured.copy(burstSize = 2, packageBytes = 1000): NamespaceLimits)
+    )
+
+  test("only the administrator administers, and is nobody's user"):
+    val wrong = Seq(
+      None,
+      Some(credentials),
+      Some(s"admin:${adminKey.reverse}"),
+      Some("admin:"),
+      Some(s"Admin:$adminKey"),
+      Some(s"$adminKey:admin")
+    )
+    for
+      auth <- wrong
+      (method, path) <- Seq("GET" -> admin, "PUT" -> s"$admin/x", "DELETE" -> s"$admin/guest")
+    do
+      val reply = send(method, path, Option.when(method == "PUT")("{}"), auth)
+      refused(reply, 401, "admin:key")
+      assert(reply.headers.contains("www-authenticate"))
+    refused(send("GET", bursts, auth = administrator), 401)
+    assertEquals(storage.namespaces.find("x"), None)
+
+  test("what cannot be a namespace or a limit is refused and changes nothing"):
+    refused(create("_"), 400, "name")
+    refused(create("a%00b"), 400, "name")
+    refused(create("a%2Fb"), 400, "name")
+    refused(create("bad", """{"limit":{}}"""), 400, "'limit'")
+    refused(create("bad", """{"limits":{"slots":1}}"""), 400, "'limits.slots'")
+    refused(create("bad", """{"limits":{"burstSize":0}}"""), 400, "'limits.burstSize'", "from 1")
+    refused(create("bad", """{"limits":{"memory":1.5}}"""), 400, "'limits.memory'")
+    refused(create("bad", "[]"), 400)
+    refused(create("bad", "{}" + " " * 20000), 413)
+    refused(create("bad", query = "?overwrite=maybe"), 400, "'overwrite'")
+    refused(send("GET", s"$admin/bad", auth = administrator), 404, "'bad'")
+    refused(send("DELETE", s"$admin/bad", auth = administrator), 404)
+
+class AdminOffSuite extends HttpSuite:
+  override lazy val adminKey = ""
+
+  test("without a configured key nobody administers"):
+    Seq(Some("admin:"), Some("admin"), Some(credentials), None).foreach: auth =>
+      refused(send("GET", admin, auth = auth), 403, "burst.http.admin-key")
+
+class AdminKeySuite extends munit.FunSuite:
+  test("a key that could be guessed is refused, without being repeated"):
+    val failure = intercept[com.typesafe.config.ConfigException](AdminKey.from("too-short-a-key"))
+    assert(!failure.getMessage.contains("too-short-a-key"), failure.getMessage)
+    assertEquals(AdminKey.from(""), None)
+    val key = AdminKey.random()
+    assert(AdminKey.from(key).exists(own => own.opens(key) && !own.opens(key.tail)))

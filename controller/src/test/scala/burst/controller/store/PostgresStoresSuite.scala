@@ -1,0 +1,103 @@
+package burst.controller.store
+
+import burst.controller.flare.FlareState
+import burst.controller.store.Samples.*
+import java.nio.file.Path
+import scala.concurrent.duration.DurationInt
+import scala.util.Try
+
+/** Storages over a database of the test's own. */
+trait PostgresStorage extends StorageFixtures:
+  def opener(root: Path): () => Storage =
+    val postgres = PostgresServer.shared.settings(PostgresServer.shared.createDatabase())
+    () => Storage.open(settings(root, Some(postgres)), limits)
+
+class PostgresDefinitionStoreSuite extends DefinitionStoreContract, PostgresStorage
+class PostgresFlareStoreSuite extends FlareStoreContract, PostgresStorage
+class PostgresNamespaceStoreSuite extends NamespaceStoreContract, PostgresStorage
+
+/** What is peculiar to PostgreSQL. */
+class PostgresStoresSuite extends StorageFixtures, PostgresStorage:
+  override def munitTimeout = 3.minutes
+
+  private val server = FunFixture[PostgresServer](_ => PostgresServer.fresh(), _.close())
+
+  FunFixture.map2(directory, server).test(
+    "a killed server fails calls by a deadline, loses nothing it said it kept, and is used again when it is back"
+  ): (root, server) =>
+    val settings = server.settings(server.createDatabase(), connectTimeout = 1.second)
+    val storage = Storage.open(this.settings(root, Some(settings)), limits)
+    try
+      val kept, doubtful = flare()
+      storage.flares.insert(kept)
+      storage.flares.insert(doubtful)
+      server.kill()
+      val failure = intercept[StoreException](storage.flares.update(grown(kept, FlareState.Running)))
+      assertEquals(failure.operation, "updating a flare")
+      intercept[StoreException](storage.definitions.holding(package1)(fail("entered without the lock")))
+      intercept[StoreException](storage.namespaces.authenticate("uuid", "key"))
+      server.start()
+      // Connections that died with it may still be handed out, one each.
+      eventually(storage.flares.update(grown(kept, FlareState.Running)))
+      eventually(storage.definitions.holding(package1)(()))
+      assertEquals(storage.flares.find(kept.id).map(_.state), Some(FlareState.Running))
+      assertEquals(
+        storage.flares.takeUnfinished().map(f => f.id -> f.state).toSet,
+        Set(kept.id -> FlareState.Running, doubtful.id -> FlareState.Queued)
+      )
+    finally storage.close()
+
+  FunFixture.map2(
+    directory,
+    server
+  ).test("what was announced as stored while the server was killed is there"): (root, server) =>
+    val settings = server.settings(server.createDatabase(), connectTimeout = 1.second)
+    val storage = Storage.open(this.settings(root, Some(settings)), limits)
+    try
+      val announced = java.util.concurrent.ConcurrentLinkedQueue[burst.protocol.FlareId]()
+      val writers = Vector.fill(4)(Thread: () =>
+        // Until the first one that fails, which the kill brings.
+        val stored = Iterator
+          .continually(flare())
+          .map(f => Try(storage.flares.insert(f)).map(_ => f.id))
+          .takeWhile(_.isSuccess)
+        stored.foreach(id => announced.add(id.get)))
+      writers.foreach(_.start())
+      while announced.size < 50 do Thread.`yield`()
+      server.kill()
+      writers.foreach(_.join(60000))
+      assert(!writers.exists(_.isAlive))
+      server.start()
+      val found = eventually(storage.flares.takeUnfinished()).map(_.id).toSet
+      announced.forEach(id => assert(found(id), s"$id was announced but not stored"))
+    finally storage.close()
+
+  directory.test("what cannot be reached or lets nobody in is told with its address, without the password"):
+    root =>
+      val good = PostgresServer.shared.settings(PostgresServer.shared.createDatabase(), 1.second)
+      Vector(
+        good.copy(password = "wrong-password"),
+        good.copy(url = java.net.URI("postgresql://127.0.0.1:1/burst")),
+        PostgresServer.shared.settings("nowhere", 1.second)
+      ).foreach: settings =>
+        val failure = intercept[StoreUnavailable](Storage.open(this.settings(root, Some(settings)), limits))
+        assert(failure.getMessage.contains(settings.url.toString), failure.getMessage)
+        assert(!failure.getMessage.contains(settings.password), failure.getMessage)
+        assert(!settings.toString.contains(settings.password))
+
+  sharing.test("who holds a package holds off the other controllers, too"): (one, other) =>
+    assertEquals(DefinitionStoreContract.mostAtOnce(Vector(one, other)), 1)
+
+  directory.test("controllers that start at once on an empty database all come up"): root =>
+    val postgres = PostgresServer.shared.settings(PostgresServer.shared.createDatabase())
+    val opened = java.util.concurrent.ConcurrentLinkedQueue[Try[Storage]]()
+    val starts = Vector.fill(3)(Thread: () =>
+      opened.add(Try(Storage.open(this.settings(root, Some(postgres)), limits)))
+      ())
+    starts.foreach(_.start())
+    starts.foreach(_.join())
+    opened.forEach(_.get.close())
+
+  /** The pool finds dead connections one by one; each may cost one failure. */
+  private def eventually[A](work: => A): A =
+    Iterator.continually(Try(work)).take(20).find(_.isSuccess).getOrElse(Try(work)).get

@@ -1,0 +1,46 @@
+package burst.controller.store
+
+import java.nio.file.{Files, Path}
+import java.util.Comparator
+import scala.concurrent.duration.DurationInt
+
+/** Storages in a directory that goes with the test. */
+trait StorageFixtures extends munit.FunSuite:
+  /** What opens storages of the same data, empty at first. */
+  def opener(root: Path): () => Storage
+
+  def settings(root: Path, postgres: Option[PostgresSettings] = None): StoreSettings =
+    StoreSettings(root, 2, 5.seconds, postgres, None, 100, 3, Retention(10, 1.day, 1.hour, 10))
+
+  lazy val directory: FunFixture[Path] = FunFixture(_ => Files.createTempDirectory("burst-store"), delete)
+
+  lazy val storage: FunFixture[Storage] = FunFixture(_ => opened(1).head, _.close())
+
+  /** Two controllers' storages of the same data. */
+  lazy val sharing: FunFixture[(Storage, Storage)] = FunFixture(
+    _ =>
+      val both = opened(2)
+      (both(0), both(1))
+    ,
+    (one, other) =>
+      other.close()
+      one.close()
+  )
+
+  /** The first one's end is the directory's. */
+  private def opened(count: Int): Vector[Storage] =
+    val root = Files.createTempDirectory("burst-store")
+    val open = opener(root)
+    val storages = Vector.fill(count)(open())
+    val first = storages.head.copy(close = () =>
+      storages.head.close()
+      delete(root))
+    first +: storages.tail
+
+  private def delete(root: Path): Unit =
+    Files.walk(root).sorted(Comparator.reverseOrder).forEach(path => Files.delete(path))
+
+trait EmbeddedStorage extends StorageFixtures:
+  def opener(root: Path): () => Storage = () => open(root)
+
+  def open(root: Path): Storage = Storage.open(settings(root), Samples.limits)

@@ -1,0 +1,18 @@
+//! An S3 server for tests that are not written in Rust, or want one they can kill. It prints
+//! `s3://KEY:SECRET@BUCKET/PREFIX?region=…&endpoint=http://HOST:PORT` when it listens, keeps its
+//! objects in a directory of its own, and ends when its standard input does.
+
+// The conformance suite's own, of which a part is enough here.
+#[allow(dead_code, clippy::unwrap_used, missing_docs, unreachable_pub)]
+#[path = "../../../bcm/tests/conformance/s3_server.rs"]
+mod s3_server;
+
+use std::io;
+
+fn main() -> io::Result<()> {
+    let server = s3_server::S3Server::start();
+    println!("{}", server.uri());
+    // Whoever started this holds the other end, so that it does not outlive them.
+    io::copy(&mut io::stdin().lock(), &mut io::sink())?;
+    Ok(())
+}
