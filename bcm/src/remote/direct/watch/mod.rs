@@ -310,10 +310,11 @@ impl Watcher {
         linked.max(last).unwrap_or_default().max(self.pack)
     }
 
-    /// A pack that has lost the middle in good order dials the next one; the new middle looks
-    /// for those that do not dial.
+    /// A pack that has lost the middle in good order dials the next one, also when the flare has
+    /// failed meanwhile: the others may not know. The new middle looks for those that do not
+    /// dial.
     fn keep_linked(&mut self) {
-        if !self.dialler.knows_endpoints() || self.failure.is_some() {
+        if !self.dialler.knows_endpoints() {
             return;
         }
         let middle = self.middle();
@@ -335,7 +336,7 @@ impl Watcher {
             return;
         }
         let missing: Vec<u32> = self.others().filter(|&pack| !self.has_line(pack)).collect();
-        if missing.is_empty() {
+        if missing.is_empty() || self.is_over() {
             self.probe = None;
             return;
         }
