@@ -307,7 +307,7 @@ impl Communicator {
     /// Collects the values of all workers at the root, in the order of ranks.
     ///
     /// Nobody waits for the root, but the first worker of each other pack waits for the others of
-    /// its pack, whose values of up to 16 KiB it sends with its own.
+    /// its pack, whose values of up to 8 KiB it sends with its own.
     ///
     /// Cost: one pointer per worker of the root's pack; one message per other pack, of the short
     /// values and 12 bytes for each, and one per longer value.
@@ -331,7 +331,7 @@ impl Communicator {
     /// The workers of a pack share one result. Everyone waits for everyone.
     ///
     /// Cost: a few pointers per worker of a pack. Each pack sends each other one a message with
-    /// all its values of up to 16 KiB, 12 bytes more for each, and one per longer value.
+    /// all its values of up to 8 KiB, 12 bytes more for each, and one per longer value.
     ///
     /// # Errors
     /// As [`Communicator::broadcast`].
@@ -353,7 +353,7 @@ impl Communicator {
     /// dropped. It does not wait for the others, who wait for it.
     ///
     /// Cost: one pointer per worker of the root's pack; one message per other pack, of all values
-    /// of up to 16 KiB for it and 12 bytes for each, and one per longer value.
+    /// of up to 8 KiB for it and 12 bytes for each, and one per longer value.
     ///
     /// # Errors
     /// As [`Communicator::broadcast`]; also when the root's values are not one per worker.
@@ -374,7 +374,7 @@ impl Communicator {
     /// senders. With `T` a `Vec` each may have a length of its own. Everyone waits for everyone.
     ///
     /// Cost: one pointer per pair of workers in a pack. Each pack sends each other one a message
-    /// with all values of up to 16 KiB (less where they are more than a thousand), copied once on
+    /// with all values of up to 8 KiB (less where they are more than a thousand), copied once on
     /// either side, and 12 bytes more for each; longer values are messages of their own.
     ///
     /// # Errors

@@ -14,9 +14,9 @@ use crate::shared::Destination;
 
 /// Longest value that is bundled, in bytes as it is sent. Over `direct` longer ones take less time
 /// by themselves; backends with a server would gain a little up to twice as much.
-const SHORT: usize = 16 << 10;
+const SHORT: usize = 8 << 10;
 /// Longest bundle: of many values only shorter ones are bundled.
-const LONGEST: usize = 16 << 20;
+const LONGEST: usize = 8 << 20;
 
 /// A value that goes by itself.
 pub(super) enum Single<T> {

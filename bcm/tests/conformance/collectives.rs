@@ -243,7 +243,7 @@ on_every_backend! {
     }
 
     fn all_to_all_leaves_a_pack_once_per_other_pack_or_once_per_pair(backend) {
-        for (length, bundled) in [(0, true), (100, true), (16 << 10, true), (20_000, false)] {
+        for (length, bundled) in [(0, true), (100, true), (8 << 10, true), (8200, false)] {
             let traffic = traffic(&backend.config, &[3, 1, 4], |worker| {
                 let me = worker.worker_id();
                 let values = (0..8).map(|to| pattern(length, me, to)).collect();
@@ -272,9 +272,9 @@ on_every_backend! {
     fn short_and_long_values_take_different_ways_and_all_arrive(backend) {
         let lengths = |from: u32, to: u32| match (from * 3 + to) % 5 {
             0 => 0,
-            1 => 17_000,
+            1 => 8193,
             2 => 10,
-            3 => 16 << 10,
+            3 => 8 << 10,
             _ => 40_000,
         };
         let value = |from, to| pattern(lengths(from, to), from, to);

@@ -9,7 +9,7 @@ use std::time::Instant;
 pub fn all_to_all(turns: usize, report: &mut Report) {
     let backend = BackendConfig::new("direct");
     for (packs, workers) in [(8, 1), (4, 6), (2, 24)] {
-        for bytes in [8, 4 << 10, 16 << 10, 64 << 10] {
+        for bytes in [8, 4 << 10, 8 << 10, 64 << 10] {
             let (mut ours, mut theirs) = (Vec::new(), Vec::new());
             for _ in 0..turns {
                 theirs.extend(times(&backend, packs, workers, bytes, a_message_each));
