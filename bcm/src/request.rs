@@ -40,11 +40,15 @@ impl SendRequest {
         // messages is taken, and it has to be sent.
         let encoded = payload::encode(operation, &value)?;
         let place = shared.remote()?.reserve(origin, to, &encoded, operation)?;
-        drop(encoded);
+        // What was encoded is not encoded again; plain memory is sent from the value's own.
+        let encoded = encoded.into_owned();
         let shared = Arc::clone(shared);
         let body = move || {
             let mut patience = Patience::new(&shared.control, operation);
-            let encoded = payload::encode(operation, &value)?;
+            let encoded = match encoded {
+                Some(encoded) => encoded,
+                None => payload::encode(operation, &value)?,
+            };
             shared
                 .remote()?
                 .send_at(place, class, &encoded, &mut patience)
