@@ -62,19 +62,24 @@ impl Report {
 
     /// Writes the rows as CSV.
     pub fn write(&self, path: &Path) -> Result<(), NotWritten> {
-        let write = || {
-            if let Some(directory) = path.parent() {
-                std::fs::create_dir_all(directory)?;
-            }
-            let mut writer = csv::Writer::from_path(path)?;
-            self.rows.iter().try_for_each(|row| writer.serialize(row))?;
-            Ok(writer.flush()?)
-        };
-        write().map_err(|source| NotWritten {
-            path: path.to_owned(),
-            source,
-        })
+        write(path, &self.rows)
     }
+}
+
+/// Writes rows as CSV.
+pub fn write(path: &Path, rows: &[impl serde::Serialize]) -> Result<(), NotWritten> {
+    let write = || {
+        if let Some(directory) = path.parent() {
+            std::fs::create_dir_all(directory)?;
+        }
+        let mut writer = csv::Writer::from_path(path)?;
+        rows.iter().try_for_each(|row| writer.serialize(row))?;
+        Ok(writer.flush()?)
+    };
+    write().map_err(|source| NotWritten {
+        path: path.to_owned(),
+        source,
+    })
 }
 
 impl fmt::Display for Report {

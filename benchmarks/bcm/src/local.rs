@@ -1,6 +1,6 @@
 //! Inside one pack, against Open MPI's shared memory.
 
-use crate::mpi;
+use crate::mpi::{self, Times};
 use crate::report::Report;
 use crate::summary::Summary;
 use burst_bcm::{BackendConfig, Communicator, Error, Reducer, testing};
@@ -8,20 +8,115 @@ use std::any::Any;
 use std::time::Instant;
 
 const MPI: &str = "Open MPI, shared memory";
+const SIZES: [usize; 6] = [8, 1 << 10, 64 << 10, 1 << 20, 4 << 20, 64 << 20];
 
-/// Alternates between ours and the reference; each gives nanoseconds, which become `scale` units.
-fn compare(
-    turns: usize,
-    scale: f64,
-    mut ours: impl FnMut() -> Vec<f64>,
-    mut reference: impl FnMut() -> Vec<f64>,
-) -> (Summary, Summary) {
-    let (mut mine, mut theirs) = (Vec::new(), Vec::new());
-    for _ in 0..turns {
-        theirs.extend(reference().into_iter().map(|ns| ns / scale));
-        mine.extend(ours().into_iter().map(|ns| ns / scale));
+/// What is compared. The names are those of the reference's program.
+#[derive(Clone, Copy)]
+pub struct Operation {
+    name: &'static str,
+    /// Nanoseconds for a number of workers, bytes, rounds and samples.
+    measure: fn(u32, usize, u32, usize) -> Vec<f64>,
+    /// Workers, bytes and the largest ratio.
+    goals: &'static [(u32, usize, f64)],
+}
+
+/// One-way times between two workers; any others wait in a barrier.
+pub const ONE_WAY: Operation = Operation {
+    name: "one-way",
+    measure: one_way,
+    goals: &[(2, 8, 0.5), (8, 8, 0.5)],
+};
+
+pub const BROADCAST: Operation = Operation {
+    name: "broadcast",
+    measure: |workers, bytes, _, samples| {
+        longest(workers, samples, |worker| {
+            let value = (worker.worker_id() == 0).then(|| vec![1u8; bytes]);
+            Box::new(move |worker| Ok(Box::new(worker.broadcast(value, 0)?)))
+        })
+    },
+    goals: &[(8, 64 << 20, 0.001)],
+};
+
+/// So many bytes for each pair.
+pub const ALL_TO_ALL: Operation = Operation {
+    name: "all-to-all",
+    measure: |workers, bytes, _, samples| {
+        longest(workers, samples, |_| {
+            let values = vec![vec![1u8; bytes]; workers as usize];
+            Box::new(move |worker| {
+                let got = worker.all_to_all(values)?;
+                assert_eq!(got[1].len(), bytes);
+                Ok(Box::new(got))
+            })
+        })
+    },
+    goals: &[(8, 4 << 20, 0.01)],
+};
+
+/// The element-wise sum of vectors of f64.
+pub const REDUCE: Operation = Operation {
+    name: "reduce",
+    measure: |workers, bytes, _, samples| {
+        longest(workers, samples, |_| {
+            let mut values = vec![1.0f64; bytes / 8];
+            Box::new(move |worker| {
+                worker.reduce_elements(&mut values, 0, Reducer::Sum)?;
+                let sum = f64::from(workers);
+                assert!(worker.worker_id() != 0 || values[bytes / 8 - 1] == sum);
+                Ok(Box::new(values))
+            })
+        })
+    },
+    goals: &[(8, 64 << 20, 0.2)],
+};
+
+/// Alternates between ours and the reference, for two and for eight workers.
+pub fn against_mpi(operation: Operation, turns: usize, report: &mut Report) {
+    for workers in [2, 8] {
+        let sizes = SIZES.map(|bytes| {
+            let (rounds, samples) = repetitions(bytes);
+            (bytes, rounds, samples)
+        });
+        let (mut ours, mut theirs) = (Times::new(), Times::new());
+        for _ in 0..turns {
+            for (bytes, times) in mpi::run(operation.name, workers, &sizes) {
+                theirs.entry(bytes).or_default().extend(times);
+            }
+            for (bytes, rounds, samples) in sizes {
+                let times = (operation.measure)(workers, bytes, rounds, samples);
+                ours.entry(bytes).or_default().extend(times);
+            }
+        }
+        for bytes in SIZES {
+            let goal = operation
+                .goals
+                .iter()
+                .find(|(of, at, _)| (*of, *at) == (workers, bytes))
+                .map_or_else(String::new, |(_, _, ratio)| format!("ratio <= {ratio}"));
+            report.add(
+                format!("local {}, {bytes} B, {workers} workers", operation.name),
+                "µs",
+                microseconds(&ours, bytes),
+                Some((MPI, microseconds(&theirs, bytes))),
+                &goal,
+            );
+        }
     }
-    (Summary::of(mine), Summary::of(theirs))
+}
+
+fn microseconds(times: &Times, bytes: usize) -> Summary {
+    Summary::of(times[&bytes].iter().map(|ns| ns / 1e3).collect())
+}
+
+/// Rounds in a sample and samples in a turn: a moment's worth of each.
+fn repetitions(bytes: usize) -> (u32, usize) {
+    match bytes {
+        0..=1024 => (5_000, 20),
+        1025..=65_536 => (1_000, 20),
+        65_537..=4_194_304 => (50, 10),
+        _ => (3, 2),
+    }
 }
 
 fn on<R: Send>(workers: u32, work: impl Fn(&Communicator) -> Result<R, Error> + Sync) -> Vec<R> {
@@ -42,7 +137,6 @@ fn pin(core: u32) {
     }
 }
 
-/// One-way times between workers 0 and 1 while all others wait in a barrier.
 fn one_way(workers: u32, bytes: usize, rounds: u32, samples: usize) -> Vec<f64> {
     let mut results = on(workers, |worker| {
         let mut times = Vec::new();
@@ -85,53 +179,18 @@ fn one_way(workers: u32, bytes: usize, rounds: u32, samples: usize) -> Vec<f64> 
     results.swap_remove(0)
 }
 
-fn against_mpi(
-    workers: u32,
-    bytes: usize,
-    rounds: u32,
-    turns: usize,
-    what: String,
-    report: &mut Report,
-) {
-    let samples = 20;
-    let arguments = [bytes.to_string(), rounds.to_string(), samples.to_string()];
-    let (ours, theirs) = compare(
-        turns,
-        1e3,
-        || one_way(workers, bytes, rounds, samples),
-        || mpi::run("pingpong", workers, &arguments),
-    );
-    let goal = if bytes == 8 { "ratio <= 0.5" } else { "" };
-    report.add(what, "µs", ours, Some((MPI, theirs)), goal);
-}
-
-/// One-way times of two workers.
-pub fn ping_pong(turns: usize, report: &mut Report) {
-    for (bytes, rounds) in [
-        (8, 20_000),
-        (1 << 10, 20_000),
-        (64 << 10, 2_000),
-        (1 << 20, 200),
-    ] {
-        let what = format!("local one-way, {bytes} B, 2 workers");
-        against_mpi(2, bytes, rounds, turns, what, report);
-    }
-}
-
-/// One-way times of two workers of eight, the others blocked.
-pub fn crowd(turns: usize, report: &mut Report) {
-    let what = "local one-way, 8 B, two of 8 workers, the others blocked".to_owned();
-    against_mpi(8, 8, 5_000, turns, what, report);
-}
-
 /// What a collective leaves behind. Freeing it is no part of the collective.
 type Leftover = Box<dyn Any>;
 /// A collective whose buffers are ready.
 type Prepared = Box<dyn FnOnce(&Communicator) -> Result<Leftover, Error>>;
 
 /// The longest time any worker took for a collective, after a barrier.
-fn longest(samples: usize, prepare: impl Fn(&Communicator) -> Prepared + Sync) -> Vec<f64> {
-    let times = on(8, |worker| {
+fn longest(
+    workers: u32,
+    samples: usize,
+    prepare: impl Fn(&Communicator) -> Prepared + Sync,
+) -> Vec<f64> {
+    let times = on(workers, |worker| {
         let mut times = Vec::new();
         for _ in 0..=samples {
             let collective = prepare(worker);
@@ -151,80 +210,4 @@ fn longest(samples: usize, prepare: impl Fn(&Communicator) -> Prepared + Sync) -
     (1..=samples)
         .map(|sample| times.iter().map(|times| times[sample]).fold(0.0, f64::max))
         .collect()
-}
-
-/// A broadcast, by size.
-pub fn broadcast(turns: usize, report: &mut Report) {
-    for bytes in [8, 64 << 10, 64 << 20] {
-        let samples = 10;
-        let arguments = ["bcast".to_owned(), bytes.to_string(), samples.to_string()];
-        let (ours, theirs) = compare(
-            turns,
-            1e3,
-            || {
-                longest(samples, |worker| {
-                    let value = (worker.worker_id() == 0).then(|| vec![1u8; bytes]);
-                    Box::new(move |worker| Ok(Box::new(worker.broadcast(value, 0)?)))
-                })
-            },
-            || mpi::run("collective", 8, &arguments),
-        );
-        let goal = if bytes == 64 << 20 {
-            "ratio <= 0.001"
-        } else {
-            ""
-        };
-        let what = format!("local broadcast, {bytes} B, 8 workers");
-        report.add(what, "µs", ours, Some((MPI, theirs)), goal);
-    }
-}
-
-/// An all-to-all of 4 MB for each pair.
-pub fn all_to_all(turns: usize, report: &mut Report) {
-    let (bytes, samples) = (4 << 20, 10);
-    let arguments = [
-        "alltoall".to_owned(),
-        bytes.to_string(),
-        samples.to_string(),
-    ];
-    let (ours, theirs) = compare(
-        turns,
-        1e3,
-        || {
-            longest(samples, |_| {
-                let values = vec![vec![1u8; bytes]; 8];
-                Box::new(move |worker| {
-                    let got = worker.all_to_all(values)?;
-                    assert_eq!(got[7].len(), bytes);
-                    Ok(Box::new(got))
-                })
-            })
-        },
-        || mpi::run("collective", 8, &arguments),
-    );
-    let what = format!("local all-to-all, {bytes} B x 8 x 8");
-    report.add(what, "µs", ours, Some((MPI, theirs)), "ratio <= 0.01");
-}
-
-/// The sum of 64 MB of f64 of each worker.
-pub fn reduce(turns: usize, report: &mut Report) {
-    let (bytes, samples) = (64 << 20, 5);
-    let arguments = ["reduce".to_owned(), bytes.to_string(), samples.to_string()];
-    let (ours, theirs) = compare(
-        turns,
-        1e6,
-        || {
-            longest(samples, |_| {
-                let mut values = vec![1.0f64; bytes / 8];
-                Box::new(move |worker| {
-                    worker.reduce_elements(&mut values, 0, Reducer::Sum)?;
-                    assert!(worker.worker_id() != 0 || values[bytes / 8 - 1] == 8.0);
-                    Ok(Box::new(values))
-                })
-            })
-        },
-        || mpi::run("collective", 8, &arguments),
-    );
-    let what = "local reduce, 64 MB of f64, 8 workers";
-    report.add(what, "ms", ours, Some((MPI, theirs)), "ratio <= 0.2");
 }

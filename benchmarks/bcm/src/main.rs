@@ -1,22 +1,32 @@
 //! Measures the message-passing library, each figure beside its reference in the same run.
 //!
-//! The references are Open MPI inside one machine's memory, and a bare TCP connection and
-//! `iperf3` between packs. Ours and theirs take turns, so that both see the same machine.
+//! The references are Open MPI inside one machine's memory; a bare TCP connection and `iperf3`
+//! between packs; and what servers give to clients that do nothing but move the same bytes. Ours
+//! and theirs take turns, so that both see the same machine.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod bare_rabbitmq;
+mod bare_s3;
+mod collectives;
 mod direct;
 mod exchange;
+mod figures;
 mod local;
 mod mpi;
+mod plot;
+mod redis_benchmark;
 #[path = "../../src/report.rs"]
 mod report;
+mod servers;
 #[path = "../../src/summary.rs"]
 mod summary;
 mod tcp;
+mod throughput;
+mod transfer;
 
 use clap::{Parser, ValueEnum};
 use report::Report;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// What to measure, and how often.
@@ -26,9 +36,9 @@ struct Options {
     #[arg(value_enum)]
     which: Vec<Measurement>,
     /// How often ours and the reference take turns.
-    #[arg(long, default_value_t = 5)]
+    #[arg(long, default_value_t = 3)]
     turns: usize,
-    /// Where `bcm.csv` goes.
+    /// Where `bcm.csv`, the figures' numbers and their plots go.
     #[arg(long, default_value = "benchmarks/results")]
     results: PathBuf,
 }
@@ -36,48 +46,75 @@ struct Options {
 #[derive(Clone, Copy, PartialEq, ValueEnum)]
 enum Measurement {
     /// One-way time inside a pack, by size.
-    PingPong,
-    /// One-way time inside a pack while six other workers are blocked.
-    Crowd,
+    OneWay,
     /// Broadcast inside a pack, by size.
     Broadcast,
-    /// All-to-all inside a pack.
+    /// All-to-all inside a pack, by size.
     AllToAll,
-    /// Element-wise sum of vectors inside a pack.
+    /// Element-wise sum of vectors inside a pack, by size.
     Reduce,
     /// One-way time between two packs over TCP.
     DirectLatency,
-    /// One large message between two packs over TCP.
-    DirectThroughput,
+    /// One large message between two packs through each backend.
+    Throughput,
     /// All-to-all between packs, against a message per pair.
     Exchange,
+    /// Throughput by chunk size, for each backend.
+    ChunkSizes,
+    /// Throughput by number of pairs, for each backend.
+    Pairs,
+    /// Collectives by granularity.
+    Granularity,
+}
+
+impl Measurement {
+    fn run(
+        self,
+        turns: usize,
+        results: &Path,
+        report: &mut Report,
+    ) -> Result<(), figures::NotKept> {
+        match self {
+            Self::OneWay => local::against_mpi(local::ONE_WAY, turns, report),
+            Self::Broadcast => local::against_mpi(local::BROADCAST, turns, report),
+            Self::AllToAll => local::against_mpi(local::ALL_TO_ALL, turns, report),
+            Self::Reduce => local::against_mpi(local::REDUCE, turns, report),
+            Self::DirectLatency => direct::latency(turns, report),
+            Self::Throughput => {
+                for backend in servers::BACKENDS {
+                    throughput::through(backend, turns, report);
+                }
+            }
+            Self::Exchange => exchange::all_to_all(turns, report),
+            Self::ChunkSizes => figures::chunk_sizes(turns, results)?,
+            Self::Pairs => figures::pairs(turns, results)?,
+            Self::Granularity => figures::granularity(turns, results)?,
+        }
+        Ok(())
+    }
 }
 
 fn main() -> ExitCode {
-    let options = Options::parse();
-    let turns = options.turns;
-    let mut report = Report::default();
-    for &which in Measurement::value_variants() {
-        if !options.which.is_empty() && !options.which.contains(&which) {
-            continue;
-        }
-        match which {
-            Measurement::PingPong => local::ping_pong(turns, &mut report),
-            Measurement::Crowd => local::crowd(turns, &mut report),
-            Measurement::Broadcast => local::broadcast(turns, &mut report),
-            Measurement::AllToAll => local::all_to_all(turns, &mut report),
-            Measurement::Reduce => local::reduce(turns, &mut report),
-            Measurement::DirectLatency => direct::latency(turns, &mut report),
-            Measurement::DirectThroughput => direct::throughput(turns, &mut report),
-            Measurement::Exchange => exchange::all_to_all(turns, &mut report),
-        }
+    if std::env::args().nth(1).as_deref() == Some(servers::SERVE_S3) {
+        servers::serve_s3();
+        return ExitCode::SUCCESS;
     }
-    println!("{report}");
-    match report.write(&options.results.join("bcm.csv")) {
+    match measure(&Options::parse()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error}");
             ExitCode::FAILURE
         }
     }
+}
+
+fn measure(options: &Options) -> Result<(), figures::NotKept> {
+    let mut report = Report::default();
+    for &which in Measurement::value_variants() {
+        if options.which.is_empty() || options.which.contains(&which) {
+            which.run(options.turns, &options.results, &mut report)?;
+        }
+    }
+    println!("{report}");
+    Ok(report.write(&options.results.join("bcm.csv"))?)
 }

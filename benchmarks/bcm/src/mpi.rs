@@ -1,34 +1,47 @@
 //! The reference inside one machine: small Open MPI programs, compiled here.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;
 use tempfile::TempDir;
 
-/// Runs a program of `benchmarks/reference/mpi` on `ranks` processes; gives what it printed, in
-/// nanoseconds.
-pub fn run(program: &str, ranks: u32, arguments: &[String]) -> Vec<f64> {
+/// Nanoseconds by number of bytes.
+pub type Times = BTreeMap<usize, Vec<f64>>;
+
+/// Runs an operation of `benchmarks/reference/mpi/operations.c` on `ranks` processes, for every
+/// size as many times and with as many repetitions in each as are given with it.
+pub fn run(operation: &str, ranks: u32, sizes: &[(usize, u32, usize)]) -> Times {
     let output = Command::new("mpirun")
         .args(["--allow-run-as-root", "--oversubscribe", "-n"])
         .arg(ranks.to_string())
-        .arg(executable(program))
-        .args(arguments)
+        .arg(executable())
+        .arg(operation)
+        .args(
+            sizes
+                .iter()
+                .map(|(bytes, rounds, samples)| format!("{bytes}:{rounds}:{samples}")),
+        )
         .output()
         .expect("mpirun is needed: install openmpi-bin");
     assert!(output.status.success(), "{output:?}");
     let text = String::from_utf8(output.stdout).unwrap();
-    text.lines().map(|line| line.parse().unwrap()).collect()
+    let mut times = Times::new();
+    for line in text.lines() {
+        let (bytes, time) = line.split_once(' ').unwrap();
+        let series = times.entry(bytes.parse().unwrap()).or_default();
+        series.push(time.parse().unwrap());
+    }
+    times
 }
 
-fn executable(program: &str) -> PathBuf {
+fn executable() -> PathBuf {
     static DIRECTORY: OnceLock<TempDir> = OnceLock::new();
     let directory = DIRECTORY.get_or_init(|| TempDir::new().unwrap());
-    let executable = directory.path().join(program);
+    let executable = directory.path().join("operations");
     if !executable.exists() {
-        let source = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-            .join("../reference/mpi")
-            .join(program)
-            .with_extension("c");
+        let source =
+            PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../reference/mpi/operations.c");
         let status = Command::new("mpicc")
             .arg("-O2")
             .arg("-o")

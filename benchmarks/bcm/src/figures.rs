@@ -1,0 +1,173 @@
+//! The published figures about messages, on this machine: numbers as CSV, and plots.
+
+use crate::plot::{NotDrawn, Plot};
+use crate::report::{self, NotWritten};
+use crate::servers::{BACKENDS, Server};
+use crate::summary::Summary;
+use crate::{collectives, transfer};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Why a figure could not be kept.
+#[derive(Debug, thiserror::Error)]
+pub enum NotKept {
+    #[error(transparent)]
+    Numbers(#[from] NotWritten),
+    #[error(transparent)]
+    Plot(#[from] NotDrawn),
+}
+
+/// A point of figures 10a and 10b.
+#[derive(serde::Serialize)]
+struct Rate {
+    backend: &'static str,
+    chunk_size: usize,
+    pairs: u32,
+    message: usize,
+    min: f64,
+    median: f64,
+    max: f64,
+}
+
+/// A point of figure 11.
+#[derive(serde::Serialize)]
+struct Latency {
+    operation: &'static str,
+    workers: u32,
+    granularity: u32,
+    packs: u32,
+    min_ms: f64,
+    median_ms: f64,
+    max_ms: f64,
+    /// Less than at granularity 1.
+    reduction: f64,
+    remote_bytes: u64,
+}
+
+/// Figure 10a: throughput of one message by the size of its chunks.
+pub fn chunk_sizes(samples: usize, results: &Path) -> Result<(), NotKept> {
+    // What a machine of two cores gets through in minutes, all backends and sizes together.
+    let message = 512 << 20;
+    let mut rates = Vec::new();
+    for backend in BACKENDS {
+        let server = Server::of(backend);
+        for shift in [16, 18, 20, 22, 24, 26] {
+            let chunk_size = 1 << shift;
+            let config = server.config(backend).with_chunk_size(chunk_size);
+            let series = transfer::rates(&config, 1, message, samples);
+            rates.push(Rate::of(backend, chunk_size, 1, message, series));
+        }
+    }
+    let plot = Plot {
+        title: "Two packs, one message of 512 MiB, by chunk size".to_owned(),
+        x: "chunk size",
+        y: "GB/s",
+        x_label: bytes,
+        lines: lines(&rates, |rate| rate.chunk_size as f64),
+    };
+    plot.write(&results.join("chunk-size.svg"))?;
+    Ok(report::write(&results.join("chunk-size.csv"), &rates)?)
+}
+
+/// Figure 10b: what as many pairs of workers as there are get through at once.
+pub fn pairs(samples: usize, results: &Path) -> Result<(), NotKept> {
+    let message = 64 << 20;
+    let mut rates = Vec::new();
+    for backend in BACKENDS {
+        let server = Server::of(backend);
+        let config = server.config(backend);
+        for pairs in [1, 2, 4, 8, 16] {
+            let series = transfer::rates(&config, pairs, message, samples);
+            rates.push(Rate::of(backend, config.chunk_size, pairs, message, series));
+        }
+    }
+    let plot = Plot {
+        title: "Two packs, each worker sends 64 MiB to one of the other pack".to_owned(),
+        x: "pairs of workers",
+        y: "GB/s, all together",
+        x_label: |pairs| format!("{pairs:.0}"),
+        lines: lines(&rates, |rate| rate.pairs.into()),
+    };
+    plot.write(&results.join("pairs.svg"))?;
+    Ok(report::write(&results.join("pairs.csv"), &rates)?)
+}
+
+/// Figure 11: how long collectives take, by granularity.
+pub fn granularity(samples: usize, results: &Path) -> Result<(), NotKept> {
+    let server = Server::of("redis-list");
+    let config = server.config("redis-list");
+    let mut latencies = Vec::new();
+    for operation in [collectives::BROADCAST, collectives::ALL_TO_ALL] {
+        let mut plot = Plot {
+            title: format!("{}, redis-list, {}", operation.name, operation.data),
+            x: "workers per pack",
+            y: "ms",
+            x_label: |granularity| format!("{granularity:.0}"),
+            lines: Vec::new(),
+        };
+        for workers in [8, 16, 32] {
+            let mut line = Vec::new();
+            let mut alone = None;
+            for granularity in (0..6).map(|shift| 1 << shift).filter(|&g| g <= workers) {
+                let measured = operation.measure(&config, workers, granularity, samples);
+                let time = Summary::of(measured.milliseconds);
+                let alone = *alone.get_or_insert(time.median);
+                line.push((f64::from(granularity), time.median));
+                latencies.push(Latency {
+                    operation: operation.name,
+                    workers,
+                    granularity,
+                    packs: workers / granularity,
+                    min_ms: time.min,
+                    median_ms: time.median,
+                    max_ms: time.max,
+                    reduction: 1.0 - time.median / alone,
+                    remote_bytes: measured.remote_bytes,
+                });
+            }
+            plot.lines.push((format!("{workers} workers"), line));
+        }
+        plot.write(&results.join(format!("granularity-{}.svg", operation.name)))?;
+    }
+    Ok(report::write(&results.join("granularity.csv"), &latencies)?)
+}
+
+impl Rate {
+    fn of(
+        backend: &'static str,
+        chunk_size: usize,
+        pairs: u32,
+        message: usize,
+        series: Vec<f64>,
+    ) -> Self {
+        let Summary { min, median, max } = Summary::of(series);
+        eprintln!("{backend}, {pairs} x {message} B in chunks of {chunk_size} B: {median:.2} GB/s");
+        Self {
+            backend,
+            chunk_size,
+            pairs,
+            message,
+            min,
+            median,
+            max,
+        }
+    }
+}
+
+/// One line for each backend.
+fn lines(rates: &[Rate], x: impl Fn(&Rate) -> f64) -> Vec<(String, Vec<(f64, f64)>)> {
+    let mut lines = BTreeMap::<_, Vec<_>>::new();
+    for rate in rates {
+        let line = lines.entry(rate.backend.to_owned()).or_default();
+        line.push((x(rate), rate.median));
+    }
+    lines.into_iter().collect()
+}
+
+/// A number of bytes as people write it.
+fn bytes(bytes: f64) -> String {
+    match bytes / 1024.0 {
+        kib if kib < 1024.0 => format!("{kib:.0} KiB"),
+        kib => format!("{:.0} MiB", kib / 1024.0),
+    }
+}
