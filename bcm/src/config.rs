@@ -27,6 +27,10 @@ pub struct BackendConfig {
     /// printed.
     #[serde(default)]
     pub uri: Option<String>,
+    /// Certificates, as PEM, of the authorities a server reached over TLS must be known to. When
+    /// there are none, those the machine trusts.
+    #[serde(default)]
+    pub ca: Option<String>,
     /// Larger messages are cut into chunks of this many bytes.
     #[serde(default = "default_chunk_size")]
     pub chunk_size: usize,
@@ -42,6 +46,7 @@ impl BackendConfig {
         Self {
             kind: kind.into(),
             uri: None,
+            ca: None,
             chunk_size: DEFAULT_CHUNK_SIZE,
         }
     }
@@ -50,6 +55,13 @@ impl BackendConfig {
     #[must_use]
     pub fn with_uri(mut self, uri: impl Into<String>) -> Self {
         self.uri = Some(uri.into());
+        self
+    }
+
+    /// The same backend with the authorities its server's certificate is checked by.
+    #[must_use]
+    pub fn with_ca(mut self, pem: impl Into<String>) -> Self {
+        self.ca = Some(pem.into());
         self
     }
 

@@ -69,6 +69,26 @@ pub use remote::Traffic;
 pub use request::{RecvRequest, SendRequest, wait_any};
 pub use topology::Topology;
 
+/// The same backend with credentials of the flare's own, as far as its server can make them:
+/// those of a user who reads and writes the flare's messages and nothing else. Called by whoever
+/// starts a pack, with the platform's own credentials, before the program is told of the backend;
+/// every pack gets the same. [`cleanup`] takes them away.
+///
+/// Redis, Valkey and DragonflyDB make a user (`ACL SETUSER`), which the platform's user must be
+/// allowed to. Other backends are given back as they are.
+///
+/// # Errors
+/// [`Error::InvalidConfiguration`] when there is no such backend; [`Error::Backend`] when its
+/// server cannot be reached or refuses.
+pub fn admit(
+    flare_id: &str,
+    secret: &Secret,
+    deadline: Option<std::time::SystemTime>,
+    backend: &BackendConfig,
+) -> Result<BackendConfig, Error> {
+    remote::admit(flare_id, secret, deadline, backend)
+}
+
 /// Deletes everything a flare left on a backend. Called at the flare's end by a process outside
 /// the packs, however the flare ended; does nothing for backends that keep nothing.
 ///

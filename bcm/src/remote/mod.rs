@@ -47,7 +47,7 @@ pub(crate) use inbox::{Expectation, Inbox, InboxConfig};
 pub(crate) use link::Remote;
 #[cfg(feature = "fuzzing")]
 pub(crate) use redis::read_all as redis_replies;
-pub(crate) use registry::{clean, open};
+pub(crate) use registry::{admit, clean, open};
 pub(crate) use stream::Arrived;
 
 use crate::control::Patience;

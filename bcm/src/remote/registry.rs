@@ -1,6 +1,7 @@
 //! The list of backends: a new one is a file beside this one and a line here.
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
 #[cfg(feature = "faults")]
 use super::faults;
@@ -11,42 +12,60 @@ use super::redis::{list, stream};
 #[cfg(feature = "s3")]
 use super::s3;
 use super::{Backend, direct, memory};
-use crate::config::{BackendConfig, PackConfig};
+use crate::config::{BackendConfig, PackConfig, Secret};
 use crate::error::Error;
 
 type Open = fn(&PackConfig, Arc<Inbox>) -> Result<Arc<dyn Backend>, Error>;
+type Admit = fn(&str, &Secret, Option<SystemTime>, &BackendConfig) -> Result<BackendConfig, Error>;
 type Clean = fn(&str, &BackendConfig) -> Result<(), Error>;
 
-/// Name, how a pack opens it, how a flare's leftovers are deleted.
-const BACKENDS: &[(&str, Open, Clean)] = &[
-    (direct::NAME, direct::open, |_, _| Ok(())),
-    (list::NAME, list::open, list::clean),
-    (stream::NAME, stream::open, stream::clean),
+/// Name, how a pack opens it, how a flare gets credentials of its own, how its leftovers are
+/// deleted.
+const BACKENDS: &[(&str, Open, Admit, Clean)] = &[
+    (direct::NAME, direct::open, AS_IT_IS, NOTHING),
+    (list::NAME, list::open, list::admit, list::clean),
+    (stream::NAME, stream::open, stream::admit, stream::clean),
     #[cfg(feature = "rabbitmq")]
-    (rabbitmq::NAME, rabbitmq::open, rabbitmq::clean),
+    (rabbitmq::NAME, rabbitmq::open, AS_IT_IS, rabbitmq::clean),
     #[cfg(feature = "s3")]
-    (s3::NAME, s3::open, s3::clean),
-    (memory::NAME, memory::open, |_, _| Ok(())),
+    (s3::NAME, s3::open, AS_IT_IS, s3::clean),
+    (memory::NAME, memory::open, AS_IT_IS, NOTHING),
     #[cfg(feature = "faults")]
-    (faults::NAME, faults::open, |_, _| Ok(())),
+    (faults::NAME, faults::open, AS_IT_IS, NOTHING),
 ];
+
+/// Backends whose server, if there is one, makes no users through the connection of one.
+const AS_IT_IS: Admit = |_, _, _, config| Ok(config.clone());
+/// Backends that keep nothing.
+const NOTHING: Clean = |_, _| Ok(());
 
 /// Those a program may have been built without.
 const OPTIONAL: &[&str] = &["rabbitmq", "s3"];
 
 /// Opens the backend a pack is configured with.
 pub(crate) fn open(config: &PackConfig, inbox: Arc<Inbox>) -> Result<Arc<dyn Backend>, Error> {
-    let (_, open, _) = find(&config.backend.kind)?;
+    let (_, open, ..) = find(&config.backend.kind)?;
     open(config, inbox)
+}
+
+/// The backend with credentials of the flare's own.
+pub(crate) fn admit(
+    flare_id: &str,
+    secret: &Secret,
+    deadline: Option<SystemTime>,
+    config: &BackendConfig,
+) -> Result<BackendConfig, Error> {
+    let (_, _, admit, _) = find(&config.kind)?;
+    admit(flare_id, secret, deadline, config)
 }
 
 /// Deletes what a flare left on a backend.
 pub(crate) fn clean(flare_id: &str, config: &BackendConfig) -> Result<(), Error> {
-    let (_, _, clean) = find(&config.kind)?;
+    let (.., clean) = find(&config.kind)?;
     clean(flare_id, config)
 }
 
-fn find(kind: &str) -> Result<&'static (&'static str, Open, Clean), Error> {
+fn find(kind: &str) -> Result<&'static (&'static str, Open, Admit, Clean), Error> {
     BACKENDS
         .iter()
         .find(|(name, ..)| *name == kind)

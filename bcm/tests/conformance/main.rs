@@ -3,6 +3,8 @@
 //! `memory` and `direct` need nothing; for the others the harness starts a server of their own.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[cfg(feature = "tls")]
+mod certificate;
 mod chunking;
 mod collectives;
 mod direct;
@@ -28,6 +30,7 @@ mod s3;
 #[cfg(feature = "s3")]
 mod s3_server;
 mod server_faults;
+mod volume;
 mod watch;
 
 /// Defines each test once per backend.

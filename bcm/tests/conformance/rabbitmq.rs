@@ -11,6 +11,8 @@ use crate::process::{
 };
 use crate::proxy::Proxy;
 use crate::rabbitmq_server::{PASSWORD, RabbitServer, shared};
+#[cfg(feature = "tls")]
+use crate::server_faults::only_a_server_with_a_certificate_is_talked_to;
 use crate::server_faults::{
     a_server_that_dies_fails_the_flare, a_server_that_stands_still_holds_up_work,
     work_goes_on_while_connections_are_cut, wrong_credentials_are_refused,
@@ -131,6 +133,27 @@ fn what_was_in_a_connection_that_is_cut_comes_again_and_once() {
         let proxy = Proxy::to(server.port());
         let backend = BackendConfig::new("rabbitmq").with_uri(server.uri_at(proxy.port()));
         work_goes_on_while_connections_are_cut(&backend.with_chunk_size(20_000), &proxy);
+    });
+}
+
+#[cfg(feature = "tls")]
+#[test]
+fn connections_may_be_encrypted() {
+    let certificate = crate::certificate::Certificate::new();
+    let port = crate::redis_server::free_port();
+    let server = RabbitServer::start(&format!(
+        "listeners.ssl.default = 127.0.0.1:{port}\n\
+         ssl_options.certfile = {}\n\
+         ssl_options.keyfile = {}\n\
+         ssl_options.verify = verify_none",
+        certificate.file().display(),
+        certificate.key_file().display(),
+    ));
+    let uri = server.uri_at(port).replace("amqp://", "amqps://");
+    let backend = BackendConfig::new("rabbitmq").with_uri(uri.replace("127.0.0.1", "localhost"));
+    under_watchdog(move || {
+        let _server = server;
+        only_a_server_with_a_certificate_is_talked_to(&backend, &certificate.pem);
     });
 }
 

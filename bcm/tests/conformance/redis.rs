@@ -3,14 +3,18 @@
 
 use std::time::{Duration, Instant};
 
-use burst_bcm::{BackendConfig, Error, FailureKind, Pack, PackConfig, cleanup, testing};
+use burst_bcm::{BackendConfig, Error, FailureKind, Pack, PackConfig, admit, cleanup, testing};
 
+#[cfg(feature = "tls")]
+use crate::certificate::Certificate;
 use crate::harness::{eventually, pattern, promised, under_watchdog};
 use crate::process::{
     a_killed_pack_is_named_within_a_second, a_pack_that_joins_late_is_waited_for,
 };
 use crate::proxy::Proxy;
-use crate::redis_server::{PASSWORD, RedisServer};
+use crate::redis_server::{PASSWORD, RedisServer, free_port};
+#[cfg(feature = "tls")]
+use crate::server_faults::only_a_server_with_a_certificate_is_talked_to;
 use crate::server_faults::{
     a_server_that_dies_fails_the_flare, a_server_that_stands_still_holds_up_work,
     work_goes_on_while_connections_are_cut, wrong_credentials_are_refused,
@@ -207,6 +211,51 @@ on_both! {
         });
     }
 
+    fn a_flare_can_do_nothing_but_its_own_work(kind) {
+        let server = RedisServer::start();
+        under_watchdog(move || {
+            let platform = config(kind, &server);
+            let end = std::time::SystemTime::now() + Duration::from_secs(60);
+            let admit = |flare: &str| admit(flare, &flare.into(), Some(end), &platform).unwrap();
+            let (own, others) = (admit("own"), admit("others"));
+            assert_eq!(own, admit("own"));
+
+            let others = packs(&others, "others", &[1, 1]);
+            others[0].communicators()[0].send(pattern(9000, 0, 1), 1).unwrap();
+            let results = testing::run_on(&packs(&own, "own", &[2, 1, 1]), |worker| {
+                let values = (0..4).map(|to| pattern(50_000, worker.worker_id(), to));
+                worker.all_to_all(values.collect())?;
+                worker.broadcast((worker.worker_id() == 2).then(|| pattern(90_000, 2, 0)), 2)?;
+                worker.barrier()
+            });
+            assert_eq!(results, vec![Ok(()); 4]);
+
+            let client = redis::Client::open(own.uri.as_deref().unwrap()).unwrap();
+            let mut connection = client.get_connection().unwrap();
+            for refused in [
+                "GET burst:others:pulse:0", "BLPOP burst:others:pack:1 1", "DEL burst:others:pulse:0",
+                "XREAD STREAMS burst:others:lane:1:0 0", "GET burst:ownother", "KEYS *", "SCAN 0",
+                "RANDOMKEY", "FLUSHALL", "CONFIG GET *", "ACL LIST", "CLIENT LIST", "INFO",
+                "EVAL return 0", "PUBLISH a b", "SHUTDOWN", "RENAME burst:own:a burst:others:a",
+            ] {
+                let mut words = refused.split(' ');
+                let mut command = redis::cmd(words.next().unwrap());
+                let answer = command.arg(words.collect::<Vec<_>>()).exec(&mut connection);
+                let error = answer.unwrap_err().to_string();
+                assert!(error.contains("NOPERM") || error.contains("permission"), "{refused}: {error}");
+            }
+            assert_eq!(others[1].communicators()[0].recv::<Vec<u8>>(0), Ok(pattern(9000, 0, 1)));
+
+            cleanup("own", &platform).unwrap();
+            assert!(client.get_connection().is_err());
+            let users: Vec<String> = server.ask(&["ACL", "USERS"]);
+            assert_eq!(users.len(), 2, "{users:?}");
+            drop(others);
+            cleanup("others", &platform).unwrap();
+            assert_eq!(server.ask::<Vec<String>>(&["ACL", "USERS"]), ["default"]);
+        });
+    }
+
     fn wrong_credentials_are_an_error_that_does_not_show_them(kind) {
         let server = RedisServer::start();
         let wrong = "a-wrong-password";
@@ -292,5 +341,37 @@ fn a_list_whose_reader_is_cut_off_fails_the_flare_at_once() {
             promised(Duration::from_secs(1), cut);
             assert!(matches!(error, Error::Aborted(_)), "{error}");
         });
+    });
+}
+
+#[cfg(feature = "tls")]
+#[test]
+fn connections_may_be_encrypted() {
+    let certificate = Certificate::new();
+    let port = free_port();
+    let server = RedisServer::with(&[
+        "--tls-port",
+        &port.to_string(),
+        "--tls-auth-clients",
+        "no",
+        "--tls-cert-file",
+        &certificate.file().display().to_string(),
+        "--tls-key-file",
+        &certificate.key_file().display().to_string(),
+    ]);
+    under_watchdog(move || {
+        let uri = server.uri_at(port).replace("redis://", "rediss://");
+        let uri = uri.replace("127.0.0.1", "localhost");
+        for kind in ["redis-list", "redis-stream"] {
+            let backend = BackendConfig::new(kind).with_uri(&uri);
+            only_a_server_with_a_certificate_is_talked_to(&backend, &certificate.pem);
+        }
+        // The flare's own user talks to the same server in the same way.
+        let platform = BackendConfig::new("redis-list").with_uri(&uri);
+        let platform = platform.with_ca(&certificate.pem);
+        let own = admit("own", &"secret".into(), None, &platform).unwrap();
+        assert!(own.uri.as_ref().unwrap().starts_with("rediss://burst."));
+        let results = testing::run_on(&packs(&own, "own", &[1, 1]), |worker| worker.barrier());
+        assert_eq!(results, vec![Ok(()); 2]);
     });
 }

@@ -10,6 +10,12 @@ use tempfile::TempDir;
 /// The password every server is given, so that logging in is tested too.
 pub const PASSWORD: &str = "conformance-password";
 
+/// A port nobody has at the moment.
+pub fn free_port() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.local_addr().unwrap().port()
+}
+
 /// Ends when dropped.
 pub struct RedisServer {
     child: Child,
@@ -35,11 +41,7 @@ impl RedisServer {
 
     /// `None` when someone else took the port in the meantime.
     fn try_start(settings: &[&str]) -> Option<Self> {
-        let port = TcpListener::bind("127.0.0.1:0")
-            .unwrap()
-            .local_addr()
-            .unwrap()
-            .port();
+        let port = free_port();
         let directory = tempfile::tempdir().unwrap();
         let settings: Vec<String> = settings.iter().map(|&setting| setting.to_owned()).collect();
         Some(Self {

@@ -119,3 +119,35 @@ fn exchange(worker: &Communicator, round: u32) -> Result<(), Error> {
     }
     Ok(())
 }
+
+/// Messages go through to a server with this authority's certificate, and none to one without or
+/// to one of another name.
+#[cfg(feature = "tls")]
+pub fn only_a_server_with_a_certificate_is_talked_to(backend: &BackendConfig, ca: &str) {
+    let trusting = backend.clone().with_ca(ca);
+    let results = testing::run(&[2, 1], &trusting, |worker| {
+        (0..5).try_for_each(|round| exchange(worker, round))
+    });
+    assert_eq!(results, vec![Ok(()); 3]);
+    let large = testing::run(&[1, 1], &trusting, |worker| {
+        let value = (worker.worker_id() == 0).then(|| pattern(9 << 20, 0, 0));
+        assert!(*worker.broadcast(value, 0)? == pattern(9 << 20, 0, 0));
+        Ok(())
+    });
+    assert_eq!(large, vec![Ok(()); 2]);
+
+    let another = crate::certificate::Certificate::new().pem;
+    let mut misnamed = trusting.clone();
+    misnamed.uri = backend
+        .uri
+        .as_ref()
+        .map(|uri| uri.replace("localhost", "127.0.0.1"));
+    let untrusted = [backend.clone(), backend.clone().with_ca(another), misnamed];
+    for refused in untrusted {
+        let error = testing::packs(&[1, 1], &refused, |_| {}).unwrap_err();
+        assert!(error.to_string().contains("certificate"), "{error}");
+    }
+    let nonsense = backend.clone().with_ca("no certificate at all");
+    let error = testing::packs(&[1, 1], &nonsense, |_| {}).unwrap_err();
+    assert!(error.to_string().contains("certificate"), "{error}");
+}

@@ -38,6 +38,9 @@ pub enum Error {
     /// The program did not come up.
     #[error("{0}")]
     Start(String),
+    /// The backend's server makes the flare no user.
+    #[error("{0}")]
+    Backend(#[from] burst_bcm::Error),
     /// A single function failed.
     #[error("{0}")]
     Failed(String),
@@ -55,7 +58,7 @@ impl Error {
             Self::AlreadyInitialized => StatusCode::FORBIDDEN,
             Self::NotInitialized | Self::Busy | Self::Ended(_) => StatusCode::CONFLICT,
             Self::UnknownFlare(_) => StatusCode::NOT_FOUND,
-            Self::Start(_) | Self::Failed(_) => StatusCode::BAD_GATEWAY,
+            Self::Start(_) | Self::Backend(_) | Self::Failed(_) => StatusCode::BAD_GATEWAY,
             Self::Function(_) => StatusCode::OK,
         }
     }

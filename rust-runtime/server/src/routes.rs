@@ -64,13 +64,33 @@ async fn run_function(State(runtime): State<Runtime>, body: Received) -> Result<
 async fn run_pack(State(runtime): State<Runtime>, body: Received) -> Result<Response, Error> {
     let request: RunPack = parse(&accept(body, limits::PACKS_BODY)?)?;
     let lines = Lines {
-        lines: runtime.run(request)?,
+        lines: runtime.run(admit(request).await?)?,
     };
     Ok((
         [(header::CONTENT_TYPE, "application/x-ndjson")],
         Body::new(lines),
     )
         .into_response())
+}
+
+/// Keeps the platform's credentials on the backend from the program: it is told those made for
+/// this flare.
+async fn admit(mut request: RunPack) -> Result<RunPack, Error> {
+    if request.pack_sizes.len() < 2 || request.backend.uri.is_none() {
+        return Ok(request);
+    }
+    let admitting = tokio::task::spawn_blocking(move || {
+        let deadline = Some(burst::protocol::time(request.deadline));
+        let (flare, secret) = (&request.flare_id, &request.secret);
+        request.backend = burst_bcm::admit(flare, secret, deadline, &request.backend)?;
+        Ok(request)
+    });
+    let lost = |_| {
+        Err(Error::Start(
+            "the pack's admission was interrupted".to_owned(),
+        ))
+    };
+    admitting.await.unwrap_or_else(lost)
 }
 
 async fn start(

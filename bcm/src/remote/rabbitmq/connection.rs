@@ -59,7 +59,12 @@ impl Connection {
     /// A new channel, made within a second or not at all: a connection that breaks in the middle
     /// of a request may leave it without an answer.
     pub(super) async fn link(&self) -> lapin::Result<Link> {
-        tokio::time::timeout(CONNECTING, self.make_link())
+        self.link_within(CONNECTING).await
+    }
+
+    /// As `link`, with more time for a server that is far away or busy.
+    pub(super) async fn link_within(&self, limit: Duration) -> lapin::Result<Link> {
+        tokio::time::timeout(limit, self.make_link())
             .await
             .unwrap_or_else(|_| Err(broken()))
     }
@@ -72,9 +77,12 @@ impl Connection {
                 _ => {
                     let runtime = lapin::runtime::default_runtime()?;
                     let properties = ConnectionProperties::default();
-                    let uri = self.server.uri();
-                    let connection =
-                        lapin::Connection::connect_uri_with_runtime(uri, properties, runtime);
+                    let connection = lapin::Connection::connect_uri_with_config(
+                        self.server.uri(),
+                        properties,
+                        self.server.tls(),
+                        runtime,
+                    );
                     let connection = Arc::new(connection.await?);
                     *open = Some(Arc::clone(&connection));
                     connection

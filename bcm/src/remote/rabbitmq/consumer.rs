@@ -10,9 +10,9 @@ use lapin::options::{BasicAckOptions, BasicConsumeOptions, BasicQosOptions};
 use lapin::types::{FieldTable, ShortString};
 
 use super::connection::{CONNECTING, Link, broken};
-use super::publisher::may_pass;
+use super::publisher::{may_pass, recovery};
 use super::server::{error, failed};
-use super::{AGAIN, RECOVERY, Shared};
+use super::{AGAIN, Shared};
 use crate::wire::{HEADER_SIZE, Header, WireError};
 
 /// Frames the server sends ahead of the acknowledgement.
@@ -73,7 +73,7 @@ pub(super) async fn run(shared: Arc<Shared>, queue: ShortString, first: Reader) 
             None => {
                 return shared.broken(&error("the server has deleted the flare's queues"));
             }
-            Some(reason) if !may_pass(&reason) || since.elapsed() > RECOVERY => {
+            Some(reason) if !may_pass(&reason) || since.elapsed() > recovery(&reason) => {
                 return shared.broken(&failed(reason));
             }
             Some(_) => tokio::time::sleep(AGAIN).await,

@@ -58,6 +58,8 @@ const LEAVING: Duration = Duration::from_secs(1);
 /// How long a connection that broke is tried to be made again, so that everybody knows within a
 /// second when it cannot.
 const RECOVERY: Duration = Duration::from_millis(600);
+/// How long a server may leave a question without an answer.
+const SILENCE: Duration = Duration::from_secs(6);
 /// Between two attempts.
 const AGAIN: Duration = Duration::from_millis(20);
 
@@ -111,7 +113,10 @@ pub(super) fn open(config: &PackConfig, inbox: Arc<Inbox>) -> Result<Arc<dyn Bac
     let opening = {
         let (shared, publisher) = (Arc::clone(&shared), Arc::clone(&publisher));
         async move {
-            let link = shared.back.link().await.map_err(server::failed)?;
+            let link = shared.back.link_within(CONNECTING / 2).await;
+            let link = link.map_err(server::failed)?;
+            let out = shared.out.link_within(CONNECTING / 2).await;
+            out.map_err(server::failed)?;
             let (names, pack) = (&shared.names, shared.pack);
             names
                 .declare(&link.channel, pack, expiry)

@@ -1,5 +1,6 @@
 //! Publishes frames and waits for the server's confirmation.
 
+use std::io::ErrorKind;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -11,7 +12,7 @@ use tokio::sync::{Mutex, mpsc};
 
 use super::connection::{CONNECTING, Link, broken};
 use super::server::{error, failed};
-use super::{AGAIN, Errand, RECOVERY, Shared};
+use super::{AGAIN, Errand, RECOVERY, SILENCE, Shared};
 use crate::error::Error;
 use crate::remote::Frame;
 
@@ -91,7 +92,7 @@ impl Publisher {
             *self.link.lock().await = None;
             let since = *broken.get_or_insert_with(Instant::now);
             let closing = self.shared.closing.load(Ordering::Acquire);
-            if !may_pass(&reason) || closing || since.elapsed() > RECOVERY {
+            if !may_pass(&reason) || closing || since.elapsed() > recovery(&reason) {
                 return Err(failed(reason));
             }
             tokio::time::sleep(AGAIN).await;
@@ -170,6 +171,17 @@ async fn publish_on(channel: &Channel, messages: &[Message]) -> lapin::Result<Ou
 /// Whether a new connection may do better.
 pub(super) fn may_pass(reason: &lapin::Error) -> bool {
     !(reason.is_amqp_soft_error() || reason.is_amqp_hard_error()) || reason.can_be_recovered()
+}
+
+/// How long a connection that broke is tried to be made again. A server that is there and slow,
+/// because it or this machine has much to do, has more time than one that is not.
+pub(super) fn recovery(reason: &lapin::Error) -> Duration {
+    match reason.kind() {
+        lapin::ErrorKind::IOError(reason) if reason.kind() != ErrorKind::ConnectionRefused => {
+            SILENCE
+        }
+        _ => RECOVERY,
+    }
 }
 
 /// Publishes control frames in their order.

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use lapin::tcp::OwnedTLSConfig;
 use lapin::uri::AMQPUri;
 
 use super::NAME;
@@ -14,17 +15,23 @@ const HEARTBEAT: u16 = 6;
 
 /// Where the server is and how to log in. Shows nothing of the credentials.
 #[derive(Clone)]
-pub(super) struct Server(Arc<AMQPUri>);
+pub(super) struct Server(Arc<Location>);
+
+struct Location {
+    uri: AMQPUri,
+    /// Whom to trust over TLS, as PEM.
+    ca: Option<String>,
+}
 
 impl fmt::Debug for Server {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let authority = &self.0.authority;
+        let authority = &self.0.uri.authority;
         write!(f, "Server({}:{})", authority.host, authority.port)
     }
 }
 
 impl Server {
-    /// From `amqp://[user:password@]host[:port][/vhost]`.
+    /// From `amqp://[user:password@]host[:port][/vhost]`, `amqps://…` for TLS.
     pub(super) fn new(config: &BackendConfig) -> Result<Self, Error> {
         let refuse = |reason: &str| Error::InvalidConfiguration {
             reason: format!("{NAME}: {reason}"),
@@ -37,15 +44,30 @@ impl Server {
         let mut uri: AMQPUri = uri.parse().map_err(|_| {
             refuse("the URI is not of the form amqp://user:password@host:port/vhost")
         })?;
-        if uri.scheme != lapin::uri::AMQPScheme::AMQP {
-            return Err(refuse("TLS is not supported yet; use amqp://"));
+        if uri.scheme == lapin::uri::AMQPScheme::AMQPS {
+            #[cfg(not(feature = "tls"))]
+            return Err(refuse(
+                "this program was built without TLS: build it with the feature \"tls\" of the \
+                 crate `burst`",
+            ));
+            // Fails when another part of the program has chosen one already, which is as good.
+            #[cfg(feature = "tls")]
+            let _ = rustls::crypto::ring::default_provider().install_default();
         }
         uri.query.heartbeat.get_or_insert(HEARTBEAT);
-        Ok(Self(Arc::new(uri)))
+        let ca = config.ca.clone();
+        Ok(Self(Arc::new(Location { uri, ca })))
     }
 
     pub(super) fn uri(&self) -> AMQPUri {
-        (*self.0).clone()
+        self.0.uri.clone()
+    }
+
+    pub(super) fn tls(&self) -> OwnedTLSConfig {
+        OwnedTLSConfig {
+            identity: None,
+            cert_chain: self.0.ca.clone(),
+        }
     }
 }
 
@@ -76,7 +98,7 @@ mod tests {
         for wrong in [
             "amqp://user:hunter2@host:port:1/x",
             "hunter2",
-            "amqps://u:hunter2@h",
+            "http://u:hunter2@h",
         ] {
             let error = server(wrong).unwrap_err();
             assert!(!format!("{error} {error:?}").contains("hunter2"), "{error}");

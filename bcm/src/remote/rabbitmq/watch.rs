@@ -12,17 +12,16 @@ use lapin::types::FieldTable;
 
 use super::connection::Link;
 use super::server::error;
-use super::{RECOVERY, Shared};
+use super::{RECOVERY, SILENCE, Shared};
 
 /// Between two questions.
 const PERIOD: Duration = Duration::from_millis(100);
-/// How long a server may leave a question without an answer.
-const SILENCE: Duration = Duration::from_secs(6);
 
 /// Asks until the pack closes.
 pub(super) async fn run(shared: Arc<Shared>) {
     let mut link = None;
     let mut unread: Option<(u32, Instant)> = None;
+    let mut cut: Option<Instant> = None;
     while !shared.closing.load(Ordering::Acquire) {
         tokio::time::sleep(PERIOD).await;
         let next = (1..shared.packs)
@@ -31,6 +30,9 @@ pub(super) async fn run(shared: Arc<Shared>) {
         let Some(pack) = next else {
             return;
         };
+        if link.as_ref().is_some_and(|link: &Link| !link.is_up()) {
+            cut = Some(Instant::now());
+        }
         let answer = tokio::time::timeout(SILENCE, readers(&shared, &mut link, pack)).await;
         let Ok(readers) = answer else {
             return shared.broken(&error(format!(
@@ -41,11 +43,16 @@ pub(super) async fn run(shared: Arc<Shared>) {
             unread = None;
             continue;
         }
-        // It may be connecting again.
+        // It may be connecting again; what cut this pack's connection may have cut its too, and it
+        // may be slower.
+        let patience = match cut {
+            Some(cut) if cut.elapsed() < SILENCE => SILENCE,
+            _ => RECOVERY,
+        };
         let (seen, since) = *unread.get_or_insert_with(|| (pack, Instant::now()));
         if seen != pack {
             unread = None;
-        } else if since.elapsed() > RECOVERY {
+        } else if since.elapsed() > patience {
             return shared
                 .inbox
                 .lost(pack, "nobody reads its queue on the server");

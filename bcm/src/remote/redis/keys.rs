@@ -14,15 +14,17 @@ pub(super) fn prefix(flare_id: &str) -> String {
     format!("burst:{flare_id}")
 }
 
+/// When nothing of a flare that does nothing any more is left, since the epoch.
+pub(super) fn gone_at(deadline: Option<SystemTime>) -> Duration {
+    let end = deadline.unwrap_or_else(|| SystemTime::now() + NO_DEADLINE);
+    let end = end.duration_since(SystemTime::UNIX_EPOCH);
+    end.unwrap_or_default() + GRACE
+}
+
 /// How many seconds a key written now may stay.
 pub(super) fn expiry(deadline: Option<SystemTime>) -> u64 {
-    let left = match deadline {
-        Some(deadline) => deadline
-            .duration_since(SystemTime::now())
-            .unwrap_or_default(),
-        None => NO_DEADLINE,
-    };
-    (left + GRACE).as_secs()
+    let now = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
+    gone_at(deadline).saturating_sub(now).max(GRACE).as_secs()
 }
 
 /// Sets when a key goes. One reply.

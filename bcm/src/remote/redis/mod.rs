@@ -10,6 +10,7 @@
 //! | threads that read, and connect again | [`threads`] |
 //! | packs that die, servers that forget | [`pulse`] |
 //! | what both store: names, expiry, cleaning | [`keys`] |
+//! | the flare's own user | [`account`] |
 //!
 //! All commands name a single key and are among those DragonflyDB documents.
 //!
@@ -22,21 +23,25 @@
 pub(super) mod list;
 pub(super) mod stream;
 
+mod account;
 mod keys;
 mod pulse;
 mod resp;
 mod server;
 mod threads;
+#[cfg(feature = "tls")]
+mod tls;
 mod value;
 mod writer;
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
+use account::Account;
 use resp::{Client, GoOn, RespError};
 use server::Server;
 
 use super::Frame;
-use crate::config::BackendConfig;
+use crate::config::{BackendConfig, Secret};
 use crate::error::Error;
 
 /// How long the server may take for a control frame, or to answer at all.
@@ -51,13 +56,42 @@ const LARGEST: usize = 256 << 20;
 /// Bytes one sender writes before it lets others have its connection.
 const BATCH: usize = 8 << 20;
 
-/// Deletes every key of a flare.
+/// The same server, as a user made for the flare.
+pub(in crate::remote) fn admit(
+    name: &'static str,
+    flare_id: &str,
+    secret: &Secret,
+    deadline: Option<SystemTime>,
+    config: &BackendConfig,
+) -> Result<BackendConfig, Error> {
+    let server = Server::new(name, config)?;
+    let account = Account::new(flare_id, secret, deadline).ok_or_else(|| {
+        server.error("a flare's id may have letters, digits, hyphens and underscores")
+    })?;
+    let mut client = connect(&server)?;
+    let since = Instant::now();
+    let go_on: GoOn<'_> = &mut || within(&server, since, CONTROL_TIMEOUT);
+    account
+        .make(&mut client, flare_id, go_on)
+        .map_err(|reason| match reason {
+            RespError::Refused(reason) => server.error(format!(
+                "the server lets the platform's user make none for the flare (ACL SETUSER): {reason}"
+            )),
+            other => server.failed(other),
+        })?;
+    let uri = server.uri_for(&account.user, &account.password);
+    Ok(config.clone().with_uri(uri))
+}
+
+/// Deletes every key of a flare, and its user.
 fn clean(name: &'static str, flare_id: &str, config: &BackendConfig) -> Result<(), Error> {
     let server = Server::new(name, config)?;
     let mut client = connect(&server)?;
     let since = Instant::now();
     let go_on: GoOn<'_> = &mut || within(&server, since, 30 * CONTROL_TIMEOUT);
-    keys::delete_all(&mut client, flare_id, go_on).map_err(|reason| server.failed(reason))
+    keys::delete_all(&mut client, flare_id, go_on)
+        .and_then(|()| account::remove(&mut client, flare_id, go_on))
+        .map_err(|reason| server.failed(reason))
 }
 
 fn connect(server: &Server) -> Result<Client, Error> {

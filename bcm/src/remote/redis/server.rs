@@ -11,12 +11,17 @@ use std::time::Duration;
 use redis::{ConnectionAddr, IntoConnectionInfo};
 
 use super::resp::RespError;
+#[cfg(feature = "tls")]
+use super::tls::{Tls, TlsStream};
 use crate::config::BackendConfig;
 use crate::error::Error;
 
 /// How often a blocked read or write asks whether to go on.
 const LOOK: Duration = Duration::from_millis(100);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
+#[cfg(not(feature = "tls"))]
+const WITHOUT_TLS: &str =
+    "this program was built without TLS: build it with the feature \"tls\" of the crate `burst`";
 
 /// Where the server is and how to log in. Shows nothing of the credentials.
 #[derive(Clone)]
@@ -34,6 +39,8 @@ struct Location {
 #[derive(Debug)]
 enum Address {
     Tcp(String, u16),
+    #[cfg(feature = "tls")]
+    Tls(String, u16, Tls),
     Unix(PathBuf),
 }
 
@@ -44,7 +51,8 @@ impl fmt::Debug for Server {
 }
 
 impl Server {
-    /// From `redis://[user[:password]@]host[:port][/database]` or `unix:///path`.
+    /// From `redis://[user[:password]@]host[:port][/database]`, `rediss://…` for TLS, or
+    /// `unix:///path`.
     pub(super) fn new(name: &'static str, config: &BackendConfig) -> Result<Self, Error> {
         let refuse = |reason: &str| Error::InvalidConfiguration {
             reason: format!("{name}: {reason}"),
@@ -53,14 +61,25 @@ impl Server {
             .uri
             .as_deref()
             .ok_or_else(|| refuse("the server's URI is missing"))?;
+        let (uri, tls) = match uri.strip_prefix("rediss:") {
+            Some(rest) => (format!("redis:{rest}"), true),
+            None => (uri.to_owned(), false),
+        };
         // The parser's own error might show what it could not parse.
         let info = uri
             .into_connection_info()
             .map_err(|_| refuse("the URI is not of the form redis://user:password@host:port/0"))?;
         let address = match info.addr() {
+            #[cfg(feature = "tls")]
+            ConnectionAddr::Tcp(host, port) if tls => {
+                let tls = Tls::to(host, config.ca.as_deref()).map_err(refuse)?;
+                Address::Tls(host.clone(), *port, tls)
+            }
+            #[cfg(not(feature = "tls"))]
+            ConnectionAddr::Tcp(..) if tls => return Err(refuse(WITHOUT_TLS)),
             ConnectionAddr::Tcp(host, port) => Address::Tcp(host.clone(), *port),
             ConnectionAddr::Unix(path) => Address::Unix(path.clone()),
-            _ => return Err(refuse("TLS is not supported yet; use redis:// or unix://")),
+            _ => return Err(refuse("the URI is neither redis://, rediss:// nor unix://")),
         };
         let settings = info.redis_settings();
         Ok(Self(Arc::new(Location {
@@ -70,6 +89,28 @@ impl Server {
             password: settings.password().map(str::to_owned),
             database: settings.db(),
         })))
+    }
+
+    /// The same server's address for another user. Neither name nor password may have letters
+    /// that mean something in an address.
+    pub(super) fn uri_for(&self, user: &str, password: &str) -> String {
+        let database = self.0.database;
+        let over = |scheme: &str, host: &str, port: &u16| {
+            let host = match host.contains(':') {
+                true => format!("[{host}]"),
+                false => host.to_owned(),
+            };
+            format!("{scheme}://{user}:{password}@{host}:{port}/{database}")
+        };
+        match &self.0.address {
+            Address::Tcp(host, port) => over("redis", host, port),
+            #[cfg(feature = "tls")]
+            Address::Tls(host, port, _) => over("rediss", host, port),
+            Address::Unix(path) => format!(
+                "unix://{}?db={database}&user={user}&pass={password}",
+                path.display()
+            ),
+        }
     }
 
     /// The name of the backend.
@@ -113,18 +154,26 @@ impl Server {
 #[derive(Debug)]
 pub(super) enum Stream {
     Tcp(TcpStream),
+    #[cfg(feature = "tls")]
+    Tls(Box<TlsStream>),
     Unix(UnixStream),
 }
 
 /// Ends a connection another thread is reading from.
 #[derive(Debug)]
-pub(super) struct Hook(Stream);
+pub(super) struct Hook(Socket);
+
+#[derive(Debug)]
+enum Socket {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
 
 impl Hook {
     pub(super) fn cut(&self) {
         let _ = match &self.0 {
-            Stream::Tcp(stream) => stream.shutdown(Shutdown::Both),
-            Stream::Unix(stream) => stream.shutdown(Shutdown::Both),
+            Socket::Tcp(stream) => stream.shutdown(Shutdown::Both),
+            Socket::Unix(stream) => stream.shutdown(Shutdown::Both),
         };
     }
 }
@@ -132,14 +181,18 @@ impl Hook {
 impl Stream {
     pub(super) fn hook(&self) -> std::io::Result<Hook> {
         Ok(Hook(match self {
-            Self::Tcp(stream) => Self::Tcp(stream.try_clone()?),
-            Self::Unix(stream) => Self::Unix(stream.try_clone()?),
+            Self::Tcp(stream) => Socket::Tcp(stream.try_clone()?),
+            #[cfg(feature = "tls")]
+            Self::Tls(stream) => Socket::Tcp(stream.sock.try_clone()?),
+            Self::Unix(stream) => Socket::Unix(stream.try_clone()?),
         }))
     }
 
     pub(super) fn write_vectored(&mut self, slices: &[IoSlice<'_>]) -> std::io::Result<usize> {
         match self {
             Self::Tcp(stream) => stream.write_vectored(slices),
+            #[cfg(feature = "tls")]
+            Self::Tls(stream) => stream.write_vectored(slices),
             Self::Unix(stream) => stream.write_vectored(slices),
         }
     }
@@ -147,6 +200,8 @@ impl Stream {
     pub(super) fn read(&mut self, place: &mut [u8]) -> std::io::Result<usize> {
         match self {
             Self::Tcp(stream) => stream.read(place),
+            #[cfg(feature = "tls")]
+            Self::Tls(stream) => stream.read(place),
             Self::Unix(stream) => stream.read(place),
         }
     }
@@ -155,20 +210,11 @@ impl Stream {
 impl Address {
     fn open(&self) -> std::io::Result<Stream> {
         match self {
-            Self::Tcp(host, port) => {
-                let mut last = ErrorKind::NotFound.into();
-                for address in (host.as_str(), *port).to_socket_addrs()? {
-                    match TcpStream::connect_timeout(&address, CONNECT_TIMEOUT) {
-                        Ok(stream) => {
-                            stream.set_nodelay(true)?;
-                            stream.set_read_timeout(Some(LOOK))?;
-                            stream.set_write_timeout(Some(LOOK))?;
-                            return Ok(Stream::Tcp(stream));
-                        }
-                        Err(error) => last = error,
-                    }
-                }
-                Err(last)
+            Self::Tcp(host, port) => Ok(Stream::Tcp(connect(host, *port)?)),
+            #[cfg(feature = "tls")]
+            Self::Tls(host, port, tls) => {
+                let stream = tls.over(connect(host, *port)?)?;
+                Ok(Stream::Tls(Box::new(stream)))
             }
             Self::Unix(path) => {
                 let stream = UnixStream::connect(path)?;
@@ -178,6 +224,22 @@ impl Address {
             }
         }
     }
+}
+
+fn connect(host: &str, port: u16) -> std::io::Result<TcpStream> {
+    let mut last = ErrorKind::NotFound.into();
+    for address in (host, port).to_socket_addrs()? {
+        match TcpStream::connect_timeout(&address, CONNECT_TIMEOUT) {
+            Ok(stream) => {
+                stream.set_nodelay(true)?;
+                stream.set_read_timeout(Some(LOOK))?;
+                stream.set_write_timeout(Some(LOOK))?;
+                return Ok(stream);
+            }
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
 }
 
 #[cfg(test)]
@@ -194,6 +256,23 @@ mod tests {
     }
 
     #[test]
+    fn another_user_finds_the_same_server() {
+        for (uri, expected) in [
+            ("redis://:x@host/3", "redis://u:p@host:6379/3"),
+            ("redis://a:b@[::1]:7/0", "redis://u:p@[::1]:7/0"),
+            (
+                "unix:///run/redis?db=2&pass=x",
+                "unix:///run/redis?db=2&user=u&pass=p",
+            ),
+        ] {
+            let other = server(uri).unwrap().uri_for("u", "p");
+            assert_eq!(other, expected);
+            let other = server(&other).unwrap();
+            assert_eq!((other.user(), other.password()), (Some("u"), Some("p")));
+        }
+    }
+
+    #[test]
     fn a_password_is_never_shown() {
         let server = server("redis://user:hunter2@localhost:1/0").unwrap();
         assert!(!format!("{server:?}").contains("hunter2"));
@@ -202,7 +281,7 @@ mod tests {
         for wrong in [
             "redis://user:hunter2@host:port:1/x",
             "hunter2",
-            "rediss://:hunter2@h/0",
+            "http://:hunter2@h/0",
         ] {
             let error = self::server(wrong).unwrap_err();
             assert!(!format!("{error} {error:?}").contains("hunter2"), "{error}");

@@ -16,19 +16,23 @@
 //! Frames are written by pooled connections, pipelined, and confirmed by the server before `send`
 //! returns. Each pack has receiving connections of its own, so that no receive ever holds a
 //! connection a send needs. A server that does not answer ends the flare, and so does a receiving
-//! connection that breaks: what was being popped from a list may be gone with it.
+//! connection that breaks: what was being popped from a list may be gone with it. Reading without
+//! popping (`LRANGE`, later `LTRIM`) would not do: nothing with a single key waits for an entry
+//! and leaves it there, and a trim that a broken connection delivers late takes away what nobody
+//! has read. Where connections break, use [`stream`](super::stream).
 
 mod commands;
 mod receiver;
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use super::pulse::Pulse;
 use super::server::Server;
 use super::threads::Threads;
 use super::writer::Writer;
 use super::{LARGEST, batches};
-use crate::config::{BackendConfig, PackConfig};
+use crate::config::{BackendConfig, PackConfig, Secret};
 use crate::control::Patience;
 use crate::error::{Error, Peer};
 use crate::remote::inbox::Inbox;
@@ -76,7 +80,17 @@ pub(in crate::remote) fn open(
     }))
 }
 
-/// Deletes every key of a flare.
+/// The same server, as a user made for the flare.
+pub(in crate::remote) fn admit(
+    flare_id: &str,
+    secret: &Secret,
+    deadline: Option<SystemTime>,
+    config: &BackendConfig,
+) -> Result<BackendConfig, Error> {
+    super::admit(NAME, flare_id, secret, deadline, config)
+}
+
+/// Deletes every key of a flare, and its user.
 pub(in crate::remote) fn clean(flare_id: &str, config: &BackendConfig) -> Result<(), Error> {
     super::clean(NAME, flare_id, config)
 }

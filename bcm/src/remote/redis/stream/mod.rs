@@ -23,6 +23,7 @@ mod commands;
 mod reader;
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use super::keys::expire;
 use super::pulse::Pulse;
@@ -30,7 +31,7 @@ use super::server::Server;
 use super::threads::Threads;
 use super::writer::Writer;
 use super::{LARGEST, batches};
-use crate::config::{BackendConfig, PackConfig};
+use crate::config::{BackendConfig, PackConfig, Secret};
 use crate::control::Patience;
 use crate::error::{Error, Peer};
 use crate::remote::inbox::Inbox;
@@ -84,7 +85,17 @@ pub(in crate::remote) fn open(
     }))
 }
 
-/// Deletes every key of a flare.
+/// The same server, as a user made for the flare.
+pub(in crate::remote) fn admit(
+    flare_id: &str,
+    secret: &Secret,
+    deadline: Option<SystemTime>,
+    config: &BackendConfig,
+) -> Result<BackendConfig, Error> {
+    super::admit(NAME, flare_id, secret, deadline, config)
+}
+
+/// Deletes every key of a flare, and its user.
 pub(in crate::remote) fn clean(flare_id: &str, config: &BackendConfig) -> Result<(), Error> {
     super::clean(NAME, flare_id, config)
 }

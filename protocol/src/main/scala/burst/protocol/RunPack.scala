@@ -25,8 +25,15 @@ object Inputs:
           .map(Shared(_))
           .toRight(DecodingFailure("inputs need 'shared' or 'each'", cursor.history))
 
-/** What carries messages between packs. `uri` may hold credentials: it is never logged. */
-final case class BackendConfig(kind: String, uri: Option[String], chunkSize: Int) derives Codec.AsObject:
+/** What carries messages between packs. `uri` may hold credentials: it is never logged. `ca` holds the
+  * certificates, as PEM, by which a server reached over TLS is known; without it, the machine's.
+  */
+final case class BackendConfig(
+    kind: String,
+    uri: Option[String],
+    chunkSize: Int,
+    ca: Option[String] = None
+) derives Codec.AsObject:
   override def toString: String = s"BackendConfig($kind, chunkSize=$chunkSize)"
 
 /** A flare's secret: packs prove to each other with it that they belong together. Never logged. */

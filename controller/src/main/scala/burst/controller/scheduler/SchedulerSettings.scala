@@ -2,6 +2,7 @@ package burst.controller.scheduler
 
 import burst.protocol.BackendConfig
 import com.typesafe.config.Config
+import java.nio.file.{Files, Path}
 import scala.concurrent.duration.{DurationLong, FiniteDuration}
 import scala.jdk.CollectionConverters.*
 import scala.util.Try
@@ -82,13 +83,13 @@ final class BackendCatalog(val default: String, backends: Map[String, BackendCat
 
   /** What packs are told of a backend; nothing when there is none of that name (any more). */
   def find(name: String, chunkSize: Int): Option[BackendConfig] =
-    backends.get(name).map(entry => BackendConfig(entry.kind, entry.uri, chunkSize))
+    backends.get(name).map(entry => BackendConfig(entry.kind, entry.uri, chunkSize, entry.ca))
 
   /** Whether a flare may leave something there. */
   def needsCleaning(name: String): Boolean = backends.get(name).exists(!_.keepsNothing)
 
 object BackendCatalog:
-  final case class Entry(kind: String, uri: Option[String], keepsNothing: Boolean):
+  final case class Entry(kind: String, uri: Option[String], keepsNothing: Boolean, ca: Option[String] = None):
     override def toString: String = s"Entry($kind)"
 
   /** Reads `burst.scheduler.backends` and `burst.scheduler.default-backend`. */
@@ -100,7 +101,15 @@ object BackendCatalog:
       name -> Entry(
         entry.getString("kind"),
         uri,
-        entry.hasPath("keeps-nothing") && entry.getBoolean("keeps-nothing")
+        entry.hasPath("keeps-nothing") && entry.getBoolean("keeps-nothing"),
+        if entry.hasPath("ca") then Some(certificates(name, entry.getString("ca"))) else None
       )
     }.toMap
     BackendCatalog(root.getString("burst.scheduler.default-backend"), entries)
+
+  private def certificates(backend: String, file: String): String =
+    Try(Files.readString(Path.of(file))).getOrElse {
+      throw IllegalArgumentException(
+        s"burst.scheduler.backends.$backend.ca is '$file', which cannot be read"
+      )
+    }
