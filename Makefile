@@ -7,6 +7,7 @@ GRANULARITY ?= 4
 DRIVER      ?= process
 BACKEND     ?= direct
 FUZZ_TIME   ?= 600
+FUZZ_EXAMPLES ?= 100
 
 CARGO  := cargo
 MVN    := mvn -B -q -ntp
@@ -14,7 +15,7 @@ RELEASE := target/release
 PROGRAMS := hello terasort wordcount montecarlo pagerank tables gridsearch kmeans failing noop probe mapreduce
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-rust test-jvm test-system prepare image bench fuzz fmt lint clean
+.PHONY: help build demo test test-rust test-jvm test-system prepare image bench fuzz fuzz-api fmt lint clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -64,6 +65,9 @@ lint: ## formatting and warnings, as errors
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 	$(MVN) spotless:check
+
+fuzz-api: build ## the running API against its own description, with schemathesis; FUZZ_EXAMPLES calls of each operation
+	tests/fuzz/api.sh $(FUZZ_EXAMPLES)
 
 fuzz: ## what reads bytes from outside, at length, with cargo-fuzz and a nightly toolchain; FUZZ_TIME seconds each
 	@cargo fuzz --version >/dev/null 2>&1 || $(CARGO) install --locked cargo-fuzz

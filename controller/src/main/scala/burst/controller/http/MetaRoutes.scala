@@ -19,7 +19,10 @@ final class MetaRoutes(metrics: Metrics, flares: FlareStore, service: FlareServi
   val route: Route =
     concat(
       (pathSingleSlash & get)(complete(info)),
-      (pathPrefix("api" / "v1") & pathEndOrSingleSlash & get)(complete(info)),
+      (pathPrefix("api" / "v1") & pathEndOrSingleSlash):
+        // Nothing else stands here, whoever asks.
+        concat(get(complete(info)), Answer.refused(ApiError.MethodNotAllowed(Seq(HttpMethods.GET))))
+      ,
       (path("ping") & get)(complete(pong)),
       (path("api" / "v1" / "openapi.yaml") & get)(complete(description)),
       (path("metrics") & get)(Answer(scrape()))

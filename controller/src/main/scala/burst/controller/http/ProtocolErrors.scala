@@ -3,7 +3,7 @@ package burst.controller.http
 import org.apache.pekko.event.LoggingAdapter
 import org.apache.pekko.http.ParsingErrorHandler
 import org.apache.pekko.http.javadsl
-import org.apache.pekko.http.scaladsl.model.{ErrorInfo, StatusCode, StatusCodes}
+import org.apache.pekko.http.scaladsl.model.{ErrorInfo, HttpMethods, StatusCode, StatusCodes}
 import org.apache.pekko.http.scaladsl.settings.ServerSettings
 
 /** Answers what cannot even be read as HTTP in the form of all other errors. The caller's bytes are neither
@@ -18,10 +18,14 @@ object ProtocolErrors extends ParsingErrorHandler:
   ): javadsl.model.HttpResponse =
     val transaction = Transaction.fresh()
     // A method nobody knows or another version of HTTP is the caller's mistake, not the server's.
-    val (shown, sentence) = status match
-      case StatusCodes.NotImplemented =>
-        StatusCodes.MethodNotAllowed -> "There is no such method; use GET, PUT, POST or DELETE."
+    val answer = status match
+      // The second is a TRACE with a body.
+      case StatusCodes.NotImplemented | StatusCodes.UnprocessableContent =>
+        ApiError.response(ApiError.MethodNotAllowed(methods), transaction)
       case other if other.intValue >= 500 =>
-        StatusCodes.BadRequest -> "The request is not HTTP/1.1; correct it."
-      case other => other -> s"The request is not valid HTTP: ${other.reason}; correct it."
-    Transaction.stamped(ApiError.response(shown, sentence, transaction), transaction)
+        ApiError.response(StatusCodes.BadRequest, "The request is not HTTP/1.1; correct it.", transaction)
+      case other =>
+        ApiError.response(other, s"The request is not valid HTTP: ${other.reason}; correct it.", transaction)
+    Transaction.stamped(answer, transaction)
+
+  private val methods = Seq(HttpMethods.GET, HttpMethods.PUT, HttpMethods.POST, HttpMethods.DELETE)

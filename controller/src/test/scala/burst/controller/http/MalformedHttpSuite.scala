@@ -28,7 +28,7 @@ class MalformedHttpSuite extends HttpSuite:
       "GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
       "GET / HTTP/1.1\r\n\r\n",
       "\u0016\u0003\u0001\u0002\u0000\r\n\r\n",
-      s"GET /${"x" * 5000} HTTP/1.1\r\nHost: x\r\n\r\n",
+      s"GET /${"x" * 10000} HTTP/1.1\r\nHost: x\r\n\r\n",
       s"GET / HTTP/1.1\r\nHost: x\r\nX: ${"x" * 20000}\r\n\r\n",
       s"GET / HTTP/1.1\r\nHost: x\r\n${(1 to 200).map(i => s"X-$i: y\r\n").mkString}\r\n",
       "BREW / HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -50,6 +50,12 @@ class MalformedHttpSuite extends HttpSuite:
       val reply = send(method, path, Some("{}"))
       refused(reply, 405, "answers only to")
       assert(reply.headers.contains("allow"))
+    Seq("BREW / HTTP/1.1", "QUERY /ping HTTP/1.1", "TRACE /ping HTTP/1.1\r\nContent-Length: 1").foreach:
+      text =>
+        val reply = ask(s"$text\r\nHost: x\r\n\r\n")
+        refused(reply, 405, "answers only to")
+        assert(reply.headers.contains("allow"), reply.headers)
+    refused(ask("TRACE /api/v1 HTTP/1.1\r\nHost: x\r\n\r\n"), 405, "GET")
 
   test("broken credentials are 401, whatever they are"):
     Seq("Basic", "Basic !!!", "Basic " + "x" * 5000, "Bearer abc", "Basic bm9jb2xvbg==", "=").foreach:

@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# Calls a platform of its own in every way its description allows, and in many that it does not, with a fixed
+# seed. Fails when an answer is a 5xx, or is not what the description says.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+root="$PWD"
+examples="${1:-100}"
+venv="$root/target/fuzz/venv"
+mkdir -p target/fuzz
+scratch="$(mktemp -d "$root/target/fuzz/run-XXXXXX")"
+
+if ! cmp -s tests/fuzz/requirements.txt "$venv/installed"; then
+    python3 -m venv --clear "$venv"
+    "$venv/bin/pip" install --quiet --requirement tests/fuzz/requirements.txt
+    cp tests/fuzz/requirements.txt "$venv/installed"
+fi
+
+BURST_ADMIN_KEY="$(od -An -N32 -tx1 /dev/urandom | tr -d ' \n')"
+export BURST_ADMIN_KEY
+# A rate that no run uses up: a 429 would hide what stands behind it.
+dist/bin/burst standalone --port 0 --slots 4 --data "$scratch/data" \
+    --set burst.limits.flares-per-minute=1000000 >"$scratch/log" 2>&1 &
+platform=$!
+stop() {
+    kill "$platform" 2>/dev/null || true
+    wait "$platform" 2>/dev/null || true
+    rm -rf "$scratch"
+}
+trap stop EXIT
+for _ in $(seq 600); do
+    grep -q '^burst is ready on ' "$scratch/log" && break
+    kill -0 "$platform" 2>/dev/null || { cat "$scratch/log" >&2; exit 1; }
+    sleep 0.1
+done
+address="$(sed -n 's/^burst is ready on //p' "$scratch/log")"
+auth="$(sed -n 's/^AUTH=//p' "$scratch/data/properties")"
+export BURST_FUZZ_USER="${auth%%:*}" BURST_FUZZ_KEY="${auth#*:}"
+
+# Something that is there, for calls that need it.
+dist/bin/burst deploy known dist/examples/hello --apihost "$address" --auth "$auth" >/dev/null
+
+# Left out: that a call which breaks the description is refused (names may be stricter or laxer than a
+# pattern can say), and that one which keeps to it is accepted (packages must be programs, too).
+# It leaves notes where it runs.
+cd "$scratch"
+"$venv/bin/schemathesis" --config-file "$root/tests/fuzz/schemathesis.toml" run "$address/api/v1/openapi.yaml" \
+    --url "$address" --phases examples,coverage,fuzzing,stateful --max-examples "$examples" --seed 1 \
+    --generation-deterministic --continue-on-failure \
+    --exclude-checks negative_data_rejection,positive_data_acceptance --no-color
