@@ -53,27 +53,37 @@ object InvokerProtocol:
 
   final case class FlareCleaned(flareId: FlareId, error: Option[Failure])
 
-/** What an invoker reports of one pack. `start` is set on the report that carries `Ready`. */
+/** What an invoker reports of one pack. `start` is set on the report that carries `Ready`; `slots`, when some
+  * of its workers have ended and what they used is free, is how many the pack still needs.
+  */
 final case class PackReport(
     flareId: FlareId,
     attempt: Int,
     pack: Int,
     invoker: InvokerId,
     start: Option[PackStart],
-    events: Vector[PackEvent]
+    events: Vector[PackEvent],
+    slots: Option[Int] = None
 )
+
+/** What a warm pack serves: flares of this definition version with this many MiB per worker. */
+final case class WarmPack(definition: DefinitionRef, memory: Int)
 
 /** The runtime an invoker starts packs with: what a package must be built for. */
 final case class RuntimeInfo(arch: String, glibc: String)
 
-/** What an invoker offers and how busy it is. `cpuLoad` is the machine's, from 0 to 1. */
+/** What an invoker offers and how busy it is. `cpuLoad` is the machine's, from 0 to 1. `warmPacks` counts the
+  * idle packs, `warm` says for what they are; `prewarmedPacks` are containers for no definition yet.
+  */
 final case class InvokerStatus(
     id: InvokerId,
     slots: Int,
     cpuLoad: Double,
     driver: String,
     warmPacks: Int,
-    runtime: RuntimeInfo
+    runtime: RuntimeInfo,
+    prewarmedPacks: Int = 0,
+    warm: Set[WarmPack] = Set.empty
 )
 
 /** What an invoker asks of the controller. */

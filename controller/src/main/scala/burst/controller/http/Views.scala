@@ -144,6 +144,7 @@ object Views:
     "state" -> (if view.up then "up" else "down").asJson,
     "driver" -> view.status.driver.asJson,
     "warmPacks" -> view.status.warmPacks.asJson,
+    "prewarmedPacks" -> view.status.prewarmedPacks.asJson,
     "runtime" -> Json.obj(
       "arch" -> view.status.runtime.arch.asJson,
       "glibc" -> view.status.runtime.glibc.asJson

@@ -7,14 +7,17 @@ import burst.protocol.{Failure, FailureKind, InvokerId, PackEvent, PackReport}
 enum PackStage:
   case Preparing, Ready, Ended
 
-/** What a report, or the loss of an invoker, brought. `failures` stand in the order they happened. */
+/** What a report, or the loss of an invoker, brought. `failures` stand in the order they happened; `shrunk`
+  * is what packs that go on still need.
+  */
 final case class Absorbed(
     progress: AttemptProgress,
     results: Vector[WorkerResult] = Vector.empty,
     logs: Vector[LogLine] = Vector.empty,
     phases: Vector[PhaseMark] = Vector.empty,
     failures: Vector[Failure] = Vector.empty,
-    ended: Vector[Int] = Vector.empty
+    ended: Vector[Int] = Vector.empty,
+    shrunk: Vector[(Int, Int)] = Vector.empty
 )
 
 /** One attempt of a flare as its packs' reports tell it: pure bookkeeping, decisions are
@@ -49,10 +52,12 @@ final case class AttemptProgress(
   def absorb(report: PackReport, aborted: Boolean): Absorbed =
     if !plan.packs.lift(report.pack).exists(_.invoker == report.invoker) then Absorbed(this)
     else
-      report.events.foldLeft(Absorbed(noted(report))) { (so, event) =>
+      val all = report.events.foldLeft(Absorbed(noted(report))) { (so, event) =>
         if so.progress.stages(report.pack) == PackStage.Ended then so
         else so.progress.absorbEvent(so, report.pack, event, aborted)
       }
+      val goesOn = all.progress.stages(report.pack) != PackStage.Ended
+      all.copy(shrunk = report.slots.filter(_ => goesOn).map(report.pack -> _).toVector)
 
   /** Every pack on that machine has ended, whatever it was at. */
   def invokerLost(invoker: InvokerId, reason: String): Absorbed =

@@ -1,6 +1,6 @@
 package burst.controller.scheduler
 
-import burst.protocol.{FlareId, InvokerId}
+import burst.protocol.{FlareId, InvokerId, WarmPack}
 import scala.collection.immutable.TreeMap
 import scala.collection.mutable
 
@@ -21,10 +21,17 @@ final case class Holding(tenant: String, plan: Plan, held: Vector[Int], lease: L
 
 /** A machine in the books. `slots` are what it offers, `used` what is reserved of it. `used` may exceed
   * `slots` only after the machine came back with fewer slots than it had; it then offers nothing until enough
-  * was given back.
+  * was given back. An `overloaded` one is up, but offers nothing either. `warm` is what its idle packs are
+  * for.
   */
-final case class Capacity(slots: Int, used: Int, up: Boolean):
-  def free: Int = if up then (slots - used).max(0) else 0
+final case class Capacity(
+    slots: Int,
+    used: Int,
+    up: Boolean,
+    overloaded: Boolean = false,
+    warm: Set[WarmPack] = Set.empty
+):
+  def free: Int = if up && !overloaded then (slots - used).max(0) else 0
 
 /** The books of the cluster: who holds how many slots where. An immutable value; all arithmetic on slots is
   * here and nowhere else.
@@ -33,7 +40,8 @@ final case class Capacity(slots: Int, used: Int, up: Boolean):
   *   - ''over-reservation'': [[reserve]] checks every machine of the plan before it takes the first slot, so
   *     a plan is reserved whole or not at all;
   *   - ''double release'': slots are given back against the holding they came from, and a holding gives each
-  *     slot once; releasing what is not held changes nothing.
+  *     slot once; releasing what is not held changes nothing. What a pack still needs is said, not what it
+  *     gives, so that hearing it twice, or late, changes nothing either.
   *
   * Example: machines a (8 slots) and b (4). Reserving `a:8, b:2` for flare f leaves 0 and 2 free. Reserving
   * `a:1` for g is refused and changes nothing. `release(f, pack 0)` gives a its 8 back, the same call again
@@ -52,14 +60,17 @@ final case class ClusterState private (
 
   /** The same once these slots were given back. */
   def viewAfter(released: Iterator[Map[InvokerId, Int]]): ClusterView =
-    val back = mutable.Map.empty[InvokerId, Int]
-    released.foreach(_.foreach((id, slots) => back.update(id, back.getOrElse(id, 0) + slots)))
+    val back = mutable.Map.empty[InvokerId, Int].withDefaultValue(0)
+    released.foreach(_.foreach((id, slots) => back(id) += slots))
     ClusterView(
       machines.iterator.collect {
-        case (id, capacity) if capacity.up =>
-          Machine(id, capacity.slots, capacity.copy(used = capacity.used - back.getOrElse(id, 0)).free)
+        case (id, capacity) if capacity.up => seen(id, capacity, back(id))
       }.toVector
     )
+
+  private def seen(id: InvokerId, capacity: Capacity, back: Int): Machine =
+    val later = capacity.copy(used = capacity.used - back)
+    Machine(id, later.slots, later.free, later.warm)
 
   /** Slots of a holding that will be free for others when it is given back: those on machines that are up. */
   def usable(holding: Holding): Int =
@@ -80,8 +91,14 @@ final case class ClusterState private (
 
   /** A machine that is new, is back, or has changed its size. */
   def up(invoker: InvokerId, slots: Int): ClusterState =
-    val used = machines.get(invoker).fold(0)(_.used)
-    copy(machines = machines.updated(invoker, Capacity(slots.max(0), used, up = true)))
+    val known = machines.getOrElse(invoker, Capacity(0, 0, up = true))
+    copy(machines = machines.updated(invoker, known.copy(slots = slots.max(0), up = true)))
+
+  /** What a machine that is up last said of itself. */
+  def report(invoker: InvokerId, overloaded: Boolean, warm: Set[WarmPack]): ClusterState =
+    machines.get(invoker).fold(this) { known =>
+      copy(machines = machines.updated(invoker, known.copy(overloaded = overloaded, warm = warm)))
+    }
 
   /** The machine offers nothing from now on; what is held on it stays held until released. */
   def down(invoker: InvokerId): ClusterState =
@@ -100,25 +117,32 @@ final case class ClusterState private (
         usedBy = usedBy.updated(tenant, used(tenant) + plan.size)
       )
 
-  /** Gives back slots of packs that are known to be dead; those given back before, or never held, are passed
-    * over. A holding that gave all is forgotten.
+  /** Packs whose workers have ended in part keep only the slots given with them; what is free of them goes
+    * back. More than a pack holds it does not get. A holding that gave all is forgotten.
     */
-  def release(owner: Owner, packs: Iterable[Int]): ClusterState =
+  def shrink(owner: Owner, left: Iterable[(Int, Int)]): ClusterState =
     holdings.get(owner).fold(this) { holding =>
-      val freed = packs.toSet.filter(p => holding.held.isDefinedAt(p) && holding.held(p) > 0)
-      val byMachine = freed.groupMapReduce(p => holding.plan.packs(p).invoker)(holding.held)(_ + _)
-      val rest = holding.copy(held = freed.foldLeft(holding.held)((held, pack) => held.updated(pack, 0)))
-      val tenantLeft = used(holding.tenant) - byMachine.values.sum
+      val known = left.filter((pack, _) => holding.held.isDefinedAt(pack))
+      val held = known.foldLeft(holding.held) { case (held, (pack, slots)) =>
+        held.updated(pack, held(pack).min(slots.max(0)))
+      }
+      val rest = holding.copy(held = held)
+      val freed = holding.byMachine.transform((id, slots) => slots - rest.byMachine.getOrElse(id, 0))
+      val tenantLeft = used(holding.tenant) - freed.values.sum
       ClusterState(
-        machines = byMachine.foldLeft(machines) { case (all, (id, slots)) =>
-          all.updated(id, all(id).copy(used = all(id).used - slots))
+        machines = freed.foldLeft(machines) { case (all, (id, slots)) =>
+          if slots == 0 then all else all.updated(id, all(id).copy(used = all(id).used - slots))
         },
-        holdings =
-          if rest.held.forall(_ == 0) then holdings.removed(owner) else holdings.updated(owner, rest),
+        holdings = if held.forall(_ == 0) then holdings.removed(owner) else holdings.updated(owner, rest),
         usedBy = if tenantLeft == 0 then usedBy.removed(holding.tenant)
         else usedBy.updated(holding.tenant, tenantLeft)
       )
     }
+
+  /** Gives back the slots of packs that are known to be dead; those given back before, or never held, are
+    * passed over.
+    */
+  def release(owner: Owner, packs: Iterable[Int]): ClusterState = shrink(owner, packs.map(_ -> 0))
 
   def releaseAll(owner: Owner): ClusterState =
     holdings.get(owner).fold(this)(holding => release(owner, holding.held.indices))

@@ -183,7 +183,9 @@ private final class FlareActor(
       eachPack(life.progress.fold(Vector.empty)(p => packs.map(p.plan.packs(_)))) { pack =>
         InvokerProtocol.AbortPack(id, pack.pack, failure)
       }
-    case FlareEffect.Release(attempt, packs) => scheduler ! GangScheduler.Release(id, attempt, packs)
+    case FlareEffect.Release(attempt, packs) =>
+      scheduler ! GangScheduler.Release(id, attempt, packs.map(_ -> 0))
+    case FlareEffect.Shrink(attempt, slots) => scheduler ! GangScheduler.Release(id, attempt, slots)
     case FlareEffect.Clean => clean()
     case FlareEffect.SetTimer(timer) =>
       timers.startSingleTimer(timer, Expired(timer, life.flare.attempt), durationOf(timer))

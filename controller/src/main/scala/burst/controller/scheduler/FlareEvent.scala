@@ -61,6 +61,9 @@ enum FlareEffect:
 
   /** These packs are dead (or were never asked for): their slots are free. */
   case Release(attempt: Int, packs: Vector[Int])
+
+  /** These packs need only so many slots any more, as workers of theirs have ended. */
+  case Shrink(attempt: Int, slots: Vector[(Int, Int)])
   case Clean
   case SetTimer(timer: FlareTimer)
   case StopTimer(timer: FlareTimer)

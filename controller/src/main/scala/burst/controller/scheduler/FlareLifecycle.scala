@@ -38,7 +38,8 @@ import FlareLifecycle.{Stage, Step}
   *   - The first cause wins. A `peer-failed` is nobody's cause while the peer may yet be heard of: it starts
   *     `PeerGrace`, and becomes the cause, provisionally, when that expires; a later report that explains it
   *     ([[FlareEnding.revealing]]), or the loss of an invoker, takes its place.
-  *   - Slots of a pack are released when it has ended, each pack once, whatever the flare is at.
+  *   - Slots of a pack are released when it has ended, each pack once, whatever the flare is at; before that,
+  *     those of workers that have ended, as the pack's invoker says so.
   *   - Results that arrive until the last pack has ended count, also after the cause.
   *   - A retry needs every pack to have ended and the backend to be clean: two attempts never overlap.
   *   - Reports of another attempt change nothing.
@@ -133,6 +134,7 @@ final case class FlareLifecycle private (
           Option.when(news.results.nonEmpty)(StoreResults(news.results)),
           Option.when(news.logs.nonEmpty)(StoreLogs(news.logs)),
           Option.when(news.phases.nonEmpty)(StorePhases(news.phases)),
+          Option.when(news.shrunk.nonEmpty)(Shrink(flare.attempt, news.shrunk)),
           // a placing flare releases all its slots at once when it stops: no pack of it was asked for
           Option.when(news.ended.nonEmpty && stage != Stage.Placing)(Release(flare.attempt, news.ended)),
           Option.when(progress.exists(_.workers ne news.progress.workers))(Progress)

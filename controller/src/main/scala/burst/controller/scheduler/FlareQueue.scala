@@ -51,7 +51,8 @@ final case class FlareQueue private (lanes: Map[String, Lane], clock: Long, leng
       Option.when(rest.nonEmpty) {
         val lane = rest.dequeue()
         val first = lane.waiting.head
-        if lane.waiting.length > 1 then rest += Lane(lane.waiting.tail, lane.served + first.size)
+        val others = lane.waiting.tail
+        if others.nonEmpty then rest += Lane(others, lane.served + first.size)
         (first, rest)
       }
     }

@@ -72,7 +72,9 @@ object GangScheduler:
   /** Ends every pack and stops; what had not ended is found by the next controller. */
   final case class Stop(replyTo: ActorRef[Done]) extends Command
 
-  private[scheduler] final case class Release(id: FlareId, attempt: Int, packs: Vector[Int]) extends Command
+  /** Packs need only so many slots any more; none once they have ended. */
+  private[scheduler] final case class Release(id: FlareId, attempt: Int, left: Vector[(Int, Int)])
+      extends Command
   private[scheduler] final case class Requeue(id: FlareId, attempt: Int, request: FlareRequest)
       extends Command
   private[scheduler] final case class LeaveQueue(id: FlareId) extends Command
@@ -209,8 +211,7 @@ private final class GangScheduler(
     case InvokerUp(status, invoker) => onUp(status, invoker)
     case InvokerReported(status, invoker) => onReported(status, invoker)
     case InvokerLost(id, reason) => onLost(id, reason)
-    case Release(id, attempt, packs) =>
-      onRelease(ClusterState.Owner(id, attempt), packs)
+    case Release(id, attempt, left) => onRelease(ClusterState.Owner(id, attempt), left)
     case Requeue(id, attempt, request) =>
       queue = queue.enqueue(Waiting(id, attempt, request, now()))
       roundSoon()
@@ -225,9 +226,9 @@ private final class GangScheduler(
       runRound().foreach(place)
     case _: (Loaded | NotLoaded | Stop) | LoadAgain => ()
 
-  private def onRelease(owner: ClusterState.Owner, packs: Vector[Int]): Unit =
+  private def onRelease(owner: ClusterState.Owner, left: Vector[(Int, Int)]): Unit =
     val held = cluster.holdings.get(owner)
-    cluster = cluster.release(owner, packs)
+    cluster = cluster.shrink(owner, left)
     if !cluster.holds(owner) then held.foreach(h => holdTimes = holdTimes.learn(h.lease, now()))
     roundSoon()
 
@@ -281,6 +282,7 @@ private final class GangScheduler(
   private def onUp(status: InvokerStatus, invoker: ActorRef[InvokerProtocol.Command]): Unit =
     members.up(status, invoker)
     cluster = cluster.up(status.id, status.slots)
+    note(status)
     roundSoon()
 
   private def onReported(status: InvokerStatus, invoker: ActorRef[InvokerProtocol.Command]): Unit =
@@ -288,9 +290,15 @@ private final class GangScheduler(
       case None => onUp(status, invoker)
       case Some(known) =>
         members.report(status)
-        if known.slots != status.slots then
-          cluster = cluster.up(status.id, status.slots)
-          roundSoon()
+        if known.slots != status.slots then cluster = cluster.up(status.id, status.slots)
+        note(status)
+        val relieved = known.overloaded && !overloaded(status)
+        if relieved || known.slots != status.slots then roundSoon()
+
+  private def overloaded(status: InvokerStatus): Boolean = status.cpuLoad > settings.maxCpuLoad
+
+  private def note(status: InvokerStatus): Unit =
+    cluster = cluster.report(status.id, overloaded(status), status.warm)
 
   private def onLost(id: InvokerId, reason: String): Unit =
     val lost = cluster.packsOn(id)

@@ -18,25 +18,14 @@ import burst.controller.definition.Packing
   * | [[Heterogeneous]] | one worker              | one per machine               | 9 on the first; 1 on the third      |
   *
   * ==When `g` is not given==
-  * It is the platform's choice, [[DefaultGranularity]]: either a fixed number, or (the default) as large as
-  * the machines allow: `Mixed` then takes whatever is free on a machine as one pack, like `Heterogeneous`,
-  * and `Homogeneous` the largest even size that can be placed now.
+  * It is the platform's choice, [[DefaultGranularity]]: a fixed number, or (the default) what costs least.
+  * The units that `Mixed` puts on a machine are one container whatever they are, so that small ones cost no
+  * start; single workers fit everywhere and leave the least over. So it takes whatever is free on a machine
+  * as one pack, like `Heterogeneous`. `Homogeneous` has to choose, see there.
   */
 trait PlacementPolicy:
   /** A plan for `size` workers (at least 1), or why there is none. */
   def place(cluster: ClusterView, size: Int, granularity: Option[Int]): Either[NoPlacement, Plan]
-
-/** The platform's choice of granularity where neither flare nor definition says one. */
-enum DefaultGranularity:
-  case Largest
-  case Fixed(workers: Int)
-
-  /** The unit to place by, if the choice names one; never larger than a machine, as the platform must not
-    * choose what it cannot place.
-    */
-  def unit(cluster: ClusterView): Option[Int] = this match
-    case Largest => None
-    case Fixed(workers) => Some(workers.min(cluster.largestMachine).max(1))
 
 object PlacementPolicy:
   /** The three policies, with the platform's choice of granularity. */
@@ -50,32 +39,46 @@ object PlacementPolicy:
   * machine as fit. For comparisons and for functions whose packs must be alike.
   *
   * ==Without `g`==
-  * The largest `g` that can be placed now, evened out where that costs no pack. `n = 10` on 7 and 5 free
-  * slots: `g = 7` works (7 and the rest of 3) and needs 2 packs; as 5 and 5 work too, those are taken. On 7
-  * and 3 free slots it stays 7 and 3.
+  * The size that costs least of those that can be placed now: [[PackCosts]] adds up the time until the last
+  * container runs and the slots left over on machines that are broken into. Among equals the fewest packs,
+  * then the most even ones. By the default costs (a start 100 ms, a slot left over 5 ms):
+  *
+  * | free         | n  | g  | packs         | starts in a row | left over | cost   |                   |
+  * |:-------------|:---|:---|:--------------|:----------------|:----------|:-------|:------------------|
+  * | a:7 b:5      | 10 | 5  | a:5 b:5       | 1               | 2         | 110 ms | taken: even       |
+  * |              |    | 7  | a:7 b:3       | 1               | 2         | 110 ms |                   |
+  * |              |    | 2  | a:2,2,2 b:2,2 | 3               | 2         | 310 ms |                   |
+  * | a:7 b:3      | 10 | 7  | a:7 b:3       | 1               | 0         | 100 ms | taken             |
+  * | a:10 b:9 c:1 | 11 | 10 | a:10 c:1      | 1               | 0         | 100 ms | taken: b is whole |
+  * |              |    | 6  | a:6 b:5       | 1               | 8         | 140 ms |                   |
   */
 final class Homogeneous(default: DefaultGranularity) extends PlacementPolicy:
   def place(cluster: ClusterView, size: Int, granularity: Option[Int]): Either[NoPlacement, Plan] =
-    granularity.orElse(default.unit(cluster)) match
-      case Some(g) => ofUnit(cluster, size, g.min(size)).toRight(refusal(cluster, size, g.min(size)))
-      case None => largest(cluster, size).toRight(refusal(cluster, size, 1))
+    (granularity.orElse(default.unit(cluster)), default) match
+      case (None, DefaultGranularity.Cheapest(costs)) =>
+        cheapest(cluster, size, costs).toRight(UnitAllocation.refusal(cluster, size, 1))
+      case (unit, _) =>
+        val g = unit.fold(size)(_.min(size))
+        ofUnit(cluster, size, g).toRight(UnitAllocation.refusal(cluster, size, g))
 
   private def ofUnit(cluster: ClusterView, size: Int, g: Int): Option[Plan] =
     UnitAllocation.allocate(cluster.machines, size, g).map(split(_, g))
 
-  private def refusal(cluster: ClusterView, size: Int, g: Int) = UnitAllocation.refusal(cluster, size, g)
-
-  private def largest(cluster: ClusterView, size: Int): Option[Plan] =
-    val widest = cluster.machines.iterator.map(_.free).maxOption.getOrElse(0).min(size)
-    if cluster.freeSlots < size then None
-    else
-      (widest to 1 by -1).iterator
-        .flatMap(g => ofUnit(cluster, size, g))
-        .nextOption()
-        .map { plan =>
-          val even = ceilDiv(size, plan.packs.length)
-          if even == plan.granularity then plan else ofUnit(cluster, size, even).getOrElse(plan)
-        }
+  /** Sizes are tried from the largest down, until the starts alone would cost more than what was found. */
+  private def cheapest(cluster: ClusterView, size: Int, costs: PackCosts): Option[Plan] =
+    val order = UnitAllocation.ordered(cluster.machines)
+    var best = Option.empty[(Vector[Share], (Long, Int, Int))]
+    var g = if cluster.freeSlots < size then 0 else order.headOption.fold(0)(_.free.min(size))
+    def mayImprove =
+      best.forall((_, known) => costs.starting(ceilDiv(ceilDiv(size, g), order.length)) < known._1)
+    while g > 0 && mayImprove do
+      UnitAllocation.allocateOrdered(order, size, g).foreach { shares =>
+        val cost = (costs.of(shares, g), ceilDiv(size, g), g)
+        if best.forall((_, known) => Ordering[(Long, Int, Int)].lt(cost, known)) then
+          best = Some((shares, cost))
+      }
+      g -= 1
+    best.map { case (shares, (_, _, unit)) => split(shares, unit) }
 
   private def ceilDiv(a: Int, b: Int) = (a + b - 1) / b
 

@@ -1,6 +1,6 @@
 package burst.controller.scheduler
 
-import burst.protocol.InvokerId
+import burst.protocol.{InvokerId, WarmPack}
 import scala.collection.mutable
 
 /** One pack of a plan: `size` workers with the contiguous ids from `firstWorker`, on one invoker. */
@@ -56,14 +56,28 @@ enum NoPlacement:
   /** It fits the cluster, but not what is free of it now. */
   case NotNow(free: Int)
 
-/** A machine as policies see it. `free` never exceeds `slots`. */
-final case class Machine(id: InvokerId, slots: Int, free: Int)
+/** A machine as policies see it. `free` never exceeds `slots`. `packs` are its warm ones, `warm` says that
+  * one of them is for the flare at hand.
+  */
+final case class Machine(
+    id: InvokerId,
+    slots: Int,
+    free: Int,
+    packs: Set[WarmPack] = Set.empty,
+    warm: Boolean = false
+)
 
 /** The machines that may be used now. Made by [[ClusterState.view]]; those that are down are not in it. */
 final case class ClusterView(machines: Vector[Machine]):
   lazy val totalSlots: Int = machines.iterator.map(_.slots).sum
   lazy val freeSlots: Int = machines.iterator.map(_.free).sum
   lazy val largestMachine: Int = machines.iterator.map(_.slots).maxOption.getOrElse(0)
+
+  /** The same machines as one flare sees them. */
+  def warmFor(wanted: WarmPack): ClusterView =
+    if machines.exists(_.packs(wanted)) then
+      ClusterView(machines.map(m => if m.packs(wanted) then m.copy(warm = true) else m))
+    else this
 
   /** The same machines with nothing running on them: what "never" is decided upon. */
   lazy val emptied: ClusterView = ClusterView(machines.map(m => m.copy(free = m.slots)))

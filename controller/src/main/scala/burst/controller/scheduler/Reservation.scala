@@ -8,12 +8,9 @@ import burst.protocol.InvokerId
   */
 final case class Reservation(at: Long, spare: Map[InvokerId, Int]):
 
-  /** The part of the cluster that is open to a flare which gives its slots back at `end`: everything free if
-    * that is in time, else what is left over.
-    */
-  def open(view: ClusterView, end: Long): ClusterView =
-    if end <= at then view
-    else ClusterView(view.machines.map(m => m.copy(free = m.free.min(spare.getOrElse(m.id, m.free)))))
+  /** The part of the cluster that is open to flares which will still be there at `at`. */
+  def leftOver(view: ClusterView): ClusterView =
+    ClusterView(view.machines.map(m => m.copy(free = m.free.min(spare.getOrElse(m.id, m.free)))))
 
   /** A flare was started beside it. */
   def beside(plan: Plan, end: Long): Reservation =

@@ -10,6 +10,7 @@ import scala.util.Try
 /** `burst.scheduler`; what each key means stands in `scheduler.conf`. */
 final case class SchedulerSettings(
     defaultGranularity: DefaultGranularity,
+    maxCpuLoad: Double,
     queueLimit: Int,
     namespaceQueueLimit: Int,
     overtaking: FiniteDuration,
@@ -42,7 +43,11 @@ object SchedulerSettings:
     val config = root.getConfig("burst.scheduler")
     def duration(key: String): FiniteDuration = config.getDuration(key).toNanos.nanos
     SchedulerSettings(
-      defaultGranularity = granularity(config.getString("default-granularity")),
+      defaultGranularity = granularity(
+        config.getString("default-granularity"),
+        PackCosts(duration("pack-start-cost").toMicros, duration("leftover-slot-cost").toMicros)
+      ),
+      maxCpuLoad = config.getDouble("max-cpu-load"),
       queueLimit = config.getInt("queue-limit"),
       namespaceQueueLimit = config.getInt("namespace-queue-limit"),
       overtaking = duration("overtaking"),
@@ -61,12 +66,12 @@ object SchedulerSettings:
       limitsRefresh = duration("limits-refresh")
     )
 
-  private def granularity(text: String): DefaultGranularity =
-    if text == "largest" then DefaultGranularity.Largest
+  private def granularity(text: String, costs: PackCosts): DefaultGranularity =
+    if text == "cheapest" then DefaultGranularity.Cheapest(costs)
     else
       Try(text.toInt).toOption.filter(_ > 0).map(DefaultGranularity.Fixed(_)).getOrElse {
         throw IllegalArgumentException(
-          s"burst.scheduler.default-granularity must be \"largest\" or a positive number, not \"$text\""
+          s"burst.scheduler.default-granularity must be \"cheapest\" or a positive number, not \"$text\""
         )
       }
 

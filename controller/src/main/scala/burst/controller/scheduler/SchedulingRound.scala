@@ -2,6 +2,7 @@ package burst.controller.scheduler
 
 import burst.controller.definition.Packing
 import burst.controller.flare.FlareRequest
+import burst.protocol.WarmPack
 
 /** A flare that was given its slots. */
 final case class Placement(flare: Waiting, plan: Plan)
@@ -38,7 +39,7 @@ final case class Placement(flare: Waiting, plan: Plan)
   * after it. Had the cluster 10 slots (6 free), A would leave 2 over, and C could start on those.
   */
 final class SchedulingRound(policies: Map[Packing, PlacementPolicy], overtakingMicros: Long, depth: Int):
-  import SchedulingRound.Outcome
+  import SchedulingRound.{Kept, Open, Outcome}
 
   def run(
       cluster: ClusterState,
@@ -48,45 +49,64 @@ final class SchedulingRound(policies: Map[Packing, PlacementPolicy], overtakingM
       holdTimes: HoldTimes
   ): Outcome =
     var outcome = Outcome(cluster, queue, Vector.empty)
-    var reserved = Option.empty[(Reservation, Lease => Long)]
+    var open = Open(cluster.view, None)
     var atLimit = Set.empty[String]
     var passed = 0
     val candidates = queue.order
-    while candidates.hasNext && passed < depth && outcome.cluster.view.freeSlots > 0 do
+    while candidates.hasNext && passed < depth && open.all.freeSlots > 0 do
       val next = candidates.next()
-      val books = outcome.cluster
-      val placed =
-        if atLimit(next.tenant) then None
-        else if books.used(next.tenant) + next.size > slotLimit(next.tenant) then
-          atLimit += next.tenant
-          None
-        else
-          val lease = holdTimes.lease(next.request, now)
-          val open = reserved.fold(books.view)((kept, end) => kept.open(books.view, end(lease)))
-          // too few slots whatever the policy: worth asking only for the answer "not now"
-          if next.size > open.freeSlots && reserved.isDefined then None
-          else
-            place(open, next.request) match
-              case Right(plan) => books.reserve(next.owner, next.tenant, plan, lease).map((_, plan, lease))
-              case Left(NoPlacement.NotNow(_)) if reserved.isEmpty =>
-                reserved = reserve(books, next, now)
-                None
-              case _ => None
+      val lease = holdTimes.lease(next.request, now)
+      if !atLimit(next.tenant) && outcome.cluster.used(next.tenant) + next.size > slotLimit(next.tenant) then
+        atLimit += next.tenant
+      val placed = if atLimit(next.tenant) then Left(None) else attempt(outcome.cluster, next, lease, open)
       placed match
-        case Some((after, plan, lease)) =>
-          reserved = reserved.map((kept, end) => (kept.beside(plan, end(lease)), end))
+        case Right((after, plan)) =>
           outcome = Outcome(after, outcome.queue.served(next), outcome.placed :+ Placement(next, plan))
-        case None => passed += 1
+          open = open.after(plan, lease, after.view)
+        case Left(why) =>
+          passed += 1
+          // only where there is somebody who might pass
+          val first = open.kept.isEmpty && why.exists(_.isInstanceOf[NoPlacement.NotNow])
+          if first && candidates.hasNext && passed < depth then
+            open = Open(open.all, reserve(outcome.cluster, next, now))
     outcome
+
+  private def attempt(
+      books: ClusterState,
+      next: Waiting,
+      lease: Lease,
+      open: Open
+  ): Either[Option[NoPlacement], (ClusterState, Plan)] =
+    val view = open.to(lease)
+    // too few slots whatever the policy: worth asking only while the answer may be a reservation
+    if next.size > view.freeSlots && open.kept.isDefined then Left(None)
+    else
+      place(view, next.request).left.map(Some(_)).flatMap { plan =>
+        books.reserve(next.owner, next.tenant, plan, lease).map((_, plan)).toRight(None)
+      }
 
   /** What the policy says of a request on the machines that are up, `free` as they are. */
   def place(cluster: ClusterView, request: FlareRequest): Either[NoPlacement, Plan] =
-    policies(request.packing).place(cluster, request.size, request.granularity)
+    val seen = cluster.warmFor(WarmPack(request.definition, request.memory))
+    policies(request.packing).place(seen, request.size, request.granularity)
 
-  private def reserve(books: ClusterState, flare: Waiting, now: Long): Option[(Reservation, Lease => Long)] =
+  private def reserve(books: ClusterState, flare: Waiting, now: Long): Option[Kept] =
     val end: Lease => Long =
       if now - flare.since >= overtakingMicros then _.latestAfter(now) else _.expectedAfter(now)
-    Reservation.earliest(books, end, place(_, flare.request)).map((_, end))
+    Reservation.earliest(books, end, place(_, flare.request)).map(Kept(_, end))
 
 object SchedulingRound:
   final case class Outcome(cluster: ClusterState, queue: FlareQueue, placed: Vector[Placement])
+
+  /** The reservation of a round, and which ends of leases count. */
+  private final case class Kept(reservation: Reservation, end: Lease => Long)
+
+  /** What the flares of a round may take: `all` that is free, or what a reservation leaves over. */
+  private final case class Open(all: ClusterView, kept: Option[Kept]):
+    private lazy val leftOver = kept.fold(all)(_.reservation.leftOver(all))
+
+    def to(lease: Lease): ClusterView =
+      if kept.exists(k => k.end(lease) > k.reservation.at) then leftOver else all
+
+    def after(plan: Plan, lease: Lease, view: ClusterView): Open =
+      Open(view, kept.map(k => k.copy(reservation = k.reservation.beside(plan, k.end(lease)))))

@@ -2,8 +2,8 @@ package burst.controller.scheduler
 
 import burst.protocol.InvokerId
 
-/** The workers one machine takes of a flare. */
-final case class Share(invoker: InvokerId, workers: Int)
+/** The workers one machine takes of a flare, and the slots it has left then. */
+final case class Share(invoker: InvokerId, workers: Int, left: Int)
 
 /** Which machines take the units of a flare. The one algorithm under all placement policies.
   *
@@ -12,14 +12,15 @@ final case class Share(invoker: InvokerId, workers: Int)
   * ==Aims, in this order==
   *   1. fewest machines (with `Mixed` and `Heterogeneous`: fewest packs);
   *   1. fewest remote pairs of workers: machines as unevenly filled as possible, the largest first;
+  *   1. warm packs: a start there takes a small part of the time of one elsewhere;
   *   1. least fragmentation: the rest goes to the tightest machine that can take it, so that large free
   *      machines stay whole for flares to come.
   *
   * ==Algorithm==
-  *   1. Sort the machines by free slots, most first (by id among equals: the outcome does not depend on the
-  *      order of registration).
-  *   1. Going through them, if any machine not yet used can take ''everything'' that is left, the one with
-  *      the fewest free slots that can (best fit) takes it: done.
+  *   1. Sort the machines by free slots, most first (among equals the warm ones, then by id: the outcome does
+  *      not depend on the order of registration).
+  *   1. Going through them, if any machine not yet used can take ''everything'' that is left, a warm one that
+  *      can takes it, else any; among those the one with the fewest free slots (best fit): done.
   *   1. Otherwise the next machine takes all the whole units it can, and the short unit too if the slots left
   *      over hold it.
   *
@@ -35,6 +36,8 @@ final case class Share(invoker: InvokerId, workers: Int)
   * |:------------|:---|:--|:----------------|:-------------------------------------------------------------|
   * | a:8 b:6 c:4 | 4  | 1 | c:4             | c is the tightest that takes all; a stays whole              |
   * | a:8 b:6 c:4 | 11 | 1 | a:8 c:3         | no machine takes 11; a first; of b and c, c is tighter for 3 |
+  * | a:8 b:6 c:4 | 4  | 1 | b:4             | b has a warm pack                                            |
+  * | a:8 b:6 c:4 | 11 | 1 | a:8 b:3         | b has a warm pack                                            |
   * | a:8 b:6 c:4 | 10 | 4 | a:8 c:2         | two units on a; the short unit of 2 fits c best              |
   * | a:10 b:8    | 10 | 4 | a:10            | two units and the short one in a's leftover of 2             |
   * | a:7 b:7     | 8  | 4 | a:4 b:4         | one unit each: 3 slots left over hold no unit                |
@@ -44,19 +47,24 @@ object UnitAllocation:
 
   /** Shares in the order the machines were chosen, or nothing when the free slots do not hold the units. */
   def allocate(machines: Vector[Machine], n: Int, g: Int): Option[Vector[Share]] =
-    val order = machines.filter(_.free > 0).sortWith(before)
+    allocateOrdered(ordered(machines), n, g)
+
+  /** The machines as they are gone through; sorted once where several units are tried. */
+  def ordered(machines: Vector[Machine]): Vector[Machine] = machines.filter(_.free > 0).sortWith(before)
+
+  def allocateOrdered(order: Vector[Machine], n: Int, g: Int): Option[Vector[Share]] =
     val shares = Vector.newBuilder[Share]
     var left = n
     var next = 0
     while left > 0 && next < order.length do
       if order(next).free >= left then
-        val tightest = bestFit(order, next, left)
-        shares += Share(order(tightest).id, left)
+        val tightest = order(bestFit(order, next, left))
+        shares += Share(tightest.id, left, tightest.free - left)
         left = 0
       else
         val taken = take(order(next).free, left, g)
         if taken > 0 then
-          shares += Share(order(next).id, taken)
+          shares += Share(order(next).id, taken, order(next).free - taken)
           left -= taken
         next += 1
     Option.when(left == 0)(shares.result())
@@ -75,7 +83,9 @@ object UnitAllocation:
       )
 
   private def before(a: Machine, b: Machine): Boolean =
-    a.free > b.free || (a.free == b.free && Ordering[InvokerId].lt(a.id, b.id))
+    if a.free != b.free then a.free > b.free
+    else if a.warm != b.warm then a.warm
+    else Ordering[InvokerId].lt(a.id, b.id)
 
   /** Whole units out of `free` slots, and the short unit where the leftover holds it. Called only while
     * `free < left`.
@@ -85,8 +95,8 @@ object UnitAllocation:
     val short = left % g
     if short > 0 && free - whole >= short then whole + short else whole
 
-  /** The last machine from `from` on, in descending order of free slots, that holds `left`; among equals the
-    * first by id.
+  /** The last machine from `from` on, in descending order of free slots, that holds `left`, a warm one if
+    * there is one; among equals the first by id.
     */
   private def bestFit(order: Vector[Machine], from: Int, left: Int): Int =
     var low = from
@@ -94,6 +104,9 @@ object UnitAllocation:
     while low < high do
       val middle = (low + high + 1) >>> 1
       if order(middle).free >= left then low = middle else high = middle - 1
-    var first = low
-    while first > from && order(first - 1).free == order(low).free do first -= 1
+    val warm = order.lastIndexWhere(_.warm, low)
+    val fit = if warm >= from then warm else low
+    var first = fit
+    while first > from && order(first - 1).free == order(fit).free && order(first - 1).warm == order(fit).warm
+    do first -= 1
     first

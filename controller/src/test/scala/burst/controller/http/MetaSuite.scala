@@ -22,9 +22,12 @@ class MetaSuite extends HttpSuite:
     assertEquals(
       send("GET", "/api/v1/invokers").body,
       """[{"id":"invoker0","slots":8,"freeSlots":6,"cpuLoad":0.25,"state":"up","driver":"process",
-        |"warmPacks":1,"runtime":{"arch":"x86_64","glibc":"2.36"}},
+        |"warmPacks":1,"prewarmedPacks":0,"runtime":{"arch":"x86_64","glibc":"2.36"}},
         |{"id":"invoker1","slots":8,"freeSlots":0,"cpuLoad":0.25,"state":"down","driver":"process",
-        |"warmPacks":1,"runtime":{"arch":"aarch64","glibc":"2.40"}}]""".stripMargin.replace("\n", "")
+        |"warmPacks":1,"prewarmedPacks":0,"runtime":{"arch":"aarch64","glibc":"2.40"}}]""".stripMargin.replace(
+        "\n",
+        ""
+      )
     )
 
   test("metrics show flares by state, slots and requests, and no strange labels"):

@@ -34,6 +34,20 @@ class ClusterStateSuite extends ScalaCheckSuite:
     assertEquals(all.used("n"), 0)
     assertEquals(all.release(owners(0), Vector(1)), all)
 
+  test("a pack gives back what its ended workers used, and the rest at its end"):
+    val taken = start.reserve(owners(0), "n", Plan.of(Vector(a -> 8, b -> 2), 8), Samples.lease).get
+    val some = taken.shrink(owners(0), Vector(0 -> 3))
+    assertEquals((free(some), some.used("n")), (Map("a" -> 5, "b" -> 2), 5))
+    assertEquals(some.shrink(owners(0), Vector(0 -> 3, 0 -> 6, 9 -> 0)), some, "said twice, or late")
+    val none = some.shrink(owners(0), Vector(0 -> 0, 1 -> -1))
+    assertEquals((free(none), none.holds(owners(0))), (Map("a" -> 8, "b" -> 4), false))
+
+  test("an overloaded machine offers nothing until it is better"):
+    val busy = start.report(a, overloaded = true, Set.empty)
+    assertEquals(free(busy), Map("a" -> 0, "b" -> 4))
+    assertEquals(busy.view.totalSlots, 12, "it is still counted")
+    assertEquals(busy.report(a, overloaded = false, Set.empty), start)
+
   test("a machine that is down offers nothing and keeps what is held on it"):
     val taken = start.reserve(owners(0), "n", Plan.of(Vector(a -> 3), 3), Samples.lease).get.down(a)
     assertEquals(taken.view.machines.map(_.id), Vector(b))
@@ -44,6 +58,7 @@ class ClusterStateSuite extends ScalaCheckSuite:
   private enum Move:
     case Reserve(owner: Owner, size: Int, g: Int)
     case Release(owner: Owner, packs: List[Int])
+    case Shrink(owner: Owner, pack: Int, left: Int)
     case Down(id: InvokerId)
     case Up(id: InvokerId)
 
@@ -53,6 +68,9 @@ class ClusterStateSuite extends ScalaCheckSuite:
         Gen.choose(1, 14).flatMap(n => Gen.choose(1, 4).map(Move.Reserve(o, n, _)))
       ),
       Gen.oneOf(owners).flatMap(o => Gen.listOf(Gen.choose(-1, 5)).map(Move.Release(o, _))),
+      Gen.oneOf(owners).flatMap(o =>
+        Gen.choose(-1, 5).flatMap(p => Gen.choose(-1, 5).map(Move.Shrink(o, p, _)))
+      ),
       Gen.oneOf(a, b).map(Move.Down(_)),
       Gen.oneOf(a, b).map(Move.Up(_))
     )
@@ -65,12 +83,13 @@ class ClusterStateSuite extends ScalaCheckSuite:
           case Move.Reserve(owner, n, g) =>
             // a plan made for the empty cluster: the books must refuse it when it does not fit
             val view = ClusterView(Vector(Machine(a, 8, 8), Machine(b, 4, 4)))
-            Homogeneous(DefaultGranularity.Largest)
+            Homogeneous(DefaultGranularity.Cheapest(PackCosts.Measured))
               .place(view, n, Some(g))
               .toOption
               .flatMap(state.reserve(owner, owner.flare.value.take(1), _, Samples.lease))
               .getOrElse(state)
           case Move.Release(owner, packs) => state.release(owner, packs)
+          case Move.Shrink(owner, pack, left) => state.shrink(owner, Vector(pack -> left))
           case Move.Down(id) => state.down(id)
           case Move.Up(id) => state.up(id, if id == a then 8 else 4)
         next.machines.foreach { (id, capacity) =>

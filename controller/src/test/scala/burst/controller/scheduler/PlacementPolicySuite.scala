@@ -7,6 +7,7 @@ import org.scalacheck.{Gen, Prop}
 
 class PlacementPolicySuite extends ScalaCheckSuite:
   import DefaultGranularity.*
+  private val cheapest = Cheapest(PackCosts.Measured)
 
   private def cluster(free: (String, Int)*): ClusterView =
     ClusterView(free.map((id, slots) => Machine(InvokerId(id), slots, slots)).toVector)
@@ -16,8 +17,8 @@ class PlacementPolicySuite extends ScalaCheckSuite:
     case Left(NoPlacement.NotNow(free)) => s"not now, $free free"
     case Left(NoPlacement.Never(total, usable, largest)) => s"never, $usable of $total, at most $largest"
 
-  private val mixed = Mixed(Largest)
-  private val homogeneous = Homogeneous(Largest)
+  private val mixed = Mixed(cheapest)
+  private val homogeneous = Homogeneous(cheapest)
 
   private val abc = cluster("a" -> 8, "b" -> 6, "c" -> 4)
 
@@ -48,6 +49,7 @@ class PlacementPolicySuite extends ScalaCheckSuite:
     ("plain functions", homogeneous, cluster("a" -> 2, "b" -> 1), 3, Some(1), "a:1 a:1 b:1"),
     ("the largest even packs", homogeneous, cluster("a" -> 7, "b" -> 5), 10, None, "a:5 b:5"),
     ("uneven where even does not fit", homogeneous, cluster("a" -> 7, "b" -> 3), 10, None, "a:7 b:3"),
+    ("whole machines are spared", homogeneous, cluster("a" -> 10, "b" -> 9, "c" -> 1), 11, None, "a:10 c:1"),
     ("one pack if it fits", homogeneous, abc, 5, None, "b:5"),
     ("the largest pack per machine", Heterogeneous, abc, 15, Some(2), "a:8 b:6 c:1"),
     ("an empty cluster", mixed, cluster(), 1, None, "never, 0 of 0, at most 0")
@@ -56,6 +58,26 @@ class PlacementPolicySuite extends ScalaCheckSuite:
   for (name, policy, view, size, granularity, expected) <- table do
     test(s"${policy.getClass.getSimpleName.stripSuffix("$")}: $name"):
       assertEquals(shown(policy.place(view, size, granularity)), expected)
+
+  test("a machine with a warm pack is preferred, but never for more machines"):
+    val wanted = burst.protocol.WarmPack(Samples.request(1).definition, 64)
+    def warm(free: (String, Int)*)(ids: String*) =
+      val machines = cluster(free*).machines.map(m =>
+        m.copy(packs = if ids.contains(m.id.value) then Set(wanted) else Set.empty)
+      )
+      ClusterView(machines).warmFor(wanted)
+    val b = warm("a" -> 8, "b" -> 6, "c" -> 4)("b")
+    assertEquals(shown(mixed.place(b, 4, Some(1))), "b:4")
+    assertEquals(shown(mixed.place(b, 11, Some(1))), "a:8 b:3")
+    assertEquals(shown(mixed.place(b, 8, None)), "a:8")
+    assertEquals(shown(mixed.place(warm("a" -> 8, "b" -> 8, "c" -> 8)("b", "c"), 6, None)), "b:6")
+    assertEquals(shown(mixed.place(abc.warmFor(wanted), 4, None)), "c:4")
+
+  test("what packs cost"):
+    val view = cluster("a" -> 8, "b" -> 6)
+    def cost(g: Int, size: Int) =
+      PackCosts(start = 100, leftover = 5).of(UnitAllocation.allocate(view.machines, size, g).get, g)
+    assertEquals(Vector(cost(4, 8), cost(8, 8), cost(2, 14), cost(5, 10)), Vector(200L, 100L, 400L, 120L))
 
   test("what is in use is not offered, and not taken for impossible"):
     val busy = ClusterView(Vector(Machine(InvokerId("a"), 8, 2), Machine(InvokerId("b"), 4, 4)))

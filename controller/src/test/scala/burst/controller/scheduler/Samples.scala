@@ -35,7 +35,8 @@ object Samples:
   val lease: Lease = Lease(request(1).definition, 0, Long.MaxValue, Long.MaxValue)
 
   val settings: SchedulerSettings = SchedulerSettings(
-    DefaultGranularity.Largest,
+    DefaultGranularity.Cheapest(PackCosts.Measured),
+    maxCpuLoad = 0.9,
     queueLimit = 10,
     namespaceQueueLimit = 8,
     overtaking = 10.seconds,

@@ -30,6 +30,11 @@ final class ScriptedInvoker(name: String, probe: TestProbe[InvokerProtocol.Comma
     val a = pack.assignment
     pack.replyTo ! PackReport(a.flareId, a.attempt, a.pack, id, Some(PackStart.Warm), events.toVector)
 
+  /** Workers have ended and their slots are free. */
+  def needs(pack: InvokerProtocol.PreparePack, slots: Int): Unit =
+    val a = pack.assignment
+    pack.replyTo ! PackReport(a.flareId, a.attempt, a.pack, id, None, Vector.empty, Some(slots))
+
   def ready(pack: InvokerProtocol.PreparePack): Unit =
     report(pack, PackEvent.Ready(Some(s"${id.value}:${pack.assignment.pack}"), 1))
 
@@ -108,6 +113,10 @@ abstract class SchedulerFixture extends FunSuite:
     def free(): Map[String, Int] =
       val views = ask[Vector[InvokerView]](GangScheduler.ListInvokers(_)).receiveMessage()
       views.map(v => v.status.id.value -> v.freeSlots).toMap
+
+    /** Once what is under way has been handled. */
+    def eventuallyFree(slots: (String, Int)*): Unit =
+      kit.createTestProbe[Any]().awaitAssert(assertEquals(free(), slots.toMap))
 
     /** Lets time pass for timers and for the clock. */
     def pass(duration: FiniteDuration): Unit =

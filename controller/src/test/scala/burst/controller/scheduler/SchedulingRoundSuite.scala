@@ -8,7 +8,11 @@ import org.scalacheck.{Gen, Prop}
 class SchedulingRoundSuite extends ScalaCheckSuite:
   private val second = 1_000_000L
   private val round =
-    SchedulingRound(PlacementPolicy.all(DefaultGranularity.Largest), 10 * second, depth = 100)
+    SchedulingRound(
+      PlacementPolicy.all(DefaultGranularity.Cheapest(PackCosts.Measured)),
+      10 * second,
+      depth = 100
+    )
   private val (a, b) = (InvokerId("a"), InvokerId("b"))
   private val unlimited: String => Int = _ => Int.MaxValue
   private val nothingKnown = HoldTimes.empty(grace = 0)
