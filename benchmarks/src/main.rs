@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod cold;
+mod prewarmed;
 mod report;
 mod sorting;
 mod spread;
@@ -41,6 +42,8 @@ enum Measurement {
     Warm,
     /// A cold flare of one docker pack against `docker run`.
     Cold,
+    /// A cold flare on a pre-warmed container against one on a warm pack.
+    Prewarmed,
     /// 48 workers in one pack against 48 packs of one, docker.
     Spread,
     /// TeraSort against GNU sort.
@@ -56,6 +59,9 @@ fn main() -> ExitCode {
     }
     if wanted(Measurement::Cold) {
         cold::measure(options.runs, &mut report);
+    }
+    if wanted(Measurement::Prewarmed) {
+        prewarmed::measure(options.runs, &mut report);
     }
     if wanted(Measurement::Spread) {
         spread::measure(options.runs.min(5), &mut report);

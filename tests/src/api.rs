@@ -252,4 +252,13 @@ impl Api {
             .map(|invoker| invoker.warm_packs)
             .sum()
     }
+
+    /// Containers that wait for any definition.
+    #[track_caller]
+    pub fn prewarmed_packs(&self) -> u32 {
+        self.invokers()
+            .iter()
+            .map(|invoker| invoker.prewarmed_packs)
+            .sum()
+    }
 }

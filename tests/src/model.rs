@@ -201,4 +201,6 @@ pub struct Invoker {
     pub driver: String,
     /// Idle packs it keeps.
     pub warm_packs: u32,
+    /// Containers it keeps for definitions that have none.
+    pub prewarmed_packs: u32,
 }

@@ -26,17 +26,20 @@ impl Driver {
 pub struct Settings {
     driver: Driver,
     slots: u32,
+    prewarmed: u32,
     flags: Vec<String>,
     limit: Duration,
 }
 
 impl Settings {
-    /// Eight slots, this driver, everything else as it comes. A platform that lives longer than
+    /// Eight slots, this driver, nothing pre-warmed (what is there is then what flares have left), everything else
+    /// as it comes. A platform that lives longer than
     /// two minutes is taken for hung and killed.
     pub fn new(driver: Driver) -> Self {
         Self {
             driver,
             slots: 8,
+            prewarmed: 0,
             flags: Vec::new(),
             limit: Duration::from_secs(120),
         }
@@ -51,6 +54,12 @@ impl Settings {
     /// How long an unused pack stays warm.
     pub fn idle_timeout(self, time: Duration) -> Self {
         self.flag("--idle-timeout", format!("{}ms", time.as_millis()))
+    }
+
+    /// How many containers are kept ready for any definition.
+    pub fn prewarmed(mut self, count: u32) -> Self {
+        self.prewarmed = count;
+        self
     }
 
     /// Makes `name` at `uri` the backend of flares that name none.
@@ -79,6 +88,8 @@ impl Settings {
         let mut arguments: Vec<String> = ["standalone", "--port", "0"].map(String::from).to_vec();
         arguments.extend(["--driver".into(), self.driver.name().into()]);
         arguments.extend(["--slots".into(), self.slots.to_string()]);
+        let prewarmed = format!("burst.invoker.prewarmed={}", self.prewarmed);
+        arguments.extend(["--set".into(), prewarmed]);
         arguments.extend(self.flags.iter().cloned());
         arguments
     }

@@ -87,6 +87,14 @@ fn what_does_not_fit_waits_and_is_never_half_placed() {
     let waiting = platform.api().status(&second);
     assert_eq!(waiting.state, "queued", "{waiting:#?}");
     assert!(waiting.packs.is_empty(), "{waiting:#?}");
+    let queue = &platform.api().get(&format!("flares/{second}")).json["queue"];
+    assert_eq!(queue["position"], 1, "{queue}");
+    assert!(queue["start"].is_u64(), "{queue}");
+    let shown = platform.cli(&["status", &second]).exits(0).stdout;
+    assert!(
+        shown.contains("position 1, expected to start at"),
+        "{shown}"
+    );
     assert_eq!(
         platform.api().free_slots(),
         3,
@@ -128,6 +136,55 @@ fn a_queued_flare_can_be_cancelled() {
         || platform.api().free_slots(),
         |n| *n == 8,
     );
+}
+
+#[test]
+fn slots_come_back_as_workers_end() {
+    let platform = platform();
+    let mut params = vec![failing::succeed(); 8];
+    params[5] = failing::hold(LONG);
+    let first = platform
+        .api()
+        .flare(failing::NAME, &json!({ "params": params }));
+    wait::until_seen(
+        "the slots of the seven are free",
+        wait::SOON,
+        || platform.api().free_slots(),
+        |n| *n == 7,
+    );
+    let second = platform.api().run(failing::NAME, 7, &failing::succeed());
+    assert_eq!(second.state, "succeeded", "{second:#?}");
+    assert_eq!(platform.api().status(&first).state, "running");
+    cancel(&platform, &first);
+    assert_eq!(platform.api().ended(&first).state, "cancelled");
+    wait::until_seen(
+        "each slot came back once",
+        wait::SOON,
+        || platform.api().free_slots(),
+        |n| *n == 8,
+    );
+}
+
+#[test]
+fn a_first_flare_gets_what_is_pre_warmed() {
+    let settings = Settings::new(Driver::Process).prewarmed(1);
+    let platform = Platform::start(settings);
+    failing::deploy(&platform);
+    let ready = || {
+        wait::until_seen(
+            "a container is ready",
+            wait::SOON,
+            || platform.api().prewarmed_packs(),
+            |n| *n == 1,
+        )
+    };
+    ready();
+    let first = platform.api().run(failing::NAME, 4, &failing::succeed());
+    assert_eq!(
+        (first.state.as_str(), starts(&first)),
+        ("succeeded", ["prewarmed"].into())
+    );
+    ready();
 }
 
 #[test]

@@ -1,10 +1,10 @@
 package burst.invoker
 
 import burst.invoker.heartbeat.CpuLoad
-import burst.invoker.pack.{LoadedPack, PackActor, PackKey, PackServices}
+import burst.invoker.pack.{LoadedPack, PackActor, PackKey, PackServices, Supply}
 import burst.invoker.packages.PackageCache
-import burst.invoker.pool.{IdlePack, PackPool, PackShape, PoolLimits}
-import burst.invoker.driver.StopOutcome
+import burst.invoker.driver.{Container, StopOutcome}
+import burst.invoker.pool.{IdlePack, PackPool, PackShape, PoolLimits, PrewarmPool}
 import burst.protocol.*
 import burst.protocol.InvokerProtocol.{AbortPack, CleanFlare, FlareCleaned, PreparePack, StartPack}
 import org.apache.pekko.Done
@@ -14,12 +14,15 @@ import scala.concurrent.duration.FiniteDuration
 import scala.concurrent.Future
 import scala.util.Success
 
-/** What is fixed about an invoker. `memoryLimit` in MiB. `clean` deletes what a flare left on its backend. */
+/** What is fixed about an invoker. `memoryLimit` in MiB. `prewarmed` containers are kept ready. `clean`
+  * deletes what a flare left on its backend.
+  */
 final case class InvokerSettings(
     slots: Int,
     memoryLimit: Option[Long],
     pool: PoolLimits,
     heartbeatInterval: FiniteDuration,
+    prewarmed: Int,
     runtime: RuntimeInfo,
     clean: (FlareId, BackendConfig) => Future[Option[Failure]]
 )
@@ -42,6 +45,9 @@ object Invoker:
   final case class Stop(replyTo: ActorRef[Done]) extends Internal
   private final case class Terminated(key: PackKey) extends Internal
   private final case class IdleExited(container: String) extends Internal
+  private final case class Prewarmed(outcome: Either[Failure, Container]) extends Internal
+  private final case class PrewarmedExited(container: Container) extends Internal
+  private final case class Discarded(container: Container, outcome: StopOutcome) extends Internal
   private final case class Evicted(pack: LoadedPack, outcome: StopOutcome) extends Internal
   private final case class Cleaned(replyTo: ActorRef[FlareCleaned], cleaned: FlareCleaned) extends Internal
   private case object Beat extends Internal
@@ -72,12 +78,13 @@ private final class Invoker(
   ):
     def memoryMiB: Long = assignment.size.toLong * assignment.memory
 
-  /** `leaving` counts the containers that are being removed from the pool, `awaiting` are those who want to
+  /** `leaving` counts the containers that are being removed from the pools, `awaiting` are those who want to
     * know when nothing is left of an invoker that is `closing`.
     */
   private final case class State(
       active: Map[PackKey, Active],
       pool: PackPool[LoadedPack],
+      prewarmed: PrewarmPool[Container],
       leaving: Int,
       closing: Boolean,
       awaiting: Vector[ActorRef[Done]]
@@ -85,12 +92,14 @@ private final class Invoker(
     def of(flareId: FlareId, pack: Int): Iterable[Active] =
       active.collect { case (key, active) if key.flareId == flareId && key.pack == pack => active }
     def promisedMiB: Long = active.values.map(_.memoryMiB).sum + pool.idle.map(_.shape.totalMemoryMiB).sum
-    def isEmpty: Boolean = active.isEmpty && pool.idle.isEmpty && leaving == 0
+    def isEmpty: Boolean = active.isEmpty && pool.idle.isEmpty && prewarmed.isEmpty && leaving == 0
 
   def begin(): Behavior[Command] =
-    val state = State(Map.empty, PackPool(settings.pool), leaving = 0, closing = false, Vector.empty)
+    val prewarmed = PrewarmPool[Container](settings.prewarmed)
+    val state =
+      State(Map.empty, PackPool(settings.pool), prewarmed, leaving = 0, closing = false, Vector.empty)
     controller ! ControllerProtocol.RegisterInvoker(status(state), context.self)
-    running(state)
+    running(prewarm(state))
 
   private def running(state: State): Behavior[Command] =
     if state.closing && state.isEmpty then
@@ -113,8 +122,18 @@ private final class Invoker(
       cleaned.error.foreach(error => context.log.warn("flare {}: {}", cleaned.flareId.value, error.message))
       replyTo ! cleaned
       Behaviors.same
-    case PackActor.Finished(key, warm) =>
-      running(warm.fold(forget(state, key))(pack => keep(forget(state, key), pack)))
+    case PackActor.Finished(key, warm, unused) =>
+      val rest = forget(state, key)
+      val back = unused.fold(rest)(takeBack(rest, _))
+      running(warm.fold(back)(keep(back, _)))
+    case Prewarmed(outcome) => running(ready(state, outcome))
+    case PrewarmedExited(container) =>
+      running(if state.prewarmed.ready.contains(container) then discard(state, container) else state)
+    case Discarded(container, outcome) =>
+      outcome match
+        case StopOutcome.Gone => ()
+        case StopOutcome.StillThere(reason) => context.log.error("a pre-warmed pack: {}", reason)
+      running(state.copy(leaving = state.leaving - 1))
     case Terminated(key) => running(broken(state, key))
     case IdleExited(container) =>
       running(state.pool.find(_.container.id == container).fold(state)(pack => evict(state, Vector(pack))))
@@ -127,11 +146,13 @@ private final class Invoker(
     case Beat =>
       controller ! ControllerProtocol.Heartbeat(status(state))
       val (_, expired) = state.pool.expire(services.clock())
-      running(evict(state, expired))
+      val rest = evict(state, expired)
+      running(prewarm(rest.copy(prewarmed = rest.prewarmed.beat)))
     case Stop(replyTo) =>
       val failure = Failure(FailureKind.InvokerLost, "the invoker is being stopped")
       state.active.values.foreach(_.actor ! PackActor.Abort(failure, atOnce = true))
-      running(evict(state.copy(closing = true, awaiting = state.awaiting :+ replyTo), state.pool.idle))
+      val closing = state.copy(closing = true, awaiting = state.awaiting :+ replyTo)
+      running(state.prewarmed.ready.foldLeft(evict(closing, state.pool.idle))(discard))
 
   // ---- Packs ---------------------------------------------------------------------------------------------
 
@@ -160,7 +181,13 @@ private final class Invoker(
           val need = s"the pack needs ${shape.totalMemoryMiB} MiB"
           refuse(FailureKind.StartFailed, s"$need, and of this invoker's $limit MiB too few are free")
         case Some(victims) =>
-          running(launch(evict(rest, victims), key, assignment, warm.map(_.container), replyTo))
+          val (prewarmed, others) = if warm.isEmpty then rest.prewarmed.take else (None, rest.prewarmed)
+          val supply = warm
+            .map(idle => Supply.Warm(idle.container))
+            .orElse(prewarmed.map(Supply.Prewarmed(_)))
+            .getOrElse(Supply.Nothing)
+          val after = evict(rest.copy(prewarmed = others), victims)
+          running(launch(after, key, assignment, supply, replyTo))
 
   /** The warm packs that have to go for `needed` MiB; nothing when not even that would do. */
   private def roomFor(state: State, needed: Long): Option[Vector[IdlePack[LoadedPack]]] =
@@ -177,10 +204,10 @@ private final class Invoker(
       state: State,
       key: PackKey,
       assignment: PackAssignment,
-      warm: Option[LoadedPack],
+      supply: Supply,
       replyTo: ActorRef[PackReport]
   ): State =
-    val actor = context.spawnAnonymous(PackActor(assignment, warm, services, replyTo, context.self))
+    val actor = context.spawnAnonymous(PackActor(assignment, supply, services, replyTo, context.self))
     context.watchWith(actor, Terminated(key))
     state.copy(active = state.active.updated(key, Active(actor, assignment, replyTo)))
 
@@ -191,7 +218,10 @@ private final class Invoker(
     else
       context.pipeToSelf(pack.container.exit)(_ => IdleExited(pack.container.id))
       val (pool, evicted) = state.pool.put(pack, pack.shape, services.clock())
-      evict(state.copy(pool = pool), evicted)
+      val kept = evict(state.copy(pool = pool), evicted)
+      // the next flare may come at once, and is to find what is warm
+      controller ! ControllerProtocol.Heartbeat(status(kept))
+      kept
 
   private def evict(state: State, packs: Vector[IdlePack[LoadedPack]]): State =
     packs.foldLeft(state): (state, idle) =>
@@ -199,6 +229,36 @@ private final class Invoker(
         case Success(outcome) => Evicted(idle.container, outcome)
         case scala.util.Failure(problem) => Evicted(idle.container, StopOutcome.StillThere(problem.toString))
       state.copy(pool = state.pool.remove(idle.container), leaving = state.leaving + 1)
+
+  // ---- Pre-warmed containers -----------------------------------------------------------------------------
+
+  /** Starts a container if one is lacking; asked with every heartbeat, so that one that fails, or is used, is
+    * not replaced at once.
+    */
+  private def prewarm(state: State): State =
+    if state.closing || !state.prewarmed.lacksOne then state
+    else
+      context.pipeToSelf(services.driver.prewarm()): result =>
+        Prewarmed(result.fold(problem => Left(Failure(FailureKind.Internal, problem.toString)), identity))
+      state.copy(prewarmed = state.prewarmed.begun)
+
+  private def ready(state: State, outcome: Either[Failure, Container]): State =
+    outcome.left.foreach(failure => context.log.warn("no pre-warmed pack: {}", failure.message))
+    val answered = state.copy(prewarmed = state.prewarmed.answered(outcome.isRight))
+    outcome.fold(_ => answered, takeBack(answered, _))
+
+  /** Keeps a container, unless another has taken its place meanwhile. */
+  private def takeBack(state: State, container: Container): State =
+    if state.closing || !state.prewarmed.hasRoom then discard(state, container)
+    else
+      context.pipeToSelf(container.exit)(_ => PrewarmedExited(container))
+      state.copy(prewarmed = state.prewarmed.put(container))
+
+  private def discard(state: State, container: Container): State =
+    context.pipeToSelf(services.driver.stop(container)):
+      case Success(outcome) => Discarded(container, outcome)
+      case scala.util.Failure(problem) => Discarded(container, StopOutcome.StillThere(problem.toString))
+    state.copy(prewarmed = state.prewarmed.remove(container), leaving = state.leaving + 1)
 
   /** A `PackActor` that has finished is not active any more: this one broke off. */
   private def broken(state: State, key: PackKey): State = state.active.get(key) match
@@ -246,5 +306,7 @@ private final class Invoker(
     load.sample(),
     services.driver.name,
     state.pool.idle.size,
-    settings.runtime
+    settings.runtime,
+    state.prewarmed.ready.size,
+    state.pool.idle.iterator.map(idle => WarmPack(idle.shape.definition, idle.shape.memoryMiB)).toSet
   )

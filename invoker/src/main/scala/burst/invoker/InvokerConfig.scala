@@ -19,6 +19,7 @@ final case class InvokerConfig(
     runtimeBinary: Path,
     memoryLimit: Option[Long],
     pool: PoolLimits,
+    prewarmed: Int,
     heartbeatInterval: FiniteDuration,
     cleanupTimeout: FiniteDuration,
     timings: PackTimings,
@@ -39,6 +40,7 @@ object InvokerConfig:
     val config = root.getConfig("burst.invoker")
     val directory = Path.of(config.getString("directory"))
     val binary = findBinary(config.getString("runtime-binary"), searchPath)
+    val memoryLimit = Some(config.getLong("memory-limit")).filter(_ > 0)
     InvokerConfig(
       id = InvokerId(config.getString("id")),
       slots = config.getInt("slots") match
@@ -49,15 +51,16 @@ object InvokerConfig:
       driver = config.getString("driver"),
       directory = directory,
       runtimeBinary = binary,
-      memoryLimit = Some(config.getLong("memory-limit")).filter(_ > 0),
+      memoryLimit = memoryLimit,
       pool = PoolLimits(
         config.getInt("idle-packs"),
         config.getLong("idle-memory"),
         duration(config, "idle-timeout")
       ),
+      prewarmed = config.getInt("prewarmed").max(0),
       heartbeatInterval = duration(config, "heartbeat-interval"),
       cleanupTimeout = duration(config, "cleanup-timeout"),
-      timings = timings(config.getConfig("pack")),
+      timings = timings(config.getConfig("pack"), memoryLimit),
       maxEvent = config.getMemorySize("runtime.max-event").toBytes.toInt,
       connectTimeout = duration(config, "runtime.connect-timeout"),
       packages = packages(config.getConfig("packages"), directory),
@@ -66,11 +69,13 @@ object InvokerConfig:
       dockerParallelism = config.getInt("docker.parallelism")
     )
 
-  private def timings(config: Config) = PackTimings(
+  /** Slots come without their memory while a pack runs: where memory is counted they wait for its end. */
+  private def timings(config: Config, memoryLimit: Option[Long]) = PackTimings(
     init = duration(config, "init-timeout"),
     abort = duration(config, "abort-timeout"),
     deadlineSlack = duration(config, "deadline-slack"),
-    settle = duration(config, "settle-timeout")
+    settle = duration(config, "settle-timeout"),
+    slotReturn = Option.when(memoryLimit.isEmpty)(duration(config, "slot-return-delay"))
   )
 
   private def packages(config: Config, directory: Path) = PackageCacheSettings(

@@ -48,6 +48,7 @@ final class PreparedInvoker private[invoker] (
       config.memoryLimit,
       config.pool,
       config.heartbeatInterval,
+      config.prewarmed,
       runtime,
       (flareId, backend) => binary.cleanup(flareId, backend, config.cleanupTimeout)(using cleaning)
     )
@@ -88,7 +89,9 @@ object Wiring:
         val daemon = DockerDaemon.connect(config.docker)
         val calls = Executors.newFixedThreadPool(config.dockerParallelism, namedThreads("burst-docker"))
         val owner = Owner.in(config.directory)
-        (DockerDriver(config.docker, owner, daemon, ExecutionContext.fromExecutor(calls)), daemon.runtime)
+        val blanks = config.directory.resolve("prewarmed")
+        val driver = DockerDriver(config.docker, owner, daemon, blanks, ExecutionContext.fromExecutor(calls))
+        (driver, daemon.runtime)
       case other =>
         throw SetupException(s"burst.invoker.driver is '$other': give \"process\" or \"docker\".")
     val orphans = scala.concurrent.Await.result(driver.removeOrphans(), OrphansBound)

@@ -20,7 +20,8 @@ class InvokerSuite extends munit.FunSuite:
   private class Fixture(
       memoryLimit: Option[Long] = None,
       idle: FiniteDuration = 1.hour,
-      beat: FiniteDuration = 1.hour
+      beat: FiniteDuration = 1.hour,
+      prewarmed: Int = 0
   ):
     val setup: PackSetup = PackSetup(kit)
     val controller: TestProbe[ControllerProtocol.Message] = kit.createTestProbe()
@@ -30,6 +31,7 @@ class InvokerSuite extends munit.FunSuite:
       memoryLimit,
       PoolLimits(10, 100_000, idle),
       beat,
+      prewarmed,
       RuntimeInfo("x86_64", "2.36"),
       (_, _) => cleaning
     )
@@ -82,6 +84,53 @@ class InvokerSuite extends munit.FunSuite:
     fixture.prepare(fixture.another)
     fixture.end(fixture.setup.runtime.pack())
     assertEquals((fixture.setup.driver.started.size, fixture.setup.runtime.inited), (1, 1))
+
+  private def prewarmedPacks(fixture: Fixture, wanted: Int): Unit =
+    import org.apache.pekko.actor.testkit.typed.scaladsl.FishingOutcomes
+    val _ = fixture.controller.fishForMessage(5.seconds):
+      case Heartbeat(status) if status.prewarmedPacks == wanted => FishingOutcomes.complete
+      case _ => FishingOutcomes.continueAndIgnore
+
+  fixtureWith(Fixture(beat = 20.millis, prewarmed = 2))
+    .test("pre-warmed containers are kept ready, used where no pack is warm, and replaced"): fixture =>
+      import fixture.setup
+      prewarmedPacks(fixture, 2)
+      fixture.warmUp()
+      assertEquals((setup.driver.started.size, setup.driver.adopted.size), (0, 1))
+      assertEquals(setup.runtime.inited, 1)
+      prewarmedPacks(fixture, 2)
+      fixture.prepare(fixture.another)
+      fixture.end(setup.runtime.pack())
+      assertEquals(setup.driver.adopted.size, 1, "the warm one is taken")
+
+  fixtureWith(Fixture(beat = 20.millis, prewarmed = 1))
+    .test("a pre-warmed container that dies is removed and replaced"): fixture =>
+      import fixture.setup
+      prewarmedPacks(fixture, 1)
+      val exit = burst.invoker.driver.ContainerExit(Some(1), oomKilled = false)
+      setup.driver.lastContainer.ended.success(exit)
+      prewarmedPacks(fixture, 0)
+      prewarmedPacks(fixture, 1)
+      assertEquals(setup.driver.stops, Vector("c1"))
+
+  fixtureWith(Fixture(beat = 20.millis, prewarmed = 1))
+    .test("a pack that ends before it needed its container gives it back"): fixture =>
+      import fixture.setup
+      prewarmedPacks(fixture, 1)
+      fixture.prepare()
+      val acquired = setup.packages.expectMessageType[PackageCache.Acquire]
+      acquired.replyTo ! Left(Failure(FailureKind.StartFailed, "no such package"))
+      assertEquals(fixture.ended().error.map(_.kind), Some(FailureKind.StartFailed))
+      // where another has taken its place meanwhile, one of them goes
+      prewarmedPacks(fixture, 1)
+
+  fixtureWith(Fixture(beat = 20.millis, prewarmed = 2))
+    .test("stopping removes what is pre-warmed"): fixture =>
+      prewarmedPacks(fixture, 2)
+      val stopped = kit.createTestProbe[Done]()
+      fixture.invoker ! Invoker.Stop(stopped.ref)
+      stopped.receiveMessage()
+      assertEquals(fixture.setup.driver.stops.toSet, Set("c1", "c2"))
 
   fixture.test("a pack that is asked for twice is started once"): fixture =>
     import fixture.setup

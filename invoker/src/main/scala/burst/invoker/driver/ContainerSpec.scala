@@ -15,10 +15,13 @@ private[driver] object ContainerSpec:
   val PackagePath = "/package"
   val Port = 8080
 
+  def nanoCpus(settings: DockerSettings, machineCpus: Int, workers: Int): Long =
+    val cpus = math.min(workers * settings.cpuFactor, machineCpus.toDouble)
+    math.max((cpus * 1e9).toLong, 10_000_000L) // Docker's least is a hundredth of a CPU
+
   def limits(settings: DockerSettings, machineCpus: Int, resources: PackResources): ContainerLimits =
-    val cpus = math.min(resources.workers * settings.cpuFactor, machineCpus.toDouble)
     ContainerLimits(
-      nanoCpus = math.max((cpus * 1e9).toLong, 10_000_000L), // Docker's least is a hundredth of a CPU
+      nanoCpus(settings, machineCpus, resources.workers),
       memory = (resources.workers.toLong * resources.memoryMiB + settings.memoryOverhead) << 20,
       pids = settings.pids + resources.workers * settings.pidsPerWorker
     )

@@ -2,9 +2,11 @@ package burst.invoker.driver
 
 import burst.protocol.{Failure, FailureKind, RuntimeInfo, Secret}
 import com.github.dockerjava.api.DockerClient
+import com.github.dockerjava.api.command.UpdateContainerCmd
 import com.github.dockerjava.api.exception.{ConflictException, NotFoundException}
 import java.io.IOException
 import java.net.{InetSocketAddress, Socket}
+import java.nio.file.{Files, Path}
 import java.util.concurrent.{ConcurrentHashMap, TimeUnit}
 import org.slf4j.LoggerFactory
 import scala.annotation.tailrec
@@ -20,12 +22,18 @@ import scala.util.{Try, Using}
   * start, and one inspect for the address. Each container is then watched by a call that answers when it
   * exits.
   *
-  * `owner` marks this invoker's containers; `blocking` runs the calls, which wait for the daemon.
+  * A container's mounts are fixed when it is created, so a pre-warmed one gets an empty directory of its own
+  * where others have their package, and on adoption the package's files by hard links: no byte is copied, and
+  * it sees no other package.
+  *
+  * `owner` marks this invoker's containers; `blanks` holds the directories of pre-warmed ones, on the file
+  * system of the packages; `blocking` runs the calls, which wait for the daemon.
   */
 final class DockerDriver(
     settings: DockerSettings,
     owner: String,
     daemon: DockerDaemon,
+    blanks: Path,
     blocking: ExecutionContext
 ) extends Driver:
   import DockerDriver.*
@@ -39,14 +47,37 @@ final class DockerDriver(
   def name = "docker"
   def limitsMemory = true
 
-  def start(resources: PackResources): Future[Either[Failure, Container]] = Future:
+  def start(resources: PackResources): Future[Either[Failure, Container]] =
+    Future(launch(resources, blank = None))
+
+  def prewarm(): Future[Either[Failure, Container]] = Future:
+    try
+      Files.createDirectories(blanks)
+      val directory = Files.createTempDirectory(blanks, "blank")
+      Files.setPosixFilePermissions(directory, PackageFiles.Readable)
+      launch(PackResources(workers = 1, memoryMiB = 0, directory), Some(directory))
+    catch case problem: IOException => Left(startFailed(s"no directory for a package: ${reason(problem)}"))
+
+  def adopt(container: Container, resources: PackResources): Future[Option[Container]] = container match
+    case own: DockerContainer =>
+      Future:
+        try
+          own.blank.foreach(PackageFiles.link(resources.packageDir, _))
+          Option.when(fit(own, resources))(own)
+        catch
+          case problem: IOException =>
+            log.warn("container {} cannot be given a package: {}", own.id, reason(problem))
+            None
+    case _ => Future.successful(None)
+
+  private def launch(resources: PackResources, blank: Option[Path]): Either[Failure, Container] =
     try
       val token = Secret.random()
       val id = create(resources, token)
       try
         docker.startContainerCmd(id).exec()
         val address = RuntimeAddress(addressOf(id), ContainerSpec.Port, token)
-        val container = DockerContainer(id, address, ended(id))
+        val container = DockerContainer(id, address, ended(id), blank)
         live.add(container)
         awaitListening(container).map(_ => container).left.map: failure =>
           val _ = remove(container)
@@ -55,18 +86,31 @@ final class DockerDriver(
         case NonFatal(problem) =>
           val _ = removeById(id)
           throw problem
-    catch case NonFatal(problem) => Left(startFailed(s"Docker refused the container: ${reason(problem)}"))
+    catch
+      case NonFatal(problem) =>
+        blank.foreach(PackageFiles.delete)
+        Left(startFailed(s"Docker refused the container: ${reason(problem)}"))
 
-  def resize(container: Container, resources: PackResources): Future[Boolean] = Future:
+  def throttle(container: Container, workers: Int): Future[Boolean] = Future:
+    val allowed = ContainerSpec.nanoCpus(settings, daemon.cpus, workers)
+    updated(container, docker.updateContainerCmd(container.id).withNanoCPUs(allowed))
+
+  def resize(container: Container, resources: PackResources): Future[Boolean] =
+    Future(fit(container, resources))
+
+  private def fit(container: Container, resources: PackResources): Boolean =
     val allowed = ContainerSpec.limits(settings, daemon.cpus, resources)
+    val update = docker
+      .updateContainerCmd(container.id)
+      .withNanoCPUs(allowed.nanoCpus)
+      .withMemory(allowed.memory)
+      .withMemorySwap(allowed.memory)
+      .withPidsLimit(allowed.pids)
+    updated(container, update)
+
+  private def updated(container: Container, update: UpdateContainerCmd): Boolean =
     try
-      docker
-        .updateContainerCmd(container.id)
-        .withNanoCPUs(allowed.nanoCpus)
-        .withMemory(allowed.memory)
-        .withMemorySwap(allowed.memory)
-        .withPidsLimit(allowed.pids)
-        .exec()
+      update.exec()
       true
     catch
       case NonFatal(problem) => // it holds more memory than it would be allowed, or it is gone
@@ -93,7 +137,9 @@ final class DockerDriver(
         log.error("cannot look for containers of an earlier run: {}", reason(problem))
         Vector.empty
       .flatMap(ids => Future.traverse(ids)(id => Future(removeById(id))))
-      .map(_.size)
+      .map: removed =>
+        PackageFiles.delete(blanks)
+        removed.size
 
   def close(): Future[Unit] =
     for
@@ -162,6 +208,7 @@ final class DockerDriver(
     val outcome = removeById(container.id)
     if outcome == StopOutcome.Gone then
       live.remove(container)
+      container.blank.foreach(PackageFiles.delete)
       container.ended.trySuccess(ContainerExit(None, oomKilled = false))
     outcome
 
@@ -210,7 +257,8 @@ object DockerDriver:
 private final class DockerContainer(
     val id: String,
     val address: RuntimeAddress,
-    val ended: Promise[ContainerExit]
+    val ended: Promise[ContainerExit],
+    val blank: Option[Path]
 ) extends Container:
   def packagePath: String = ContainerSpec.PackagePath
   def exit: Future[ContainerExit] = ended.future

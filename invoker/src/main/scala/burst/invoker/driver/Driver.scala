@@ -44,7 +44,7 @@ enum StopOutcome:
   * same contract, which `DriverContractSuite` runs against every one of them.
   *
   *   - `start` answers with a container whose runtime accepts connections, or with a failure and nothing left
-  *     behind.
+  *     behind. So does `prewarm`, whose container sees no package until `adopt`.
   *   - `stop` may be called any number of times and also for a container that died; it answers when nothing
   *     of the container runs or holds memory any more.
   *   - `close` answers when nothing of any container is left on the machine.
@@ -58,6 +58,19 @@ trait Driver:
   def limitsMemory: Boolean
 
   def start(resources: PackResources): Future[Either[Failure, Container]]
+
+  /** Starts a container of the least size for whatever pack will come. */
+  def prewarm(): Future[Either[Failure, Container]]
+
+  /** Makes a pre-warmed container one for a pack: of its size, and with its package where the answer says.
+    * Nothing when that could not be done; the container is then of no use.
+    */
+  def adopt(container: Container, resources: PackResources): Future[Option[Container]]
+
+  /** Holds a container to the CPUs of so many workers, while others of its pack have ended. Memory is left as
+    * it is: what ended workers used may not have come back. `false`: it could not be done.
+    */
+  def throttle(container: Container, workers: Int): Future[Boolean]
 
   /** Fits an idle container to another number of workers. `false`: it could not be done, take another. */
   def resize(container: Container, resources: PackResources): Future[Boolean]

@@ -31,12 +31,26 @@ final case class ProcessSettings(
 final class ProcessDriver(settings: ProcessSettings, blocking: ExecutionContext) extends Driver:
   private given ExecutionContext = blocking
   private val log = LoggerFactory.getLogger(classOf[ProcessDriver])
-  private val live = ConcurrentHashMap.newKeySet[ProcessContainer]()
+  private val live = ConcurrentHashMap.newKeySet[Process]()
 
   def name = "process"
   def limitsMemory = false
 
-  def start(resources: PackResources): Future[Either[Failure, Container]] = Future:
+  def start(resources: PackResources): Future[Either[Failure, Container]] =
+    launch(resources.packageDir.toString)
+
+  /** A process sees the whole machine: it needs to be told nothing but where the package is. */
+  def prewarm(): Future[Either[Failure, Container]] = launch(packagePath = "")
+
+  def adopt(container: Container, resources: PackResources): Future[Option[Container]] =
+    Future.successful(container match
+      case own: ProcessContainer if own.process.isAlive =>
+        Some(ProcessContainer(own.process, own.address, resources.packageDir.toString))
+      case _ => None)
+
+  def throttle(container: Container, workers: Int): Future[Boolean] = Future.successful(true)
+
+  private def launch(packagePath: String): Future[Either[Failure, Container]] = Future:
     try
       val token = Secret.random()
       val process = spawn(token)
@@ -44,9 +58,8 @@ final class ProcessDriver(settings: ProcessSettings, blocking: ExecutionContext)
       drainInBackground(process.pid, output)
       awaitListening(process, output).map: (host, port) =>
         val address = RuntimeAddress(host, port, token)
-        val container = ProcessContainer(process, address, resources.packageDir.toString)
-        live.add(container)
-        container
+        live.add(process)
+        ProcessContainer(process, address, packagePath)
     catch case problem: IOException => Left(startFailed(s"the runtime did not start: ${problem.getMessage}"))
 
   /** Nothing about a process depends on how many workers it runs. */
@@ -54,16 +67,19 @@ final class ProcessDriver(settings: ProcessSettings, blocking: ExecutionContext)
 
   def stop(container: Container): Future[StopOutcome] = container match
     case own: ProcessContainer =>
-      Future:
-        val outcome = terminate(own.process)
-        if outcome == StopOutcome.Gone then live.remove(own)
-        outcome
+      Future(end(own.process))
     case _ => Future.successful(StopOutcome.Gone)
 
   /** A life line leaves no orphans. */
   def removeOrphans(): Future[Int] = Future.successful(0)
 
-  def close(): Future[Unit] = Future.traverse(live.asScala.toVector)(stop).map(_ => ())
+  def close(): Future[Unit] =
+    Future.traverse(live.asScala.toVector)(process => Future(end(process))).map(_ => ())
+
+  private def end(process: Process): StopOutcome =
+    val outcome = terminate(process)
+    if outcome == StopOutcome.Gone then live.remove(process)
+    outcome
 
   private def spawn(token: Secret): Process =
     val builder = ProcessBuilder(settings.runtimeBinary.toString, "serve", "--listen", "127.0.0.1:0")

@@ -16,11 +16,11 @@ import scala.util.{Success, Try}
 /** One pack of one flare, from `PreparePack` to its one `PackEnded`.
   *
   * {{{
-  *      warm pack of another size            no warm pack
-  *               │                                │
-  *               ▼         cannot                 ▼
-  *           Resizing ────────────▶ Replacing ▶ Fetching ──▶ Creating ──▶ Initialising
-  *               │                      ▲      (package)   (container)     (program)
+  *      warm pack of another size            no warm pack      (pre-warmed) Adopting
+  *               │                                │               ▲    │ cannot  │
+  *               ▼         cannot                 ▼               │    ▼         ▼
+  *           Resizing ────────────▶ Replacing ▶ Fetching ──────────▶ Creating ─▶ Initialising
+  *               │                      ▲      (package)           (container)    (program)
   *   warm ──────▶│                      │ warm pack turns out dead            │
   *               └──────────────▶ Opening ◀───────────────────────────────────┘
   *                                   │ the runtime took the pack
@@ -38,6 +38,8 @@ import scala.util.{Success, Try}
   *   - In Running an abort is passed to the runtime, whose workers return and whose grace period then kills
   *     the program; `timings.abort` is the bound on the runtime itself.
   *   - The flare's deadline plus a slack aborts by itself, for the case that nobody else is left to do it.
+  *   - In Running, slots of workers that have ended are given back while others go on: first the container is
+  *     held to the CPUs of those that are left, then the controller is told.
   *   - `PackEnded` is reported last, and when the pack was not reusable only after its container is gone: its
   *     slots are free exactly when the machine is.
   *   - A container that will not go is logged as an error and reported like any other end. Its package stays
@@ -51,11 +53,16 @@ object PackActor:
   /** Ends the pack: its workers' operations return `failure`. With `atOnce` nobody is given time. */
   final case class Abort(failure: Failure, atOnce: Boolean) extends Command
 
-  /** Told to the invoker as the last thing before the final report: the pack to keep warm, if it may be. */
-  final case class Finished(key: PackKey, warm: Option[LoadedPack])
+  /** Told to the invoker as the last thing before the final report: the pack to keep warm, if it may be, or
+    * the pre-warmed container that was not needed after all.
+    */
+  final case class Finished(key: PackKey, warm: Option[LoadedPack], unused: Option[Container] = None)
 
   private final case class Resized(possible: Boolean) extends Command
   private final case class PackageReady(outcome: Either[Failure, Path]) extends Command
+  private final case class Adopted(container: Option[Container]) extends Command
+  private final case class Throttled(workers: Int, done: Boolean) extends Command
+  private case object SlotsDue extends Command
   private final case class Created(outcome: Either[Failure, Container]) extends Command
   private final case class Initialised(outcome: Either[Failure, Unit]) extends Command
   private final case class Opened(outcome: Either[Failure, Source[Vector[PackEvent], Any]]) extends Command
@@ -72,13 +79,13 @@ object PackActor:
 
   def apply(
       assignment: PackAssignment,
-      warm: Option[LoadedPack],
+      supply: Supply,
       services: PackServices,
       replyTo: ActorRef[PackReport],
       invoker: ActorRef[Finished]
   ): Behavior[Command] = Behaviors.setup: context =>
     Behaviors.withTimers: timers =>
-      new PackActor(assignment, services, replyTo, invoker, context, timers).begin(warm)
+      new PackActor(assignment, services, replyTo, invoker, context, timers).begin(supply)
 
 private final class PackActor(
     assignment: PackAssignment,
@@ -95,21 +102,23 @@ private final class PackActor(
   private given Materializer = Materializer(context)
   private val shape = PackShape(assignment.definition, assignment.size, assignment.memory)
 
-  def begin(warm: Option[LoadedPack]): Behavior[Command] =
+  def begin(supply: Supply): Behavior[Command] =
     val left = (assignment.deadline - services.clock()).max(0).micros
     timers.startSingleTimer(FlareOverdue, left + timings.deadlineSlack)
-    warm match
-      case None => fetch()
-      case Some(pack) =>
+    supply match
+      case Supply.Nothing => fetch(None)
+      case Supply.Prewarmed(container) => fetch(Some(container))
+      case Supply.Warm(pack) =>
         watchExit(pack.container)
-        if pack.shape.workers == shape.workers then open(pack, PackStart.Warm) else resize(pack)
+        if pack.shape.workers == shape.workers && !pack.throttled then open(pack, PackStart.Warm)
+        else resize(pack)
 
   // ---- Resizing, Replacing -------------------------------------------------------------------------------
 
   private def resize(pack: LoadedPack): Behavior[Command] =
     tell(driver.resize(pack.container, resources(pack.packageDir)))(_.getOrElse(false))(Resized(_))
     receive:
-      case Resized(true) => open(pack.copy(shape = shape), PackStart.Warm)
+      case Resized(true) => open(pack.copy(shape = shape, throttled = false), PackStart.Warm)
       case Resized(false) => replace(pack)
       case Ending(failure) => destroy(pack, Some(failure))
 
@@ -120,25 +129,50 @@ private final class PackActor(
 
   private def replacing(pack: LoadedPack, aborted: Option[Failure]): Behavior[Command] = receive:
     case Removed(outcome) =>
-      release(pack, outcome)
-      aborted.fold(fetch())(failure => end(Some(failure)))
+      release(outcome)
+      aborted.fold(fetch(None))(failure => end(Some(failure)))
     case Ending(failure) => replacing(pack, aborted.orElse(Some(failure)))
 
   // ---- Fetching ------------------------------------------------------------------------------------------
 
-  private def fetch(): Behavior[Command] =
+  private def fetch(prewarmed: Option[Container]): Behavior[Command] =
     val answer = context.messageAdapter[Either[Failure, Path]](PackageReady(_))
     services.packages ! PackageCache.Acquire(shape.definition.packageId, answer)
     receive:
-      case PackageReady(Right(directory)) => create(directory)
-      case PackageReady(Left(failure)) => end(Some(failure))
+      case PackageReady(Right(directory)) => prewarmed.fold(create(directory))(adopt(_, directory))
+      case PackageReady(Left(failure)) => end(Some(failure), prewarmed)
       case Ending(failure) =>
         // Nothing of this pack is on the machine, so its end is told now; only the package has to be returned.
-        val _ = end(Some(failure))
+        val _ = end(Some(failure), prewarmed)
         receive:
           case PackageReady(outcome) =>
-            outcome.foreach(_ => services.packages ! PackageCache.Release(shape.definition.packageId))
+            outcome.foreach(_ => releasePackage())
             Behaviors.stopped
+
+  // ---- Adopting ------------------------------------------------------------------------------------------
+
+  private def adopt(prewarmed: Container, directory: Path): Behavior[Command] =
+    tell(driver.adopt(prewarmed, resources(directory)))(_.toOption.flatten)(Adopted(_))
+    adopting(prewarmed, directory, aborted = None)
+
+  private def adopting(prewarmed: Container, directory: Path, aborted: Option[Failure]): Behavior[Command] =
+    receive:
+      case Adopted(Some(container)) =>
+        val pack = LoadedPack(container, shape, directory)
+        watchExit(container)
+        aborted.fold(initialise(pack, PackStart.Prewarmed))(failure => destroy(pack, Some(failure)))
+      case Adopted(None) =>
+        tell(driver.stop(prewarmed))(asOutcome)(Removed(_))
+        discarding(directory, aborted)
+      case Ending(failure) => adopting(prewarmed, directory, aborted.orElse(Some(failure)))
+
+  /** The pre-warmed container is of no use: a new one takes its place. */
+  private def discarding(directory: Path, aborted: Option[Failure]): Behavior[Command] = receive:
+    case Removed(_) if aborted.isEmpty => create(directory)
+    case Removed(_) =>
+      releasePackage()
+      end(aborted)
+    case Ending(failure) => discarding(directory, aborted.orElse(Some(failure)))
 
   // ---- Creating ------------------------------------------------------------------------------------------
 
@@ -150,22 +184,22 @@ private final class PackActor(
     case Created(Right(container)) =>
       val pack = LoadedPack(container, shape, directory)
       watchExit(container)
-      aborted.fold(initialise(pack))(failure => destroy(pack, Some(failure)))
+      aborted.fold(initialise(pack, PackStart.Cold))(failure => destroy(pack, Some(failure)))
     case Created(Left(failure)) =>
-      services.packages ! PackageCache.Release(shape.definition.packageId)
+      releasePackage()
       end(aborted.orElse(Some(failure)))
     case Ending(failure) => creating(directory, aborted.orElse(Some(failure)))
 
   // ---- Initialising --------------------------------------------------------------------------------------
 
-  private def initialise(pack: LoadedPack): Behavior[Command] =
+  private def initialise(pack: LoadedPack, start: PackStart): Behavior[Command] =
     val answer = runtime.init(pack.container.address, shape.definition.name, pack.container.packagePath)
     tell(answer)(asAnswer)(Initialised(_))
     timers.startSingleTimer(InitOverdue, timings.init)
     receive:
       case Initialised(Right(())) =>
         timers.cancel(InitOverdue)
-        open(pack, PackStart.Cold)
+        open(pack, start)
       case Initialised(Left(failure)) => breakOff(pack, failure)
       case Exited(id, exit) if id == pack.container.id => destroy(pack, Some(died(exit)))
       case InitOverdue =>
@@ -210,6 +244,14 @@ private final class PackActor(
       case StreamEnded(_) => breaking(pack, start, aborted, None, streamEnded = true, exit = None)
       case Exited(id, exit) if id == pack.container.id =>
         breaking(pack, start, aborted, None, streamEnded = false, exit = Some(exit))
+      case SlotsDue =>
+        val left = shape.workers - finished
+        tell(driver.throttle(pack.container, left))(_.getOrElse(false))(Throttled(left, _))
+        Behaviors.same
+      case Throttled(left, done) =>
+        if done then report(None, Vector.empty, slots = Some(left))
+        if done && shape.workers - finished < left then returnSlotsSoon()
+        running(pack.copy(throttled = pack.throttled || done), start, aborted)
       case Abort(failure, true) => destroy(pack, Some(failure))
       case Ending(failure) if aborted.isEmpty =>
         tell(runtime.abort(pack.container.address, assignment.flareId, failure))(asAnswer)(AbortSent(_))
@@ -253,9 +295,25 @@ private final class PackActor(
     if before.nonEmpty then
       val ready = before.exists(_.isInstanceOf[PackEvent.Ready])
       report(Option.when(ready)(start), before)
+      noteFinished(before)
     ended.headOption.collect:
       case PackEvent.PackEnded(true, error, _) if intact => keep(pack, error)
       case PackEvent.PackEnded(_, error, _) => destroy(pack, error)
+
+  private var finished = 0
+
+  /** Workers of a pack that goes on give their slots back after a while, those that end meanwhile together:
+    * most packs end as a whole, and are spared the calls.
+    */
+  private def noteFinished(events: Vector[PackEvent]): Unit =
+    val before = finished
+    finished += events.count:
+      case _: (PackEvent.WorkerSucceeded | PackEvent.WorkerFailed) => true
+      case _ => false
+    if finished > before && finished < shape.workers && !timers.isTimerActive(SlotsDue) then returnSlotsSoon()
+
+  private def returnSlotsSoon(): Unit =
+    timings.slotReturn.foreach(delay => timers.startSingleTimer(SlotsDue, SlotsDue, delay))
 
   // ---- Destroying, Ended ---------------------------------------------------------------------------------
 
@@ -275,20 +333,23 @@ private final class PackActor(
     tell(driver.stop(pack.container))(asOutcome)(Removed(_))
     receive:
       case Removed(outcome) =>
-        release(pack, outcome)
+        release(outcome)
         end(error)
 
-  /** Ends a pack that holds no container. */
-  private def end(error: Option[Failure]): Behavior[Command] =
-    invoker ! Finished(PackKey(assignment), None)
+  /** Ends a pack that holds no container, but for one it never used. */
+  private def end(error: Option[Failure], unused: Option[Container] = None): Behavior[Command] =
+    invoker ! Finished(PackKey(assignment), None, unused)
     val failure = error.map(_.at(services.invoker, assignment.pack))
     report(None, Vector(PackEvent.PackEnded(reusable = false, failure, services.clock())))
     Behaviors.stopped
 
-  private def release(pack: LoadedPack, outcome: StopOutcome): Unit = outcome match
-    case StopOutcome.Gone => services.packages ! PackageCache.Release(pack.packageId)
+  private def release(outcome: StopOutcome): Unit = outcome match
+    case StopOutcome.Gone => releasePackage()
     case StopOutcome.StillThere(reason) =>
       context.log.error("pack {} of flare {}: {}", assignment.pack, assignment.flareId.value, reason)
+
+  private def releasePackage(): Unit =
+    services.packages ! PackageCache.Release(shape.definition.packageId)
 
   // ---- What all states share -----------------------------------------------------------------------------
 
@@ -353,12 +414,17 @@ private final class PackActor(
       ended.copy(error = ended.error.map(_.at(services.invoker, assignment.pack)))
     case other => other
 
-  private def report(start: Option[PackStart], events: Vector[PackEvent]): Unit =
+  private def report(
+      start: Option[PackStart],
+      events: Vector[PackEvent],
+      slots: Option[Int] = None
+  ): Unit =
     replyTo ! PackReport(
       assignment.flareId,
       assignment.attempt,
       assignment.pack,
       services.invoker,
       start,
-      events
+      events,
+      slots
     )

@@ -9,11 +9,26 @@ import java.nio.file.Path
 import org.apache.pekko.actor.typed.ActorRef
 import scala.concurrent.duration.FiniteDuration
 
-/** A container with a definition's program running in it. Who has it also holds the package in the cache, and
-  * must release it once the container is gone.
+/** A container with a definition's program running in it; `throttled` when it is held to fewer CPUs than its
+  * shape says. Who has it also holds the package in the cache, and must release it once the container is
+  * gone.
   */
-final case class LoadedPack(container: Container, shape: PackShape, packageDir: Path):
+final case class LoadedPack(
+    container: Container,
+    shape: PackShape,
+    packageDir: Path,
+    throttled: Boolean = false
+):
   def packageId: PackageId = shape.definition.packageId
+
+/** What a pack may begin with. */
+enum Supply:
+  /** One that ran the same definition before. */
+  case Warm(pack: LoadedPack)
+
+  /** A container for no definition yet. */
+  case Prewarmed(container: Container)
+  case Nothing
 
 /** Tells the packs of an invoker apart, also those of two tries of the same flare. */
 final case class PackKey(flareId: FlareId, attempt: Int, pack: Int)
@@ -31,7 +46,10 @@ final case class PackTimings(
     /** Beyond the flare's deadline, for the controller to end it in order. */
     deadlineSlack: FiniteDuration,
     /** For a container's end and its stream's end to be told, when only one of them has been. */
-    settle: FiniteDuration
+    settle: FiniteDuration,
+    /** For slots of ended workers to be given back while their pack goes on; nothing: they wait for its end.
+      */
+    slotReturn: Option[FiniteDuration]
 )
 
 /** What every pack of an invoker works with. `clock` tells microseconds since the epoch. */

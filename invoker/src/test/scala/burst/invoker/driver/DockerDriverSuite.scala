@@ -1,6 +1,7 @@
 package burst.invoker.driver
 
 import com.github.dockerjava.api.exception.NotFoundException
+import java.nio.file.{Files, Path}
 import java.util.UUID
 import scala.concurrent.duration.DurationInt
 import scala.jdk.CollectionConverters.*
@@ -35,7 +36,9 @@ class DockerDriverSuite extends DriverContractSuite:
     )
 
   private def driverOf(settings: DockerSettings, owner: String): Driver =
-    DockerDriver(settings, owner, Prerequisites.dockerDaemon(settings), blocking)
+    DockerDriver(settings, owner, Prerequisites.dockerDaemon(settings), blanksOf(owner), blocking)
+
+  private def blanksOf(owner: String): Path = directory.resolve(owner)
 
   protected def kill(container: Container): Unit = observer.killContainerCmd(container.id).exec()
 
@@ -78,6 +81,32 @@ class DockerDriverSuite extends DriverContractSuite:
       host = observer.inspectContainerCmd(container.id).exec().getHostConfig
       _ <- driver.close()
     yield assertEquals(host.getMemory.longValue, (3 * 32L + 64) << 20)
+
+  test(
+    "a pre-warmed container gets its pack's limits and files, keeps its memory when throttled, leaves nothing"
+  ):
+    val owner = UUID.randomUUID.toString
+    val driver = driverOf(settings, owner)
+    val nested = Files.createDirectories(packageDir.resolve("data"))
+    Files.writeString(packageDir.resolve("exec"), "program")
+    Files.writeString(nested.resolve("table"), "rows")
+    for
+      blank <- driver.prewarm().map(_.toOption.get)
+      mount = observer.inspectContainerCmd(blank.id).exec().getMounts.asScala.head
+      seen = Path.of(mount.getSource)
+      _ = assertEquals((mount.getDestination.getPath, mount.getRW.booleanValue), ("/package", false))
+      adopted <- driver.adopt(blank, resources(3)).map(_.get)
+      _ = assertEquals(Files.readString(seen.resolve("exec")), "program")
+      _ = assertEquals(Files.readString(seen.resolve("data/table")), "rows")
+      _ = assert(Files.isSameFile(seen.resolve("exec"), packageDir.resolve("exec")))
+      before = observer.inspectContainerCmd(adopted.id).exec().getHostConfig
+      _ = assertEquals(before.getMemory.longValue, (3 * 32L + 64) << 20)
+      _ <- driver.throttle(adopted, 1)
+      after = observer.inspectContainerCmd(adopted.id).exec().getHostConfig
+      _ = assertEquals((after.getNanoCPUs.longValue, after.getMemory), (1_000_000_000L, before.getMemory))
+      _ <- driver.stop(adopted)
+      _ <- driver.close()
+    yield assert(!Files.exists(seen), "its directory is gone with it")
 
   test("orphans of the same owner are removed, and those of no other"):
     val owner = UUID.randomUUID.toString

@@ -14,7 +14,8 @@ abstract class DriverContractSuite extends munit.FunSuite:
 
   private val threads = Executors.newCachedThreadPool()
   protected given blocking: ExecutionContext = ExecutionContext.fromExecutor(threads)
-  protected val packageDir: Path = Files.createTempDirectory("burst-package")
+  protected val directory: Path = Files.createTempDirectory("burst-driver")
+  protected val packageDir: Path = Files.createDirectory(directory.resolve("package"))
 
   /** A driver of its own, whose containers no other driver takes for its own. */
   protected def newDriver(): Driver
@@ -36,7 +37,7 @@ abstract class DriverContractSuite extends munit.FunSuite:
   override def afterAll(): Unit =
     Await.result(driver.close(), 60.seconds)
     threads.shutdownNow()
-    Files.deleteIfExists(packageDir)
+    PackageFiles.delete(directory)
 
   protected def resources(workers: Int): PackResources = PackResources(workers, memoryMiB = 32, packageDir)
 
@@ -105,10 +106,28 @@ abstract class DriverContractSuite extends munit.FunSuite:
       _ <- driver.stop(container)
     yield ()
 
+  test("a pre-warmed container listens, and once adopted it is like any other"):
+    for
+      blank <- driver.prewarm().map(_.fold(failure => fail(failure.message), identity))
+      _ = assert(connects(blank))
+      adopted <- driver.adopt(blank, resources(2)).map(_.getOrElse(fail("not adopted")))
+      _ = assert(connects(adopted))
+      throttled <- driver.throttle(adopted, 1)
+      _ = assert(throttled)
+      outcome <- driver.stop(adopted)
+      _ = assertEquals(outcome, StopOutcome.Gone)
+      _ = assert(!runs(adopted))
+      _ <- adopted.exit
+      dead <- driver.adopt(blank, resources(2))
+    yield assertEquals(dead.map(_.id), None)
+
   test("a driver that is closed leaves nothing of what it has started, whether that was stopped or not"):
     val own = newDriver()
     for
-      containers <- Future.sequence(Vector.fill(2)(started(own)))
+      packs <- Future.sequence(Vector.fill(2)(started(own)))
+      blank <- own.prewarm()
+      containers = packs ++ blank.toOption
+      _ = assertEquals(containers.size, 3)
       _ <- own.stop(containers.head)
       _ <- own.close()
     yield assertEquals(containers.filter(isThere), Vector.empty)

@@ -27,6 +27,20 @@ final class FakeDriver(address: RuntimeAddress) extends Driver:
   def name = "fake"
   def limitsMemory = false
 
+  val adopted: ConcurrentLinkedQueue[PackResources] = ConcurrentLinkedQueue()
+  val throttled: ConcurrentLinkedQueue[Int] = ConcurrentLinkedQueue()
+  @volatile var adoptable = true
+
+  def prewarm(): Future[Either[Failure, Container]] = Future.successful(Right(container()))
+
+  def adopt(container: Container, resources: PackResources): Future[Option[Container]] =
+    adopted.add(resources)
+    Future.successful(Option.when(adoptable)(container))
+
+  def throttle(container: Container, workers: Int): Future[Boolean] =
+    throttled.add(workers)
+    Future.successful(resizable)
+
   def start(resources: PackResources): Future[Either[Failure, Container]] =
     started.add(resources)
     beforeStart.map(_.toLeft(container()))(using ExecutionContext.parasitic)

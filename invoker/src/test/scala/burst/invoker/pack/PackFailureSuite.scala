@@ -15,7 +15,13 @@ class PackFailureSuite extends munit.FunSuite:
 
   private val setup = FunFixture[PackSetup](_ => PackSetup(kit), _.runtime.close())
   private val hasty =
-    PackTimings(init = 100.millis, abort = 100.millis, deadlineSlack = 50.millis, settle = 50.millis)
+    PackTimings(
+      init = 100.millis,
+      abort = 100.millis,
+      deadlineSlack = 50.millis,
+      settle = 50.millis,
+      slotReturn = None
+    )
   private def hastySetup(left: Int = 3_600_000) =
     FunFixture[PackSetup](_ => PackSetup(kit, left.millis, hasty), _.runtime.close())
   private val cancelled = Failure(FailureKind.Cancelled, "as the user wished")

@@ -15,7 +15,13 @@ final class PackSetup(
     kit: ActorTestKit,
     left: FiniteDuration = 1.hour,
     timings: PackTimings =
-      PackTimings(init = 10.seconds, abort = 10.seconds, deadlineSlack = 100.millis, settle = 100.millis)
+      PackTimings(
+        init = 10.seconds,
+        abort = 10.seconds,
+        deadlineSlack = 100.millis,
+        settle = 100.millis,
+        slotReturn = None
+      )
 ):
   import munit.Assertions.*
 
@@ -52,7 +58,9 @@ final class PackSetup(
   val directory: Path = Path.of("/cache/hello")
 
   def launch(warm: Option[LoadedPack] = None): ActorRef[PackActor.Command] =
-    kit.spawn(PackActor(assignment, warm, services, controller.ref, invoker.ref))
+    launch(warm.fold(Supply.Nothing)(Supply.Warm(_)))
+  def launch(supply: Supply): ActorRef[PackActor.Command] =
+    kit.spawn(PackActor(assignment, supply, services, controller.ref, invoker.ref))
 
   def warm(workers: Int = 3): (LoadedPack, FakeContainer) =
     val container = driver.container()

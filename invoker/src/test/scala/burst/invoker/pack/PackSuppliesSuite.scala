@@ -1,0 +1,96 @@
+package burst.invoker.pack
+
+import burst.protocol.*
+import io.circe.Json
+import org.apache.pekko.actor.testkit.typed.scaladsl.ActorTestKit
+import scala.concurrent.duration.DurationInt
+
+/** What a pack begins with when it is pre-warmed, and what it gives back while it runs. */
+class PackSuppliesSuite extends munit.FunSuite:
+  private lazy val kit = ActorTestKit()
+  override def afterAll(): Unit = kit.shutdownTestKit()
+
+  private def setupWith(timings: PackTimings) = FunFixture[PackSetup](
+    _ => PackSetup(kit, timings = timings),
+    _.runtime.close()
+  )
+  private val patient = PackTimings(10.seconds, 10.seconds, 100.millis, 100.millis, slotReturn = None)
+  private val setup = setupWith(patient)
+  private val returning = setupWith(patient.copy(slotReturn = Some(1.milli)))
+
+  setup.test("a pre-warmed container is adopted, given its program, and says so"): setup =>
+    import setup.*
+    val container = driver.container()
+    launch(Supply.Prewarmed(container))
+    givePackage()
+    val pack = runtime.pack()
+    pack.say(ready)
+    assertEquals(controller.receiveMessage().start, Some(PackStart.Prewarmed))
+    assertEquals((driver.started.size, driver.adopted.peek.workers), (0, 3))
+    pack.say(setup.ended(reusable = true))
+    pack.end()
+    val _ = untilEnded()
+    assertEquals(invoker.receiveMessage().warm.map(_.container.id), Some(container.id))
+
+  setup.test("one that cannot be adopted is removed, and a new one takes its place"): setup =>
+    import setup.*
+    driver.adoptable = false
+    launch(Supply.Prewarmed(driver.container()))
+    givePackage()
+    val pack = runtime.pack()
+    pack.say(ready)
+    assertEquals(controller.receiveMessage().start, Some(PackStart.Cold))
+    assertEquals((driver.stops, driver.started.size), (Vector("c1"), 1))
+
+  setup.test("an abort while the package is fetched gives the container back untouched"): setup =>
+    import setup.*
+    val container = driver.container()
+    val actor = launch(Supply.Prewarmed(container))
+    val acquired = packages.expectMessageType[burst.invoker.packages.PackageCache.Acquire]
+    actor ! PackActor.Abort(Failure(FailureKind.Cancelled, "the flare was cancelled"), atOnce = false)
+    val (_, end) = untilEnded()
+    assertEquals(end.error.map(_.kind), Some(FailureKind.Cancelled))
+    assertEquals(invoker.receiveMessage().unused, Some(container))
+    acquired.replyTo ! Right(directory)
+    expectRelease()
+    assertEquals(driver.stops, Vector.empty)
+
+  private def done(worker: Int) = PackEvent.WorkerSucceeded(worker, Json.True, 4)
+
+  private def slotsReported(setup: PackSetup): Int =
+    setup.controller.receiveMessage().slots.getOrElse(slotsReported(setup))
+
+  returning.test("slots of workers that have ended come back, the CPUs first; the rest with the pack"):
+    setup =>
+      import setup.*
+      val (_, pack) = running()
+      pack.say(ready, PackEvent.WorkerStarted(2, 3), done(2))
+      assertEquals(slotsReported(setup), 2)
+      assertEquals(driver.throttled.poll(), 2)
+      pack.say(done(3))
+      assertEquals(slotsReported(setup), 1)
+      assertEquals(driver.throttled.poll(), 1)
+      pack.say(done(4), setup.ended(reusable = true))
+      pack.end()
+      val (_, end) = untilEnded()
+      assert(end.reusable)
+      assert(
+        invoker.receiveMessage().warm.exists(_.throttled),
+        "its limits are to be restored before it is used"
+      )
+
+  returning.test("where the CPUs cannot be taken the slots stay with the pack"): setup =>
+    import setup.*
+    driver.resizable = false
+    val (_, pack) = running()
+    pack.say(ready, done(2))
+    assertEquals(controller.receiveMessage().events.size, 2)
+    controller.awaitAssert(assertEquals(driver.throttled.size, 1))
+    controller.expectNoMessage(50.millis)
+
+  setup.test("a throttled warm pack is given its limits back"): setup =>
+    import setup.*
+    val (pack, _) = warm()
+    launch(Some(pack.copy(throttled = true)))
+    val _ = runtime.pack()
+    assertEquals(driver.resized.poll(), 3)
