@@ -15,7 +15,7 @@ RELEASE := target/release
 PROGRAMS := hello terasort wordcount montecarlo pagerank tables gridsearch kmeans failing noop probe mapreduce
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-rust test-jvm test-system prepare image bench fuzz fuzz-api fmt lint clean
+.PHONY: help build demo test test-rust test-jvm test-system prepare image bench simulate fuzz fuzz-api fmt lint clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -56,6 +56,10 @@ test-system: ## whole-system tests against dist/
 bench: build ## the measurements the README quotes
 	$(CARGO) run --release --locked -p burst-benchmarks
 	$(CARGO) run --release --locked -p bcm-benchmarks
+
+simulate: ## the scheduler on 1,000 simulated invokers; tables and plots in benchmarks/results/simulator
+	$(MVN) -pl simulator -am install -DskipTests
+	$(MVN) -pl simulator exec:java
 
 fmt: ## format everything
 	$(CARGO) fmt --all

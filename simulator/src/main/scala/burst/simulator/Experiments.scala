@@ -1,0 +1,201 @@
+package burst.simulator
+
+import burst.controller.definition.Packing
+import burst.controller.scheduler.*
+import burst.protocol.{FlareId, InvokerId}
+import scala.util.Random
+
+/** What the simulator reports: each a table and a plot. */
+final class Experiments(results: Results, times: StartTimes, seed: Long):
+  private val machines = 1000
+  private val slots = 48
+  private val sizes = Vector(1, 10, 48, 100, 480, 1000, 4800, 10_000, 24_000, 48_000)
+
+  /** How long placing and reserving a flare takes on the empty cluster of 1,000 × 48 slots, and on one that
+    * is half full in pieces; this is measured, not simulated.
+    */
+  def placement(): Unit =
+    val empty = (0 until machines).foldLeft(ClusterState.empty)((state, i) =>
+      state.up(InvokerId(f"i$i%05d"), slots)
+    )
+    val rows =
+      for discipline <- Discipline.All; size <- sizes yield
+        val request = Workload.request(size, discipline.packing, discipline.granularity, "placed")
+        val micros = Vector
+          .fill(40)(placed(empty, Waiting(FlareId.random(), 1, request, 0)))
+          .drop(20)
+          .map(_ / 1000.0)
+        (discipline.name, size, Statistics.median(micros), micros.max)
+    results.table(
+      "placement",
+      Seq("policy", "workers", "median µs", "worst µs", "median ns per worker"),
+      rows.map((policy, size, median, worst) => Seq(policy, size, median, worst, median * 1000 / size))
+    )
+    results.plot(
+      "placement",
+      "Placing and reserving a flare on 1,000 × 48 slots",
+      "workers",
+      "µs",
+      rows.groupBy(_._1).toVector.sortBy(_._1).map((policy, of) =>
+        Line(policy, of.map((_, size, median, _) => (size.toDouble, median)).sorted)
+      ),
+      log = true
+    )
+
+  private def placed(cluster: ClusterState, flare: Waiting): Long =
+    val round = SchedulingRound(PlacementPolicy.all(DefaultGranularity.Cheapest(PackCosts.Measured)), 0, 200)
+    val begin = System.nanoTime()
+    val outcome =
+      round.run(cluster, FlareQueue.empty.enqueue(flare), 0, _ => Int.MaxValue, HoldTimes.empty(0))
+    val took = System.nanoTime() - begin
+    require(outcome.placed.map(_.plan.size) == Vector(flare.size), "it was not placed whole")
+    took
+
+  /** Flares from 1 worker to the whole cluster, under each policy and under FIFO without packing. */
+  def policies(flares: Int, load: Double): Unit =
+    val played = Discipline.All.map { discipline =>
+      val arrivals =
+        Workload.bursts(flares, machines * slots, load, machines * slots, discipline, Random(seed))
+      val simulation = Simulation(machines, slots, times, discipline.backfill, seed)
+      discipline -> simulation.play(arrivals)
+    }
+    def seconds(outcomes: Vector[Outcome])(time: Outcome => Long) = outcomes.map(time(_) / 1e6)
+    results.table(
+      "policies",
+      Seq(
+        "policy",
+        "queueing p50 s",
+        "queueing p99 s",
+        "queueing p99 s of the large (over 4,800)",
+        "placed to running p50 s",
+        "placed to running p99 s",
+        "packs per flare",
+        "peers in the same pack %",
+        "slots used %",
+        "slots free on machines in use %",
+        "slowest round ms"
+      ),
+      played.map { (discipline, run) =>
+        val waits = seconds(run.outcomes)(o => o.placed - o.arrived)
+        val large = seconds(run.outcomes.filter(_.size > 4800))(o => o.placed - o.arrived)
+        val starts = seconds(run.outcomes)(o => o.running - o.placed)
+        // of a worker's peers, in the mean of all flares that have any
+        val local = run.outcomes.filter(_.size > 1).map { o =>
+          1 - o.remotePairs / (o.size.toDouble * (o.size - 1) / 2)
+        }
+        Seq(
+          discipline.name,
+          Statistics.median(waits),
+          Statistics.quantile(waits, 0.99),
+          Statistics.quantile(large, 0.99),
+          Statistics.median(starts),
+          Statistics.quantile(starts, 0.99),
+          run.outcomes.map(_.packs.toDouble).sum / run.outcomes.length,
+          100 * local.sum / local.length,
+          100 * run.usage.used,
+          100 * run.usage.broken,
+          run.slowestRound / 1000.0
+        )
+      }
+    )
+    results.plot(
+      "queueing",
+      s"Time in the queue, load $load",
+      "part of the flares",
+      "seconds",
+      played.map((discipline, run) =>
+        quantiles(discipline.name, seconds(run.outcomes)(o => o.placed - o.arrived))
+      )
+    )
+    results.plot(
+      "starting",
+      "From placed to running",
+      "part of the flares",
+      "seconds",
+      played.map((discipline, run) =>
+        quantiles(discipline.name, seconds(run.outcomes)(o => o.running - o.placed))
+      )
+    )
+
+  private def quantiles(name: String, values: Vector[Double]): Line =
+    Line(name, (1 to 100).toVector.map(i => (i / 100.0, Statistics.quantile(values, i / 100.0))))
+
+  /** The shape of the paper's figures 7 and 8: when each worker of one flare could begin, for n = 48 and 960
+    * on 20 machines of 48 slots, by granularity.
+    */
+  def startUp(): Unit =
+    val granularities = Vector(1, 2, 4, 6, 12, 24, 48)
+    for size <- Vector(48, 960) do
+      val ready = granularities.map(g => g -> workersReady(size, g))
+      val alone = ready.head._2
+      results.table(
+        s"startup-n$size",
+        Seq(
+          "g",
+          "first s",
+          "median s",
+          "all s",
+          "range s",
+          "deviation s",
+          "all: times faster than g=1",
+          "range: times narrower"
+        ),
+        ready.map { (g, times) =>
+          val range = times.max - times.min
+          Seq(
+            g,
+            times.min,
+            Statistics.median(times),
+            times.max,
+            range,
+            Statistics.medianDeviation(times),
+            alone.max / times.max,
+            (alone.max - alone.min) / range
+          )
+        }
+      )
+      results.plot(
+        s"startup-n$size",
+        s"When workers are ready, n = $size (the paper's figure 7)",
+        "seconds",
+        "workers ready",
+        ready.map((g, times) => Line(s"g=$g", cumulative(times)))
+      )
+    // five seconds of work each, as plain functions and as one flare that starts together
+    val work = 5.0
+    val functions = workersReady(960, 1)
+    val together = workersReady(960, 48)
+    results.plot(
+      "simultaneity",
+      "Workers running at an instant, n = 960, 5 s each (the paper's figure 8)",
+      "seconds",
+      "workers running",
+      Vector(
+        Line("g=1, each begins by itself", running(functions, work)),
+        Line("g=48, each begins by itself", running(together, work)),
+        Line("g=48, started together", running(together.map(_ => together.max), work))
+      )
+    )
+
+  /** Seconds from the request to each worker being ready. */
+  private def workersReady(size: Int, g: Int): Vector[Double] =
+    val view = ClusterView(Vector.tabulate(20)(i => Machine(InvokerId(f"i$i%02d"), slots, slots)))
+    val policy = PlacementPolicy.all(DefaultGranularity.Cheapest(PackCosts.Measured))(Packing.Homogeneous)
+    val plan =
+      policy.place(view, size, Some(g)).fold(why => throw IllegalStateException(why.toString), identity)
+    val machines = Machines(times, Random(seed))
+    machines
+      .start(plan, 0)
+      .zip(plan.packs)
+      .flatMap((ready, pack) => machines.workers(ready, pack.size).map(_ / 1e6))
+      .sorted
+
+  private def cumulative(times: Vector[Double]): Vector[(Double, Double)] =
+    (0.0, 0.0) +: times.zipWithIndex.map((time, index) => (time, index + 1.0))
+
+  private def running(starts: Vector[Double], work: Double): Vector[(Double, Double)] =
+    val end = starts.max + work + 0.5
+    (0 to 400).toVector.map { i =>
+      val at = end * i / 400
+      (at, starts.count(start => start <= at && at < start + work).toDouble)
+    }

@@ -1,0 +1,68 @@
+package burst.simulator
+
+import java.nio.charset.StandardCharsets.UTF_8
+import java.nio.file.{Files, Path}
+import org.apache.commons.csv.CSVFormat
+import scala.jdk.CollectionConverters.*
+import scala.util.{Random, Using}
+
+/** A row of `platform.csv`, in milliseconds. */
+final case class Row(min: Double, median: Double, max: Double, reference: Option[Double])
+
+/** Durations as a benchmark summed them up, drawn from the triangle over its least, median and greatest
+  * value. Microseconds.
+  */
+final case class Spread(least: Double, mode: Double, greatest: Double):
+  def draw(random: Random): Long =
+    val u = random.nextDouble()
+    val width = greatest - least
+    if width <= 0 then mode.toLong
+    else
+      val turn = (mode - least) / width
+      val drawn =
+        if u < turn then least + math.sqrt(u * width * (mode - least))
+        else greatest - math.sqrt((1 - u) * width * (greatest - mode))
+      drawn.toLong
+
+  def times(factor: Double): Spread = Spread(least * factor, mode * factor, greatest * factor)
+
+/** What starting packs costs, as `make bench` measured it with docker (`benchmarks/results/platform.csv`):
+  *   - `container`: one container on an idle machine, request to workers running (the row of the cold flare);
+  *   - `further`: what each further container of the same machine adds, since a machine starts them one after
+  *     another for all practical purposes: what 48 of them took beyond one, by 47, varying as one does;
+  *   - `worker`: what each further worker of a pack adds.
+  */
+final case class StartTimes(container: Spread, further: Spread, worker: Double)
+
+object StartTimes:
+  /** Reads the measured rows. Throws when one is missing: nothing here is made up. */
+  def read(platform: Path): StartTimes =
+    val rows = Using.resource(Files.newBufferedReader(platform, UTF_8)) { reader =>
+      CSVFormat.DEFAULT.builder.setHeader().setSkipHeaderRecord(true).get.parse(reader).asScala.map {
+        record =>
+          def number(column: String) = record.get(column).toDoubleOption
+          record.get("what") -> Row(
+            number("min").getOrElse(0),
+            number("median").getOrElse(0),
+            number("max").getOrElse(0),
+            number("reference_median")
+          )
+      }.toMap
+    }
+    def row(what: String) = rows.getOrElse(
+      what,
+      throw IllegalArgumentException(s"$platform has no row '$what': run `make bench`")
+    )
+    val one = row("cold flare of 8 workers in one docker pack, request to all running")
+    val many = row("request to all 48 running, docker, cold, g=48")
+    val apart = many.reference.getOrElse(
+      throw IllegalArgumentException(
+        s"$platform does not say how long 48 packs of one take: run `make bench`"
+      )
+    )
+    val container = Spread(one.min * 1000, one.median * 1000, one.max * 1000)
+    StartTimes(
+      container,
+      container.times((apart - many.median) / 47 / one.median),
+      row("spread of the 48 starts, docker, cold, g=48").median * 1000 / 47
+    )

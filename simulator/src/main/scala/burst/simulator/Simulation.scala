@@ -1,0 +1,114 @@
+package burst.simulator
+
+import burst.controller.scheduler.*
+import burst.protocol.{FlareId, InvokerId}
+import scala.collection.mutable
+import scala.util.Random
+
+/** What became of one flare. Times in microseconds from the start; `packs` and `remotePairs` are of its plan,
+  * `largestPossible` is what a flare of its size has at least.
+  */
+final case class Outcome(
+    size: Int,
+    arrived: Long,
+    placed: Long,
+    running: Long,
+    ended: Long,
+    packs: Int,
+    machines: Int,
+    remotePairs: Long
+)
+
+/** The state of the cluster over time, weighted by how long it lasted: slots in use, and of the free ones
+  * those on machines that are in use in part.
+  */
+final case class Usage(used: Double, broken: Double)
+
+final case class Played(outcomes: Vector[Outcome], usage: Usage, rounds: Int, slowestRound: Long)
+
+/** Plays a workload on the scheduler's own queue, books, policies and rounds, with a clock that jumps from
+  * event to event. The machines are simulated, nothing else: what `GangScheduler` does with messages is done
+  * here with events, in the same order.
+  */
+final class Simulation(machines: Int, slots: Int, times: StartTimes, backfill: Boolean, seed: Long):
+  private enum Event:
+    case Came(arrival: Arrival)
+    case Done(waiting: Waiting)
+
+  private val random = Random(seed)
+  private val invokers = Machines(times, random)
+  private val round = SchedulingRound(
+    PlacementPolicy.all(DefaultGranularity.Cheapest(PackCosts.Measured)),
+    overtakingMicros = 10_000_000,
+    // the first that does not fit ends the round: first come, first served
+    depth = if backfill then 200 else 1
+  )
+  private val events = mutable.PriorityQueue.empty[(Long, Int, Event)](using
+    Ordering.by[(Long, Int, Event), (Long, Int)]((at, serial, _) => (at, serial)).reverse
+  )
+  private var serial = 0
+  private var cluster = (0 until machines).foldLeft(ClusterState.empty)((state, i) =>
+    state.up(InvokerId(f"i$i%05d"), slots)
+  )
+  private var queue = FlareQueue.empty
+  private var holdTimes = HoldTimes.empty(grace = 10_000_000)
+  private val work = mutable.Map.empty[FlareId, Long]
+  private val outcomes = Vector.newBuilder[Outcome]
+  private var (clock, usedTime, brokenTime) = (0L, 0.0, 0.0)
+  private var (rounds, slowest) = (0, 0L)
+
+  def play(arrivals: Vector[Arrival]): Played =
+    arrivals.foreach(arrival => schedule(arrival.at, Event.Came(arrival)))
+    while events.nonEmpty do
+      val (at, _, event) = events.dequeue()
+      pass(at)
+      event match
+        case Event.Came(arrival) =>
+          val flare = Waiting(FlareId.random(), 1, arrival.request, at)
+          work(flare.id) = arrival.work
+          queue = queue.enqueue(flare)
+        case Event.Done(flare) =>
+          val lease = cluster.holdings(flare.owner).lease
+          cluster = cluster.releaseAll(flare.owner)
+          holdTimes = holdTimes.learn(lease, at)
+      if queue.length > 0 then serve(at)
+    val span = clock.max(1) * (machines.toDouble * slots)
+    Played(outcomes.result(), Usage(usedTime / span, brokenTime / span), rounds, slowest)
+
+  private def serve(now: Long): Unit =
+    val begin = System.nanoTime()
+    val served = round.run(cluster, queue, now, _ => Int.MaxValue, holdTimes)
+    slowest = slowest.max((System.nanoTime() - begin) / 1000)
+    rounds += 1
+    cluster = served.cluster
+    queue = served.queue
+    served.placed.foreach(start(_, now))
+
+  /** All packs wait for the last one; then all workers take as long as the flare says. */
+  private def start(placement: Placement, now: Long): Unit =
+    val flare = placement.flare
+    val ready = invokers.start(placement.plan, now).max
+    val end = ready + work.remove(flare.id).getOrElse(0L)
+    schedule(end, Event.Done(flare))
+    outcomes += Outcome(
+      flare.size,
+      flare.since,
+      now,
+      ready,
+      end,
+      placement.plan.packs.length,
+      placement.plan.demand.size,
+      placement.plan.remotePairs
+    )
+
+  private def schedule(at: Long, event: Event): Unit =
+    serial += 1
+    events += ((at, serial, event))
+
+  private def pass(until: Long): Unit =
+    val length = (until - clock).toDouble
+    if length > 0 then
+      val view = cluster.view
+      usedTime += length * (view.totalSlots - view.freeSlots)
+      brokenTime += length * view.machines.iterator.filter(m => m.free < m.slots).map(_.free.toLong).sum
+    clock = until

@@ -1,0 +1,72 @@
+package burst.simulator
+
+import burst.controller.definition.Packing
+import burst.controller.flare.FlareRequest
+import burst.protocol.{DefinitionRef, Inputs, PackageId}
+import io.circe.Json
+import scala.util.Random
+
+/** A flare that will come: at `at`, and once its workers run they take `work`. Microseconds. */
+final case class Arrival(at: Long, request: FlareRequest, work: Long)
+
+/** How flares are placed: the policies, or what a plain queue of functions does. */
+final case class Discipline(
+    name: String,
+    packing: Packing,
+    granularity: Option[Int],
+    backfill: Boolean
+)
+
+object Discipline:
+  val All: Vector[Discipline] = Vector(
+    Discipline("mixed", Packing.Mixed, None, backfill = true),
+    Discipline("mixed, g=8", Packing.Mixed, Some(8), backfill = true),
+    Discipline("heterogeneous", Packing.Heterogeneous, None, backfill = true),
+    Discipline("homogeneous", Packing.Homogeneous, None, backfill = true),
+    Discipline("homogeneous, g=8", Packing.Homogeneous, Some(8), backfill = true),
+    Discipline("FIFO, g=1", Packing.Homogeneous, Some(1), backfill = false)
+  )
+
+object Workload:
+  private val packageId = PackageId.of(Array[Byte](1))
+  private val second = 1_000_000L
+
+  /** A flare of no particular kind. `timeout` in milliseconds. */
+  def request(size: Int, packing: Packing, granularity: Option[Int], name: String, timeout: Long = 120_000) =
+    FlareRequest(
+      DefinitionRef("sim", name, "0.0.1", packageId),
+      size,
+      Inputs.Shared(Json.Null),
+      granularity,
+      packing,
+      backend = "direct",
+      chunkSize = 1 << 20,
+      timeout,
+      memory = 256,
+      retries = 0
+    )
+
+  /** Bursts as they are described: sudden, of sizes over five orders of magnitude (uniform in their
+    * logarithm), seconds to a minute long, most alike to others of their definition. `load` is the part of
+    * the cluster's slots that they ask for on average.
+    */
+  def bursts(
+      count: Int,
+      slots: Int,
+      load: Double,
+      largest: Int,
+      discipline: Discipline,
+      random: Random
+  ): Vector[Arrival] =
+    val definitions = Vector.fill(40)((2 + 40 * math.pow(random.nextDouble(), 3)) * second)
+    val drawn = Vector.fill(count) {
+      val size = math.exp(random.nextDouble() * math.log(largest.toDouble)).round.toInt.max(1)
+      val kind = random.nextInt(definitions.length)
+      (size, kind, (definitions(kind) * (0.7 + 0.3 * random.nextDouble())).toLong)
+    }
+    val asked = drawn.iterator.map((size, _, work) => size.toDouble * work).sum
+    val span = asked / (slots * load)
+    val moments = Vector.fill(count)((random.nextDouble() * span).toLong).sorted
+    moments.zip(drawn).map { case (at, (size, kind, work)) =>
+      Arrival(at, request(size, discipline.packing, discipline.granularity, s"definition$kind"), work)
+    }
