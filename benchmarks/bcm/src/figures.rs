@@ -76,7 +76,7 @@ pub fn pairs(samples: usize, results: &Path) -> Result<(), NotKept> {
     for backend in BACKENDS {
         let server = Server::of(backend);
         let config = server.config(backend);
-        for pairs in [1, 2, 4, 8, 16] {
+        for pairs in [1, 2, 4, 8] {
             let series = transfer::rates(&config, pairs, message, samples);
             rates.push(Rate::of(backend, config.chunk_size, pairs, message, series));
         }
