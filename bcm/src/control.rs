@@ -72,6 +72,7 @@ impl Control {
     }
 
     /// Why every operation ends, once one has to.
+    #[inline]
     pub(crate) fn ended(&self) -> Option<&Error> {
         if self.ended.load(Ordering::Acquire) {
             self.reason.get()
@@ -81,8 +82,13 @@ impl Control {
     }
 
     /// An error once operations have to end.
+    #[inline]
     pub(crate) fn check(&self) -> Result<(), Error> {
-        self.ended().map_or(Ok(()), |reason| Err(reason.clone()))
+        #[cold]
+        fn refuse(reason: &Error) -> Result<(), Error> {
+            Err(reason.clone())
+        }
+        self.ended().map_or(Ok(()), refuse)
     }
 
     /// Sleeps until woken or for this long. May return early.
@@ -152,6 +158,7 @@ pub(crate) struct Patience<'a> {
 }
 
 impl<'a> Patience<'a> {
+    #[inline]
     pub(crate) fn new(control: &'a Control, operation: Operation) -> Self {
         Self {
             control,

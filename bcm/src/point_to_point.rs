@@ -246,6 +246,7 @@ impl Communicator {
         parcel.open(operation, Peer::Worker(want.source))
     }
 
+    #[inline]
     fn want(&self, operation: Operation, source: u32, tag: u32) -> Result<Want, Error> {
         Ok(Want {
             context: self.group.context,
@@ -255,6 +256,7 @@ impl Communicator {
     }
 
     /// The worker of a rank.
+    #[inline]
     fn existing(&self, operation: Operation, role: &str, rank: u32) -> Result<u32, Error> {
         let size = self.group.size();
         if rank < size {

@@ -93,7 +93,7 @@ impl Shared {
     ) -> Result<(), Error> {
         self.control.check()?;
         if let Some(mailbox) = self.mailboxes.of(destination) {
-            mailbox.deliver(context, source, class, Parcel::moved(value));
+            mailbox.deliver(context, source, class, || Parcel::moved(value));
             return Ok(());
         }
         let encoded = payload::encode(patience.operation, &value)?;

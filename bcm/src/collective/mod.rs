@@ -115,7 +115,7 @@ impl<'a> Call<'a> {
             }
             if let Some(mailbox) = self.shared.mailboxes.of(self.group.worker(rank)) {
                 let parcel = Parcel::shared(Arc::clone(value));
-                mailbox.deliver(context, source, self.class, parcel);
+                mailbox.deliver(context, source, self.class, || parcel);
             }
         }
         Ok(())
@@ -154,7 +154,7 @@ impl<'a> Call<'a> {
         let parcel = Parcel::Here(Carried::new(value));
         mailbox
             .ok_or(Error::Closed)?
-            .deliver(context, source, self.class, parcel);
+            .deliver(context, source, self.class, || parcel);
         Ok(())
     }
 

@@ -20,9 +20,54 @@ pub(crate) struct Want {
 /// A message with what it belongs to.
 #[derive(Debug)]
 pub(super) struct Envelope {
-    pub(super) context: u32,
-    pub(super) class: Class,
+    pub(super) stamp: Stamp,
     pub(super) parcel: Parcel,
+}
+
+/// What a message belongs to, as numbers: an enum is copied around its discriminant in pieces
+/// that lie across each other, and waiting for those costs as much as the rest of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Stamp {
+    number: u64,
+    context: u32,
+    /// A tag, or the root of a collective.
+    detail: u32,
+    /// The code of a collective's operation, or [`POINT`].
+    operation: u32,
+}
+
+const POINT: u32 = u32::MAX;
+
+impl Stamp {
+    #[inline]
+    pub(super) fn new(context: u32, class: Class) -> Self {
+        let (number, detail, operation) = match class {
+            Class::Point { tag } => (0, tag, POINT),
+            Class::Collective {
+                number,
+                operation,
+                root,
+            } => (number, root, u32::from(operation.code())),
+        };
+        Self {
+            number,
+            context,
+            detail,
+            operation,
+        }
+    }
+
+    fn class(self) -> Class {
+        let operation = u8::try_from(self.operation).ok();
+        match operation.and_then(Operation::from_code) {
+            None => Class::Point { tag: self.detail },
+            Some(operation) => Class::Collective {
+                number: self.number,
+                operation,
+                root: self.detail,
+            },
+        }
+    }
 }
 
 /// Messages that may be taken for one another lie in one queue: those of a tag, and those of all
@@ -34,12 +79,11 @@ struct Key {
 }
 
 impl Key {
-    fn of(context: u32, class: Class) -> Self {
-        let tag = match class {
-            Class::Point { tag } => Some(tag),
-            Class::Collective { .. } => None,
-        };
-        Self { context, tag }
+    fn of(stamp: Stamp) -> Self {
+        Self {
+            context: stamp.context,
+            tag: (stamp.operation == POINT).then_some(stamp.detail),
+        }
     }
 }
 
@@ -55,20 +99,20 @@ impl Kept {
     }
 
     pub(super) fn keep(&mut self, envelope: Envelope) {
-        let key = Key::of(envelope.context, envelope.class);
+        let key = Key::of(envelope.stamp);
         self.queues.entry(key).or_default().push_back(envelope);
     }
 
     /// The first message wanted.
-    pub(super) fn take(&mut self, want: &Want) -> Result<Option<Parcel>, Error> {
-        let key = Key::of(want.context, want.class);
+    pub(super) fn take(&mut self, want: &Want) -> Result<Option<Parcel>, Box<Error>> {
+        let key = Key::of(want.stamp());
         let Entry::Occupied(mut entry) = self.queues.entry(key) else {
             return Ok(None);
         };
         let queue = entry.get_mut();
         let mut place = None;
         for (index, envelope) in queue.iter().enumerate() {
-            if want.matches(envelope)? {
+            if want.matches(envelope.stamp)? {
                 place = Some(index);
                 break;
             }
@@ -83,36 +127,38 @@ impl Kept {
 }
 
 impl Want {
+    pub(super) fn stamp(&self) -> Stamp {
+        Stamp::new(self.context, self.class)
+    }
+
     /// Whether this is the message wanted; an error when it shows that the workers called
     /// different collectives: one of a number this worker has passed, or of this number and
     /// another kind.
     #[inline]
-    pub(super) fn matches(&self, found: &Envelope) -> Result<bool, Error> {
-        if found.context != self.context {
-            return Ok(false);
+    pub(super) fn matches(&self, found: Stamp) -> Result<bool, Box<Error>> {
+        if found == self.stamp() {
+            return Ok(true);
         }
-        match (self.class, found.class) {
-            (Class::Point { tag }, Class::Point { tag: found }) => Ok(tag == found),
+        self.may_wait(found).map(|()| false)
+    }
+
+    /// Whether a message that is not wanted now may be wanted later.
+    #[cold]
+    fn may_wait(&self, found: Stamp) -> Result<(), Box<Error>> {
+        match (self.class, found.class()) {
             (
                 Class::Collective { number, .. },
-                Class::Collective {
+                found_class @ Class::Collective {
                     number: found_number,
                     ..
                 },
-            ) => {
-                if found_number > number {
-                    return Ok(false);
-                }
-                if found.class == self.class {
-                    return Ok(true);
-                }
-                Err(self.mismatch(found.class))
+            ) if found.context == self.context && found_number <= number => {
+                Err(Box::new(self.mismatch(found_class)))
             }
-            _ => Ok(false),
+            _ => Ok(()),
         }
     }
 
-    #[cold]
     fn mismatch(&self, found: Class) -> Error {
         let parts = |class| match class {
             Class::Collective {

@@ -39,13 +39,17 @@ impl Lane {
         }
     }
 
-    /// Puts a message behind the others and wakes whoever waits for one. Never blocks.
+    /// Puts a message behind the others and wakes whoever waits for one. Never blocks. The
+    /// envelope is made where it is to lie.
     #[inline]
-    pub(super) fn deliver(&self, envelope: Envelope) {
-        if self.overflowing.load(Ordering::Relaxed) {
-            self.pile_up(envelope);
-        } else if let Err(envelope) = self.ring.push(envelope) {
-            self.pile_up(envelope);
+    pub(super) fn deliver(&self, envelope: impl FnOnce() -> Envelope) {
+        let place = match self.overflowing.load(Ordering::Relaxed) {
+            false => self.ring.reserve(),
+            true => None,
+        };
+        match place {
+            Some(place) => place.fill(envelope()),
+            None => self.pile_up(envelope()),
         }
         self.sleepers.wake();
     }
@@ -59,7 +63,7 @@ impl Lane {
 
     /// The message wanted, if it is there.
     #[inline]
-    pub(super) fn try_take(&self, want: &Want) -> Result<Option<Parcel>, Error> {
+    pub(super) fn try_take(&self, want: &Want) -> Result<Option<Parcel>, Box<Error>> {
         let mut kept = self.kept.0.claim();
         if !kept.is_empty()
             && let Some(parcel) = kept.take(want)?
@@ -67,12 +71,12 @@ impl Lane {
             return Ok(Some(parcel));
         }
         // SAFETY: only the holder of `kept` pops, and the claim orders one after the other.
-        while let Some(envelope) = unsafe { self.ring.pop() } {
-            match want.matches(&envelope) {
-                Ok(true) => return Ok(Some(envelope.parcel)),
-                Ok(false) => kept.keep(envelope),
+        while let Some(first) = unsafe { self.ring.first() } {
+            match want.matches(first.look().stamp) {
+                Ok(true) => return Ok(Some(first.take().parcel)),
+                Ok(false) => kept.keep(first.take()),
                 Err(error) => {
-                    kept.keep(envelope);
+                    kept.keep(first.take());
                     return Err(error);
                 }
             }
@@ -90,8 +94,8 @@ impl Lane {
         let mut overflow = self.overflow.lock();
         while !self.ring.drained() {
             // SAFETY: as in `try_take`, whose claim this is.
-            match unsafe { self.ring.pop() } {
-                Some(envelope) => kept.keep(envelope),
+            match unsafe { self.ring.first() } {
+                Some(first) => kept.keep(first.take()),
                 // Its sender has taken the place and is about to fill it.
                 None => yield_now(),
             }
@@ -109,18 +113,18 @@ impl Lane {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(burst_loom)))]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
     use super::*;
     use crate::error::Peer;
+    use crate::local::kept::Stamp;
     use crate::message::Class;
     use crate::operation::Operation;
 
     fn envelope(tag: u32, value: u32) -> Envelope {
         Envelope {
-            context: 0,
-            class: Class::Point { tag },
+            stamp: Stamp::new(0, Class::Point { tag }),
             parcel: Parcel::moved(value),
         }
     }
@@ -140,12 +144,12 @@ mod tests {
         let lane = Lane::new();
         for round in 0..3 {
             for i in 0..100 {
-                lane.deliver(envelope(i % 2, round * 100 + i));
+                lane.deliver(|| envelope(i % 2, round * 100 + i));
             }
             for i in (1..100).step_by(2) {
                 assert_eq!(take(&lane, 1), Some(round * 100 + i));
             }
-            lane.deliver(envelope(0, round * 100 + 100));
+            lane.deliver(|| envelope(0, round * 100 + 100));
             for i in (0..=100).step_by(2) {
                 assert_eq!(take(&lane, 0), Some(round * 100 + i));
             }
@@ -161,7 +165,7 @@ mod tests {
         std::thread::scope(|scope| {
             for tag in 0..2 {
                 let lane = &lane;
-                scope.spawn(move || (0..count).for_each(|i| lane.deliver(envelope(tag, i))));
+                scope.spawn(move || (0..count).for_each(|i| lane.deliver(|| envelope(tag, i))));
                 scope.spawn(move || {
                     for i in 0..count {
                         loop {

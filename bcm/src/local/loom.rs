@@ -4,8 +4,17 @@ use loom::sync::Arc;
 use loom::thread;
 
 use super::primitives::{AtomicBool, Mutex, Ordering};
-use super::ring::Ring;
+use super::ring::{First, Ring};
 use super::sleepers::Sleepers;
+
+fn push<T>(ring: &Ring<T>, value: T) -> bool {
+    let place = ring.reserve();
+    let room = place.is_some();
+    if let Some(place) = place {
+        place.fill(value);
+    }
+    room
+}
 
 #[test]
 fn values_of_a_sender_come_in_order_through_a_full_ring() {
@@ -15,9 +24,7 @@ fn values_of_a_sender_come_in_order_through_a_full_ring() {
             let ring = Arc::clone(&ring);
             thread::spawn(move || {
                 for i in 0..3 {
-                    let mut value = i;
-                    while let Err(back) = ring.push(value) {
-                        value = back;
+                    while !push(&ring, i) {
                         thread::yield_now();
                     }
                 }
@@ -25,8 +32,8 @@ fn values_of_a_sender_come_in_order_through_a_full_ring() {
         };
         let mut next = 0;
         while next < 3 {
-            // SAFETY: this is the only thread that pops.
-            match unsafe { ring.pop() } {
+            // SAFETY: this is the only thread that takes.
+            match unsafe { ring.first() }.map(First::take) {
                 Some(value) => {
                     assert_eq!(value, next);
                     next += 1;
@@ -46,14 +53,14 @@ fn two_senders_never_fill_the_same_place() {
         let senders: Vec<_> = (0..2)
             .map(|value| {
                 let ring = Arc::clone(&ring);
-                thread::spawn(move || ring.push(value).unwrap())
+                thread::spawn(move || assert!(push(&ring, value)))
             })
             .collect();
         let mut sum = 0;
         let mut count = 0;
         while count < 2 {
-            // SAFETY: this is the only thread that pops.
-            match unsafe { ring.pop() } {
+            // SAFETY: this is the only thread that takes.
+            match unsafe { ring.first() }.map(First::take) {
                 Some(value) => {
                     sum += value;
                     count += 1;
@@ -77,20 +84,20 @@ fn whoever_sleeps_is_woken_by_what_comes() {
         let sender = {
             let (ring, sleepers) = (Arc::clone(&ring), Arc::clone(&sleepers));
             thread::spawn(move || {
-                ring.push(7).unwrap();
+                assert!(push(&ring, 7));
                 sleepers.wake();
             })
         };
         loop {
             sleepers.announce(None);
-            // SAFETY: this is the only thread that pops.
-            let found = unsafe { ring.pop() };
+            // SAFETY: this is the only thread that takes.
+            let found = unsafe { ring.first() }.map(First::take);
             if found.is_none() {
                 thread::park();
             }
             sleepers.withdraw();
             // SAFETY: as above.
-            if let Some(value) = found.or_else(|| unsafe { ring.pop() }) {
+            if let Some(value) = found.or_else(|| unsafe { ring.first() }.map(First::take)) {
                 assert_eq!(value, 7);
                 break;
             }

@@ -9,7 +9,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use super::bell::Bell;
-use super::kept::{Envelope, Want};
+use super::kept::{Envelope, Stamp, Want};
 use super::lane::Lane;
 use super::sleepers::Sleepers;
 use super::tray::Tray;
@@ -46,17 +46,24 @@ impl Mailbox {
         Some(lane.get_or_init(|| Box::new(Lane::new())))
     }
 
-    /// Puts a message into its place and wakes whoever waits for it. Never blocks.
+    /// Puts a message into its place and wakes whoever waits for it. Never blocks. The parcel is
+    /// made where it is to lie.
     #[inline]
-    pub(crate) fn deliver(&self, context: u32, source: u32, class: Class, parcel: Parcel) {
-        let envelope = Envelope {
-            context,
-            class,
-            parcel,
+    pub(crate) fn deliver(
+        &self,
+        context: u32,
+        source: u32,
+        class: Class,
+        parcel: impl FnOnce() -> Parcel,
+    ) {
+        let stamp = Stamp::new(context, class);
+        let envelope = || Envelope {
+            stamp,
+            parcel: parcel(),
         };
         match self.lane(source) {
             Some(lane) => lane.deliver(envelope),
-            None => self.tray.deliver(source, envelope),
+            None => self.tray.deliver(source, envelope()),
         }
         self.watchers.wake();
     }
@@ -77,6 +84,7 @@ impl Mailbox {
             Some(lane) => lane.try_take(want),
             None => self.tray.try_take(want),
         }
+        .map_err(|error| *error)
     }
 
     /// A message of any sender, who is named. Which sender comes first changes with `turn`.
@@ -89,12 +97,15 @@ impl Mailbox {
         for place in (0..count).map(|step| (turn + step) % count) {
             if let Some(lane) = self.lanes[place].get() {
                 let source = self.first_worker + place as u32;
-                if let Some(parcel) = lane.try_take(&Want { source, ..*want })? {
+                if let Some(parcel) = lane
+                    .try_take(&Want { source, ..*want })
+                    .map_err(|error| *error)?
+                {
                     return Ok(Some((source, parcel)));
                 }
             }
         }
-        self.tray.try_take_any(want)
+        self.tray.try_take_any(want).map_err(|error| *error)
     }
 
     /// The message wanted; waits for it as long as the operation's patience lasts.
@@ -112,11 +123,14 @@ impl Mailbox {
             let ready = || self.tray.version() != seen.get();
             let attempt = || {
                 seen.set(self.tray.version());
-                self.tray.try_take(want)
+                self.tray.try_take(want).map_err(|error| *error)
             };
             return wait(peer, patience, &self.tray.sleepers, ready, attempt, afar);
         };
-        let (ready, attempt) = (|| lane.ready(), || lane.try_take(want));
+        let (ready, attempt) = (
+            || lane.ready(),
+            || lane.try_take(want).map_err(|error| *error),
+        );
         wait(peer, patience, &lane.sleepers, ready, attempt, None)
     }
 

@@ -5,7 +5,7 @@ mod carried;
 mod claim;
 mod kept;
 mod lane;
-#[cfg(all(test, loom))]
+#[cfg(all(test, burst_loom))]
 mod loom;
 mod mailbox;
 mod primitives;

@@ -1,29 +1,29 @@
 //! What the queue and the park protocol are made of: the standard library's, or `loom`'s when
-//! they are model-checked (`RUSTFLAGS="--cfg loom" cargo test -p burst-bcm --lib --release loom`).
+//! they are model-checked (`RUSTFLAGS="--cfg burst_loom" cargo test -p burst-bcm --lib --release loom`).
 
-#[cfg(loom)]
+#[cfg(burst_loom)]
 pub(super) use loom::{
     cell::UnsafeCell,
     hint::spin_loop,
     sync::atomic::{AtomicBool, AtomicUsize, Ordering},
     thread::{Thread, current, yield_now},
 };
-#[cfg(not(loom))]
+#[cfg(not(burst_loom))]
 pub(super) use std::{
     hint::spin_loop,
     sync::atomic::{AtomicBool, AtomicUsize, Ordering},
     thread::{Thread, current, yield_now},
 };
 
-#[cfg(not(loom))]
+#[cfg(not(burst_loom))]
 pub(super) use parking_lot::Mutex;
 
 /// The standard cell with the access methods of `loom`'s.
-#[cfg(not(loom))]
+#[cfg(not(burst_loom))]
 #[derive(Debug)]
 pub(super) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
 
-#[cfg(not(loom))]
+#[cfg(not(burst_loom))]
 impl<T> UnsafeCell<T> {
     pub(super) fn new(value: T) -> Self {
         Self(std::cell::UnsafeCell::new(value))
@@ -36,11 +36,11 @@ impl<T> UnsafeCell<T> {
 }
 
 /// `loom`'s mutex with the interface of the one used elsewhere.
-#[cfg(loom)]
+#[cfg(burst_loom)]
 #[derive(Debug, Default)]
 pub(super) struct Mutex<T>(loom::sync::Mutex<T>);
 
-#[cfg(loom)]
+#[cfg(burst_loom)]
 impl<T> Mutex<T> {
     pub(super) fn lock(&self) -> loom::sync::MutexGuard<'_, T> {
         self.0

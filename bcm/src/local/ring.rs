@@ -15,9 +15,9 @@ use super::primitives::{AtomicUsize, Ordering, UnsafeCell};
 
 /// Messages a sender may be ahead before it takes the slower way. Kept small: there is a ring for
 /// every pair of workers that talk.
-#[cfg(not(loom))]
+#[cfg(not(burst_loom))]
 pub(super) const CAPACITY: usize = 16;
-#[cfg(loom)]
+#[cfg(burst_loom)]
 pub(super) const CAPACITY: usize = 2;
 
 #[repr(align(64))]
@@ -44,6 +44,54 @@ struct Senders {
     tail: AtomicUsize,
     /// What `head` was when a sender last looked.
     emptied: AtomicUsize,
+}
+
+/// A place that only its holder may fill. Those behind it wait until it has.
+#[must_use = "nothing behind it is found until it is filled"]
+pub(super) struct Place<'a, T> {
+    slot: &'a Slot<T>,
+    turn: usize,
+}
+
+impl<T> Place<'_, T> {
+    #[inline]
+    pub(super) fn fill(self, value: T) {
+        // SAFETY: the slot's last value was taken out before `head` passed it, and only this
+        // place's holder has it until the turn is stored.
+        self.slot
+            .value
+            .with_mut(|place| unsafe { (*place).write(value) });
+        self.slot.turn.swap(self.turn, Ordering::SeqCst);
+    }
+}
+
+/// The first value of the ring, which stays there unless it is taken.
+pub(super) struct First<'a, T> {
+    slot: &'a Slot<T>,
+    head: &'a AtomicUsize,
+    next: usize,
+}
+
+impl<T> First<'_, T> {
+    #[inline]
+    pub(super) fn look(&self) -> &T {
+        // SAFETY: the turn said that the slot is filled, and no sender touches it before `head`
+        // has passed it, which takes this.
+        self.slot
+            .value
+            .with_mut(|place| unsafe { (*place).assume_init_ref() })
+    }
+
+    #[inline]
+    pub(super) fn take(self) -> T {
+        // SAFETY: as above; nobody looks at the slot again before it is filled again.
+        let value = self
+            .slot
+            .value
+            .with_mut(|place| unsafe { (*place).assume_init_read() });
+        self.head.store(self.next, Ordering::Release);
+        value
+    }
 }
 
 // SAFETY: values are moved in by one thread and out by another, so they must be `Send`; a slot's
@@ -75,9 +123,9 @@ impl<T> Ring<T> {
         }
     }
 
-    /// Puts a value behind the others; gives it back when there is no room.
+    /// The next place, which must be filled; `None` when there is no room.
     #[inline]
-    pub(super) fn push(&self, value: T) -> Result<(), T> {
+    pub(super) fn reserve(&self) -> Option<Place<'_, T>> {
         let Senders { tail, emptied } = &self.senders.0;
         let mut at = tail.load(Ordering::Relaxed);
         loop {
@@ -88,7 +136,7 @@ impl<T> Ring<T> {
                     // Full, unless this place was taken and emptied in the meantime.
                     let now = tail.load(Ordering::Relaxed);
                     if now == at {
-                        return Err(value);
+                        return None;
                     }
                     at = now;
                     continue;
@@ -97,13 +145,10 @@ impl<T> Ring<T> {
             let next = at.wrapping_add(1);
             match tail.compare_exchange(at, next, Ordering::Relaxed, Ordering::Relaxed) {
                 Ok(_) => {
-                    let slot = &self.slots[at % CAPACITY];
-                    // SAFETY: the slot's last value was taken out before `head` passed it, and
-                    // only this thread has taken the place.
-                    slot.value
-                        .with_mut(|place| unsafe { (*place).write(value) });
-                    slot.turn.swap(next, Ordering::SeqCst);
-                    return Ok(());
+                    return Some(Place {
+                        slot: &self.slots[at % CAPACITY],
+                        turn: next,
+                    });
                 }
                 Err(now) => at = now,
             }
@@ -113,25 +158,21 @@ impl<T> Ring<T> {
     /// The first value, if there is one.
     ///
     /// # Safety
-    /// No two threads may be in `pop` at a time, and each must see what the one before did.
+    /// No two threads may have a first value or ask for it at a time, and each must see what the
+    /// one before did.
     #[inline]
-    pub(super) unsafe fn pop(&self) -> Option<T> {
+    pub(super) unsafe fn first(&self) -> Option<First<'_, T>> {
         let at = self.head.0.load(Ordering::Relaxed);
         let next = at.wrapping_add(1);
         let slot = &self.slots[at % CAPACITY];
-        if slot.turn.load(Ordering::SeqCst) != next {
-            return None;
-        }
-        // SAFETY: the turn says that the slot is filled, and no sender touches it before `head`
-        // has passed it.
-        let value = slot
-            .value
-            .with_mut(|place| unsafe { (*place).assume_init_read() });
-        self.head.0.store(next, Ordering::Release);
-        Some(value)
+        (slot.turn.load(Ordering::SeqCst) == next).then_some(First {
+            slot,
+            head: &self.head.0,
+            next,
+        })
     }
 
-    /// Whether there is something to pop; out of date at once.
+    /// Whether there is a first value; out of date at once.
     #[inline]
     pub(super) fn ready(&self) -> bool {
         let at = self.head.0.load(Ordering::Relaxed);
@@ -148,11 +189,13 @@ impl<T> Ring<T> {
 impl<T> Drop for Ring<T> {
     fn drop(&mut self) {
         // SAFETY: nobody else has the ring any more.
-        while unsafe { self.pop() }.is_some() {}
+        while let Some(first) = unsafe { self.first() } {
+            drop(first.take());
+        }
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(burst_loom)))]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
     use std::sync::Arc;
@@ -160,14 +203,24 @@ mod tests {
 
     use super::*;
 
+    fn push<T>(ring: &Ring<T>, value: T) -> Result<(), T> {
+        match ring.reserve() {
+            Some(place) => {
+                place.fill(value);
+                Ok(())
+            }
+            None => Err(value),
+        }
+    }
+
     #[test]
     fn a_full_ring_gives_the_value_back_and_drops_what_is_left() {
         let value = Arc::new(());
         let ring = Ring::new();
         for _ in 0..CAPACITY {
-            ring.push(Arc::clone(&value)).unwrap();
+            push(&ring, Arc::clone(&value)).unwrap();
         }
-        assert!(ring.push(Arc::clone(&value)).is_err());
+        assert!(push(&ring, Arc::clone(&value)).is_err());
         assert_eq!(Arc::strong_count(&value), CAPACITY + 1);
         drop(ring);
         assert_eq!(Arc::strong_count(&value), 1);
@@ -183,7 +236,7 @@ mod tests {
                 scope.spawn(move || {
                     for i in 0..count {
                         let mut value = Box::new((sender, i));
-                        while let Err(back) = ring.push(value) {
+                        while let Err(back) = push(ring, value) {
                             value = back;
                             thread::yield_now();
                         }
@@ -192,8 +245,8 @@ mod tests {
             }
             let mut next = [0; 2];
             while next != [count; 2] {
-                // SAFETY: this is the only thread that pops.
-                match unsafe { ring.pop() } {
+                // SAFETY: this is the only thread that takes.
+                match unsafe { ring.first() }.map(First::take) {
                     Some(value) => {
                         let (sender, i) = *value;
                         assert_eq!(i, next[sender]);

@@ -80,6 +80,6 @@ impl Sleepers {
 /// fences that mean the same.
 #[inline]
 fn both_orders() {
-    #[cfg(loom)]
+    #[cfg(burst_loom)]
     loom::sync::atomic::fence(Ordering::SeqCst);
 }

@@ -28,7 +28,7 @@ impl Tray {
         self.sleepers.wake();
     }
 
-    pub(super) fn try_take(&self, want: &Want) -> Result<Option<Parcel>, Error> {
+    pub(super) fn try_take(&self, want: &Want) -> Result<Option<Parcel>, Box<Error>> {
         match self.by_source.lock().get_mut(&want.source) {
             Some(kept) => kept.take(want),
             None => Ok(None),
@@ -36,7 +36,7 @@ impl Tray {
     }
 
     /// A message of any sender, who is named.
-    pub(super) fn try_take_any(&self, want: &Want) -> Result<Option<(u32, Parcel)>, Error> {
+    pub(super) fn try_take_any(&self, want: &Want) -> Result<Option<(u32, Parcel)>, Box<Error>> {
         for (&source, kept) in self.by_source.lock().iter_mut() {
             if let Some(parcel) = kept.take(&Want { source, ..*want })? {
                 return Ok(Some((source, parcel)));

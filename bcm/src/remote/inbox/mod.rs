@@ -403,7 +403,7 @@ impl Inbox {
         let deliver = |class, source, destination, arrived| {
             if let Some(mailbox) = self.mailbox(destination) {
                 let parcel = Parcel::Remote(Box::new(arrived));
-                mailbox.deliver(header.context, source, class, parcel);
+                mailbox.deliver(header.context, source, class, || parcel);
             }
         };
         let mut state = self.state.lock();
