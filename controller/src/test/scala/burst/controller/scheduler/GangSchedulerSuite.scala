@@ -22,7 +22,7 @@ class GangSchedulerSuite extends SchedulerFixture:
     assertEquals(world.store.writes, Vector("insert Starting", "results", "update Succeeded"))
     assertEquals(world.outputs(flare.id), Vector.tabulate(3)(i => (i, Some(Json.fromInt(i)))))
     assertEquals(ended.packs.map(p => (p.invoker, p.workers)), Vector((InvokerId("a"), Vector(0, 1, 2))))
-    assertEquals(world.free(), Map("a" -> 4))
+    world.eventuallyFree("a" -> 4)
     assertEquals(world.await(flare.id).receiveMessage(), Awaited.NotActive)
 
   test("several packs start together, with everybody's endpoint and one secret"):
@@ -63,7 +63,7 @@ class GangSchedulerSuite extends SchedulerFixture:
     assert(next.forall(_._2.assignment.flareId == two.id))
     next.foreach((invoker, pack) => invoker.succeed(pack))
     assertEquals(world.ended(end).state, FlareState.Succeeded)
-    assertEquals(world.free(), Map("a" -> 4, "b" -> 4))
+    world.eventuallyFree("a" -> 4, "b" -> 4)
 
   test("slots come back as workers end, once, and another flare starts on them"):
     val world = World()
@@ -78,7 +78,7 @@ class GangSchedulerSuite extends SchedulerFixture:
     a.needs(uneven, 1)
     val next = a.prepared()
     assertEquals(next.assignment.flareId, two.id)
-    assertEquals(world.free(), Map("a" -> 0))
+    world.eventuallyFree("a" -> 0)
     a.needs(uneven, 2)
     a.succeed(uneven)
     assertEquals(world.ended(end).state, FlareState.Succeeded)
@@ -133,7 +133,7 @@ class GangSchedulerSuite extends SchedulerFixture:
         open = open.tail
         done += 1
     ends.foreach(end => assertEquals(world.ended(end).state, FlareState.Succeeded))
-    assertEquals(world.free(), Map("a" -> 8))
+    world.eventuallyFree("a" -> 8)
 
   test("a namespace with a long queue does not hold up another"):
     val world = World()
@@ -198,7 +198,7 @@ class GangSchedulerSuite extends SchedulerFixture:
       invoker.end(pack)
     )
     assertEquals(world.ended(ending).workers.map(_.state).distinct, Vector(WorkerState.Cancelled))
-    assertEquals(world.free(), Map("a" -> 2, "b" -> 2))
+    world.eventuallyFree("a" -> 2, "b" -> 2)
     // its end is announced before it is forgotten
     kit.createTestProbe[Any]().awaitAssert(assertEquals(world.cancel(running.id), CancelOutcome.NotFound))
     assertEquals(world.cancel(FlareId.random()), CancelOutcome.NotFound)
@@ -219,9 +219,10 @@ class GangSchedulerSuite extends SchedulerFixture:
     assertEquals(a.aborted().failure.kind, FailureKind.Timeout)
     b.aborted()
     a.end(first)
+    world.eventuallyFree("a" -> 2, "b" -> 0)
     world.pass(10.seconds)
     assertEquals(world.ended(end).state, FlareState.TimedOut)
-    assertEquals(world.free(), Map("a" -> 2, "b" -> 0))
+    world.eventuallyFree("a" -> 2, "b" -> 0)
     assertEquals(world.ended(world.await(flare.id)).state, FlareState.TimedOut)
     world.scheduler ! GangScheduler.InvokerLost(b.id, "silent")
     world.scheduler ! GangScheduler.InvokerUp(b.status(2), b.ref)
@@ -278,7 +279,7 @@ class GangSchedulerSuite extends SchedulerFixture:
     a.end(first)
     val error = world.ended(end).error.get
     assertEquals((error.kind, error.invoker), (FailureKind.InvokerLost, Some(b.id)))
-    assertEquals(world.free(), Map("a" -> 2, "b" -> 0))
+    world.eventuallyFree("a" -> 2, "b" -> 0)
 
   test("a retry runs the whole flare again; late reports of the first attempt change nothing"):
     val world = World()
@@ -368,7 +369,7 @@ class GangSchedulerSuite extends SchedulerFixture:
     end.receiveMessage() match
       case Awaited.Ended(ended) => assertEquals(ended.state, FlareState.Failed)
       case other => fail(s"$other")
-    assertEquals(world.free(), Map("a" -> 2))
+    world.eventuallyFree("a" -> 2)
 
   test("a hiccup of the store costs nothing"):
     val world = World()
@@ -390,7 +391,7 @@ class GangSchedulerSuite extends SchedulerFixture:
     val b = ScriptedInvoker("b", kit.createTestProbe())
     world.scheduler ! GangScheduler.InvokerReported(b.status(3), b.ref)
     world.scheduler ! GangScheduler.InvokerReported(a.status(5), a.ref)
-    assertEquals(world.free(), Map("a" -> 5, "b" -> 3))
+    world.eventuallyFree("a" -> 5, "b" -> 3)
     world.submit(Samples.request(3))
     b.prepared()
 

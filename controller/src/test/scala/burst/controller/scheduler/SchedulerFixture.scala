@@ -57,7 +57,8 @@ final class ScriptedInvoker(name: String, probe: TestProbe[InvokerProtocol.Comma
 abstract class SchedulerFixture extends FunSuite:
   protected val kit: ActorTestKit = ActorTestKit(
     ManualTime.config.withFallback(
-      ConfigFactory.parseString("pekko.loglevel = OFF")
+      // what never comes fails a test late rather than what comes slowly on a busy machine
+      ConfigFactory.parseString("pekko.loglevel = OFF, pekko.actor.testkit.typed.single-expect-default = 20s")
     ).withFallback(ConfigFactory.load())
   )
   protected val time: ManualTime = ManualTime()(using kit.system)
