@@ -21,11 +21,10 @@ const FLARE: &str = "fuzz";
 /// More would not fit into a socket nobody reads yet.
 const LONGEST: usize = 64 << 10;
 
-/// Decodes a header; what is accepted must be the same when it is written and read again.
+/// Decodes a header; what is accepted must be written as the bytes it was read from.
 pub fn header(bytes: &[u8]) {
     if let Ok(header) = Header::decode(bytes) {
-        let again = Header::decode(&header.encode());
-        assert_eq!(again.as_ref(), Ok(&header));
+        assert_eq!(header.encode(), bytes[..HEADER_SIZE]);
         let _ = (header.layout(), header.payload_len());
         let _ = header.verify(&[]);
     }
