@@ -3,6 +3,8 @@
 //! | idea | file |
 //! | --- | --- |
 //! | start a platform, stop it, prove that nothing is left | `platform`, `settings`, `leftovers` |
+//! | start a cluster of controllers and invokers, fault it | `cluster`, `invariants` |
+//! | one process of either | `node` |
 //! | what it runs: processes, listening ports, containers | `processes`, `docker` |
 //! | talk to it: typed HTTP, its answers, raw sockets, the CLI | `api`, `model`, `wire`, `cli` |
 //! | a Redis server of one's own | `redis_server` |
@@ -18,11 +20,14 @@
 pub mod api;
 pub mod built;
 pub mod cli;
+pub mod cluster;
 pub mod command;
 pub mod docker;
 pub mod failing;
+pub mod invariants;
 pub mod leftovers;
 pub mod model;
+pub mod node;
 pub mod package;
 pub mod platform;
 pub mod processes;
@@ -33,6 +38,7 @@ pub mod wait;
 pub mod wire;
 
 pub use api::{Answer, Api};
+pub use cluster::Cluster;
 pub use platform::Platform;
 pub use redis_server::Redis;
 pub use settings::{Driver, Settings};

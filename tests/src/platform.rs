@@ -1,27 +1,18 @@
 //! A whole platform of one's own: started for a test, proven gone after it.
 
-use std::fs::{self, File};
-use std::os::unix::process::CommandExt;
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread;
-use std::time::Duration;
 
-use rustix::process::{Pid, Signal};
 use tempfile::TempDir;
 
 use crate::cli::Cli;
-use crate::command::{self, Finished};
+use crate::command::Finished;
 use crate::leftovers::Footprint;
+use crate::node::{self, Node};
 use crate::processes::{self, Process};
 use crate::settings::{Driver, Settings};
-use crate::{Api, built, docker, wait};
-
-const READY: &str = "burst is ready on ";
-const START_LIMIT: Duration = Duration::from_secs(60);
-const STOP_LIMIT: Duration = Duration::from_secs(20);
+use crate::{Api, docker};
 
 /// A running platform. Dropping it stops it and checks that nothing is left of it.
 #[derive(Debug)]
@@ -34,10 +25,8 @@ pub struct Platform {
 
 #[derive(Debug)]
 struct Running {
-    child: Child,
+    node: Node,
     api: Api,
-    // Dropping it calls the watchdog off.
-    _watchdog: Sender<()>,
 }
 
 impl Platform {
@@ -57,7 +46,7 @@ impl Platform {
         let mut platform = Self {
             settings,
             scratch,
-            token: token(),
+            token: node::token(),
             running: None,
         };
         platform.start_again();
@@ -68,61 +57,31 @@ impl Platform {
     #[track_caller]
     pub fn start_again(&mut self) {
         assert!(self.running.is_none(), "it runs already");
-        let log = File::create(self.log_file()).unwrap();
-        let mut command = Command::new(built::dist("bin/burst"));
-        command
-            .args(self.settings.arguments())
-            .arg("--data")
-            .arg(self.data())
-            .env("BURST_TEST_PLATFORM", &self.token)
-            .stdin(Stdio::null())
-            .stderr(log.try_clone().unwrap())
-            .stdout(log);
-        // SAFETY: between fork and exec the closure makes two system calls and nothing else; both
-        // are safe to make there, and it neither allocates nor takes a lock.
-        unsafe {
-            command.pre_exec(|| {
-                // A session of its own tells its children apart from the test's, and a test run
-                // that is interrupted takes its platforms along.
-                rustix::process::setsid()?;
-                rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
-                Ok(())
-            });
-        }
-        let mut child = command.spawn().unwrap();
-        let ready = wait::until("the platform says that it is ready", START_LIMIT, || {
-            let said = fs::read_to_string(self.log_file()).unwrap();
-            if let Some(status) = child.try_wait().unwrap() {
-                panic!("the platform ended at once with {status}:\n{said}");
-            }
-            // The last line may be half written.
-            let (whole, _) = said.rsplit_once('\n')?;
-            let (_, address) = whole.split_once(READY)?;
-            address.lines().next().map(str::to_owned)
-        });
+        let mut arguments = self.settings.arguments();
+        arguments.extend(["--data".into(), self.data().to_str().unwrap().into()]);
+        let lifetime = self.settings.lifetime();
+        let mut node = Node::spawn(&arguments, &self.log_file(), &self.token, lifetime);
+        let ready = node.ready().unwrap_or_else(|said| panic!("{said}"));
         let properties = fs::read_to_string(self.data().join("properties")).unwrap();
         let auth = properties
             .lines()
             .find_map(|line| line.trim().strip_prefix("AUTH="))
             .expect("AUTH in the properties file");
         self.running = Some(Running {
-            api: Api::new(ready.trim(), auth),
-            _watchdog: watch(child.id(), self.settings.lifetime()),
-            child,
+            api: Api::new(&ready, auth),
+            node,
         });
     }
 
     /// Kills the platform's JVM as `kill -9` does: it has no chance to clean up.
     pub fn kill(&mut self) {
-        let mut running = self.running.take().expect("it runs");
-        running.child.kill().unwrap();
-        running.child.wait().unwrap();
+        self.running.take().expect("it runs").node.kill();
     }
 
     /// Stops the platform as an operator does and checks that nothing is left of it.
     pub fn stop(&mut self) {
-        let mut running = self.running.take().expect("it runs");
-        let session = running.child.id();
+        let running = self.running.take().expect("it runs");
+        let session = running.node.pid();
         let port: u16 = running
             .api
             .address()
@@ -131,14 +90,7 @@ impl Platform {
             .unwrap()
             .parse()
             .unwrap();
-        rustix::process::kill_process(pid(session), Signal::TERM).unwrap();
-        let status = command::wait(&mut running.child, STOP_LIMIT);
-        // 143 is how a JVM says that it ended in good order on SIGTERM.
-        let code = status.and_then(|status| status.code());
-        assert!(
-            matches!(code, Some(0 | 143)),
-            "after SIGTERM the platform ended with {status:?} (none: it had to be killed)"
-        );
+        node::assert_good_end("the platform", running.node.terminate());
         let left = self.processes_in(session);
         assert!(left.is_empty(), "processes outlive the platform: {left:#?}");
         assert!(
@@ -191,7 +143,7 @@ impl Platform {
 
     /// Process id of the JVM.
     pub fn pid(&self) -> u32 {
-        self.running.as_ref().expect("it runs").child.id()
+        self.running.as_ref().expect("it runs").node.pid()
     }
 
     /// Its live processes.
@@ -225,23 +177,17 @@ impl Platform {
 
     /// Ends what a failed test leaves, so that it disturbs no other; checks nothing.
     fn sweep(&mut self) {
-        let session = self.running.as_ref().map(|running| running.child.id());
-        if let Some(mut running) = self.running.take() {
-            let _ = running.child.kill();
-            let _ = running.child.wait();
+        let session = self.running.as_ref().map(|running| running.node.pid());
+        if let Some(running) = self.running.take() {
+            running.node.kill();
         }
         for process in processes::of_platform(session, &self.token, &self.data()) {
-            let _ = rustix::process::kill_process(pid(process.pid), Signal::KILL);
+            node::kill(process.pid);
         }
         for container in self.containers() {
             docker::remove(&docker::id(&container));
         }
-        let log = fs::read_to_string(self.log_file()).unwrap_or_default();
-        let lines: Vec<&str> = log.lines().collect();
-        eprintln!("the platform's last words:");
-        for line in &lines[lines.len().saturating_sub(60)..] {
-            eprintln!("  {line}");
-        }
+        Node::last_words(&self.log_file());
     }
 }
 
@@ -257,30 +203,4 @@ impl Drop for Platform {
             }
         }
     }
-}
-
-/// Kills the platform when its test hangs: whatever the test waits for then fails.
-fn watch(platform: u32, lifetime: Duration) -> Sender<()> {
-    let (called_off, wait) = mpsc::channel();
-    thread::spawn(move || {
-        if wait.recv_timeout(lifetime) == Err(RecvTimeoutError::Timeout) {
-            eprintln!("watchdog: the test takes longer than {lifetime:?}, killing its platform");
-            let _ = rustix::process::kill_process(pid(platform), Signal::KILL);
-        }
-    });
-    called_off
-}
-
-/// Unique on this machine while the test runs.
-fn token() -> String {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    format!(
-        "{}-{}",
-        std::process::id(),
-        NEXT.fetch_add(1, Ordering::Relaxed)
-    )
-}
-
-fn pid(raw: u32) -> Pid {
-    Pid::from_raw(i32::try_from(raw).unwrap()).unwrap()
 }

@@ -2,7 +2,7 @@
 
 pub mod admin;
 pub mod flare;
-pub mod standalone;
+pub mod platform;
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use admin::AdminAction;
 pub use flare::{DeployArgs, FlareArgs, Options, ParamArgs};
-pub use standalone::StandaloneArgs;
+pub use platform::{ControllerArgs, InvokerArgs, StandaloneArgs};
 
 /// Run a function on many workers at once, all starting together.
 #[derive(Debug, Parser)]
@@ -77,6 +77,10 @@ pub enum Format {
 pub enum Command {
     /// Start the whole platform on this machine
     Standalone(Box<StandaloneArgs>),
+    /// Start a controller of a cluster: the API and the scheduler
+    Controller(Box<ControllerArgs>),
+    /// Start an invoker of a cluster: it runs workers on this machine
+    Invoker(Box<InvokerArgs>),
     /// Build a work function and upload it
     Deploy(Box<DeployArgs>),
     /// Run a deployed work function on many workers

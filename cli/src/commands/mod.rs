@@ -6,8 +6,8 @@ mod deploy;
 mod flare;
 mod flares;
 mod invokers;
+mod platform;
 mod property;
-mod standalone;
 mod timeline;
 
 use crate::args::{Cli, Command};
@@ -20,7 +20,9 @@ pub fn run(cli: Cli) -> Result<(), Error> {
     let format = global.output;
     let client = || Client::new(global);
     match &cli.command {
-        Command::Standalone(args) => standalone::run(args, global.verbose),
+        Command::Standalone(args) => platform::standalone(args, global.verbose),
+        Command::Controller(args) => platform::controller(args, global.verbose),
+        Command::Invoker(args) => platform::invoker(args, global.verbose),
         Command::Property { action } => property::run(action, global),
         Command::Deploy(args) => deploy::run(&client()?, args, global),
         Command::Flare(args) => flare::run(&client()?, args, global),

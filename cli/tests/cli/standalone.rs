@@ -71,6 +71,56 @@ fn the_platform_is_found_beside_the_program() {
 }
 
 #[test]
+fn nodes_of_a_cluster_get_their_own_settings() {
+    let burst = installed();
+    burst.file("more.conf", "burst.limits.retries = 3");
+    let out = burst
+        .run(&[
+            "controller",
+            "--data",
+            "c",
+            "--node",
+            "10.0.0.1:2552",
+            "--seed",
+            "10.0.0.1:2552",
+            "--seed",
+            "10.0.0.2:2552",
+            "--config",
+            "more.conf",
+        ])
+        .ok();
+    assert!(out.trim_end().ends_with("burst.controller.Main"), "{out}");
+    let text = fs::read_to_string(burst.home().join("c/controller.conf")).unwrap();
+    for part in [
+        "\"10.0.0.2:2552\"",
+        "\"port\": 2552",
+        "include required(file(",
+        "more.conf",
+    ] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    let out = burst
+        .run(&[
+            "invoker", "--data", "i", "--id", "i7", "--node", "10.0.0.9", "--seed", "h:1",
+        ])
+        .ok();
+    assert!(out.trim_end().ends_with("burst.invoker.Main"), "{out}");
+    let text = fs::read_to_string(burst.home().join("i/invoker.conf")).unwrap();
+    for part in ["\"id\": \"i7\"", "\"advertise\": \"10.0.0.9\"", "\"h:1\""] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    for flags in [
+        ["--node", "a b:1"],
+        ["--seed", "h:port"],
+        ["--tls-key", "k"],
+        ["--id", "a/b"],
+    ] {
+        let ran = burst.run(&[&["invoker"], &flags[..]].concat());
+        assert_eq!(ran.code, Some(2), "{ran:?}");
+    }
+}
+
+#[test]
 fn what_is_missing_is_named() {
     let burst = installed().with("JAVA_HOME", "/nowhere");
     assert!(

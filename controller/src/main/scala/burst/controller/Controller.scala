@@ -28,6 +28,18 @@ final class Controller private[controller] (
     val guestCredentials: Option[String],
     stop: () => Future[Unit]
 ):
+  /** Credentials of the namespace `guest`: those this start created, or `known` ones if they are still good.
+    * Asks the store.
+    */
+  def credentials(known: Option[String]): Option[String] =
+    guestCredentials.orElse(known.filter:
+      case s"$uuid:$key" => storage.namespaces.authenticate(uuid, key).exists(_.namespace == Controller.Guest)
+      case _ => false)
+
   /** Takes no more requests, lets those under way end for a moment, stops the scheduler, closes the stores.
     */
   def shutdown(): Future[Unit] = stop()
+
+object Controller:
+  /** The namespace of who starts the platform. */
+  val Guest = "guest"

@@ -28,8 +28,6 @@ final case class Scheduling(
 
 /** The one place where configuration picks the controller's implementations. */
 object Wiring:
-  private val Guest = "guest"
-
   /** Stores as configured. Opening blocks. */
   def storage(config: Config): Storage =
     Storage.open(StoreSettings.from(config), PlatformLimits.from(config).namespace)
@@ -92,7 +90,7 @@ object Wiring:
         scheduler.shutdown().flatMap(_ => Future.failed(cause))
       }
       // Only when everything else stands: credentials that nobody gets to see would lock the owner out.
-      guest <- blocking(storage.namespaces.create(Guest))
+      guest <- blocking(storage.namespaces.create(Controller.Guest))
       stopJanitor = Janitor(storage.flares, definitions, settings.retention).start(blocking)
     yield
       def stop(): Future[Unit] =

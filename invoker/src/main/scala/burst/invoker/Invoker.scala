@@ -43,6 +43,9 @@ object Invoker:
     * refuses packs and is silent, so that to the controller it is neither there nor broken.
     */
   final case class Stop(replyTo: ActorRef[Done]) extends Internal
+
+  /** Kills every running pack; answered when none is left. Warm ones, which run nothing, stay. */
+  final case class EndPacks(failure: Failure, replyTo: ActorRef[Done]) extends Internal
   private final case class Terminated(key: PackKey) extends Internal
   private final case class IdleExited(container: String) extends Internal
   private final case class Prewarmed(outcome: Either[Failure, Container]) extends Internal
@@ -79,7 +82,8 @@ private final class Invoker(
     def memoryMiB: Long = assignment.size.toLong * assignment.memory
 
   /** `leaving` counts the containers that are being removed from the pools, `awaiting` are those who want to
-    * know when nothing is left of an invoker that is `closing`.
+    * know when nothing is left of an invoker that is `closing`, `ending` those who want to know when no pack
+    * runs.
     */
   private final case class State(
       active: Map[PackKey, Active],
@@ -87,7 +91,8 @@ private final class Invoker(
       prewarmed: PrewarmPool[Container],
       leaving: Int,
       closing: Boolean,
-      awaiting: Vector[ActorRef[Done]]
+      awaiting: Vector[ActorRef[Done]],
+      ending: Vector[ActorRef[Done]]
   ):
     def of(flareId: FlareId, pack: Int): Iterable[Active] =
       active.collect { case (key, active) if key.flareId == flareId && key.pack == pack => active }
@@ -96,13 +101,23 @@ private final class Invoker(
 
   def begin(): Behavior[Command] =
     val prewarmed = PrewarmPool[Container](settings.prewarmed)
-    val state =
-      State(Map.empty, PackPool(settings.pool), prewarmed, leaving = 0, closing = false, Vector.empty)
+    val state = State(
+      Map.empty,
+      PackPool(settings.pool),
+      prewarmed,
+      leaving = 0,
+      closing = false,
+      awaiting = Vector.empty,
+      ending = Vector.empty
+    )
     controller ! ControllerProtocol.RegisterInvoker(status(state), context.self)
     running(prewarm(state))
 
   private def running(state: State): Behavior[Command] =
-    if state.closing && state.isEmpty then
+    if state.active.isEmpty && state.ending.nonEmpty then
+      state.ending.foreach(_ ! Done)
+      running(state.copy(ending = Vector.empty))
+    else if state.closing && state.isEmpty then
       state.awaiting.foreach(_ ! Done)
       Behaviors.receiveMessage(handle(state.copy(awaiting = Vector.empty), _))
     else Behaviors.receiveMessage(handle(state, _))
@@ -148,6 +163,9 @@ private final class Invoker(
       val (_, expired) = state.pool.expire(services.clock())
       val rest = evict(state, expired)
       running(prewarm(rest.copy(prewarmed = rest.prewarmed.beat)))
+    case EndPacks(failure, replyTo) =>
+      state.active.values.foreach(_.actor ! PackActor.Abort(failure, atOnce = true))
+      running(state.copy(ending = state.ending :+ replyTo))
     case Stop(replyTo) =>
       val failure = Failure(FailureKind.InvokerLost, "the invoker is being stopped")
       state.active.values.foreach(_.actor ! PackActor.Abort(failure, atOnce = true))

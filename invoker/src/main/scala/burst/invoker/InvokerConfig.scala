@@ -1,6 +1,7 @@
 package burst.invoker
 
-import burst.invoker.driver.{DockerSettings, Mount, ProcessSettings, SetupException}
+import burst.invoker.driver.{DockerSettings, Mount, ProcessSettings}
+import burst.node.SetupException
 import burst.invoker.pack.PackTimings
 import burst.invoker.packages.{PackageCacheSettings, UnpackLimits}
 import burst.invoker.pool.PoolLimits
@@ -17,6 +18,7 @@ final case class InvokerConfig(
     driver: String,
     directory: Path,
     runtimeBinary: Path,
+    advertise: Option[String],
     memoryLimit: Option[Long],
     pool: PoolLimits,
     prewarmed: Int,
@@ -51,6 +53,7 @@ object InvokerConfig:
       driver = config.getString("driver"),
       directory = directory,
       runtimeBinary = binary,
+      advertise = Some(config.getString("advertise")).filter(_.nonEmpty),
       memoryLimit = memoryLimit,
       pool = PoolLimits(
         config.getInt("idle-packs"),

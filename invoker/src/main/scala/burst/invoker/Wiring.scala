@@ -1,6 +1,7 @@
 package burst.invoker
 
-import burst.invoker.driver.{DockerDaemon, DockerDriver, Driver, Owner, ProcessDriver, SetupException}
+import burst.invoker.driver.{DockerDaemon, DockerDriver, Driver, Owner, ProcessDriver}
+import burst.node.SetupException
 import burst.invoker.heartbeat.CpuLoad
 import burst.invoker.pack.PackServices
 import burst.invoker.packages.PackageCache
@@ -39,7 +40,8 @@ final class PreparedInvoker private[invoker] (
       packages,
       RuntimeClient(config.maxEvent, config.connectTimeout),
       config.timings,
-      () => ChronoUnit.MICROS.between(Instant.EPOCH, Instant.now())
+      () => ChronoUnit.MICROS.between(Instant.EPOCH, Instant.now()),
+      config.advertise
     )
     val binary = RuntimeBinary(config.runtimeBinary)
     val cleaning = ExecutionContext.fromExecutor(threads)

@@ -1,6 +1,6 @@
 package burst.invoker
 
-import burst.invoker.driver.SetupException
+import burst.node.SetupException
 import com.typesafe.config.ConfigFactory
 import java.nio.file.attribute.PosixFilePermissions
 import java.nio.file.{Files, Path}

@@ -1,5 +1,6 @@
 package burst.protocol
 
+import io.circe.Codec
 import io.circe.derivation.{Configuration, ConfiguredEnumCodec}
 import org.apache.pekko.actor.typed.ActorRef
 import org.apache.pekko.util.ByteString
@@ -20,7 +21,7 @@ final case class PackAssignment(
     deadline: Long,
     memory: Int,
     autostart: Boolean
-):
+) derives Codec.AsObject:
   def size: Int = packSizes(pack)
   def firstWorker: Int = packSizes.take(pack).sum
   def workers: Range = firstWorker until firstWorker + size
@@ -64,13 +65,13 @@ final case class PackReport(
     start: Option[PackStart],
     events: Vector[PackEvent],
     slots: Option[Int] = None
-)
+) derives Codec.AsObject
 
 /** What a warm pack serves: flares of this definition version with this many MiB per worker. */
-final case class WarmPack(definition: DefinitionRef, memory: Int)
+final case class WarmPack(definition: DefinitionRef, memory: Int) derives Codec.AsObject
 
 /** The runtime an invoker starts packs with: what a package must be built for. */
-final case class RuntimeInfo(arch: String, glibc: String)
+final case class RuntimeInfo(arch: String, glibc: String) derives Codec.AsObject
 
 /** What an invoker offers and how busy it is. `cpuLoad` is the machine's, from 0 to 1. `warmPacks` counts the
   * idle packs, `warm` says for what they are; `prewarmedPacks` are containers for no definition yet.
@@ -84,7 +85,7 @@ final case class InvokerStatus(
     runtime: RuntimeInfo,
     prewarmedPacks: Int = 0,
     warm: Set[WarmPack] = Set.empty
-)
+) derives Codec.AsObject
 
 /** What an invoker asks of the controller. */
 object ControllerProtocol:
@@ -94,6 +95,13 @@ object ControllerProtocol:
       extends Message
 
   final case class Heartbeat(status: InvokerStatus) extends Message
+
+  /** The invoker is not there any more, and nothing it ran runs on. */
+  final case class UnregisterInvoker(
+      id: InvokerId,
+      invoker: ActorRef[InvokerProtocol.Command],
+      reason: String
+  ) extends Message
 
   final case class FetchPackage(packageId: PackageId, offset: Long, replyTo: ActorRef[PackageReply])
       extends Message

@@ -1,11 +1,10 @@
 package burst.standalone
 
-import burst.controller.http.AdminKey
 import burst.controller.scheduler.{ActorScheduling, FlareService}
 import burst.controller.store.Storage
-import burst.controller.{Controller, Scheduling, Wiring as ControllerWiring}
+import burst.controller.{Controller, Owner, Scheduling, Wiring as ControllerWiring}
 import burst.invoker.{InvokerConfig, PreparedInvoker, RunningInvoker, Wiring as InvokerWiring}
-import com.typesafe.config.{Config, ConfigValueFactory}
+import burst.node.{DataDirectory, Node, Settings}
 import org.apache.pekko.actor.typed.scaladsl.Behaviors
 import org.apache.pekko.actor.typed.{ActorSystem, DispatcherSelector}
 import org.apache.pekko.pattern.after
@@ -20,7 +19,9 @@ final class Platform private (
     controller: Controller,
     invoker: RunningInvoker,
     system: ActorSystem[Nothing]
-):
+) extends Node:
+  def greeting: String = s"burst is ready on $url"
+
   /** First no new work, then no packs. Flares that are cut off are found by the next start. What is left then
     * is the actor system, which goes with the JVM, or by `terminate` where that lives on.
     */
@@ -35,15 +36,14 @@ final class Platform private (
   def terminate(): Future[Unit] = Platform.terminate(system)
 
 object Platform:
-  private val Guest = "guest"
   private val RegistrationPoll = 2.millis
 
   /** Starts all parts, and completes when the API listens, the invoker has registered and the credentials are
     * written. What was started is stopped again when something fails.
     */
   def start(settings: Settings, data: DataDirectory): Future[Platform] =
-    val admin = adminKey(settings.config, data)
-    val config = settings.config.withValue(AdminKey.Setting, ConfigValueFactory.fromAnyRef(admin))
+    val owner = Owner.of(settings.config, data)
+    val config = owner.config
     val invokerConfig = InvokerConfig.read(config)
     given system: ActorSystem[Nothing] = ActorSystem[Nothing](Behaviors.empty[Nothing], "burst", config)
     given ExecutionContext = system.executionContext
@@ -59,7 +59,7 @@ object Platform:
     val started =
       for
         controller <- controlling
-        platform <- join(data, admin, controller, preparing, service.future, blocking).recoverWith: problem =>
+        platform <- join(owner, controller, preparing, service.future, blocking).recoverWith: problem =>
           controller.shutdown().transformWith(_ => Future.failed(problem))
       yield platform
     started.recoverWith: problem =>
@@ -67,8 +67,7 @@ object Platform:
       preparing.transformWith(_ => terminate(system)).transformWith(_ => Future.failed(problem))
 
   private def join(
-      data: DataDirectory,
-      admin: String,
+      owner: Owner,
       controller: Controller,
       preparing: Future[PreparedInvoker],
       service: Future[FlareService],
@@ -76,12 +75,12 @@ object Platform:
   )(using system: ActorSystem[Nothing], ec: ExecutionContext): Future[Platform] =
     for
       prepared <- preparing
-      credentials <- Future(credentialsOf(controller, data))(using blocking)
+      credentials <- Future(credentialsOf(controller, owner))(using blocking)
       flares <- service
       invoker = prepared.start(controller.invokers)
       _ <- registered(flares)
       url = DataDirectory.url(controller.scheme, controller.address)
-      _ <- Future(data.writeProperties(url, credentials, admin))(using blocking)
+      _ <- Future(owner.write(url, credentials))(using blocking)
     yield Platform(url, controller, invoker, system)
 
   private def registered(flares: FlareService)(using
@@ -94,27 +93,14 @@ object Platform:
         if invokers.exists(_.up) then Future.unit
         else after(RegistrationPoll)(registered(flares))(using system)
 
-  /** As configured, else the one that an earlier start made, else a fresh one. */
-  private def adminKey(config: Config, data: DataDirectory): String =
-    Some(config.getString(AdminKey.Setting))
-      .filter(_.nonEmpty)
-      .orElse(data.adminKey())
-      .getOrElse(AdminKey.random())
-
   /** Those that an earlier start wrote as long as they are good, else new ones: the owner of the data
     * directory is the owner of the platform.
     */
-  private def credentialsOf(controller: Controller, data: DataDirectory): String =
-    val namespaces = controller.storage.namespaces
-    val known = data
-      .credentials()
-      .filter:
-        case s"$uuid:$key" => namespaces.authenticate(uuid, key).exists(_.namespace == Guest)
-        case _ => false
-    controller.guestCredentials
-      .orElse(known)
-      .orElse(namespaces.renewKey(Guest))
-      .getOrElse(throw IllegalStateException(s"namespace '$Guest' is gone from the database"))
+  private def credentialsOf(controller: Controller, owner: Owner): String =
+    controller
+      .credentials(owner.credentials)
+      .orElse(controller.storage.namespaces.renewKey(Controller.Guest))
+      .getOrElse(throw IllegalStateException(s"namespace '${Controller.Guest}' is gone from the database"))
 
   private def terminate(system: ActorSystem[?]): Future[Unit] =
     system.terminate()

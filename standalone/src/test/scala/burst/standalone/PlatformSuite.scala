@@ -1,6 +1,6 @@
 package burst.standalone
 
-import burst.invoker.driver.SetupException
+import burst.node.{DataDirectory, Settings, SetupException}
 import com.typesafe.config.ConfigFactory
 import java.net.URI
 import java.net.http.{HttpClient, HttpRequest, HttpResponse}

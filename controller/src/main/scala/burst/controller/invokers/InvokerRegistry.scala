@@ -10,21 +10,26 @@ import scala.concurrent.ExecutionContext
 import scala.concurrent.duration.{DurationLong, FiniteDuration}
 
 /** `burst.invokers`; what each key means stands in `scheduler.conf`. */
-final case class RegistrySettings(heartbeatTimeout: FiniteDuration, packageChunk: Int)
+final case class RegistrySettings(
+    heartbeatTimeout: FiniteDuration,
+    packageChunk: Int,
+    forgetAfter: FiniteDuration
+)
 
 object RegistrySettings:
   def from(root: Config): RegistrySettings =
     val config = root.getConfig("burst.invokers")
     RegistrySettings(
       config.getDuration("heartbeat-timeout").toNanos.nanos,
-      config.getBytes("package-chunk").toInt.min(PackageServer.LargestChunk)
+      config.getBytes("package-chunk").toInt.min(PackageServer.LargestChunk),
+      config.getDuration("forget-after").toNanos.nanos
     )
 
 /** The controller's door for invokers: who is there, and packages for who asks.
   *
   * ==An invoker's states==
   * {{{
-  *            register                      no heartbeat in time, or its actor stopped
+  *            register          no heartbeat in time, its actor stopped, or it was unregistered
   *  unknown ───────────▶ up (by a reference) ───────────────────────────────────────▶ lost
   *                        │         ▲                                                  │
   *                        └─────────┘ heartbeat; register again, same reference        │
@@ -42,6 +47,7 @@ object InvokerRegistry:
   private[invokers] final case class Stopped(id: InvokerId, invoker: ActorRef[InvokerProtocol.Command])
       extends Internal
   private[invokers] final case class Silent(id: InvokerId) extends Internal
+  private[invokers] final case class LongGone(id: InvokerId) extends Internal
   private[invokers] type Input = ControllerProtocol.Message | Internal
 
   def apply(
@@ -67,7 +73,7 @@ private final class InvokerRegistry(
     context: ActorContext[InvokerRegistry.Input],
     timers: TimerScheduler[InvokerRegistry.Input]
 ):
-  import ControllerProtocol.{FetchPackage, Heartbeat, RegisterInvoker}
+  import ControllerProtocol.{FetchPackage, Heartbeat, RegisterInvoker, UnregisterInvoker}
   import InvokerRegistry.*
 
   private final case class Entry(invoker: ActorRef[InvokerProtocol.Command], up: Boolean)
@@ -77,11 +83,17 @@ private final class InvokerRegistry(
     message match
       case RegisterInvoker(status, invoker) => onRegister(status, invoker)
       case Heartbeat(status) => onHeartbeat(status)
+      case UnregisterInvoker(id, invoker, reason) =>
+        if entries.get(id).exists(_.invoker == invoker) then
+          context.unwatch(invoker)
+          lose(id, reason)
+          entries = entries.removed(id)
       case fetch: FetchPackage => packages.serve(fetch)
       case Stopped(id, invoker) =>
         if entries.get(id).exists(_.invoker == invoker) then
           lose(id, "its process ended")
           entries = entries.removed(id)
+      case LongGone(id) => scheduler ! GangScheduler.InvokerForgotten(id)
       case Silent(id) => lose(id, s"it was not heard of for ${settings.heartbeatTimeout.toCoarsest}")
     Behaviors.same
   }
@@ -107,6 +119,7 @@ private final class InvokerRegistry(
 
   private def bring(status: InvokerStatus, invoker: ActorRef[InvokerProtocol.Command]): Unit =
     entries = entries.updated(status.id, Entry(invoker, up = true))
+    timers.cancel(LongGone(status.id))
     expect(status.id)
     scheduler ! GangScheduler.InvokerUp(status, invoker)
 
@@ -118,5 +131,6 @@ private final class InvokerRegistry(
       context.log.warn(s"invoker ${id.value} is lost: $reason")
       entries = entries.updated(id, entry.copy(up = false))
       timers.cancel(id)
+      timers.startSingleTimer(LongGone(id), LongGone(id), settings.forgetAfter)
       scheduler ! GangScheduler.InvokerLost(id, reason)
     }

@@ -52,9 +52,9 @@ final class ActorFlareService(
 
   def standing(id: FlareId): Future[Option[Standing]] =
     val answer =
-      scheduler.ask[Option[Standing]](Locate(id, _))(using Timeout(StandingPatience), system.scheduler)
-    answer.recover { case _: TimeoutException => None }
+      scheduler.ask[Located](Locate(id, _))(using Timeout(StandingPatience), system.scheduler)
+    answer.map(_.standing).recover { case _: TimeoutException => None }
 
-  def invokers(): Future[Vector[InvokerView]] = scheduler.ask(ListInvokers(_))
+  def invokers(): Future[Vector[InvokerView]] = scheduler.ask[InvokerList](ListInvokers(_)).map(_.invokers)
 
   private def stored(id: FlareId): Future[Option[Flare]] = Future(store.find(id))(using blocking)

@@ -1,16 +1,13 @@
 package burst.controller.scheduler
 
 import burst.controller.{PlatformLimits, Scheduling}
-import burst.controller.invokers.{InvokerRegistry, RegistrySettings}
+import burst.controller.cluster.{SchedulerHome, SchedulerNode}
 import burst.controller.store.{Storage, StoreSettings}
 import com.typesafe.config.Config
-import org.apache.pekko.Done
-import org.apache.pekko.actor.typed.scaladsl.AskPattern.*
 import org.apache.pekko.actor.typed.{ActorSystem, DispatcherSelector}
-import org.apache.pekko.util.Timeout
-import scala.concurrent.{ExecutionContext, Future}
+import scala.concurrent.ExecutionContext
 
-/** The scheduler's side of a controller, put together: the scheduler, the registry invokers come to, and the
+/** The scheduler's side of a controller, put together: the scheduler, here or on another controller, and the
   * service HTTP asks.
   */
 object ActorScheduling:
@@ -25,22 +22,11 @@ object ActorScheduling:
     val environment = FlareEnvironment(storage.flares, backends, settings, blocking, now)
     val default = PlatformLimits.from(config).namespace.concurrentSlots
     val limits = SlotLimits(storage.namespaces, default, settings.limitsRefresh, blocking, now)
-    val scheduler = system.systemActorOf(GangScheduler(environment, limits), "gang-scheduler")
-    val registry = system.systemActorOf(
-      InvokerRegistry(scheduler, storage.packages, RegistrySettings.from(config), blocking),
-      "invoker-registry"
-    )
+    val home = SchedulerHome.of(SchedulerNode(SchedulerNode.Parts(config, storage, environment, limits)))
     Scheduling(
-      ActorFlareService(scheduler, storage.flares, limits, settings, blocking),
-      registry,
+      ActorFlareService(home.scheduler, storage.flares, limits, settings, blocking),
+      home.scheduler,
       backends.names,
       backends.default,
-      () => stop(scheduler, settings)
+      () => home.leave(settings.askTimeout)
     )
-
-  private def stop(
-      scheduler: org.apache.pekko.actor.typed.ActorRef[GangScheduler.Command],
-      settings: SchedulerSettings
-  )(using system: ActorSystem[?]): Future[Unit] =
-    given Timeout = Timeout(settings.askTimeout)
-    scheduler.ask[Done](GangScheduler.Stop(_)).map(_ => ())(using system.executionContext)

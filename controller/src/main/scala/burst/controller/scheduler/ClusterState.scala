@@ -104,6 +104,11 @@ final case class ClusterState private (
   def down(invoker: InvokerId): ClusterState =
     machines.get(invoker).fold(this)(c => copy(machines = machines.updated(invoker, c.copy(up = false))))
 
+  /** A machine that is down and on which nothing is held. */
+  def forget(invoker: InvokerId): ClusterState =
+    if machines.get(invoker).exists(c => !c.up && c.used == 0) then copy(machines = machines.removed(invoker))
+    else this
+
   /** Takes every slot of the plan, or nothing when a machine has too few or `owner` holds something already.
     */
   def reserve(owner: Owner, tenant: String, plan: Plan, lease: Lease): Option[ClusterState] =

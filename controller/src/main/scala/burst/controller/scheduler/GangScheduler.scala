@@ -44,8 +44,10 @@ object GangScheduler:
   final case class Await(id: FlareId, replyTo: ActorRef[Awaited]) extends Command
 
   /** Where a flare stands in the queue; nothing when it is not in it. */
-  final case class Locate(id: FlareId, replyTo: ActorRef[Option[Standing]]) extends Command
-  final case class ListInvokers(replyTo: ActorRef[Vector[InvokerView]]) extends Command
+  final case class Locate(id: FlareId, replyTo: ActorRef[Located]) extends Command
+  final case class ListInvokers(replyTo: ActorRef[InvokerList]) extends Command
+  final case class Located(standing: Option[Standing])
+  final case class InvokerList(invokers: Vector[InvokerView])
 
   enum Submitted:
     case Accepted(flare: Flare)
@@ -68,6 +70,9 @@ object GangScheduler:
   final case class InvokerReported(status: InvokerStatus, invoker: ActorRef[InvokerProtocol.Command])
       extends Command
   final case class InvokerLost(id: InvokerId, reason: String) extends Command
+
+  /** An invoker has been away for so long that nobody need be shown it any more. */
+  final case class InvokerForgotten(id: InvokerId) extends Command
 
   /** Ends every pack and stops; what had not ended is found by the next controller. */
   final case class Stop(replyTo: ActorRef[Done]) extends Command
@@ -202,15 +207,18 @@ private final class GangScheduler(
       flares.get(id).fold(replyTo ! CancelOutcome.NotFound)(_ ! FlareActor.Cancel(replyTo))
     case Await(id, replyTo) =>
       flares.get(id).fold(replyTo ! Awaited.NotActive)(_ ! FlareActor.Await(replyTo))
-    case Locate(id, replyTo) => replyTo ! Forecast.standing(cluster, queue, id, now(), holdTimes)
+    case Locate(id, replyTo) => replyTo ! Located(Forecast.standing(cluster, queue, id, now(), holdTimes))
     case ListInvokers(replyTo) =>
-      replyTo ! members.statuses.map { status =>
+      replyTo ! InvokerList(members.statuses.map { status =>
         val capacity = cluster.machines.get(status.id)
         InvokerView(status, capacity.fold(0)(_.free), capacity.exists(_.up))
-      }
+      })
     case InvokerUp(status, invoker) => onUp(status, invoker)
     case InvokerReported(status, invoker) => onReported(status, invoker)
     case InvokerLost(id, reason) => onLost(id, reason)
+    case InvokerForgotten(id) =>
+      cluster = cluster.forget(id)
+      if !cluster.machines.contains(id) then members.forget(id)
     case Release(id, attempt, left) => onRelease(ClusterState.Owner(id, attempt), left)
     case Requeue(id, attempt, request) =>
       queue = queue.enqueue(Waiting(id, attempt, request, now()))

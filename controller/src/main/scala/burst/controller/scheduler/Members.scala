@@ -42,6 +42,10 @@ private[scheduler] final class Members(log: Logger):
     members = members.updatedWith(id)(_.map(_.copy(up = false)))
     astray(id, lost)
 
+  def forget(id: InvokerId): Unit =
+    members = members.removed(id)
+    strays = strays.removed(id)
+
   /** Packs to be aborted should the invoker be heard of. */
   def astray(id: InvokerId, packs: Vector[(FlareId, Int)]): Unit =
     if packs.nonEmpty then strays = strays.updated(id, strays.getOrElse(id, Vector.empty) ++ packs)

@@ -9,6 +9,7 @@ final case class Storage(
     flares: FlareStore,
     namespaces: NamespaceStore,
     packages: PackageStore,
+    epochs: EpochStore,
     close: () => Unit
 )
 
@@ -32,6 +33,7 @@ object Storage:
       JdbcFlareStore(database, settings.logLimit, settings.phaseLimit),
       JdbcNamespaceStore(database, defaults),
       packages,
+      JdbcEpochStore(database),
       () =>
         database.close()
         packages.close()

@@ -75,6 +75,11 @@ trait FlareStore:
     */
   def prune(keep: Int, endedBefore: Long, batch: Int): Int
 
+/** Counts the schedulers there have been, so that of two the later one is known. */
+trait EpochStore:
+  /** A number higher than any before, whoever asked for them. */
+  def next(): Long
+
 /** What a flare's workers wrote, in the order it arrived. */
 final case class StoredLogs(lines: Vector[LogLine], truncated: Boolean)
 

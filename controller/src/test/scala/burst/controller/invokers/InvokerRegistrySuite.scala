@@ -34,7 +34,7 @@ class InvokerRegistrySuite extends FunSuite:
       kit.spawn(InvokerRegistry(
         scheduler.ref,
         packages,
-        RegistrySettings(5.seconds, 1000),
+        RegistrySettings(5.seconds, 1000, 10.minutes),
         ExecutionContext.parasitic
       ))
 
@@ -67,6 +67,26 @@ class InvokerRegistrySuite extends FunSuite:
     assertEquals(world.lost(), ("a", "it was not heard of for 5 seconds"))
     world.registry ! Heartbeat(status)
     world.scheduler.expectMessage(GangScheduler.InvokerUp(status, a.ref))
+
+  test("an invoker that says that it goes is lost at once, and forgotten unless it comes back in time"):
+    val world = World()
+    val (a, b) = (invoker(), invoker())
+    world.registry ! RegisterInvoker(status, a.ref)
+    world.scheduler.expectMessage(GangScheduler.InvokerUp(status, a.ref))
+    world.registry ! UnregisterInvoker(status.id, b.ref, "another's")
+    world.registry ! UnregisterInvoker(status.id, a.ref, "it was stopped")
+    assertEquals(world.lost(), ("a", "it was stopped"))
+    world.settle()
+    time.timePasses(9.minutes)
+    world.registry ! RegisterInvoker(status, b.ref)
+    world.scheduler.expectMessage(GangScheduler.InvokerUp(status, b.ref))
+    world.settle()
+    time.timePasses(4.seconds)
+    world.registry ! UnregisterInvoker(status.id, b.ref, "it was stopped")
+    assertEquals(world.lost(), ("a", "it was stopped"))
+    world.settle()
+    time.timePasses(10.minutes)
+    world.scheduler.expectMessage(GangScheduler.InvokerForgotten(status.id))
 
   test("registering again with the same reference is a heartbeat"):
     val world = World()

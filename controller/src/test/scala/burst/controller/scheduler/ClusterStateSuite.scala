@@ -54,6 +54,9 @@ class ClusterStateSuite extends ScalaCheckSuite:
     assertEquals(free(taken.up(a, 8)), Map("a" -> 5, "b" -> 4))
     assertEquals(free(taken.up(a, 2)), Map("a" -> 0, "b" -> 4))
     assertEquals(free(taken.up(a, 2).releaseAll(owners(0))), Map("a" -> 2, "b" -> 4))
+    assertEquals(taken.forget(a), taken)
+    assertEquals(taken.releaseAll(owners(0)).forget(a).machines.keySet, Set(b))
+    assertEquals(start.forget(a), start)
 
   private enum Move:
     case Reserve(owner: Owner, size: Int, g: Int)

@@ -112,7 +112,7 @@ abstract class SchedulerFixture extends FunSuite:
     def cancel(id: FlareId): CancelOutcome = ask[CancelOutcome](GangScheduler.Cancel(id, _)).receiveMessage()
 
     def free(): Map[String, Int] =
-      val views = ask[Vector[InvokerView]](GangScheduler.ListInvokers(_)).receiveMessage()
+      val views = ask[GangScheduler.InvokerList](GangScheduler.ListInvokers(_)).receiveMessage().invokers
       views.map(v => v.status.id.value -> v.freeSlots).toMap
 
     /** Once what is under way has been handled. */

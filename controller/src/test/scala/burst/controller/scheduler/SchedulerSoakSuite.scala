@@ -177,10 +177,10 @@ class SchedulerSoakSuite extends FunSuite:
 
     ids.foreach(id => scheduler ! GangScheduler.InvokerLost(id, "the end"))
     ids.foreach(bringUp)
-    val probe = kit.createTestProbe[Vector[InvokerView]]()
+    val probe = kit.createTestProbe[GangScheduler.InvokerList]()
     probe.awaitAssert {
       scheduler ! GangScheduler.ListInvokers(probe.ref)
-      assertEquals(probe.receiveMessage().map(_.freeSlots), ids.map(_ => slots))
+      assertEquals(probe.receiveMessage().invokers.map(_.freeSlots), ids.map(_ => slots))
     }
     assertEquals(wrong.get, Vector.empty)
     flares.foreach { flare =>

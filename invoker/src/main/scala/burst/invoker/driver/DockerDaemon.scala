@@ -1,5 +1,6 @@
 package burst.invoker.driver
 
+import burst.node.SetupException
 import burst.protocol.RuntimeInfo
 import com.github.dockerjava.api.DockerClient
 import com.github.dockerjava.api.async.ResultCallback

@@ -1,5 +1,6 @@
 package burst.invoker.driver
 
+import burst.node.SetupException
 import burst.protocol.{Failure, FailureKind, RuntimeInfo, Secret}
 import com.github.dockerjava.api.DockerClient
 import com.github.dockerjava.api.command.UpdateContainerCmd

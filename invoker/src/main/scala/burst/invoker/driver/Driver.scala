@@ -85,6 +85,3 @@ trait Driver:
     * resources.
     */
   def close(): Future[Unit]
-
-/** The invoker cannot work as configured. The message is one sentence that says what to do. */
-final class SetupException(message: String, cause: Throwable = null) extends RuntimeException(message, cause)

@@ -401,7 +401,7 @@ private final class PackActor(
     assignment.inputs,
     assignment.backend,
     assignment.secret,
-    pack.container.address.host,
+    services.advertise.getOrElse(pack.container.address.host),
     assignment.deadline,
     assignment.autostart
   )

@@ -52,12 +52,15 @@ final case class PackTimings(
     slotReturn: Option[FiniteDuration]
 )
 
-/** What every pack of an invoker works with. `clock` tells microseconds since the epoch. */
+/** What every pack of an invoker works with. `clock` tells microseconds since the epoch; `advertise` is where
+  * packs elsewhere reach this machine, when that is not where its containers are.
+  */
 final case class PackServices(
     invoker: InvokerId,
     driver: Driver,
     packages: ActorRef[PackageCache.Command],
     runtime: RuntimeClient,
     timings: PackTimings,
-    clock: () => Long
+    clock: () => Long,
+    advertise: Option[String] = None
 )

@@ -1,6 +1,6 @@
 package burst.invoker.runtime
 
-import burst.invoker.driver.SetupException
+import burst.node.SetupException
 import burst.protocol.{BackendConfig, Failure, FailureKind, FlareId, RuntimeInfo}
 import io.circe.jawn.parse
 import io.circe.syntax.*

@@ -1,5 +1,6 @@
 package burst.invoker.driver
 
+import burst.node.SetupException
 import com.github.dockerjava.api.exception.NotFoundException
 import java.nio.file.{Files, Path}
 import java.util.UUID

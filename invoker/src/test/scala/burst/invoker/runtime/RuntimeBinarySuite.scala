@@ -1,6 +1,6 @@
 package burst.invoker.runtime
 
-import burst.invoker.driver.SetupException
+import burst.node.SetupException
 import burst.protocol.{BackendConfig, FailureKind, FlareId, RuntimeInfo}
 import java.nio.file.attribute.PosixFilePermissions
 import java.nio.file.{Files, Path}

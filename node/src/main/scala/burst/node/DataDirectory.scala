@@ -1,8 +1,5 @@
-package burst.standalone
+package burst.node
 
-import burst.controller.http.AdminKey
-import burst.invoker.driver.SetupException
-import burst.invoker.packages.Unpacker
 import java.io.IOException
 import java.net.InetSocketAddress
 import java.nio.ByteBuffer
@@ -11,6 +8,8 @@ import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.file.StandardOpenOption.{CREATE, READ, WRITE}
 import java.nio.file.attribute.PosixFilePermissions
 import java.nio.file.{Files, NoSuchFileException, Path, StandardCopyOption}
+import java.util.Comparator
+import scala.util.Using
 
 /** The platform's directory while it is ours. Its lock is the kernel's: however the process ends, the next
   * one can have it.
@@ -23,28 +22,22 @@ final class DataDirectory private (val path: Path, lock: FileChannel):
   /** The JVM's temporary files, gone with the next start. */
   def temporary: Path = path.resolve("tmp")
 
-  /** The credentials an earlier start wrote. */
-  def credentials(): Option[String] = property("AUTH")
-
-  /** The administrator's, too. */
-  def adminKey(): Option[String] = property("ADMIN_AUTH").collect { case s"${AdminKey.User}:$key" => key }
-
-  private def property(name: String): Option[String] =
+  /** What an earlier start wrote for the `burst` command. */
+  def property(name: String): Option[String] =
     try
       val lines = Files.readString(properties).linesIterator.map(_.split("=", 2))
       lines.collectFirst { case Array(key, value) if key.trim == name => value.trim }
     catch case _: NoSuchFileException => None
 
   /** Writes what the `burst` command needs, for its owner's eyes only; appears whole or not at all. */
-  def writeProperties(apiHost: String, credentials: String, adminKey: String): Unit =
+  def writeProperties(values: Vector[(String, String)]): Unit =
     val fresh = path.resolve("properties.new")
     Files.deleteIfExists(fresh)
     Files.createFile(
       fresh,
       PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------"))
     )
-    val admin = s"${AdminKey.User}:$adminKey"
-    Files.writeString(fresh, s"APIHOST=$apiHost\nAUTH=$credentials\nADMIN_AUTH=$admin\n")
+    Files.writeString(fresh, values.map((key, value) => s"$key=$value\n").mkString)
     val _ = Files.move(fresh, properties, StandardCopyOption.ATOMIC_MOVE)
 
   def close(): Unit = lock.close()
@@ -74,7 +67,7 @@ object DataDirectory:
       channel.truncate(0)
       channel.write(ByteBuffer.wrap(s"${ProcessHandle.current.pid}\n".getBytes(UTF_8)))
       val directory = DataDirectory(path, channel)
-      Unpacker.delete(directory.temporary)
+      delete(directory.temporary)
       Files.createDirectory(directory.temporary, ownersOnly)
       directory
     catch
@@ -83,6 +76,9 @@ object DataDirectory:
           s"$path cannot be used (${problem.getMessage}): give another with --data.",
           problem
         )
+
+  private def delete(directory: Path): Unit = if Files.exists(directory) then
+    Using.resource(Files.walk(directory))(_.sorted(Comparator.reverseOrder).forEach(Files.delete))
 
   /** An address as a URL that reaches it from this machine. */
   def url(scheme: String, address: InetSocketAddress): String =

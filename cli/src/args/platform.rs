@@ -1,0 +1,263 @@
+//! Arguments of `burst standalone`, `burst controller` and `burst invoker`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+
+/// Arguments of `burst standalone`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  burst standalone
+  burst standalone --slots 16 --data /var/lib/burst
+  burst standalone --driver docker --image burst-runtime:latest --mount /data:/data:ro
+  burst standalone --backend redis-list=redis://localhost:6379 --default-backend redis-list
+  burst standalone --set burst.limits.burst-size=4096
+
+The settings are written to standalone.conf in the data directory, readable by you alone.
+Java is taken from JAVA_HOME, else from the PATH.")]
+pub struct StandaloneArgs {
+    /// Where the API listens.
+    #[command(flatten)]
+    pub api: ApiArgs,
+    /// What the machine offers.
+    #[command(flatten)]
+    pub machine: MachineArgs,
+    /// What carries messages between packs.
+    #[command(flatten)]
+    pub backends: BackendArgs,
+    /// What every process takes.
+    #[command(flatten)]
+    pub process: ProcessArgs,
+}
+
+/// Arguments of `burst controller`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  burst controller --node 10.0.0.1:2552 --host 0.0.0.0 --config /etc/burst/controller.conf
+  burst controller --node 10.0.0.2:2552 --seed 10.0.0.1:2552 --seed 10.0.0.2:2552 --config …
+
+Several controllers share a database: PostgreSQL, set in the file --config names. All of them are
+given the same seeds in the same order; the first seed founds the cluster.
+The settings are written to controller.conf in the data directory, readable by you alone.")]
+pub struct ControllerArgs {
+    /// Address of this controller for the other nodes
+    #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:2552", value_parser = node)]
+    pub node: (String, u16),
+    /// How nodes find and trust each other.
+    #[command(flatten)]
+    pub cluster: ClusterArgs,
+    /// Where the API listens.
+    #[command(flatten)]
+    pub api: ApiArgs,
+    /// What carries messages between packs.
+    #[command(flatten)]
+    pub backends: BackendArgs,
+    /// What every process takes.
+    #[command(flatten)]
+    pub process: ProcessArgs,
+}
+
+/// Arguments of `burst invoker`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  burst invoker --id invoker3 --node 10.0.0.13 --seed 10.0.0.1:2552 --seed 10.0.0.2:2552 --driver docker
+
+Every invoker of a cluster has an id of its own. Packs of one flare on several machines talk to each
+other: packs that are processes under the address of --node, containers under their own, so that
+docker needs a network which spans the machines (--set burst.invoker.docker.network=NAME).
+The settings are written to invoker.conf in the data directory, readable by you alone.")]
+pub struct InvokerArgs {
+    /// Name of this invoker in the cluster, the same whenever it starts
+    #[arg(long, value_name = "NAME", default_value = "invoker0", value_parser = identifier)]
+    pub id: String,
+    /// Address of this invoker for the other nodes; without a port it takes a free one
+    #[arg(long, value_name = "HOST[:PORT]", default_value = "127.0.0.1", value_parser = node)]
+    pub node: (String, u16),
+    /// How nodes find and trust each other.
+    #[command(flatten)]
+    pub cluster: ClusterArgs,
+    /// What the machine offers.
+    #[command(flatten)]
+    pub machine: MachineArgs,
+    /// What every process takes.
+    #[command(flatten)]
+    pub process: ProcessArgs,
+}
+
+/// Where the API listens.
+#[derive(Debug, Args)]
+pub struct ApiArgs {
+    /// Address to listen on
+    #[arg(long, default_value = "127.0.0.1")]
+    pub host: String,
+    /// Port to listen on; 0 takes a free one
+    #[arg(long, default_value_t = 3233)]
+    pub port: u16,
+}
+
+/// What a machine offers.
+#[derive(Debug, Args)]
+pub struct MachineArgs {
+    /// How many workers run at once [default: the number of CPUs]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub slots: Option<u32>,
+    /// What a pack is: a child process without isolation, or a container
+    #[arg(long, value_enum, default_value_t = Driver::Process)]
+    pub driver: Driver,
+    /// Image of docker packs
+    #[arg(long, value_name = "NAME")]
+    pub image: Option<String>,
+    /// Directory of this machine that docker packs see; may be repeated
+    #[arg(long, value_name = "HOST:CONTAINER[:ro]", value_parser = mount)]
+    pub mount: Vec<String>,
+    /// How long an unused pack stays warm, such as 60s
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    pub idle_timeout: Option<Duration>,
+    /// Memory all packs together may use, in MiB
+    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(1..))]
+    pub memory_limit: Option<u64>,
+}
+
+/// What carries messages between packs.
+#[derive(Debug, Args)]
+pub struct BackendArgs {
+    /// A backend that carries messages between packs; may be repeated
+    #[arg(long, value_name = "NAME=URI", value_parser = pair)]
+    pub backend: Vec<(String, String)>,
+    /// The backend of flares that name none
+    #[arg(long, value_name = "NAME")]
+    pub default_backend: Option<String>,
+}
+
+/// How nodes find and trust each other.
+#[derive(Debug, Args)]
+pub struct ClusterArgs {
+    /// A controller to look for; may be repeated
+    #[arg(long, value_name = "HOST:PORT", value_parser = node)]
+    pub seed: Vec<(String, u16)>,
+    /// PEM file with this node's private key: nodes then prove to each other who they are
+    #[arg(long, value_name = "FILE", requires_all = ["tls_certificate", "tls_authority"])]
+    pub tls_key: Option<PathBuf>,
+    /// PEM file with this node's certificate
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub tls_certificate: Option<PathBuf>,
+    /// PEM file with the certificate of the authority that signed all nodes' certificates
+    #[arg(long, value_name = "FILE", requires = "tls_key")]
+    pub tls_authority: Option<PathBuf>,
+}
+
+/// What every process of the platform takes.
+#[derive(Debug, Args)]
+pub struct ProcessArgs {
+    /// Where everything is kept [default: ~/.burst, or ~/.burst-controller, ~/.burst-invoker]
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+    /// A file with settings, in HOCON; the other flags go before it
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Any other setting of the platform; may be repeated
+    #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
+    pub set: Vec<(String, String)>,
+}
+
+/// What a pack is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Driver {
+    /// A supervised child process
+    Process,
+    /// A docker container
+    Docker,
+}
+
+impl Driver {
+    /// Its name in the settings.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Process => "process",
+            Self::Docker => "docker",
+        }
+    }
+}
+
+fn pair(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() && !value.is_empty() => {
+            Ok((key.to_owned(), value.to_owned()))
+        }
+        _ => Err("expected a name, an equals sign and a value".into()),
+    }
+}
+
+/// A host with its port, 0 when there is none.
+fn node(text: &str) -> Result<(String, u16), String> {
+    let (host, port) = match text.rsplit_once(':') {
+        Some((host, port)) if !host.ends_with(':') && !port.ends_with(']') => (
+            host,
+            port.parse()
+                .map_err(|_| "the port is not a number".to_owned())?,
+        ),
+        _ => (text, 0),
+    };
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-._:[]".contains(c);
+    if host.is_empty() || !host.chars().all(plain) {
+        return Err("expected a host and a port, as in 10.0.0.1:2552".into());
+    }
+    Ok((host.to_owned(), port))
+}
+
+fn identifier(text: &str) -> Result<String, String> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    if text.is_empty() || text.len() > 64 || !text.chars().all(plain) {
+        return Err("expected up to 64 letters, digits, dashes, dots or underscores".into());
+    }
+    Ok(text.to_owned())
+}
+
+fn mount(text: &str) -> Result<String, String> {
+    let parts: Vec<&str> = text.split(':').collect();
+    let absolute = |path: &str| path.starts_with('/');
+    match parts[..] {
+        [host, container] | [host, container, "ro" | "rw"]
+            if absolute(host) && absolute(container) =>
+        {
+            Ok(text.to_owned())
+        }
+        _ => Err("expected two absolute paths, as in /data:/data or /data:/data:ro".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mounts_are_two_absolute_paths() {
+        assert!(mount("/a:/b").is_ok());
+        assert!(mount("/a:/b:ro").is_ok());
+        assert!(mount("/a").is_err());
+        assert!(mount("a:/b").is_err());
+        assert!(mount("/a:/b:maybe").is_err());
+    }
+
+    #[test]
+    fn a_node_is_a_host_with_or_without_a_port() {
+        assert_eq!(node("a.b:25"), Ok(("a.b".into(), 25)));
+        assert_eq!(node("10.0.0.1"), Ok(("10.0.0.1".into(), 0)));
+        assert_eq!(node("[::1]:7"), Ok(("[::1]".into(), 7)));
+        assert_eq!(node("[::1]"), Ok(("[::1]".into(), 0)));
+        assert!(node(":7").is_err());
+        assert!(node("a:b").is_err());
+        assert!(node("a/b:1").is_err());
+    }
+
+    #[test]
+    fn a_pair_splits_at_the_first_equals_sign() {
+        assert_eq!(pair("k=v=w"), Ok(("k".into(), "v=w".into())));
+        assert!(pair("k").is_err());
+        assert!(pair("=v").is_err());
+    }
+}

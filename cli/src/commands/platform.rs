@@ -1,0 +1,379 @@
+//! `burst standalone`, `burst controller`, `burst invoker`: write the settings to a file and become the JVM.
+//!
+//! All settings go through the file, since a backend's address can hold a password, and arguments
+//! of a process are for everyone to see.
+
+use std::env;
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::{Map, Value};
+
+use crate::args::platform::{
+    ApiArgs, BackendArgs, ClusterArgs, ControllerArgs, Driver, InvokerArgs, MachineArgs,
+    ProcessArgs, StandaloneArgs,
+};
+use crate::error::Error;
+use crate::properties::{data_dir, write_private};
+
+const JAR: &str = "lib/burst-standalone.jar";
+const RUNTIME: &str = "bin/burst-runtime";
+/// Temporary files of the JVM, below the data.
+const TEMPORARY: &str = "tmp";
+/// A platform that starts soon and leaves the processors to the workers: no parallel collector, no second compiler.
+/// `JAVA_TOOL_OPTIONS` adds to these, as for every JVM.
+const JVM_OPTIONS: [&str; 2] = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"];
+
+/// Replaces this process by a platform; only comes back with an error.
+pub fn standalone(args: &StandaloneArgs, verbose: bool) -> Result<(), Error> {
+    let data = make_data_dir(&args.process, data_dir())?;
+    become_java("standalone", None, &args.process, &data, verbose, || {
+        let mut settings = Settings::default();
+        settings.api(&args.api)?;
+        settings.machine(&args.machine)?;
+        settings.backends(&args.backends)?;
+        Ok(settings)
+    })
+}
+
+/// Replaces this process by a controller; only comes back with an error.
+pub fn controller(args: &ControllerArgs, verbose: bool) -> Result<(), Error> {
+    let data = make_data_dir(&args.process, beside("controller"))?;
+    let main = Some("burst.controller.Main");
+    become_java("controller", main, &args.process, &data, verbose, || {
+        let mut settings = Settings::default();
+        settings.api(&args.api)?;
+        settings.backends(&args.backends)?;
+        settings.cluster(&args.node, &args.cluster)?;
+        Ok(settings)
+    })
+}
+
+/// Replaces this process by an invoker; only comes back with an error.
+pub fn invoker(args: &InvokerArgs, verbose: bool) -> Result<(), Error> {
+    let data = make_data_dir(&args.process, beside("invoker"))?;
+    let main = Some("burst.invoker.Main");
+    become_java("invoker", main, &args.process, &data, verbose, || {
+        let mut settings = Settings::default();
+        settings.set(&["burst", "invoker", "id"], args.id.as_str())?;
+        settings.machine(&args.machine)?;
+        if args.machine.driver == Driver::Process {
+            let host = args.node.0.as_str();
+            settings.set(&["burst", "invoker", "advertise"], host)?;
+        }
+        settings.cluster(&args.node, &args.cluster)?;
+        Ok(settings)
+    })
+}
+
+/// Writes the settings and becomes the JVM; without a `main` it is the jar's own.
+fn become_java(
+    name: &str,
+    main: Option<&str>,
+    process: &ProcessArgs,
+    data: &Path,
+    verbose: bool,
+    settings: impl FnOnce() -> Result<Settings, Error>,
+) -> Result<(), Error> {
+    let home = home()?;
+    let jar = part(&home, JAR)?;
+    // Containers have a runtime of their own, but what is left on a backend is removed from here.
+    let runtime = part(&home, RUNTIME)?;
+    let mut settings = settings()?;
+    settings.process(process, data, &runtime)?;
+    let file = data.join(format!("{name}.conf"));
+    write_private(
+        &file,
+        &render(name, process.config.as_deref(), &settings.0)?,
+    )?;
+    let mut java = Command::new(java());
+    java.args(JVM_OPTIONS)
+        .arg(format!("-Dconfig.file={}", file.display()))
+        // Among the data, where the next start empties it: a killed JVM leaves its unpacked libraries behind.
+        .arg(format!(
+            "-Djava.io.tmpdir={}",
+            data.join(TEMPORARY).display()
+        ));
+    match main {
+        None => java.arg("-jar").arg(&jar),
+        Some(main) => java.arg("-cp").arg(&jar).arg(main),
+    };
+    if verbose {
+        eprintln!("> {java:?}");
+    }
+    let cause = java.exec();
+    Err(Error::CannotStart(match cause.kind() {
+        io::ErrorKind::NotFound => {
+            "java was not found: install a Java runtime (17 or later), or set JAVA_HOME".into()
+        }
+        _ => format!("cannot start {}: {cause}", java.get_program().display()),
+    }))
+}
+
+/// Where Burst is installed: BURST_HOME, else the directory above that of this program.
+fn home() -> Result<PathBuf, Error> {
+    if let Some(home) = env::var_os("BURST_HOME").filter(|home| !home.is_empty()) {
+        return Ok(home.into());
+    }
+    let own = env::current_exe()
+        .and_then(fs::canonicalize)
+        .map_err(|cause| Error::CannotStart(format!("cannot tell where Burst is: {cause}")))?;
+    Ok(own
+        .parent()
+        .and_then(Path::parent)
+        .unwrap_or(Path::new("/"))
+        .to_owned())
+}
+
+fn part(home: &Path, name: &str) -> Result<PathBuf, Error> {
+    let path = home.join(name);
+    fs::canonicalize(&path).map_err(|_| {
+        Error::CannotStart(format!(
+            "{} is missing: run `make build`, or set BURST_HOME to where Burst is installed",
+            path.display()
+        ))
+    })
+}
+
+fn java() -> PathBuf {
+    match env::var_os("JAVA_HOME").filter(|home| !home.is_empty()) {
+        Some(home) => Path::new(&home).join("bin/java"),
+        None => "java".into(),
+    }
+}
+
+/// Where a node of a cluster keeps its data unless told otherwise: beside a standalone platform's.
+fn beside(name: &str) -> Option<PathBuf> {
+    let mut place = data_dir()?.into_os_string();
+    place.push("-");
+    place.push(name);
+    Some(place.into())
+}
+
+fn make_data_dir(args: &ProcessArgs, default: Option<PathBuf>) -> Result<PathBuf, Error> {
+    let data =
+        args.data.clone().or(default).ok_or_else(|| {
+            Error::Usage("no home directory: say where data goes with --data".into())
+        })?;
+    // It will hold keys and everyone's results.
+    let mut create = DirBuilder::new();
+    create.recursive(true).mode(0o700);
+    create
+        .create(data.join(TEMPORARY))
+        .and_then(|()| fs::canonicalize(&data))
+        .map_err(Error::file("create", &data))
+}
+
+/// The settings by their path, such as `burst.http.port`.
+struct Settings(Value);
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self(Value::Object(Map::new()))
+    }
+}
+
+impl Settings {
+    fn set(&mut self, path: &[&str], value: impl Into<Value>) -> Result<(), Error> {
+        put(&mut self.0, path, value.into())
+    }
+
+    fn api(&mut self, args: &ApiArgs) -> Result<(), Error> {
+        self.set(&["burst", "http", "host"], args.host.as_str())?;
+        self.set(&["burst", "http", "port"], args.port)
+    }
+
+    fn machine(&mut self, args: &MachineArgs) -> Result<(), Error> {
+        self.set(&["burst", "invoker", "driver"], args.driver.name())?;
+        if let Some(slots) = args.slots {
+            self.set(&["burst", "invoker", "slots"], slots)?;
+        }
+        if let Some(limit) = args.memory_limit {
+            self.set(&["burst", "invoker", "memory-limit"], limit)?;
+        }
+        if let Some(time) = args.idle_timeout {
+            let time = format!("{}ms", time.as_millis());
+            self.set(&["burst", "invoker", "idle-timeout"], time)?;
+        }
+        if args.driver == Driver::Process && (args.image.is_some() || !args.mount.is_empty()) {
+            return Err(Error::Usage(
+                "--image and --mount need --driver docker".into(),
+            ));
+        }
+        if let Some(image) = &args.image {
+            self.set(&["burst", "invoker", "docker", "image"], image.as_str())?;
+        }
+        if !args.mount.is_empty() {
+            let mounts = args.mount.clone();
+            self.set(&["burst", "invoker", "docker", "mounts"], mounts)?;
+        }
+        Ok(())
+    }
+
+    fn backends(&mut self, args: &BackendArgs) -> Result<(), Error> {
+        for (name, uri) in &args.backend {
+            self.set(&["burst", "backends", name], uri.as_str())?;
+        }
+        match &args.default_backend {
+            Some(name) => self.set(&["burst", "default-backend"], name.as_str()),
+            None => Ok(()),
+        }
+    }
+
+    fn cluster(&mut self, (host, port): &(String, u16), args: &ClusterArgs) -> Result<(), Error> {
+        self.set(&["burst", "cluster", "host"], host.as_str())?;
+        self.set(&["burst", "cluster", "port"], *port)?;
+        if !args.seed.is_empty() {
+            let seeds: Vec<String> = args.seed.iter().map(|(h, p)| format!("{h}:{p}")).collect();
+            self.set(&["burst", "cluster", "seeds"], seeds)?;
+        }
+        let files = [
+            ("key", &args.tls_key),
+            ("certificate", &args.tls_certificate),
+            ("authority", &args.tls_authority),
+        ];
+        for (name, file) in files {
+            if let Some(file) = file {
+                let file = fs::canonicalize(file).map_err(Error::file("read", file))?;
+                self.set(&["burst", "cluster", "tls", name], text(&file)?)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn process(&mut self, args: &ProcessArgs, data: &Path, runtime: &Path) -> Result<(), Error> {
+        self.set(&["burst", "data"], text(data)?)?;
+        self.set(&["burst", "invoker", "runtime-binary"], text(runtime)?)?;
+        for (key, value) in &args.set {
+            let path: Vec<&str> = key.split('.').collect();
+            if path.first() != Some(&"burst") || path.len() < 2 || path.contains(&"") {
+                return Err(Error::Usage(format!(
+                    "--set {key}: settings are named burst.…"
+                )));
+            }
+            let value: Value =
+                serde_json::from_str(value).unwrap_or_else(|_| value.as_str().into());
+            self.set(&path, value)?;
+        }
+        Ok(())
+    }
+}
+
+fn put(root: &mut Value, path: &[&str], value: Value) -> Result<(), Error> {
+    let mut place = root;
+    for name in path {
+        let Value::Object(fields) = place else {
+            return Err(Error::Usage(format!(
+                "{} is inside of a plain value",
+                path.join(".")
+            )));
+        };
+        place = fields
+            .entry(*name)
+            .or_insert_with(|| Value::Object(Map::new()));
+    }
+    *place = value;
+    Ok(())
+}
+
+fn text(path: &Path) -> Result<Value, Error> {
+    let text = path.to_str();
+    text.map(Value::from)
+        .ok_or_else(|| Error::Usage(format!("{} is not UTF-8", path.display())))
+}
+
+/// The settings as HOCON, of which JSON is a part: quoted strings hold no substitutions. They go
+/// before those of the operator's file.
+fn render(name: &str, config: Option<&Path>, settings: &Value) -> Result<String, Error> {
+    let mut text = format!(
+        "# Written by `burst {name}` at each start; give settings to that command instead.\n\
+         include classpath(\"application\")\n"
+    );
+    if let Some(config) = config {
+        let config = fs::canonicalize(config).map_err(Error::file("read", config))?;
+        text += &format!("include required(file({}))\n", self::text(&config)?);
+    }
+    for (key, value) in settings.as_object().into_iter().flatten() {
+        text += &format!("{}: {value:#}\n", Value::from(key.as_str()));
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::args::{Cli, Command as Verb};
+    use clap::Parser;
+
+    fn parse(flags: &[&str]) -> Result<Value, Error> {
+        let cli = Cli::parse_from([&["burst", "standalone"], flags].concat());
+        let Verb::Standalone(args) = cli.command else {
+            unreachable!()
+        };
+        let mut settings = Settings::default();
+        settings.api(&args.api)?;
+        settings.machine(&args.machine)?;
+        settings.backends(&args.backends)?;
+        let runtime = Path::new("/bin/burst-runtime");
+        settings.process(&args.process, Path::new("/data"), runtime)?;
+        Ok(settings.0)
+    }
+
+    #[test]
+    fn without_flags_only_what_has_no_other_default_is_set() {
+        assert_eq!(
+            parse(&[]).unwrap(),
+            serde_json::json!({"burst": {
+                "http": {"host": "127.0.0.1", "port": 3233},
+                "data": "/data",
+                "invoker": {"driver": "process", "runtime-binary": "/bin/burst-runtime"}
+            }})
+        );
+    }
+
+    #[test]
+    fn every_flag_has_its_setting() {
+        let settings = parse(&[
+            "--slots=4",
+            "--driver=docker",
+            "--image=i:1",
+            "--mount=/a:/b",
+            "--mount=/c:/d:ro",
+            "--backend=redis-list=redis://:p@h",
+            "--default-backend=redis-list",
+            "--idle-timeout=60s",
+            "--memory-limit=2048",
+            "--port=0",
+            "--host=0.0.0.0",
+            "--set=burst.limits.burst-size=9",
+            "--set=burst.http.name=x",
+        ]);
+        assert_eq!(
+            settings.unwrap(),
+            serde_json::json!({"burst": {
+                "http": {"host": "0.0.0.0", "port": 0, "name": "x"},
+                "data": "/data",
+                "invoker": {
+                    "driver": "docker", "runtime-binary": "/bin/burst-runtime", "slots": 4,
+                    "memory-limit": 2048, "idle-timeout": "60000ms",
+                    "docker": {"image": "i:1", "mounts": ["/a:/b", "/c:/d:ro"]}
+                },
+                "backends": {"redis-list": "redis://:p@h"},
+                "default-backend": "redis-list",
+                "limits": {"burst-size": 9}
+            }})
+        );
+    }
+
+    #[test]
+    fn contradictions_are_refused() {
+        assert!(parse(&["--image=i"]).is_err());
+        assert!(parse(&["--set=pekko.loglevel=DEBUG"]).is_err());
+        assert!(parse(&["--set=burst.data.x=1"]).is_err());
+    }
+}

@@ -1,0 +1,25 @@
+package burst.controller
+
+import burst.controller.http.AdminKey
+import burst.node.DataDirectory
+import com.typesafe.config.{Config, ConfigValueFactory}
+
+/** Who starts a controller: finds their credentials in the data directory, as the first user and as the
+  * administrator. `config` has the administrator's key.
+  */
+final class Owner private (data: DataDirectory, adminKey: String, val config: Config):
+  /** Of the namespace `guest`, as an earlier start wrote them. */
+  def credentials: Option[String] = data.property("AUTH")
+
+  def write(url: String, credentials: String): Unit = data.writeProperties(
+    Vector("APIHOST" -> url, "AUTH" -> credentials, "ADMIN_AUTH" -> s"${AdminKey.User}:$adminKey")
+  )
+
+object Owner:
+  /** The administrator's key is as configured, else the one that an earlier start made, else a fresh one. */
+  def of(config: Config, data: DataDirectory): Owner =
+    val key = Some(config.getString(AdminKey.Setting))
+      .filter(_.nonEmpty)
+      .orElse(data.property("ADMIN_AUTH").collect { case s"${AdminKey.User}:$key" => key })
+      .getOrElse(AdminKey.random())
+    Owner(data, key, config.withValue(AdminKey.Setting, ConfigValueFactory.fromAnyRef(key)))

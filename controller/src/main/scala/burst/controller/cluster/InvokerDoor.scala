@@ -1,0 +1,70 @@
+package burst.controller.cluster
+
+import burst.protocol.link.{Hello, ToInvoker}
+import burst.protocol.{ControllerProtocol, InvokerId}
+import com.typesafe.config.Config
+import org.apache.pekko.actor.typed.scaladsl.{ActorContext, Behaviors}
+import org.apache.pekko.actor.typed.{ActorRef, Behavior}
+import scala.concurrent.duration.{DurationLong, FiniteDuration}
+
+/** `contact` is how long an invoker may hear nothing before it kills its packs, `kill` how long that may
+  * take.
+  */
+private[cluster] final case class SessionSettings(contact: FiniteDuration, kill: FiniteDuration):
+  /** An invoker that was not heard of for so long has killed its packs. It counts from an instant before the
+    * one the controller counts from.
+    */
+  def silence: FiniteDuration = contact + kill
+
+private[cluster] object SessionSettings:
+  def from(root: Config): SessionSettings =
+    val config = root.getConfig("burst.invokers")
+    SessionSettings(
+      config.getDuration("contact-timeout").toMillis.millis,
+      config.getDuration("kill-timeout").toMillis.millis
+    )
+
+/** Where invokers in other processes come to: begins a session for each that says Hello, one per invoker. */
+private[cluster] object InvokerDoor:
+  private[cluster] final case class Ended(id: InvokerId, session: ActorRef[InvokerSession.Command])
+  private[cluster] type Command = Hello | Ended
+
+  def apply(
+      epoch: Long,
+      settings: SessionSettings,
+      registry: ActorRef[ControllerProtocol.Message]
+  ): Behavior[Hello] = Behaviors
+    .setup[Command](context => new InvokerDoor(epoch, settings, registry, context).serving(Map.empty))
+    .narrow
+
+private final class InvokerDoor(
+    epoch: Long,
+    settings: SessionSettings,
+    registry: ActorRef[ControllerProtocol.Message],
+    context: ActorContext[InvokerDoor.Command]
+):
+  import InvokerDoor.{Command, Ended}
+
+  final case class Entry(from: ActorRef[ToInvoker], tries: Long, session: ActorRef[InvokerSession.Command])
+
+  def serving(entries: Map[InvokerId, Entry]): Behavior[Command] = Behaviors.receiveMessage {
+    case hello: Hello =>
+      entries.get(hello.status.id) match
+        case Some(entry) if entry.from == hello.from && entry.tries == hello.tries =>
+          entry.session ! InvokerSession.WelcomeAgain
+          Behaviors.same
+        case Some(entry) if entry.from == hello.from && entry.tries > hello.tries => Behaviors.same
+        case Some(entry) =>
+          val reason = if entry.from == hello.from then "it had lost contact" else "it restarted"
+          entry.session ! InvokerSession.End(reason)
+          open(entries, hello)
+        case None => open(entries, hello)
+    case Ended(id, session) =>
+      if entries.get(id).exists(_.session == session) then serving(entries.removed(id)) else Behaviors.same
+  }
+
+  private def open(entries: Map[InvokerId, Entry], hello: Hello): Behavior[Command] =
+    val id = hello.status.id
+    val session = context.spawnAnonymous(InvokerSession(hello, epoch, settings, registry))
+    context.watchWith(session, Ended(id, session))
+    serving(entries.updated(id, Entry(hello.from, hello.tries, session)))

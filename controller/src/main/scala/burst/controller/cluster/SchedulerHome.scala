@@ -1,0 +1,57 @@
+package burst.controller.cluster
+
+import burst.protocol.link.{Doors, Hello}
+import org.apache.pekko.Done
+import org.apache.pekko.actor.CoordinatedShutdown
+import org.apache.pekko.actor.typed.scaladsl.AskPattern.*
+import org.apache.pekko.actor.typed.scaladsl.Behaviors
+import org.apache.pekko.actor.typed.scaladsl.adapter.TypedActorSystemOps
+import org.apache.pekko.actor.typed.{ActorRef, ActorSystem, Behavior, SupervisorStrategy}
+import org.apache.pekko.cluster.typed.{ClusterSingleton, ClusterSingletonSettings, SingletonActor}
+import org.apache.pekko.util.Timeout
+import scala.concurrent.duration.FiniteDuration
+import scala.concurrent.{ExecutionContext, Future}
+
+/** Where the scheduler runs. `scheduler` reaches it wherever that is. */
+private[controller] trait SchedulerHome:
+  def scheduler: ActorRef[SchedulerNode.Command]
+
+  /** Ends it in good order if it is here; another controller takes over, if there is one. */
+  def leave(limit: FiniteDuration): Future[Unit]
+
+private[controller] object SchedulerHome:
+  /** In a cluster the scheduler is a singleton among the controllers; alone it is simply here. */
+  def of(node: Behavior[SchedulerNode.Command])(using system: ActorSystem[?]): SchedulerHome =
+    // A defect of its parts begins it anew, as if another controller had taken over.
+    val supervised = Behaviors.supervise(node).onFailure[Exception](SupervisorStrategy.restart)
+    if system.settings.config.getString("pekko.actor.provider") == "cluster" then Clustered(supervised)
+    else Alone(supervised)
+
+  private final class Alone(node: Behavior[SchedulerNode.Command])(using system: ActorSystem[?])
+      extends SchedulerHome:
+    val scheduler: ActorRef[SchedulerNode.Command] = system.systemActorOf(node, "burst-scheduler")
+
+    def leave(limit: FiniteDuration): Future[Unit] =
+      given Timeout = Timeout(limit)
+      scheduler.ask[Done](SchedulerNode.Stop(_)).map(_ => ())(using system.executionContext)
+
+  private final class Clustered(node: Behavior[SchedulerNode.Command])(using system: ActorSystem[?])
+      extends SchedulerHome:
+    val scheduler: ActorRef[SchedulerNode.Command] = ClusterSingleton(system).init(
+      SingletonActor(node, "burst-scheduler")
+        .withStopMessage(SchedulerNode.Stop(system.ignoreRef))
+        .withSettings(ClusterSingletonSettings(system))
+    )
+
+    // Invokers know the controllers' addresses, not which of them has the scheduler.
+    system.systemActorOf(
+      Behaviors.receiveMessage[Hello] { hello =>
+        scheduler ! hello
+        Behaviors.same
+      },
+      Doors.Name
+    )
+
+    def leave(limit: FiniteDuration): Future[Unit] =
+      given ExecutionContext = system.executionContext
+      CoordinatedShutdown(system.toClassic).run(CoordinatedShutdown.ClusterLeavingReason).map(_ => ())

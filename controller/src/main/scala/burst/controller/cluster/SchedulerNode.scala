@@ -1,0 +1,110 @@
+package burst.controller.cluster
+
+import burst.controller.invokers.{InvokerRegistry, RegistrySettings}
+import burst.controller.scheduler.{FlareEnvironment, GangScheduler, SlotLimits}
+import burst.controller.store.Storage
+import burst.protocol.ControllerProtocol
+import burst.protocol.link.Hello
+import com.typesafe.config.Config
+import org.apache.pekko.Done
+import org.apache.pekko.actor.typed.scaladsl.{ActorContext, Behaviors}
+import org.apache.pekko.actor.typed.{ActorRef, Behavior}
+import scala.concurrent.Future
+import scala.concurrent.duration.DurationInt
+import scala.util.{Failure, Success}
+
+/** What there is once in a cluster: the gang scheduler, and the registry and the door invokers come to.
+  * Begins with a new epoch from the database; until it has one, requests wait.
+  */
+object SchedulerNode:
+  sealed trait Internal
+
+  /** Ends it in good order, for another controller to take over or the process to end. */
+  final case class Stop(replyTo: ActorRef[Done]) extends Internal
+  private final case class Begun(epoch: Long) extends Internal
+  private final case class NoEpoch(cause: Throwable) extends Internal
+  private case object Retry extends Internal
+  private case object Stopped extends Internal
+
+  type Command = GangScheduler.Command | ControllerProtocol.Message | Hello | Internal
+
+  /** All it is made of. */
+  final case class Parts(
+      config: Config,
+      storage: Storage,
+      environment: FlareEnvironment,
+      limits: SlotLimits
+  )
+
+  private val StashLimit = 10000
+  private val RetryPause = 1.second
+
+  def apply(parts: Parts): Behavior[Command] = Behaviors.setup { context =>
+    context.setLoggerName("burst.controller.cluster.SchedulerNode")
+    Behaviors.withStash(StashLimit) { stash =>
+      def ask(): Unit =
+        context.pipeToSelf(Future(parts.storage.epochs.next())(using parts.environment.blocking)) {
+          case Success(epoch) => Begun(epoch)
+          case Failure(cause) => NoEpoch(cause)
+        }
+      ask()
+      Behaviors.receiveMessage {
+        case Begun(epoch) =>
+          context.log.info(s"the scheduler begins here, epoch $epoch")
+          stash.unstashAll(serving(parts, epoch, context))
+        case NoEpoch(cause) =>
+          context.log.error("the scheduler cannot begin; trying again", cause)
+          context.scheduleOnce(RetryPause, context.self, Retry)
+          Behaviors.same
+        case Retry =>
+          ask()
+          Behaviors.same
+        case Stop(replyTo) =>
+          replyTo ! Done
+          Behaviors.stopped
+        case other =>
+          if !stash.isFull then stash.stash(other)
+          Behaviors.same
+      }
+    }
+  }
+
+  private def serving(parts: Parts, epoch: Long, context: ActorContext[Command]): Behavior[Command] =
+    val sessions = SessionSettings.from(parts.config)
+    val scheduler = context.spawn(GangScheduler(parts.environment, parts.limits), "gang-scheduler")
+    val registry = context.spawn(
+      InvokerRegistry(
+        scheduler,
+        parts.storage.packages,
+        RegistrySettings.from(parts.config),
+        parts.environment.blocking
+      ),
+      "invoker-registry"
+    )
+    val door = context.spawn(InvokerDoor(epoch, sessions, registry), "invoker-door")
+    // The scheduler takes care of itself; a defect of the others ends all three.
+    context.watch(registry)
+    context.watch(door)
+    Behaviors.receiveMessage {
+      case command: GangScheduler.Command =>
+        scheduler ! command
+        Behaviors.same
+      case message: ControllerProtocol.Message =>
+        registry ! message
+        Behaviors.same
+      case hello: Hello =>
+        door ! hello
+        Behaviors.same
+      case Stop(replyTo) =>
+        scheduler ! GangScheduler.Stop(context.messageAdapter[Done](_ => Stopped))
+        stopping(Vector(replyTo))
+      case _: Internal => Behaviors.same
+    }
+
+  private def stopping(replyTo: Vector[ActorRef[Done]]): Behavior[Command] = Behaviors.receiveMessage {
+    case Stopped =>
+      replyTo.foreach(_ ! Done)
+      Behaviors.stopped
+    case Stop(another) => stopping(replyTo :+ another)
+    case _ => Behaviors.same
+  }

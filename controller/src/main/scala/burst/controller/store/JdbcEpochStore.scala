@@ -1,0 +1,11 @@
+package burst.controller.store
+
+import scalikejdbc.*
+
+/** Epochs in any SQL database: one row that only ever counts up. */
+final class JdbcEpochStore(database: Database) extends EpochStore:
+  def next(): Long =
+    database.write("counting the scheduler's epoch"):
+      sql"""INSERT INTO scheduler_epoch (id, epoch) VALUES (1, 1)
+            ON CONFLICT (id) DO UPDATE SET epoch = scheduler_epoch.epoch + 1""".update()
+      sql"SELECT epoch FROM scheduler_epoch".map(_.long("epoch")).single().getOrElse(1L)

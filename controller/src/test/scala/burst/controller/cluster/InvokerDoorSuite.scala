@@ -1,0 +1,104 @@
+package burst.controller.cluster
+
+import burst.protocol.*
+import burst.protocol.ControllerProtocol.{Heartbeat, Message, RegisterInvoker, UnregisterInvoker}
+import burst.protocol.link.*
+import org.apache.pekko.actor.testkit.typed.scaladsl.{ActorTestKit, TestProbe}
+import org.apache.pekko.actor.typed.ActorRef
+import org.apache.pekko.actor.typed.delivery.{ConsumerController, ProducerController}
+import scala.concurrent.duration.{DurationInt, FiniteDuration}
+
+/** The door and its sessions; the test plays the invoker and the registry. */
+class InvokerDoorSuite extends munit.FunSuite:
+  private lazy val kit = ActorTestKit()
+  override def afterAll(): Unit = kit.shutdownTestKit()
+
+  private val status = InvokerStatus(InvokerId("i"), 4, 0, "process", 0, RuntimeInfo("x86_64", "2.36"))
+
+  private class Fixture(contact: FiniteDuration = 1.hour):
+    val registry: TestProbe[Message] = kit.createTestProbe()
+    val invoker: TestProbe[ToInvoker] = kit.createTestProbe()
+    val door: ActorRef[Hello] =
+      kit.spawn(InvokerDoor(epoch = 5, SessionSettings(contact, 1.milli), registry.ref))
+
+    def hello(tries: Long, from: TestProbe[ToInvoker] = invoker): Unit = door ! Hello(status, tries, from.ref)
+
+    private val newsDemand = kit.createTestProbe[ProducerController.RequestNext[News]]()
+    private val news = kit.spawn(ProducerController[News]("news", None))
+    news ! ProducerController.Start(newsDemand.ref)
+
+    def tell(message: News): Unit = newsDemand.receiveMessage().sendNextTo ! message
+
+    /** Says Hello, answers the welcome by a beat, and gives the session and who the registry talks to. */
+    def join(tries: Long = 1): (Welcome, ActorRef[InvokerProtocol.Command]) =
+      hello(tries)
+      val welcome = invoker.expectMessageType[Welcome]
+      welcome.session ! Beat(1, status, news)
+      invoker.expectMessage(Seen(1))
+      (welcome, registry.expectMessageType[RegisterInvoker].invoker)
+
+    def orders(welcome: Welcome): TestProbe[ConsumerController.Delivery[Order]] =
+      val probe = kit.createTestProbe[ConsumerController.Delivery[Order]]()
+      val consumer = kit.spawn(ConsumerController[Order]())
+      consumer ! ConsumerController.Start(probe.ref)
+      consumer ! ConsumerController.RegisterToProducerController(welcome.orders)
+      probe
+
+  test("an invoker is up by its first beat, and each beat is seen"):
+    val fixture = Fixture()
+    val (welcome, _) = fixture.join()
+    assertEquals((welcome.epoch, welcome.tries), (5L, 1L))
+    welcome.session ! Beat(2, status, fixture.invoker.ref.unsafeUpcast[Any])
+    fixture.invoker.expectMessage(Seen(2))
+    fixture.registry.expectMessage(Heartbeat(status))
+
+  test("a Hello that was overtaken ends nothing, one that was not answered is answered again"):
+    val fixture = Fixture()
+    fixture.hello(2)
+    val first = fixture.invoker.expectMessageType[Welcome]
+    fixture.hello(2)
+    assertEquals(fixture.invoker.expectMessageType[Welcome], first)
+    fixture.hello(1)
+    fixture.invoker.expectNoMessage(100.millis)
+
+  test("another try, or another process, ends the session before it begins its own"):
+    val fixture = Fixture()
+    val (welcome, up) = fixture.join()
+    fixture.hello(2)
+    fixture.invoker.fishForMessage(5.seconds):
+      case Over(session) if session == welcome.session =>
+        org.apache.pekko.actor.testkit.typed.scaladsl.FishingOutcomes.complete
+      case _ => org.apache.pekko.actor.testkit.typed.scaladsl.FishingOutcomes.continueAndIgnore
+    val gone = fixture.registry.expectMessageType[UnregisterInvoker]
+    assertEquals((gone.invoker, gone.reason), (up, "it had lost contact"))
+    val other = kit.createTestProbe[ToInvoker]()
+    fixture.hello(1, other)
+    other.expectMessageType[Welcome]
+
+  test("an invoker that is silent is told, and lost"):
+    val fixture = Fixture(contact = 50.millis)
+    val (welcome, _) = fixture.join()
+    fixture.invoker.expectMessage(Over(welcome.session))
+    assert(fixture.registry.expectMessageType[UnregisterInvoker].reason.contains("not heard of"))
+
+  test("orders reach the invoker, and news whoever asked"):
+    val fixture = Fixture()
+    val (welcome, invoker) = fixture.join()
+    val orders = fixture.orders(welcome)
+    val flare = FlareId.random()
+    val asker = kit.createTestProbe[InvokerProtocol.FlareCleaned]()
+    val backend = BackendConfig("redis-list", Some("redis://h"), 1)
+    invoker ! InvokerProtocol.StartPack(flare, 0, Vector(None))
+    invoker ! InvokerProtocol.CleanFlare(flare, backend, asker.ref)
+    val start = orders.receiveMessage()
+    assertEquals(start.message, Order.Start(flare, 0, Vector(None)))
+    start.confirmTo ! ConsumerController.Confirmed
+    assertEquals(orders.receiveMessage().message, Order.Clean(flare, backend))
+    fixture.tell(News.Cleaned(flare, None))
+    asker.expectMessage(InvokerProtocol.FlareCleaned(flare, None))
+
+  test("an invoker that leaves is gone at once"):
+    val fixture = Fixture()
+    val (welcome, _) = fixture.join()
+    welcome.session ! Farewell("it was stopped")
+    assertEquals(fixture.registry.expectMessageType[UnregisterInvoker].reason, "it was stopped")

@@ -1,0 +1,47 @@
+package burst.invoker
+
+import burst.invoker.cluster.ControllerLink
+import burst.node.{ClusterSettings, Node, Role, Settings}
+import burst.protocol.ControllerProtocol.UnregisterInvoker
+import burst.protocol.link.Doors
+import org.apache.pekko.Done
+import org.apache.pekko.actor.typed.scaladsl.Behaviors
+import org.apache.pekko.actor.typed.{ActorRefResolver, ActorSystem, DispatcherSelector}
+import scala.concurrent.duration.FiniteDuration
+import scala.concurrent.{ExecutionContext, Future, Promise}
+
+/** `burst invoker` becomes this process: an invoker that works for the controllers it was told of. */
+object Main:
+  def main(arguments: Array[String]): Unit = Node.run(Role.Invoker)((settings, _) => start(settings))
+
+  private def start(settings: Settings): Future[Node] =
+    val config = InvokerConfig.read(settings.config)
+    given system: ActorSystem[Nothing] =
+      ActorSystem[Nothing](Behaviors.empty[Nothing], ClusterSettings.SystemName, settings.config)
+    given ExecutionContext = system.executionContext
+    given ActorRefResolver = ActorRefResolver(system)
+    val blocking = system.dispatchers.lookup(DispatcherSelector.blocking())
+    val seeds = ClusterSettings.from(settings.config).seedAddresses
+    val joined = Promise[Done]()
+    val told = system.systemActorOf(
+      Behaviors.receiveMessage[Done] { done =>
+        joined.trySuccess(done)
+        Behaviors.same
+      },
+      "burst-joined"
+    )
+    for
+      prepared <- Future(Wiring.prepare(config))(using blocking)
+      link = system.systemActorOf(ControllerLink(seeds.map(Doors.at), told), "burst-controller-link")
+      running = prepared.start(link)
+      _ <- joined.future
+    yield new Node:
+      def greeting = s"burst invoker ${config.id.value} is ready"
+      def stop(bound: FiniteDuration): Future[Unit] =
+        running
+          .stop(bound)
+          .flatMap: _ =>
+            link ! UnregisterInvoker(config.id, running.ref, "it was stopped")
+            // What was said is on its way when the system has terminated.
+            system.terminate()
+            system.whenTerminated.map(_ => ())(using ExecutionContext.parasitic)

@@ -1,0 +1,217 @@
+package burst.invoker.cluster
+
+import burst.invoker.Invoker
+import burst.protocol.ControllerProtocol.{
+  FetchPackage,
+  Heartbeat,
+  PackageChunk,
+  PackageMissing,
+  PackageReply,
+  RegisterInvoker,
+  UnregisterInvoker
+}
+import burst.protocol.InvokerProtocol.{AbortPack, CleanFlare, FlareCleaned, PreparePack, StartPack}
+import burst.protocol.link.*
+import burst.protocol.{ControllerProtocol, Failure, FailureKind, InvokerStatus, PackReport, PackageId}
+import org.apache.pekko.Done
+import org.apache.pekko.actor.typed.delivery.{ConsumerController, ProducerController}
+import org.apache.pekko.actor.typed.scaladsl.{ActorContext, Behaviors, TimerScheduler}
+import org.apache.pekko.actor.typed.{ActorRef, Behavior}
+import scala.collection.immutable.Queue
+import scala.concurrent.duration.{DurationLong, FiniteDuration}
+
+/** The invoker's end of its session with the scheduler's controller (see `Link`). To the invoker and its
+  * package cache it is the controller.
+  *
+  * ==States==
+  * {{{
+  *             RegisterInvoker               Welcome, of no older epoch
+  *   (start) ───────────────────▶ knocking ─────────────────────────────▶ inside
+  *                                   ▲                                      │ told Over, or nothing
+  *                                   │                                      │ was Seen for too long
+  *                                   └────────────── leaving ◀──────────────┘
+  *                                   every pack has ended
+  * }}}
+  *   - ''knocking'': says Hello to every door, at every heartbeat of the invoker.
+  *   - ''inside'': a session. Its heartbeats are the beats.
+  *   - ''leaving'': what was run for the session is being killed. Reports of it go nowhere.
+  *
+  * How long nothing was seen counts from when the last beat that was seen was sent, by a clock that goes on
+  * while the process stands still.
+  */
+object ControllerLink:
+  private[cluster] sealed trait Internal
+  private final case class Demand(next: ProducerController.RequestNext[News]) extends Internal
+  private final case class Received(delivery: ConsumerController.Delivery[Order]) extends Internal
+  private final case class Reported(report: PackReport) extends Internal
+  private final case class Cleaned(cleaned: FlareCleaned) extends Internal
+  private case object Ended extends Internal
+  private case object Check extends Internal
+
+  type Command = ControllerProtocol.Message | ToInvoker | Internal
+
+  /** `joined` is told of every session that begins. */
+  def apply(doors: Vector[ActorRef[Hello]], joined: ActorRef[Done]): Behavior[ControllerProtocol.Message] =
+    Behaviors
+      .setup[Command] { context =>
+        context.setLoggerName("burst.invoker.cluster.ControllerLink")
+        Behaviors.withTimers(timers => new ControllerLink(doors, joined, context, timers).begin())
+      }
+      .narrow
+
+private final class ControllerLink(
+    doors: Vector[ActorRef[Hello]],
+    joined: ActorRef[Done],
+    context: ActorContext[ControllerLink.Command],
+    timers: TimerScheduler[ControllerLink.Command]
+):
+  import ControllerLink.*
+
+  private val reports = context.messageAdapter[PackReport](Reported(_))
+  private val cleanings = context.messageAdapter[FlareCleaned](Cleaned(_))
+
+  private var epoch = 0L
+  private var beats = 0L
+  private var fetches = Map.empty[(PackageId, Long), ActorRef[PackageReply]]
+
+  /** One session. `sent` has the beats not seen yet, with when they were sent. */
+  private final class Session(val welcome: Welcome):
+    private val name = s"${welcome.tries}"
+    val news: ActorRef[ProducerController.Command[News]] =
+      context.spawn(ProducerController[News](s"news-$name", None), s"news-$name")
+    val orders: ActorRef[ConsumerController.Command[Order]] =
+      context.spawn(ConsumerController[Order](), s"orders-$name")
+    private val contact: FiniteDuration = welcome.contactMillis.millis
+    private var demand = Option.empty[ActorRef[News]]
+    private var waiting = Queue.empty[News]
+    private var sent = Map.empty[Long, Long]
+    private var contactAt = System.nanoTime()
+
+    news ! ProducerController.Start(context.messageAdapter(Demand(_)))
+    orders ! ConsumerController.Start(context.messageAdapter(Received(_)))
+    orders ! ConsumerController.RegisterToProducerController(welcome.orders)
+    timers.startTimerAtFixedRate(Check, contact / 20)
+
+    def beat(status: InvokerStatus): Unit =
+      beats += 1
+      sent = sent.updated(beats, System.nanoTime())
+      welcome.session ! Beat(beats, status, news)
+
+    def seen(beat: Long): Unit =
+      sent.get(beat).foreach(at => contactAt = contactAt.max(at))
+      sent = sent.filter(_._1 > beat)
+
+    def isOverdue: Boolean = System.nanoTime() - contactAt > contact.toNanos
+
+    def tell(message: News): Unit =
+      waiting = waiting.enqueue(message)
+      send()
+
+    def demanded(next: ProducerController.RequestNext[News]): Unit =
+      demand = Some(next.sendNextTo)
+      send()
+
+    private def send(): Unit =
+      for
+        next <- demand
+        (first, rest) <- waiting.dequeueOption
+      do
+        waiting = rest
+        demand = None
+        next ! first
+
+    def close(): Unit =
+      timers.cancel(Check)
+      context.stop(news)
+      context.stop(orders)
+
+  def begin(): Behavior[Command] = receive {
+    case RegisterInvoker(status, invoker) =>
+      invoker match
+        case own: ActorRef[Invoker.Command @unchecked] => knocking(own, status, tries = 1)
+  }
+
+  private def knocking(
+      invoker: ActorRef[Invoker.Command],
+      status: InvokerStatus,
+      tries: Long
+  ): Behavior[Command] =
+    doors.foreach(_ ! Hello(status, tries, context.self))
+    receive {
+      case Heartbeat(now) => knocking(invoker, now, tries)
+      case welcome: Welcome if welcome.tries == tries && welcome.epoch >= epoch =>
+        epoch = welcome.epoch
+        context.log.info(s"joined the scheduler of epoch $epoch")
+        val session = Session(welcome)
+        session.beat(status)
+        joined ! Done
+        inside(invoker, status, session)
+    }
+
+  private def inside(
+      invoker: ActorRef[Invoker.Command],
+      status: InvokerStatus,
+      session: Session
+  ): Behavior[Command] = receive {
+    case Heartbeat(now) =>
+      session.beat(now)
+      if now == status then Behaviors.same else inside(invoker, now, session)
+    case Seen(beat) =>
+      session.seen(beat)
+      Behaviors.same
+    case Check if session.isOverdue =>
+      val limit = session.welcome.contactMillis.millis.toCoarsest
+      leave(invoker, status, session, s"nothing was heard of the scheduler for $limit")
+    case Over(over) if over == session.welcome.session =>
+      leave(invoker, status, session, "the scheduler ended the session")
+    case Demand(next) =>
+      session.demanded(next)
+      Behaviors.same
+    case Received(delivery) =>
+      obey(invoker, delivery.message)
+      delivery.confirmTo ! ConsumerController.Confirmed
+      Behaviors.same
+    case Reported(report) =>
+      session.tell(News.Report(report))
+      Behaviors.same
+    case Cleaned(FlareCleaned(flareId, error)) =>
+      session.tell(News.Cleaned(flareId, error))
+      Behaviors.same
+    case FetchPackage(packageId, offset, replyTo) =>
+      fetches = fetches.updated((packageId, offset), replyTo)
+      session.tell(News.Fetch(packageId, offset))
+      Behaviors.same
+    case UnregisterInvoker(_, _, reason) =>
+      session.welcome.session ! Farewell(reason)
+      Behaviors.same
+  }
+
+  private def obey(invoker: ActorRef[Invoker.Command], order: Order): Unit = order match
+    case Order.Prepare(assignment) => invoker ! PreparePack(assignment, reports)
+    case Order.Start(flareId, pack, endpoints) => invoker ! StartPack(flareId, pack, endpoints)
+    case Order.Abort(flareId, pack, failure) => invoker ! AbortPack(flareId, pack, failure)
+    case Order.Clean(flareId, backend) => invoker ! CleanFlare(flareId, backend, cleanings)
+    case Order.Package(packageId, offset, bytes, total) =>
+      fetches.get((packageId, offset)).foreach(_ ! PackageChunk(packageId, offset, bytes, total))
+      fetches = fetches.removed((packageId, offset))
+    case Order.NoPackage(packageId) =>
+      val (askers, others) = fetches.partition(_._1._1 == packageId)
+      askers.values.foreach(_ ! PackageMissing(packageId))
+      fetches = others
+
+  private def leave(
+      invoker: ActorRef[Invoker.Command],
+      status: InvokerStatus,
+      session: Session,
+      reason: String
+  ): Behavior[Command] =
+    context.log.warn(s"$reason: every pack is killed before another session begins")
+    session.close()
+    fetches = Map.empty
+    val failure = Failure(FailureKind.InvokerLost, reason, invoker = Some(status.id))
+    invoker ! Invoker.EndPacks(failure, context.messageAdapter[Done](_ => Ended))
+    receive { case Ended => knocking(invoker, status, session.welcome.tries + 1) }
+
+  /** What a state does not name does not concern it. */
+  private def receive(handler: PartialFunction[Command, Behavior[Command]]): Behavior[Command] =
+    Behaviors.receiveMessagePartial[Command](handler.orElse { case _ => Behaviors.same })

@@ -1,0 +1,105 @@
+package burst.invoker.cluster
+
+import burst.invoker.Invoker
+import burst.protocol.*
+import burst.protocol.ControllerProtocol.{Heartbeat, RegisterInvoker}
+import burst.protocol.link.*
+import org.apache.pekko.Done
+import org.apache.pekko.actor.testkit.typed.scaladsl.{ActorTestKit, TestProbe}
+import org.apache.pekko.actor.typed.ActorRef
+import org.apache.pekko.actor.typed.delivery.ProducerController
+import scala.concurrent.duration.{DurationInt, FiniteDuration}
+
+/** The invoker's end of sessions; the test plays door, session and invoker. */
+class ControllerLinkSuite extends munit.FunSuite:
+  private lazy val kit = ActorTestKit()
+  override def afterAll(): Unit = kit.shutdownTestKit()
+
+  private val status = InvokerStatus(InvokerId("i"), 4, 0, "process", 0, RuntimeInfo("x86_64", "2.36"))
+
+  private class Fixture:
+    val door: TestProbe[Hello] = kit.createTestProbe()
+    val joined: TestProbe[Done] = kit.createTestProbe()
+    val invoker: TestProbe[Invoker.Command] = kit.createTestProbe()
+    val link: ActorRef[ControllerProtocol.Message] =
+      kit.spawn(ControllerLink(Vector(door.ref), joined.ref))
+    link ! RegisterInvoker(status, invoker.ref)
+
+    val session: TestProbe[ToSession] = kit.createTestProbe()
+    val demand: TestProbe[ProducerController.RequestNext[Order]] = kit.createTestProbe()
+
+    def welcome(hello: Hello, epoch: Long = 1, contact: FiniteDuration = 1.hour): Welcome =
+      val orders = kit.spawn(ProducerController[Order]("orders", None))
+      orders ! ProducerController.Start(demand.ref)
+      val welcome = Welcome(epoch, hello.tries, contact.toMillis, session.ref, orders)
+      hello.from ! welcome
+      welcome
+
+    def ended(): Unit = invoker.fishForMessage(10.seconds) {
+      case Invoker.EndPacks(_, replyTo) =>
+        replyTo ! Done
+        org.apache.pekko.actor.testkit.typed.scaladsl.FishingOutcomes.complete
+      case _ => org.apache.pekko.actor.testkit.typed.scaladsl.FishingOutcomes.continueAndIgnore
+    }
+
+  test("says Hello with every heartbeat until it is welcomed, then beats"):
+    val fixture = Fixture()
+    assertEquals(fixture.door.receiveMessage().tries, 1L)
+    fixture.link ! Heartbeat(status)
+    fixture.welcome(fixture.door.receiveMessage())
+    fixture.joined.expectMessage(Done)
+    assertEquals(fixture.session.expectMessageType[Beat].number, 1L)
+    fixture.link ! Heartbeat(status)
+    assertEquals(fixture.session.expectMessageType[Beat].number, 2L)
+    fixture.door.expectNoMessage(50.millis)
+
+  test("orders reach the invoker"):
+    val fixture = Fixture()
+    fixture.welcome(fixture.door.receiveMessage())
+    val flare = FlareId.random()
+    fixture.demand.receiveMessage().sendNextTo ! Order.Start(flare, 2, Vector(None))
+    fixture.invoker.expectMessage(InvokerProtocol.StartPack(flare, 2, Vector(None)))
+
+  test("when nothing is seen for too long every pack is killed, and only then it says Hello again"):
+    val fixture = Fixture()
+    fixture.welcome(fixture.door.receiveMessage(), contact = 100.millis)
+    val ending = fixture.invoker.expectMessageType[Invoker.EndPacks](10.seconds)
+    assertEquals(ending.failure.kind, FailureKind.InvokerLost)
+    fixture.link ! Heartbeat(status)
+    fixture.door.expectNoMessage(50.millis)
+    ending.replyTo ! Done
+    assertEquals(fixture.door.receiveMessage().tries, 2L)
+
+  test("beats that are seen keep the session"):
+    val fixture = Fixture()
+    val hello = fixture.door.receiveMessage()
+    fixture.welcome(hello, contact = 2.seconds)
+    val deadline = 3.seconds.fromNow
+    while deadline.hasTimeLeft() do
+      hello.from ! Seen(fixture.session.expectMessageType[Beat].number)
+      fixture.link ! Heartbeat(status)
+    fixture.invoker.expectNoMessage(50.millis)
+
+  test("a session that is over is left, an older one's end is not its own"):
+    val fixture = Fixture()
+    val hello = fixture.door.receiveMessage()
+    val welcome = fixture.welcome(hello)
+    fixture.session.expectMessageType[Beat]
+    hello.from ! Over(kit.createTestProbe[ToSession]().ref)
+    fixture.invoker.expectNoMessage(50.millis)
+    hello.from ! Over(welcome.session)
+    fixture.ended()
+    assertEquals(fixture.door.receiveMessage().tries, 2L)
+
+  test("a scheduler of the past is not followed"):
+    val fixture = Fixture()
+    val hello = fixture.door.receiveMessage()
+    val welcome = fixture.welcome(hello, epoch = 7)
+    fixture.session.expectMessageType[Beat]
+    hello.from ! Over(welcome.session)
+    fixture.ended()
+    val again = fixture.door.receiveMessage()
+    fixture.welcome(again, epoch = 6)
+    fixture.session.expectNoMessage(100.millis)
+    fixture.welcome(again, epoch = 8)
+    fixture.session.expectMessageType[Beat]

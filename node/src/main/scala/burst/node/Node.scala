@@ -1,0 +1,83 @@
+package burst.node
+
+import com.typesafe.config.ConfigException
+import java.net.BindException
+import java.util.concurrent.atomic.AtomicInteger
+import org.slf4j.LoggerFactory
+import scala.concurrent.duration.{Duration, DurationInt, FiniteDuration}
+import scala.concurrent.{Await, ExecutionContext, Future}
+import scala.util.control.NonFatal
+
+/** A process of the platform that serves. */
+trait Node:
+  /** What is said on standard output once it does. */
+  def greeting: String
+
+  /** Ends in good order, within `bound`. */
+  def stop(bound: FiniteDuration): Future[Unit]
+
+  /** Completes when it can serve no more and has to be started anew, with the reason. */
+  def lost: Future[String] = Future.never
+
+/** Runs a node as this process: says when it is ready, until SIGTERM or SIGINT, and then ends in good order
+  * with code 0; with code 1 and one sentence on standard error when it cannot start or go on.
+  */
+object Node:
+  def run(role: Role)(start: (Settings, DataDirectory) => Future[Node]): Unit =
+    try
+      val settings = Settings.load(role = role)
+      val data = DataDirectory.open(settings.data)
+      // Before the first logger, and on one thread: several that begin at once would complain of each other.
+      System.setProperty("burst.logs", data.logs.toString)
+      val log = LoggerFactory.getLogger(classOf[Node])
+      val starting = start(settings, data)
+      val exitCode = AtomicInteger(0)
+      Runtime.getRuntime.addShutdownHook(Thread(() => end(settings, starting, exitCode), "burst-stop"))
+      try
+        val node = Await.result(starting, Duration.Inf)
+        println(node.greeting)
+        node.lost.foreach { reason =>
+          log.error("this node ends: {}", reason)
+          exitCode.set(1)
+          System.err.println(s"burst: $reason")
+          System.exit(1)
+        }(using ExecutionContext.global)
+      catch
+        case NonFatal(problem) =>
+          exitCode.set(1)
+          log.info("the node did not start", problem)
+          throw problem
+    catch
+      case NonFatal(problem) =>
+        System.err.println(s"burst: ${explain(problem)}")
+        System.exit(1)
+
+  /** Runs while the JVM shuts down, whatever made it do so. `halt` because the code of a signal would count
+    * as a failure.
+    */
+  private def end(settings: Settings, starting: Future[Node], exitCode: AtomicInteger): Unit =
+    val deadline = settings.stopTimeout.fromNow
+    try
+      val node = Await.result(starting, settings.stopTimeout)
+      Await.result(
+        node.stop((deadline.timeLeft - 1.second).max(1.second)),
+        deadline.timeLeft.max(1.second)
+      )
+    catch
+      case NonFatal(problem) if exitCode.get == 0 =>
+        System.err.println(s"burst: it did not stop in good order: ${problem.getMessage}")
+        exitCode.set(1)
+      case NonFatal(_) => ()
+    Runtime.getRuntime.halt(exitCode.get)
+
+  private def explain(problem: Throwable): String = problem match
+    case setup: SetupException => setup.getMessage
+    case config: ConfigException => s"a setting cannot be used: ${config.getMessage}"
+    case argument: IllegalArgumentException => argument.getMessage
+    case other =>
+      Iterator.iterate(other)(_.getCause).takeWhile(_ != null).collectFirst { case bind: BindException =>
+        bind
+      } match
+        case Some(bind) =>
+          s"cannot listen there (${bind.getMessage}): does another process listen there already?"
+        case None => s"cannot start: $other (see burst.log in its data directory)"

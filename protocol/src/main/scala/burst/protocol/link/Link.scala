@@ -1,0 +1,82 @@
+package burst.protocol.link
+
+import burst.protocol.*
+import org.apache.pekko.actor.typed.{ActorRef, ActorRefResolver}
+import org.apache.pekko.actor.typed.delivery.ProducerController
+import org.apache.pekko.util.ByteString
+
+/** What travels between a controller and an invoker in another process.
+  *
+  * ==A session==
+  * {{{
+  *   invoker                                    controller
+  *     │ ── Hello (to every seed, until answered) ──▶ │
+  *     │ ◀──────────────── Welcome(epoch, orders) ─── │  a session begins, of this scheduler
+  *     │ ── Beat(1, status, news) ──────────────────▶ │  the invoker is up
+  *     │ ◀─────────────────────────────── Seen(1) ─── │
+  *     │ ◀═══ orders ═══    and    ═══ news ════════▶ │  in order, complete, cut into chunks
+  *     │ ── Beat(n, status, news) ──────────────────▶ │
+  * }}}
+  * `orders` and `news` are reliable (Pekko's delivery): what a broken connection swallowed is sent again. A
+  * session ends for the invoker when no beat was seen for `contact`, or it is told `Over`: it kills every
+  * pack and only then says Hello again. It ends for the controller when no beat came for longer than that and
+  * the time a kill takes: only then is the invoker lost and its packs known to be dead. So there is never a
+  * moment at which a pack runs that the scheduler thinks dead.
+  *
+  * A scheduler that takes over has a higher `epoch`, counted by the database; an invoker that has seen it
+  * takes no session of a lower one.
+  */
+sealed trait LinkMessage
+
+/** From an invoker that has no session. `tries` counts its sessions, so that a Hello that was overtaken ends
+  * nothing. `from` is another one after a restart.
+  */
+final case class Hello(status: InvokerStatus, tries: Long, from: ActorRef[ToInvoker]) extends LinkMessage
+
+/** To an invoker, besides orders. */
+sealed trait ToInvoker extends LinkMessage
+
+/** `contactMillis` is how long the invoker may hear nothing before it must kill its packs. */
+final case class Welcome(
+    epoch: Long,
+    tries: Long,
+    contactMillis: Long,
+    session: ActorRef[ToSession],
+    orders: ActorRef[ProducerController.Command[Order]]
+) extends ToInvoker
+final case class Seen(beat: Long) extends ToInvoker
+
+/** The session is over; another one may begin. */
+final case class Over(session: ActorRef[ToSession]) extends ToInvoker
+
+/** To the controller's end of a session, besides news. */
+sealed trait ToSession extends LinkMessage
+final case class Beat(number: Long, status: InvokerStatus, news: ActorRef[ProducerController.Command[News]])
+    extends ToSession
+
+/** The invoker stops, and nothing of it is left. */
+final case class Farewell(reason: String) extends ToSession
+
+/** What the controller wants of the invoker, and answers to its questions. */
+enum Order extends LinkMessage:
+  case Prepare(assignment: PackAssignment)
+  case Start(flareId: FlareId, pack: Int, endpoints: Vector[Option[String]])
+  case Abort(flareId: FlareId, pack: Int, failure: Failure)
+  case Clean(flareId: FlareId, backend: BackendConfig)
+  case Package(packageId: PackageId, offset: Long, bytes: ByteString, total: Long)
+  case NoPackage(packageId: PackageId)
+
+/** What the invoker tells and asks of the controller. */
+enum News extends LinkMessage:
+  case Report(report: PackReport)
+  case Cleaned(flareId: FlareId, error: Option[Failure])
+  case Fetch(packageId: PackageId, offset: Long)
+
+/** Where invokers knock. */
+object Doors:
+  /** Every controller has a system actor of this name that takes `Hello`. */
+  val Name = "burst-door"
+
+  /** The door of the controller whose actor system has this address. */
+  def at(system: String)(using refs: ActorRefResolver): ActorRef[Hello] =
+    refs.resolveActorRef[Hello](s"$system/system/$Name")

@@ -1,0 +1,91 @@
+package burst.protocol.link
+
+import burst.protocol.*
+import io.circe.Json
+import java.io.NotSerializableException
+import org.apache.pekko.actor.ExtendedActorSystem
+import org.apache.pekko.actor.typed.ActorSystem
+import org.apache.pekko.actor.typed.scaladsl.Behaviors
+import org.apache.pekko.actor.typed.scaladsl.adapter.TypedActorSystemOps
+import org.apache.pekko.serialization.{SerializationExtension, SerializerWithStringManifest}
+import org.apache.pekko.util.ByteString
+import scala.concurrent.Await
+import scala.concurrent.duration.DurationInt
+
+class LinkSerializerSuite extends munit.FunSuite:
+  private val system = ActorSystem(Behaviors.empty[Nothing], "serializer")
+  private val serializer = LinkSerializer(system.toClassic.asInstanceOf[ExtendedActorSystem])
+
+  override def afterAll(): Unit =
+    system.terminate()
+    Await.result(system.whenTerminated, 20.seconds)
+
+  private val flare = FlareId.random()
+  private val packageId = PackageId.of(Array[Byte](1))
+  private val status = InvokerStatus(InvokerId("i"), 4, 0.5, "process", 1, RuntimeInfo("x86_64", "2.36"))
+  private val assignment = PackAssignment(
+    flare,
+    2,
+    DefinitionRef("guest", "hello", "0.0.1", packageId),
+    1,
+    Vector(2, 2),
+    Inputs.Each(Vector(Json.fromInt(1), Json.obj("a" -> Json.Null))),
+    BackendConfig("redis-list", Some("redis://:secret@h"), 1024),
+    Secret.random(),
+    17L,
+    256,
+    autostart = false
+  )
+  private val failure = Failure(FailureKind.Panic, "boom", worker = Some(3))
+
+  private def messages: Vector[LinkMessage] =
+    val anyone = system.deadLetters[Any]
+    Vector(
+      Hello(status, 3, anyone),
+      Welcome(7, 3, 10_000, anyone, anyone),
+      Seen(12),
+      Over(anyone),
+      Beat(4, status, anyone),
+      Farewell("it was stopped"),
+      Order.Prepare(assignment),
+      Order.Start(flare, 1, Vector(Some("h:1"), None)),
+      Order.Abort(flare, 1, failure),
+      Order.Clean(flare, assignment.backend),
+      Order.Package(packageId, 5, ByteString(0, -1, 127), 8),
+      Order.NoPackage(packageId),
+      News.Report(PackReport(
+        flare,
+        2,
+        1,
+        status.id,
+        Some(PackStart.Warm),
+        Vector(
+          PackEvent.Ready(Some("h:2"), 1),
+          PackEvent.Log(None, LogStream.Stderr, "line", 2),
+          PackEvent.WorkerSucceeded(2, Json.obj("x" -> Json.Null), 3),
+          PackEvent.WorkerFailed(3, failure, 4),
+          PackEvent.PackEnded(reusable = false, Some(failure), 5)
+        )
+      )),
+      News.Cleaned(flare, Some(failure)),
+      News.Fetch(packageId, 5)
+    )
+
+  test("every message comes out as it went in"):
+    messages.foreach: message =>
+      val bytes = serializer.toBinary(message)
+      assertEquals(serializer.fromBinary(bytes, serializer.manifest(message)), message)
+
+  test("link messages are written by it"):
+    val extension = SerializationExtension(system.toClassic)
+    messages.foreach: message =>
+      extension.serializerFor(message.getClass) match
+        case found: SerializerWithStringManifest => assertEquals(found.identifier, serializer.identifier)
+        case other => fail(s"${message.getClass} is written by $other")
+
+  test("what is damaged or unknown is refused without being shown"):
+    val bytes = serializer.toBinary(Order.Prepare(assignment))
+    val refused = intercept[NotSerializableException](serializer.fromBinary(bytes.dropRight(9), "order"))
+    assert(!refused.getMessage.contains(flare.value), refused.getMessage)
+    intercept[NotSerializableException](serializer.fromBinary(bytes, "news"))
+    intercept[NotSerializableException](serializer.fromBinary(bytes, "poem"))

@@ -1,0 +1,90 @@
+//! What must hold after every fault, whatever it was.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::model::Flare;
+use crate::{Cluster, wait};
+
+/// Time-outs of flares and of lost invokers have passed by then.
+const LIMIT: Duration = Duration::from_secs(120);
+
+/// Every flare that a cluster accepted, and what is known to have come of those that were seen to
+/// end.
+#[derive(Debug, Default)]
+pub struct Accepted {
+    flares: BTreeMap<String, Option<Value>>,
+}
+
+impl Accepted {
+    /// Starts a flare and notes it.
+    #[track_caller]
+    pub fn flare(&mut self, cluster: &Cluster, name: &str, body: &Value) -> String {
+        let id = cluster.api().flare(name, body);
+        self.flares.insert(id.clone(), None);
+        id
+    }
+
+    /// Waits for a flare's end and notes what came of it: from then on that must not change.
+    #[track_caller]
+    pub fn ended(&mut self, cluster: &Cluster, id: &str) -> Flare {
+        let flare = cluster.api().ended(id);
+        self.flares.insert(id.to_owned(), Some(kept(cluster, id)));
+        flare
+    }
+
+    /// Checks that every accepted flare has come, or comes, to one end with one output or error per
+    /// worker, that those which had ended are as they were, that all slots come free, and that
+    /// nothing runs but what is kept warm.
+    #[track_caller]
+    pub fn hold(&mut self, cluster: &Cluster) {
+        let api = cluster.api();
+        for (id, known) in &mut self.flares {
+            let look = || api.status(id);
+            let flare = wait::until_seen("the flare ends", LIMIT, look, Flare::has_ended);
+            let result = api.result(id);
+            assert_eq!(result.outputs.len(), flare.size as usize, "{flare:#?}");
+            for output in &result.outputs {
+                let told = u8::from(output.output.is_some()) + u8::from(output.error.is_some());
+                assert_eq!(
+                    told, 1,
+                    "one output or error per worker: {output:#?} {flare:#?}"
+                );
+            }
+            if flare.state == "succeeded" {
+                let all = result.outputs.iter().all(|output| output.output.is_some());
+                assert!(all && flare.error.is_none(), "{flare:#?} {result:#?}");
+            } else {
+                assert!(flare.error.is_some(), "a reason: {flare:#?}");
+            }
+            let now = kept(cluster, id);
+            assert_eq!(known.get_or_insert_with(|| now.clone()), &now, "it changed");
+        }
+        wait::until_seen(
+            "every slot is free, and nothing runs but what is kept warm",
+            LIMIT,
+            || {
+                (
+                    api.free_slots(),
+                    api.warm_packs() as usize,
+                    cluster.runtimes().len(),
+                    cluster.containers().len(),
+                )
+            },
+            |(free, warm, processes, containers)| {
+                *free == cluster.slots() && processes + containers == *warm
+            },
+        );
+    }
+}
+
+/// All that the API says of an ended flare.
+fn kept(cluster: &Cluster, id: &str) -> Value {
+    let api = cluster.api();
+    json!([
+        api.get(&format!("flares/{id}")).json,
+        api.get(&format!("flares/{id}/result")).json
+    ])
+}

@@ -1,0 +1,160 @@
+//! One process of a platform: started by the `burst` command, stopped or killed, and swept away.
+
+use std::fs::{self, File};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal};
+
+use crate::{built, command, wait};
+
+/// A JVM on two busy processors takes its time.
+pub const START_LIMIT: Duration = Duration::from_secs(90);
+const STOP_LIMIT: Duration = Duration::from_secs(30);
+
+/// A process that was started and may not be ready yet.
+#[derive(Debug)]
+pub struct Node {
+    child: Child,
+    log: PathBuf,
+    // Dropping it calls the watchdog off.
+    _watchdog: Sender<()>,
+}
+
+impl Node {
+    /// Starts `burst` with these arguments. What it says goes to `log`; `token` tells its processes
+    /// from others; it is killed when it lives longer than `lifetime`.
+    #[track_caller]
+    pub fn spawn(arguments: &[String], log: &Path, token: &str, lifetime: Duration) -> Self {
+        let said = File::create(log).unwrap();
+        let mut command = Command::new(built::dist("bin/burst"));
+        command
+            .args(arguments)
+            .env("BURST_TEST_PLATFORM", token)
+            .stdin(Stdio::null())
+            .stderr(said.try_clone().unwrap())
+            .stdout(said);
+        // SAFETY: between fork and exec the closure makes two system calls and nothing else; both
+        // are safe to make there, and it neither allocates nor takes a lock.
+        unsafe {
+            command.pre_exec(|| {
+                // A session of its own tells its children apart from the test's, and a test run
+                // that is interrupted takes its platforms along.
+                rustix::process::setsid()?;
+                rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+                Ok(())
+            });
+        }
+        let child = command.spawn().unwrap();
+        Self {
+            _watchdog: watch(child.id(), lifetime),
+            child,
+            log: log.to_owned(),
+        }
+    }
+
+    /// Waits until it says that it is ready and gives the rest of that line; what it said instead
+    /// when it ended.
+    pub fn ready(&mut self) -> Result<String, String> {
+        wait::until("the node says that it is ready", START_LIMIT, || {
+            let said = fs::read_to_string(&self.log).unwrap();
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return Some(Err(format!("it ended at once with {status}:\n{said}")));
+            }
+            // The last line may be half written.
+            let (whole, _) = said.rsplit_once('\n')?;
+            let (_, rest) = whole.split_once(" is ready")?;
+            let line = rest.lines().next().unwrap_or_default();
+            Some(Ok(line.trim_start_matches(" on ").trim().to_owned()))
+        })
+    }
+
+    /// Its process id, which is also that of its session.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Sends it a signal.
+    pub fn signal(&self, signal: Signal) {
+        rustix::process::kill_process(pid(self.pid()), signal).unwrap();
+    }
+
+    /// Kills it as `kill -9` does: it has no chance to clean up.
+    pub fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// Stops it as an operator does; none when it had to be killed.
+    pub fn terminate(mut self) -> Option<ExitStatus> {
+        self.signal(Signal::TERM);
+        let status = command::wait(&mut self.child, STOP_LIMIT);
+        if status.is_none() {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+        status
+    }
+
+    /// How it ended, if it has by itself.
+    pub fn ended(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().unwrap()
+    }
+
+    /// Prints what it said last.
+    pub fn last_words(log: &Path) {
+        let said = fs::read_to_string(log).unwrap_or_default();
+        let lines: Vec<&str> = said.lines().collect();
+        eprintln!("last words in {}:", log.display());
+        for line in &lines[lines.len().saturating_sub(60)..] {
+            eprintln!("  {line}");
+        }
+    }
+}
+
+/// Checks that it ended in good order on SIGTERM.
+#[track_caller]
+pub fn assert_good_end(what: &str, status: Option<ExitStatus>) {
+    // 143 is how a JVM says that it ended in good order on SIGTERM.
+    let code = status.and_then(|status| status.code());
+    assert!(
+        matches!(code, Some(0 | 143)),
+        "after SIGTERM {what} ended with {status:?} (none: it had to be killed)"
+    );
+}
+
+/// Kills a process by its id; one that is gone is fine.
+pub fn kill(process: u32) {
+    let _ = rustix::process::kill_process(pid(process), Signal::KILL);
+}
+
+/// Kills a node when its test hangs: whatever the test waits for then fails.
+fn watch(node: u32, lifetime: Duration) -> Sender<()> {
+    let (called_off, wait) = mpsc::channel();
+    thread::spawn(move || {
+        if wait.recv_timeout(lifetime) == Err(RecvTimeoutError::Timeout) {
+            eprintln!("watchdog: the test takes longer than {lifetime:?}, killing its platform");
+            kill(node);
+        }
+    });
+    called_off
+}
+
+/// Unique on this machine while the test runs.
+pub fn token() -> String {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    format!(
+        "{}-{}",
+        std::process::id(),
+        NEXT.fetch_add(1, Ordering::Relaxed)
+    )
+}
+
+fn pid(raw: u32) -> Pid {
+    Pid::from_raw(i32::try_from(raw).unwrap()).unwrap()
+}

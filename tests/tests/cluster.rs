@@ -1,0 +1,85 @@
+//! Controllers and invokers as processes of their own: flares across several invokers.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::process::Command;
+use std::time::Duration;
+
+use burst_tests::cluster::Setup;
+use burst_tests::invariants::Accepted;
+use burst_tests::{Cluster, Driver, built, command, failing, wait};
+use serde_json::{Value, json};
+
+#[test]
+fn process_packs_on_four_invokers() {
+    runs_on_four_invokers(Driver::Process);
+}
+
+#[test]
+fn docker_packs_on_four_invokers() {
+    runs_on_four_invokers(Driver::Docker);
+}
+
+fn runs_on_four_invokers(driver: Driver) {
+    let cluster = Cluster::start(Setup::new(driver));
+    let mut accepted = Accepted::default();
+    cluster.deploy("hello");
+    let greeting = json!({"size": 16, "params": {"name": "World"}});
+    let id = accepted.flare(&cluster, "hello", &greeting);
+    let flare = accepted.ended(&cluster, &id);
+    assert_eq!(flare.state, "succeeded", "{flare:#?}");
+    let invokers: BTreeSet<_> = flare.packs.iter().map(|pack| &pack.invoker).collect();
+    assert_eq!(invokers.len(), 4, "{flare:#?}");
+
+    if driver == Driver::Process {
+        sort(&cluster, &mut accepted);
+    }
+    accepted.hold(&cluster);
+}
+
+/// Workers on all four invokers exchange everything they have.
+fn sort(cluster: &Cluster, accepted: &mut Accepted) {
+    let (input, output) = (cluster.scratch().join("in"), cluster.scratch().join("out"));
+    fs::create_dir(&output).unwrap();
+    let (input, output) = (input.to_str().unwrap(), output.to_str().unwrap());
+    tera(&["generate", input, "--records", "100000"]);
+    cluster.deploy("terasort");
+    let body = json!({"size": 16, "params": {"input": input, "output": output}});
+    let id = accepted.flare(cluster, "terasort", &body);
+    let flare = accepted.ended(cluster, &id);
+    assert_eq!(flare.state, "succeeded", "{flare:#?}");
+    tera(&["validate", input, output]);
+}
+
+fn tera(arguments: &[&str]) {
+    let limit = Duration::from_secs(60);
+    let tera = built::program("tera");
+    let finished = command::run(Command::new(tera).args(arguments), limit);
+    assert_eq!(finished.code, Some(0), "{finished:#?}");
+}
+
+#[test]
+fn an_invoker_that_is_stopped_is_down_at_once_and_one_that_comes_is_used() {
+    let mut cluster = Cluster::start(Setup::new(Driver::Process).invokers(2));
+    let mut accepted = Accepted::default();
+    cluster.deploy(failing::NAME);
+    cluster.stop_invoker(1);
+    wait::until_seen(
+        "the invoker is down",
+        wait::SOON,
+        || cluster.api().invokers(),
+        |seen| seen.iter().any(|i| i.id == "invoker1" && i.state == "down"),
+    );
+    let refused = cluster.api().post("bursts/failing", &flare_of(8));
+    assert!(refused.refusal(400).contains("4 slots"), "{refused:#?}");
+    cluster.start_invoker(1);
+    cluster.all_up();
+    let id = accepted.flare(&cluster, failing::NAME, &flare_of(8));
+    assert_eq!(accepted.ended(&cluster, &id).state, "succeeded");
+    accepted.hold(&cluster);
+}
+
+fn flare_of(size: u32) -> Value {
+    json!({"size": size, "params": failing::succeed()})
+}
