@@ -154,7 +154,9 @@ impl Cluster {
             let slots = setup.slots.to_string();
             let arguments = ["invoker", "--id", &id, "--slots", &slots].map(String::from);
             let driver = ["--driver".to_owned(), setup.driver.name().to_owned()];
-            let arguments = arguments.into_iter().chain(driver).collect();
+            // What runs can then be told from what is kept warm.
+            let cold = ["--set", "burst.invoker.prewarmed=0"].map(String::from);
+            let arguments = arguments.into_iter().chain(driver).chain(cold).collect();
             member(&scratch, id.clone(), arguments, &seeds)
         });
         let mut cluster = Self {
