@@ -89,7 +89,8 @@ class GangSchedulerSuite extends SchedulerFixture:
   test("a queued flare knows its place and when it may start"):
     val world = World()
     val a = world.invoker("a", 4)
-    def standing(id: FlareId) = world.ask[Option[Standing]](GangScheduler.Locate(id, _)).receiveMessage()
+    def standing(id: FlareId) =
+      world.ask[GangScheduler.Located](GangScheduler.Locate(id, _)).receiveMessage().standing
     val one = world.submit(Samples.request(3, timeout = 20000))
     val (two, three) = (world.submit(Samples.request(4)), world.submit(Samples.request(4)))
     val released = world.clock.get + 20.seconds.toMicros + Samples.settings.abortDeadline.toMicros
