@@ -15,7 +15,7 @@ RELEASE := target/release
 PROGRAMS := hello terasort wordcount montecarlo pagerank tables gridsearch kmeans failing noop probe mapreduce
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-rust test-jvm test-system prepare image bench simulate fuzz fuzz-api fmt lint clean
+.PHONY: help build demo test test-rust test-jvm test-system prepare image bench experiments simulate fuzz fuzz-api fmt lint clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -60,6 +60,12 @@ bench: build ## the measurements the README quotes
 simulate: ## the scheduler on 1,000 simulated invokers; tables and plots in benchmarks/results/simulator
 	$(MVN) -pl simulator -am install -DskipTests
 	$(MVN) -pl simulator exec:java
+
+experiments: image ## the paper's experiments, beside Spark, Dask, Ray and Polars; ONLY=pagerank,terasort SIZE=tiny, small or large
+	@# 48 containers that connect each to each are more neighbours than the kernel's default allows.
+	-sysctl -q -w net.ipv4.neigh.default.gc_thresh3=16384
+	$(CARGO) run --release --locked -p burst-experiments -- $(if $(ONLY),--only $(ONLY)) \
+		$(if $(filter tiny large,$(SIZE)),--size $(SIZE))
 
 fmt: ## format everything
 	$(CARGO) fmt --all

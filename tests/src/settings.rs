@@ -79,7 +79,8 @@ impl Settings {
         self
     }
 
-    fn flag(mut self, name: &str, value: impl Into<String>) -> Self {
+    /// Any flag of `burst standalone`.
+    pub fn flag(mut self, name: &str, value: impl Into<String>) -> Self {
         self.flags.extend([name.to_owned(), value.into()]);
         self
     }

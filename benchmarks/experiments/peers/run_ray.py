@@ -1,0 +1,27 @@
+"""Ray on this machine.
+
+run_ray.py startup WORKERS
+"""
+
+import sys
+
+import ray
+
+from measure import report, since_start
+
+workers = int(sys.argv[2])
+ray.init(num_cpus=workers, include_dashboard=False, logging_level="error", log_to_driver=False)
+
+
+@ray.remote(num_cpus=1)
+class Worker:
+    """An actor, since as many tasks may be done by fewer workers."""
+
+    def work(self):
+        return 1
+
+
+actors = [Worker.remote() for _ in range(workers)]
+count = sum(ray.get([actor.work.remote() for actor in actors]))
+report(since_start(), result=count)
+ray.shutdown()

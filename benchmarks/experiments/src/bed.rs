@@ -1,0 +1,179 @@
+//! A platform to run flares on, and what is read from them.
+
+use crate::findings::{Findings, Span};
+use burst_tests::model::{Flare, Timeline};
+use burst_tests::{Driver, Platform, Redis, Settings, built, package, wait};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Longer than any experiment takes.
+const LIMIT: Duration = Duration::from_secs(3600);
+
+/// A running platform.
+pub struct Bed {
+    platform: Platform,
+}
+
+impl Bed {
+    /// A platform with these slots whose packs stay warm.
+    pub fn start(driver: Driver, slots: u32) -> Self {
+        Self::with(settings(driver, slots))
+    }
+
+    /// One whose flares can also talk through this Redis.
+    pub fn start_with_redis(driver: Driver, slots: u32, redis: &Redis) -> Self {
+        let backend = format!("redis-list={}", redis.uri());
+        Self::with(settings(driver, slots).flag("--backend", backend))
+    }
+
+    /// A platform on which every flare starts its packs anew.
+    pub fn start_cold(driver: Driver, slots: u32) -> Self {
+        Self::with(settings(driver, slots).idle_timeout(Duration::from_millis(1)))
+    }
+
+    fn with(settings: Settings) -> Self {
+        let platform = Platform::start(settings);
+        Self { platform }
+    }
+
+    /// Deploys one of the executables that `make build` laid out.
+    pub fn deploy(&self, name: &str) {
+        let code = std::fs::read(built::dist(&format!("examples/{name}"))).unwrap();
+        let definition = package::definition(&code);
+        let answer = self
+            .platform
+            .api()
+            .put(&format!("bursts/{name}"), &definition);
+        answer.expect::<Value>(200);
+    }
+
+    /// Runs a flare that must succeed, in packs of exactly `granularity`; `more` is added to the request.
+    pub fn flare(
+        &self,
+        name: &str,
+        size: u32,
+        granularity: u32,
+        params: Value,
+        more: Value,
+    ) -> Flare {
+        let mut request = json!({
+            "size": size, "granularity": granularity, "packing": "homogeneous", "params": params,
+            "timeout": 300_000, "memory": 64,
+        });
+        let fields = request.as_object_mut().unwrap();
+        fields.extend(
+            more.as_object()
+                .into_iter()
+                .flatten()
+                .map(|(k, v)| (k.clone(), v.clone())),
+        );
+        let id = self.platform.api().flare(name, &request);
+        let flare = self.platform.api().ended(&id);
+        assert_eq!(flare.state, "succeeded", "{flare:#?}");
+        assert_eq!(flare.packs.len() as u32, size.div_ceil(granularity));
+        flare
+    }
+
+    /// Waits until all containers of cold packs are gone.
+    pub fn settle(&self) {
+        let limit = Duration::from_secs(60);
+        let left = || self.platform.containers();
+        wait::until_seen("no pack is left", limit, left, Vec::is_empty);
+    }
+
+    /// What each worker answered.
+    pub fn outputs(&self, flare: &Flare) -> Vec<Value> {
+        let outputs = self.platform.api().result(&flare.flare_id).outputs;
+        outputs
+            .into_iter()
+            .map(|output| output.output.unwrap())
+            .collect()
+    }
+
+    /// What the workers did when.
+    pub fn timeline(&self, flare: &Flare) -> Timeline {
+        self.platform.api().timeline(&flare.flare_id)
+    }
+}
+
+fn settings(driver: Driver, slots: u32) -> Settings {
+    Settings::new(driver).slots(slots).limit(LIMIT)
+}
+
+/// Seconds from the request to the end.
+pub fn duration(flare: &Flare) -> f64 {
+    seconds(flare.ended.unwrap() - flare.created)
+}
+
+/// Seconds from the request until each worker started.
+pub fn starts(flare: &Flare) -> Vec<f64> {
+    let started = flare.workers.iter().map(|worker| worker.started.unwrap());
+    started.map(|at| seconds(at - flare.created)).collect()
+}
+
+/// How the packs started; all alike.
+pub fn start_kind(flare: &Flare) -> String {
+    let mut kinds: Vec<_> = flare
+        .packs
+        .iter()
+        .map(|pack| pack.start.clone().unwrap())
+        .collect();
+    kinds.dedup();
+    assert_eq!(kinds.len(), 1, "{kinds:?}");
+    kinds.remove(0)
+}
+
+/// Seconds each phase took, all its occurrences in a worker together, in the mean of the workers.
+pub fn phases(timeline: &Timeline) -> BTreeMap<String, f64> {
+    let mut phases = BTreeMap::new();
+    for phase in timeline.workers.iter().flat_map(|worker| &worker.phases) {
+        let took = seconds(phase.end.unwrap() - phase.start);
+        *phases.entry(phase.name.clone()).or_default() += took / timeline.workers.len() as f64;
+    }
+    phases
+}
+
+/// Seconds from the request until the last worker entered this phase.
+pub fn entered(timeline: &Timeline, name: &str) -> f64 {
+    let phases = timeline.workers.iter().flat_map(|worker| &worker.phases);
+    let starts = phases
+        .filter(|phase| phase.name == name)
+        .map(|phase| phase.start);
+    seconds(starts.max().unwrap() - timeline.created)
+}
+
+/// Seconds from when the first worker entered a phase until the last one left it.
+pub fn extent(timeline: &Timeline, name: &str) -> f64 {
+    let phases = || timeline.workers.iter().flat_map(|worker| &worker.phases);
+    let named = || phases().filter(|phase| phase.name == name);
+    let first = named().map(|phase| phase.start).min().unwrap();
+    let last = named().map(|phase| phase.end.unwrap()).max().unwrap();
+    seconds(last - first)
+}
+
+/// Keeps a time line, counted from `from`, in microseconds.
+pub fn keep_spans(findings: &mut Findings, system: &str, timeline: &Timeline, from: i64) {
+    for worker in &timeline.workers {
+        findings
+            .spans
+            .extend(worker.phases.iter().map(|phase| Span {
+                system: system.to_owned(),
+                worker: worker.worker,
+                phase: phase.name.clone(),
+                start: seconds(phase.start - from),
+                end: seconds(phase.end.unwrap() - from),
+            }));
+    }
+}
+
+pub fn seconds(micros: i64) -> f64 {
+    micros as f64 / 1e6
+}
+
+/// The numbers of workers a pack can have so that all have as many, from 1 to all.
+pub fn granularities(workers: u32) -> Vec<u32> {
+    (1..=workers)
+        .filter(|g| workers.is_multiple_of(*g))
+        .collect()
+}

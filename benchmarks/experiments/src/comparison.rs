@@ -1,0 +1,238 @@
+//! Against what one would use instead: the same input, the same two processors, results that are checked.
+
+use crate::bed::{self, Bed};
+use crate::findings::Findings;
+use crate::peers::{Answer, Peers};
+use crate::size::Size;
+use burst_tests::Driver;
+use pagerank::generate as graphs;
+use serde_json::{Value, json};
+use std::fmt::Write;
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::Path;
+use terasort::{generate, record::RECORD, validate};
+
+/// As many as there are processors.
+const WORKERS: u32 = 2;
+
+/// Iterations of PageRank.
+const ITERATIONS: u32 = 10;
+
+pub fn measure(size: &Size, peers: &Peers, findings: &mut Findings) {
+    findings.about(
+        "Against what one would use instead",
+        "Two workers in one pack, against the same on Spark in local mode with two threads, Dask with two processes, and \
+         Polars, which is one process with two threads. Start-up: of the platform's packs, cold; of a peer, from starting \
+         Python until its engine can be used. First: the first run after it, from input files to output; best: of a \
+         peer, the best of three more runs in the same engine; of ours, the median of flares on warm packs, from the \
+         request to the end. Joining, grouping and \
+         sorting start from tables in memory for everybody, so there *first* and *best* are without reading; *whole* has \
+         it, and for ours the request too. The platform itself runs already, as Spark's or Dask's cluster would for more \
+         than one user.",
+    );
+    let scratch = tempfile::tempdir().unwrap();
+    let bed = Bed::start(Driver::Process, WORKERS);
+    for name in ["tables", "pagerank", "terasort", "wordcount"] {
+        bed.deploy(name);
+    }
+    let ground = Ground {
+        bed,
+        size,
+        peers,
+        scratch: scratch.path(),
+    };
+    ground.tables(findings);
+    ground.pagerank(findings);
+    ground.terasort(findings);
+    ground.wordcount(findings);
+}
+
+/// What all comparisons stand on.
+struct Ground<'a> {
+    bed: Bed,
+    size: &'a Size,
+    peers: &'a Peers,
+    scratch: &'a Path,
+}
+
+impl Ground<'_> {
+    fn tables(&self, findings: &mut Findings) {
+        let [left, right] = [("left", 1), ("right", 2)].map(|(name, seed)| {
+            let path = self.scratch.join(format!("{name}.arrow"));
+            tables::generate::write(&path, self.size.rows, seed).unwrap();
+            path
+        });
+        // Spark and Dask read no Arrow files.
+        self.peers.make("to_parquet.py", &[&left, &right]);
+        for operation in ["join", "group-by", "sort"] {
+            let params = match operation {
+                "join" => json!({"operation": operation, "left": left, "right": right}),
+                _ => json!({"operation": operation, "table": left}),
+            };
+            let memory = json!({"memory": 4096});
+            let flare = |params| {
+                self.bed
+                    .flare("tables", WORKERS, WORKERS, params, memory.clone())
+            };
+            for run in 0..=self.size.runs {
+                let flare = flare(params.clone());
+                let took = bed::extent(&self.bed.timeline(&flare), operation);
+                if run == 0 {
+                    let start = bed::entered(&self.bed.timeline(&flare), "read");
+                    findings.add("burst", operation, "start-up", "s", start);
+                    findings.add("burst", operation, "first", "s", took);
+                } else {
+                    findings.add("burst", operation, "best", "s", took);
+                    findings.add("burst", operation, "whole", "s", bed::duration(&flare));
+                }
+            }
+            let parts = tempfile::tempdir_in(self.scratch).unwrap();
+            let mut params = params.clone();
+            params["output"] = json!(parts.path());
+            flare(params);
+            let expected = self
+                .peers
+                .run("run_polars.py", &[&operation, &left, &right, &parts.path()]);
+            assert_eq!(expected.result["same"], true, "{operation}: {expected:?}");
+            keep(findings, "Polars", operation, &expected);
+            for (system, script) in [("Dask", "run_dask.py"), ("Spark", "run_spark.py")] {
+                let answer = self.peers.run(script, &[&operation, &left, &right]);
+                assert_eq!(
+                    answer.result["check"], expected.result["check"],
+                    "{system}: {answer:?}"
+                );
+                keep(findings, system, operation, &answer);
+            }
+            let ours = findings.median("burst", operation, "best");
+            let polars = findings.median("Polars", operation, "best");
+            let what = format!("{operation}: time in terms of Polars'");
+            findings.at_most(&what, ours / polars, "not measured", 1.5);
+            for system in ["Dask", "Spark"] {
+                ahead(findings, operation, system);
+            }
+        }
+    }
+
+    fn pagerank(&self, findings: &mut Findings) {
+        let graph = self.scratch.join("graph.txt");
+        let file = BufWriter::new(File::create(&graph).unwrap());
+        graphs::rmat(self.size.graph, 16, 1, file).unwrap();
+        let params = json!({"graph": graph, "iterations": ITERATIONS, "tolerance": 0.0, "top": 10});
+        let outputs = self.ours(findings, "pagerank", "load", |_| params.clone());
+        let answer = self.peers.run(
+            "run_spark.py",
+            &[&"pagerank", &graph, &ITERATIONS.to_string()],
+        );
+        let (ours, theirs) = (&outputs[0]["top"], &answer.result);
+        for (ours, theirs) in ours
+            .as_array()
+            .unwrap()
+            .iter()
+            .zip(theirs.as_array().unwrap())
+        {
+            assert_eq!(ours["node"], theirs["node"]);
+            let ranks = [&ours["rank"], &theirs["rank"]].map(|rank| rank.as_f64().unwrap());
+            assert!((ranks[0] - ranks[1]).abs() < 1e-9, "{ours} and {theirs}");
+        }
+        keep(findings, "Spark", "pagerank", &answer);
+        ahead(findings, "pagerank", "Spark");
+    }
+
+    fn terasort(&self, findings: &mut Findings) {
+        let input = self.scratch.join("records");
+        generate::generate(&input, self.size.sorted / RECORD as u64, 1, 2).unwrap();
+        let expected = validate::summarise(&input).unwrap();
+        let output = |run: &str| {
+            let path = self.scratch.join(format!("sorted-{run}"));
+            std::fs::create_dir(&path).unwrap();
+            path
+        };
+        let sorted = |run: &str| {
+            let path = self.scratch.join(format!("sorted-{run}"));
+            assert_eq!(validate::check_sorted(&path).unwrap(), expected);
+            std::fs::remove_dir_all(path).unwrap();
+        };
+        self.ours(
+            findings,
+            "terasort",
+            "read",
+            |run| json!({"input": input, "output": output(&run.to_string())}),
+        );
+        (0..=self.size.runs).for_each(|run| sorted(&run.to_string()));
+        let path = output("spark");
+        let answer = self
+            .peers
+            .run("run_spark.py", &[&"terasort", &input, &path]);
+        sorted("spark");
+        keep(findings, "Spark", "terasort", &answer);
+        ahead(findings, "terasort", "Spark");
+    }
+
+    fn wordcount(&self, findings: &mut Findings) {
+        let path = self.scratch.join("text");
+        let mut text = String::new();
+        for package in &debian::read().unwrap().list {
+            writeln!(text, "{}: {}", package.name, package.description).unwrap();
+        }
+        let text = text.repeat(self.size.text.div_ceil(text.len()));
+        std::fs::write(&path, text).unwrap();
+        let outputs = self.ours(
+            findings,
+            "wordcount",
+            "read",
+            |_| json!({"path": path, "top": 10}),
+        );
+        let answer = self.peers.run("run_spark.py", &[&"wordcount", &path]);
+        assert_eq!(outputs[0]["top"], answer.result, "{answer:?}");
+        keep(findings, "Spark", "wordcount", &answer);
+        ahead(findings, "wordcount", "Spark");
+    }
+
+    /// Runs one of ours, cold and then warm, and gives what the last run answered.
+    fn ours(
+        &self,
+        findings: &mut Findings,
+        name: &str,
+        first_phase: &str,
+        params: impl Fn(usize) -> Value,
+    ) -> Vec<Value> {
+        let mut outputs = Vec::new();
+        for run in 0..=self.size.runs {
+            let flare =
+                self.bed
+                    .flare(name, WORKERS, WORKERS, params(run), json!({"memory": 4096}));
+            let whole = bed::duration(&flare);
+            if run == 0 {
+                let start = bed::entered(&self.bed.timeline(&flare), first_phase);
+                findings.add("burst", name, "start-up", "s", start);
+                findings.add("burst", name, "first", "s", whole - start);
+            } else {
+                findings.add("burst", name, "best", "s", whole);
+                findings.add("burst", name, "whole", "s", whole);
+            }
+            outputs = self.bed.outputs(&flare);
+        }
+        outputs
+    }
+}
+
+fn keep(findings: &mut Findings, system: &str, setting: &str, answer: &Answer) {
+    findings.add(system, setting, "start-up", "s", answer.ready);
+    findings.add(system, setting, "first", "s", answer.runs[0]);
+    let best = answer.runs.iter().copied().fold(f64::INFINITY, f64::min);
+    findings.add(system, setting, "best", "s", best);
+    findings.add(system, setting, "whole", "s", answer.whole);
+}
+
+/// Holds our times against a peer's, with start-up and without.
+fn ahead(findings: &mut Findings, setting: &str, peer: &str) {
+    let figure = |system: &str, name| findings.median(system, setting, name);
+    let included = |system: &str| figure(system, "start-up") + figure(system, "first");
+    let with = included(peer) / included("burst");
+    let without = figure(peer, "best") / figure("burst", "best");
+    let what = format!("{setting}: start-up included, faster than {peer} by");
+    findings.at_least(&what, with, "not measured", 1.0);
+    let what = format!("{setting}: start-up excluded, faster than {peer} by");
+    findings.at_least(&what, without, "not measured", 1.0);
+}

@@ -1,0 +1,87 @@
+//! PageRank by phase, and its remote traffic by granularity.
+
+use crate::bed::{self, Bed};
+use crate::findings::Findings;
+use crate::size::Size;
+use burst_tests::{Driver, Redis};
+use pagerank::generate;
+use serde_json::json;
+use std::fs::File;
+use std::io::BufWriter;
+
+/// Divisors of it are the granularities.
+const WORKERS: u32 = 16;
+
+const ITERATIONS: u32 = 10;
+
+pub fn measure(size: &Size, findings: &mut Findings) {
+    findings.about(
+        "PageRank by phase and its remote traffic (Fig. 12, Table 4)",
+        "The paper: 50 million nodes, 256 workers on four machines, ten iterations, messages through DragonflyDB. Here: an \
+         R-MAT graph, 16 workers that are processes on one machine, ten iterations; messages straight between the packs \
+         (direct), and through Redis. Phases are the mean of the workers, all iterations together; wait is for the \
+         workers that still compute, since 16 share two processors. Traffic: the bytes that Redis received while the \
+         flare ran.",
+    );
+    let scratch = tempfile::tempdir().unwrap();
+    let graph = scratch.path().join("graph");
+    generate::rmat(
+        size.graph,
+        16,
+        1,
+        BufWriter::new(File::create(&graph).unwrap()),
+    )
+    .unwrap();
+    let redis = Redis::start();
+    let bed = Bed::start_with_redis(Driver::Process, WORKERS, &redis);
+    bed.deploy("pagerank");
+    let input = json!({"graph": graph, "iterations": ITERATIONS, "tolerance": 0.0, "top": 1});
+    let mut best = None;
+    for backend in ["direct", "redis-list"] {
+        for granularity in bed::granularities(WORKERS) {
+            for _ in 0..size.runs {
+                let before = sent(&redis);
+                let more = json!({"memory": 512, "backend": backend});
+                let flare = bed.flare("pagerank", WORKERS, granularity, input.clone(), more);
+                let traffic = sent(&redis) - before;
+                let top = bed.outputs(&flare)[0]["top"][0]["rank"].as_f64().unwrap();
+                let expected = *best.get_or_insert(top);
+                assert!((top - expected).abs() < 1e-12, "{top} and {expected}");
+                let setting = format!("g={granularity}");
+                let timeline = bed.timeline(&flare);
+                let phases = bed::phases(&timeline);
+                for phase in ["load", "degrees", "compute", "wait", "communicate"] {
+                    findings.add(backend, &setting, phase, "s", phases[phase]);
+                }
+                findings.add(backend, &setting, "all", "s", bed::duration(&flare));
+                if backend == "redis-list" {
+                    findings.add(backend, &setting, "traffic", "MB", traffic as f64 / 1e6);
+                }
+            }
+        }
+    }
+    let all = format!("g={WORKERS}");
+    for backend in ["direct", "redis-list"] {
+        let figure = |setting: &str, name| findings.median(backend, setting, name);
+        let faster = figure("g=1", "communicate") / figure(&all, "communicate");
+        let what = format!("{backend}: communication, {all} faster than g = 1 by");
+        findings.at_least(&what, faster, "13 × (g = 64, all phases)", 13.0);
+    }
+    let traffic = |setting| findings.median("redis-list", setting, "traffic");
+    let halving = traffic("g=1") / traffic("g=2");
+    let what = "traffic, g = 2 less than g = 1 by";
+    findings.at_least(what, halving, "2.0 × (3068 and 1532 GiB)", 1.9);
+}
+
+/// Bytes that packs have sent to Redis so far.
+fn sent(redis: &Redis) -> u64 {
+    let mut connection = redis::Client::open(redis.uri())
+        .unwrap()
+        .get_connection()
+        .unwrap();
+    let info: redis::InfoDict = redis::cmd("INFO")
+        .arg("stats")
+        .query(&mut connection)
+        .unwrap();
+    info.get("total_net_input_bytes").unwrap()
+}

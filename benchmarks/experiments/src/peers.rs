@@ -1,0 +1,89 @@
+//! What is compared with: Python packages in a virtual environment of their own, each run by a script in `peers/`.
+
+use burst_tests::built;
+use serde::Deserialize;
+use serde_json::Value;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+/// The environment.
+pub struct Peers {
+    python: PathBuf,
+    scripts: PathBuf,
+}
+
+/// What a script says of itself.
+#[derive(Debug, Deserialize)]
+pub struct Answer {
+    /// Seconds from the start of the process until the engine could be used, or had done what it was started for.
+    pub ready: f64,
+    /// Seconds of each run of the operation.
+    #[serde(default)]
+    pub runs: Vec<f64>,
+    /// What came out, to be checked.
+    #[serde(default)]
+    pub result: Value,
+    /// Seconds from the start of the process to its end.
+    #[serde(skip)]
+    pub whole: f64,
+}
+
+impl Peers {
+    /// Makes the environment, unless it is there with these very packages.
+    pub fn prepare(environment: &Path) -> Self {
+        let scripts = built::repository().join("benchmarks/experiments/peers");
+        let requirements = scripts.join("requirements.txt");
+        let wanted = std::fs::read_to_string(&requirements).unwrap();
+        let python = std::path::absolute(environment).unwrap().join("bin/python");
+        let stamp = environment.join("installed.txt");
+        if std::fs::read_to_string(&stamp).ok() != Some(wanted.clone()) {
+            eprintln!("== installing the peers into {}", environment.display());
+            let venv = ["-m".as_ref(), "venv".as_ref(), environment.as_os_str()];
+            succeed(Command::new("python3").args(venv));
+            let pip = ["-m", "pip", "install", "--quiet", "--requirement"];
+            succeed(Command::new(&python).args(pip).arg(&requirements));
+            std::fs::write(&stamp, wanted).unwrap();
+        }
+        Self { python, scripts }
+    }
+
+    /// Runs a script, which ends its output with a line of JSON.
+    pub fn run(&self, script: &str, arguments: &[&dyn AsRef<OsStr>]) -> Answer {
+        let started = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+        let clock = Instant::now();
+        let output = Command::new(&self.python)
+            .arg(self.scripts.join(script))
+            .args(arguments.iter().map(AsRef::as_ref))
+            .env("STARTED", started.as_secs_f64().to_string())
+            .stderr(Stdio::piped())
+            .output()
+            .unwrap();
+        let whole = clock.elapsed().as_secs_f64();
+        let said = String::from_utf8_lossy(&output.stdout);
+        let complained = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{script}: {said}\n{complained}");
+        let answer = said.lines().last().map(serde_json::from_str::<Answer>);
+        let mut answer = answer
+            .unwrap_or_else(|| panic!("{script} says nothing"))
+            .unwrap();
+        answer.whole = whole;
+        answer
+    }
+
+    /// Runs a script that makes something and says nothing.
+    pub fn make(&self, script: &str, arguments: &[&dyn AsRef<OsStr>]) {
+        let arguments = arguments.iter().map(AsRef::as_ref);
+        succeed(
+            Command::new(&self.python)
+                .arg(self.scripts.join(script))
+                .args(arguments),
+        );
+    }
+}
+
+fn succeed(command: &mut Command) {
+    let status = command.status().unwrap();
+    assert!(status.success(), "{command:?} ended with {status}");
+}

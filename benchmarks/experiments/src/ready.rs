@@ -1,0 +1,79 @@
+//! Time until all workers of a grid search are ready to train.
+
+use crate::bed::{self, Bed};
+use crate::findings::Findings;
+use crate::size::Size;
+use crate::store::Store;
+use burst_tests::{Driver, docker};
+use serde_json::json;
+use std::fmt::Write;
+
+pub fn measure(size: &Size, findings: &mut Findings) {
+    findings.about(
+        "Ready time of a grid search (Table 3)",
+        "The paper: 96 workers, 500 MB of Amazon reviews, Python; g = 1 is AWS Lambda. Here: the descriptions of Debian's \
+         packages, several times over, from an S3 server on the same machine; docker, cold. Ready is when the last worker \
+         begins to train: containers started, data loaded and turned into numbers. At g = 1 every worker turns all texts \
+         into numbers by itself; in a pack each does a share.",
+    );
+    let workers = size.loaders;
+    let store = Store::start(&docker::bridge_gateway());
+    let packages = debian::read().unwrap();
+    let mut text = String::new();
+    for package in &packages.list {
+        let library = u8::from(package.is_library());
+        writeln!(text, "{library}\t{}", package.description).unwrap();
+    }
+    let text = text.repeat(size.texts as usize);
+    std::fs::write(store.file("texts"), &text).unwrap();
+    let bed = Bed::start_cold(Driver::Docker, workers);
+    bed.deploy("gridsearch");
+    let memory = (text.len() >> 20) * 4 + 64;
+    // One epoch, and one combination for each worker: this is about what comes before.
+    let rates: Vec<f64> = (1..=workers)
+        .map(|worker| f64::from(worker) / 100.0)
+        .collect();
+    let input =
+        json!({"data": store.url("texts"), "rates": rates, "penalties": [0.0], "epochs": [1]});
+    for granularity in bed::granularities(workers) {
+        for _ in 0..size.runs {
+            let more = json!({"memory": memory / granularity as usize + 64});
+            let flare = bed.flare("gridsearch", workers, granularity, input.clone(), more);
+            let timeline = bed.timeline(&flare);
+            let setting = format!("g={granularity}");
+            findings.add(
+                "burst",
+                &setting,
+                "ready",
+                "s",
+                bed::entered(&timeline, "train"),
+            );
+            findings.add(
+                "burst",
+                &setting,
+                "all running",
+                "s",
+                bed::entered(&timeline, "load"),
+            );
+            findings.add(
+                "burst",
+                &setting,
+                "loading",
+                "s",
+                bed::extent(&timeline, "load"),
+            );
+            findings.add(
+                "burst",
+                &setting,
+                "parsing",
+                "s",
+                bed::extent(&timeline, "parse"),
+            );
+            bed.settle();
+        }
+    }
+    let all = format!("g={workers}");
+    let faster = findings.median("burst", "g=1", "ready") / findings.median("burst", &all, "ready");
+    let what = format!("ready, {all} sooner than g = 1 by");
+    findings.at_least(&what, faster, "6.8 × (17.51 s and 2.57 s, 96 workers)", 6.8);
+}
