@@ -61,11 +61,11 @@ simulate: ## the scheduler on 1,000 simulated invokers; tables and plots in benc
 	$(MVN) -pl simulator -am install -DskipTests
 	$(MVN) -pl simulator exec:java
 
-experiments: image ## the paper's experiments, beside Spark, Dask, Ray and Polars; ONLY=pagerank,terasort SIZE=tiny, small or large
+experiments: image ## the paper's experiments, beside Spark, Dask, Ray and Polars; ONLY=pagerank,terasort SIZE=tiny|small|large PEERS=venv
 	@# 48 containers that connect each to each are more neighbours than the kernel's default allows.
 	-sysctl -q -w net.ipv4.neigh.default.gc_thresh3=16384
 	$(CARGO) run --release --locked -p burst-experiments -- $(if $(ONLY),--only $(ONLY)) \
-		$(if $(filter tiny large,$(SIZE)),--size $(SIZE))
+		$(if $(filter tiny large,$(SIZE)),--size $(SIZE)) $(if $(PEERS),--peers $(PEERS))
 
 fmt: ## format everything
 	$(CARGO) fmt --all

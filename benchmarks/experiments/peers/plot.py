@@ -40,6 +40,7 @@ def bars(axes, figure, log=False):
     unit = figures[figures.figure == figure].unit.iloc[0]
     table.plot.bar(ax=axes, logy=log, rot=0)
     axes.set(title=f"{figure}, {unit}", xlabel="")
+    axes.legend(loc="upper left", bbox_to_anchor=(1, 1))
 
 
 def phases(axes, system, names):

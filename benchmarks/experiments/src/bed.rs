@@ -5,7 +5,7 @@ use burst_tests::model::{Flare, Timeline};
 use burst_tests::{Driver, Platform, Redis, Settings, built, package, wait};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Longer than any experiment takes.
 const LIMIT: Duration = Duration::from_secs(3600);
@@ -13,6 +13,8 @@ const LIMIT: Duration = Duration::from_secs(3600);
 /// A running platform.
 pub struct Bed {
     platform: Platform,
+    /// Seconds from starting its process until it served requests.
+    pub start: f64,
 }
 
 impl Bed {
@@ -32,9 +34,17 @@ impl Bed {
         Self::with(settings(driver, slots).idle_timeout(Duration::from_millis(1)))
     }
 
+    /// One that keeps this many containers ready, and on which every flare starts its packs anew, in them.
+    pub fn start_prewarmed(driver: Driver, slots: u32, containers: u32) -> Self {
+        let settings = settings(driver, slots).prewarmed(containers);
+        Self::with(settings.idle_timeout(Duration::from_millis(1)))
+    }
+
     fn with(settings: Settings) -> Self {
+        let asked = Instant::now();
         let platform = Platform::start(settings);
-        Self { platform }
+        let start = asked.elapsed().as_secs_f64();
+        Self { platform, start }
     }
 
     /// Deploys one of the executables that `make build` laid out.
@@ -75,11 +85,47 @@ impl Bed {
         flare
     }
 
-    /// Waits until all containers of cold packs are gone.
+    /// Waits until all cold packs are gone: nothing is left but the platform itself.
     pub fn settle(&self) {
         let limit = Duration::from_secs(60);
-        let left = || self.platform.containers();
-        wait::until_seen("no pack is left", limit, left, Vec::is_empty);
+        let left = || (self.platform.containers(), self.platform.processes());
+        wait::until_seen("no pack is left", limit, left, |(containers, processes)| {
+            containers.is_empty() && processes.len() == 1
+        });
+    }
+
+    /// Runs a flare when nothing is warm and this many containers are ready. What the platform last reported of that
+    /// may be older than the flare before: one that did not find what was reported is not counted.
+    pub fn prewarmed(&self, containers: u32, run: impl Fn() -> Flare) -> Flare {
+        let limit = Duration::from_secs(120);
+        let ready = || {
+            let api = self.platform.api();
+            (api.warm_packs(), api.prewarmed_packs())
+        };
+        let found = (0..5).find_map(|_| {
+            wait::until_seen("containers are ready", limit, ready, |seen| {
+                *seen == (0, containers)
+            });
+            let flare = run();
+            let kinds = flare.packs.iter().map(|pack| pack.start.as_deref());
+            kinds
+                .eq(vec![Some("prewarmed"); flare.packs.len()])
+                .then_some(flare)
+        });
+        found.expect("a flare in pre-warmed containers")
+    }
+
+    /// Asks for as many flares of one worker, all at once, which must succeed.
+    pub fn flares_of_one(&self, name: &str, count: u32, params: Value, memory: u32) -> Vec<Flare> {
+        let request = json!({"size": 1, "params": params, "timeout": 300_000, "memory": memory});
+        let api = self.platform.api();
+        let asked: Vec<_> = (0..count).map(|_| api.flare(name, &request)).collect();
+        let ended = asked.iter().map(|id| api.ended(id));
+        let flares: Vec<Flare> = ended.collect();
+        for flare in &flares {
+            assert_eq!(flare.state, "succeeded", "{flare:#?}");
+        }
+        flares
     }
 
     /// What each worker answered.

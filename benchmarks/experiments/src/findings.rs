@@ -1,6 +1,6 @@
 //! What an experiment found.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// One measured value.
 #[derive(Debug, Serialize)]
@@ -23,13 +23,15 @@ pub struct Span {
 }
 
 /// What was to be shown, beside what the paper has.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Claim {
+    pub experiment: String,
     pub what: String,
     pub ours: String,
     pub paper: String,
     pub goal: String,
     pub met: bool,
+    pub why: String,
 }
 
 /// All of it.
@@ -40,6 +42,8 @@ pub struct Findings {
     /// What differs from the paper's set-up, and what to mind when reading the figures.
     pub notes: String,
     pub figures: Vec<Figure>,
+    /// The paper's own figures.
+    pub paper: Vec<Figure>,
     pub spans: Vec<Span>,
     pub claims: Vec<Claim>,
 }
@@ -52,6 +56,7 @@ impl Findings {
             title: String::new(),
             notes: String::new(),
             figures: Vec::new(),
+            paper: Vec::new(),
             spans: Vec::new(),
             claims: Vec::new(),
         }
@@ -82,6 +87,18 @@ impl Findings {
         });
     }
 
+    /// Cites figures of the paper, each with its setting.
+    pub fn cite(&mut self, system: &str, figure: &str, unit: &'static str, values: &[(&str, f64)]) {
+        let cited = values.iter().map(|&(setting, value)| Figure {
+            system: system.to_owned(),
+            setting: setting.to_owned(),
+            figure: figure.to_owned(),
+            unit,
+            value,
+        });
+        self.paper.extend(cited);
+    }
+
     /// The median of the runs of a figure, which there must be.
     pub fn median(&self, system: &str, setting: &str, figure: &str) -> f64 {
         let runs = self.figures.iter().filter(|found| {
@@ -91,25 +108,59 @@ impl Findings {
     }
 
     /// Holds a ratio against what it should at least be.
-    pub fn at_least(&mut self, what: &str, ratio: f64, paper: &str, goal: f64) {
-        self.claims.push(Claim {
-            what: what.to_owned(),
-            ours: format!("{ratio:.2} ×"),
-            paper: paper.to_owned(),
-            goal: format!("≥ {goal} ×"),
-            met: ratio >= goal,
-        });
+    pub fn at_least(&mut self, what: &str, ratio: f64, paper: &str, goal: f64) -> &mut Claim {
+        let goal_met = ratio >= goal;
+        self.claim(
+            what,
+            &format!("{ratio:.2} ×"),
+            paper,
+            &format!("≥ {goal} ×"),
+            goal_met,
+        )
     }
 
     /// Holds a ratio against what it should at most be.
-    pub fn at_most(&mut self, what: &str, ratio: f64, paper: &str, goal: f64) {
-        self.claims.push(Claim {
+    pub fn at_most(&mut self, what: &str, ratio: f64, paper: &str, goal: f64) -> &mut Claim {
+        let goal_met = ratio <= goal;
+        self.claim(
+            what,
+            &format!("{ratio:.2} ×"),
+            paper,
+            &format!("≤ {goal} ×"),
+            goal_met,
+        )
+    }
+
+    /// Says what was to be shown and whether it was.
+    pub fn claim(
+        &mut self,
+        what: &str,
+        ours: &str,
+        paper: &str,
+        goal: &str,
+        met: bool,
+    ) -> &mut Claim {
+        let claim = Claim {
+            experiment: self.name.clone(),
             what: what.to_owned(),
-            ours: format!("{ratio:.2} ×"),
+            ours: ours.to_owned(),
             paper: paper.to_owned(),
-            goal: format!("≤ {goal} ×"),
-            met: ratio <= goal,
-        });
+            goal: goal.to_owned(),
+            met,
+            why: String::new(),
+        };
+        self.claims.push(claim);
+        let last = self.claims.len() - 1;
+        &mut self.claims[last]
+    }
+}
+
+impl Claim {
+    /// What explains it, should the goal not be met.
+    pub fn if_missed(&mut self, why: &str) {
+        if !self.met {
+            why.clone_into(&mut self.why);
+        }
     }
 }
 

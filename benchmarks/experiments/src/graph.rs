@@ -69,6 +69,16 @@ pub fn measure(size: &Size, findings: &mut Findings) {
     }
     let traffic = |setting| findings.median("redis-list", setting, "traffic");
     let halving = traffic("g=1") / traffic("g=2");
+    let volumes = [
+        ("g=1", 3068.0),
+        ("g=2", 1532.0),
+        ("g=4", 764.0),
+        ("g=8", 380.0),
+        ("g=16", 188.0),
+        ("g=32", 92.0),
+        ("g=64", 44.0),
+    ];
+    findings.cite("256 workers", "traffic", "GiB", &volumes);
     let what = "traffic, g = 2 less than g = 1 by";
     findings.at_least(what, halving, "2.0 × (3068 and 1532 GiB)", 1.9);
 }

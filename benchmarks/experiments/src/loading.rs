@@ -1,7 +1,7 @@
 //! Collective data loading by granularity.
 
 use crate::bed::{self, Bed};
-use crate::findings::{Claim, Findings};
+use crate::findings::Findings;
 use crate::size::Size;
 use crate::store::Store;
 use burst_tests::{Driver, docker};
@@ -49,13 +49,13 @@ pub fn measure(size: &Size, findings: &mut Findings) {
         let expected = size.object as f64 * f64::from(workers / granularity) / 1e6;
         (fetched - expected).abs() < 1e-6
     });
-    findings.claims.push(Claim {
-        what: "bytes fetched are 1/g of those at g = 1".to_owned(),
-        ours: if exact { "exactly" } else { "no" }.to_owned(),
-        paper: "once per pack".to_owned(),
-        goal: "exactly".to_owned(),
-        met: exact,
-    });
+    findings.claim(
+        "bytes fetched are 1/g of those at g = 1",
+        if exact { "exactly" } else { "not" },
+        "once per pack",
+        "exactly",
+        exact,
+    );
     let all = format!("g={workers}");
     let faster =
         findings.median("burst", "g=1", "loading") / findings.median("burst", &all, "loading");

@@ -1,7 +1,8 @@
 //! The paper's experiments on this machine, beside what one would use instead: `make experiments`.
 //!
 //! Everything goes through the platform, as a user does it: deploy, flare, look at the result. As in the benchmarks, an
-//! experiment stops at the first thing that is not as promised: a figure of something that failed is worth nothing.
+//! experiment stops at the first thing that is not as promised: a figure of something that failed is worth nothing. The
+//! others go on, and what had been published of the failed one stays as it is.
 //!
 //! | idea | file |
 //! | --- | --- |
@@ -32,7 +33,11 @@ mod store;
 use clap::{Parser, ValueEnum};
 use findings::Findings;
 use peers::Peers;
+use size::Size;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Instant;
 
 /// Which experiments, and how large.
 #[derive(Parser)]
@@ -72,29 +77,58 @@ enum Experiment {
     Comparison,
 }
 
-fn main() {
+impl Experiment {
+    fn name(self) -> String {
+        self.to_possible_value().unwrap().get_name().to_owned()
+    }
+
+    fn measure(self, size: &Size, peers: &Peers, findings: &mut Findings) {
+        match self {
+            Self::Latency => latency::measure(size, findings),
+            Self::Simultaneity => simultaneity::measure(size, findings),
+            Self::Loading => loading::measure(size, findings),
+            Self::Ready => ready::measure(size, findings),
+            Self::Pagerank => graph::measure(size, findings),
+            Self::Terasort => sorting::measure(size, findings),
+            Self::Startup => startup::measure(size, peers, findings),
+            Self::Comparison => comparison::measure(size, peers, findings),
+        }
+    }
+}
+
+fn main() -> ExitCode {
     let options = Options::parse();
     let size = options.size.size();
     let peers = Peers::prepare(&options.peers);
-    let all = Experiment::value_variants().iter();
-    let wanted = all.filter(|which| options.only.is_empty() || options.only.contains(which));
+    let order = Experiment::value_variants();
+    let wanted = order
+        .iter()
+        .filter(|which| options.only.is_empty() || options.only.contains(which));
+    let mut failed = Vec::new();
     for &which in wanted {
-        let name = which.to_possible_value().unwrap().get_name().to_owned();
+        let name = which.name();
         eprintln!("== {name}");
-        let mut findings = Findings::new(&name, &format!("{:?}", options.size).to_lowercase());
-        match which {
-            Experiment::Latency => latency::measure(&size, &mut findings),
-            Experiment::Simultaneity => simultaneity::measure(&size, &mut findings),
-            Experiment::Loading => loading::measure(&size, &mut findings),
-            Experiment::Ready => ready::measure(&size, &mut findings),
-            Experiment::Pagerank => graph::measure(&size, &mut findings),
-            Experiment::Terasort => sorting::measure(&size, &mut findings),
-            Experiment::Startup => startup::measure(&size, &peers, &mut findings),
-            Experiment::Comparison => comparison::measure(&size, &peers, &mut findings),
+        let began = Instant::now();
+        // What it started is stopped by being dropped, as in a test that fails.
+        let ended = catch_unwind(AssertUnwindSafe(|| {
+            let size_name = format!("{:?}", options.size).to_lowercase();
+            let mut findings = Findings::new(&name, &size_name);
+            which.measure(&size, &peers, &mut findings);
+            publish::publish(&findings, began.elapsed(), &options.results, &peers);
+        }));
+        let took = began.elapsed().as_secs();
+        if ended.is_ok() {
+            eprintln!("== {name} took {took} s");
+        } else {
+            eprintln!("== {name} FAILED after {took} s; the reason is above");
+            failed.push(name);
         }
-        publish::publish(&findings, &options.results, &peers);
     }
-    let order = Experiment::value_variants().iter();
-    let order = order.map(|which| which.to_possible_value().unwrap().get_name().to_owned());
-    publish::page(&order.collect::<Vec<_>>(), &options.results);
+    let names: Vec<String> = order.iter().map(|which| which.name()).collect();
+    publish::page(&names, &options.results);
+    if failed.is_empty() {
+        return ExitCode::SUCCESS;
+    }
+    eprintln!("error: failed: {}", failed.join(", "));
+    ExitCode::FAILURE
 }

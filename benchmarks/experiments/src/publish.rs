@@ -2,55 +2,123 @@
 
 use crate::findings::{Claim, Figure, Findings, median};
 use crate::peers::Peers;
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How the names of the files end that say which goals were met.
+const GOALS: &str = "-goals.csv";
 
 /// Writes an experiment's CSV files, draws its picture, and writes its part of the page.
-pub fn publish(findings: &Findings, results: &Path, peers: &Peers) {
+pub fn publish(findings: &Findings, took: Duration, results: &Path, peers: &Peers) {
     std::fs::create_dir_all(results).unwrap();
     let path = |suffix: &str| results.join(format!("{}{suffix}", findings.name));
-    let mut figures = csv::Writer::from_path(path(".csv")).unwrap();
-    findings
-        .figures
-        .iter()
-        .for_each(|figure| figures.serialize(figure).unwrap());
-    figures.flush().unwrap();
+    write(&path(".csv"), &findings.figures);
+    write(&path(GOALS), &findings.claims);
     if !findings.spans.is_empty() {
-        let mut spans = csv::Writer::from_path(path("-timeline.csv")).unwrap();
-        findings
-            .spans
-            .iter()
-            .for_each(|span| spans.serialize(span).unwrap());
-        spans.flush().unwrap();
+        write(&path("-timeline.csv"), &findings.spans);
     }
     peers.make("plot.py", &[&results, &findings.name]);
-    std::fs::write(path(".md"), part(findings)).unwrap();
+    std::fs::write(path(".md"), part(findings, took)).unwrap();
 }
 
-/// Puts the parts there are together, in this order.
+/// Puts the parts there are together, in this order, whichever run they are of.
 pub fn page(names: &[String], results: &Path) {
-    let parts = names.iter().map(|name| results.join(format!("{name}.md")));
-    let parts: String = parts
-        .filter_map(|part| std::fs::read_to_string(part).ok())
-        .collect();
-    let page =
-        format!("# Experiments\n\nWritten by `make experiments`; medians of the runs.\n\n{parts}");
+    let path = |name: &str, suffix| results.join(format!("{name}{suffix}"));
+    let mut page = "# Experiments\n\nWritten by `make experiments`: the published experiments, on one machine, and what one \
+                    would use instead. Every result was checked before its time was kept; figures are medians of the runs. \
+                    Each part is of the last run of its experiment.\n\n"
+        .to_owned();
+    let goals = names.iter().map(|name| path(name, GOALS));
+    let goals: Vec<Claim> = goals.filter(|path| path.exists()).flat_map(read).collect();
+    let (met, missed): (Vec<_>, Vec<_>) = goals.into_iter().partition(|claim| claim.met);
+    let all = met.len() + missed.len();
+    writeln!(page, "{} of {all} goals are met. Missed:\n", met.len()).unwrap();
+    for claim in &missed {
+        let Claim {
+            experiment,
+            what,
+            ours,
+            goal,
+            why,
+            ..
+        } = claim;
+        writeln!(page, "- {experiment}: {what} {ours} (goal: {goal}). {why}").unwrap();
+    }
+    page += "\n";
+    let parts = names.iter().map(|name| path(name, ".md"));
+    page.extend(parts.filter_map(|part| std::fs::read_to_string(part).ok()));
+    page += &collectives(&results.join("../bcm.csv"));
     std::fs::write(results.join("README.md"), page).unwrap();
 }
 
-fn part(findings: &Findings) -> String {
+/// What `make bench` found of messages between threads, beside Open MPI.
+fn collectives(figures: &Path) -> String {
+    let mut part = "## Collectives beside Open MPI\n\nFrom [the benchmarks of the messages](../bcm.csv) (`make bench`): 8 \
+                    workers in one pack against 8 ranks over shared memory, medians.\n\n\
+                    | | burst, µs | Open MPI, µs | ratio |\n| --- | ---: | ---: | ---: |\n"
+        .to_owned();
+    let rows: Vec<Measured> = match figures.exists() {
+        true => read(figures.to_owned()),
+        false => Vec::new(),
+    };
+    let chosen = rows.iter().filter(|row| {
+        row.reference.starts_with("Open MPI")
+            && row.what.ends_with(" 8 workers")
+            && [" 8 B,", " 1048576 B,", " 67108864 B,"]
+                .iter()
+                .any(|size| row.what.contains(size))
+    });
+    for row in chosen {
+        let what = row.what.trim_start_matches("local ");
+        let what = what.trim_end_matches(", 8 workers");
+        let Some(theirs) = row.reference_median else {
+            continue;
+        };
+        let ratio = row.median / theirs;
+        let (ours, theirs) = (digits(row.median), digits(theirs));
+        writeln!(part, "| {what} | {ours} | {theirs} | {ratio:.4} |").unwrap();
+    }
+    part
+}
+
+/// A row of the benchmarks' figures.
+#[derive(Deserialize)]
+struct Measured {
+    what: String,
+    median: f64,
+    reference: String,
+    reference_median: Option<f64>,
+}
+
+fn write(path: &Path, rows: &[impl Serialize]) {
+    let mut writer = csv::Writer::from_path(path).unwrap();
+    rows.iter().for_each(|row| writer.serialize(row).unwrap());
+    writer.flush().unwrap();
+}
+
+fn read<T: DeserializeOwned>(path: PathBuf) -> Vec<T> {
+    let mut reader = csv::Reader::from_path(path).unwrap();
+    reader.deserialize().map(|row| row.unwrap()).collect()
+}
+
+fn part(findings: &Findings, took: Duration) -> String {
     let mut part = format!("## {}\n\n{}\n\n", findings.title, findings.notes);
-    writeln!(part, "Size: {}.\n", findings.size).unwrap();
+    let (size, took) = (&findings.size, took.as_secs());
+    writeln!(part, "Size: {size}; the experiment took {took} s.\n").unwrap();
     if !findings.claims.is_empty() {
         part += "| what | here | the paper | goal | met |\n| --- | --- | --- | --- | --- |\n";
-        for Claim {
-            what,
-            ours,
-            paper,
-            goal,
-            met,
-        } in &findings.claims
-        {
+        for claim in &findings.claims {
+            let Claim {
+                what,
+                ours,
+                paper,
+                goal,
+                met,
+                ..
+            } = claim;
             let met = if *met { "yes" } else { "**no**" };
             writeln!(part, "| {what} | {ours} | {paper} | {goal} | {met} |").unwrap();
         }
@@ -59,6 +127,10 @@ fn part(findings: &Findings) -> String {
     let name = &findings.name;
     writeln!(part, "![{name}]({name}.png)\n").unwrap();
     part += &table(&findings.figures);
+    if !findings.paper.is_empty() {
+        part += "In the paper:\n\n";
+        part += &table(&findings.paper);
+    }
     part
 }
 

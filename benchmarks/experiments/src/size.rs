@@ -62,7 +62,7 @@ impl Name {
                 graph: 17,
                 sorted: 256_000_000,
                 rows: 4_500_000,
-                peer_workers: &[8],
+                peer_workers: &[8, 48],
                 text: 100_000_000,
             },
             Self::Large => Size {
