@@ -2,13 +2,12 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
 use crate::control::{Control, Patience};
 use crate::error::{Error, Peer};
 use crate::failure::Failure;
 use crate::group::Group;
-use crate::local::{Afar, Bell, Mailbox, Want};
+use crate::local::{Afar, Mailbox, Sleeper, Want};
 use crate::message::{Class, Parcel};
 use crate::operation::Operation;
 use crate::payload::{self, Payload};
@@ -68,7 +67,7 @@ impl Mailboxes {
 }
 
 /// Which mailbox a message is taken from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Destination {
     /// A worker's own.
     Worker(u32),
@@ -220,8 +219,8 @@ impl Afar for FromWorker<'_> {
         self.remote.sleeps()
     }
 
-    fn sleep(&self, bell: &Bell, limit: Duration) {
-        self.remote.sleep(Some(self.source), bell, limit);
+    fn sleep(&self, sleeper: &Sleeper<'_>) {
+        self.remote.sleep(Some(self.source), sleeper);
     }
 }
 
@@ -243,7 +242,7 @@ impl Afar for FromAnyone<'_> {
         self.remote.sleeps()
     }
 
-    fn sleep(&self, bell: &Bell, limit: Duration) {
-        self.remote.sleep(None, bell, limit);
+    fn sleep(&self, sleeper: &Sleeper<'_>) {
+        self.remote.sleep(None, sleeper);
     }
 }

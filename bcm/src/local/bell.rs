@@ -3,6 +3,7 @@
 use std::cell::OnceCell;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
+use std::time::Duration;
 
 use rustix::event::{EventfdFlags, eventfd};
 
@@ -41,4 +42,13 @@ impl AsFd for Bell {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
+}
+
+/// A thread that sleeps on connections.
+pub(crate) struct Sleeper<'a> {
+    /// What wakes it otherwise.
+    pub(crate) bell: &'a Arc<Bell>,
+    pub(crate) limit: Duration,
+    /// Whether it has read something that may be what it waits for: nobody rings for that.
+    pub(crate) found: &'a dyn Fn() -> bool,
 }

@@ -5,10 +5,10 @@
 //! waits for: first spinning, then yielding, then parked (see [`crate::control`]).
 
 use std::cell::Cell;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use super::bell::Bell;
+use super::bell::{Bell, Sleeper};
 use super::kept::{Envelope, Stamp, Want};
 use super::lane::Lane;
 use super::sleepers::Sleepers;
@@ -63,8 +63,21 @@ impl Mailbox {
         };
         match self.lane(source) {
             Some(lane) => lane.deliver(envelope),
-            None => self.tray.deliver(source, envelope()),
+            None => self.tray.deliver([(source, envelope())].into_iter()),
         }
+        self.watchers.wake();
+    }
+
+    /// Puts messages from other packs, which came together, into their places.
+    pub(crate) fn deliver_from_afar(
+        &self,
+        context: u32,
+        class: Class,
+        parcels: impl Iterator<Item = (u32, Parcel)>,
+    ) {
+        let stamp = Stamp::new(context, class);
+        let envelopes = parcels.map(|(source, parcel)| (source, Envelope { stamp, parcel }));
+        self.tray.deliver(envelopes);
         self.watchers.wake();
     }
 
@@ -168,8 +181,8 @@ pub(crate) trait Afar {
     /// Whether [`Afar::sleep`] is of use; else the worker sleeps on its own lock.
     fn sleeps(&self) -> bool;
 
-    /// Sleeps until something comes, the bell rings or the time is up, and gets what came.
-    fn sleep(&self, bell: &Bell, limit: Duration);
+    /// Sleeps until something is found, the bell rings or the time is up, and gets what came.
+    fn sleep(&self, sleeper: &Sleeper<'_>);
 }
 
 /// Looks between two pauses: a pause of the processor takes as long as a message.
@@ -206,7 +219,7 @@ fn wait<R>(
                 // What ended or came before the announcement woke nobody.
                 let last = patience.control.check().and_then(|()| attempt());
                 if matches!(last, Ok(None)) {
-                    sleep(patience, bell.as_deref(), afar, limit);
+                    sleep(patience, bell.as_ref(), afar, limit, &ready);
                 }
                 sleepers.withdraw();
                 match last? {
@@ -227,12 +240,15 @@ fn wait<R>(
 #[cold]
 fn sleep(
     patience: &mut Patience<'_>,
-    bell: Option<&Bell>,
+    bell: Option<&Arc<Bell>>,
     afar: Option<&dyn Afar>,
     limit: Duration,
+    found: &dyn Fn() -> bool,
 ) {
     let (Some(bell), Some(afar)) = (bell, afar) else {
         return patience.control.park(limit);
     };
-    patience.control.sleep(|| afar.sleep(bell, limit));
+    let found = &|| found() || patience.control.ended().is_some();
+    let sleeper = Sleeper { bell, limit, found };
+    patience.control.sleep(|| afar.sleep(&sleeper));
 }

@@ -13,7 +13,7 @@ mod ring;
 mod sleepers;
 mod tray;
 
-pub(crate) use bell::Bell;
+pub(crate) use bell::{Bell, Sleeper};
 pub(crate) use carried::Carried;
 pub(crate) use kept::Want;
 pub(crate) use mailbox::{Afar, Mailbox};

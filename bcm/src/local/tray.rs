@@ -19,10 +19,13 @@ pub(super) struct Tray {
 }
 
 impl Tray {
-    pub(super) fn deliver(&self, source: u32, envelope: Envelope) {
+    /// Whoever sleeps is woken once, with all of them there.
+    pub(super) fn deliver(&self, envelopes: impl Iterator<Item = (u32, Envelope)>) {
         {
             let mut by_source = self.by_source.lock();
-            by_source.entry(source).or_default().keep(envelope);
+            for (source, envelope) in envelopes {
+                by_source.entry(source).or_default().keep(envelope);
+            }
             self.version.fetch_add(1, Ordering::Release);
         }
         self.sleepers.wake();

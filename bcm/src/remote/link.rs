@@ -1,9 +1,7 @@
 //! The sending half: numbers messages, keeps to the windows, cuts chunks.
 
 use std::collections::HashMap;
-use std::os::fd::AsFd;
 use std::sync::Arc;
-use std::time::Duration;
 
 use parking_lot::Mutex;
 
@@ -15,7 +13,7 @@ use super::{Backend, Frame};
 use crate::control::Patience;
 use crate::error::Error;
 use crate::failure::Failure;
-use crate::local::Bell;
+use crate::local::Sleeper;
 use crate::message::Class;
 use crate::operation::Operation;
 use crate::payload::Encoded;
@@ -258,16 +256,14 @@ impl Remote {
     }
 
     /// Sleeps until something comes from that worker's pack (or from any), and reads it.
-    pub(crate) fn sleep(&self, source: Option<u32>, bell: &Bell, limit: Duration) {
+    pub(crate) fn sleep(&self, source: Option<u32>, sleeper: &Sleeper<'_>) {
         let topology = &self.inbox.config().topology;
         let pack = source.and_then(|source| topology.pack_of(source));
         let packs = match pack {
             Some(pack) => pack..pack + 1,
             None => 0..topology.num_packs(),
         };
-        if self.backend.sleep(packs, bell.as_fd(), limit) {
-            bell.silence();
-        }
+        self.backend.sleep(packs, sleeper);
     }
 
     /// Whether nothing can come from a worker any more.

@@ -38,8 +38,6 @@ mod stream;
 
 use std::fmt;
 use std::ops::Range;
-use std::os::fd::BorrowedFd;
-use std::time::Duration;
 
 pub(crate) use bundle::{Bundle, ENTRY as BUNDLE_ENTRY};
 pub use counters::Traffic;
@@ -52,6 +50,7 @@ pub(crate) use stream::Arrived;
 
 use crate::control::Patience;
 use crate::error::Error;
+use crate::local::Sleeper;
 use crate::wire::{HEADER_SIZE, Header};
 
 /// A header and the bytes that follow it.
@@ -152,11 +151,9 @@ pub(crate) trait Backend: fmt::Debug + Send + Sync {
         false
     }
 
-    /// Sleeps until something comes from one of these packs, the bell is readable or the time is
-    /// up, and reads what came. `true` when the bell is readable.
-    fn sleep(&self, _packs: Range<u32>, _bell: BorrowedFd<'_>, _limit: Duration) -> bool {
-        false
-    }
+    /// Sleeps until what is waited for comes from one of these packs, the bell rings or the time
+    /// is up. What comes for others meanwhile is read too.
+    fn sleep(&self, _packs: Range<u32>, _sleeper: &Sleeper<'_>) {}
 
     /// Ends all threads and connections and returns when they have ended.
     fn close(&self);

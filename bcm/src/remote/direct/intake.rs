@@ -3,19 +3,21 @@
 //! A worker that waits for a message reads it from the socket itself, without blocking: that
 //! spares two wake-ups, of the connection's own thread and by it. The connection's thread reads
 //! when no worker does. While workers are at it, it only looks in from time to time, and it is
-//! called back by the last one that goes to sleep.
+//! called back by the last one that leaves ([`super::attendance`]).
 
 use std::io::{ErrorKind, Read};
-use std::os::fd::BorrowedFd;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
-use parking_lot::Mutex;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use parking_lot::{Mutex, MutexGuard};
+use rustix::event::{PollFd, PollFlags, poll};
 use socket2::Socket;
 
+use super::attendance::Attendance;
+use crate::local::Bell;
 use crate::remote::inbox::{Chunk, Inbox, Incoming};
 use crate::wire::{HEADER_SIZE, Header, Kind, WireError};
 
@@ -38,8 +40,7 @@ pub(super) struct Intake {
     progress: Mutex<Progress>,
     /// A worker has read here since the thread last looked.
     helped: AtomicBool,
-    /// Workers that sleep on the connection.
-    attended: AtomicUsize,
+    pub(super) attendance: Attendance,
     /// The thread sleeps until nobody does.
     called_off: AtomicBool,
     thread: OnceLock<Thread>,
@@ -92,7 +93,7 @@ impl Intake {
                 stage: Stage::Header,
             }),
             helped: AtomicBool::new(false),
-            attended: AtomicUsize::new(0),
+            attendance: Attendance::default(),
             called_off: AtomicBool::new(false),
             thread: OnceLock::new(),
         }
@@ -104,9 +105,17 @@ impl Intake {
         if !self.helped.load(Ordering::Relaxed) {
             self.helped.store(true, Ordering::Relaxed);
         }
-        let Some(mut progress) = self.progress.try_lock() else {
-            return false;
-        };
+        let progress = self.progress.try_lock();
+        progress.is_some_and(|progress| self.read_on(progress, inbox))
+    }
+
+    /// A worker that slept on the connection reads what has come; `false` when that is nothing.
+    /// Waits for whoever is reading, who stops after the next frame or part of a chunk.
+    pub(super) fn read_here(&self, inbox: &Inbox) -> bool {
+        self.read_on(self.progress.lock(), inbox)
+    }
+
+    fn read_on(&self, mut progress: MutexGuard<'_, Progress>, inbox: &Inbox) -> bool {
         if matches!(progress.stage, Stage::Ended(_)) {
             return false;
         }
@@ -146,7 +155,7 @@ impl Intake {
                 // more than it spares.
                 thread::park_timeout(LOOK_IN);
                 self.called_off.store(true, Ordering::SeqCst);
-                if self.attended.load(Ordering::SeqCst) > 0 {
+                if self.attendance.is_any() {
                     thread::park_timeout(LONGEST);
                     self.helped.store(true, Ordering::Relaxed);
                 }
@@ -167,23 +176,18 @@ impl Intake {
         }
     }
 
-    fn attend(&self) {
-        self.attended.fetch_add(1, Ordering::SeqCst);
-        self.helped.store(true, Ordering::Release);
-    }
-
-    /// The connection's thread looks in from time to time again.
-    fn leave(&self) {
-        if self.attended.fetch_sub(1, Ordering::SeqCst) == 1
-            && self.called_off.load(Ordering::SeqCst)
-        {
-            self.call_back();
+    /// A worker sleeps here: it reads, or another one does.
+    pub(super) fn attend(&self, bell: &Arc<Bell>) {
+        if self.attendance.attend(bell) {
+            self.helped.store(true, Ordering::Release);
         }
     }
 
-    #[cold]
-    fn call_back(&self) {
-        if self.called_off.swap(false, Ordering::SeqCst)
+    /// The worker has what it waited for. When nobody is left to read, the connection's thread
+    /// looks in from time to time again.
+    pub(super) fn leave(&self, bell: &Arc<Bell>) {
+        if self.attendance.leave(bell)
+            && self.called_off.swap(false, Ordering::SeqCst)
             && let Some(thread) = self.thread.get()
         {
             thread.unpark();
@@ -191,32 +195,10 @@ impl Intake {
     }
 }
 
-/// A worker sleeps until something comes on one of these connections, the bell is readable or
-/// the time is up, and reads what came. `true` when the bell is readable.
-pub(super) fn sleep(
-    intakes: &[Arc<Intake>],
-    inbox: &Inbox,
-    bell: BorrowedFd<'_>,
-    limit: Duration,
-) -> bool {
-    intakes.iter().for_each(|intake| intake.attend());
-    let mut watched: Vec<PollFd<'_>> = intakes
-        .iter()
-        .map(|intake| PollFd::new(&intake.stream, PollFlags::IN))
-        .collect();
-    watched.push(PollFd::from_borrowed_fd(bell, PollFlags::IN));
-    let limit = Timespec::try_from(limit).ok();
-    // An error is an interruption: the worker looks around and sleeps again.
-    let _ = poll(&mut watched, limit.as_ref());
-    for (intake, watched) in intakes.iter().zip(&watched) {
-        if !watched.revents().is_empty() {
-            intake.help(inbox);
-        }
-        intake.leave();
+impl AsFd for Intake {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
     }
-    watched
-        .last()
-        .is_some_and(|bell| !bell.revents().is_empty())
 }
 
 impl Progress {

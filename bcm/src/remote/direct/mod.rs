@@ -14,6 +14,7 @@
 //! A connection that ends before its `Goodbye` frame means that the pack is lost, unless it has
 //! said goodbye otherwise.
 
+mod attendance;
 mod connection;
 mod dialler;
 mod handshake;
@@ -24,7 +25,6 @@ mod socket;
 mod watch;
 
 use std::ops::Range;
-use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
@@ -38,6 +38,7 @@ use super::{Backend, Frame};
 use crate::config::PackConfig;
 use crate::control::Patience;
 use crate::error::{Error, Peer};
+use crate::local::Sleeper;
 use crate::wire::{Header, Kind};
 use connection::{Connection, WriteError};
 use dialler::Dialler;
@@ -335,8 +336,8 @@ impl Backend for Direct {
         true
     }
 
-    fn sleep(&self, packs: Range<u32>, bell: BorrowedFd<'_>, limit: Duration) -> bool {
-        self.peers.sleep(packs, bell, limit)
+    fn sleep(&self, packs: Range<u32>, sleeper: &Sleeper<'_>) {
+        self.peers.sleep(packs, sleeper);
     }
 
     fn close(&self) {

@@ -2,15 +2,15 @@
 //! may read, and whether it has left.
 
 use std::ops::Range;
-use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::Duration;
 
 use parking_lot::RwLock;
 use socket2::Socket;
 
+use super::attendance;
 use super::intake::{self, Intake};
+use crate::local::Sleeper;
 use crate::remote::inbox::Inbox;
 
 /// Looks at the connection that was busy last for each look at another one.
@@ -132,13 +132,12 @@ impl Peers {
         }
     }
 
-    /// A worker sleeps until something comes from one of these packs, the bell is readable or the
-    /// time is up, and reads what came. `true` when the bell is readable.
-    pub(super) fn sleep(&self, packs: Range<u32>, bell: BorrowedFd<'_>, limit: Duration) -> bool {
+    /// A worker sleeps, and reads what comes from these packs meanwhile.
+    pub(super) fn sleep(&self, packs: Range<u32>, sleeper: &Sleeper<'_>) {
         let mut intakes = Vec::new();
         for peer in packs.filter_map(|pack| self.of(pack)) {
             intakes.extend(peer.intakes.read().iter().map(Arc::clone));
         }
-        intake::sleep(&intakes, &self.inbox, bell, limit)
+        attendance::sleep(&intakes, &self.inbox, sleeper);
     }
 }

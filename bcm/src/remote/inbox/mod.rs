@@ -10,6 +10,7 @@ mod admission;
 mod tests;
 
 use std::collections::{HashMap, VecDeque};
+use std::iter;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
@@ -400,20 +401,27 @@ impl Inbox {
             Ok(arrival) => arrival,
             Err(error) => return self.refused(Some(header.pack), &error),
         };
-        let deliver = |class, source, destination, arrived| {
-            if let Some(mailbox) = self.mailbox(destination) {
-                let parcel = Parcel::Remote(Box::new(arrived));
-                mailbox.deliver(header.context, source, class, || parcel);
-            }
-        };
+        let parcel = |arrived| Parcel::Remote(Box::new(arrived));
         let mut state = self.state.lock();
         let stream = state.streams.entry(StreamKey::of(header)).or_default();
         let (sequence, class) = (header.sequence, header.class);
         stream.complete(sequence, class, arrival, |class, arrival| match arrival {
-            Arrival::One(arrived) => deliver(class, header.source, header.destination, arrived),
+            Arrival::One(arrived) => {
+                if let Some(mailbox) = self.mailbox(header.destination) {
+                    let only = [(header.source, parcel(arrived))];
+                    mailbox.deliver_from_afar(header.context, class, only.into_iter());
+                }
+            }
             Arrival::Several(bundled) => {
-                for value in bundled {
-                    deliver(class, value.source, value.destination, value.arrived);
+                let mut bundled = bundled.into_iter().peekable();
+                while let Some(destination) = bundled.peek().map(|value| value.destination) {
+                    let same = || bundled.next_if(|value| value.destination == destination);
+                    let parcels =
+                        iter::from_fn(same).map(|value| (value.source, parcel(value.arrived)));
+                    match self.mailbox(destination) {
+                        Some(mailbox) => mailbox.deliver_from_afar(header.context, class, parcels),
+                        None => parcels.for_each(drop),
+                    }
                 }
             }
         });
@@ -434,7 +442,9 @@ impl Inbox {
         let topology = &self.config.topology;
         let (theirs, ours) = (header.pack, self.config.pack);
         let most = topology.pack_size(theirs) as usize * topology.pack_size(ours) as usize;
-        let bundled = bundle::open(fingerprint, buffer, charge, most)?;
+        let mut bundled = bundle::open(fingerprint, buffer, charge, most)?;
+        // What is for one receiver is given to it together.
+        bundled.sort_by_key(|value| value.destination);
         for value in &bundled {
             self.check_ends(theirs, value.source, value.destination)?;
         }
