@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 /// A live process.
@@ -59,6 +60,36 @@ pub fn listening_ports(processes: &BTreeSet<Process>) -> BTreeSet<u16> {
         .filter(|(inode, _)| sockets.contains(&format!("socket:[{inode}]")))
         .map(|(_, port)| port)
         .collect()
+}
+
+/// Whether these bytes are in a process's environment or in memory it can write to; a process
+/// that has ended holds nothing.
+pub fn holds(pid: u32, needle: &str) -> bool {
+    let finder = memchr::memmem::Finder::new(needle);
+    let Ok(memory) = fs::File::open(proc(pid, "mem")) else {
+        return false;
+    };
+    let environment = fs::read(proc(pid, "environ")).unwrap_or_default();
+    let maps = fs::read_to_string(proc(pid, "maps")).unwrap_or_default();
+    finder.find(&environment).is_some() || maps.lines().filter_map(writable).any(|range| {
+        let mut bytes = vec![0; (range.end - range.start) as usize];
+        // What the process gave back between the two reads holds nothing.
+        memory.read_exact_at(&mut bytes, range.start).is_ok() && finder.find(&bytes).is_some()
+    })
+}
+
+/// The file name of the program a process runs.
+pub fn program(pid: u32) -> String {
+    let path = fs::read_link(proc(pid, "exe")).unwrap();
+    path.file_name().unwrap().to_string_lossy().into_owned()
+}
+
+/// The addresses of a line of `maps`, if they are writable.
+fn writable(line: &str) -> Option<std::ops::Range<u64>> {
+    let (range, rest) = line.split_once(' ')?;
+    let (start, end) = range.split_once('-')?;
+    let address = |text| u64::from_str_radix(text, 16).unwrap();
+    rest.starts_with("rw").then(|| address(start)..address(end))
 }
 
 /// The memory a process has in RAM, in bytes.

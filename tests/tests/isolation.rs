@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use burst_tests::{Driver, Platform, Redis, Settings, docker, failing};
+use burst_tests::{Driver, Platform, Redis, Settings, docker, failing, processes};
 use reqwest::Method;
 use serde_json::json;
 
@@ -151,6 +151,32 @@ fn secrets_are_in_no_log_and_no_process_list() {
             );
         }
     }
+}
+
+#[test]
+fn a_program_is_not_given_the_platforms_redis_password() {
+    let redis = Redis::start();
+    let platform =
+        Platform::start(Settings::new(Driver::Process).backend("redis-list", redis.uri()));
+    failing::deploy(&platform);
+    let mut input = failing::hold(60_000);
+    input["secret"] = json!(SECRET);
+    let options = json!({"size": 4, "params": input, "granularity": 2, "packing": "homogeneous"});
+    let id = platform.api().flare(failing::NAME, &options);
+    platform.api().all_wrote(&id, failing::MARK);
+    let programs: Vec<_> = (platform.processes().into_iter())
+        .filter(|process| processes::holds(process.pid, SECRET))
+        .filter(|process| !["java", "burst-runtime"].contains(&&*processes::program(process.pid)))
+        .collect();
+    assert_eq!(programs.len(), 2, "one program for each pack: {programs:#?}");
+    for program in programs {
+        assert!(
+            !processes::holds(program.pid, redis.password()),
+            "{program:?} has the password"
+        );
+    }
+    platform.api().delete(&format!("flares/{id}"));
+    platform.api().ended(&id);
 }
 
 fn collect_logs(directory: &Path, logs: &mut Vec<std::path::PathBuf>) {
