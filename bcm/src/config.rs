@@ -7,8 +7,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::topology::Topology;
 
-/// Chunk size when the configuration gives none.
-pub const DEFAULT_CHUNK_SIZE: usize = 1 << 20;
 /// How long one operation may wait when the configuration says nothing.
 pub const DEFAULT_OPERATION_TIMEOUT: Duration = Duration::from_secs(300);
 /// Bytes a pack may hold that have arrived and were not received yet.
@@ -31,13 +29,10 @@ pub struct BackendConfig {
     /// there are none, those the machine trusts.
     #[serde(default)]
     pub ca: Option<String>,
-    /// Larger messages are cut into chunks of this many bytes.
-    #[serde(default = "default_chunk_size")]
-    pub chunk_size: usize,
-}
-
-fn default_chunk_size() -> usize {
-    DEFAULT_CHUNK_SIZE
+    /// Larger messages are cut into chunks of this many bytes. When there is none, it is the
+    /// backend's [`default_chunk_size`](crate::default_chunk_size).
+    #[serde(default)]
+    pub chunk_size: Option<usize>,
 }
 
 impl BackendConfig {
@@ -47,7 +42,7 @@ impl BackendConfig {
             kind: kind.into(),
             uri: None,
             ca: None,
-            chunk_size: DEFAULT_CHUNK_SIZE,
+            chunk_size: None,
         }
     }
 
@@ -68,7 +63,7 @@ impl BackendConfig {
     /// The same backend with another chunk size.
     #[must_use]
     pub fn with_chunk_size(mut self, bytes: usize) -> Self {
-        self.chunk_size = bytes;
+        self.chunk_size = Some(bytes);
         self
     }
 }

@@ -56,8 +56,8 @@ mod wire;
 
 pub use communicator::Communicator;
 pub use config::{
-    BackendConfig, DEFAULT_CHUNK_SIZE, DEFAULT_MAX_BYTES_IN_FLIGHT, DEFAULT_MAX_MESSAGE,
-    DEFAULT_OPERATION_TIMEOUT, PackConfig, Secret,
+    BackendConfig, DEFAULT_MAX_BYTES_IN_FLIGHT, DEFAULT_MAX_MESSAGE, DEFAULT_OPERATION_TIMEOUT,
+    PackConfig, Secret,
 };
 pub use error::{Error, Peer};
 pub use failure::{Failure, FailureKind};
@@ -65,7 +65,7 @@ pub use number::{Number, Reducer};
 pub use operation::Operation;
 pub use pack::Pack;
 pub use payload::Payload;
-pub use remote::Traffic;
+pub use remote::{Traffic, default_chunk_size};
 pub use request::{RecvRequest, SendRequest, wait_any};
 pub use topology::Topology;
 

@@ -184,7 +184,9 @@ fn connect(
         mailboxes: Arc::clone(mailboxes),
     });
     let backend = remote::open(config, Arc::clone(&inbox))?;
-    Ok(Some(Remote::new(backend, inbox, config.backend.chunk_size)))
+    let chosen = config.backend.chunk_size;
+    let chunk_size = chosen.unwrap_or_else(|| remote::default_chunk_size(&config.backend.kind));
+    Ok(Some(Remote::new(backend, inbox, chunk_size)))
 }
 
 fn check(config: &PackConfig) -> Result<(), Error> {
@@ -196,7 +198,7 @@ fn check(config: &PackConfig) -> Result<(), Error> {
     if config.flare_id.is_empty() {
         return refuse("the flare needs an id");
     }
-    if config.backend.chunk_size == 0 {
+    if config.backend.chunk_size == Some(0) {
         return refuse("the chunk size must be at least 1 byte");
     }
     Ok(())

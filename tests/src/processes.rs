@@ -71,11 +71,12 @@ pub fn holds(pid: u32, needle: &str) -> bool {
     };
     let environment = fs::read(proc(pid, "environ")).unwrap_or_default();
     let maps = fs::read_to_string(proc(pid, "maps")).unwrap_or_default();
-    finder.find(&environment).is_some() || maps.lines().filter_map(writable).any(|range| {
-        let mut bytes = vec![0; (range.end - range.start) as usize];
-        // What the process gave back between the two reads holds nothing.
-        memory.read_exact_at(&mut bytes, range.start).is_ok() && finder.find(&bytes).is_some()
-    })
+    finder.find(&environment).is_some()
+        || maps.lines().filter_map(writable).any(|range| {
+            let mut bytes = vec![0; (range.end - range.start) as usize];
+            // What the process gave back between the two reads holds nothing.
+            memory.read_exact_at(&mut bytes, range.start).is_ok() && finder.find(&bytes).is_some()
+        })
 }
 
 /// The file name of the program a process runs.

@@ -168,7 +168,11 @@ fn a_program_is_not_given_the_platforms_redis_password() {
         .filter(|process| processes::holds(process.pid, SECRET))
         .filter(|process| !["java", "burst-runtime"].contains(&&*processes::program(process.pid)))
         .collect();
-    assert_eq!(programs.len(), 2, "one program for each pack: {programs:#?}");
+    assert_eq!(
+        programs.len(),
+        2,
+        "one program for each pack: {programs:#?}"
+    );
     for program in programs {
         assert!(
             !processes::holds(program.pid, redis.password()),

@@ -19,19 +19,38 @@ type Open = fn(&PackConfig, Arc<Inbox>) -> Result<Arc<dyn Backend>, Error>;
 type Admit = fn(&str, &Secret, Option<SystemTime>, &BackendConfig) -> Result<BackendConfig, Error>;
 type Clean = fn(&str, &BackendConfig) -> Result<(), Error>;
 
-/// Name, how a pack opens it, how a flare gets credentials of its own, how its leftovers are
-/// deleted.
-const BACKENDS: &[(&str, Open, Admit, Clean)] = &[
-    (direct::NAME, direct::open, AS_IT_IS, NOTHING),
-    (list::NAME, list::open, list::admit, list::clean),
-    (stream::NAME, stream::open, stream::admit, stream::clean),
+const MIB: usize = 1 << 20;
+
+type Entry = (&'static str, usize, Open, Admit, Clean);
+
+/// Name, chunk size, how a pack opens it, how a flare gets credentials of its own, how its
+/// leftovers are deleted.
+///
+/// The chunk size is the smallest of the fastest ones in `benchmarks/results/chunk-size.csv`:
+/// memory, and how long one worker's message holds up another's, go with it.
+const BACKENDS: &[Entry] = &[
+    (direct::NAME, MIB, direct::open, AS_IT_IS, NOTHING),
+    (list::NAME, MIB, list::open, list::admit, list::clean),
+    (
+        stream::NAME,
+        MIB,
+        stream::open,
+        stream::admit,
+        stream::clean,
+    ),
     #[cfg(feature = "rabbitmq")]
-    (rabbitmq::NAME, rabbitmq::open, AS_IT_IS, rabbitmq::clean),
+    (
+        rabbitmq::NAME,
+        MIB,
+        rabbitmq::open,
+        AS_IT_IS,
+        rabbitmq::clean,
+    ),
     #[cfg(feature = "s3")]
-    (s3::NAME, s3::open, AS_IT_IS, s3::clean),
-    (memory::NAME, memory::open, AS_IT_IS, NOTHING),
+    (s3::NAME, 4 * MIB, s3::open, AS_IT_IS, s3::clean),
+    (memory::NAME, MIB, memory::open, AS_IT_IS, NOTHING),
     #[cfg(feature = "faults")]
-    (faults::NAME, faults::open, AS_IT_IS, NOTHING),
+    (faults::NAME, MIB, faults::open, AS_IT_IS, NOTHING),
 ];
 
 /// Backends whose server, if there is one, makes no users through the connection of one.
@@ -42,9 +61,16 @@ const NOTHING: Clean = |_, _| Ok(());
 /// Those a program may have been built without.
 const OPTIONAL: &[&str] = &["rabbitmq", "s3"];
 
+/// The size of the chunks a backend's messages are cut into when the configuration has none, in
+/// bytes; that of `direct` for a name that is no backend's. The sizes come from a measurement,
+/// `benchmarks/results/chunk-size.csv`.
+pub fn default_chunk_size(kind: &str) -> usize {
+    find(kind).map_or(MIB, |&(_, chunk_size, ..)| chunk_size)
+}
+
 /// Opens the backend a pack is configured with.
 pub(crate) fn open(config: &PackConfig, inbox: Arc<Inbox>) -> Result<Arc<dyn Backend>, Error> {
-    let (_, open, ..) = find(&config.backend.kind)?;
+    let (_, _, open, ..) = find(&config.backend.kind)?;
     open(config, inbox)
 }
 
@@ -55,7 +81,7 @@ pub(crate) fn admit(
     deadline: Option<SystemTime>,
     config: &BackendConfig,
 ) -> Result<BackendConfig, Error> {
-    let (_, _, admit, _) = find(&config.kind)?;
+    let (.., admit, _) = find(&config.kind)?;
     admit(flare_id, secret, deadline, config)
 }
 
@@ -65,7 +91,7 @@ pub(crate) fn clean(flare_id: &str, config: &BackendConfig) -> Result<(), Error>
     clean(flare_id, config)
 }
 
-fn find(kind: &str) -> Result<&'static (&'static str, Open, Admit, Clean), Error> {
+fn find(kind: &str) -> Result<&'static Entry, Error> {
     BACKENDS
         .iter()
         .find(|(name, ..)| *name == kind)

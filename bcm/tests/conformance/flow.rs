@@ -10,7 +10,7 @@ use crate::on_every_backend;
 /// Room for a few messages of the sizes below.
 fn tight(config: &mut PackConfig) {
     config.max_bytes_in_flight = 64 << 10;
-    config.backend.chunk_size = 8 << 10;
+    config.backend.chunk_size = Some(8 << 10);
 }
 
 on_every_backend! {

@@ -97,7 +97,7 @@ impl Backend {
     }
 
     pub fn chunked(&self, bytes: usize) -> impl Fn(&mut PackConfig) + '_ {
-        move |config| config.backend.chunk_size = bytes
+        move |config| config.backend.chunk_size = Some(bytes)
     }
 }
 

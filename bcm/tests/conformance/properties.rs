@@ -272,7 +272,7 @@ on_every_backend! {
         let chunk = prop_oneof![Just(1usize << 20), 500usize..5000];
         runner
             .run(&(topology, steps(len), chunk), |(topology, steps, chunk)| {
-                let config = BackendConfig { chunk_size: chunk, ..backend.config.clone() };
+                let config = BackendConfig { chunk_size: Some(chunk), ..backend.config.clone() };
                 let results = testing::run(&topology, &config, |worker| {
                     steps.iter().try_for_each(|step| take(worker, step))
                 });

@@ -5,6 +5,7 @@ use crate::report::{self, NotWritten};
 use crate::servers::{BACKENDS, Server};
 use crate::summary::Summary;
 use crate::{collectives, transfer};
+use burst_bcm::default_chunk_size;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -78,7 +79,13 @@ pub fn pairs(samples: usize, results: &Path) -> Result<(), NotKept> {
         let config = server.config(backend);
         for pairs in [1, 2, 4, 8] {
             let series = transfer::rates(&config, pairs, message, samples);
-            rates.push(Rate::of(backend, config.chunk_size, pairs, message, series));
+            rates.push(Rate::of(
+                backend,
+                default_chunk_size(backend),
+                pairs,
+                message,
+                series,
+            ));
         }
     }
     let plot = Plot {

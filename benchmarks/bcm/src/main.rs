@@ -38,7 +38,8 @@ struct Options {
     /// How often ours and the reference take turns.
     #[arg(long, default_value_t = 3)]
     turns: usize,
-    /// Where `bcm.csv`, the figures' numbers and their plots go.
+    /// Where `bcm.csv`, kept when the whole table was measured, and the figures' numbers and plots
+    /// go.
     #[arg(long, default_value = "benchmarks/results")]
     results: PathBuf,
 }
@@ -67,15 +68,24 @@ enum Measurement {
     Granularity,
 }
 
+impl Options {
+    fn measures(&self, which: Measurement) -> bool {
+        self.which.is_empty() || self.which.contains(&which)
+    }
+}
+
 impl Measurement {
+    /// Whether it has files of its own and no rows in the table.
+    fn is_figure(self) -> bool {
+        matches!(self, Self::ChunkSizes | Self::Pairs | Self::Granularity)
+    }
+
     fn run(
         self,
         turns: usize,
         results: &Path,
         report: &mut Report,
     ) -> Result<(), figures::NotKept> {
-        // Figures have many points, each of which moves gigabytes.
-        let samples = turns.div_ceil(2);
         match self {
             Self::OneWay => local::against_mpi(local::ONE_WAY, turns, report),
             Self::Broadcast => local::against_mpi(local::BROADCAST, turns, report),
@@ -88,9 +98,9 @@ impl Measurement {
                 }
             }
             Self::Exchange => exchange::all_to_all(turns, report),
-            Self::ChunkSizes => figures::chunk_sizes(samples, results)?,
-            Self::Pairs => figures::pairs(samples, results)?,
-            Self::Granularity => figures::granularity(samples, results)?,
+            Self::ChunkSizes => figures::chunk_sizes(turns, results)?,
+            Self::Pairs => figures::pairs(turns, results)?,
+            Self::Granularity => figures::granularity(turns, results)?,
         }
         Ok(())
     }
@@ -113,10 +123,16 @@ fn main() -> ExitCode {
 fn measure(options: &Options) -> Result<(), figures::NotKept> {
     let mut report = Report::default();
     for &which in Measurement::value_variants() {
-        if options.which.is_empty() || options.which.contains(&which) {
+        if options.measures(which) {
             which.run(options.turns, &options.results, &mut report)?;
         }
     }
     println!("{report}");
-    Ok(report.write(&options.results.join("bcm.csv"))?)
+    // The table is of one run, or it is not kept.
+    let whole = (Measurement::value_variants().iter())
+        .all(|which| which.is_figure() || options.measures(*which));
+    if whole {
+        report.write(&options.results.join("bcm.csv"))?;
+    }
+    Ok(())
 }

@@ -31,6 +31,9 @@ impl Plot {
     }
 
     fn draw(&self, path: &Path) -> Result<(), Box<dyn std::error::Error>> {
+        if let Some(directory) = path.parent() {
+            std::fs::create_dir_all(directory)?;
+        }
         let points = || self.lines.iter().flat_map(|(_, points)| points);
         let left = points().map(|point| point.0).fold(f64::MAX, f64::min);
         let right = points().map(|point| point.0).fold(0.0, f64::max);

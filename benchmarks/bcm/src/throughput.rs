@@ -6,6 +6,7 @@ use crate::servers::Server;
 use crate::summary::Summary;
 use crate::tcp::Iperf;
 use crate::{bare_rabbitmq, bare_s3, redis_benchmark, transfer};
+use burst_bcm::default_chunk_size;
 
 const BYTES: usize = 256 << 20;
 
@@ -15,7 +16,7 @@ pub fn through(backend: &str, turns: usize, report: &mut Report) {
     let iperf = (backend == "direct").then(Iperf::start);
     let config = server.config(backend);
     let uri = config.uri.clone().unwrap_or_default();
-    let chunk = config.chunk_size;
+    let chunk = default_chunk_size(backend);
     let bare = || match backend {
         "direct" => iperf.as_ref().unwrap().run(BYTES),
         "redis-list" => redis_benchmark::list(&uri, BYTES, chunk),
@@ -33,7 +34,7 @@ pub fn through(backend: &str, turns: usize, report: &mut Report) {
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for _ in 0..turns {
         theirs.push(bare());
-        ours.extend(transfer::rates(&config, 1, BYTES, 2));
+        ours.extend(transfer::rates(&config, 1, BYTES, 4));
     }
     report.add(
         format!("{backend}, one message of 256 MB, two packs"),

@@ -29,7 +29,8 @@ pub fn rates(backend: &BackendConfig, pairs: u32, bytes: usize, samples: usize) 
     });
     let moments: Vec<_> = results.into_iter().map(|result| result.unwrap()).collect();
     let (senders, receivers) = moments.split_at(pairs as usize);
-    // The first one finds no connection yet.
+    // The first one finds no connection yet, and memory that a virtual machine may first have to
+    // ask its host for again, which takes longer than the message.
     (1..=samples)
         .map(|sample| {
             let begun = senders.iter().map(|moments| moments[sample]).min();

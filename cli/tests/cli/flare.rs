@@ -17,7 +17,7 @@ pub fn flare(state: &str, error: &str) -> String {
     format!(
         r#"{{"flareId":"f1","namespace":"guest","name":"hello","version":"0.0.1",
             "state":"{state}","attempt":1,"size":2,"granularity":2,"packing":"mixed",
-            "backend":"direct","chunkSize":1,"timeout":1,"memory":1,"created":1000,
+            "backend":"direct","chunkSize":null,"timeout":1,"memory":1,"created":1000,
             "started":3000,"ended":9000,"error":{error},
             "packs":[{{"pack":0,"invoker":"invoker0","workers":[0,1],"start":"cold"}}],
             "workers":[{{"worker":0,"pack":0,"state":"{state}","started":3000,"ended":9000,"error":null}},

@@ -192,7 +192,7 @@ class InvokerSuite extends munit.FunSuite:
       assertEquals(error.kind, FailureKind.StartFailed)
       assert(error.message.contains("384 MiB") && error.message.contains("500 MiB"), error.message)
 
-  private val redis = BackendConfig("redis-list", Some("redis://h"), 1024)
+  private val redis = BackendConfig("redis-list", Some("redis://h"), None)
 
   fixture.test("a flare is cleaned by the runtime, and failures are told"): fixture =>
     val probe = kit.createTestProbe[FlareCleaned]()

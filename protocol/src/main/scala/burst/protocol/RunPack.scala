@@ -25,16 +25,17 @@ object Inputs:
           .map(Shared(_))
           .toRight(DecodingFailure("inputs need 'shared' or 'each'", cursor.history))
 
-/** What carries messages between packs. `uri` may hold credentials: it is never logged. `ca` holds the
+/** What carries messages between packs. Without a `chunkSize` the backend cuts messages as suits it best. `uri`
+  * may hold credentials: it is never logged. `ca` holds the
   * certificates, as PEM, by which a server reached over TLS is known; without it, the machine's.
   */
 final case class BackendConfig(
     kind: String,
     uri: Option[String],
-    chunkSize: Int,
+    chunkSize: Option[Int],
     ca: Option[String] = None
 ) derives Codec.AsObject:
-  override def toString: String = s"BackendConfig($kind, chunkSize=$chunkSize)"
+  override def toString: String = s"BackendConfig($kind)"
 
 /** A flare's secret: packs prove to each other with it that they belong together. Never logged. */
 final case class Secret(hex: String):

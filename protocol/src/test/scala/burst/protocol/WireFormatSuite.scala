@@ -28,4 +28,4 @@ class WireFormatSuite extends munit.FunSuite:
 
   test("neither a secret nor a backend's address shows when printed"):
     assert(!Secret("ab" * 32).toString.contains("abab"))
-    assert(!BackendConfig("redis-list", Some("redis://:pw@h"), 1).toString.contains("pw"))
+    assert(!BackendConfig("redis-list", Some("redis://:pw@h"), Some(1)).toString.contains("pw"))

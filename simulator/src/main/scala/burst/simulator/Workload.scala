@@ -40,7 +40,7 @@ object Workload:
       granularity,
       packing,
       backend = "direct",
-      chunkSize = 1 << 20,
+      chunkSize = None,
       timeout,
       memory = 256,
       retries = 0

@@ -26,8 +26,8 @@ object WorkerState:
   given Configuration = Configuration.default.withKebabCaseConstructorNames
   given ConfiguredEnumCodec[WorkerState] = ConfiguredEnumCodec.derived
 
-/** What a flare asks for, checked and complete: nothing here is optional any more but the granularity, which
-  * is the platform's choice when absent. `timeout` in milliseconds, `memory` in MiB per worker.
+/** What a flare asks for, checked and complete: nothing here is optional any more but what is the
+  * platform's choice when absent: the granularity, and the size of chunks, which is the backend's. `timeout` in milliseconds, `memory` in MiB per worker.
   */
 final case class FlareRequest(
     definition: DefinitionRef,
@@ -36,7 +36,7 @@ final case class FlareRequest(
     granularity: Option[Int],
     packing: Packing,
     backend: String,
-    chunkSize: Int,
+    chunkSize: Option[Int],
     timeout: Long,
     memory: Int,
     retries: Int

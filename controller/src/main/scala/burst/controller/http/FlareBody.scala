@@ -61,7 +61,7 @@ final class FlareBody(options: OptionsReader, defaults: FlareDefaults):
       chosen.granularity,
       chosen.packing.getOrElse(defaults.packing),
       chosen.backend.getOrElse(defaults.backend),
-      chosen.chunkSize.getOrElse(defaults.chunkSize),
+      chosen.chunkSize,
       chosen.timeout.getOrElse(defaults.timeout),
       chosen.memory.getOrElse(defaults.memory),
       chosen.retries.getOrElse(defaults.retries)

@@ -45,7 +45,6 @@ object HttpSettings:
   */
 final case class FlareDefaults(
     packing: Packing,
-    chunkSize: Int,
     timeout: Long,
     memory: Int,
     retries: Int,
@@ -64,7 +63,6 @@ object FlareDefaults:
           "burst.flare-defaults.packing",
           "there is no such packing"
         )),
-      defaults.getBytes("chunk-size").toInt,
       defaults.getDuration("timeout").toMillis,
       defaults.getInt("memory"),
       defaults.getInt("retries")

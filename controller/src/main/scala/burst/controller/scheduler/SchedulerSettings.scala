@@ -87,7 +87,7 @@ final class BackendCatalog(val default: String, backends: Map[String, BackendCat
   def names: Vector[String] = backends.keys.toVector.sorted
 
   /** What packs are told of a backend; nothing when there is none of that name (any more). */
-  def find(name: String, chunkSize: Int): Option[BackendConfig] =
+  def find(name: String, chunkSize: Option[Int]): Option[BackendConfig] =
     backends.get(name).map(entry => BackendConfig(entry.kind, entry.uri, chunkSize, entry.ca))
 
   /** Whether a flare may leave something there. */

@@ -17,7 +17,7 @@ private[store] object FlareColumns:
       granularity: Option[Int],
       packing: Packing,
       backend: String,
-      chunkSize: Int,
+      chunkSize: Option[Int],
       timeout: Long,
       memory: Int,
       retries: Int

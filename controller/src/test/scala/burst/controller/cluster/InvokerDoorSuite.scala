@@ -87,7 +87,7 @@ class InvokerDoorSuite extends munit.FunSuite:
     val orders = fixture.orders(welcome)
     val flare = FlareId.random()
     val asker = kit.createTestProbe[InvokerProtocol.FlareCleaned]()
-    val backend = BackendConfig("redis-list", Some("redis://h"), 1)
+    val backend = BackendConfig("redis-list", Some("redis://h"), None)
     invoker ! InvokerProtocol.StartPack(flare, 0, Vector(None))
     invoker ! InvokerProtocol.CleanFlare(flare, backend, asker.ref)
     val start = orders.receiveMessage()

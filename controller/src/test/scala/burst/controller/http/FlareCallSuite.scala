@@ -82,7 +82,7 @@ class FlareCallSuite extends HttpSuite:
     assertEquals(r.size, 3)
     assertEquals(r.inputs, Inputs.Shared(json("""{"who":"me","kept":1}""")))
     assertEquals((r.granularity, r.timeout, r.packing, r.backend), (Some(2), 5000L, Packing.Mixed, "direct"))
-    assertEquals((r.chunkSize, r.memory, r.retries), (1 << 20, 256, 0))
+    assertEquals((r.chunkSize, r.memory, r.retries), (None, 256, 0))
     assertEquals(r.definition.version, "0.0.1")
     val own = request(
       """{"size":2,"granularity":1,"packing":"heterogeneous","backend":"redis-list","chunkSize":4096,
@@ -90,7 +90,7 @@ class FlareCallSuite extends HttpSuite:
     )
     assertEquals(own.inputs, Inputs.Shared(json("""{"who":"all","kept":1}""")))
     assertEquals((own.granularity, own.packing, own.backend), (Some(1), Packing.Heterogeneous, "redis-list"))
-    assertEquals((own.chunkSize, own.timeout, own.memory, own.retries), (4096, 1L, 64, 2))
+    assertEquals((own.chunkSize, own.timeout, own.memory, own.retries), (Some(4096), 1L, 64, 2))
 
   test("one input for each worker, objects over the definition's parameters and others as they are"):
     val r = request("""{"params":[{"who":"me"},7,null],"size":3}""")
@@ -111,7 +111,7 @@ class FlareCallSuite extends HttpSuite:
     assertEquals(
       reply.json.noSpaces,
       s"""{"flareId":"$id","namespace":"guest","name":"hello","version":"0.0.1","state":"succeeded",
-         |"attempt":1,"size":2,"granularity":2,"packing":"mixed","backend":"direct","chunkSize":1048576,
+         |"attempt":1,"size":2,"granularity":2,"packing":"mixed","backend":"direct","chunkSize":null,
          |"timeout":5000,"memory":256,"created":1000,"started":1020,"ended":1100,"error":null,"queue":null,
          |"packs":[{"pack":0,"invoker":"invoker0","workers":[0,1],"start":"cold"}],
          |"workers":[{"worker":0,"pack":0,"state":"succeeded","started":1030,"ended":1090,"error":null},

@@ -25,7 +25,7 @@ object Samples:
     granularity,
     packing,
     backend,
-    chunkSize = 1024,
+    chunkSize = Some(1024),
     timeout,
     memory = 64,
     retries

@@ -41,7 +41,7 @@ object Samples:
       Some(1),
       Packing.Mixed,
       "direct",
-      1 << 20,
+      Some(1 << 20),
       60000,
       256,
       0

@@ -49,7 +49,7 @@ final class PackSetup(
     pack = 1,
     packSizes = Vector(2, 3),
     Inputs.Shared(Json.fromInt(7)),
-    BackendConfig("direct", None, 1024),
+    BackendConfig("direct", None, None),
     Secret.random(),
     deadline = now() + left.toMicros,
     memory = 128,

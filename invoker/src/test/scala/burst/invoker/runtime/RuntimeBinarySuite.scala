@@ -15,7 +15,7 @@ class RuntimeBinarySuite extends munit.FunSuite:
     Files.writeString(file, s"#!/bin/sh\n$text\n")
     Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("rwxr-xr-x"))
 
-  private val backend = BackendConfig("redis-list", Some("redis://:password@host"), 1024)
+  private val backend = BackendConfig("redis-list", Some("redis://:password@host"), None)
   private val flare = FlareId.random()
 
   test("a runtime says what packages must be built for"):

@@ -30,7 +30,7 @@ class LinkSerializerSuite extends munit.FunSuite:
     1,
     Vector(2, 2),
     Inputs.Each(Vector(Json.fromInt(1), Json.obj("a" -> Json.Null))),
-    BackendConfig("redis-list", Some("redis://:secret@h"), 1024),
+    BackendConfig("redis-list", Some("redis://:secret@h"), Some(1024)),
     Secret.random(),
     17L,
     256,

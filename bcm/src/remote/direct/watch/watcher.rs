@@ -1,0 +1,362 @@
+//! The watch's thread: hears, repeats, judges who is lost, and finds the middle.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::line::{Line, Notice};
+use super::{Desk, EXPLANATION};
+use crate::remote::Frame;
+use crate::remote::direct::dialler::Dialler;
+use crate::remote::direct::error;
+use crate::remote::direct::handshake::Purpose;
+use crate::remote::direct::peers::Peers;
+use crate::remote::inbox::Inbox;
+use crate::wire::{Header, Kind};
+
+/// How long the middle stays for packs that have not dialled it yet.
+const MEETING: Duration = Duration::from_secs(5);
+/// How long it stays when all have, while they are at work.
+const STAY: Duration = Duration::from_secs(1);
+/// How long the middle waits for packs to dial it before it looks whether they are there, and
+/// before it looks again.
+const PROBE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_millis(500));
+/// How long the last words of a pack may take to be written.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+pub(super) fn encode(frame: &Frame<'_>) -> Vec<u8> {
+    [&frame.header.encode(), frame.payload].concat()
+}
+
+/// The watch's thread and what it alone knows.
+pub(super) struct Watcher {
+    inbox: Arc<Inbox>,
+    peers: Arc<Peers>,
+    dialler: Arc<Dialler>,
+    desk: Arc<Desk>,
+    pack: u32,
+    packs: u32,
+    lines: Vec<Line>,
+    /// Whose goodbye was heard.
+    left: Vec<bool>,
+    /// The failure that goes round.
+    failure: Option<Vec<u8>>,
+    suspects: BTreeMap<u32, Suspect>,
+    /// When this pack said its goodbye.
+    leaving: Option<Instant>,
+    /// Its goodbye has come back to it.
+    heeded: bool,
+    /// When packs that did not dial are looked for.
+    probe: Option<Instant>,
+    closing: Option<Instant>,
+}
+
+struct Suspect {
+    until: Instant,
+    reason: String,
+}
+
+impl Watcher {
+    pub(super) fn new(
+        inbox: Arc<Inbox>,
+        peers: Arc<Peers>,
+        dialler: Arc<Dialler>,
+        desk: Arc<Desk>,
+    ) -> Self {
+        let pack = inbox.config().pack;
+        let packs = inbox.config().topology.num_packs();
+        Self {
+            inbox,
+            peers,
+            dialler,
+            desk,
+            pack,
+            packs,
+            lines: Vec::new(),
+            left: vec![false; packs as usize],
+            failure: None,
+            suspects: BTreeMap::new(),
+            leaving: None,
+            heeded: false,
+            probe: None,
+            closing: None,
+        }
+    }
+
+    pub(super) fn run(mut self) {
+        loop {
+            self.empty_tray();
+            if self.closing.is_none() {
+                self.keep_linked();
+                self.judge();
+            }
+            self.lines.iter_mut().for_each(Line::flush);
+            if let Some(since) = self.closing
+                && (self.lines.iter().all(Line::is_flushed) || since.elapsed() >= LAST_WORDS)
+            {
+                return;
+            }
+            if self.may_go() {
+                self.desk.tray.lock().may_go = true;
+                self.desk.may_go.notify_all();
+            }
+            self.sleep();
+            self.hear();
+        }
+    }
+
+    /// Does what others ask for.
+    fn empty_tray(&mut self) {
+        let desk = Arc::clone(&self.desk);
+        let mut tray = desk.tray.lock();
+        let lines = std::mem::take(&mut tray.lines);
+        let suspects = std::mem::take(&mut tray.suspects);
+        let failure = tray.failure.take();
+        let (leaves, closes) = (tray.leaving, tray.closing);
+        drop(tray);
+        for (pack, stream) in lines {
+            match Line::new(pack, stream) {
+                Ok(line) => self.greet(line),
+                Err(reason) => self.suspect(pack, reason.to_string()),
+            }
+        }
+        for (pack, reason) in suspects {
+            self.suspect(pack, reason);
+        }
+        if self.failure.is_none()
+            && let Some(failure) = failure
+        {
+            self.repeat(&failure, None);
+            self.failure = Some(failure);
+        }
+        if leaves && self.leaving.is_none() {
+            self.leaving = Some(Instant::now());
+            self.repeat(&self.goodbye(self.pack), None);
+        }
+        if closes {
+            self.closing.get_or_insert_with(Instant::now);
+        }
+    }
+
+    /// A new line is told what was said before.
+    fn greet(&mut self, mut line: Line) {
+        let gone = (0..self.packs).filter(|&pack| self.has_left(pack));
+        for pack in gone.chain(self.leaving.map(|_| self.pack)) {
+            line.say(&self.goodbye(pack));
+        }
+        if let Some(failure) = &self.failure {
+            line.say(failure);
+        }
+        self.lines.push(line);
+    }
+
+    fn goodbye(&self, pack: u32) -> Vec<u8> {
+        let header = Header::notice(Kind::Goodbye, self.inbox.config().flare, pack, 0);
+        header.encode().to_vec()
+    }
+
+    fn repeat(&mut self, news: &[u8], from: Option<u32>) {
+        for line in &mut self.lines {
+            if Some(line.pack) != from {
+                line.say(news);
+            }
+        }
+    }
+
+    fn has_left(&self, pack: u32) -> bool {
+        self.left.get(pack as usize).copied().unwrap_or(false)
+    }
+
+    fn has_line(&self, pack: u32) -> bool {
+        self.lines.iter().any(|line| line.pack == pack)
+    }
+
+    fn suspect(&mut self, pack: u32, reason: String) {
+        let until = Instant::now() + EXPLANATION;
+        (self.suspects.entry(pack)).or_insert(Suspect { until, reason });
+    }
+
+    /// The packs that have not left, but for this one.
+    fn others(&self) -> impl Iterator<Item = u32> {
+        (0..self.packs).filter(|&pack| pack != self.pack && !self.has_left(pack))
+    }
+
+    /// The pack that is, or should be, in the middle: one that has left may still be.
+    fn middle(&self) -> u32 {
+        let linked = self.lines.iter().map(|line| line.pack).max();
+        let last = self.others().max();
+        linked.max(last).unwrap_or_default().max(self.pack)
+    }
+
+    /// A pack that has lost the middle in good order dials the next one, also when the flare has
+    /// failed meanwhile: the others may not know. The new middle looks for those that do not
+    /// dial.
+    fn keep_linked(&mut self) {
+        if !self.dialler.knows_endpoints() {
+            return;
+        }
+        let middle = self.middle();
+        if middle != self.pack {
+            if self.has_line(middle) || self.suspects.contains_key(&middle) {
+                return;
+            }
+            let dialled = self
+                .dialler
+                .dial(middle, Purpose::Watch)
+                .and_then(|stream| {
+                    Line::new(middle, stream)
+                        .map_err(|reason| error(Some(middle), reason.to_string()))
+                });
+            match dialled {
+                Ok(line) => self.greet(line),
+                Err(reason) => self.suspect(middle, reason.to_string()),
+            }
+            return;
+        }
+        let missing: Vec<u32> = self.others().filter(|&pack| !self.has_line(pack)).collect();
+        if missing.is_empty() || self.is_over() {
+            self.probe = None;
+            return;
+        }
+        let now = Instant::now();
+        if now < *self.probe.get_or_insert(now + PROBE.0) {
+            return;
+        }
+        for pack in missing {
+            if let Err(reason) = self.dialler.probe(pack) {
+                self.suspect(pack, reason.to_string());
+            }
+        }
+        self.probe = Some(Instant::now() + PROBE.1);
+    }
+
+    /// The flare has failed, and everybody is told.
+    fn is_over(&self) -> bool {
+        self.failure.is_some() || self.inbox.is_aborted()
+    }
+
+    /// Suspects that nobody has explained are lost.
+    fn judge(&mut self) {
+        if self.suspects.is_empty() {
+            return;
+        }
+        if self.is_over() {
+            self.suspects.clear();
+            return;
+        }
+        let (left, peers) = (&self.left, &self.peers);
+        self.suspects.retain(|&pack, _| {
+            let explained = left.get(pack as usize).copied().unwrap_or(true);
+            !explained && !peers.has_said_goodbye(pack)
+        });
+        let now = Instant::now();
+        let lost = self.suspects.iter().find(|(_, it)| it.until <= now);
+        if let Some((&pack, suspect)) = lost {
+            self.inbox.lost(pack, &suspect.reason);
+            self.suspects.clear();
+        }
+    }
+
+    /// Whether nobody needs this pack any more.
+    fn may_go(&self) -> bool {
+        let Some(since) = self.leaving else {
+            return false;
+        };
+        let stayed = since.elapsed();
+        if self.is_over() || !self.dialler.knows_endpoints() || stayed >= MEETING {
+            return true;
+        }
+        if self.middle() != self.pack {
+            return self.heeded;
+        }
+        match self.others().count() {
+            0 => true,
+            _ if self.others().any(|pack| !self.has_line(pack)) => false,
+            1 => true,
+            _ => stayed >= STAY,
+        }
+    }
+
+    /// Until something is heard, something is asked for, or it is time for something.
+    fn sleep(&mut self) {
+        let now = Instant::now();
+        let stay = self.leaving.map(|since| match since.elapsed() < STAY {
+            true => since + STAY,
+            false => since + MEETING,
+        });
+        let suspects = self.suspects.values().map(|suspect| suspect.until);
+        let closed = self.closing.map(|since| since + LAST_WORDS);
+        let next = suspects.chain(self.probe).chain(stay).chain(closed).min();
+        let limit = next
+            .map(|next| {
+                next.saturating_duration_since(now)
+                    .max(Duration::from_millis(1))
+            })
+            .and_then(|limit| Timespec::try_from(limit).ok());
+        let mut watched = vec![PollFd::new(&self.desk.bell, PollFlags::IN)];
+        for line in &self.lines {
+            let flags = match line.is_flushed() {
+                true => PollFlags::IN,
+                false => PollFlags::IN | PollFlags::OUT,
+            };
+            watched.push(PollFd::new(line, flags));
+        }
+        // Interrupted or not, everybody is looked at.
+        let _ = poll(&mut watched, limit.as_ref());
+        self.desk.bell.silence();
+    }
+
+    fn hear(&mut self) {
+        let mut at = 0;
+        while let Some(line) = self.lines.get_mut(at) {
+            let pack = line.pack;
+            let (notices, ended) = line.hear(&self.inbox);
+            for notice in notices {
+                self.take(pack, &notice);
+            }
+            match ended {
+                None => at += 1,
+                Some(reason) => {
+                    drop(self.lines.swap_remove(at));
+                    if !self.has_left(pack) {
+                        self.suspect(pack, reason);
+                    }
+                }
+            }
+        }
+    }
+
+    /// What is news goes on to all others. A goodbye goes back too, to the pack that said it.
+    fn take(&mut self, from: u32, (header, payload): &Notice) {
+        let frame = Frame {
+            header: *header,
+            payload,
+        };
+        match header.kind {
+            Kind::Goodbye if header.pack == self.pack => self.heeded = true,
+            Kind::Goodbye => {
+                if !self.has_left(header.pack) {
+                    if let Some(left) = self.left.get_mut(header.pack as usize) {
+                        *left = true;
+                    }
+                    self.peers.said_goodbye(header.pack);
+                    self.repeat(&encode(&frame), Some(from));
+                }
+                if header.pack == from {
+                    let answer = encode(&frame);
+                    let lines = self.lines.iter_mut();
+                    (lines.filter(|line| line.pack == from)).for_each(|line| line.say(&answer));
+                }
+            }
+            _ if self.failure.is_none() => {
+                let failure = encode(&frame);
+                self.repeat(&failure, Some(from));
+                self.failure = Some(failure);
+                self.inbox.notice(header, payload);
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Whether a header can be true in this flare: it may come from anyone.
+
+use super::Inbox;
+use crate::shared::Destination;
+use crate::wire::{Header, Kind, WireError};
+
+/// Largest failure another pack may describe.
+const LARGEST_FAILURE: u64 = 1 << 20;
+
+impl Inbox {
+    /// A header of news of a pack, be it this one, which came through another one; the number of
+    /// bytes that follow.
+    pub(crate) fn check_news(&self, header: &Header) -> Result<usize, WireError> {
+        if header.flare != self.config.flare {
+            return Err(WireError::OtherFlare);
+        }
+        if header.pack >= self.config.topology.num_packs() {
+            return Err(WireError::Invalid {
+                field: "pack",
+                value: header.pack.into(),
+            });
+        }
+        if header.total > LARGEST_FAILURE {
+            return Err(WireError::TooLarge {
+                total: header.total,
+                limit: LARGEST_FAILURE,
+            });
+        }
+        header.payload_len()
+    }
+
+    pub(super) fn check(&self, header: &Header) -> Result<(), WireError> {
+        let config = &self.config;
+        let invalid = |field, value: u32| {
+            Err(WireError::Invalid {
+                field,
+                value: value.into(),
+            })
+        };
+        if header.flare != config.flare {
+            return Err(WireError::OtherFlare);
+        }
+        if header.pack == config.pack || header.pack >= config.topology.num_packs() {
+            return invalid("sending pack", header.pack);
+        }
+        let limit = match header.kind {
+            Kind::Data | Kind::Stored | Kind::Offer | Kind::Grant => config.max_message,
+            Kind::Credit => u64::MAX,
+            Kind::Abort | Kind::Goodbye => LARGEST_FAILURE,
+        };
+        if header.total > limit {
+            return Err(WireError::TooLarge {
+                total: header.total,
+                limit,
+            });
+        }
+        if matches!(header.kind, Kind::Data | Kind::Stored | Kind::Offer) {
+            self.check_ends(header.pack, header.source, header.destination)?;
+        }
+        Ok(())
+    }
+
+    /// Whether a message can be from this worker of that pack, and for this one.
+    pub(super) fn check_ends(
+        &self,
+        pack: u32,
+        source: u32,
+        destination: Destination,
+    ) -> Result<(), WireError> {
+        let (field, value) = match destination {
+            _ if self.config.topology.pack_of(source) != Some(pack) => ("source", source),
+            Destination::Worker(worker) if self.config.mailboxes.of(worker).is_none() => {
+                ("destination", worker)
+            }
+            _ => return Ok(()),
+        };
+        Err(WireError::Invalid {
+            field,
+            value: value.into(),
+        })
+    }
+}
