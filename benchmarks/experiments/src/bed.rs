@@ -36,7 +36,10 @@ impl Bed {
 
     /// One that keeps this many containers ready, and on which every flare starts its packs anew, in them.
     pub fn start_prewarmed(driver: Driver, slots: u32, containers: u32) -> Self {
-        let settings = settings(driver, slots).prewarmed(containers);
+        // A container is replaced at a heartbeat, one at each.
+        let settings = settings(driver, slots)
+            .prewarmed(containers)
+            .set("burst.invoker.heartbeat-interval", "100ms");
         Self::with(settings.idle_timeout(Duration::from_millis(1)))
     }
 

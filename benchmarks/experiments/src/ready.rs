@@ -84,5 +84,15 @@ pub fn measure(size: &Size, findings: &mut Findings) {
         ("g=96", 2.57),
     ];
     findings.cite("96 workers", "ready", "s", &times);
-    findings.at_least(&what, faster, "6.8 × (17.51 s and 2.57 s, 96 workers)", 6.8);
+    let part = |figure| findings.median("burst", &all, figure);
+    let why = format!(
+        "Of the {:.2} s at {all}, {:.2} s start the container, and {:.2} s load and parse on the same two processors that \
+         all granularities have; the paper's machines have a processor for each worker.",
+        part("ready"),
+        part("all running"),
+        part("loading") + part("parsing")
+    );
+    findings
+        .at_least(&what, faster, "6.8 × (17.51 s and 2.57 s, 96 workers)", 6.8)
+        .if_missed(&why);
 }

@@ -51,9 +51,20 @@ pub fn measure(size: &Size, peers: &Peers, findings: &mut Findings) {
     let setting = "8 workers";
     let best = ["Dask", "Ray", "Spark"].map(|system| findings.median(system, setting, "start-up"));
     let best = best.into_iter().fold(f64::INFINITY, f64::min);
-    let cold = findings.median("burst, docker, cold", setting, "start-up");
-    let what = "8 workers cold in docker, sooner than the best of Dask, Ray and Spark by";
-    findings.at_least(what, best / cold, PAPER, 10.0);
+    for kind in ["prewarmed", "cold"] {
+        let ours = findings.median(&format!("burst, docker, {kind}"), setting, "start-up");
+        let container = findings.median("docker run", setting, "start-up") / 8.0;
+        let what =
+            format!("8 workers {kind} in docker, sooner than the best of Dask, Ray and Spark by");
+        let why = format!(
+            "One `docker run` of the same image takes {container:.2} s of it, so that the best of them is {:.1} × slower \
+             than docker itself. As it comes, the platform keeps one pre-warmed container.",
+            best / container
+        );
+        findings
+            .at_least(&what, best / ours, PAPER, 10.0)
+            .if_missed(&why);
+    }
     for (system, time) in [
         ("EMR Spark, 96 vCPUs, 6 nodes", 296.0),
         ("EMR Spark, 96 vCPUs, 24 nodes", 431.0),
