@@ -7,6 +7,8 @@ GRANULARITY ?= 4
 DRIVER      ?= process
 BACKEND     ?= direct
 FUZZ_TIME   ?= 600
+# The modules of burst-bcm that hold unsafe code.
+UNSAFE      := local:: payload:: collective::elements remote::assembly remote::inbox
 FUZZ_EXAMPLES ?= 100
 
 CARGO  := cargo
@@ -15,7 +17,7 @@ RELEASE := target/release
 PROGRAMS := hello terasort wordcount montecarlo pagerank tables gridsearch kmeans failing noop probe mapreduce
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-rust test-jvm test-system prepare image bench experiments simulate fuzz fuzz-api fmt lint clean
+.PHONY: help build demo test test-rust test-jvm test-system prepare image bench experiments simulate fuzz verify fuzz-api fmt lint clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -83,6 +85,10 @@ fuzz: ## what reads bytes from outside, at length, with cargo-fuzz and a nightly
 	@cargo fuzz --version >/dev/null 2>&1 || $(CARGO) install --locked cargo-fuzz
 	cd bcm/fuzz && for target in header frames replies; do \
 		$(CARGO) +nightly fuzz run --fuzz-dir . $$target -- -max_total_time=$(FUZZ_TIME) -max_len=4096 || exit 1; done
+
+verify: ## the queues between threads: every order of their steps with loom; undefined behaviour with Miri and a nightly toolchain
+	RUSTFLAGS="--cfg burst_loom" $(CARGO) test --locked --release --target-dir target/loom -p burst-bcm --no-default-features --lib loom
+	$(CARGO) +nightly miri test --locked --target-dir target/miri -p burst-bcm --no-default-features --lib -- $(UNSAFE)
 
 clean: ## forget what was built
 	rm -rf target dist

@@ -1,5 +1,5 @@
 //! What the queue and the park protocol are made of: the standard library's, or `loom`'s when
-//! they are model-checked (`RUSTFLAGS="--cfg burst_loom" cargo test -p burst-bcm --lib --release loom`).
+//! they are model-checked (`make verify`).
 
 #[cfg(burst_loom)]
 pub(super) use loom::{
