@@ -12,10 +12,13 @@ def since_start():
     return time.time() - float(os.environ["STARTED"])
 
 
-def timed(operation, runs=RUNS):
-    """The seconds of each run, and what the last one gave."""
-    seconds, outcome = [], None
+def timed(operation, between=lambda: None, runs=RUNS):
+    """The seconds of each run, and what the last one gave; `between` is called before each, without its predecessor's
+    outcome."""
+    seconds = []
     for _ in range(runs):
+        outcome = None
+        between()
         began = time.perf_counter()
         outcome = operation()
         seconds.append(time.perf_counter() - began)
