@@ -88,7 +88,7 @@ fuzz: ## what reads bytes from outside, at length, with cargo-fuzz and a nightly
 
 verify: ## the queues between threads: every order of their steps with loom; undefined behaviour with Miri and a nightly toolchain
 	RUSTFLAGS="--cfg burst_loom" $(CARGO) test --locked --release --target-dir target/loom -p burst-bcm --no-default-features --lib loom
-	$(CARGO) +nightly miri test --locked --target-dir target/miri -p burst-bcm --no-default-features --lib -- $(UNSAFE)
+	MIRIFLAGS=-Zmiri-disable-isolation PROPTEST_CASES=4 $(CARGO) +nightly miri test --locked --target-dir target/miri -p burst-bcm --no-default-features --lib -- $(UNSAFE)
 
 clean: ## forget what was built
 	rm -rf target dist
