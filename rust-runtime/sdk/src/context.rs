@@ -8,8 +8,9 @@ use std::time::{Duration, SystemTime};
 
 use burst_bcm::{Communicator, Failure, FailureKind};
 
-use crate::error;
+use crate::error::{self, Error};
 use crate::pack::Local;
+use crate::state::State;
 
 /// Phases a worker may mark.
 const PHASES: u32 = 1000;
@@ -129,6 +130,38 @@ impl BurstContext {
     /// same; this one also works on threads the worker started.
     pub fn log(&self, text: impl fmt::Display) {
         self.local.report.log(self.worker_id(), &text.to_string());
+    }
+
+    /// What this worker left here in the last flare of its group (`burst group open`): a value of
+    /// type `T`, one for each type. The first time, and in a flare that is of no group, `init`
+    /// makes it; what is left is gone with the group, which ends when one of its flares fails.
+    ///
+    /// It never blocks, except on what `init` does. Large data that all workers of a pack share is
+    /// kept by keeping each worker's handle of it, such as [`data::Shared`](crate::data::Shared).
+    ///
+    /// ```
+    /// use burst::{BurstContext, Error, testing::Group};
+    ///
+    /// fn count(step: u64, burst: &BurstContext) -> Result<u64, Error> {
+    ///     let mut total = burst.state(|| Ok(0))?;
+    ///     *total += step;
+    ///     Ok(*total)
+    /// }
+    ///
+    /// let mut group = Group::open(2);
+    /// assert_eq!(group.run(count, [1, 2, 3])?, [1, 2, 3]);
+    /// assert_eq!(group.run(count, [10, 10, 10])?, [11, 12, 13]);
+    /// # Ok::<(), burst::testing::FlareFailed>(())
+    /// ```
+    ///
+    /// # Errors
+    /// What `init` returns; and when this worker still holds its state of this type.
+    pub fn state<T: Send + 'static>(
+        &self,
+        init: impl FnOnce() -> Result<T, Error>,
+    ) -> Result<State<T>, Error> {
+        let index = self.worker_id() - self.local.first_worker;
+        self.local.states.take(index, init)
     }
 
     /// Passes on the result of a communication, remembering that another one's failure ended it.

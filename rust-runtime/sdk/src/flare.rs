@@ -15,6 +15,7 @@ use crate::data::Loads;
 use crate::error;
 use crate::pack::{Local, Report};
 use crate::protocol::{LogStream, PackEvent, RunPack, now, time};
+use crate::state::States;
 use crate::worker::{self, Work};
 
 /// Address space of a worker's stack, as large as a main thread's; memory is used as it is touched.
@@ -93,33 +94,56 @@ impl Signals {
     }
 }
 
-/// Runs one flare from joining to `pack-ended`.
+/// What a flare leaves for the next one of its group.
+pub(crate) struct Kept {
+    group: String,
+    states: Arc<States>,
+}
+
+impl Kept {
+    /// Whether it is for this flare.
+    fn is_for(&self, run: &RunPack) -> bool {
+        run.group.as_ref() == Some(&self.group) && self.states.size() == run.pack_size()
+    }
+}
+
+/// Runs one flare from joining to `pack-ended`, with what the last one has `kept` if both are of
+/// one group. What is left for the next.
 pub(crate) fn run<I, O>(
     work: &impl Work<I, O>,
     run: &RunPack,
     signals: &Signals,
     control: &Arc<Control>,
-) where
+    kept: Option<Kept>,
+) -> Option<Kept>
+where
     I: DeserializeOwned,
     O: Serialize,
 {
+    let kept = kept.filter(|kept| kept.is_for(run));
     let flare = Flare {
         run,
         signals,
         control,
         first: OnceLock::new(),
+        states: kept.map_or_else(|| States::new(run.pack_size()), |kept| kept.states),
     };
     let (local, communicators) = match flare.join() {
         Ok(joined) => joined,
         Err(error) => {
             flare.end_unstarted(&error);
-            return;
+            return None;
         }
     };
     flare.run_workers(work, &local, communicators);
     // Takes leave of the other packs before anyone is told that this one has ended.
     local.pack.close();
     flare.end();
+    // What a failed flare left cannot be trusted; the pack is of no use any more either.
+    let well = flare.failure().is_none();
+    let Flare { run, states, .. } = flare;
+    let group = run.group.clone().filter(|_| well);
+    group.map(|group| Kept { group, states })
 }
 
 struct Flare<'a> {
@@ -128,6 +152,7 @@ struct Flare<'a> {
     control: &'a Arc<Control>,
     /// The first failure in this pack.
     first: OnceLock<Failure>,
+    states: Arc<States>,
 }
 
 impl Flare<'_> {
@@ -148,6 +173,7 @@ impl Flare<'_> {
                 control: Arc::clone(self.control),
             }),
             loads: Loads::default(),
+            states: Arc::clone(&self.states),
             pack,
         });
         self.signals.attach(&local);
@@ -273,12 +299,16 @@ impl Flare<'_> {
     }
 
     fn end(&self) {
-        let error = self.first.get().cloned().or_else(|| self.signals.aborted());
+        let error = self.failure();
         self.event(&PackEvent::PackEnded {
             reusable: error.is_none(),
             error,
             at: now(),
         });
+    }
+
+    fn failure(&self) -> Option<Failure> {
+        self.first.get().cloned().or_else(|| self.signals.aborted())
     }
 
     fn event(&self, event: &PackEvent) {

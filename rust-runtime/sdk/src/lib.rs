@@ -64,6 +64,7 @@ mod panics;
 pub mod program;
 #[doc(hidden)]
 pub mod protocol;
+mod state;
 pub mod testing;
 mod worker;
 
@@ -71,6 +72,7 @@ pub use burst_bcm::{Communicator, Failure, FailureKind, Number, Payload, Reducer
 pub use burst_bcm::{RecvRequest, SendRequest, wait_any};
 pub use context::BurstContext;
 pub use error::Error;
+pub use state::State;
 pub use worker::Work;
 
 /// The errors of communication, for code that tells them apart.

@@ -6,6 +6,7 @@ use std::time::SystemTime;
 use burst_bcm::{Failure, Pack};
 
 use crate::data::Loads;
+use crate::state::States;
 
 /// Receives what workers report about themselves while they run.
 pub(crate) trait Report: Send + Sync {
@@ -23,6 +24,8 @@ pub(crate) struct Local {
     pub(crate) deadline: SystemTime,
     pub(crate) report: Arc<dyn Report>,
     pub(crate) loads: Loads,
+    /// What the workers leave for the next flare of their group.
+    pub(crate) states: Arc<States>,
     pub(crate) pack: Pack,
 }
 

@@ -85,8 +85,9 @@ where
         // SAFETY: ends the process at once.
         unsafe { libc::_exit(status) }
     })?;
+    let mut kept = None;
     for (run, signals) in runs {
-        flare::run(work, &run, &signals, &control);
+        kept = flare::run(work, &run, &signals, &control, kept);
     }
     Ok(())
 }

@@ -11,6 +11,7 @@ use burst_bcm::{BackendConfig, Failure, FailureKind, Pack, PackConfig, Secret, T
 use crate::context::BurstContext;
 use crate::data::Loads;
 use crate::pack::{Local, Report};
+use crate::state::States;
 use crate::worker::{self, Work};
 
 /// How long a flare in a test may take before its waits end.
@@ -49,14 +50,79 @@ where
     I: Send,
     O: Send,
 {
-    let inputs: Vec<I> = inputs.into_iter().collect();
-    let workers = join(inputs.len(), granularity)?;
+    Group::open(granularity).run(work, inputs)
+}
+
+/// The packs of a group (`burst group open`), for flares that find what their workers left with
+/// [`BurstContext::state`].
+#[derive(Default)]
+pub struct Group {
+    granularity: u32,
+    /// By pack, once a flare has run.
+    states: Vec<Arc<States>>,
+}
+
+impl Group {
+    /// A group whose packs have this many workers.
+    pub fn open(granularity: u32) -> Self {
+        Self {
+            granularity,
+            states: Vec::new(),
+        }
+    }
+
+    /// As [`run`], on the same workers each time. After a failure the workers have left nothing.
+    ///
+    /// # Errors
+    /// [`FlareFailed`], also when there is another number of inputs than the last time.
+    pub fn run<I, O>(
+        &mut self,
+        work: impl Work<I, O>,
+        inputs: impl IntoIterator<Item = I>,
+    ) -> Result<Vec<O>, FlareFailed>
+    where
+        I: Send,
+        O: Send,
+    {
+        let inputs: Vec<I> = inputs.into_iter().collect();
+        let sizes = pack_sizes(inputs.len(), self.granularity);
+        if self.states.is_empty() {
+            self.states = sizes.iter().map(|&size| States::new(size)).collect();
+        } else if !self
+            .states
+            .iter()
+            .map(|it| it.size())
+            .eq(sizes.iter().copied())
+        {
+            return Err(FlareFailed::from(burst_bcm::Error::InvalidConfiguration {
+                reason: "every flare of a group has the same number of workers".to_owned(),
+            }));
+        }
+        let result = flare(&work, inputs, &sizes, &self.states);
+        if result.is_err() {
+            self.states.clear();
+        }
+        result
+    }
+}
+
+fn flare<I, O>(
+    work: &impl Work<I, O>,
+    inputs: Vec<I>,
+    sizes: &[u32],
+    states: &[Arc<States>],
+) -> Result<Vec<O>, FlareFailed>
+where
+    I: Send,
+    O: Send,
+{
+    let workers = join(sizes, states)?;
     let results: Vec<Result<O, Failure>> = thread::scope(|scope| {
         let threads: Vec<_> = inputs
             .into_iter()
             .zip(&workers.contexts)
             .map(|(input, burst)| {
-                let (work, packs) = (&work, &workers.packs);
+                let packs = &workers.packs;
                 let name = format!("worker-{}", burst.worker_id());
                 thread::Builder::new()
                     .name(name)
@@ -133,17 +199,16 @@ struct Workers {
     contexts: Vec<BurstContext>,
 }
 
-/// Brings up the packs of a flare with this many workers, all in this process.
-fn join(size: usize, granularity: u32) -> Result<Workers, FlareFailed> {
-    let sizes = pack_sizes(size, granularity);
-    let topology = Topology::new(&sizes)?;
+/// Brings up the packs of a flare, all in this process.
+fn join(sizes: &[u32], states: &[Arc<States>]) -> Result<Workers, FlareFailed> {
+    let topology = Topology::new(sizes)?;
     // Flares of concurrent tests must not meet in the backend.
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     let flare_id = format!("testing-{}-{number}", std::process::id());
     let deadline = SystemTime::now() + LIMIT;
     let mut packs = Vec::new();
-    for pack in 0..topology.num_packs() {
+    for (pack, states) in (0..topology.num_packs()).zip(states) {
         let mut config = PackConfig::new(flare_id.as_str(), pack, topology.clone());
         config.backend = BackendConfig::new("memory");
         config.secret = Secret::new(flare_id.as_str());
@@ -155,6 +220,7 @@ fn join(size: usize, granularity: u32) -> Result<Workers, FlareFailed> {
             deadline,
             report: Arc::new(Console),
             loads: Loads::default(),
+            states: Arc::clone(states),
             pack: Pack::join(config)?,
         }));
     }
@@ -217,6 +283,25 @@ mod tests {
     #[test]
     fn no_inputs_are_refused() {
         assert!(run(|_: (), _| Ok(()), Vec::new(), 1).is_err());
+    }
+
+    #[test]
+    fn a_group_keeps_its_size_and_forgets_after_a_failure() {
+        let mut group = Group::open(1);
+        let count = |fails: bool, burst: &BurstContext| {
+            let mut seen = burst.state(|| Ok(0))?;
+            *seen += 1;
+            burst.barrier()?;
+            if fails {
+                return Err(Error::new("asked to"));
+            }
+            Ok(*seen)
+        };
+        assert_eq!(group.run(count, [false; 2]).unwrap(), [1, 1]);
+        assert!(group.run(count, [false; 3]).is_err());
+        assert_eq!(group.run(count, [false; 2]).unwrap(), [2, 2]);
+        assert!(group.run(count, [true, false]).is_err());
+        assert_eq!(group.run(count, [false; 2]).unwrap(), [1, 1]);
     }
 
     #[test]

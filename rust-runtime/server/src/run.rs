@@ -53,6 +53,7 @@ async fn activate(runtime: &Runtime, body: &[u8]) -> Result<Box<RawValue>, Error
         secret: Secret::default(),
         advertise: "127.0.0.1".to_owned(),
         deadline: deadline.map_or_else(default, |millis: u64| millis.saturating_mul(1000)),
+        group: None,
         autostart: true,
     })?;
     let mut result = Err(Error::Failed("the function gave no output".to_owned()));

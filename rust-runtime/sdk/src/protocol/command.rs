@@ -24,6 +24,10 @@ pub struct RunPack {
     pub advertise: String,
     /// When the flare must have ended, in microseconds since the epoch.
     pub deadline: u64,
+    /// The group this flare is of: what its workers leave and the packs' connections are kept for
+    /// the next flare that names the same one.
+    #[serde(default)]
+    pub group: Option<String>,
     /// Start as soon as ready, without a `start` command (a flare with one pack).
     #[serde(default)]
     pub autostart: bool,

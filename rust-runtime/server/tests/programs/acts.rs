@@ -16,6 +16,8 @@ enum Act {
     /// Says who it is, and how many acts this process has seen.
     Hello,
     Nothing,
+    /// Says how often this worker was called on its group.
+    Count,
     Error {
         text: String,
     },
@@ -73,6 +75,11 @@ fn work(act: Act, burst: &BurstContext) -> Result<Value, Error> {
             "thread": std::thread::current().name(),
         }),
         Act::Nothing => Value::Null,
+        Act::Count => {
+            let mut calls = burst.state(|| Ok(0_u32))?;
+            *calls += 1;
+            json!(*calls)
+        }
         Act::Error { text } => return Err(Error::new(text)),
         Act::Panic => panic!("worker {} panics", burst.worker_id()),
         Act::Abort => std::process::abort(),

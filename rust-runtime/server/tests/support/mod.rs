@@ -247,6 +247,7 @@ pub struct Run {
     pub inputs: Value,
     pub timeout: Duration,
     pub autostart: bool,
+    pub group: Option<&'static str>,
 }
 
 impl Run {
@@ -260,6 +261,7 @@ impl Run {
             inputs: json!({ "each": acts }),
             timeout: Duration::from_secs(60),
             autostart: true,
+            group: None,
         }
     }
 
@@ -270,6 +272,7 @@ impl Run {
             "inputs": self.inputs, "secret": "00".repeat(32), "advertise": "127.0.0.1",
             "backend": {"kind": "direct", "uri": null, "chunkSize": 1 << 20},
             "deadline": deadline.as_micros() as u64, "autostart": self.autostart,
+            "group": self.group,
         })
     }
 }
