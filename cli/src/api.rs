@@ -72,6 +72,61 @@ pub struct FlareRef {
     pub flare_id: String,
 }
 
+/// Answer to a request for a group.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GroupRef {
+    pub group_id: String,
+}
+
+/// Where a group is in its life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum GroupState {
+    /// Waits for slots.
+    Queued,
+    /// Its packs are brought up.
+    Opening,
+    /// Takes flares.
+    Open,
+    /// Has ended, for whatever reason.
+    Closed,
+    /// A state this version does not know: taken as one that will pass.
+    #[serde(other)]
+    Unknown,
+}
+
+impl GroupState {
+    /// As the API spells it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Opening => "opening",
+            Self::Open => "open",
+            Self::Closed => "closed",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// A group; in lists without packs.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Group {
+    pub group_id: String,
+    pub name: String,
+    pub version: String,
+    pub state: GroupState,
+    pub size: u32,
+    pub idle_timeout: u64,
+    pub created: u64,
+    pub opened: Option<u64>,
+    pub closed: Option<u64>,
+    pub error: Option<Failure>,
+    #[serde(default)]
+    pub packs: Vec<Pack>,
+}
+
 /// A flare; in lists without packs and workers.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -35,6 +35,11 @@ pub fn succeed() -> Value {
     json!({"how": "succeed"})
 }
 
+/// Input that makes every worker say how often it was called on its group, and in which process.
+pub fn count() -> Value {
+    json!({"how": "count"})
+}
+
 /// Input that makes every worker run for so many milliseconds, awake, and succeed.
 pub fn hold(millis: u64) -> Value {
     json!({"how": "hold", "millis": millis})

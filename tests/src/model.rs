@@ -59,6 +59,8 @@ pub struct Worker {
 pub struct Flare {
     /// 32 hexadecimal digits.
     pub flare_id: String,
+    /// The group it runs on.
+    pub group_id: Option<String>,
     /// The definition's namespace.
     pub namespace: String,
     /// The definition's name.
@@ -105,6 +107,25 @@ impl Flare {
             "succeeded" | "failed" | "cancelled" | "timed-out"
         )
     }
+}
+
+/// A group; `packs` are absent in lists.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Group {
+    /// 32 hexadecimal digits.
+    pub group_id: String,
+    /// `queued`, `opening`, `open` or `closed`.
+    pub state: String,
+    /// Number of workers.
+    pub size: u32,
+    /// Milliseconds.
+    pub idle_timeout: u64,
+    /// Why it was closed, if nobody asked for it.
+    pub error: Option<Failure>,
+    /// Its packs.
+    #[serde(default)]
+    pub packs: Vec<Pack>,
 }
 
 /// A worker's output, or why there is none.

@@ -135,7 +135,7 @@ fn size(text: &str) -> Result<u64, String> {
     text.parse::<ByteSize>().map(|size| size.as_u64())
 }
 
-fn milliseconds(text: &str) -> Result<u64, String> {
+pub fn milliseconds(text: &str) -> Result<u64, String> {
     if let Ok(bare) = text.parse() {
         return Ok(bare);
     }

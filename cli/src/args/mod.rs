@@ -2,6 +2,7 @@
 
 pub mod admin;
 pub mod flare;
+pub mod group;
 pub mod platform;
 
 use std::path::PathBuf;
@@ -114,6 +115,12 @@ pub enum Command {
     /// Stop a flare and free its slots
     #[command(after_help = "Example:\n  burst cancel --last")]
     Cancel(IdArgs),
+    /// Keep packs and what their workers have loaded for several flares
+    Group {
+        /// What to do with groups.
+        #[command(subcommand)]
+        action: group::GroupAction,
+    },
     /// Keep where the platform is and who you are in the properties file
     Property {
         /// What to do with the properties.

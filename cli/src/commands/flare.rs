@@ -22,9 +22,10 @@ struct Body<'a> {
     options: &'a Options,
 }
 
+/// What the workers get.
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Inputs {
+pub enum Inputs {
     Shared(Params),
     Each(Vec<Box<RawValue>>),
 }
@@ -32,28 +33,60 @@ enum Inputs {
 /// Starts a flare, and waits for it if told to.
 pub fn run(client: &Client, args: &FlareArgs, global: &GlobalArgs) -> Result<(), Error> {
     let (body, size) = body(args)?;
-    let wait = args.blocking || args.result;
-    // Listening before the flare exists, so that no moment is left in which Ctrl-C forgets it.
-    let interrupts = if wait {
-        Some(Interrupts::listen()?)
-    } else {
-        None
+    let start = Start {
+        path: &["bursts", &args.name],
+        name: &args.name,
+        size,
+        blocking: args.blocking,
+        result: args.result,
     };
-    let answer = client.post(&["bursts", &args.name], &[], &body)?;
-    let id = answer.read::<FlareRef>()?.flare_id;
-    let Some(interrupts) = interrupts else {
-        return output::answer(global.output, &answer, || Ok(format!("ok: flare {id}")));
-    };
-    let progress = Progress::flare(&args.name, size, global.verbose);
-    let (answer, flare) = follow::to_the_end(client, &id, &progress, &interrupts)?;
-    drop(progress);
-    let failed = failure::of_flare(&flare);
-    if !args.result {
-        output::answer(global.output, &answer, || Ok(flares::describe(&flare)))?;
-    } else if failed.is_none() || global.output == Format::Json {
-        print_outputs(client, &id, global.output)?;
+    start.run(client, &body, global)
+}
+
+/// A flare that is to be started.
+pub struct Start<'a> {
+    /// What it is posted to.
+    pub path: &'a [&'a str],
+    /// The definition's name.
+    pub name: &'a str,
+    /// How many workers it has.
+    pub size: u64,
+    /// Wait for its end.
+    pub blocking: bool,
+    /// Wait, and print the outputs.
+    pub result: bool,
+}
+
+impl Start<'_> {
+    /// Starts it, and waits for it if told to.
+    pub fn run(
+        &self,
+        client: &Client,
+        body: &impl Serialize,
+        global: &GlobalArgs,
+    ) -> Result<(), Error> {
+        // Listening before the flare exists, so that no moment is left in which Ctrl-C forgets it.
+        let interrupts = if self.blocking || self.result {
+            Some(Interrupts::listen()?)
+        } else {
+            None
+        };
+        let answer = client.post(self.path, &[], body)?;
+        let id = answer.read::<FlareRef>()?.flare_id;
+        let Some(interrupts) = interrupts else {
+            return output::answer(global.output, &answer, || Ok(format!("ok: flare {id}")));
+        };
+        let progress = Progress::flare(self.name, self.size, global.verbose);
+        let (answer, flare) = follow::to_the_end(client, &id, &progress, &interrupts)?;
+        drop(progress);
+        let failed = failure::of_flare(&flare);
+        if !self.result {
+            output::answer(global.output, &answer, || Ok(flares::describe(&flare)))?;
+        } else if failed.is_none() || global.output == Format::Json {
+            print_outputs(client, &id, global.output)?;
+        }
+        failed.map_or(Ok(()), Err)
     }
-    failed.map_or(Ok(()), Err)
 }
 
 fn body(args: &FlareArgs) -> Result<(Body<'_>, u64), Error> {

@@ -5,6 +5,7 @@ mod definitions;
 mod deploy;
 mod flare;
 mod flares;
+mod group;
 mod invokers;
 mod platform;
 mod property;
@@ -35,6 +36,7 @@ pub fn run(cli: Cli) -> Result<(), Error> {
         Command::Result(id) => flares::result(&client()?, id, format),
         Command::Timeline(id) => timeline::run(&client()?, id, format),
         Command::Cancel(id) => flares::cancel(&client()?, id, format),
+        Command::Group { action } => group::run(action, &client()?, global),
         Command::Admin { action } => admin::run(action, global),
         Command::Invokers => invokers::run(&client()?, format),
     }

@@ -5,6 +5,7 @@ mod admin;
 mod connection;
 mod deploy;
 mod flare;
+mod group;
 mod platform;
 mod program;
 mod property;

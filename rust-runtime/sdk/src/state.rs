@@ -129,7 +129,7 @@ impl<T: Send + 'static> Drop for State<T> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
+    #![allow(clippy::unwrap_used, clippy::panic)]
     use super::*;
 
     #[test]
@@ -165,7 +165,7 @@ mod tests {
     fn a_panic_while_it_is_made_leaves_nothing_behind() {
         let states = States::new(1);
         let made = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            drop(states.take::<u8>(0, || std::panic::panic_any("no")));
+            drop(states.take::<u8>(0, || panic!("no")));
         }));
         assert!(made.is_err());
         assert_eq!(*states.take(0, || Ok(2_u8)).unwrap(), 2);

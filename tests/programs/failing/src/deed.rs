@@ -33,13 +33,15 @@ pub enum How {
     Snoop,
     /// Makes a file, and fails if it was not there yet.
     FailOnce,
+    /// Says how often it was called on its group, and in which process.
+    Count,
 }
 
 /// Does it; comes back only from the harmless ones.
 pub fn perform(how: How, file: Option<&Path>) -> Result<(), Error> {
     match how {
         // Returning while the others wait for a message is bad enough.
-        How::Succeed | How::Hold => Ok(()),
+        How::Succeed | How::Hold | How::Count => Ok(()),
         How::Error => Err(Error::new("the input says that I must fail")),
         How::Panic => panic_now(),
         How::Abort => std::process::abort(),

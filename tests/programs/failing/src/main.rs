@@ -47,6 +47,7 @@ fn work(input: Input, burst: &BurstContext) -> Result<String, Error> {
     }
     println!("{MARK}{:?}", input.how);
     match input.how {
+        How::Count => return count(burst),
         How::Hold => hold(Duration::from_millis(input.millis.unwrap_or(0))),
         how => deed::perform(how, input.file.as_deref())?,
     }
@@ -61,6 +62,24 @@ fn wait_for(who: u32, me: u32, burst: &BurstContext) -> Result<(), Error> {
         burst.barrier()?;
     }
     Ok(())
+}
+
+/// The number of the call, after the next worker has been told of it twice: the second message
+/// stays where it is, and must be no later flare's.
+fn count(burst: &BurstContext) -> Result<String, Error> {
+    let mut calls = burst.state(|| Ok(0_u32))?;
+    *calls += 1;
+    let (me, size) = (burst.worker_id(), burst.burst_size());
+    let next = (me + 1) % size;
+    burst.send(*calls, next)?;
+    burst.send(*calls, next)?;
+    // Nobody has left before everybody has sent.
+    burst.barrier()?;
+    let told: u32 = burst.recv((me + size - 1) % size)?;
+    if told != *calls {
+        return Err(Error::new(format!("call {calls} was told of call {told}")));
+    }
+    Ok(format!("{calls} {}", std::process::id()))
 }
 
 fn hold(time: Duration) {

@@ -8,6 +8,7 @@ import com.typesafe.config.Config
 final case class PlatformLimits(
     namespace: NamespaceLimits,
     timeout: Long,
+    groupIdleTimeout: Long,
     retries: Int,
     chunkSizeMin: Int,
     chunkSizeMax: Int,
@@ -26,6 +27,7 @@ object PlatformLimits:
         limits.getInt("flares-per-minute")
       ),
       limits.getDuration("timeout").toMillis,
+      limits.getDuration("group-idle-timeout").toMillis,
       limits.getInt("retries"),
       limits.getBytes("chunk-size-min").toInt,
       limits.getBytes("chunk-size-max").toInt,

@@ -1,7 +1,7 @@
 package burst.invoker
 
 import burst.invoker.heartbeat.CpuLoad
-import burst.invoker.pack.{LoadedPack, PackActor, PackKey, PackServices, Supply}
+import burst.invoker.pack.{LoadedPack, PackActor, PackKey, PackReporter, PackServices, Supply}
 import burst.invoker.packages.PackageCache
 import burst.invoker.driver.{Container, StopOutcome}
 import burst.invoker.pool.{IdlePack, PackPool, PackShape, PoolLimits, PrewarmPool}
@@ -74,11 +74,15 @@ private final class Invoker(
 ):
   import Invoker.*
 
+  /** A pack that is there; `runs` is the last flare that came to it, where it is a group's. */
   private final case class Active(
       actor: ActorRef[PackActor.Command],
       assignment: PackAssignment,
-      replyTo: ActorRef[PackReport]
+      replyTo: ActorRef[PackReport],
+      runs: Option[PackActor.Run] = None
   ):
+    def isOf(flareId: FlareId): Boolean =
+      assignment.flareId == flareId || runs.exists(_.assignment.flareId == flareId)
     def memoryMiB: Long = assignment.size.toLong * assignment.memory
 
   /** `leaving` counts the containers that are being removed from the pools, `awaiting` are those who want to
@@ -95,7 +99,7 @@ private final class Invoker(
       ending: Vector[ActorRef[Done]]
   ):
     def of(flareId: FlareId, pack: Int): Iterable[Active] =
-      active.collect { case (key, active) if key.flareId == flareId && key.pack == pack => active }
+      active.collect { case (key, active) if key.pack == pack && active.isOf(flareId) => active }
     def promisedMiB: Long = active.values.map(_.memoryMiB).sum + pool.idle.map(_.shape.totalMemoryMiB).sum
     def isEmpty: Boolean = active.isEmpty && pool.idle.isEmpty && prewarmed.isEmpty && leaving == 0
 
@@ -123,12 +127,15 @@ private final class Invoker(
     else Behaviors.receiveMessage(handle(state, _))
 
   private def handle(state: State, command: Command): Behavior[Command] = command match
-    case PreparePack(assignment, replyTo) => prepare(state, assignment, replyTo)
+    case PreparePack(assignment, replyTo) =>
+      assignment.group match
+        case Some(GroupRole.Member(group)) => join(state, group, assignment, replyTo)
+        case _ => prepare(state, assignment, replyTo)
     case StartPack(flareId, pack, endpoints) =>
-      state.of(flareId, pack).foreach(_.actor ! PackActor.Start(endpoints))
+      state.of(flareId, pack).foreach(_.actor ! PackActor.Start(flareId, endpoints))
       Behaviors.same
     case AbortPack(flareId, pack, failure) =>
-      state.of(flareId, pack).foreach(_.actor ! PackActor.Abort(failure, atOnce = false))
+      state.of(flareId, pack).foreach(_.actor ! PackActor.Abort(flareId, failure, atOnce = false))
       Behaviors.same
     case CleanFlare(flareId, backend, replyTo) =>
       clean(flareId, backend, replyTo)
@@ -137,7 +144,10 @@ private final class Invoker(
       cleaned.error.foreach(error => context.log.warn("flare {}: {}", cleaned.flareId.value, error.message))
       replyTo ! cleaned
       Behaviors.same
-    case PackActor.Finished(key, warm, unused) =>
+    case PackActor.Finished(key, warm, unused, answered) =>
+      state.active.get(key).flatMap(_.runs).filterNot(run =>
+        answered.contains(run.assignment.flareId)
+      ).foreach(gone)
       val rest = forget(state, key)
       val back = unused.fold(rest)(takeBack(rest, _))
       running(warm.fold(back)(keep(back, _)))
@@ -164,11 +174,11 @@ private final class Invoker(
       val rest = evict(state, expired)
       running(prewarm(rest.copy(prewarmed = rest.prewarmed.beat)))
     case EndPacks(failure, replyTo) =>
-      state.active.values.foreach(_.actor ! PackActor.Abort(failure, atOnce = true))
+      abortAll(state, failure)
       running(state.copy(ending = state.ending :+ replyTo))
     case Stop(replyTo) =>
       val failure = Failure(FailureKind.InvokerLost, "the invoker is being stopped")
-      state.active.values.foreach(_.actor ! PackActor.Abort(failure, atOnce = true))
+      abortAll(state, failure)
       val closing = state.copy(closing = true, awaiting = state.awaiting :+ replyTo)
       running(state.prewarmed.ready.foldLeft(evict(closing, state.pool.idle))(discard))
 
@@ -206,6 +216,29 @@ private final class Invoker(
             .getOrElse(Supply.Nothing)
           val after = evict(rest.copy(prewarmed = others), victims)
           running(launch(after, key, assignment, supply, replyTo))
+
+  /** A flare of a group: its part goes to the group's pack. */
+  private def join(
+      state: State,
+      group: FlareId,
+      assignment: PackAssignment,
+      replyTo: ActorRef[PackReport]
+  ): Behavior[Command] =
+    val run = PackActor.Run(assignment, replyTo)
+    state.active.find((key, _) => key.flareId == group && key.pack == assignment.pack) match
+      case Some((key, pack)) if !state.closing =>
+        pack.actor ! run
+        running(state.copy(active = state.active.updated(key, pack.copy(runs = Some(run)))))
+      case _ =>
+        gone(run)
+        Behaviors.same
+
+  private def gone(run: PackActor.Run): Unit =
+    val failure = Failure(FailureKind.PackLost, "the group has ended", operation = Some("start"))
+    refused(run.assignment, run.replyTo, failure)
+
+  private def abortAll(state: State, failure: Failure): Unit =
+    state.active.foreach((key, pack) => pack.actor ! PackActor.Abort(key.flareId, failure, atOnce = true))
 
   /** The warm packs that have to go for `needed` MiB; nothing when not even that would do. */
   private def roomFor(state: State, needed: Long): Option[Vector[IdlePack[LoadedPack]]] =
@@ -283,27 +316,13 @@ private final class Invoker(
     case None => state
     case Some(active) =>
       context.log.error("pack {} of flare {} broke off", key.pack, key.flareId.value)
-      refused(
-        active.assignment,
-        active.replyTo,
-        Failure(FailureKind.Internal, "the invoker failed; see its log")
-      )
+      val failure = Failure(FailureKind.Internal, "the invoker failed; see its log")
+      refused(active.assignment, active.replyTo, failure)
+      active.runs.foreach(run => refused(run.assignment, run.replyTo, failure))
       forget(state, key)
 
   private def refused(assignment: PackAssignment, replyTo: ActorRef[PackReport], failure: Failure): Unit =
-    val ended = PackEvent.PackEnded(
-      reusable = false,
-      Some(failure.at(services.invoker, assignment.pack)),
-      services.clock()
-    )
-    replyTo ! PackReport(
-      assignment.flareId,
-      assignment.attempt,
-      assignment.pack,
-      services.invoker,
-      start = None,
-      Vector(ended)
-    )
+    PackReporter(assignment, services, replyTo).ended(reusable = false, Some(failure))
 
   // ---- Backends, status ----------------------------------------------------------------------------------
 

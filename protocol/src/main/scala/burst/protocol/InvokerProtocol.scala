@@ -1,9 +1,21 @@
 package burst.protocol
 
 import io.circe.Codec
-import io.circe.derivation.{Configuration, ConfiguredEnumCodec}
+import io.circe.derivation.{Configuration, ConfiguredCodec, ConfiguredEnumCodec}
 import org.apache.pekko.actor.typed.ActorRef
 import org.apache.pekko.util.ByteString
+
+/** What a flare has to do with a group. The group itself is a flare whose packs come up and then wait for
+  * flares to run on them (`Holder`), but for no longer than `idleTimeout` (milliseconds); those are its
+  * members. On the wire by `role`.
+  */
+enum GroupRole:
+  case Holder(idleTimeout: Long)
+  case Member(group: FlareId)
+
+object GroupRole:
+  given Configuration = Configuration.default.withDiscriminator("role").withKebabCaseConstructorNames
+  given ConfiguredCodec[GroupRole] = ConfiguredCodec.derived
 
 /** One pack of a flare, as the scheduler gave it to an invoker. `memory` is in MiB per worker, `deadline` in
   * microseconds since the epoch. `attempt` tells the tries of one flare apart: reports of an older one are
@@ -20,7 +32,8 @@ final case class PackAssignment(
     secret: Secret,
     deadline: Long,
     memory: Int,
-    autostart: Boolean
+    autostart: Boolean,
+    group: Option[GroupRole] = None
 ) derives Codec.AsObject:
   def size: Int = packSizes(pack)
   def firstWorker: Int = packSizes.take(pack).sum
@@ -35,7 +48,8 @@ object PackStart:
   given ConfiguredEnumCodec[PackStart] = ConfiguredEnumCodec.derived
 
 /** What the controller asks of an invoker. Every `PreparePack` is answered by reports that end with exactly
-  * one `PackEvent.PackEnded`, whatever happens.
+  * one `PackEvent.PackEnded`, whatever happens. A group's pack is `Ready` once its program is up; a member
+  * runs in the place of the group's pack with the same number, and fails where that is gone.
   */
 object InvokerProtocol:
   sealed trait Command

@@ -25,9 +25,9 @@ object Inputs:
           .map(Shared(_))
           .toRight(DecodingFailure("inputs need 'shared' or 'each'", cursor.history))
 
-/** What carries messages between packs. Without a `chunkSize` the backend cuts messages as suits it best. `uri`
-  * may hold credentials: it is never logged. `ca` holds the
-  * certificates, as PEM, by which a server reached over TLS is known; without it, the machine's.
+/** What carries messages between packs. Without a `chunkSize` the backend cuts messages as suits it best.
+  * `uri` may hold credentials: it is never logged. `ca` holds the certificates, as PEM, by which a server
+  * reached over TLS is known; without it, the machine's.
   */
 final case class BackendConfig(
     kind: String,
@@ -50,7 +50,8 @@ object Secret:
   given Codec[Secret] = Codec.from(Decoder[String].map(Secret(_)), Encoder[String].contramap(_.hex))
 
 /** The body of the runtime's `POST /packs`. `deadline` is in microseconds since the epoch. Workers of pack
-  * `p` are the contiguous ids after those of packs `0..p`.
+  * `p` are the contiguous ids after those of packs `0..p`. What workers leave is kept for the next flare of
+  * the same `group`.
   */
 final case class RunPack(
     flareId: FlareId,
@@ -61,5 +62,6 @@ final case class RunPack(
     secret: Secret,
     advertise: String,
     deadline: Long,
+    group: Option[FlareId],
     autostart: Boolean
 ) derives Codec.AsObject

@@ -1,7 +1,7 @@
 package burst.controller.flare
 
 import burst.controller.definition.Packing
-import burst.protocol.{DefinitionRef, Failure, FlareId, Inputs, InvokerId, PackStart}
+import burst.protocol.{DefinitionRef, Failure, FlareId, GroupRole, Inputs, InvokerId, PackStart}
 import io.circe.Json
 import io.circe.derivation.{Configuration, ConfiguredEnumCodec}
 
@@ -26,8 +26,13 @@ object WorkerState:
   given Configuration = Configuration.default.withKebabCaseConstructorNames
   given ConfiguredEnumCodec[WorkerState] = ConfiguredEnumCodec.derived
 
-/** What a flare asks for, checked and complete: nothing here is optional any more but what is the
-  * platform's choice when absent: the granularity, and the size of chunks, which is the backend's. `timeout` in milliseconds, `memory` in MiB per worker.
+/** What a flare asks for, checked and complete: nothing here is optional any more but what is the platform's
+  * choice when absent: the granularity, and the size of chunks, which is the backend's. `timeout` in
+  * milliseconds, `memory` in MiB per worker.
+  *
+  * A group (`burst group open`) is a flare, too, of the role `Holder`: it is queued, placed and started like
+  * any other, but its packs run nothing; its members do, one after the other. Its inputs are what stands
+  * under theirs, its time-out is theirs unless they name one.
   */
 final case class FlareRequest(
     definition: DefinitionRef,
@@ -39,8 +44,16 @@ final case class FlareRequest(
     chunkSize: Option[Int],
     timeout: Long,
     memory: Int,
-    retries: Int
-)
+    retries: Int,
+    group: Option[GroupRole] = None
+):
+  def isGroup: Boolean = idleTimeout.isDefined
+
+  /** How long a group waits for a flare, in milliseconds. */
+  def idleTimeout: Option[Long] = group.collect { case GroupRole.Holder(idle) => idle }
+
+  /** The group this flare runs on. */
+  def memberOf: Option[FlareId] = group.collect { case GroupRole.Member(group) => group }
 
 /** A pack as it was placed. */
 final case class PackRecord(pack: Int, invoker: InvokerId, workers: Vector[Int], start: Option[PackStart])

@@ -24,6 +24,7 @@ enum ApiError:
   case SizeMismatch(size: Int, params: Int)
   case InvalidName
   case InvalidFlareId
+  case InvalidGroupId
   case InvalidParameter(name: String, expected: String)
   case PackageRefused(problem: PackageProblem)
   case Unauthorized
@@ -33,12 +34,14 @@ enum ApiError:
   case NoSuchPath
   case NoSuchDefinition(name: String)
   case NoSuchFlare(id: FlareId)
+  case NoSuchGroup(id: FlareId)
   case NoSuchNamespace(name: String)
   case MethodNotAllowed(allowed: Seq[HttpMethod])
   case BodyTooSlow
   case DefinitionExists(name: String)
   case NamespaceExists(name: String)
   case FlareEnded(id: FlareId)
+  case GroupEnded(id: FlareId)
   case BodyTooLarge(limit: Long)
   case PackageTooLarge(size: Long, limit: Long)
   case NotJson
@@ -86,6 +89,7 @@ object ApiError:
       BadRequest -> s"""A name has at most ${EntityName.MaxLength} letters, digits, '_', '@', '.', '-' and
         | inner spaces, and begins with a letter, digit or '_'.""".stripMargin.replace("\n", "")
     case InvalidFlareId => BadRequest -> "A flare id has 32 lower-case hexadecimal digits."
+    case InvalidGroupId => BadRequest -> "A group id has 32 lower-case hexadecimal digits."
     case InvalidParameter(name, expected) =>
       BadRequest -> s"The query parameter '$name' must be $expected."
     case PackageRefused(problem) => BadRequest -> describe(problem)
@@ -99,6 +103,7 @@ object ApiError:
     case NoSuchPath => NotFound -> "There is no such path; see /api/v1/openapi.yaml."
     case NoSuchDefinition(name) => NotFound -> s"There is no definition '$name'; deploy it first."
     case NoSuchFlare(id) => NotFound -> s"There is no flare '${id.value}' in this namespace."
+    case NoSuchGroup(id) => NotFound -> s"There is no group '${id.value}' in this namespace."
     case MethodNotAllowed(allowed) =>
       HttpCodes.MethodNotAllowed -> s"This path answers only to ${allowed.map(_.value).mkString(", ")}."
     case BodyTooSlow => RequestTimeout -> "The body did not arrive in time; send it again."
@@ -108,6 +113,7 @@ object ApiError:
     case NamespaceExists(name) =>
       Conflict -> s"There is a namespace '$name' already; send overwrite=true to replace its key and limits."
     case FlareEnded(id) => Conflict -> s"The flare '${id.value}' has ended already."
+    case GroupEnded(id) => Conflict -> s"The group '${id.value}' has ended; open another one."
     case BodyTooLarge(limit) => ContentTooLarge -> s"The body must not be larger than $limit bytes."
     case PackageTooLarge(size, limit) =>
       ContentTooLarge -> s"The package has $size bytes, but this namespace allows $limit; make it smaller."
@@ -129,6 +135,7 @@ object ApiError:
     case Refusal.NoInvokers => ServiceUnavailable -> "No invoker has joined the cluster yet; try again soon."
     case Refusal.QueueFull(limit) =>
       TooManyRequests -> s"$limit flares are waiting already; try again when some have ended."
+    case Refusal.GroupEnded(group) => describe(GroupEnded(group))
 
   private def describe(problem: PackageProblem): String = problem match
     case PackageProblem.Empty => "The package is empty."

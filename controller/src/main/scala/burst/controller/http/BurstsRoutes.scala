@@ -1,9 +1,8 @@
 package burst.controller.http
 
 import burst.controller.definition.{Definition, Definitions, EntityName, PackageInspector}
-import burst.controller.flare.{Flare, FlareState}
 import burst.controller.scheduler.FlareService
-import burst.controller.store.{Blocking, DefinitionStore, FlareStore, Identity}
+import burst.controller.store.{Blocking, DefinitionStore, Identity}
 import burst.protocol.PackageId
 import io.circe.Json
 import org.apache.pekko.http.scaladsl.model.{HttpRequest, HttpResponse, StatusCodes}
@@ -16,14 +15,13 @@ import scala.concurrent.{ExecutionContext, Future}
 final class BurstsRoutes(
     definitions: Definitions,
     store: DefinitionStore,
-    flares: FlareStore,
     service: FlareService,
+    flareCall: FlareCall,
     inspector: PackageInspector,
     deployBody: DeployBody,
     flareBody: FlareBody,
     body: RequestBody,
     budget: BodyBudget,
-    rates: RateLimiter,
     views: Views,
     blocking: Blocking,
     settings: HttpSettings
@@ -99,44 +97,11 @@ final class BurstsRoutes(
     )
 
   private def flare(caller: Identity, name: String, request: HttpRequest): Answer =
-    val query = parameters(request)
-    val wanted =
+    flareCall(caller, request): json =>
       for
-        blockingCall <- query.flag("blocking")
-        resultOnly <- query.flag("result")
-        _ <- rates
-          .take(caller.namespace, caller.limits.flaresPerMinute)
-          .left
-          .map(ApiError.RateLimited(caller.limits.flaresPerMinute, _))
-      yield (blockingCall, resultOnly)
-    Refusable(wanted): (blockingCall, resultOnly) =>
-      Refusable(body.read(request, settings.flareBodyLimit)): bytes =>
-        val checked = blocking:
-          for
-            json <- body.parse(bytes)
-            definition <- store.find(caller.namespace, name).toRight(ApiError.NoSuchDefinition(name))
-            wanted <- flareBody.read(json, definition, caller.limits)
-          yield wanted
-        Refusable(checked): wanted =>
-          Refusable(service.submit(wanted).map(_.left.map(ApiError.Refused(_)))): flare =>
-            if blockingCall then ended(flare, resultOnly)
-            else Future.successful(accepted(flare))
-
-  private def ended(flare: Flare, resultOnly: Boolean): Answer =
-    service
-      .await(flare.id, settings.blockingLimit)
-      .flatMap:
-        case Some(end) if end.state.isFinal =>
-          val status =
-            if end.state == FlareState.Succeeded then StatusCodes.OK else StatusCodes.BadGateway
-          if resultOnly then
-            blocking(flares.results(end.id)).map: results =>
-              Right(JsonMarshalling.response(status, Views.result(end, results)))
-          else Future.successful(Right(JsonMarshalling.response(status, Views.flare(end, standing = None))))
-        case _ => Future.successful(accepted(flare))
-
-  private def accepted(flare: Flare): Either[ApiError, HttpResponse] =
-    Right(JsonMarshalling.response(StatusCodes.Accepted, Views.accepted(flare.id)))
+        definition <- store.find(caller.namespace, name).toRight(ApiError.NoSuchDefinition(name))
+        wanted <- flareBody.read(json, definition, caller.limits)
+      yield wanted
 
   private def ok(json: Json): Either[ApiError, HttpResponse] =
     Right(JsonMarshalling.response(StatusCodes.OK, json))

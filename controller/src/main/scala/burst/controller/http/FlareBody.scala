@@ -1,12 +1,12 @@
 package burst.controller.http
 
 import burst.controller.definition.{Definition, FlareOptions}
-import burst.controller.flare.FlareRequest
+import burst.controller.flare.{Flare, FlareRequest}
 import burst.controller.store.NamespaceLimits
-import burst.protocol.Inputs
+import burst.protocol.{GroupRole, Inputs}
 import io.circe.{Json, JsonObject}
 
-/** Turns the body of a flare request into a complete, checked request. Pure. */
+/** Turns the body of a request for a flare or a group into a complete, checked request. Pure. */
 final class FlareBody(options: OptionsReader, defaults: FlareDefaults):
   import ApiError.*
 
@@ -19,13 +19,42 @@ final class FlareBody(options: OptionsReader, defaults: FlareDefaults):
       sized <- inputs(size, fields.json("params"), limits)
       (workers, inputs) = sized
       request = complete(definition, workers, withParameters(inputs, definition.parameters), own)
-      // The operator may have taken a backend away since the definition was deployed.
-      _ <- Either.cond(
-        defaults.backends.contains(request.backend),
-        (),
-        NoSuchChoice("backend", defaults.backends)
-      )
+      _ <- offered(request)
     yield request
+
+  /** A group of a definition: how many workers, on what terms, and how long it may be idle. */
+  def readGroup(
+      fields: Fields,
+      definition: Definition,
+      limits: NamespaceLimits
+  ): Either[ApiError, FlareRequest] =
+    for
+      _ <- fields.only("definition" +: "size" +: "idleTimeout" +: OptionsReader.Names.filter(_ != "retries")*)
+      own <- options.read(fields, limits)
+      size <- fields.int("size", 1, limits.burstSize).flatMap(_.toRight(MissingField("size")))
+      idle <- options.idleTimeout(fields)
+      shared = Inputs.Shared(Json.fromJsonObject(definition.parameters))
+      request = complete(definition, size, shared, own)
+      _ <- offered(request)
+    yield request.copy(retries = 0, group = Some(GroupRole.Holder(idle.getOrElse(defaults.groupIdleTimeout))))
+
+  /** A flare on a group, whose own inputs stand under the flare's. */
+  def readMember(body: Json, group: Flare, below: JsonObject, limits: NamespaceLimits)
+      : Either[ApiError, FlareRequest] =
+    for
+      fields <- Fields.of(body)
+      _ <- fields.only("params", "timeout")
+      own <- options.read(fields, limits)
+      sized <- inputs(Some(group.request.size), fields.json("params"), limits)
+    yield group.request.copy(
+      inputs = withParameters(sized._2, below),
+      timeout = own.timeout.getOrElse(group.request.timeout),
+      group = Some(GroupRole.Member(group.id))
+    )
+
+  /** The operator may have taken a backend away since the definition was deployed. */
+  private def offered(request: FlareRequest): Either[ApiError, Unit] =
+    Either.cond(defaults.backends.contains(request.backend), (), NoSuchChoice("backend", defaults.backends))
 
   private def inputs(
       size: Option[Int],

@@ -71,7 +71,10 @@ final class FlaresRoutes(store: FlareStore, service: FlareService, blocking: Blo
     blocking(own(caller, id).map(flare => JsonMarshalling.response(StatusCodes.OK, view(flare))))
 
   private def own(caller: Identity, id: FlareId): Either[ApiError, Flare] =
-    store.find(id).filter(_.namespace == caller.namespace).toRight(ApiError.NoSuchFlare(id))
+    store
+      .find(id)
+      .filter(flare => flare.namespace == caller.namespace && !flare.request.isGroup)
+      .toRight(ApiError.NoSuchFlare(id))
 
   private def cancel(caller: Identity, id: FlareId): Answer =
     Refusable(blocking(own(caller, id))): _ =>

@@ -25,25 +25,27 @@ object HttpServer:
     val options = OptionsReader(defaults, limits)
     val metrics = Metrics()
     val body = RequestBody(settings.bodyTimeout, settings.jsonDepthLimit)
+    val flareCall = FlareCall(storage.flares, service, body, RateLimiter(), blocking, settings)
+    val flareBody = FlareBody(options, defaults)
     Routes(
       MetaRoutes(metrics, storage.flares, service, blocking),
       InvokersRoutes(service),
       BurstsRoutes(
         definitions,
         storage.definitions,
-        storage.flares,
         service,
+        flareCall,
         PackageInspector(limits.packages),
         DeployBody(options),
-        FlareBody(options, defaults),
+        flareBody,
         body,
         BodyBudget(settings.deployBodiesLimit),
-        RateLimiter(),
         Views(defaults),
         blocking,
         settings
       ),
       FlaresRoutes(storage.flares, service, blocking),
+      GroupsRoutes(storage.definitions, storage.flares, service, flareCall, flareBody, blocking),
       AdminRoutes(storage.namespaces, body, blocking),
       Authentication(storage.namespaces, settings.adminKey, blocking),
       metrics,

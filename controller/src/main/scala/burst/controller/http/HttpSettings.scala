@@ -48,6 +48,7 @@ final case class FlareDefaults(
     timeout: Long,
     memory: Int,
     retries: Int,
+    groupIdleTimeout: Long,
     backend: String = "",
     backends: Vector[String] = Vector.empty
 )
@@ -65,5 +66,6 @@ object FlareDefaults:
         )),
       defaults.getDuration("timeout").toMillis,
       defaults.getInt("memory"),
-      defaults.getInt("retries")
+      defaults.getInt("retries"),
+      defaults.getDuration("group-idle-timeout").toMillis
     )

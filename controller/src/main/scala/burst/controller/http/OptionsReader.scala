@@ -19,6 +19,10 @@ final class OptionsReader(defaults: FlareDefaults, limits: PlatformLimits):
       retries <- fields.int("retries", 0, limits.retries)
     yield FlareOptions(granularity, packing, backend, chunkSize, timeout, memory, retries)
 
+  /** How long a group may be without a flare, in milliseconds. */
+  def idleTimeout(fields: Fields): Either[ApiError, Option[Long]] =
+    fields.long("idleTimeout", 1, limits.groupIdleTimeout)
+
 object OptionsReader:
   val Names: Seq[String] =
     Seq("granularity", "packing", "backend", "chunkSize", "timeout", "memory", "retries")

@@ -13,6 +13,7 @@ final class Routes(
     invokers: InvokersRoutes,
     bursts: BurstsRoutes,
     flares: FlaresRoutes,
+    groups: GroupsRoutes,
     admin: AdminRoutes,
     authentication: Authentication,
     metrics: Metrics,
@@ -37,7 +38,10 @@ final class Routes(
       concat(
         invokers.route,
         pathPrefix("namespaces" / Segment): namespace =>
-          authentication.own(namespace, caller)(concat(bursts.route(caller), flares.route(caller)))
+          authentication.own(
+            namespace,
+            caller
+          )(concat(bursts.route(caller), flares.route(caller), groups.route(caller)))
       )
 
   // The server hands its own request to the handler, which knows nothing of our id.

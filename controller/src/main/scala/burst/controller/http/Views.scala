@@ -38,6 +38,8 @@ final class Views(defaults: FlareDefaults):
 object Views:
   def accepted(id: FlareId): Json = Json.obj("flareId" -> id.asJson)
 
+  def acceptedGroup(id: FlareId): Json = Json.obj("groupId" -> id.asJson)
+
   /** `standing` of one that waits. */
   def flare(flare: Flare, standing: Option[Standing]): Json = Json.fromFields(
     summaryFields(flare) ++ Seq(
@@ -49,26 +51,62 @@ object Views:
 
   def summary(flare: Flare): Json = Json.fromFields(summaryFields(flare))
 
+  def group(group: Flare, standing: Option[Standing]): Json = Json.fromFields(
+    groupFields(group) ++ Seq(
+      "queue" -> standing.fold(Json.Null)(queue),
+      "packs" -> Json.fromValues(group.packs.map(pack))
+    )
+  )
+
+  def groupSummary(group: Flare): Json = Json.fromFields(groupFields(group))
+
+  private def groupFields(group: Flare): Seq[(String, Json)] =
+    // That it was closed is no error.
+    val error = group.error.filter(_ => group.state != FlareState.Cancelled)
+    Seq("groupId" -> group.id.asJson) ++ definitionOf(group) ++
+      Seq("state" -> groupState(group.state).asJson) ++ terms(group) ++ Seq(
+        "idleTimeout" -> group.request.idleTimeout.asJson,
+        "created" -> group.created.asJson,
+        "opened" -> group.started.asJson,
+        "closed" -> group.ended.asJson,
+        "error" -> error.asJson
+      )
+
+  private def groupState(state: FlareState): String = state match
+    case FlareState.Queued => "queued"
+    case FlareState.Placing | FlareState.Starting => "opening"
+    case FlareState.Running => "open"
+    case _ => "closed"
+
   private def summaryFields(flare: Flare): Seq[(String, Json)] =
+    Seq("flareId" -> flare.id.asJson, "groupId" -> flare.request.memberOf.asJson) ++ definitionOf(flare) ++
+      Seq("state" -> flare.state.asJson, "attempt" -> flare.attempt.asJson) ++ terms(flare) ++ Seq(
+        "created" -> flare.created.asJson,
+        "started" -> flare.started.asJson,
+        "ended" -> flare.ended.asJson,
+        "error" -> flare.error.asJson
+      )
+
+  /** What a flare or group is of. */
+  private def definitionOf(flare: Flare): Seq[(String, Json)] =
+    val definition = flare.request.definition
+    Seq(
+      "namespace" -> definition.namespace.asJson,
+      "name" -> definition.name.asJson,
+      "version" -> definition.version.asJson
+    )
+
+  /** On what terms. */
+  private def terms(flare: Flare): Seq[(String, Json)] =
     val request = flare.request
     Seq(
-      "flareId" -> flare.id.asJson,
-      "namespace" -> flare.namespace.asJson,
-      "name" -> request.definition.name.asJson,
-      "version" -> request.definition.version.asJson,
-      "state" -> flare.state.asJson,
-      "attempt" -> flare.attempt.asJson,
       "size" -> request.size.asJson,
       "granularity" -> flare.granularity.orElse(request.granularity).asJson,
       "packing" -> request.packing.asJson,
       "backend" -> request.backend.asJson,
       "chunkSize" -> request.chunkSize.asJson,
       "timeout" -> request.timeout.asJson,
-      "memory" -> request.memory.asJson,
-      "created" -> flare.created.asJson,
-      "started" -> flare.started.asJson,
-      "ended" -> flare.ended.asJson,
-      "error" -> flare.error.asJson
+      "memory" -> request.memory.asJson
     )
 
   private def queue(standing: Standing): Json =

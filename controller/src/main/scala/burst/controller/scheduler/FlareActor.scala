@@ -30,6 +30,12 @@ object FlareActor:
   final case class InvokerDown(invoker: InvokerId, reason: String) extends Command
   final case class Cancel(replyTo: ActorRef[CancelOutcome]) extends Command
 
+  /** The group it waits for has ended. */
+  case object GroupEnded extends Command
+
+  /** To a group: a flare runs on it, or none any more. */
+  final case class Occupied(busy: Boolean) extends Command
+
   /** Answered with the flare once it has ended. */
   final case class Await(replyTo: ActorRef[GangScheduler.Awaited]) extends Command
 
@@ -77,7 +83,7 @@ private final class FlareActor(
 
   private val id = accepted.id
   private val request = accepted.request
-  private val terms = settings.terms(backends.needsCleaning(request.backend))
+  private val terms = settings.terms(backends.needsCleaning(request.backend) && !request.isGroup)
   private val reports = context.messageAdapter[PackReport](Report(_))
   private val cleanings = context.messageAdapter[InvokerProtocol.FlareCleaned](Cleaned(_))
   private val writer = FlareWriter(
@@ -124,6 +130,9 @@ private final class FlareActor(
     case Expired(timer, attempt) => happen(FlareEvent.Expired(timer, attempt, now()))
     case Cleaned(answer) => happen(FlareEvent.Cleaned(answer.error, now()))
     case Cancel(replyTo) => onCancel(replyTo)
+    case GroupEnded => happen(FlareEvent.GroupEnded(now()))
+    case Occupied(true) => timers.cancel(FlareTimer.Deadline)
+    case Occupied(false) => perform(FlareEffect.SetTimer(FlareTimer.Deadline))
     case Await(replyTo) =>
       announced match
         case Some(flare) => replyTo ! GangScheduler.Awaited.Ended(flare)
@@ -191,6 +200,7 @@ private final class FlareActor(
       timers.startSingleTimer(timer, Expired(timer, life.flare.attempt), durationOf(timer))
     case FlareEffect.StopTimer(timer) => timers.cancel(timer)
     case FlareEffect.Requeue(attempt) => scheduler ! GangScheduler.Requeue(id, attempt, request)
+    case FlareEffect.Open => scheduler ! GangScheduler.GroupOpened(id)
     case FlareEffect.LeaveQueue => scheduler ! GangScheduler.LeaveQueue(id)
     case FlareEffect.Note(message) => context.log.warn(message)
     case FlareEffect.Announce(flare) => announce(flare)
@@ -203,7 +213,7 @@ private final class FlareActor(
   private def durationOf(timer: FlareTimer): FiniteDuration = timer match
     case FlareTimer.Queue => settings.queueDeadline
     case FlareTimer.Start => settings.startDeadline
-    case FlareTimer.Deadline => request.timeout.millis
+    case FlareTimer.Deadline => request.idleTimeout.getOrElse(request.timeout).millis
     case FlareTimer.PeerGrace => settings.peerGrace
     case FlareTimer.Abort => settings.abortDeadline
     case FlareTimer.Clean => settings.cleanupDeadline
@@ -236,7 +246,8 @@ private final class FlareActor(
       secret,
       life.deadline.getOrElse(now() + request.timeout * 1000),
       request.memory,
-      autostart = plan.packs.length == 1
+      autostart = plan.packs.length == 1,
+      request.group
     )
 
   private def clean(): Unit =

@@ -72,6 +72,16 @@ object FlareEnding:
   val cancelled: Cause =
     Cause(FlareState.Cancelled, Failure(FailureKind.Cancelled, "the flare was cancelled"))
 
+  val closed: Cause = Cause(FlareState.Cancelled, Failure(FailureKind.Cancelled, "the group was closed"))
+
+  def idle(timeout: Long): Cause =
+    Cause(FlareState.TimedOut, Failure(FailureKind.Timeout, s"no flare came to the group for $timeout ms"))
+
+  val groupEnded: Cause = Cause(
+    FlareState.Failed,
+    Failure(FailureKind.PackLost, "the group ended before it was the flare's turn", operation = Some("queue"))
+  )
+
   def internal(message: String): Cause =
     Cause(FlareState.Failed, Failure(FailureKind.Internal, message, operation = Some("store")))
 

@@ -12,7 +12,7 @@ enum FlareTimer:
   case Start
 
   /** The flare's own time-out. Runs from the moment its packs are asked for: waiting for slots is not
-    * counted, starting them is.
+    * counted, starting them is. Of a group: the time without a flare.
     */
   case Deadline
 
@@ -36,6 +36,9 @@ enum FlareEvent:
   case Reported(report: PackReport, at: Long)
   case InvokerLost(invoker: InvokerId, reason: String, at: Long)
   case Cancel(at: Long)
+
+  /** The group it waited for has ended. */
+  case GroupEnded(at: Long)
   case Expired(timer: FlareTimer, attempt: Int, at: Long)
   case Cleaned(error: Option[Failure], at: Long)
 
@@ -73,6 +76,9 @@ enum FlareEffect:
 
   /** Out of the queue. */
   case LeaveQueue
+
+  /** The group's packs wait for flares. */
+  case Open
 
   /** For the operator's log. */
   case Note(message: String)

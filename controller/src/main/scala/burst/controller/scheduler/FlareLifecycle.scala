@@ -43,6 +43,8 @@ import FlareLifecycle.{Stage, Step}
   *   - Results that arrive until the last pack has ended count, also after the cause.
   *   - A retry needs every pack to have ended and the backend to be clean: two attempts never overlap.
   *   - Reports of another attempt change nothing.
+  *   - A group runs once its packs are ready, until a cause ends it: one of its packs has ended, it was
+  *     closed (cancelled), or no flare came for too long (its `Deadline`). Its workers never report.
   */
 final case class FlareLifecycle private (
     flare: Flare,
@@ -73,6 +75,8 @@ final case class FlareLifecycle private (
     case FlareEvent.InvokerLost(invoker, reason, at) =>
       progress.fold(Step(this))(p => absorbed(p.invokerLost(invoker, reason), at))
     case FlareEvent.Cancel(at) => onCancel(at)
+    case FlareEvent.GroupEnded(at) =>
+      if stage == Stage.Waiting then stop(FlareEnding.groupEnded, at) else Step(this)
     case FlareEvent.Expired(timer, attempt, at) =>
       if attempt == flare.attempt then onExpired(timer, at) else Step(this)
     case FlareEvent.Cleaned(error, at) =>
@@ -97,7 +101,8 @@ final case class FlareLifecycle private (
       val plan = progress.map(_.plan)
       Step(copy(stage = Stage.Starting))
         .add(plan.map(Prepare(_)).toVector)
-        .add(Vector(SetTimer(FlareTimer.Start), SetTimer(FlareTimer.Deadline)))
+        .add(Vector(SetTimer(FlareTimer.Start)))
+        .add(if flare.request.isGroup then Vector.empty else Vector(SetTimer(FlareTimer.Deadline)))
     case Stage.Closing if state.isFinal => end(at)
     case _ => Step(this)
 
@@ -170,15 +175,19 @@ final case class FlareLifecycle private (
       case Some(p) if stage == Stage.Starting && p.allReady =>
         val running =
           copy(stage = Stage.Running, flare = flare.copy(state = FlareState.Running, started = Some(at)))
-        // a flare of one pack started by itself
-        val start = if p.stages.length > 1 then Vector(Start(p.endpoints)) else Vector.empty
+        // a flare of one pack started by itself, and a group runs nothing
+        val start =
+          if flare.request.isGroup then Vector(Open)
+          else if p.stages.length > 1 then Vector(Start(p.endpoints))
+          else Vector.empty
         Step(running).add(start).add(Vector(StopTimer(FlareTimer.Start), Progress))
       case _ => Step(this)
 
   private def allEnded: Boolean = progress.forall(_.open == 0)
 
   private def onCancel(at: Long): Step = stage match
-    case Stage.Waiting | Stage.Placing | Stage.Starting | Stage.Running => stop(FlareEnding.cancelled, at)
+    case Stage.Waiting | Stage.Placing | Stage.Starting | Stage.Running =>
+      stop(if flare.request.isGroup then FlareEnding.closed else FlareEnding.cancelled, at)
     case Stage.Stopping | Stage.Cleaning => Step(copy(cancelled = true))
     case Stage.Closing | Stage.Ended => Step(this)
 
@@ -188,7 +197,10 @@ final case class FlareLifecycle private (
     case (FlareTimer.Start, Stage.Starting) =>
       stopWith(p => FlareEnding.startTooSlow(p, terms.startLimit), at)
     case (FlareTimer.Deadline, Stage.Starting | Stage.Running) =>
-      stopWith(p => FlareEnding.timedOut(p, flare.request.timeout), at)
+      stopWith(
+        p => flare.request.idleTimeout.fold(FlareEnding.timedOut(p, flare.request.timeout))(FlareEnding.idle),
+        at
+      )
     case (FlareTimer.PeerGrace, Stage.Starting | Stage.Running) =>
       suspicion.fold(Step(this))(f => stop(FlareEnding.causeOf(f, deadline, at, provisional = true), at))
     case (FlareTimer.Abort, Stage.Stopping) =>
@@ -280,7 +292,7 @@ final case class FlareLifecycle private (
     )
     Step(ended)
       .add(FlareTimer.values.toVector.map(StopTimer(_)))
-      .add(Option.when(missing.nonEmpty)(StoreResults(missing)).toVector)
+      .add(Option.when(missing.nonEmpty && !flare.request.isGroup)(StoreResults(missing)).toVector)
       .add(Vector(Store(ended.record, confirm = true)))
 
   /** The progress, or for a flare that never had slots one with its workers and no packs. */

@@ -15,6 +15,9 @@ enum Refusal:
   case NoInvokers
   case QueueFull(limit: Int)
 
+  /** The group a flare is to run on has ended. */
+  case GroupEnded(group: FlareId)
+
 enum CancelOutcome:
   case Accepted, AlreadyEnded, NotFound
 
@@ -23,11 +26,15 @@ final case class InvokerView(status: InvokerStatus, freeSlots: Int, up: Boolean)
 
 /** What the HTTP side asks of the scheduler's side. The one seam between the two. */
 trait FlareService:
-  /** Stores the flare as queued and gives it to the scheduler; the answer is stored before it is given. */
+  /** Stores the flare, or group, as queued and gives it to the scheduler; the answer is stored before it is
+    * given.
+    */
   def submit(request: FlareRequest): Future[Either[Refusal, Flare]]
 
   /** Completes when the flare has ended, or with its present state after `limit`. */
   def await(id: FlareId, limit: FiniteDuration): Future[Option[Flare]]
+
+  /** Also closes a group, with the flares that run or wait on it. */
   def cancel(id: FlareId): Future[CancelOutcome]
 
   /** Where it stands in the queue; nothing when it does not wait, or nobody can tell at present. */

@@ -28,7 +28,7 @@ object Forecast:
   ): Option[Standing] =
     val ahead = queue.order.zipWithIndex
     val ends = mutable.PriorityQueue.empty[(Long, Int)](using Ordering.by[(Long, Int), Long](_._1).reverse)
-    cluster.holdings.valuesIterator.foreach { holding =>
+    cluster.holdings.valuesIterator.filterNot(_.lease.openEnded).foreach { holding =>
       ends += ((holding.lease.expectedAfter(now), cluster.usable(holding)))
     }
     var free = cluster.view.freeSlots
@@ -46,7 +46,7 @@ object Forecast:
       val starts = Option.when(possible && free >= flare.size)(moment)
       starts.foreach { start =>
         free -= flare.size
-        ends += ((start + holdTimes.expected(flare.request), flare.size))
+        if !flare.request.isGroup then ends += ((start + holdTimes.expected(flare.request), flare.size))
       }
       if flare.id == id then found = Some(Standing(index + 1, starts))
     found

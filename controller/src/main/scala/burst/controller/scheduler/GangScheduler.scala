@@ -31,7 +31,10 @@ import scala.util.{Failure as Thrown, Success}
   *   - an invoker is lost: it offers nothing from now on, and the flares with packs on it are told. Their
   *     slots there come free as they say so. Should the invoker turn out to be alive (it was cut off), the
   *     packs it was thought to have lost are aborted before it is given anything new;
-  *   - a flare has ended and nothing of it is left: its actor is retired.
+  *   - a flare has ended and nothing of it is left: its actor is retired;
+  *   - a group is a flare whose slots others use: its members do not queue here but wait for their turn
+  *     ([[GroupTurns]]), and are placed where the group is. Who ends the group's packs ends what runs on
+  *     them.
   *
   * All reservations are made here, one at a time, which is what makes them atomic; everything else about a
   * flare is done by its own [[FlareActor]], in parallel with the others.
@@ -85,6 +88,9 @@ object GangScheduler:
   private[scheduler] final case class LeaveQueue(id: FlareId) extends Command
   private[scheduler] final case class Ended(id: FlareId) extends Command
 
+  /** The packs of a group wait for flares. */
+  private[scheduler] final case class GroupOpened(id: FlareId) extends Command
+
   /** Have an invoker, best one of the `preferred`, clean a flare's backend. */
   private[scheduler] final case class CleanUp(
       id: FlareId,
@@ -98,6 +104,9 @@ object GangScheduler:
   private final case class Loaded(recovered: Recovered) extends Command
   private final case class NotLoaded(cause: Throwable) extends Command
   private case object LoadAgain extends Command
+
+  /** Under what a group holds its slots. */
+  private def ownerOf(group: FlareId) = ClusterState.Owner(group, attempt = 1)
 
   /** Requests that may wait while the store is read. */
   private val StashLimit = 10000
@@ -174,6 +183,7 @@ private final class GangScheduler(
   private var queue = FlareQueue.empty
   private var holdTimes = HoldTimes.empty(settings.abortDeadline.toMicros)
   private var flares = Map.empty[FlareId, ActorRef[FlareActor.Command]]
+  private var turns = GroupTurns.empty
   private var slotLimits = Map.empty[String, Int]
   private var roundDue = false
 
@@ -202,12 +212,15 @@ private final class GangScheduler(
   }
 
   private def on(command: Command): Unit = command match
-    case submit: Submit => onSubmit(submit)
+    case submit: Submit => submit.request.memberOf.fold(onSubmit(submit))(onJoin(submit, _))
     case Cancel(id, replyTo) =>
+      turns.current(id).flatMap(flares.get).foreach(_ ! FlareActor.Cancel(context.system.ignoreRef))
       flares.get(id).fold(replyTo ! CancelOutcome.NotFound)(_ ! FlareActor.Cancel(replyTo))
     case Await(id, replyTo) =>
       flares.get(id).fold(replyTo ! Awaited.NotActive)(_ ! FlareActor.Await(replyTo))
-    case Locate(id, replyTo) => replyTo ! Located(Forecast.standing(cluster, queue, id, now(), holdTimes))
+    case Locate(id, replyTo) =>
+      val turn = turns.position(id).map(Standing(_, start = None))
+      replyTo ! Located(turn.orElse(Forecast.standing(cluster, queue, id, now(), holdTimes)))
     case ListInvokers(replyTo) =>
       replyTo ! InvokerList(members.statuses.map { status =>
         val capacity = cluster.machines.get(status.id)
@@ -225,7 +238,11 @@ private final class GangScheduler(
       roundSoon()
     case LeaveQueue(id) =>
       queue = queue.remove(id)
+      leaveTurn(id)
       roundSoon()
+    case GroupOpened(id) =>
+      turns = turns.opened(id)
+      nextTurn(id)
     case clean: CleanUp => members.clean(clean)
     case Ended(id) => onEnded(id)
     case Gone(id) => onGone(id)
@@ -259,6 +276,43 @@ private final class GangScheduler(
                 queue = queue.remove(flare.id)
                 submit.replyTo ! Submitted.Refused(refusal)
               case None => spawn(flare, FlareActor.Origin.Accepted(submit.replyTo, None))
+
+  // ---- Groups --------------------------------------------------------------------------------------------
+
+  private def onJoin(submit: Submit, group: FlareId): Unit =
+    if !flares.contains(group) then submit.replyTo ! Submitted.Refused(Refusal.GroupEnded(group))
+    else if turns.flaresOf(group).length > settings.namespaceQueueLimit then
+      submit.replyTo ! Submitted.Refused(Refusal.QueueFull(settings.namespaceQueueLimit))
+    else
+      val flare = Admission.accept(submit.request, now())
+      turns = turns.join(group, flare.id)
+      val first = turns.current(group).contains(flare.id)
+      if first then flares.get(group).foreach(_ ! FlareActor.Occupied(true))
+      val placed = if first then onGroup(group) else None
+      spawn(flare, FlareActor.Origin.Accepted(submit.replyTo, placed))
+
+  /** The places of a group, for a flare of it. */
+  private def onGroup(group: FlareId): Option[FlareActor.Placed] =
+    cluster.holdings.get(ownerOf(group)).map { holding =>
+      FlareActor.Placed(attempt = 1, holding.plan, members.refs(holding.plan.demand.keySet))
+    }
+
+  private def leaveTurn(flare: FlareId): Unit =
+    turns.groupOf(flare).foreach { group =>
+      val its = turns.current(group).contains(flare)
+      turns = turns.leave(flare)
+      if its then nextTurn(group)
+    }
+
+  private def nextTurn(group: FlareId): Unit =
+    val next = turns.current(group)
+    flares.get(group).foreach(_ ! FlareActor.Occupied(next.isDefined))
+    next.flatMap(flares.get).foreach(_ ! onGroup(group).getOrElse(FlareActor.GroupEnded))
+
+  /** Who waits for its turn, waits in vain; what runs hears of its packs' end. */
+  private def endTurns(group: FlareId): Unit =
+    turns.flaresOf(group).flatMap(flares.get).foreach(_ ! FlareActor.GroupEnded)
+    turns = turns.ended(group)
 
   private def spawn(flare: Flare, origin: FlareActor.Origin): Unit =
     val actor =
@@ -312,7 +366,11 @@ private final class GangScheduler(
     val lost = cluster.packsOn(id)
     cluster = cluster.down(id)
     members.down(id, lost.map((owner, pack) => (owner.flare, pack)))
-    lost.map(_._1.flare).distinct.flatMap(flares.get).foreach(_ ! FlareActor.InvokerDown(id, reason))
+    val owners = lost.map(_._1.flare).distinct
+    (owners ++ owners.flatMap(turns.current)).flatMap(flares.get).foreach(_ ! FlareActor.InvokerDown(
+      id,
+      reason
+    ))
     // what waited behind a flare that is now larger than the cluster may pass it
     roundSoon()
 
@@ -322,6 +380,8 @@ private final class GangScheduler(
       flare ! FlareActor.Retire
     }
     flares = flares.removed(id)
+    leaveTurn(id)
+    endTurns(id)
 
   private def abort(owner: ClusterState.Owner, failure: Failure): Unit =
     cluster.holdings
@@ -338,6 +398,9 @@ private final class GangScheduler(
     flares = flares.removed(id)
     queue = queue.remove(id)
     val failure = Failure(FailureKind.Internal, "the controller lost the flare", operation = Some("schedule"))
+    turns.groupOf(id).foreach(group => abort(ownerOf(group), failure))
+    leaveTurn(id)
+    endTurns(id)
     cluster.holdings.keysIterator.filter(_.flare == id).toVector.foreach { owner =>
       abort(owner, failure)
       cluster = cluster.releaseAll(owner)

@@ -4,9 +4,16 @@ import burst.controller.flare.FlareRequest
 import burst.protocol.DefinitionRef
 
 /** For what slots were lent, since when, and when they come back: `latest` is promised (the flare's time-out
-  * ends it), `expected` is a guess. Microseconds since the epoch.
+  * ends it), `expected` is a guess. Microseconds since the epoch. Of an `openEnded` one, a group's, nobody
+  * knows.
   */
-final case class Lease(definition: DefinitionRef, since: Long, expected: Long, latest: Long):
+final case class Lease(
+    definition: DefinitionRef,
+    since: Long,
+    expected: Long,
+    latest: Long,
+    openEnded: Boolean = false
+):
 
   /** When to reckon with the slots at `now`. What has outlasted the guess is believed its promise; what has
     * outlasted that (a pack that does not end) may end at any moment.
@@ -30,10 +37,13 @@ final case class HoldTimes private (grace: Long, recent: Map[HoldTimes.Key, Vect
 
   /** The lease of a flare that is given its slots `now`. */
   def lease(request: FlareRequest, now: Long): Lease =
-    Lease(request.definition, now, now + expected(request), now + bound(request))
+    if request.isGroup then Lease(request.definition, now, Long.MaxValue, Long.MaxValue, openEnded = true)
+    else Lease(request.definition, now, now + expected(request), now + bound(request))
 
   /** A flare gave its last slots back. */
-  def learn(lease: Lease, now: Long): HoldTimes =
+  def learn(lease: Lease, now: Long): HoldTimes = if lease.openEnded then this else learned(lease, now)
+
+  private def learned(lease: Lease, now: Long): HoldTimes =
     val key = keyOf(lease.definition)
     val known = recent.getOrElse(key, Vector.empty)
     val rest = if recent.size >= Definitions && known.isEmpty then recent.drop(1) else recent

@@ -16,12 +16,15 @@ final case class Recovered(
 )
 
 /** Takes up what a controller that stopped had not finished: a queued flare is queued again, as its request
-  * is stored whole; one that had its slots is reported failed, as the packs it had report to nobody any more.
-  * Results that had been stored stay, every other worker gets the reason for having none. Blocks.
+  * is stored whole; one that had its slots is reported failed, as the packs it had report to nobody any more,
+  * and so is one that waited for its turn on a group, as that has ended. Results that had been stored stay,
+  * every other worker gets the reason for having none. Blocks.
   */
 object Recovery:
   def run(store: FlareStore, backends: BackendCatalog, slotLimit: String => Int, now: Long): Recovered =
-    val (queued, begun) = store.takeUnfinished().partition(_.state == FlareState.Queued)
+    val (queued, begun) = store
+      .takeUnfinished()
+      .partition(flare => flare.state == FlareState.Queued && flare.request.memberOf.isEmpty)
     begun.foreach(reportFailed(store, _, now))
     Recovered(
       queued.map(flare => FlareLifecycle.reset(flare, flare.attempt)),
@@ -40,7 +43,8 @@ object Recovery:
     val state = flare.state.toString.toLowerCase
     val why = Failure(
       FailureKind.ControllerRestarted,
-      s"the controller restarted while the flare was $state; run it again",
+      if flare.request.isGroup then "the controller restarted; open the group again"
+      else s"the controller restarted while the flare was $state; run it again",
       operation = Some(if flare.state == FlareState.Running then "work" else "start")
     )
     val workers =
@@ -63,7 +67,7 @@ object Recovery:
     }
     val missing =
       ended.filterNot(w => byWorker.contains(w.worker)).map(w => WorkerResult(w.worker, None, w.error))
-    store.addResults(flare.id, missing)
+    if !flare.request.isGroup then store.addResults(flare.id, missing)
     store.update(
       flare.copy(state = FlareState.Failed, ended = Some(now), error = Some(why), workers = ended)
     )

@@ -22,7 +22,7 @@ final case class Reservation(at: Long, spare: Map[InvokerId, Int]):
 
 object Reservation:
   /** The earliest moment at which `place` finds room, and what it leaves; nothing when not even the end of
-    * all that runs would make room (machines are down or overloaded).
+    * all that runs would make room (machines are down, overloaded or held by groups).
     *
     * More is free the later it is, so that the moment is found by halving: `O(log k)` plans for `k` running
     * flares.
@@ -32,7 +32,10 @@ object Reservation:
       end: Lease => Long,
       place: ClusterView => Either[NoPlacement, Plan]
   ): Option[Reservation] =
-    val holdings = cluster.holdings.valuesIterator.map(h => (end(h.lease), h.byMachine)).toVector
+    val holdings =
+      cluster.holdings.valuesIterator.filterNot(_.lease.openEnded).map(h =>
+        (end(h.lease), h.byMachine)
+      ).toVector
     val moments = holdings.map(_._1).distinct.sorted
     def at(index: Int): (ClusterView, Option[Plan]) =
       val view = cluster.viewAfter(holdings.iterator.filter(_._1 <= moments(index)).map(_._2))

@@ -2,7 +2,7 @@ package burst.controller.store
 
 import burst.controller.definition.Packing
 import burst.controller.flare.*
-import burst.protocol.{DefinitionRef, Failure, FlareId, Inputs}
+import burst.protocol.{DefinitionRef, Failure, FlareId, GroupRole, Inputs}
 import io.circe.syntax.*
 import io.circe.{Codec, Json}
 
@@ -20,7 +20,8 @@ private[store] object FlareColumns:
       chunkSize: Option[Int],
       timeout: Long,
       memory: Int,
-      retries: Int
+      retries: Int,
+      group: Option[GroupRole]
   ) derives Codec.AsObject
 
   final case class Progress(
@@ -51,7 +52,8 @@ private[store] object FlareColumns:
       r.chunkSize,
       r.timeout,
       r.memory,
-      r.retries
+      r.retries,
+      r.group
     ).asJson.noSpaces
 
   def progress(flare: Flare): String =
@@ -90,7 +92,8 @@ private[store] object FlareColumns:
         r.chunkSize,
         r.timeout,
         r.memory,
-        r.retries
+        r.retries,
+        r.group
       ),
       state,
       p.attempt,

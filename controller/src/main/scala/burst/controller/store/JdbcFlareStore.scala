@@ -1,7 +1,7 @@
 package burst.controller.store
 
 import burst.controller.flare.*
-import burst.protocol.{Failure, FlareId, LogStream}
+import burst.protocol.{Failure, FlareId, Inputs, LogStream}
 import io.circe.syntax.*
 import io.circe.Json
 import java.nio.charset.StandardCharsets.UTF_8
@@ -20,11 +20,11 @@ final class JdbcFlareStore(database: Database, logLimit: Long, phaseLimit: Long)
     database.write("storing a flare"):
       sql"""
         INSERT INTO flare (id, namespace, name, package_id, state, created, ended, request, progress, parts,
-          writer)
+          writer, is_group)
         VALUES (${flare.id.value}, ${flare.namespace}, ${flare.request.definition.name},
           ${flare.request.definition.packageId.value}, ${FlareColumns.state(flare.state)}, ${flare.created},
           ${flare.ended}, ${FlareColumns.request(flare)}, ${FlareColumns.progress(flare)},
-          ${FlareColumns.parts(flare)}, $writer)""".update()
+          ${FlareColumns.parts(flare)}, $writer, ${if flare.request.isGroup then 1 else 0})""".update()
       if !flare.state.isFinal then
         val inputs = flare.request.inputs.asJson.noSpaces
         sql"INSERT INTO flare_inputs (flare_id, inputs) VALUES (${flare.id.value}, $inputs)".update()
@@ -52,18 +52,26 @@ final class JdbcFlareStore(database: Database, logLimit: Long, phaseLimit: Long)
         .map(row => flare(row, parts = row.stringOpt("parts"), inputs = None))
         .single()
 
+  def inputs(id: FlareId): Option[Inputs] =
+    database.read("reading inputs"):
+      sql"SELECT inputs FROM flare_inputs WHERE flare_id = ${id.value}"
+        .map(row => Stored.json[Inputs](row.string("inputs")))
+        .single()
+
   def list(
       namespace: String,
       name: Option[String],
       state: Option[FlareState],
       limit: Int,
-      skip: Int
+      skip: Int,
+      groups: Boolean
   ): Vector[Flare] =
+    val kind = if groups then 1 else 0
     val ofName = name.fold(sqls"")(n => sqls"AND name = $n")
     val inState = state.fold(sqls"")(s => sqls"AND state = ${FlareColumns.state(s)}")
     database.read("listing flares"):
       sql"""SELECT id, state, created, ended, request, progress FROM flare
-            WHERE namespace = $namespace $ofName $inState
+            WHERE namespace = $namespace AND is_group = $kind $ofName $inState
             ORDER BY created DESC, id DESC LIMIT $limit OFFSET $skip"""
         .map(flare(_, parts = None, inputs = None))
         .collection[Vector]()
@@ -181,7 +189,7 @@ final class JdbcFlareStore(database: Database, logLimit: Long, phaseLimit: Long)
 
   def countByState(): Map[FlareState, Int] =
     database.read("counting flares"):
-      sql"SELECT state, COUNT(*) AS n FROM flare GROUP BY state"
+      sql"SELECT state, COUNT(*) AS n FROM flare WHERE is_group = 0 GROUP BY state"
         .map(row => FlareColumns.state(row.string("state")) -> row.int("n"))
         .iterable()
         .toMap

@@ -2,7 +2,7 @@ package burst.controller.store
 
 import burst.controller.definition.Definition
 import burst.controller.flare.{Flare, FlareState, LogLine, PhaseMark, WorkerResult}
-import burst.protocol.{FlareId, PackageId}
+import burst.protocol.{FlareId, Inputs, PackageId}
 
 /** Contracts of what is kept. Calls block on the database and run on the store's dispatcher; what a call has
   * returned from is durable. A failing database is a `StoreException`.
@@ -41,13 +41,17 @@ trait FlareStore:
     */
   def find(id: FlareId): Option[Flare]
 
-  /** Newest first. `packs`, `workers` and inputs of the answers are empty. */
+  /** The inputs of one that has not ended. */
+  def inputs(id: FlareId): Option[Inputs]
+
+  /** Newest first: flares, or groups. `packs`, `workers` and inputs of the answers are empty. */
   def list(
       namespace: String,
       name: Option[String],
       state: Option[FlareState],
       limit: Int,
-      skip: Int
+      skip: Int,
+      groups: Boolean = false
   ): Vector[Flare]
 
   /** All that have not ended, with their inputs, oldest first: what a starting controller must take up or
@@ -68,6 +72,8 @@ trait FlareStore:
 
   /** Forgets what an attempt left (results, logs, phases) before the next one. */
   def clearAttempt(id: FlareId): Unit
+
+  /** Groups are not counted. */
   def countByState(): Map[FlareState, Int]
 
   /** Deletes up to `batch` ended flares with all they left, oldest first: those that ended before the given

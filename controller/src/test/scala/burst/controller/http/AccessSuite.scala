@@ -11,7 +11,9 @@ class AccessSuite extends HttpSuite:
     s"$bursts/x",
     s"$flares",
     s"$flares/${"0" * 32}",
-    s"$flares/${"0" * 32}/logs"
+    s"$flares/${"0" * 32}/logs",
+    s"$groups",
+    s"$groups/${"0" * 32}"
   )
 
   test("without credentials, and with wrong ones, everything of a namespace is 401"):

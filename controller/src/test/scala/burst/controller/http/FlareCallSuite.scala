@@ -110,8 +110,8 @@ class FlareCallSuite extends HttpSuite:
     val id = reply.string("flareId")
     assertEquals(
       reply.json.noSpaces,
-      s"""{"flareId":"$id","namespace":"guest","name":"hello","version":"0.0.1","state":"succeeded",
-         |"attempt":1,"size":2,"granularity":2,"packing":"mixed","backend":"direct","chunkSize":null,
+      s"""{"flareId":"$id","groupId":null,"namespace":"guest","name":"hello","version":"0.0.1",
+         |"state":"succeeded","attempt":1,"size":2,"granularity":2,"packing":"mixed","backend":"direct","chunkSize":null,
          |"timeout":5000,"memory":256,"created":1000,"started":1020,"ended":1100,"error":null,"queue":null,
          |"packs":[{"pack":0,"invoker":"invoker0","workers":[0,1],"start":"cold"}],
          |"workers":[{"worker":0,"pack":0,"state":"succeeded","started":1030,"ended":1090,"error":null},

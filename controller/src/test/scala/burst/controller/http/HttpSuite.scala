@@ -113,6 +113,7 @@ abstract class HttpSuite extends munit.FunSuite:
   protected val admin = "/api/v1/admin/namespaces"
   protected val bursts = "/api/v1/namespaces/_/bursts"
   protected val flares = "/api/v1/namespaces/_/flares"
+  protected val groups = "/api/v1/namespaces/_/groups"
 
   protected def code(bytes: Array[Byte] = Executables.elf()): String = Base64.getEncoder.encodeToString(bytes)
 

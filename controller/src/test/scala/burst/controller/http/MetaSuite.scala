@@ -72,6 +72,13 @@ class OpenApiSuite extends HttpSuite:
     succeed("GET", flares)
     Seq("", "/result", "/logs?worker=0", "/timeline").foreach(part => succeed("GET", s"$flares/$id$part"))
     succeed("DELETE", s"$flares/$id")
+    val terms = """{"definition":"documented","size":2,"idleTimeout":1,"granularity":1,"timeout":null}"""
+    val group = succeed("POST", groups, Some(terms)).string("groupId")
+    succeed("GET", s"$groups?limit=1&skip=0&name=documented")
+    succeed("GET", s"$groups/$group")
+    succeed("POST", s"$groups/$group", Some("""{"params":[1,{}],"timeout":1}"""))
+    succeed("POST", s"$groups/$group?blocking=true", Some("{}"))
+    succeed("DELETE", s"$groups/$group")
     succeed("DELETE", s"$bursts/documented")
     Seq(
       "/",
@@ -94,7 +101,11 @@ class OpenApiSuite extends HttpSuite:
       path <- paths
       method <- Seq("GET", "PUT", "POST", "DELETE", "PATCH")
     do
-      val concrete = path.replace("{namespace}", "_").replace("{name}", "x").replace("{flareId}", "0" * 32)
+      val concrete = path
+        .replace("{namespace}", "_")
+        .replace("{name}", "x")
+        .replace("{flareId}", "0" * 32)
+        .replace("{groupId}", "0" * 32)
       val reply = send(method, concrete, Option.when(method != "GET")("{}"), caller(concrete))
       val documented = ApiDescription.operations(method -> path)
       assertEquals(reply.status != 405, documented, s"$method $path answered ${reply.status}")

@@ -2,7 +2,7 @@ package burst.controller.scheduler
 
 import burst.controller.flare.*
 import burst.controller.store.{FlareStore, StoreException, StoredLogs}
-import burst.protocol.FlareId
+import burst.protocol.{FlareId, Inputs}
 
 /** A store in memory that keeps what was written in order, and fails when told to. */
 final class MemoryFlareStore extends FlareStore:
@@ -37,8 +37,16 @@ final class MemoryFlareStore extends FlareStore:
 
   def find(id: FlareId): Option[Flare] = synchronized(flares.get(id))
 
-  def list(namespace: String, name: Option[String], state: Option[FlareState], limit: Int, skip: Int) =
-    Vector.empty
+  def inputs(id: FlareId): Option[Inputs] = find(id).filterNot(_.state.isFinal).map(_.request.inputs)
+
+  def list(
+      namespace: String,
+      name: Option[String],
+      state: Option[FlareState],
+      limit: Int,
+      skip: Int,
+      groups: Boolean
+  ): Vector[Flare] = Vector.empty
 
   def takeUnfinished(): Vector[Flare] = synchronized {
     if fails("unfinished") then throw StoreException("unfinished", RuntimeException("locked"))

@@ -24,6 +24,7 @@ final class ScriptedInvoker(name: String, probe: TestProbe[InvokerProtocol.Comma
   def started(): InvokerProtocol.StartPack = probe.expectMessageType[InvokerProtocol.StartPack]
   def aborted(): InvokerProtocol.AbortPack = probe.expectMessageType[InvokerProtocol.AbortPack]
   def cleaned(): InvokerProtocol.CleanFlare = probe.expectMessageType[InvokerProtocol.CleanFlare]
+  def hears(): Option[InvokerProtocol.Command] = scala.util.Try(probe.receiveMessage(50.millis)).toOption
   def hearsNothing(): Unit = probe.expectNoMessage(50.millis)
 
   def report(pack: InvokerProtocol.PreparePack, events: PackEvent*): Unit =

@@ -105,6 +105,18 @@ abstract class FlareStoreContract extends StorageFixtures:
       assertEquals(paused.flares.results(f.id).flatMap(_.output), Vector("mine".asJson))
       assertEquals(paused.flares.logs(f.id, None).lines, Vector.empty)
 
+  storage.test("groups are listed and counted apart from flares, and keep their inputs while they last"): s =>
+    val (single, group) = (flare(), flare())
+    val held = group.copy(request = group.request.copy(group = Some(GroupRole.Holder(7))))
+    Vector(single, held).foreach(s.flares.insert)
+    def ids(groups: Boolean) = s.flares.list(single.namespace, None, None, 10, 0, groups).map(_.id)
+    assertEquals((ids(groups = false), ids(groups = true)), (Vector(single.id), Vector(held.id)))
+    assertEquals(s.flares.countByState().values.sum, 1)
+    assertEquals(s.flares.find(held.id).flatMap(_.request.idleTimeout), Some(7L))
+    assertEquals(s.flares.inputs(held.id), Some(held.request.inputs))
+    s.flares.update(grown(held, FlareState.Cancelled))
+    assertEquals(s.flares.inputs(held.id), None)
+
   storage.test("a list is of one namespace, newest first, filtered, cut, and without parts"): s =>
     val flares = Vector.tabulate(4)(i => flare(created = i, name = if i % 2 == 0 then "even" else "odd"))
     flares.foreach(s.flares.insert)

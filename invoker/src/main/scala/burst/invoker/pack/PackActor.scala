@@ -42,21 +42,35 @@ import scala.util.{Success, Try}
   *     held to the CPUs of those that are left, then the controller is told.
   *   - `PackEnded` is reported last, and when the pack was not reusable only after its container is gone: its
   *     slots are free exactly when the machine is.
+  *   - A pack of a group rests where another one would open: each flare of the group that comes opens it, and
+  *     it rests again when that has ended well. However it ends, both are told: the flare it ran and the
+  *     group.
   *   - A container that will not go is logged as an error and reported like any other end. Its package stays
   *     held, since it may still be mounted.
   */
 object PackActor:
   sealed trait Command
 
-  final case class Start(endpoints: Vector[Option[String]]) extends Command
+  final case class Start(flareId: FlareId, endpoints: Vector[Option[String]]) extends Command
 
-  /** Ends the pack: its workers' operations return `failure`. With `atOnce` nobody is given time. */
-  final case class Abort(failure: Failure, atOnce: Boolean) extends Command
+  /** To a pack of a group: run this flare's part. */
+  final case class Run(assignment: PackAssignment, replyTo: ActorRef[PackReport]) extends Command
+
+  /** Ends the pack if it is of this flare, or of this group: its workers' operations return `failure`. With
+    * `atOnce` nobody is given time.
+    */
+  final case class Abort(flareId: FlareId, failure: Failure, atOnce: Boolean) extends Command
 
   /** Told to the invoker as the last thing before the final report: the pack to keep warm, if it may be, or
-    * the pre-warmed container that was not needed after all.
+    * the pre-warmed container that was not needed after all. `answered` is the last flare of its group that
+    * has been, or is about to be.
     */
-  final case class Finished(key: PackKey, warm: Option[LoadedPack], unused: Option[Container] = None)
+  final case class Finished(
+      key: PackKey,
+      warm: Option[LoadedPack],
+      unused: Option[Container] = None,
+      answered: Option[FlareId] = None
+  )
 
   private final case class Resized(possible: Boolean) extends Command
   private final case class PackageReady(outcome: Either[Failure, Path]) extends Command
@@ -68,7 +82,7 @@ object PackActor:
   private final case class Opened(outcome: Either[Failure, Source[Vector[PackEvent], Any]]) extends Command
   private final case class Events(events: Vector[PackEvent]) extends Command
   private final case class StreamEnded(problem: Option[Throwable]) extends Command
-  private final case class Started(outcome: Either[Failure, Unit]) extends Command
+  private final case class Started(flareId: FlareId, outcome: Either[Failure, Unit]) extends Command
   private final case class AbortSent(outcome: Either[Failure, Unit]) extends Command // overdue if it failed
   private final case class Exited(containerId: String, exit: ContainerExit) extends Command
   private final case class Removed(outcome: StopOutcome) extends Command
@@ -88,37 +102,43 @@ object PackActor:
       new PackActor(assignment, services, replyTo, invoker, context, timers).begin(supply)
 
 private final class PackActor(
-    assignment: PackAssignment,
+    private val assignment: PackAssignment,
     services: PackServices,
     replyTo: ActorRef[PackReport],
     invoker: ActorRef[PackActor.Finished],
     context: ActorContext[PackActor.Command],
-    timers: TimerScheduler[PackActor.Command]
+    timers: TimerScheduler[PackActor.Command],
+    group: Option[PackActor] = None
 ):
   import PackActor.*
   import services.{driver, runtime, timings}
 
   private given ExecutionContext = context.executionContext
   private given Materializer = Materializer(context)
+  private val reporter = PackReporter(assignment, services, replyTo)
   private val shape = PackShape(assignment.definition, assignment.size, assignment.memory)
+  private val isGroup = assignment.group.exists(_.isInstanceOf[GroupRole.Holder])
 
   def begin(supply: Supply): Behavior[Command] =
-    val left = (assignment.deadline - services.clock()).max(0).micros
-    timers.startSingleTimer(FlareOverdue, left + timings.deadlineSlack)
+    if !isGroup then limitTime()
     supply match
       case Supply.Nothing => fetch(None)
       case Supply.Prewarmed(container) => fetch(Some(container))
       case Supply.Warm(pack) =>
         watchExit(pack.container)
-        if pack.shape.workers == shape.workers && !pack.throttled then open(pack, PackStart.Warm)
+        if pack.shape.workers == shape.workers && !pack.throttled then loaded(pack, PackStart.Warm)
         else resize(pack)
+
+  private def limitTime(): Unit =
+    val left = (assignment.deadline - services.clock()).max(0).micros
+    timers.startSingleTimer(FlareOverdue, left + timings.deadlineSlack)
 
   // ---- Resizing, Replacing -------------------------------------------------------------------------------
 
   private def resize(pack: LoadedPack): Behavior[Command] =
     tell(driver.resize(pack.container, resources(pack.packageDir)))(_.getOrElse(false))(Resized(_))
     receive:
-      case Resized(true) => open(pack.copy(shape = shape, throttled = false), PackStart.Warm)
+      case Resized(true) => loaded(pack.copy(shape = shape, throttled = false), PackStart.Warm)
       case Resized(false) => replace(pack)
       case Ending(failure) => destroy(pack, Some(failure))
 
@@ -199,7 +219,7 @@ private final class PackActor(
     receive:
       case Initialised(Right(())) =>
         timers.cancel(InitOverdue)
-        open(pack, start)
+        loaded(pack, start)
       case Initialised(Left(failure)) => breakOff(pack, failure)
       case Exited(id, exit) if id == pack.container.id => destroy(pack, Some(died(exit)))
       case InitOverdue =>
@@ -217,18 +237,55 @@ private final class PackActor(
       case Settled => destroy(pack, Some(failure))
       case Ending(aborted) => destroy(pack, Some(aborted))
 
+  /** Its program is up. */
+  private def loaded(pack: LoadedPack, start: PackStart): Behavior[Command] =
+    if !isGroup then open(pack, start)
+    else
+      reporter.tell(Vector(PackEvent.Ready(endpoint = None, services.clock())), Some(start))
+      rest(pack)
+
+  // ---- Resting: a pack of a group, between its flares ----------------------------------------------------
+
+  /** What came for a pack of a group while it could not be done. */
+  private var waiting = Option.empty[Run]
+  private var closing = Option.empty[Failure]
+  private var answered = Option.empty[FlareId]
+
+  private def rest(pack: LoadedPack): Behavior[Command] =
+    Seq(FlareOverdue, Settled, AbortOverdue).foreach(timers.cancel)
+    val next = waiting
+    waiting = None
+    closing.map(failure => destroy(pack, Some(failure))).orElse(next.map(serve(pack, _))).getOrElse:
+      receive:
+        case run: Run => serve(pack, run)
+        case Exited(id, exit) if id == pack.container.id => destroy(pack, Some(died(exit)))
+        case Ending(failure) => destroy(pack, Some(failure))
+
+  private def serve(pack: LoadedPack, run: Run): Behavior[Command] =
+    answered = Some(run.assignment.flareId)
+    val flare =
+      new PackActor(run.assignment, services, run.replyTo, invoker, context, timers, group = Some(this))
+    flare.limitTime()
+    flare.open(pack, PackStart.Warm)
+
+  private def notServed(run: Run): Unit =
+    val gone =
+      Failure(FailureKind.PackLost, "the group ended before the flare began", operation = Some("start"))
+    PackReporter(run.assignment, services, run.replyTo).ended(reusable = false, Some(gone))
+
   // ---- Opening -------------------------------------------------------------------------------------------
 
   private def open(pack: LoadedPack, start: PackStart): Behavior[Command] =
     tell(runtime.run(pack.container.address, runPack(pack)))(asAnswer)(Opened(_))
+    val replaceable = start == PackStart.Warm && group.isEmpty
     receive:
       case Opened(Right(events)) =>
         events.runForeach(batch => context.self ! Events(batch)).onComplete: ended =>
           context.self ! StreamEnded(ended.failed.toOption)
         running(pack, start, aborted = None)
-      case Opened(Left(failure)) => if start == PackStart.Warm then replace(pack) else breakOff(pack, failure)
+      case Opened(Left(failure)) => if replaceable then replace(pack) else breakOff(pack, failure)
       case Exited(id, exit) if id == pack.container.id =>
-        if start == PackStart.Warm then replace(pack) else destroy(pack, Some(died(exit)))
+        if replaceable then replace(pack) else destroy(pack, Some(died(exit)))
       case Ending(failure) => destroy(pack, Some(failure))
 
   // ---- Running -------------------------------------------------------------------------------------------
@@ -236,10 +293,10 @@ private final class PackActor(
   private def running(pack: LoadedPack, start: PackStart, aborted: Option[Failure]): Behavior[Command] =
     receive:
       case Events(events) => pass(pack, start, events, intact = aborted.isEmpty).getOrElse(Behaviors.same)
-      case Start(endpoints) =>
-        tell(runtime.start(pack.container.address, assignment.flareId, endpoints))(asAnswer)(Started(_))
+      case Start(id, endpoints) if id == assignment.flareId =>
+        tell(runtime.start(pack.container.address, id, endpoints))(asAnswer)(Started(id, _))
         Behaviors.same
-      case Started(Left(failure)) =>
+      case Started(id, Left(failure)) if id == assignment.flareId =>
         breaking(pack, start, aborted, Some(failure), streamEnded = false, exit = None)
       case StreamEnded(_) => breaking(pack, start, aborted, None, streamEnded = true, exit = None)
       case Exited(id, exit) if id == pack.container.id =>
@@ -249,10 +306,10 @@ private final class PackActor(
         tell(driver.throttle(pack.container, left))(_.getOrElse(false))(Throttled(left, _))
         Behaviors.same
       case Throttled(left, done) =>
-        if done then report(None, Vector.empty, slots = Some(left))
+        if done then reporter.tell(Vector.empty, slots = Some(left))
         if done && shape.workers - finished < left then returnSlotsSoon()
         running(pack.copy(throttled = pack.throttled || done), start, aborted)
-      case Abort(failure, true) => destroy(pack, Some(failure))
+      case AtOnce(failure) => destroy(pack, Some(failure))
       case Ending(failure) if aborted.isEmpty =>
         tell(runtime.abort(pack.container.address, assignment.flareId, failure))(asAnswer)(AbortSent(_))
         timers.startSingleTimer(AbortOverdue, timings.abort)
@@ -280,7 +337,7 @@ private final class PackActor(
         case Exited(id, exit) if id == pack.container.id =>
           breaking(pack, start, aborted, reason, streamEnded, Some(exit))
         case Settled | AbortOverdue => destroy(pack, Some(lost))
-        case Abort(failure, true) => destroy(pack, Some(failure))
+        case AtOnce(failure) => destroy(pack, Some(failure))
 
   /** Reports what happened; answers where to go when the pack has ended by it. Only one that nothing has
     * befallen (`intact`) is kept, whatever its runtime thinks of it.
@@ -291,10 +348,10 @@ private final class PackActor(
       events: Vector[PackEvent],
       intact: Boolean
   ): Option[Behavior[Command]] =
-    val (before, ended) = events.map(named).span(!_.isInstanceOf[PackEvent.PackEnded])
+    val (before, ended) = events.span(!_.isInstanceOf[PackEvent.PackEnded])
     if before.nonEmpty then
       val ready = before.exists(_.isInstanceOf[PackEvent.Ready])
-      report(Option.when(ready)(start), before)
+      reporter.tell(before, Option.when(ready)(start))
       noteFinished(before)
     ended.headOption.collect:
       case PackEvent.PackEnded(true, error, _) if intact => keep(pack, error)
@@ -310,7 +367,9 @@ private final class PackActor(
     finished += events.count:
       case _: (PackEvent.WorkerSucceeded | PackEvent.WorkerFailed) => true
       case _ => false
-    if finished > before && finished < shape.workers && !timers.isTimerActive(SlotsDue) then returnSlotsSoon()
+    // a group keeps its slots for its next flare
+    if group.isEmpty && finished > before && finished < shape.workers && !timers.isTimerActive(SlotsDue) then
+      returnSlotsSoon()
 
   private def returnSlotsSoon(): Unit =
     timings.slotReturn.foreach(delay => timers.startSingleTimer(SlotsDue, SlotsDue, delay))
@@ -322,12 +381,12 @@ private final class PackActor(
     timers.startSingleTimer(Settled, timings.settle)
     receive:
       case StreamEnded(None) =>
-        invoker ! Finished(PackKey(assignment), Some(pack))
-        report(None, Vector(PackEvent.PackEnded(reusable = true, error, services.clock())))
-        Behaviors.stopped
+        if group.isEmpty then invoker ! Finished(key, Some(pack))
+        reporter.ended(reusable = true, error)
+        group.fold(Behaviors.stopped)(_.rest(pack))
       case StreamEnded(Some(_)) | Settled => destroy(pack, error)
       case Exited(id, _) if id == pack.container.id => destroy(pack, error)
-      case Abort(_, true) => destroy(pack, error)
+      case AtOnce(_) => destroy(pack, error)
 
   private def destroy(pack: LoadedPack, error: Option[Failure]): Behavior[Command] =
     tell(driver.stop(pack.container))(asOutcome)(Removed(_))
@@ -338,10 +397,14 @@ private final class PackActor(
 
   /** Ends a pack that holds no container, but for one it never used. */
   private def end(error: Option[Failure], unused: Option[Container] = None): Behavior[Command] =
-    invoker ! Finished(PackKey(assignment), None, unused)
-    val failure = error.map(_.at(services.invoker, assignment.pack))
-    report(None, Vector(PackEvent.PackEnded(reusable = false, failure, services.clock())))
+    val whole = group.getOrElse(this)
+    val next = whole.waiting
+    invoker ! Finished(key, None, unused, answered = next.map(_.assignment.flareId).orElse(whole.answered))
+    (reporter +: group.map(_.reporter).toVector).foreach(_.ended(reusable = false, error))
+    next.foreach(notServed)
     Behaviors.stopped
+
+  private def key: PackKey = group.fold(PackKey(assignment))(_.key)
 
   private def release(outcome: StopOutcome): Unit = outcome match
     case StopOutcome.Gone => releasePackage()
@@ -356,13 +419,31 @@ private final class PackActor(
   /** What ends a pack from outside: an abort, or the flare's deadline when nobody has sent one. */
   private object Ending:
     def unapply(command: Command): Option[Failure] = command match
-      case Abort(failure, _) => Some(failure)
+      case Abort(id, failure, _) if concerns(id) => Some(failure)
       case FlareOverdue => Some(Failure(FailureKind.Timeout, "the flare's deadline has passed"))
       case _ => None
 
-  /** What a state does not name does not concern it: timers and answers it no longer waits for. */
+  /** An abort that gives nobody time. */
+  private object AtOnce:
+    def unapply(command: Command): Option[Failure] = command match
+      case Abort(id, failure, true) if concerns(id) => Some(failure)
+      case _ => None
+
+  private def concerns(id: FlareId): Boolean = id == assignment.flareId || group.exists(_.concerns(id))
+
+  /** What a state does not name does not concern it: timers and answers it no longer waits for. Only what is
+    * meant for a group is kept until the group rests or has ended.
+    */
   private def receive(handler: PartialFunction[Command, Behavior[Command]]): Behavior[Command] =
-    Behaviors.receiveMessagePartial[Command](handler.orElse { case _ => Behaviors.same })
+    Behaviors.receiveMessagePartial[Command](handler.orElse {
+      case run: Run =>
+        group.getOrElse(this).waiting = Some(run)
+        Behaviors.same
+      case Abort(id, failure, _) if group.exists(_.concerns(id)) =>
+        group.foreach(_.closing = Some(failure))
+        Behaviors.same
+      case _ => Behaviors.same
+    })
 
   private def tell[A, B](future: Future[A])(outcome: Try[A] => B)(command: B => Command): Unit =
     context.pipeToSelf(future)(result => command(outcome(result)))
@@ -403,28 +484,6 @@ private final class PackActor(
     assignment.secret,
     services.advertise.getOrElse(pack.container.address.host),
     assignment.deadline,
+    group.map(_.assignment.flareId),
     assignment.autostart
   )
-
-  /** Failures say where they happened. */
-  private def named(event: PackEvent): PackEvent = event match
-    case failed: PackEvent.WorkerFailed =>
-      failed.copy(error = failed.error.at(services.invoker, assignment.pack))
-    case ended: PackEvent.PackEnded =>
-      ended.copy(error = ended.error.map(_.at(services.invoker, assignment.pack)))
-    case other => other
-
-  private def report(
-      start: Option[PackStart],
-      events: Vector[PackEvent],
-      slots: Option[Int] = None
-  ): Unit =
-    replyTo ! PackReport(
-      assignment.flareId,
-      assignment.attempt,
-      assignment.pack,
-      services.invoker,
-      start,
-      events,
-      slots
-    )

@@ -49,6 +49,7 @@ class PackActorSuite extends munit.FunSuite:
       assignment.secret,
       "127.0.0.1",
       assignment.deadline,
+      group = None,
       autostart = false
     )
     assertEquals(pack.request, expected)
@@ -58,7 +59,7 @@ class PackActorSuite extends munit.FunSuite:
     val (actor, pack) = running()
     pack.say(ready)
     controller.receiveMessage()
-    actor ! PackActor.Start(Vector(Some("a:1"), None))
+    actor ! PackActor.Start(assignment.flareId, Vector(Some("a:1"), None))
     assertEquals(runtime.order(), ("start", Json.obj("endpoints" -> Json.arr("a:1".asJson, Json.Null))))
 
   setup.test("a warm pack needs neither package nor container nor program"): setup =>

@@ -156,7 +156,7 @@ class PackFailureSuite extends munit.FunSuite:
       import setup.*
       val actor = launch()
       val acquire = packages.receiveMessage().asInstanceOf[PackageCache.Acquire]
-      actor ! PackActor.Abort(cancelled, atOnce = false)
+      actor ! PackActor.Abort(assignment.flareId, cancelled, atOnce = false)
       assertEquals(endedBadly().kind, FailureKind.Cancelled)
       acquire.replyTo ! Right(directory)
       expectRelease()
@@ -167,7 +167,7 @@ class PackFailureSuite extends munit.FunSuite:
     driver.beforeStart = start.future
     val actor = launch()
     givePackage()
-    actor ! PackActor.Abort(cancelled, atOnce = false)
+    actor ! PackActor.Abort(assignment.flareId, cancelled, atOnce = false)
     controller.expectNoMessage(50.millis)
     start.success(None)
     assertEquals(endedBadly().kind, FailureKind.Cancelled)
@@ -180,7 +180,7 @@ class PackFailureSuite extends munit.FunSuite:
     val actor = launch()
     givePackage()
     runtime.init()
-    actor ! PackActor.Abort(cancelled, atOnce = false)
+    actor ! PackActor.Abort(assignment.flareId, cancelled, atOnce = false)
     assertEquals(endedBadly().kind, FailureKind.Cancelled)
     assertEquals(driver.stops.size, 1)
 
@@ -190,7 +190,7 @@ class PackFailureSuite extends munit.FunSuite:
       val (actor, pack) = running()
       pack.say(ready)
       controller.receiveMessage()
-      actor ! PackActor.Abort(cancelled, atOnce = false)
+      actor ! PackActor.Abort(assignment.flareId, cancelled, atOnce = false)
       assertEquals(runtime.order(), ("abort", io.circe.Encoder[Failure].apply(cancelled)))
       pack.say(setup.ended(reusable = true, Some(cancelled)))
       assertEquals(endedBadly().kind, FailureKind.Cancelled)
@@ -199,7 +199,7 @@ class PackFailureSuite extends munit.FunSuite:
   hastySetup().test("a runtime that does not obey an abort loses its container"): setup =>
     import setup.*
     val (actor, _) = running()
-    actor ! PackActor.Abort(cancelled, atOnce = false)
+    actor ! PackActor.Abort(assignment.flareId, cancelled, atOnce = false)
     assertEquals(endedBadly().kind, FailureKind.Cancelled)
     assertEquals(driver.stops.size, 1)
 
@@ -208,7 +208,7 @@ class PackFailureSuite extends munit.FunSuite:
     val (actor, pack) = running()
     pack.say(ready)
     controller.receiveMessage()
-    actor ! PackActor.Abort(Failure(FailureKind.InvokerLost, "stopping"), atOnce = true)
+    actor ! PackActor.Abort(assignment.flareId, Failure(FailureKind.InvokerLost, "stopping"), atOnce = true)
     assertEquals(endedBadly().kind, FailureKind.InvokerLost)
     assertEquals(driver.stops.size, 1)
 

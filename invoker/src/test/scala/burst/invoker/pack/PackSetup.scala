@@ -94,6 +94,23 @@ final class PackSetup(
     assertEquals((failure.invoker, failure.pack), (Some(InvokerId("i7")), Some(1)))
     failure
 
+  /** A pack of a group that is up, and rests. */
+  def resting(): ActorRef[PackActor.Command] =
+    val group = assignment.copy(attempt = 1, group = Some(GroupRole.Holder(1000)), deadline = 0)
+    val actor = kit.spawn(PackActor(group, Supply.Nothing, services, controller.ref, invoker.ref))
+    givePackage()
+    assertEquals(
+      controller.receiveMessage().events.map(_.getClass),
+      Vector(PackEvent.Ready(None, 0).getClass)
+    )
+    actor
+
+  /** A flare of that group, and where its reports go. */
+  def flare(): (PackActor.Run, TestProbe[PackReport]) =
+    val probe = kit.createTestProbe[PackReport]()
+    val role = Some(GroupRole.Member(assignment.flareId))
+    (PackActor.Run(assignment.copy(flareId = FlareId.random(), attempt = 1, group = role), probe.ref), probe)
+
   /** A cold pack that has been taken by the runtime. */
   def running(): (ActorRef[PackActor.Command], FakePack) =
     val actor = launch()

@@ -47,7 +47,11 @@ class PackSuppliesSuite extends munit.FunSuite:
     val container = driver.container()
     val actor = launch(Supply.Prewarmed(container))
     val acquired = packages.expectMessageType[burst.invoker.packages.PackageCache.Acquire]
-    actor ! PackActor.Abort(Failure(FailureKind.Cancelled, "the flare was cancelled"), atOnce = false)
+    actor ! PackActor.Abort(
+      assignment.flareId,
+      Failure(FailureKind.Cancelled, "the flare was cancelled"),
+      atOnce = false
+    )
     val (_, end) = untilEnded()
     assertEquals(end.error.map(_.kind), Some(FailureKind.Cancelled))
     assertEquals(invoker.receiveMessage().unused, Some(container))

@@ -48,6 +48,8 @@ class LinkSerializerSuite extends munit.FunSuite:
       Beat(4, status, anyone),
       Farewell("it was stopped"),
       Order.Prepare(assignment),
+      Order.Prepare(assignment.copy(group = Some(GroupRole.Holder(60_000)))),
+      Order.Prepare(assignment.copy(group = Some(GroupRole.Member(flare)))),
       Order.Start(flare, 1, Vector(Some("h:1"), None)),
       Order.Abort(flare, 1, failure),
       Order.Clean(flare, assignment.backend),

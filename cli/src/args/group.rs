@@ -1,0 +1,96 @@
+//! Arguments of `burst group`.
+
+use clap::{Args, Subcommand};
+
+use super::flare::{Options, ParamArgs, milliseconds};
+use super::{PageArgs, Source};
+
+/// What to do with groups.
+#[derive(Debug, Subcommand)]
+pub enum GroupAction {
+    /// Bring up packs that stay for several flares
+    Open(Box<OpenArgs>),
+    /// Run a flare on a group's packs; it waits while another one runs
+    Flare(Box<GroupFlareArgs>),
+    /// Close a group, with what runs on it, and free its slots
+    #[command(after_help = "Example:\n  burst group close 0123abcd…")]
+    Close(GroupArgs),
+    /// List groups, newest first
+    List(GroupsArgs),
+    /// Show a group
+    #[command(after_help = "Example:\n  burst group get 0123abcd… --output json")]
+    Get(GroupArgs),
+}
+
+/// Arguments of `burst group open`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  burst group open train --size 8              prints the group's id
+  burst group open train --size 48 --granularity 24 --idle-timeout 10m --blocking
+
+A group keeps its slots, its packs and what its workers have left (burst.state in the SDK) until
+it is closed, no flare comes for the idle time-out, or a flare of it does not succeed.")]
+pub struct OpenArgs {
+    /// Name of the definition
+    pub name: String,
+    /// Number of workers
+    #[arg(long, value_name = "N")]
+    pub size: u32,
+    /// Longest time without a flare, such as 90s or 10m; a bare number is milliseconds
+    #[arg(long, value_name = "TIME", value_parser = milliseconds)]
+    pub idle_timeout: Option<u64>,
+    /// Wait until the group is open
+    #[arg(short, long)]
+    pub blocking: bool,
+    /// How to run its flares.
+    #[command(flatten)]
+    pub options: Options,
+}
+
+/// Arguments of `burst group flare`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  burst group flare 0123abcd… --param step 1 --result
+  burst group flare 0123abcd… --params-file inputs.json --blocking
+
+While waiting, Ctrl-C cancels the flare, which ends the group.")]
+pub struct GroupFlareArgs {
+    /// Id of the group
+    pub id: String,
+    /// JSON array with one input per worker (- reads standard input)
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["param", "param_file"])]
+    pub params_file: Option<Source>,
+    /// Wait until the flare has ended
+    #[arg(short, long)]
+    pub blocking: bool,
+    /// Wait, and print only the outputs: a JSON array by worker id
+    #[arg(short, long)]
+    pub result: bool,
+    /// The same input for every worker.
+    #[command(flatten)]
+    pub params: ParamArgs,
+    /// Longest run time, such as 90s or 2m; a bare number is milliseconds
+    #[arg(short, long, value_name = "TIME", value_parser = milliseconds)]
+    pub timeout: Option<u64>,
+}
+
+/// A group by id.
+#[derive(Debug, Args)]
+pub struct GroupArgs {
+    /// Id of the group
+    pub id: String,
+}
+
+/// Which groups to list.
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  burst group list --name train")]
+pub struct GroupsArgs {
+    /// Only groups of this definition
+    #[arg(long)]
+    pub name: Option<String>,
+    /// Which part of the list.
+    #[command(flatten)]
+    pub page: PageArgs,
+}

@@ -1,0 +1,163 @@
+//! `burst group`: packs that outlive the flares that run on them.
+
+use std::thread;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::api::{Group, GroupRef, GroupState};
+use crate::args::group::{GroupAction, GroupFlareArgs, GroupsArgs, OpenArgs};
+use crate::args::{Format, GlobalArgs, Options};
+use crate::client::{Answer, Client};
+use crate::commands::flare::{self, Inputs};
+use crate::error::{Error, FlareEnd};
+use crate::{failure, inputs, output};
+
+/// Between two looks at a group that opens.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// Does what the command line says.
+pub fn run(action: &GroupAction, client: &Client, global: &GlobalArgs) -> Result<(), Error> {
+    let format = global.output;
+    match action {
+        GroupAction::Open(args) => open(client, args, format),
+        GroupAction::Flare(args) => run_flare(client, args, global),
+        GroupAction::Close(group) => close(client, &group.id, format),
+        GroupAction::List(args) => list(client, args, format),
+        GroupAction::Get(group) => {
+            let answer = client.get(&["groups", &group.id], &[])?;
+            output::answer(format, &answer, || Ok(describe(&answer.read()?)))
+        }
+    }
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct OpenBody<'a> {
+    definition: &'a str,
+    size: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    idle_timeout: Option<u64>,
+    #[serde(flatten)]
+    options: &'a Options,
+}
+
+fn open(client: &Client, args: &OpenArgs, format: Format) -> Result<(), Error> {
+    let body = OpenBody {
+        definition: &args.name,
+        size: args.size,
+        idle_timeout: args.idle_timeout,
+        options: &args.options,
+    };
+    let answer = client.post(&["groups"], &[], &body)?;
+    let id = answer.read::<GroupRef>()?.group_id;
+    if args.blocking {
+        until_open(client, &id)?;
+    }
+    output::answer(format, &answer, || Ok(format!("ok: group {id}")))
+}
+
+/// Waits until the group is open. The platform ends the wait: a group that does not get its slots
+/// or packs in time is closed.
+fn until_open(client: &Client, id: &str) -> Result<(), Error> {
+    loop {
+        let group: Group = client.get(&["groups", id], &[])?.read()?;
+        match group.state {
+            GroupState::Open => return Ok(()),
+            GroupState::Closed => return Err(ended(&group)),
+            GroupState::Queued | GroupState::Opening | GroupState::Unknown => thread::sleep(PAUSE),
+        }
+    }
+}
+
+fn ended(group: &Group) -> Error {
+    let why = group.error.as_ref().map(failure::describe);
+    let why = why.unwrap_or_else(|| "it was closed".into());
+    Error::Flare {
+        end: FlareEnd::Failed,
+        sentence: format!("group {} did not open: {why}", group.group_id),
+    }
+}
+
+#[derive(Serialize)]
+struct FlareBody {
+    params: Inputs,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    timeout: Option<u64>,
+}
+
+fn run_flare(client: &Client, args: &GroupFlareArgs, global: &GlobalArgs) -> Result<(), Error> {
+    let params = match &args.params_file {
+        Some(path) => Inputs::Each(inputs::each(path)?),
+        None => Inputs::Shared(inputs::params(&args.params)?),
+    };
+    let group: Group = client.get(&["groups", &args.id], &[])?.read()?;
+    let start = flare::Start {
+        path: &["groups", &args.id],
+        name: &group.name,
+        size: group.size.into(),
+        blocking: args.blocking,
+        result: args.result,
+    };
+    let timeout = args.timeout;
+    start.run(client, &FlareBody { params, timeout }, global)
+}
+
+fn close(client: &Client, id: &str, format: Format) -> Result<(), Error> {
+    let answer: Answer = client.delete(&["groups", id])?;
+    output::answer(format, &answer, || Ok(format!("ok: closing group {id}")))
+}
+
+fn list(client: &Client, args: &GroupsArgs, format: Format) -> Result<(), Error> {
+    let query = [
+        ("name", args.name.clone()),
+        ("limit", args.page.limit.map(|limit| limit.to_string())),
+        ("skip", args.page.skip.map(|skip| skip.to_string())),
+    ];
+    let answer = client.get(&["groups"], &query)?;
+    output::answer(format, &answer, || {
+        let mut table = output::table(["GROUP", "NAME", "VERSION", "STATE", "SIZE", "CREATED"]);
+        for group in answer.read::<Vec<Group>>()? {
+            table.add_row([
+                group.group_id,
+                group.name,
+                group.version,
+                group.state.name().into(),
+                group.size.to_string(),
+                output::time(group.created),
+            ]);
+        }
+        Ok(output::render(table))
+    })
+}
+
+fn describe(group: &Group) -> String {
+    let idle = Duration::from_millis(group.idle_timeout);
+    let packs = group.packs.iter().map(|pack| {
+        let invoker = output::or_dash(pack.invoker.as_ref());
+        let start = output::or_dash(pack.start.as_ref());
+        format!("{} on {invoker} ({start})", pack.pack)
+    });
+    let packs: Vec<String> = packs.collect();
+    output::pairs([
+        ("group", Some(group.group_id.clone())),
+        (
+            "definition",
+            Some(format!("{} {}", group.name, group.version)),
+        ),
+        ("state", Some(group.state.name().into())),
+        ("workers", Some(group.size.to_string())),
+        (
+            "idle time-out",
+            Some(humantime::format_duration(idle).to_string()),
+        ),
+        ("created", Some(output::time(group.created))),
+        ("opened", group.opened.map(output::time)),
+        ("closed", group.closed.map(output::time)),
+        (
+            "packs",
+            Some(packs.join(", ")).filter(|packs| !packs.is_empty()),
+        ),
+        ("error", group.error.as_ref().map(failure::describe)),
+    ])
+}

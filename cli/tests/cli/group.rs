@@ -1,0 +1,97 @@
+//! `burst group`.
+
+use crate::platform::Platform;
+use crate::program::Burst;
+
+const OPEN: &str = r#"{"groupId":"g1","state":"open","namespace":"guest","name":"hello",
+    "version":"0.0.3","size":2,"idleTimeout":600000,"created":1700000000000000,
+    "opened":1700000000001000,"closed":null,"error":null,"queue":null,
+    "packs":[{"pack":0,"invoker":"invoker0","workers":[0,1],"start":"cold"}]}"#;
+const OPENING: &str = r#"{"groupId":"g1","state":"opening","name":"hello","version":"0.0.3",
+    "size":2,"idleTimeout":600000,"created":1700000000000000}"#;
+const CLOSED: &str = r#"{"groupId":"g1","state":"closed","name":"hello","version":"0.0.3",
+    "size":2,"idleTimeout":1,"created":1700000000000000,"error":
+    {"kind":"start-failed","message":"the program did not report","pack":0}}"#;
+
+#[test]
+fn a_group_is_opened_with_its_terms() {
+    let platform = Platform::start();
+    platform
+        .on("POST /groups", 202, r#"{"groupId":"g1"}"#)
+        .on("GET /groups/g1", 200, OPENING)
+        .on("GET /groups/g1", 200, OPEN);
+    let burst = Burst::of(&platform);
+    let open = ["group", "open", "hello", "--size", "2"];
+    assert_eq!(burst.run(&open).ok(), "ok: group g1\n");
+    let more = ["--idle-timeout", "10m", "--granularity", "1", "--blocking"];
+    let opened = burst.run(&[&open[..], &more[..]].concat()).ok();
+    assert_eq!(opened, "ok: group g1\n");
+    assert_eq!(platform.lines(), ["POST /groups", "GET /groups/g1"]);
+    let bodies: Vec<_> = platform.requests().into_iter().map(|it| it.body).collect();
+    assert_eq!(
+        bodies[0],
+        serde_json::json!({"definition": "hello", "size": 2})
+    );
+    assert_eq!(
+        bodies[1],
+        serde_json::json!({"definition": "hello", "size": 2, "idleTimeout": 600_000,
+                           "granularity": 1})
+    );
+}
+
+#[test]
+fn one_that_does_not_open_says_why() {
+    let platform = Platform::start();
+    platform
+        .on("POST /groups", 202, r#"{"groupId":"g1"}"#)
+        .on("GET /groups/g1", 200, CLOSED);
+    let open = ["group", "open", "hello", "--size", "2", "--blocking"];
+    let ran = Burst::of(&platform).run(&open);
+    let sentence = ran.fails(1);
+    assert!(sentence.contains("did not report"), "{sentence}");
+}
+
+#[test]
+fn flares_run_on_a_group() {
+    let platform = Platform::start();
+    platform
+        .on("GET /groups/g1", 200, OPEN)
+        .on("POST /groups/g1", 202, r#"{"flareId":"f1"}"#);
+    let burst = Burst::of(&platform);
+    let flare = [
+        "group",
+        "flare",
+        "g1",
+        "--param",
+        "n",
+        "1",
+        "--timeout",
+        "2s",
+    ];
+    assert_eq!(burst.run(&flare).ok(), "ok: flare f1\n");
+    let body = &platform.requests()[1].body;
+    assert_eq!(
+        *body,
+        serde_json::json!({"params": {"n": 1}, "timeout": 2000})
+    );
+}
+
+#[test]
+fn groups_are_listed_shown_and_closed() {
+    let platform = Platform::start();
+    platform
+        .on("GET /groups", 200, &format!("[{OPEN}]"))
+        .on("GET /groups/g1", 200, OPEN)
+        .on("DELETE /groups/g1", 202, r#"{"groupId":"g1"}"#);
+    let burst = Burst::of(&platform);
+    assert_eq!(
+        burst.run(&["group", "list", "--name", "hello"]).ok(),
+        "GROUP  NAME   VERSION  STATE  SIZE  CREATED\n\
+         g1     hello  0.0.3    open   2     2023-11-14T22:13:20.000Z\n"
+    );
+    let shown = burst.run(&["group", "get", "g1"]).ok();
+    assert!(shown.contains("idle time-out  10m"), "{shown}");
+    assert!(shown.contains("0 on invoker0 (cold)"), "{shown}");
+    let closed = burst.run(&["group", "close", "g1"]).ok();
+    assert_eq!(closed, "ok: closing group g1\n");
+}

@@ -1,0 +1,100 @@
+package burst.controller.http
+
+import burst.controller.definition.EntityName
+import burst.controller.flare.{Flare, FlareRequest, FlareState}
+import burst.controller.scheduler.{CancelOutcome, FlareService}
+import burst.controller.store.{Blocking, DefinitionStore, FlareStore, Identity}
+import burst.protocol.{FlareId, Inputs}
+import io.circe.{Json, JsonObject}
+import org.apache.pekko.http.scaladsl.model.{HttpRequest, StatusCodes}
+import org.apache.pekko.http.scaladsl.server.Directives.*
+import org.apache.pekko.http.scaladsl.server.Route
+import scala.concurrent.{ExecutionContext, Future}
+
+/** `/groups`: packs that outlive the flares that run on them, one after the other. */
+final class GroupsRoutes(
+    definitions: DefinitionStore,
+    flares: FlareStore,
+    service: FlareService,
+    flareCall: FlareCall,
+    flareBody: FlareBody,
+    blocking: Blocking
+)(using ExecutionContext):
+
+  def route(caller: Identity): Route =
+    concat(
+      (pathPrefix("groups") & pathEndOrSingleSlash & extractRequest): request =>
+        concat(
+          get(Answer(list(caller, request))),
+          post(Answer(open(caller, request)))
+        ),
+      (pathPrefix("groups" / Segment) & pathEndOrSingleSlash): text =>
+        FlareId.parse(text) match
+          case None => Answer.refused(ApiError.InvalidGroupId)
+          case Some(id) =>
+            concat(
+              get(Answer(show(caller, id))),
+              post(extractRequest(request => Answer(flare(caller, id, request)))),
+              delete(Answer(close(caller, id)))
+            )
+    )
+
+  private def open(caller: Identity, request: HttpRequest): Answer =
+    val opened = flareCall.submit(caller, request): json =>
+      for
+        fields <- Fields.of(json)
+        name <- fields.requiredString("definition")
+        _ <- Either.cond(EntityName.isValid(name), (), ApiError.InvalidName)
+        definition <- definitions.find(caller.namespace, name).toRight(ApiError.NoSuchDefinition(name))
+        wanted <- flareBody.readGroup(fields, definition, caller.limits)
+      yield wanted
+    opened.map(_.map(group => JsonMarshalling.response(StatusCodes.Accepted, Views.acceptedGroup(group.id))))
+
+  private def flare(caller: Identity, id: FlareId, request: HttpRequest): Answer =
+    flareCall(caller, request)(json => member(caller, id, json))
+
+  private def member(caller: Identity, id: FlareId, json: Json): Either[ApiError, FlareRequest] =
+    for
+      group <- own(caller, id)
+      // Forgotten with the group's end.
+      below <- flares.inputs(id).toRight(ApiError.GroupEnded(id))
+      wanted <- flareBody.readMember(json, group, objectIn(below), caller.limits)
+    yield wanted
+
+  private def objectIn(inputs: Inputs): JsonObject = inputs match
+    case Inputs.Shared(value) => value.asObject.getOrElse(JsonObject.empty)
+    case Inputs.Each(_) => JsonObject.empty
+
+  private def list(caller: Identity, request: HttpRequest): Answer =
+    val query = QueryParameters(request.uri.query())
+    val wanted =
+      for
+        page <- query.page()
+        name <- query.entityName("name")
+      yield (page, name)
+    Refusable(wanted): (page, name) =>
+      blocking(flares.list(caller.namespace, name, None, page.limit, page.skip, groups = true)).map: found =>
+        Right(JsonMarshalling.response(StatusCodes.OK, Json.fromValues(found.map(Views.groupSummary))))
+
+  private def show(caller: Identity, id: FlareId): Answer =
+    Refusable(blocking(own(caller, id))): group =>
+      val standing =
+        if group.state == FlareState.Queued then service.standing(id) else Future.successful(None)
+      standing.map(found => Right(JsonMarshalling.response(StatusCodes.OK, Views.group(group, found))))
+
+  private def close(caller: Identity, id: FlareId): Answer =
+    Refusable(blocking(own(caller, id))): _ =>
+      service
+        .cancel(id)
+        .map:
+          case CancelOutcome.Accepted =>
+            Right(JsonMarshalling.response(StatusCodes.Accepted, Views.acceptedGroup(id)))
+          case CancelOutcome.AlreadyEnded => Left(ApiError.GroupEnded(id))
+          case CancelOutcome.NotFound => Left(ApiError.NoSuchGroup(id))
+
+  /** A group of the caller's; another's is not there. */
+  private def own(caller: Identity, id: FlareId): Either[ApiError, Flare] =
+    flares
+      .find(id)
+      .filter(flare => flare.namespace == caller.namespace && flare.request.isGroup)
+      .toRight(ApiError.NoSuchGroup(id))

@@ -1,0 +1,153 @@
+package burst.controller.scheduler
+
+import burst.controller.flare.{Flare, FlareState}
+import burst.protocol.*
+import scala.concurrent.duration.DurationInt
+
+/** Groups as the scheduler and invokers played by hand see them. */
+class GroupSchedulingSuite extends SchedulerFixture:
+  import GangScheduler.Submitted
+
+  private def holder(size: Int, idle: Long = 60_000) =
+    Samples.request(size).copy(group = Some(GroupRole.Holder(idle)))
+  private def member(of: Flare) = of.request.copy(group = Some(GroupRole.Member(of.id)))
+
+  /** A group of one pack, and that pack. */
+  private final class Open(val world: World, idle: Long = 60_000):
+    val a: ScriptedInvoker = world.invoker("a", 4)
+    val group: Flare = world.submit(holder(3, idle))
+    val end = world.await(group.id)
+    val pack: InvokerProtocol.PreparePack = a.prepared()
+    a.ready(pack)
+    def flare(): Flare = world.submit(member(group))
+    def loses(kind: FailureKind): Unit =
+      a.report(
+        pack,
+        PackEvent.PackEnded(reusable = false, Some(Failure(kind, "it is gone", pack = Some(0))), 4)
+      )
+
+  test("flares run one after the other on the group's pack and slots"):
+    val open = Open(World())
+    import open.*
+    assertEquals(pack.assignment.group, Some(GroupRole.Holder(60_000)))
+    val one = flare()
+    val two = flare()
+    val ends = Vector(one, two).map(flare => world.await(flare.id))
+    val first = a.prepared()
+    assertEquals(first.assignment.flareId, one.id)
+    assertEquals(first.assignment.group, Some(GroupRole.Member(group.id)))
+    a.hearsNothing()
+    a.succeed(first)
+    assertEquals(world.ended(ends(0)).state, FlareState.Succeeded)
+    val second = a.prepared()
+    assertEquals(second.assignment.flareId, two.id)
+    assertEquals(world.free(), Map("a" -> 1))
+    a.succeed(second)
+    assertEquals(world.ended(ends(1)).state, FlareState.Succeeded)
+    assertEquals(world.free(), Map("a" -> 1))
+    assertEquals(world.cancel(group.id), CancelOutcome.Accepted)
+    assertEquals(a.aborted().flareId, group.id)
+    loses(FailureKind.Cancelled)
+    assertEquals(world.ended(end).state, FlareState.Cancelled)
+    world.eventuallyFree("a" -> 4)
+    assertEquals(world.store.results(group.id), Vector.empty)
+
+  test("flares that came before the group was open wait for it"):
+    val world = World()
+    val a = world.invoker("a", 4)
+    val flare = world.submit(Samples.request(4))
+    val before = a.prepared()
+    val group = world.submit(holder(2))
+    val one = world.submit(member(group))
+    val standing = world.ask[GangScheduler.Located](GangScheduler.Locate(one.id, _)).receiveMessage().standing
+    assertEquals(standing, Some(Standing(1, None)))
+    val end = world.await(one.id)
+    a.succeed(before)
+    val pack = a.prepared()
+    assertEquals(pack.assignment.flareId, group.id)
+    a.hearsNothing()
+    a.ready(pack)
+    a.succeed(a.prepared())
+    assertEquals(world.ended(end).state, FlareState.Succeeded)
+    assert(flare.id != one.id)
+
+  test("a flare that fails takes its pack along, and with it the group and who waits"):
+    val open = Open(World())
+    import open.*
+    val (one, two) = (flare(), flare())
+    val ends = Vector(one, two).map(flare => world.await(flare.id))
+    val running = a.prepared()
+    a.report(running, PackEvent.Ready(None, 0))
+    a.fail(running, 1, FailureKind.Panic)
+    assertEquals(a.aborted().flareId, one.id)
+    a.end(running)
+    loses(FailureKind.Panic)
+    assertEquals(world.ended(ends(0)).state, FlareState.Failed)
+    val ended = world.ended(end)
+    assertEquals((ended.state, ended.error.map(_.kind)), (FlareState.Failed, Some(FailureKind.Panic)))
+    // who waits may have been given its turn just before: then the invoker says that the pack is gone
+    val waited = ends(1)
+    world.eventuallyFree("a" -> 4)
+    val probe = kit.createTestProbe[Any]()
+    probe.awaitAssert(assert(world.store.find(two.id).exists(_.state != FlareState.Queued)))
+    if !world.store.find(two.id).exists(_.state.isFinal) then a.end(a.prepared())
+    assertEquals(world.ended(waited).state, FlareState.Failed)
+
+  test("idle for too long after its last flare, a group ends and says so"):
+    val open = Open(World(), idle = 5000)
+    import open.*
+    val one = flare()
+    val oneEnd = world.await(one.id)
+    a.succeed(a.prepared())
+    world.ended(oneEnd)
+    val aborted = kit.createTestProbe[Any]().awaitAssert {
+      world.pass(5.seconds)
+      a.hears().getOrElse(fail("not yet"))
+    }
+    aborted match
+      case InvokerProtocol.AbortPack(id, 0, failure) =>
+        assertEquals((id, failure.kind), (group.id, FailureKind.Timeout))
+      case other => fail(s"not aborted: $other")
+    loses(FailureKind.Timeout)
+    assertEquals(world.ended(end).state, FlareState.TimedOut)
+    world.eventuallyFree("a" -> 4)
+
+  test("closed while a flare runs: the flare is cancelled, then the group"):
+    val open = Open(World())
+    import open.*
+    val one = flare()
+    val oneEnd = world.await(one.id)
+    val running = a.prepared()
+    assertEquals(world.cancel(group.id), CancelOutcome.Accepted)
+    assertEquals(Set(a.aborted().flareId, a.aborted().flareId), Set(one.id, group.id))
+    a.end(running)
+    loses(FailureKind.Cancelled)
+    assertEquals(world.ended(oneEnd).state, FlareState.Cancelled)
+    assertEquals(world.ended(end).state, FlareState.Cancelled)
+    world.eventuallyFree("a" -> 4)
+
+  test("the loss of an invoker ends the group and the flare that runs on it"):
+    val open = Open(World())
+    import open.*
+    val one = flare()
+    val oneEnd = world.await(one.id)
+    a.prepared()
+    world.scheduler ! GangScheduler.InvokerLost(a.id, "unplugged")
+    assertEquals(world.ended(oneEnd).error.map(_.kind), Some(FailureKind.InvokerLost))
+    assertEquals(world.ended(end).error.map(_.kind), Some(FailureKind.InvokerLost))
+    kit.createTestProbe[Any]().awaitAssert {
+      assertEquals(world.submitted(member(group)), Submitted.Refused(Refusal.GroupEnded(group.id)))
+    }
+
+  test("a restart closes groups, and ends flares that waited for them, with the reason"):
+    val store = MemoryFlareStore()
+    val open = Open(World(store))
+    val (one, two) = (open.flare(), open.flare())
+    World(store)
+    val probe = kit.createTestProbe[Any]()
+    probe.awaitAssert {
+      Vector(open.group, one, two).foreach { flare =>
+        val error = store.find(flare.id).flatMap(_.error).map(_.kind)
+        assertEquals(error, Some(FailureKind.ControllerRestarted))
+      }
+    }

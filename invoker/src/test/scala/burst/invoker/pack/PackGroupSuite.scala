@@ -1,0 +1,118 @@
+package burst.invoker.pack
+
+import burst.invoker.driver.ContainerExit
+import burst.protocol.*
+import org.apache.pekko.actor.testkit.typed.scaladsl.{ActorTestKit, TestProbe}
+import org.apache.pekko.actor.typed.ActorRef
+import scala.concurrent.duration.DurationInt
+
+/** A pack of a group: it rests between the flares that run on it, and tells both of its end. */
+class PackGroupSuite extends munit.FunSuite:
+  private lazy val kit = ActorTestKit()
+  override def afterAll(): Unit = kit.shutdownTestKit()
+
+  private val setup = FunFixture[PackSetup](_ => PackSetup(kit), _.runtime.close())
+
+  private def endOf(probe: TestProbe[PackReport]): PackEvent.PackEnded =
+    probe.receiveMessage(10.seconds).events.last match
+      case ended: PackEvent.PackEnded => ended
+      case _ => endOf(probe)
+
+  /** A flare's part from its start to its good end. */
+  private def runsWell(setup: PackSetup, actor: ActorRef[PackActor.Command]): FakePack =
+    import setup.*
+    val (run, probe) = flare()
+    actor ! run
+    val pack = runtime.pack()
+    assertEquals(
+      (pack.request.flareId, pack.request.group),
+      (run.assignment.flareId, Some(assignment.flareId))
+    )
+    pack.say(ready)
+    val first = probe.receiveMessage()
+    assertEquals((first.flareId, first.start), (run.assignment.flareId, Some(PackStart.Warm)))
+    actor ! PackActor.Start(run.assignment.flareId, Vector(Some("a:1"), None))
+    assertEquals(runtime.order()._1, "start")
+    pack.say(setup.ended(reusable = true))
+    pack.end()
+    assertEquals(endOf(probe).reusable, true)
+    pack
+
+  setup.test("flares run one after the other in one program, which then goes with the group"): setup =>
+    import setup.*
+    val actor = resting()
+    runsWell(setup, actor)
+    // what is meant for a flare that has ended, or for the group's own start, does nothing
+    actor ! PackActor.Start(assignment.flareId, Vector(None, None))
+    actor ! PackActor.Abort(FlareId.random(), Failure(FailureKind.Cancelled, "late"), atOnce = false)
+    runsWell(setup, actor)
+    runtime.init()
+    assertEquals((runtime.inited, driver.started.size), (0, 1))
+    invoker.expectNoMessage(20.millis)
+    controller.expectNoMessage(20.millis)
+    val closed = Failure(FailureKind.Cancelled, "the group was closed")
+    actor ! PackActor.Abort(assignment.flareId, closed, atOnce = false)
+    assertEquals(endOf(controller).error.map(_.message), Some("the group was closed"))
+    assertEquals(invoker.receiveMessage().warm, None)
+    expectRelease()
+
+  setup.test("a pack that ends badly under a flare ends for the group, too, with the same reason"): setup =>
+    import setup.*
+    val actor = resting()
+    val (run, probe) = flare()
+    actor ! run
+    val pack = runtime.pack()
+    pack.say(ready)
+    val panic = Failure(FailureKind.Panic, "oh", worker = Some(3))
+    pack.say(PackEvent.WorkerFailed(3, panic, 4), setup.ended(reusable = false, Some(panic)))
+    pack.end()
+    assertEquals(endOf(probe).error.map(_.kind), Some(FailureKind.Panic))
+    assertEquals(endOf(controller).error.map(_.kind), Some(FailureKind.Panic))
+    val finished = invoker.receiveMessage()
+    assertEquals((finished.warm, finished.answered), (None, Some(run.assignment.flareId)))
+    expectRelease()
+
+  setup.test("a container that dies while it rests ends the group's pack at once"): setup =>
+    import setup.*
+    resting()
+    driver.lastContainer.ended.success(ContainerExit(Some(137), oomKilled = false))
+    assertEquals(endOf(controller).error.map(_.kind), Some(FailureKind.PackLost))
+    expectRelease()
+
+  setup.test("closing a group whose pack runs a flare aborts the flare"): setup =>
+    import setup.*
+    val actor = resting()
+    val (run, probe) = flare()
+    actor ! run
+    val pack = runtime.pack()
+    pack.say(ready)
+    probe.receiveMessage()
+    actor ! PackActor.Abort(assignment.flareId, Failure(FailureKind.Cancelled, "closed"), atOnce = false)
+    assertEquals(runtime.order()._1, "abort")
+    pack.say(setup.ended(reusable = true))
+    pack.end()
+    assertEquals(endOf(probe).reusable, false)
+    endOf(controller)
+    expectRelease()
+
+  setup.test(
+    "a flare that comes while the pack is still brought up runs once it is; one that is too late is told"
+  ): setup =>
+    import setup.*
+    val group = assignment.copy(attempt = 1, group = Some(GroupRole.Holder(1000)))
+    val actor = kit.spawn(PackActor(group, Supply.Nothing, services, controller.ref, invoker.ref))
+    val (early, earlyProbe) = flare()
+    actor ! early
+    givePackage()
+    val pack = runtime.pack()
+    assertEquals(pack.request.flareId, early.assignment.flareId)
+    pack.say(ready, setup.ended(reusable = false))
+    val (late, lateProbe) = flare()
+    actor ! late
+    pack.end()
+    endOf(earlyProbe)
+    endOf(controller)
+    val finished = invoker.receiveMessage()
+    if finished.answered.contains(late.assignment.flareId) then
+      assertEquals(endOf(lateProbe).error.map(_.kind), Some(FailureKind.PackLost))
+    expectRelease()

@@ -1,0 +1,345 @@
+//! Groups: packs that stay for several flares, whose workers find again what they left; and every
+//! way in which a group ends, after which all its slots are free (issue 4, scheduling).
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use burst_tests::model::{Flare, Group};
+use burst_tests::{Driver, Platform, Settings, failing, node, wait};
+use serde_json::{Value, json};
+
+const SIZE: u32 = 4;
+const LONG: u64 = 60_000;
+
+fn platform(driver: Driver) -> Platform {
+    let platform = Platform::start(Settings::new(driver));
+    failing::deploy(&platform);
+    platform
+}
+
+/// A group of two packs.
+struct Opened<'a> {
+    platform: &'a Platform,
+    id: String,
+}
+
+impl<'a> Opened<'a> {
+    fn new(platform: &'a Platform, options: Value) -> Self {
+        let mut request = json!({"definition": failing::NAME, "size": SIZE, "granularity": 2,
+                                 "packing": "homogeneous"});
+        let fields = request.as_object_mut().unwrap();
+        fields.extend(options.as_object().unwrap().clone());
+        let accepted: Value = platform.api().post("groups", &request).expect(202);
+        let id = accepted["groupId"].as_str().unwrap().to_owned();
+        Self { platform, id }
+    }
+
+    fn path(&self) -> String {
+        format!("groups/{}", self.id)
+    }
+
+    fn status(&self) -> Group {
+        self.platform.api().get(&self.path()).expect(200)
+    }
+
+    fn open(self) -> Self {
+        let seen = self.becomes("open");
+        assert_eq!(seen.packs.len(), 2, "{seen:#?}");
+        self
+    }
+
+    fn becomes(&self, state: &str) -> Group {
+        let what = format!("the group is {state}");
+        let seen = wait::until_seen(
+            &what,
+            wait::SOON,
+            || self.status(),
+            |group| group.state == state || group.state == "closed",
+        );
+        assert_eq!(seen.state, state, "{seen:#?}");
+        seen
+    }
+
+    fn flare(&self, params: &Value) -> String {
+        let api = self.platform.api();
+        let accepted: Value = api
+            .post(&self.path(), &json!({ "params": params }))
+            .expect(202);
+        accepted["flareId"].as_str().unwrap().to_owned()
+    }
+
+    fn run(&self, params: &Value) -> Flare {
+        self.platform.api().ended(&self.flare(params))
+    }
+
+    /// What the workers say of a call: its number, and their processes.
+    fn count(&self) -> (u32, BTreeSet<u32>) {
+        let flare = self.run(&failing::count());
+        assert_eq!(flare.state, "succeeded", "{flare:#?}");
+        assert_eq!(flare.group_id.as_ref(), Some(&self.id));
+        let outcome = self.platform.api().result(&flare.flare_id);
+        let outputs = outcome.outputs.iter().map(|output| {
+            let said = output.output.as_ref().unwrap().as_str().unwrap();
+            let (call, process) = said.split_once(' ').unwrap();
+            (
+                call.parse::<u32>().unwrap(),
+                process.parse::<u32>().unwrap(),
+            )
+        });
+        let (calls, processes): (BTreeSet<u32>, BTreeSet<u32>) = outputs.unzip();
+        assert_eq!(
+            calls.len(),
+            1,
+            "all workers know the same number: {calls:?}"
+        );
+        (calls.into_iter().next().unwrap(), processes)
+    }
+
+    fn close(&self) {
+        let answer = self.platform.api().delete(&self.path());
+        assert_eq!(answer.status, 202, "{}", answer.text);
+    }
+
+    /// It has ended: it takes no flare, and its slots are free.
+    fn is_over(&self) -> Group {
+        let group = self.becomes("closed");
+        let answer = self.platform.api().post(&self.path(), &json!({}));
+        assert!(
+            answer.refusal(409).contains("open another one"),
+            "{}",
+            answer.text
+        );
+        let all = self.platform.slots();
+        let free = || self.platform.api().free_slots();
+        wait::until_seen("its slots are free", wait::SOON, free, |free| *free == all);
+        group
+    }
+}
+
+fn finds_its_state_again(driver: Driver) {
+    let platform = platform(driver);
+    let group = Opened::new(&platform, json!({})).open();
+    assert_eq!(platform.api().free_slots(), platform.slots() - SIZE);
+    let (call, processes) = group.count();
+    assert_eq!(call, 1);
+    for call in [2, 3] {
+        assert_eq!(group.count(), (call, processes.clone()));
+    }
+    assert_eq!(platform.api().free_slots(), platform.slots() - SIZE);
+    // Another group, and a flare of none, begin anew.
+    let other = Opened::new(&platform, json!({})).open();
+    assert_eq!(other.count().0, 1);
+    other.close();
+    other.becomes("closed");
+    let alone = platform.api().run(failing::NAME, SIZE, &failing::count());
+    assert_eq!(alone.state, "succeeded", "{alone:#?}");
+    assert_eq!(group.count(), (4, processes));
+    group.close();
+    assert_eq!(group.is_over().error, None, "being closed is no error");
+    assert_eq!(platform.api().delete(&group.path()).status, 409);
+}
+
+#[test]
+fn process_packs_are_found_again() {
+    finds_its_state_again(Driver::Process);
+}
+
+#[test]
+fn docker_packs_are_found_again() {
+    finds_its_state_again(Driver::Docker);
+}
+
+#[test]
+fn one_flare_at_a_time_also_while_the_group_waits() {
+    let platform = platform(Driver::Process);
+    let rest = platform.slots() - SIZE + 1;
+    let before = platform.api().flare(
+        failing::NAME,
+        &json!({"size": rest, "params": failing::hold(LONG)}),
+    );
+    platform.api().in_state(&before, "running");
+    let group = Opened::new(&platform, json!({}));
+    assert_eq!(group.status().state, "queued");
+    let first = group.flare(&failing::count());
+    let second = group.flare(&failing::count());
+    assert_eq!(platform.api().status(&first).state, "queued");
+    let queue = |id: &str| platform.api().get(&format!("flares/{id}")).json["queue"].clone();
+    assert_eq!(
+        (&queue(&first)["position"], &queue(&second)["position"]),
+        (&json!(1), &json!(2))
+    );
+    // One that waits for its turn can be cancelled, and nothing else happens.
+    let third = group.flare(&failing::count());
+    assert_eq!(
+        platform.api().delete(&format!("flares/{third}")).status,
+        202
+    );
+    assert_eq!(platform.api().ended(&third).state, "cancelled");
+    assert_eq!(
+        platform.api().delete(&format!("flares/{before}")).status,
+        202
+    );
+    let (first, second) = (platform.api().ended(&first), platform.api().ended(&second));
+    assert_eq!((&*first.state, &*second.state), ("succeeded", "succeeded"));
+    assert!(first.ended <= second.started, "{first:#?} {second:#?}");
+    assert_eq!(group.count().0, 3);
+    group.close();
+    group.is_over();
+}
+
+#[test]
+fn whatever_ends_a_group_frees_its_slots() {
+    let platform = platform(Driver::Process);
+    let api = platform.api();
+
+    let idle = Opened::new(&platform, json!({"idleTimeout": 300}));
+    let error = idle.is_over().error.expect("a reason");
+    assert_eq!(error.kind, "timeout", "{error:?}");
+
+    let failing_flare = Opened::new(&platform, json!({})).open();
+    assert_eq!(failing_flare.count().0, 1);
+    let flare = failing_flare.run(&failing::input("panic", 3));
+    assert_eq!(flare.state, "failed", "{flare:#?}");
+    let error = failing_flare.is_over().error.expect("a reason");
+    assert_eq!(
+        (&*error.kind, error.worker),
+        ("panic", Some(3)),
+        "{error:?}"
+    );
+
+    let cancelled = Opened::new(&platform, json!({})).open();
+    let running = cancelled.flare(&failing::hold(LONG));
+    let waiting = cancelled.flare(&failing::count());
+    api.all_wrote(&running, failing::MARK);
+    assert_eq!(api.delete(&format!("flares/{running}")).status, 202);
+    assert_eq!(api.ended(&running).state, "cancelled");
+    let waited = api.ended(&waiting);
+    assert_eq!(waited.state, "failed", "{waited:#?}");
+    assert_eq!(waited.error.expect("a reason").kind, "pack-lost");
+    assert_eq!(
+        cancelled.is_over().error.expect("a reason").kind,
+        "cancelled"
+    );
+
+    let closed = Opened::new(&platform, json!({})).open();
+    let running = closed.flare(&failing::hold(LONG));
+    api.all_wrote(&running, failing::MARK);
+    closed.close();
+    assert_eq!(closed.is_over().error, None);
+    assert_eq!(api.ended(&running).state, "cancelled");
+
+    // A runtime that dies ends its group at once, a program that does with the next flare.
+    let (_, programs) = counted(&platform, "killed runtime", |program| {
+        node::kill(parent_of(program));
+    });
+    assert_eq!(programs, 2);
+    counted(&platform, "killed program", node::kill);
+    let flare = api.run(failing::NAME, platform.slots(), &failing::succeed());
+    assert_eq!(flare.state, "succeeded", "{flare:#?}");
+}
+
+/// Kills something of the second pack of a group that waits for its next flare.
+fn counted(platform: &Platform, what: &str, kill: impl Fn(u32)) -> (Group, usize) {
+    let group = Opened::new(platform, json!({})).open();
+    let (_, processes) = group.count();
+    kill(*processes.last().unwrap());
+    // A flare may have noticed nothing yet.
+    let answer = platform
+        .api()
+        .post(&group.path(), &json!({"params": failing::count()}));
+    if answer.status == 202 {
+        let flare = platform
+            .api()
+            .ended(answer.json["flareId"].as_str().unwrap());
+        assert_eq!(flare.state, "failed", "{what}: {flare:#?}");
+    }
+    let ended = group.is_over();
+    assert!(ended.error.is_some(), "{what}: {ended:#?}");
+    (ended, processes.len())
+}
+
+fn parent_of(process: u32) -> u32 {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let parent = status.lines().find_map(|line| line.strip_prefix("PPid:"));
+    parent.unwrap().trim().parse().unwrap()
+}
+
+#[test]
+fn a_restart_closes_groups_and_says_so() {
+    let mut platform = platform(Driver::Process);
+    let id = Opened::new(&platform, json!({})).open().id;
+    platform.kill();
+    platform.start_again();
+    let group = Opened {
+        platform: &platform,
+        id,
+    };
+    let error = group.is_over().error.expect("a reason");
+    assert_eq!(error.kind, "controller-restarted", "{error:?}");
+}
+
+#[test]
+fn the_command_line_opens_flares_and_closes() {
+    let platform = platform(Driver::Process);
+    let open = [
+        "group",
+        "open",
+        failing::NAME,
+        "--size",
+        "2",
+        "--blocking",
+        "--output",
+        "json",
+    ];
+    let opened = platform.cli(&open).exits(0).json();
+    let id = opened["groupId"].as_str().unwrap();
+    for call in ["1", "2"] {
+        let flare = ["group", "flare", id, "--param", "how", "count", "--result"];
+        let outputs = platform.cli(&flare).exits(0).json();
+        let said = outputs[0].as_str().unwrap();
+        assert!(said.starts_with(call), "{outputs}");
+    }
+    let shown = platform.cli(&["group", "get", id]).exits(0).stdout;
+    assert!(shown.contains("open"), "{shown}");
+    platform.cli(&["group", "close", id]).exits(0);
+    platform.cli(&["group", "close", id]);
+    let listed = platform.cli(&["group", "list"]).exits(0).stdout;
+    assert!(listed.contains(id), "{listed}");
+    platform
+        .cli(&["group", "flare", id])
+        .exits(5)
+        .complains_of("has ended");
+}
+
+#[test]
+fn bad_requests_are_told_what_to_change() {
+    let platform = platform(Driver::Process);
+    let api = platform.api();
+    let open = |body: Value| api.post("groups", &body);
+    let named = |size: u32| json!({"definition": failing::NAME, "size": size});
+    assert!(open(named(0)).refusal(400).contains("size"));
+    assert!(open(named(9)).refusal(400).contains("8 slots"));
+    assert!(open(json!({"size": 1})).refusal(400).contains("definition"));
+    assert!(
+        open(json!({"definition": "none", "size": 1}))
+            .refusal(404)
+            .contains("none")
+    );
+    let retried = json!({"definition": failing::NAME, "size": 1, "retries": 1});
+    assert!(open(retried).refusal(400).contains("retries"));
+    assert_eq!(api.get("groups/0").status, 400);
+    let nobody = format!("groups/{}", "0".repeat(32));
+    assert_eq!(api.get(&nobody).status, 404);
+    assert_eq!(api.post(&nobody, &json!({})).status, 404);
+    assert_eq!(api.delete(&nobody).status, 404);
+    let group = Opened::new(&platform, json!({})).open();
+    let two = json!({"params": [failing::count(), failing::count()]});
+    assert!(api.post(&group.path(), &two).refusal(400).contains('4'));
+    // A group is no flare, nor the other way round.
+    assert_eq!(api.get(&format!("flares/{}", group.id)).status, 404);
+    assert_eq!(api.get("flares").json, json!([]));
+    assert_eq!(api.get("groups").json[0]["groupId"], json!(group.id));
+    group.close();
+    group.is_over();
+}
