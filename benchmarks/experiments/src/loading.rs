@@ -11,7 +11,7 @@ pub fn measure(size: &Size, findings: &mut Findings) {
     findings.about(
         "Collective loading of one object by granularity (Fig. 9)",
         "The paper: 96 workers load 1 GB from Amazon S3. Here: fewer workers, since at g = 1 each holds a copy, from an S3 \
-         server (s3s-fs) on the same two processors, which has to produce every byte that is fetched; so there is no \
+         server on the same two processors, which has to produce every byte that is fetched; so there is no \
          bandwidth to gain by fetching in parallel, only fewer bytes. Fetched: what the server gave out, but for the one \
          byte per pack by which its size is asked for.",
     );

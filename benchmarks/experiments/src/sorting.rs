@@ -20,7 +20,8 @@ pub fn measure(size: &Size, findings: &mut Findings) {
     findings.about(
         "TeraSort against serverless MapReduce (Fig. 13)",
         "The paper: 100 GB, 192 workers on two machines, objects on Amazon S3. Here: 8 workers that are processes on one \
-         machine with two processors, cold, and an S3 server (s3s-fs) on the same. Both read and write local files, and \
+         machine with two processors, cold, and an S3 server on the same, which answers at once, from memory or nearly so: \
+         much faster than Amazon's for so few workers. Both read and write local files, and \
          share the code that reads, sorts and writes: only how records get from worker to worker differs, and that there \
          are two rounds. MapReduce: g = 1; a driver samples the keys, flares the first round, waits for it, flares the \
          second.",
@@ -50,12 +51,10 @@ pub fn measure(size: &Size, findings: &mut Findings) {
     }
     let ratio = findings.median("mapreduce", "cold", "sorting")
         / findings.median("burst g=8", "cold", "sorting");
-    findings.at_least(
-        "one flare, g = 8, faster than MapReduce by",
-        ratio,
-        "1.91 ×",
-        2.0,
-    );
+    let what = "one flare, g = 8, faster than MapReduce by";
+    let why = "Reading, sorting and writing are the same code on the same two processors and take as long in both; only the \
+               exchange and the second round can be saved, and an object store on the same machine keeps its share small.";
+    findings.at_least(what, ratio, "1.91 ×", 2.0).if_missed(why);
 }
 
 fn mapreduce(

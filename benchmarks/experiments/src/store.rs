@@ -6,15 +6,25 @@ use hyper::service::{Service, service_fn};
 use hyper::{Method, Request};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto::Builder;
+use s3s::dto::{GetObjectInput, GetObjectOutput, PutObjectInput, PutObjectOutput, StreamingBlob};
 use s3s::service::S3ServiceBuilder;
-use std::path::PathBuf;
+use s3s::{S3, S3Request, S3Response, S3Result, s3_error};
+use s3s_fs::FileSystem;
+use std::io::SeekFrom;
+use std::path::{Component, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tempfile::TempDir;
+use tokio::fs::File;
+use tokio::io::{AsyncReadExt, AsyncSeekExt};
 use tokio::net::TcpListener;
 use tokio::runtime::{self, Runtime};
+use tokio_util::io::ReaderStream;
 
 const BUCKET: &str = "data";
+
+/// Bytes read from a file at a time.
+const BLOCK: usize = 1 << 20;
 
 /// Ends when dropped.
 pub struct Store {
@@ -29,7 +39,10 @@ impl Store {
     pub fn start(host: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
         std::fs::create_dir(directory.path().join(BUCKET)).unwrap();
-        let files = s3s_fs::FileSystem::new(directory.path()).unwrap();
+        let files = Files {
+            files: FileSystem::new(directory.path()).unwrap(),
+            directory: directory.path().to_owned(),
+        };
         let service = S3ServiceBuilder::new(files).build();
         let runtime = runtime::Builder::new_multi_thread()
             .enable_all()
@@ -85,5 +98,58 @@ impl Store {
     /// Bytes of all objects given out so far.
     pub fn given(&self) -> u64 {
         self.given.load(Ordering::Relaxed)
+    }
+}
+
+/// Puts objects as `s3s-fs` does. Giving them out is its own: that one would hash the whole object for each range of it,
+/// and read it in blocks of 4 KiB, which is most of what an experiment would then measure.
+struct Files {
+    files: FileSystem,
+    directory: PathBuf,
+}
+
+#[async_trait::async_trait]
+impl S3 for Files {
+    async fn put_object(
+        &self,
+        request: S3Request<PutObjectInput>,
+    ) -> S3Result<S3Response<PutObjectOutput>> {
+        self.files.put_object(request).await
+    }
+
+    async fn get_object(
+        &self,
+        request: S3Request<GetObjectInput>,
+    ) -> S3Result<S3Response<GetObjectOutput>> {
+        let GetObjectInput {
+            bucket, key, range, ..
+        } = request.input;
+        let path = self.directory.join(bucket).join(key);
+        let plain = |part| matches!(part, Component::Normal(_));
+        let below = path.strip_prefix(&self.directory);
+        if !below.is_ok_and(|path| path.components().all(plain)) {
+            return Err(s3_error!(NoSuchKey));
+        }
+        let mut file = File::open(path)
+            .await
+            .map_err(|error| s3_error!(error, NoSuchKey))?;
+        let failed = |error| s3_error!(error, InternalError);
+        let length = file.metadata().await.map_err(failed)?.len();
+        let bytes = match range {
+            Some(range) => range.check(length)?,
+            None => 0..length,
+        };
+        let from = SeekFrom::Start(bytes.start);
+        file.seek(from).await.map_err(failed)?;
+        let size = bytes.end - bytes.start;
+        let body = ReaderStream::with_capacity(file.take(size), BLOCK);
+        let content_range =
+            range.map(|_| format!("bytes {}-{}/{length}", bytes.start, bytes.end - 1));
+        Ok(S3Response::new(GetObjectOutput {
+            body: Some(StreamingBlob::wrap(body)),
+            content_length: Some(size as i64),
+            content_range,
+            ..GetObjectOutput::default()
+        }))
     }
 }
