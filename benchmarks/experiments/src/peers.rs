@@ -49,7 +49,7 @@ impl Peers {
         Self { python, scripts }
     }
 
-    /// Runs a script, which ends its output with a line of JSON.
+    /// Runs a script, which says a line of JSON.
     pub fn run(&self, script: &str, arguments: &[&dyn AsRef<OsStr>]) -> Answer {
         let started = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
         let clock = Instant::now();
@@ -64,10 +64,11 @@ impl Peers {
         let said = String::from_utf8_lossy(&output.stdout);
         let complained = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{script}: {said}\n{complained}");
-        let answer = said.lines().last().map(serde_json::from_str::<Answer>);
+        // Engines may write lines of their own, even after it.
+        let mut lines = said.lines().rev();
+        let answer = lines.find_map(|line| serde_json::from_str::<Answer>(line).ok());
         let mut answer = answer
-            .unwrap_or_else(|| panic!("{script} says nothing"))
-            .unwrap();
+            .unwrap_or_else(|| panic!("{script} says nothing of itself:\n{said}\n{complained}"));
         answer.whole = whole;
         answer
     }
