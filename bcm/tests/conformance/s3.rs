@@ -87,10 +87,10 @@ fn requests_per_message_are_as_documented() {
         };
         let workers: Vec<_> = packs.iter().flat_map(Pack::communicators).collect();
         assert_eq!(puts(&|| workers[0].send(vec![1u8; 1000], 1).unwrap()), 1);
-        // Two chunks: one object for each, and what announces them.
-        assert_eq!(puts(&|| workers[0].send(vec![1u8; 2 << 20], 1).unwrap()), 3);
+        // Two chunks of 4 MiB: one object for each, and what announces them.
+        assert_eq!(puts(&|| workers[0].send(vec![1u8; 8 << 20], 1).unwrap()), 3);
         let root = puts(&|| {
-            workers[0].broadcast(Some(vec![1u8; 2 << 20]), 0).unwrap();
+            workers[0].broadcast(Some(vec![1u8; 8 << 20]), 0).unwrap();
         });
         // Stored once, announced to both.
         assert_eq!(root, 4);
