@@ -26,8 +26,8 @@ type Entry = (&'static str, usize, Open, Admit, Clean);
 /// Name, chunk size, how a pack opens it, how a flare gets credentials of its own, how its
 /// leftovers are deleted.
 ///
-/// The chunk size is the smallest of the fastest ones in `benchmarks/results/chunk-size.csv`:
-/// memory, and how long one worker's message holds up another's, go with it.
+/// The chunk size is among the faster ones of `benchmarks/results/chunk-size.csv`, and no larger
+/// than that: memory, and how long one worker's message holds up another's, go with it.
 const BACKENDS: &[Entry] = &[
     (direct::NAME, MIB, direct::open, AS_IT_IS, NOTHING),
     (list::NAME, MIB, list::open, list::admit, list::clean),
