@@ -14,7 +14,7 @@ FUZZ_EXAMPLES ?= 100
 CARGO  := cargo
 MVN    := mvn -B -q -ntp
 RELEASE := target/release
-PROGRAMS := hello terasort wordcount montecarlo pagerank tables gridsearch kmeans failing noop probe mapreduce
+PROGRAMS := hello terasort wordcount montecarlo pagerank tables gridsearch kmeans failing escaping noop probe mapreduce
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo test test-rust test-jvm test-system prepare image bench experiments simulate fuzz verify fuzz-api fmt lint clean

@@ -100,8 +100,9 @@ fn the_runtime_is_closed_to_the_program_it_supervises() {
     assert_eq!(flare.state, "succeeded", "{:#?}", flare.error);
 }
 
-#[test]
-fn secrets_are_in_no_log_and_no_process_list() {
+/// Two packs of two workers each, which run and know [`SECRET`] and a user on a Redis server.
+#[track_caller]
+fn a_flare_with_a_secret() -> (Redis, Platform, String) {
     let redis = Redis::start();
     let platform =
         Platform::start(Settings::new(Driver::Process).backend("redis-list", redis.uri()));
@@ -111,6 +112,12 @@ fn secrets_are_in_no_log_and_no_process_list() {
     let options = json!({"size": 4, "params": input, "granularity": 2, "packing": "homogeneous"});
     let id = platform.api().flare(failing::NAME, &options);
     platform.api().all_wrote(&id, failing::MARK);
+    (redis, platform, id)
+}
+
+#[test]
+fn secrets_are_in_no_log_and_no_process_list() {
+    let (redis, platform, id) = a_flare_with_a_secret();
     let auth = platform.api().auth();
     let (_, key) = auth.split_once(':').unwrap();
     let secrets = [SECRET, redis.password(), key];
@@ -155,15 +162,7 @@ fn secrets_are_in_no_log_and_no_process_list() {
 
 #[test]
 fn a_program_is_not_given_the_platforms_redis_password() {
-    let redis = Redis::start();
-    let platform =
-        Platform::start(Settings::new(Driver::Process).backend("redis-list", redis.uri()));
-    failing::deploy(&platform);
-    let mut input = failing::hold(60_000);
-    input["secret"] = json!(SECRET);
-    let options = json!({"size": 4, "params": input, "granularity": 2, "packing": "homogeneous"});
-    let id = platform.api().flare(failing::NAME, &options);
-    platform.api().all_wrote(&id, failing::MARK);
+    let (redis, platform, id) = a_flare_with_a_secret();
     let programs: Vec<_> = (platform.processes().into_iter())
         .filter(|process| processes::holds(process.pid, SECRET))
         .filter(|process| !["java", "burst-runtime"].contains(&&*processes::program(process.pid)))

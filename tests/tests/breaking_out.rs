@@ -1,0 +1,182 @@
+//! A program tries to break out of its container, and out of each of its limits.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::time::Duration;
+
+use burst_tests::model::Flare;
+use burst_tests::{Driver, Platform, Settings, built, failing, wait};
+use serde_json::{Value, json};
+
+const NAME: &str = "escaping";
+
+/// Each attempt of the program, and how it must be refused; not every kernel has everything.
+const REFUSED: &[(&str, &str)] = &[
+    ("write to the root", "ReadOnlyFilesystem"),
+    ("write where programs are", "ReadOnlyFilesystem"),
+    ("replace the runtime", "PermissionDenied"),
+    ("write to the package", "ReadOnlyFilesystem"),
+    ("run what it wrote", "PermissionDenied"),
+    ("run what it shares", "PermissionDenied"),
+    ("become root", "PermissionDenied"),
+    ("join root's group", "PermissionDenied"),
+    ("take a capability", "PermissionDenied"),
+    ("open a raw socket", "PermissionDenied"),
+    ("open a packet socket", "PermissionDenied"),
+    ("mount a file system", "PermissionDenied"),
+    ("remount the root writable", "PermissionDenied"),
+    ("give a file away", "PermissionDenied"),
+    ("make a device", "PermissionDenied"),
+    ("find a disk", "NotFound"),
+    ("change the root", "PermissionDenied"),
+    ("name the host", "PermissionDenied"),
+    ("set the clock", "PermissionDenied"),
+    ("make a user name space", "PermissionDenied"),
+    ("make a mount name space", "PermissionDenied"),
+    ("enter the runtime's name space", "PermissionDenied"),
+    ("take a descriptor of the runtime", "PermissionDenied"),
+    ("write to the runtime's memory", "PermissionDenied"),
+    ("look through the runtime's root", "PermissionDenied"),
+    ("change the kernel's settings", "PermissionDenied"),
+    ("order the kernel about", "PermissionDenied|NotFound"),
+    ("read the kernel's memory", "UnexpectedEof|NotFound"),
+    ("raise its limits", "PermissionDenied"),
+    ("reach docker", "NotFound"),
+    ("see other processes", "NotFound"),
+    ("kill the runtime", "Unsupported"),
+    ("stop the runtime", "Unsupported"),
+];
+
+#[track_caller]
+fn start(settings: Settings) -> Platform {
+    let platform = Platform::start(settings);
+    let program = built::program(NAME);
+    platform
+        .cli(&["deploy", NAME, program.to_str().unwrap()])
+        .exits(0);
+    platform
+}
+
+/// What the only worker of a flare that succeeds returns.
+#[track_caller]
+fn output(platform: &Platform, options: &Value) -> Value {
+    let id = platform.api().flare(NAME, options);
+    let flare = platform.api().ended(&id);
+    assert_eq!(flare.state, "succeeded", "{:#?}", flare.error);
+    let outputs = platform.api().result(&id).outputs;
+    outputs[0].output.clone().unwrap()
+}
+
+#[test]
+fn every_way_out_is_closed() {
+    let open = tempfile::tempdir().unwrap();
+    fs::set_permissions(open.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let copy = open.path().join(NAME);
+    fs::copy(built::program(NAME), &copy).unwrap();
+    fs::set_permissions(&copy, fs::Permissions::from_mode(0o4755)).unwrap();
+    let mount = format!("{}:/open:ro", open.path().display());
+    let platform = start(Settings::new(Driver::Docker).flag("--mount", mount));
+
+    let input = json!({"try": "everything", "setuid": format!("/open/{NAME}")});
+    let tried = output(&platform, &json!({"size": 1, "params": input}));
+    let attempts = tried["attempts"].as_object().unwrap();
+    let known: BTreeSet<&str> = REFUSED.iter().map(|(attempt, _)| *attempt).collect();
+    let made: BTreeSet<&str> = attempts.keys().map(String::as_str).collect();
+    assert_eq!(made, known);
+    let wrong: Vec<_> = (REFUSED.iter())
+        .map(|(attempt, refused)| (attempt, &attempts[*attempt], refused))
+        .filter(|(_, met, refused)| {
+            met.as_str()
+                .is_none_or(|met| refused.split('|').all(|kind| kind != met))
+        })
+        .collect();
+    assert!(wrong.is_empty(), "attempt, met, expected: {wrong:#?}");
+    let owner = copy.metadata().unwrap().uid();
+    let user = tried["user"].as_u64().unwrap();
+    assert_ne!(user, 0);
+    assert_ne!(
+        user,
+        u64::from(owner),
+        "the file's owner has nothing that the program lacks"
+    );
+    assert_eq!(tried["setuid"], user.to_string());
+}
+
+#[test]
+fn a_program_takes_no_more_than_its_share() {
+    let platform = start(
+        Settings::new(Driver::Docker)
+            .set("burst.invoker.docker.pids", "50")
+            .set("burst.invoker.docker.pids-per-worker", "14")
+            .set("burst.invoker.docker.tmp-size", "20"),
+    );
+    let request = json!({"size": 1, "params": {"try": "limits"}, "memory": 256});
+    let taken = output(&platform, &request);
+    let (threads, refused) = (taken["threads"][0].as_u64().unwrap(), &taken["threads"][1]);
+    assert_eq!(refused, "WouldBlock", "{threads} threads");
+    assert!((20..64).contains(&threads), "{threads} threads");
+    assert_eq!(taken["scratch"], json!([20 << 20, "StorageFull"]));
+    let (shared, refused) = (taken["shared"][0].as_u64().unwrap(), &taken["shared"][1]);
+    assert_eq!(refused, "StorageFull", "{shared} bytes");
+    assert!(shared <= 64 << 20, "{shared} bytes");
+    let processors = taken["processors"].as_f64().unwrap();
+    assert!(
+        processors < 1.3,
+        "one worker used {processors:.2} processors"
+    );
+}
+
+#[test]
+fn who_takes_too_much_memory_goes_down_alone() {
+    const MEMORY: u32 = 128;
+    let platform = start(Settings::new(Driver::Docker));
+    failing::deploy(&platform);
+    let api = platform.api();
+    let other = json!({"size": 1, "params": failing::hold(60_000), "memory": MEMORY});
+    let other = api.flare(failing::NAME, &other);
+    api.all_wrote(&other, failing::MARK);
+
+    let request = json!({"size": 1, "params": failing::input("eat-memory", 0), "memory": MEMORY});
+    let flare = api.ended(&api.flare(failing::NAME, &request));
+    assert_eq!(flare.state, "failed");
+    let error = flare.error.as_ref().unwrap();
+    assert_eq!((&*error.kind, error.pack), ("out-of-memory", Some(0)));
+    let mebibytes = eaten(&platform, &flare);
+    assert!(
+        (32..2 * MEMORY).contains(&mebibytes),
+        "{mebibytes} MiB could be had"
+    );
+
+    let survivor = api.status(&other);
+    assert_eq!(survivor.state, "running", "{:#?}", survivor.error);
+    api.delete(&format!("flares/{other}"));
+    api.ended(&other);
+}
+
+/// MiB of which the program could say that it had them.
+fn eaten(platform: &Platform, flare: &Flare) -> u32 {
+    let logs = platform.api().logs(&flare.flare_id).logs;
+    let last = (logs.iter().rev()).find_map(|line| line.line.strip_prefix("now: eaten "));
+    let (number, _) = last.unwrap().split_once(' ').unwrap();
+    number.parse().unwrap()
+}
+
+#[test]
+fn who_ends_its_runtime_loses_its_own_pack_only() {
+    let platform = start(Settings::new(Driver::Docker));
+    let before = platform.footprint();
+    let id = platform
+        .api()
+        .flare(NAME, &json!({"size": 1, "params": {"try": "end-runtime"}}));
+    let flare = platform.api().ended(&id);
+    assert_eq!(flare.state, "failed");
+    assert!(flare.error.is_some());
+    wait::until_seen(
+        "all is as before",
+        Duration::from_secs(5),
+        || platform.footprint(),
+        |now| *now == before,
+    );
+}
