@@ -4,6 +4,7 @@
 //! a figure of something that failed is worth nothing.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod cancelling;
 mod cold;
 mod prewarmed;
 mod report;
@@ -44,6 +45,8 @@ enum Measurement {
     Cold,
     /// A cold flare on a pre-warmed container against one on a warm pack.
     Prewarmed,
+    /// Cancelling a flare whose workers never return.
+    Cancelling,
     /// 48 workers in one pack against 48 packs of one, docker.
     Spread,
     /// TeraSort against GNU sort.
@@ -62,6 +65,9 @@ fn main() -> ExitCode {
     }
     if wanted(Measurement::Prewarmed) {
         prewarmed::measure(options.runs, &mut report);
+    }
+    if wanted(Measurement::Cancelling) {
+        cancelling::measure(options.runs, &mut report);
     }
     if wanted(Measurement::Spread) {
         spread::measure(options.runs.min(5), &mut report);

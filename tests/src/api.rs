@@ -183,22 +183,24 @@ impl Api {
         seen
     }
 
-    /// Waits until every worker has written a line that starts with `start`.
+    /// Waits until a worker has written a line that starts with `start`.
     #[track_caller]
-    pub fn all_wrote(&self, id: &str, start: &str) {
-        let size = self.status(id).size as usize;
+    pub fn wrote(&self, id: &str, worker: u32, start: &str) {
         wait::until_seen(
-            &format!("every worker writes `{start}`"),
+            &format!("worker {worker} writes `{start}`"),
             wait::SOON,
             || self.logs(id),
             |logs| {
-                let has = |worker| {
-                    let mut lines = logs.logs.iter();
-                    lines.any(|line| line.worker == Some(worker) && line.line.starts_with(start))
-                };
-                (0..size as u32).all(has)
+                let mut lines = logs.logs.iter();
+                lines.any(|line| line.worker == Some(worker) && line.line.starts_with(start))
             },
         );
+    }
+
+    /// Waits until every worker has written a line that starts with `start`.
+    #[track_caller]
+    pub fn all_wrote(&self, id: &str, start: &str) {
+        (0..self.status(id).size).for_each(|worker| self.wrote(id, worker, start));
     }
 
     /// Outputs by worker.

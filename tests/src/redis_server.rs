@@ -50,6 +50,16 @@ impl Redis {
         keys
     }
 
+    /// Names of the users who may do anything on the server, in order.
+    pub fn users(&self) -> Vec<String> {
+        let mut users: Vec<String> = redis::cmd("ACL")
+            .arg("USERS")
+            .query(&mut self.connect().unwrap())
+            .unwrap();
+        users.sort();
+        users
+    }
+
     /// How many commands the server has ever carried out.
     pub fn commands(&self) -> u64 {
         let info: redis::InfoDict = redis::cmd("INFO")

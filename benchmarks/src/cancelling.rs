@@ -1,0 +1,49 @@
+//! From the call that cancels a flare whose workers never return until nothing of it is left: no slot, process,
+//! container or key.
+
+use crate::report::Report;
+use crate::summary::Summary;
+use burst_tests::{Driver, Platform, Redis, Settings, failing, wait};
+use serde_json::json;
+use std::time::{Duration, Instant};
+
+const LIMIT: Duration = Duration::from_secs(20);
+
+pub fn measure(runs: usize, report: &mut Report) {
+    for driver in [Driver::Process, Driver::Docker] {
+        let redis = match driver {
+            Driver::Process => Redis::start(),
+            Driver::Docker => Redis::start_for_docker(),
+        };
+        let settings = Settings::new(driver).backend("redis-list", redis.uri());
+        let platform = Platform::start(settings.limit(Duration::from_secs(600)));
+        failing::deploy(&platform);
+        // The first one warms up the JVM and the daemon.
+        let times = (0..=runs).map(|_| cancel(&platform, &redis)).skip(1);
+        report.add(
+            format!(
+                "cancelling 8 workers that never return, 2 packs, call to all free, {}",
+                driver.name()
+            ),
+            "ms",
+            Summary::of(times.collect()),
+            None,
+            "< 1000",
+        );
+    }
+}
+
+fn cancel(platform: &Platform, redis: &Redis) -> f64 {
+    let look = || (platform.footprint(), redis.keys(), redis.users());
+    let before = look();
+    let request = json!({"size": 8, "params": {"how": "loop"}, "granularity": 4,
+                         "packing": "homogeneous"});
+    let id = platform.api().flare(failing::NAME, &request);
+    platform.api().all_wrote(&id, failing::MARK);
+    let asked = Instant::now();
+    assert_eq!(platform.api().delete(&format!("flares/{id}")).status, 202);
+    wait::until_seen("all is as before", LIMIT, look, |now| *now == before);
+    let took = asked.elapsed();
+    assert_eq!(platform.api().status(&id).state, "cancelled");
+    took.as_secs_f64() * 1e3
+}

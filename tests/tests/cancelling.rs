@@ -1,0 +1,61 @@
+//! A flare that would never end is cancelled, and all that it had is free: slots, processes, containers, keys, users.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::time::{Duration, Instant};
+
+use burst_tests::{Driver, Platform, Redis, Settings, failing, wait};
+use serde_json::{Value, json};
+
+const SIZE: u32 = 4;
+/// It should take less than a second, which the benchmark measures; here it may take what a busy machine needs.
+const LIMIT: Duration = Duration::from_secs(10);
+
+#[test]
+fn processes() {
+    every_case(Driver::Process, &Redis::start());
+}
+
+#[test]
+fn containers() {
+    every_case(Driver::Docker, &Redis::start_for_docker());
+}
+
+#[track_caller]
+fn every_case(driver: Driver, redis: &Redis) {
+    let platform = Platform::start(Settings::new(driver).backend("redis-list", redis.uri()));
+    failing::deploy(&platform);
+    // Worker 3 computes and never looks up; the others wait for it in a receive and a barrier.
+    cancelled(&platform, redis, &failing::input("loop", 3), |worker| {
+        if worker == 3 {
+            failing::MARK
+        } else {
+            "waiting"
+        }
+    });
+    // Nobody is left who could listen to anything.
+    cancelled(&platform, redis, &json!({"how": "loop"}), |_| failing::MARK);
+}
+
+#[track_caller]
+fn cancelled(platform: &Platform, redis: &Redis, input: &Value, last: fn(u32) -> &'static str) {
+    let look = || (platform.footprint(), redis.keys(), redis.users());
+    let before = look();
+    let options =
+        json!({"size": SIZE, "params": input, "granularity": 2, "packing": "homogeneous"});
+    let id = platform.api().flare(failing::NAME, &options);
+    (0..SIZE).for_each(|worker| platform.api().wrote(&id, worker, last(worker)));
+    let during = look();
+    assert!(during.0.free_slots < before.0.free_slots, "it has slots");
+    assert!(during.2.len() > before.2.len(), "it has a user");
+
+    let asked = Instant::now();
+    assert_eq!(platform.api().delete(&format!("flares/{id}")).status, 202);
+    wait::until_seen("all is as before", LIMIT, look, |now| *now == before);
+    eprintln!("all was free {:?} after the call", asked.elapsed());
+    let flare = platform.api().ended(&id);
+    assert_eq!(flare.state, "cancelled");
+    for worker in flare.workers {
+        assert_eq!(worker.state, "cancelled", "{worker:#?}");
+        assert_eq!(worker.error.expect("a reason").kind, "cancelled");
+    }
+}
