@@ -2,6 +2,7 @@ package burst.controller.http
 
 import burst.controller.definition.{Definition, FlareOptions}
 import burst.controller.flare.{Flare, FlareRequest}
+import burst.controller.scheduler.Refusal
 import burst.controller.store.NamespaceLimits
 import burst.protocol.{GroupRole, Inputs}
 import io.circe.{Json, JsonObject}
@@ -18,8 +19,9 @@ final class FlareBody(options: OptionsReader, defaults: FlareDefaults):
       size <- fields.int("size", 1, limits.burstSize)
       sized <- inputs(size, fields.json("params"), limits)
       (workers, inputs) = sized
-      request = complete(definition, workers, withParameters(inputs, definition.parameters), own)
-      _ <- offered(request)
+      filled = withParameters(inputs, definition.parameters)
+      request = complete(definition, workers, filled, own, limits)
+      _ <- allowed(request, limits)
     yield request
 
   /** A group of a definition: how many workers, on what terms, and how long it may be idle. */
@@ -34,8 +36,8 @@ final class FlareBody(options: OptionsReader, defaults: FlareDefaults):
       size <- fields.int("size", 1, limits.burstSize).flatMap(_.toRight(MissingField("size")))
       idle <- options.idleTimeout(fields)
       shared = Inputs.Shared(Json.fromJsonObject(definition.parameters))
-      request = complete(definition, size, shared, own)
-      _ <- offered(request)
+      request = complete(definition, size, shared, own, limits)
+      _ <- allowed(request, limits)
     yield request.copy(retries = 0, group = Some(GroupRole.Holder(idle.getOrElse(defaults.groupIdleTimeout))))
 
   /** A flare on a group, whose own inputs stand under the flare's. */
@@ -52,9 +54,21 @@ final class FlareBody(options: OptionsReader, defaults: FlareDefaults):
       group = Some(GroupRole.Member(group.id))
     )
 
-  /** The operator may have taken a backend away since the definition was deployed. */
-  private def offered(request: FlareRequest): Either[ApiError, Unit] =
-    Either.cond(defaults.backends.contains(request.backend), (), NoSuchChoice("backend", defaults.backends))
+  /** What a definition asks for may not be had any more: the operator takes backends away and lowers limits.
+    */
+  private def allowed(request: FlareRequest, limits: NamespaceLimits): Either[ApiError, Unit] =
+    for
+      _ <- Either.cond(
+        defaults.backends.contains(request.backend),
+        (),
+        NoSuchChoice("backend", defaults.backends)
+      )
+      _ <- Either.cond(
+        request.memory <= limits.memory,
+        (),
+        Refused(Refusal.OverLimit("memory", request.memory, limits.memory))
+      )
+    yield ()
 
   private def inputs(
       size: Option[Int],
@@ -81,7 +95,13 @@ final class FlareBody(options: OptionsReader, defaults: FlareDefaults):
         case Inputs.Shared(value) => Inputs.Shared(merged(value))
         case Inputs.Each(values) => Inputs.Each(values.map(merged))
 
-  private def complete(definition: Definition, size: Int, inputs: Inputs, own: FlareOptions): FlareRequest =
+  private def complete(
+      definition: Definition,
+      size: Int,
+      inputs: Inputs,
+      own: FlareOptions,
+      limits: NamespaceLimits
+  ): FlareRequest =
     val chosen = own.orElse(definition.options)
     FlareRequest(
       definition.ref,
@@ -92,6 +112,6 @@ final class FlareBody(options: OptionsReader, defaults: FlareDefaults):
       chosen.backend.getOrElse(defaults.backend),
       chosen.chunkSize,
       chosen.timeout.getOrElse(defaults.timeout),
-      chosen.memory.getOrElse(defaults.memory),
+      chosen.memory.getOrElse(defaults.memory.min(limits.memory)),
       chosen.retries.getOrElse(defaults.retries)
     )

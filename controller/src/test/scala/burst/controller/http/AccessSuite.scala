@@ -82,3 +82,26 @@ class AccessSuite extends HttpSuite:
     assert(seconds.exists(s => s >= 1 && s <= 30), seconds)
     deploy("x")
     assertEquals(send("POST", s"$bursts/x", Some("""{"size":1}""")).status, 202, "guest has its own rate")
+
+  test("memory that nobody asked for is within a namespace's limit, also of a group"):
+    val own = OwnLimits(memory = Some(100), concurrentSlots = Some(2), burstSize = Some(3))
+    val modest = storage.namespaces.create("modest", own)
+    storage.definitions.put(Samples.definition("plain", "modest"), overwrite = false)
+    val large = Samples.definition("large", "modest")
+    storage.definitions.put(large.copy(options = large.options.copy(memory = Some(200))), overwrite = false)
+    def memory = service.last.get.map(_.memory)
+    assertEquals(send("POST", s"$bursts/plain", Some("""{"size":1}"""), auth = modest).status, 202)
+    assertEquals(memory, Some(100))
+    def open(more: String) = send("POST", groups, Some(s"""{"size":1,$more}"""), auth = modest)
+    assertEquals(open(""""definition":"plain"""").status, 202)
+    assertEquals(memory, Some(100))
+    // From before the limit.
+    refused(send("POST", s"$bursts/large", Some("""{"size":1}"""), auth = modest), 400, "memory is 100")
+    refused(open(""""definition":"large""""), 400, "memory is 100")
+    refused(open(""""definition":"plain","memory":101"""), 400, "100")
+    refused(
+      send("POST", groups, Some("""{"size":4,"definition":"plain"}"""), auth = modest),
+      400,
+      "from 1 to 3"
+    )
+    assertEquals(open(""""definition":"large","memory":50""").status, 202)

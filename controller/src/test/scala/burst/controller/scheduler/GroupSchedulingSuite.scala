@@ -1,6 +1,6 @@
 package burst.controller.scheduler
 
-import burst.controller.flare.{Flare, FlareState}
+import burst.controller.flare.{Flare, FlareRequest, FlareState}
 import burst.protocol.*
 import scala.concurrent.duration.DurationInt
 
@@ -10,6 +10,9 @@ class GroupSchedulingSuite extends SchedulerFixture:
 
   private def holder(size: Int, idle: Long = 60_000) =
     Samples.request(size).copy(group = Some(GroupRole.Holder(idle)))
+  private def accepted(submitted: Submitted) = submitted match
+    case Submitted.Accepted(flare) => flare
+    case other => fail(s"not accepted: $other")
   private def member(of: Flare) = of.request.copy(group = Some(GroupRole.Member(of.id)))
 
   /** A group of one pack, and that pack. */
@@ -125,6 +128,29 @@ class GroupSchedulingSuite extends SchedulerFixture:
     assertEquals(world.ended(oneEnd).state, FlareState.Cancelled)
     assertEquals(world.ended(end).state, FlareState.Cancelled)
     world.eventuallyFree("a" -> 4)
+
+  test("an open group's slots count against its namespace's limit, its flares' do not again"):
+    val world = World()
+    val a = world.invoker("a", 8)
+    def ask(request: FlareRequest) = world.submitted(request, slotLimit = 4)
+    assertEquals(ask(holder(5)), Submitted.Refused(Refusal.OverLimit("concurrent slots", 5, 4)))
+    val group = accepted(ask(holder(3)))
+    val pack = a.prepared()
+    a.ready(pack)
+    accepted(ask(Samples.request(2)))
+    accepted(ask(holder(2)))
+    a.hearsNothing()
+    val others = accepted(world.submitted(Samples.request(2, "other")))
+    assertEquals(a.prepared().assignment.flareId, others.id)
+    val one = accepted(ask(member(group)))
+    val first = a.prepared()
+    assertEquals(first.assignment.flareId, one.id)
+    a.succeed(first)
+    a.hearsNothing()
+    assertEquals(world.cancel(group.id), CancelOutcome.Accepted)
+    a.aborted()
+    a.report(pack, PackEvent.PackEnded(reusable = false, None, 4))
+    assertEquals(Set(a.prepared().assignment.size, a.prepared().assignment.size), Set(2))
 
   test("the loss of an invoker ends the group and the flare that runs on it"):
     val open = Open(World())
