@@ -41,6 +41,9 @@ need redis-server redis-server
 [ -n "$(ls /usr/lib/postgresql/*/bin/postgres 2>/dev/null)" ] || need pg_ctlcluster postgresql
 # The tests start nodes of their own; the system's service, if the package starts one, is not used.
 need rabbitmq-server rabbitmq-server
+# Clusters are tested with machines that are cut off.
+need ip iproute2
+need iptables iptables
 # For the JVM's tests; they use the same server as those of the Rust half.
 cargo build --quiet --locked -p burst-s3-server || complain "the S3 server of the tests could not be built: see above"
 if need docker docker.io && ! docker_answers 1; then

@@ -150,6 +150,20 @@ impl Api {
         accepted["flareId"].as_str().expect("a flareId").to_owned()
     }
 
+    /// Starts a flare on a platform that may be broken, and gives its id if it was accepted.
+    pub fn try_flare(&self, name: &str, body: &Value) -> Option<String> {
+        let path = format!("namespaces/_/bursts/{name}");
+        let answer = self.request(Method::POST, &path).json(body).send().ok()?;
+        let accepted: Value = (answer.status() == 202).then(|| answer.json().ok())??;
+        accepted["flareId"].as_str().map(str::to_owned)
+    }
+
+    /// The machines, of a platform that may be broken.
+    pub fn try_invokers(&self) -> Option<Vec<Invoker>> {
+        let answer = self.request(Method::GET, "invokers").send().ok()?;
+        (answer.status() == 200).then(|| answer.json().ok())?
+    }
+
     /// Runs a flare of `size` equal workers to its end.
     #[track_caller]
     pub fn run(&self, name: &str, size: u32, input: &Value) -> Flare {

@@ -1,6 +1,6 @@
 //! A cluster of one's own: controllers and invokers as processes on random ports, to be faulted.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -13,8 +13,12 @@ use rustix::process::Signal;
 use tempfile::TempDir;
 
 use crate::cli::Cli;
+use crate::network::Cable;
 use crate::node::{self, Node};
+use crate::postgres_server::{self, Postgres};
 use crate::processes::{self, Process};
+use crate::redis_server::Redis;
+use crate::s3_server::S3;
 use crate::settings::Driver;
 use crate::{Api, built, docker, wait};
 
@@ -25,7 +29,10 @@ pub struct Setup {
     controllers: usize,
     invokers: usize,
     slots: u32,
-    controller_flags: Vec<String>,
+    remote: Vec<usize>,
+    redis: bool,
+    flags: Vec<String>,
+    invoker_flags: Vec<String>,
     limit: Duration,
 }
 
@@ -38,12 +45,15 @@ impl Setup {
             controllers: 1,
             invokers: 4,
             slots: 4,
-            controller_flags: Vec::new(),
+            remote: Vec::new(),
+            redis: false,
+            flags: Vec::new(),
+            invoker_flags: Vec::new(),
             limit: Duration::from_secs(300),
         }
     }
 
-    /// How many controllers; more than one need a database server.
+    /// How many controllers. More than one share a PostgreSQL and an S3 server, which the cluster brings.
     pub fn controllers(mut self, count: usize) -> Self {
         self.controllers = count;
         self
@@ -61,9 +71,28 @@ impl Setup {
         self
     }
 
+    /// Puts an invoker on a machine of its own, which can be cut off.
+    pub fn remote(mut self, invoker: usize) -> Self {
+        self.remote.push(invoker);
+        self
+    }
+
+    /// Brings a Redis server, as the backend `redis-list`.
+    pub fn redis(mut self) -> Self {
+        self.redis = true;
+        self
+    }
+
     /// A setting of the controllers.
     pub fn set(mut self, key: &str, value: &str) -> Self {
-        self.controller_flags
+        self.flags
+            .extend(["--set".to_owned(), format!("{key}={value}")]);
+        self
+    }
+
+    /// A setting of the invokers.
+    pub fn set_invokers(mut self, key: &str, value: &str) -> Self {
+        self.invoker_flags
             .extend(["--set".to_owned(), format!("{key}={value}")]);
         self
     }
@@ -84,6 +113,10 @@ pub struct Cluster {
     controllers: Vec<Member>,
     invokers: Vec<Member>,
     auth: String,
+    postgres: Option<Postgres>,
+    cables: BTreeMap<usize, Cable>,
+    redis: Option<Redis>,
+    _s3: Option<S3>,
     _turn: MutexGuard<'static, ()>,
 }
 
@@ -93,6 +126,7 @@ static TURN: Mutex<()> = Mutex::new(());
 #[derive(Debug)]
 struct Member {
     name: String,
+    prefix: Vec<String>,
     arguments: Vec<String>,
     data: PathBuf,
     log: PathBuf,
@@ -106,7 +140,8 @@ struct Member {
 impl Member {
     fn spawn(&mut self, token: &str, lifetime: Duration) {
         assert!(self.node.is_none(), "{} runs already", self.name);
-        let node = Node::spawn(&self.arguments, &self.log, token, lifetime);
+        let command = node::burst(&self.prefix, &self.arguments);
+        let node = Node::spawn(command, &self.log, token, lifetime);
         self.sessions.push(node.pid());
         self.node = Some(node);
     }
@@ -139,31 +174,73 @@ impl Cluster {
         // Packs in containers run as another user and mount packages from below here.
         let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         fs::set_permissions(scratch.path(), open).unwrap();
-        let seeds: Vec<String> = (0..setup.controllers)
-            .map(|_| format!("127.0.0.1:{}", free_port()))
+        let cables: BTreeMap<usize, Cable> = setup
+            .remote
+            .iter()
+            .map(|invoker| (*invoker, Cable::lay()))
             .collect();
+        // Who is on this machine must have an address that those on others reach.
+        let here = cables
+            .values()
+            .next()
+            .map_or("127.0.0.1", Cable::here)
+            .to_owned();
+        let (postgres, s3) = match setup.controllers {
+            0 | 1 => (None, None),
+            _ => (Some(Postgres::start()), Some(S3::start())),
+        };
+        let seeds: Vec<String> = (0..setup.controllers)
+            .map(|_| format!("{here}:{}", free_port(&here)))
+            .collect();
+        let mut shared = setup.flags.clone();
+        let redis = setup.redis.then(|| Redis::start_at(&here));
+        if let Some(redis) = &redis {
+            shared.extend(["--backend".into(), format!("redis-list={}", redis.uri())]);
+        }
+        if let (Some(postgres), Some(s3)) = (&postgres, &s3) {
+            let file = scratch.path().join("stores.conf");
+            fs::write(&file, stores(postgres, s3)).unwrap();
+            shared.extend(["--config".into(), file.to_str().unwrap().into()]);
+        }
         let controllers = seeds.iter().enumerate().map(|(index, node)| {
-            let mut arguments: Vec<String> = ["controller", "--port", "0", "--node", node]
-                .map(String::from)
-                .to_vec();
-            arguments.extend(setup.controller_flags.iter().cloned());
+            let port = free_port("127.0.0.1").to_string();
+            let arguments = ["controller", "--port", &port, "--node", node].map(String::from);
+            let arguments = arguments
+                .into_iter()
+                .chain(shared.iter().cloned())
+                .collect();
             member(&scratch, format!("controller{index}"), arguments, &seeds)
         });
         let invokers = (0..setup.invokers).map(|index| {
             let id = format!("invoker{index}");
             let slots = setup.slots.to_string();
-            let arguments = ["invoker", "--id", &id, "--slots", &slots].map(String::from);
-            let driver = ["--driver".to_owned(), setup.driver.name().to_owned()];
+            let cable = cables.get(&index);
+            let host = cable.map_or(here.as_str(), Cable::there);
+            let arguments = ["invoker", "--id", &id, "--slots", &slots, "--node", host];
+            let driver = ["--driver", setup.driver.name()];
             // What runs can then be told from what is kept warm.
-            let cold = ["--set", "burst.invoker.prewarmed=0"].map(String::from);
-            let arguments = arguments.into_iter().chain(driver).chain(cold).collect();
-            member(&scratch, id.clone(), arguments, &seeds)
+            let cold = ["--set", "burst.invoker.prewarmed=0"];
+            let arguments = arguments
+                .into_iter()
+                .chain(driver)
+                .chain(cold)
+                .map(String::from);
+            let arguments = arguments
+                .chain(setup.invoker_flags.iter().cloned())
+                .collect();
+            let mut member = member(&scratch, id.clone(), arguments, &seeds);
+            member.prefix = cable.map(Cable::prefix).unwrap_or_default();
+            member
         });
         let mut cluster = Self {
             token: node::token(),
             controllers: controllers.collect(),
             invokers: invokers.collect(),
             auth: String::new(),
+            postgres,
+            cables,
+            redis,
+            _s3: s3,
             _turn: turn,
             scratch,
             setup,
@@ -204,7 +281,7 @@ impl Cluster {
         wait::until_seen(
             "every invoker is up",
             node::START_LIMIT,
-            || self.api().invokers(),
+            || self.api().try_invokers().unwrap_or_default(),
             |seen| {
                 let up = seen.iter().filter(|invoker| invoker.state == "up");
                 up.map(|invoker| invoker.id.clone())
@@ -225,6 +302,13 @@ impl Cluster {
     #[track_caller]
     pub fn api_of(&self, controller: usize) -> Api {
         Api::new(&self.controllers[controller].ready, &self.auth)
+    }
+
+    /// The APIs of all controllers, whether they run or not.
+    pub fn apis(&self) -> Vec<Api> {
+        (0..self.controllers.len())
+            .map(|index| self.api_of(index))
+            .collect()
     }
 
     /// Deploys a program that is built already.
@@ -294,6 +378,50 @@ impl Cluster {
         self.controllers[index].node = None;
     }
 
+    /// The database server of a cluster with several controllers.
+    #[track_caller]
+    pub fn postgres(&mut self) -> &mut Postgres {
+        self.postgres.as_mut().expect("it has one")
+    }
+
+    /// What flares have left on the backends: keys of its Redis server.
+    pub fn keys(&self) -> Vec<String> {
+        self.redis.as_ref().map(Redis::keys).unwrap_or_default()
+    }
+
+    /// Which controller has the scheduler, as the epochs they logged tell.
+    pub fn scheduler(&self) -> usize {
+        const BEGINS: &str = "the scheduler begins here, epoch ";
+        let epoch = |controller: &Member| {
+            let log =
+                fs::read_to_string(controller.data.join("logs/burst.log")).unwrap_or_default();
+            let epochs = log
+                .lines()
+                .filter_map(|line| line.split_once(BEGINS)?.1.parse::<u64>().ok());
+            epochs.max()
+        };
+        let all = 0..self.controllers.len();
+        all.max_by_key(|index| epoch(&self.controllers[*index]))
+            .unwrap()
+    }
+
+    /// The cable of an invoker on a machine of its own.
+    pub fn cable(&self, invoker: usize) -> &Cable {
+        &self.cables[&invoker]
+    }
+
+    /// Where an invoker keeps its data.
+    pub fn invoker_data(&self, index: usize) -> &Path {
+        &self.invokers[index].data
+    }
+
+    /// Process ids of all nodes that run, with their names.
+    pub fn pids(&self) -> Vec<(String, u32)> {
+        let members = self.controllers.iter().chain(&self.invokers);
+        let pid = |member: &Member| Some((member.name.clone(), member.node.as_ref()?.pid()));
+        members.filter_map(pid).collect()
+    }
+
     /// A directory for the test's own files, gone with the cluster.
     pub fn scratch(&self) -> &Path {
         self.scratch.path()
@@ -323,6 +451,19 @@ impl Cluster {
             })
             .filter(|process| !nodes.contains(&process.pid))
             .collect()
+    }
+
+    /// Users' programs in packs of this invoker that are processes and have workers: warm ones have none.
+    pub fn working(&self, invoker: usize) -> BTreeSet<Process> {
+        let member = &self.invokers[invoker];
+        // By its directory: the token is that of the whole cluster.
+        let data = member.data.to_str().unwrap();
+        let works = |process: &Process| {
+            let threads = processes::threads(process.pid);
+            threads.iter().any(|name| name.starts_with("worker-"))
+        };
+        let all = processes::of_platform(None, data, &member.data);
+        all.into_iter().filter(works).collect()
     }
 
     /// Runtimes of packs that are processes.
@@ -386,6 +527,17 @@ impl Drop for Cluster {
     }
 }
 
+/// Settings of controllers that share these servers.
+fn stores(postgres: &Postgres, s3: &S3) -> String {
+    format!(
+        "burst.store.postgresql {{ url = \"{}\", user = \"{}\", password = \"{}\" }}\n{}",
+        postgres.url(),
+        postgres_server::USER,
+        postgres.password(),
+        s3.settings()
+    )
+}
+
 fn member(scratch: &TempDir, name: String, mut arguments: Vec<String>, seeds: &[String]) -> Member {
     let data = scratch.path().join(&name);
     arguments.extend(["--data".into(), data.to_str().unwrap().into()]);
@@ -395,6 +547,7 @@ fn member(scratch: &TempDir, name: String, mut arguments: Vec<String>, seeds: &[
     Member {
         log: scratch.path().join(format!("{name}.log")),
         name,
+        prefix: Vec::new(),
         arguments,
         data,
         node: None,
@@ -405,7 +558,7 @@ fn member(scratch: &TempDir, name: String, mut arguments: Vec<String>, seeds: &[
 
 /// A port nobody listens on. Nodes must know each other's before any of them runs, so that it cannot
 /// be left to the system; it is taken from below those the system gives to connections.
-fn free_port() -> u16 {
+fn free_port(host: &str) -> u16 {
     const FIRST: u16 = 18_000;
     const COUNT: u16 = 12_000;
     static NEXT: AtomicU16 = AtomicU16::new(0);
@@ -416,6 +569,6 @@ fn free_port() -> u16 {
             let step = u32::from(NEXT.fetch_add(1, Ordering::Relaxed));
             FIRST + ((start.wrapping_add(step)) % u32::from(COUNT)) as u16
         })
-        .find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok())
+        .find(|port| TcpListener::bind((host, *port)).is_ok())
         .expect("a free port")
 }

@@ -27,6 +27,21 @@ impl Accepted {
         id
     }
 
+    /// Notes flares that somebody else has started.
+    pub fn note(&mut self, ids: Vec<String>) {
+        self.flares.extend(ids.into_iter().map(|id| (id, None)));
+    }
+
+    /// How many there are, and how many of them have come to each end.
+    pub fn ends(&self) -> BTreeMap<String, usize> {
+        let mut ends = BTreeMap::new();
+        for known in self.flares.values().flatten() {
+            let state = known[0]["state"].as_str().unwrap_or_default();
+            *ends.entry(state.to_owned()).or_default() += 1;
+        }
+        ends
+    }
+
     /// Waits for a flare's end and notes what came of it: from then on that must not change.
     #[track_caller]
     pub fn ended(&mut self, cluster: &Cluster, id: &str) -> Flare {
@@ -36,8 +51,8 @@ impl Accepted {
     }
 
     /// Checks that every accepted flare has come, or comes, to one end with one output or error per
-    /// worker, that those which had ended are as they were, that all slots come free, and that
-    /// nothing runs but what is kept warm.
+    /// worker, that those which had ended are as they were, that all slots come free, that nothing
+    /// runs but what is kept warm, and that no backend keeps anything.
     #[track_caller]
     pub fn hold(&mut self, cluster: &Cluster) {
         let api = cluster.api();
@@ -63,7 +78,7 @@ impl Accepted {
             assert_eq!(known.get_or_insert_with(|| now.clone()), &now, "it changed");
         }
         wait::until_seen(
-            "every slot is free, and nothing runs but what is kept warm",
+            "every slot is free, nothing runs but what is kept warm, and no backend keeps anything",
             LIMIT,
             || {
                 (
@@ -71,10 +86,11 @@ impl Accepted {
                     api.warm_packs() as usize,
                     cluster.runtimes().len(),
                     cluster.containers().len(),
+                    cluster.keys(),
                 )
             },
-            |(free, warm, processes, containers)| {
-                *free == cluster.slots() && processes + containers == *warm
+            |(free, warm, processes, containers, keys)| {
+                *free == cluster.slots() && processes + containers == *warm && keys.is_empty()
             },
         );
     }

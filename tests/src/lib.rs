@@ -4,10 +4,12 @@
 //! | --- | --- |
 //! | start a platform, stop it, prove that nothing is left | `platform`, `settings`, `leftovers` |
 //! | start a cluster of controllers and invokers, fault it | `cluster`, `invariants` |
+//! | flares that keep coming, faults | `traffic`, `faults` |
 //! | one process of either | `node` |
 //! | what it runs: processes, listening ports, containers | `processes`, `docker` |
 //! | talk to it: typed HTTP, its answers, raw sockets, the CLI | `api`, `model`, `wire`, `cli` |
-//! | a Redis server of one's own | `redis_server` |
+//! | servers of one's own: Redis, PostgreSQL, S3 | `redis_server`, `postgres_server`, `s3_server` |
+//! | a machine that can be cut off | `network` |
 //! | packages, good and broken | `package` |
 //! | refused requests change nothing | `unchanged` |
 //! | the work function whose behaviour its input chooses | `failing` |
@@ -24,15 +26,20 @@ pub mod cluster;
 pub mod command;
 pub mod docker;
 pub mod failing;
+pub mod faults;
 pub mod invariants;
 pub mod leftovers;
 pub mod model;
+pub mod network;
 pub mod node;
 pub mod package;
 pub mod platform;
+pub mod postgres_server;
 pub mod processes;
 pub mod redis_server;
+pub mod s3_server;
 pub mod settings;
+pub mod traffic;
 pub mod unchanged;
 pub mod wait;
 pub mod wire;

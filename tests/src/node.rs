@@ -27,14 +27,12 @@ pub struct Node {
 }
 
 impl Node {
-    /// Starts `burst` with these arguments. What it says goes to `log`; `token` tells its processes
-    /// from others; it is killed when it lives longer than `lifetime`.
+    /// Starts a command that becomes a node (see [`burst`]). What it says goes to `log`; `token` tells
+    /// its processes from others; it is killed when it lives longer than `lifetime`.
     #[track_caller]
-    pub fn spawn(arguments: &[String], log: &Path, token: &str, lifetime: Duration) -> Self {
+    pub fn spawn(mut command: Command, log: &Path, token: &str, lifetime: Duration) -> Self {
         let said = File::create(log).unwrap();
-        let mut command = Command::new(built::dist("bin/burst"));
         command
-            .args(arguments)
             .env("BURST_TEST_PLATFORM", token)
             .stdin(Stdio::null())
             .stderr(said.try_clone().unwrap())
@@ -115,6 +113,22 @@ impl Node {
             eprintln!("  {line}");
         }
     }
+}
+
+/// The `burst` command with these arguments, run by what `prefix` says.
+#[track_caller]
+pub fn burst(prefix: &[String], arguments: &[String]) -> Command {
+    let burst = built::dist("bin/burst");
+    let mut command = match prefix.split_first() {
+        None => Command::new(burst),
+        Some((program, rest)) => {
+            let mut command = Command::new(program);
+            command.args(rest).arg(burst);
+            command
+        }
+    };
+    command.args(arguments);
+    command
 }
 
 /// Checks that it ended in good order on SIGTERM.

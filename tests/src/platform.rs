@@ -60,7 +60,12 @@ impl Platform {
         let mut arguments = self.settings.arguments();
         arguments.extend(["--data".into(), self.data().to_str().unwrap().into()]);
         let lifetime = self.settings.lifetime();
-        let mut node = Node::spawn(&arguments, &self.log_file(), &self.token, lifetime);
+        let mut node = Node::spawn(
+            node::burst(&[], &arguments),
+            &self.log_file(),
+            &self.token,
+            lifetime,
+        );
         let ready = node.ready().unwrap_or_else(|said| panic!("{said}"));
         let properties = fs::read_to_string(self.data().join("properties")).unwrap();
         let auth = properties

@@ -93,6 +93,18 @@ fn writable(line: &str) -> Option<std::ops::Range<u64>> {
     rest.starts_with("rw").then(|| address(start)..address(end))
 }
 
+/// Names of a process's threads; none when it is gone.
+pub fn threads(pid: u32) -> Vec<String> {
+    let Ok(tasks) = fs::read_dir(proc(pid, "task")) else {
+        return Vec::new();
+    };
+    tasks
+        .flatten()
+        .filter_map(|task| fs::read_to_string(task.path().join("comm")).ok())
+        .map(|name| name.trim_end().to_owned())
+        .collect()
+}
+
 /// The memory a process has in RAM, in bytes.
 pub fn resident_bytes(pid: u32) -> u64 {
     let status = fs::read_to_string(proc(pid, "status")).unwrap();

@@ -73,10 +73,11 @@ impl Redis {
         redis::Client::open(self.uri.as_str())?.get_connection_with_timeout(START_LIMIT)
     }
 
+    /// A server at one of this machine's addresses.
     /// Another process may take the port between the choice and the server's bind, so a server
     /// that ends at once is tried again on another port.
     #[track_caller]
-    fn start_at(address: &str) -> Self {
+    pub fn start_at(address: &str) -> Self {
         for _ in 0..ATTEMPTS {
             if let Some(server) = Self::try_start(address) {
                 return server;

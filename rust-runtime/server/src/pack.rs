@@ -5,7 +5,7 @@
 //! running ──program says pack-ended──────────────────────────▶ ended
 //!    │ a worker failed, /abort, deadline: abort, 250 ms grace     ▲
 //!    ├────────────────────────▶ aborting ──grace over: kill──┐    │
-//!    │ client gone: kill                                     ▼    │
+//!    │ client gone, lease over: kill                         ▼    │
 //!    └──process died──────────────────────────────────────▶ dead ─┘
 //! ```
 
@@ -28,6 +28,8 @@ use crate::tracker::{Dying, Tracker, Verdict};
 pub(crate) enum Order {
     Start(Vec<String>),
     Abort(Failure),
+    /// It may run for so long from now on.
+    Renew(Duration),
 }
 
 /// How a flare left its program.
@@ -63,6 +65,8 @@ struct Flare {
     tracker: Tracker,
     pending: BytesMut,
     deadline: Instant,
+    /// When whoever answers for the flare takes it for dead, unless they are heard of before.
+    lease: Option<Instant>,
     /// Why the flare is being ended from here, if it is.
     reason: Option<Failure>,
     /// When the program is killed if it has not ended by itself.
@@ -88,6 +92,9 @@ impl Flare {
             tracker: Tracker::new(run),
             pending: BytesMut::new(),
             deadline: Instant::now() + left.unwrap_or(Duration::ZERO).min(FOREVER),
+            lease: run
+                .lease
+                .map(|millis| Instant::now() + Duration::from_millis(millis).min(FOREVER)),
             reason: None,
             kill_at: None,
             killed: false,
@@ -127,6 +134,7 @@ impl Flare {
         match order {
             Order::Start(endpoints) => self.command(&Command::Start { endpoints }),
             Order::Abort(failure) => self.abort(failure),
+            Order::Renew(time) => self.lease = Some(Instant::now() + time.min(FOREVER)),
         }
     }
 
@@ -278,8 +286,9 @@ impl Flare {
         let settled = self.exited.as_ref().map(|exited| exited.settled_at);
         let kill = self.kill_at.filter(|_| !self.killed);
         let deadline = Some(self.deadline).filter(|_| self.reason.is_none() && !self.killed);
+        let lease = self.lease.filter(|_| !self.killed);
         let never = Instant::now() + FOREVER;
-        [settled, kill, deadline]
+        [settled, kill, deadline, lease]
             .into_iter()
             .flatten()
             .min()
@@ -291,6 +300,8 @@ impl Flare {
         if self.kill_at.is_some_and(|at| at <= now) && !self.killed {
             self.killed = true;
             self.program.group.kill();
+        } else if self.lease.is_some_and(|until| until <= now) && !self.killed {
+            self.kill(Failure::new(FailureKind::InvokerLost, LAPSED));
         } else if self.deadline <= now && self.reason.is_none() {
             self.abort(Failure::new(FailureKind::Timeout, OVERDUE));
         }
@@ -370,4 +381,5 @@ impl Flare {
 
 /// Longer than any flare.
 const OVERDUE: &str = "the flare's deadline has passed";
+const LAPSED: &str = "the invoker was not heard of for so long that it counts as lost";
 const FOREVER: Duration = Duration::from_secs(365 * 24 * 3600);

@@ -2,6 +2,7 @@
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use axum::body::{Body, HttpBody};
 use axum::extract::rejection::BytesRejection;
@@ -39,6 +40,10 @@ pub(crate) fn routes(runtime: Runtime, access: Access) -> Router {
         .route(
             "/packs/{flare}/abort",
             limited(post(abort), limits::ORDER_BODY),
+        )
+        .route(
+            "/packs/{flare}/lease",
+            limited(post(renew), limits::ORDER_BODY),
         )
         .with_state(runtime)
         .layer(middleware::from_fn_with_state(access, access::check))
@@ -119,6 +124,21 @@ async fn abort(
 ) -> Result<StatusCode, Error> {
     let failure: Failure = parse(&accept(body, limits::ORDER_BODY)?)?;
     runtime.order(&flare, Order::Abort(failure)).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn renew(
+    State(runtime): State<Runtime>,
+    Path(flare): Path<String>,
+    body: Received,
+) -> Result<StatusCode, Error> {
+    #[derive(Deserialize)]
+    struct Lease {
+        millis: u64,
+    }
+    let Lease { millis } = parse(&accept(body, limits::ORDER_BODY)?)?;
+    let time = Duration::from_millis(millis);
+    runtime.order(&flare, Order::Renew(time)).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

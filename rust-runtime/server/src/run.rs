@@ -55,6 +55,7 @@ async fn activate(runtime: &Runtime, body: &[u8]) -> Result<Box<RawValue>, Error
         deadline: deadline.map_or_else(default, |millis: u64| millis.saturating_mul(1000)),
         group: None,
         autostart: true,
+        lease: None,
     })?;
     let mut result = Err(Error::Failed("the function gave no output".to_owned()));
     while let Some(chunk) = lines.recv().await {

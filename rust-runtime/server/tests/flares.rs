@@ -183,6 +183,33 @@ fn an_abort_reaches_blocked_workers_and_kills_deaf_ones() {
 }
 
 #[test]
+fn a_pack_whose_lease_is_over_is_dead() {
+    let runtime = Runtime::with_acts();
+    let mut run = Run::new(&[act("forever"), act("forever")]);
+    run.lease = Some(Duration::from_secs(3600));
+    let mut events = runtime.flare(&run);
+    events.until("worker-started");
+    // Whoever renews it says for how long from then on, be it shorter.
+    let path = format!("/packs/{}/lease", run.flare_id);
+    assert_eq!(runtime.post(&path, &json!({"millis": 1_800_000})).0, 204);
+    assert_eq!(runtime.post(&path, &json!({"millis": "x"})).0, 400);
+    assert_eq!(runtime.post(&path, &json!({"millis": 1})).0, 204);
+    let events: Vec<_> = events.collect();
+    assert_eq!(failure(&events, 0)["kind"], "peer-failed");
+    assert_eq!(end(&events)["error"]["kind"], "invoker-lost");
+    assert_eq!(runtime.post(&path, &json!({"millis": 9000})).0, 404);
+}
+
+#[test]
+fn a_lease_that_nobody_renews_ends_the_pack() {
+    let runtime = Runtime::with_acts();
+    let mut run = Run::new(&[act("forever")]);
+    run.lease = Some(Duration::from_millis(300));
+    let events = runtime.events(&run);
+    assert_eq!(end(&events)["error"]["kind"], "invoker-lost");
+}
+
+#[test]
 fn a_pack_waits_for_its_start_and_can_be_aborted_before() {
     let runtime = Runtime::with_acts();
     let mut run = Run::new(&[act("hello"), act("hello")]);

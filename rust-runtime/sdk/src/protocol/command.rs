@@ -31,6 +31,9 @@ pub struct RunPack {
     /// Start as soon as ready, without a `start` command (a flare with one pack).
     #[serde(default)]
     pub autostart: bool,
+    /// For how many milliseconds the pack may run unless that is renewed; for ever where there is none.
+    #[serde(default)]
+    pub lease: Option<u64>,
 }
 
 impl RunPack {

@@ -248,6 +248,7 @@ pub struct Run {
     pub timeout: Duration,
     pub autostart: bool,
     pub group: Option<&'static str>,
+    pub lease: Option<Duration>,
 }
 
 impl Run {
@@ -262,6 +263,7 @@ impl Run {
             timeout: Duration::from_secs(60),
             autostart: true,
             group: None,
+            lease: None,
         }
     }
 
@@ -273,6 +275,7 @@ impl Run {
             "backend": {"kind": "direct", "uri": null, "chunkSize": 1 << 20},
             "deadline": deadline.as_micros() as u64, "autostart": self.autostart,
             "group": self.group,
+            "lease": self.lease.map(|time| time.as_millis() as u64),
         })
     }
 }

@@ -1,5 +1,6 @@
 package burst.controller
 
+import burst.controller.cluster.DatabaseLease
 import burst.controller.scheduler.ActorScheduling
 import burst.node.{ClusterSettings, DataDirectory, Node, Role, Settings}
 import java.util.concurrent.atomic.AtomicBoolean
@@ -15,8 +16,9 @@ object Main:
 
   private def start(settings: Settings, data: DataDirectory): Future[Node] =
     val owner = Owner.of(settings.config, data)
+    val config = DatabaseLease.configured(owner.config)
     given system: ActorSystem[Nothing] =
-      ActorSystem[Nothing](Behaviors.empty[Nothing], ClusterSettings.SystemName, owner.config)
+      ActorSystem[Nothing](Behaviors.empty[Nothing], ClusterSettings.SystemName, config)
     given ExecutionContext = system.executionContext
     val blocking = system.dispatchers.lookup(DispatcherSelector.blocking())
     val (up, removed) = membership

@@ -44,6 +44,10 @@ object Invoker:
     */
   final case class Stop(replyTo: ActorRef[Done]) extends Internal
 
+  /** Packs may run until then by `System.nanoTime`, unless that is renewed. Without any they have no lease.
+    */
+  final case class Lease(until: Long) extends Internal
+
   /** Kills every running pack; answered when none is left. Warm ones, which run nothing, stay. */
   final case class EndPacks(failure: Failure, replyTo: ActorRef[Done]) extends Internal
   private final case class Terminated(key: PackKey) extends Internal
@@ -87,7 +91,7 @@ private final class Invoker(
 
   /** `leaving` counts the containers that are being removed from the pools, `awaiting` are those who want to
     * know when nothing is left of an invoker that is `closing`, `ending` those who want to know when no pack
-    * runs.
+    * runs, `lease` is until when packs may run.
     */
   private final case class State(
       active: Map[PackKey, Active],
@@ -96,7 +100,8 @@ private final class Invoker(
       leaving: Int,
       closing: Boolean,
       awaiting: Vector[ActorRef[Done]],
-      ending: Vector[ActorRef[Done]]
+      ending: Vector[ActorRef[Done]],
+      lease: Option[Long]
   ):
     def of(flareId: FlareId, pack: Int): Iterable[Active] =
       active.collect { case (key, active) if key.pack == pack && active.isOf(flareId) => active }
@@ -112,7 +117,8 @@ private final class Invoker(
       leaving = 0,
       closing = false,
       awaiting = Vector.empty,
-      ending = Vector.empty
+      ending = Vector.empty,
+      lease = None
     )
     controller ! ControllerProtocol.RegisterInvoker(status(state), context.self)
     running(prewarm(state))
@@ -173,6 +179,9 @@ private final class Invoker(
       val (_, expired) = state.pool.expire(services.clock())
       val rest = evict(state, expired)
       running(prewarm(rest.copy(prewarmed = rest.prewarmed.beat)))
+    case Lease(until) =>
+      state.active.values.foreach(_.actor ! PackActor.Lease(until))
+      running(state.copy(lease = Some(until)))
     case EndPacks(failure, replyTo) =>
       abortAll(state, failure)
       running(state.copy(ending = state.ending :+ replyTo))
@@ -258,7 +267,8 @@ private final class Invoker(
       supply: Supply,
       replyTo: ActorRef[PackReport]
   ): State =
-    val actor = context.spawnAnonymous(PackActor(assignment, supply, services, replyTo, context.self))
+    val actor =
+      context.spawnAnonymous(PackActor(assignment, supply, services, replyTo, context.self, state.lease))
     context.watchWith(actor, Terminated(key))
     state.copy(active = state.active.updated(key, Active(actor, assignment, replyTo)))
 

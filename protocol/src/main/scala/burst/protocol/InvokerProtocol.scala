@@ -17,9 +17,9 @@ object GroupRole:
   given Configuration = Configuration.default.withDiscriminator("role").withKebabCaseConstructorNames
   given ConfiguredCodec[GroupRole] = ConfiguredCodec.derived
 
-/** One pack of a flare, as the scheduler gave it to an invoker. `memory` is in MiB per worker, `deadline` in
-  * microseconds since the epoch. `attempt` tells the tries of one flare apart: reports of an older one are
-  * ignored.
+/** One pack of a flare, as the scheduler gave it to an invoker. `memory` is in MiB per worker. `timeLeft` is
+  * how long it may run, in microseconds: clocks of machines differ, so that no time of day is told. `attempt`
+  * tells the tries of one flare apart: reports of an older one are ignored.
   */
 final case class PackAssignment(
     flareId: FlareId,
@@ -30,7 +30,7 @@ final case class PackAssignment(
     inputs: Inputs,
     backend: BackendConfig,
     secret: Secret,
-    deadline: Long,
+    timeLeft: Long,
     memory: Int,
     autostart: Boolean,
     group: Option[GroupRole] = None

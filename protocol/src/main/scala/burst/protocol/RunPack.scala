@@ -63,5 +63,6 @@ final case class RunPack(
     advertise: String,
     deadline: Long,
     group: Option[FlareId],
-    autostart: Boolean
+    autostart: Boolean,
+    lease: Option[Long]
 ) derives Codec.AsObject

@@ -1,10 +1,11 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.{Flare, FlareState}
+import burst.controller.store.FlareTaken
 import burst.protocol.{BackendConfig, Inputs, InvokerId, InvokerProtocol, PackAssignment, PackReport, Secret}
 import org.apache.pekko.actor.typed.scaladsl.{ActorContext, Behaviors, TimerScheduler}
 import org.apache.pekko.actor.typed.{ActorRef, Behavior}
-import scala.concurrent.duration.{DurationLong, FiniteDuration}
+import scala.concurrent.duration.{DurationInt, DurationLong, FiniteDuration}
 import scala.util.control.NonFatal
 
 /** Carries one flare through its life: feeds [[FlareLifecycle]] with what happens and does what it says.
@@ -14,9 +15,11 @@ import scala.util.control.NonFatal
   * flare that is placed at once there are two such writes, its insertion as `starting` and its results with
   * the final record; whatever else changes is gathered and written every `progress-interval`.
   *
-  * A store that fails is tried again a few times; then the flare fails, its packs are told to end, and those
-  * who wait are told so even though the record could not be written (a restart finds it unfinished and
-  * reports it failed, too).
+  * A store that fails is tried again, at longer and longer intervals, while the packs go on; when that has
+  * lasted too long the flare fails, its packs are told to end, and those who wait are told so even though the
+  * record could not be written (a restart finds it unfinished and reports it failed, too). A flare that
+  * another controller has taken over is let go at once: its packs are told to end, and who waits for it is
+  * referred to the store.
   */
 object FlareActor:
   sealed trait Command
@@ -42,12 +45,15 @@ object FlareActor:
   /** The scheduler has forgotten the flare. */
   case object Retire extends Command
 
+  private val LongestPause = 5.seconds
+
   private final case class Report(report: PackReport) extends Command
   private final case class Cleaned(answer: InvokerProtocol.FlareCleaned) extends Command
   private final case class Expired(timer: FlareTimer, attempt: Int) extends Command
   private final case class StoreAnswered(written: Written) extends Command
   private case object WriteProgress extends Command
   private case object WriteAgain extends Command
+  private case object StoreOverdue extends Command
 
   /** How a flare comes to its actor. */
   enum Origin:
@@ -101,7 +107,13 @@ private final class FlareActor(
   private var waiters = Vector.empty[ActorRef[GangScheduler.Awaited]]
   private var cancellers = Vector.empty[ActorRef[CancelOutcome]]
   private var announced = Option.empty[Flare]
+
+  /** How often in a row the store has failed, and whether that lasts too long. */
   private var storeFailures = 0
+  private var storeOverdue = false
+
+  /** Another controller has the flare: how it ends is not known here. */
+  private var taken = false
 
   origin match
     case Origin.Accepted(replyTo, placed) =>
@@ -133,15 +145,13 @@ private final class FlareActor(
     case GroupEnded => happen(FlareEvent.GroupEnded(now()))
     case Occupied(true) => timers.cancel(FlareTimer.Deadline)
     case Occupied(false) => perform(FlareEffect.SetTimer(FlareTimer.Deadline))
-    case Await(replyTo) =>
-      announced match
-        case Some(flare) => replyTo ! GangScheduler.Awaited.Ended(flare)
-        case None => waiters :+= replyTo
+    case Await(replyTo) => if announced.isEmpty then waiters :+= replyTo else replyTo ! outcome
     case StoreAnswered(written) => onWritten(written)
     case WriteProgress =>
       if announced.isEmpty then writer.save(life.record)
       writer.flush()
     case WriteAgain => writer.flush()
+    case StoreOverdue => storeOverdue = true
     case Retire => ()
 
   private def happen(event: FlareEvent): Unit = carryOut(life.step(event))
@@ -244,7 +254,7 @@ private final class FlareActor(
       ,
       backend,
       secret,
-      life.deadline.getOrElse(now() + request.timeout * 1000),
+      life.deadline.fold(request.timeout * 1000)(_ - now()).max(0),
       request.memory,
       autostart = plan.packs.length == 1,
       request.group
@@ -259,7 +269,7 @@ private final class FlareActor(
     writer.finished(written)
     written match
       case Written.Done(confirms) =>
-        storeFailures = 0
+        forgetFailures()
         stored(confirms)
       case Written.Failed(operation, cause, _) => storeFailed(operation, cause)
 
@@ -270,19 +280,30 @@ private final class FlareActor(
       confirms.foreach((attempt, state) => happen(FlareEvent.Stored(attempt, state, now())))
 
   private def storeFailed(operation: String, cause: Throwable): Unit =
-    storeFailures += 1
-    val hopeless = !writer.isInserted || writer.isGivenUp || storeFailures > settings.storeRetries
-    if !hopeless then timers.startSingleTimer(WriteAgain, WriteAgain, settings.storeRetryPause)
+    if storeFailures == 0 then timers.startSingleTimer(StoreOverdue, StoreOverdue, settings.storeDeadline)
+    taken ||= cause.isInstanceOf[FlareTaken]
+    val hopeless = taken || !writer.isInserted || writer.isGivenUp || storeOverdue
+    if !hopeless then
+      val pause = (settings.storeRetryPause * (1L << storeFailures.min(10))).min(LongestPause)
+      storeFailures += 1
+      timers.startSingleTimer(WriteAgain, WriteAgain, pause)
     else
       if !writer.isGivenUp then
         context.log.error(s"flare ${id.value}: the store failed during $operation", cause)
       submitter.foreach(_ ! GangScheduler.Submitted.NotStored(operation, cause))
       // a flare that was never stored stays so: its submitter was told that there is none
-      if !writer.isInserted || announcing then writer.giveUp()
+      if taken || !writer.isInserted || announcing then writer.giveUp()
       submitter = None
-      storeFailures = 0
+      forgetFailures()
+      // what is written from now on is the end: it is tried, too
+      if !writer.isGivenUp then timers.startSingleTimer(WriteAgain, WriteAgain, settings.storeRetryPause)
       writer.dropConfirms()
       happen(FlareEvent.StoreFailed(operation, now()))
+
+  private def forgetFailures(): Unit =
+    timers.cancel(StoreOverdue)
+    storeFailures = 0
+    storeOverdue = false
 
   private def announcing: Boolean = life.stage == FlareLifecycle.Stage.Closing
 
@@ -290,9 +311,12 @@ private final class FlareActor(
     announced = Some(flare)
     context.log.debug("flare {} has ended: {}", id.value, flare.state)
     timers.cancel(WriteProgress)
-    waiters.foreach(_ ! GangScheduler.Awaited.Ended(flare))
+    waiters.foreach(_ ! outcome)
     cancellers.foreach(
       _ ! (if flare.state == FlareState.Cancelled then CancelOutcome.Accepted else CancelOutcome.AlreadyEnded)
     )
     waiters = Vector.empty
     cancellers = Vector.empty
+
+  private def outcome: GangScheduler.Awaited =
+    announced.filterNot(_ => taken).fold(GangScheduler.Awaited.NotActive)(GangScheduler.Awaited.Ended(_))

@@ -81,6 +81,7 @@ final class FlareWriter(
   /** The store is given up on: nothing is written any more. */
   def giveUp(): Unit =
     abandoned = true
+    pausing = false
     pending = WriteBatch()
 
   def isGivenUp: Boolean = abandoned

@@ -23,7 +23,7 @@ final case class SchedulerSettings(
     progressInterval: FiniteDuration,
     logBuffer: Int,
     phaseBuffer: Int,
-    storeRetries: Int,
+    storeDeadline: FiniteDuration,
     storeRetryPause: FiniteDuration,
     askTimeout: FiniteDuration,
     limitsRefresh: FiniteDuration
@@ -60,7 +60,7 @@ object SchedulerSettings:
       progressInterval = duration("progress-interval"),
       logBuffer = config.getInt("log-buffer"),
       phaseBuffer = config.getInt("phase-buffer"),
-      storeRetries = config.getInt("store-retries"),
+      storeDeadline = duration("store-deadline"),
       storeRetryPause = duration("store-retry-pause"),
       askTimeout = duration("ask-timeout"),
       limitsRefresh = duration("limits-refresh")

@@ -11,12 +11,15 @@ import scalikejdbc.*
   *   hold off all controllers that use this database
   * @param rowLock
   *   ends a SELECT whose rows nobody else may change before this transaction has ended
+  * @param sharedLock
+  *   the same, where several may hold a row at once
   */
 final class Database(
     reader: HikariDataSource,
     writer: HikariDataSource,
     locks: NamedLocks,
-    val rowLock: SQLSyntax
+    val rowLock: SQLSyntax,
+    val sharedLock: SQLSyntax
 ) extends AutoCloseable:
 
   /** Statements that change nothing, each seeing what was committed before it. */

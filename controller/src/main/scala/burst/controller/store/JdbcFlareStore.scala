@@ -18,6 +18,10 @@ final class JdbcFlareStore(database: Database, logLimit: Long, phaseLimit: Long)
 
   def insert(flare: Flare): Unit =
     database.write("storing a flare"):
+      // Whoever takes over waits for this to be committed, and finds it.
+      val present =
+        sql"SELECT writer FROM scheduler_epoch ${database.sharedLock}".map(_.stringOpt("writer")).single()
+      if present.flatten.exists(_ != writer) then throw Superseded()
       sql"""
         INSERT INTO flare (id, namespace, name, package_id, state, created, ended, request, progress, parts,
           writer, is_group)
@@ -78,6 +82,8 @@ final class JdbcFlareStore(database: Database, logLimit: Long, phaseLimit: Long)
 
   def takeUnfinished(): Vector[Flare] =
     database.write("taking over unfinished flares"):
+      sql"""INSERT INTO scheduler_epoch (id, epoch, writer) VALUES (1, 0, $writer)
+            ON CONFLICT (id) DO UPDATE SET writer = excluded.writer""".update()
       sql"UPDATE flare SET writer = $writer WHERE state IN ($Live)".update()
       sql"""SELECT id, state, created, ended, request, progress, parts, inputs
             FROM flare LEFT JOIN flare_inputs ON flare_id = id

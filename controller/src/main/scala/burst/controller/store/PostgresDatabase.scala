@@ -2,8 +2,11 @@ package burst.controller.store
 
 import com.zaxxer.hikari.{HikariConfig, HikariDataSource}
 import java.net.URI
+import java.sql.{Connection, DriverManager}
+import java.util.Properties
 import org.flywaydb.core.Flyway
 import scala.concurrent.duration.{DurationInt, FiniteDuration}
+import scala.util.Using
 import scala.util.control.NonFatal
 import scalikejdbc.*
 
@@ -47,12 +50,36 @@ object PostgresDatabase:
         main,
         main,
         AdvisoryLocks(pool("burst-store-locks", settings, LockConnections)),
-        sqls"FOR UPDATE"
+        rowLock = sqls"FOR UPDATE",
+        sharedLock = sqls"FOR SHARE"
       )
     catch
       case NonFatal(cause) =>
         main.close()
         throw StoreUnavailable(settings, root(cause))
+
+  /** A lock of this name among all who use the database, held until the connection is closed or breaks;
+    * nothing when somebody else has it. Throws `SQLException`.
+    */
+  def lock(settings: PostgresSettings, name: String): Option[Connection] =
+    val properties = Properties()
+    properties.setProperty("user", settings.user)
+    properties.setProperty("password", settings.password)
+    driverProperties(settings).foreach(properties.setProperty(_, _))
+    val connection = DriverManager.getConnection(s"jdbc:${settings.url}", properties)
+    try
+      Using.resource(connection.prepareStatement("SELECT pg_try_advisory_lock(hashtextextended(?, 0))")):
+        statement =>
+          statement.setString(1, name)
+          val row = statement.executeQuery()
+          if row.next() && row.getBoolean(1) then Some(connection)
+          else
+            connection.close()
+            None
+    catch
+      case NonFatal(cause) =>
+        connection.close()
+        throw cause
 
   // Controllers that start together migrate one after the other: Flyway takes a lock for it.
   private def migrate(source: HikariDataSource): Unit =
@@ -74,17 +101,22 @@ object PostgresDatabase:
     config.setConnectionTimeout(settings.connectTimeout.toMillis)
     config.setValidationTimeout(settings.connectTimeout.toMillis)
     config.setInitializationFailTimeout(settings.connectTimeout.toMillis)
-    val milliseconds = settings.statementTimeout.toMillis
-    config.addDataSourceProperty("options", s"-c statement_timeout=$milliseconds")
-    // The server ends its statement first, when it still can.
-    config.addDataSourceProperty("socketTimeout", (settings.statementTimeout + 5.seconds).toSeconds.toString)
-    config.addDataSourceProperty("connectTimeout", settings.connectTimeout.toSeconds.max(1).toString)
-    config.addDataSourceProperty("loginTimeout", settings.connectTimeout.toSeconds.max(1).toString)
-    config.addDataSourceProperty("tcpKeepAlive", "true")
-    config.addDataSourceProperty("ApplicationName", "burst")
-    // A batch of rows is one statement and one round trip.
-    config.addDataSourceProperty("reWriteBatchedInserts", "true")
+    driverProperties(settings).foreach(config.addDataSourceProperty(_, _))
     HikariDataSource(config)
+
+  private def driverProperties(settings: PostgresSettings): Map[String, String] =
+    val connectTimeout = settings.connectTimeout.toSeconds.max(1).toString
+    Map(
+      "options" -> s"-c statement_timeout=${settings.statementTimeout.toMillis}",
+      // The server ends its statement first, when it still can.
+      "socketTimeout" -> (settings.statementTimeout + 5.seconds).toSeconds.toString,
+      "connectTimeout" -> connectTimeout,
+      "loginTimeout" -> connectTimeout,
+      "tcpKeepAlive" -> "true",
+      "ApplicationName" -> "burst",
+      // A batch of rows is one statement and one round trip.
+      "reWriteBatchedInserts" -> "true"
+    )
 
   private def root(cause: Throwable): Throwable =
     Iterator.iterate(cause)(_.getCause).takeWhile(_ != null).toVector.last

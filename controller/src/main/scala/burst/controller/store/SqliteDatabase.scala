@@ -29,7 +29,8 @@ object SqliteDatabase:
       .load()
       .migrate()
     // One writer at a time has all rows to itself.
-    Database(pool("burst-store-reader", source, readConnections), writer, ProcessLocks(), SQLSyntax.empty)
+    val none = SQLSyntax.empty
+    Database(pool("burst-store-reader", source, readConnections), writer, ProcessLocks(), none, none)
 
   private def settings(busyTimeout: FiniteDuration): SQLiteConfig =
     val config = SQLiteConfig()

@@ -27,7 +27,7 @@ trait DefinitionStore:
   * Whoever was paused or cut off meanwhile finds its writes refused by [[FlareTaken]] and changes nothing.
   */
 trait FlareStore:
-  /** Stores a flare that has just been accepted. */
+  /** Stores a flare that has just been accepted. Throws [[Superseded]] once another store has taken over. */
   def insert(flare: Flare): Unit
 
   /** Replaces what changes in a flare's life: state, times, error, packs, workers, attempt. An ended flare
@@ -55,7 +55,7 @@ trait FlareStore:
   ): Vector[Flare]
 
   /** All that have not ended, with their inputs, oldest first: what a starting controller must take up or
-    * report failed. From then on they are written through this store alone.
+    * report failed. From then on they are written, and new ones added, through this store alone.
     */
   def takeUnfinished(): Vector[Flare]
 
@@ -125,6 +125,10 @@ class StoreException(val operation: String, cause: Throwable | Null, message: St
     extends RuntimeException(message, cause):
   def this(operation: String, cause: Throwable) =
     this(operation, cause, s"the database failed during $operation")
+
+/** Nothing was written: another controller has the scheduler now, and its store alone takes new flares. */
+final class Superseded
+    extends StoreException("storing a flare", null, "another controller has the scheduler now: try again")
 
 /** Nothing was written: another controller has taken the flare over, or it has ended. Trying again is of no
   * use.

@@ -359,14 +359,15 @@ class GangSchedulerSuite extends SchedulerFixture:
     a.report(pack, PackEvent.Ready(None, 0), PackEvent.WorkerSucceeded(0, Json.Null, 1))
     world.await(flare.id).expectNoMessage(20.millis)
     world.pass(100.millis)
-    for _ <- 1 to 2 do
+    // each pause is twice as long as the one before
+    for pause <- Vector(200.millis, 400.millis) do
       a.hearsNothing()
-      world.pass(200.millis)
+      world.pass(pause)
     assertEquals(a.aborted().failure.kind, FailureKind.Internal)
     a.end(pack)
     for _ <- 1 to 4 do
       a.hearsNothing()
-      world.pass(200.millis)
+      world.pass(400.millis)
     end.receiveMessage() match
       case Awaited.Ended(ended) => assertEquals(ended.state, FlareState.Failed)
       case other => fail(s"$other")
@@ -385,6 +386,22 @@ class GangSchedulerSuite extends SchedulerFixture:
     world.pass(200.millis)
     assertEquals(world.ended(end).state, FlareState.Succeeded)
     assertEquals(world.outputs(flare.id).length, 2, "results were stored once")
+
+  test("a flare that another controller has taken over is let go: its packs end, its end is not told"):
+    val world = World()
+    val a = world.invoker("a", 2)
+    val flare = world.submit(Samples.request(2))
+    val end = world.await(flare.id)
+    val pack = a.prepared()
+    world.store.taken = true
+    a.report(pack, PackEvent.Ready(None, 0), PackEvent.WorkerSucceeded(0, Json.Null, 1))
+    world.await(flare.id).expectNoMessage(20.millis)
+    world.pass(100.millis)
+    assertEquals(a.aborted().failure.kind, FailureKind.Internal)
+    a.end(pack)
+    assertEquals(end.receiveMessage(), Awaited.NotActive)
+    world.eventuallyFree("a" -> 2)
+    assertEquals(world.store.find(flare.id).map(_.state), Some(FlareState.Starting))
 
   test("a heartbeat introduces an invoker to a scheduler that does not know it, and tells its size"):
     val world = World()

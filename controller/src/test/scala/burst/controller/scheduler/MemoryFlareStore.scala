@@ -1,7 +1,7 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.*
-import burst.controller.store.{FlareStore, StoreException, StoredLogs}
+import burst.controller.store.{FlareStore, FlareTaken, StoreException, StoredLogs}
 import burst.protocol.{FlareId, Inputs}
 
 /** A store in memory that keeps what was written in order, and fails when told to. */
@@ -15,11 +15,15 @@ final class MemoryFlareStore extends FlareStore:
   /** Decides by the name of the call whether it fails. */
   @volatile var fails: String => Boolean = _ => false
 
+  /** Another store has taken all flares over. */
+  @volatile var taken = false
+
   /** The writes so far, in order: inserted and updated states, and what was added. */
   def writes: Vector[String] = synchronized(written)
 
   private def write(operation: String, note: String)(change: => Unit): Unit = synchronized {
     if fails(operation) then throw StoreException(operation, RuntimeException("no space left"))
+    if taken then throw FlareTaken(FlareId.random())
     written :+= note
     change
   }

@@ -49,7 +49,7 @@ object Samples:
     progressInterval = 100.millis,
     logBuffer = 100,
     phaseBuffer = 100,
-    storeRetries = 2,
+    storeDeadline = 300.millis,
     storeRetryPause = 200.millis,
     askTimeout = 5.seconds,
     limitsRefresh = 10.seconds

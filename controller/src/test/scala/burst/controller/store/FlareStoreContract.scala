@@ -101,6 +101,8 @@ abstract class FlareStoreContract extends StorageFixtures:
       successor.flares.addResults(f.id, Vector(WorkerResult(0, Some("mine".asJson), None)))
       successor.flares.update(grown(f, FlareState.Failed))
       intercept[FlareTaken](paused.flares.update(grown(f, FlareState.Succeeded)))
+      intercept[Superseded](paused.flares.insert(flare()))
+      successor.flares.insert(flare())
       assertEquals(paused.flares.find(f.id), Some(bare(grown(f, FlareState.Failed))))
       assertEquals(paused.flares.results(f.id).flatMap(_.output), Vector("mine".asJson))
       assertEquals(paused.flares.logs(f.id, None).lines, Vector.empty)

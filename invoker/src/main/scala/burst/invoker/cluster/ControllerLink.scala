@@ -36,8 +36,9 @@ import scala.concurrent.duration.{DurationLong, FiniteDuration}
   *   - ''inside'': a session. Its heartbeats are the beats.
   *   - ''leaving'': what was run for the session is being killed. Reports of it go nowhere.
   *
-  * How long nothing was seen counts from when the last beat that was seen was sent, by a clock that goes on
-  * while the process stands still.
+  * The runtimes of the packs are told how long the session lasts, so that they end with it even if this
+  * process stands still by then. How long nothing was seen counts from when the last beat that was seen was
+  * sent, by a clock that goes on while the process stands still.
   */
 object ControllerLink:
   private[cluster] sealed trait Internal
@@ -101,7 +102,10 @@ private final class ControllerLink(
       sent.get(beat).foreach(at => contactAt = contactAt.max(at))
       sent = sent.filter(_._1 > beat)
 
-    def isOverdue: Boolean = System.nanoTime() - contactAt > contact.toNanos
+    /** When it is over, by `System.nanoTime`, unless something is seen before. */
+    def lease: Long = contactAt + contact.toNanos
+
+    def isOverdue: Boolean = System.nanoTime() - lease > 0
 
     def tell(message: News): Unit =
       waiting = waiting.enqueue(message)
@@ -144,6 +148,7 @@ private final class ControllerLink(
         context.log.info(s"joined the scheduler of epoch $epoch")
         val session = Session(welcome)
         session.beat(status)
+        invoker ! Invoker.Lease(session.lease)
         joined ! Done
         inside(invoker, status, session)
     }
@@ -158,6 +163,7 @@ private final class ControllerLink(
       if now == status then Behaviors.same else inside(invoker, now, session)
     case Seen(beat) =>
       session.seen(beat)
+      invoker ! Invoker.Lease(session.lease)
       Behaviors.same
     case Check if session.isOverdue =>
       val limit = session.welcome.contactMillis.millis.toCoarsest

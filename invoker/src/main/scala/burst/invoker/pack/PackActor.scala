@@ -9,7 +9,7 @@ import org.apache.pekko.actor.typed.scaladsl.{ActorContext, Behaviors, TimerSche
 import org.apache.pekko.actor.typed.{ActorRef, Behavior}
 import org.apache.pekko.stream.Materializer
 import org.apache.pekko.stream.scaladsl.Source
-import scala.concurrent.duration.DurationLong
+import scala.concurrent.duration.{DurationLong, FiniteDuration}
 import scala.concurrent.{ExecutionContext, Future}
 import scala.util.{Success, Try}
 
@@ -37,6 +37,8 @@ import scala.util.{Success, Try}
   *     Creating cannot be broken off: it waits for the driver's answer, which is bounded.
   *   - In Running an abort is passed to the runtime, whose workers return and whose grace period then kills
   *     the program; `timings.abort` is the bound on the runtime itself.
+  *   - In a cluster a pack has a lease, which the runtime keeps: should this process stand still or be cut
+  *     off, the pack is dead when the scheduler takes it for dead.
   *   - The flare's deadline plus a slack aborts by itself, for the case that nobody else is left to do it.
   *   - In Running, slots of workers that have ended are given back while others go on: first the container is
   *     held to the CPUs of those that are left, then the controller is told.
@@ -72,6 +74,9 @@ object PackActor:
       answered: Option[FlareId] = None
   )
 
+  /** The pack may run until then by `System.nanoTime`, unless it is told again. */
+  final case class Lease(until: Long) extends Command
+
   private final case class Resized(possible: Boolean) extends Command
   private final case class PackageReady(outcome: Either[Failure, Path]) extends Command
   private final case class Adopted(container: Option[Container]) extends Command
@@ -96,16 +101,18 @@ object PackActor:
       supply: Supply,
       services: PackServices,
       replyTo: ActorRef[PackReport],
-      invoker: ActorRef[Finished]
+      invoker: ActorRef[Finished],
+      lease: Option[Long] = None
   ): Behavior[Command] = Behaviors.setup: context =>
     Behaviors.withTimers: timers =>
-      new PackActor(assignment, services, replyTo, invoker, context, timers).begin(supply)
+      new PackActor(assignment, services, replyTo, invoker, lease, context, timers).begin(supply)
 
 private final class PackActor(
     private val assignment: PackAssignment,
     services: PackServices,
     replyTo: ActorRef[PackReport],
     invoker: ActorRef[PackActor.Finished],
+    firstLease: Option[Long],
     context: ActorContext[PackActor.Command],
     timers: TimerScheduler[PackActor.Command],
     group: Option[PackActor] = None
@@ -119,6 +126,9 @@ private final class PackActor(
   private val shape = PackShape(assignment.definition, assignment.size, assignment.memory)
   private val isGroup = assignment.group.exists(_.isInstanceOf[GroupRole.Holder])
 
+  private val deadline = services.clock() + assignment.timeLeft
+  private var lease = firstLease
+
   def begin(supply: Supply): Behavior[Command] =
     if !isGroup then limitTime()
     supply match
@@ -130,8 +140,7 @@ private final class PackActor(
         else resize(pack)
 
   private def limitTime(): Unit =
-    val left = (assignment.deadline - services.clock()).max(0).micros
-    timers.startSingleTimer(FlareOverdue, left + timings.deadlineSlack)
+    timers.startSingleTimer(FlareOverdue, assignment.timeLeft.micros + timings.deadlineSlack)
 
   // ---- Resizing, Replacing -------------------------------------------------------------------------------
 
@@ -264,7 +273,7 @@ private final class PackActor(
   private def serve(pack: LoadedPack, run: Run): Behavior[Command] =
     answered = Some(run.assignment.flareId)
     val flare =
-      new PackActor(run.assignment, services, run.replyTo, invoker, context, timers, group = Some(this))
+      new PackActor(run.assignment, services, run.replyTo, invoker, lease, context, timers, group = Some(this))
     flare.limitTime()
     flare.open(pack, PackStart.Warm)
 
@@ -301,6 +310,11 @@ private final class PackActor(
       case StreamEnded(_) => breaking(pack, start, aborted, None, streamEnded = true, exit = None)
       case Exited(id, exit) if id == pack.container.id =>
         breaking(pack, start, aborted, None, streamEnded = false, exit = Some(exit))
+      case Lease(until) =>
+        prolong(until)
+        // Another one follows before this is over: an answer that is lost costs nothing.
+        leaseLeft.foreach(left => runtime.renew(pack.container.address, assignment.flareId, left))
+        Behaviors.same
       case SlotsDue =>
         val left = shape.workers - finished
         tell(driver.throttle(pack.container, left))(_.getOrElse(false))(Throttled(left, _))
@@ -442,6 +456,9 @@ private final class PackActor(
       case Abort(id, failure, _) if group.exists(_.concerns(id)) =>
         group.foreach(_.closing = Some(failure))
         Behaviors.same
+      case Lease(until) =>
+        prolong(until)
+        Behaviors.same
       case _ => Behaviors.same
     })
 
@@ -475,6 +492,11 @@ private final class PackActor(
 
   private def resources(directory: Path) = PackResources(shape.workers, shape.memoryMiB, directory)
 
+  /** A group has the lease of the flare that runs on it, and hands it on to the next. */
+  private def prolong(until: Long): Unit = (this +: group.toVector).foreach(_.lease = Some(until))
+
+  private def leaseLeft: Option[FiniteDuration] = lease.map(until => (until - System.nanoTime()).max(0).nanos)
+
   private def runPack(pack: LoadedPack) = RunPack(
     assignment.flareId,
     assignment.pack,
@@ -483,7 +505,8 @@ private final class PackActor(
     assignment.backend,
     assignment.secret,
     services.advertise.getOrElse(pack.container.address.host),
-    assignment.deadline,
+    deadline,
     group.map(_.assignment.flareId),
-    assignment.autostart
+    assignment.autostart,
+    leaseLeft.map(_.toMillis)
   )

@@ -76,6 +76,10 @@ final class RuntimeClient(maxLine: Int, connectTimeout: FiniteDuration)(using
   def abort(address: RuntimeAddress, flareId: FlareId, failure: Failure): Future[Either[Failure, Unit]] =
     command(address, s"/packs/${flareId.value}/abort", failure.asJson)
 
+  /** The pack may run for so long from now on. */
+  def renew(address: RuntimeAddress, flareId: FlareId, left: FiniteDuration): Future[Either[Failure, Unit]] =
+    command(address, s"/packs/${flareId.value}/lease", Json.obj("millis" -> left.toMillis.asJson))
+
   private def command(address: RuntimeAddress, path: String, body: Json): Future[Either[Failure, Unit]] =
     post(address, path, body)
       .flatMap: response =>

@@ -56,6 +56,7 @@ class ControllerLinkSuite extends munit.FunSuite:
   test("orders reach the invoker"):
     val fixture = Fixture()
     fixture.welcome(fixture.door.receiveMessage())
+    fixture.invoker.expectMessageType[Invoker.Lease]
     val flare = FlareId.random()
     fixture.demand.receiveMessage().sendNextTo ! Order.Start(flare, 2, Vector(None))
     fixture.invoker.expectMessage(InvokerProtocol.StartPack(flare, 2, Vector(None)))
@@ -63,6 +64,7 @@ class ControllerLinkSuite extends munit.FunSuite:
   test("when nothing is seen for too long every pack is killed, and only then it says Hello again"):
     val fixture = Fixture()
     fixture.welcome(fixture.door.receiveMessage(), contact = 100.millis)
+    fixture.invoker.expectMessageType[Invoker.Lease]
     val ending = fixture.invoker.expectMessageType[Invoker.EndPacks](10.seconds)
     assertEquals(ending.failure.kind, FailureKind.InvokerLost)
     fixture.link ! Heartbeat(status)
@@ -70,13 +72,17 @@ class ControllerLinkSuite extends munit.FunSuite:
     ending.replyTo ! Done
     assertEquals(fixture.door.receiveMessage().tries, 2L)
 
-  test("beats that are seen keep the session"):
+  test("beats that are seen keep the session and prolong the packs' lease"):
     val fixture = Fixture()
     val hello = fixture.door.receiveMessage()
     fixture.welcome(hello, contact = 2.seconds)
+    var lease = fixture.invoker.expectMessageType[Invoker.Lease].until
     val deadline = 3.seconds.fromNow
     while deadline.hasTimeLeft() do
       hello.from ! Seen(fixture.session.expectMessageType[Beat].number)
+      val next = fixture.invoker.expectMessageType[Invoker.Lease].until
+      assert(next >= lease && next - System.nanoTime() <= 2.seconds.toNanos)
+      lease = next
       fixture.link ! Heartbeat(status)
     fixture.invoker.expectNoMessage(50.millis)
 
@@ -85,6 +91,7 @@ class ControllerLinkSuite extends munit.FunSuite:
     val hello = fixture.door.receiveMessage()
     val welcome = fixture.welcome(hello)
     fixture.session.expectMessageType[Beat]
+    fixture.invoker.expectMessageType[Invoker.Lease]
     hello.from ! Over(kit.createTestProbe[ToSession]().ref)
     fixture.invoker.expectNoMessage(50.millis)
     hello.from ! Over(welcome.session)

@@ -5,6 +5,7 @@ import burst.protocol.*
 import io.circe.Json
 import io.circe.syntax.*
 import org.apache.pekko.actor.testkit.typed.scaladsl.ActorTestKit
+import scala.concurrent.duration.DurationInt
 
 /** A pack's life when all goes well, and what is passed on. Its failures are in `PackFailureSuite`. */
 class PackActorSuite extends munit.FunSuite:
@@ -48,11 +49,35 @@ class PackActorSuite extends munit.FunSuite:
       assignment.backend,
       assignment.secret,
       "127.0.0.1",
-      assignment.deadline,
+      pack.request.deadline,
       group = None,
-      autostart = false
+      autostart = false,
+      lease = None
     )
+    val left = pack.request.deadline - services.clock()
+    assert(left > 0 && left <= assignment.timeLeft, "by the clock of this machine")
     assertEquals(pack.request, expected)
+
+  setup.test("the runtime is told of the pack's lease, and of a longer one"): setup =>
+    import setup.*
+    val until = System.nanoTime() + 1.hour.toNanos
+    val actor = kit.spawn(PackActor(
+      assignment,
+      Supply.Nothing,
+      services,
+      controller.ref,
+      invoker.ref,
+      lease = Some(until)
+    ))
+    givePackage()
+    val pack = runtime.pack()
+    assert(pack.request.lease.exists(millis => millis > 0 && millis <= 1.hour.toMillis), pack.request.lease)
+    pack.say(ready)
+    controller.receiveMessage()
+    actor ! PackActor.Lease(until + 1.hour.toNanos)
+    val (order, body) = runtime.order()
+    assertEquals(order, "lease")
+    assert(body.hcursor.get[Long]("millis").exists(_ > 1.hour.toMillis), body)
 
   setup.test("the start carries the endpoints of all packs, null where there is none"): setup =>
     import setup.*

@@ -51,7 +51,7 @@ final class PackSetup(
     Inputs.Shared(Json.fromInt(7)),
     BackendConfig("direct", None, None),
     Secret.random(),
-    deadline = now() + left.toMicros,
+    timeLeft = left.toMicros,
     memory = 128,
     autostart = false
   )
@@ -96,7 +96,7 @@ final class PackSetup(
 
   /** A pack of a group that is up, and rests. */
   def resting(): ActorRef[PackActor.Command] =
-    val group = assignment.copy(attempt = 1, group = Some(GroupRole.Holder(1000)), deadline = 0)
+    val group = assignment.copy(attempt = 1, group = Some(GroupRole.Holder(1000)), timeLeft = 0)
     val actor = kit.spawn(PackActor(group, Supply.Nothing, services, controller.ref, invoker.ref))
     givePackage()
     assertEquals(

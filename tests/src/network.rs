@@ -1,0 +1,156 @@
+//! A machine of its own, as the network sees it: a network namespace at the end of a cable that can
+//! be cut.
+
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use crate::command;
+
+const LIMIT: Duration = Duration::from_secs(10);
+
+/// A namespace and a pair of virtual cards. Dropping it removes both.
+#[derive(Debug)]
+pub struct Cable {
+    name: String,
+    here: String,
+    there: String,
+}
+
+impl Cable {
+    /// Lays one. It needs root, and `ip` and `iptables`.
+    #[track_caller]
+    pub fn lay() -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let count = NEXT.fetch_add(1, Ordering::Relaxed);
+        // 10.213.0.0/16 in pieces of four addresses; a name has 15 letters at most.
+        let piece = std::process::id().wrapping_mul(7).wrapping_add(count) % 16_384;
+        let (third, fourth) = (piece / 64, piece % 64 * 4);
+        let cable = Self {
+            name: format!("bt{piece}"),
+            here: format!("10.213.{third}.{}", fourth + 1),
+            there: format!("10.213.{third}.{}", fourth + 2),
+        };
+        let name = cable.name.as_str();
+        let peer = format!("{name}p");
+        cable.remove();
+        run(&["ip", "netns", "add", name]);
+        run(&[
+            "ip", "link", "add", name, "type", "veth", "peer", "name", &peer, "netns", name,
+        ]);
+        run(&[
+            "ip",
+            "addr",
+            "add",
+            &format!("{}/30", cable.here),
+            "dev",
+            name,
+        ]);
+        run(&["ip", "link", "set", name, "up"]);
+        run(&[
+            "ip",
+            "-n",
+            name,
+            "addr",
+            "add",
+            &format!("{}/30", cable.there),
+            "dev",
+            &peer,
+        ]);
+        run(&["ip", "-n", name, "link", "set", &peer, "up"]);
+        run(&["ip", "-n", name, "link", "set", "lo", "up"]);
+        cable
+    }
+
+    /// This machine's address at its end.
+    pub fn here(&self) -> &str {
+        &self.here
+    }
+
+    /// The other machine's.
+    pub fn there(&self) -> &str {
+        &self.there
+    }
+
+    /// What runs a command on the other machine: to be put before it.
+    pub fn prefix(&self) -> Vec<String> {
+        ["ip", "netns", "exec", &self.name]
+            .map(String::from)
+            .to_vec()
+    }
+
+    /// From now on everything is lost on its way, in both directions, and nobody is told.
+    pub fn cut(&self) {
+        self.rules("--append");
+    }
+
+    /// Mends it.
+    pub fn mend(&self) {
+        self.rules("--delete");
+    }
+
+    fn rules(&self, verb: &str) {
+        let drop = ["--wait", "10", verb, "INPUT", "--in-interface"];
+        let peer = format!("{}p", self.name);
+        run(&[&["iptables"], &drop[..], &[&self.name, "--jump", "DROP"]].concat());
+        let inside = ["ip", "netns", "exec", &self.name, "iptables"];
+        run(&[&inside[..], &drop[..], &[&peer, "--jump", "DROP"]].concat());
+    }
+
+    fn remove(&self) {
+        let drop = ["--wait", "10", "--delete", "INPUT", "--in-interface"];
+        attempt(&[&["iptables"], &drop[..], &[&self.name, "--jump", "DROP"]].concat());
+        attempt(&["ip", "link", "del", &self.name]);
+        attempt(&["ip", "netns", "del", &self.name]);
+    }
+}
+
+impl Drop for Cable {
+    fn drop(&mut self) {
+        self.remove();
+    }
+}
+
+#[track_caller]
+fn run(arguments: &[&str]) {
+    let finished = command::run(Command::new(arguments[0]).args(&arguments[1..]), LIMIT);
+    assert_eq!(
+        finished.code,
+        Some(0),
+        "{arguments:?}: {}\nPartitions need root, and the Debian packages iproute2 and iptables.",
+        finished.stderr
+    );
+}
+
+fn attempt(arguments: &[&str]) {
+    let _ = command::run(Command::new(arguments[0]).args(&arguments[1..]), LIMIT);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{SocketAddr, TcpListener, TcpStream};
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn a_cut_cable_carries_nothing_and_a_mended_one_does() {
+        let cable = Cable::lay();
+        let listener = TcpListener::bind((cable.here(), 0)).unwrap();
+        let address: SocketAddr = listener.local_addr().unwrap();
+        thread::spawn(move || listener.incoming().for_each(drop));
+        let reaches = || {
+            let target = format!("exec 3<>/dev/tcp/{}/{}", address.ip(), address.port());
+            let mut command = cable.prefix();
+            command.extend(["timeout", "1", "bash", "-c", &target].map(String::from));
+            let finished = command::run(Command::new(&command[0]).args(&command[1..]), LIMIT);
+            finished.code == Some(0)
+        };
+        assert!(reaches());
+        cable.cut();
+        assert!(!reaches());
+        cable.mend();
+        assert!(reaches());
+        assert!(TcpStream::connect(address).is_ok());
+    }
+}

@@ -1,0 +1,224 @@
+//! A real PostgreSQL server for one test: a fresh cluster in a directory of its own, random port.
+
+use std::fs;
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use rustix::process::Signal;
+use tempfile::TempDir;
+
+use crate::{command, wait};
+
+/// Its superuser, who owns the database of the same name.
+pub const USER: &str = "postgres";
+const HOST: &str = "127.0.0.1";
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// A server that can be killed and started again; dropping it kills it.
+#[derive(Debug)]
+pub struct Postgres {
+    directory: TempDir,
+    programs: PathBuf,
+    password: String,
+    port: u16,
+    postmaster: Option<Child>,
+}
+
+impl Postgres {
+    /// A fresh server, for who runs on this machine.
+    #[track_caller]
+    pub fn start() -> Self {
+        // Its user must get there, and the name of its socket must be short.
+        let directory = tempfile::Builder::new()
+            .prefix("burst-postgres-")
+            .tempdir_in("/tmp")
+            .unwrap();
+        own(directory.path());
+        let mut server = Self {
+            programs: programs(),
+            password: format!("pass{}word", std::process::id()),
+            // Taken for the moment only: who takes it meanwhile makes this start fail.
+            port: TcpListener::bind((HOST, 0))
+                .unwrap()
+                .local_addr()
+                .unwrap()
+                .port(),
+            postmaster: None,
+            directory,
+        };
+        server.initialise();
+        server.start_again();
+        server
+    }
+
+    /// `postgresql://host:port/database`.
+    pub fn url(&self) -> String {
+        format!("postgresql://{}:{}/{USER}", HOST, self.port)
+    }
+
+    /// Of its user.
+    pub fn password(&self) -> &str {
+        &self.password
+    }
+
+    /// Kills it as `kill -9` of its first process does; the others follow as they notice.
+    pub fn kill(&mut self) {
+        if let Some(mut postmaster) = self.postmaster.take() {
+            postmaster.kill().unwrap();
+            postmaster.wait().unwrap();
+        }
+    }
+
+    /// Starts it on the data it has and waits until it answers.
+    #[track_caller]
+    pub fn start_again(&mut self) {
+        let data = self.data();
+        // It refuses to start while processes of its former life hold the shared memory.
+        wait::until("PostgreSQL listens", LIMIT, || {
+            if let Some(postmaster) = &mut self.postmaster
+                && postmaster.try_wait().unwrap().is_none()
+            {
+                return TcpStream::connect((HOST, self.port)).ok();
+            }
+            let _ = fs::remove_file(data.join("postmaster.pid"));
+            let mut server = self.program("postgres");
+            server.arg("-D").arg(&data);
+            server.args(["-h", HOST, "-p", &self.port.to_string(), "-k"]);
+            server.arg(self.directory.path());
+            self.postmaster = Some(server.spawn().unwrap());
+            None
+        });
+        let question = "select 1";
+        wait::until("PostgreSQL answers", LIMIT, || self.ask(question));
+    }
+
+    /// What a query answers, as text; none when the server does not answer.
+    pub fn ask(&self, query: &str) -> Option<String> {
+        let port = self.port.to_string();
+        let mut psql = Command::new(self.programs.join("psql"));
+        psql.args([
+            "-At", "-h", HOST, "-p", &port, "-U", USER, "-c", query, USER,
+        ])
+        .env("PGPASSWORD", &self.password);
+        let finished = command::run(&mut psql, LIMIT);
+        (finished.code == Some(0)).then(|| finished.stdout.trim().to_owned())
+    }
+
+    fn initialise(&self) {
+        let password = self.directory.path().join("password");
+        fs::write(&password, &self.password).unwrap();
+        own(&password);
+        let mut initdb = self.program("initdb");
+        initdb
+            .args([
+                "-U",
+                USER,
+                "-A",
+                "scram-sha-256",
+                "-E",
+                "UTF8",
+                "--locale=C",
+                "-N",
+            ])
+            .arg("-D")
+            .arg(self.data())
+            .arg(format!("--pwfile={}", password.display()));
+        let mut child = initdb.spawn().unwrap();
+        let status = command::wait(&mut child, LIMIT).expect("initdb ends");
+        assert!(status.success(), "initdb: {}", self.said());
+    }
+
+    fn said(&self) -> String {
+        fs::read_to_string(self.directory.path().join("log")).unwrap_or_default()
+    }
+
+    fn data(&self) -> PathBuf {
+        self.directory.path().join("data")
+    }
+
+    /// One of its programs, as the user it wants, that says all to its log and ends with the test.
+    fn program(&self, name: &str) -> Command {
+        let log = self.directory.path().join("log");
+        let log = fs::OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(log)
+            .unwrap();
+        let program = self.programs.join(name);
+        let mut command = if rustix::process::getuid().is_root() {
+            let mut command = Command::new("setpriv");
+            command.args([
+                "--reuid=postgres",
+                "--regid=postgres",
+                "--clear-groups",
+                "--pdeathsig=KILL",
+            ]);
+            command.arg(program);
+            command
+        } else {
+            Command::new(program)
+        };
+        command
+            .current_dir(self.directory.path())
+            .stdin(Stdio::null())
+            .stderr(log.try_clone().unwrap())
+            .stdout(log);
+        // SAFETY: one system call between fork and exec, safe to make there; it allocates nothing.
+        unsafe {
+            command.pre_exec(|| {
+                rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+                Ok(())
+            });
+        }
+        command
+    }
+}
+
+impl Drop for Postgres {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// It refuses to run as root; the package brings a user for it.
+fn own(path: &Path) {
+    if rustix::process::getuid().is_root() {
+        let mut chown = Command::new("chown");
+        let finished = command::run(chown.arg("postgres").arg(path), LIMIT);
+        assert_eq!(finished.code, Some(0), "{finished:#?}");
+    }
+}
+
+fn programs() -> PathBuf {
+    let installed = fs::read_dir("/usr/lib/postgresql")
+        .into_iter()
+        .flatten()
+        .flatten();
+    installed
+        .map(|version| version.path().join("bin"))
+        .filter(|programs| programs.join("postgres").is_file())
+        .max()
+        .expect(
+            "PostgreSQL is not installed: on Debian, apt-get install postgresql; `tests/prepare.sh` does",
+        )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_committed_outlives_a_kill() {
+        let mut server = Postgres::start();
+        server
+            .ask("create table t (i int); insert into t values (7)")
+            .unwrap();
+        server.kill();
+        assert_eq!(server.ask("select i from t"), None);
+        server.start_again();
+        assert_eq!(server.ask("select i from t").as_deref(), Some("7"));
+    }
+}
