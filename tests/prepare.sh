@@ -26,12 +26,34 @@ need() {
     return 1
 }
 
-# Waits up to 30 s for dockerd to answer.
+# docker_answers TRIES: waits for dockerd to answer, a fifth of a second per try.
 docker_answers() {
     for _ in $(seq "$1"); do
         docker info >/dev/null 2>&1 && return 0
         sleep 0.2
     done
+    return 1
+}
+
+# forget_stale FILE COMMAND: removes a file with the number of a process that is gone, or was given to another
+# command meanwhile. What finds such a file after a hard stop takes that process for its own, and waits for it.
+forget_stale() {
+    [ -f "$1" ] || return 0
+    [ "$(cat "/proc/$(cat "$1")/comm" 2>/dev/null)" = "$2" ] || rm -f "$1"
+}
+
+start_dockerd() {
+    forget_stale /var/run/docker.pid dockerd
+    forget_stale /var/run/docker/containerd/containerd.pid containerd
+    # In a session of its own: it serves later runs too, and a Ctrl-C here is not meant for it.
+    setsid dockerd >>target/dockerd.log 2>&1 </dev/null &
+    local dockerd=$!
+    for _ in $(seq 30); do
+        docker_answers 5 && return 0
+        kill -0 "$dockerd" 2>/dev/null || return 1
+    done
+    kill "$dockerd" 2>/dev/null
+    timeout 20 tail --pid="$dockerd" -f /dev/null || kill -KILL "$dockerd"
     return 1
 }
 
@@ -50,9 +72,8 @@ if need docker docker.io && ! docker_answers 1; then
     if [ "$(id -u)" = 0 ] && need dockerd docker.io; then
         mkdir -p target
         echo "starting dockerd; its log is target/dockerd.log"
-        # In a session of its own: it serves later runs too, and a Ctrl-C here is not meant for it.
-        setsid dockerd >target/dockerd.log 2>&1 </dev/null &
-        docker_answers 150 || complain "dockerd does not answer: see target/dockerd.log"
+        : >target/dockerd.log
+        start_dockerd || start_dockerd || complain "dockerd does not answer: see target/dockerd.log"
     else
         complain "dockerd does not run, or you may not use it: start it as root, and join the group docker"
     fi
