@@ -273,7 +273,16 @@ private final class PackActor(
   private def serve(pack: LoadedPack, run: Run): Behavior[Command] =
     answered = Some(run.assignment.flareId)
     val flare =
-      new PackActor(run.assignment, services, run.replyTo, invoker, lease, context, timers, group = Some(this))
+      new PackActor(
+        run.assignment,
+        services,
+        run.replyTo,
+        invoker,
+        lease,
+        context,
+        timers,
+        group = Some(this)
+      )
     flare.limitTime()
     flare.open(pack, PackStart.Warm)
 
