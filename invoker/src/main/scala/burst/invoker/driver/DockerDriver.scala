@@ -112,7 +112,8 @@ final class DockerDriver(
   private def updated(container: Container, update: UpdateContainerCmd): Boolean =
     try
       update.exec()
-      true
+      // The daemon changes dead ones too, until they are removed.
+      !container.exit.isCompleted
     catch
       case NonFatal(problem) => // it holds more memory than it would be allowed, or it is gone
         log.debug("container {} cannot be resized: {}", container.id, reason(problem))
