@@ -55,7 +55,8 @@ test-jvm: ## tests of the JVM half
 test-system: ## whole-system tests against dist/
 	$(CARGO) test --locked -p burst-tests
 
-bench: build ## the measurements the README quotes
+bench: build ## the measurements the README quotes, and by criterion what changed since the last run
+	$(CARGO) bench --locked -p bcm-benchmarks
 	$(CARGO) run --release --locked -p burst-benchmarks
 	$(CARGO) run --release --locked -p bcm-benchmarks
 

@@ -58,6 +58,11 @@ impl Runtime {
         self.handle.spawn(task);
     }
 
+    /// For tasks that somebody waits for later.
+    pub(super) fn handle(&self) -> &Handle {
+        &self.handle
+    }
+
     /// Runs a task and waits for it. `go_on` is asked from time to time; its error ends the task.
     pub(super) fn run<T: Send + 'static>(
         &self,

@@ -2,7 +2,7 @@
 
 use crate::plot::{NotDrawn, Plot};
 use crate::report::{self, NotWritten};
-use crate::servers::{BACKENDS, Server};
+use crate::servers::Server;
 use crate::summary::Summary;
 use crate::{collectives, transfer};
 use burst_bcm::default_chunk_size;
@@ -21,7 +21,7 @@ pub enum NotKept {
 /// A point of figures 10a and 10b.
 #[derive(serde::Serialize)]
 struct Rate {
-    backend: &'static str,
+    backend: String,
     chunk_size: usize,
     pairs: u32,
     message: usize,
@@ -45,18 +45,24 @@ struct Latency {
     remote_bytes: u64,
 }
 
-/// Figure 10a: throughput of one message by the size of its chunks.
-pub fn chunk_sizes(samples: usize, results: &Path) -> Result<(), NotKept> {
+/// Figure 10a: throughput of one message by the size of its chunks, each size `samples` times two.
+pub fn chunk_sizes(samples: usize, backends: &[String], results: &Path) -> Result<(), NotKept> {
     // What a machine of two cores gets through in minutes, all backends and sizes together.
     let message = 512 << 20;
     let mut rates = Vec::new();
-    for backend in BACKENDS {
+    for backend in backends {
         let server = Server::of(backend);
-        for shift in [16, 18, 20, 22, 24, 26] {
-            let chunk_size = 1 << shift;
-            let config = server.config(backend).with_chunk_size(chunk_size);
-            let series = transfer::rates(&config, 1, message, samples);
-            rates.push(Rate::of(backend, chunk_size, 1, message, series));
+        let sizes = [16, 18, 20, 22, 24, 26].map(|shift| 1 << shift);
+        let mut series = vec![Vec::new(); sizes.len()];
+        // In turns, so that all sizes see the same machine.
+        for _ in 0..samples {
+            for (chunk_size, series) in sizes.iter().zip(&mut series) {
+                let config = server.config(backend).with_chunk_size(*chunk_size);
+                series.extend(transfer::rates(&config, 1, message, 2));
+            }
+        }
+        for (chunk_size, series) in sizes.into_iter().zip(series) {
+            rates.push(Rate::of(backend.clone(), chunk_size, 1, message, series));
         }
     }
     let plot = Plot {
@@ -71,16 +77,16 @@ pub fn chunk_sizes(samples: usize, results: &Path) -> Result<(), NotKept> {
 }
 
 /// Figure 10b: what as many pairs of workers as there are get through at once.
-pub fn pairs(samples: usize, results: &Path) -> Result<(), NotKept> {
+pub fn pairs(samples: usize, backends: &[String], results: &Path) -> Result<(), NotKept> {
     let message = 64 << 20;
     let mut rates = Vec::new();
-    for backend in BACKENDS {
+    for backend in backends {
         let server = Server::of(backend);
         let config = server.config(backend);
         for pairs in [1, 2, 4, 8] {
             let series = transfer::rates(&config, pairs, message, samples);
             rates.push(Rate::of(
-                backend,
+                backend.clone(),
                 default_chunk_size(backend),
                 pairs,
                 message,
@@ -141,7 +147,7 @@ pub fn granularity(samples: usize, results: &Path) -> Result<(), NotKept> {
 
 impl Rate {
     fn of(
-        backend: &'static str,
+        backend: String,
         chunk_size: usize,
         pairs: u32,
         message: usize,
@@ -165,7 +171,7 @@ impl Rate {
 fn lines(rates: &[Rate], x: impl Fn(&Rate) -> f64) -> Vec<(String, Vec<(f64, f64)>)> {
     let mut lines = BTreeMap::<_, Vec<_>>::new();
     for rate in rates {
-        let line = lines.entry(rate.backend.to_owned()).or_default();
+        let line = lines.entry(rate.backend.clone()).or_default();
         line.push((x(rate), rate.median));
     }
     lines.into_iter().collect()

@@ -26,7 +26,7 @@ mod transfer;
 
 use clap::{Parser, ValueEnum};
 use report::Report;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 /// What to measure, and how often.
@@ -38,6 +38,9 @@ struct Options {
     /// How often ours and the reference take turns.
     #[arg(long, default_value_t = 3)]
     turns: usize,
+    /// Which backends are measured, where each is by itself; `bcm.csv` is of all of them.
+    #[arg(long, value_delimiter = ',', value_parser = servers::BACKENDS, default_values = servers::BACKENDS)]
+    backends: Vec<String>,
     /// Where `bcm.csv`, kept when the whole table was measured, and the figures' numbers and plots
     /// go.
     #[arg(long, default_value = "benchmarks/results")]
@@ -80,12 +83,14 @@ impl Measurement {
         matches!(self, Self::ChunkSizes | Self::Pairs | Self::Granularity)
     }
 
-    fn run(
-        self,
-        turns: usize,
-        results: &Path,
-        report: &mut Report,
-    ) -> Result<(), figures::NotKept> {
+    fn run(self, options: &Options, report: &mut Report) -> Result<(), figures::NotKept> {
+        let Options {
+            turns,
+            backends,
+            results,
+            ..
+        } = options;
+        let turns = *turns;
         match self {
             Self::OneWay => local::against_mpi(local::ONE_WAY, turns, report),
             Self::Broadcast => local::against_mpi(local::BROADCAST, turns, report),
@@ -93,13 +98,13 @@ impl Measurement {
             Self::Reduce => local::against_mpi(local::REDUCE, turns, report),
             Self::DirectLatency => direct::latency(turns, report),
             Self::Throughput => {
-                for backend in servers::BACKENDS {
+                for backend in backends {
                     throughput::through(backend, turns, report);
                 }
             }
             Self::Exchange => exchange::all_to_all(turns, report),
-            Self::ChunkSizes => figures::chunk_sizes(turns, results)?,
-            Self::Pairs => figures::pairs(turns, results)?,
+            Self::ChunkSizes => figures::chunk_sizes(turns, backends, results)?,
+            Self::Pairs => figures::pairs(turns, backends, results)?,
             Self::Granularity => figures::granularity(turns, results)?,
         }
         Ok(())
@@ -124,13 +129,14 @@ fn measure(options: &Options) -> Result<(), figures::NotKept> {
     let mut report = Report::default();
     for &which in Measurement::value_variants() {
         if options.measures(which) {
-            which.run(options.turns, &options.results, &mut report)?;
+            which.run(options, &mut report)?;
         }
     }
     println!("{report}");
     // The table is of one run, or it is not kept.
-    let whole = (Measurement::value_variants().iter())
-        .all(|which| which.is_figure() || options.measures(*which));
+    let whole = options.backends.len() == servers::BACKENDS.len()
+        && (Measurement::value_variants().iter())
+            .all(|which| which.is_figure() || options.measures(*which));
     if whole {
         report.write(&options.results.join("bcm.csv"))?;
     }

@@ -13,8 +13,9 @@
 //!
 //! **Requests.** One-to-one, small: a `PUT`, a `GET`, and a share of a bulk deletion of up to a
 //! thousand objects; less when several messages wait at the same time. One-to-one in `k` large
-//! chunks: `k + 1` of each. To `p` packs in `k` large chunks: `k + p` `PUT`s, `p * (k + 1)`
-//! `GET`s. A pack that waits asks each other one between once every [`FIRST_LOOK`] and every
+//! chunks: one of each for every chunk, and at most one more for every 32 MiB, which are announced
+//! together. To `p` packs in `k` large chunks, `m` times 32 MiB: `k + p * m` `PUT`s and
+//! `p * (k + m)` `GET`s. A pack that waits asks each other one between once every [`FIRST_LOOK`] and every
 //! [`LAST_LOOK`].
 //!
 //! Objects one pack reads are deleted when it has; those many read stay until the flare ends and
@@ -31,7 +32,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::JoinSet;
 
 use super::inbox::Inbox;
 use super::runtime::Runtime;
@@ -50,9 +52,11 @@ pub(super) const NAME: &str = "s3";
 const INLINE: usize = 64 << 10;
 /// Largest object; more bytes are cut into more chunks.
 const LARGEST: usize = 64 << 20;
-/// Large chunks a pack writes or reads at the same time.
+/// Large chunks a pack reads at the same time from another one.
 const TRANSFERS: usize = 8;
-/// Bytes of large chunks that are copied for writing at the same time.
+/// Bytes of large chunks a pack holds copies of while they are written.
+const WRITING: usize = 32 << 20;
+/// Bytes of a batch that is not joined with what waits behind it.
 const BATCH: usize = 8 << 20;
 /// Shortest and longest time between two looks for a batch that is not there yet.
 const FIRST_LOOK: Duration = Duration::from_millis(1);
@@ -72,7 +76,8 @@ struct Shared {
     pack: u32,
     inbox: Arc<Inbox>,
     closing: AtomicBool,
-    transfers: Semaphore,
+    /// Bytes that may be copied for writing.
+    room: Arc<Semaphore>,
 }
 
 /// See the module's documentation.
@@ -94,7 +99,7 @@ pub(super) fn open(config: &PackConfig, inbox: Arc<Inbox>) -> Result<Arc<dyn Bac
         pack: config.pack,
         inbox,
         closing: AtomicBool::new(false),
-        transfers: Semaphore::new(TRANSFERS),
+        room: Arc::new(Semaphore::new(WRITING)),
     });
     let checked = Arc::clone(&shared);
     runtime.run_for(CONNECTING, async move { checked.check().await })?;
@@ -144,53 +149,78 @@ impl S3 {
         writer.ok_or_else(|| error(format!("there is no other pack {to}")))
     }
 
-    /// Stores large chunks and gives the frames that announce them.
+    /// Waits until a chunk of so many bytes may be copied.
+    fn room(
+        &self,
+        peer: Peer,
+        bytes: usize,
+        patience: &mut Patience<'_>,
+    ) -> Result<OwnedSemaphorePermit, Error> {
+        // A chunk that is larger than all the room there is waits for all of it.
+        let bytes = bytes.min(WRITING) as u32;
+        let room = Arc::clone(&self.shared.room);
+        if let Ok(permit) = Arc::clone(&room).try_acquire_many_owned(bytes) {
+            patience.remaining(peer)?;
+            return Ok(permit);
+        }
+        let task = async move {
+            room.acquire_many_owned(bytes)
+                .await
+                .map_err(|_| Error::Closed)
+        };
+        self.runtime
+            .run(task, || patience.remaining(peer).map(drop))
+    }
+
+    /// Stores large chunks, and announces each few of them as soon as they are stored, so that
+    /// they are read while the next ones are written.
     fn store(
         &self,
         peer: Peer,
+        writers: &[Writer],
         frames: &[Frame<'_>],
         patience: &mut Patience<'_>,
-    ) -> Result<Batch, Error> {
-        let mut announcements = Batch::default();
+    ) -> Result<Tasks, Error> {
         let largest = frames.first().map_or(1, |frame| frame.payload.len().max(1));
-        for some in frames.chunks((BATCH / largest).max(1)) {
-            let mut uploads = Vec::with_capacity(some.len());
+        let mut announced = Tasks::new();
+        for some in frames.chunks((WRITING / largest).max(1)) {
+            let mut stored = Tasks::new();
+            let mut announcement = Batch::default();
             for frame in some {
                 let frame = frame.sealed();
-                announcements.push(&Frame {
+                announcement.push(&Frame {
                     header: Header {
                         kind: Kind::Stored,
                         ..frame.header
                     },
                     payload: &[],
                 });
+                let room = self.room(peer, frame.payload.len(), patience)?;
                 let location = self.shared.locations.data(&frame.header);
-                uploads.push((location, bytes::Bytes::copy_from_slice(frame.payload)));
+                let bytes = bytes::Bytes::copy_from_slice(frame.payload);
+                let shared = Arc::clone(&self.shared);
+                let upload = async move { writer::upload(&shared, &location, bytes, room).await };
+                stored.spawn_on(upload, self.runtime.handle());
             }
-            let shared = Arc::clone(&self.shared);
-            let task = async move { writer::upload(&shared, uploads).await };
-            self.runtime
-                .run(task, || patience.remaining(peer).map(drop))?;
+            let writers = writers.to_vec();
+            let announce = async move {
+                all(stored).await?;
+                writer::append(&writers, announcement).await
+            };
+            announced.spawn_on(announce, self.runtime.handle());
         }
-        Ok(announcements)
+        Ok(announced)
     }
+}
 
-    /// What a batch holds of these frames, after the rest was stored.
-    fn prepare(
-        &self,
-        peer: Peer,
-        frames: &[Frame<'_>],
-        patience: &mut Patience<'_>,
-    ) -> Result<Batch, Error> {
-        if frames.iter().all(|frame| frame.payload.len() <= INLINE) && frames.len() < 2 {
-            let mut batch = Batch::default();
-            for frame in frames {
-                batch.push(frame);
-            }
-            return Ok(batch);
-        }
-        self.store(peer, frames, patience)
+/// What is going on at the same time; ends when dropped.
+type Tasks = JoinSet<Result<(), Error>>;
+
+async fn all(mut tasks: Tasks) -> Result<(), Error> {
+    while let Some(result) = tasks.join_next().await {
+        result.map_err(|_| Error::Closed)??;
     }
+    Ok(())
 }
 
 impl Backend for S3 {
@@ -221,19 +251,22 @@ impl Backend for S3 {
             &[pack] => Peer::Pack(pack),
             _ => Peer::AnyWorker,
         };
-        let batch = self.prepare(peer, frames, patience)?;
-        let mut written = Vec::with_capacity(to.len());
-        for &pack in to {
-            written.push(self.writer(pack)?.append(batch.clone())?);
-        }
-        let task = async move {
-            for result in written {
-                result.await.map_err(|_| Error::Closed)??;
+        let writers: Vec<_> = (to.iter())
+            .map(|&pack| self.writer(pack).cloned())
+            .collect::<Result<_, _>>()?;
+        let go_on = |patience: &mut Patience<'_>| patience.remaining(peer).map(drop);
+        match frames {
+            [frame] if frame.payload.len() <= INLINE => {
+                let mut batch = Batch::default();
+                batch.push(frame);
+                let task = async move { writer::append(&writers, batch).await };
+                self.runtime.run(task, || go_on(patience))
             }
-            Ok(())
-        };
-        self.runtime
-            .run(task, || patience.remaining(peer).map(drop))
+            _ => {
+                let announced = self.store(peer, &writers, frames, patience)?;
+                self.runtime.run(all(announced), || go_on(patience))
+            }
+        }
     }
 
     fn control(&self, to: u32, frame: &Frame<'_>) -> Result<(), Error> {

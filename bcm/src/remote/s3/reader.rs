@@ -119,18 +119,15 @@ async fn read_stored(shared: &Shared, header: &Header, deleter: &Deleter) -> Res
         return Ok(());
     };
     let location = shared.locations.data(&header);
-    let bytes = shared.store.get(&location).await.map_err(End::Service)?;
-    let bytes =
-        bytes.ok_or_else(|| End::Service(error("a stored chunk is gone before it was read")))?;
     let place = chunk.bytes();
-    if place.len() != bytes.len() {
-        return Err(WireError::Length {
-            expected: place.len(),
-            found: bytes.len(),
-        }
-        .into());
+    let expected = place.len();
+    let found = shared.store.get_into(&location, place).await;
+    let found = found
+        .map_err(End::Service)?
+        .ok_or_else(|| End::Service(error("a stored chunk is gone before it was read")))?;
+    if found != expected {
+        return Err(WireError::Length { expected, found }.into());
     }
-    place.copy_from_slice(&bytes);
     chunk.verify_and_commit()?;
     if header.destination != Destination::Board {
         let _ = deleter.send(location);

@@ -124,6 +124,33 @@ impl Store {
         }
     }
 
+    /// One request, whose bytes are put where they are to be as they come. Gives the object's
+    /// size, and reads nothing when that is not the place's; `None` when there is no such object.
+    pub(super) async fn get_into(
+        &self,
+        location: &Path,
+        place: &mut [u8],
+    ) -> Result<Option<usize>, Error> {
+        let result = match self.client.get(location).await {
+            Err(object_store::Error::NotFound { .. }) => return Ok(None),
+            result => result.map_err(failed)?,
+        };
+        let size = usize::try_from(result.meta.size).unwrap_or(usize::MAX);
+        if size != place.len() {
+            return Ok(Some(size));
+        }
+        let (mut bytes, mut filled) = (result.into_stream(), 0);
+        while let Some(some) = bytes.try_next().await.map_err(failed)? {
+            let end = filled + some.len();
+            match place.get_mut(filled..end) {
+                Some(place) => place.copy_from_slice(&some),
+                None => return Ok(Some(end)),
+            }
+            filled = end;
+        }
+        Ok(Some(filled))
+    }
+
     /// One request for each thousand objects.
     pub(super) async fn delete(&self, locations: Vec<Path>) -> Result<(), Error> {
         let locations = stream::iter(locations.into_iter().map(Ok)).boxed();

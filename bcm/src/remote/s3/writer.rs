@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use object_store::path::Path;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 
 use super::store::error;
 use super::{BATCH, Shared};
@@ -25,7 +25,7 @@ impl Batch {
 
 /// The way to one other pack. While an object is being written, what is to follow is gathered
 /// for the next one; so the fewer requests are needed, the busier it is.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Writer {
     waiting: mpsc::UnboundedSender<Append>,
 }
@@ -87,20 +87,29 @@ async fn run(shared: Arc<Shared>, to: u32, mut appends: mpsc::UnboundedReceiver<
     }
 }
 
-/// Stores large chunks, several at a time.
-pub(super) async fn upload(shared: &Arc<Shared>, chunks: Vec<(Path, Bytes)>) -> Result<(), Error> {
-    let uploads: Vec<_> = chunks
-        .into_iter()
-        .map(|(location, bytes)| {
-            let shared = Arc::clone(shared);
-            tokio::spawn(async move {
-                let _permit = shared.transfers.acquire().await;
-                shared.store.put(&location, bytes).await
-            })
-        })
-        .collect();
-    for upload in uploads {
-        upload.await.map_err(|_| Error::Closed)??;
+/// Appends the same batch for several packs; it is written then.
+pub(super) async fn append(writers: &[Writer], batch: Batch) -> Result<(), Error> {
+    let written: Vec<_> = (writers.iter())
+        .map(|writer| writer.append(batch.clone()))
+        .collect::<Result<_, _>>()?;
+    for result in written {
+        result.await.map_err(|_| Error::Closed)??;
     }
     Ok(())
+}
+
+/// Stores a large chunk, whose copy has this room.
+pub(super) async fn upload(
+    shared: &Shared,
+    location: &Path,
+    bytes: Bytes,
+    room: OwnedSemaphorePermit,
+) -> Result<(), Error> {
+    let result = shared.store.put(location, bytes).await;
+    drop(room);
+    if let Err(reason) = &result {
+        // Its message can never be whole.
+        shared.broken(reason);
+    }
+    result
 }
