@@ -108,10 +108,10 @@ impl Control {
     }
 }
 
-/// Most rounds of spinning: about two microseconds.
-const MOST_SPINS: u32 = 40;
+/// Most rounds of spinning, of some looks each: a few microseconds.
+const MOST_SPINS: u32 = 10;
 /// Fewest rounds: what a message that is just being delivered may take.
-const FEWEST_SPINS: u32 = 2;
+const FEWEST_SPINS: u32 = 1;
 /// Every so many waits the most is tried again.
 const PROBE: u32 = 64;
 /// How long the core is offered to others before the thread sleeps. A wake-up costs the waker a

@@ -5,6 +5,7 @@
 //! waits for: first spinning, then yielding, then parked (see [`crate::control`]).
 
 use std::cell::Cell;
+use std::hint::spin_loop;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -94,7 +95,7 @@ impl Mailbox {
     #[inline]
     pub(crate) fn try_take(&self, want: &Want) -> Result<Option<Parcel>, Error> {
         match self.lane(want.source) {
-            Some(lane) => lane.try_take(want),
+            Some(lane) => lane.try_take(want, 1),
             None => self.tray.try_take(want),
         }
         .map_err(|error| *error)
@@ -111,7 +112,7 @@ impl Mailbox {
             if let Some(lane) = self.lanes[place].get() {
                 let source = self.first_worker + place as u32;
                 if let Some(parcel) = lane
-                    .try_take(&Want { source, ..*want })
+                    .try_take(&Want { source, ..*want }, 1)
                     .map_err(|error| *error)?
                 {
                     return Ok(Some((source, parcel)));
@@ -138,13 +139,12 @@ impl Mailbox {
                 seen.set(self.tray.version());
                 self.tray.try_take(want).map_err(|error| *error)
             };
-            return wait(peer, patience, &self.tray.sleepers, ready, attempt, afar);
+            let look = when_ready(&ready, attempt);
+            return wait(peer, patience, &self.tray.sleepers, &ready, look, afar);
         };
-        let (ready, attempt) = (
-            || lane.ready(),
-            || lane.try_take(want).map_err(|error| *error),
-        );
-        wait(peer, patience, &lane.sleepers, ready, attempt, None)
+        let ready = || lane.ready();
+        let look = |_| lane.try_take(want, LOOKS).map_err(|error| *error);
+        wait(peer, patience, &lane.sleepers, &ready, look, None)
     }
 
     /// Waits until `attempt`, which may look at all that has come, finds something.
@@ -166,7 +166,40 @@ impl Mailbox {
                     .filter_map(OnceLock::get)
                     .any(|lane| lane.ready())
         };
-        wait(peer, patience, &self.watchers, ready, attempt, afar)
+        let look = when_ready(&ready, attempt);
+        wait(peer, patience, &self.watchers, &ready, look, afar)
+    }
+}
+
+/// Looks in a row, with a pause of the processor between two: looking without one keeps taking the
+/// cache line from the sender that is about to write to it, and costs more than it finds sooner.
+const LOOKS: u32 = 16;
+
+/// How thorough a look is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Look {
+    /// The first one, and the last one before sleeping.
+    Surely,
+    /// Those in between, of which there are many.
+    IfReady,
+}
+
+/// Looks with an attempt that costs more than to see whether something has come.
+fn when_ready<R>(
+    ready: &impl Fn() -> bool,
+    mut attempt: impl FnMut() -> Result<Option<R>, Error>,
+) -> impl FnMut(Look) -> Result<Option<R>, Error> {
+    let watched = move || {
+        (0..LOOKS).any(|look| {
+            if look > 0 {
+                spin_loop();
+            }
+            ready()
+        })
+    };
+    move |look| match look == Look::Surely || watched() {
+        true => attempt(),
+        false => Ok(None),
     }
 }
 
@@ -185,54 +218,47 @@ pub(crate) trait Afar {
     fn sleep(&self, sleeper: &Sleeper<'_>);
 }
 
-/// Looks between two pauses: a pause of the processor takes as long as a message.
-const LOOKS: u32 = 16;
-
-/// Waits until `attempt` finds something. `ready` says that it may be worth it; something that
+/// Waits until a `look` finds something, which goes on for a moment by itself. Something that
 /// comes wakes the `sleepers`.
 #[inline]
 fn wait<R>(
     peer: Peer,
     patience: &mut Patience<'_>,
     sleepers: &Sleepers,
-    ready: impl Fn() -> bool,
-    mut attempt: impl FnMut() -> Result<Option<R>, Error>,
+    ready: &dyn Fn() -> bool,
+    mut look: impl FnMut(Look) -> Result<Option<R>, Error>,
     afar: Option<&dyn Afar>,
 ) -> Result<R, Error> {
     patience.refresh();
     // Sleeping on a connection costs little more than looking at it.
     patience.prompt = afar.is_some_and(|afar| afar.sleeps());
     let mut bell = None;
+    let mut next = Look::Surely;
     loop {
         patience.control.check()?;
-        if let Some(found) = attempt()? {
+        if let Some(found) = look(next)? {
             patience.rewarded();
             return Ok(found);
         }
-        loop {
-            if let Pause::Park(limit) = patience.pause(peer)? {
-                if let Some(afar) = afar {
-                    afar.tire()?;
-                    bell = bell.or_else(|| afar.sleeps().then(Bell::mine).flatten());
-                }
-                sleepers.announce(bell.clone());
-                // What ended or came before the announcement woke nobody.
-                let last = patience.control.check().and_then(|()| attempt());
-                if matches!(last, Ok(None)) {
-                    sleep(patience, bell.as_ref(), afar, limit, &ready);
-                }
-                sleepers.withdraw();
-                match last? {
-                    Some(found) => return Ok(found),
-                    None => break,
-                }
+        next = Look::IfReady;
+        if let Pause::Park(limit) = patience.pause(peer)? {
+            if let Some(afar) = afar {
+                afar.tire()?;
+                bell = bell.or_else(|| afar.sleeps().then(Bell::mine).flatten());
             }
-            if afar.is_some_and(|afar| afar.help()) {
-                patience.refresh();
+            sleepers.announce(bell.clone());
+            // What ended or came before the announcement woke nobody.
+            let last = patience.control.check().and_then(|()| look(Look::Surely));
+            if matches!(last, Ok(None)) {
+                sleep(patience, bell.as_ref(), afar, limit, ready);
             }
-            if (0..LOOKS).any(|_| ready()) {
-                break;
+            sleepers.withdraw();
+            if let Some(found) = last? {
+                return Ok(found);
             }
+            next = Look::Surely;
+        } else if afar.is_some_and(|afar| afar.help()) {
+            patience.refresh();
         }
     }
 }
