@@ -9,11 +9,11 @@ mod job;
 
 use std::sync::Arc;
 
-use super::broadcast::spread;
 use super::reduce::fold_to;
 use super::{Call, NO_ROOT, invalid};
 use crate::communicator::Communicator;
 use crate::error::Error;
+use crate::group::Group;
 use crate::number::{Number, Reducer};
 use crate::operation::Operation;
 use job::Job;
@@ -28,126 +28,172 @@ pub(crate) fn reduce<E: Number>(
     reducer: Reducer,
 ) -> Result<(), Error> {
     let mut call = Call::begin(communicator, Operation::Reduce, root)?;
-    combine(&mut call, values, root, reducer)
+    let pack = Collectors::of(call.group, root);
+    match combine_in_pack(&mut call, std::mem::take(values), pack.mine, reducer)? {
+        None => *values = call.take_here(pack.mine)?,
+        Some((combined, parts)) => {
+            // Each frees its own memory, or uses it again.
+            for (rank, part) in others(call.group, pack.mine).zip(parts) {
+                call.give_here(rank, part)?;
+            }
+            *values = combine_packs(&mut call, combined, &pack, reducer)?;
+        }
+    }
+    Ok(())
 }
 
 pub(crate) fn all_reduce<E: Number>(
     communicator: &Communicator,
-    mut values: Vec<E>,
+    values: Vec<E>,
     reducer: Reducer,
 ) -> Result<Arc<Vec<E>>, Error> {
     let root = NO_ROOT;
     let mut call = Call::begin(communicator, Operation::AllReduce, root)?;
-    combine(&mut call, &mut values, root, reducer)?;
-    let result = (call.group.rank == root).then(|| Arc::new(values));
+    let pack = Collectors::of(call.group, root);
+    let mut combined = combine_in_pack(&mut call, values, pack.mine, reducer)?;
+    if let Some((combined, _)) = &mut combined {
+        *combined = combine_packs(&mut call, std::mem::take(combined), &pack, reducer)?;
+    }
     // A second number, because on the way back the same workers meet again.
-    let call = Call::begin(communicator, Operation::AllReduce, root)?;
-    spread(call, result, root)
+    let mut call = Call::begin(communicator, Operation::AllReduce, root)?;
+    let Some((combined, parts)) = combined else {
+        // With the vector this worker passed, whose memory it frees itself.
+        let (_, result): (Vec<E>, _) = call.take_here(pack.mine)?;
+        return Ok(result);
+    };
+    let is_root = call.group.rank == root;
+    let result = Arc::new(match is_root {
+        true => combined,
+        false => call.take_published(root)?,
+    });
+    for (rank, part) in others(call.group, pack.mine).zip(parts) {
+        call.give_here(rank, (part, Arc::clone(&result)))?;
+    }
+    if is_root {
+        call.publish(&*result)?;
+    }
+    Ok(result)
 }
 
-/// Leaves the result in the root's vector.
-fn combine<E: Number>(
-    call: &mut Call<'_>,
-    values: &mut Vec<E>,
+/// Who collects the vectors of each pack: the root of its own, the first member of every other.
+struct Collectors {
     root: u32,
-    reducer: Reducer,
-) -> Result<(), Error> {
-    let group = call.group;
-    let root_cluster = group
-        .clusters()
-        .iter()
-        .position(|cluster| cluster.ranks.binary_search(&root).is_ok())
-        .unwrap_or_default();
-    let collector = |cluster: usize| match cluster == root_cluster {
-        true => root,
-        false => group.clusters()[cluster].ranks[0],
-    };
-    let mine = group.cluster_index();
-    combine_in_pack(call, values, collector(mine), reducer)?;
-    if group.rank != collector(mine) || group.clusters().len() == 1 {
-        return Ok(());
+    root_cluster: usize,
+    /// That of this pack.
+    mine: u32,
+}
+
+impl Collectors {
+    fn of(group: &Group, root: u32) -> Self {
+        let root_cluster = group
+            .clusters()
+            .iter()
+            .position(|cluster| cluster.ranks.binary_search(&root).is_ok())
+            .unwrap_or_default();
+        let mut collectors = Self {
+            root,
+            root_cluster,
+            mine: root,
+        };
+        collectors.mine = collectors.in_cluster(group, group.cluster_index());
+        collectors
     }
-    let operation = call.operation();
-    let own = std::mem::take(values);
-    let length = own.len();
+
+    fn in_cluster(&self, group: &Group, cluster: usize) -> u32 {
+        match cluster == self.root_cluster {
+            true => self.root,
+            false => group.clusters()[cluster].ranks[0],
+        }
+    }
+}
+
+/// The other members of this pack.
+fn others(group: &Group, collector: u32) -> impl Iterator<Item = u32> {
+    let ranks = group.cluster().ranks.iter().copied();
+    ranks.filter(move |&rank| rank != collector)
+}
+
+/// Combines what the packs' collectors have; the root gets the result.
+fn combine_packs<E: Number>(
+    call: &mut Call<'_>,
+    own: Vec<E>,
+    collectors: &Collectors,
+    reducer: Reducer,
+) -> Result<Vec<E>, Error> {
+    let group = call.group;
+    let clusters = group.clusters().len();
+    if clusters == 1 {
+        return Ok(own);
+    }
+    let (operation, length) = (call.operation(), own.len());
     let op = |mut into: Vec<E>, from: Vec<E>| {
         // Of different lengths, the result is too short, which is noticed below.
         into.truncate(from.len());
         E::combine(reducer, &mut into, &from);
         into
     };
-    let slots = group.clusters().len();
-    let combined = fold_to(call, &collector, mine, slots, root_cluster, own, &op)?;
-    if let Some(combined) = combined {
-        if combined.len() != length {
-            return Err(different_lengths(operation));
-        }
-        *values = combined;
+    let collector = |cluster| collectors.in_cluster(group, cluster);
+    let (mine, end) = (group.cluster_index(), collectors.root_cluster);
+    let combined = fold_to(call, &collector, mine, clusters, end, own, &op)?;
+    match combined {
+        Some(combined) if combined.len() != length => Err(different_lengths(operation)),
+        combined => Ok(combined.unwrap_or_default()),
     }
-    Ok(())
 }
 
-/// Leaves the result for this pack in the collector's vector.
+/// The result of a pack, and the vectors of the others, which are theirs.
+type Collected<E> = (Vec<E>, Vec<Vec<E>>);
+
+/// Combines the vectors of this pack for its collector.
 fn combine_in_pack<E: Number>(
     call: &mut Call<'_>,
-    values: &mut Vec<E>,
+    mut values: Vec<E>,
     collector: u32,
     reducer: Reducer,
-) -> Result<(), Error> {
-    let members = &call.group.cluster().ranks;
-    let others = || members.iter().copied().filter(|&rank| rank != collector);
-    if members.len() == 1 {
-        return Ok(());
+) -> Result<Option<Collected<E>>, Error> {
+    let group = call.group;
+    let members = group.cluster().ranks.len();
+    if members == 1 {
+        return Ok(Some((values, Vec::new())));
     }
-    let shared = size_of_val(values.as_slice()) * members.len() >= WORTH_SHARING;
-    if call.group.rank != collector {
-        call.give_here(collector, std::mem::take(values))?;
+    let shared = size_of_val(values.as_slice()) * members >= WORTH_SHARING;
+    if group.rank != collector {
+        call.give_here(collector, values)?;
         if shared {
             let job: Arc<Job<E>> = call.take_here(collector)?;
             job.work();
-            drop(job);
-            // Told after this worker has let go of the job, so that the collector can end it.
-            call.give_here(collector, Done)?;
+            // Whoever lets go of it last says so in the collector's name, who waits for itself.
+            if let Some(done) = Arc::into_inner(job) {
+                call.give_here_as(collector, collector, done)?;
+            }
         }
-        *values = call.take_here(collector)?;
-        return Ok(());
+        return Ok(None);
     }
-    let operation = call.operation();
-    let mut parts = Vec::with_capacity(members.len() - 1);
-    for rank in others() {
+    let mut parts = Vec::with_capacity(members - 1);
+    for rank in others(group, collector) {
         let part: Vec<E> = call.take_here(rank)?;
         if part.len() != values.len() {
-            return Err(different_lengths(operation));
+            return Err(different_lengths(call.operation()));
         }
         parts.push(part);
     }
-    if shared {
-        let job = Arc::new(Job::new(std::mem::take(values), parts, reducer));
-        for rank in others() {
-            call.give_here(rank, Arc::clone(&job))?;
-        }
-        job.work();
-        for rank in others() {
-            call.take_here::<Done>(rank)?;
-        }
-        let ended = Arc::into_inner(job);
-        (*values, parts) = ended
-            .map(Job::into_vectors)
-            .ok_or_else(|| invalid(operation, "a worker still holds the job".to_owned()))?;
-    } else {
+    if !shared {
         for part in &parts {
-            E::combine(reducer, values, part);
+            E::combine(reducer, &mut values, part);
         }
+        return Ok(Some((values, parts)));
     }
-    // Each frees its own memory, or uses it again.
-    for (rank, part) in others().zip(parts) {
-        call.give_here(rank, part)?;
+    let job = Arc::new(Job::new(values, parts, reducer));
+    for rank in others(group, collector) {
+        call.give_here(rank, Arc::clone(&job))?;
     }
-    Ok(())
+    job.work();
+    let done = match Arc::into_inner(job) {
+        Some(done) => done,
+        None => call.take_here::<Job<E>>(collector)?,
+    };
+    Ok(Some(done.into_vectors()))
 }
-
-/// A member has let go of the job.
-struct Done;
 
 fn different_lengths(operation: Operation) -> Error {
     let reason = "all workers must pass vectors of the same length".to_owned();

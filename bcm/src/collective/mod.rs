@@ -148,8 +148,19 @@ impl<'a> Call<'a> {
 
     /// Moves anything to a member of this pack.
     pub(crate) fn give_here<T: Send + 'static>(&mut self, to: u32, value: T) -> Result<(), Error> {
+        self.give_here_as(self.group.rank, to, value)
+    }
+
+    /// As [`Call::give_here`], in the name of another member of this pack: for what the receiver
+    /// gets once, from whichever member it is that has it.
+    pub(crate) fn give_here_as<T: Send + 'static>(
+        &mut self,
+        from: u32,
+        to: u32,
+        value: T,
+    ) -> Result<(), Error> {
         self.shared.control.check()?;
-        let (context, source) = self.origin();
+        let (context, source) = (self.group.context, self.group.worker(from));
         let mailbox = self.shared.mailboxes.of(self.group.worker(to));
         let parcel = Parcel::Here(Carried::new(value));
         mailbox
