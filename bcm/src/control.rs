@@ -103,6 +103,10 @@ impl Control {
         self.awake.fetch_add(1, Ordering::Relaxed);
     }
 
+    pub(crate) fn cores(&self) -> usize {
+        self.cores
+    }
+
     fn crowded(&self) -> bool {
         self.awake.load(Ordering::Relaxed) > self.cores
     }

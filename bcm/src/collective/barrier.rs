@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{Call, NO_ROOT};
-use crate::collective::reduce::fold;
+use crate::collective::reduce::fold_in_pack;
 use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::operation::Operation;
@@ -13,11 +13,12 @@ pub(crate) fn barrier(communicator: &Communicator) -> Result<(), Error> {
     let group = call.group;
     let ranks = &group.cluster().ranks;
     let me = ranks.partition_point(|&rank| rank < group.rank);
-    let arrived = fold(
+    let arrived = fold_in_pack(
         &mut call,
         &|slot| ranks[slot],
         me,
         ranks.len(),
+        0,
         (),
         &|(), ()| (),
     )?;

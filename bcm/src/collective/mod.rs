@@ -78,6 +78,11 @@ impl<'a> Call<'a> {
         self.patience.operation
     }
 
+    /// How many workers of this pack run at the same time.
+    fn processors(&self) -> usize {
+        self.shared.control.cores()
+    }
+
     fn origin(&self) -> (u32, u32) {
         (self.group.context, self.group.worker(self.group.rank))
     }

@@ -5,7 +5,9 @@
 //! ends at slot 0. For another end `t` two trees run, over `0..t` and `t..n`, and `t` combines
 //! what they give: 5 slots with `t = 3` compute `((0·1)·2)·(3·4)`.
 //!
-//! First the ranks of a run (neighbours in one pack) are combined, then the runs.
+//! First the ranks of a run (neighbours in one pack) are combined, then the runs. In a pack with
+//! more workers than processors, each level of a tree waits for its workers' turn to run, so it is
+//! only as wide as there are processors: first one of each few neighbours combines theirs.
 
 use std::sync::Arc;
 
@@ -58,7 +60,7 @@ fn combine<T: Payload>(
 
     let mine = group.run_of(group.rank);
     let (start, end) = (runs[mine].start, runs[mine].end);
-    let within = fold_to(
+    let within = fold_in_pack(
         call,
         &|slot| start + slot as u32,
         (group.rank - start) as usize,
@@ -71,6 +73,45 @@ fn combine<T: Payload>(
         Some(value) => fold_to(call, &leader, mine, runs.len(), root_run, value, op),
         None => Ok(None),
     }
+}
+
+/// As [`fold_to`], where all slots are workers of one pack.
+pub(super) fn fold_in_pack<T: Payload>(
+    call: &mut Call<'_>,
+    rank: &dyn Fn(usize) -> u32,
+    me: usize,
+    slots: usize,
+    target: usize,
+    value: T,
+    op: &impl Fn(T, T) -> T,
+) -> Result<Option<T>, Error> {
+    let share = slots.div_ceil(call.processors());
+    let leader = |part: usize| match part == target / share {
+        true => target,
+        false => part * share,
+    };
+    let part = me / share;
+    if me != leader(part) {
+        call.give(rank(leader(part)), value)?;
+        return Ok(None);
+    }
+    let (mut own, mut combined) = (Some(value), None);
+    for slot in part * share..slots.min((part + 1) * share) {
+        let next = match slot == me {
+            true => own.take(),
+            false => Some(call.take(rank(slot))?),
+        };
+        combined = match (combined, next) {
+            (Some(left), Some(right)) => Some(op(left, right)),
+            (left, right) => left.or(right),
+        };
+    }
+    let Some(combined) = combined else {
+        return Ok(None);
+    };
+    let leaders = |part| rank(leader(part));
+    let parts = slots.div_ceil(share);
+    fold_to(call, &leaders, part, parts, target / share, combined, op)
 }
 
 /// Combines the values of all slots in order; slot `target` gets the result.
@@ -100,7 +141,7 @@ pub(super) fn fold_to<T: Payload>(
 }
 
 /// Combines the values of all slots in order; slot 0 gets the result.
-pub(super) fn fold<T: Payload>(
+fn fold<T: Payload>(
     call: &mut Call<'_>,
     rank: &dyn Fn(usize) -> u32,
     me: usize,
