@@ -30,6 +30,9 @@ pub(crate) const TAIL: usize = 4 * 1024;
 /// Bytes of events that may wait for a slow client before the program has to wait as well.
 pub(crate) const PENDING: usize = MIB;
 
+/// How long log and phase events wait for others to leave with, and how many bytes wait for none.
+pub(crate) const GATHERING: Duration = Duration::from_millis(20);
+pub(crate) const GATHERED: usize = 64 * 1024;
 /// From the program's start to its hello.
 pub(crate) const HELLO: Duration = Duration::from_secs(10);
 /// From a failure or abort until workers that did not return are killed.

@@ -64,6 +64,8 @@ struct Flare {
     program: Box<Program>,
     tracker: Tracker,
     pending: BytesMut,
+    /// When what is pending leaves.
+    leaves_at: Option<Instant>,
     deadline: Instant,
     /// When whoever answers for the flare takes it for dead, unless they are heard of before.
     lease: Option<Instant>,
@@ -91,6 +93,7 @@ impl Flare {
             program,
             tracker: Tracker::new(run),
             pending: BytesMut::new(),
+            leaves_at: None,
             deadline: Instant::now() + left.unwrap_or(Duration::ZERO).min(FOREVER),
             lease: run
                 .lease
@@ -112,19 +115,20 @@ impl Flare {
             let read = self.control_open && (self.killed || self.pending.len() < limits::PENDING);
             let alive = self.exited.is_none();
             let timer = self.next_timer();
+            let due = self.leaves_at.is_some_and(|at| at <= Instant::now());
             tokio::select! {
                 biased;
                 Some(order) = orders.recv() => self.obey(order),
                 () = sleep_until(timer) => self.tick(),
                 happening = self.program.happens(read, alive) => self.react(happening),
-                room = client.reserve(), if client_here && !self.pending.is_empty() => match room {
-                    Ok(room) => room.send(self.pending.split().freeze()),
+                room = client.reserve(), if client_here && due => match room {
+                    Ok(room) => room.send(self.take_pending()),
                     Err(_gone) => client_here = false,
                 },
                 () = client.closed(), if client_here => client_here = false,
             }
             if !client_here {
-                self.pending.clear();
+                self.take_pending();
                 self.abandon();
             }
         }
@@ -189,7 +193,7 @@ impl Flare {
             Verdict::Drop => {}
             Verdict::Ended { reusable, error } => self.said = Some((reusable, error)),
             Verdict::Forward => {
-                self.forward(frame);
+                self.forward(frame, patience(&event));
                 if let PackEvent::WorkerFailed { error, .. } = event {
                     // The others learn of it inside the program; this is for those who do not
                     // listen.
@@ -200,8 +204,8 @@ impl Flare {
         }
     }
 
-    /// Passes an event on as it came.
-    fn forward(&mut self, frame: &[u8]) {
+    /// Passes an event on as it came, which may wait for so long for others to leave with.
+    fn forward(&mut self, frame: &[u8], patience: Duration) {
         let start = self.pending.len();
         self.pending.extend_from_slice(frame);
         // Within JSON a line break can only be white space, but here it would end the event.
@@ -211,13 +215,23 @@ impl Flare {
             }
         }
         self.pending.extend_from_slice(b"\n");
+        let at = match self.pending.len() < limits::GATHERED {
+            true => Instant::now() + patience,
+            false => Instant::now(),
+        };
+        self.leaves_at = Some(self.leaves_at.map_or(at, |earlier| earlier.min(at)));
     }
 
     fn emit(&mut self, event: &PackEvent) {
         // Events made here are plain data, which always has a JSON form.
         if let Ok(line) = serde_json::to_vec(event) {
-            self.forward(&line);
+            self.forward(&line, patience(event));
         }
+    }
+
+    fn take_pending(&mut self) -> Bytes {
+        self.leaves_at = None;
+        self.pending.split().freeze()
     }
 
     fn log_output(&mut self) {
@@ -287,8 +301,9 @@ impl Flare {
         let kill = self.kill_at.filter(|_| !self.killed);
         let deadline = Some(self.deadline).filter(|_| self.reason.is_none() && !self.killed);
         let lease = self.lease.filter(|_| !self.killed);
+        let leaves = self.leaves_at.filter(|&at| at > Instant::now());
         let never = Instant::now() + FOREVER;
-        [settled, kill, deadline, lease]
+        [settled, kill, deadline, lease, leaves]
             .into_iter()
             .flatten()
             .min()
@@ -379,7 +394,16 @@ impl Flare {
     }
 }
 
-/// Longer than any flare.
+/// How long an event may wait for others to leave with. A program may log and mark phases all the
+/// time; each line by itself would cost whoever reads them more than the program's own work.
+fn patience(event: &PackEvent) -> Duration {
+    match event {
+        PackEvent::Log { .. } | PackEvent::Phase { .. } => limits::GATHERING,
+        _ => Duration::ZERO,
+    }
+}
+
 const OVERDUE: &str = "the flare's deadline has passed";
 const LAPSED: &str = "the invoker was not heard of for so long that it counts as lost";
+/// Longer than any flare.
 const FOREVER: Duration = Duration::from_secs(365 * 24 * 3600);
