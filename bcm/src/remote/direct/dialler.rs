@@ -39,10 +39,6 @@ impl Dialler {
         let _ = self.endpoints.set(endpoints);
     }
 
-    pub(super) fn knows_endpoints(&self) -> bool {
-        self.endpoints.get().is_some()
-    }
-
     /// A connection that has passed the handshake.
     pub(super) fn dial(&self, to: u32, purpose: Purpose) -> Result<Socket, Error> {
         let endpoint = self.endpoint(to)?;

@@ -62,6 +62,8 @@ struct Tray {
     lines: Vec<(u32, Socket)>,
     failure: Option<Vec<u8>>,
     suspects: Vec<(u32, String)>,
+    /// This pack is in the star, and keeps itself linked from now on.
+    joined: bool,
     leaving: bool,
     closing: bool,
     /// The thread's answer to `leaving`.
@@ -91,10 +93,16 @@ impl Watch {
     /// Dials the middle of the star. The packs' endpoints are known.
     pub(super) fn join(&self, dialler: &Dialler, pack: u32, packs: u32) -> Result<(), Error> {
         let middle = packs - 1;
-        if pack != middle {
-            self.adopt(middle, dialler.dial(middle, Purpose::Watch)?);
-        }
-        self.desk.bell.ring();
+        let line = match pack == middle {
+            true => None,
+            false => Some((middle, dialler.dial(middle, Purpose::Watch)?)),
+        };
+        // In one step: the thread would dial a second line, from which the middle could have taken leave before
+        // this one has reached it.
+        self.ask(|tray| {
+            tray.lines.extend(line);
+            tray.joined = true;
+        });
         Ok(())
     }
 
@@ -136,5 +144,45 @@ impl Watch {
         if let Some(thread) = self.thread.lock().take() {
             let _ = thread.join();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+    use std::io::ErrorKind;
+    use std::net::TcpListener;
+
+    use super::*;
+    use crate::control::Control;
+    use crate::remote::direct::handshake::Credentials;
+    use crate::remote::inbox::InboxConfig;
+    use crate::shared::Mailboxes;
+    use crate::topology::Topology;
+
+    #[test]
+    fn nobody_is_dialled_before_the_pack_has_joined() {
+        let middle = TcpListener::bind("127.0.0.1:0").unwrap();
+        middle.set_nonblocking(true).unwrap();
+        let inbox = Inbox::new(InboxConfig {
+            flare: [7; 16],
+            pack: 0,
+            topology: Topology::new(&[1, 1]).unwrap(),
+            max_message: 1 << 20,
+            max_bytes_in_flight: 1 << 20,
+            control: Arc::new(Control::new(1, None, Duration::from_secs(5))),
+            mailboxes: Arc::new(Mailboxes::new(0, 1)),
+        });
+        let peers = Arc::new(Peers::new(Arc::clone(&inbox)));
+        let credentials = Credentials::new(&"secret".into(), [7; 16]);
+        let dialler = Arc::new(Dialler::new(0, credentials, false));
+        let watch = Watch::start(inbox, peers, Arc::clone(&dialler)).unwrap();
+        let address = middle.local_addr().unwrap().to_string();
+        dialler.learn(vec!["127.0.0.1:1".to_owned(), address]);
+        // Its answer comes when it has looked around once.
+        watch.leave();
+        let dialled = middle.accept().map(drop).map_err(|error| error.kind());
+        assert_eq!(dialled, Err(ErrorKind::WouldBlock));
+        watch.close();
     }
 }

@@ -44,6 +44,8 @@ pub(super) struct Watcher {
     /// The failure that goes round.
     failure: Option<Vec<u8>>,
     suspects: BTreeMap<u32, Suspect>,
+    /// This pack is in the star.
+    joined: bool,
     /// When this pack said its goodbye.
     leaving: Option<Instant>,
     /// Its goodbye has come back to it.
@@ -78,6 +80,7 @@ impl Watcher {
             left: vec![false; packs as usize],
             failure: None,
             suspects: BTreeMap::new(),
+            joined: false,
             leaving: None,
             heeded: false,
             probe: None,
@@ -115,6 +118,7 @@ impl Watcher {
         let suspects = std::mem::take(&mut tray.suspects);
         let failure = tray.failure.take();
         let (leaves, closes) = (tray.leaving, tray.closing);
+        self.joined = tray.joined;
         drop(tray);
         for (pack, stream) in lines {
             match Line::new(pack, stream) {
@@ -194,7 +198,7 @@ impl Watcher {
     /// failed meanwhile: the others may not know. The new middle looks for those that do not
     /// dial.
     fn keep_linked(&mut self) {
-        if !self.dialler.knows_endpoints() {
+        if !self.joined {
             return;
         }
         let middle = self.middle();
@@ -265,7 +269,7 @@ impl Watcher {
             return false;
         };
         let stayed = since.elapsed();
-        if self.is_over() || !self.dialler.knows_endpoints() || stayed >= MEETING {
+        if self.is_over() || !self.joined || stayed >= MEETING {
             return true;
         }
         if self.middle() != self.pack {
