@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Gets what the tests need beside the toolchains: curl, Redis, PostgreSQL, RabbitMQ, docker, the runtime's
+# Gets what the tests need beside the toolchains: curl, openssl, Redis, PostgreSQL, RabbitMQ, docker, the runtime's
 # image, an S3 server. Installs and starts only where it may, and says what it could not do: the tests that need it then
 # fail and say so too.
 set -uo pipefail
@@ -58,6 +58,7 @@ start_dockerd() {
 }
 
 need curl curl
+need openssl openssl
 need redis-server redis-server
 # Its programs are not on the path. The tests start clusters of their own; the package's one is not used.
 [ -n "$(ls /usr/lib/postgresql/*/bin/postgres 2>/dev/null)" ] || need pg_ctlcluster postgresql

@@ -113,6 +113,7 @@ pub struct Cluster {
     controllers: Vec<Member>,
     invokers: Vec<Member>,
     auth: String,
+    seeds: Vec<String>,
     postgres: Option<Postgres>,
     cables: BTreeMap<usize, Cable>,
     redis: Option<Redis>,
@@ -237,6 +238,7 @@ impl Cluster {
             controllers: controllers.collect(),
             invokers: invokers.collect(),
             auth: String::new(),
+            seeds,
             postgres,
             cables,
             redis,
@@ -413,6 +415,11 @@ impl Cluster {
     /// Where an invoker keeps its data.
     pub fn invoker_data(&self, index: usize) -> &Path {
         &self.invokers[index].data
+    }
+
+    /// Where the first controller is reached by other nodes.
+    pub fn seed(&self) -> &str {
+        &self.seeds[0]
     }
 
     /// Process ids of all nodes that run, with their names.

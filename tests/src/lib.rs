@@ -10,6 +10,7 @@
 //! | talk to it: typed HTTP, its answers, raw sockets, the CLI | `api`, `model`, `wire`, `cli` |
 //! | servers of one's own: Redis, PostgreSQL, S3 | `redis_server`, `postgres_server`, `s3_server` |
 //! | a machine that can be cut off | `network` |
+//! | certificates | `certificates` |
 //! | packages, good and broken | `package` |
 //! | refused requests change nothing | `unchanged` |
 //! | the work function whose behaviour its input chooses | `failing` |
@@ -21,6 +22,7 @@
 
 pub mod api;
 pub mod built;
+pub mod certificates;
 pub mod cli;
 pub mod cluster;
 pub mod command;

@@ -4,44 +4,17 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
+use burst_tests::certificates::Authority;
 use burst_tests::{Driver, Platform, Settings, built};
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
-
-/// An authority's certificate, and a key with a certificate from it for this machine.
-struct Files {
-    authority: PathBuf,
-    certificate: PathBuf,
-    key: PathBuf,
-}
-
-fn certificates(directory: &Path, name: &str) -> Files {
-    let mut params = CertificateParams::new(Vec::new()).unwrap();
-    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
-    let key = KeyPair::generate().unwrap();
-    let names = vec!["127.0.0.1".to_owned(), "localhost".to_owned()];
-    let params = CertificateParams::new(names).unwrap();
-    let certificate = params.signed_by(&key, &authority).unwrap();
-    let write = |what: &str, pem: String| {
-        let path = directory.join(format!("{name}-{what}.pem"));
-        fs::write(&path, pem).unwrap();
-        path
-    };
-    Files {
-        authority: write("authority", authority.pem()),
-        certificate: write("certificate", certificate.pem()),
-        key: write("key", key.serialize_pem()),
-    }
-}
 
 #[test]
 fn the_command_line_trusts_a_given_authority_and_no_other() {
     let directory = tempfile::tempdir().unwrap();
-    let own = certificates(directory.path(), "own");
-    let other = certificates(directory.path(), "other");
+    let own = Authority::new(directory.path(), "own").certify("api");
+    let other = Authority::new(directory.path(), "other").certify("api");
     let text = |path: &Path| path.to_str().unwrap().to_owned();
     let settings = Settings::new(Driver::Process)
         .set("burst.http.tls.certificate", &text(&own.certificate))
@@ -87,7 +60,7 @@ fn the_command_line_trusts_a_given_authority_and_no_other() {
 #[test]
 fn who_speaks_plain_http_to_it_learns_nothing() {
     let directory = tempfile::tempdir().unwrap();
-    let own = certificates(directory.path(), "own");
+    let own = Authority::new(directory.path(), "own").certify("api");
     let settings = Settings::new(Driver::Process)
         .set(
             "burst.http.tls.certificate",

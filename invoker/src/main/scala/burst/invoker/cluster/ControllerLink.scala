@@ -32,7 +32,8 @@ import scala.concurrent.duration.{DurationLong, FiniteDuration}
   *                                   └────────────── leaving ◀──────────────┘
   *                                   every pack has ended
   * }}}
-  *   - ''knocking'': says Hello to every door, at every heartbeat of the invoker.
+  *   - ''knocking'': says Hello to every door, at every heartbeat of the invoker; logged once when nobody
+  *     opens.
   *   - ''inside'': a session. Its heartbeats are the beats.
   *   - ''leaving'': what was run for the session is being killed. Reports of it go nowhere.
   *
@@ -48,6 +49,9 @@ object ControllerLink:
   private final case class Cleaned(cleaned: FlareCleaned) extends Internal
   private case object Ended extends Internal
   private case object Check extends Internal
+
+  /** After so many knocks it is said that nobody opens. */
+  private val Patience = 10
 
   type Command = ControllerProtocol.Message | ToInvoker | Internal
 
@@ -138,11 +142,13 @@ private final class ControllerLink(
   private def knocking(
       invoker: ActorRef[Invoker.Command],
       status: InvokerStatus,
-      tries: Long
+      tries: Long,
+      knocks: Int = 1
   ): Behavior[Command] =
     doors.foreach(_ ! Hello(status, tries, context.self))
+    if knocks == Patience then context.log.warn(unanswered)
     receive {
-      case Heartbeat(now) => knocking(invoker, now, tries)
+      case Heartbeat(now) => knocking(invoker, now, tries, (knocks + 1).min(Patience + 1))
       case welcome: Welcome if welcome.tries == tries && welcome.epoch >= epoch =>
         epoch = welcome.epoch
         context.log.info(s"joined the scheduler of epoch $epoch")
@@ -152,6 +158,12 @@ private final class ControllerLink(
         joined ! Done
         inside(invoker, status, session)
     }
+
+  private def unanswered: String =
+    val addresses =
+      doors.map(door => s"${door.path.address.host.mkString}:${door.path.address.port.mkString}")
+    s"no controller answers at ${addresses.mkString(", ")}; still trying. Does one run there, and has this " +
+      "node got TLS files of the same authority (burst.cluster.tls), or none if the cluster has none?"
 
   private def inside(
       invoker: ActorRef[Invoker.Command],

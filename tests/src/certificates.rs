@@ -1,0 +1,94 @@
+//! Certificates of authorities of one's own.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use rcgen::{
+    BasicConstraints, CertificateParams, CertifiedIssuer, DistinguishedName, DnType, IsCa, KeyPair,
+};
+
+use crate::command;
+
+/// Who signs certificates.
+#[derive(Debug)]
+pub struct Authority {
+    directory: PathBuf,
+    name: String,
+    issuer: CertifiedIssuer<'static, KeyPair>,
+}
+
+/// Files in PEM: an authority's certificate, and a key with a certificate from it.
+#[derive(Debug, Clone)]
+pub struct Certified {
+    /// The authority's certificate.
+    pub authority: PathBuf,
+    /// The certificate.
+    pub certificate: PathBuf,
+    /// Its key.
+    pub key: PathBuf,
+}
+
+impl Authority {
+    /// One that keeps its files in this directory.
+    #[track_caller]
+    pub fn new(directory: &Path, name: &str) -> Self {
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.distinguished_name = subject(name);
+        let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+        Self {
+            directory: directory.to_owned(),
+            name: name.to_owned(),
+            issuer,
+        }
+    }
+
+    /// A certificate for this machine, of a key of an elliptic curve.
+    #[track_caller]
+    pub fn certify(&self, name: &str) -> Certified {
+        self.certify_key(
+            name,
+            &KeyPair::generate().unwrap(),
+            &["127.0.0.1", "localhost"],
+        )
+    }
+
+    /// A certificate of an RSA key, as nodes need it, with these names beside its subject's own.
+    #[track_caller]
+    pub fn certify_node(&self, name: &str, names: &[&str]) -> Certified {
+        let mut openssl = Command::new("openssl");
+        openssl.args(["genpkey", "-quiet", "-algorithm", "RSA"]);
+        let made = command::run(&mut openssl, Duration::from_secs(60));
+        let key = KeyPair::from_pem(&made.stdout).unwrap_or_else(|cause| {
+            panic!("openssl, of the Debian package openssl, made no key: {cause} {made:?}")
+        });
+        self.certify_key(name, &key, names)
+    }
+
+    #[track_caller]
+    fn certify_key(&self, name: &str, key: &KeyPair, names: &[&str]) -> Certified {
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        let mut params = CertificateParams::new(names).unwrap();
+        params.distinguished_name = subject(name);
+        let certificate = params.signed_by(key, &self.issuer).unwrap();
+        let write = |what: &str, pem: String| {
+            let file = format!("{}-{name}-{what}.pem", self.name);
+            let path = self.directory.join(file);
+            fs::write(&path, pem).unwrap();
+            path
+        };
+        Certified {
+            authority: write("authority", self.issuer.pem()),
+            certificate: write("certificate", certificate.pem()),
+            key: write("key", key.serialize_pem()),
+        }
+    }
+}
+
+fn subject(name: &str) -> DistinguishedName {
+    let mut subject = DistinguishedName::new();
+    subject.push(DnType::CommonName, name);
+    subject
+}
