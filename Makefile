@@ -7,6 +7,8 @@ GRANULARITY ?= 4
 DRIVER      ?= process
 BACKEND     ?= direct
 FUZZ_TIME   ?= 600
+CLIENTS     ?= 200
+FLARES      ?= 10000
 # The modules of burst-bcm that hold unsafe code.
 UNSAFE      := local:: payload:: collective::elements remote::assembly remote::inbox
 FUZZ_EXAMPLES ?= 100
@@ -17,7 +19,7 @@ RELEASE := target/release
 PROGRAMS := hello terasort wordcount montecarlo pagerank tables gridsearch kmeans failing escaping noop probe mapreduce
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-rust test-jvm test-system prepare image bench experiments simulate fuzz verify fuzz-api fmt lint clean
+.PHONY: help build demo test test-rust test-jvm test-system prepare image bench load experiments simulate fuzz verify fuzz-api fmt lint clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -59,6 +61,11 @@ bench: build ## the measurements the README quotes, and by criterion what change
 	$(CARGO) bench --locked -p bcm-benchmarks
 	$(CARGO) run --release --locked -p burst-benchmarks
 	$(CARGO) run --release --locked -p bcm-benchmarks
+
+load: build ## 200 clients with 10,000 small flares on a cluster of processes; CLIENTS, FLARES
+	@# Six of these share the machine.
+	JDK_JAVA_OPTIONS=-Xmx512m $(CARGO) run --release --locked -p burst-benchmarks --bin load -- \
+		--clients $(CLIENTS) --flares $(FLARES)
 
 simulate: ## the scheduler on 1,000 simulated invokers; tables and plots in benchmarks/results/simulator
 	$(MVN) -pl simulator -am install -DskipTests

@@ -8,6 +8,7 @@ mod cancelling;
 mod cold;
 mod prewarmed;
 mod report;
+mod results;
 mod sorting;
 mod spread;
 mod summary;

@@ -1,9 +1,10 @@
 //! The table at the end of a run.
 
+use crate::results::{self, NotWritten};
 use crate::summary::Summary;
 use comfy_table::{Table, presets};
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// One measured figure beside its reference. `ratio` is ours over the reference's where both are times.
 #[derive(Debug, serde::Serialize)]
@@ -24,14 +25,6 @@ pub struct Row {
 #[derive(Debug, Default)]
 pub struct Report {
     rows: Vec<Row>,
-}
-
-/// Why a report could not be kept.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot write {path}: {source}")]
-pub struct NotWritten {
-    path: PathBuf,
-    source: csv::Error,
 }
 
 impl Report {
@@ -62,24 +55,8 @@ impl Report {
 
     /// Writes the rows as CSV.
     pub fn write(&self, path: &Path) -> Result<(), NotWritten> {
-        write(path, &self.rows)
+        results::write(path, &self.rows)
     }
-}
-
-/// Writes rows as CSV.
-pub fn write(path: &Path, rows: &[impl serde::Serialize]) -> Result<(), NotWritten> {
-    let write = || {
-        if let Some(directory) = path.parent() {
-            std::fs::create_dir_all(directory)?;
-        }
-        let mut writer = csv::Writer::from_path(path)?;
-        rows.iter().try_for_each(|row| writer.serialize(row))?;
-        Ok(writer.flush()?)
-    };
-    write().map_err(|source| NotWritten {
-        path: path.to_owned(),
-        source,
-    })
 }
 
 impl fmt::Display for Report {

@@ -11,6 +11,7 @@
 //! | servers of one's own: Redis, PostgreSQL, S3 | `redis_server`, `postgres_server`, `s3_server` |
 //! | a machine that can be cut off | `network` |
 //! | certificates | `certificates` |
+//! | many clients at once | `load` |
 //! | packages, good and broken | `package` |
 //! | refused requests change nothing | `unchanged` |
 //! | the work function whose behaviour its input chooses | `failing` |
@@ -31,6 +32,7 @@ pub mod failing;
 pub mod faults;
 pub mod invariants;
 pub mod leftovers;
+pub mod load;
 pub mod model;
 pub mod network;
 pub mod node;

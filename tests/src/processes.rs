@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::time::Duration;
 
 /// A live process.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -116,19 +117,44 @@ pub fn resident_bytes(pid: u32) -> u64 {
     kibibytes * 1024
 }
 
+/// The processor time a process has used, to a hundredth of a second.
+pub fn processor_time(pid: u32) -> Duration {
+    Stat::of(pid).expect("the process lives").used
+}
+
+/// The time that processors of this machine have spent on anything, all of them together.
+pub fn busy_time() -> Duration {
+    let stat = fs::read_to_string("/proc/stat").unwrap();
+    let fields = stat.lines().next().unwrap().split_whitespace().skip(1);
+    let ticks: Vec<u64> = fields.map(|field| field.parse().unwrap()).collect();
+    // User, nice and system; then idle and waiting for disks; then interrupts.
+    of_ticks(ticks[..3].iter().chain(&ticks[5..7]).sum())
+}
+
+fn of_ticks(ticks: u64) -> Duration {
+    Duration::from_secs(ticks) / rustix::param::clock_ticks_per_second() as u32
+}
+
 struct Stat {
     state: char,
     session: u32,
+    used: Duration,
 }
 
 impl Stat {
-    /// Fields 3 and 6 of `/proc/<pid>/stat`; what stands before may hold blanks and brackets.
+    /// Fields 3, 6, 14 and 15 of `/proc/<pid>/stat`; what stands before may hold blanks and brackets.
     fn of(pid: u32) -> Option<Self> {
         let stat = fs::read_to_string(proc(pid, "stat")).ok()?;
         let mut fields = stat[stat.rfind(')')? + 1..].split_whitespace();
         let state = fields.next()?.chars().next()?;
         let session = fields.nth(2)?.parse().ok()?;
-        Some(Self { state, session })
+        let user: u64 = fields.nth(7)?.parse().ok()?;
+        let system: u64 = fields.next()?.parse().ok()?;
+        Some(Self {
+            state,
+            session,
+            used: of_ticks(user + system),
+        })
     }
 }
 

@@ -1,0 +1,204 @@
+//! Many clients with many small flares on a cluster of processes, each answer checked: how long they wait, how many
+//! there are in a second, and what memory the nodes hold at the start, in the middle and at the end: `make load`.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod results;
+
+use burst_tests::cluster::Setup;
+use burst_tests::load::{self, Served};
+use burst_tests::{Cluster, Driver, command, processes};
+use clap::Parser;
+use comfy_table::{Table, presets};
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+use std::time::{Duration, Instant};
+
+/// How large a load.
+#[derive(Parser)]
+struct Options {
+    /// Clients, each with one flare at a time.
+    #[arg(long, default_value_t = 200)]
+    clients: usize,
+    /// Flares of one to four workers that only greet.
+    #[arg(long, default_value_t = 10_000)]
+    flares: usize,
+    /// Flares before the counted ones.
+    #[arg(long, default_value_t = 500)]
+    warm_up: usize,
+    /// Where `load.csv` goes.
+    #[arg(long, default_value = "benchmarks/results")]
+    results: PathBuf,
+}
+
+/// A figure before the load, in its first half or after it, in its second half or after it.
+#[derive(Debug, serde::Serialize)]
+struct Row {
+    figure: String,
+    unit: &'static str,
+    start: Option<f64>,
+    middle: f64,
+    end: f64,
+}
+
+/// What a node holds, in MiB.
+struct Memory {
+    node: String,
+    resident: f64,
+    heap: f64,
+}
+
+/// Half of the load.
+struct Half {
+    served: Vec<Served>,
+    took: Duration,
+    /// What each node used meanwhile, and the whole machine.
+    processors: Vec<(String, Duration)>,
+}
+
+fn main() -> ExitCode {
+    let options = Options::parse();
+    let setup = Setup::new(Driver::Process)
+        .controllers(2)
+        .invokers(4)
+        .set("burst.limits.flares-per-minute", "1000000")
+        .limit(Duration::from_secs(3600));
+    let cluster = Cluster::start(setup);
+    cluster.deploy(load::PROGRAM);
+    let apis = cluster.apis();
+    let half = |numbers| {
+        let (began, before) = (Instant::now(), processors(&cluster));
+        let served = load::run(&apis, options.clients, numbers);
+        let took = began.elapsed();
+        let used = before.into_iter().zip(processors(&cluster));
+        Half {
+            served,
+            took,
+            processors: used
+                .map(|((who, before), (_, after))| (who, after - before))
+                .collect(),
+        }
+    };
+    let (first, second) = (options.warm_up, options.warm_up + options.flares / 2);
+    half(0..first);
+    let start = memory(&cluster);
+    let one = half(first..second);
+    let middle = memory(&cluster);
+    let two = half(second..options.warm_up + options.flares);
+    let end = memory(&cluster);
+    let served = [one.served.as_slice(), two.served.as_slice()].concat();
+    assert_eq!(served.len(), options.flares, "flares were lost");
+    load::ran_once(&apis, options.clients, &served);
+    load::nothing_is_held(&cluster);
+
+    let mut rows = pace(&one, &two);
+    for ((start, middle), end) in start.into_iter().zip(middle).zip(end) {
+        let mut row = |what, figure: fn(&Memory) -> f64| {
+            rows.push(Row {
+                figure: format!("{}, {what}", start.node),
+                unit: "MiB",
+                start: Some(figure(&start)),
+                middle: figure(&middle),
+                end: figure(&end),
+            });
+        };
+        row("heap after a collection", |memory| memory.heap);
+        row("resident", |memory| memory.resident);
+    }
+    println!("{}", table(&rows));
+    match results::write(&options.results.join("load.csv"), &rows) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn pace(one: &Half, two: &Half) -> Vec<Row> {
+    let row = |figure: String, unit, of: &dyn Fn(&Half) -> f64| Row {
+        figure,
+        unit,
+        start: None,
+        middle: of(one),
+        end: of(two),
+    };
+    let count = |half: &Half| half.served.len() as f64;
+    let mut rows = vec![
+        row("flares answered as they should be".into(), "flares", &count),
+        row("throughput".into(), "flares/s", &|half| {
+            count(half) / half.took.as_secs_f64()
+        }),
+        row("latency, median".into(), "ms", &|half| latency(half, 0.5)),
+        row("latency, 99 %".into(), "ms", &|half| latency(half, 0.99)),
+        row("latency, longest".into(), "ms", &|half| latency(half, 1.0)),
+    ];
+    for (place, (who, _)) in one.processors.iter().enumerate() {
+        let used = |half: &Half| half.processors[place].1.as_secs_f64() * 1e3 / count(half);
+        rows.push(row(
+            format!("{who}, processor time of a flare"),
+            "ms",
+            &used,
+        ));
+    }
+    rows
+}
+
+fn latency(half: &Half, share: f64) -> f64 {
+    let mut times: Vec<Duration> = half.served.iter().map(|flare| flare.took).collect();
+    times.sort_unstable();
+    let place = (times.len() as f64 * share).ceil() as usize;
+    times[place.max(1) - 1].as_secs_f64() * 1e3
+}
+
+fn processors(cluster: &Cluster) -> Vec<(String, Duration)> {
+    let machine = ("machine".to_owned(), processes::busy_time());
+    let nodes = cluster.pids().into_iter();
+    let nodes = nodes.map(|(node, pid)| (node, processes::processor_time(pid)));
+    std::iter::once(machine).chain(nodes).collect()
+}
+
+fn memory(cluster: &Cluster) -> Vec<Memory> {
+    let mebibytes = |bytes: u64| bytes as f64 / f64::from(1 << 20);
+    (cluster.pids().into_iter())
+        .map(|(node, pid)| Memory {
+            node,
+            // Which collects first, so that what is resident is no more than what is needed.
+            heap: mebibytes(live_heap(pid)),
+            resident: mebibytes(processes::resident_bytes(pid)),
+        })
+        .collect()
+}
+
+/// Bytes of all objects that are left after a collection.
+fn live_heap(pid: u32) -> u64 {
+    let pid = pid.to_string();
+    let mut jcmd = Command::new("jcmd");
+    let finished = command::run(
+        jcmd.args([&pid, "GC.class_histogram"]),
+        Duration::from_secs(30),
+    );
+    let total = finished
+        .stdout
+        .lines()
+        .rfind(|line| line.starts_with("Total"));
+    let total =
+        total.unwrap_or_else(|| panic!("jcmd (of a JDK) does not tell of the heap: {finished:#?}"));
+    total.split_whitespace().nth(2).unwrap().parse().unwrap()
+}
+
+fn table(rows: &[Row]) -> Table {
+    let number = |value: f64| format!("{value:.1}");
+    let mut table = Table::new();
+    table.load_style(presets::ASCII_MARKDOWN);
+    table.set_header(["figure", "unit", "start", "first half", "second half"]);
+    for row in rows {
+        table.add_row([
+            row.figure.clone(),
+            row.unit.to_owned(),
+            row.start.map_or_else(String::new, number),
+            number(row.middle),
+            number(row.end),
+        ]);
+    }
+    table
+}

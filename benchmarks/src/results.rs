@@ -1,0 +1,27 @@
+//! Rows of figures in a file that is kept.
+
+use std::path::{Path, PathBuf};
+
+/// Why figures could not be kept.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write {path}: {source}")]
+pub struct NotWritten {
+    path: PathBuf,
+    source: csv::Error,
+}
+
+/// Writes rows as CSV.
+pub fn write(path: &Path, rows: &[impl serde::Serialize]) -> Result<(), NotWritten> {
+    let write = || {
+        if let Some(directory) = path.parent() {
+            std::fs::create_dir_all(directory)?;
+        }
+        let mut writer = csv::Writer::from_path(path)?;
+        rows.iter().try_for_each(|row| writer.serialize(row))?;
+        Ok(writer.flush()?)
+    };
+    write().map_err(|source| NotWritten {
+        path: path.to_owned(),
+        source,
+    })
+}

@@ -1,0 +1,134 @@
+//! Many clients with many small flares, each checked to the last output.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::{Api, Cluster, wait};
+
+/// The program, which greets by name once, in its log and in its output.
+pub const PROGRAM: &str = "hello";
+
+/// The most workers of a flare.
+const LARGEST: usize = 4;
+
+/// A flare that was answered as it should be.
+#[derive(Debug, Clone)]
+pub struct Served {
+    /// Its number, from which all its inputs follow.
+    pub number: usize,
+    /// Its id.
+    pub id: String,
+    /// From the call to the answer.
+    pub took: Duration,
+}
+
+/// Runs flares with these numbers, each client one at a time, the controllers in turn. The first one that is not
+/// answered as it should be ends it all.
+#[track_caller]
+pub fn run(apis: &[Api], clients: usize, numbers: Range<usize>) -> Vec<Served> {
+    let next = AtomicUsize::new(numbers.start);
+    let client = || {
+        let mut served = Vec::new();
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            if number >= numbers.end {
+                return Ok(served);
+            }
+            match flare(&apis[number % apis.len()], number) {
+                Ok(flare) => served.push(flare),
+                Err(wrong) => {
+                    next.store(numbers.end, Ordering::Relaxed);
+                    return Err(wrong);
+                }
+            }
+        }
+    };
+    let ends: Result<Vec<_>, String> = thread::scope(|scope| {
+        let clients: Vec<_> = (0..clients).map(|_| scope.spawn(client)).collect();
+        (clients.into_iter())
+            .map(|client| client.join().unwrap())
+            .collect()
+    });
+    ends.unwrap_or_else(|wrong| panic!("{wrong}"))
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+fn size(number: usize) -> usize {
+    1 + number % LARGEST
+}
+
+fn name(number: usize, worker: usize) -> String {
+    format!("{number}/{worker}")
+}
+
+/// Runs a flare; what is wrong with its answer, if it is not what follows from its inputs.
+fn flare(api: &Api, number: usize) -> Result<Served, String> {
+    let size = size(number);
+    let params: Vec<Value> = (0..size)
+        .map(|worker| json!({"name": name(number, worker)}))
+        .collect();
+    let asked = Instant::now();
+    let path = format!("bursts/{PROGRAM}?blocking=true&result=true");
+    let answer = api.post(&path, &json!({"params": params, "memory": 16}));
+    let took = asked.elapsed();
+    let greeting = |worker| {
+        let name = name(number, worker);
+        format!("Hello, {name}, from worker {worker} of {size}")
+    };
+    let expected: Vec<Value> = (0..size)
+        .map(|worker| json!({"worker": worker, "output": greeting(worker)}))
+        .collect();
+    let id = answer.json["flareId"].as_str().unwrap_or_default();
+    if answer.status != 200 || answer.json["outputs"] != json!(expected) {
+        let flare = api.get(&format!("flares/{id}")).text;
+        return Err(format!(
+            "flare {number} after {took:?}: {answer:#?}, now {flare}"
+        ));
+    }
+    Ok(Served {
+        number,
+        id: id.to_owned(),
+        took,
+    })
+}
+
+/// Checks that each flare was run once: it has an id of its own, and each of its workers has greeted once.
+#[track_caller]
+pub fn ran_once(apis: &[Api], clients: usize, served: &[Served]) {
+    let ids: BTreeSet<&str> = served.iter().map(|flare| flare.id.as_str()).collect();
+    assert_eq!(ids.len(), served.len(), "two flares with the same id");
+    let share = served.len().div_ceil(clients);
+    thread::scope(|scope| {
+        for (client, flares) in served.chunks(share).enumerate() {
+            let api = &apis[client % apis.len()];
+            scope.spawn(move || flares.iter().for_each(|flare| greeted_once(api, flare)));
+        }
+    });
+}
+
+#[track_caller]
+fn greeted_once(api: &Api, flare: &Served) {
+    let logs = api.logs(&flare.id).logs;
+    let mut lines: Vec<&str> = logs.iter().map(|line| line.line.as_str()).collect();
+    lines.sort_unstable();
+    let expected: Vec<String> = (0..size(flare.number))
+        .map(|worker| format!("greeting {}", name(flare.number, worker)))
+        .collect();
+    assert_eq!(lines, expected, "flare {}", flare.id);
+}
+
+/// Waits until all slots are free.
+#[track_caller]
+pub fn nothing_is_held(cluster: &Cluster) {
+    let free = || cluster.api().free_slots();
+    wait::until_seen("all slots are free", wait::SOON, free, |free| {
+        *free == cluster.slots()
+    });
+}

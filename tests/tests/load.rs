@@ -1,0 +1,19 @@
+//! Many clients at once on a cluster: nothing is lost and nothing is run twice. `make load` is the long version.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use burst_tests::cluster::Setup;
+use burst_tests::{Cluster, Driver, load};
+
+const CLIENTS: usize = 20;
+const FLARES: usize = 300;
+
+#[test]
+fn many_clients_get_each_their_own_answer_once() {
+    let cluster = Cluster::start(Setup::new(Driver::Process).controllers(2).invokers(2));
+    cluster.deploy(load::PROGRAM);
+    let apis = cluster.apis();
+    let served = load::run(&apis, CLIENTS, 0..FLARES);
+    assert_eq!(served.len(), FLARES);
+    load::ran_once(&apis, CLIENTS, &served);
+    load::nothing_is_held(&cluster);
+}
