@@ -36,8 +36,15 @@ address="$(sed -n 's/^burst is ready on //p' "$scratch/log")"
 auth="$(sed -n 's/^AUTH=//p' "$scratch/data/properties")"
 export BURST_FUZZ_USER="${auth%%:*}" BURST_FUZZ_KEY="${auth#*:}"
 
-# Something that is there, for calls that need it.
-dist/bin/burst deploy known dist/examples/hello --apihost "$address" --auth "$auth" >/dev/null
+# Something that is there, for calls that need it: a definition that takes any input, a flare, a group to run
+# flares on and one to close.
+burst() { dist/bin/burst "$@" --apihost "$address" --auth "$auth"; }
+id() { sed -n "s/.*\"$1\": *\"\([0-9a-f]*\)\".*/\1/p" | head -n 1; }
+burst deploy known dist/examples/noop >/dev/null
+BURST_FUZZ_FLARE="$(burst flare known --size 1 --output json | id flareId)"
+BURST_FUZZ_GROUP="$(burst group open known --size 1 --idle-timeout 1h --output json | id groupId)"
+BURST_FUZZ_OTHER_GROUP="$(burst group open known --size 1 --idle-timeout 1h --output json | id groupId)"
+export BURST_FUZZ_FLARE BURST_FUZZ_GROUP BURST_FUZZ_OTHER_GROUP
 
 # Left out: that a call which breaks the description is refused (names may be stricter or laxer than a
 # pattern can say), that one which keeps to it is accepted (packages must be programs, too), and that what was
