@@ -3,7 +3,7 @@ package burst.invoker
 import burst.invoker.heartbeat.CpuLoad
 import burst.invoker.pack.{LoadedPack, PackActor, PackKey, PackReporter, PackServices, Supply}
 import burst.invoker.packages.PackageCache
-import burst.invoker.driver.{Container, StopOutcome}
+import burst.invoker.driver.{Container, ContainerExit, StopOutcome}
 import burst.invoker.pool.{IdlePack, PackPool, PackShape, PoolLimits, PrewarmPool}
 import burst.protocol.*
 import burst.protocol.InvokerProtocol.{AbortPack, CleanFlare, FlareCleaned, PreparePack, StartPack}
@@ -51,7 +51,7 @@ object Invoker:
   /** Kills every running pack; answered when none is left. Warm ones, which run nothing, stay. */
   final case class EndPacks(failure: Failure, replyTo: ActorRef[Done]) extends Internal
   private final case class Terminated(key: PackKey) extends Internal
-  private final case class IdleExited(container: String) extends Internal
+  private final case class KeptExited(container: String, exit: ContainerExit) extends Internal
   private final case class Prewarmed(outcome: Either[Failure, Container]) extends Internal
   private final case class PrewarmedExited(container: Container) extends Internal
   private final case class Discarded(container: Container, outcome: StopOutcome) extends Internal
@@ -166,7 +166,8 @@ private final class Invoker(
         case StopOutcome.StillThere(reason) => context.log.error("a pre-warmed pack: {}", reason)
       running(state.copy(leaving = state.leaving - 1))
     case Terminated(key) => running(broken(state, key))
-    case IdleExited(container) =>
+    case KeptExited(container, exit) =>
+      state.active.values.foreach(_.actor ! PackActor.Exited(container, exit))
       running(state.pool.find(_.container.id == container).fold(state)(pack => evict(state, Vector(pack))))
     case Evicted(pack, outcome) =>
       outcome match
@@ -277,8 +278,9 @@ private final class Invoker(
   private def keep(state: State, pack: LoadedPack): State =
     if state.closing then evict(state, Vector(IdlePack(pack, pack.shape, 0)))
     else
-      context.pipeToSelf(pack.container.exit)(_ => IdleExited(pack.container.id))
-      val (pool, evicted) = state.pool.put(pack, pack.shape, services.clock())
+      if !pack.watched then
+        context.pipeToSelf(pack.container.exit)(exit => KeptExited(pack.container.id, ContainerExit.of(exit)))
+      val (pool, evicted) = state.pool.put(pack.copy(watched = true), pack.shape, services.clock())
       val kept = evict(state.copy(pool = pool), evicted)
       // the next flare may come at once, and is to find what is warm
       controller ! ControllerProtocol.Heartbeat(status(kept))

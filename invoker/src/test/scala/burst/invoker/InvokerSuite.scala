@@ -85,6 +85,26 @@ class InvokerSuite extends munit.FunSuite:
     fixture.end(fixture.setup.runtime.pack())
     assertEquals((fixture.setup.driver.started.size, fixture.setup.runtime.inited), (1, 1))
 
+  fixture.test("a warm pack is watched once, by the invoker for whichever flare it runs"): fixture =>
+    import fixture.setup
+    fixture.warmUp()
+    fixture.prepare(fixture.another)
+    fixture.end(setup.runtime.pack())
+    val container = setup.driver.lastContainer
+    val watches = container.watches.get
+    for _ <- 1 to 3 do
+      fixture.prepare(fixture.another)
+      fixture.end(setup.runtime.pack())
+    assertEquals(container.watches.get, watches)
+
+    fixture.prepare(fixture.another)
+    val pack = setup.runtime.pack()
+    pack.say(PackEvent.Ready(None, 1))
+    setup.controller.receiveMessage()
+    container.ended.success(burst.invoker.driver.ContainerExit(Some(137), oomKilled = true))
+    pack.end()
+    assertEquals(fixture.ended().error.map(_.kind), Some(FailureKind.OutOfMemory))
+
   private def prewarmedPacks(fixture: Fixture, wanted: Int): Unit =
     import org.apache.pekko.actor.testkit.typed.scaladsl.FishingOutcomes
     val _ = fixture.controller.fishForMessage(5.seconds):

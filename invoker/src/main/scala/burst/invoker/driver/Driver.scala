@@ -3,6 +3,7 @@ package burst.invoker.driver
 import burst.protocol.{Failure, Secret}
 import java.nio.file.Path
 import scala.concurrent.Future
+import scala.util.Try
 
 /** What one container must offer its pack. `memoryMiB` is per worker; `packageDir` holds the unpacked package
   * with its `exec`.
@@ -21,6 +22,10 @@ object RuntimeAddress:
 
 /** How a container came to its end. `oomKilled` says that the kernel killed in it for want of memory. */
 final case class ContainerExit(code: Option[Int], oomKilled: Boolean)
+
+object ContainerExit:
+  /** Where a driver could not tell how it was, it is unknown. */
+  def of(told: Try[ContainerExit]): ContainerExit = told.getOrElse(ContainerExit(None, oomKilled = false))
 
 /** A place with a runtime in it, ready to be talked to. */
 trait Container:

@@ -11,7 +11,7 @@ import org.apache.pekko.stream.Materializer
 import org.apache.pekko.stream.scaladsl.Source
 import scala.concurrent.duration.{DurationLong, FiniteDuration}
 import scala.concurrent.{ExecutionContext, Future}
-import scala.util.{Success, Try}
+import scala.util.Try
 
 /** One pack of one flare, from `PreparePack` to its one `PackEnded`.
   *
@@ -63,6 +63,11 @@ object PackActor:
     */
   final case class Abort(flareId: FlareId, failure: Failure, atOnce: Boolean) extends Command
 
+  /** A container has come to its end. A pack watches the one it was first to have; of one that was warm it is
+    * told by the invoker, who watches those: each flare's own watch would stay for as long as the container.
+    */
+  private[invoker] final case class Exited(containerId: String, exit: ContainerExit) extends Command
+
   /** Told to the invoker as the last thing before the final report: the pack to keep warm, if it may be, or
     * the pre-warmed container that was not needed after all. `answered` is the last flare of its group that
     * has been, or is about to be.
@@ -89,7 +94,6 @@ object PackActor:
   private final case class StreamEnded(problem: Option[Throwable]) extends Command
   private final case class Started(flareId: FlareId, outcome: Either[Failure, Unit]) extends Command
   private final case class AbortSent(outcome: Either[Failure, Unit]) extends Command // overdue if it failed
-  private final case class Exited(containerId: String, exit: ContainerExit) extends Command
   private final case class Removed(outcome: StopOutcome) extends Command
   private case object InitOverdue extends Command
   private case object AbortOverdue extends Command
@@ -135,7 +139,6 @@ private final class PackActor(
       case Supply.Nothing => fetch(None)
       case Supply.Prewarmed(container) => fetch(Some(container))
       case Supply.Warm(pack) =>
-        watchExit(pack.container)
         if pack.shape.workers == shape.workers && !pack.throttled then loaded(pack, PackStart.Warm)
         else resize(pack)
 
@@ -487,9 +490,7 @@ private final class PackActor(
     Failure(FailureKind.Internal, s"${problem.getClass.getSimpleName}: ${problem.getMessage}")
 
   private def watchExit(container: Container): Unit =
-    context.pipeToSelf(container.exit):
-      case Success(exit) => Exited(container.id, exit)
-      case _ => Exited(container.id, ContainerExit(None, oomKilled = false))
+    context.pipeToSelf(container.exit)(exit => Exited(container.id, ContainerExit.of(exit)))
 
   private def died(exit: ContainerExit): Failure =
     if exit.oomKilled then

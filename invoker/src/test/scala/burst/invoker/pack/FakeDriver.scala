@@ -9,8 +9,13 @@ import scala.jdk.CollectionConverters.*
 
 final class FakeContainer(val id: String, val address: RuntimeAddress) extends Container:
   val ended: Promise[ContainerExit] = Promise()
+
+  /** How often somebody began to wait for its end. */
+  val watches: AtomicInteger = AtomicInteger()
   def packagePath: String = "/package"
-  def exit: Future[ContainerExit] = ended.future
+  def exit: Future[ContainerExit] =
+    watches.incrementAndGet()
+    ended.future
 
 /** A driver whose containers are all the same fake runtime, and which does what the test tells it. */
 final class FakeDriver(address: RuntimeAddress) extends Driver:

@@ -8,6 +8,7 @@ import io.circe.Json
 import java.nio.file.Path
 import org.apache.pekko.actor.testkit.typed.scaladsl.{ActorTestKit, TestProbe}
 import org.apache.pekko.actor.typed.ActorRef
+import scala.concurrent.ExecutionContext
 import scala.concurrent.duration.{DurationInt, FiniteDuration}
 
 /** One pack on a fake runtime, a fake driver and a package cache that the test plays. */
@@ -58,7 +59,13 @@ final class PackSetup(
   val directory: Path = Path.of("/cache/hello")
 
   def launch(warm: Option[LoadedPack] = None): ActorRef[PackActor.Command] =
-    launch(warm.fold(Supply.Nothing)(Supply.Warm(_)))
+    val pack = launch(warm.fold(Supply.Nothing)(Supply.Warm(_)))
+    // as the invoker tells it
+    warm.map(_.container).foreach: container =>
+      container.exit.foreach(exit => pack ! PackActor.Exited(container.id, exit))(using
+        ExecutionContext.parasitic
+      )
+    pack
   def launch(supply: Supply): ActorRef[PackActor.Command] =
     kit.spawn(PackActor(assignment, supply, services, controller.ref, invoker.ref))
 
