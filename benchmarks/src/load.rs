@@ -61,6 +61,8 @@ fn main() -> ExitCode {
         .controllers(2)
         .invokers(4)
         .set("burst.limits.flares-per-minute", "1000000")
+        // What each of them did is looked at in the end.
+        .set("burst.store.retention.flares", "1000000")
         .limit(Duration::from_secs(3600));
     let cluster = Cluster::start(setup);
     cluster.deploy(load::PROGRAM);

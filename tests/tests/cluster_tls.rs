@@ -69,11 +69,14 @@ fn who_proves_nothing_stays_outside() {
     assert_eq!(flare.state, "succeeded", "{flare:#?}");
     let invokers: Vec<_> = cluster.api().invokers().into_iter().map(|i| i.id).collect();
     assert_eq!(invokers, ["invoker0", "invoker1"]);
+    for outsider in turned_away {
+        outsider.node.kill();
+    }
 }
 
 /// An invoker that looks for the cluster and is not of it.
 struct Outsider {
-    _node: Node,
+    node: Node,
     name: &'static str,
     log: PathBuf,
 }
@@ -97,7 +100,7 @@ impl Outsider {
         let said = directory.join(format!("{name}.log"));
         let command = node::burst(&[], &arguments);
         Self {
-            _node: Node::spawn(command, &said, &node::token(), LIMIT),
+            node: Node::spawn(command, &said, &node::token(), LIMIT),
             name,
             log: data.join("logs/burst.log"),
         }
