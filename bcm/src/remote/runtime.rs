@@ -59,6 +59,7 @@ impl Runtime {
     }
 
     /// For tasks that somebody waits for later.
+    #[cfg(feature = "s3")]
     pub(super) fn handle(&self) -> &Handle {
         &self.handle
     }
