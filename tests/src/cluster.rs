@@ -13,6 +13,7 @@ use rustix::process::Signal;
 use tempfile::TempDir;
 
 use crate::cli::Cli;
+use crate::clock::Clock;
 use crate::network::Cable;
 use crate::node::{self, Node};
 use crate::postgres_server::{self, Postgres};
@@ -30,6 +31,7 @@ pub struct Setup {
     invokers: usize,
     slots: u32,
     remote: Vec<usize>,
+    clocks: bool,
     redis: bool,
     flags: Vec<String>,
     invoker_flags: Vec<String>,
@@ -46,6 +48,7 @@ impl Setup {
             invokers: 4,
             slots: 4,
             remote: Vec::new(),
+            clocks: false,
             redis: false,
             flags: Vec::new(),
             invoker_flags: Vec::new(),
@@ -74,6 +77,12 @@ impl Setup {
     /// Puts an invoker on a machine of its own, which can be cut off.
     pub fn remote(mut self, invoker: usize) -> Self {
         self.remote.push(invoker);
+        self
+    }
+
+    /// Gives every node a clock of its own, which can be set.
+    pub fn clocks(mut self) -> Self {
+        self.clocks = true;
         self
     }
 
@@ -128,6 +137,7 @@ static TURN: Mutex<()> = Mutex::new(());
 struct Member {
     name: String,
     prefix: Vec<String>,
+    clock: Option<Clock>,
     arguments: Vec<String>,
     data: PathBuf,
     log: PathBuf,
@@ -247,6 +257,13 @@ impl Cluster {
             scratch,
             setup,
         };
+        if cluster.setup.clocks {
+            for member in cluster.controllers.iter_mut().chain(&mut cluster.invokers) {
+                let clock = Clock::new(&member.name, cluster.scratch.path());
+                member.prefix.extend(clock.prefix());
+                member.clock = Some(clock);
+            }
+        }
         cluster.start_all();
         cluster
     }
@@ -370,6 +387,16 @@ impl Cluster {
     pub fn signal_controller(&self, index: usize, signal: Signal) {
         let node = self.controllers[index].node.as_ref();
         node.unwrap().signal(signal);
+    }
+
+    /// Sets the clock of an invoker so many seconds ahead, in a cluster with [`clocks`](Setup::clocks).
+    pub fn set_invoker_clock(&self, index: usize, ahead: i64) {
+        self.invokers[index].clock.as_ref().unwrap().set(ahead);
+    }
+
+    /// As [`set_invoker_clock`](Self::set_invoker_clock), of a controller.
+    pub fn set_controller_clock(&self, index: usize, ahead: i64) {
+        self.controllers[index].clock.as_ref().unwrap().set(ahead);
     }
 
     /// Waits for a controller to end by itself.
@@ -513,10 +540,17 @@ impl Cluster {
         for container in self.containers() {
             docker::remove(&docker::id(&container));
         }
+        let kept = built::repository().join("target/failed");
+        let kept = kept.join(self.scratch.path().file_name().unwrap());
+        let _ = fs::create_dir_all(&kept);
         for member in self.controllers.iter().chain(&self.invokers) {
+            let log = member.data.join("logs/burst.log");
             Node::last_words(&member.log);
-            Node::last_words(&member.data.join("logs/burst.log"));
+            Node::last_words(&log);
+            let _ = fs::copy(&member.log, kept.join(format!("{}.out", member.name)));
+            let _ = fs::copy(&log, kept.join(format!("{}.log", member.name)));
         }
+        eprintln!("what the nodes logged is kept in {}", kept.display());
     }
 }
 
@@ -555,6 +589,7 @@ fn member(scratch: &TempDir, name: String, mut arguments: Vec<String>, seeds: &[
         log: scratch.path().join(format!("{name}.log")),
         name,
         prefix: Vec::new(),
+        clock: None,
         arguments,
         data,
         node: None,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use crate::{Cluster, node};
+use crate::{Cluster, node, wait};
 
 /// A fault, with what it strikes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,6 +20,9 @@ pub enum Fault {
     Partition(usize, u64),
     /// `kill -9` of the controller that has the scheduler, and a new start.
     Scheduler,
+    /// The controller that has the scheduler stands still until another has it. Excluded, it ends, and is
+    /// started anew.
+    PausedScheduler,
     /// `kill -9` of a controller that has not, and a new start.
     OtherController,
     /// `kill -9` of all controllers, and a new start.
@@ -53,6 +56,18 @@ impl Fault {
                 cluster.cable(index).mend();
             }
             Self::Scheduler => restart(cluster, &[cluster.scheduler()]),
+            Self::PausedScheduler => {
+                let paused = cluster.scheduler();
+                cluster.signal_controller(paused, Signal::STOP);
+                wait::until(
+                    "another controller has the scheduler",
+                    node::START_LIMIT,
+                    || (cluster.scheduler() != paused).then_some(()),
+                );
+                cluster.signal_controller(paused, Signal::CONT);
+                cluster.controller_ended(paused);
+                cluster.start_controllers(&[paused]);
+            }
             Self::OtherController => {
                 let scheduler = cluster.scheduler();
                 let others = 0..cluster.apis().len();

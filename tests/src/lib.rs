@@ -9,7 +9,7 @@
 //! | what it runs: processes, listening ports, containers | `processes`, `docker` |
 //! | talk to it: typed HTTP, its answers, raw sockets, the CLI | `api`, `model`, `wire`, `cli` |
 //! | servers of one's own: Redis, PostgreSQL, S3 | `redis_server`, `postgres_server`, `s3_server` |
-//! | a machine that can be cut off | `network` |
+//! | a machine that can be cut off, a clock that can be set, a disk that is full | `network`, `clock`, `disk` |
 //! | certificates | `certificates` |
 //! | many clients at once | `load` |
 //! | packages, good and broken | `package` |
@@ -25,8 +25,10 @@ pub mod api;
 pub mod built;
 pub mod certificates;
 pub mod cli;
+pub mod clock;
 pub mod cluster;
 pub mod command;
+pub mod disk;
 pub mod docker;
 pub mod failing;
 pub mod faults;

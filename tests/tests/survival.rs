@@ -2,14 +2,15 @@
 //! after each (`invariants`).
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use std::process::Command;
 use std::time::Duration;
 
 use burst_tests::cluster::Setup;
+use burst_tests::disk::SmallDisk;
 use burst_tests::faults::Fault;
 use burst_tests::invariants::Accepted;
+use burst_tests::model::Flare;
 use burst_tests::traffic::{Traffic, Wishes};
-use burst_tests::{Cluster, Driver, command, docker, failing, node, wait};
+use burst_tests::{Cluster, Driver, docker, failing, node, wait};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -23,101 +24,73 @@ const REMOTE: usize = 3;
 /// there are flares that run, that start and that wait.
 #[test]
 fn one_fault_after_the_other() {
-    let setup = Setup::new(Driver::Process)
-        .controllers(2)
-        .limit(Duration::from_secs(600));
-    let mut cluster = Cluster::start(setup);
-    let mut accepted = Accepted::default();
-    cluster.deploy(failing::NAME);
+    let setup = Setup::new(Driver::Process).controllers(2);
+    let (mut cluster, mut accepted) = start(setup.limit(Duration::from_secs(600)));
     let before = accepted.flare(&cluster, failing::NAME, &hold(16, 1));
     assert_eq!(accepted.ended(&cluster, &before).state, "succeeded");
 
-    // What is struck fails or is tried again; what is not goes on.
-    let seen = through(&mut cluster, &mut accepted, Fault::Pack, 2_000);
-    assert_eq!(
-        (seen.state.as_str(), seen.attempt),
-        ("succeeded", 2),
-        "{seen:#?}"
-    );
-    let seen = through(&mut cluster, &mut accepted, Fault::Invoker(1), 2_000);
-    assert_eq!(
-        (seen.state.as_str(), seen.attempt),
-        ("succeeded", 2),
-        "{seen:#?}"
-    );
-    let seen = through(&mut cluster, &mut accepted, Fault::Database(3), 2_000);
-    assert_eq!(
-        (seen.state.as_str(), seen.attempt),
-        ("succeeded", 1),
-        "{seen:#?}"
-    );
-    let seen = through(&mut cluster, &mut accepted, Fault::OtherController, 2_000);
-    assert_eq!(
-        (seen.state.as_str(), seen.attempt),
-        ("succeeded", 1),
-        "{seen:#?}"
-    );
+    // What is struck is tried again; what is not goes on.
+    let goes_on = [
+        (Fault::Pack, 2),
+        (Fault::Invoker(1), 2),
+        (Fault::Database(3), 1),
+        (Fault::OtherController, 1),
+    ];
+    for (fault, attempt) in goes_on {
+        let seen = through(&mut cluster, &mut accepted, fault, 2_000);
+        assert_eq!(
+            (seen.state.as_str(), seen.attempt),
+            ("succeeded", attempt),
+            "{seen:#?}"
+        );
+    }
     // Whoever has the scheduler next takes the others for lost.
-    for fault in [Fault::Scheduler, Fault::Controllers] {
+    let is_lost = [Fault::Scheduler, Fault::PausedScheduler, Fault::Controllers];
+    for fault in is_lost {
         let seen = through(&mut cluster, &mut accepted, fault, LONG);
         assert_eq!(seen.state, "failed", "{seen:#?}");
         assert_eq!(seen.error.unwrap().kind, "controller-restarted");
     }
 }
 
-/// An invoker that stands still, or that nobody reaches, has no pack that runs when it is given up, so
-/// that its flares may run elsewhere.
-#[test]
-fn who_is_given_up_runs_nothing() {
-    let cluster = Cluster::start(Setup::new(Driver::Process).invokers(4).remote(REMOTE));
-    let mut accepted = Accepted::default();
-    cluster.deploy(failing::NAME);
-    let stop = |cluster: &Cluster, signal| cluster.signal_invoker(0, signal);
-    given_up(
-        &cluster,
-        &mut accepted,
-        0,
-        |cluster| stop(cluster, Signal::STOP),
-        |cluster| stop(cluster, Signal::CONT),
-    );
-    given_up(
-        &cluster,
-        &mut accepted,
-        REMOTE,
-        |cluster| cluster.cable(REMOTE).cut(),
-        |cluster| cluster.cable(REMOTE).mend(),
-    );
-}
-
 /// A fault amid flares: one of twelve workers that hold for so long, some that start and end all the
 /// time, and one that waits. Gives what became of the first.
 #[track_caller]
-fn through(
-    cluster: &mut Cluster,
-    accepted: &mut Accepted,
-    fault: Fault,
-    millis: u64,
-) -> burst_tests::model::Flare {
+fn through(cluster: &mut Cluster, accepted: &mut Accepted, fault: Fault, millis: u64) -> Flare {
     println!("{fault:?}");
     let mut long = hold(12, millis);
     long["retries"] = json!(1);
     let running = accepted.flare(cluster, failing::NAME, &long);
     cluster.api().all_wrote(&running, failing::MARK);
-    let wishes = Wishes {
-        size: 3,
-        hold: 100,
-        backends: vec!["direct"],
-        bad: 5,
-        pause: Duration::from_millis(200),
-    };
     let queued = accepted.flare(cluster, failing::NAME, &hold(16, 1));
-    let traffic = Traffic::start(cluster.apis(), 1, wishes);
+    let traffic = small_flares(cluster, 5);
     fault.strike(cluster);
     accepted.note(traffic.stop());
     let seen = accepted.ended(cluster, &running);
     assert_eq!(accepted.ended(cluster, &queued).state, "succeeded");
     accepted.hold(cluster);
     seen
+}
+
+/// An invoker that stands still, or that nobody reaches, has no pack that runs when it is given up, so
+/// that its flares may run elsewhere.
+#[test]
+fn who_is_given_up_runs_nothing() {
+    let (cluster, mut accepted) = start(Setup::new(Driver::Process).remote(REMOTE));
+    given_up(
+        &cluster,
+        &mut accepted,
+        0,
+        || cluster.signal_invoker(0, Signal::STOP),
+        || cluster.signal_invoker(0, Signal::CONT),
+    );
+    given_up(
+        &cluster,
+        &mut accepted,
+        REMOTE,
+        || cluster.cable(REMOTE).cut(),
+        || cluster.cable(REMOTE).mend(),
+    );
 }
 
 /// While an invoker is not to be reached, its flare ends and what waited runs on the others; when it is
@@ -127,23 +100,21 @@ fn given_up(
     cluster: &Cluster,
     accepted: &mut Accepted,
     lost: usize,
-    lose: impl Fn(&Cluster),
-    mend: impl Fn(&Cluster),
+    lose: impl Fn(),
+    mend: impl Fn(),
 ) {
     let api = cluster.api();
     let first = accepted.flare(cluster, failing::NAME, &hold(16, LONG));
     api.all_wrote(&first, failing::MARK);
     assert!(!cluster.working(lost).is_empty());
     let next = accepted.flare(cluster, failing::NAME, &hold(12, 1));
-    lose(cluster);
+    lose();
+    let id = format!("invoker{lost}");
     wait::until_seen(
         "the invoker is down",
         node::START_LIMIT,
         || api.invokers(),
-        |seen| {
-            seen.iter()
-                .any(|i| i.id == format!("invoker{lost}") && i.state == "down")
-        },
+        |seen| seen.iter().any(|i| i.id == id && i.state == "down"),
     );
     let left = cluster.working(lost);
     assert!(
@@ -153,16 +124,14 @@ fn given_up(
     assert_eq!(accepted.ended(cluster, &first).state, "failed");
     let flare = accepted.ended(cluster, &next);
     assert_eq!(flare.state, "succeeded", "{flare:#?}");
-    mend(cluster);
+    mend();
     cluster.all_up();
     accepted.hold(cluster);
 }
 
 #[test]
 fn everything_is_killed() {
-    let mut cluster = Cluster::start(Setup::new(Driver::Docker).invokers(2));
-    let mut accepted = Accepted::default();
-    cluster.deploy(failing::NAME);
+    let (mut cluster, mut accepted) = start(Setup::new(Driver::Docker).invokers(2));
     let running = accepted.flare(&cluster, failing::NAME, &hold(8, LONG));
     cluster.api().all_wrote(&running, failing::MARK);
     let queued = accepted.flare(&cluster, failing::NAME, &hold(6, 1));
@@ -193,19 +162,12 @@ fn everything_is_killed() {
     accepted.hold(&cluster);
 }
 
-/// A flare whose workers run for so many milliseconds.
-fn hold(size: u32, millis: u64) -> Value {
-    json!({"size": size, "params": failing::hold(millis), "timeout": LONG})
-}
-
 /// The packages of an invoker lie on a disk of one mebibyte: the flare fails with the reason, and once there is
 /// room the same one runs.
 #[test]
 fn the_disk_under_the_packages_is_full() {
-    let cluster = Cluster::start(Setup::new(Driver::Process).invokers(1));
-    let mut accepted = Accepted::default();
-    cluster.deploy(failing::NAME);
-    let disk = SmallDisk::under(&cluster.invoker_data(0).join("invoker/packages"));
+    let (cluster, mut accepted) = start(Setup::new(Driver::Process).invokers(1));
+    let disk = SmallDisk::over(&cluster.invoker_data(0).join("invoker/packages"));
     let full = accepted.flare(&cluster, failing::NAME, &hold(4, 1));
     let flare = accepted.ended(&cluster, &full);
     assert_eq!(flare.state, "failed", "{flare:#?}");
@@ -218,44 +180,77 @@ fn the_disk_under_the_packages_is_full() {
     accepted.hold(&cluster);
 }
 
-/// A file system of its own over a directory; dropping it unmounts it.
-struct SmallDisk(String);
-
-impl SmallDisk {
-    #[track_caller]
-    fn under(directory: &std::path::Path) -> Self {
-        let place = directory.to_str().unwrap().to_owned();
-        mount(&[
-            "mount",
-            "-t",
-            "tmpfs",
-            "-o",
-            "size=1m,mode=755",
-            "tmpfs",
-            &place,
-        ]);
-        Self(place)
-    }
-
-    fn grow(&self) {
-        mount(&["mount", "-o", "remount,size=256m", &self.0]);
-    }
-}
-
-impl Drop for SmallDisk {
-    fn drop(&mut self) {
-        // Lazily: packs may still run from it.
-        let _ = Command::new("umount").args(["--lazy", &self.0]).status();
-    }
+/// Somebody sets the clock of one node an hour ahead, and back: no flare is lost, tried again, or out of
+/// its time before that has passed.
+#[test]
+fn a_clock_is_set() {
+    let (cluster, mut accepted) = start(Setup::new(Driver::Process).invokers(2).clocks());
+    clock_set(&cluster, &mut accepted, |ahead| {
+        cluster.set_invoker_clock(0, ahead);
+    });
+    clock_set(&cluster, &mut accepted, |ahead| {
+        cluster.set_controller_clock(0, ahead);
+    });
 }
 
 #[track_caller]
-fn mount(arguments: &[&str]) {
-    let mut command = Command::new(arguments[0]);
-    let finished = command::run(command.args(&arguments[1..]), Duration::from_secs(10));
-    assert_eq!(
-        finished.code,
-        Some(0),
-        "small disks need root: {finished:#?}"
+fn clock_set(cluster: &Cluster, accepted: &mut Accepted, set: impl Fn(i64)) {
+    const TIME_OUT: i64 = 3_000;
+    let mut endless = hold(1, LONG);
+    endless["timeout"] = json!(TIME_OUT);
+    let running = accepted.flare(cluster, failing::NAME, &hold(4, 3_000));
+    let endless = accepted.flare(cluster, failing::NAME, &endless);
+    cluster.api().all_wrote(&running, failing::MARK);
+    cluster.api().all_wrote(&endless, failing::MARK);
+    let queued = accepted.flare(cluster, failing::NAME, &hold(8, 1));
+    let traffic = small_flares(cluster, 0);
+    for ahead in [3600, 0] {
+        set(ahead);
+        let between = accepted.flare(cluster, failing::NAME, &hold(2, 1));
+        accepted.ended(cluster, &between);
+    }
+    let mut all = traffic.stop();
+    accepted.note(all.clone());
+    all.extend([running, queued]);
+    for id in all {
+        let flare = accepted.ended(cluster, &id);
+        assert_eq!(
+            (flare.state.as_str(), flare.attempt),
+            ("succeeded", 1),
+            "{flare:#?}"
+        );
+    }
+    let flare = accepted.ended(cluster, &endless);
+    assert_eq!(flare.state, "timed-out", "{flare:#?}");
+    let lasted = flare.ended.unwrap() - flare.created;
+    assert!(
+        (TIME_OUT * 1000..3_600_000_000).contains(&lasted),
+        "{lasted} {flare:#?}"
     );
+    accepted.hold(cluster);
+}
+
+/// A cluster with the program whose behaviour its input chooses.
+#[track_caller]
+fn start(setup: Setup) -> (Cluster, Accepted) {
+    let cluster = Cluster::start(setup);
+    cluster.deploy(failing::NAME);
+    (cluster, Accepted::default())
+}
+
+/// A flare whose workers run for so many milliseconds.
+fn hold(size: u32, millis: u64) -> Value {
+    json!({"size": size, "params": failing::hold(millis), "timeout": LONG})
+}
+
+/// Flares of up to three workers that keep coming; of a hundred so many fail, and so many are cancelled.
+fn small_flares(cluster: &Cluster, bad: u32) -> Traffic {
+    let wishes = Wishes {
+        size: 3,
+        hold: 100,
+        backends: vec!["direct"],
+        bad,
+        pause: Duration::from_millis(200),
+    };
+    Traffic::start(cluster.apis(), 1, wishes)
 }

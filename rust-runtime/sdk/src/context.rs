@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use burst_bcm::{Communicator, Failure, FailureKind};
 
@@ -105,16 +105,14 @@ impl BurstContext {
         &self.local.flare_id
     }
 
-    /// When the flare is stopped if it has not ended by then.
+    /// When the flare is stopped if it has not ended by then, as long as nobody sets the machine's clock.
     pub fn deadline(&self) -> SystemTime {
         self.local.deadline
     }
 
-    /// The time left until the [`deadline`](Self::deadline).
+    /// The time left until the flare is stopped, whatever the machine's clock says.
     pub fn remaining(&self) -> Duration {
-        self.deadline()
-            .duration_since(SystemTime::now())
-            .unwrap_or(Duration::ZERO)
+        self.local.due.saturating_duration_since(Instant::now())
     }
 
     /// Marks the beginning of a phase of this worker, for the flare's timeline. It lasts until the

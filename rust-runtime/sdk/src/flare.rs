@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
-use std::time::{Duration, SystemTime};
+use std::time::Instant;
 
 use burst_bcm::{Communicator, Failure, FailureKind, Pack, PackConfig, Topology};
 use serde::Serialize;
@@ -14,7 +14,7 @@ use crate::control::Control;
 use crate::data::Loads;
 use crate::error;
 use crate::pack::{Local, Report};
-use crate::protocol::{LogStream, PackEvent, RunPack, now, time};
+use crate::protocol::{LogStream, PackEvent, RunPack, due, now, time};
 use crate::state::States;
 use crate::worker::{self, Work};
 
@@ -60,7 +60,7 @@ impl Signals {
     }
 
     /// Waits for the pack table, an abort, or the deadline.
-    fn wait_for_start(&self, deadline: SystemTime) -> Result<Vec<String>, burst_bcm::Error> {
+    fn wait_for_start(&self, due: Instant) -> Result<Vec<String>, burst_bcm::Error> {
         let mut state = self.lock();
         loop {
             if let Some(failure) = &state.aborted {
@@ -69,18 +69,13 @@ impl Signals {
             if let Some(endpoints) = state.endpoints.take() {
                 return Ok(endpoints);
             }
-            let left = deadline
-                .duration_since(SystemTime::now())
-                .unwrap_or(Duration::ZERO);
+            let left = due.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 let message = "the flare's deadline passed before all packs were ready";
                 let failure = Failure::new(FailureKind::Timeout, message);
                 return Err(burst_bcm::Error::Aborted(failure));
             }
-            // The clock may be set back meanwhile, so the deadline is looked at now and then.
-            let waited = self
-                .changed
-                .wait_timeout(state, left.min(Duration::from_secs(1)));
+            let waited = self.changed.wait_timeout(state, left);
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
     }
@@ -157,6 +152,7 @@ struct Flare<'a> {
 
 impl Flare<'_> {
     fn join(&self) -> Result<(Arc<Local>, Vec<Communicator>), burst_bcm::Error> {
+        let due = due(self.run.deadline);
         let topology = Topology::new(&self.run.pack_sizes)?;
         let mut config = PackConfig::new(self.run.flare_id.as_str(), self.run.pack, topology);
         config.backend = self.run.backend.clone();
@@ -169,6 +165,7 @@ impl Flare<'_> {
             flare_id: self.run.flare_id.clone(),
             first_worker: self.run.first_worker(),
             deadline: time(self.run.deadline),
+            due,
             report: Arc::new(Reports {
                 control: Arc::clone(self.control),
             }),
@@ -184,7 +181,7 @@ impl Flare<'_> {
         let endpoints = if self.run.autostart {
             endpoint.into_iter().collect()
         } else {
-            self.signals.wait_for_start(local.deadline)?
+            self.signals.wait_for_start(local.due)?
         };
         local.pack.start(endpoints)?;
         let communicators = local.pack.communicators();

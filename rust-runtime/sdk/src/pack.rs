@@ -1,7 +1,7 @@
 //! What the workers of one pack share during one flare, apart from messages.
 
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Instant, SystemTime};
 
 use burst_bcm::{Failure, Pack};
 
@@ -22,6 +22,8 @@ pub(crate) struct Local {
     /// The id of this pack's first worker.
     pub(crate) first_worker: u32,
     pub(crate) deadline: SystemTime,
+    /// The same on the clock that nobody sets.
+    pub(crate) due: Instant,
     pub(crate) report: Arc<dyn Report>,
     pub(crate) loads: Loads,
     /// What the workers leave for the next flare of their group.

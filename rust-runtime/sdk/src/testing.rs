@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use burst_bcm::{BackendConfig, Failure, FailureKind, Pack, PackConfig, Secret, Topology};
 
@@ -206,7 +206,7 @@ fn join(sizes: &[u32], states: &[Arc<States>]) -> Result<Workers, FlareFailed> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     let flare_id = format!("testing-{}-{number}", std::process::id());
-    let deadline = SystemTime::now() + LIMIT;
+    let (deadline, due) = (SystemTime::now() + LIMIT, Instant::now() + LIMIT);
     let mut packs = Vec::new();
     for (pack, states) in (0..topology.num_packs()).zip(states) {
         let mut config = PackConfig::new(flare_id.as_str(), pack, topology.clone());
@@ -218,6 +218,7 @@ fn join(sizes: &[u32], states: &[Arc<States>]) -> Result<Workers, FlareFailed> {
             flare_id: flare_id.clone(),
             first_worker,
             deadline,
+            due,
             report: Arc::new(Console),
             loads: Loads::default(),
             states: Arc::clone(states),

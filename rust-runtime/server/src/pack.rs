@@ -11,7 +11,7 @@
 
 use bytes::{Bytes, BytesMut};
 use std::process::ExitStatus;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use burst::protocol::{
     self, Command, Failure, FailureKind, LogStream, PackEvent, ProgramEvent, RunPack, now,
@@ -88,13 +88,12 @@ struct Exited {
 impl Flare {
     fn new(mut program: Box<Program>, run: &RunPack) -> Self {
         program.begin();
-        let left = protocol::time(run.deadline).duration_since(SystemTime::now());
         Self {
             program,
             tracker: Tracker::new(run),
             pending: BytesMut::new(),
             leaves_at: None,
-            deadline: Instant::now() + left.unwrap_or(Duration::ZERO).min(FOREVER),
+            deadline: protocol::due(run.deadline).into(),
             lease: run
                 .lease
                 .map(|millis| Instant::now() + Duration::from_millis(millis).min(FOREVER)),

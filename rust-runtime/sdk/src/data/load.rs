@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::Duration;
 
 use burst_bcm::{Failure, FailureKind};
 
@@ -175,11 +174,9 @@ impl Load {
                     .seen(Err(burst_bcm::Error::Aborted(failure)))
                     .map_err(DataError::Stopped);
             }
-            // The clock may be set back meanwhile, so the deadline is looked at now and then.
-            let pause = left.min(Duration::from_secs(1));
             progress = self
                 .changed
-                .wait_timeout(progress, pause)
+                .wait_timeout(progress, left)
                 .unwrap_or_else(PoisonError::into_inner)
                 .0;
         }

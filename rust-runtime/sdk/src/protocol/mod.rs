@@ -6,7 +6,7 @@
 mod command;
 mod event;
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 pub use burst_bcm::{BackendConfig, Failure, FailureKind, Secret};
 pub use command::{Command, Inputs, RunPack};
@@ -38,6 +38,14 @@ pub fn micros(time: SystemTime) -> u64 {
 /// The point in time `micros` microseconds after the epoch.
 pub fn time(micros: u64) -> SystemTime {
     UNIX_EPOCH + Duration::from_micros(micros)
+}
+
+/// When `micros` microseconds after the epoch will be, on the clock that waits are measured by. To be asked
+/// once, as soon as a deadline is heard of: from then on nobody who sets the machine's clock moves it.
+pub fn due(micros: u64) -> Instant {
+    const FOREVER: Duration = Duration::from_secs(365 * 24 * 3600);
+    let left = time(micros).duration_since(SystemTime::now());
+    Instant::now() + left.unwrap_or(Duration::ZERO).min(FOREVER)
 }
 
 /// A message of serde's without the value it quotes: inputs may be secret.

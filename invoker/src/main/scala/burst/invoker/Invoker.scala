@@ -10,7 +10,7 @@ import burst.protocol.InvokerProtocol.{AbortPack, CleanFlare, FlareCleaned, Prep
 import org.apache.pekko.Done
 import org.apache.pekko.actor.typed.scaladsl.{ActorContext, Behaviors}
 import org.apache.pekko.actor.typed.{ActorRef, Behavior}
-import scala.concurrent.duration.FiniteDuration
+import scala.concurrent.duration.{DurationLong, FiniteDuration}
 import scala.concurrent.Future
 import scala.util.Success
 
@@ -177,7 +177,7 @@ private final class Invoker(
     case Beat if state.closing => Behaviors.same
     case Beat =>
       controller ! ControllerProtocol.Heartbeat(status(state))
-      val (_, expired) = state.pool.expire(services.clock())
+      val (_, expired) = state.pool.expire(elapsed)
       val rest = evict(state, expired)
       running(prewarm(rest.copy(prewarmed = rest.prewarmed.beat)))
     case Lease(until) =>
@@ -280,7 +280,7 @@ private final class Invoker(
     else
       if !pack.watched then
         context.pipeToSelf(pack.container.exit)(exit => KeptExited(pack.container.id, ContainerExit.of(exit)))
-      val (pool, evicted) = state.pool.put(pack.copy(watched = true), pack.shape, services.clock())
+      val (pool, evicted) = state.pool.put(pack.copy(watched = true), pack.shape, elapsed)
       val kept = evict(state.copy(pool = pool), evicted)
       // the next flare may come at once, and is to find what is warm
       controller ! ControllerProtocol.Heartbeat(status(kept))
@@ -348,6 +348,9 @@ private final class Invoker(
           _.map(failure => failure.copy(invoker = Some(services.invoker)))
         )
         Cleaned(replyTo, FlareCleaned(flareId, error))
+
+  /** In microseconds, whoever sets the machine's clock. */
+  private def elapsed: Long = System.nanoTime().nanos.toMicros
 
   private def status(state: State) = InvokerStatus(
     services.invoker,

@@ -18,10 +18,10 @@ object ActorScheduling:
       system.dispatchers.lookup(DispatcherSelector.fromConfig(StoreSettings.Dispatcher))
     val settings = SchedulerSettings.from(config)
     val backends = BackendCatalog.from(config)
-    val now = FlareEnvironment.systemClock
-    val environment = FlareEnvironment(storage.flares, backends, settings, blocking, now)
+    val clock = Clock.ofMachine
+    val environment = FlareEnvironment(storage.flares, backends, settings, blocking, clock)
     val default = PlatformLimits.from(config).namespace.concurrentSlots
-    val limits = SlotLimits(storage.namespaces, default, settings.limitsRefresh, blocking, now)
+    val limits = SlotLimits(storage.namespaces, default, settings.limitsRefresh, blocking, clock.elapsed)
     val home = SchedulerHome.of(SchedulerNode(SchedulerNode.Parts(config, storage, environment, limits)))
     Scheduling(
       ActorFlareService(home.scheduler, storage.flares, limits, settings, blocking),

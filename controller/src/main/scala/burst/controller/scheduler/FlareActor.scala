@@ -85,8 +85,9 @@ private final class FlareActor(
     timers: TimerScheduler[FlareActor.Command]
 ):
   import FlareActor.*
-  import environment.{backends, now, settings}
+  import environment.{backends, settings}
 
+  private val now = environment.clock.steady
   private val id = accepted.id
   private val request = accepted.request
   private val terms = settings.terms(backends.needsCleaning(request.backend) && !request.isGroup)

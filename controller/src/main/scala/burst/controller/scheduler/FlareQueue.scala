@@ -5,7 +5,9 @@ import burst.protocol.FlareId
 import scala.collection.immutable.Queue
 import scala.collection.mutable
 
-/** A flare that waits for its slots. `since` is when it began to wait, in microseconds since the epoch. */
+/** A flare that waits for its slots. `since` is when it began to wait, in microseconds by a clock that only
+  * goes on.
+  */
 final case class Waiting(id: FlareId, attempt: Int, request: FlareRequest, since: Long):
   def tenant: String = request.definition.namespace
   def size: Int = request.size

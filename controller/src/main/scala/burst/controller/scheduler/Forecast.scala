@@ -4,7 +4,7 @@ import burst.protocol.FlareId
 import scala.collection.mutable
 
 /** Where a queued flare stands: `position` 1 is next; `start` is when it will have its slots, if nothing
-  * comes before it (microseconds since the epoch), and absent while the machines that are up are too few.
+  * comes before it, and absent while the machines that are up are too few.
   */
 final case class Standing(position: Int, start: Option[Long])
 

@@ -131,7 +131,7 @@ object GangScheduler:
 
   private def load(environment: FlareEnvironment, limits: SlotLimits, context: ActorContext[Command]): Unit =
     val found = Future(
-      Recovery.run(environment.store, environment.backends, limits.lookUp, environment.now())
+      Recovery.run(environment.store, environment.backends, limits.lookUp, environment.clock.now())
     )(using environment.blocking)
     context.pipeToSelf(found) {
       case Success(recovered) => Loaded(recovered)
@@ -170,7 +170,8 @@ private final class GangScheduler(
     context: ActorContext[GangScheduler.Command]
 ):
   import GangScheduler.*
-  import environment.{now, settings}
+  import environment.clock.{elapsed, now}
+  import environment.{clock, settings}
 
   private val round =
     SchedulingRound(
@@ -191,7 +192,7 @@ private final class GangScheduler(
   def takeUp(recovered: Recovered): Unit =
     slotLimits ++= recovered.limits
     recovered.queued.foreach { flare =>
-      queue = queue.enqueue(Waiting(flare.id, flare.attempt, flare.request, now()))
+      queue = queue.enqueue(Waiting(flare.id, flare.attempt, flare.request, elapsed()))
       spawn(flare, FlareActor.Origin.Recovered)
     }
     recovered.strays.foreach(members.astray)
@@ -220,7 +221,8 @@ private final class GangScheduler(
       flares.get(id).fold(replyTo ! Awaited.NotActive)(_ ! FlareActor.Await(replyTo))
     case Locate(id, replyTo) =>
       val turn = turns.position(id).map(Standing(_, start = None))
-      replyTo ! Located(turn.orElse(Forecast.standing(cluster, queue, id, now(), holdTimes)))
+      def forecast = Forecast.standing(cluster, queue, id, elapsed(), holdTimes)
+      replyTo ! Located(turn.orElse(forecast.map(s => s.copy(start = s.start.map(clock.dayTime)))))
     case ListInvokers(replyTo) =>
       replyTo ! InvokerList(members.statuses.map { status =>
         val capacity = cluster.machines.get(status.id)
@@ -234,7 +236,7 @@ private final class GangScheduler(
       if !cluster.machines.contains(id) then members.forget(id)
     case Release(id, attempt, left) => onRelease(ClusterState.Owner(id, attempt), left)
     case Requeue(id, attempt, request) =>
-      queue = queue.enqueue(Waiting(id, attempt, request, now()))
+      queue = queue.enqueue(Waiting(id, attempt, request, elapsed()))
       roundSoon()
     case LeaveQueue(id) =>
       queue = queue.remove(id)
@@ -254,7 +256,7 @@ private final class GangScheduler(
   private def onRelease(owner: ClusterState.Owner, left: Vector[(Int, Int)]): Unit =
     val held = cluster.holdings.get(owner)
     cluster = cluster.shrink(owner, left)
-    if !cluster.holds(owner) then held.foreach(h => holdTimes = holdTimes.learn(h.lease, now()))
+    if !cluster.holds(owner) then held.foreach(h => holdTimes = holdTimes.learn(h.lease, elapsed()))
     roundSoon()
 
   private def onSubmit(submit: Submit): Unit =
@@ -264,7 +266,7 @@ private final class GangScheduler(
       case Some(refusal) => submit.replyTo ! Submitted.Refused(refusal)
       case None =>
         val flare = Admission.accept(submit.request, now())
-        queue = queue.enqueue(Waiting(flare.id, flare.attempt, flare.request, flare.created))
+        queue = queue.enqueue(Waiting(flare.id, flare.attempt, flare.request, elapsed()))
         val (own, others) = runRound().partition(_.flare.id == flare.id)
         others.foreach(place)
         own.headOption match
@@ -323,7 +325,7 @@ private final class GangScheduler(
   private def runRound(): Vector[Placement] =
     if queue.length == 0 then Vector.empty
     else
-      val outcome = round.run(cluster, queue, now(), slotLimits.getOrElse(_, Int.MaxValue), holdTimes)
+      val outcome = round.run(cluster, queue, elapsed(), slotLimits.getOrElse(_, Int.MaxValue), holdTimes)
       cluster = outcome.cluster
       queue = outcome.queue
       outcome.placed

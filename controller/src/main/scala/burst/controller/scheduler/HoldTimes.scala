@@ -4,8 +4,8 @@ import burst.controller.flare.FlareRequest
 import burst.protocol.DefinitionRef
 
 /** For what slots were lent, since when, and when they come back: `latest` is promised (the flare's time-out
-  * ends it), `expected` is a guess. Microseconds since the epoch. Of an `openEnded` one, a group's, nobody
-  * knows.
+  * ends it), `expected` is a guess. Microseconds by a clock that only goes on. Of an `openEnded` one, a
+  * group's, nobody knows.
   */
 final case class Lease(
     definition: DefinitionRef,

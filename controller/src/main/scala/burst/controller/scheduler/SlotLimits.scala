@@ -13,20 +13,20 @@ final class SlotLimits(
     default: Int,
     refresh: FiniteDuration,
     blocking: ExecutionContext,
-    now: () => Long
+    elapsed: () => Long
 ):
   private val known = ConcurrentHashMap[String, SlotLimits.Known]()
 
   /** The limit, at once when it was looked up lately. */
   def of(namespace: String): Future[Int] =
-    Option(known.get(namespace)).filter(now() - _.at < refresh.toMicros) match
+    Option(known.get(namespace)).filter(elapsed() - _.at < refresh.toMicros) match
       case Some(found) => Future.successful(found.limit)
       case None => Future(lookUp(namespace))(using blocking)
 
   /** Asks the store. Blocks. */
   def lookUp(namespace: String): Int =
     val limit = namespaces.limits(namespace).fold(default)(_.concurrentSlots)
-    known.put(namespace, SlotLimits.Known(limit, now()))
+    known.put(namespace, SlotLimits.Known(limit, elapsed()))
     limit
 
 object SlotLimits:

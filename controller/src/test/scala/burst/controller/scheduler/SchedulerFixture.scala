@@ -80,9 +80,13 @@ abstract class SchedulerFixture extends FunSuite:
       blocking: ExecutionContext = ExecutionContext.parasitic
   ):
     val clock: AtomicLong = AtomicLong(1_000_000L)
-    private val now: () => Long = () => clock.get
-    private val environment = FlareEnvironment(store, Samples.backends, settings, blocking, now)
-    val limits: SlotLimits = SlotLimits(NoNamespaces, 100, 10.seconds, blocking, now)
+
+    /** By how much somebody has set the machine's clock, in microseconds. */
+    val set: AtomicLong = AtomicLong(0L)
+    private val elapsed: () => Long = () => clock.get
+    private val environment =
+      FlareEnvironment(store, Samples.backends, settings, blocking, Clock(() => clock.get + set.get, elapsed))
+    val limits: SlotLimits = SlotLimits(NoNamespaces, 100, 10.seconds, blocking, elapsed)
     val scheduler: ActorRef[GangScheduler.Command] = kit.spawn(GangScheduler(environment, limits))
 
     def invoker(name: String, slots: Int): ScriptedInvoker =

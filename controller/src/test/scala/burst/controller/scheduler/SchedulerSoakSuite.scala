@@ -118,7 +118,7 @@ class SchedulerSoakSuite extends FunSuite:
     val random = Random(seed)
     val store = MemoryFlareStore()
     val environment =
-      FlareEnvironment(store, Samples.backends, settings, stores, FlareEnvironment.systemClock)
+      FlareEnvironment(store, Samples.backends, settings, stores, Clock.ofMachine)
     val scheduler = kit.spawn(GangScheduler(environment, SlotLimits(null, 100, 1.hour, stores, () => 0L)))
     val slots = 6
     val ids = Vector.tabulate(4)(i => InvokerId(s"i$i"))

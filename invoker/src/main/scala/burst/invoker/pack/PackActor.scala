@@ -130,7 +130,7 @@ private final class PackActor(
   private val shape = PackShape(assignment.definition, assignment.size, assignment.memory)
   private val isGroup = assignment.group.exists(_.isInstanceOf[GroupRole.Holder])
 
-  private val deadline = services.clock() + assignment.timeLeft
+  private val due = System.nanoTime() + assignment.timeLeft.micros.toNanos
   private var lease = firstLease
 
   def begin(supply: Supply): Behavior[Command] =
@@ -515,7 +515,7 @@ private final class PackActor(
     assignment.backend,
     assignment.secret,
     services.advertise.getOrElse(pack.container.address.host),
-    deadline,
+    services.clock() + (due - System.nanoTime()).nanos.toMicros,
     group.map(_.assignment.flareId),
     assignment.autostart,
     leaseLeft.map(_.toMillis)

@@ -7,7 +7,7 @@ import scala.concurrent.duration.FiniteDuration
 final case class PackShape(definition: DefinitionRef, workers: Int, memoryMiB: Int):
   def totalMemoryMiB: Long = workers.toLong * memoryMiB
 
-/** A pack that waits to be used again. `since` in microseconds since the epoch. */
+/** A pack that waits to be used again. `since` in microseconds by a clock that only goes on. */
 final case class IdlePack[C](container: C, shape: PackShape, since: Long)
 
 /** Bounds of what may wait, by number, by memory and by time. */

@@ -1,0 +1,48 @@
+package burst.controller.scheduler
+
+import burst.controller.flare.FlareState
+import burst.protocol.FailureKind
+import scala.concurrent.duration.DurationInt
+
+/** Somebody sets the machine's clock while flares wait and run: times of day follow it, nothing else does. */
+class SetClockSuite extends SchedulerFixture:
+  Seq(1.hour, -1.hour).foreach: jump =>
+    test(s"a flare begins and ends as if the clock had not been set by $jump"):
+      val world = World()
+      val a = world.invoker("a", 4)
+      val running = world.submit(Samples.request(3, timeout = 20000))
+      val end = world.await(running.id)
+      val pack = a.prepared()
+      world.set.set(jump.toMicros)
+      world.pass(2.seconds)
+      a.succeed(pack)
+      assertEquals(world.ended(end).ended, Some(running.created + 2.seconds.toMicros))
+
+    test(s"who meets its deadline by a clock of its own has timed out, also with ours set by $jump"):
+      val world = World()
+      val a = world.invoker("a", 4)
+      val end = world.await(world.submit(Samples.request(3, timeout = 20000)).id)
+      val pack = a.prepared()
+      world.set.set(jump.toMicros)
+      // the clock goes on and no timer fires: the worker is first to tell
+      world.clock.addAndGet(20.seconds.toMicros)
+      a.fail(pack, 0, FailureKind.Timeout)
+      a.end(pack)
+      assertEquals(world.ended(end).state, FlareState.TimedOut)
+
+    test(s"one that waits starts when it would have, had the clock not been set by $jump"):
+      val world = World()
+      val a = world.invoker("a", 4)
+      val _ = world.submit(Samples.request(3, timeout = 20000))
+      val waiting = world.submit(Samples.request(4))
+      def start = world
+        .ask[GangScheduler.Located](GangScheduler.Locate(waiting.id, _))
+        .receiveMessage()
+        .standing
+        .flatMap(_.start)
+      val released = start.getOrElse(fail("no forecast"))
+      world.set.set(jump.toMicros)
+      assertEquals(start, Some(released + jump.toMicros), "by the clock as it is")
+      world.pass(1.second)
+      a.succeed(a.prepared())
+      assertEquals(a.prepared().assignment.timeLeft, Samples.request(4).timeout * 1000)

@@ -1,0 +1,82 @@
+//! A clock of a node's own, which can be set while it runs.
+
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use crate::command;
+
+/// What a node is told the time of day is. What is measured by clocks that nobody sets is not touched
+/// (libfaketime, which could do this, makes a JVM's waits end at once), nor what the node starts: packs
+/// go by the machine's clock.
+#[derive(Debug)]
+pub struct Clock {
+    file: PathBuf,
+    library: PathBuf,
+}
+
+impl Clock {
+    /// One that is right, called `name`, with its files in `scratch`. It needs a C compiler.
+    #[track_caller]
+    pub fn new(name: &str, scratch: &Path) -> Self {
+        let file = scratch.join(format!("{name}.clock"));
+        let library = scratch.join(format!("{name}.clock.so"));
+        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/src/set_clock.c");
+        let mut compile = Command::new("cc");
+        compile
+            .args(["-O1", "-Wall", "-Werror", "-shared", "-fPIC", "-o"])
+            .args([&library, Path::new(source)]);
+        let finished = command::run(&mut compile, Duration::from_secs(60));
+        assert_eq!(
+            finished.code,
+            Some(0),
+            "clocks need a C compiler: {finished:#?}"
+        );
+        fs::write(&file, 0_i64.to_ne_bytes()).unwrap();
+        Self { file, library }
+    }
+
+    /// From now on it is ahead by so many seconds.
+    #[track_caller]
+    pub fn set(&self, ahead: i64) {
+        // In place: the node has the file mapped.
+        let file = File::options().write(true).open(&self.file).unwrap();
+        file.write_all_at(&ahead.to_ne_bytes(), 0).unwrap();
+    }
+
+    /// What runs a command by this clock: to be put before it.
+    pub fn prefix(&self) -> Vec<String> {
+        vec![
+            "env".into(),
+            format!("LD_PRELOAD={}", self.library.display()),
+            format!("BURST_TEST_CLOCK={}", self.file.display()),
+        ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_is_set_says_so_and_one_that_is_not_is_right() {
+        let scratch = tempfile::tempdir().unwrap();
+        let clock = Clock::new("test", scratch.path());
+        let prefix = clock.prefix();
+        let ahead = || {
+            let seconds = |command: &mut Command| -> i64 {
+                let finished = command::run(command.args(["date", "+%s"]), Duration::from_secs(10));
+                finished.stdout.trim().parse().unwrap()
+            };
+            let right = seconds(&mut Command::new("env"));
+            seconds(Command::new(&prefix[0]).args(&prefix[1..])) - right
+        };
+        assert!(ahead() < 1800);
+        clock.set(3600);
+        assert!((1800..5400).contains(&ahead()));
+        clock.set(-3600);
+        assert!(ahead() < -1800);
+    }
+}

@@ -1,0 +1,47 @@
+//! A disk that is soon full.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use crate::command;
+
+/// A file system of its own, of one mebibyte, over a directory; dropping it unmounts it.
+#[derive(Debug)]
+pub struct SmallDisk(String);
+
+impl SmallDisk {
+    /// Mounts one. It needs root.
+    #[track_caller]
+    pub fn over(directory: &Path) -> Self {
+        let place = directory.to_str().unwrap().to_owned();
+        mount(&["-t", "tmpfs", "-o", "size=1m,mode=755", "tmpfs", &place]);
+        Self(place)
+    }
+
+    /// There is room now.
+    #[track_caller]
+    pub fn grow(&self) {
+        mount(&["-o", "remount,size=256m", &self.0]);
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        // Lazily: packs may still run from it.
+        let _ = Command::new("umount").args(["--lazy", &self.0]).status();
+    }
+}
+
+#[track_caller]
+fn mount(arguments: &[&str]) {
+    let finished = command::run(
+        Command::new("mount").args(arguments),
+        Duration::from_secs(10),
+    );
+    assert_eq!(
+        finished.code,
+        Some(0),
+        "small disks need root: {finished:#?}"
+    );
+}
