@@ -1,7 +1,7 @@
 //! The published figures about messages, on this machine: numbers as CSV, and plots.
 
 use crate::plot::{NotDrawn, Plot};
-use crate::report::{self, NotWritten};
+use crate::results::NotWritten;
 use crate::servers::Server;
 use crate::summary::Summary;
 use crate::{collectives, transfer};
@@ -73,7 +73,10 @@ pub fn chunk_sizes(samples: usize, backends: &[String], results: &Path) -> Resul
         lines: lines(&rates, |rate| rate.chunk_size as f64),
     };
     plot.write(&results.join("chunk-size.svg"))?;
-    Ok(report::write(&results.join("chunk-size.csv"), &rates)?)
+    Ok(crate::results::write(
+        &results.join("chunk-size.csv"),
+        &rates,
+    )?)
 }
 
 /// Figure 10b: what as many pairs of workers as there are get through at once.
@@ -102,7 +105,7 @@ pub fn pairs(samples: usize, backends: &[String], results: &Path) -> Result<(), 
         lines: lines(&rates, |rate| rate.pairs.into()),
     };
     plot.write(&results.join("pairs.svg"))?;
-    Ok(report::write(&results.join("pairs.csv"), &rates)?)
+    Ok(crate::results::write(&results.join("pairs.csv"), &rates)?)
 }
 
 /// Figure 11: how long collectives take, by granularity.
@@ -142,7 +145,10 @@ pub fn granularity(samples: usize, results: &Path) -> Result<(), NotKept> {
         }
         plot.write(&results.join(format!("granularity-{}.svg", operation.name)))?;
     }
-    Ok(report::write(&results.join("granularity.csv"), &latencies)?)
+    Ok(crate::results::write(
+        &results.join("granularity.csv"),
+        &latencies,
+    )?)
 }
 
 impl Rate {

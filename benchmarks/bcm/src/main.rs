@@ -17,6 +17,8 @@ mod plot;
 mod redis_benchmark;
 #[path = "../../src/report.rs"]
 mod report;
+#[path = "../../src/results.rs"]
+mod results;
 mod servers;
 #[path = "../../src/summary.rs"]
 mod summary;
