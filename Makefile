@@ -1,5 +1,7 @@
 # The one entry point. CI, the README and people call only these.
 
+SEED        ?= 1
+SOAK_TIME   ?= 600
 APP         ?= terasort
 SIZE        ?= 256M
 WORKERS     ?= 8
@@ -19,7 +21,7 @@ RELEASE := target/release
 PROGRAMS := hello terasort wordcount montecarlo pagerank tables gridsearch kmeans failing escaping noop probe mapreduce
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-rust test-jvm test-system prepare image bench load experiments simulate fuzz verify fuzz-api fmt lint clean
+.PHONY: help build demo test test-rust test-jvm test-system prepare image bench load experiments soak simulate fuzz verify fuzz-api fmt lint clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -66,6 +68,9 @@ load: build ## 200 clients with 10,000 small flares on a cluster of processes; C
 	@# Six of these share the machine.
 	JDK_JAVA_OPTIONS=-Xmx512m $(CARGO) run --release --locked -p burst-benchmarks --bin load -- \
 		--clients $(CLIENTS) --flares $(FLARES)
+
+soak: build ## random flares and random faults on a cluster for SOAK_TIME seconds; SEED decides which
+	BURST_SOAK_SECONDS=$(SOAK_TIME) BURST_SOAK_SEED=$(SEED) $(CARGO) test --locked -p burst-tests --test soak -- --nocapture
 
 simulate: ## the scheduler on 1,000 simulated invokers; tables and plots in benchmarks/results/simulator
 	$(MVN) -pl simulator -am install -DskipTests

@@ -1,15 +1,16 @@
 //! What must hold after every fault, whatever it was.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::model::Flare;
-use crate::{Cluster, wait};
+use crate::{Api, Cluster, wait};
 
-/// Time-outs of flares and of lost invokers have passed by then.
-const LIMIT: Duration = Duration::from_secs(120);
+/// Longer than anything a flare waits for once it has its slots: its time-out, that of a lost invoker, what
+/// packs and backends take to be cleared.
+const LIMIT: Duration = Duration::from_secs(150);
 
 /// Every flare that a cluster accepted, and what is known to have come of those that were seen to
 /// end.
@@ -56,6 +57,7 @@ impl Accepted {
     #[track_caller]
     pub fn hold(&mut self, cluster: &Cluster) {
         let api = cluster.api();
+        drained(&api);
         for (id, known) in &mut self.flares {
             let look = || api.status(id);
             let flare = wait::until_seen("the flare ends", LIMIT, look, Flare::has_ended);
@@ -94,6 +96,50 @@ impl Accepted {
             },
         );
     }
+}
+
+/// Waits until no flare is under way, be there ever so many, as long as something becomes of them.
+#[track_caller]
+fn drained(api: &Api) {
+    let mut seen = under_way(api);
+    while !seen.is_empty() {
+        seen = wait::until_told(
+            LIMIT,
+            || {
+                let now = under_way(api);
+                (now != seen).then_some(now)
+            },
+            || {
+                let flares: Vec<Value> = seen.iter().map(|(id, _, _)| brief(api, id)).collect();
+                format!(
+                    "nothing becomes of {flares:#?}, with these invokers: {:#?}",
+                    api.invokers()
+                )
+            },
+        );
+    }
+}
+
+/// Flares that have not ended, with their states and attempts: two hundred of each state at most. One that
+/// starts anew meanwhile may be missed.
+fn under_way(api: &Api) -> BTreeSet<(String, String, u32)> {
+    ["queued", "placing", "starting", "running"]
+        .iter()
+        .flat_map(|state| {
+            api.get(&format!("flares?state={state}&limit=200"))
+                .expect::<Vec<Flare>>(200)
+        })
+        .map(|flare| (flare.flare_id, flare.state, flare.attempt))
+        .collect()
+}
+
+/// What the API says of a flare but for its workers.
+fn brief(api: &Api, id: &str) -> Value {
+    let mut flare = api.get(&format!("flares/{id}")).json;
+    if let Some(fields) = flare.as_object_mut() {
+        fields.remove("workers");
+    }
+    flare
 }
 
 /// All that the API says of an ended flare.

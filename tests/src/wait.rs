@@ -10,7 +10,17 @@ const STEP: Duration = Duration::from_millis(20);
 
 /// Polls until `probe` gives something, and fails the test with `what` when `limit` has passed.
 #[track_caller]
-pub fn until<T>(what: &str, limit: Duration, mut probe: impl FnMut() -> Option<T>) -> T {
+pub fn until<T>(what: &str, limit: Duration, probe: impl FnMut() -> Option<T>) -> T {
+    until_told(limit, probe, || what.to_owned())
+}
+
+/// As [`until`], with a message that is made when the wait was in vain.
+#[track_caller]
+pub fn until_told<T>(
+    limit: Duration,
+    mut probe: impl FnMut() -> Option<T>,
+    what: impl Fn() -> String,
+) -> T {
     let deadline = Instant::now() + limit;
     loop {
         if let Some(found) = probe() {
@@ -18,7 +28,8 @@ pub fn until<T>(what: &str, limit: Duration, mut probe: impl FnMut() -> Option<T
         }
         assert!(
             Instant::now() < deadline,
-            "waited {limit:?} in vain: {what}"
+            "waited {limit:?} in vain: {}",
+            what()
         );
         thread::sleep(STEP);
     }

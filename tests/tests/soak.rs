@@ -1,0 +1,81 @@
+//! Random flares and random faults for a while; nothing is lost, and nothing is left.
+//!
+//! `BURST_SOAK_SECONDS` says for how long (two minutes, and ten by `make soak`), `BURST_SOAK_SEED` what happens.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::env;
+use std::time::{Duration, Instant};
+
+use burst_tests::cluster::Setup;
+use burst_tests::faults::Fault;
+use burst_tests::invariants::Accepted;
+use burst_tests::traffic::{Traffic, Wishes};
+use burst_tests::{Cluster, Driver, failing};
+use rand::rngs::SmallRng;
+use rand::{RngExt, SeedableRng};
+
+const INVOKERS: usize = 4;
+/// The invoker on a machine of its own.
+const REMOTE: usize = 3;
+
+#[test]
+fn random_flares_and_random_faults() {
+    let seconds = setting("BURST_SOAK_SECONDS", 120);
+    let seed = setting("BURST_SOAK_SEED", 1);
+    println!("soak of {seconds} s with seed {seed}");
+    let setup = Setup::new(Driver::Process)
+        .controllers(2)
+        .invokers(INVOKERS)
+        .slots(16)
+        .remote(REMOTE)
+        .redis()
+        .limit(Duration::from_secs(seconds + 900));
+    let mut cluster = Cluster::start(setup);
+    cluster.deploy(failing::NAME);
+    let mut accepted = Accepted::default();
+    let mut random = SmallRng::seed_from_u64(seed);
+    let wishes = Wishes {
+        size: 64,
+        hold: 1_000,
+        backends: vec!["direct", "redis-list"],
+        bad: 10,
+        pause: Duration::from_secs(4),
+    };
+    let senders: Vec<_> = (0..2)
+        .map(|sender| Traffic::start(cluster.apis(), seed * 2 + sender, wishes.clone()))
+        .collect();
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_secs(seconds) {
+        let fault = any(&mut random);
+        println!("{:4} s: {fault:?}", start.elapsed().as_secs());
+        fault.strike(&mut cluster);
+    }
+    for sender in senders {
+        accepted.note(sender.stop());
+    }
+    let end = Instant::now();
+    accepted.hold(&cluster);
+    let drained = end.elapsed().as_secs();
+    println!(
+        "seed {seed}: all have ended {drained} s later: {:?}",
+        accepted.ends()
+    );
+}
+
+fn any(random: &mut SmallRng) -> Fault {
+    let invoker = random.random_range(0..INVOKERS);
+    match random.random_range(0..12) {
+        0 | 1 => Fault::Pack,
+        2 | 3 => Fault::Invoker(invoker),
+        4 => Fault::PausedInvoker(invoker, random.random_range(1..=20)),
+        5 => Fault::Partition(REMOTE, random.random_range(1..=20)),
+        6 | 7 => Fault::Database(random.random_range(0..=5)),
+        8 | 9 => Fault::Scheduler,
+        10 => Fault::PausedScheduler,
+        _ => [Fault::OtherController, Fault::Controllers][random.random_range(0..2)],
+    }
+}
+
+fn setting(name: &str, default: u64) -> u64 {
+    env::var(name).map_or(default, |text| text.parse().expect(name))
+}
