@@ -312,6 +312,10 @@ impl Flare {
     fn tick(&mut self) {
         let now = Instant::now();
         if self.kill_at.is_some_and(|at| at <= now) && !self.killed {
+            // Packs are told their time one after the other: this one's may be up only now.
+            if let Some(reason) = self.reason.take() {
+                self.blame(reason);
+            }
             self.killed = true;
             self.program.group.kill();
         } else if self.lease.is_some_and(|until| until <= now) && !self.killed {

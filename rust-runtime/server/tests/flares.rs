@@ -153,6 +153,22 @@ fn a_flare_past_its_deadline_ends_within_the_grace_period() {
 }
 
 #[test]
+fn who_is_killed_past_the_deadline_is_overdue_though_a_peer_met_it_first() {
+    let runtime = Runtime::with_acts();
+    let mut run = Run::new(&[act("forever")]);
+    // Less than the grace period.
+    run.timeout = Duration::from_millis(200);
+    let mut events = runtime.flare(&run);
+    events.until("worker-started");
+    let path = format!("/packs/{}/abort", run.flare_id);
+    let order = json!({"kind": "peer-failed", "message": "worker 7 timed out in barrier"});
+    // It may come too late, when all this machine's processors are taken: then it changes nothing.
+    runtime.post(&path, &order);
+    let events: Vec<_> = events.collect();
+    assert_eq!(failure(&events, 0)["kind"], "timeout");
+}
+
+#[test]
 fn an_abort_reaches_blocked_workers_and_kills_deaf_ones() {
     let runtime = Runtime::with_acts();
     let run = Run::new(&[act("forever"), json!({"act": "receive", "from": 0})]);
