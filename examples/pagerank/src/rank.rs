@@ -126,6 +126,9 @@ pub fn work(input: Input, burst: &BurstContext) -> Result<Ranked, burst::Error> 
         };
         state = graph.compare(&ranks, &next, burst)?;
         ranks = next;
+        // For the time line, too: where workers share processors, who has everything first would compute, and those
+        // that wait for their turn would seem to communicate.
+        burst.barrier()?;
         iterations += 1;
         if state.change < input.tolerance {
             break;
