@@ -48,7 +48,7 @@ pub(super) struct Watcher {
     joined: bool,
     /// When this pack said its goodbye.
     leaving: Option<Instant>,
-    /// Its goodbye has come back to it.
+    /// Its goodbye has come back to it from the middle.
     heeded: bool,
     /// When packs that did not dial are looked for.
     probe: Option<Instant>,
@@ -269,11 +269,13 @@ impl Watcher {
             return false;
         };
         let stayed = since.elapsed();
-        if self.is_over() || !self.joined || stayed >= MEETING {
+        // Whoever heeded it was in the middle and has told the others; should that one have left
+        // meanwhile, too, nobody will dial this pack.
+        if self.heeded || self.is_over() || !self.joined || stayed >= MEETING {
             return true;
         }
         if self.middle() != self.pack {
-            return self.heeded;
+            return false;
         }
         match self.others().count() {
             0 => true,
@@ -339,7 +341,9 @@ impl Watcher {
             payload,
         };
         match header.kind {
-            Kind::Goodbye if header.pack == self.pack => self.heeded = true,
+            Kind::Goodbye if header.pack == self.pack => {
+                self.heeded |= self.middle() != self.pack;
+            }
             Kind::Goodbye => {
                 if !self.has_left(header.pack) {
                     if let Some(left) = self.left.get_mut(header.pack as usize) {
