@@ -29,9 +29,11 @@
 //! assert_eq!(results, [Ok(0), Ok(1 << 20)]);
 //! ```
 
+mod admission;
 mod collective;
 mod communicator;
 mod config;
+mod connections;
 mod control;
 mod error;
 mod failure;
@@ -54,11 +56,13 @@ pub mod testing;
 mod topology;
 mod wire;
 
+pub use admission::{Admission, admit};
 pub use communicator::Communicator;
 pub use config::{
     BackendConfig, DEFAULT_MAX_BYTES_IN_FLIGHT, DEFAULT_MAX_MESSAGE, DEFAULT_OPERATION_TIMEOUT,
     PackConfig, Secret,
 };
+pub use connections::Connections;
 pub use error::{Error, Peer};
 pub use failure::{Failure, FailureKind};
 pub use number::{Number, Reducer};
@@ -68,26 +72,6 @@ pub use payload::Payload;
 pub use remote::{Traffic, default_chunk_size};
 pub use request::{RecvRequest, SendRequest, wait_any};
 pub use topology::Topology;
-
-/// The same backend with credentials of the flare's own, as far as its server can make them:
-/// those of a user who reads and writes the flare's messages and nothing else. Called by whoever
-/// starts a pack, with the platform's own credentials, before the program is told of the backend;
-/// every pack gets the same. [`cleanup`] takes them away.
-///
-/// Redis, Valkey and DragonflyDB make a user (`ACL SETUSER`), which the platform's user must be
-/// allowed to. Other backends are given back as they are.
-///
-/// # Errors
-/// [`Error::InvalidConfiguration`] when there is no such backend; [`Error::Backend`] when its
-/// server cannot be reached or refuses.
-pub fn admit(
-    flare_id: &str,
-    secret: &Secret,
-    deadline: Option<std::time::SystemTime>,
-    backend: &BackendConfig,
-) -> Result<BackendConfig, Error> {
-    remote::admit(flare_id, secret, deadline, backend)
-}
 
 /// Deletes everything a flare left on a backend. Called at the flare's end by a process outside
 /// the packs, however the flare ended; does nothing for backends that keep nothing.

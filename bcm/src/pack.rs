@@ -8,13 +8,13 @@ use parking_lot::Mutex;
 
 use crate::communicator::Communicator;
 use crate::config::PackConfig;
+use crate::connections::Connections;
 use crate::control::Control;
 use crate::error::Error;
 use crate::failure::Failure;
 use crate::group::Group;
 use crate::remote::{self, Inbox, InboxConfig, Remote, Traffic};
 use crate::shared::{Mailboxes, Shared};
-use crate::topology::Topology;
 use crate::wire::flare_digest;
 
 /// One pack of a flare; there is one per process and flare.
@@ -22,7 +22,8 @@ use crate::wire::flare_digest;
 /// Its life: [`join`](Pack::join) binds, [`start`](Pack::start) is given where all packs are,
 /// the workers talk through their [`communicators`](Pack::communicators), and
 /// [`close`](Pack::close), or dropping it, takes leave of the others and ends every thread and
-/// connection.
+/// connection. Packs that run one flare after the other [`leave`](Pack::leave) instead, and
+/// [join the next one over](Pack::join_over) the connections they have.
 ///
 /// ```
 /// use burst_bcm::{Pack, PackConfig, Topology};
@@ -41,7 +42,7 @@ pub struct Pack {
     groups: Vec<Arc<Group>>,
     /// The way to the other packs, until `start` opens it to the workers.
     joined: Mutex<Option<Remote>>,
-    deadline: Option<SystemTime>,
+    config: PackConfig,
 }
 
 impl Pack {
@@ -51,6 +52,44 @@ impl Pack {
     /// [`Error::InvalidConfiguration`] for a pack, backend or size that does not exist;
     /// [`Error::Backend`] when the backend cannot be reached or bound.
     pub fn join(config: PackConfig) -> Result<Self, Error> {
+        Self::join_over(None, config)
+    }
+
+    /// As [`join`](Pack::join), for the next flare of packs that have left another one: over the
+    /// connections they have, when backend, packs and addresses are still the same. All packs
+    /// must have left before the first of them joins, and either all join over what they have
+    /// kept or none does.
+    ///
+    /// The flares cannot meet: what is left of the last one on a connection is dropped.
+    ///
+    /// ```
+    /// use burst_bcm::{Pack, PackConfig, Topology};
+    ///
+    /// let config = |flare: &str, pack| -> Result<PackConfig, burst_bcm::Error> {
+    ///     let mut config = PackConfig::new(flare, pack, Topology::new(&[1, 1])?);
+    ///     config.secret = "only these two know it".into();
+    ///     Ok(config)
+    /// };
+    /// let mut kept = [None, None];
+    /// for flare in ["first", "second"] {
+    ///     let packs: Vec<Pack> = (0..2)
+    ///         .zip(&mut kept)
+    ///         .map(|(pack, kept)| Pack::join_over(kept.take(), config(flare, pack)?))
+    ///         .collect::<Result<_, _>>()?;
+    ///     let endpoints: Vec<String> = packs.iter().filter_map(Pack::endpoint).collect();
+    ///     for pack in &packs {
+    ///         pack.start(endpoints.clone())?;
+    ///     }
+    ///     packs[0].communicators()[0].send(flare.to_owned(), 1)?;
+    ///     assert_eq!(packs[1].communicators()[0].recv::<String>(0)?, flare);
+    ///     kept = [packs[0].leave(), packs[1].leave()];
+    /// }
+    /// # Ok::<(), burst_bcm::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`join`](Pack::join).
+    pub fn join_over(kept: Option<Connections>, config: PackConfig) -> Result<Self, Error> {
         let topology = config.topology.clone();
         let Some(workers) = topology.workers_of(config.pack) else {
             return Err(Error::InvalidConfiguration {
@@ -73,9 +112,9 @@ impl Pack {
             .map(|worker| Arc::new(Group::world(&topology, worker)))
             .collect();
         let mailboxes = Arc::new(Mailboxes::new(workers.start, count));
-        let remote = connect(&config, &topology, &control, &mailboxes)?;
+        let remote = connect(kept, &config, &control, &mailboxes)?;
         let shared = Arc::new(Shared {
-            flare_id: config.flare_id,
+            flare_id: config.flare_id.clone(),
             pack: config.pack,
             topology,
             first_worker: workers.start,
@@ -88,7 +127,7 @@ impl Pack {
             shared,
             groups,
             joined: Mutex::new(remote),
-            deadline: config.deadline,
+            config,
         })
     }
 
@@ -123,7 +162,7 @@ impl Pack {
             .zip(&self.groups)
             .map(|(worker, group)| {
                 let (shared, group) = (Arc::clone(&self.shared), Arc::clone(group));
-                Communicator::new(shared, group, worker, self.deadline)
+                Communicator::new(shared, group, worker, self.config.deadline)
             })
             .collect()
     }
@@ -143,18 +182,33 @@ impl Pack {
             .unwrap_or_default()
     }
 
+    /// Takes leave of the other packs, and keeps the connections to them for the next flare; none
+    /// when there are no others, or the pack has left before. Operations still blocked, and later
+    /// ones, return [`Error::Closed`]. Does not wait for the other packs.
+    pub fn leave(&self) -> Option<Connections> {
+        self.end_operations();
+        let joined = self.joined.lock();
+        let remote = joined.as_ref().or_else(|| self.shared.remote.get())?;
+        let backend = remote.leave()?;
+        Some(Connections::new(&self.config, backend))
+    }
+
     /// Takes leave of the other packs and ends all threads and connections of this one.
     /// Operations still blocked, and later ones, return [`Error::Closed`]. Does nothing the
     /// second time.
     pub fn close(&self) {
-        self.shared.control.end(Error::Closed);
-        self.shared.wake_all();
+        self.end_operations();
         if let Some(remote) = self.joined.lock().take() {
             remote.close();
         }
         if let Some(remote) = self.shared.remote.get() {
             remote.close();
         }
+    }
+
+    fn end_operations(&self) {
+        self.shared.control.end(Error::Closed);
+        self.shared.wake_all();
     }
 }
 
@@ -166,11 +220,12 @@ impl Drop for Pack {
 
 /// The way to the other packs, when there are any.
 fn connect(
+    kept: Option<Connections>,
     config: &PackConfig,
-    topology: &Topology,
     control: &Arc<Control>,
     mailboxes: &Arc<Mailboxes>,
 ) -> Result<Option<Remote>, Error> {
+    let topology = &config.topology;
     if topology.num_packs() == 1 {
         return Ok(None);
     }
@@ -183,7 +238,7 @@ fn connect(
         control: Arc::clone(control),
         mailboxes: Arc::clone(mailboxes),
     });
-    let backend = remote::open(config, Arc::clone(&inbox))?;
+    let backend = Connections::open(kept, config, Arc::clone(&inbox))?;
     let chosen = config.backend.chunk_size;
     let chunk_size = chosen.unwrap_or_else(|| remote::default_chunk_size(&config.backend.kind));
     Ok(Some(Remote::new(backend, inbox, chunk_size)))

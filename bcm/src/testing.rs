@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use crate::communicator::Communicator;
 use crate::config::{BackendConfig, PackConfig};
+use crate::connections::Connections;
 use crate::error::Error;
 use crate::failure::{Failure, FailureKind};
 use crate::pack::Pack;
@@ -67,16 +68,30 @@ pub fn packs(
     backend: &BackendConfig,
     configure: impl Fn(&mut PackConfig),
 ) -> Result<Vec<Pack>, Error> {
+    packs_over(Vec::new(), pack_sizes, backend, configure)
+}
+
+/// As [`packs`], over what packs have kept that left another flare, by pack id.
+///
+/// # Errors
+/// As [`Pack::join_over`] and [`Pack::start`].
+pub fn packs_over(
+    kept: Vec<Option<Connections>>,
+    pack_sizes: &[u32],
+    backend: &BackendConfig,
+    configure: impl Fn(&mut PackConfig),
+) -> Result<Vec<Pack>, Error> {
     let topology = Topology::new(pack_sizes)?;
     let flare_id = flare_id();
     let mut packs = Vec::with_capacity(pack_sizes.len());
+    let mut kept = kept.into_iter();
     for pack in 0..topology.num_packs() {
         let mut config = PackConfig::new(&flare_id, pack, topology.clone());
         config.backend = backend.clone();
         config.secret = flare_id.as_str().into();
         config.operation_timeout = OPERATION_TIMEOUT;
         configure(&mut config);
-        packs.push(Pack::join(config)?);
+        packs.push(Pack::join_over(kept.next().flatten(), config)?);
     }
     let endpoints: Vec<String> = packs.iter().filter_map(Pack::endpoint).collect();
     for pack in &packs {

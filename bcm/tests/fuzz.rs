@@ -9,7 +9,7 @@ use std::time::Duration;
 use burst_bcm::fuzzing;
 
 const ROUNDS: usize = 3000;
-const WATCHDOG: Duration = Duration::from_secs(60);
+const WATCHDOG: Duration = Duration::from_secs(600);
 
 /// A small generator of numbers, the same in every run.
 struct Random(u64);

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 
@@ -27,6 +28,7 @@ pub(crate) struct Remote {
     inbox: Arc<Inbox>,
     chunk_size: usize,
     sequences: Mutex<HashMap<StreamKey, u64>>,
+    ended: AtomicBool,
 }
 
 /// The place of a message among those to one worker of another pack.
@@ -46,6 +48,7 @@ impl Remote {
             inbox,
             chunk_size,
             sequences: Mutex::default(),
+            ended: AtomicBool::new(false),
         }
     }
 
@@ -284,10 +287,26 @@ impl Remote {
         self.inbox.flow.wake_all();
     }
 
-    /// Takes leave of the other packs, unless the flare was aborted and they know.
+    /// Takes leave of the other packs, unless the flare was aborted and they know. Gives what
+    /// the next flare can be [renewed](Backend::renew) from.
+    pub(crate) fn leave(&self) -> Option<Arc<dyn Backend>> {
+        self.end(|backend| backend.leave())
+            .then(|| Arc::clone(&self.backend))
+    }
+
+    /// As [`Remote::leave`], and ends all connections.
     pub(crate) fn close(&self) {
-        self.inbox.notify(Kind::Goodbye, &[]);
-        self.backend.close();
-        self.inbox.clear();
+        self.end(|backend| backend.close());
+    }
+
+    /// `true` the first time, `false` and nothing done every other time.
+    fn end(&self, how: impl FnOnce(&dyn Backend)) -> bool {
+        let first = !self.ended.swap(true, Ordering::AcqRel);
+        if first {
+            self.inbox.notify(Kind::Goodbye, &[]);
+            how(&*self.backend);
+            self.inbox.clear();
+        }
+        first
     }
 }

@@ -38,6 +38,7 @@ mod stream;
 
 use std::fmt;
 use std::ops::Range;
+use std::sync::Arc;
 
 pub(crate) use bundle::{Bundle, ENTRY as BUNDLE_ENTRY};
 pub use counters::Traffic;
@@ -49,6 +50,7 @@ pub use registry::default_chunk_size;
 pub(crate) use registry::{admit, clean, open};
 pub(crate) use stream::Arrived;
 
+use crate::config::PackConfig;
 use crate::control::Patience;
 use crate::error::Error;
 use crate::local::Sleeper;
@@ -156,6 +158,18 @@ pub(crate) trait Backend: fmt::Debug + Send + Sync {
     /// is up. What comes for others meanwhile is read too.
     fn sleep(&self, _packs: Range<u32>, _sleeper: &Sleeper<'_>) {}
 
-    /// Ends all threads and connections and returns when they have ended.
+    /// Takes leave of the flare, and keeps what the next flare of the same packs can use.
+    fn leave(&self) {
+        self.close();
+    }
+
+    /// After [`leave`](Backend::leave) the backend for the next flare, which takes over what was
+    /// kept. Called when all packs have left the last one.
+    fn renew(&self, config: &PackConfig, inbox: Arc<Inbox>) -> Result<Arc<dyn Backend>, Error> {
+        open(config, inbox)
+    }
+
+    /// Takes leave unless that is done, ends all threads and connections and returns when they
+    /// have ended.
     fn close(&self);
 }

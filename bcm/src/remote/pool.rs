@@ -80,6 +80,18 @@ impl<C> Pool<C> {
         self.freed.notify_one();
     }
 
+    /// Does something with every connection that nobody has taken, and keeps those it went well
+    /// with.
+    pub(super) fn each_idle(&self, mut done: impl FnMut(&mut C) -> bool) {
+        let idle = std::mem::take(&mut self.state.lock().idle);
+        for mut connection in idle {
+            match done(&mut connection) {
+                true => self.put_back(connection),
+                false => self.forget(),
+            }
+        }
+    }
+
     /// Gives the idle connections and lets nobody have one any more.
     pub(super) fn close(&self) -> Vec<C> {
         let mut state = self.state.lock();

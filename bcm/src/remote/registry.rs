@@ -1,7 +1,6 @@
 //! The list of backends: a new one is a file beside this one and a line here.
 
 use std::sync::Arc;
-use std::time::SystemTime;
 
 #[cfg(feature = "faults")]
 use super::faults;
@@ -12,11 +11,12 @@ use super::redis::{list, stream};
 #[cfg(feature = "s3")]
 use super::s3;
 use super::{Backend, direct, memory};
-use crate::config::{BackendConfig, PackConfig, Secret};
+use crate::admission::Admission;
+use crate::config::{BackendConfig, PackConfig};
 use crate::error::Error;
 
 type Open = fn(&PackConfig, Arc<Inbox>) -> Result<Arc<dyn Backend>, Error>;
-type Admit = fn(&str, &Secret, Option<SystemTime>, &BackendConfig) -> Result<BackendConfig, Error>;
+type Admit = fn(&Admission<'_>, &BackendConfig) -> Result<BackendConfig, Error>;
 type Clean = fn(&str, &BackendConfig) -> Result<(), Error>;
 
 const MIB: usize = 1 << 20;
@@ -54,7 +54,7 @@ const BACKENDS: &[Entry] = &[
 ];
 
 /// Backends whose server, if there is one, makes no users through the connection of one.
-const AS_IT_IS: Admit = |_, _, _, config| Ok(config.clone());
+const AS_IT_IS: Admit = |_, config| Ok(config.clone());
 /// Backends that keep nothing.
 const NOTHING: Clean = |_, _| Ok(());
 
@@ -75,14 +75,9 @@ pub(crate) fn open(config: &PackConfig, inbox: Arc<Inbox>) -> Result<Arc<dyn Bac
 }
 
 /// The backend with credentials of the flare's own.
-pub(crate) fn admit(
-    flare_id: &str,
-    secret: &Secret,
-    deadline: Option<SystemTime>,
-    config: &BackendConfig,
-) -> Result<BackendConfig, Error> {
+pub(crate) fn admit(flare: &Admission<'_>, config: &BackendConfig) -> Result<BackendConfig, Error> {
     let (.., admit, _) = find(&config.kind)?;
-    admit(flare_id, secret, deadline, config)
+    admit(flare, config)
 }
 
 /// Deletes what a flare left on a backend.

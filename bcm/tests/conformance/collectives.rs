@@ -228,7 +228,7 @@ on_every_backend! {
 
     fn a_broadcast_leaves_a_pack_once_per_other_pack(backend) {
         let sizes = [4, 4, 4];
-        let packs = burst_bcm::testing::packs(&sizes, &backend.config, |_| {}).unwrap();
+        let packs = backend.packs(&sizes);
         let length = 10_000u64;
         let results = burst_bcm::testing::run_on(&packs, |worker| {
             let value = (worker.worker_id() == 5).then(|| vec![1u8; length as usize]);
@@ -244,7 +244,7 @@ on_every_backend! {
 
     fn all_to_all_leaves_a_pack_once_per_other_pack_or_once_per_pair(backend) {
         for (length, bundled) in [(0, true), (100, true), (8 << 10, true), (8200, false)] {
-            let traffic = traffic(&backend.config, &[3, 1, 4], |worker| {
+            let traffic = traffic(backend, &[3, 1, 4], |worker| {
                 let me = worker.worker_id();
                 let values = (0..8).map(|to| pattern(length, me, to)).collect();
                 let got = worker.all_to_all(values)?;
@@ -318,7 +318,7 @@ on_every_backend! {
     }
 
     fn what_a_pack_gathers_scatters_and_broadcasts_is_one_message(backend) {
-        let traffic = traffic(&backend.config, &[3, 2, 4], |worker| {
+        let traffic = traffic(backend, &[3, 2, 4], |worker| {
             let me = worker.worker_id();
             worker.gather(me, 1)?;
             worker.scatter((me == 1).then(|| (0..9u32).collect()), 1)?;
@@ -332,7 +332,7 @@ on_every_backend! {
     }
 
     fn one_pack_sends_nothing_anywhere(backend) {
-        let packs = burst_bcm::testing::packs(&[4], &backend.config, |_| {}).unwrap();
+        let packs = backend.packs(&[4]);
         let results = burst_bcm::testing::run_on(&packs, |worker| {
             worker.broadcast(Some(1u8), 0)?;
             worker.barrier()
@@ -348,11 +348,11 @@ const ENTRY: u64 = 12;
 
 /// What each pack has sent and received in an operation.
 fn traffic(
-    backend: &burst_bcm::BackendConfig,
+    backend: &crate::harness::Backend,
     sizes: &[u32],
     operation: impl Fn(&burst_bcm::Communicator) -> Result<(), Error> + Sync,
 ) -> Vec<burst_bcm::Traffic> {
-    let packs = burst_bcm::testing::packs(sizes, backend, |_| {}).unwrap();
+    let packs = backend.packs(sizes);
     for result in burst_bcm::testing::run_on(&packs, operation) {
         assert_eq!(result, Ok(()));
     }

@@ -59,7 +59,7 @@ on_every_backend! {
     }
 
     fn the_first_failure_is_the_one_everyone_sees(backend) {
-        let packs = testing::packs(&[1, 1], &backend.config, |_| {}).unwrap();
+        let packs = backend.packs(&[1, 1]);
         let first = Failure::new(FailureKind::Cancelled, "the user cancelled it");
         packs[0].abort(first.clone());
         packs[0].abort(Failure::new(FailureKind::Internal, "later"));
@@ -98,22 +98,24 @@ on_every_backend! {
     }
 
     fn who_waits_for_a_pack_that_ended_is_told(backend) {
-        let mut packs = testing::packs(&[1, 1], &backend.config, |_| {}).unwrap();
-        let last = packs.pop().unwrap();
-        last.communicators()[0].send(5u8, 0).unwrap();
-        last.close();
-        drop(last);
-        let worker = packs[0].communicators().remove(0);
-        // What it had sent still arrives; what it had not never will.
-        assert_eq!(worker.recv::<u8>(1), Ok(5));
-        let begun = Instant::now();
-        let result = worker.recv::<u8>(1);
-        assert!(matches!(result, Err(Error::Departed { .. })), "{result:?}");
-        promised(Duration::from_secs(1), begun);
+        for stays in [false, true] {
+            let mut packs = backend.packs(&[1, 1]);
+            let last = packs.pop().unwrap();
+            last.communicators()[0].send(5u8, 0).unwrap();
+            let _kept = stays.then(|| last.leave());
+            drop(last);
+            let worker = packs[0].communicators().remove(0);
+            // What it had sent still arrives; what it had not never will.
+            assert_eq!(worker.recv::<u8>(1), Ok(5));
+            let begun = Instant::now();
+            let result = worker.recv::<u8>(1);
+            assert!(matches!(result, Err(Error::Departed { .. })), "{result:?}");
+            promised(Duration::from_secs(1), begun);
+        }
     }
 
     fn a_closed_pack_answers_closed(backend) {
-        let packs = testing::packs(&[1, 1], &backend.config, |_| {}).unwrap();
+        let packs = backend.packs(&[1, 1]);
         let worker = packs[0].communicators().remove(0);
         packs[0].close();
         packs[0].close();
@@ -141,7 +143,7 @@ on_every_backend! {
 
     fn threads_end_with_their_pack(backend) {
         // Other tests run beside this one, so only threads of this flare's packs are counted.
-        let packs = testing::packs(&[1, 1, 1], &backend.config, |_| {}).unwrap();
+        let packs = backend.packs(&[1, 1, 1]);
         let results = testing::run_on(&packs, |worker| worker.barrier());
         assert_eq!(results, vec![Ok(()); 3]);
         let begun = Instant::now();

@@ -4,12 +4,13 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use burst_bcm::{BackendConfig, Communicator, Error, PackConfig, testing};
+use burst_bcm::{BackendConfig, Communicator, Error, Pack, PackConfig, testing};
 
 use crate::redis_server::RedisServer;
 
-/// Longest a test may take, on a machine that has much else to do.
-const WATCHDOG: Duration = Duration::from_secs(120);
+/// Longer than any test takes that does not hang, also on a machine that has much else to do: the tool of RabbitMQ
+/// alone, which some ask six times, may then need 20 s.
+const WATCHDOG: Duration = Duration::from_secs(600);
 
 /// What such a machine may add to a promised time.
 const BUSY: Duration = Duration::from_secs(4);
@@ -17,10 +18,21 @@ const BUSY: Duration = Duration::from_secs(4);
 /// A backend that is ready to be used.
 pub struct Backend {
     pub config: BackendConfig,
+    /// Each flare is the second one over the connections of its packs.
+    second: bool,
 }
 
 /// Runs a test on a backend, under the watchdog.
 pub fn on(kind: &'static str, test: fn(&Backend)) {
+    run_on(kind, false, test);
+}
+
+/// As `on`, with flares over the connections that another one has left.
+pub fn on_second(kind: &'static str, test: fn(&Backend)) {
+    run_on(kind, true, test);
+}
+
+fn run_on(kind: &'static str, second: bool, test: fn(&Backend)) {
     // Kept out of the test's own thread, so that it ends even when that hangs.
     let server = kind.starts_with("redis").then(RedisServer::start);
     let mut config = BackendConfig::new(kind);
@@ -37,7 +49,7 @@ pub fn on(kind: &'static str, test: fn(&Backend)) {
     if kind == "s3" {
         config.uri = Some(crate::s3_server::shared().uri());
     }
-    under_watchdog(move || test(&Backend { config }));
+    under_watchdog(move || test(&Backend { config, second }));
 }
 
 /// Fails instead of hanging.
@@ -93,12 +105,40 @@ impl Backend {
         configure: impl Fn(&mut PackConfig),
         function: impl Fn(&Communicator) -> Result<R, Error> + Sync,
     ) -> Vec<Result<R, Error>> {
-        testing::run_with(pack_sizes, &self.config, configure, function)
+        testing::run_on(&self.packs_with(pack_sizes, configure), function)
+    }
+
+    /// The packs of a flare that has started.
+    pub fn packs(&self, pack_sizes: &[u32]) -> Vec<Pack> {
+        self.packs_with(pack_sizes, |_| {})
+    }
+
+    fn packs_with(&self, pack_sizes: &[u32], configure: impl Fn(&mut PackConfig)) -> Vec<Pack> {
+        let mut kept = Vec::new();
+        if self.second {
+            let first = testing::packs(pack_sizes, &self.config, |_| {}).unwrap();
+            for result in testing::run_on(&first, leave_things_behind) {
+                result.unwrap();
+            }
+            kept = first.iter().map(Pack::leave).collect();
+        }
+        testing::packs_over(kept, pack_sizes, &self.config, configure).unwrap()
     }
 
     pub fn chunked(&self, bytes: usize) -> impl Fn(&mut PackConfig) + '_ {
         move |config| config.backend.chunk_size = Some(bytes)
     }
+}
+
+/// A flare that makes every connection, and sends what nobody receives.
+fn leave_things_behind(worker: &Communicator) -> Result<(), Error> {
+    let me = worker.worker_id();
+    let all = 0..worker.burst_size();
+    worker.all_to_all(all.clone().map(|to| pattern(3000, me, to)).collect())?;
+    for to in all.filter(|&to| to != me) {
+        worker.send("stale".to_owned(), to)?;
+    }
+    Ok(())
 }
 
 /// Pack sizes that show most of what can differ: one pack, one worker per pack, uneven packs.

@@ -29,6 +29,7 @@ mod redis_server;
 mod s3;
 #[cfg(feature = "s3")]
 mod s3_server;
+mod second;
 mod server_faults;
 mod volume;
 mod watch;
@@ -47,6 +48,9 @@ macro_rules! on_every_backend {
         mod direct {
             $(#[test] fn $name() { crate::harness::on("direct", super::suite::$name); })*
         }
+        mod direct_second {
+            $(#[test] fn $name() { crate::harness::on_second("direct", super::suite::$name); })*
+        }
         mod direct_tcp {
             $(#[test] fn $name() { crate::harness::on("direct-tcp", super::suite::$name); })*
         }
@@ -55,6 +59,9 @@ macro_rules! on_every_backend {
         }
         mod redis_list {
             $(#[test] fn $name() { crate::harness::on("redis-list", super::suite::$name); })*
+        }
+        mod redis_list_second {
+            $(#[test] fn $name() { crate::harness::on_second("redis-list", super::suite::$name); })*
         }
         #[cfg(feature = "rabbitmq")]
         mod rabbitmq {
@@ -66,6 +73,9 @@ macro_rules! on_every_backend {
         }
         mod redis_stream {
             $(#[test] fn $name() { crate::harness::on("redis-stream", super::suite::$name); })*
+        }
+        mod redis_stream_second {
+            $(#[test] fn $name() { crate::harness::on_second("redis-stream", super::suite::$name); })*
         }
     };
 }

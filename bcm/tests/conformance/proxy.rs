@@ -1,9 +1,9 @@
-//! A proxy between packs and a server, whose connections a test can cut.
+//! A proxy before a server or a pack, whose connections a test can hold up and cut.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 
 /// Forwards to a server on this machine until dropped.
@@ -17,6 +17,10 @@ struct State {
     closed: AtomicBool,
     accepted: AtomicUsize,
     open: Mutex<Vec<TcpStream>>,
+    held: Mutex<bool>,
+    /// Something has come while they are held.
+    holds: AtomicBool,
+    released: Condvar,
 }
 
 impl Proxy {
@@ -39,7 +43,8 @@ impl Proxy {
                 for (from, to) in [(&client, &server), (&server, &client)] {
                     from.set_nodelay(true).unwrap();
                     open.push(from.try_clone().unwrap());
-                    forward(from.try_clone().unwrap(), to.try_clone().unwrap());
+                    let ends = (from.try_clone().unwrap(), to.try_clone().unwrap());
+                    forward(ends, Arc::clone(&shared));
                 }
             }
         });
@@ -64,6 +69,22 @@ impl Proxy {
         }
     }
 
+    /// From now on nothing that has not passed yet does, until it is released.
+    pub fn hold(&self) {
+        self.state.holds.store(false, Ordering::SeqCst);
+        *self.state.held.lock().unwrap() = true;
+    }
+
+    /// Whether something is held.
+    pub fn holds(&self) -> bool {
+        self.state.holds.load(Ordering::SeqCst)
+    }
+
+    pub fn release(&self) {
+        *self.state.held.lock().unwrap() = false;
+        self.state.released.notify_all();
+    }
+
     /// How many connections there were so far.
     pub fn accepted(&self) -> usize {
         self.state.accepted.load(Ordering::SeqCst)
@@ -74,14 +95,18 @@ impl Drop for Proxy {
     fn drop(&mut self) {
         self.state.closed.store(true, Ordering::SeqCst);
         let _ = TcpStream::connect(("127.0.0.1", self.port));
+        self.release();
         self.cut();
     }
 }
 
-fn forward(mut from: TcpStream, mut to: TcpStream) {
+fn forward((mut from, mut to): (TcpStream, TcpStream), state: Arc<State>) {
     thread::spawn(move || {
         let mut buffer = vec![0; 64 << 10];
         while let Ok(count @ 1..) = from.read(&mut buffer) {
+            let held = state.held.lock().unwrap();
+            state.holds.fetch_or(*held, Ordering::SeqCst);
+            drop(state.released.wait_while(held, |held| *held).unwrap());
             if to.write_all(&buffer[..count]).is_err() {
                 break;
             }

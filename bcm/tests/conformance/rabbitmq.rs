@@ -11,6 +11,7 @@ use crate::process::{
 };
 use crate::proxy::Proxy;
 use crate::rabbitmq_server::{PASSWORD, RabbitServer, shared};
+use crate::second::stays_connected;
 #[cfg(feature = "tls")]
 use crate::server_faults::only_a_server_with_a_certificate_is_talked_to;
 use crate::server_faults::{
@@ -191,5 +192,15 @@ fn a_chunk_larger_than_the_server_takes_is_cut_smaller() {
             }
         });
         assert_eq!(results, vec![Ok(()); 2]);
+    });
+}
+
+#[test]
+fn packs_stay_connected_from_flare_to_flare() {
+    let server = shared();
+    under_watchdog(move || {
+        let proxy = Proxy::to(server.port());
+        let backend = BackendConfig::new("rabbitmq").with_uri(server.uri_at(proxy.port()));
+        stays_connected(&backend, &proxy);
     });
 }

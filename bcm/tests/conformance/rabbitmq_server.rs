@@ -3,13 +3,14 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::net::TcpListener;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 
 use tempfile::TempDir;
+
+use super::redis_server::free_port;
 
 pub const USER: &str = "burst";
 /// Not the one everybody has, so that logging in is tested too.
@@ -35,11 +36,6 @@ struct Ports {
 pub fn shared() -> &'static RabbitServer {
     static SERVER: OnceLock<RabbitServer> = OnceLock::new();
     SERVER.get_or_init(|| RabbitServer::start(""))
-}
-
-fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    listener.local_addr().unwrap().port()
 }
 
 impl RabbitServer {

@@ -3,7 +3,9 @@
 
 use std::time::{Duration, Instant};
 
-use burst_bcm::{BackendConfig, Error, FailureKind, Pack, PackConfig, admit, cleanup, testing};
+use burst_bcm::{
+    Admission, BackendConfig, Error, FailureKind, Pack, PackConfig, admit, cleanup, testing,
+};
 
 #[cfg(feature = "tls")]
 use crate::certificate::Certificate;
@@ -40,6 +42,17 @@ fn config(kind: &str, server: &RedisServer) -> BackendConfig {
 fn packs(backend: &BackendConfig, flare_id: &'static str, sizes: &[u32]) -> Vec<Pack> {
     let configure = |config: &mut PackConfig| config.flare_id = flare_id.to_owned();
     testing::packs(sizes, backend, configure).unwrap()
+}
+
+/// Everybody talks to everybody.
+fn exchange(packs: &[Pack]) {
+    let results = testing::run_on(packs, |worker| {
+        let me = worker.worker_id();
+        worker.all_to_all((0..3).map(|to| pattern(9000, me, to)).collect())?;
+        worker.broadcast((me == 1).then(|| pattern(90_000, 1, 0)), 1)?;
+        worker.barrier()
+    });
+    assert_eq!(results, vec![Ok(()); 3]);
 }
 
 /// Bytes clients have sent to the server.
@@ -216,7 +229,11 @@ on_both! {
         under_watchdog(move || {
             let platform = config(kind, &server);
             let end = std::time::SystemTime::now() + Duration::from_secs(60);
-            let admit = |flare: &str| admit(flare, &flare.into(), Some(end), &platform).unwrap();
+            let admit = |flare_id: &str| {
+                let secret = flare_id.into();
+                let flare = Admission { deadline: Some(end), ..Admission::new(flare_id, &secret) };
+                admit(&flare, &platform).unwrap()
+            };
             let (own, others) = (admit("own"), admit("others"));
             assert_eq!(own, admit("own"));
 
@@ -253,6 +270,90 @@ on_both! {
             drop(others);
             cleanup("others", &platform).unwrap();
             assert_eq!(server.ask::<Vec<String>>(&["ACL", "USERS"]), ["default"]);
+        });
+    }
+
+    fn a_group_stays_connected_and_reaches_one_flare_at_a_time(kind) {
+        let server = RedisServer::start();
+        under_watchdog(move || {
+            let (platform, proxy) = (config(kind, &server), Proxy::to(server.port()));
+            let (mut kept, mut last, mut first) = (Vec::new(), None, 0);
+            let flares = ["g-1", "g-2", "g-3", "g-4", "g-5"];
+            for (number, flare_id) in (0..).zip(flares) {
+                let secret = flare_id.into();
+                let flare = Admission {
+                    group: Some("g"),
+                    last: last.as_ref(),
+                    ..Admission::new(flare_id, &secret)
+                };
+                let own = admit(&flare, &platform).unwrap();
+                assert!(last.is_none_or(|last| last == own), "another user for {flare_id}");
+                let direct = own.uri.clone().unwrap();
+                let (from, to) = (server.port().to_string(), proxy.port().to_string());
+                let proxied = own.clone().with_uri(direct.replace(&from, &to));
+                let packs = testing::packs_over(kept, &[1, 1, 1], &proxied, |config| {
+                    config.flare_id = flare_id.to_owned();
+                });
+                let packs = packs.unwrap();
+                let results = testing::run_on(&packs, |worker| {
+                    let me = worker.worker_id();
+                    worker.all_to_all((0..3).map(|to| pattern(9000, me, to + number)).collect())?;
+                    let value = (me == 1).then(|| pattern(90_000, 1, number));
+                    assert!(*worker.broadcast(value, 1)? == pattern(90_000, 1, number));
+                    // Nobody receives it.
+                    worker.send(pattern(9000, me, number), (me + 1) % 3)?;
+                    worker.barrier()
+                });
+                assert_eq!(results, vec![Ok(()); 3]);
+                let mut connection = redis::Client::open(direct).unwrap().get_connection().unwrap();
+                for other in flares {
+                    let mine = redis::cmd("GET").arg(format!("burst:{other}:x")).exec(&mut connection);
+                    assert_eq!(mine.is_ok(), other == flare_id, "{mine:?}");
+                }
+                kept = packs.iter().map(Pack::leave).collect();
+                drop(packs);
+                cleanup(flare_id, &platform).unwrap();
+                assert_eq!(server.keys(), Vec::<String>::new(), "after {flare_id}");
+                last = Some(own);
+                if number == 0 {
+                    first = proxy.accepted();
+                }
+            }
+            // A thread that did not come back in time, on a busy machine, has connected again.
+            let again = proxy.accepted() - first;
+            assert!(again < flares.len() - 1, "{again} connections after {first}");
+            assert_eq!(server.ask::<Vec<String>>(&["ACL", "USERS"]).len(), 2);
+            drop(kept);
+            cleanup("g", &platform).unwrap();
+            assert_eq!(server.ask::<Vec<String>>(&["ACL", "USERS"]), ["default"]);
+            assert_eq!(server.keys(), Vec::<String>::new());
+        });
+    }
+
+    fn what_the_server_has_closed_between_two_flares_is_made_anew(kind) {
+        let server = RedisServer::start();
+        under_watchdog(move || {
+            let backend = config(kind, &server);
+            let first = packs(&backend, "c-1", &[1, 1, 1]);
+            exchange(&first);
+            let kept = first.iter().map(Pack::leave).collect();
+            let killed: u32 = server.ask(&["CLIENT", "KILL", "TYPE", "normal"]);
+            assert!(killed > 3, "{killed} connections were kept");
+            exchange(&testing::packs_over(kept, &[1, 1, 1], &backend, |_| {}).unwrap());
+        });
+    }
+
+    fn a_server_that_stood_still_between_two_flares_is_asked_again(kind) {
+        let server = RedisServer::start();
+        under_watchdog(move || {
+            let proxy = Proxy::to(server.port());
+            let backend = BackendConfig::new(kind).with_uri(server.uri_at(proxy.port()));
+            let first = packs(&backend, "s-1", &[1, 1, 1]);
+            exchange(&first);
+            proxy.hold();
+            let kept = first.iter().map(Pack::leave).collect();
+            proxy.release();
+            exchange(&testing::packs_over(kept, &[1, 1, 1], &backend, |_| {}).unwrap());
         });
     }
 
@@ -369,7 +470,7 @@ fn connections_may_be_encrypted() {
         // The flare's own user talks to the same server in the same way.
         let platform = BackendConfig::new("redis-list").with_uri(&uri);
         let platform = platform.with_ca(&certificate.pem);
-        let own = admit("own", &"secret".into(), None, &platform).unwrap();
+        let own = admit(&Admission::new("own", &"secret".into()), &platform).unwrap();
         assert!(own.uri.as_ref().unwrap().starts_with("rediss://burst."));
         let results = testing::run_on(&packs(&own, "own", &[1, 1]), |worker| worker.barrier());
         assert_eq!(results, vec![Ok(()); 2]);

@@ -13,6 +13,7 @@ mod exchange;
 mod figures;
 mod local;
 mod mpi;
+mod next_flare;
 mod plot;
 mod redis_benchmark;
 #[path = "../../src/report.rs"]
@@ -63,6 +64,8 @@ enum Measurement {
     DirectLatency,
     /// One large message between two packs through each backend.
     Throughput,
+    /// The next flare of packs that stay connected, against connecting anew, for each backend.
+    NextFlare,
     /// All-to-all between packs, against a message per pair.
     Exchange,
     /// Throughput by chunk size, for each backend.
@@ -102,6 +105,11 @@ impl Measurement {
             Self::Throughput => {
                 for backend in backends {
                     throughput::through(backend, turns, report);
+                }
+            }
+            Self::NextFlare => {
+                for backend in backends {
+                    next_flare::latency(backend, turns, report);
                 }
             }
             Self::Exchange => exchange::all_to_all(turns, report),

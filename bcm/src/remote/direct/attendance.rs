@@ -15,8 +15,8 @@ use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::intake::Intake;
+use super::peers::Peers;
 use crate::local::{Bell, Sleeper};
-use crate::remote::inbox::Inbox;
 
 /// Who sleeps on one connection.
 #[derive(Debug, Default)]
@@ -76,13 +76,13 @@ impl Attendance {
 }
 
 /// A worker sleeps on these connections, and reads those that nobody else does.
-pub(super) fn sleep(intakes: &[Arc<Intake>], inbox: &Inbox, sleeper: &Sleeper<'_>) {
+pub(super) fn sleep(intakes: &[Arc<Intake>], peers: &Peers, sleeper: &Sleeper<'_>) {
     let until = Instant::now() + sleeper.limit;
     let bell = sleeper.bell;
     for intake in intakes {
         intake.attend(bell);
     }
-    while read(intakes, inbox, sleeper, until) {}
+    while read(intakes, peers, sleeper, until) {}
     for intake in intakes {
         intake.leave(bell);
     }
@@ -90,7 +90,7 @@ pub(super) fn sleep(intakes: &[Arc<Intake>], inbox: &Inbox, sleeper: &Sleeper<'_
 
 /// Reads the connections it is this worker's turn with; `true` when it has become its turn with
 /// more of them.
-fn read(intakes: &[Arc<Intake>], inbox: &Inbox, sleeper: &Sleeper<'_>, until: Instant) -> bool {
+fn read(intakes: &[Arc<Intake>], peers: &Peers, sleeper: &Sleeper<'_>, until: Instant) -> bool {
     let bell = sleeper.bell;
     let turns = || {
         intakes
@@ -115,7 +115,7 @@ fn read(intakes: &[Arc<Intake>], inbox: &Inbox, sleeper: &Sleeper<'_>, until: In
         let come = |watched: &PollFd<'_>| !watched.revents().is_empty();
         let read = mine.iter().zip(&watched).filter(|(_, it)| come(it));
         // A connection at its end is always readable: the worker has to look around.
-        let ended = read.filter(|(intake, _)| !intake.read_here(inbox)).count() > 0;
+        let ended = read.filter(|(intake, _)| !intake.read_here(peers)).count() > 0;
         let rung = watched.last().is_some_and(come);
         if rung {
             bell.silence();

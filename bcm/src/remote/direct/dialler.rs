@@ -34,9 +34,19 @@ impl Dialler {
         }
     }
 
-    /// Where the packs are, by pack id. A pack is started once: later tables are not read.
-    pub(super) fn learn(&self, endpoints: Vec<String>) {
-        let _ = self.endpoints.set(endpoints);
+    /// Where the packs are, by pack id; `true` when that is new. They stay there.
+    pub(super) fn learn(&self, endpoints: &[String]) -> Result<bool, Error> {
+        let mut new = false;
+        let known = self.endpoints.get_or_init(|| {
+            new = true;
+            endpoints.to_vec()
+        });
+        match known == endpoints {
+            true => Ok(new),
+            false => Err(Error::InvalidConfiguration {
+                reason: "a pack is not where it was in the last flare of its group".to_owned(),
+            }),
+        }
     }
 
     /// A connection that has passed the handshake.

@@ -17,6 +17,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use socket2::Socket;
 
 use super::attendance::Attendance;
+use super::peers::Peers;
 use crate::local::Bell;
 use crate::remote::inbox::{Chunk, Inbox, Incoming};
 use crate::wire::{HEADER_SIZE, Header, Kind, WireError};
@@ -29,14 +30,16 @@ const LOOK_IN: Duration = Duration::from_millis(1);
 /// Longest sleep of the connection's thread while workers sleep on the connection.
 const LONGEST: Duration = Duration::from_millis(100);
 
-/// How a connection ended: with a goodbye, or why not.
-pub(super) type End = Result<(), String>;
+/// Why nothing more can be read.
+pub(super) type End = String;
 
 /// See the module's documentation.
 #[derive(Debug)]
 pub(super) struct Intake {
     stream: Socket,
     pack: u32,
+    /// Which of the pack's connections it is.
+    number: u64,
     progress: Mutex<Progress>,
     /// A worker has read here since the thread last looked.
     helped: AtomicBool,
@@ -48,6 +51,8 @@ pub(super) struct Intake {
 
 #[derive(Debug)]
 struct Progress {
+    /// Of the present flare. What comes of an older one is dropped.
+    inbox: Arc<Inbox>,
     /// What was read beyond what was asked for lies in `start..end`.
     buffer: Box<[u8]>,
     start: usize,
@@ -81,12 +86,15 @@ enum Step {
 }
 
 impl Intake {
-    /// The stream must not block; all frames must come from this pack.
-    pub(super) fn new(stream: Socket, pack: u32) -> Self {
+    /// The stream must not block; all frames must come from this pack, whose connections have
+    /// different numbers.
+    pub(super) fn new(stream: Socket, (pack, number): (u32, u64), inbox: Arc<Inbox>) -> Self {
         Self {
             stream,
             pack,
+            number,
             progress: Mutex::new(Progress {
+                inbox,
                 buffer: vec![0; READ_AHEAD].into(),
                 start: 0,
                 end: 0,
@@ -99,29 +107,34 @@ impl Intake {
         }
     }
 
+    /// The next flare begins: what is read from now on is for its inbox.
+    pub(super) fn renew(&self, inbox: &Arc<Inbox>) {
+        self.progress.lock().inbox = Arc::clone(inbox);
+    }
+
     /// A worker reads what has come, unless someone else does. Never blocks; `true` when
     /// something has come.
-    pub(super) fn help(&self, inbox: &Inbox) -> bool {
+    pub(super) fn help(&self, peers: &Peers) -> bool {
         if !self.helped.load(Ordering::Relaxed) {
             self.helped.store(true, Ordering::Relaxed);
         }
         let progress = self.progress.try_lock();
-        progress.is_some_and(|progress| self.read_on(progress, inbox))
+        progress.is_some_and(|progress| self.read_on(progress, peers))
     }
 
     /// A worker that slept on the connection reads what has come; `false` when that is nothing.
     /// Waits for whoever is reading, who stops after the next frame or part of a chunk.
-    pub(super) fn read_here(&self, inbox: &Inbox) -> bool {
-        self.read_on(self.progress.lock(), inbox)
+    pub(super) fn read_here(&self, peers: &Peers) -> bool {
+        self.read_on(self.progress.lock(), peers)
     }
 
-    fn read_on(&self, mut progress: MutexGuard<'_, Progress>, inbox: &Inbox) -> bool {
+    fn read_on(&self, mut progress: MutexGuard<'_, Progress>, peers: &Peers) -> bool {
         if matches!(progress.stage, Stage::Ended(_)) {
             return false;
         }
         let mut forward = false;
         // What was read ahead must not stay behind: nothing would tell the thread of it.
-        while progress.step(&self.stream, self.pack, inbox) == Step::Forward {
+        while progress.step(self, peers) == Step::Forward {
             forward = true;
             if progress.start == progress.end {
                 break;
@@ -144,7 +157,7 @@ impl Intake {
     }
 
     /// The connection's own thread, until its end.
-    pub(super) fn read(&self, inbox: &Inbox) -> End {
+    pub(super) fn read(&self, peers: &Peers) -> End {
         self.thread.get_or_init(thread::current);
         loop {
             if let Stage::Ended(end) = &self.progress.lock().stage {
@@ -169,7 +182,7 @@ impl Intake {
                 continue;
             }
             let mut progress = self.progress.lock();
-            while progress.step(&self.stream, self.pack, inbox) == Step::Forward
+            while progress.step(self, peers) == Step::Forward
                 && (progress.start < progress.end || !self.helped.load(Ordering::Relaxed))
             {
             }
@@ -203,8 +216,8 @@ impl AsFd for Intake {
 
 impl Progress {
     /// Reads until a frame is whole, part of a chunk has come, or nothing more is there.
-    fn step(&mut self, stream: &Socket, pack: u32, inbox: &Inbox) -> Step {
-        match self.try_step(stream, pack, inbox) {
+    fn step(&mut self, intake: &Intake, peers: &Peers) -> Step {
+        match self.try_step(intake, peers) {
             Ok(step) => step,
             Err(end) => {
                 self.stage = Stage::Ended(end);
@@ -213,7 +226,8 @@ impl Progress {
         }
     }
 
-    fn try_step(&mut self, stream: &Socket, pack: u32, inbox: &Inbox) -> Result<Step, End> {
+    fn try_step(&mut self, intake: &Intake, peers: &Peers) -> Result<Step, End> {
+        let stream = &intake.stream;
         loop {
             match &mut self.stage {
                 Stage::Ended(_) => return Ok(Step::Stuck),
@@ -226,7 +240,7 @@ impl Progress {
                     }
                     let bytes = &self.buffer[self.start..self.start + HEADER_SIZE];
                     self.start += HEADER_SIZE;
-                    self.stage = begin(bytes, pack, inbox)?;
+                    self.stage = begin(bytes, intake.pack, &self.inbox)?;
                 }
                 Stage::Chunk { chunk, filled } => {
                     let place = &mut chunk.bytes()[*filled..];
@@ -262,10 +276,10 @@ impl Progress {
                         }
                         continue;
                     }
-                    if header.kind == Kind::Goodbye {
-                        return Err(Ok(()));
+                    match header.kind {
+                        Kind::Goodbye => peers.finished(header, intake.number),
+                        _ => self.inbox.notice(header, payload),
                     }
-                    inbox.notice(header, payload);
                     self.stage = Stage::Header;
                     return Ok(Step::Forward);
                 }
@@ -298,7 +312,7 @@ impl Progress {
 fn begin(bytes: &[u8], pack: u32, inbox: &Inbox) -> Result<Stage, End> {
     let refused = |error: WireError| -> End {
         inbox.refused(Some(pack), &error);
-        Err(error.to_string())
+        error.to_string()
     };
     let header = Header::decode(bytes).map_err(refused)?;
     if header.pack != pack {
@@ -306,6 +320,18 @@ fn begin(bytes: &[u8], pack: u32, inbox: &Inbox) -> Result<Stage, End> {
             field: "sending pack",
             value: header.pack.into(),
         }));
+    }
+    if !inbox.is_of(&header) {
+        let length = header.payload_len().map_err(refused)?;
+        return Ok(match header.kind {
+            // Nothing follows it, and nothing else of its flare.
+            Kind::Goodbye => Stage::Notice {
+                header,
+                payload: Vec::new(),
+                filled: 0,
+            },
+            _ => Stage::Skip(length),
+        });
     }
     Ok(match inbox.open(&header).map_err(refused)? {
         Incoming::Chunk(chunk) => Stage::Chunk { chunk, filled: 0 },
@@ -330,12 +356,12 @@ fn take(buffer: &[u8], start: &mut usize, end: usize, place: &mut [u8]) -> usize
 fn read(mut stream: &Socket, place: &mut [u8]) -> Result<usize, End> {
     loop {
         match stream.read(place) {
-            Ok(0) => return Err(Err("its connection ended without a goodbye".to_owned())),
+            Ok(0) => return Err("its connection ended without a goodbye".to_owned()),
             Ok(count) => return Ok(count),
             Err(error) => match error.kind() {
                 ErrorKind::Interrupted => {}
                 ErrorKind::WouldBlock => return Ok(0),
-                _ => return Err(Err(format!("its connection broke: {error}"))),
+                _ => return Err(format!("its connection broke: {error}")),
             },
         }
     }

@@ -181,21 +181,19 @@ impl Shared {
 
     /// Reads what a pack sends; that it broke off is for the watch to judge.
     fn read(&self, stream: &Socket, guest: &Guest) {
-        self.peers.connected(guest.pack);
+        let number = self.peers.connected(guest.pack);
         let welcomed = guest.welcome(stream).and_then(|()| socket::prepare(stream));
         let ended = match welcomed {
             Ok(()) => {
                 self.wait_at_gate();
-                self.peers.read(stream, guest.pack)
+                self.peers.read(stream, guest.pack, number)
             }
-            Err(error) => Err(error.to_string()),
+            Err(error) => error.to_string(),
         };
         let _ = stream.shutdown(Shutdown::Both);
-        self.peers.disconnected(guest.pack, ended.is_ok());
-        if let Err(reason) = ended
-            && !self.closing.load(Ordering::Acquire)
-        {
-            self.watch.suspect(guest.pack, reason);
+        let in_order = self.peers.disconnected(guest.pack, number);
+        if !in_order && !self.closing.load(Ordering::Acquire) {
+            self.watch.suspect(guest.pack, ended);
         }
     }
 

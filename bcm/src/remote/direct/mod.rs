@@ -13,12 +13,18 @@
 //!
 //! A connection that ends before its `Goodbye` frame means that the pack is lost, unless it has
 //! said goodbye otherwise.
+//!
+//! All this outlives a flare where the packs run another one ([`links`]): a pack that leaves the
+//! flare says goodbye on each connection and keeps it. The next flare's frames follow, and what
+//! names an older one is dropped. Connections belong to the packs: they are made with the secret
+//! of the first flare, whichever one dials them.
 
 mod attendance;
 mod connection;
 mod dialler;
 mod handshake;
 mod intake;
+mod links;
 mod listener;
 mod peers;
 mod socket;
@@ -26,110 +32,38 @@ mod watch;
 
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
-
 use super::inbox::Inbox;
-use super::pool::Pool;
 use super::{Backend, Frame};
 use crate::config::PackConfig;
 use crate::control::Patience;
 use crate::error::{Error, Peer};
 use crate::local::Sleeper;
 use crate::wire::{Header, Kind};
-use connection::{Connection, WriteError};
-use dialler::Dialler;
-use handshake::{Credentials, Purpose};
-use listener::Listener;
-use peers::Peers;
-use watch::Watch;
+use connection::WriteError;
+use links::Links;
 
 pub(super) const NAME: &str = "direct";
-
-/// The URI that forgoes Unix sockets.
-const TCP_ONLY: &str = "tcp:";
 
 /// How long a control frame may take: the peer's reader takes them as they come.
 const CONTROL_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// See the module's documentation.
+/// One flare's use of the [`Links`].
 #[derive(Debug)]
 struct Direct {
-    pack: u32,
-    packs: u32,
+    links: Arc<Links>,
     inbox: Arc<Inbox>,
-    dialler: Arc<Dialler>,
-    peers: Arc<Peers>,
-    watch: Arc<Watch>,
-    listener: Listener,
-    routes: Vec<Route>,
-    /// Asked once: the answer takes reading several files.
-    cores: usize,
-}
-
-/// The connections to one other pack.
-#[derive(Debug)]
-struct Route {
-    control: Mutex<Option<Connection>>,
-    data: Pool<Connection>,
+    /// Nothing is sent any more: the goodbye is the last frame on every connection.
+    ended: AtomicBool,
 }
 
 pub(super) fn open(config: &PackConfig, inbox: Arc<Inbox>) -> Result<Arc<dyn Backend>, Error> {
-    if config.secret.as_bytes().is_empty() {
-        return Err(Error::InvalidConfiguration {
-            reason: "direct connections need the flare's secret".to_owned(),
-        });
-    }
-    let locally = match config.backend.uri.as_deref() {
-        None => true,
-        Some(TCP_ONLY) => false,
-        Some(_) => {
-            return Err(Error::InvalidConfiguration {
-                reason: format!("the URI of {NAME} can only be {TCP_ONLY:?}, or none"),
-            });
-        }
-    };
-    let (pack, packs) = (config.pack, config.topology.num_packs());
-    let cores = thread::available_parallelism().map_or(1, usize::from);
-    let credentials = Credentials::new(&config.secret, inbox.config().flare);
-    let dialler = Arc::new(Dialler::new(pack, credentials.clone(), locally));
-    let peers = Arc::new(Peers::new(Arc::clone(&inbox)));
-    let watch = Arc::new(Watch::start(
-        Arc::clone(&inbox),
-        Arc::clone(&peers),
-        Arc::clone(&dialler),
-    )?);
-    let listener = Listener::bind(
-        (&config.advertise, locally),
-        (pack, packs),
-        credentials,
-        Arc::clone(&peers),
-        Arc::clone(&watch),
-    )
-    .inspect_err(|_| watch.close())?;
-    let route = |_| Route {
-        control: Mutex::default(),
-        data: Pool::new(cores.clamp(CONNECTIONS.0, CONNECTIONS.1)),
-    };
-    Ok(Arc::new(Direct {
-        pack,
-        packs,
-        inbox,
-        dialler,
-        peers,
-        watch,
-        listener,
-        routes: (0..packs).map(route).collect(),
-        cores,
-    }))
+    let links = Arc::new(Links::open(config, &inbox)?);
+    Ok(Direct::new(links, inbox))
 }
-
-/// Fewest and most connections per peer: two at least, so that a small message finds one while a
-/// chunk of a large one is being written.
-const CONNECTIONS: (usize, usize) = (2, 4);
 
 fn error(pack: Option<u32>, reason: impl ToString) -> Error {
     Error::Backend {
@@ -147,23 +81,41 @@ fn spawn(name: &str, body: impl FnOnce() + Send + 'static) -> Result<JoinHandle<
 }
 
 impl Direct {
-    fn route(&self, pack: u32) -> Result<&Route, Error> {
-        self.routes
-            .get(pack as usize)
-            .ok_or_else(|| error(Some(pack), "there is no such pack"))
+    fn new(links: Arc<Links>, inbox: Arc<Inbox>) -> Arc<Self> {
+        Arc::new(Self {
+            links,
+            inbox,
+            ended: AtomicBool::new(false),
+        })
     }
 
-    fn dial(&self, pack: u32) -> Result<Connection, Error> {
-        let stream = self.dialler.dial(pack, Purpose::Frames)?;
-        Connection::new(stream).map_err(|reason| error(Some(pack), reason))
+    fn has_ended(&self) -> bool {
+        self.ended.load(Ordering::Acquire)
+    }
+
+    /// Says goodbye on every connection; on those that are taken whoever gives them back does.
+    fn say_goodbye(&self) {
+        self.ended.store(true, Ordering::Release);
+        self.links.last_words(&self.goodbye());
+    }
+
+    fn goodbye(&self) -> Frame<'static> {
+        let config = self.inbox.config();
+        Frame {
+            header: Header::notice(Kind::Goodbye, config.flare, config.pack, 0),
+            payload: &[],
+        }
     }
 
     /// Writes one frame on a connection of the pool.
     fn write(&self, to: u32, frame: &Frame<'_>, patience: &mut Patience<'_>) -> Result<(), Error> {
-        let route = self.route(to)?;
+        if self.has_ended() {
+            return Err(Error::Closed);
+        }
+        let route = self.links.route(to)?;
         let acquired = route
             .data
-            .acquire(Peer::Pack(to), patience, || self.dial(to));
+            .acquire(Peer::Pack(to), patience, || self.links.dial(to));
         let mut connection = match acquired {
             Ok(connection) => connection,
             Err(Error::Backend { reason, .. }) => return Err(self.gone(to, reason, patience)),
@@ -173,6 +125,9 @@ impl Direct {
         match result {
             Ok(()) => {
                 route.data.put_back(connection);
+                if self.has_ended() {
+                    route.last_words(&self.goodbye());
+                }
                 Ok(())
             }
             Err(WriteError::GivenUp(reason)) => {
@@ -188,7 +143,7 @@ impl Direct {
 
     /// What has become of a peer that cannot be written to: the watch finds out.
     fn gone(&self, pack: u32, reason: String, patience: &mut Patience<'_>) -> Error {
-        self.watch.suspect(pack, reason);
+        self.links.watch.suspect(pack, reason);
         let control = &self.inbox.config().control;
         loop {
             if let Some(ended) = control.ended() {
@@ -209,8 +164,8 @@ impl Direct {
 
     /// Several threads share the frames of a large message when there are cores for it.
     fn helpers(&self, frames: usize) -> usize {
-        (self.cores / 2)
-            .min(CONNECTIONS.1)
+        (self.links.cores / 2)
+            .min(links::CONNECTIONS.1)
             .min(frames / 2)
             .saturating_sub(1)
     }
@@ -218,19 +173,11 @@ impl Direct {
 
 impl Backend for Direct {
     fn endpoint(&self) -> Option<String> {
-        Some(self.listener.endpoint().to_owned())
+        Some(self.links.endpoint().to_owned())
     }
 
     fn start(&self, endpoints: &[String]) -> Result<(), Error> {
-        if endpoints.len() != self.packs as usize {
-            return Err(Error::InvalidConfiguration {
-                reason: format!("{} endpoints for {} packs", endpoints.len(), self.packs),
-            });
-        }
-        self.dialler.learn(endpoints.to_vec());
-        self.watch.join(&self.dialler, self.pack, self.packs)?;
-        self.listener.open_gate();
-        Ok(())
+        self.links.start(endpoints)
     }
 
     fn send(
@@ -284,12 +231,15 @@ impl Backend for Direct {
     /// A peer that cannot be reached is suspected and no error: whoever waits for its answer
     /// hears what the watch finds out.
     fn control(&self, to: u32, frame: &Frame<'_>) -> Result<(), Error> {
-        let mut control = self.route(to)?.control.lock();
+        let mut control = self.links.route(to)?.control.lock();
+        if self.has_ended() {
+            return Ok(());
+        }
         if control.is_none() {
-            match self.dial(to) {
+            match self.links.dial(to) {
                 Ok(connection) => *control = Some(connection),
                 Err(Error::Backend { reason, .. }) => {
-                    self.watch.suspect(to, reason);
+                    self.links.watch.suspect(to, reason);
                     return Ok(());
                 }
                 Err(other) => return Err(other),
@@ -311,25 +261,25 @@ impl Backend for Direct {
             }
             Err(WriteError::Broken(reason)) => {
                 *control = None;
-                self.watch.suspect(to, reason);
+                self.links.watch.suspect(to, reason);
                 Ok(())
             }
         }
     }
 
-    /// Only failures: a goodbye is said by [`Direct::close`], when everything else is.
+    /// Only failures: a goodbye is said on every connection, when everything else is.
     fn announce(&self, _to: &[u32], frame: &Frame<'_>) {
         if frame.header.kind == Kind::Abort {
-            self.watch.announce(frame);
+            self.links.watch.announce(frame);
         }
     }
 
     fn help(&self, pack: u32) -> bool {
-        self.peers.help(pack)
+        self.links.peers.help(pack)
     }
 
     fn relieve(&self, pack: u32) {
-        self.peers.relieve(pack);
+        self.links.peers.relieve(pack);
     }
 
     fn sleeps(&self) -> bool {
@@ -337,31 +287,24 @@ impl Backend for Direct {
     }
 
     fn sleep(&self, packs: Range<u32>, sleeper: &Sleeper<'_>) {
-        self.peers.sleep(packs, sleeper);
+        self.links.peers.sleep(packs, sleeper);
+    }
+
+    fn leave(&self) {
+        self.say_goodbye();
+        self.links.watch.rest();
+    }
+
+    fn renew(&self, _config: &PackConfig, inbox: Arc<Inbox>) -> Result<Arc<dyn Backend>, Error> {
+        self.links.renew(&inbox);
+        Ok(Direct::new(Arc::clone(&self.links), inbox))
     }
 
     fn close(&self) {
-        let config = self.inbox.config();
-        let goodbye = Frame {
-            header: Header::notice(Kind::Goodbye, config.flare, config.pack, 0),
-            payload: &[],
-        };
-        for route in &self.routes {
-            let control = route.control.lock().take();
-            for mut connection in route.data.close().into_iter().chain(control) {
-                // Whoever does not read any more needs no goodbye.
-                let _ = connection.write(&goodbye, || Err(Error::Closed));
-            }
+        if !self.has_ended() {
+            self.say_goodbye();
+            self.links.watch.leave();
         }
-        self.watch.leave();
-        self.watch.close();
-        self.listener.close();
-    }
-}
-
-impl Drop for Direct {
-    fn drop(&mut self) {
-        self.watch.close();
-        self.listener.close();
+        self.links.close();
     }
 }

@@ -152,6 +152,9 @@ impl Inbox {
     pub(super) fn offered(&self, header: &Header) {
         let granted = {
             let mut state = self.state.lock();
+            if state.closed {
+                return;
+            }
             let key = StreamKey::of(header);
             let stream = state.streams.entry(key).or_default();
             match stream.known(header.sequence) {

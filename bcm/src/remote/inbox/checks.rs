@@ -7,28 +7,25 @@ use crate::wire::{Header, Kind, WireError};
 /// Largest failure another pack may describe.
 const LARGEST_FAILURE: u64 = 1 << 20;
 
-impl Inbox {
-    /// A header of news of a pack, be it this one, which came through another one; the number of
-    /// bytes that follow.
-    pub(crate) fn check_news(&self, header: &Header) -> Result<usize, WireError> {
-        if header.flare != self.config.flare {
-            return Err(WireError::OtherFlare);
-        }
-        if header.pack >= self.config.topology.num_packs() {
-            return Err(WireError::Invalid {
-                field: "pack",
-                value: header.pack.into(),
-            });
-        }
-        if header.total > LARGEST_FAILURE {
-            return Err(WireError::TooLarge {
-                total: header.total,
-                limit: LARGEST_FAILURE,
-            });
-        }
-        header.payload_len()
+/// A header of news of one of so many packs, which came through another one; the number of bytes
+/// that follow.
+pub(crate) fn check_news(header: &Header, packs: u32) -> Result<usize, WireError> {
+    if header.pack >= packs {
+        return Err(WireError::Invalid {
+            field: "pack",
+            value: header.pack.into(),
+        });
     }
+    if header.total > LARGEST_FAILURE {
+        return Err(WireError::TooLarge {
+            total: header.total,
+            limit: LARGEST_FAILURE,
+        });
+    }
+    header.payload_len()
+}
 
+impl Inbox {
     pub(super) fn check(&self, header: &Header) -> Result<(), WireError> {
         let config = &self.config;
         let invalid = |field, value: u32| {

@@ -20,6 +20,7 @@ use admission::Budget;
 use parking_lot::Mutex;
 
 pub(crate) use admission::Expectation;
+pub(super) use checks::check_news;
 
 use super::assembly::{Assembly, Slot};
 use super::bundle;
@@ -74,6 +75,8 @@ struct State {
     offers: VecDeque<Header>,
     /// What workers are waiting for.
     expected: HashMap<StreamKey, usize>,
+    /// The pack has left the flare: what still comes for it is dropped.
+    closed: bool,
 }
 
 /// What a backend does with the payload that follows a header.
@@ -144,6 +147,11 @@ impl Inbox {
         &self.config
     }
 
+    /// Whether a header names this flare, and not another one of the same packs.
+    pub(super) fn is_of(&self, header: &Header) -> bool {
+        header.flare == self.config.flare
+    }
+
     /// A header has arrived.
     pub(crate) fn open(&self, header: &Header) -> Result<Incoming, WireError> {
         self.check(header)?;
@@ -154,6 +162,9 @@ impl Inbox {
         let length = layout.range(header.chunk).len();
         let assembly = {
             let mut state = self.state.lock();
+            if state.closed {
+                return Ok(Incoming::Skip(length));
+            }
             let stream = state.streams.entry(StreamKey::of(header)).or_default();
             match stream.known(header.sequence) {
                 Known::Done => return Ok(Incoming::Skip(length)),
@@ -330,6 +341,9 @@ impl Inbox {
         };
         let parcel = |arrived| Parcel::Remote(Box::new(arrived));
         let mut state = self.state.lock();
+        if state.closed {
+            return;
+        }
         let stream = state.streams.entry(StreamKey::of(header)).or_default();
         let (sequence, class) = (header.sequence, header.class);
         stream.complete(sequence, class, arrival, |class, arrival| match arrival {
@@ -385,9 +399,13 @@ impl Inbox {
         }
     }
 
-    /// Drops everything that was not delivered.
+    /// Drops everything that was not delivered, and will drop what comes.
     pub(super) fn clear(&self) {
-        let state = std::mem::take(&mut *self.state.lock());
+        let closed = State {
+            closed: true,
+            ..State::default()
+        };
+        let state = std::mem::replace(&mut *self.state.lock(), closed);
         drop(state);
     }
 }

@@ -72,8 +72,8 @@ struct Shared {
     inbox: Arc<Inbox>,
     closing: AtomicBool,
     /// Publishing has a connection of its own, because the server may stop reading it.
-    out: Connection,
-    back: Connection,
+    out: Arc<Connection>,
+    back: Arc<Connection>,
 }
 
 /// See the module's documentation.
@@ -83,7 +83,7 @@ struct RabbitMq {
     publisher: Arc<Publisher>,
     /// Control frames leave in order, and whoever has one does not wait.
     control: mpsc::UnboundedSender<Errand>,
-    runtime: Runtime,
+    runtime: Arc<Runtime>,
 }
 
 /// What the task that publishes control frames is given.
@@ -96,16 +96,27 @@ enum Errand {
 
 pub(super) fn open(config: &PackConfig, inbox: Arc<Inbox>) -> Result<Arc<dyn Backend>, Error> {
     let server = Server::new(&config.backend)?;
+    let runtime = Arc::new(Runtime::start(NAME)?);
+    let connection = || Arc::new(Connection::to(server.clone()));
+    over(runtime, (connection(), connection()), config, inbox)
+}
+
+/// Opens it over connections that are there, or will be when they are needed.
+fn over(
+    runtime: Arc<Runtime>,
+    (out, back): (Arc<Connection>, Arc<Connection>),
+    config: &PackConfig,
+    inbox: Arc<Inbox>,
+) -> Result<Arc<dyn Backend>, Error> {
     let names = Names::new(&config.flare_id)?;
-    let runtime = Runtime::start(NAME)?;
     let shared = Arc::new(Shared {
         names,
         pack: config.pack,
         packs: config.topology.num_packs(),
         inbox,
         closing: AtomicBool::new(false),
-        out: Connection::to(server.clone()),
-        back: Connection::to(server),
+        out,
+        back,
     });
     let publisher = Arc::new(Publisher::new(Arc::clone(&shared)));
     let (control, errands) = mpsc::unbounded_channel();
@@ -233,14 +244,13 @@ impl Backend for RabbitMq {
         LARGEST - HEADER_SIZE
     }
 
-    fn close(&self) {
+    fn leave(&self) {
         if self.shared.closing.swap(true, Ordering::AcqRel) {
             return;
         }
         let (told, done) = oneshot::channel();
         let _ = self.control.send(Errand::Tell(told));
         let shared = Arc::clone(&self.shared);
-        let since = Instant::now();
         // Best effort: what cannot be said or deleted now is found out, and expires.
         let _ = self.runtime.run_for(LEAVING, async move {
             let _ = done.await;
@@ -249,6 +259,16 @@ impl Backend for RabbitMq {
             }
             Ok(())
         });
+    }
+
+    fn renew(&self, config: &PackConfig, inbox: Arc<Inbox>) -> Result<Arc<dyn Backend>, Error> {
+        let connections = (Arc::clone(&self.shared.out), Arc::clone(&self.shared.back));
+        over(Arc::clone(&self.runtime), connections, config, inbox)
+    }
+
+    fn close(&self) {
+        let since = Instant::now();
+        self.leave();
         let shared = Arc::clone(&self.shared);
         let left = LEAVING.saturating_sub(since.elapsed());
         let _ = self.runtime.run_for(left, async move {
@@ -257,11 +277,5 @@ impl Backend for RabbitMq {
             Ok(())
         });
         self.runtime.stop();
-    }
-}
-
-impl Drop for RabbitMq {
-    fn drop(&mut self) {
-        self.close();
     }
 }

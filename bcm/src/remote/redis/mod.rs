@@ -6,7 +6,9 @@
 //! | `redis-stream`: frames in streams | [`stream`] |
 //! | the protocol, and where the server is | [`resp`], [`server`] |
 //! | reading a frame | [`value`] |
-//! | connections that write, and try again | [`writer`] |
+//! | one flare: threads, writing, leaving | [`session`] |
+//! | connections, from one flare to the next | [`connections`] |
+//! | writing, and trying again | [`writer`] |
 //! | threads that read, and connect again | [`threads`] |
 //! | packs that die, servers that forget | [`pulse`] |
 //! | what both store: names, expiry, cleaning | [`keys`] |
@@ -24,24 +26,27 @@ pub(super) mod list;
 pub(super) mod stream;
 
 mod account;
+mod connections;
 mod keys;
 mod pulse;
 mod resp;
 mod server;
+mod session;
 mod threads;
 #[cfg(feature = "tls")]
 mod tls;
 mod value;
 mod writer;
 
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use account::Account;
 use resp::{Client, GoOn, RespError};
 use server::Server;
 
 use super::Frame;
-use crate::config::{BackendConfig, Secret};
+use crate::admission::Admission;
+use crate::config::BackendConfig;
 use crate::error::Error;
 
 /// How long the server may take for a control frame, or to answer at all.
@@ -59,20 +64,24 @@ const BATCH: usize = 8 << 20;
 /// The same server, as a user made for the flare.
 pub(in crate::remote) fn admit(
     name: &'static str,
-    flare_id: &str,
-    secret: &Secret,
-    deadline: Option<SystemTime>,
+    flare: &Admission<'_>,
     config: &BackendConfig,
 ) -> Result<BackendConfig, Error> {
     let server = Server::new(name, config)?;
-    let account = Account::new(flare_id, secret, deadline).ok_or_else(|| {
-        server.error("a flare's id may have letters, digits, hyphens and underscores")
+    let last = match flare.last {
+        Some(last) => Account::of(&Server::new(name, last)?),
+        None => None,
+    };
+    let account = last.filter(|account| account.is_for(flare));
+    let account = account.or_else(|| Account::new(flare)).ok_or_else(|| {
+        server
+            .error("the ids of flares and groups may have letters, digits, hyphens and underscores")
     })?;
     let mut client = connect(&server)?;
     let since = Instant::now();
     let go_on: GoOn<'_> = &mut || within(&server, since, CONTROL_TIMEOUT);
     account
-        .make(&mut client, flare_id, go_on)
+        .make(&mut client, flare.flare_id, go_on)
         .map_err(|reason| match reason {
             RespError::Refused(reason) => server.error(format!(
                 "the server lets the platform's user make none for the flare (ACL SETUSER): {reason}"

@@ -159,7 +159,7 @@ impl Heart {
 
 impl Task for Heart {
     fn step(&mut self, line: &mut Line) -> Result<(), End> {
-        if line.inbox.is_over() {
+        if line.is_over() {
             // A pack that failed and could not say so is missed.
             line.pause(PERIOD);
             return Ok(());

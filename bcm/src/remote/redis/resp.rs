@@ -90,6 +90,12 @@ impl Client {
         Ok(client)
     }
 
+    /// Asks whether the server is still there.
+    pub(super) fn ping(&mut self, go_on: GoOn<'_>) -> Result<(), RespError> {
+        self.command(&[&[b"PING"]], go_on)?;
+        self.expect(1, go_on)
+    }
+
     pub(super) fn hook(&self) -> Result<Hook, RespError> {
         Ok(self.stream.hook()?)
     }

@@ -1,15 +1,17 @@
 //! The threads of a pack that wait for the server.
 //!
 //! Each has a connection of its own, so that no receive ever holds one that a send needs. Whether
-//! a broken one is made again is for the thread's task to say.
+//! a broken one is made again is for the thread's task to say. Threads end with their flare; what
+//! they have connected waits for those of the next one.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
+use parking_lot::{Condvar, Mutex};
 
+use super::CONTROL_TIMEOUT;
+use super::connections::Connections;
 use super::resp::{Client, RespError};
 use super::server::{Hook, Server};
 use super::writer::Broken;
@@ -21,12 +23,12 @@ use crate::wire::WireError;
 /// is well.
 const SILENCE: Duration = Duration::from_secs(6);
 
-/// The threads of a pack.
+/// The threads of a pack in one flare.
 #[derive(Debug)]
 pub(super) struct Threads {
-    server: Server,
+    connections: Arc<Connections>,
     inbox: Arc<Inbox>,
-    closing: Arc<AtomicBool>,
+    finish: Arc<Finish>,
     running: Mutex<Vec<Running>>,
 }
 
@@ -35,6 +37,45 @@ pub(super) struct Threads {
 struct Running {
     hook: Arc<Mutex<Option<Hook>>>,
     thread: JoinHandle<()>,
+}
+
+/// How the threads are told to end.
+#[derive(Debug, Default)]
+struct Finish {
+    state: Mutex<Finishing>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Finishing {
+    /// After what they are doing.
+    soon: bool,
+    now: bool,
+    /// How many have.
+    ended: usize,
+}
+
+impl Finish {
+    fn change(&self, what: impl FnOnce(&mut Finishing)) {
+        what(&mut self.state.lock());
+        self.changed.notify_all();
+    }
+
+    fn is_soon(&self) -> bool {
+        let state = self.state.lock();
+        state.soon || state.now
+    }
+
+    fn is_now(&self) -> bool {
+        self.state.lock().now
+    }
+
+    /// Waits until something is so, for so long at most.
+    fn wait(&self, limit: Duration, what: impl Fn(&Finishing) -> bool) {
+        let mut state = self.state.lock();
+        let unless = |state: &mut Finishing| !what(state);
+        self.changed.wait_while_for(&mut state, unless, limit);
+    }
 }
 
 /// What a thread does over and over.
@@ -52,9 +93,9 @@ pub(super) trait Task: Send + 'static {
 /// A thread's connection.
 #[derive(Debug)]
 pub(super) struct Line {
-    pub(super) server: Server,
-    pub(super) inbox: Arc<Inbox>,
-    closing: Arc<AtomicBool>,
+    connections: Arc<Connections>,
+    inbox: Arc<Inbox>,
+    finish: Arc<Finish>,
     hook: Arc<Mutex<Option<Hook>>>,
     client: Option<Client>,
 }
@@ -81,41 +122,63 @@ impl From<WireError> for End {
 }
 
 impl Threads {
-    pub(super) fn new(server: &Server, inbox: Arc<Inbox>) -> Self {
+    pub(super) fn new(connections: &Arc<Connections>, inbox: Arc<Inbox>) -> Self {
         Self {
-            server: server.clone(),
+            connections: Arc::clone(connections),
             inbox,
-            closing: Arc::new(AtomicBool::new(false)),
+            finish: Arc::default(),
             running: Mutex::default(),
         }
     }
 
-    /// Starts a thread, connected.
+    /// Starts a thread, on a connection of the last flare or a new one.
     pub(super) fn spawn(&self, task: impl Task) -> Result<(), Error> {
+        let server = &self.connections.server;
         let mut line = Line {
-            server: self.server.clone(),
+            connections: Arc::clone(&self.connections),
             inbox: Arc::clone(&self.inbox),
-            closing: Arc::clone(&self.closing),
+            finish: Arc::clone(&self.finish),
             hook: Arc::default(),
             client: None,
         };
-        line.connect()
-            .map_err(|reason| self.server.failed(reason))?;
+        let kept = self.connections.reading.lock().pop();
+        let was_kept = kept.is_some();
+        let connected = match kept {
+            Some(client) => line.take(client),
+            None => line.connect(),
+        };
+        connected.map_err(|reason| server.failed(reason))?;
         let hook = Arc::clone(&line.hook);
         let thread = thread::Builder::new()
-            .name(format!("bcm-{}", self.server.name()))
-            .spawn(move || line.run(task))
+            .name(format!("bcm-{}", server.name()))
+            .spawn(move || {
+                if was_kept {
+                    line.check();
+                }
+                line.run(task);
+                line.end();
+            })
             .map_err(|reason| {
                 let reason = format!("cannot start a thread: {reason}");
-                self.server.error(reason)
+                server.error(reason)
             })?;
         self.running.lock().push(Running { hook, thread });
         Ok(())
     }
 
+    /// Ends the threads, which `wake` wakes, and keeps their connections for the next flare.
+    pub(super) fn leave(&self, wake: impl FnOnce() -> Result<(), Error>) {
+        self.finish.change(|state| state.soon = true);
+        if wake().is_ok() {
+            let all = self.running.lock().len();
+            (self.finish).wait(CONTROL_TIMEOUT, |state| state.ended == all);
+        }
+        self.close();
+    }
+
     /// Ends the threads. Does nothing the second time.
     pub(super) fn close(&self) {
-        self.closing.store(true, Ordering::Release);
+        self.finish.change(|state| state.now = true);
         let running = std::mem::take(&mut *self.running.lock());
         for Running { hook, .. } in &running {
             if let Some(hook) = &*hook.lock() {
@@ -136,74 +199,104 @@ impl Drop for Threads {
 }
 
 impl Line {
-    fn run(mut self, mut task: impl Task) {
+    fn run(&mut self, mut task: impl Task) {
         let mut broken = Broken::default();
-        while !self.is_closing() {
+        while !self.finish.is_soon() {
             let result = match self.client {
-                Some(_) => task.step(&mut self),
+                Some(_) => task.step(self),
                 None => self.connect().map_err(End::Server),
             };
+            if result.is_err() && self.finish.is_soon() {
+                self.client = None;
+                return;
+            }
             match result {
                 Ok(()) if self.client.is_some() => broken.mended(),
                 Ok(()) => {}
-                Err(_) if self.is_closing() => return,
                 Err(End::Server(reason)) if task.resumes() && broken.may_try_again(&reason) => {
                     self.client = None;
                 }
                 Err(End::Server(reason)) => {
-                    return self.inbox.broken(&self.server.failed(reason));
+                    self.client = None;
+                    return self.inbox.broken(&self.connections.server.failed(reason));
                 }
-                Err(End::Frame(reason)) => return self.inbox.refused(None, &reason),
+                Err(End::Frame(reason)) => {
+                    self.client = None;
+                    return self.inbox.refused(None, &reason);
+                }
             }
         }
     }
 
-    fn is_closing(&self) -> bool {
-        self.closing.load(Ordering::Acquire)
+    /// Leaves the connection for the next flare, unless it is of no use.
+    fn end(mut self) {
+        // Nobody cuts it any more.
+        *self.hook.lock() = None;
+        if let Some(client) = self.client.take()
+            && !self.finish.is_now()
+        {
+            self.connections.reading.lock().push(client);
+        }
+        self.finish.change(|state| state.ended += 1);
     }
 
     fn connect(&mut self) -> Result<(), RespError> {
-        let attention = Attention::new(&self.server, &self.closing);
-        let client = Client::connect(&self.server, &mut || attention.go_on())?;
+        let attention = Attention::new(&self.connections.server, &self.finish);
+        let client = Client::connect(&self.connections.server, &mut || attention.go_on())?;
+        self.take(client)
+    }
+
+    fn take(&mut self, client: Client) -> Result<(), RespError> {
         *self.hook.lock() = Some(client.hook()?);
         self.client = Some(client);
         Ok(())
     }
 
+    /// Drops a connection that the server has closed since the last flare.
+    fn check(&mut self) {
+        let attention = Attention::new(&self.connections.server, &self.finish);
+        if let Some(client) = &mut self.client
+            && client.ping(&mut || attention.go_on()).is_err()
+        {
+            self.client = None;
+        }
+    }
+
     /// The connection, and what decides whether to go on waiting on it.
     pub(super) fn parts(&mut self) -> Result<(&mut Client, &Inbox, Attention<'_>), RespError> {
         let client = self.client.as_mut().ok_or(RespError::HungUp)?;
-        let attention = Attention::new(&self.server, &self.closing);
+        let attention = Attention::new(&self.connections.server, &self.finish);
         Ok((client, &self.inbox, attention))
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.inbox.is_over()
     }
 
     /// Sleeps, unless it is time to end.
     pub(super) fn pause(&self, limit: Duration) {
-        let since = Instant::now();
-        while !self.is_closing() && since.elapsed() < limit {
-            thread::sleep(Duration::from_millis(10).min(limit));
-        }
+        self.finish.wait(limit, |state| state.soon || state.now);
     }
 }
 
 /// Patience with a server that says something from time to time.
 pub(super) struct Attention<'a> {
     server: &'a Server,
-    closing: &'a AtomicBool,
+    finish: &'a Finish,
     since: Instant,
 }
 
 impl<'a> Attention<'a> {
-    fn new(server: &'a Server, closing: &'a AtomicBool) -> Self {
+    fn new(server: &'a Server, finish: &'a Finish) -> Self {
         Self {
             server,
-            closing,
+            finish,
             since: Instant::now(),
         }
     }
 
     pub(super) fn go_on(&self) -> Result<(), Error> {
-        if self.closing.load(Ordering::Acquire) {
+        if self.finish.is_now() {
             return Err(Error::Closed);
         }
         match self.since.elapsed() < SILENCE {

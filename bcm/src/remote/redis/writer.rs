@@ -1,49 +1,33 @@
-//! The connections a pack writes with: a pool for messages, one more for control frames.
+//! What a pack writes in one flare, on a pool of connections for messages and one more for control
+//! frames.
 //!
 //! Commands are given as a function, because they are written again when the connection broke
 //! before the server had confirmed them all.
 
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use parking_lot::Mutex;
-
+use super::connections::{Connections, Control};
 use super::resp::{Client, GoOn, Reply, RespError};
-use super::server::Server;
 use super::{AGAIN, CONTROL_TIMEOUT, RECOVERY, keys, within};
 use crate::control::Patience;
 use crate::error::{Error, Peer};
-use crate::remote::pool::Pool;
-
-/// Connections for sending, shared by the workers of a pack.
-const CONNECTIONS: usize = 4;
 
 /// See the module's documentation.
 #[derive(Debug)]
 pub(super) struct Writer {
-    server: Server,
+    connections: Arc<Connections>,
     deadline: Option<SystemTime>,
-    pool: Pool<Client>,
-    control: Mutex<Control>,
-}
-
-#[derive(Debug)]
-enum Control {
-    Open(Client),
-    /// The last one broke; the next frame needs a new one.
-    Broken,
-    /// Whoever reports a failure does not wait for a dead server twice.
-    GivenUp,
 }
 
 impl Writer {
-    pub(super) fn new(server: &Server, deadline: Option<SystemTime>) -> Result<Self, Error> {
-        Ok(Self {
-            server: server.clone(),
+    /// For a flare with this deadline.
+    pub(super) fn new(connections: Arc<Connections>, deadline: Option<SystemTime>) -> Self {
+        Self {
+            connections,
             deadline,
-            pool: Pool::new(CONNECTIONS),
-            control: Mutex::new(Control::Open(super::connect(server)?)),
-        })
+        }
     }
 
     /// How many seconds a key written now may stay.
@@ -65,7 +49,7 @@ impl Writer {
                 return Ok(());
             };
             if !broken.may_try_again(&reason) {
-                return Err(self.server.failed(reason));
+                return Err(self.connections.server.failed(reason));
             }
             patience.remaining(peer)?;
         }
@@ -78,16 +62,16 @@ impl Writer {
         write: &mut impl FnMut(&mut Client, GoOn<'_>) -> Result<usize, RespError>,
     ) -> Result<(), RespError> {
         let since = Instant::now();
-        let mut client = self.pool.acquire(peer, patience, || {
-            Client::connect(&self.server, &mut || {
-                within(&self.server, since, 3 * CONTROL_TIMEOUT)
+        let mut client = self.connections.pool.acquire(peer, patience, || {
+            Client::connect(&self.connections.server, &mut || {
+                within(&self.connections.server, since, 3 * CONTROL_TIMEOUT)
             })
         })?;
         let go_on: GoOn<'_> = &mut || patience.remaining(peer).map(drop);
         let result = write(&mut client, go_on).and_then(|replies| client.expect(replies, go_on));
         match result {
-            Ok(()) => self.pool.put_back(client),
-            Err(_) => self.pool.forget(),
+            Ok(()) => self.connections.pool.put_back(client),
+            Err(_) => self.connections.pool.forget(),
         }
         result
     }
@@ -97,49 +81,44 @@ impl Writer {
         &self,
         mut write: impl FnMut(&mut Client, GoOn<'_>) -> Result<usize, RespError>,
     ) -> Result<(), Error> {
-        let mut control = self.control.lock();
+        let server = &self.connections.server;
+        let mut control = self.connections.control.lock();
         let since = Instant::now();
-        let go_on: GoOn<'_> = &mut || within(&self.server, since, CONTROL_TIMEOUT);
+        let go_on: GoOn<'_> = &mut || within(server, since, CONTROL_TIMEOUT);
         let mut broken = Broken::default();
         loop {
             let result = match &mut *control {
                 Control::Open(client) => {
                     write(client, go_on).and_then(|replies| client.expect(replies, go_on))
                 }
-                Control::Broken => match Client::connect(&self.server, go_on) {
+                Control::Broken => match Client::connect(server, go_on) {
                     Ok(client) => {
                         *control = Control::Open(client);
                         continue;
                     }
                     Err(reason) => Err(reason),
                 },
-                Control::GivenUp => return Err(self.server.error("the server does not answer")),
+                Control::GivenUp => return Err(server.error("the server does not answer")),
             };
             let Err(reason) = result else {
                 return Ok(());
             };
             if !broken.may_try_again(&reason) {
                 *control = Control::GivenUp;
-                return Err(self.server.failed(reason));
+                return Err(server.failed(reason));
             }
             *control = Control::Broken;
         }
     }
 
-    /// Closes all connections, and deletes what nobody will read any more. What cannot be
-    /// deleted now expires.
-    pub(super) fn close(&self, leftovers: &[String]) {
-        drop(self.pool.close());
-        let control = std::mem::replace(&mut *self.control.lock(), Control::GivenUp);
-        if let Control::Open(mut client) = control {
-            let since = Instant::now();
-            let go_on: GoOn<'_> = &mut || within(&self.server, since, CONTROL_TIMEOUT);
+    /// Deletes what nobody will read any more. What cannot be deleted now expires.
+    pub(super) fn delete(&self, leftovers: &[String]) {
+        let _ = self.control(|client, go_on| {
             for key in leftovers {
-                if keys::delete(&mut client, key, go_on).is_err() {
-                    return;
-                }
+                client.command(&[&[b"DEL"], &[key.as_bytes()]], go_on)?;
             }
-        }
+            Ok(leftovers.len())
+        });
     }
 }
 

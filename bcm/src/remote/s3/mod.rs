@@ -86,13 +86,22 @@ struct S3 {
     shared: Arc<Shared>,
     /// By pack; `None` for this one.
     writers: Vec<Option<Writer>>,
-    runtime: Runtime,
+    runtime: Arc<Runtime>,
 }
 
 pub(super) fn open(config: &PackConfig, inbox: Arc<Inbox>) -> Result<Arc<dyn Backend>, Error> {
     let store = Store::new(&config.backend)?;
+    over(Arc::new(Runtime::start(NAME)?), store, config, inbox)
+}
+
+/// Opens it over the connections of a store, which the runtime holds.
+fn over(
+    runtime: Arc<Runtime>,
+    store: Store,
+    config: &PackConfig,
+    inbox: Arc<Inbox>,
+) -> Result<Arc<dyn Backend>, Error> {
     let packs = config.topology.num_packs();
-    let runtime = Runtime::start(NAME)?;
     let shared = Arc::new(Shared {
         locations: Locations::new(store.prefix(), &config.flare_id),
         store,
@@ -279,7 +288,8 @@ impl Backend for S3 {
         LARGEST
     }
 
-    fn close(&self) {
+    /// Readers end by themselves, within one look.
+    fn leave(&self) {
         if self.shared.closing.swap(true, Ordering::AcqRel) {
             return;
         }
@@ -296,12 +306,15 @@ impl Backend for S3 {
             }
             Ok(())
         });
-        self.runtime.stop();
     }
-}
 
-impl Drop for S3 {
-    fn drop(&mut self) {
-        self.close();
+    fn renew(&self, config: &PackConfig, inbox: Arc<Inbox>) -> Result<Arc<dyn Backend>, Error> {
+        let (runtime, store) = (Arc::clone(&self.runtime), self.shared.store.clone());
+        over(runtime, store, config, inbox)
+    }
+
+    fn close(&self) {
+        self.leave();
+        self.runtime.stop();
     }
 }

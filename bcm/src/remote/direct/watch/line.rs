@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use socket2::Socket;
 
 use crate::remote::direct::socket;
-use crate::remote::inbox::Inbox;
+use crate::remote::inbox::check_news;
 use crate::wire::{HEADER_SIZE, Header, Kind, WireError};
 
 /// Bytes read at a time.
@@ -63,12 +63,12 @@ impl Line {
     }
 
     /// Everything that has come, and why nothing will any more once that is so.
-    pub(super) fn hear(&mut self, inbox: &Inbox) -> (Vec<Notice>, Option<String>) {
+    pub(super) fn hear(&mut self, packs: u32) -> (Vec<Notice>, Option<String>) {
         let mut ended = self.read();
         let mut notices = Vec::new();
         let mut at = 0;
         while let Some(bytes) = self.heard.get(at..at + HEADER_SIZE) {
-            let (header, length) = match check(bytes, inbox) {
+            let (header, length) = match check(bytes, packs) {
                 Ok(checked) => checked,
                 Err(error) => {
                     ended = Some(error.to_string());
@@ -102,11 +102,11 @@ impl Line {
     }
 }
 
-/// A notice of this flare, and how many bytes follow its header.
-fn check(bytes: &[u8], inbox: &Inbox) -> Result<(Header, usize), WireError> {
+/// A notice of one of so many packs, and how many bytes follow its header.
+fn check(bytes: &[u8], packs: u32) -> Result<(Header, usize), WireError> {
     let header = Header::decode(bytes)?;
     match header.kind {
-        Kind::Goodbye | Kind::Abort => Ok((header, inbox.check_news(&header)?)),
+        Kind::Goodbye | Kind::Abort => Ok((header, check_news(&header, packs)?)),
         other => Err(WireError::Unknown {
             field: "kind of news",
             value: other as u64,

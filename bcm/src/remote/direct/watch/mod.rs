@@ -38,7 +38,8 @@ use crate::error::Error;
 use crate::local::Bell;
 use crate::remote::Frame;
 use crate::remote::inbox::Inbox;
-use watcher::{Watcher, encode};
+use line::Notice;
+use watcher::Watcher;
 
 /// How long the word of what became of a pack may take, when its connections have ended.
 pub(super) const EXPLANATION: Duration = Duration::from_millis(600);
@@ -60,8 +61,10 @@ struct Desk {
 #[derive(Debug, Default)]
 struct Tray {
     lines: Vec<(u32, Socket)>,
-    failure: Option<Vec<u8>>,
+    failure: Option<Notice>,
     suspects: Vec<(u32, String)>,
+    /// The next flare's, when it begins.
+    renewed: Option<Arc<Inbox>>,
     /// This pack is in the star, and keeps itself linked from now on.
     joined: bool,
     leaving: bool,
@@ -90,7 +93,7 @@ impl Watch {
         })
     }
 
-    /// Dials the middle of the star. The packs' endpoints are known.
+    /// Dials the middle of the star in the first flare. The packs' endpoints are known.
     pub(super) fn join(&self, dialler: &Dialler, pack: u32, packs: u32) -> Result<(), Error> {
         let middle = packs - 1;
         let line = match pack == middle {
@@ -106,6 +109,23 @@ impl Watch {
         Ok(())
     }
 
+    /// The next flare begins, with all packs present and on the lines there are.
+    pub(super) fn renew(&self, inbox: Arc<Inbox>) {
+        self.ask(|tray| {
+            // What is not done yet was for a flare that is over.
+            *tray = Tray {
+                lines: std::mem::take(&mut tray.lines),
+                renewed: Some(inbox),
+                ..Tray::default()
+            };
+        });
+    }
+
+    /// The next flare has started.
+    pub(super) fn rejoin(&self) {
+        self.ask(|tray| tray.joined = true);
+    }
+
     fn ask(&self, what: impl FnOnce(&mut Tray)) {
         what(&mut self.desk.tray.lock());
         self.desk.bell.ring();
@@ -116,10 +136,10 @@ impl Watch {
         self.ask(|tray| tray.lines.push((pack, stream)));
     }
 
-    /// Tells everybody of a failure. Only the first one goes round.
+    /// Tells everybody of a failure of the present flare. Only the first one goes round.
     pub(super) fn announce(&self, failure: &Frame<'_>) {
         self.ask(|tray| {
-            tray.failure.get_or_insert_with(|| encode(failure));
+            (tray.failure).get_or_insert_with(|| (failure.header, failure.payload.to_vec()));
         });
     }
 
@@ -129,9 +149,14 @@ impl Watch {
         self.ask(|tray| tray.suspects.push((pack, reason)));
     }
 
+    /// Says goodbye and stays: whoever is not told yet will be.
+    pub(super) fn rest(&self) {
+        self.ask(|tray| tray.leaving = true);
+    }
+
     /// Says goodbye and waits until everyone is told, or can do without.
     pub(super) fn leave(&self) {
-        self.ask(|tray| tray.leaving = true);
+        self.rest();
         let mut tray = self.desk.tray.lock();
         while !tray.may_go {
             self.desk.may_go.wait(&mut tray);
@@ -150,8 +175,10 @@ impl Watch {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-    use std::io::ErrorKind;
-    use std::net::TcpListener;
+    use std::io::{ErrorKind, Read, Write};
+    use std::net::{Shutdown, TcpListener};
+    use std::os::unix::net::UnixStream;
+    use std::time::Instant;
 
     use super::*;
     use crate::control::Control;
@@ -159,30 +186,86 @@ mod tests {
     use crate::remote::inbox::InboxConfig;
     use crate::shared::Mailboxes;
     use crate::topology::Topology;
+    use crate::wire::{HEADER_SIZE, Header, Kind};
+
+    const FLARE: [u8; 16] = [7; 16];
+
+    fn inbox(flare: [u8; 16], pack: u32, packs: u32) -> Arc<Inbox> {
+        Inbox::new(InboxConfig {
+            flare,
+            pack,
+            topology: Topology::new(&vec![1; packs as usize]).unwrap(),
+            max_message: 1 << 20,
+            max_bytes_in_flight: 1 << 20,
+            control: Arc::new(Control::new(1, None, Duration::from_secs(5))),
+            mailboxes: Arc::new(Mailboxes::new(pack, 1)),
+        })
+    }
+
+    /// The watch of a pack among others of one worker each.
+    fn watch(pack: u32, packs: u32) -> (Watch, Arc<Dialler>) {
+        let inbox = inbox(FLARE, pack, packs);
+        let peers = Arc::new(Peers::new(Arc::clone(&inbox)));
+        let credentials = Credentials::new(&"secret".into(), FLARE);
+        let dialler = Arc::new(Dialler::new(pack, credentials, false));
+        let watch = Watch::start(inbox, peers, Arc::clone(&dialler)).unwrap();
+        (watch, dialler)
+    }
 
     #[test]
     fn nobody_is_dialled_before_the_pack_has_joined() {
         let middle = TcpListener::bind("127.0.0.1:0").unwrap();
         middle.set_nonblocking(true).unwrap();
-        let inbox = Inbox::new(InboxConfig {
-            flare: [7; 16],
-            pack: 0,
-            topology: Topology::new(&[1, 1]).unwrap(),
-            max_message: 1 << 20,
-            max_bytes_in_flight: 1 << 20,
-            control: Arc::new(Control::new(1, None, Duration::from_secs(5))),
-            mailboxes: Arc::new(Mailboxes::new(0, 1)),
-        });
-        let peers = Arc::new(Peers::new(Arc::clone(&inbox)));
-        let credentials = Credentials::new(&"secret".into(), [7; 16]);
-        let dialler = Arc::new(Dialler::new(0, credentials, false));
-        let watch = Watch::start(inbox, peers, Arc::clone(&dialler)).unwrap();
+        let (watch, dialler) = watch(0, 2);
         let address = middle.local_addr().unwrap().to_string();
-        dialler.learn(vec!["127.0.0.1:1".to_owned(), address]);
+        dialler.learn(&["127.0.0.1:1".to_owned(), address]).unwrap();
         // Its answer comes when it has looked around once.
         watch.leave();
         let dialled = middle.accept().map(drop).map_err(|error| error.kind());
         assert_eq!(dialled, Err(ErrorKind::WouldBlock));
+        watch.close();
+    }
+
+    #[test]
+    fn whoever_was_heeded_may_go_though_the_middle_has_gone_too() {
+        // Pack 0 has work left and knows that nobody else has: it dials nobody.
+        let working = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = working.local_addr().unwrap().to_string();
+        let (watch, dialler) = watch(1, 3);
+        let nowhere = || "127.0.0.1:1".to_owned();
+        dialler.learn(&[address, nowhere(), nowhere()]).unwrap();
+        // All that the middle ever says is there, and its end, when the pack first looks.
+        let (line, mut middle) = UnixStream::pair().unwrap();
+        for pack in [1, 2] {
+            let goodbye = Header::notice(Kind::Goodbye, FLARE, pack, 0);
+            middle.write_all(&goodbye.encode()).unwrap();
+        }
+        middle.shutdown(Shutdown::Write).unwrap();
+        let begun = Instant::now();
+        watch.ask(|tray| {
+            tray.lines.push((2, Socket::from(line)));
+            tray.joined = true;
+            tray.leaving = true;
+        });
+        watch.leave();
+        // What it would wait for packs that have not dialled it.
+        assert!(begun.elapsed() < Duration::from_secs(4));
+        watch.close();
+    }
+
+    #[test]
+    fn a_failure_of_the_last_flare_is_not_the_next_ones() {
+        let (watch, _dialler) = watch(0, 2);
+        let (line, mut other) = UnixStream::pair().unwrap();
+        watch.adopt(1, Socket::from(line));
+        watch.renew(inbox([8; 16], 0, 2));
+        let late = Header::notice(Kind::Abort, FLARE, 0, 0);
+        let (header, payload) = (late, &[][..]);
+        watch.announce(&Frame { header, payload });
+        watch.rest();
+        let mut heard = [0; HEADER_SIZE];
+        other.read_exact(&mut heard).unwrap();
+        assert_eq!(Header::decode(&heard).unwrap().kind, Kind::Goodbye);
         watch.close();
     }
 }

@@ -26,19 +26,25 @@ const PROBE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_
 /// How long the last words of a pack may take to be written.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
-pub(super) fn encode(frame: &Frame<'_>) -> Vec<u8> {
+fn encode(frame: &Frame<'_>) -> Vec<u8> {
     [&frame.header.encode(), frame.payload].concat()
 }
 
 /// The watch's thread and what it alone knows.
 pub(super) struct Watcher {
-    inbox: Arc<Inbox>,
     peers: Arc<Peers>,
     dialler: Arc<Dialler>,
     desk: Arc<Desk>,
     pack: u32,
     packs: u32,
     lines: Vec<Line>,
+    flare: Flare,
+    closing: Option<Instant>,
+}
+
+/// What the thread knows of the present flare.
+struct Flare {
+    inbox: Arc<Inbox>,
     /// Whose goodbye was heard.
     left: Vec<bool>,
     /// The failure that goes round.
@@ -52,12 +58,41 @@ pub(super) struct Watcher {
     heeded: bool,
     /// When packs that did not dial are looked for.
     probe: Option<Instant>,
-    closing: Option<Instant>,
 }
 
 struct Suspect {
     until: Instant,
     reason: String,
+}
+
+impl Flare {
+    fn new(inbox: Arc<Inbox>) -> Self {
+        let packs = inbox.config().topology.num_packs();
+        Self {
+            inbox,
+            left: vec![false; packs as usize],
+            failure: None,
+            suspects: BTreeMap::new(),
+            joined: false,
+            leaving: None,
+            heeded: false,
+            probe: None,
+        }
+    }
+
+    fn has_left(&self, pack: u32) -> bool {
+        self.left.get(pack as usize).copied().unwrap_or(false)
+    }
+
+    fn suspect(&mut self, pack: u32, reason: String) {
+        let until = Instant::now() + EXPLANATION;
+        (self.suspects.entry(pack)).or_insert(Suspect { until, reason });
+    }
+
+    /// It has failed, and everybody is told.
+    fn is_over(&self) -> bool {
+        self.failure.is_some() || self.inbox.is_aborted()
+    }
 }
 
 impl Watcher {
@@ -70,20 +105,13 @@ impl Watcher {
         let pack = inbox.config().pack;
         let packs = inbox.config().topology.num_packs();
         Self {
-            inbox,
             peers,
             dialler,
             desk,
             pack,
             packs,
             lines: Vec::new(),
-            left: vec![false; packs as usize],
-            failure: None,
-            suspects: BTreeMap::new(),
-            joined: false,
-            leaving: None,
-            heeded: false,
-            probe: None,
+            flare: Flare::new(inbox),
             closing: None,
         }
     }
@@ -102,7 +130,9 @@ impl Watcher {
                 return;
             }
             if self.may_go() {
-                self.desk.tray.lock().may_go = true;
+                let mut tray = self.desk.tray.lock();
+                // Unless that is said of a flare that is over.
+                tray.may_go = tray.renewed.is_none();
                 self.desk.may_go.notify_all();
             }
             self.sleep();
@@ -114,29 +144,35 @@ impl Watcher {
     fn empty_tray(&mut self) {
         let desk = Arc::clone(&self.desk);
         let mut tray = desk.tray.lock();
+        if let Some(inbox) = tray.renewed.take() {
+            self.flare = Flare::new(inbox);
+        }
         let lines = std::mem::take(&mut tray.lines);
         let suspects = std::mem::take(&mut tray.suspects);
         let failure = tray.failure.take();
+        let failure = failure.filter(|(header, _)| self.flare.inbox.is_of(header));
         let (leaves, closes) = (tray.leaving, tray.closing);
-        self.joined = tray.joined;
+        self.flare.joined = tray.joined;
         drop(tray);
         for (pack, stream) in lines {
             match Line::new(pack, stream) {
                 Ok(line) => self.greet(line),
-                Err(reason) => self.suspect(pack, reason.to_string()),
+                Err(reason) => self.flare.suspect(pack, reason.to_string()),
             }
         }
         for (pack, reason) in suspects {
-            self.suspect(pack, reason);
+            self.flare.suspect(pack, reason);
         }
-        if self.failure.is_none()
-            && let Some(failure) = failure
+        if self.flare.failure.is_none()
+            && let Some((header, payload)) = failure
         {
+            let payload = &payload;
+            let failure = encode(&Frame { header, payload });
             self.repeat(&failure, None);
-            self.failure = Some(failure);
+            self.flare.failure = Some(failure);
         }
-        if leaves && self.leaving.is_none() {
-            self.leaving = Some(Instant::now());
+        if leaves && self.flare.leaving.is_none() {
+            self.flare.leaving = Some(Instant::now());
             self.repeat(&self.goodbye(self.pack), None);
         }
         if closes {
@@ -146,18 +182,18 @@ impl Watcher {
 
     /// A new line is told what was said before.
     fn greet(&mut self, mut line: Line) {
-        let gone = (0..self.packs).filter(|&pack| self.has_left(pack));
-        for pack in gone.chain(self.leaving.map(|_| self.pack)) {
+        let gone = (0..self.packs).filter(|&pack| self.flare.has_left(pack));
+        for pack in gone.chain(self.flare.leaving.map(|_| self.pack)) {
             line.say(&self.goodbye(pack));
         }
-        if let Some(failure) = &self.failure {
+        if let Some(failure) = &self.flare.failure {
             line.say(failure);
         }
         self.lines.push(line);
     }
 
     fn goodbye(&self, pack: u32) -> Vec<u8> {
-        let header = Header::notice(Kind::Goodbye, self.inbox.config().flare, pack, 0);
+        let header = Header::notice(Kind::Goodbye, self.flare.inbox.config().flare, pack, 0);
         header.encode().to_vec()
     }
 
@@ -169,22 +205,13 @@ impl Watcher {
         }
     }
 
-    fn has_left(&self, pack: u32) -> bool {
-        self.left.get(pack as usize).copied().unwrap_or(false)
-    }
-
     fn has_line(&self, pack: u32) -> bool {
         self.lines.iter().any(|line| line.pack == pack)
     }
 
-    fn suspect(&mut self, pack: u32, reason: String) {
-        let until = Instant::now() + EXPLANATION;
-        (self.suspects.entry(pack)).or_insert(Suspect { until, reason });
-    }
-
     /// The packs that have not left, but for this one.
     fn others(&self) -> impl Iterator<Item = u32> {
-        (0..self.packs).filter(|&pack| pack != self.pack && !self.has_left(pack))
+        (0..self.packs).filter(|&pack| pack != self.pack && !self.flare.has_left(pack))
     }
 
     /// The pack that is, or should be, in the middle: one that has left may still be.
@@ -198,12 +225,12 @@ impl Watcher {
     /// failed meanwhile: the others may not know. The new middle looks for those that do not
     /// dial.
     fn keep_linked(&mut self) {
-        if !self.joined {
+        if !self.flare.joined {
             return;
         }
         let middle = self.middle();
         if middle != self.pack {
-            if self.has_line(middle) || self.suspects.contains_key(&middle) {
+            if self.has_line(middle) || self.flare.suspects.contains_key(&middle) {
                 return;
             }
             let dialled = self
@@ -215,63 +242,58 @@ impl Watcher {
                 });
             match dialled {
                 Ok(line) => self.greet(line),
-                Err(reason) => self.suspect(middle, reason.to_string()),
+                Err(reason) => self.flare.suspect(middle, reason.to_string()),
             }
             return;
         }
         let missing: Vec<u32> = self.others().filter(|&pack| !self.has_line(pack)).collect();
-        if missing.is_empty() || self.is_over() {
-            self.probe = None;
+        if missing.is_empty() || self.flare.is_over() {
+            self.flare.probe = None;
             return;
         }
         let now = Instant::now();
-        if now < *self.probe.get_or_insert(now + PROBE.0) {
+        if now < *self.flare.probe.get_or_insert(now + PROBE.0) {
             return;
         }
         for pack in missing {
             if let Err(reason) = self.dialler.probe(pack) {
-                self.suspect(pack, reason.to_string());
+                self.flare.suspect(pack, reason.to_string());
             }
         }
-        self.probe = Some(Instant::now() + PROBE.1);
-    }
-
-    /// The flare has failed, and everybody is told.
-    fn is_over(&self) -> bool {
-        self.failure.is_some() || self.inbox.is_aborted()
+        self.flare.probe = Some(Instant::now() + PROBE.1);
     }
 
     /// Suspects that nobody has explained are lost.
     fn judge(&mut self) {
-        if self.suspects.is_empty() {
+        if self.flare.suspects.is_empty() {
             return;
         }
-        if self.is_over() {
-            self.suspects.clear();
+        if self.flare.is_over() {
+            self.flare.suspects.clear();
             return;
         }
-        let (left, peers) = (&self.left, &self.peers);
-        self.suspects.retain(|&pack, _| {
+        let (left, peers) = (&self.flare.left, &self.peers);
+        self.flare.suspects.retain(|&pack, _| {
             let explained = left.get(pack as usize).copied().unwrap_or(true);
             !explained && !peers.has_said_goodbye(pack)
         });
         let now = Instant::now();
-        let lost = self.suspects.iter().find(|(_, it)| it.until <= now);
+        let lost = self.flare.suspects.iter().find(|(_, it)| it.until <= now);
         if let Some((&pack, suspect)) = lost {
-            self.inbox.lost(pack, &suspect.reason);
-            self.suspects.clear();
+            self.flare.inbox.lost(pack, &suspect.reason);
+            self.flare.suspects.clear();
         }
     }
 
     /// Whether nobody needs this pack any more.
     fn may_go(&self) -> bool {
-        let Some(since) = self.leaving else {
+        let Some(since) = self.flare.leaving else {
             return false;
         };
         let stayed = since.elapsed();
         // Whoever heeded it was in the middle and has told the others; should that one have left
         // meanwhile, too, nobody will dial this pack.
-        if self.heeded || self.is_over() || !self.joined || stayed >= MEETING {
+        if self.flare.heeded || self.flare.is_over() || !self.flare.joined || stayed >= MEETING {
             return true;
         }
         if self.middle() != self.pack {
@@ -288,13 +310,18 @@ impl Watcher {
     /// Until something is heard, something is asked for, or it is time for something.
     fn sleep(&mut self) {
         let now = Instant::now();
-        let stay = self.leaving.map(|since| match since.elapsed() < STAY {
-            true => since + STAY,
-            false => since + MEETING,
+        // Once both are over nothing follows from them: the pack has gone, or rests.
+        let stay = self.flare.leaving.and_then(|since| {
+            let turns = [since + STAY, since + MEETING];
+            turns.into_iter().find(|turn| *turn > now)
         });
-        let suspects = self.suspects.values().map(|suspect| suspect.until);
+        let suspects = self.flare.suspects.values().map(|suspect| suspect.until);
         let closed = self.closing.map(|since| since + LAST_WORDS);
-        let next = suspects.chain(self.probe).chain(stay).chain(closed).min();
+        let next = suspects
+            .chain(self.flare.probe)
+            .chain(stay)
+            .chain(closed)
+            .min();
         let limit = next
             .map(|next| {
                 next.saturating_duration_since(now)
@@ -318,7 +345,7 @@ impl Watcher {
         let mut at = 0;
         while let Some(line) = self.lines.get_mut(at) {
             let pack = line.pack;
-            let (notices, ended) = line.hear(&self.inbox);
+            let (notices, ended) = line.hear(self.packs);
             for notice in notices {
                 self.take(pack, &notice);
             }
@@ -326,30 +353,38 @@ impl Watcher {
                 None => at += 1,
                 Some(reason) => {
                     drop(self.lines.swap_remove(at));
-                    if !self.has_left(pack) {
-                        self.suspect(pack, reason);
+                    if !self.flare.has_left(pack) {
+                        self.flare.suspect(pack, reason);
                     }
                 }
             }
         }
     }
 
-    /// What is news goes on to all others. A goodbye goes back too, to the pack that said it.
+    /// What is news goes on to all others. A goodbye goes back too, to the pack that said it. What
+    /// is of an older flare is dropped; of the next one nothing comes before its inbox lies in the
+    /// tray.
     fn take(&mut self, from: u32, (header, payload): &Notice) {
+        if !self.flare.inbox.is_of(header) {
+            self.empty_tray();
+        }
+        if !self.flare.inbox.is_of(header) {
+            return;
+        }
         let frame = Frame {
             header: *header,
             payload,
         };
         match header.kind {
             Kind::Goodbye if header.pack == self.pack => {
-                self.heeded |= self.middle() != self.pack;
+                self.flare.heeded |= self.middle() != self.pack;
             }
             Kind::Goodbye => {
-                if !self.has_left(header.pack) {
-                    if let Some(left) = self.left.get_mut(header.pack as usize) {
+                if !self.flare.has_left(header.pack) {
+                    if let Some(left) = self.flare.left.get_mut(header.pack as usize) {
                         *left = true;
                     }
-                    self.peers.said_goodbye(header.pack);
+                    self.peers.said_goodbye(header);
                     self.repeat(&encode(&frame), Some(from));
                 }
                 if header.pack == from {
@@ -358,11 +393,11 @@ impl Watcher {
                     (lines.filter(|line| line.pack == from)).for_each(|line| line.say(&answer));
                 }
             }
-            _ if self.failure.is_none() => {
+            _ if self.flare.failure.is_none() => {
                 let failure = encode(&frame);
                 self.repeat(&failure, Some(from));
-                self.failure = Some(failure);
-                self.inbox.notice(header, payload);
+                self.flare.failure = Some(failure);
+                self.flare.inbox.notice(header, payload);
             }
             _ => {}
         }

@@ -24,15 +24,15 @@
 mod commands;
 mod receiver;
 
+use std::iter;
 use std::sync::Arc;
-use std::time::SystemTime;
 
-use super::pulse::Pulse;
+use super::connections::Connections;
 use super::server::Server;
-use super::threads::Threads;
-use super::writer::Writer;
+use super::session::Session;
 use super::{LARGEST, batches};
-use crate::config::{BackendConfig, PackConfig, Secret};
+use crate::admission::Admission;
+use crate::config::{BackendConfig, PackConfig};
 use crate::control::Patience;
 use crate::error::{Error, Peer};
 use crate::remote::inbox::Inbox;
@@ -52,10 +52,8 @@ const INLINE: usize = 4 << 10;
 #[derive(Debug)]
 struct RedisList {
     keys: Keys,
-    pulse: Pulse,
     pack: u32,
-    writer: Writer,
-    threads: Threads,
+    session: Session,
 }
 
 pub(in crate::remote) fn open(
@@ -63,31 +61,43 @@ pub(in crate::remote) fn open(
     inbox: Arc<Inbox>,
 ) -> Result<Arc<dyn Backend>, Error> {
     let server = Server::new(NAME, &config.backend)?;
-    let keys = Keys::new(&config.flare_id);
-    let writer = Writer::new(&server, config.deadline)?;
-    let threads = Threads::new(&server, inbox);
-    threads.spawn(Receiver::new(&keys, keys.control(config.pack)))?;
-    for _ in 0..RECEIVERS {
-        threads.spawn(Receiver::new(&keys, keys.pack(config.pack)))?;
+    RedisList::over(Arc::new(Connections::open(server)?), config, inbox)
+}
+
+impl RedisList {
+    fn over(
+        connections: Arc<Connections>,
+        config: &PackConfig,
+        inbox: Arc<Inbox>,
+    ) -> Result<Arc<dyn Backend>, Error> {
+        let (keys, pack) = (Keys::new(&config.flare_id), config.pack);
+        let readers = read_by(&keys, pack).map(|list| Receiver::new(&keys, list));
+        let session = Session::begin(connections, config, inbox, readers)?;
+        Ok(Arc::new(Self {
+            keys,
+            pack,
+            session,
+        }))
     }
-    let pulse = Pulse::begin(config, &writer, &threads)?;
-    Ok(Arc::new(RedisList {
-        keys,
-        pulse,
-        pack: config.pack,
-        writer,
-        threads,
-    }))
+
+    /// The lists that only this pack reads.
+    fn own(&self) -> [String; 2] {
+        [self.keys.pack(self.pack), self.keys.control(self.pack)]
+    }
+}
+
+/// What each thread of a pack reads.
+fn read_by(keys: &Keys, pack: u32) -> impl Iterator<Item = String> {
+    let messages = iter::repeat_n(keys.pack(pack), RECEIVERS);
+    iter::once(keys.control(pack)).chain(messages)
 }
 
 /// The same server, as a user made for the flare.
 pub(in crate::remote) fn admit(
-    flare_id: &str,
-    secret: &Secret,
-    deadline: Option<SystemTime>,
+    flare: &Admission<'_>,
     config: &BackendConfig,
 ) -> Result<BackendConfig, Error> {
-    super::admit(NAME, flare_id, secret, deadline, config)
+    super::admit(NAME, flare, config)
 }
 
 /// Deletes every key of a flare, and its user.
@@ -101,7 +111,7 @@ impl Backend for RedisList {
     }
 
     fn start(&self, _endpoints: &[String]) -> Result<(), Error> {
-        self.pulse.start();
+        self.session.start();
         Ok(())
     }
 
@@ -111,14 +121,16 @@ impl Backend for RedisList {
         frames: &[Frame<'_>],
         patience: &mut Patience<'_>,
     ) -> Result<(), Error> {
-        let (list, expiry) = (self.keys.pack(to), self.writer.expiry());
+        let (list, expiry) = (self.keys.pack(to), self.session.writer.expiry());
         batches(frames).try_for_each(|batch| {
-            self.writer.run(Peer::Pack(to), patience, |client, go_on| {
-                for frame in batch {
-                    commands::push(client, &list, frame, expiry, go_on)?;
-                }
-                Ok(2 * batch.len())
-            })
+            self.session
+                .writer
+                .run(Peer::Pack(to), patience, |client, go_on| {
+                    for frame in batch {
+                        commands::push(client, &list, frame, expiry, go_on)?;
+                    }
+                    Ok(2 * batch.len())
+                })
         })
     }
 
@@ -128,13 +140,13 @@ impl Backend for RedisList {
         frames: &[Frame<'_>],
         patience: &mut Patience<'_>,
     ) -> Result<(), Error> {
-        let expiry = self.writer.expiry();
+        let expiry = self.session.writer.expiry();
         let lists: Vec<String> = to.iter().map(|&pack| self.keys.pack(pack)).collect();
         let peer = to.first().map_or(Peer::AnyWorker, |&pack| Peer::Pack(pack));
         if let [frame] = frames
             && frame.payload.len() <= INLINE
         {
-            return self.writer.run(peer, patience, |client, go_on| {
+            return self.session.writer.run(peer, patience, |client, go_on| {
                 for list in &lists {
                     commands::push(client, list, frame, expiry, go_on)?;
                 }
@@ -142,7 +154,7 @@ impl Backend for RedisList {
             });
         }
         batches(frames).try_for_each(|batch| {
-            self.writer.run(peer, patience, |client, go_on| {
+            self.session.writer.run(peer, patience, |client, go_on| {
                 for frame in batch {
                     let frame = frame.sealed();
                     let key = self.keys.cast(&frame.header);
@@ -169,8 +181,8 @@ impl Backend for RedisList {
             Kind::Goodbye => self.keys.pack(to),
             _ => self.keys.control(to),
         };
-        let expiry = self.writer.expiry();
-        self.writer.control(|client, go_on| {
+        let expiry = self.session.writer.expiry();
+        self.session.writer.control(|client, go_on| {
             commands::push(client, &list, frame, expiry, go_on)?;
             Ok(2)
         })
@@ -180,10 +192,21 @@ impl Backend for RedisList {
         LARGEST
     }
 
+    fn leave(&self) {
+        let expiry = self.session.writer.expiry();
+        self.session.leave(&self.own(), |client, frame, go_on| {
+            for list in read_by(&self.keys, self.pack) {
+                commands::push(client, &list, frame, expiry, go_on)?;
+            }
+            Ok(2 * (1 + RECEIVERS))
+        });
+    }
+
+    fn renew(&self, config: &PackConfig, inbox: Arc<Inbox>) -> Result<Arc<dyn Backend>, Error> {
+        Self::over(self.session.connections(), config, inbox)
+    }
+
     fn close(&self) {
-        self.threads.close();
-        let _ = self.pulse.leave(&self.writer);
-        self.writer
-            .close(&[self.keys.pack(self.pack), self.keys.control(self.pack)]);
+        self.session.close(&self.own());
     }
 }

@@ -1,7 +1,6 @@
 //! What a receiving thread does: takes one frame after another from a list.
 
 use super::super::resp::{Client, GoOn, RespError};
-use super::super::server::Server;
 use super::super::threads::{End, Line, Task};
 use super::super::value;
 use super::commands::{self, Keys};
@@ -15,8 +14,6 @@ const BLOCK_SECONDS: &[u8] = b"1";
 pub(super) struct Receiver {
     list: String,
     keys: Keys,
-    /// For what many packs read; connected when there is such a thing.
-    reader: Option<Client>,
 }
 
 impl Receiver {
@@ -24,13 +21,12 @@ impl Receiver {
         Self {
             list,
             keys: keys.clone(),
-            reader: None,
         }
     }
 
     fn read_stored(
-        &mut self,
-        server: &Server,
+        &self,
+        client: &mut Client,
         inbox: &Inbox,
         header: &Header,
         go_on: GoOn<'_>,
@@ -42,10 +38,6 @@ impl Receiver {
         // What has been here before was also released before.
         let Incoming::Chunk(mut chunk) = inbox.open(&header)? else {
             return Ok(());
-        };
-        let client = match &mut self.reader {
-            Some(client) => client,
-            none => none.insert(Client::connect(server, go_on)?),
         };
         let key = self.keys.cast(&header);
         client.command(&[&[b"GET"], &[key.as_bytes()]], go_on)?;
@@ -65,7 +57,6 @@ impl Receiver {
 impl Task for Receiver {
     /// Takes one frame from the list, or nothing after a second.
     fn step(&mut self, line: &mut Line) -> Result<(), End> {
-        let server = line.server.clone();
         let (client, inbox, attention) = line.parts()?;
         let go_on: GoOn<'_> = &mut || attention.go_on();
         client.command(
@@ -78,7 +69,7 @@ impl Task for Receiver {
         value::skip(client, go_on)?;
         let stored = value::read(client, inbox, go_on)?;
         match stored {
-            Some(header) => self.read_stored(&server, inbox, &header, go_on),
+            Some(header) => self.read_stored(client, inbox, &header, go_on),
             None => Ok(()),
         }
     }

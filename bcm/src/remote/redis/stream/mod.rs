@@ -22,16 +22,16 @@
 mod commands;
 mod reader;
 
+use std::iter;
 use std::sync::Arc;
-use std::time::SystemTime;
 
+use super::connections::Connections;
 use super::keys::expire;
-use super::pulse::Pulse;
 use super::server::Server;
-use super::threads::Threads;
-use super::writer::Writer;
+use super::session::Session;
 use super::{LARGEST, batches};
-use crate::config::{BackendConfig, PackConfig, Secret};
+use crate::admission::Admission;
+use crate::config::{BackendConfig, PackConfig};
 use crate::control::Patience;
 use crate::error::{Error, Peer};
 use crate::remote::inbox::Inbox;
@@ -51,11 +51,9 @@ const INLINE: usize = 4 << 10;
 #[derive(Debug)]
 struct RedisStream {
     keys: Keys,
-    pulse: Pulse,
     pack: u32,
     packs: u32,
-    writer: Writer,
-    threads: Threads,
+    session: Session,
 }
 
 pub(in crate::remote) fn open(
@@ -63,36 +61,15 @@ pub(in crate::remote) fn open(
     inbox: Arc<Inbox>,
 ) -> Result<Arc<dyn Backend>, Error> {
     let server = Server::new(NAME, &config.backend)?;
-    let keys = Keys::new(&config.flare_id);
-    let (pack, packs) = (config.pack, config.topology.num_packs());
-    let writer = Writer::new(&server, config.deadline)?;
-    let threads = Threads::new(&server, inbox);
-    threads.spawn(Reader::new(&keys, config, keys.control(pack)))?;
-    for lane in 0..LANES {
-        threads.spawn(Reader::new(&keys, config, keys.lane(pack, lane)))?;
-    }
-    if packs > 2 {
-        threads.spawn(Reader::new(&keys, config, keys.cast()))?;
-    }
-    let pulse = Pulse::begin(config, &writer, &threads)?;
-    Ok(Arc::new(RedisStream {
-        keys,
-        pulse,
-        pack,
-        packs,
-        writer,
-        threads,
-    }))
+    RedisStream::over(Arc::new(Connections::open(server)?), config, inbox)
 }
 
 /// The same server, as a user made for the flare.
 pub(in crate::remote) fn admit(
-    flare_id: &str,
-    secret: &Secret,
-    deadline: Option<SystemTime>,
+    flare: &Admission<'_>,
     config: &BackendConfig,
 ) -> Result<BackendConfig, Error> {
-    super::admit(NAME, flare_id, secret, deadline, config)
+    super::admit(NAME, flare, config)
 }
 
 /// Deletes every key of a flare, and its user.
@@ -101,6 +78,24 @@ pub(in crate::remote) fn clean(flare_id: &str, config: &BackendConfig) -> Result
 }
 
 impl RedisStream {
+    fn over(
+        connections: Arc<Connections>,
+        config: &PackConfig,
+        inbox: Arc<Inbox>,
+    ) -> Result<Arc<dyn Backend>, Error> {
+        let keys = Keys::new(&config.flare_id);
+        let (pack, packs) = (config.pack, config.topology.num_packs());
+        let streams = own(&keys, pack).chain(common(&keys, packs));
+        let readers = streams.map(|stream| Reader::new(&keys, config, stream));
+        let session = Session::begin(connections, config, inbox, readers)?;
+        Ok(Arc::new(Self {
+            keys,
+            pack,
+            packs,
+            session,
+        }))
+    }
+
     /// The stream a chunk goes to. Small messages of one worker keep to one, large ones use all.
     fn lane(&self, to: u32, frame: &Frame<'_>) -> String {
         let lane = frame.header.source.wrapping_add(frame.header.chunk) % LANES;
@@ -122,11 +117,11 @@ impl RedisStream {
         frames: &[Frame<'_>],
         patience: &mut Patience<'_>,
     ) -> Result<(), Error> {
-        let expiry = self.writer.expiry();
+        let expiry = self.session.writer.expiry();
         let peer = to.first().map_or(Peer::AnyWorker, |&pack| Peer::Pack(pack));
         batches(frames).try_for_each(|batch| {
             let touched = self.touched(to, batch);
-            self.writer.run(peer, patience, |client, go_on| {
+            self.session.writer.run(peer, patience, |client, go_on| {
                 for frame in batch {
                     let frame = frame.sealed();
                     for &pack in to {
@@ -142,13 +137,24 @@ impl RedisStream {
     }
 }
 
+/// The streams that only this pack reads, each with a thread of its own.
+fn own(keys: &Keys, pack: u32) -> impl Iterator<Item = String> {
+    let lanes = (0..LANES).map(move |lane| keys.lane(pack, lane));
+    iter::once(keys.control(pack)).chain(lanes)
+}
+
+/// The stream that all packs read, with another thread; two packs have no use for it.
+fn common(keys: &Keys, packs: u32) -> Option<String> {
+    (packs > 2).then(|| keys.cast())
+}
+
 impl Backend for RedisStream {
     fn endpoint(&self) -> Option<String> {
         None
     }
 
     fn start(&self, _endpoints: &[String]) -> Result<(), Error> {
-        self.pulse.start();
+        self.session.start();
         Ok(())
     }
 
@@ -172,15 +178,17 @@ impl Backend for RedisStream {
         if !for_all || small {
             return self.send_each(to, frames, patience);
         }
-        let (cast, expiry) = (self.keys.cast(), self.writer.expiry());
+        let (cast, expiry) = (self.keys.cast(), self.session.writer.expiry());
         batches(frames).try_for_each(|batch| {
-            self.writer.run(Peer::AnyWorker, patience, |client, go_on| {
-                for frame in batch {
-                    commands::add(client, &cast, frame, go_on)?;
-                }
-                expire(client, &cast, expiry, go_on)?;
-                Ok(batch.len() + 1)
-            })
+            self.session
+                .writer
+                .run(Peer::AnyWorker, patience, |client, go_on| {
+                    for frame in batch {
+                        commands::add(client, &cast, frame, go_on)?;
+                    }
+                    expire(client, &cast, expiry, go_on)?;
+                    Ok(batch.len() + 1)
+                })
         })
     }
 
@@ -190,8 +198,8 @@ impl Backend for RedisStream {
             Kind::Goodbye => self.lane(to, frame),
             _ => self.keys.control(to),
         };
-        let expiry = self.writer.expiry();
-        self.writer.control(|client, go_on| {
+        let expiry = self.session.writer.expiry();
+        self.session.writer.control(|client, go_on| {
             commands::add(client, &stream, frame, go_on)?;
             expire(client, &stream, expiry, go_on)?;
             Ok(2)
@@ -202,11 +210,26 @@ impl Backend for RedisStream {
         LARGEST
     }
 
+    fn leave(&self) {
+        let own: Vec<String> = own(&self.keys, self.pack).collect();
+        let expiry = self.session.writer.expiry();
+        self.session.leave(&own, |client, frame, go_on| {
+            let mut replies = 0;
+            for stream in own.iter().cloned().chain(common(&self.keys, self.packs)) {
+                commands::add(client, &stream, frame, go_on)?;
+                expire(client, &stream, expiry, go_on)?;
+                replies += 2;
+            }
+            Ok(replies)
+        });
+    }
+
+    fn renew(&self, config: &PackConfig, inbox: Arc<Inbox>) -> Result<Arc<dyn Backend>, Error> {
+        Self::over(self.session.connections(), config, inbox)
+    }
+
     fn close(&self) {
-        self.threads.close();
-        let _ = self.pulse.leave(&self.writer);
-        let mut leftovers = vec![self.keys.control(self.pack)];
-        leftovers.extend((0..LANES).map(|lane| self.keys.lane(self.pack, lane)));
-        self.writer.close(&leftovers);
+        let own: Vec<String> = own(&self.keys, self.pack).collect();
+        self.session.close(&own);
     }
 }

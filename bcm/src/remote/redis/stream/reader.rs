@@ -10,6 +10,7 @@ use super::super::value;
 use super::commands::{self, Keys};
 use crate::config::PackConfig;
 use crate::remote::inbox::Inbox;
+use crate::wire::Kind;
 
 /// Longest id of an entry: two numbers of 64 bits.
 const LONGEST_ID: usize = 48;
@@ -59,17 +60,11 @@ impl Reader {
         expect(client.begin(b'*', go_on)?, 2)?;
         value::skip(client, go_on)?;
         let (header, length) = value::begin(client, go_on)?;
-        if self.common && header.pack == self.pack {
-            // Its own; the others delete it.
-            client.skip(length, go_on)?;
-            client.end_bulk(go_on)?;
-        } else {
-            let new = value::receive(client, inbox, &header, length, go_on)?;
-            if !self.common {
-                self.done.push(id.clone());
-            } else if new {
-                self.read.push((id.clone(), self.keys.readers(&header)));
-            }
+        let new = value::receive(client, inbox, &header, length, go_on)?;
+        if !self.common {
+            self.done.push(id.clone());
+        } else if new && header.kind == Kind::Data {
+            self.read.push((id.clone(), self.keys.readers(&header)));
         }
         self.after = id;
         Ok(())

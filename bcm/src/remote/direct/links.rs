@@ -1,0 +1,181 @@
+//! What lasts from one flare of the same packs to the next: the listening end, the connections to
+//! the other packs and from them, and the watch.
+
+use std::sync::Arc;
+use std::thread;
+
+use parking_lot::Mutex;
+
+use super::connection::Connection;
+use super::dialler::Dialler;
+use super::error;
+use super::handshake::{Credentials, Purpose};
+use super::listener::Listener;
+use super::peers::Peers;
+use super::watch::Watch;
+use crate::config::PackConfig;
+use crate::error::Error;
+use crate::remote::Frame;
+use crate::remote::inbox::Inbox;
+use crate::remote::pool::Pool;
+
+/// The URI that forgoes Unix sockets.
+const TCP_ONLY: &str = "tcp:";
+
+/// Fewest and most connections per peer: two at least, so that a small message finds one while a
+/// chunk of a large one is being written.
+pub(super) const CONNECTIONS: (usize, usize) = (2, 4);
+
+/// See the module's documentation. All threads and connections end with it.
+#[derive(Debug)]
+pub(super) struct Links {
+    pack: u32,
+    packs: u32,
+    dialler: Arc<Dialler>,
+    pub(super) peers: Arc<Peers>,
+    pub(super) watch: Arc<Watch>,
+    listener: Listener,
+    routes: Vec<Route>,
+    /// Asked once: the answer takes reading several files.
+    pub(super) cores: usize,
+}
+
+/// The connections to one other pack.
+#[derive(Debug)]
+pub(super) struct Route {
+    pub(super) control: Mutex<Option<Connection>>,
+    pub(super) data: Pool<Connection>,
+}
+
+impl Links {
+    /// Listens. What comes is for this inbox until it is [renewed](Links::renew).
+    pub(super) fn open(config: &PackConfig, inbox: &Arc<Inbox>) -> Result<Self, Error> {
+        if config.secret.as_bytes().is_empty() {
+            return Err(Error::InvalidConfiguration {
+                reason: "direct connections need the flare's secret".to_owned(),
+            });
+        }
+        let locally = match config.backend.uri.as_deref() {
+            None => true,
+            Some(TCP_ONLY) => false,
+            Some(_) => {
+                return Err(Error::InvalidConfiguration {
+                    reason: format!(
+                        "the URI of {} can only be {TCP_ONLY:?}, or none",
+                        super::NAME
+                    ),
+                });
+            }
+        };
+        let (pack, packs) = (config.pack, config.topology.num_packs());
+        let cores = thread::available_parallelism().map_or(1, usize::from);
+        let credentials = Credentials::new(&config.secret, inbox.config().flare);
+        let dialler = Arc::new(Dialler::new(pack, credentials.clone(), locally));
+        let peers = Arc::new(Peers::new(Arc::clone(inbox)));
+        let watch = Arc::new(Watch::start(
+            Arc::clone(inbox),
+            Arc::clone(&peers),
+            Arc::clone(&dialler),
+        )?);
+        let listener = Listener::bind(
+            (&config.advertise, locally),
+            (pack, packs),
+            credentials,
+            Arc::clone(&peers),
+            Arc::clone(&watch),
+        )
+        .inspect_err(|_| watch.close())?;
+        let route = |_| Route {
+            control: Mutex::default(),
+            data: Pool::new(cores.clamp(CONNECTIONS.0, CONNECTIONS.1)),
+        };
+        Ok(Self {
+            pack,
+            packs,
+            dialler,
+            peers,
+            watch,
+            listener,
+            routes: (0..packs).map(route).collect(),
+            cores,
+        })
+    }
+
+    pub(super) fn endpoint(&self) -> &str {
+        self.listener.endpoint()
+    }
+
+    /// The flare starts: in the first one the packs meet, in every other they are still where
+    /// they were.
+    pub(super) fn start(&self, endpoints: &[String]) -> Result<(), Error> {
+        if endpoints.len() != self.packs as usize {
+            return Err(Error::InvalidConfiguration {
+                reason: format!("{} endpoints for {} packs", endpoints.len(), self.packs),
+            });
+        }
+        if self.dialler.learn(endpoints)? {
+            self.watch.join(&self.dialler, self.pack, self.packs)?;
+            self.listener.open_gate();
+        } else {
+            self.watch.rejoin();
+        }
+        Ok(())
+    }
+
+    /// The next flare begins. All packs have left the last one.
+    pub(super) fn renew(&self, inbox: &Arc<Inbox>) {
+        self.peers.renew(inbox);
+        self.watch.renew(Arc::clone(inbox));
+    }
+
+    pub(super) fn route(&self, pack: u32) -> Result<&Route, Error> {
+        self.routes
+            .get(pack as usize)
+            .ok_or_else(|| error(Some(pack), "there is no such pack"))
+    }
+
+    pub(super) fn dial(&self, pack: u32) -> Result<Connection, Error> {
+        let stream = self.dialler.dial(pack, Purpose::Frames)?;
+        Connection::new(stream).map_err(|reason| error(Some(pack), reason))
+    }
+
+    /// Writes a frame on every connection that nobody has taken. Whoever does not read any more
+    /// needs none, and the connection is given up.
+    pub(super) fn last_words(&self, frame: &Frame<'_>) {
+        for route in &self.routes {
+            route.last_words(frame);
+            let mut control = route.control.lock();
+            if !control.as_mut().is_none_or(|it| say(it, frame)) {
+                *control = None;
+            }
+        }
+    }
+
+    /// Hangs up. Does nothing the second time.
+    pub(super) fn close(&self) {
+        for route in &self.routes {
+            drop(route.data.close());
+            drop(route.control.lock().take());
+        }
+        self.watch.close();
+        self.listener.close();
+    }
+}
+
+impl Route {
+    /// As [`Links::last_words`], on the connections for data only.
+    pub(super) fn last_words(&self, frame: &Frame<'_>) {
+        self.data.each_idle(|connection| say(connection, frame));
+    }
+}
+
+/// Writes a frame without waiting; whether that went well.
+fn say(connection: &mut Connection, frame: &Frame<'_>) -> bool {
+    connection.write(frame, || Err(Error::Closed)).is_ok()
+}
+
+impl Drop for Links {
+    fn drop(&mut self) {
+        self.close();
+    }
+}

@@ -1,0 +1,96 @@
+//! What both backends have in one flare: threads that read, connections to write on, and a pulse.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::connections::Connections;
+use super::pulse::Pulse;
+use super::resp::{Client, GoOn, RespError};
+use super::threads::{Task, Threads};
+use super::writer::Writer;
+use crate::config::PackConfig;
+use crate::error::Error;
+use crate::remote::Frame;
+use crate::remote::inbox::Inbox;
+use crate::wire::{Header, Kind};
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub(super) struct Session {
+    connections: Arc<Connections>,
+    pub(super) writer: Writer,
+    threads: Threads,
+    pulse: Pulse,
+    inbox: Arc<Inbox>,
+    left: AtomicBool,
+}
+
+impl Session {
+    /// Starts reading.
+    pub(super) fn begin<T: Task>(
+        connections: Arc<Connections>,
+        config: &PackConfig,
+        inbox: Arc<Inbox>,
+        readers: impl IntoIterator<Item = T>,
+    ) -> Result<Self, Error> {
+        let writer = Writer::new(Arc::clone(&connections), config.deadline);
+        let threads = Threads::new(&connections, Arc::clone(&inbox));
+        for reader in readers {
+            threads.spawn(reader)?;
+        }
+        let pulse = Pulse::begin(config, &writer, &threads)?;
+        Ok(Self {
+            connections,
+            writer,
+            threads,
+            pulse,
+            inbox,
+            left: AtomicBool::new(false),
+        })
+    }
+
+    pub(super) fn start(&self) {
+        self.pulse.start();
+    }
+
+    /// For the next flare.
+    pub(super) fn connections(&self) -> Arc<Connections> {
+        self.connections.renew();
+        Arc::clone(&self.connections)
+    }
+
+    /// Ends the threads and takes leave; the connections stay. `wake` writes a frame to every
+    /// place that a thread reads, and gives the number of replies to come. `own` are the keys
+    /// that nobody else reads.
+    pub(super) fn leave(
+        &self,
+        own: &[String],
+        mut wake: impl FnMut(&mut Client, &Frame<'_>, GoOn<'_>) -> Result<usize, RespError>,
+    ) {
+        let config = self.inbox.config();
+        let frame = Frame {
+            header: Header::notice(Kind::Credit, config.flare, config.pack, 0),
+            payload: &[],
+        };
+        self.threads.leave(|| {
+            self.writer
+                .control(|client, go_on| wake(client, &frame, go_on))
+        });
+        self.take_leave(own);
+    }
+
+    /// Takes leave unless that is done, and ends threads and connections.
+    pub(super) fn close(&self, own: &[String]) {
+        self.threads.close();
+        self.take_leave(own);
+        self.connections.close();
+    }
+
+    fn take_leave(&self, own: &[String]) {
+        if self.left.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let _ = self.pulse.leave(&self.writer);
+        self.writer.delete(own);
+    }
+}
