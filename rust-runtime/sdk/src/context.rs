@@ -125,7 +125,9 @@ impl BurstContext {
     }
 
     /// Logs a line as this worker. `println!` and `eprintln!` on the worker's own thread do the
-    /// same; this one also works on threads the worker started.
+    /// same; this one also works on threads the worker started. A line that `print!` leaves without
+    /// its end waits in the standard library's buffer, which all threads share: whoever ends the
+    /// line is said to have said it all.
     pub fn log(&self, text: impl fmt::Display) {
         self.local.report.log(self.worker_id(), &text.to_string());
     }

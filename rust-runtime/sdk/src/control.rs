@@ -3,7 +3,8 @@
 //!
 //! There is no writer thread. Whoever appends a frame while nobody is writing writes everything
 //! that is there, also what others append meanwhile; the others return at once. Frames that become
-//! ready together therefore leave in one `send`, and a lone frame leaves immediately.
+//! ready together therefore leave in one `send`, and a lone frame leaves immediately. What nobody
+//! waits for leaves with the next frame, or a moment later ([`Control::send_later`]).
 //!
 //! Log lines arrive from inside `write(2)` calls of user code, so [`Control::log`] never
 //! allocates: both buffers have their full capacity from the start, and a full buffer makes the
@@ -14,6 +15,7 @@ use std::io;
 use std::mem;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::thread;
 use std::time::Duration;
 
 use crate::json::{push_escaped, push_number};
@@ -26,6 +28,9 @@ const BUFFER: usize = 256 * 1024;
 pub(crate) const LINE_LIMIT: usize = 8 * 1024;
 
 const LOG_ENVELOPE: usize = 160;
+
+/// How long a frame that is sent later may wait for company.
+const LATER: Duration = Duration::from_millis(20);
 
 thread_local! {
     /// Set while this thread is inside the control channel or its log capture. A signal handler or
@@ -62,6 +67,8 @@ struct State {
     spare: Vec<u8>,
     writing: bool,
     held: usize,
+    /// Whether something waits that only [`Control::keep_sending`] may send.
+    late: bool,
     broken: bool,
 }
 
@@ -70,6 +77,7 @@ pub(crate) struct Control {
     socket: OwnedFd,
     state: Mutex<State>,
     room: Condvar,
+    late: Condvar,
 }
 
 impl Control {
@@ -81,9 +89,11 @@ impl Control {
                 spare: Vec::with_capacity(BUFFER),
                 writing: false,
                 held: 0,
+                late: false,
                 broken: false,
             }),
             room: Condvar::new(),
+            late: Condvar::new(),
         }
     }
 
@@ -95,17 +105,47 @@ impl Control {
             self.send_large(&header, body);
             return;
         }
-        self.append(header.len() + body.len(), |waiting| {
-            waiting.extend_from_slice(&header);
-            waiting.extend_from_slice(body);
-        });
+        if let Some(state) = self.put_whole(&header, body) {
+            self.leave(state);
+        }
+    }
+
+    /// Sends a small frame in its turn, but not for its own sake: a system call each, and a runtime
+    /// that is woken each time, would take from the workers what the frame is worth.
+    pub(crate) fn send_later(&self, body: &[u8]) {
+        let _busy = Busy::enter();
+        if let Some(mut state) = self.put_whole(&frame_header(body.len()), body)
+            && !state.late
+        {
+            state.late = true;
+            self.late.notify_one();
+        }
+    }
+
+    /// Sends what was to be sent later. Never comes back.
+    pub(crate) fn keep_sending(&self) -> ! {
+        let _busy = Busy::enter();
+        loop {
+            let mut state = self.lock();
+            while !state.late {
+                state = self
+                    .late
+                    .wait(state)
+                    .unwrap_or_else(PoisonError::into_inner);
+            }
+            drop(state);
+            thread::sleep(LATER);
+            let mut state = self.lock();
+            state.late = false;
+            self.leave(state);
+        }
     }
 
     /// Sends one worker's line (at most [`LINE_LIMIT`] bytes) without allocating.
     pub(crate) fn log(&self, worker: u32, stream: LogStream, line: &[u8], at: u64) {
         let _busy = Busy::enter();
         let line = &line[..line.len().min(LINE_LIMIT)];
-        self.append(LOG_ENVELOPE + 6 * line.len(), |waiting| {
+        let put = self.put(LOG_ENVELOPE + 6 * line.len(), |waiting| {
             let start = waiting.len();
             waiting.extend_from_slice(&[0; 4]);
             waiting.extend_from_slice(br#"{"event":"log","worker":"#);
@@ -120,6 +160,9 @@ impl Control {
             let header = frame_header(waiting.len() - start - 4);
             waiting[start..start + 4].copy_from_slice(&header);
         });
+        if let Some(state) = put {
+            self.leave(state);
+        }
     }
 
     /// Keeps frames back until [`Hold`] is dropped, so that a burst of them leaves in one write.
@@ -153,11 +196,19 @@ impl Control {
             if inside {
                 return;
             }
-            std::thread::sleep(Duration::from_millis(1));
+            thread::sleep(Duration::from_millis(1));
         }
     }
 
-    fn append(&self, length: usize, fill: impl FnOnce(&mut Vec<u8>)) {
+    fn put_whole(&self, header: &[u8], body: &[u8]) -> Option<MutexGuard<'_, State>> {
+        self.put(header.len() + body.len(), |waiting| {
+            waiting.extend_from_slice(header);
+            waiting.extend_from_slice(body);
+        })
+    }
+
+    /// Puts a frame behind those that wait; none when nobody reads them any more.
+    fn put(&self, length: usize, fill: impl FnOnce(&mut Vec<u8>)) -> Option<MutexGuard<'_, State>> {
         let mut state = self.lock();
         while !state.broken && state.waiting.len() + length > BUFFER {
             state = if state.writing {
@@ -167,9 +218,14 @@ impl Control {
             };
         }
         if state.broken {
-            return;
+            return None;
         }
         fill(&mut state.waiting);
+        Some(state)
+    }
+
+    /// Sends what waits, unless somebody does already or it is held.
+    fn leave(&self, state: MutexGuard<'_, State>) {
         if !state.writing && state.held == 0 {
             drop(self.drain(state));
         }
@@ -263,9 +319,7 @@ impl Drop for Hold<'_> {
         let _busy = Busy::enter();
         let mut state = self.control.lock();
         state.held -= 1;
-        if state.held == 0 && !state.writing {
-            drop(self.control.drain(state));
-        }
+        self.control.leave(state);
     }
 }
 
@@ -281,7 +335,6 @@ mod tests {
     use std::io::Read;
     use std::os::unix::net::UnixStream;
     use std::sync::Arc;
-    use std::thread;
 
     fn pair() -> (Arc<Control>, UnixStream) {
         let (ours, theirs) = UnixStream::pair().unwrap();
@@ -336,6 +389,29 @@ mod tests {
         drop(second);
         assert_eq!(frame(&mut socket), 1);
         assert_eq!(frame(&mut socket), 2);
+    }
+
+    #[test]
+    fn what_is_sent_later_leaves_with_the_next_frame_or_by_itself() {
+        let (control, mut socket) = pair();
+        control.send_later(b"1");
+        socket.set_nonblocking(true).unwrap();
+        assert_eq!(
+            socket.read(&mut [0]).unwrap_err().kind(),
+            io::ErrorKind::WouldBlock
+        );
+        socket.set_nonblocking(false).unwrap();
+        control.send(b"2");
+        assert_eq!(frame(&mut socket), 1);
+        assert_eq!(frame(&mut socket), 2);
+        let _detached = thread::spawn({
+            let control = Arc::clone(&control);
+            move || control.keep_sending()
+        });
+        for number in 3..6 {
+            control.send_later(number.to_string().as_bytes());
+            assert_eq!(frame(&mut socket), number);
+        }
     }
 
     #[test]

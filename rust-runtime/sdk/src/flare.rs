@@ -4,7 +4,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::Instant;
 
-use burst_bcm::{Communicator, Failure, FailureKind, Pack, PackConfig, Topology};
+use burst_bcm::{Communicator, Connections, Failure, FailureKind, Pack, PackConfig, Topology};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -93,6 +93,8 @@ impl Signals {
 pub(crate) struct Kept {
     group: String,
     states: Arc<States>,
+    /// Those to the other packs.
+    connections: Option<Connections>,
 }
 
 impl Kept {
@@ -116,14 +118,18 @@ where
     O: Serialize,
 {
     let kept = kept.filter(|kept| kept.is_for(run));
+    let (states, connections) = match kept {
+        Some(kept) => (kept.states, kept.connections),
+        None => (States::new(run.pack_size()), None),
+    };
     let flare = Flare {
         run,
         signals,
         control,
         first: OnceLock::new(),
-        states: kept.map_or_else(|| States::new(run.pack_size()), |kept| kept.states),
+        states,
     };
-    let (local, communicators) = match flare.join() {
+    let (local, communicators) = match flare.join(connections) {
         Ok(joined) => joined,
         Err(error) => {
             flare.end_unstarted(&error);
@@ -132,13 +138,21 @@ where
     };
     flare.run_workers(work, &local, communicators);
     // Takes leave of the other packs before anyone is told that this one has ended.
+    let connections = match &run.group {
+        Some(_) => local.pack.leave(),
+        None => None,
+    };
     local.pack.close();
     flare.end();
     // What a failed flare left cannot be trusted; the pack is of no use any more either.
     let well = flare.failure().is_none();
     let Flare { run, states, .. } = flare;
     let group = run.group.clone().filter(|_| well);
-    group.map(|group| Kept { group, states })
+    group.map(|group| Kept {
+        group,
+        states,
+        connections,
+    })
 }
 
 struct Flare<'a> {
@@ -151,7 +165,11 @@ struct Flare<'a> {
 }
 
 impl Flare<'_> {
-    fn join(&self) -> Result<(Arc<Local>, Vec<Communicator>), burst_bcm::Error> {
+    /// Joins the flare, over the connections of the last one of its group.
+    fn join(
+        &self,
+        connections: Option<Connections>,
+    ) -> Result<(Arc<Local>, Vec<Communicator>), burst_bcm::Error> {
         let due = due(self.run.deadline);
         let topology = Topology::new(&self.run.pack_sizes)?;
         let mut config = PackConfig::new(self.run.flare_id.as_str(), self.run.pack, topology);
@@ -159,7 +177,7 @@ impl Flare<'_> {
         config.secret = self.run.secret.clone();
         config.advertise = self.run.advertise.clone();
         config.deadline = Some(time(self.run.deadline));
-        let pack = Pack::join(config)?;
+        let pack = Pack::join_over(connections, config)?;
         let endpoint = pack.endpoint();
         let local = Arc::new(Local {
             flare_id: self.run.flare_id.clone(),
@@ -326,14 +344,14 @@ struct Reports {
 
 impl Report for Reports {
     fn phase(&self, worker: u32, name: &str) {
-        send(
-            &self.control,
-            &PackEvent::Phase {
-                worker,
-                name: name.to_owned(),
-                at: now(),
-            },
-        );
+        let event = PackEvent::Phase {
+            worker,
+            name: name.to_owned(),
+            at: now(),
+        };
+        if let Ok(body) = serde_json::to_vec(&event) {
+            self.control.send_later(&body);
+        }
     }
 
     fn log(&self, worker: u32, text: &str) {

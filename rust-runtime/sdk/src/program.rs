@@ -70,6 +70,9 @@ where
             sdk: env!("CARGO_PKG_VERSION").to_owned(),
         },
     );
+    let late = Arc::clone(&control);
+    let sender = thread::Builder::new().name("late events".to_owned());
+    let _detached = sender.spawn(move || late.keep_sending())?;
     let (flares, runs) = mpsc::channel();
     let reader = thread::Builder::new().name("control".to_owned());
     let _detached = reader.spawn(move || {

@@ -1,12 +1,19 @@
-//! `POST /init`: from a request to a package.
+//! From a request to a package: one that is sent, or the place of one.
 
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::{self, Cursor, Read, Seek};
+use std::path::{Path, PathBuf};
 
+use axum::body::{Body as RequestBody, HttpBody};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use futures_util::TryStreamExt;
 use serde::Deserialize;
+use tokio::io::{AsyncReadExt, AsyncSeekExt};
+use tokio_util::io::StreamReader;
 
 use crate::error::Error;
+use crate::limits;
 use crate::package::{Package, PackageError};
 
 #[derive(Deserialize)]
@@ -26,18 +33,56 @@ pub(crate) fn package(body: &[u8]) -> Result<Package, Error> {
     let form = r#"the body is not {"value":{"path":…}} or {"value":{"code":…}}"#;
     let Body { value } = serde_json::from_slice(body)
         .map_err(|error| Error::Malformed(format!("{form}: {:?} error", error.classify())))?;
-    let package = match (value.path, value.code) {
-        (Some(path), None) => Package::at(&path),
+    match (value.path, value.code) {
+        (Some(path), None) => at(&path),
         (None, Some(code)) => {
             let bytes = STANDARD
                 .decode(code.trim())
                 .map_err(|error| Error::Malformed(format!("`code` is not base64: {error}")))?;
-            Package::unpack(&bytes)
+            unpack(Cursor::new(bytes))
         }
-        _ => return Err(Error::Malformed(form.to_owned())),
+        _ => Err(Error::Malformed(form.to_owned())),
+    }
+}
+
+/// Takes a package that is sent as it is, to the disk as it comes: the pack's memory is its workers'. The
+/// file has no name, and is gone when it is closed.
+pub(crate) async fn receive(body: RequestBody) -> Result<File, Error> {
+    let too_large = Error::TooLarge {
+        limit: (limits::PACKAGE >> 20) as usize,
     };
-    package.map_err(|error| match error {
+    if body.size_hint().lower() > limits::PACKAGE {
+        return Err(too_large);
+    }
+    let arrival = |error: io::Error| Error::Start(format!("the package did not arrive: {error}"));
+    let bytes = body.into_data_stream().map_err(io::Error::other);
+    let mut bytes = StreamReader::new(bytes).take(limits::PACKAGE + 1);
+    let file = tempfile::tempfile().map_err(arrival)?;
+    let mut file = tokio::fs::File::from_std(file);
+    let length = tokio::io::copy_buf(&mut bytes, &mut file)
+        .await
+        .map_err(arrival)?;
+    if length > limits::PACKAGE {
+        return Err(too_large);
+    }
+    // Waits for what is still on its way to the disk.
+    file.rewind().await.map_err(arrival)?;
+    Ok(file.into_std().await)
+}
+
+/// Unpacks a zip, or the bare executable. Blocks on files.
+pub(crate) fn unpack(bytes: impl Read + Seek) -> Result<Package, Error> {
+    Package::unpack(bytes).map_err(refused)
+}
+
+/// Finds the package in a directory. Blocks on files.
+pub(crate) fn at(path: &Path) -> Result<Package, Error> {
+    Package::at(path).map_err(refused)
+}
+
+fn refused(error: PackageError) -> Error {
+    match error {
         PackageError::Io(_) => Error::Start(error.to_string()),
         _ => Error::Malformed(error.to_string()),
-    })
+    }
 }

@@ -13,6 +13,7 @@
 //! | processes that the program leaves behind | [`orphans`] |
 
 mod access;
+mod admission;
 mod control;
 mod describe;
 mod error;

@@ -8,6 +8,8 @@ const MIB: usize = 1024 * 1024;
 
 /// The body of `/init`: a package of 192 MiB in base64.
 pub(crate) const INIT_BODY: usize = 257 * MIB;
+/// A package that is sent to `/init` as it is.
+pub(crate) const PACKAGE: u64 = 1024 * MIB as u64;
 /// The body of `/packs`: what fits into the frame to the program.
 pub(crate) const PACKS_BODY: usize = protocol::COMMAND_FRAME_LIMIT - MIB;
 /// The body of `/run`.

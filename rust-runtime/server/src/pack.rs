@@ -30,6 +30,8 @@ pub(crate) enum Order {
     Abort(Failure),
     /// It may run for so long from now on.
     Renew(Duration),
+    /// The runtime was told to end, and its pack with it.
+    Leave,
 }
 
 /// How a flare left its program.
@@ -74,6 +76,8 @@ struct Flare {
     /// When the program is killed if it has not ended by itself.
     kill_at: Option<Instant>,
     killed: bool,
+    /// Killed because the runtime ends, for which nobody here is to blame.
+    leaving: bool,
     control_open: bool,
     exited: Option<Exited>,
     /// The program's own word that the pack has ended.
@@ -100,6 +104,7 @@ impl Flare {
             reason: None,
             kill_at: None,
             killed: false,
+            leaving: false,
             control_open: true,
             exited: None,
             said: None,
@@ -137,6 +142,10 @@ impl Flare {
         match order {
             Order::Start(endpoints) => self.command(&Command::Start { endpoints }),
             Order::Abort(failure) => self.abort(failure),
+            Order::Leave => {
+                self.leaving = true;
+                self.program.group.kill();
+            }
             Order::Renew(time) => self.lease = Some(Instant::now() + time.min(FOREVER)),
         }
     }
@@ -391,7 +400,10 @@ impl Flare {
         }
         let status = self.exited.as_ref().and_then(|exited| exited.status);
         let announced = self.tracker.dying().and_then(|dying| dying.signal);
-        let (kind, how) = self.program.explain(status, announced);
+        let (kind, how) = match self.leaving {
+            true => (FailureKind::PackLost, STOPPED.to_owned()),
+            false => self.program.explain(status, announced),
+        };
         let (failures, cause) = self.tracker.lost(kind, &how);
         (failures, self.reason.clone().unwrap_or(cause))
     }
@@ -407,6 +419,7 @@ fn patience(event: &PackEvent) -> Duration {
 }
 
 const OVERDUE: &str = "the flare's deadline has passed";
+const STOPPED: &str = "was told from outside to end";
 const LAPSED: &str = "the invoker was not heard of for so long that it counts as lost";
 /// Longer than any flare.
 const FOREVER: Duration = Duration::from_secs(365 * 24 * 3600);

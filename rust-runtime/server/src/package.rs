@@ -1,7 +1,7 @@
 //! Packages: a directory with an executable named `exec`, a zip of one, or the bare executable.
 
 use std::fs::{self, File};
-use std::io::{self, Cursor, Read};
+use std::io::{self, Read, Seek};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -65,13 +65,22 @@ impl Package {
     }
 
     /// Unpacks an executable or a zip into a directory of its own.
-    pub(crate) fn unpack(bytes: &[u8]) -> Result<Self, PackageError> {
+    pub(crate) fn unpack(mut bytes: impl Read + Seek) -> Result<Self, PackageError> {
         let owned = tempfile::Builder::new()
             .prefix("burst-package-")
             .tempdir()?;
-        if bytes.starts_with(ELF) || bytes.starts_with(SCRIPT) {
+        let mut head = Vec::new();
+        bytes
+            .by_ref()
+            .take(ELF.len() as u64)
+            .read_to_end(&mut head)?;
+        bytes.rewind()?;
+        if head.starts_with(ELF) || head.starts_with(SCRIPT) {
             let mut file = create(&owned.path().join(EXEC), 0o755)?;
-            io::copy(&mut Cursor::new(bytes), &mut file)?;
+            let length = io::copy(&mut bytes.take(limits::UNPACKED), &mut file)?;
+            if length == limits::UNPACKED {
+                return Err(PackageError::TooLarge);
+            }
         } else {
             unzip(bytes, owned.path())?;
             match fs::set_permissions(owned.path().join(EXEC), PermissionsExt::from_mode(0o755)) {
@@ -141,8 +150,8 @@ const OURS: Option<u16> = if cfg!(target_arch = "x86_64") {
     None
 };
 
-fn unzip(bytes: &[u8], directory: &Path) -> Result<(), PackageError> {
-    let mut archive = zip::ZipArchive::new(Cursor::new(bytes))?;
+fn unzip(bytes: impl Read + Seek, directory: &Path) -> Result<(), PackageError> {
+    let mut archive = zip::ZipArchive::new(bytes)?;
     if archive.len() > limits::ENTRIES {
         return Err(PackageError::TooLarge);
     }
@@ -188,7 +197,7 @@ fn create(path: &Path, mode: u32) -> io::Result<File> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use std::io::Write;
+    use std::io::{Cursor, Write};
     use zip::write::SimpleFileOptions;
 
     fn zipped(entries: &[(&str, &[u8])]) -> Vec<u8> {
@@ -202,10 +211,13 @@ mod tests {
         writer.finish().unwrap().into_inner()
     }
 
+    fn unpack(bytes: impl AsRef<[u8]>) -> Result<Package, PackageError> {
+        Package::unpack(Cursor::new(bytes))
+    }
+
     #[test]
     fn a_zip_is_unpacked_and_removed() {
-        let package =
-            Package::unpack(&zipped(&[("exec", b"#!/bin/true"), ("data/words", b"a")])).unwrap();
+        let package = unpack(zipped(&[("exec", b"#!/bin/true"), ("data/words", b"a")])).unwrap();
         let directory = package.directory().to_owned();
         assert_eq!(fs::read(directory.join("data/words")).unwrap(), b"a");
         let mode = fs::metadata(package.exec()).unwrap().permissions().mode();
@@ -216,7 +228,7 @@ mod tests {
 
     #[test]
     fn a_bare_script_is_a_package() {
-        let package = Package::unpack(b"#!/bin/true").unwrap();
+        let package = unpack(b"#!/bin/true").unwrap();
         assert_eq!(fs::read(package.exec()).unwrap(), b"#!/bin/true");
         Package::at(package.directory()).unwrap();
         let bare = Package::at(package.exec()).unwrap();
@@ -226,7 +238,7 @@ mod tests {
     #[test]
     fn entries_outside_the_package_are_refused() {
         for name in ["../evil", "/etc/evil", "a/../../evil"] {
-            let refused = Package::unpack(&zipped(&[("exec", b"#!"), (name, b"x")]));
+            let refused = unpack(zipped(&[("exec", b"#!"), (name, b"x")]));
             assert!(
                 matches!(refused, Err(PackageError::Entry(_))),
                 "{name}: {refused:?}"
@@ -240,7 +252,7 @@ mod tests {
         writer
             .add_symlink("exec", "/bin/true", SimpleFileOptions::default())
             .unwrap();
-        let refused = Package::unpack(&writer.finish().unwrap().into_inner());
+        let refused = unpack(writer.finish().unwrap().into_inner());
         assert!(
             matches!(refused, Err(PackageError::Entry(_))),
             "{refused:?}"
@@ -249,23 +261,14 @@ mod tests {
 
     #[test]
     fn what_cannot_run_is_told_apart() {
-        assert!(matches!(
-            Package::unpack(b"hello"),
-            Err(PackageError::Zip(_))
-        ));
-        assert!(matches!(
-            Package::unpack(&zipped(&[])),
-            Err(PackageError::NoExec)
-        ));
-        let text = Package::unpack(&zipped(&[("exec", b"hello")]));
+        assert!(matches!(unpack(b"hello"), Err(PackageError::Zip(_))));
+        assert!(matches!(unpack(zipped(&[])), Err(PackageError::NoExec)));
+        let text = unpack(zipped(&[("exec", b"hello")]));
         assert!(matches!(text, Err(PackageError::NotExecutable)));
         let mut elf = [0; 64];
         elf[..4].copy_from_slice(ELF);
         elf[18] = 8;
-        assert!(matches!(
-            Package::unpack(&elf),
-            Err(PackageError::Architecture(_))
-        ));
+        assert!(matches!(unpack(elf), Err(PackageError::Architecture(_))));
         let missing = Package::at(Path::new("/no/such/package"));
         assert!(matches!(missing, Err(PackageError::Io(_))));
     }

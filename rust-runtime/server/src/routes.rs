@@ -1,12 +1,13 @@
 //! The runtime's HTTP calls (docs/architecture.md, section 4).
 
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::body::{Body, HttpBody};
-use axum::extract::rejection::BytesRejection;
-use axum::extract::{DefaultBodyLimit, Path, State};
+use axum::extract::rejection::{BytesRejection, QueryRejection};
+use axum::extract::{DefaultBodyLimit, FromRequest, Path, Query, Request, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get, post};
@@ -21,6 +22,7 @@ use tokio::sync::mpsc;
 use crate::access::{self, Access};
 use crate::error::Error;
 use crate::pack::Order;
+use crate::package::Package;
 use crate::runtime::Runtime;
 use crate::{init, limits, run};
 
@@ -53,12 +55,31 @@ async fn ping() -> Response {
     fine()
 }
 
-async fn initialize(State(runtime): State<Runtime>, body: Received) -> Result<Response, Error> {
-    let body = accept(body, limits::INIT_BODY)?;
-    let unpacking = tokio::task::spawn_blocking(move || init::package(&body));
-    let lost = |_| Err(Error::Start("unpacking was interrupted".to_owned()));
-    runtime.init(unpacking.await.unwrap_or_else(lost)?).await?;
+/// A package as it is has a type of its own; anything else is JSON.
+async fn initialize(State(runtime): State<Runtime>, request: Request) -> Result<Response, Error> {
+    let sent = request
+        .headers()
+        .get(header::CONTENT_TYPE)
+        .is_some_and(|form| form == "application/octet-stream");
+    let package = if sent {
+        let package = init::receive(request.into_body()).await?;
+        unpacked(move || init::unpack(package)).await?
+    } else {
+        let body = Bytes::from_request(request, &()).await;
+        let body = accept(body, limits::INIT_BODY)?;
+        unpacked(move || init::package(&body)).await?
+    };
+    runtime.init(package).await?;
     Ok(fine())
+}
+
+async fn unpacked(
+    package: impl FnOnce() -> Result<Package, Error> + Send + 'static,
+) -> Result<Package, Error> {
+    let lost = |_| Err(Error::Start("unpacking was interrupted".to_owned()));
+    tokio::task::spawn_blocking(package)
+        .await
+        .unwrap_or_else(lost)
 }
 
 async fn run_function(State(runtime): State<Runtime>, body: Received) -> Result<Response, Error> {
@@ -66,36 +87,35 @@ async fn run_function(State(runtime): State<Runtime>, body: Received) -> Result<
     Ok(Json(run::run(&runtime, &body).await?).into_response())
 }
 
-async fn run_pack(State(runtime): State<Runtime>, body: Received) -> Result<Response, Error> {
+/// Where the package of a program is that has to be started first.
+#[derive(Deserialize)]
+struct Fresh {
+    init: Option<PathBuf>,
+}
+
+async fn run_pack(
+    State(runtime): State<Runtime>,
+    fresh: Result<Query<Fresh>, QueryRejection>,
+    body: Received,
+) -> Result<Response, Error> {
     let request: RunPack = parse(&accept(body, limits::PACKS_BODY)?)?;
+    let Query(Fresh { init }) =
+        fresh.map_err(|_| Error::Malformed("the query is not init=DIRECTORY".to_owned()))?;
+    let starting = async {
+        match init {
+            Some(path) => runtime.init(unpacked(move || init::at(&path)).await?).await,
+            None => Ok(()),
+        }
+    };
+    let ((), request) = tokio::try_join!(starting, runtime.admit(request))?;
     let lines = Lines {
-        lines: runtime.run(admit(request).await?)?,
+        lines: runtime.run(request)?,
     };
     Ok((
         [(header::CONTENT_TYPE, "application/x-ndjson")],
         Body::new(lines),
     )
         .into_response())
-}
-
-/// Keeps the platform's credentials on the backend from the program: it is told those made for
-/// this flare.
-async fn admit(mut request: RunPack) -> Result<RunPack, Error> {
-    if request.pack_sizes.len() < 2 || request.backend.uri.is_none() {
-        return Ok(request);
-    }
-    let admitting = tokio::task::spawn_blocking(move || {
-        let deadline = Some(burst::protocol::time(request.deadline));
-        let (flare, secret) = (&request.flare_id, &request.secret);
-        request.backend = burst_bcm::admit(flare, secret, deadline, &request.backend)?;
-        Ok(request)
-    });
-    let lost = |_| {
-        Err(Error::Start(
-            "the pack's admission was interrupted".to_owned(),
-        ))
-    };
-    admitting.await.unwrap_or_else(lost)
 }
 
 async fn start(

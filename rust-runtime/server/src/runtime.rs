@@ -6,6 +6,7 @@ use burst::protocol::RunPack;
 use bytes::Bytes;
 use tokio::sync::mpsc;
 
+use crate::admission::Admissions;
 use crate::error::Error;
 use crate::limits;
 use crate::pack::{self, Order, Outcome};
@@ -17,6 +18,7 @@ use crate::supervisor::Program;
 #[derive(Clone, Default)]
 pub(crate) struct Runtime {
     slot: Arc<Mutex<Slot>>,
+    admissions: Arc<Admissions>,
 }
 
 #[derive(Default)]
@@ -64,6 +66,18 @@ impl Runtime {
         });
         let lost = |_| Err(Error::Start("the start was interrupted".to_owned()));
         starting.await.unwrap_or_else(lost)
+    }
+
+    /// The flare as the program may know of it.
+    pub(crate) async fn admit(&self, run: RunPack) -> Result<RunPack, Error> {
+        let admissions = Arc::clone(&self.admissions);
+        let admitting = tokio::task::spawn_blocking(move || admissions.admit(run));
+        let lost = |_| {
+            Err(Error::Start(
+                "the pack's admission was interrupted".to_owned(),
+            ))
+        };
+        admitting.await.unwrap_or_else(lost)
     }
 
     /// Runs a flare on the warm program. Its events come out of the channel as lines.
@@ -130,7 +144,12 @@ impl Runtime {
     pub(crate) async fn stop(&self) {
         let group = match &*self.slot() {
             Slot::Idle(program) => Arc::clone(&program.group),
-            Slot::Busy { group, .. } | Slot::Spent { group, .. } => Arc::clone(group),
+            Slot::Busy { orders, group, .. } => {
+                // Or its workers would be blamed. With orders that wait, somebody else ends it already.
+                let _ = orders.try_send(Order::Leave);
+                Arc::clone(group)
+            }
+            Slot::Spent { group, .. } => Arc::clone(group),
             Slot::Empty | Slot::Starting => return,
         };
         group.kill();

@@ -3,6 +3,10 @@
 
 mod support;
 
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::PathBuf;
+
 use serde_json::{Value, json};
 use support::{Run, Runtime, act, end, named};
 
@@ -39,4 +43,51 @@ fn a_pack_of_another_size_begins_anew() {
     let runtime = Runtime::with_acts();
     assert_eq!(count(&runtime, Some("one"), 1), [json!(1)]);
     assert_eq!(count(&runtime, Some("one"), 2), [json!(1), json!(1)]);
+}
+
+/// The sockets of a process, by their numbers.
+fn sockets(process: u64) -> BTreeSet<PathBuf> {
+    let descriptors = fs::read_dir(format!("/proc/{process}/fd")).unwrap();
+    let targets = descriptors.filter_map(|it| fs::read_link(it.unwrap().path()).ok());
+    let is_socket = |target: &PathBuf| target.to_string_lossy().starts_with("socket:");
+    targets.filter(is_socket).collect()
+}
+
+#[test]
+fn the_second_flare_finds_its_packs_connected() {
+    let runtimes = [Runtime::with_acts(), Runtime::with_acts()];
+    let flare = |number: u32| -> Vec<BTreeSet<PathBuf>> {
+        let mut run = Run::new(&[]);
+        run.group = Some("one");
+        run.secret = format!("the secret of flare {number}");
+        run.pack_sizes = vec![1, 1];
+        run.autostart = false;
+        run.inputs = json!({ "each": [act("sum-and-process")] });
+        let mut packs: Vec<_> = (0..)
+            .zip(&runtimes)
+            .map(|(pack, runtime)| {
+                run.pack = pack;
+                runtime.flare(&run)
+            })
+            .collect();
+        let ready = packs.iter_mut().map(|events| events.until("ready"));
+        let endpoints: Vec<_> = ready.map(|ready| ready["endpoint"].clone()).collect();
+        for runtime in &runtimes {
+            let path = format!("/packs/{}/start", run.flare_id);
+            let started = runtime.post(&path, &json!({ "endpoints": endpoints }));
+            assert_eq!(started.0, 204);
+        }
+        let ends = packs.into_iter().map(|events| {
+            let events: Vec<_> = events.collect();
+            assert_eq!(end(&events)["reusable"], true, "{events:?}");
+            let output = &named(&events, "worker-succeeded")[0]["output"];
+            assert_eq!(output["sum"], 1);
+            output["process"].as_u64().unwrap()
+        });
+        let processes: Vec<_> = ends.collect();
+        processes.into_iter().map(sockets).collect()
+    };
+    let first = flare(1);
+    assert_eq!(flare(2), first);
+    assert_eq!(flare(3), first);
 }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use support::{Run, Runtime, act, acts, exec_of, named, process_exists, wait_until_gone};
 use zip::write::SimpleFileOptions;
 
-fn zipped(entries: &[(&str, &[u8])]) -> String {
+fn zipped(entries: &[(&str, &[u8])]) -> Vec<u8> {
     let mut writer = zip::ZipWriter::new(Cursor::new(Vec::new()));
     for (name, bytes) in entries {
         writer
@@ -20,11 +20,11 @@ fn zipped(entries: &[(&str, &[u8])]) -> String {
             .unwrap();
         writer.write_all(bytes).unwrap();
     }
-    STANDARD.encode(writer.finish().unwrap().into_inner())
+    writer.finish().unwrap().into_inner()
 }
 
-fn code(code: String) -> Value {
-    json!({"value": {"name": "test", "binary": true, "code": code}})
+fn code(package: &[u8]) -> Value {
+    json!({"value": {"name": "test", "binary": true, "code": STANDARD.encode(package)}})
 }
 
 fn process(runtime: &Runtime) -> u64 {
@@ -55,12 +55,19 @@ fn a_runtime_with_a_token_takes_orders_from_nobody_else() {
 #[test]
 fn a_package_comes_as_zip_or_as_the_bare_executable() {
     let program = std::fs::read(acts().path().join("exec")).unwrap();
-    for code in [
-        code(zipped(&[("exec", &program)])),
-        code(STANDARD.encode(&program)),
+    let zip = zipped(&[("exec", &program)]);
+    for (package, in_json) in [
+        (&zip, true),
+        (&program, true),
+        (&zip, false),
+        (&program, false),
     ] {
         let mut runtime = Runtime::start();
-        assert_eq!(runtime.post("/init", &code), (200, json!({"ok": true})));
+        let answer = match in_json {
+            true => runtime.post("/init", &code(package)),
+            false => runtime.send_package(package, package.len() as u64),
+        };
+        assert_eq!(answer, (200, json!({"ok": true})));
         let events = runtime.act(&[act("surroundings")]);
         let output = &named(&events, "worker-succeeded")[0]["output"];
         let directory = output["directory"].as_str().unwrap().to_owned();
@@ -130,21 +137,18 @@ fn bad_packages_are_refused_with_the_reason() {
             json!({"value": {"path": "/a", "code": "b"}}),
             "the body is not",
         ),
-        (code("!".to_owned()), "not base64"),
+        (json!({"value": {"code": "!"}}), "not base64"),
+        (code(b"hello"), "neither an executable nor a readable zip"),
         (
-            code(STANDARD.encode("hello")),
-            "neither an executable nor a readable zip",
-        ),
-        (
-            code(zipped(&[("other", b"#!/bin/sh")])),
+            code(&zipped(&[("other", b"#!/bin/sh")])),
             "no executable file named `exec`",
         ),
         (
-            code(zipped(&[("exec", b"text")])),
+            code(&zipped(&[("exec", b"text")])),
             "neither an ELF executable nor a script",
         ),
         (
-            code(zipped(&[("exec", b"#!/bin/sh"), ("../evil", b"x")])),
+            code(&zipped(&[("exec", b"#!/bin/sh"), ("../evil", b"x")])),
             "`../evil`",
         ),
     ];
@@ -157,6 +161,8 @@ fn bad_packages_are_refused_with_the_reason() {
         );
     }
     assert_eq!(runtime.post_text("/init", "not json").0, 400);
+    assert_eq!(runtime.send_package(b"text", 4).0, 400);
+    assert_eq!(runtime.send_package(b"#!", 2 << 30).0, 413);
     // Nothing of this has changed anything.
     runtime.init(acts().path());
     process(&runtime);
@@ -270,7 +276,10 @@ fn the_program_goes_when_the_runtime_does_however_that_ends() {
         if number < 2 {
             assert_eq!(runtime.wait(), Some(0));
             // Whoever listened is told before the end.
-            assert_eq!(events.last().unwrap()["event"], "pack-ended");
+            let last = events.last().unwrap();
+            assert_eq!(last["event"], "pack-ended");
+            assert_eq!(last["error"]["kind"], "pack-lost", "{last}");
+            assert_eq!(last["error"]["operation"], "work", "{last}");
         }
         wait_until_gone(process);
     }

@@ -50,6 +50,8 @@ enum Act {
     PrintAndAbort,
     /// Sums the ids of all workers of all packs.
     Sum,
+    /// As before, and says which process it is in.
+    SumAndProcess,
     Large {
         bytes: usize,
     },
@@ -131,6 +133,10 @@ fn work(act: Act, burst: &BurstContext) -> Result<Value, Error> {
             std::process::abort()
         }
         Act::Sum => json!(*burst.all_reduce(burst.worker_id(), |a, b| a + b)?),
+        Act::SumAndProcess => {
+            let sum = burst.all_reduce(burst.worker_id(), |a, b| a + b)?;
+            json!({ "sum": *sum, "process": std::process::id() })
+        }
         Act::Large { bytes } => json!("y".repeat(bytes)),
         Act::Phase { name } => {
             burst.phase(&name);

@@ -78,37 +78,45 @@ impl Runtime {
     }
 
     pub fn post_text(&self, path: &str, body: &str) -> (u16, Value) {
-        let (status, mut stream) = self.request("POST", path, body);
-        let mut text = String::new();
-        stream.read_to_string(&mut text).unwrap();
-        (status, serde_json::from_str(&text).unwrap_or(Value::Null))
+        answer(self.request("POST", path, body))
     }
 
     pub fn get(&self, path: &str) -> (u16, Value) {
-        let (status, mut stream) = self.request("GET", path, "");
-        let mut text = String::new();
-        stream.read_to_string(&mut text).unwrap();
-        (status, serde_json::from_str(&text).unwrap_or(Value::Null))
+        answer(self.request("GET", path, ""))
+    }
+
+    /// Sends a package to `/init` as it is, and says that it is so long.
+    pub fn send_package(&self, package: &[u8], length: u64) -> (u16, Value) {
+        answer(self.send("POST", "/init", "application/octet-stream", length, package))
     }
 
     fn request(&self, method: &str, path: &str, body: &str) -> (u16, Body) {
+        let bytes = body.as_bytes();
+        self.send(method, path, "application/json", bytes.len() as u64, bytes)
+    }
+
+    fn send(&self, method: &str, path: &str, form: &str, length: u64, body: &[u8]) -> (u16, Body) {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream.set_nodelay(true).unwrap();
         let head = format!(
-            "{method} {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {}\r\n\
-             Content-Type: application/json\r\n\r\n",
-            body.len()
+            "{method} {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {length}\r\n\
+             Content-Type: {form}\r\n\r\n"
         );
         stream.write_all(head.as_bytes()).unwrap();
         // A body that is refused early is not read to its end.
-        let _ = stream.write_all(body.as_bytes());
+        let _ = stream.write_all(body);
         Body::begin(BufReader::new(stream))
     }
 
     /// Starts a flare and gives its events as they come.
     pub fn flare(&self, run: &Run) -> Events {
-        let (status, body) = self.request("POST", "/packs", &run.body().to_string());
+        self.flare_at("/packs", run)
+    }
+
+    /// Starts a flare by this path and query.
+    pub fn flare_at(&self, path: &str, run: &Run) -> Events {
+        let (status, body) = self.request("POST", path, &run.body().to_string());
         assert_eq!(status, 200);
         Events {
             body: BufReader::new(body),
@@ -161,6 +169,13 @@ impl Drop for Runtime {
 }
 
 /// A response body, chunked or by length.
+/// Status and JSON body of a response.
+fn answer((status, mut body): (u16, Body)) -> (u16, Value) {
+    let mut text = String::new();
+    body.read_to_string(&mut text).unwrap();
+    (status, serde_json::from_str(&text).unwrap_or(Value::Null))
+}
+
 struct Body {
     stream: BufReader<TcpStream>,
     chunked: bool,
@@ -245,6 +260,7 @@ pub struct Run {
     pub pack: usize,
     pub pack_sizes: Vec<usize>,
     pub inputs: Value,
+    pub secret: String,
     pub timeout: Duration,
     pub autostart: bool,
     pub group: Option<&'static str>,
@@ -260,6 +276,7 @@ impl Run {
             pack: 0,
             pack_sizes: vec![acts.len()],
             inputs: json!({ "each": acts }),
+            secret: "00".repeat(32),
             timeout: Duration::from_secs(60),
             autostart: true,
             group: None,
@@ -271,7 +288,7 @@ impl Run {
         let deadline = UNIX_EPOCH.elapsed().unwrap() + self.timeout;
         json!({
             "flareId": self.flare_id, "pack": self.pack, "packSizes": self.pack_sizes,
-            "inputs": self.inputs, "secret": "00".repeat(32), "advertise": "127.0.0.1",
+            "inputs": self.inputs, "secret": self.secret, "advertise": "127.0.0.1",
             "backend": {"kind": "direct", "uri": null, "chunkSize": 1 << 20},
             "deadline": deadline.as_micros() as u64, "autostart": self.autostart,
             "group": self.group,
@@ -359,6 +376,13 @@ pub fn wait_until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
         assert!(Instant::now() < deadline, "not in time: {what}");
         std::thread::yield_now();
     }
+}
+
+/// What is done at once has not waited for the flare's time-out. How long it takes is not asserted: this machine may
+/// have much else to do.
+pub fn assert_at_once(since: Instant) {
+    let took = since.elapsed();
+    assert!(took < PATIENCE, "it took {took:?}");
 }
 
 /// Whether a process of this number is there, be it as a zombie.
