@@ -39,8 +39,8 @@ Examples:
   burst controller --node 10.0.0.1:2552 --host 0.0.0.0 --config /etc/burst/controller.conf
   burst controller --node 10.0.0.2:2552 --seed 10.0.0.1:2552 --seed 10.0.0.2:2552 --config …
 
-Several controllers share a database: PostgreSQL, set in the file --config names. All of them are
-given the same seeds in the same order; the first seed founds the cluster.
+Several controllers share a database: PostgreSQL, set in the file --config names. Seeds are
+the controllers that each looks for: all there are. Whoever finds none founds the cluster.
 The settings are written to controller.conf in the data directory, readable by you alone.")]
 pub struct ControllerArgs {
     /// Address of this controller for the other nodes
@@ -102,13 +102,13 @@ pub struct ApiArgs {
 /// What a machine offers.
 #[derive(Debug, Args)]
 pub struct MachineArgs {
-    /// How many workers run at once [default: the number of CPUs]
+    /// How many workers run at once [default: the number of CPUs of this machine]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub slots: Option<u32>,
-    /// What a pack is: a child process without isolation, or a container
+    /// What a pack is
     #[arg(long, value_enum, default_value_t = Driver::Process)]
     pub driver: Driver,
-    /// Image of docker packs
+    /// Image of docker and kubernetes packs
     #[arg(long, value_name = "NAME")]
     pub image: Option<String>,
     /// Directory of this machine that docker packs see; may be repeated
@@ -167,10 +167,12 @@ pub struct ProcessArgs {
 /// What a pack is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Driver {
-    /// A supervised child process
+    /// A supervised child process, without isolation
     Process,
     /// A docker container
     Docker,
+    /// A pod of the Kubernetes cluster that kubectl would talk to, or that this runs in
+    Kubernetes,
 }
 
 impl Driver {
@@ -179,6 +181,7 @@ impl Driver {
         match self {
             Self::Process => "process",
             Self::Docker => "docker",
+            Self::Kubernetes => "kubernetes",
         }
     }
 }

@@ -199,13 +199,16 @@ impl Settings {
             let time = format!("{}ms", time.as_millis());
             self.set(&["burst", "invoker", "idle-timeout"], time)?;
         }
-        if args.driver == Driver::Process && (args.image.is_some() || !args.mount.is_empty()) {
-            return Err(Error::Usage(
-                "--image and --mount need --driver docker".into(),
-            ));
+        if args.driver == Driver::Process && args.image.is_some() {
+            let message = "--image needs --driver docker or kubernetes";
+            return Err(Error::Usage(message.into()));
+        }
+        if args.driver != Driver::Docker && !args.mount.is_empty() {
+            return Err(Error::Usage("--mount needs --driver docker".into()));
         }
         if let Some(image) = &args.image {
-            self.set(&["burst", "invoker", "docker", "image"], image.as_str())?;
+            let driver = args.driver.name();
+            self.set(&["burst", "invoker", driver, "image"], image.as_str())?;
         }
         if !args.mount.is_empty() {
             let mounts = args.mount.clone();
@@ -371,8 +374,17 @@ mod tests {
     }
 
     #[test]
+    fn an_image_is_that_of_the_driver() {
+        let settings = parse(&["--driver=kubernetes", "--image=i:1"]).unwrap();
+        let invoker = &settings["burst"]["invoker"];
+        assert_eq!(invoker["driver"], "kubernetes");
+        assert_eq!(invoker["kubernetes"], serde_json::json!({"image": "i:1"}));
+    }
+
+    #[test]
     fn contradictions_are_refused() {
         assert!(parse(&["--image=i"]).is_err());
+        assert!(parse(&["--driver=kubernetes", "--mount=/a:/b"]).is_err());
         assert!(parse(&["--set=pekko.loglevel=DEBUG"]).is_err());
         assert!(parse(&["--set=burst.data.x=1"]).is_err());
     }

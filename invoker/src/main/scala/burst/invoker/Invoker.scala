@@ -4,7 +4,7 @@ import burst.invoker.heartbeat.CpuLoad
 import burst.invoker.pack.{LoadedPack, PackActor, PackKey, PackReporter, PackServices, Supply}
 import burst.invoker.packages.PackageCache
 import burst.invoker.driver.{Container, ContainerExit, StopOutcome}
-import burst.invoker.pool.{IdlePack, PackPool, PackShape, PoolLimits, PrewarmPool}
+import burst.invoker.pool.{IdlePack, PackPool, PackShape, PackSize, PoolLimits, PrewarmPool}
 import burst.protocol.*
 import burst.protocol.InvokerProtocol.{AbortPack, CleanFlare, FlareCleaned, PreparePack, StartPack}
 import org.apache.pekko.Done
@@ -14,8 +14,8 @@ import scala.concurrent.duration.{DurationLong, FiniteDuration}
 import scala.concurrent.Future
 import scala.util.Success
 
-/** What is fixed about an invoker. `memoryLimit` in MiB. `prewarmed` containers are kept ready. `clean`
-  * deletes what a flare left on its backend.
+/** What is fixed about an invoker. `memoryLimit` in MiB. `prewarmed` containers are kept ready, the first for
+  * workers of `prewarmedMemory` MiB. `clean` deletes what a flare left on its backend.
   */
 final case class InvokerSettings(
     slots: Int,
@@ -23,6 +23,7 @@ final case class InvokerSettings(
     pool: PoolLimits,
     heartbeatInterval: FiniteDuration,
     prewarmed: Int,
+    prewarmedMemory: Int,
     runtime: RuntimeInfo,
     clean: (FlareId, BackendConfig) => Future[Option[Failure]]
 )
@@ -106,10 +107,13 @@ private final class Invoker(
     def of(flareId: FlareId, pack: Int): Iterable[Active] =
       active.collect { case (key, active) if key.pack == pack && active.isOf(flareId) => active }
     def promisedMiB: Long = active.values.map(_.memoryMiB).sum + pool.idle.map(_.shape.totalMemoryMiB).sum
+    def workers: Int = active.values.map(_.assignment.size).sum + pool.idle.map(_.shape.workers).sum
     def isEmpty: Boolean = active.isEmpty && pool.idle.isEmpty && prewarmed.isEmpty && leaving == 0
 
   def begin(): Behavior[Command] =
-    val prewarmed = PrewarmPool[Container](settings.prewarmed)
+    // As large as a pack can be on this machine; elsewhere nobody could tell.
+    val most = Option.when(services.driver.isLocal)(PackSize(settings.slots, settings.prewarmedMemory))
+    val prewarmed = PrewarmPool[Container](settings.prewarmed, most)
     val state = State(
       Map.empty,
       PackPool(settings.pool),
@@ -213,13 +217,15 @@ private final class Invoker(
       val shape = PackShape(assignment.definition, assignment.size, assignment.memory)
       val (warm, pool) = state.pool.take(shape)
       val rest = state.copy(pool = pool)
-      roomFor(rest, shape.totalMemoryMiB) match
+      roomFor(rest, shape) match
         case None =>
           val limit = settings.memoryLimit.getOrElse(0L)
           val need = s"the pack needs ${shape.totalMemoryMiB} MiB"
           refuse(FailureKind.StartFailed, s"$need, and of this invoker's $limit MiB too few are free")
         case Some(victims) =>
-          val (prewarmed, others) = if warm.isEmpty then rest.prewarmed.take else (None, rest.prewarmed)
+          val (prewarmed, others) =
+            if warm.isEmpty then rest.prewarmed.take(PackSize(shape.workers, shape.memoryMiB))
+            else (None, rest.prewarmed)
           val supply = warm
             .map(idle => Supply.Warm(idle.container))
             .orElse(prewarmed.map(Supply.Prewarmed(_)))
@@ -250,16 +256,11 @@ private final class Invoker(
   private def abortAll(state: State, failure: Failure): Unit =
     state.active.foreach((key, pack) => pack.actor ! PackActor.Abort(key.flareId, failure, atOnce = true))
 
-  /** The warm packs that have to go for `needed` MiB; nothing when not even that would do. */
-  private def roomFor(state: State, needed: Long): Option[Vector[IdlePack[LoadedPack]]] =
-    settings.memoryLimit match
-      case None => Some(Vector.empty)
-      case Some(limit) =>
-        val missing = state.promisedMiB + needed - limit
-        val freed = state.pool.idle.scanLeft(0L)(_ + _.shape.totalMemoryMiB)
-        freed.indexWhere(_ >= missing) match
-          case -1 => None
-          case count => Some(state.pool.idle.take(count))
+  /** The warm packs that have to go for a pack of this shape; nothing when not even that would do. */
+  private def roomFor(state: State, shape: PackShape): Option[Vector[IdlePack[LoadedPack]]] =
+    val memory = settings.memoryLimit.fold(0L)(state.promisedMiB + shape.totalMemoryMiB - _)
+    val workers = if services.driver.reserves then state.workers + shape.workers - settings.slots else 0
+    state.pool.holding(memory, workers)
 
   private def launch(
       state: State,
@@ -299,9 +300,8 @@ private final class Invoker(
     * not replaced at once.
     */
   private def prewarm(state: State): State =
-    if state.closing || !state.prewarmed.lacksOne then state
-    else
-      context.pipeToSelf(services.driver.prewarm()): result =>
+    state.prewarmed.lacking.filterNot(_ => state.closing).fold(state): size =>
+      context.pipeToSelf(services.driver.prewarm(size.workers, size.memoryMiB)): result =>
         Prewarmed(result.fold(problem => Left(Failure(FailureKind.Internal, problem.toString)), identity))
       state.copy(prewarmed = state.prewarmed.begun)
 

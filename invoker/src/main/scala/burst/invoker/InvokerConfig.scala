@@ -1,11 +1,11 @@
 package burst.invoker
 
-import burst.invoker.driver.{DockerSettings, Mount, ProcessSettings}
+import burst.invoker.driver.{DockerSettings, KubernetesSettings, Mount, ProcessSettings}
 import burst.node.SetupException
 import burst.invoker.pack.PackTimings
 import burst.invoker.packages.{PackageCacheSettings, UnpackLimits}
 import burst.invoker.pool.PoolLimits
-import burst.protocol.InvokerId
+import burst.protocol.{InvokerId, RuntimeInfo}
 import com.typesafe.config.Config
 import java.nio.file.{Files, Path}
 import scala.concurrent.duration.{DurationLong, FiniteDuration}
@@ -22,6 +22,7 @@ final case class InvokerConfig(
     memoryLimit: Option[Long],
     pool: PoolLimits,
     prewarmed: Int,
+    prewarmedMemory: Int,
     heartbeatInterval: FiniteDuration,
     cleanupTimeout: FiniteDuration,
     timings: PackTimings,
@@ -30,7 +31,8 @@ final case class InvokerConfig(
     packages: PackageCacheSettings,
     process: ProcessSettings,
     docker: DockerSettings,
-    dockerParallelism: Int
+    dockerParallelism: Int,
+    kubernetes: KubernetesSettings
 )
 
 object InvokerConfig:
@@ -53,7 +55,7 @@ object InvokerConfig:
       driver = config.getString("driver"),
       directory = directory,
       runtimeBinary = binary,
-      advertise = Some(config.getString("advertise")).filter(_.nonEmpty),
+      advertise = optional(config, "advertise"),
       memoryLimit = memoryLimit,
       pool = PoolLimits(
         config.getInt("idle-packs"),
@@ -61,6 +63,7 @@ object InvokerConfig:
         duration(config, "idle-timeout")
       ),
       prewarmed = config.getInt("prewarmed").max(0),
+      prewarmedMemory = config.getInt("prewarmed-memory"),
       heartbeatInterval = duration(config, "heartbeat-interval"),
       cleanupTimeout = duration(config, "cleanup-timeout"),
       timings = timings(config.getConfig("pack"), memoryLimit),
@@ -69,7 +72,8 @@ object InvokerConfig:
       packages = packages(config.getConfig("packages"), directory),
       process = process(config.getConfig("process"), binary),
       docker = docker(config.getConfig("docker")),
-      dockerParallelism = config.getInt("docker.parallelism")
+      dockerParallelism = config.getInt("docker.parallelism"),
+      kubernetes = kubernetes(config.getConfig("kubernetes"))
     )
 
   /** Slots come without their memory while a pack runs: where memory is counted they wait for its end. */
@@ -98,7 +102,7 @@ object InvokerConfig:
   )
 
   private def docker(config: Config) = DockerSettings(
-    host = Some(config.getString("host")).filter(_.nonEmpty),
+    host = optional(config, "host"),
     image = config.getString("image"),
     network = config.getString("network"),
     mounts = config.getStringList("mounts").asScala.toVector.map: text =>
@@ -115,6 +119,29 @@ object InvokerConfig:
     callTimeout = duration(config, "call-timeout"),
     startTimeout = duration(config, "start-timeout")
   )
+
+  private def kubernetes(config: Config) = KubernetesSettings(
+    namespace = optional(config, "namespace"),
+    pod = optional(config, "pod"),
+    image = config.getString("image"),
+    runtime = (optional(config, "arch"), optional(config, "glibc")) match
+      case (Some(arch), Some(glibc)) => Some(RuntimeInfo(arch, glibc))
+      case (None, None) => None
+      case _ => throw SetupException("burst.invoker.kubernetes.arch and .glibc: give both, or none.")
+    ,
+    cpuFactor = config.getDouble("cpus-per-worker"),
+    memoryOverhead = config.getInt("memory-overhead"),
+    scratchSize = config.getInt("scratch-size"),
+    user = config.getLong("user"),
+    callTimeout = duration(config, "call-timeout"),
+    startTimeout = duration(config, "start-timeout"),
+    stopTimeout = duration(config, "stop-timeout"),
+    parallelism = config.getInt("parallelism")
+  )
+
+  /** A key that may be left empty. */
+  private def optional(config: Config, key: String): Option[String] =
+    Some(config.getString(key)).filter(_.nonEmpty)
 
   private def findBinary(name: String, searchPath: Option[String]): Path =
     val candidates =

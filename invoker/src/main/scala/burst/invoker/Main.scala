@@ -34,9 +34,8 @@ object Main:
       prepared <- Future(Wiring.prepare(config))(using blocking)
       link = system.systemActorOf(ControllerLink(seeds.map(Doors.at), told), "burst-controller-link")
       running = prepared.start(link)
-      _ <- joined.future
     yield new Node:
-      def greeting = s"burst invoker ${config.id.value} is ready"
+      val ready = joined.future.map(_ => s"burst invoker ${config.id.value} is ready")
       def stop(bound: FiniteDuration): Future[Unit] =
         running
           .stop(bound)

@@ -1,6 +1,14 @@
 package burst.invoker
 
-import burst.invoker.driver.{DockerDaemon, DockerDriver, Driver, Owner, ProcessDriver}
+import burst.invoker.driver.{
+  DockerDaemon,
+  DockerDriver,
+  Driver,
+  KubernetesCluster,
+  KubernetesDriver,
+  Owner,
+  ProcessDriver
+}
 import burst.node.SetupException
 import burst.invoker.heartbeat.CpuLoad
 import burst.invoker.pack.PackServices
@@ -30,7 +38,7 @@ final class PreparedInvoker private[invoker] (
   /** Lets it work for a controller, to which it registers. */
   def start(controller: ActorRef[ControllerProtocol.Message])(using system: ActorSystem[?]): RunningInvoker =
     val packages = system.systemActorOf(
-      PackageCache(config.packages, controller),
+      PackageCache(config.packages, driver.packageForm, controller),
       "burst-packages",
       DispatcherSelector.blocking()
     )
@@ -51,6 +59,7 @@ final class PreparedInvoker private[invoker] (
       config.pool,
       config.heartbeatInterval,
       config.prewarmed,
+      config.prewarmedMemory,
       runtime,
       (flareId, backend) => binary.cleanup(flareId, backend, config.cleanupTimeout)(using cleaning)
     )
@@ -94,8 +103,19 @@ object Wiring:
         val blanks = config.directory.resolve("prewarmed")
         val driver = DockerDriver(config.docker, owner, daemon, blanks, ExecutionContext.fromExecutor(calls))
         (driver, daemon.runtime)
+      case "kubernetes" =>
+        val settings = config.kubernetes
+        val runtime = settings.runtime.getOrElse(RuntimeBinary(config.runtimeBinary).describe())
+        val cluster = KubernetesCluster.connect(settings)
+        // A container that is started again in the same pod may have lost its disk.
+        val owner = cluster.invoker.fold(Owner.in(config.directory))(_.getUid)
+        val calls = Executors.newFixedThreadPool(settings.parallelism, namedThreads("burst-kubernetes"))
+        val driver = KubernetesDriver(settings, owner, cluster, ExecutionContext.fromExecutor(calls))
+        (driver, runtime)
       case other =>
-        throw SetupException(s"burst.invoker.driver is '$other': give \"process\" or \"docker\".")
+        throw SetupException(
+          s"burst.invoker.driver is '$other': give \"process\", \"docker\" or \"kubernetes\"."
+        )
     val orphans = scala.concurrent.Await.result(driver.removeOrphans(), OrphansBound)
     if orphans > 0 then log.warn("removed {} containers that an earlier run left", orphans)
     PreparedInvoker(config, driver, runtime, threads)

@@ -1,6 +1,7 @@
 package burst.invoker
 
 import burst.node.SetupException
+import burst.protocol.RuntimeInfo
 import com.typesafe.config.ConfigFactory
 import java.nio.file.attribute.PosixFilePermissions
 import java.nio.file.{Files, Path}
@@ -28,6 +29,7 @@ class InvokerConfigSuite extends munit.FunSuite:
     assertEquals(config.memoryLimit, None)
     assertEquals(config.runtimeBinary, binary)
     assertEquals(config.docker.host, None)
+    assertEquals((config.kubernetes.namespace, config.kubernetes.runtime), (None, None))
 
   test("what is set is taken"):
     val config = read("""burst.invoker { slots = 7, memory-limit = 2048, idle-timeout = "60000ms",
@@ -35,6 +37,11 @@ class InvokerConfigSuite extends munit.FunSuite:
     assertEquals((config.slots, config.memoryLimit), (7, Some(2048L)))
     assertEquals(config.pool.idle.toSeconds, 60L)
     assertEquals(config.docker.mounts.map(_.target), Vector("/b"))
+
+  test("what an image of other architecture needs is told by both settings"):
+    val both = read("burst.invoker.kubernetes { namespace = packs, arch = aarch64, glibc = 2.36 }").kubernetes
+    assertEquals((both.namespace, both.runtime), (Some("packs"), Some(RuntimeInfo("aarch64", "2.36"))))
+    assert(refused("burst.invoker.kubernetes.arch = aarch64").contains("give both"))
 
   test("what cannot be is refused with what to do"):
     assert(refused("burst.invoker.slots = -1").contains("positive"))

@@ -32,6 +32,7 @@ class InvokerSuite extends munit.FunSuite:
       PoolLimits(10, 100_000, idle),
       beat,
       prewarmed,
+      prewarmedMemory = 16,
       RuntimeInfo("x86_64", "2.36"),
       (_, _) => cleaning
     )
@@ -73,7 +74,7 @@ class InvokerSuite extends munit.FunSuite:
   fixtureWith(Fixture(beat = 20.millis)).test("heartbeats say how many packs are warm"): fixture =>
     fixture.controller.expectMessageType[RegisterInvoker]
     fixture.warmUp()
-    val beats = fixture.controller.fishForMessage(5.seconds):
+    val beats = fixture.controller.fishForMessage(20.seconds):
       case Heartbeat(status) if status.warmPacks == 1 =>
         org.apache.pekko.actor.testkit.typed.scaladsl.FishingOutcomes.complete
       case _ => org.apache.pekko.actor.testkit.typed.scaladsl.FishingOutcomes.continueAndIgnore
@@ -83,7 +84,7 @@ class InvokerSuite extends munit.FunSuite:
     fixture.warmUp()
     fixture.prepare(fixture.another)
     fixture.end(fixture.setup.runtime.pack())
-    assertEquals((fixture.setup.driver.started.size, fixture.setup.runtime.inited), (1, 1))
+    assertEquals((fixture.setup.driver.started.size, fixture.setup.runtime.startedPrograms), (1, 1))
 
   fixture.test("a warm pack is watched once, by the invoker for whichever flare it runs"): fixture =>
     import fixture.setup
@@ -107,7 +108,7 @@ class InvokerSuite extends munit.FunSuite:
 
   private def prewarmedPacks(fixture: Fixture, wanted: Int): Unit =
     import org.apache.pekko.actor.testkit.typed.scaladsl.FishingOutcomes
-    val _ = fixture.controller.fishForMessage(5.seconds):
+    val _ = fixture.controller.fishForMessage(20.seconds):
       case Heartbeat(status) if status.prewarmedPacks == wanted => FishingOutcomes.complete
       case _ => FishingOutcomes.continueAndIgnore
 
@@ -117,8 +118,13 @@ class InvokerSuite extends munit.FunSuite:
       prewarmedPacks(fixture, 2)
       fixture.warmUp()
       assertEquals((setup.driver.started.size, setup.driver.adopted.size), (0, 1))
-      assertEquals(setup.runtime.inited, 1)
-      prewarmedPacks(fixture, 2)
+      assertEquals(setup.runtime.startedPrograms, 1)
+      // not by the next heartbeat, which may be one from before
+      fixture.controller.awaitAssert(assertEquals(
+        setup.driver.prewarmed.toArray.toVector,
+        Vector((4, 16), (4, 16), (3, 128)),
+        "for a pack that fills the machine, then for one like the last"
+      ))
       fixture.prepare(fixture.another)
       fixture.end(setup.runtime.pack())
       assertEquals(setup.driver.adopted.size, 1, "the warm one is taken")
@@ -211,6 +217,16 @@ class InvokerSuite extends munit.FunSuite:
       val error = fixture.ended().error.getOrElse(fail("it was not refused"))
       assertEquals(error.kind, FailureKind.StartFailed)
       assert(error.message.contains("384 MiB") && error.message.contains("500 MiB"), error.message)
+
+  fixture.test("warm packs that hold slots make room for others"): fixture =>
+    import fixture.setup
+    setup.driver.reserves = true
+    fixture.warmUp()
+    fixture.prepare(fixture.another.copy(definition = setup.definition.copy(version = "0.0.2")))
+    val messages = Vector(setup.packages.receiveMessage(), setup.packages.receiveMessage())
+    assert(messages.contains(PackageCache.Release(setup.definition.packageId)), messages.toString)
+    messages.collect { case PackageCache.Acquire(_, replyTo) => replyTo ! Right(setup.directory) }
+    fixture.end(setup.runtime.pack())
 
   private val redis = BackendConfig("redis-list", Some("redis://h"), None)
 

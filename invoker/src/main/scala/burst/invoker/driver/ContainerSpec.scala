@@ -1,10 +1,14 @@
 package burst.invoker.driver
 
 import com.github.dockerjava.api.model.{AccessMode, Bind, Capability, HostConfig, LogConfig, Volume}
+import java.nio.file.Path
 import scala.jdk.CollectionConverters.*
 
 /** What a pack's size allows its container. Memory in bytes; no swap comes on top of it. */
-final case class ContainerLimits(nanoCpus: Long, memory: Long, pids: Long)
+final case class ContainerLimits(nanoCpus: Long, memory: Long, pids: Long):
+  /** Whether who has these lacks nothing of the others. */
+  def allows(others: ContainerLimits): Boolean =
+    nanoCpus >= others.nanoCpus && memory >= others.memory && pids >= others.pids
 
 /** How a pack's container is fenced in: pure, from its resources to what Docker is asked for.
   *
@@ -26,8 +30,7 @@ private[driver] object ContainerSpec:
       pids = settings.pids + resources.workers * settings.pidsPerWorker
     )
 
-  def hostConfig(settings: DockerSettings, machineCpus: Int, resources: PackResources): HostConfig =
-    val allowed = limits(settings, machineCpus, resources)
+  def hostConfig(settings: DockerSettings, packageDir: Path, allowed: ContainerLimits): HostConfig =
     HostConfig
       .newHostConfig()
       .withNanoCPUs(allowed.nanoCpus)
@@ -41,10 +44,10 @@ private[driver] object ContainerSpec:
       .withTmpFs(Map("/tmp" -> s"rw,noexec,nosuid,nodev,mode=1777,size=${settings.tmpSize}m").asJava)
       .withLogConfig(LogConfig(LogConfig.LoggingType.NONE)) // workers' lines travel in the pack's events
       .withNetworkMode(settings.network)
-      .withBinds(binds(settings, resources).asJava)
+      .withBinds(binds(settings, packageDir).asJava)
 
-  private def binds(settings: DockerSettings, resources: PackResources): List[Bind] =
+  private def binds(settings: DockerSettings, packageDir: Path): List[Bind] =
     val operators = settings.mounts.map: mount =>
       val mode = if mount.readOnly then AccessMode.ro else AccessMode.rw
       Bind(mount.source, Volume(mount.target), mode)
-    Bind(resources.packageDir.toString, Volume(PackagePath), AccessMode.ro) :: operators.toList
+    Bind(packageDir.toString, Volume(PackagePath), AccessMode.ro) :: operators.toList

@@ -1,10 +1,14 @@
 package burst.invoker.driver
 
+import burst.invoker.packages.PackageForm
 import burst.node.SetupException
 import burst.protocol.{Failure, FailureKind, RuntimeInfo, Secret}
 import com.github.dockerjava.api.DockerClient
-import com.github.dockerjava.api.command.UpdateContainerCmd
-import com.github.dockerjava.api.exception.{ConflictException, NotFoundException}
+import com.github.dockerjava.api.exception.{
+  ConflictException,
+  InternalServerErrorException,
+  NotFoundException
+}
 import java.io.IOException
 import java.net.{InetSocketAddress, Socket}
 import java.nio.file.{Files, Path}
@@ -25,7 +29,9 @@ import scala.util.{Try, Using}
   *
   * A container's mounts are fixed when it is created, so a pre-warmed one gets an empty directory of its own
   * where others have their package, and on adoption the package's files by hard links: no byte is copied, and
-  * it sees no other package.
+  * it sees no other package. Its limits are those of a pack of `slots` workers, since to change them takes
+  * the daemon longer than to start a program: what a pack is not to have is taken away while its program
+  * starts.
   *
   * `owner` marks this invoker's containers; `blanks` holds the directories of pre-warmed ones, on the file
   * system of the packages; `blocking` runs the calls, which wait for the daemon.
@@ -46,39 +52,56 @@ final class DockerDriver(
   private def docker: DockerClient = daemon.calls
 
   def name = "docker"
+  def isLocal = true
+  def packageForm = PackageForm.Directory
   def limitsMemory = true
+  def reserves = false
 
   def start(resources: PackResources): Future[Either[Failure, Container]] =
     Future(launch(resources, blank = None))
 
-  def prewarm(): Future[Either[Failure, Container]] = Future:
+  def prewarm(workers: Int, memoryMiB: Int): Future[Either[Failure, Container]] = Future:
     try
       Files.createDirectories(blanks)
       val directory = Files.createTempDirectory(blanks, "blank")
       Files.setPosixFilePermissions(directory, PackageFiles.Readable)
-      launch(PackResources(workers = 1, memoryMiB = 0, directory), Some(directory))
+      launch(PackResources(workers, memoryMiB, directory), Some(directory))
     catch case problem: IOException => Left(startFailed(s"no directory for a package: ${reason(problem)}"))
 
   def adopt(container: Container, resources: PackResources): Future[Option[Container]] = container match
     case own: DockerContainer =>
-      Future:
-        try
-          own.blank.foreach(PackageFiles.link(resources.packageDir, _))
-          Option.when(fit(own, resources))(own)
-        catch
+      Future(own.blank.foreach(PackageFiles.link(resources.packagePath, _)))
+        .flatMap: _ =>
+          own.needed = limits(resources)
+          if own.limits.current.allows(own.needed) then Future.successful(!own.exit.isCompleted)
+          else changed(own, own.needed)
+        .map(Option.when(_)(own))
+        .recover:
           case problem: IOException =>
             log.warn("container {} cannot be given a package: {}", own.id, reason(problem))
             None
     case _ => Future.successful(None)
 
+  def confine(container: Container): Unit = container match
+    case own: DockerContainer =>
+      change(own, own.needed).foreach:
+        case Change.Made => ()
+        case _ if own.exit.isCompleted => ()
+        case outcome =>
+          log.warn("container {} is killed: it cannot be held to its pack's limits", own.id)
+          val _ = own.ended.trySuccess(ContainerExit(None, oomKilled = outcome == Change.Refused))
+          stop(own)
+    case _ => ()
+
   private def launch(resources: PackResources, blank: Option[Path]): Either[Failure, Container] =
     try
       val token = Secret.random()
-      val id = create(resources, token)
+      val allowed = limits(resources)
+      val id = create(resources, allowed, token)
       try
         docker.startContainerCmd(id).exec()
         val address = RuntimeAddress(addressOf(id), ContainerSpec.Port, token)
-        val container = DockerContainer(id, address, ended(id), blank)
+        val container = DockerContainer(id, address, allowed, ended(id), blank)
         live.add(container)
         awaitListening(container).map(_ => container).left.map: failure =>
           val _ = remove(container)
@@ -92,32 +115,37 @@ final class DockerDriver(
         blank.foreach(PackageFiles.delete)
         Left(startFailed(s"Docker refused the container: ${reason(problem)}"))
 
-  def throttle(container: Container, workers: Int): Future[Boolean] = Future:
-    val allowed = ContainerSpec.nanoCpus(settings, daemon.cpus, workers)
-    updated(container, docker.updateContainerCmd(container.id).withNanoCPUs(allowed))
+  def throttle(container: Container, workers: Int): Future[Boolean] = container match
+    case own: DockerContainer =>
+      val cpus = ContainerSpec.nanoCpus(settings, daemon.cpus, workers)
+      changed(own, own.limits.current.copy(nanoCpus = cpus))
+    case _ => Future.successful(false)
 
-  def resize(container: Container, resources: PackResources): Future[Boolean] =
-    Future(fit(container, resources))
+  def resize(container: Container, resources: PackResources): Future[Boolean] = container match
+    case own: DockerContainer => changed(own, limits(resources))
+    case _ => Future.successful(false)
 
-  private def fit(container: Container, resources: PackResources): Boolean =
-    val allowed = ContainerSpec.limits(settings, daemon.cpus, resources)
-    val update = docker
-      .updateContainerCmd(container.id)
-      .withNanoCPUs(allowed.nanoCpus)
-      .withMemory(allowed.memory)
-      .withMemorySwap(allowed.memory)
-      .withPidsLimit(allowed.pids)
-    updated(container, update)
+  private def limits(resources: PackResources) = ContainerSpec.limits(settings, daemon.cpus, resources)
 
-  private def updated(container: Container, update: UpdateContainerCmd): Boolean =
-    try
-      update.exec()
-      // The daemon changes dead ones too, until they are removed.
-      !container.exit.isCompleted
-    catch
-      case NonFatal(problem) => // it holds more memory than it would be allowed, or it is gone
-        log.debug("container {} cannot be resized: {}", container.id, reason(problem))
-        false
+  private def changed(container: DockerContainer, wanted: ContainerLimits): Future[Boolean] =
+    // The daemon changes dead ones too, until they are removed.
+    change(container, wanted).map(_ == Change.Made && !container.exit.isCompleted)
+
+  private def change(container: DockerContainer, wanted: ContainerLimits): Future[Change] =
+    container.limits.change(wanted): current =>
+      val update = docker.updateContainerCmd(container.id)
+      if wanted.nanoCpus != current.nanoCpus then update.withNanoCPUs(wanted.nanoCpus)
+      if wanted.memory != current.memory then update.withMemory(wanted.memory).withMemorySwap(wanted.memory)
+      if wanted.pids != current.pids then update.withPidsLimit(wanted.pids)
+      try
+        update.exec()
+        Change.Made
+      catch
+        case NonFatal(problem) =>
+          log.debug("container {} cannot be resized: {}", container.id, reason(problem))
+          problem match
+            case _: InternalServerErrorException => Change.Refused
+            case _ => Change.Failed
 
   def stop(container: Container): Future[StopOutcome] = container match
     case own: DockerContainer =>
@@ -149,7 +177,7 @@ final class DockerDriver(
       _ <- Future.sequence(removals.asScala.toVector)
     yield daemon.close()
 
-  private def create(resources: PackResources, token: Secret): String =
+  private def create(resources: PackResources, allowed: ContainerLimits, token: Secret): String =
     docker
       .createContainerCmd(settings.image)
       .withName(s"burst-${owner.take(8)}-${java.lang.Long.toHexString(System.nanoTime)}")
@@ -157,7 +185,7 @@ final class DockerDriver(
       .withUser(settings.user)
       .withEnv(s"${RuntimeAddress.TokenVariable}=${token.hex}")
       .withLabels(Map(OwnerLabel -> owner).asJava)
-      .withHostConfig(ContainerSpec.hostConfig(settings, daemon.cpus, resources))
+      .withHostConfig(ContainerSpec.hostConfig(settings, resources.packagePath, allowed))
       .exec()
       .getId
 
@@ -179,18 +207,13 @@ final class DockerDriver(
       else
         container.exit.value match
           case Some(exit) =>
-            val how = exit.toOption.fold("ended")(describe)
-            Left(startFailed(s"the container's runtime did not come up: it $how"))
+            Left(startFailed(s"the container's runtime did not come up: it ${ContainerExit.of(exit).how}"))
           case None if deadline.isOverdue() =>
             Left(startFailed(s"the container's runtime did not listen within ${settings.startTimeout}"))
           case None =>
             TimeUnit.MILLISECONDS.sleep(RetryPause.toMillis)
             attempt()
     attempt()
-
-  private def describe(exit: ContainerExit): String =
-    val code = exit.code.fold("")(code => s" with code $code")
-    if exit.oomKilled then s"was killed for want of memory$code" else s"ended$code"
 
   private def ended(id: String): Promise[ContainerExit] =
     val exit = Promise[ContainerExit]()
@@ -255,12 +278,3 @@ object DockerDriver:
         throw SetupException(
           s"image '$image' lacks the labels burst.arch and burst.glibc: build it by deploy/runtime/build.sh."
         )
-
-private final class DockerContainer(
-    val id: String,
-    val address: RuntimeAddress,
-    val ended: Promise[ContainerExit],
-    val blank: Option[Path]
-) extends Container:
-  def packagePath: String = ContainerSpec.PackagePath
-  def exit: Future[ContainerExit] = ended.future

@@ -1,14 +1,23 @@
 package burst.invoker.driver
 
+import burst.invoker.packages.PackageForm
 import burst.protocol.{Failure, Secret}
 import java.nio.file.Path
 import scala.concurrent.Future
 import scala.util.Try
 
-/** What one container must offer its pack. `memoryMiB` is per worker; `packageDir` holds the unpacked package
-  * with its `exec`.
+/** What one container must offer its pack. `memoryMiB` is per worker; `packagePath` is where this machine has
+  * the package, in the form the driver wants it.
   */
-final case class PackResources(workers: Int, memoryMiB: Int, packageDir: Path)
+final case class PackResources(workers: Int, memoryMiB: Int, packagePath: Path)
+
+/** How the runtime in a container comes to its package. */
+enum PackageSource:
+  /** It is there: in this directory, as the runtime sees it. */
+  case Mounted(directory: String)
+
+  /** It is sent: this file of the invoker's, as it was uploaded. */
+  case Sent(archive: Path)
 
 /** Where a runtime listens, and what it asks for: it takes orders from nobody who does not know its token,
   * such as users' code in other containers. The host is also what packs elsewhere reach this one by
@@ -20,8 +29,14 @@ object RuntimeAddress:
   /** The variable of a runtime's environment that holds its token. */
   val TokenVariable = "BURST_RUNTIME_TOKEN"
 
-/** How a container came to its end. `oomKilled` says that the kernel killed in it for want of memory. */
-final case class ContainerExit(code: Option[Int], oomKilled: Boolean)
+/** How a container came to its end. `oomKilled` says that the kernel killed in it for want of memory,
+  * `reason` is what whoever ended it from outside gave for it.
+  */
+final case class ContainerExit(code: Option[Int], oomKilled: Boolean, reason: Option[String] = None):
+  /** As a sentence goes on: `ended with code 1`. */
+  def how: String =
+    val verb = if oomKilled then "was killed for want of memory" else "ended"
+    verb + code.fold("")(code => s" with code $code") + reason.fold("")(reason => s": $reason")
 
 object ContainerExit:
   /** Where a driver could not tell how it was, it is unknown. */
@@ -32,8 +47,7 @@ trait Container:
   def id: String
   def address: RuntimeAddress
 
-  /** The package directory as the runtime in the container sees it. */
-  def packagePath: String
+  def source: PackageSource
 
   /** Completes once the container has come to its end, by itself or by `Driver.stop`. Never fails. */
   def exit: Future[ContainerExit]
@@ -56,21 +70,38 @@ enum StopOutcome:
   *   - No future of a driver fails: what can go wrong is in its answer.
   */
 trait Driver:
-  /** As shown to users: `process`, `docker`. */
+  /** As shown to users: `process`, `docker`, `kubernetes`. */
   def name: String
+
+  /** What `PackResources.packagePath` must be. */
+  def packageForm: PackageForm
+
+  /** Whether packs are on this machine, which then is what the largest has. */
+  def isLocal: Boolean
+
+  /** Whether what a container is promised is nobody else's while it is idle: slots are then only free when no
+    * warm pack has them.
+    */
+  def reserves: Boolean
 
   /** Whether workers are held to their memory: only then does a pack's memory mean anything. */
   def limitsMemory: Boolean
 
   def start(resources: PackResources): Future[Either[Failure, Container]]
 
-  /** Starts a container of the least size for whatever pack will come. */
-  def prewarm(): Future[Either[Failure, Container]]
+  /** Starts a container for whatever pack will come: of this size as a guess. */
+  def prewarm(workers: Int, memoryMiB: Int): Future[Either[Failure, Container]]
 
-  /** Makes a pre-warmed container one for a pack: of its size, and with its package where the answer says.
-    * Nothing when that could not be done; the container is then of no use.
+  /** Makes a pre-warmed container one for a pack, with its package where the answer says. It has what the
+    * pack needs, and until `confine` may have more. Nothing when it could not be done; the container is then
+    * of no use.
     */
   def adopt(container: Container, resources: PackResources): Future[Option[Container]]
+
+  /** Begins to hold a container that was adopted to its pack's limits; one that has gone beyond them already
+    * is killed. Called when its program is up.
+    */
+  def confine(container: Container): Unit
 
   /** Holds a container to the CPUs of so many workers, while others of its pack have ended. Memory is left as
     * it is: what ended workers used may not have come back. `false`: it could not be done.

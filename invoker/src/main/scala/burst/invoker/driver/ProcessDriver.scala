@@ -1,5 +1,6 @@
 package burst.invoker.driver
 
+import burst.invoker.packages.PackageForm
 import burst.protocol.{Failure, FailureKind, Secret}
 import java.io.IOException
 import java.nio.file.{Files, Path}
@@ -34,23 +35,31 @@ final class ProcessDriver(settings: ProcessSettings, blocking: ExecutionContext)
   private val live = ConcurrentHashMap.newKeySet[Process]()
 
   def name = "process"
+  def isLocal = true
+  def packageForm = PackageForm.Directory
   def limitsMemory = false
+  def reserves = false
 
   def start(resources: PackResources): Future[Either[Failure, Container]] =
-    launch(resources.packageDir.toString)
+    launch(sourceOf(resources))
 
   /** A process sees the whole machine: it needs to be told nothing but where the package is. */
-  def prewarm(): Future[Either[Failure, Container]] = launch(packagePath = "")
+  def prewarm(workers: Int, memoryMiB: Int): Future[Either[Failure, Container]] =
+    launch(PackageSource.Mounted(""))
+
+  def confine(container: Container): Unit = ()
 
   def adopt(container: Container, resources: PackResources): Future[Option[Container]] =
     Future.successful(container match
       case own: ProcessContainer if own.process.isAlive =>
-        Some(ProcessContainer(own.process, own.address, resources.packageDir.toString))
+        Some(ProcessContainer(own.process, own.address, sourceOf(resources)))
       case _ => None)
 
   def throttle(container: Container, workers: Int): Future[Boolean] = Future.successful(true)
 
-  private def launch(packagePath: String): Future[Either[Failure, Container]] = Future:
+  private def sourceOf(resources: PackResources) = PackageSource.Mounted(resources.packagePath.toString)
+
+  private def launch(source: PackageSource): Future[Either[Failure, Container]] = Future:
     try
       val token = Secret.random()
       val process = spawn(token)
@@ -59,7 +68,7 @@ final class ProcessDriver(settings: ProcessSettings, blocking: ExecutionContext)
       awaitListening(process, output).map: (host, port) =>
         val address = RuntimeAddress(host, port, token)
         live.add(process)
-        ProcessContainer(process, address, packagePath)
+        ProcessContainer(process, address, source)
     catch case problem: IOException => Left(startFailed(s"the runtime did not start: ${problem.getMessage}"))
 
   /** Nothing about a process depends on how many workers it runs. */
@@ -140,7 +149,7 @@ final class ProcessDriver(settings: ProcessSettings, blocking: ExecutionContext)
 private final class ProcessContainer(
     val process: Process,
     val address: RuntimeAddress,
-    val packagePath: String
+    val source: PackageSource
 ) extends Container:
   def id: String = process.pid.toString
 

@@ -16,7 +16,7 @@ import scala.concurrent.duration.FiniteDuration
 final case class LoadedPack(
     container: Container,
     shape: PackShape,
-    packageDir: Path,
+    packagePath: Path,
     throttled: Boolean = false,
     watched: Boolean = false
 ):

@@ -8,7 +8,7 @@ import scala.concurrent.duration.FiniteDuration
 import scala.concurrent.{ExecutionContext, Future}
 import scala.util.Try
 
-/** `maxBytes` is what unpacked packages may take on the disk as long as no pack uses them; `packageBytes` and
+/** `maxBytes` is what packages may take on the disk as long as no pack uses them; `packageBytes` and
   * `unpacked` bound a single one.
   */
 final case class PackageCacheSettings(
@@ -20,7 +20,12 @@ final case class PackageCacheSettings(
     attempts: Int
 )
 
-/** Packages by content, unpacked, each fetched once however many packs ask for it at the same time.
+/** What is kept of a package: a directory with its files, or the file that was uploaded. */
+enum PackageForm:
+  case Directory, Archive
+
+/** Packages by content, in the form they are needed in, each fetched once however many packs ask for it at
+  * the same time.
   *
   * Who acquires a package holds it until it releases it: it stays in its place for as long. What nobody holds
   * goes, longest unused first, when the cache outgrows its bound. The cache starts empty: a fetch is cheap,
@@ -29,21 +34,23 @@ final case class PackageCacheSettings(
 object PackageCache:
   sealed trait Command
 
-  /** Answered by the directory with the package, which is then held, or by the reason there is none. */
+  /** Answered by where the package is, which is then held, or by the reason there is none. */
   final case class Acquire(packageId: PackageId, replyTo: ActorRef[Either[Failure, Path]]) extends Command
   final case class Release(packageId: PackageId) extends Command
   private final case class Done(fetched: Fetched) extends Command
 
   def apply(
       settings: PackageCacheSettings,
+      form: PackageForm,
       controller: ActorRef[ControllerProtocol.Message]
   ): Behavior[Command] = Behaviors.setup: context =>
     Unpacker.delete(settings.directory)
     Files.createDirectories(settings.directory)
-    new PackageCache(settings, controller, context).running(CacheIndex(), Map.empty, 0)
+    new PackageCache(settings, form, controller, context).running(CacheIndex(), Map.empty, 0)
 
 private final class PackageCache(
     settings: PackageCacheSettings,
+    form: PackageForm,
     controller: ActorRef[ControllerProtocol.Message],
     context: ActorContext[PackageCache.Command]
 ):
@@ -81,7 +88,7 @@ private final class PackageCache(
   private def fetch(id: PackageId, serial: Long): Unit =
     val scratch = settings.directory.resolve(s"new-$serial")
     val limits =
-      FetchSettings(settings.packageBytes, settings.unpacked, settings.answerTimeout, settings.attempts)
+      FetchSettings(settings.packageBytes, form, settings.unpacked, settings.answerTimeout, settings.attempts)
     val behavior = PackageFetch(id, place(id), scratch, controller, limits, fetched)
     val _ = context.spawn(behavior, s"fetch-$serial", DispatcherSelector.blocking())
 

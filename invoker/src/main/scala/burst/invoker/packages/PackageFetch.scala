@@ -12,19 +12,20 @@ import scala.concurrent.duration.FiniteDuration
 import scala.util.Try
 import scala.util.control.NonFatal
 
-/** How a fetch ended: the bytes the unpacked package takes, or why there is none. */
+/** How a fetch ended: the bytes the package takes here, or why there is none. */
 private[packages] final case class Fetched(packageId: PackageId, outcome: Either[String, Long])
 
 private[packages] final case class FetchSettings(
     maxBytes: Long,
+    form: PackageForm,
     unpack: UnpackLimits,
     answerTimeout: FiniteDuration,
     attempts: Int
 )
 
-/** Fetches one package and unpacks it, then stops: chunk after chunk into a file, hashed as it comes; what is
-  * not what was asked for is never unpacked. The directory appears at `target` whole or not at all. Blocks on
-  * the disk: runs on a dispatcher for that.
+/** Fetches one package, unpacks it where that is wanted, then stops: chunk after chunk into a file, hashed as
+  * it comes; what is not what was asked for is never used. The package appears at `target` whole or not at
+  * all. Blocks on the disk: runs on a dispatcher for that.
   */
 private[packages] object PackageFetch:
   sealed trait Command
@@ -105,8 +106,11 @@ private final class PackageFetch(
   private def conclude(): Either[String, Long] =
     if HexFormat.of().formatHex(digest.digest()) != packageId.value then Left("it arrived damaged")
     else
-      Unpacker.unpack(archive, unpacked, settings.unpack).map: bytes =>
-        Files.move(unpacked, target, StandardCopyOption.ATOMIC_MOVE)
+      val made = settings.form match
+        case PackageForm.Directory => Unpacker.unpack(archive, unpacked, settings.unpack).map((unpacked, _))
+        case PackageForm.Archive => Right((archive, Files.size(archive)))
+      made.map: (path, bytes) =>
+        Files.move(path, target, StandardCopyOption.ATOMIC_MOVE)
         bytes
 
   private def finish(outcome: Either[String, Long]): Behavior[Command] =

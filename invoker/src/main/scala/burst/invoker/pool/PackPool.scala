@@ -50,6 +50,14 @@ final case class PackPool[C](limits: PoolLimits, idle: Vector[IdlePack[C]] = Vec
     val (expired, kept) = idle.partition(pack => now - pack.since >= limits.idle.toMicros)
     (copy(idle = kept), expired)
 
+  /** The longest idle, as many as hold this much together: nothing when all do not have the memory. There may
+    * be fewer workers, as those that are missing could be of packs that run.
+    */
+  def holding(memoryMiB: Long, workers: Int): Option[Vector[IdlePack[C]]] =
+    val byMemory = idle.scanLeft(0L)(_ + _.shape.totalMemoryMiB).indexWhere(_ >= memoryMiB)
+    val byWorkers = idle.scanLeft(0)(_ + _.shape.workers).indexWhere(_ >= workers)
+    Option.when(byMemory >= 0)(idle.take(byMemory.max(if byWorkers < 0 then idle.size else byWorkers)))
+
   def find(matches: C => Boolean): Option[IdlePack[C]] = idle.find(pack => matches(pack.container))
   def remove(container: C): PackPool[C] = copy(idle = idle.filterNot(_.container == container))
 

@@ -1,69 +1,93 @@
 package burst.invoker.runtime
 
-import burst.invoker.driver.RuntimeAddress
+import burst.invoker.driver.{PackageSource, RuntimeAddress}
 import burst.protocol.{Failure, FailureKind, FlareId, PackEvent, RunPack}
 import io.circe.jawn.{decodeByteBuffer, parse}
 import io.circe.syntax.*
 import io.circe.{Json, Printer}
+import java.net.{URI, URLEncoder}
+import java.net.http.HttpRequest.{BodyPublisher, BodyPublishers}
+import java.net.http.HttpResponse.{BodyHandler, BodySubscriber, BodySubscribers}
+import java.net.http.{HttpClient, HttpRequest}
+import java.nio.ByteBuffer
 import java.nio.charset.StandardCharsets.UTF_8
+import java.util.List as JavaList
+import java.util.concurrent.Flow.Publisher
 import org.apache.pekko.NotUsed
 import org.apache.pekko.actor.ClassicActorSystemProvider
-import org.apache.pekko.http.scaladsl.Http
-import org.apache.pekko.http.scaladsl.model.*
-import org.apache.pekko.http.scaladsl.model.headers.{Authorization, OAuth2BearerToken}
-import org.apache.pekko.http.scaladsl.settings.ClientConnectionSettings
-import org.apache.pekko.io.Inet.SocketOption
-import org.apache.pekko.io.Tcp.SO.TcpNoDelay
-import org.apache.pekko.stream.scaladsl.{Flow, Sink, Source}
+import org.apache.pekko.stream.scaladsl.{Flow, JavaFlowSupport, Source}
 import org.apache.pekko.util.ByteString
-import scala.concurrent.duration.{Duration, FiniteDuration}
+import scala.concurrent.duration.FiniteDuration
 import scala.concurrent.{ExecutionContext, Future}
+import scala.jdk.CollectionConverters.*
+import scala.jdk.DurationConverters.*
+import scala.jdk.FutureConverters.*
 
 /** What a runtime said wrong, or that its stream broke: the pack behind it is lost. */
 final class BrokenStream(message: String) extends RuntimeException(message, null, false, false)
 
 /** Talks to the runtime in a container (docs/architecture.md, section 4).
   *
-  * Every call has a connection of its own: the streaming one lasts as long as the pack, and none is ever
-  * stuck behind another. `maxLine` bounds one event, which may hold a worker's whole output.
+  * Connections are kept and used again, and no call waits for one: the streaming call has its own for as long
+  * as the pack lasts. A pack may be silent for as long as its workers compute: deadlines are the pack's
+  * business. `maxLine` bounds one event, which may hold a worker's whole output.
   */
 final class RuntimeClient(maxLine: Int, connectTimeout: FiniteDuration)(using
     system: ClassicActorSystemProvider
 ):
+  import RuntimeClient.*
+
   private given ExecutionContext = system.classicSystem.dispatcher
 
-  private val settings =
-    val defaults = ClientConnectionSettings(system)
-    defaults
-      .withConnectingTimeout(connectTimeout)
-      // A pack may be silent for as long as its workers compute: deadlines are the pack's business.
-      .withIdleTimeout(Duration.Inf)
-      .withSocketOptions(List[SocketOption](TcpNoDelay(true)))
-      .withParserSettings(defaults.parserSettings.withMaxContentLength(
-        Long.MaxValue
-      ).withMaxChunkSize(maxLine))
+  private val client = HttpClient
+    .newBuilder()
+    .version(HttpClient.Version.HTTP_1_1)
+    .followRedirects(HttpClient.Redirect.NEVER)
+    .connectTimeout(connectTimeout.toJava)
+    .executor(system.classicSystem.dispatcher.execute(_))
+    .build()
 
-  /** Starts the program in `packagePath` and waits for its hello. The caller bounds the time. */
-  def init(address: RuntimeAddress, name: String, packagePath: String): Future[Either[Failure, Unit]] =
-    val body = Json.obj("value" -> Json.obj("name" -> name.asJson, "path" -> packagePath.asJson))
-    post(address, "/init", body)
-      .flatMap: response =>
-        if response.status.isSuccess then
-          response.discardEntityBytes()
-          Future.successful(Right(()))
-        else reason(response).map(text => Left(startFailed(s"the package did not start: $text")))
-      .recover(problem => Left(startFailed(s"the runtime did not take the package: ${problem.getMessage}")))
-
-  /** Runs a pack. The stream groups the events that arrived together; it fails with `BrokenStream` or what
-    * the connection failed with, and whether `PackEnded` was in it is the caller's to see.
+  /** Starts the program of a package, which is sent where it is not there, and waits for its hello. The
+    * caller bounds the time.
     */
-  def run(address: RuntimeAddress, pack: RunPack): Future[Either[Failure, Source[Vector[PackEvent], Any]]] =
-    post(address, "/packs", pack.asJson)
-      .flatMap: response =>
-        if response.status.isSuccess then
-          Future.successful(Right(response.entity.withoutSizeLimit.dataBytes.via(events)))
-        else reason(response).map(text => Left(startFailed(s"the runtime refused the pack: $text")))
-      .recover(problem => Left(startFailed(s"the runtime did not take the pack: ${problem.getMessage}")))
+  def init(address: RuntimeAddress, source: PackageSource): Future[Either[Failure, Unit]] =
+    val body = source match
+      case PackageSource.Mounted(path) => Future(json(Json.obj("value" -> Json.obj("path" -> path.asJson))))
+      case PackageSource.Sent(archive) =>
+        Future(Content("application/octet-stream", BodyPublishers.ofFile(archive)))
+    body
+      .flatMap(post(address, "/init", _, Nothing))
+      .map(_.left.map(text => startFailed(s"the package did not start: $text")))
+      .recover(problem => Left(startFailed(s"the runtime did not take the package: ${reason(problem)}")))
+
+  /** Runs a pack, on the program of `fresh` where none has been started yet; the caller bounds that time. The
+    * stream groups the events that arrived together; it fails with `BrokenStream` or what the connection
+    * failed with, and whether `PackEnded` was in it is the caller's to see.
+    */
+  def run(
+      address: RuntimeAddress,
+      pack: RunPack,
+      fresh: Option[PackageSource]
+  ): Future[Either[Failure, Source[Vector[PackEvent], Any]]] = fresh match
+    case Some(sent: PackageSource.Sent) =>
+      init(address, sent).flatMap:
+        case Right(()) => open(address, pack, None)
+        case Left(failure) => Future.successful(Left(failure))
+    case Some(PackageSource.Mounted(path)) => open(address, pack, Some(path))
+    case None => open(address, pack, None)
+
+  private def open(
+      address: RuntimeAddress,
+      pack: RunPack,
+      fresh: Option[String]
+  ): Future[Either[Failure, Source[Vector[PackEvent], Any]]] =
+    val refused = if fresh.isEmpty then "the runtime refused the pack" else "the package did not start"
+    val query = fresh.fold("")(path => s"?init=${URLEncoder.encode(path, UTF_8)}")
+    post(address, s"/packs$query", json(pack.asJson), Stream)
+      .map:
+        case Right(body) => Right(source(body).via(events))
+        case Left(text) => Left(startFailed(s"$refused: $text"))
+      .recover(problem => Left(startFailed(s"the runtime did not take the pack: ${reason(problem)}")))
 
   /** `endpoints` by pack id, as a JSON array with null where a pack has none. */
   def start(
@@ -81,26 +105,35 @@ final class RuntimeClient(maxLine: Int, connectTimeout: FiniteDuration)(using
     command(address, s"/packs/${flareId.value}/lease", Json.obj("millis" -> left.toMillis.asJson))
 
   private def command(address: RuntimeAddress, path: String, body: Json): Future[Either[Failure, Unit]] =
-    post(address, path, body)
-      .flatMap: response =>
-        if response.status.isSuccess then
-          response.discardEntityBytes()
-          Future.successful(Right(()))
-        else reason(response).map(text => Left(Failure(FailureKind.PackLost, s"the runtime refused: $text")))
+    post(address, path, json(body), Nothing)
+      .map(_.left.map(text => Failure(FailureKind.PackLost, s"the runtime refused: $text")))
       .recover: problem =>
-        Left(Failure(FailureKind.PackLost, s"the runtime cannot be reached: ${problem.getMessage}"))
+        Left(Failure(FailureKind.PackLost, s"the runtime cannot be reached: ${reason(problem)}"))
 
-  private def post(address: RuntimeAddress, path: String, body: Json): Future[HttpResponse] =
-    val bytes = ByteString.fromArrayUnsafe(RuntimeClient.Compact.print(body).getBytes(UTF_8))
-    val request = HttpRequest(
-      HttpMethods.POST,
-      path,
-      List(Authorization(OAuth2BearerToken(address.token.hex))),
-      HttpEntity.Strict(ContentTypes.`application/json`, bytes)
-    )
-    val connection =
-      Http().connectionTo(address.host).toPort(address.port).withClientConnectionSettings(settings).http()
-    Source.single(request).via(connection).runWith(Sink.head)
+  /** Its answer's body, or why it refused. */
+  private def post[A](
+      address: RuntimeAddress,
+      path: String,
+      body: Content,
+      accepted: () => BodySubscriber[A]
+  ): Future[Either[String, A]] =
+    val request = HttpRequest
+      .newBuilder(URI(s"http://${address.host}:${address.port}$path"))
+      .header("Authorization", s"Bearer ${address.token.hex}")
+      .header("Content-Type", body.form)
+      .POST(body.bytes)
+      .build()
+    val handler: BodyHandler[Either[Body, A]] = info =>
+      if info.statusCode / 100 == 2 then BodySubscribers.mapping(accepted(), Right(_))
+      else BodySubscribers.mapping(Stream(), Left(_))
+    client.sendAsync(request, handler).asScala.flatMap: response =>
+      response.body.fold(
+        body => refusal(body).map(text => Left(text.getOrElse(s"status ${response.statusCode}"))),
+        accepted => Future.successful(Right(accepted))
+      )
+
+  private def json(body: Json) =
+    Content("application/json", BodyPublishers.ofByteArray(Compact.print(body).getBytes(UTF_8)))
 
   private val events: Flow[ByteString, Vector[PackEvent], NotUsed] = Flow[ByteString]
     .statefulMap(() => LineBuffer(maxLine))(
@@ -113,21 +146,33 @@ final class RuntimeClient(maxLine: Int, connectTimeout: FiniteDuration)(using
     )
     .filter(_.nonEmpty)
     // What arrives while earlier events are being passed on travels with the next ones.
-    .batch(RuntimeClient.BatchChunks, identity)(_ ++ _)
+    .batch(BatchChunks, identity)(_ ++ _)
 
   private def decodeEvent(line: ByteString): PackEvent =
     // What was wrong with it is not shown: it may hold a user's data.
     decodeByteBuffer[PackEvent](line.asByteBuffer)
       .fold(_ => throw BrokenStream("the runtime sent what is not an event"), identity)
 
-  private def reason(response: HttpResponse): Future[String] =
-    response.entity.withSizeLimit(RuntimeClient.MaxReason).toStrict(connectTimeout).map: entity =>
-      val text = entity.data.utf8String
-      parse(text).flatMap(_.hcursor.get[String]("error")).getOrElse(s"status ${response.status.intValue}")
+  private def refusal(body: Body): Future[Option[String]] =
+    source(body)
+      .limitWeighted(MaxReason)(_.length.toLong)
+      .completionTimeout(connectTimeout)
+      .runFold(ByteString.empty)(_ ++ _)
+      .map(data => parse(data.utf8String).flatMap(_.hcursor.get[String]("error")).toOption)
+
+  private def source(body: Body): Source[ByteString, NotUsed] =
+    JavaFlowSupport.Source.fromPublisher(body).map(_.asScala.foldLeft(ByteString.empty)(_ ++ ByteString(_)))
+
+  private def reason(problem: Throwable): String =
+    Option(problem.getMessage).getOrElse(problem.getClass.getSimpleName)
 
   private def startFailed(message: String): Failure = Failure(FailureKind.StartFailed, message)
 
 object RuntimeClient:
+  private type Body = Publisher[JavaList[ByteBuffer]]
+  private final case class Content(form: String, bytes: BodyPublisher)
+  private val Stream: () => BodySubscriber[Body] = () => BodySubscribers.ofPublisher()
+  private val Nothing: () => BodySubscriber[Unit] = () => BodySubscribers.replacing(())
   private val Compact = Printer.noSpaces
   private val BatchChunks = 64L
   private val MaxReason = 64L * 1024

@@ -35,7 +35,7 @@ class ControllerLinkSuite extends munit.FunSuite:
       hello.from ! welcome
       welcome
 
-    def ended(): Unit = invoker.fishForMessage(10.seconds) {
+    def ended(): Unit = invoker.fishForMessage(20.seconds) {
       case Invoker.EndPacks(_, replyTo) =>
         replyTo ! Done
         org.apache.pekko.actor.testkit.typed.scaladsl.FishingOutcomes.complete
@@ -65,7 +65,7 @@ class ControllerLinkSuite extends munit.FunSuite:
     val fixture = Fixture()
     fixture.welcome(fixture.door.receiveMessage(), contact = 100.millis)
     fixture.invoker.expectMessageType[Invoker.Lease]
-    val ending = fixture.invoker.expectMessageType[Invoker.EndPacks](10.seconds)
+    val ending = fixture.invoker.expectMessageType[Invoker.EndPacks]
     assertEquals(ending.failure.kind, FailureKind.InvokerLost)
     fixture.link ! Heartbeat(status)
     fixture.door.expectNoMessage(50.millis)

@@ -26,6 +26,10 @@ class ContainerSpecSuite extends munit.FunSuite:
     assertEquals(limits(2), ContainerLimits(1_000_000_000L, 210L << 20, 104))
     assertEquals(limits(4), ContainerLimits(2_000_000_000L, 410L << 20, 108))
 
+  test("limits allow what is nowhere more"):
+    assert(limits(2).allows(limits(2)) && limits(3).allows(limits(2)))
+    assert(!limits(2).allows(limits(3)) && !limits(2).allows(limits(1, memory = 300)))
+
   test("never more CPUs than the machine has, never less than Docker takes"):
     assertEquals(limits(100).nanoCpus, 4_000_000_000L)
     assertEquals(
@@ -37,7 +41,7 @@ class ContainerSpecSuite extends munit.FunSuite:
     assertEquals(limits(4096, memory = 8192).memory, (4096L * 8192 + 10) << 20)
 
   test("the package is mounted read-only, operators' mounts as they say"):
-    val binds = ContainerSpec.hostConfig(settings, 4, PackResources(1, 1, Path.of("/p"))).getBinds
+    val binds = ContainerSpec.hostConfig(settings, Path.of("/p"), limits(1)).getBinds
     assertEquals(binds.map(_.toString).toVector, Vector("/p:/package:ro", "/d:/e:ro"))
 
   test("mounts are two absolute paths and a mode"):

@@ -21,13 +21,11 @@ class DockerDriverSuite extends DriverContractSuite:
     tmpSize = 16,
     user = "65534:65534",
     callTimeout = 30.seconds,
-    startTimeout = 10.seconds
+    startTimeout = 60.seconds
   )
 
   private lazy val observer = Prerequisites.dockerDaemon(settings).calls
-  override def afterAll(): Unit =
-    super.afterAll()
-    observer.close()
+  override protected def release(): Unit = observer.close()
 
   protected def newDriver(): Driver = driverOf(settings, UUID.randomUUID.toString)
   protected def brokenDriver(): Driver =
@@ -92,7 +90,7 @@ class DockerDriverSuite extends DriverContractSuite:
     Files.writeString(packageDir.resolve("exec"), "program")
     Files.writeString(nested.resolve("table"), "rows")
     for
-      blank <- driver.prewarm().map(_.toOption.get)
+      blank <- driver.prewarm(2, 16).map(_.toOption.get)
       mount = observer.inspectContainerCmd(blank.id).exec().getMounts.asScala.head
       seen = Path.of(mount.getSource)
       _ = assertEquals((mount.getDestination.getPath, mount.getRW.booleanValue), ("/package", false))
@@ -108,6 +106,21 @@ class DockerDriverSuite extends DriverContractSuite:
       _ <- driver.stop(adopted)
       _ <- driver.close()
     yield assert(!Files.exists(seen), "its directory is gone with it")
+
+  test("a pre-warmed container is confined to a smaller pack's limits before any later change is made"):
+    val driver = driverOf(settings, UUID.randomUUID.toString)
+    def limits(container: Container) = observer.inspectContainerCmd(container.id).exec().getHostConfig
+    for
+      blank <- driver.prewarm(2, 16).map(_.toOption.get)
+      _ = assertEquals(limits(blank).getMemory.longValue, (2 * 16L + 64) << 20)
+      adopted <- driver.adopt(blank, resources(1).copy(memoryMiB = 8)).map(_.get)
+      _ = driver.confine(adopted)
+      throttled <- driver.throttle(adopted, 1)
+      _ = assert(throttled)
+      host = limits(adopted)
+      _ = assertEquals((host.getMemory.longValue, host.getPidsLimit.longValue), (72L << 20, 256L + 64))
+      _ <- driver.close()
+    yield ()
 
   test("orphans of the same owner are removed, and those of no other"):
     val owner = UUID.randomUUID.toString

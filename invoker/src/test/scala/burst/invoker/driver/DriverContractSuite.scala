@@ -10,7 +10,7 @@ import scala.util.Using
 
 /** What every driver promises, as `Driver` says it. One subclass for each. */
 abstract class DriverContractSuite extends munit.FunSuite:
-  override def munitTimeout = 60.seconds
+  override def munitTimeout = 3.minutes
 
   private val threads = Executors.newCachedThreadPool()
   protected given blocking: ExecutionContext = ExecutionContext.fromExecutor(threads)
@@ -32,10 +32,14 @@ abstract class DriverContractSuite extends munit.FunSuite:
   /** Whether anything of it is left on the machine. */
   protected def isThere(container: Container): Boolean
 
+  /** Lets go of what the suite itself has, when no driver needs it any more. */
+  protected def release(): Unit = ()
+
   private lazy val driver = newDriver()
 
   override def afterAll(): Unit =
     Await.result(driver.close(), 60.seconds)
+    release()
     threads.shutdownNow()
     PackageFiles.delete(directory)
 
@@ -108,7 +112,7 @@ abstract class DriverContractSuite extends munit.FunSuite:
 
   test("a pre-warmed container listens, and once adopted it is like any other"):
     for
-      blank <- driver.prewarm().map(_.fold(failure => fail(failure.message), identity))
+      blank <- driver.prewarm(2, 16).map(_.fold(failure => fail(failure.message), identity))
       _ = assert(connects(blank))
       adopted <- driver.adopt(blank, resources(2)).map(_.getOrElse(fail("not adopted")))
       _ = assert(connects(adopted))
@@ -125,7 +129,7 @@ abstract class DriverContractSuite extends munit.FunSuite:
     val own = newDriver()
     for
       packs <- Future.sequence(Vector.fill(2)(started(own)))
-      blank <- own.prewarm()
+      blank <- own.prewarm(2, 16)
       containers = packs ++ blank.toOption
       _ = assertEquals(containers.size, 3)
       _ <- own.stop(containers.head)

@@ -9,7 +9,7 @@ class ProcessDriverSuite extends DriverContractSuite:
   private val settings = ProcessSettings(
     Prerequisites.runtimeBinary,
     environment = Vector("PATH"),
-    startTimeout = 10.seconds,
+    startTimeout = 60.seconds,
     stopGrace = 250.millis
   )
 
@@ -27,7 +27,7 @@ class ProcessDriverSuite extends DriverContractSuite:
   private lazy val scripts = Files.createTempDirectory("burst-runtimes")
 
   /** A driver whose runtime is a shell script. */
-  private def driverOf(script: String, startTimeout: Int = 10_000): Driver =
+  private def driverOf(script: String, startTimeout: Int = 60_000): Driver =
     val file = Files.createTempFile(scripts, "runtime", ".sh")
     Files.writeString(file, s"#!/bin/sh\n$script\n")
     Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("rwxr-xr-x"))
@@ -46,7 +46,7 @@ class ProcessDriverSuite extends DriverContractSuite:
 
   test("a runtime that never listens is given up and removed"):
     val pid = scripts.resolve("pid")
-    driverOf(s"echo $$$$ > $pid; exec sleep 600", startTimeout = 300).start(resources(1)).map: outcome =>
+    driverOf(s"echo $$$$ > $pid; exec sleep 600", startTimeout = 2000).start(resources(1)).map: outcome =>
       assert(outcome.left.exists(_.message.contains("did not listen")), outcome.toString)
       assert(!handle(contents(pid).trim).exists(_.isAlive))
 

@@ -1,18 +1,19 @@
 package burst.invoker.pack
 
 import burst.invoker.driver.*
+import burst.invoker.packages.PackageForm
 import burst.protocol.Failure
 import java.util.concurrent.ConcurrentLinkedQueue
 import java.util.concurrent.atomic.AtomicInteger
 import scala.concurrent.{ExecutionContext, Future, Promise}
 import scala.jdk.CollectionConverters.*
 
-final class FakeContainer(val id: String, val address: RuntimeAddress) extends Container:
+final class FakeContainer(val id: String, val address: RuntimeAddress, val source: PackageSource)
+    extends Container:
   val ended: Promise[ContainerExit] = Promise()
 
   /** How often somebody began to wait for its end. */
   val watches: AtomicInteger = AtomicInteger()
-  def packagePath: String = "/package"
   def exit: Future[ContainerExit] =
     watches.incrementAndGet()
     ended.future
@@ -30,13 +31,24 @@ final class FakeDriver(address: RuntimeAddress) extends Driver:
   @volatile var resizable = true
 
   def name = "fake"
+  def isLocal = true
+  def packageForm = PackageForm.Directory
   def limitsMemory = false
+  @volatile var reserves = false
 
   val adopted: ConcurrentLinkedQueue[PackResources] = ConcurrentLinkedQueue()
   val throttled: ConcurrentLinkedQueue[Int] = ConcurrentLinkedQueue()
   @volatile var adoptable = true
 
-  def prewarm(): Future[Either[Failure, Container]] = Future.successful(Right(container()))
+  val prewarmed: ConcurrentLinkedQueue[(Int, Int)] = ConcurrentLinkedQueue()
+  val confined: ConcurrentLinkedQueue[String] = ConcurrentLinkedQueue()
+
+  def prewarm(workers: Int, memoryMiB: Int): Future[Either[Failure, Container]] =
+    val _ = prewarmed.add((workers, memoryMiB))
+    Future.successful(Right(container()))
+
+  def confine(container: Container): Unit =
+    val _ = confined.add(container.id)
 
   def adopt(container: Container, resources: PackResources): Future[Option[Container]] =
     adopted.add(resources)
@@ -50,10 +62,11 @@ final class FakeDriver(address: RuntimeAddress) extends Driver:
     started.add(resources)
     beforeStart.map(_.toLeft(container()))(using ExecutionContext.parasitic)
 
-  @volatile var lastContainer: FakeContainer = FakeContainer("none", address)
+  @volatile var source: PackageSource = PackageSource.Mounted("/package")
+  @volatile var lastContainer: FakeContainer = FakeContainer("none", address, source)
 
   def container(): FakeContainer =
-    lastContainer = FakeContainer(s"c${serial.incrementAndGet()}", address)
+    lastContainer = FakeContainer(s"c${serial.incrementAndGet()}", address, source)
     lastContainer
 
   def resize(container: Container, resources: PackResources): Future[Boolean] =

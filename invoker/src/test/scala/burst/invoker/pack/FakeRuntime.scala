@@ -25,36 +25,48 @@ final class FakePack(val request: RunPack, answer: SourceQueueWithComplete[ByteS
 
 /** Speaks the runtime's HTTP on a free port and does what the test tells it. */
 final class FakeRuntime(using system: ClassicActorSystemProvider):
+  private given scala.concurrent.ExecutionContext = system.classicSystem.dispatcher
   private val packs = LinkedBlockingQueue[FakePack]()
-  private val inits = LinkedBlockingQueue[Json]()
+  private val inits = LinkedBlockingQueue[String]()
   private val orders = LinkedBlockingQueue[(String, Json)]()
 
-  /** The answers to `/init` and `/packs` where they are not the good ones. */
+  /** The answers to `/init`, by itself or with `/packs`, and to `/packs` where they are not the good ones. */
   @volatile var initAnswer: Future[HttpResponse] = Future.successful(HttpResponse(entity = """{"ok":true}"""))
   @volatile var refusePacks: Option[HttpResponse] = None
 
-  private val route = post:
-    path("init")(entity(as[String]) { body => inits.add(json(body)); complete(initAnswer) }) ~
-      path("packs")(entity(as[String])(body => complete(refusePacks.fold(run(body))(Future.successful)))) ~
-      path("packs" / Segment / Segment): (_, order) =>
-        entity(as[String]): body =>
-          orders.add((order, json(body)))
-          complete(StatusCodes.NoContent)
+  private val init = (path("init") & extractRequestEntity & entity(as[String])): (sent, body) =>
+    val isPackage = sent.contentType == ContentTypes.`application/octet-stream`
+    def directory = json(body).hcursor.downField("value").get[String]("path").fold(throw _, identity)
+    inits.add(if isPackage then body else directory)
+    complete(initAnswer)
+
+  private val run = (path("packs") & parameter("init".?) & entity(as[String])): (fresh, body) =>
+    fresh.foreach(inits.add)
+    val initialised = fresh.fold(Future.successful(HttpResponse()))(_ => initAnswer)
+    complete(initialised.map: answer =>
+      if answer.status.isFailure then answer else refusePacks.getOrElse(opened(body)))
+
+  private val ordered = (path("packs" / Segment / Segment) & entity(as[String])): (_, order, body) =>
+    orders.add((order, json(body)))
+    complete(StatusCodes.NoContent)
 
   private def json(body: String): Json = parse(body).fold(throw _, identity)
 
-  private def run(body: String): Future[HttpResponse] =
+  private def opened(body: String): HttpResponse =
     val (queue, source) = Source.queue[ByteString](1000, OverflowStrategy.fail).preMaterialize()
     packs.add(FakePack(decode[RunPack](body).fold(throw _, identity), queue))
     val lines = ContentType(MediaType.customWithFixedCharset("application", "x-ndjson", HttpCharsets.`UTF-8`))
-    Future.successful(HttpResponse(entity = HttpEntity.Chunked.fromData(lines, source)))
+    HttpResponse(entity = HttpEntity.Chunked.fromData(lines, source))
 
-  private val binding = Await.result(Http().newServerAt("127.0.0.1", 0).bind(route), 10.seconds)
+  private val binding =
+    Await.result(Http().newServerAt("127.0.0.1", 0).bind(post(concat(init, run, ordered))), 10.seconds)
   val address: RuntimeAddress = RuntimeAddress("127.0.0.1", binding.localAddress.getPort, Secret.random())
 
   def pack(): FakePack = next(packs)
-  def init(): Json = next(inits)
-  def inited: Int = inits.size
+
+  /** The package of the next program it was told to start: where it is, or itself. */
+  def started(): String = next(inits)
+  def startedPrograms: Int = inits.size
 
   /** The next `start` or `abort`. */
   def order(): (String, Json) = next(orders)

@@ -1,9 +1,11 @@
 package burst.invoker.pack
 
+import burst.invoker.driver.PackageSource
 import burst.invoker.packages.PackageCache
 import burst.protocol.*
 import io.circe.Json
 import io.circe.syntax.*
+import java.nio.file.Files
 import org.apache.pekko.actor.testkit.typed.scaladsl.ActorTestKit
 import scala.concurrent.duration.DurationInt
 
@@ -17,7 +19,7 @@ class PackActorSuite extends munit.FunSuite:
   setup.test("a cold pack: package, container, program, events, and it stays warm"): setup =>
     import setup.*
     val (_, pack) = running()
-    assertEquals(runtime.init().hcursor.downField("value").get[String]("path"), Right("/package"))
+    assertEquals(runtime.started(), "/package")
     val started = PackEvent.WorkerStarted(2, 3)
     pack.say(ready)
     val first = controller.receiveMessage()
@@ -33,10 +35,21 @@ class PackActorSuite extends munit.FunSuite:
     val (_, end) = untilEnded()
     assertEquals((end.reusable, end.error), (true, None))
     val kept = invoker.receiveMessage().warm.getOrElse(fail("it was not kept"))
-    assertEquals((kept.shape.workers, kept.packageDir), (3, directory))
+    assertEquals((kept.shape.workers, kept.packagePath), (3, directory))
     assertEquals(driver.stops, Vector.empty)
     assertEquals(driver.started.size, 1)
     expectHeld()
+
+  setup.test("a package that is not in the container is sent before the pack, and once"): setup =>
+    import setup.*
+    val archive = Files.writeString(Files.createTempFile("package", ".zip"), "package")
+    driver.source = PackageSource.Sent(archive)
+    val (_, pack) = running()
+    assertEquals(runtime.started(), "package")
+    assertEquals(runtime.startedPrograms, 0)
+    pack.say(ready, setup.ended(reusable = true))
+    pack.end()
+    assert(untilEnded()(1).reusable)
 
   setup.test("the runtime is told everything about the pack, and by which host it is reached"): setup =>
     import setup.*
@@ -97,7 +110,7 @@ class PackActorSuite extends munit.FunSuite:
     val (reports, _) = untilEnded()
     assertEquals(reports.head.start, Some(PackStart.Warm))
     assertEquals(invoker.receiveMessage().warm, Some(pack))
-    assertEquals((driver.started.size, driver.resized.size, runtime.inited), (0, 0, 0))
+    assertEquals((driver.started.size, driver.resized.size, runtime.startedPrograms), (0, 0, 0))
     expectHeld()
 
   setup.test("a warm pack of another size is resized, and goes back with its new size"): setup =>

@@ -5,7 +5,7 @@ import burst.invoker.packages.PackageCache
 import burst.protocol.*
 import org.apache.pekko.actor.testkit.typed.scaladsl.ActorTestKit
 import org.apache.pekko.http.scaladsl.model.{HttpResponse, StatusCodes}
-import scala.concurrent.duration.DurationInt
+import scala.concurrent.duration.{DurationInt, FiniteDuration}
 import scala.concurrent.{Future, Promise}
 
 /** Every way a pack can end badly: one end is told, with its reason, and nothing is left. */
@@ -22,8 +22,17 @@ class PackFailureSuite extends munit.FunSuite:
       settle = 50.millis,
       slotReturn = None
     )
-  private def hastySetup(left: Int = 3_600_000) =
-    FunFixture[PackSetup](_ => PackSetup(kit, left.millis, hasty), _.runtime.close())
+  private val hastySetup = FunFixture[PackSetup](_ => PackSetup(kit, timings = hasty), _.runtime.close())
+
+  /** Once it runs it has little time. */
+  private def impatient(left: FiniteDuration) =
+    FunFixture[PackSetup](_ => PackSetup(kit, left, hasty.copy(init = 10.seconds)), _.runtime.close())
+
+  /** For tests in which what is waited for comes, however late. */
+  private val settling = FunFixture[PackSetup](
+    _ => PackSetup(kit, timings = hasty.copy(init = 10.seconds, settle = 10.seconds)),
+    _.runtime.close()
+  )
   private val cancelled = Failure(FailureKind.Cancelled, "as the user wished")
 
   setup.test("the package is not to be had"): setup =>
@@ -57,7 +66,7 @@ class PackFailureSuite extends munit.FunSuite:
     assertEquals(driver.stops.size, 1)
     expectRelease()
 
-  hastySetup().test("the program never reports"): setup =>
+  hastySetup.test("the program never reports"): setup =>
     import setup.*
     runtime.initAnswer = Promise[HttpResponse]().future
     launch()
@@ -71,7 +80,7 @@ class PackFailureSuite extends munit.FunSuite:
     runtime.initAnswer = Promise[HttpResponse]().future
     launch()
     givePackage()
-    runtime.init()
+    runtime.started()
     driver.lastContainer.ended.success(ContainerExit(Some(137), oomKilled = true))
     assertEquals(endedBadly().kind, FailureKind.OutOfMemory)
     expectRelease()
@@ -102,7 +111,7 @@ class PackFailureSuite extends munit.FunSuite:
       assertEquals(driver.stops.size, 1)
       expectRelease()
 
-  setup.test("the container dies while workers run: what they said before is passed on"): setup =>
+  settling.test("the container dies while workers run: what they said before is passed on"): setup =>
     import setup.*
     val (_, pack) = running()
     pack.say(ready)
@@ -110,13 +119,14 @@ class PackFailureSuite extends munit.FunSuite:
     driver.lastContainer.ended.success(ContainerExit(Some(139), oomKilled = false))
     val last = PackEvent.WorkerStarted(2, 5)
     pack.say(last)
+    pack.end()
     val (reports, end) = untilEnded()
     assertEquals(reports.head.events, Vector(last))
     val error = end.error.getOrElse(fail("no reason"))
     assertEquals(error.kind, FailureKind.PackLost)
     assert(error.message.contains("139"), error.message)
 
-  setup.test("the container is killed for want of memory while workers run"): setup =>
+  settling.test("the container is killed for want of memory while workers run"): setup =>
     import setup.*
     val (_, pack) = running()
     pack.say(ready)
@@ -179,7 +189,7 @@ class PackFailureSuite extends munit.FunSuite:
     runtime.initAnswer = Promise[HttpResponse]().future
     val actor = launch()
     givePackage()
-    runtime.init()
+    runtime.started()
     actor ! PackActor.Abort(assignment.flareId, cancelled, atOnce = false)
     assertEquals(endedBadly().kind, FailureKind.Cancelled)
     assertEquals(driver.stops.size, 1)
@@ -196,7 +206,7 @@ class PackFailureSuite extends munit.FunSuite:
       assertEquals(endedBadly().kind, FailureKind.Cancelled)
       assertEquals(driver.stops.size, 1)
 
-  hastySetup().test("a runtime that does not obey an abort loses its container"): setup =>
+  impatient(1.hour).test("a runtime that does not obey an abort loses its container"): setup =>
     import setup.*
     val (actor, _) = running()
     actor ! PackActor.Abort(assignment.flareId, cancelled, atOnce = false)
@@ -212,15 +222,14 @@ class PackFailureSuite extends munit.FunSuite:
     assertEquals(endedBadly().kind, FailureKind.InvokerLost)
     assertEquals(driver.stops.size, 1)
 
-  hastySetup(left =
-    100
-  ).test("when the deadline has passed and nobody has said so, the pack aborts by itself"): setup =>
-    import setup.*
-    val (_, pack) = running()
-    pack.say(ready)
-    controller.receiveMessage()
-    assertEquals(runtime.order()._1, "abort")
-    assertEquals(endedBadly().kind, FailureKind.Timeout)
+  impatient(2.seconds).test("when the deadline has passed and nobody has said so, the pack aborts by itself"):
+    setup =>
+      import setup.*
+      val (_, pack) = running()
+      pack.say(ready)
+      controller.receiveMessage()
+      assertEquals(runtime.order()._1, "abort")
+      assertEquals(endedBadly().kind, FailureKind.Timeout)
 
   setup.test("a container that will not go is told like any other end, and its package stays held"): setup =>
     import setup.*

@@ -31,6 +31,7 @@ class PackSuppliesSuite extends munit.FunSuite:
     pack.end()
     val _ = untilEnded()
     assertEquals(invoker.receiveMessage().warm.map(_.container.id), Some(container.id))
+    assertEquals(driver.confined.peek, container.id)
 
   setup.test("one that cannot be adopted is removed, and a new one takes its place"): setup =>
     import setup.*

@@ -55,6 +55,16 @@ class PackPoolSuite extends ScalaCheckSuite:
     assertEquals(evicted.map(_.container), Vector(0, 1))
     assertEquals(after.idle.map(_.container), Vector(2, 9))
 
+  test("whoever needs room takes that of the longest idle, as many as have it"):
+    val warm = pool(limits, shape(1), shape(2), shape(1))
+    def gone(memoryMiB: Long, workers: Int) = warm.holding(memoryMiB, workers).map(_.map(_.container))
+    assertEquals(gone(0, -3), Some(Vector.empty))
+    assertEquals(gone(257, 0), Some(Vector(0, 1)))
+    assertEquals(gone(0, 1), Some(Vector(0)))
+    assertEquals(gone(1, 4), Some(Vector(0, 1, 2)))
+    assertEquals(gone(0, 5), Some(Vector(0, 1, 2)), "the others are of packs that run")
+    assertEquals(gone(1025, 0), None)
+
   test("a pack that alone is beyond the limits is not kept"):
     val (after, evicted) = pool(limits.copy(memoryMiB = 1024)).put(9, shape(8), 0)
     assertEquals((after.idle.size, evicted.map(_.container)), (0, Vector(9)))

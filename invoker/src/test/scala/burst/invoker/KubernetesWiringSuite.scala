@@ -1,0 +1,59 @@
+package burst.invoker
+
+import burst.invoker.driver.{MockCluster, Prerequisites}
+import burst.invoker.pack.PackSetup
+import burst.protocol.{ControllerProtocol, InvokerProtocol}
+import com.typesafe.config.ConfigFactory
+import java.nio.file.Files
+import org.apache.pekko.actor.testkit.typed.scaladsl.ActorTestKit
+import org.apache.pekko.actor.typed.ActorSystem
+import scala.annotation.tailrec
+import scala.concurrent.Await
+import scala.concurrent.duration.DurationInt
+import scala.jdk.CollectionConverters.*
+
+/** An invoker as its settings make it, which finds its cluster as it would anywhere. */
+class KubernetesWiringSuite extends munit.FunSuite:
+  override def munitTimeout = 60.seconds
+  private val properties = List("kubernetes.master", "kubernetes.namespace")
+  private lazy val cluster = MockCluster(Prerequisites.runtimeBinary)
+  private lazy val kit = ActorTestKit()
+
+  override def afterAll(): Unit =
+    properties.foreach(System.clearProperty)
+    cluster.close()
+    kit.shutdownTestKit()
+
+  test("a pod is kept ready for packs as the last one, and nothing is left of a stopped invoker"):
+    given ActorSystem[?] = kit.system
+    properties
+      .zip(List(cluster.url, cluster.client.getNamespace))
+      .foreach((key, value) => System.setProperty(key, value))
+    val settings = s"""burst.invoker {
+      driver = kubernetes, runtime-binary = "${Prerequisites.runtimeBinary}", heartbeat-interval = 50ms,
+      directory = "${Files.createTempDirectory("invoker")}"
+    }"""
+    val config = InvokerConfig.read(ConfigFactory.parseString(settings).withFallback(ConfigFactory.load()))
+    val controller = kit.createTestProbe[ControllerProtocol.Message]()
+    val invoker = Wiring.prepare(config).start(controller.ref)
+    val pack = PackSetup(kit)
+    invoker.ref ! InvokerProtocol.PreparePack(pack.assignment, pack.controller.ref)
+    def pods = cluster.client.pods().list().getItems.asScala.toVector
+
+    @tailrec def hear[A](what: PartialFunction[ControllerProtocol.Message, A]): A =
+      val message = controller.receiveMessage(20.seconds)
+      if what.isDefinedAt(message) then what(message) else hear(what)
+
+    hear { case ControllerProtocol.FetchPackage(id, _, replyTo) =>
+      replyTo ! ControllerProtocol.PackageMissing(id)
+    }
+    assert(pack.untilEnded()(1).error.exists(_.message.contains("does not have it")))
+    val driver = hear {
+      case ControllerProtocol.Heartbeat(status) if status.prewarmedPacks == 1 => status.driver
+    }
+    assertEquals(driver, "kubernetes")
+    val memory = pods.map(_.getSpec.getContainers.get(0).getResources.getLimits.get("memory").getAmount)
+    assertEquals(memory, Vector(((3 * 128L + 64) << 20).toString), "for the three workers of that pack")
+    Await.result(invoker.stop(30.seconds), 40.seconds)
+    assertEquals(pods, Vector.empty)
+    pack.runtime.close()
