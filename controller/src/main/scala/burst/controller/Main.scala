@@ -1,14 +1,13 @@
 package burst.controller
 
-import burst.controller.cluster.DatabaseLease
+import burst.controller.cluster.{DatabaseLease, Membership}
 import burst.controller.scheduler.ActorScheduling
 import burst.node.{ClusterSettings, DataDirectory, Node, Role, Settings}
 import java.util.concurrent.atomic.AtomicBoolean
 import org.apache.pekko.actor.typed.scaladsl.Behaviors
 import org.apache.pekko.actor.typed.{ActorSystem, DispatcherSelector}
-import org.apache.pekko.cluster.typed.{Cluster, SelfRemoved, SelfUp, Subscribe}
 import scala.concurrent.duration.FiniteDuration
-import scala.concurrent.{ExecutionContext, Future, Promise}
+import scala.concurrent.{ExecutionContext, Future}
 
 /** `burst controller` becomes this process: a member of the cluster of controllers, which serves the API. */
 object Main:
@@ -21,48 +20,29 @@ object Main:
       ActorSystem[Nothing](Behaviors.empty[Nothing], ClusterSettings.SystemName, config)
     given ExecutionContext = system.executionContext
     val blocking = system.dispatchers.lookup(DispatcherSelector.blocking())
-    val (up, removed) = membership
-    for
-      _ <- up
-      controller <- Wiring.start(owner.config, ActorScheduling.start(owner.config))
-      url = DataDirectory.url(controller.scheme, controller.address)
-      credentials <- Future(controller.credentials(owner.credentials))(using blocking)
-      _ <- Future(credentials.foreach(owner.write(url, _)))(using blocking)
+    for membership <- Future(Membership.begin(config))
     yield new Node:
       private val leaving = AtomicBoolean()
-      def greeting = s"burst controller is ready on $url"
+      private val started =
+        membership.joined.flatMap(_ => Wiring.start(owner.config, ActorScheduling.start(owner.config)))
+
+      val ready: Future[String] =
+        for
+          controller <- started
+          url = DataDirectory.url(controller.scheme, controller.address)
+          credentials <- Future(controller.credentials(owner.credentials))(using blocking)
+          _ <- Future(credentials.foreach(owner.write(url, _)))(using blocking)
+        yield s"burst controller is ready on $url"
+
+      /** Before it is a member it has begun nothing that does not end with the process. */
       def stop(bound: FiniteDuration): Future[Unit] =
         leaving.set(true)
-        controller.shutdown()
-      override def lost: Future[String] = removed.flatMap: _ =>
+        if !membership.joined.isCompleted then Future.unit
+        else started.transformWith(_.fold(_ => Future.unit, _.shutdown()))
+
+      override def lost: Future[String] = membership.removed.flatMap: _ =>
         if leaving.get then Future.never
         else
           Future.successful(
-            "the other controllers have excluded this one, as they could not reach it: start it again"
+            "the other controllers went on without this one, as they could not reach each other: start it again"
           )
-
-  /** When this node is a member of the cluster, and when it is one no more. */
-  private def membership(using system: ActorSystem[?]): (Future[Unit], Future[Unit]) =
-    val (up, removed) = (Promise[Unit](), Promise[Unit]())
-    val cluster = Cluster(system)
-    cluster.subscriptions ! Subscribe(
-      system.systemActorOf(
-        Behaviors.receiveMessage[SelfUp] { _ =>
-          up.trySuccess(())
-          Behaviors.same
-        },
-        "burst-self-up"
-      ),
-      classOf[SelfUp]
-    )
-    cluster.subscriptions ! Subscribe(
-      system.systemActorOf(
-        Behaviors.receiveMessage[SelfRemoved] { _ =>
-          removed.trySuccess(())
-          Behaviors.same
-        },
-        "burst-self-removed"
-      ),
-      classOf[SelfRemoved]
-    )
-    (up.future, removed.future)

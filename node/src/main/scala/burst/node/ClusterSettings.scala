@@ -9,22 +9,17 @@ final case class ClusterSettings(host: String, port: Int, seeds: Vector[String],
   /** Where the controllers are that are looked for first, as addresses of actor systems. */
   def seedAddresses: Vector[String] = seeds.map(seed => s"pekko://${ClusterSettings.SystemName}@$seed")
 
-  /** The part of Pekko's configuration that follows from these settings. A cluster nobody else is named of is
-    * founded by its controller itself.
-    */
+  /** The part of Pekko's configuration that follows from these settings. */
   private[node] def applyTo(config: Config, role: Role): Config = role match
     case Role.Standalone => config
-    case Role.Controller =>
-      val known = if seeds.isEmpty then Vector(s"$host:$port") else seeds
-      val addresses = known.map(seed => s"pekko://${ClusterSettings.SystemName}@$seed")
-      transport(config, "cluster", Map("pekko.cluster.seed-nodes" -> addresses.asJava))
+    case Role.Controller => transport(config, "cluster")
     case Role.Invoker =>
       if seeds.isEmpty then
         throw SetupException("an invoker must know a controller: give --seed HOST:PORT, once for each.")
-      transport(config, "remote", Map.empty)
+      transport(config, "remote")
 
-  private def transport(config: Config, provider: String, more: Map[String, Any]): Config =
-    val values = Map("pekko.actor.provider" -> provider) ++ tls.fold(Map.empty)(_.transport) ++ more
+  private def transport(config: Config, provider: String): Config =
+    val values = Map("pekko.actor.provider" -> provider) ++ tls.fold(Map.empty)(_.transport)
     ConfigFactory.parseMap(values.asJava).withFallback(config)
 
 object ClusterSettings:

@@ -8,12 +8,12 @@ import scala.concurrent.duration.{Duration, DurationInt, FiniteDuration}
 import scala.concurrent.{Await, ExecutionContext, Future}
 import scala.util.control.NonFatal
 
-/** A process of the platform that serves. */
+/** A process of the platform, from when there is something to end. */
 trait Node:
-  /** What is said on standard output once it does. */
-  def greeting: String
+  /** Completes once it serves, with what is said on standard output then, or with why it cannot. */
+  def ready: Future[String]
 
-  /** Ends in good order, within `bound`. */
+  /** Ends in good order, within `bound`, whether it serves yet or not. */
   def stop(bound: FiniteDuration): Future[Unit]
 
   /** Completes when it can serve no more and has to be started anew, with the reason. */
@@ -35,7 +35,7 @@ object Node:
       Runtime.getRuntime.addShutdownHook(Thread(() => end(settings, starting, exitCode), "burst-stop"))
       try
         val node = Await.result(starting, Duration.Inf)
-        println(node.greeting)
+        println(Await.result(node.ready, Duration.Inf))
         node.lost.foreach { reason =>
           log.error("this node ends: {}", reason)
           exitCode.set(1)

@@ -20,7 +20,7 @@ final class Platform private (
     invoker: RunningInvoker,
     system: ActorSystem[Nothing]
 ) extends Node:
-  def greeting: String = s"burst is ready on $url"
+  def ready: Future[String] = Future.successful(s"burst is ready on $url")
 
   /** First no new work, then no packs. Flares that are cut off are found by the next start. What is left then
     * is the actor system, which goes with the JVM, or by `terminate` where that lives on.

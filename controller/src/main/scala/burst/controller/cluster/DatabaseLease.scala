@@ -1,8 +1,7 @@
 package burst.controller.cluster
 
-import burst.controller.store.{PostgresDatabase, StoreSettings}
+import burst.controller.store.{Hold, SessionLock, StoreSettings}
 import com.typesafe.config.{Config, ConfigFactory}
-import java.sql.Connection
 import org.apache.pekko.actor.ExtendedActorSystem
 import org.apache.pekko.coordination.lease.LeaseSettings
 import org.apache.pekko.coordination.lease.scaladsl.Lease
@@ -16,30 +15,21 @@ import scala.concurrent.{ExecutionContext, Future}
   */
 final class DatabaseLease(settings: LeaseSettings, system: ExtendedActorSystem) extends Lease(settings):
   private given ExecutionContext = system.dispatchers.lookup(Dispatchers.DefaultBlockingDispatcherId)
-  private val database = StoreSettings
+  private val lock = StoreSettings
     .from(system.settings.config)
     .postgres
+    .map(SessionLock(_, settings.leaseName))
     .getOrElse(throw IllegalStateException("a lease needs burst.store.postgresql"))
-  @volatile private var held = Option.empty[Connection]
 
   def acquire(): Future[Boolean] = acquire(_ => ())
 
-  def acquire(lost: Option[Throwable] => Unit): Future[Boolean] = Future:
-    synchronized:
-      if !checkLease() then
-        giveBack()
-        held = PostgresDatabase.lock(database, settings.leaseName)
-      held.isDefined
+  def acquire(lost: Option[Throwable] => Unit): Future[Boolean] = Future(lock.tryWhole())
 
   def release(): Future[Boolean] = Future:
-    synchronized(giveBack())
+    lock.close()
     true
 
-  def checkLease(): Boolean = held.exists(_.isValid(1))
-
-  private def giveBack(): Unit =
-    held.foreach(_.close())
-    held = None
+  def checkLease(): Boolean = lock.held().contains(Hold.Whole)
 
 object DatabaseLease:
   /** Controllers that share a database settle by it who goes on; of those that share none there is only one.

@@ -7,7 +7,13 @@ import org.apache.pekko.actor.typed.scaladsl.AskPattern.*
 import org.apache.pekko.actor.typed.scaladsl.Behaviors
 import org.apache.pekko.actor.typed.scaladsl.adapter.TypedActorSystemOps
 import org.apache.pekko.actor.typed.{ActorRef, ActorSystem, Behavior, SupervisorStrategy}
-import org.apache.pekko.cluster.typed.{ClusterSingleton, ClusterSingletonSettings, SingletonActor}
+import org.apache.pekko.cluster.typed.{
+  Cluster,
+  ClusterSingleton,
+  ClusterSingletonSettings,
+  Down,
+  SingletonActor
+}
 import org.apache.pekko.util.Timeout
 import scala.concurrent.duration.FiniteDuration
 import scala.concurrent.{ExecutionContext, Future}
@@ -24,8 +30,15 @@ private[controller] object SchedulerHome:
   def of(node: Behavior[SchedulerNode.Command])(using system: ActorSystem[?]): SchedulerHome =
     // A defect of its parts begins it anew, as if another controller had taken over.
     val supervised = Behaviors.supervise(node).onFailure[Exception](SupervisorStrategy.restart)
-    if system.settings.config.getString("pekko.actor.provider") == "cluster" then Clustered(supervised)
-    else Alone(supervised)
+    if isClustered then Clustered(supervised) else Alone(supervised)
+
+  /** Takes this controller out of the cluster, whatever the others think; its process then ends. */
+  def giveWay()(using system: ActorSystem[?]): Unit = if isClustered then
+    val cluster = Cluster(system)
+    cluster.manager ! Down(cluster.selfMember.address)
+
+  private def isClustered(using system: ActorSystem[?]): Boolean =
+    system.settings.config.getString("pekko.actor.provider") == "cluster"
 
   private final class Alone(node: Behavior[SchedulerNode.Command])(using system: ActorSystem[?])
       extends SchedulerHome:

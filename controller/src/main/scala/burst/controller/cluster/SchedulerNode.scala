@@ -14,7 +14,10 @@ import scala.concurrent.duration.DurationInt
 import scala.util.{Failure, Success}
 
 /** What there is once in a cluster: the gang scheduler, and the registry and the door invokers come to.
-  * Begins with a new epoch from the database; until it has one, requests wait.
+  * Begins with a new epoch from the database; until it has one, requests wait. When the database has a later
+  * one, another controller has taken over while this one stood still or was cut off, and may be gone again:
+  * as neither store nor invokers heed an earlier epoch, this controller ends, and whoever is left begins
+  * anew.
   */
 object SchedulerNode:
   sealed trait Internal
@@ -24,6 +27,8 @@ object SchedulerNode:
   private final case class Begun(epoch: Long) extends Internal
   private final case class NoEpoch(cause: Throwable) extends Internal
   private case object Retry extends Internal
+  private case object Check extends Internal
+  private final case class Present(epoch: Long) extends Internal
   private case object Stopped extends Internal
 
   type Command = GangScheduler.Command | ControllerProtocol.Message | Hello | Internal
@@ -38,6 +43,7 @@ object SchedulerNode:
 
   private val StashLimit = 10000
   private val RetryPause = 1.second
+  private val CheckInterval = 2.seconds
 
   def apply(parts: Parts): Behavior[Command] = Behaviors.setup { context =>
     context.setLoggerName("burst.controller.cluster.SchedulerNode")
@@ -85,6 +91,8 @@ object SchedulerNode:
     // The scheduler takes care of itself; a defect of the others ends all three.
     context.watch(registry)
     context.watch(door)
+    def check(): Unit = context.scheduleOnce(CheckInterval, context.self, Check): Unit
+    check()
     Behaviors.receiveMessage {
       case command: GangScheduler.Command =>
         scheduler ! command
@@ -98,6 +106,18 @@ object SchedulerNode:
       case Stop(replyTo) =>
         scheduler ! GangScheduler.Stop(context.messageAdapter[Done](_ => Stopped))
         stopping(Vector(replyTo))
+      case Check =>
+        context.pipeToSelf(Future(parts.storage.epochs.present())(using parts.environment.blocking)):
+          // A database that fails is for those to tell who need it.
+          _.fold(_ => Present(epoch), Present(_))
+        Behaviors.same
+      case Present(later) if later > epoch =>
+        context.log.error(s"the scheduler of epoch $epoch ends: another controller has begun epoch $later")
+        SchedulerHome.giveWay()(using context.system)
+        Behaviors.same
+      case _: Present =>
+        check()
+        Behaviors.same
       case _: Internal => Behaviors.same
     }
 

@@ -90,7 +90,7 @@ private final class FlareActor(
   private val now = environment.clock.steady
   private val id = accepted.id
   private val request = accepted.request
-  private val terms = settings.terms(backends.needsCleaning(request.backend) && !request.isGroup)
+  private val terms = settings.terms(backends.needsCleaning(request.backend))
   private val reports = context.messageAdapter[PackReport](Report(_))
   private val cleanings = context.messageAdapter[InvokerProtocol.FlareCleaned](Cleaned(_))
   private val writer = FlareWriter(

@@ -6,7 +6,6 @@ import java.sql.{Connection, DriverManager}
 import java.util.Properties
 import org.flywaydb.core.Flyway
 import scala.concurrent.duration.{DurationInt, FiniteDuration}
-import scala.util.Using
 import scala.util.control.NonFatal
 import scalikejdbc.*
 
@@ -39,47 +38,43 @@ final case class PostgresSettings(
 object PostgresDatabase:
   private val LockConnections = 4
 
+  /** How long a transaction may wait for its next statement: the rows of a process that stands still are not
+    * to be its own for as long.
+    */
+  private val IdleTransaction = 5.seconds
+
   /** Throws [[StoreUnavailable]] when the server cannot be reached or does not let us in. */
   def open(settings: PostgresSettings): Database =
-    val main =
-      try pool("burst-store", settings, settings.connections)
-      catch case NonFatal(cause) => throw StoreUnavailable(settings, root(cause))
+    def opened(name: String, size: Int, options: String) =
+      try pool(name, settings, size, options)
+      catch
+        case NonFatal(cause) => throw StoreUnavailable(settings, root(cause))
+    // What is held there is held while other work is done.
+    val locks = opened("burst-store-locks", LockConnections, "")
     try
-      migrate(main)
-      Database(
-        main,
-        main,
-        AdvisoryLocks(pool("burst-store-locks", settings, LockConnections)),
-        rowLock = sqls"FOR UPDATE",
-        sharedLock = sqls"FOR SHARE"
-      )
+      migrate(locks)
+      val bounded = s"-c idle_in_transaction_session_timeout=${IdleTransaction.toMillis}"
+      val main = opened("burst-store", settings.connections, bounded)
+      Database(main, main, AdvisoryLocks(locks), rowLock = sqls"FOR UPDATE", sharedLock = sqls"FOR SHARE")
     catch
       case NonFatal(cause) =>
-        main.close()
-        throw StoreUnavailable(settings, root(cause))
+        locks.close()
+        throw cause match
+          case known: StoreUnavailable => known
+          case other => StoreUnavailable(settings, root(other))
 
-  /** A lock of this name among all who use the database, held until the connection is closed or breaks;
-    * nothing when somebody else has it. Throws `SQLException`.
+  /** A connection that the server soon takes for dead when nothing comes from its other end. Throws
+    * `SQLException`.
     */
-  def lock(settings: PostgresSettings, name: String): Option[Connection] =
+  private[store] def session(settings: PostgresSettings): Connection =
     val properties = Properties()
     properties.setProperty("user", settings.user)
     properties.setProperty("password", settings.password)
     driverProperties(settings).foreach(properties.setProperty(_, _))
-    val connection = DriverManager.getConnection(s"jdbc:${settings.url}", properties)
-    try
-      Using.resource(connection.prepareStatement("SELECT pg_try_advisory_lock(hashtextextended(?, 0))")):
-        statement =>
-          statement.setString(1, name)
-          val row = statement.executeQuery()
-          if row.next() && row.getBoolean(1) then Some(connection)
-          else
-            connection.close()
-            None
-    catch
-      case NonFatal(cause) =>
-        connection.close()
-        throw cause
+    // Asked after when idle; what was sent to a machine that vanished is given up after the same time.
+    val seconds = "-c tcp_keepalives_idle=5 -c tcp_keepalives_interval=5 -c tcp_keepalives_count=3"
+    properties.merge("options", s"$seconds -c tcp_user_timeout=20000", (own, more) => s"$own $more")
+    DriverManager.getConnection(s"jdbc:${settings.url}", properties)
 
   // Controllers that start together migrate one after the other: Flyway takes a lock for it.
   private def migrate(source: HikariDataSource): Unit =
@@ -90,7 +85,7 @@ object PostgresDatabase:
       .load()
       .migrate()
 
-  private def pool(name: String, settings: PostgresSettings, size: Int): HikariDataSource =
+  private def pool(name: String, settings: PostgresSettings, size: Int, options: String): HikariDataSource =
     val config = HikariConfig()
     config.setPoolName(name)
     config.setJdbcUrl(s"jdbc:${settings.url}")
@@ -102,6 +97,7 @@ object PostgresDatabase:
     config.setValidationTimeout(settings.connectTimeout.toMillis)
     config.setInitializationFailTimeout(settings.connectTimeout.toMillis)
     driverProperties(settings).foreach(config.addDataSourceProperty(_, _))
+    config.getDataSourceProperties.merge("options", options, (own, more) => s"$own $more")
     HikariDataSource(config)
 
   private def driverProperties(settings: PostgresSettings): Map[String, String] =

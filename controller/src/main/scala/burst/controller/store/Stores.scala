@@ -86,6 +86,9 @@ trait EpochStore:
   /** A number higher than any before, whoever asked for them. */
   def next(): Long
 
+  /** The highest so far; 0 before the first. */
+  def present(): Long
+
 /** What a flare's workers wrote, in the order it arrived. */
 final case class StoredLogs(lines: Vector[LogLine], truncated: Boolean)
 

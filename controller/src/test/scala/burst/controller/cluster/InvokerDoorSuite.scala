@@ -65,7 +65,7 @@ class InvokerDoorSuite extends munit.FunSuite:
     val fixture = Fixture()
     val (welcome, up) = fixture.join()
     fixture.hello(2)
-    fixture.invoker.fishForMessage(5.seconds):
+    fixture.invoker.fishForMessage(20.seconds):
       case Over(session) if session == welcome.session =>
         org.apache.pekko.actor.testkit.typed.scaladsl.FishingOutcomes.complete
       case _ => org.apache.pekko.actor.testkit.typed.scaladsl.FishingOutcomes.continueAndIgnore
@@ -76,7 +76,7 @@ class InvokerDoorSuite extends munit.FunSuite:
     other.expectMessageType[Welcome]
 
   test("an invoker that is silent is told, and lost"):
-    val fixture = Fixture(contact = 50.millis)
+    val fixture = Fixture(contact = 1.second)
     val (welcome, _) = fixture.join()
     fixture.invoker.expectMessage(Over(welcome.session))
     assert(fixture.registry.expectMessageType[UnregisterInvoker].reason.contains("not heard of"))

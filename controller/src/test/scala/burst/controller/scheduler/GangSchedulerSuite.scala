@@ -318,8 +318,8 @@ class GangSchedulerSuite extends SchedulerFixture:
 
   test("progress is stored while a flare runs"):
     val world = World()
-    val a = world.invoker("a", 1)
-    val flare = world.submit(Samples.request(1))
+    val a = world.invoker("a", 3)
+    val flare = world.submit(Samples.request(3))
     val pack = a.prepared()
     a.report(
       pack,
@@ -328,8 +328,7 @@ class GangSchedulerSuite extends SchedulerFixture:
       PackEvent.Phase(0, "read", 1),
       PackEvent.Log(Some(0), burst.protocol.LogStream.Stdout, "hello", 1)
     )
-    // the report has been handled when the flare answers
-    world.await(flare.id).expectNoMessage(20.millis)
+    world.Steps(a, pack).settle()
     world.pass(100.millis)
     val probe = kit.createTestProbe[Unit]()
     probe.awaitAssert(assertEquals(world.store.find(flare.id).map(_.state), Some(FlareState.Running)))
@@ -351,27 +350,30 @@ class GangSchedulerSuite extends SchedulerFixture:
 
   test("a store that fails later fails the flare, and it never hangs"):
     val world = World()
-    val a = world.invoker("a", 2)
-    val flare = world.submit(Samples.request(2))
+    val a = world.invoker("a", 8)
+    val flare = world.submit(Samples.request(8))
     val end = world.await(flare.id)
     val pack = a.prepared()
+    val steps = world.Steps(a, pack)
     world.store.fails = _ => true
     a.report(pack, PackEvent.Ready(None, 0), PackEvent.WorkerSucceeded(0, Json.Null, 1))
-    world.await(flare.id).expectNoMessage(20.millis)
+    steps.settle()
     world.pass(100.millis)
     // each pause is twice as long as the one before
     for pause <- Vector(200.millis, 400.millis) do
+      steps.settle()
       a.hearsNothing()
       world.pass(pause)
     assertEquals(a.aborted().failure.kind, FailureKind.Internal)
     a.end(pack)
-    for _ <- 1 to 4 do
-      a.hearsNothing()
+    val announced = kit.createTestProbe[Any]().awaitAssert {
       world.pass(400.millis)
-    end.receiveMessage() match
+      end.receiveMessage(50.millis)
+    }
+    announced match
       case Awaited.Ended(ended) => assertEquals(ended.state, FlareState.Failed)
       case other => fail(s"$other")
-    world.eventuallyFree("a" -> 2)
+    world.eventuallyFree("a" -> 8)
 
   test("a hiccup of the store costs nothing"):
     val world = World()
@@ -381,26 +383,32 @@ class GangSchedulerSuite extends SchedulerFixture:
     val pack = a.prepared()
     world.store.fails = _ == "update"
     a.succeed(pack)
+    // its slots come back when it closes, and then its end is to be stored
+    world.eventuallyFree("a" -> 2)
     a.hearsNothing()
     world.store.fails = _ => false
-    world.pass(200.millis)
-    assertEquals(world.ended(end).state, FlareState.Succeeded)
+    val announced = kit.createTestProbe[Any]().awaitAssert {
+      world.pass(200.millis)
+      end.receiveMessage(50.millis)
+    }
+    assertEquals(announced, Awaited.Ended(world.store.find(flare.id).get))
+    assertEquals(world.store.find(flare.id).map(_.state), Some(FlareState.Succeeded))
     assertEquals(world.outputs(flare.id).length, 2, "results were stored once")
 
   test("a flare that another controller has taken over is let go: its packs end, its end is not told"):
     val world = World()
-    val a = world.invoker("a", 2)
-    val flare = world.submit(Samples.request(2))
+    val a = world.invoker("a", 3)
+    val flare = world.submit(Samples.request(3))
     val end = world.await(flare.id)
     val pack = a.prepared()
     world.store.taken = true
     a.report(pack, PackEvent.Ready(None, 0), PackEvent.WorkerSucceeded(0, Json.Null, 1))
-    world.await(flare.id).expectNoMessage(20.millis)
+    world.Steps(a, pack).settle()
     world.pass(100.millis)
     assertEquals(a.aborted().failure.kind, FailureKind.Internal)
     a.end(pack)
     assertEquals(end.receiveMessage(), Awaited.NotActive)
-    world.eventuallyFree("a" -> 2)
+    world.eventuallyFree("a" -> 3)
     assertEquals(world.store.find(flare.id).map(_.state), Some(FlareState.Starting))
 
   test("a heartbeat introduces an invoker to a scheduler that does not know it, and tells its size"):

@@ -58,8 +58,7 @@ final class ScriptedInvoker(name: String, probe: TestProbe[InvokerProtocol.Comma
 abstract class SchedulerFixture extends FunSuite:
   protected val kit: ActorTestKit = ActorTestKit(
     ManualTime.config.withFallback(
-      // what never comes fails a test late rather than what comes slowly on a busy machine
-      ConfigFactory.parseString("pekko.loglevel = OFF, pekko.actor.testkit.typed.single-expect-default = 20s")
+      ConfigFactory.parseString("pekko.loglevel = OFF")
     ).withFallback(ConfigFactory.load())
   )
   protected val time: ManualTime = ManualTime()(using kit.system)
@@ -123,6 +122,19 @@ abstract class SchedulerFixture extends FunSuite:
     /** Once what is under way has been handled. */
     def eventuallyFree(slots: (String, Int)*): Unit =
       kit.createTestProbe[Any]().awaitAssert(assertEquals(free(), slots.toMap))
+
+    /** The workers of a flare's only pack end one after the other, and by that it is seen that the flare has
+      * handled all that came before, and what it told itself then. Of `size` slots two are given back each
+      * time.
+      */
+    final class Steps(invoker: ScriptedInvoker, pack: InvokerProtocol.PreparePack):
+      private var left = pack.assignment.size
+      private val all = free()(invoker.id.value) + left
+      def settle(): Unit =
+        for _ <- 1 to 2 do
+          left -= 1
+          invoker.needs(pack, left)
+          eventuallyFree(invoker.id.value -> (all - left))
 
     /** Lets time pass for timers and for the clock. */
     def pass(duration: FiniteDuration): Unit =

@@ -3,8 +3,12 @@ package burst.controller.store
 import burst.controller.flare.FlareState
 import burst.controller.store.Samples.*
 import java.nio.file.Path
+import java.util.concurrent.CountDownLatch
+import scala.concurrent.ExecutionContext.Implicits.global
 import scala.concurrent.duration.DurationInt
+import scala.concurrent.{blocking, Await, Future}
 import scala.util.Try
+import scalikejdbc.*
 
 /** Storages over a database of the test's own. */
 trait PostgresStorage extends StorageFixtures:
@@ -47,6 +51,24 @@ class PostgresStoresSuite extends StorageFixtures, PostgresStorage:
       )
     finally storage.close()
 
+  server.test("a transaction that stands still does not keep its rows from others"): server =>
+    val settings = server.settings(server.createDatabase())
+    val (still, other) = (PostgresDatabase.open(settings), PostgresDatabase.open(settings))
+    try
+      assertEquals(JdbcEpochStore(still).next(), 1L)
+      val (held, done) = (CountDownLatch(1), CountDownLatch(1))
+      val standing = Future(blocking(still.write("standing still"):
+        val _ = sql"SELECT epoch FROM scheduler_epoch FOR SHARE".map(_.long(1)).single()
+        held.countDown()
+        done.await()))
+      held.await()
+      assertEquals(JdbcEpochStore(other).next(), 2L)
+      done.countDown()
+      Await.ready(standing, 1.minute)
+      assert(standing.value.exists(_.isFailure), "it has been ended")
+      assertEquals(JdbcEpochStore(still).next(), 3L)
+    finally Seq(still, other).foreach(_.close())
+
   FunFixture.map2(
     directory,
     server
@@ -87,6 +109,11 @@ class PostgresStoresSuite extends StorageFixtures, PostgresStorage:
 
   sharing.test("who holds a package holds off the other controllers, too"): (one, other) =>
     assertEquals(DefinitionStoreContract.mostAtOnce(Vector(one, other)), 1)
+
+  sharing.test("epochs only count up, whoever asks for them"): (one, other) =>
+    assertEquals(one.epochs.present(), 0L)
+    assertEquals(Vector(one, other, one).map(_.epochs.next()), Vector(1L, 2L, 3L))
+    assertEquals(other.epochs.present(), 3L)
 
   directory.test("controllers that start at once on an empty database all come up"): root =>
     val postgres = PostgresServer.shared.settings(PostgresServer.shared.createDatabase())

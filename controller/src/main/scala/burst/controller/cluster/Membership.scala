@@ -1,0 +1,204 @@
+package burst.controller.cluster
+
+import burst.controller.store.{Hold, LoneLock, SessionLock, SharedLock, StoreSettings}
+import burst.node.{ClusterSettings, SetupException}
+import com.typesafe.config.Config
+import org.apache.pekko.actor.typed.scaladsl.{ActorContext, Behaviors, TimerScheduler}
+import org.apache.pekko.actor.typed.{ActorSystem, Behavior, DispatcherSelector}
+import org.apache.pekko.actor.{Address, AddressFromURIString}
+import org.apache.pekko.cluster.ClusterEvent.MemberEvent
+import org.apache.pekko.cluster.MemberStatus
+import org.apache.pekko.cluster.typed.{Cluster, Join, JoinSeedNodes, SelfRemoved, Subscribe}
+import scala.concurrent.duration.{Deadline, DurationInt, FiniteDuration}
+import scala.concurrent.{ExecutionContext, Future, Promise}
+import scala.jdk.DurationConverters.*
+import scala.util.{Failure, Success, Try}
+
+/** This controller among the others; see [[Founding]].
+  *
+  * @param joined
+  *   when it is a member and the database knows; failed with what the operator has to know when it cannot be
+  * @param removed
+  *   when it is a member no more
+  */
+final class Membership private (val joined: Future[Unit], val removed: Future[Unit])
+
+/** @param foundAfter
+  *   how long others have to answer before this controller may be the first
+  * @param joinTimeout
+  *   how long it may take to be a member
+  */
+final case class MembershipSettings(foundAfter: FiniteDuration, joinTimeout: FiniteDuration)
+
+object MembershipSettings:
+  def from(config: Config): MembershipSettings =
+    val cluster = config.getConfig("burst.cluster")
+    MembershipSettings(
+      cluster.getDuration("found-after").toScala,
+      cluster.getDuration("join-timeout").toScala
+    )
+
+object Membership:
+  private val LockName = "burst-members"
+
+  /** Joins the seeds of the configuration, or founds the cluster. A controller with a database of its own is
+    * alone, and does so at once. Throws `SetupException`.
+    */
+  def begin(config: Config)(using system: ActorSystem[?]): Membership =
+    val seeds = ClusterSettings.from(config).seedAddresses.map(AddressFromURIString(_))
+    val settings = MembershipSettings.from(config)
+    StoreSettings.from(config).postgres match
+      case Some(database) => begin(seeds, SessionLock(database, LockName), settings)
+      case None =>
+        if seeds.exists(_ != self) then
+          throw SetupException(
+            "burst.cluster.seeds names other controllers: they need one database between them, burst.store.postgresql."
+          )
+        begin(seeds, LoneLock, settings.copy(foundAfter = 0.seconds))
+
+  private[cluster] def begin(seeds: Vector[Address], lock: SharedLock, settings: MembershipSettings)(using
+      system: ActorSystem[?]
+  ): Membership =
+    val (joined, removed) = (Promise[Unit](), Promise[Unit]())
+    system.systemActorOf(
+      Behaviors.setup[Message]: context =>
+        Behaviors.withTimers: timers =>
+          Joining(seeds.filter(_ != self), lock, settings, joined, removed, context, timers).behavior,
+      "burst-membership"
+    )
+    Membership(joined.future, removed.future)
+
+  private def self(using system: ActorSystem[?]): Address = Cluster(system).selfMember.address
+
+  private[cluster] sealed trait Message
+  private[cluster] case object Wake extends Message
+  private[cluster] case object Check extends Message
+  private[cluster] final case class Became(status: MemberStatus) extends Message
+  private[cluster] case object Removed extends Message
+  private[cluster] case object Overdue extends Message
+  private[cluster] final case class Asked(held: Try[Option[Hold]], claimed: Boolean) extends Message
+
+/** The effects of [[Founding]]. The lock is asked by one call at a time, apart from the actor. */
+private final class Joining(
+    others: Vector[Address],
+    lock: SharedLock,
+    settings: MembershipSettings,
+    joined: Promise[Unit],
+    removed: Promise[Unit],
+    context: ActorContext[Membership.Message],
+    timers: TimerScheduler[Membership.Message]
+):
+  import Joining.*
+  import Membership.*
+
+  private val cluster = Cluster(context.system)
+  private val blocking: ExecutionContext = context.system.dispatchers.lookup(DispatcherSelector.blocking())
+  private var status: MemberStatus = MemberStatus.Removed
+  private var held = Option.empty[Hold]
+  private var asking = false
+  private var patience = Deadline.now + settings.foundAfter
+  private var pause = FirstPause
+  private var told = false
+  private var failing = false
+
+  def behavior: Behavior[Message] =
+    context.setLoggerName(classOf[Membership])
+    val events = context.messageAdapter[MemberEvent]: event =>
+      if event.member.uniqueAddress == cluster.selfMember.uniqueAddress then Became(event.member.status)
+      else Wake
+    cluster.subscriptions ! Subscribe(events, classOf[MemberEvent])
+    cluster.subscriptions ! Subscribe(context.messageAdapter[SelfRemoved](_ => Removed), classOf[SelfRemoved])
+    timers.startSingleTimer(Overdue, settings.joinTimeout)
+    timers.startTimerWithFixedDelay(Check, CheckInterval)
+    look()
+    act()
+    Behaviors.receiveMessage:
+      case Wake =>
+        act()
+        Behaviors.same
+      case Check =>
+        if held.nonEmpty then ask(claims = false)(lock.held())
+        act()
+        Behaviors.same
+      case Became(now) =>
+        status = now
+        act()
+        Behaviors.same
+      case Asked(answer, claimed) =>
+        asking = false
+        answered(answer, claimed)
+        act()
+        Behaviors.same
+      case Overdue =>
+        joined.tryFailure(SetupException(overdue))
+        Behaviors.same
+      case Removed => leave()
+
+  private def act(): Unit =
+    Founding.next(isMember, held, patience.hasTimeLeft()) match
+      case Founding.Look => timers.startSingleTimer(Wake, patience.timeLeft.max(0.seconds))
+      case Founding.Claim => ask(claims = true)(taken(lock.tryWhole(), Hold.Whole))
+      case Founding.Found => cluster.manager ! Join(cluster.selfMember.address)
+      case Founding.Share => ask(claims = false)(taken(lock.tryShare(), Hold.Shared))
+      case Founding.Rest =>
+        if status == MemberStatus.Up && joined.trySuccess(()) then timers.cancel(Overdue)
+
+  /** Asks the others to let this controller in. */
+  private def look(): Unit = if others.nonEmpty then cluster.manager ! JoinSeedNodes(others)
+
+  private def isMember: Boolean = status != MemberStatus.Removed
+
+  private def taken(success: Boolean, hold: Hold): Option[Hold] = Option.when(success)(hold)
+
+  private def ask(claims: Boolean)(question: => Option[Hold]): Unit = if !asking then
+    asking = true
+    context.pipeToSelf(Future(question)(using blocking))(Asked(_, claims))
+
+  private def answered(answer: Try[Option[Hold]], claimed: Boolean): Unit = answer match
+    case Success(now) =>
+      if held.nonEmpty && now.isEmpty then
+        context.log.warn("the database has lost that this controller is a member; telling it again")
+      held = now
+      failing = false
+      if claimed then
+        if now.nonEmpty then context.log.info("nobody is a member of the cluster: this controller founds it")
+        else refused()
+    case Failure(cause) =>
+      held = None
+      // Without the database a controller could do nothing, as a member either.
+      if claimed then joined.tryFailure(cause)
+      else if !failing then
+        context.log.error("the database cannot be told that this controller is a member; trying again", cause)
+      failing = true
+
+  /** Somebody is a member, or is about to be, and may answer now. Each time they have longer to do so. */
+  private def refused(): Unit =
+    if !told && pause == LongestPause then
+      told = true
+      context.log.warn(s"$silence: waiting for one to answer, or for all of them to end")
+    patience = Deadline.now + pause
+    pause = (pause * 2).min(LongestPause)
+    look()
+
+  private def silence: String =
+    val where = if others.isEmpty then "burst.cluster.seeds names none"
+    else
+      s"none answers at ${others.map(
+          address => s"${address.host.getOrElse("")}:${address.port.getOrElse(0)}"
+        ).mkString(", ")}"
+    s"the database says that other controllers are members of a cluster, but $where"
+
+  private def overdue: String =
+    val time = settings.joinTimeout.toCoarsest
+    if isMember then s"the other controllers have not taken this one in within $time: see their logs."
+    else s"$silence within $time: wake them, end them, or name them among the seeds."
+
+  private def leave(): Behavior[Message] =
+    removed.trySuccess(())
+    Future(lock.close())(using blocking)
+    Behaviors.stopped
+
+private object Joining:
+  private val CheckInterval = 1.second
+  private val FirstPause = 1.second
+  private val LongestPause = 4.seconds

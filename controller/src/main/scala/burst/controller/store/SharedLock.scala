@@ -1,0 +1,96 @@
+package burst.controller.store
+
+import java.sql.Connection
+import scala.util.Using
+import scala.util.control.NonFatal
+
+/** How much of a lock somebody has. */
+enum Hold:
+  /** Others may have their share, too. */
+  case Shared
+
+  /** Nobody else has any of it. */
+  case Whole
+
+/** A lock of which many may have a share, or one the whole, for as long as they live. Calls block.
+  */
+trait SharedLock extends AutoCloseable:
+  /** What is held for sure. */
+  def held(): Option[Hold]
+
+  /** Takes the whole lock unless somebody else has any of it; whether it is held now. Throws
+    * [[StoreUnavailable]].
+    */
+  def tryWhole(): Boolean
+
+  /** Takes a share unless somebody else has the whole; whether it is held now. Who has the whole keeps a
+    * share of it, without a moment in between. Throws [[StoreUnavailable]].
+    */
+  def tryShare(): Boolean
+
+/** There is nobody to share with. */
+object LoneLock extends SharedLock:
+  def held(): Option[Hold] = Some(Hold.Shared)
+  def tryWhole(): Boolean = true
+  def tryShare(): Boolean = true
+  override def close(): Unit = ()
+
+/** An advisory lock of PostgreSQL by this name, on a session of its own with which the server frees it,
+  * however that ends. Of who vanishes with its machine the server knows after 20 s. There is no session
+  * without a lock.
+  */
+final class SessionLock(settings: PostgresSettings, name: String) extends SharedLock:
+  private var session = Option.empty[(Connection, Hold)]
+
+  def held(): Option[Hold] = synchronized:
+    session.filterNot((connection, _) => connection.isValid(SessionLock.CheckSeconds)).foreach(_ => close())
+    session.map(_._2)
+
+  def tryWhole(): Boolean = synchronized:
+    held().contains(Hold.Whole) || begin("pg_try_advisory_lock", Hold.Whole)
+
+  def tryShare(): Boolean = synchronized:
+    held() match
+      case Some(Hold.Shared) => true
+      case None => begin("pg_try_advisory_lock_shared", Hold.Shared)
+      case Some(Hold.Whole) =>
+        session.foreach: (connection, _) =>
+          told:
+            // Nobody is in one's own way.
+            call(connection, "pg_try_advisory_lock_shared")
+            call(connection, "pg_advisory_unlock")
+            session = Some(connection -> Hold.Shared)
+        true
+
+  override def close(): Unit = synchronized:
+    session.foreach: (connection, _) =>
+      // Closing tells the server; when it cannot be told, the session is over anyway.
+      try connection.close()
+      catch case NonFatal(_) => ()
+    session = None
+
+  private def begin(function: String, hold: Hold): Boolean =
+    close()
+    told:
+      val connection = PostgresDatabase.session(settings)
+      session = Some(connection -> hold)
+      if !call(connection, function) then close()
+    session.isDefined
+
+  /** Whatever fails leaves nothing held. */
+  private def told(work: => Unit): Unit =
+    try work
+    catch
+      case NonFatal(cause) =>
+        close()
+        throw StoreUnavailable(settings, cause)
+
+  private def call(connection: Connection, function: String): Boolean =
+    Using.resource(connection.prepareStatement(s"SELECT $function(hashtextextended(?, 0))")): statement =>
+      statement.setString(1, name)
+      val row = statement.executeQuery()
+      row.next() && row.getBoolean(1)
+
+object SessionLock:
+  /** How long the server may take to say that it is there. */
+  private val CheckSeconds = 2

@@ -1,0 +1,102 @@
+package burst.controller.cluster
+
+import burst.controller.store.{Hold, LoneLock, PostgresServer, SessionLock, SharedLock}
+import burst.node.SetupException
+import org.apache.pekko.actor.Address
+import org.apache.pekko.actor.typed.ActorSystem
+import org.apache.pekko.cluster.MemberStatus
+import org.apache.pekko.cluster.typed.{Cluster, Leave}
+import scala.concurrent.duration.{DurationInt, FiniteDuration}
+import scala.concurrent.{Await, ExecutionContext, Future}
+
+/** Controllers as actor systems in this JVM, on a real database. */
+class MembershipSuite extends munit.FunSuite:
+  override def munitTimeout = 3.minutes
+  private val Soon = 60.seconds
+  private given ExecutionContext = ExecutionContext.global
+
+  /** Controllers that know each other and share a database. */
+  private final class Nodes(count: Int) extends AutoCloseable:
+    private val database = PostgresServer.shared.settings(PostgresServer.shared.createDatabase())
+    val systems: Vector[ActorSystem[Nothing]] = Vector.fill(count)(ClusterNode())
+    val seeds: Vector[Address] = systems.map(Cluster(_).selfMember.address)
+
+    def lock(): SessionLock = SessionLock(database, "burst-members")
+
+    def begin(
+        index: Int,
+        lock: SharedLock = lock(),
+        joinTimeout: FiniteDuration = 1.hour
+    ): Membership =
+      Membership.begin(seeds, lock, MembershipSettings(100.millis, joinTimeout))(using systems(index))
+
+    override def close(): Unit =
+      systems.foreach(_.terminate())
+      systems.foreach(system => Await.ready(system.whenTerminated, Soon))
+
+  private def nodes(count: Int) = FunFixture[Nodes](_ => Nodes(count), _.close())
+
+  private def members(system: ActorSystem[?]): Set[Address] =
+    Cluster(system).state.members.filter(_.status == MemberStatus.Up).map(_.address).toSet
+
+  private def eventually(what: String)(holds: => Boolean): Unit =
+    val deadline = Soon.fromNow
+    while !holds do
+      assert(deadline.hasTimeLeft(), what)
+      Thread.`yield`()
+
+  nodes(3).test("those that begin together found one cluster, whoever of them it is"): nodes =>
+    val all = nodes.systems.indices.map(nodes.begin(_))
+    Await.result(Future.sequence(all.map(_.joined)), Soon)
+    nodes.systems.foreach: system =>
+      eventually(s"${members(system)} are ${nodes.seeds}")(members(system) == nodes.seeds.toSet)
+    assert(!nodes.lock().tryWhole())
+
+  nodes(1).test("who is silent, but a member, keeps another from founding until it is gone"): nodes =>
+    val silent = nodes.lock()
+    assert(silent.tryShare())
+    val asked = Counted(nodes.lock())
+    val begun = nodes.begin(0, asked)
+    eventually("it asks again")(asked.claims >= 2)
+    assert(!begun.joined.isCompleted)
+    assertEquals(members(nodes.systems(0)), Set.empty)
+    silent.close()
+    Await.result(begun.joined, Soon)
+    assertEquals(asked.held(), Some(Hold.Shared))
+
+  nodes(1).test("it waits no longer than it may, and says what for"): nodes =>
+    val silent = nodes.lock()
+    assert(silent.tryShare())
+    val failure = Await.result(nodes.begin(0, joinTimeout = 500.millis).joined.failed, Soon)
+    assert(failure.isInstanceOf[SetupException], failure)
+    assert(failure.getMessage.contains("other controllers are members"), failure.getMessage)
+    silent.close()
+
+  nodes(1).test("whose hold is lost gets it again, and gives it up when it has left"): nodes =>
+    val lock = nodes.lock()
+    val begun = nodes.begin(0, lock)
+    Await.result(begun.joined, Soon)
+    // As if its session had broken.
+    lock.close()
+    eventually("it is held again")(lock.held().contains(Hold.Shared))
+    val cluster = Cluster(nodes.systems(0))
+    cluster.manager ! Leave(cluster.selfMember.address)
+    Await.result(begun.removed, Soon)
+    val next = nodes.lock()
+    eventually("it is free")(next.tryWhole())
+    next.close()
+
+  test("one that has a database of its own is alone, and founds at once"):
+    val nodes = Nodes(1)
+    try Await.result(nodes.begin(0, LoneLock).joined, Soon)
+    finally nodes.close()
+
+  /** Counts how often somebody tried to take the whole. */
+  private final class Counted(lock: SharedLock) extends SharedLock:
+    @volatile var claims = 0
+    def held(): Option[Hold] = lock.held()
+    def tryWhole(): Boolean =
+      claims += 1
+      lock.tryWhole()
+    def tryShare(): Boolean = lock.tryShare()
+    override def close(): Unit = lock.close()
