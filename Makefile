@@ -21,7 +21,7 @@ RELEASE := target/release
 PROGRAMS := hello terasort wordcount montecarlo pagerank tables gridsearch kmeans failing escaping noop probe mapreduce
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-rust test-jvm test-system prepare image bench load experiments soak simulate fuzz verify fuzz-api fmt lint clean
+.PHONY: help build demo test test-rust test-jvm test-system test-kubernetes prepare image bench load experiments soak simulate fuzz verify fuzz-api fmt lint clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -58,6 +58,11 @@ test-jvm: ## tests of the JVM half
 
 test-system: ## whole-system tests against dist/
 	$(CARGO) test --locked -p burst-tests
+
+test-kubernetes: ## the Kubernetes driver's contract on the cluster of KUBECONFIG, with BURST_TEST_IMAGE: see deploy/k8s
+	$(CARGO) build --release --locked -p burst-runtime
+	BURST_TEST_KUBECONFIG=$${KUBECONFIG:-$$HOME/.kube/config} mvn -B -ntp -pl invoker -am test \
+		-Dtest=KubernetesDriverSuite -Dsurefire.failIfNoSpecifiedTests=false
 
 bench: build ## the measurements the README quotes, and by criterion what changed since the last run
 	$(CARGO) bench --locked -p bcm-benchmarks

@@ -6,6 +6,7 @@
 
 mod cancelling;
 mod cold;
+mod failing;
 mod prewarmed;
 mod report;
 mod results;
@@ -48,6 +49,8 @@ enum Measurement {
     Prewarmed,
     /// Cancelling a flare whose workers never return.
     Cancelling,
+    /// A flare one of whose workers fails, and one that meets its time-out.
+    Failing,
     /// 48 workers in one pack against 48 packs of one, docker.
     Spread,
     /// TeraSort against GNU sort.
@@ -69,6 +72,9 @@ fn main() -> ExitCode {
     }
     if wanted(Measurement::Cancelling) {
         cancelling::measure(options.runs, &mut report);
+    }
+    if wanted(Measurement::Failing) {
+        failing::measure(options.runs, &mut report);
     }
     if wanted(Measurement::Spread) {
         spread::measure(options.runs.min(5), &mut report);

@@ -10,6 +10,9 @@ use std::time::Duration;
 /// Longer than two flares take and shorter than a platform takes to notice.
 const IDLE: Duration = Duration::from_millis(700);
 
+/// What a daemon takes to remove a container.
+const SETTLED: Duration = Duration::from_secs(1);
+
 pub fn measure(runs: usize, report: &mut Report) {
     for driver in [Driver::Process, Driver::Docker] {
         let settings = Settings::new(driver).prewarmed(1).idle_timeout(IDLE);
@@ -28,6 +31,8 @@ pub fn measure(runs: usize, report: &mut Report) {
                 },
                 |seen| *seen == (0, 1),
             );
+            // The last pair's container is gone from the books, but the daemon is still removing it.
+            std::thread::sleep(SETTLED);
             let pair = [flare(&platform, "prewarmed"), flare(&platform, "warm")];
             // The first pair warms up the JVM and the daemon.
             if run > 0 {

@@ -152,10 +152,32 @@ impl Api {
 
     /// Starts a flare on a platform that may be broken, and gives its id if it was accepted.
     pub fn try_flare(&self, name: &str, body: &Value) -> Option<String> {
-        let path = format!("namespaces/_/bursts/{name}");
-        let answer = self.request(Method::POST, &path).json(body).send().ok()?;
+        self.try_post(&format!("bursts/{name}"), body, "flareId")
+    }
+
+    /// Opens a group on a platform that may be broken, and gives its id if it was accepted.
+    pub fn try_group(&self, body: &Value) -> Option<String> {
+        self.try_post("groups", body, "groupId")
+    }
+
+    /// Starts a flare on a group that may be over, of a platform that may be broken, and gives its id if it was
+    /// accepted.
+    pub fn try_flare_on(&self, group: &str, body: &Value) -> Option<String> {
+        self.try_post(&format!("groups/{group}"), body, "flareId")
+    }
+
+    fn try_post(&self, path: &str, body: &Value, id: &str) -> Option<String> {
+        let request = self.request(Method::POST, &format!("namespaces/_/{path}"));
+        let answer = request.json(body).send().ok()?;
         let accepted: Value = (answer.status() == 202).then(|| answer.json().ok())??;
-        accepted["flareId"].as_str().map(str::to_owned)
+        accepted[id].as_str().map(str::to_owned)
+    }
+
+    /// Asks for the end of a flare or a group, at a path below the caller's namespace. Whether that came in time,
+    /// or arrived at all, is not promised.
+    pub fn try_end(&self, path: &str) {
+        let path = format!("namespaces/_/{path}");
+        let _ = self.request(Method::DELETE, &path).send();
     }
 
     /// The machines, of a platform that may be broken.

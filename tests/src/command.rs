@@ -1,9 +1,12 @@
 //! Child processes that are not waited for without end.
 
 use std::io::Read;
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
 
 /// What a command said and how it ended.
 #[derive(Debug)]
@@ -38,6 +41,18 @@ pub fn run(command: &mut Command, limit: Duration) -> Finished {
         code: status.code(),
         stdout: stdout.join().unwrap(),
         stderr: stderr.join().unwrap(),
+    }
+}
+
+/// Has the child killed when the thread that starts it ends, which is its test's: also one that is interrupted
+/// takes its servers along.
+pub fn ends_with_its_test(command: &mut Command) -> &mut Command {
+    // SAFETY: one system call between fork and exec, safe to make there; it allocates nothing.
+    unsafe {
+        command.pre_exec(|| {
+            rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+            Ok(())
+        })
     }
 }
 

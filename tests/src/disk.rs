@@ -1,10 +1,27 @@
-//! A disk that is soon full.
+//! What lies below a directory, and a disk that is soon full.
 
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
 use crate::command;
+
+/// All files below a directory. Those of packs that end meanwhile may be gone once they are looked at, as may be
+/// directories.
+pub fn files_below(directory: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    entries
+        .map(|entry| entry.path())
+        .flat_map(|path| {
+            if path.is_dir() {
+                files_below(&path)
+            } else {
+                vec![path]
+            }
+        })
+        .collect()
+}
 
 /// A file system of its own, of one mebibyte, over a directory; dropping it unmounts it.
 #[derive(Debug)]

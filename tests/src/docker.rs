@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::command;
 
-const LIMIT: Duration = Duration::from_secs(30);
+const LIMIT: Duration = Duration::from_secs(60);
 
 /// Runs `docker` and gives its standard output; without a daemon the test fails and says how to
 /// start one.

@@ -1,14 +1,22 @@
 //! The work function of `tests/programs/failing`, whose behaviour its input chooses.
 
+use std::path::Path;
+
 use serde_json::{Value, json};
 
-use crate::{Platform, built};
+use crate::cluster::Setup;
+use crate::invariants::Accepted;
+use crate::model::Flare;
+use crate::{Api, Cluster, Platform, built};
 
 /// Name under which it is deployed.
 pub const NAME: &str = "failing";
 
 /// The line the chosen worker writes right before it does what it was told.
 pub const MARK: &str = "now: ";
+
+/// A time-out longer than any test lasts, in milliseconds: what ends such a flare is the fault.
+pub const LONG: u64 = 200_000;
 
 /// Deploys it, built already, with the CLI.
 #[track_caller]
@@ -23,6 +31,30 @@ pub fn deploy_as(platform: &Platform, name: &str, flags: &[&str]) {
     let mut arguments = vec!["deploy", name, program.to_str().unwrap()];
     arguments.extend(flags);
     platform.cli(&arguments).exits(0);
+}
+
+/// A cluster where it is deployed.
+#[track_caller]
+pub fn cluster(setup: Setup) -> (Cluster, Accepted) {
+    let cluster = Cluster::start(setup);
+    cluster.deploy(NAME);
+    (cluster, Accepted::default())
+}
+
+/// A flare whose workers [`hold`], with a [`LONG`] time-out.
+pub fn holding(size: u32, millis: u64) -> Value {
+    json!({"size": size, "params": hold(millis), "timeout": LONG})
+}
+
+/// When a worker wrote its last line before its deed, in microseconds.
+#[track_caller]
+pub fn marked(api: &Api, flare: &Flare, who: u32) -> i64 {
+    let logs = api.logs(&flare.flare_id).logs;
+    let marks = logs
+        .iter()
+        .filter(|line| line.worker == Some(who) && line.line.starts_with(MARK));
+    let last = marks.map(|line| line.at).max();
+    last.unwrap_or_else(|| panic!("the last words of worker {who} are not in the logs: {logs:#?}"))
 }
 
 /// Input that makes worker `who` do `how` while the others wait for it.
@@ -43,4 +75,9 @@ pub fn count() -> Value {
 /// Input that makes every worker run for so many milliseconds, awake, and succeed.
 pub fn hold(millis: u64) -> Value {
     json!({"how": "hold", "millis": millis})
+}
+
+/// As [`hold`], and shorter when this file is there, which packs that are processes see.
+pub fn hold_until(file: &Path, millis: u64) -> Value {
+    json!({"how": "hold", "millis": millis, "file": file})
 }

@@ -10,7 +10,7 @@ use crate::{Cluster, node, wait};
 /// A fault, with what it strikes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// `kill -9` of the runtime of some pack.
+    /// `kill -9` of the runtime of the pack with the most workers, if any has some.
     Pack,
     /// `kill -9`, and a new start.
     Invoker(usize),
@@ -35,9 +35,10 @@ impl Fault {
     /// Breaks it, mends it, and waits until all nodes are up and known to each other.
     #[track_caller]
     pub fn strike(self, cluster: &mut Cluster) {
+        println!("{self:?}");
         match self {
             Self::Pack => {
-                if let Some(runtime) = cluster.runtimes().first() {
+                if let Some(runtime) = cluster.busiest_runtime() {
                     node::kill(runtime.pid);
                 }
             }

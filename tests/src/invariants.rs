@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::model::Flare;
+use crate::model::{Flare, Group};
+use crate::traffic::Sent;
 use crate::{Api, Cluster, wait};
 
 /// Longer than anything a flare waits for once it has its slots: its time-out, that of a lost invoker, what
@@ -13,10 +14,11 @@ use crate::{Api, Cluster, wait};
 const LIMIT: Duration = Duration::from_secs(150);
 
 /// Every flare that a cluster accepted, and what is known to have come of those that were seen to
-/// end.
+/// end; and every group.
 #[derive(Debug, Default)]
 pub struct Accepted {
     flares: BTreeMap<String, Option<Value>>,
+    groups: BTreeSet<String>,
 }
 
 impl Accepted {
@@ -28,9 +30,16 @@ impl Accepted {
         id
     }
 
-    /// Notes flares that somebody else has started.
-    pub fn note(&mut self, ids: Vec<String>) {
-        self.flares.extend(ids.into_iter().map(|id| (id, None)));
+    /// Notes what somebody else has started.
+    pub fn note(&mut self, sent: Sent) {
+        self.flares
+            .extend(sent.flares.into_iter().map(|id| (id, None)));
+        self.groups.extend(sent.groups);
+    }
+
+    /// How many groups there are.
+    pub fn groups(&self) -> usize {
+        self.groups.len()
     }
 
     /// How many there are, and how many of them have come to each end.
@@ -52,8 +61,8 @@ impl Accepted {
     }
 
     /// Checks that every accepted flare has come, or comes, to one end with one output or error per
-    /// worker, that those which had ended are as they were, that all slots come free, that nothing
-    /// runs but what is kept warm, and that no backend keeps anything.
+    /// worker, that those which had ended are as they were, that every group is closed, that all slots
+    /// come free, that nothing runs but what is kept warm, and that no backend keeps anything.
     #[track_caller]
     pub fn hold(&mut self, cluster: &Cluster) {
         let api = cluster.api();
@@ -78,6 +87,11 @@ impl Accepted {
             }
             let now = kept(cluster, id);
             assert_eq!(known.get_or_insert_with(|| now.clone()), &now, "it changed");
+        }
+        for id in &self.groups {
+            let look = || api.get(&format!("groups/{id}")).expect::<Group>(200);
+            let closed = |group: &Group| group.state == "closed";
+            wait::until_seen("the group is closed", LIMIT, look, closed);
         }
         wait::until_seen(
             "every slot is free, nothing runs but what is kept warm, and no backend keeps anything",

@@ -8,8 +8,8 @@
 //! | one process of either | `node` |
 //! | what it runs: processes, listening ports, containers | `processes`, `docker` |
 //! | talk to it: typed HTTP, its answers, raw sockets, the CLI | `api`, `model`, `wire`, `cli` |
-//! | servers of one's own: Redis, PostgreSQL, S3 | `redis_server`, `postgres_server`, `s3_server` |
-//! | a machine that can be cut off, a clock that can be set, a disk that is full | `network`, `clock`, `disk` |
+//! | servers of one's own: Redis, PostgreSQL, S3; their ports | `redis_server`, `postgres_server`, `s3_server`, `port` |
+//! | a machine that can be cut off, controllers that can be parted, a clock that can be set, what lies on the disk and one that is full | `network`, `clock`, `disk` |
 //! | certificates | `certificates` |
 //! | many clients at once | `load` |
 //! | packages, good and broken | `package` |
@@ -40,6 +40,7 @@ pub mod network;
 pub mod node;
 pub mod package;
 pub mod platform;
+pub mod port;
 pub mod postgres_server;
 pub mod processes;
 pub mod redis_server;

@@ -1,5 +1,5 @@
 //! A machine of its own, as the network sees it: a network namespace at the end of a cable that can
-//! be cut.
+//! be cut; and processes of this machine that can be kept from each other.
 
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::command;
 
-const LIMIT: Duration = Duration::from_secs(10);
+const LIMIT: Duration = Duration::from_secs(60);
 
 /// A namespace and a pair of virtual cards. Dropping it removes both.
 #[derive(Debug)]
@@ -90,7 +90,7 @@ impl Cable {
     }
 
     fn rules(&self, verb: &str) {
-        let drop = ["--wait", "10", verb, "INPUT", "--in-interface"];
+        let drop = ["--wait", "30", verb, "INPUT", "--in-interface"];
         let peer = format!("{}p", self.name);
         run(&[&["iptables"], &drop[..], &[&self.name, "--jump", "DROP"]].concat());
         let inside = ["ip", "netns", "exec", &self.name, "iptables"];
@@ -98,7 +98,7 @@ impl Cable {
     }
 
     fn remove(&self) {
-        let drop = ["--wait", "10", "--delete", "INPUT", "--in-interface"];
+        let drop = ["--wait", "30", "--delete", "INPUT", "--in-interface"];
         attempt(&[&["iptables"], &drop[..], &[&self.name, "--jump", "DROP"]].concat());
         attempt(&["ip", "link", "del", &self.name]);
         attempt(&["ip", "netns", "del", &self.name]);
@@ -108,6 +108,58 @@ impl Cable {
 impl Drop for Cable {
     fn drop(&mut self) {
         self.remove();
+    }
+}
+
+/// Servers of this machine, each in a group of its own, between which it can open: then none of them
+/// reaches another, while everybody else goes on. Dropping it closes it.
+#[derive(Debug)]
+pub struct Rift {
+    sides: Vec<(u32, u16)>,
+}
+
+impl Rift {
+    /// Between the servers that will listen on these ports.
+    pub fn between(ports: impl IntoIterator<Item = u16>) -> Self {
+        // Nobody else has such a group.
+        let groups = 100_000 + std::process::id() * 8..;
+        Self {
+            sides: groups.zip(ports).collect(),
+        }
+    }
+
+    /// What runs a command as one of the servers: to be put before it.
+    pub fn prefix(&self, side: usize) -> Vec<String> {
+        let group = format!("--regid={}", self.sides[side].0);
+        vec!["setpriv".into(), group, "--clear-groups".into()]
+    }
+
+    /// From now on everything from one to another is lost, and nobody is told.
+    pub fn open(&self) {
+        self.rules("--append", run);
+    }
+
+    /// From now on it arrives again.
+    pub fn close(&self) {
+        self.rules("--delete", run);
+    }
+
+    fn rules(&self, verb: &str, run: fn(&[&str])) {
+        for (from, _) in &self.sides {
+            for (_, port) in self.sides.iter().filter(|(to, _)| to != from) {
+                let (from, port) = (from.to_string(), port.to_string());
+                let own = ["--match", "owner", "--gid-owner", &from];
+                let other = ["--protocol", "tcp", "--dport", &port, "--jump", "DROP"];
+                let rule = ["iptables", "--wait", "30", verb, "OUTPUT"];
+                run(&[&rule[..], &own, &other].concat());
+            }
+        }
+    }
+}
+
+impl Drop for Rift {
+    fn drop(&mut self) {
+        self.rules("--delete", attempt);
     }
 }
 
@@ -132,6 +184,7 @@ mod tests {
     use std::thread;
 
     use super::*;
+    use crate::wait;
 
     #[test]
     fn a_cut_cable_carries_nothing_and_a_mended_one_does() {
@@ -146,11 +199,12 @@ mod tests {
             let finished = command::run(Command::new(&command[0]).args(&command[1..]), LIMIT);
             finished.code == Some(0)
         };
-        assert!(reaches());
+        let is_reached = || wait::until("it is reached", wait::SOON, || reaches().then_some(()));
+        is_reached();
         cable.cut();
         assert!(!reaches());
         cable.mend();
-        assert!(reaches());
+        is_reached();
         assert!(TcpStream::connect(address).is_ok());
     }
 }

@@ -15,7 +15,7 @@ use crate::{built, command, wait};
 
 /// A JVM on two busy processors takes its time.
 pub const START_LIMIT: Duration = Duration::from_secs(90);
-const STOP_LIMIT: Duration = Duration::from_secs(30);
+const STOP_LIMIT: Duration = Duration::from_secs(60);
 
 /// A process that was started and may not be ready yet.
 #[derive(Debug)]
@@ -37,14 +37,12 @@ impl Node {
             .stdin(Stdio::null())
             .stderr(said.try_clone().unwrap())
             .stdout(said);
-        // SAFETY: between fork and exec the closure makes two system calls and nothing else; both
-        // are safe to make there, and it neither allocates nor takes a lock.
+        command::ends_with_its_test(&mut command);
+        // SAFETY: one system call between fork and exec, safe to make there; it allocates nothing.
         unsafe {
             command.pre_exec(|| {
-                // A session of its own tells its children apart from the test's, and a test run
-                // that is interrupted takes its platforms along.
+                // A session of its own tells its children apart from the test's.
                 rustix::process::setsid()?;
-                rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
                 Ok(())
             });
         }
@@ -60,7 +58,7 @@ impl Node {
     /// when it ended.
     pub fn ready(&mut self) -> Result<String, String> {
         wait::until("the node says that it is ready", START_LIMIT, || {
-            let said = fs::read_to_string(&self.log).unwrap();
+            let said = said(&self.log);
             if let Some(status) = self.child.try_wait().unwrap() {
                 return Some(Err(format!("it ended at once with {status}:\n{said}")));
             }
@@ -106,13 +104,19 @@ impl Node {
 
     /// Prints what it said last.
     pub fn last_words(log: &Path) {
-        let said = fs::read_to_string(log).unwrap_or_default();
+        let said = said(log);
         let lines: Vec<&str> = said.lines().collect();
         eprintln!("last words in {}:", log.display());
         for line in &lines[lines.len().saturating_sub(60)..] {
             eprintln!("  {line}");
         }
     }
+}
+
+/// What a log holds so far, whose last character may be half written; nothing while there is none.
+pub fn said(log: &Path) -> String {
+    let bytes = fs::read(log).unwrap_or_default();
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 /// The `burst` command with these arguments, run by what `prefix` says.
@@ -159,14 +163,11 @@ fn watch(node: u32, lifetime: Duration) -> Sender<()> {
     called_off
 }
 
-/// Unique on this machine while the test runs.
+/// Unique on this machine while the test runs, and no part of another one.
 pub fn token() -> String {
     static NEXT: AtomicU32 = AtomicU32::new(0);
-    format!(
-        "{}-{}",
-        std::process::id(),
-        NEXT.fetch_add(1, Ordering::Relaxed)
-    )
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    format!("<{}-{number}>", std::process::id())
 }
 
 fn pid(raw: u32) -> Pid {

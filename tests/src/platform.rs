@@ -98,10 +98,7 @@ impl Platform {
         node::assert_good_end("the platform", running.node.terminate());
         let left = self.processes_in(session);
         assert!(left.is_empty(), "processes outlive the platform: {left:#?}");
-        assert!(
-            std::net::TcpStream::connect(("127.0.0.1", port)).is_err(),
-            "port {port} is open"
-        );
+        assert!(!processes::is_listened_on(port), "port {port} is open");
         let left = self.containers();
         assert!(
             left.is_empty(),

@@ -1,16 +1,14 @@
 //! A real PostgreSQL server for one test: a fresh cluster in a directory of its own, random port.
 
 use std::fs;
-use std::net::{TcpListener, TcpStream};
-use std::os::unix::process::CommandExt;
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use rustix::process::Signal;
 use tempfile::TempDir;
 
-use crate::{command, wait};
+use crate::{command, port, wait};
 
 /// Its superuser, who owns the database of the same name.
 pub const USER: &str = "postgres";
@@ -40,12 +38,7 @@ impl Postgres {
         let mut server = Self {
             programs: programs(),
             password: format!("pass{}word", std::process::id()),
-            // Taken for the moment only: who takes it meanwhile makes this start fail.
-            port: TcpListener::bind((HOST, 0))
-                .unwrap()
-                .local_addr()
-                .unwrap()
-                .port(),
+            port: port::free(HOST),
             postmaster: None,
             directory,
         };
@@ -166,13 +159,7 @@ impl Postgres {
             .stdin(Stdio::null())
             .stderr(log.try_clone().unwrap())
             .stdout(log);
-        // SAFETY: one system call between fork and exec, safe to make there; it allocates nothing.
-        unsafe {
-            command.pre_exec(|| {
-                rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
-                Ok(())
-            });
-        }
+        command::ends_with_its_test(&mut command);
         command
     }
 }

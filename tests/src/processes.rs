@@ -41,7 +41,26 @@ pub fn of_platform(session: Option<u32>, token: &str, data: &Path) -> BTreeSet<P
 
 /// TCP ports on which one of the processes listens.
 pub fn listening_ports(processes: &BTreeSet<Process>) -> BTreeSet<u16> {
-    let listeners: Vec<(String, u16)> = ["/proc/net/tcp", "/proc/net/tcp6"]
+    let sockets: BTreeSet<String> = processes
+        .iter()
+        .flat_map(|process| sockets(process.pid))
+        .collect();
+    listeners()
+        .into_iter()
+        .filter(|(inode, _)| sockets.contains(&format!("socket:[{inode}]")))
+        .map(|(_, port)| port)
+        .collect()
+}
+
+/// Whether anybody listens on a TCP port. A connection to it would not tell: it may be given the same port at this
+/// end, and then it meets itself.
+pub fn is_listened_on(port: u16) -> bool {
+    listeners().iter().any(|(_, listened)| *listened == port)
+}
+
+/// Inodes and ports of all sockets of this machine that listen.
+fn listeners() -> Vec<(String, u16)> {
+    ["/proc/net/tcp", "/proc/net/tcp6"]
         .iter()
         .filter_map(|table| fs::read_to_string(table).ok())
         .flat_map(|table| {
@@ -51,15 +70,6 @@ pub fn listening_ports(processes: &BTreeSet<Process>) -> BTreeSet<u16> {
                 .filter_map(listener)
                 .collect::<Vec<_>>()
         })
-        .collect();
-    let sockets: BTreeSet<String> = processes
-        .iter()
-        .flat_map(|process| sockets(process.pid))
-        .collect();
-    listeners
-        .into_iter()
-        .filter(|(inode, _)| sockets.contains(&format!("socket:[{inode}]")))
-        .map(|(_, port)| port)
         .collect()
 }
 
@@ -80,10 +90,10 @@ pub fn holds(pid: u32, needle: &str) -> bool {
         })
 }
 
-/// The file name of the program a process runs.
-pub fn program(pid: u32) -> String {
-    let path = fs::read_link(proc(pid, "exe")).unwrap();
-    path.file_name().unwrap().to_string_lossy().into_owned()
+/// The file name of the program a process runs; none when it has ended.
+pub fn program(pid: u32) -> Option<String> {
+    let path = fs::read_link(proc(pid, "exe")).ok()?;
+    Some(path.file_name()?.to_string_lossy().into_owned())
 }
 
 /// The addresses of a line of `maps`, if they are writable.
@@ -135,23 +145,36 @@ fn of_ticks(ticks: u64) -> Duration {
     Duration::from_secs(ticks) / rustix::param::clock_ticks_per_second() as u32
 }
 
+/// Whether there is a process with this id.
+pub fn lives(pid: u32) -> bool {
+    Stat::of(pid).is_some()
+}
+
+/// The process that started this one, while it lives.
+pub fn parent(pid: u32) -> Option<u32> {
+    Stat::of(pid).map(|stat| stat.parent)
+}
+
 struct Stat {
     state: char,
+    parent: u32,
     session: u32,
     used: Duration,
 }
 
 impl Stat {
-    /// Fields 3, 6, 14 and 15 of `/proc/<pid>/stat`; what stands before may hold blanks and brackets.
+    /// Fields 3, 4, 6, 14 and 15 of `/proc/<pid>/stat`; what stands before may hold blanks and brackets.
     fn of(pid: u32) -> Option<Self> {
         let stat = fs::read_to_string(proc(pid, "stat")).ok()?;
         let mut fields = stat[stat.rfind(')')? + 1..].split_whitespace();
         let state = fields.next()?.chars().next()?;
-        let session = fields.nth(2)?.parse().ok()?;
+        let parent = fields.next()?.parse().ok()?;
+        let session = fields.nth(1)?.parse().ok()?;
         let user: u64 = fields.nth(7)?.parse().ok()?;
         let system: u64 = fields.next()?.parse().ok()?;
         Some(Self {
             state,
+            parent,
             session,
             used: of_ticks(user + system),
         })
@@ -166,7 +189,8 @@ fn listener(line: &str) -> Option<(String, u16)> {
     (*fields.get(3)? == LISTEN).then(|| (fields[9].to_owned(), port))
 }
 
-fn sockets(pid: u32) -> Vec<String> {
+/// The sockets a process holds, by name.
+pub fn sockets(pid: u32) -> Vec<String> {
     let Ok(entries) = fs::read_dir(proc(pid, "fd")) else {
         return Vec::new();
     };

@@ -1,15 +1,14 @@
 //! A real Redis server for one test: random port, a password, nothing on disk.
 
 use std::io::Write;
-use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use redis::Commands;
 
-use crate::{docker, wait};
+use crate::{command, docker, port, wait};
 
-const START_LIMIT: Duration = Duration::from_secs(10);
+const START_LIMIT: Duration = Duration::from_secs(60);
 const ATTEMPTS: usize = 5;
 
 /// A running server; dropping it stops it.
@@ -88,16 +87,11 @@ impl Redis {
 
     #[track_caller]
     fn try_start(address: &str) -> Option<Self> {
-        let port = TcpListener::bind((address, 0))
-            .unwrap()
-            .local_addr()
-            .unwrap()
-            .port();
+        let port = port::free(address);
         let password = format!("pass{}word{port}", std::process::id());
-        let mut child = Command::new("redis-server")
-            .arg("-")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
+        let mut server = Command::new("redis-server");
+        server.arg("-").stdin(Stdio::piped()).stdout(Stdio::null());
+        let mut child = command::ends_with_its_test(&mut server)
             .spawn()
             .unwrap_or_else(|cause| {
                 panic!(

@@ -34,14 +34,14 @@ pub struct Settings {
 impl Settings {
     /// Eight slots, this driver, nothing pre-warmed (what is there is then what flares have left), everything else
     /// as it comes. A platform that lives longer than
-    /// two minutes is taken for hung and killed.
+    /// five minutes is taken for hung and killed.
     pub fn new(driver: Driver) -> Self {
         Self {
             driver,
             slots: 8,
             prewarmed: 0,
             flags: Vec::new(),
-            limit: Duration::from_secs(120),
+            limit: Duration::from_secs(300),
         }
     }
 

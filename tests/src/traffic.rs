@@ -1,4 +1,4 @@
-//! Flares that keep coming, whatever breaks meanwhile.
+//! Flares and groups that keep coming, whatever breaks meanwhile.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,12 +7,11 @@ use std::time::Duration;
 
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
-use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::{Api, failing};
 
-/// What flares are asked for.
+/// What flares are asked for, and groups.
 #[derive(Debug, Clone)]
 pub struct Wishes {
     /// Workers of the largest.
@@ -27,38 +26,51 @@ pub struct Wishes {
     pub pause: Duration,
 }
 
-/// Flares under way. Dropping it stops it, too.
+/// Ids of all that was accepted.
+#[derive(Debug, Clone, Default)]
+pub struct Sent {
+    /// Flares, those on groups, too.
+    pub flares: Vec<String>,
+    /// Groups.
+    pub groups: Vec<String>,
+}
+
+/// Requests under way. Dropping it stops it, too.
 #[derive(Debug)]
 pub struct Traffic {
     stop: Arc<AtomicBool>,
-    sender: Option<JoinHandle<Vec<String>>>,
+    sender: Option<JoinHandle<Sent>>,
 }
 
 impl Traffic {
     /// Sends flares of the program `failing` to the APIs in turn until it is stopped. What the flares
     /// are is up to the seed; what becomes of them is not.
-    pub fn start(apis: Vec<Api>, seed: u64, wishes: Wishes) -> Self {
+    pub fn flares(apis: Vec<Api>, seed: u64, wishes: Wishes) -> Self {
+        Self::start(apis, seed, wishes, Sender::flare)
+    }
+
+    /// Opens groups of the program `failing`, one after the other, and sends flares to each. Some are closed,
+    /// and some left.
+    pub fn groups(apis: Vec<Api>, seed: u64, wishes: Wishes) -> Self {
+        Self::start(apis, seed, wishes, Sender::group)
+    }
+
+    fn start(apis: Vec<Api>, seed: u64, wishes: Wishes, send: fn(&mut Sender)) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let told = Arc::clone(&stop);
         let sender = thread::spawn(move || {
-            let mut random = SmallRng::seed_from_u64(seed);
-            let mut accepted = Vec::new();
-            let mut turn = apis.iter().cycle();
+            let mut sender = Sender {
+                apis,
+                turn: 0,
+                random: SmallRng::seed_from_u64(seed),
+                wishes,
+                sent: Sent::default(),
+            };
             while !told.load(Ordering::Relaxed) {
-                let api = turn.next().unwrap();
-                let (body, cancel) = wish(&mut random, &wishes);
-                if let Some(id) = api.try_flare(failing::NAME, &body) {
-                    if cancel {
-                        // Whether that came in time, or arrived at all, is not promised.
-                        let path = format!("namespaces/_/flares/{id}");
-                        let _ = api.request(Method::DELETE, &path).send();
-                    }
-                    accepted.push(id);
-                }
-                let pause = wishes.pause.as_millis() as u64;
-                thread::sleep(Duration::from_millis(random.random_range(1..=pause)));
+                send(&mut sender);
+                sender.pause();
             }
-            accepted
+            sender.sent
         });
         Self {
             stop,
@@ -66,8 +78,8 @@ impl Traffic {
         }
     }
 
-    /// Stops it and gives the ids of all that were accepted.
-    pub fn stop(mut self) -> Vec<String> {
+    /// Stops it and gives all that was accepted.
+    pub fn stop(mut self) -> Sent {
         self.stop.store(true, Ordering::Relaxed);
         self.sender.take().unwrap().join().unwrap()
     }
@@ -79,28 +91,92 @@ impl Drop for Traffic {
     }
 }
 
-/// A request, and whether it is to be cancelled.
-fn wish(random: &mut SmallRng, wishes: &Wishes) -> (Value, bool) {
-    let size = random.random_range(1..=wishes.size);
-    let chance = random.random_range(0..100);
-    let params = if chance < wishes.bad {
-        let ways = ["error", "panic", "abort", "exit"];
-        let who = random.random_range(0..size);
-        failing::input(ways[random.random_range(0..ways.len())], who)
-    } else {
-        failing::hold(random.random_range(0..=wishes.hold))
-    };
-    let packings = ["mixed", "homogeneous", "heterogeneous"];
-    let mut body = json!({
-        "size": size,
-        "params": params,
-        "packing": packings[random.random_range(0..packings.len())],
-        "backend": wishes.backends[random.random_range(0..wishes.backends.len())],
-        "retries": random.random_range(0..2),
-        "timeout": 60_000,
-    });
-    if random.random_range(0..2) == 0 {
-        body["granularity"] = json!(random.random_range(1..=size));
+struct Sender {
+    apis: Vec<Api>,
+    turn: usize,
+    random: SmallRng,
+    wishes: Wishes,
+    sent: Sent,
+}
+
+impl Sender {
+    fn flare(&mut self) {
+        let size = self.random.random_range(1..=self.wishes.size);
+        let (params, cancel) = self.input(size);
+        let mut body = self.shape(size);
+        body["params"] = params;
+        body["retries"] = json!(self.random.random_range(0..2));
+        body["timeout"] = json!(60_000);
+        let id = self.api().try_flare(failing::NAME, &body);
+        self.accepted(id, cancel);
     }
-    (body, (wishes.bad..2 * wishes.bad).contains(&chance))
+
+    fn group(&mut self) {
+        let size = self.random.random_range(1..=self.wishes.size);
+        let mut body = self.shape(size);
+        body["definition"] = json!(failing::NAME);
+        body["idleTimeout"] = json!(self.random.random_range(1_000..=10_000));
+        let Some(group) = self.api().try_group(&body) else {
+            return;
+        };
+        self.sent.groups.push(group.clone());
+        for _ in 0..self.random.random_range(0..5) {
+            let (params, cancel) = self.input(size);
+            let body = json!({"params": params, "timeout": 60_000});
+            let id = self.api().try_flare_on(&group, &body);
+            self.accepted(id, cancel);
+            self.pause();
+        }
+        if self.random.random_range(0..3) > 0 {
+            self.api().try_end(&format!("groups/{group}"));
+        }
+    }
+
+    fn accepted(&mut self, id: Option<String>, cancel: bool) {
+        if let Some(id) = id {
+            if cancel {
+                self.api().try_end(&format!("flares/{id}"));
+            }
+            self.sent.flares.push(id);
+        }
+    }
+
+    /// What so many workers are to do, and whether they are to be cancelled.
+    fn input(&mut self, size: u32) -> (Value, bool) {
+        let Wishes { hold, bad, .. } = self.wishes;
+        let chance = self.random.random_range(0..100);
+        let params = if chance < bad {
+            let ways = ["error", "panic", "abort", "exit"];
+            let who = self.random.random_range(0..size);
+            failing::input(ways[self.random.random_range(0..ways.len())], who)
+        } else {
+            failing::hold(self.random.random_range(0..=hold))
+        };
+        (params, (bad..2 * bad).contains(&chance))
+    }
+
+    /// How so many workers are to be placed, and talk.
+    fn shape(&mut self, size: u32) -> Value {
+        let packings = ["mixed", "homogeneous", "heterogeneous"];
+        let backends = self.wishes.backends.len();
+        let mut body = json!({
+            "size": size,
+            "packing": packings[self.random.random_range(0..packings.len())],
+            "backend": self.wishes.backends[self.random.random_range(0..backends)],
+        });
+        if self.random.random_range(0..2) == 0 {
+            body["granularity"] = json!(self.random.random_range(1..=size));
+        }
+        body
+    }
+
+    fn api(&mut self) -> &Api {
+        self.turn += 1;
+        &self.apis[self.turn % self.apis.len()]
+    }
+
+    fn pause(&mut self) {
+        let longest = self.wishes.pause.as_millis() as u64;
+        thread::sleep(Duration::from_millis(self.random.random_range(1..=longest)));
+    }
 }

@@ -4,7 +4,6 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::time::Duration;
 
 use burst_tests::model::Flare;
 use burst_tests::{Driver, Platform, Settings, built, failing, wait};
@@ -175,7 +174,7 @@ fn who_ends_its_runtime_loses_its_own_pack_only() {
     assert!(flare.error.is_some());
     wait::until_seen(
         "all is as before",
-        Duration::from_secs(5),
+        wait::SOON,
         || platform.footprint(),
         |now| *now == before,
     );

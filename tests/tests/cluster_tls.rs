@@ -8,7 +8,7 @@ use std::time::Duration;
 use burst_tests::certificates::{Authority, Certified};
 use burst_tests::cluster::Setup;
 use burst_tests::node::{self, Node};
-use burst_tests::{Cluster, Driver, wait};
+use burst_tests::{Cluster, Driver, processes, wait};
 use serde_json::json;
 
 const LIMIT: Duration = Duration::from_secs(120);
@@ -69,8 +69,14 @@ fn who_proves_nothing_stays_outside() {
     assert_eq!(flare.state, "succeeded", "{flare:#?}");
     let invokers: Vec<_> = cluster.api().invokers().into_iter().map(|i| i.id).collect();
     assert_eq!(invokers, ["invoker0", "invoker1"]);
-    for outsider in turned_away {
-        outsider.node.kill();
+    // Their packs, which were started while they waited, end with them.
+    for Outsider {
+        node, name, data, ..
+    } in turned_away
+    {
+        node::assert_good_end(name, node.terminate());
+        let left = processes::of_platform(None, data.to_str().unwrap(), &data);
+        assert!(left.is_empty(), "{name} has left {left:#?}");
     }
 }
 
@@ -78,7 +84,7 @@ fn who_proves_nothing_stays_outside() {
 struct Outsider {
     node: Node,
     name: &'static str,
-    log: PathBuf,
+    data: PathBuf,
 }
 
 impl Outsider {
@@ -102,17 +108,18 @@ impl Outsider {
         Self {
             node: Node::spawn(command, &said, &node::token(), LIMIT),
             name,
-            log: data.join("logs/burst.log"),
+            data,
         }
     }
 
     /// Waits until it has said that nobody lets it in.
     #[track_caller]
     fn has_tried(&self) {
+        let log = self.data.join("logs/burst.log");
         wait::until_seen(
             &format!("{} is turned away", self.name),
             LIMIT,
-            || fs::read_to_string(&self.log).unwrap_or_default(),
+            || fs::read_to_string(&log).unwrap_or_default(),
             |log| log.contains("no controller answers"),
         );
     }

@@ -1,10 +1,8 @@
 //! What a pack may do, and who may see what.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use std::fs;
-use std::path::Path;
-
-use burst_tests::{Driver, Platform, Redis, Settings, docker, failing, processes};
+use burst_tests::disk::files_below;
+use burst_tests::{Driver, Platform, Redis, Settings, docker, failing, node, processes};
 use reqwest::Method;
 use serde_json::json;
 
@@ -146,10 +144,12 @@ fn secrets_are_in_no_log_and_no_process_list() {
     );
     assert_eq!(answer.status, 400, "{}", answer.text);
 
-    let mut logs = vec![platform.log_file()];
-    collect_logs(&platform.data(), &mut logs);
+    let mut logs = files_below(&platform.data());
+    logs.retain(|file| file.extension().is_some_and(|extension| extension == "log"));
+    assert!(!logs.is_empty(), "the platform keeps no log");
+    logs.push(platform.log_file());
     for log in logs {
-        let text = fs::read_to_string(&log).unwrap();
+        let text = node::said(&log);
         for secret in secrets {
             assert!(
                 !text.contains(secret),
@@ -165,7 +165,10 @@ fn a_program_is_not_given_the_platforms_redis_password() {
     let (redis, platform, id) = a_flare_with_a_secret();
     let programs: Vec<_> = (platform.processes().into_iter())
         .filter(|process| processes::holds(process.pid, SECRET))
-        .filter(|process| !["java", "burst-runtime"].contains(&&*processes::program(process.pid)))
+        .filter(|process| {
+            let program = processes::program(process.pid);
+            program.is_some_and(|name| !["java", "burst-runtime"].contains(&&*name))
+        })
         .collect();
     assert_eq!(
         programs.len(),
@@ -180,17 +183,6 @@ fn a_program_is_not_given_the_platforms_redis_password() {
     }
     platform.api().delete(&format!("flares/{id}"));
     platform.api().ended(&id);
-}
-
-fn collect_logs(directory: &Path, logs: &mut Vec<std::path::PathBuf>) {
-    for entry in fs::read_dir(directory).unwrap().flatten() {
-        let path = entry.path();
-        if path.is_dir() {
-            collect_logs(&path, logs);
-        } else if path.extension().is_some_and(|extension| extension == "log") {
-            logs.push(path);
-        }
-    }
 }
 
 #[test]

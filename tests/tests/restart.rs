@@ -2,7 +2,6 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use burst_tests::model::Flare;
 use burst_tests::{Driver, Platform, Settings, docker, failing, wait};
@@ -48,7 +47,7 @@ fn survives_a_kill(driver: Driver) {
     // Nothing of the old platform lives on.
     wait::until_seen(
         "orphans of the old platform are gone",
-        Duration::from_secs(10),
+        wait::SOON,
         || {
             let processes: Vec<_> = platform.processes().intersection(&packs).cloned().collect();
             let now: BTreeSet<_> = platform.containers().iter().map(docker::id).collect();

@@ -1,4 +1,4 @@
-//! Random flares and random faults for a while; nothing is lost, and nothing is left.
+//! Random flares, on groups and on their own, and random faults for a while; nothing is lost, and nothing is left.
 //!
 //! `BURST_SOAK_SECONDS` says for how long (two minutes, and ten by `make soak`), `BURST_SOAK_SEED` what happens.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
@@ -41,13 +41,15 @@ fn random_flares_and_random_faults() {
         bad: 10,
         pause: Duration::from_secs(4),
     };
-    let senders: Vec<_> = (0..2)
-        .map(|sender| Traffic::start(cluster.apis(), seed * 2 + sender, wishes.clone()))
+    let mut senders: Vec<_> = (0..2)
+        .map(|sender| Traffic::flares(cluster.apis(), seed * 2 + sender, wishes.clone()))
         .collect();
+    let small = Wishes { size: 16, ..wishes };
+    senders.push(Traffic::groups(cluster.apis(), seed, small));
     let start = Instant::now();
     while start.elapsed() < Duration::from_secs(seconds) {
         let fault = any(&mut random);
-        println!("{:4} s: {fault:?}", start.elapsed().as_secs());
+        print!("{:4} s: ", start.elapsed().as_secs());
         fault.strike(&mut cluster);
     }
     for sender in senders {
@@ -57,8 +59,9 @@ fn random_flares_and_random_faults() {
     accepted.hold(&cluster);
     let drained = end.elapsed().as_secs();
     println!(
-        "seed {seed}: all have ended {drained} s later: {:?}",
-        accepted.ends()
+        "seed {seed}: all have ended {drained} s later: {:?}, {} groups",
+        accepted.ends(),
+        accepted.groups()
     );
 }
 

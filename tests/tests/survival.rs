@@ -2,10 +2,12 @@
 //! after each (`invariants`).
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+use std::fs;
 use std::time::Duration;
 
 use burst_tests::cluster::Setup;
 use burst_tests::disk::SmallDisk;
+use burst_tests::failing::{LONG, holding};
 use burst_tests::faults::Fault;
 use burst_tests::invariants::Accepted;
 use burst_tests::model::Flare;
@@ -13,9 +15,6 @@ use burst_tests::traffic::{Traffic, Wishes};
 use burst_tests::{Cluster, Driver, docker, failing, node, wait};
 use rustix::process::Signal;
 use serde_json::{Value, json};
-
-/// Longer than any test lasts: what ends such a flare is the fault.
-const LONG: u64 = 200_000;
 
 /// The invoker on a machine of its own.
 const REMOTE: usize = 3;
@@ -25,46 +24,65 @@ const REMOTE: usize = 3;
 #[test]
 fn one_fault_after_the_other() {
     let setup = Setup::new(Driver::Process).controllers(2);
-    let (mut cluster, mut accepted) = start(setup.limit(Duration::from_secs(600)));
-    let before = accepted.flare(&cluster, failing::NAME, &hold(16, 1));
+    let (mut cluster, mut accepted) = failing::cluster(setup.limit(Duration::from_secs(600)));
+    let before = accepted.flare(&cluster, failing::NAME, &holding(16, 1));
     assert_eq!(accepted.ended(&cluster, &before).state, "succeeded");
 
-    // What is struck is tried again; what is not goes on.
-    let goes_on = [
-        (Fault::Pack, 2),
-        (Fault::Invoker(1), 2),
-        (Fault::Database(3), 1),
-        (Fault::OtherController, 1),
-    ];
-    for (fault, attempt) in goes_on {
-        let seen = through(&mut cluster, &mut accepted, fault, 2_000);
+    // What is struck is tried again. It runs until that has happened, however long it takes.
+    let pack: fn(usize) -> Fault = |_| Fault::Pack;
+    for (number, fault) in [pack, Fault::Invoker].into_iter().enumerate() {
+        let struck = cluster.scratch().join(format!("struck-{number}"));
+        let params = failing::hold_until(&struck, LONG);
+        let seen = through(&mut cluster, &mut accepted, &params, |cluster, invoker| {
+            fault(invoker).strike(cluster);
+            fs::write(&struck, "").unwrap();
+        });
         assert_eq!(
             (seen.state.as_str(), seen.attempt),
-            ("succeeded", attempt),
+            ("succeeded", 2),
+            "{seen:#?}"
+        );
+    }
+    // What is not struck goes on, and may end meanwhile.
+    for fault in [Fault::Database(3), Fault::OtherController] {
+        let params = failing::hold(2_000);
+        let strike = |cluster: &mut Cluster, _| fault.strike(cluster);
+        let seen = through(&mut cluster, &mut accepted, &params, strike);
+        assert_eq!(
+            (seen.state.as_str(), seen.attempt),
+            ("succeeded", 1),
             "{seen:#?}"
         );
     }
     // Whoever has the scheduler next takes the others for lost.
     let is_lost = [Fault::Scheduler, Fault::PausedScheduler, Fault::Controllers];
     for fault in is_lost {
-        let seen = through(&mut cluster, &mut accepted, fault, LONG);
+        let params = failing::hold(LONG);
+        let strike = |cluster: &mut Cluster, _| fault.strike(cluster);
+        let seen = through(&mut cluster, &mut accepted, &params, strike);
         assert_eq!(seen.state, "failed", "{seen:#?}");
         assert_eq!(seen.error.unwrap().kind, "controller-restarted");
     }
 }
 
-/// A fault amid flares: one of twelve workers that hold for so long, some that start and end all the
-/// time, and one that waits. Gives what became of the first.
+/// A fault amid flares: one of twelve workers with this input, which have begun, some that start and end all
+/// the time, and one that waits. The fault is told of an invoker that has a pack of the first, and what became
+/// of that one is given.
 #[track_caller]
-fn through(cluster: &mut Cluster, accepted: &mut Accepted, fault: Fault, millis: u64) -> Flare {
-    println!("{fault:?}");
-    let mut long = hold(12, millis);
-    long["retries"] = json!(1);
+fn through(
+    cluster: &mut Cluster,
+    accepted: &mut Accepted,
+    params: &Value,
+    strike: impl FnOnce(&mut Cluster, usize),
+) -> Flare {
+    let long = json!({"size": 12, "params": params, "timeout": LONG, "retries": 1});
     let running = accepted.flare(cluster, failing::NAME, &long);
     cluster.api().all_wrote(&running, failing::MARK);
-    let queued = accepted.flare(cluster, failing::NAME, &hold(16, 1));
+    let queued = accepted.flare(cluster, failing::NAME, &holding(16, 1));
     let traffic = small_flares(cluster, 5);
-    fault.strike(cluster);
+    let invoker = &cluster.api().status(&running).packs[0].invoker;
+    let invoker = invoker.trim_start_matches("invoker").parse().unwrap();
+    strike(cluster, invoker);
     accepted.note(traffic.stop());
     let seen = accepted.ended(cluster, &running);
     assert_eq!(accepted.ended(cluster, &queued).state, "succeeded");
@@ -76,7 +94,7 @@ fn through(cluster: &mut Cluster, accepted: &mut Accepted, fault: Fault, millis:
 /// that its flares may run elsewhere.
 #[test]
 fn who_is_given_up_runs_nothing() {
-    let (cluster, mut accepted) = start(Setup::new(Driver::Process).remote(REMOTE));
+    let (cluster, mut accepted) = failing::cluster(Setup::new(Driver::Process).remote(REMOTE));
     given_up(
         &cluster,
         &mut accepted,
@@ -104,10 +122,10 @@ fn given_up(
     mend: impl Fn(),
 ) {
     let api = cluster.api();
-    let first = accepted.flare(cluster, failing::NAME, &hold(16, LONG));
+    let first = accepted.flare(cluster, failing::NAME, &holding(16, LONG));
     api.all_wrote(&first, failing::MARK);
     assert!(!cluster.working(lost).is_empty());
-    let next = accepted.flare(cluster, failing::NAME, &hold(12, 1));
+    let next = accepted.flare(cluster, failing::NAME, &holding(12, 1));
     lose();
     let id = format!("invoker{lost}");
     wait::until_seen(
@@ -131,10 +149,10 @@ fn given_up(
 
 #[test]
 fn everything_is_killed() {
-    let (mut cluster, mut accepted) = start(Setup::new(Driver::Docker).invokers(2));
-    let running = accepted.flare(&cluster, failing::NAME, &hold(8, LONG));
+    let (mut cluster, mut accepted) = failing::cluster(Setup::new(Driver::Docker).invokers(2));
+    let running = accepted.flare(&cluster, failing::NAME, &holding(8, LONG));
     cluster.api().all_wrote(&running, failing::MARK);
-    let queued = accepted.flare(&cluster, failing::NAME, &hold(6, 1));
+    let queued = accepted.flare(&cluster, failing::NAME, &holding(6, 1));
     let containers: Vec<_> = cluster.containers().iter().map(docker::id).collect();
     assert!(!containers.is_empty());
     cluster.kill_controller(0);
@@ -150,12 +168,12 @@ fn everything_is_killed() {
     assert_eq!(accepted.ended(&cluster, &running).state, "failed");
     assert_eq!(accepted.ended(&cluster, &queued).state, "succeeded");
 
-    let running = accepted.flare(&cluster, failing::NAME, &hold(8, LONG));
+    let running = accepted.flare(&cluster, failing::NAME, &holding(8, LONG));
     cluster.api().all_wrote(&running, failing::MARK);
     cluster.kill_invoker(1);
     // While it is away: its peers are told, and what fits on the rest runs.
     assert_eq!(accepted.ended(&cluster, &running).state, "failed");
-    let alone = accepted.flare(&cluster, failing::NAME, &hold(4, 1));
+    let alone = accepted.flare(&cluster, failing::NAME, &holding(4, 1));
     assert_eq!(accepted.ended(&cluster, &alone).state, "succeeded");
     cluster.start_invoker(1);
     cluster.all_up();
@@ -166,16 +184,16 @@ fn everything_is_killed() {
 /// room the same one runs.
 #[test]
 fn the_disk_under_the_packages_is_full() {
-    let (cluster, mut accepted) = start(Setup::new(Driver::Process).invokers(1));
+    let (cluster, mut accepted) = failing::cluster(Setup::new(Driver::Process).invokers(1));
     let disk = SmallDisk::over(&cluster.invoker_data(0).join("invoker/packages"));
-    let full = accepted.flare(&cluster, failing::NAME, &hold(4, 1));
+    let full = accepted.flare(&cluster, failing::NAME, &holding(4, 1));
     let flare = accepted.ended(&cluster, &full);
     assert_eq!(flare.state, "failed", "{flare:#?}");
     let error = flare.error.unwrap();
     assert_eq!(error.kind, "start-failed", "{error:#?}");
     accepted.hold(&cluster);
     disk.grow();
-    let room = accepted.flare(&cluster, failing::NAME, &hold(4, 1));
+    let room = accepted.flare(&cluster, failing::NAME, &holding(4, 1));
     assert_eq!(accepted.ended(&cluster, &room).state, "succeeded");
     accepted.hold(&cluster);
 }
@@ -184,7 +202,8 @@ fn the_disk_under_the_packages_is_full() {
 /// its time before that has passed.
 #[test]
 fn a_clock_is_set() {
-    let (cluster, mut accepted) = start(Setup::new(Driver::Process).invokers(2).clocks());
+    let (cluster, mut accepted) =
+        failing::cluster(Setup::new(Driver::Process).invokers(2).clocks());
     clock_set(&cluster, &mut accepted, |ahead| {
         cluster.set_invoker_clock(0, ahead);
     });
@@ -195,22 +214,26 @@ fn a_clock_is_set() {
 
 #[track_caller]
 fn clock_set(cluster: &Cluster, accepted: &mut Accepted, set: impl Fn(i64)) {
-    const TIME_OUT: i64 = 3_000;
-    let mut endless = hold(1, LONG);
+    const TIME_OUT: i64 = 5_000;
+    // In warm packs all of them begin long before the time-out.
+    let warming = accepted.flare(cluster, failing::NAME, &holding(8, 1));
+    assert_eq!(accepted.ended(cluster, &warming).state, "succeeded");
+    let mut endless = holding(1, LONG);
     endless["timeout"] = json!(TIME_OUT);
-    let running = accepted.flare(cluster, failing::NAME, &hold(4, 3_000));
+    let running = accepted.flare(cluster, failing::NAME, &holding(4, 3_000));
     let endless = accepted.flare(cluster, failing::NAME, &endless);
     cluster.api().all_wrote(&running, failing::MARK);
     cluster.api().all_wrote(&endless, failing::MARK);
-    let queued = accepted.flare(cluster, failing::NAME, &hold(8, 1));
+    let queued = accepted.flare(cluster, failing::NAME, &holding(8, 1));
     let traffic = small_flares(cluster, 0);
     for ahead in [3600, 0] {
         set(ahead);
-        let between = accepted.flare(cluster, failing::NAME, &hold(2, 1));
+        let between = accepted.flare(cluster, failing::NAME, &holding(2, 1));
         accepted.ended(cluster, &between);
     }
-    let mut all = traffic.stop();
-    accepted.note(all.clone());
+    let sent = traffic.stop();
+    accepted.note(sent.clone());
+    let mut all = sent.flares;
     all.extend([running, queued]);
     for id in all {
         let flare = accepted.ended(cluster, &id);
@@ -230,19 +253,6 @@ fn clock_set(cluster: &Cluster, accepted: &mut Accepted, set: impl Fn(i64)) {
     accepted.hold(cluster);
 }
 
-/// A cluster with the program whose behaviour its input chooses.
-#[track_caller]
-fn start(setup: Setup) -> (Cluster, Accepted) {
-    let cluster = Cluster::start(setup);
-    cluster.deploy(failing::NAME);
-    (cluster, Accepted::default())
-}
-
-/// A flare whose workers run for so many milliseconds.
-fn hold(size: u32, millis: u64) -> Value {
-    json!({"size": size, "params": failing::hold(millis), "timeout": LONG})
-}
-
 /// Flares of up to three workers that keep coming; of a hundred so many fail, and so many are cancelled.
 fn small_flares(cluster: &Cluster, bad: u32) -> Traffic {
     let wishes = Wishes {
@@ -252,5 +262,5 @@ fn small_flares(cluster: &Cluster, bad: u32) -> Traffic {
         bad,
         pause: Duration::from_millis(200),
     };
-    Traffic::start(cluster.apis(), 1, wishes)
+    Traffic::flares(cluster.apis(), 1, wishes)
 }

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use burst_tests::cli::Cli;
+use burst_tests::disk::files_below;
 use burst_tests::{Driver, Platform, Settings, built};
 use serde_json::{Value, json};
 
@@ -108,16 +109,13 @@ fn a_namespace_is_created_used_kept_apart_and_revoked() {
 
 /// Checks that no file below a directory holds a text.
 fn never_holds(directory: &Path, text: &str) {
-    for entry in fs::read_dir(directory).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            never_holds(&path, text);
-        } else if let Ok(bytes) = fs::read(&path) {
-            // Files of packs that end meanwhile may be gone.
-            let found = bytes
-                .windows(text.len())
-                .any(|part| part == text.as_bytes());
-            assert!(!found, "a key is in {}", path.display());
-        }
+    let files = files_below(directory);
+    assert!(!files.is_empty(), "nothing in {}", directory.display());
+    for path in files {
+        let bytes = fs::read(&path).unwrap_or_default();
+        let found = bytes
+            .windows(text.len())
+            .any(|part| part == text.as_bytes());
+        assert!(!found, "a key is in {}", path.display());
     }
 }

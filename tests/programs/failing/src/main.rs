@@ -3,7 +3,7 @@
 
 mod deed;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use burst::{BurstContext, Error};
@@ -25,7 +25,7 @@ struct Input {
     who: Option<u32>,
     /// How long `hold` lasts.
     millis: Option<u64>,
-    /// A file that `fail-once` makes.
+    /// A file that `fail-once` makes, and that ends `hold` when it is there.
     file: Option<PathBuf>,
     /// Never read: tests look for its value where it must not be.
     #[allow(dead_code)]
@@ -48,7 +48,10 @@ fn work(input: Input, burst: &BurstContext) -> Result<String, Error> {
     println!("{MARK}{:?}", input.how);
     match input.how {
         How::Count => return count(burst),
-        How::Hold => hold(Duration::from_millis(input.millis.unwrap_or(0))),
+        How::Hold => hold(
+            Duration::from_millis(input.millis.unwrap_or(0)),
+            input.file.as_deref(),
+        ),
         how => deed::perform(how, input.file.as_deref())?,
     }
     Ok(format!("worker {me} of {}", burst.burst_size()))
@@ -82,10 +85,14 @@ fn count(burst: &BurstContext) -> Result<String, Error> {
     Ok(format!("{calls} {}", std::process::id()))
 }
 
-fn hold(time: Duration) {
+/// Runs for so long, or until the file is there.
+fn hold(time: Duration, until: Option<&Path>) {
+    const LOOK: Duration = Duration::from_millis(20);
     let end = Instant::now() + time;
-    while let Some(left) = end.checked_duration_since(Instant::now()) {
-        std::thread::sleep(left);
+    while let Some(left) = end.checked_duration_since(Instant::now())
+        && !until.is_some_and(Path::exists)
+    {
+        std::thread::sleep(until.map_or(left, |_| left.min(LOOK)));
     }
 }
 

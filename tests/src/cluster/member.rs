@@ -1,0 +1,69 @@
+//! One node of a cluster, in all its lives.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::clock::Clock;
+use crate::node::{self, Node};
+
+#[derive(Debug)]
+pub(super) struct Member {
+    pub(super) name: String,
+    pub(super) prefix: Vec<String>,
+    pub(super) clock: Option<Clock>,
+    pub(super) arguments: Vec<String>,
+    pub(super) data: PathBuf,
+    pub(super) log: PathBuf,
+    pub(super) node: Option<Node>,
+    /// Those of all its lives: what it starts is in them.
+    pub(super) sessions: Vec<u32>,
+    /// What it said when it was ready: for a controller the address of its API.
+    pub(super) ready: String,
+}
+
+impl Member {
+    /// One that does not run yet, with its data below `scratch`.
+    pub(super) fn new(
+        scratch: &Path,
+        name: String,
+        mut arguments: Vec<String>,
+        seeds: &[String],
+    ) -> Self {
+        let data = scratch.join(&name);
+        arguments.extend(["--data".into(), data.to_str().unwrap().into()]);
+        for seed in seeds {
+            arguments.extend(["--seed".into(), seed.clone()]);
+        }
+        Self {
+            log: scratch.join(format!("{name}.log")),
+            name,
+            prefix: Vec::new(),
+            clock: None,
+            arguments,
+            data,
+            node: None,
+            sessions: Vec::new(),
+            ready: String::new(),
+        }
+    }
+
+    pub(super) fn spawn(&mut self, token: &str, lifetime: Duration) {
+        assert!(self.node.is_none(), "{} runs already", self.name);
+        let command = node::burst(&self.prefix, &self.arguments);
+        let node = Node::spawn(command, &self.log, token, lifetime);
+        self.sessions.push(node.pid());
+        self.node = Some(node);
+    }
+
+    #[track_caller]
+    pub(super) fn await_ready(&mut self) {
+        let ready = self.node.as_mut().expect("it was started").ready();
+        self.ready = ready.unwrap_or_else(|said| panic!("{}: {said}", self.name));
+    }
+
+    #[track_caller]
+    pub(super) fn take(&mut self) -> Node {
+        let node = self.node.take();
+        node.unwrap_or_else(|| panic!("{} does not run", self.name))
+    }
+}

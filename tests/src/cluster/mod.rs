@@ -1,0 +1,241 @@
+//! A cluster of one's own: controllers and invokers as processes on random ports, to be faulted.
+
+mod ending;
+mod member;
+mod setup;
+mod striking;
+mod watching;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tempfile::TempDir;
+
+use self::member::Member;
+pub use self::setup::Setup;
+use crate::cli::Cli;
+use crate::clock::Clock;
+use crate::network::{Cable, Rift};
+use crate::postgres_server::{self, Postgres};
+use crate::redis_server::Redis;
+use crate::s3_server::S3;
+use crate::settings::Driver;
+use crate::{Api, built, docker, node, port, wait};
+
+/// A running cluster. Dropping it stops it and checks that nothing is left of it.
+#[derive(Debug)]
+pub struct Cluster {
+    setup: Setup,
+    scratch: TempDir,
+    token: String,
+    controllers: Vec<Member>,
+    invokers: Vec<Member>,
+    auth: String,
+    seeds: Vec<String>,
+    postgres: Option<Postgres>,
+    cables: BTreeMap<usize, Cable>,
+    rift: Option<Rift>,
+    redis: Option<Redis>,
+    _s3: Option<S3>,
+    _turn: MutexGuard<'static, ()>,
+}
+
+/// Of the tests of one program one has a cluster at a time: each is half a dozen JVMs.
+static TURN: Mutex<()> = Mutex::new(());
+
+impl Cluster {
+    /// Starts all processes and waits until every invoker is up.
+    #[track_caller]
+    pub fn start(setup: Setup) -> Self {
+        if setup.driver == Driver::Docker {
+            docker::require();
+        }
+        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        let scratch = tempfile::Builder::new()
+            .prefix("burst-cluster-")
+            .tempdir()
+            .unwrap();
+        // Packs in containers run as another user and mount packages from below here.
+        let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        fs::set_permissions(scratch.path(), open).unwrap();
+        let cables: BTreeMap<usize, Cable> = setup
+            .remote
+            .iter()
+            .map(|invoker| (*invoker, Cable::lay()))
+            .collect();
+        // Who is on this machine must have an address that those on others reach.
+        let here = cables
+            .values()
+            .next()
+            .map_or("127.0.0.1", Cable::here)
+            .to_owned();
+        let (postgres, s3) = match setup.controllers {
+            0 | 1 => (None, None),
+            _ => (Some(Postgres::start()), Some(S3::start())),
+        };
+        let seeds: Vec<String> = (0..setup.controllers)
+            .map(|_| format!("{here}:{}", port::free(&here)))
+            .collect();
+        let mut shared = setup.flags.clone();
+        let redis = setup.redis.then(|| Redis::start_at(&here));
+        if let Some(redis) = &redis {
+            shared.extend(["--backend".into(), format!("redis-list={}", redis.uri())]);
+        }
+        if let (Some(postgres), Some(s3)) = (&postgres, &s3) {
+            let file = scratch.path().join("stores.conf");
+            fs::write(&file, stores(postgres, s3) + "\n" + &setup.lines).unwrap();
+            shared.extend(["--config".into(), file.to_str().unwrap().into()]);
+        }
+        let controllers = seeds.iter().enumerate().map(|(index, node)| {
+            let port = port::free("127.0.0.1").to_string();
+            let arguments = ["controller", "--port", &port, "--node", node].map(String::from);
+            let arguments = arguments
+                .into_iter()
+                .chain(shared.iter().cloned())
+                .collect();
+            Member::new(
+                scratch.path(),
+                format!("controller{index}"),
+                arguments,
+                &seeds,
+            )
+        });
+        let invokers = (0..setup.invokers).map(|index| {
+            let id = format!("invoker{index}");
+            let slots = setup.slots.to_string();
+            let cable = cables.get(&index);
+            let host = cable.map_or(here.as_str(), Cable::there);
+            let arguments = ["invoker", "--id", &id, "--slots", &slots, "--node", host];
+            let driver = ["--driver", setup.driver.name()];
+            // What runs can then be told from what is kept warm.
+            let cold = ["--set", "burst.invoker.prewarmed=0"];
+            let arguments = arguments
+                .into_iter()
+                .chain(driver)
+                .chain(cold)
+                .map(String::from);
+            let arguments = arguments
+                .chain(setup.invoker_flags.iter().cloned())
+                .collect();
+            let mut member = Member::new(scratch.path(), id.clone(), arguments, &seeds);
+            member.prefix = cable.map(Cable::prefix).unwrap_or_default();
+            member
+        });
+        let mut cluster = Self {
+            token: node::token(),
+            controllers: controllers.collect(),
+            invokers: invokers.collect(),
+            auth: String::new(),
+            seeds,
+            postgres,
+            cables,
+            rift: None,
+            redis,
+            _s3: s3,
+            _turn: turn,
+            scratch,
+            setup,
+        };
+        if cluster.setup.clocks {
+            for member in cluster.controllers.iter_mut().chain(&mut cluster.invokers) {
+                let clock = Clock::new(&member.name, cluster.scratch.path());
+                member.prefix.extend(clock.prefix());
+                member.clock = Some(clock);
+            }
+        }
+        if cluster.setup.rift {
+            let port = |seed: &String| seed.rsplit_once(':').unwrap().1.parse().unwrap();
+            let rift = Rift::between(cluster.seeds.iter().map(port));
+            for (side, member) in cluster.controllers.iter_mut().enumerate() {
+                member.prefix.extend(rift.prefix(side));
+            }
+            cluster.rift = Some(rift);
+        }
+        cluster.start_all();
+        cluster
+    }
+
+    fn start_all(&mut self) {
+        let (token, limit) = (&self.token, self.setup.limit);
+        for member in self.controllers.iter_mut().chain(&mut self.invokers) {
+            member.spawn(token, limit);
+        }
+        for member in self.controllers.iter_mut().chain(&mut self.invokers) {
+            member.await_ready();
+        }
+        self.auth = self
+            .controllers
+            .iter()
+            .find_map(|controller| fs::read_to_string(controller.data.join("properties")).ok())
+            .and_then(|text| {
+                let auth = text.lines().find_map(|line| line.strip_prefix("AUTH="));
+                auth.map(str::to_owned)
+            })
+            .expect("AUTH in a controller's properties file");
+        self.all_up();
+    }
+
+    /// Waits until every invoker that runs is up.
+    #[track_caller]
+    pub fn all_up(&self) {
+        let running: BTreeSet<String> = self
+            .invokers
+            .iter()
+            .filter(|invoker| invoker.node.is_some())
+            .map(|invoker| invoker.name.clone())
+            .collect();
+        wait::until_seen(
+            "every invoker is up",
+            node::START_LIMIT,
+            || self.api().try_invokers().unwrap_or_default(),
+            |seen| {
+                let up = seen.iter().filter(|invoker| invoker.state == "up");
+                up.map(|invoker| invoker.id.clone())
+                    .collect::<BTreeSet<_>>()
+                    == running
+            },
+        );
+    }
+
+    /// The API of the first controller that runs.
+    #[track_caller]
+    pub fn api(&self) -> Api {
+        let running = (0..self.controllers.len()).find(|i| self.controllers[*i].node.is_some());
+        self.api_of(running.expect("a controller runs"))
+    }
+
+    /// The API of one controller.
+    #[track_caller]
+    pub fn api_of(&self, controller: usize) -> Api {
+        Api::new(&self.controllers[controller].ready, &self.auth)
+    }
+
+    /// The APIs of all controllers, whether they run or not.
+    pub fn apis(&self) -> Vec<Api> {
+        (0..self.controllers.len())
+            .map(|index| self.api_of(index))
+            .collect()
+    }
+
+    /// Deploys a program that is built already.
+    #[track_caller]
+    pub fn deploy(&self, name: &str) {
+        let program = built::program(name);
+        let arguments = ["deploy", name, program.to_str().unwrap()];
+        Cli::of(&self.api(), self.scratch.path())
+            .run(&arguments)
+            .exits(0);
+    }
+}
+
+/// Settings of controllers that share these servers.
+fn stores(postgres: &Postgres, s3: &S3) -> String {
+    format!(
+        "burst.store.postgresql {{ url = \"{}\", user = \"{}\", password = \"{}\" }}\n{}",
+        postgres.url(),
+        postgres_server::USER,
+        postgres.password(),
+        s3.settings()
+    )
+}

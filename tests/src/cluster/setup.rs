@@ -1,0 +1,112 @@
+//! How a cluster is set up.
+
+use std::time::Duration;
+
+use crate::settings::Driver;
+
+/// How a cluster is set up.
+#[derive(Debug, Clone)]
+pub struct Setup {
+    pub(super) driver: Driver,
+    pub(super) controllers: usize,
+    pub(super) invokers: usize,
+    pub(super) slots: u32,
+    pub(super) remote: Vec<usize>,
+    pub(super) clocks: bool,
+    pub(super) rift: bool,
+    pub(super) redis: bool,
+    pub(super) flags: Vec<String>,
+    pub(super) lines: String,
+    pub(super) invoker_flags: Vec<String>,
+    pub(super) limit: Duration,
+}
+
+impl Setup {
+    /// One controller, four invokers of four slots, everything else as it comes. A cluster that
+    /// lives longer than five minutes is taken for hung and killed.
+    pub fn new(driver: Driver) -> Self {
+        Self {
+            driver,
+            controllers: 1,
+            invokers: 4,
+            slots: 4,
+            remote: Vec::new(),
+            clocks: false,
+            rift: false,
+            redis: false,
+            flags: Vec::new(),
+            lines: String::new(),
+            invoker_flags: Vec::new(),
+            limit: Duration::from_secs(300),
+        }
+    }
+
+    /// How many controllers. More than one share a PostgreSQL and an S3 server, which the cluster brings.
+    pub fn controllers(mut self, count: usize) -> Self {
+        self.controllers = count;
+        self
+    }
+
+    /// How many invokers.
+    pub fn invokers(mut self, count: usize) -> Self {
+        self.invokers = count;
+        self
+    }
+
+    /// How many workers each invoker runs at once.
+    pub fn slots(mut self, slots: u32) -> Self {
+        self.slots = slots;
+        self
+    }
+
+    /// Puts an invoker on a machine of its own, which can be cut off.
+    pub fn remote(mut self, invoker: usize) -> Self {
+        self.remote.push(invoker);
+        self
+    }
+
+    /// Gives every node a clock of its own, which can be set.
+    pub fn clocks(mut self) -> Self {
+        self.clocks = true;
+        self
+    }
+
+    /// Lets a rift open between the controllers.
+    pub fn rift(mut self) -> Self {
+        self.rift = true;
+        self
+    }
+
+    /// Brings a Redis server, as the backend `redis-list`.
+    pub fn redis(mut self) -> Self {
+        self.redis = true;
+        self
+    }
+
+    /// A setting of the controllers.
+    pub fn set(mut self, key: &str, value: &str) -> Self {
+        self.flags
+            .extend(["--set".to_owned(), format!("{key}={value}")]);
+        self
+    }
+
+    /// A line of the configuration file of several controllers, for what is no setting of Burst's own.
+    pub fn line(mut self, line: &str) -> Self {
+        self.lines += line;
+        self.lines.push('\n');
+        self
+    }
+
+    /// A setting of the invokers.
+    pub fn set_invokers(mut self, key: &str, value: &str) -> Self {
+        self.invoker_flags
+            .extend(["--set".to_owned(), format!("{key}={value}")]);
+        self
+    }
+
+    /// How long the cluster may live.
+    pub fn limit(mut self, limit: Duration) -> Self {
+        self.limit = limit;
+        self
+    }
+}

@@ -1,0 +1,105 @@
+//! What a test does to the nodes of a cluster.
+
+use rustix::process::Signal;
+
+use super::Cluster;
+use crate::network::Rift;
+use crate::postgres_server::Postgres;
+use crate::{node, wait};
+
+impl Cluster {
+    /// Kills an invoker as `kill -9` does.
+    pub fn kill_invoker(&mut self, index: usize) {
+        self.invokers[index].take().kill();
+    }
+
+    /// Stops an invoker as an operator does.
+    #[track_caller]
+    pub fn stop_invoker(&mut self, index: usize) {
+        let invoker = &mut self.invokers[index];
+        let status = invoker.take().terminate();
+        node::assert_good_end(&invoker.name, status);
+    }
+
+    /// Starts an invoker again on its old data.
+    #[track_caller]
+    pub fn start_invoker(&mut self, index: usize) {
+        let (token, limit) = (&self.token, self.setup.limit);
+        self.invokers[index].spawn(token, limit);
+        self.invokers[index].await_ready();
+    }
+
+    /// Kills a controller as `kill -9` does.
+    pub fn kill_controller(&mut self, index: usize) {
+        self.controllers[index].take().kill();
+    }
+
+    /// Starts controllers again on their old data, together.
+    #[track_caller]
+    pub fn start_controllers(&mut self, indices: &[usize]) {
+        indices
+            .iter()
+            .for_each(|index| self.begin_controller(*index));
+        indices
+            .iter()
+            .for_each(|index| self.await_controller(*index));
+    }
+
+    /// Starts a controller again on its old data, and does not wait until it is ready.
+    #[track_caller]
+    pub fn begin_controller(&mut self, index: usize) {
+        self.controllers[index].spawn(&self.token, self.setup.limit);
+    }
+
+    /// Waits until a controller that was started is ready.
+    #[track_caller]
+    pub fn await_controller(&mut self, index: usize) {
+        self.controllers[index].await_ready();
+    }
+
+    /// Sends an invoker's process a signal.
+    pub fn signal_invoker(&self, index: usize, signal: Signal) {
+        self.invokers[index].node.as_ref().unwrap().signal(signal);
+    }
+
+    /// Sends a controller's process a signal.
+    pub fn signal_controller(&self, index: usize, signal: Signal) {
+        let node = self.controllers[index].node.as_ref();
+        node.unwrap().signal(signal);
+    }
+
+    /// Sets the clock of an invoker so many seconds ahead, in a cluster with [`clocks`](Setup::clocks).
+    pub fn set_invoker_clock(&self, index: usize, ahead: i64) {
+        self.invokers[index].clock.as_ref().unwrap().set(ahead);
+    }
+
+    /// As [`set_invoker_clock`](Self::set_invoker_clock), of a controller.
+    pub fn set_controller_clock(&self, index: usize, ahead: i64) {
+        self.controllers[index].clock.as_ref().unwrap().set(ahead);
+    }
+
+    /// Waits for a controller to end by itself.
+    #[track_caller]
+    pub fn controller_ended(&mut self, index: usize) {
+        let node = self.controllers[index].node.as_mut().unwrap();
+        wait::until("the controller ends", node::START_LIMIT, || node.ended());
+        self.controllers[index].node = None;
+    }
+
+    /// The rift between the controllers, in a cluster with [`rift`](crate::cluster::Setup::rift).
+    pub fn rift(&self) -> &Rift {
+        self.rift.as_ref().unwrap()
+    }
+
+    /// Whether a controller that was started has ended by itself.
+    pub fn has_ended(&mut self, controller: usize) -> bool {
+        let node = self.controllers[controller].node.as_mut();
+        node.is_some_and(|node| node.ended().is_some())
+    }
+
+    /// The database server of a cluster with several controllers.
+    #[track_caller]
+    pub fn postgres(&mut self) -> &mut Postgres {
+        self.postgres.as_mut().expect("it has one")
+    }
+}

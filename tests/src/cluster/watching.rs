@@ -1,0 +1,138 @@
+//! What a test sees of a cluster beside its API.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use super::Cluster;
+use super::member::Member;
+use crate::network::Cable;
+use crate::node::Node;
+use crate::processes::{self, Process};
+use crate::redis_server::Redis;
+use crate::settings::Driver;
+use crate::{docker, node};
+
+impl Cluster {
+    /// All that a controller has logged, in each of its lives.
+    pub fn controller_log(&self, index: usize) -> String {
+        node::said(&self.controllers[index].data.join("logs/burst.log"))
+    }
+
+    /// What flares have left on the backends: keys of its Redis server.
+    pub fn keys(&self) -> Vec<String> {
+        self.redis.as_ref().map(Redis::keys).unwrap_or_default()
+    }
+
+    /// Which controller has the scheduler, as the epochs they logged tell.
+    pub fn scheduler(&self) -> usize {
+        const BEGINS: &str = "the scheduler begins here, epoch ";
+        let epoch = |index: &usize| {
+            let log = self.controller_log(*index);
+            let epochs = log
+                .lines()
+                .filter_map(|line| line.split_once(BEGINS)?.1.parse::<u64>().ok());
+            epochs.max()
+        };
+        let all = 0..self.controllers.len();
+        all.max_by_key(epoch).unwrap()
+    }
+
+    /// The cable of an invoker on a machine of its own.
+    pub fn cable(&self, invoker: usize) -> &Cable {
+        &self.cables[&invoker]
+    }
+
+    /// Where an invoker keeps its data.
+    pub fn invoker_data(&self, index: usize) -> &Path {
+        &self.invokers[index].data
+    }
+
+    /// Where the first controller is reached by other nodes.
+    pub fn seed(&self) -> &str {
+        &self.seeds[0]
+    }
+
+    /// Process ids of all nodes that run, with their names.
+    pub fn pids(&self) -> Vec<(String, u32)> {
+        let members = self.controllers.iter().chain(&self.invokers);
+        let pid = |member: &Member| Some((member.name.clone(), member.node.as_ref()?.pid()));
+        members.filter_map(pid).collect()
+    }
+
+    /// A directory for the test's own files, gone with the cluster.
+    pub fn scratch(&self) -> &Path {
+        self.scratch.path()
+    }
+
+    /// What packs are.
+    pub fn driver(&self) -> Driver {
+        self.setup.driver
+    }
+
+    /// Slots of all invokers that run.
+    pub fn slots(&self) -> u32 {
+        let running = self.invokers.iter().filter(|i| i.node.is_some()).count();
+        u32::try_from(running).unwrap() * self.setup.slots
+    }
+
+    /// Live processes besides those of the nodes themselves: packs.
+    pub fn pack_processes(&self) -> BTreeSet<Process> {
+        let members = || self.controllers.iter().chain(&self.invokers);
+        let nodes: BTreeSet<u32> = members()
+            .filter_map(|member| member.node.as_ref().map(Node::pid))
+            .collect();
+        members()
+            .flat_map(|member| &member.sessions)
+            // Who has the id of a former life now is a stranger: it is given again once nobody is left in it.
+            .filter(|session| nodes.contains(session) || !processes::lives(**session))
+            .flat_map(|session| {
+                processes::of_platform(Some(*session), &self.token, self.scratch.path())
+            })
+            .filter(|process| !nodes.contains(&process.pid))
+            .collect()
+    }
+
+    /// Users' programs in packs of this invoker that are processes and have workers: warm ones have none.
+    pub fn working(&self, invoker: usize) -> BTreeSet<Process> {
+        let member = &self.invokers[invoker];
+        // By its directory: the token is that of the whole cluster.
+        let data = member.data.to_str().unwrap();
+        let all = processes::of_platform(None, data, &member.data);
+        all.into_iter().filter(|p| workers(p.pid) > 0).collect()
+    }
+
+    /// The runtime of the pack that has the most workers now, of those that are processes and have some.
+    pub fn busiest_runtime(&self) -> Option<Process> {
+        let all = 0..self.invokers.len();
+        let programs: Vec<Process> = all.flat_map(|index| self.working(index)).collect();
+        let workers_under = |runtime: &Process| -> usize {
+            let of_runtime = |p: &&Process| processes::parent(p.pid) == Some(runtime.pid);
+            let programs = programs.iter().filter(of_runtime);
+            programs.map(|program| workers(program.pid)).sum()
+        };
+        let counted = self.runtimes().into_iter().map(|r| (workers_under(&r), r));
+        let (_, busiest) = counted.filter(|(workers, _)| *workers > 0).max()?;
+        Some(busiest)
+    }
+
+    /// Runtimes of packs that are processes.
+    pub fn runtimes(&self) -> BTreeSet<Process> {
+        let serves = |process: &Process| process.command.contains("burst-runtime serve");
+        self.pack_processes().into_iter().filter(serves).collect()
+    }
+
+    /// Its containers, as `docker inspect` shows them.
+    pub fn containers(&self) -> Vec<serde_json::Value> {
+        match self.setup.driver {
+            Driver::Process => Vec::new(),
+            Driver::Docker => docker::containers_mentioning(self.scratch.path().to_str().unwrap()),
+        }
+    }
+}
+
+/// How many workers a user's program runs at the moment.
+fn workers(pid: u32) -> usize {
+    let threads = processes::threads(pid);
+    let of_workers = threads.iter().filter(|name| name.starts_with("worker-"));
+    of_workers.count()
+}

@@ -1,0 +1,152 @@
+//! Controllers that stand still, end, or do not reach each other: there is one cluster at a time, and one scheduler.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use burst_tests::cluster::Setup;
+use burst_tests::failing::{LONG, holding};
+use burst_tests::invariants::Accepted;
+use burst_tests::{Cluster, Driver, failing, node, wait};
+use rustix::process::Signal;
+
+/// For how long controllers that quarrelled remember who won.
+const RELEASE: &str = "pekko.cluster.split-brain-resolver.lease-majority.release-after = 1s";
+
+/// The first seed comes back while the other controller stands still: it founds no cluster beside the other's,
+/// but waits until that wakes. When nobody is left, any seed founds the next one.
+#[test]
+fn there_is_one_cluster_at_a_time() {
+    let (mut cluster, mut accepted) = failing::cluster(two());
+    let ended = accepted.flare(&cluster, failing::NAME, &holding(8, 1));
+    assert_eq!(accepted.ended(&cluster, &ended).state, "succeeded");
+    let running = accepted.flare(&cluster, failing::NAME, &holding(8, 5_000));
+    cluster.api().all_wrote(&running, failing::MARK);
+    let queued = accepted.flare(&cluster, failing::NAME, &holding(6, 1));
+    assert_eq!(founded(&cluster), 1);
+
+    cluster.signal_controller(1, Signal::STOP);
+    cluster.kill_controller(0);
+    cluster.begin_controller(0);
+    waits(&cluster, 0);
+    cluster.signal_controller(1, Signal::CONT);
+    cluster.await_controller(0);
+    cluster.all_up();
+    assert_eq!(founded(&cluster), 1);
+    // How it ended is up to which of the two had the scheduler.
+    accepted.ended(&cluster, &running);
+    assert_eq!(accepted.ended(&cluster, &queued).state, "succeeded");
+    accepted.hold(&cluster);
+
+    cluster.kill_controller(0);
+    cluster.kill_controller(1);
+    cluster.start_controllers(&[1]);
+    cluster.start_controllers(&[0]);
+    works(&cluster, &mut accepted);
+    assert_eq!(founded(&cluster), 2);
+}
+
+/// The controller that has the scheduler stands still, until another one has it and has forgotten that they
+/// quarrelled: it ends when it wakes. It does so, too, when that other one is gone again meanwhile.
+#[test]
+fn a_scheduler_that_was_replaced_ends() {
+    let (mut cluster, mut accepted) = failing::cluster(two().line(RELEASE));
+    let (paused, other) = replaced(&mut cluster, &mut accepted);
+    lease_is_free(&mut cluster);
+    cluster.signal_controller(paused, Signal::CONT);
+    cluster.controller_ended(paused);
+    cluster.start_controllers(&[paused]);
+    works(&cluster, &mut accepted);
+    assert_eq!(cluster.scheduler(), other);
+
+    let (paused, other) = replaced(&mut cluster, &mut accepted);
+    cluster.kill_controller(other);
+    cluster.begin_controller(other);
+    cluster.signal_controller(paused, Signal::CONT);
+    cluster.controller_ended(paused);
+    cluster.await_controller(other);
+    cluster.start_controllers(&[paused]);
+    works(&cluster, &mut accepted);
+}
+
+/// Pauses the controller that has the scheduler, with a flare queued, until another one has it. Gives both.
+fn replaced(cluster: &mut Cluster, accepted: &mut Accepted) -> (usize, usize) {
+    let paused = cluster.scheduler();
+    let running = accepted.flare(cluster, failing::NAME, &holding(8, LONG));
+    cluster.api().all_wrote(&running, failing::MARK);
+    accepted.flare(cluster, failing::NAME, &holding(8, 1));
+    cluster.signal_controller(paused, Signal::STOP);
+    let other = wait::until("another one has it", node::START_LIMIT, || {
+        let now = cluster.scheduler();
+        (now != paused).then_some(now)
+    });
+    (paused, other)
+}
+
+/// Each controller takes flares, and they succeed.
+#[track_caller]
+fn works(cluster: &Cluster, accepted: &mut Accepted) {
+    cluster.all_up();
+    for api in cluster.apis() {
+        let flare = api.run(failing::NAME, 8, &failing::hold(1));
+        assert_eq!(flare.state, "succeeded", "{flare:#?}");
+    }
+    accepted.hold(cluster);
+}
+
+/// How many clusters its controllers have founded.
+fn founded(cluster: &Cluster) -> usize {
+    let logs = (0..cluster.apis().len()).map(|index| cluster.controller_log(index));
+    logs.map(|log| log.matches("this controller founds it").count())
+        .sum()
+}
+
+/// The two controllers do not reach each other, for longer than they remember who won; invokers and the database
+/// reach both. One goes on and the other ends; started again it waits until it reaches the one.
+#[test]
+fn a_rift_between_the_controllers_leaves_one() {
+    let (mut cluster, mut accepted) = failing::cluster(two().rift().line(RELEASE));
+    let running = accepted.flare(&cluster, failing::NAME, &holding(8, 5_000));
+    cluster.api().all_wrote(&running, failing::MARK);
+    let queued = accepted.flare(&cluster, failing::NAME, &holding(6, 1));
+    cluster.rift().open();
+    let ended = wait::until("one of them ends", node::START_LIMIT, || {
+        (0..2).find(|index| cluster.has_ended(*index))
+    });
+    cluster.controller_ended(ended);
+    lease_is_free(&mut cluster);
+    cluster.all_up();
+    accepted.ended(&cluster, &running);
+    assert_eq!(accepted.ended(&cluster, &queued).state, "succeeded");
+
+    cluster.begin_controller(ended);
+    waits(&cluster, ended);
+    cluster.rift().close();
+    cluster.await_controller(ended);
+    works(&cluster, &mut accepted);
+    assert_eq!(founded(&cluster), 1);
+}
+
+/// Waits until the log of a controller says that it waits for the others.
+#[track_caller]
+fn waits(cluster: &Cluster, controller: usize) {
+    let says = "the database says that other controllers are members of a cluster";
+    wait::until("it says what it waits for", node::START_LIMIT, || {
+        cluster
+            .controller_log(controller)
+            .contains(says)
+            .then_some(())
+    });
+}
+
+/// Waits until the database has forgotten who won.
+#[track_caller]
+fn lease_is_free(cluster: &mut Cluster) {
+    let locks =
+        "select count(*) from pg_locks where locktype = 'advisory' and mode = 'ExclusiveLock'";
+    wait::until("the lease is free again", node::START_LIMIT, || {
+        (cluster.postgres().ask(locks)? == "0").then_some(())
+    });
+}
+
+/// Two controllers and two invokers.
+fn two() -> Setup {
+    Setup::new(Driver::Process).controllers(2).invokers(2)
+}
