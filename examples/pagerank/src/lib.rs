@@ -13,7 +13,8 @@
 //! $ burst timeline --last                           # time to compute and time to communicate, by worker
 //! ```
 //! (`graph` is built beside the example: `cargo run --release -p pagerank --bin graph -- debian packages.txt`. Its other
-//! use makes power-law graphs of any size: `graph rmat big.txt --scale 22`.)
+//! use makes power-law graphs of any size: `graph rmat big.txt --scale 22`. Ten iterations over 34 million nodes and 537
+//! million links, scale 25, took four workers on two processors 65 s, 24 of them to read the text, and 12 GB.)
 //!
 //! # How it is done
 //! The graph is a text of lines `from to`. Each worker reads its share of the lines ([`edges`]) and keeps its links by

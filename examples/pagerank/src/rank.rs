@@ -128,6 +128,7 @@ pub fn work(input: Input, burst: &BurstContext) -> Result<Ranked, burst::Error> 
         ranks = next;
         // For the time line, too: where workers share processors, who has everything first would compute, and those
         // that wait for their turn would seem to communicate.
+        burst.phase("wait");
         burst.barrier()?;
         iterations += 1;
         if state.change < input.tolerance {
