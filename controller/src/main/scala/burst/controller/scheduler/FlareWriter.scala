@@ -6,9 +6,8 @@ import burst.protocol.{FlareId, LogStream}
 import scala.concurrent.{ExecutionContext, Future}
 import scala.util.control.NonFatal
 
-/** What of a flare waits to be stored. Results, logs and phases are stored before the record, so that a
-  * record that says "ended" is never seen without them. `confirms` are those who wait for the record to be
-  * durable.
+/** What of a flare waits to be stored. It is stored all at once, so that a record that says "ended" is never
+  * seen without its results. `confirms` are those who wait for the record to be durable.
   */
 final case class WriteBatch(
     clear: Boolean = false,
@@ -21,10 +20,10 @@ final case class WriteBatch(
   def isEmpty: Boolean =
     !clear && record.isEmpty && results.isEmpty && logs.isEmpty && phases.isEmpty && confirms.isEmpty
 
-/** What became of a batch; on failure `left` is the part that is not stored. */
+/** What became of a batch; on failure nothing of it is stored. */
 enum Written:
   case Done(confirms: Vector[(Int, FlareState)])
-  case Failed(operation: String, cause: Throwable, left: WriteBatch)
+  case Failed(operation: String, cause: Throwable, batch: WriteBatch)
 
 /** Writes one flare to the store: in order, one batch at a time, off the actor's thread.
   *
@@ -111,10 +110,9 @@ final class FlareWriter(
     busy = false
     written match
       case Written.Done(_) => inserted = true
-      case Written.Failed(_, _, left) =>
-        inserted ||= left.record.isEmpty
+      case Written.Failed(_, _, batch) =>
         pausing = true
-        restore(left)
+        restore(batch)
 
   /** Those who waited for a record to be durable are told that it is not; they are not kept waiting. */
   def dropConfirms(): Vector[(Int, FlareState)] =
@@ -125,13 +123,15 @@ final class FlareWriter(
   /** What was not stored stands before what came since, unless the attempt was cleared meanwhile. */
   private def restore(left: WriteBatch): Unit =
     val since = pending
+    val record = since.record.orElse(left.record)
+    val confirms = left.confirms ++ since.confirms
     pending =
-      if since.clear then since.copy(confirms = left.confirms ++ since.confirms)
+      if since.clear then since.copy(record = record, confirms = confirms)
       else
         WriteBatch(
           left.clear,
-          since.record.orElse(left.record),
-          left.confirms ++ since.confirms,
+          record,
+          confirms,
           left.results ++ since.results,
           (left.logs ++ since.logs).take(settings.logBuffer),
           (left.phases ++ since.phases).take(settings.phaseBuffer)
@@ -144,27 +144,20 @@ final class FlareWriter(
       batch.copy(logs = batch.logs :+ LogLine(None, last.pack, LogStream.Stderr, last.at, note))
     }
 
-  /** Runs on a store thread. What is stored is taken out of the batch, so that a retry stores nothing twice.
-    */
+  /** Runs on a store thread. */
   private def write(batch: WriteBatch, create: Boolean): Written =
-    var left = batch
     try
-      if create then
-        batch.record.foreach(store.insert)
-        left = left.copy(record = None)
-      if batch.clear then store.clearAttempt(id)
-      left = left.copy(clear = false)
-      if batch.results.nonEmpty then store.addResults(id, batch.results)
-      left = left.copy(results = Vector.empty)
-      if batch.logs.nonEmpty then store.addLogs(id, batch.logs)
-      left = left.copy(logs = Vector.empty)
-      if batch.phases.nonEmpty then store.addPhases(id, batch.phases)
-      left = left.copy(phases = Vector.empty)
-      if !create then batch.record.foreach(store.update)
+      store.together:
+        if create then batch.record.foreach(store.insert)
+        if batch.clear then store.clearAttempt(id)
+        store.addResults(id, batch.results)
+        store.addLogs(id, batch.logs)
+        store.addPhases(id, batch.phases)
+        if !create then batch.record.foreach(store.update)
       Written.Done(batch.confirms)
     catch
-      case failure: StoreException => Written.Failed(failure.operation, failure, left)
-      case NonFatal(failure) => Written.Failed("storing the flare", failure, left)
+      case failure: StoreException => Written.Failed(failure.operation, failure, batch)
+      case NonFatal(failure) => Written.Failed("storing the flare", failure, batch)
 
 object FlareWriter:
   private object GivenUp extends RuntimeException("the store was given up on", null, false, false)

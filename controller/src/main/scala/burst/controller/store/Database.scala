@@ -26,9 +26,23 @@ final class Database(
   def read[A](operation: String)(work: DBSession ?=> A): A =
     Database.borrow(operation, reader)(_.autoCommit(session => work(using session)))
 
-  /** Statements that take effect together or not at all, and are durable on return. */
+  /** The transaction of [[together]] that this thread is in. */
+  private val joined = ThreadLocal[DBSession]()
+
+  /** Statements that take effect together or not at all, and are durable on return; within [[together]] with
+    * the rest of it.
+    */
   def write[A](operation: String)(work: DBSession ?=> A): A =
-    Database.borrow(operation, writer)(_.localTx(session => work(using session)))
+    Option(joined.get) match
+      case Some(session) => Database.named(operation)(work(using session))
+      case None => Database.borrow(operation, writer)(_.localTx(session => work(using session)))
+
+  /** What `work` writes on this thread takes effect together or not at all, and is durable on return. */
+  def together[A](operation: String)(work: => A): A =
+    write(operation): session ?=>
+      joined.set(session)
+      try work
+      finally joined.remove()
 
   /** Does the work while nobody else, on any controller, does work under the same name. */
   def exclusively[A](name: String)(work: => A): A = locks.hold(name)(work)
@@ -40,10 +54,13 @@ final class Database(
 
 object Database:
   private[store] def borrow[A](operation: String, source: HikariDataSource)(work: DB => A): A =
-    try
+    named(operation):
       val connection = source.getConnection
       try work(DB(connection, DBConnectionAttributes(), Silent))
       finally connection.close()
+
+  private def named[A](operation: String)(work: => A): A =
+    try work
     catch
       case told: StoreException => throw told
       case NonFatal(cause) => throw StoreException(operation, cause)

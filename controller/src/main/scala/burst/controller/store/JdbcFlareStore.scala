@@ -16,6 +16,8 @@ final class JdbcFlareStore(database: Database, logLimit: Long, phaseLimit: Long)
   /** Names this store in the flares it may write. */
   private val writer = java.util.UUID.randomUUID.toString
 
+  def together(work: => Unit): Unit = database.together("storing a flare's changes")(work)
+
   def insert(flare: Flare): Unit =
     database.write("storing a flare"):
       // Whoever takes over waits for this to be committed, and finds it.

@@ -27,6 +27,9 @@ trait DefinitionStore:
   * Whoever was paused or cut off meanwhile finds its writes refused by [[FlareTaken]] and changes nothing.
   */
 trait FlareStore:
+  /** Of what `work` writes here, on its thread, all is stored or nothing. */
+  def together(work: => Unit): Unit
+
   /** Stores a flare that has just been accepted. Throws [[Superseded]] once another store has taken over. */
   def insert(flare: Flare): Unit
 

@@ -1,6 +1,6 @@
 package burst.controller.scheduler
 
-import burst.controller.flare.{FlareState, LogLine}
+import burst.controller.flare.{FlareState, LogLine, WorkerResult}
 import burst.protocol.LogStream
 import munit.FunSuite
 import scala.concurrent.ExecutionContext
@@ -51,17 +51,18 @@ class FlareWriterSuite extends FunSuite:
     assertEquals(stored.length, 101)
     assert(stored.last.line.startsWith("150 lines were dropped"))
 
-  test("after a failure only what is not stored is written again"):
+  test("a write that fails is made again as a whole, with nothing twice"):
     val bench = Bench()
     bench.writer.confirm(flare)
     bench.writer.flush()
     bench.run()
-    bench.store.fails = _ == "addLogs"
-    bench.writer.results(Vector(burst.controller.flare.WorkerResult(0, None, None)))
+    bench.store.fails = _ == "update"
+    bench.writer.results(Vector(WorkerResult(0, None, None)))
     bench.writer.logs(Vector(line(1)))
     bench.writer.confirm(flare.copy(state = FlareState.Succeeded))
     bench.writer.flush()
     bench.run()
+    assertEquals(bench.store.writes, Vector("insert Queued"))
     bench.store.fails = _ => false
     bench.writer.flush()
     bench.run()
@@ -80,3 +81,15 @@ class FlareWriterSuite extends FunSuite:
     bench.run()
     assertEquals(bench.store.writes, Vector("insert Queued", "clear", "logs", "update Queued"))
     assertEquals(bench.store.logs(flare.id, None).lines, Vector(line(2)))
+
+  test("a flare that could not be stored before its attempt was cleared is stored after"):
+    val bench = Bench()
+    bench.store.fails = _ == "insert"
+    bench.writer.confirm(flare)
+    bench.writer.flush()
+    bench.writer.clear()
+    bench.run()
+    bench.store.fails = _ => false
+    bench.writer.flush()
+    bench.run()
+    assertEquals(bench.store.find(flare.id), Some(flare))

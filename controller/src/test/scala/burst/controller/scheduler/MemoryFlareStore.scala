@@ -28,6 +28,20 @@ final class MemoryFlareStore extends FlareStore:
     change
   }
 
+  def together(work: => Unit): Unit = synchronized {
+    val before = (flares, outputs, lines, marks, written)
+    try work
+    catch
+      case failure: Throwable =>
+        val (flares, outputs, lines, marks, written) = before
+        this.flares = flares
+        this.outputs = outputs
+        this.lines = lines
+        this.marks = marks
+        this.written = written
+        throw failure
+  }
+
   def insert(flare: Flare): Unit = write("insert", s"insert ${flare.state}") {
     require(!flares.contains(flare.id), "inserted twice")
     flares = flares.updated(flare.id, flare)
@@ -57,18 +71,21 @@ final class MemoryFlareStore extends FlareStore:
     flares.values.filterNot(_.state.isFinal).toVector.sortBy(_.created)
   }
 
-  def addResults(id: FlareId, results: Vector[WorkerResult]): Unit = write("addResults", "results") {
-    outputs = outputs.updated(id, this.results(id) ++ results)
-  }
+  def addResults(id: FlareId, results: Vector[WorkerResult]): Unit = if results.nonEmpty then
+    write("addResults", "results") {
+      outputs = outputs.updated(id, this.results(id) ++ results)
+    }
   def results(id: FlareId): Vector[WorkerResult] = synchronized(outputs.getOrElse(id, Vector.empty))
-  def addLogs(id: FlareId, more: Vector[LogLine]): Unit = write("addLogs", "logs") {
-    lines = lines.updated(id, lines.getOrElse(id, Vector.empty) ++ more)
-  }
+  def addLogs(id: FlareId, more: Vector[LogLine]): Unit = if more.nonEmpty then
+    write("addLogs", "logs") {
+      lines = lines.updated(id, lines.getOrElse(id, Vector.empty) ++ more)
+    }
   def logs(id: FlareId, worker: Option[Int]): StoredLogs =
     synchronized(StoredLogs(lines.getOrElse(id, Vector.empty), truncated = false))
-  def addPhases(id: FlareId, more: Vector[PhaseMark]): Unit = write("addPhases", "phases") {
-    marks = marks.updated(id, phases(id) ++ more)
-  }
+  def addPhases(id: FlareId, more: Vector[PhaseMark]): Unit = if more.nonEmpty then
+    write("addPhases", "phases") {
+      marks = marks.updated(id, phases(id) ++ more)
+    }
   def phases(id: FlareId): Vector[PhaseMark] = synchronized(marks.getOrElse(id, Vector.empty))
   def clearAttempt(id: FlareId): Unit = write("clearAttempt", "clear") {
     outputs = outputs.removed(id)

@@ -35,6 +35,27 @@ abstract class FlareStoreContract extends StorageFixtures:
     intercept[StoreException]:
       s.flares.addResults(FlareId.random(), Vector(WorkerResult(0, Some(1.asJson), None)))
 
+  storage.test("what is written together is stored together, or not at all"): s =>
+    val f = flare()
+    s.flares.insert(f)
+    val output = WorkerResult(0, Some(1.asJson), None)
+    def end(ending: Flare): Unit = s.flares.together:
+      s.flares.addResults(f.id, Vector(output))
+      s.flares.addLogs(f.id, Vector(line("said")))
+      s.flares.addPhases(f.id, Vector(PhaseMark(0, "p", 1)))
+      s.flares.update(ending)
+    intercept[FlareTaken](end(flare()))
+    assertEquals(s.flares.find(f.id), Some(bare(f)))
+    assertEquals(s.flares.results(f.id), Vector.empty)
+    assertEquals(s.flares.logs(f.id, None).lines, Vector.empty)
+    assertEquals(s.flares.phases(f.id), Vector.empty)
+    end(grown(f, FlareState.Succeeded))
+    assertEquals(s.flares.find(f.id), Some(bare(grown(f, FlareState.Succeeded))))
+    assertEquals(s.flares.results(f.id), Vector(output))
+    assertEquals(s.flares.logs(f.id, None).lines, Vector(line("said")))
+    // What comes after is a transaction of its own again.
+    s.flares.insert(flare())
+
   storage.test("a flare comes back whole but for its inputs, and again after each update"): s =>
     val queued = flare()
     s.flares.insert(queued)
