@@ -10,7 +10,7 @@ use crate::topology::Topology;
 /// The connections of a pack that has [left](crate::Pack::leave) its flare, for the next one of
 /// the same packs. Dropped, they are closed.
 ///
-/// What a server has closed meanwhile is made anew. A connection between packs that has broken
+/// What a server has closed meanwhile, or does not answer any more, is made anew. A connection between packs that has broken
 /// fails the next flare: its other end is gone.
 #[derive(Debug)]
 pub struct Connections {
@@ -51,7 +51,8 @@ impl Connections {
     }
 
     /// The backend for a flare: over the connections there are, when they are between the same
-    /// packs, or over new ones.
+    /// packs, or over new ones. Those to a server may have fallen silent while nobody used them,
+    /// which only asking tells: new ones replace them.
     pub(crate) fn open(
         kept: Option<Self>,
         config: &PackConfig,
@@ -59,7 +60,13 @@ impl Connections {
     ) -> Result<Arc<dyn Backend>, Error> {
         let mut kept = kept.filter(|kept| kept.between == Between::of(config));
         match kept.as_mut().and_then(|kept| kept.backend.take()) {
-            Some(backend) => backend.renew(config, inbox),
+            Some(backend) => match backend.renew(config, Arc::clone(&inbox)) {
+                Err(Error::Backend { .. }) => {
+                    backend.close();
+                    remote::open(config, inbox)
+                }
+                renewed => renewed,
+            },
             None => remote::open(config, inbox),
         }
     }

@@ -17,7 +17,8 @@ struct State {
     closed: AtomicBool,
     accepted: AtomicUsize,
     open: Mutex<Vec<TcpStream>>,
-    held: Mutex<bool>,
+    /// So many connections of those accepted first are held.
+    held: Mutex<usize>,
     /// Something has come while they are held.
     holds: AtomicBool,
     released: Condvar,
@@ -34,7 +35,7 @@ impl Proxy {
                 if shared.closed.load(Ordering::SeqCst) {
                     return;
                 }
-                shared.accepted.fetch_add(1, Ordering::SeqCst);
+                let number = shared.accepted.fetch_add(1, Ordering::SeqCst);
                 let (Ok(client), Ok(server)) = (client, TcpStream::connect(("127.0.0.1", server)))
                 else {
                     continue;
@@ -44,7 +45,7 @@ impl Proxy {
                     from.set_nodelay(true).unwrap();
                     open.push(from.try_clone().unwrap());
                     let ends = (from.try_clone().unwrap(), to.try_clone().unwrap());
-                    forward(ends, Arc::clone(&shared));
+                    forward(ends, number, Arc::clone(&shared));
                 }
             }
         });
@@ -71,8 +72,17 @@ impl Proxy {
 
     /// From now on nothing that has not passed yet does, until it is released.
     pub fn hold(&self) {
+        self.hold_first(usize::MAX);
+    }
+
+    /// As `hold`, but new connections are as ever.
+    pub fn hold_what_is_open(&self) {
+        self.hold_first(self.accepted());
+    }
+
+    fn hold_first(&self, connections: usize) {
         self.state.holds.store(false, Ordering::SeqCst);
-        *self.state.held.lock().unwrap() = true;
+        *self.state.held.lock().unwrap() = connections;
     }
 
     /// Whether something is held.
@@ -81,7 +91,7 @@ impl Proxy {
     }
 
     pub fn release(&self) {
-        *self.state.held.lock().unwrap() = false;
+        *self.state.held.lock().unwrap() = 0;
         self.state.released.notify_all();
     }
 
@@ -100,13 +110,18 @@ impl Drop for Proxy {
     }
 }
 
-fn forward((mut from, mut to): (TcpStream, TcpStream), state: Arc<State>) {
+fn forward((mut from, mut to): (TcpStream, TcpStream), number: usize, state: Arc<State>) {
     thread::spawn(move || {
         let mut buffer = vec![0; 64 << 10];
         while let Ok(count @ 1..) = from.read(&mut buffer) {
             let held = state.held.lock().unwrap();
-            state.holds.fetch_or(*held, Ordering::SeqCst);
-            drop(state.released.wait_while(held, |held| *held).unwrap());
+            state.holds.fetch_or(number < *held, Ordering::SeqCst);
+            drop(
+                state
+                    .released
+                    .wait_while(held, |held| number < *held)
+                    .unwrap(),
+            );
             if to.write_all(&buffer[..count]).is_err() {
                 break;
             }

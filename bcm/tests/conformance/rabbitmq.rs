@@ -11,7 +11,7 @@ use crate::process::{
 };
 use crate::proxy::Proxy;
 use crate::rabbitmq_server::{PASSWORD, RabbitServer, shared};
-use crate::second::stays_connected;
+use crate::second::{replaces_silent_connections, stays_connected};
 #[cfg(feature = "tls")]
 use crate::server_faults::only_a_server_with_a_certificate_is_talked_to;
 use crate::server_faults::{
@@ -202,5 +202,15 @@ fn packs_stay_connected_from_flare_to_flare() {
         let proxy = Proxy::to(server.port());
         let backend = BackendConfig::new("rabbitmq").with_uri(server.uri_at(proxy.port()));
         stays_connected(&backend, &proxy);
+    });
+}
+
+#[test]
+fn a_second_flare_replaces_connections_that_fell_silent() {
+    let server = shared();
+    under_watchdog(move || {
+        let proxy = Proxy::to(server.port());
+        let backend = BackendConfig::new("rabbitmq").with_uri(server.uri_at(proxy.port()));
+        replaces_silent_connections(&backend, &proxy);
     });
 }

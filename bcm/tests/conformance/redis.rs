@@ -15,6 +15,7 @@ use crate::process::{
 };
 use crate::proxy::Proxy;
 use crate::redis_server::{PASSWORD, RedisServer, free_port};
+use crate::second::replaces_silent_connections;
 #[cfg(feature = "tls")]
 use crate::server_faults::only_a_server_with_a_certificate_is_talked_to;
 use crate::server_faults::{
@@ -354,6 +355,15 @@ on_both! {
             let kept = first.iter().map(Pack::leave).collect();
             proxy.release();
             exchange(&testing::packs_over(kept, &[1, 1, 1], &backend, |_| {}).unwrap());
+        });
+    }
+
+    fn a_second_flare_replaces_connections_that_fell_silent(kind) {
+        let server = RedisServer::start();
+        under_watchdog(move || {
+            let proxy = Proxy::to(server.port());
+            let backend = BackendConfig::new(kind).with_uri(server.uri_at(proxy.port()));
+            replaces_silent_connections(&backend, &proxy);
         });
     }
 

@@ -6,7 +6,7 @@ use burst_bcm::{BackendConfig, Pack, PackConfig, cleanup, testing};
 use crate::harness::{eventually, pattern, under_watchdog};
 use crate::proxy::Proxy;
 use crate::s3_server::{S3Server, SECRET, shared};
-use crate::second::stays_connected;
+use crate::second::{replaces_silent_connections, stays_connected};
 use crate::server_faults::{
     a_server_that_dies_fails_the_flare, work_goes_on_while_connections_are_cut,
     wrong_credentials_are_refused,
@@ -136,5 +136,15 @@ fn packs_stay_connected_from_flare_to_flare() {
         let proxy = Proxy::to(server.port());
         let backend = BackendConfig::new("s3").with_uri(server.uri_at(proxy.port()));
         stays_connected(&backend, &proxy);
+    });
+}
+
+#[test]
+fn a_second_flare_replaces_connections_that_fell_silent() {
+    let server = shared();
+    under_watchdog(move || {
+        let proxy = Proxy::to(server.port());
+        let backend = BackendConfig::new("s3").with_uri(server.uri_at(proxy.port()));
+        replaces_silent_connections(&backend, &proxy);
     });
 }

@@ -147,6 +147,23 @@ pub fn stays_connected(backend: &BackendConfig, proxy: &Proxy) {
     assert!(all < 2 * first, "{first} in the first flare, {all} in all");
 }
 
+/// The second flare of packs whose connections fell silent while they rested: nobody hung up, but
+/// nothing comes through any more.
+pub fn replaces_silent_connections(backend: &BackendConfig, proxy: &Proxy) {
+    let exchange = |packs: &[Pack]| {
+        let results = testing::run_on(packs, |worker| {
+            let me = worker.worker_id();
+            worker.all_to_all((0..3).map(|to| pattern(9000, me, to)).collect())
+        });
+        assert!(results.iter().all(Result::is_ok), "{results:?}");
+    };
+    let packs = testing::packs(&[1, 1, 1], backend, |_| {}).unwrap();
+    exchange(&packs);
+    let kept = packs.iter().map(Pack::leave).collect();
+    proxy.hold_what_is_open();
+    exchange(&testing::packs_over(kept, &[1, 1, 1], backend, |_| {}).unwrap());
+}
+
 #[test]
 fn nothing_is_dialled() {
     under_watchdog(|| {
