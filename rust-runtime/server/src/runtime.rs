@@ -38,6 +38,17 @@ enum Slot {
     },
 }
 
+impl Slot {
+    /// Why no flare can run here, whatever comes of a start that is under way.
+    fn refusal(&self) -> Option<Error> {
+        match self {
+            Self::Busy { .. } => Some(Error::Busy),
+            Self::Spent { reason, .. } => Some(Error::Ended(reason.clone())),
+            Self::Empty | Self::Starting | Self::Idle(_) => None,
+        }
+    }
+}
+
 impl Runtime {
     /// Starts a package's program, the only one this runtime ever runs.
     pub(crate) async fn init(&self, package: Package) -> Result<(), Error> {
@@ -68,8 +79,12 @@ impl Runtime {
         starting.await.unwrap_or_else(lost)
     }
 
-    /// The flare as the program may know of it.
+    /// The flare as the program may know of it. Refused before the backend is asked where it cannot
+    /// run: a group's user must not be moved on while one of its flares runs.
     pub(crate) async fn admit(&self, run: RunPack) -> Result<RunPack, Error> {
+        if let Some(error) = self.slot().refusal() {
+            return Err(error);
+        }
         let admissions = Arc::clone(&self.admissions);
         let admitting = tokio::task::spawn_blocking(move || admissions.admit(run));
         let lost = |_| {
@@ -87,11 +102,7 @@ impl Runtime {
         let mut program = match std::mem::take(&mut *slot) {
             Slot::Idle(program) => program,
             other => {
-                let error = match &other {
-                    Slot::Spent { reason, .. } => Error::Ended(reason.clone()),
-                    Slot::Busy { .. } => Error::Busy,
-                    _ => Error::NotInitialized,
-                };
+                let error = other.refusal().unwrap_or(Error::NotInitialized);
                 *slot = other;
                 return Err(error);
             }

@@ -283,6 +283,12 @@ fn one_flare_at_a_time_and_only_after_init() {
     let (status, body) = runtime.post("/packs", &Run::new(&[act("hello")]).body());
     assert_eq!(status, 409);
     assert!(body["error"].as_str().unwrap().contains("busy"), "{body}");
+    // Not even the backend is asked for it: the flare that runs may be of a group that has a user.
+    let mut stray = Run::new(&[act("hello"), act("hello")]);
+    stray.pack_sizes = vec![1, 1];
+    let mut body = stray.body();
+    body["backend"] = json!({"kind": "redis-list", "uri": "redis://127.0.0.1:1", "chunkSize": 1});
+    assert_eq!(runtime.post("/packs", &body).0, 409);
     assert_eq!(
         runtime
             .post("/packs/other/start", &json!({"endpoints": []}))
