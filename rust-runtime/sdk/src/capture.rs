@@ -163,6 +163,9 @@ mod tests {
         let (ours, mut theirs) = UnixStream::pair().unwrap();
         let control = Arc::new(Control::new(ours.into()));
         let worker = thread::spawn(move || {
+            // The harness prints to the same buffer. What it has left there would pass for this worker's.
+            let mut stdout = std::io::stdout().lock();
+            stdout.flush().unwrap();
             let _capture = begin(control, 7);
             body();
         });
