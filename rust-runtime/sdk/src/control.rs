@@ -32,6 +32,11 @@ const LOG_ENVELOPE: usize = 160;
 /// How long a frame that is sent later may wait for company.
 const LATER: Duration = Duration::from_millis(20);
 
+/// How often last words look whether another thread is still in the middle of a frame, and how long they wait each time.
+/// It is seconds, all in all: a busy machine may keep that thread from its processor, and then nobody would know who ended
+/// the process. Longer it takes only where nobody reads.
+const LAST_LOOKS: (u32, Duration) = (5000, Duration::from_millis(1));
+
 thread_local! {
     /// Set while this thread is inside the control channel or its log capture. A signal handler or
     /// an allocator that writes to stderr meanwhile must not come back in.
@@ -176,7 +181,8 @@ impl Control {
     pub(crate) fn last_words(&self, frame: &[u8]) {
         let inside = BUSY.get();
         let _busy = Busy::enter();
-        for _ in 0..100 {
+        let (looks, pause) = LAST_LOOKS;
+        for _ in 0..looks {
             let state = match self.state.try_lock() {
                 Ok(state) => Some(state),
                 Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
@@ -196,7 +202,7 @@ impl Control {
             if inside {
                 return;
             }
-            thread::sleep(Duration::from_millis(1));
+            thread::sleep(pause);
         }
     }
 
@@ -459,5 +465,19 @@ mod tests {
         control.last_words(&[1, 0, 0, 0, b'2']);
         assert_eq!(frame(&mut socket), 1);
         assert_eq!(frame(&mut socket), 2);
+    }
+
+    #[test]
+    fn last_words_wait_for_a_thread_that_is_kept_from_its_processor() {
+        let (control, mut socket) = pair();
+        let writing = control.lock();
+        let dying = thread::spawn({
+            let control = Arc::clone(&control);
+            move || control.last_words(&[1, 0, 0, 0, b'1'])
+        });
+        thread::sleep(Duration::from_millis(300));
+        drop(writing);
+        assert_eq!(frame(&mut socket), 1);
+        dying.join().unwrap();
     }
 }
