@@ -8,6 +8,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 
+use crate::logs::read_now;
+
 /// Frames from the program.
 pub(crate) struct Incoming {
     socket: OwnedReadHalf,
@@ -39,6 +41,19 @@ impl Incoming {
     pub(crate) async fn fill(&mut self) -> io::Result<bool> {
         self.buffer.reserve(64 * 1024);
         Ok(self.socket.read_buf(&mut self.buffer).await? > 0)
+    }
+
+    /// Reads what is there now, without waiting: the program has ended, and the event loop may not
+    /// have looked since it last wrote.
+    pub(crate) fn drain(&mut self) {
+        let mut bytes = [0; 16 * 1024];
+        // More than a socket holds.
+        for _ in 0..256 {
+            match read_now(self.socket.as_ref(), &mut bytes) {
+                Ok(length @ 1..) => self.buffer.extend_from_slice(&bytes[..length]),
+                _ => return,
+            }
+        }
     }
 
     /// The next whole frame, if it is there. A frame that is too large is an error.
@@ -88,6 +103,8 @@ impl Outgoing {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use std::io::Write;
+
     use super::*;
 
     #[tokio::test]
@@ -104,6 +121,23 @@ mod tests {
         assert!(incoming.next().unwrap().is_none());
         drop(theirs);
         assert!(!incoming.fill().await.unwrap());
+    }
+
+    #[tokio::test]
+    async fn draining_takes_what_is_there_and_does_not_wait() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let (mut incoming, _outgoing) = split(ours);
+        incoming.drain();
+        assert!(incoming.next().unwrap().is_none());
+        // The event loop does not run before this is read.
+        let mut theirs = theirs.into_std().unwrap();
+        theirs.write_all(b"\x02\0\0\0{}\x01\0\0\x007").unwrap();
+        drop(theirs);
+        incoming.drain();
+        assert_eq!(incoming.next().unwrap().unwrap(), "{}");
+        assert_eq!(incoming.next().unwrap().unwrap(), "7");
+        incoming.drain();
+        assert!(incoming.next().unwrap().is_none());
     }
 
     #[tokio::test]

@@ -145,11 +145,12 @@ impl Pipe {
     }
 }
 
-/// Reads without asking the event loop, which may not have looked at the pipe since it was written
-/// to. The pipe does not block.
-fn read_now(pipe: &Receiver, buffer: &mut [u8]) -> io::Result<usize> {
+/// Reads without asking the event loop, which may not have looked at the descriptor since it was
+/// written to. It does not block.
+pub(crate) fn read_now(descriptor: &impl AsRawFd, buffer: &mut [u8]) -> io::Result<usize> {
+    let (start, length) = (buffer.as_mut_ptr().cast(), buffer.len());
     // SAFETY: reads into a buffer of the given length from an open descriptor.
-    let length = unsafe { libc::read(pipe.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len()) };
+    let length = unsafe { libc::read(descriptor.as_raw_fd(), start, length) };
     usize::try_from(length).map_err(|_| io::Error::last_os_error())
 }
 

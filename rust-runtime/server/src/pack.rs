@@ -353,6 +353,11 @@ impl Flare {
             pipe.finish();
         }
         self.log_output();
+        if self.exited.is_some() && self.control_open {
+            // It is not too late for what was said before the end and not looked at since.
+            self.program.incoming.drain();
+            self.read_frames();
+        }
         let (failures, error, reusable) = match self.said.take() {
             Some((reusable, error)) => {
                 let failures = self.tracker.forgotten();
@@ -373,7 +378,7 @@ impl Flare {
                 at: now(),
             });
         }
-        let reusable = reusable && error.is_none();
+        let reusable = reusable && error.is_none() && self.exited.is_none();
         self.emit(&PackEvent::PackEnded {
             reusable,
             error: error.clone(),
