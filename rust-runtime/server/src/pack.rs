@@ -10,6 +10,7 @@
 //! ```
 
 use bytes::{Bytes, BytesMut};
+use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::Duration;
 
@@ -403,14 +404,28 @@ impl Flare {
         {
             return (self.tracker.killed(reason), reason.clone());
         }
-        let status = self.exited.as_ref().and_then(|exited| exited.status);
-        let announced = self.tracker.dying().and_then(|dying| dying.signal);
         let (kind, how) = match self.leaving {
             true => (FailureKind::PackLost, STOPPED.to_owned()),
-            false => self.program.explain(status, announced),
+            false => self.how_it_died(),
         };
         let (failures, cause) = self.tracker.lost(kind, &how);
         (failures, self.reason.clone().unwrap_or(cause))
+    }
+
+    /// What ended the process. One that had announced its end and had to be helped along ended as
+    /// it said: that it was killed is the runtime's own doing.
+    fn how_it_died(&self) -> (FailureKind, String) {
+        let status = self.exited.as_ref().and_then(|exited| exited.status);
+        let announced = self.tracker.dying().map(|dying| dying.signal);
+        let killed = status.and_then(|status| status.signal()) == Some(libc::SIGKILL);
+        match announced {
+            Some(Some(signal)) if self.killed && killed => {
+                let said = ExitStatus::from_raw(signal);
+                self.program.explain(Some(said), Some(signal))
+            }
+            Some(None) if self.killed && killed => (FailureKind::Exit, LINGERED.to_owned()),
+            _ => self.program.explain(status, announced.flatten()),
+        }
     }
 }
 
@@ -425,6 +440,7 @@ fn patience(event: &PackEvent) -> Duration {
 
 const OVERDUE: &str = "the flare's deadline has passed";
 const STOPPED: &str = "was told from outside to end";
+const LINGERED: &str = "was ending the process, which took too long and was killed";
 const LAPSED: &str = "the invoker was not heard of for so long that it counts as lost";
 /// Longer than any flare.
 const FOREVER: Duration = Duration::from_secs(365 * 24 * 3600);

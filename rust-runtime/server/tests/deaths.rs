@@ -145,6 +145,35 @@ fn what_was_printed_before_a_crash_is_kept() {
     assert_eq!(logs(&events, json!(0), "stderr"), ["half"]);
 }
 
+/// Announces its end on the control socket, as the SDK does, and does not end.
+fn lingering(announcement: &str) -> Vec<Value> {
+    let frame = |body: &str| format!("\\{:03o}\\000\\000\\000{body}", body.len());
+    let hello = frame(r#"{"event":"hello","sdk":"0"}"#);
+    let dying = frame(announcement);
+    // Whatever it is told, it has been told to run.
+    let script = format!(
+        "#!/bin/sh\nprintf '{hello}' >&3; head -c 1 <&3; printf '{dying}' >&3; sleep 600\n"
+    );
+    let package = support::exec_of(script.as_bytes());
+    let runtime = Runtime::start();
+    runtime.init(package.path());
+    runtime.events(&Run::new(&[act("nothing"), act("nothing")]))
+}
+
+#[test]
+fn a_process_that_takes_too_long_to_die_ends_as_it_said() {
+    let events = lingering(r#"{"event":"dying","worker":0,"signal":6}"#);
+    said(&failure(&events, 0), "abort", "aborted (SIGABRT)");
+    assert_eq!(failure(&events, 1)["kind"], "peer-failed");
+}
+
+#[test]
+fn one_that_takes_too_long_to_exit_is_said_to() {
+    let events = lingering(r#"{"event":"dying","worker":0,"signal":null}"#);
+    said(&failure(&events, 0), "exit", "ending the process");
+    assert_eq!(end(&events)["reusable"], false);
+}
+
 /// Runs the runtime in a memory-limited control group.
 #[test]
 fn a_program_that_eats_its_memory_is_killed_and_said_so() {
