@@ -210,6 +210,8 @@ impl MemoryGroup {
                 _ => continue,
             };
             let group = std::path::Path::new(&parent).join(&name);
+            // Of a process that had this one's number before, and was killed.
+            let _ = std::fs::remove_dir(&group);
             if std::fs::create_dir(&group).is_err() {
                 continue;
             }

@@ -55,6 +55,13 @@ impl Flare {
     }
 }
 
+/// Whether a worker of pack 1 was told who has ended pack 0: worker 1; or that pack 0 is gone, whose process may be killed
+/// before it could say more. (On the platform the controller does.)
+fn names_the_cause(peer: &Value) -> bool {
+    let message = peer["message"].as_str().unwrap();
+    message.contains("worker 1") || message.contains("pack 0")
+}
+
 #[test]
 fn packs_talk_to_each_other_and_stay_warm() {
     let mut flare = Flare::ready([[act("sum"), act("sum")], [act("sum"), act("sum")]]);
@@ -83,8 +90,13 @@ fn a_failure_in_one_pack_ends_what_the_other_waits_for() {
         assert_eq!(end(&events)["reusable"], false);
         let peer = failure(&events, 2 * pack as u64);
         assert_eq!(peer["kind"], "peer-failed");
+        let in_its_pack = || peer["message"].as_str().unwrap().contains("worker 1");
         assert!(
-            peer["message"].as_str().unwrap().contains("worker 1"),
+            if pack == 0 {
+                in_its_pack()
+            } else {
+                names_the_cause(&peer)
+            },
             "{peer}"
         );
     }
@@ -99,11 +111,8 @@ fn a_pack_that_dies_ends_what_the_other_waits_for() {
     let survivors = flare.end(1);
     assert_at_once(started);
     for worker in [2, 3] {
-        let message = failure(&survivors, worker)["message"].to_string();
-        assert!(
-            message.contains("pack 0") || message.contains("worker 1"),
-            "{message}"
-        );
+        let peer = failure(&survivors, worker);
+        assert!(names_the_cause(&peer), "{peer}");
     }
     assert_eq!(failure(&flare.end(0), 1)["kind"], "signal");
 }
