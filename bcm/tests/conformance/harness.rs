@@ -81,7 +81,7 @@ pub fn promised(limit: Duration, since: Instant) {
 pub fn eventually(what: &str, happened: impl Fn() -> bool) {
     let begun = Instant::now();
     while !happened() {
-        assert!(begun.elapsed() < Duration::from_secs(20), "{what}");
+        assert!(begun.elapsed() < WATCHDOG / 2, "{what}");
         thread::sleep(Duration::from_millis(10));
     }
 }

@@ -36,6 +36,7 @@ impl Proxy {
                     return;
                 }
                 let number = shared.accepted.fetch_add(1, Ordering::SeqCst);
+                shared.wait_until_released(number);
                 let (Ok(client), Ok(server)) = (client, TcpStream::connect(("127.0.0.1", server)))
                 else {
                     continue;
@@ -70,7 +71,8 @@ impl Proxy {
         }
     }
 
-    /// From now on nothing that has not passed yet does, until it is released.
+    /// From now on nothing that has not passed yet does, until it is released: nor does who connects, be there a server
+    /// meanwhile or not.
     pub fn hold(&self) {
         self.hold_first(usize::MAX);
     }
@@ -101,6 +103,19 @@ impl Proxy {
     }
 }
 
+impl State {
+    /// For as long as the connection of this number is held.
+    fn wait_until_released(&self, number: usize) {
+        let held = self.held.lock().unwrap();
+        self.holds.fetch_or(number < *held, Ordering::SeqCst);
+        drop(
+            self.released
+                .wait_while(held, |held| number < *held)
+                .unwrap(),
+        );
+    }
+}
+
 impl Drop for Proxy {
     fn drop(&mut self) {
         self.state.closed.store(true, Ordering::SeqCst);
@@ -114,14 +129,7 @@ fn forward((mut from, mut to): (TcpStream, TcpStream), number: usize, state: Arc
     thread::spawn(move || {
         let mut buffer = vec![0; 64 << 10];
         while let Ok(count @ 1..) = from.read(&mut buffer) {
-            let held = state.held.lock().unwrap();
-            state.holds.fetch_or(number < *held, Ordering::SeqCst);
-            drop(
-                state
-                    .released
-                    .wait_while(held, |held| number < *held)
-                    .unwrap(),
-            );
+            state.wait_until_released(number);
             if to.write_all(&buffer[..count]).is_err() {
                 break;
             }

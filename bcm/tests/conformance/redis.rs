@@ -409,7 +409,11 @@ on_both! {
 fn a_stream_server_that_remembers_is_as_if_it_had_not_restarted() {
     let mut server = RedisServer::with(&["--appendonly", "yes", "--appendfsync", "always"]);
     under_watchdog(move || {
-        let packs = packs(&config("redis-stream", &server), "f14", &[1, 1]);
+        // Until the server is there again, who connects waits here. It would be refused otherwise, for longer than a flare
+        // bears where a server takes its time to start.
+        let proxy = Proxy::to(server.port());
+        let backend = BackendConfig::new("redis-stream").with_uri(server.uri_at(proxy.port()));
+        let packs = packs(&backend, "f14", &[1, 1]);
         let workers: Vec<_> = packs.iter().flat_map(Pack::communicators).collect();
         std::thread::scope(|scope| {
             let receiver = scope.spawn(|| {
@@ -417,7 +421,9 @@ fn a_stream_server_that_remembers_is_as_if_it_had_not_restarted() {
             });
             for i in 0..400u32 {
                 if i == 200 {
+                    proxy.hold();
                     server.restart();
+                    proxy.release();
                 }
                 workers[0].send((i, vec![1u8; 3000]), 1).unwrap();
             }
