@@ -33,9 +33,9 @@ const LOG_ENVELOPE: usize = 160;
 const LATER: Duration = Duration::from_millis(20);
 
 /// How often last words look whether another thread is still in the middle of a frame, and how long they wait each time.
-/// It is seconds, all in all: a busy machine may keep that thread from its processor, and then nobody would know who ended
-/// the process. Longer it takes only where nobody reads.
-const LAST_LOOKS: (u32, Duration) = (5000, Duration::from_millis(1));
+/// A busy machine may keep that thread from its processor, and then nobody would know who ended the process; but where
+/// nobody reads, the process must end in time for its peers to hear of it within a second.
+const LAST_LOOKS: (u32, Duration) = (500, Duration::from_millis(1));
 
 thread_local! {
     /// Set while this thread is inside the control channel or its log capture. A signal handler or
@@ -475,7 +475,8 @@ mod tests {
             let control = Arc::clone(&control);
             move || control.last_words(&[1, 0, 0, 0, b'1'])
         });
-        thread::sleep(Duration::from_millis(300));
+        // Longer than a thread waits for its turn by rights.
+        thread::sleep(Duration::from_millis(150));
         drop(writing);
         assert_eq!(frame(&mut socket), 1);
         dying.join().unwrap();

@@ -39,9 +39,9 @@ pub(crate) const GATHERED: usize = 64 * 1024;
 pub(crate) const HELLO: Duration = Duration::from_secs(10);
 /// From a failure or abort until workers that did not return are killed.
 pub(crate) const GRACE: Duration = Duration::from_millis(250);
-/// From the announcement of a process's end, or of its socket's, until it is helped along. A busy machine may keep a
-/// process even from dying.
-pub(crate) const DYING: Duration = Duration::from_secs(5);
+/// From the announcement of a process's end, or of its socket's, until it is helped along: its
+/// peers wait meanwhile, but a busy machine may keep a process even from dying.
+pub(crate) const DYING: Duration = Duration::from_secs(2);
 /// From the process's end until the rest of its output is no longer waited for.
 pub(crate) const SETTLE: Duration = Duration::from_millis(100);
 /// From the end of a flare until a client that does not read its last events is given up.
