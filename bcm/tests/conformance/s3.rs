@@ -1,6 +1,8 @@
 //! What only `s3` has: objects that are deleted, requests that are counted, and a service that can
 //! fail.
 
+use std::time::Duration;
+
 use burst_bcm::{BackendConfig, Pack, PackConfig, cleanup, testing};
 
 use crate::harness::{eventually, pattern, under_watchdog};
@@ -118,6 +120,30 @@ fn requests_whose_connection_is_cut_are_made_again() {
         let proxy = Proxy::to(server.port());
         let backend = BackendConfig::new("s3").with_uri(server.uri_at(proxy.port()));
         work_goes_on_while_connections_are_cut(&backend, &proxy);
+    });
+}
+
+#[test]
+fn a_request_that_took_long_is_made_again_too() {
+    let server = shared();
+    under_watchdog(move || {
+        let proxy = Proxy::to(server.port());
+        let backend = BackendConfig::new("s3").with_uri(server.uri_at(proxy.port()));
+        let packs = packs(&backend, "o4", &[1, 1]);
+        let workers: Vec<_> = packs.iter().flat_map(Pack::communicators).collect();
+        workers[0].send(1u8, 1).unwrap();
+        assert_eq!(workers[1].recv::<u8>(0), Ok(1));
+        proxy.hold();
+        std::thread::scope(|scope| {
+            let sending = scope.spawn(|| workers[0].send(pattern(100_000, 0, 1), 1));
+            eventually("nothing is on its way", || proxy.holds());
+            // Longer than one that fails is made again from its begin on.
+            std::thread::sleep(Duration::from_millis(1500));
+            proxy.cut();
+            proxy.release();
+            assert_eq!(sending.join().unwrap(), Ok(()));
+        });
+        assert!(workers[1].recv::<Vec<u8>>(0) == Ok(pattern(100_000, 0, 1)));
     });
 }
 

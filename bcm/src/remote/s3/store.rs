@@ -2,11 +2,12 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures_util::{StreamExt, TryStreamExt, stream};
 use object_store::aws::{AmazonS3, AmazonS3Builder};
+use object_store::client::{HttpError, HttpErrorKind};
 use object_store::path::Path;
 use object_store::{
     BackoffConfig, ClientOptions, ObjectStore, ObjectStoreExt, PutPayload, RetryConfig,
@@ -104,8 +105,7 @@ impl Store {
     /// One request.
     pub(super) async fn put(&self, location: &Path, bytes: Bytes) -> Result<(), Error> {
         let payload = PutPayload::from_bytes(bytes);
-        self.client
-            .put(location, payload)
+        again(|| self.client.put(location, payload.clone()))
             .await
             .map(drop)
             .map_err(failed)
@@ -113,11 +113,9 @@ impl Store {
 
     /// One request; `None` when there is no such object.
     pub(super) async fn get(&self, location: &Path) -> Result<Option<Bytes>, Error> {
-        let result = match self.client.get(location).await {
-            Ok(result) => result.bytes().await,
-            Err(reason) => Err(reason),
-        };
-        match result {
+        let client = &self.client;
+        let get = move || async move { client.get(location).await?.bytes().await };
+        match again(get).await {
             Ok(bytes) => Ok(Some(bytes)),
             Err(object_store::Error::NotFound { .. }) => Ok(None),
             Err(reason) => Err(failed(reason)),
@@ -131,7 +129,7 @@ impl Store {
         location: &Path,
         place: &mut [u8],
     ) -> Result<Option<usize>, Error> {
-        let result = match self.client.get(location).await {
+        let result = match again(|| self.client.get(location)).await {
             Err(object_store::Error::NotFound { .. }) => return Ok(None),
             result => result.map_err(failed)?,
         };
@@ -190,6 +188,38 @@ fn retries() -> RetryConfig {
         max_retries: 20,
         retry_timeout: RECOVERY,
     }
+}
+
+/// Makes a request again whose connection was cut in the middle of it. The client does so itself, but
+/// only within [`RECOVERY`] of the request's begin, and a busy service may take longer to answer: here
+/// that time counts from the first failure. Who finds that the service is gone does not come back.
+async fn again<T, F>(request: impl Fn() -> F) -> object_store::Result<T>
+where
+    F: Future<Output = object_store::Result<T>>,
+{
+    let mut failed: Option<Instant> = None;
+    loop {
+        match request().await {
+            Err(reason) if was_cut(&reason) => {
+                if failed.get_or_insert_with(Instant::now).elapsed() > RECOVERY {
+                    return Err(reason);
+                }
+            }
+            answer => return answer,
+        }
+    }
+}
+
+fn was_cut(reason: &object_store::Error) -> bool {
+    let mut next: Option<&(dyn std::error::Error + 'static)> = Some(reason);
+    while let Some(error) = next {
+        if let Some(error) = error.downcast_ref::<HttpError>() {
+            let kind = error.kind();
+            return matches!(kind, HttpErrorKind::Request | HttpErrorKind::Interrupted);
+        }
+        next = error.source();
+    }
+    false
 }
 
 pub(super) fn error(reason: impl ToString) -> Error {
