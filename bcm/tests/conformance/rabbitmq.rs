@@ -23,6 +23,18 @@ fn config(server: &RabbitServer) -> BackendConfig {
     BackendConfig::new("rabbitmq").with_uri(server.uri())
 }
 
+/// Runs a test of connections to the server, which a proxy holds up and cuts.
+fn behind_a_proxy(test: impl FnOnce(BackendConfig, &Proxy) + Send + 'static) {
+    let server = shared();
+    under_watchdog(move || {
+        let proxy = Proxy::to(server.port());
+        test(
+            BackendConfig::new("rabbitmq").with_uri(server.uri_at(proxy.port())),
+            &proxy,
+        );
+    });
+}
+
 fn packs(backend: &BackendConfig, flare_id: &'static str, sizes: &[u32]) -> Vec<Pack> {
     let configure = |config: &mut PackConfig| config.flare_id = flare_id.to_owned();
     testing::packs(sizes, backend, configure).unwrap()
@@ -129,11 +141,8 @@ fn pauses_are_survived() {
 
 #[test]
 fn what_was_in_a_connection_that_is_cut_comes_again_and_once() {
-    let server = shared();
-    under_watchdog(move || {
-        let proxy = Proxy::to(server.port());
-        let backend = BackendConfig::new("rabbitmq").with_uri(server.uri_at(proxy.port()));
-        work_goes_on_while_connections_are_cut(&backend.with_chunk_size(20_000), &proxy);
+    behind_a_proxy(|backend, proxy| {
+        work_goes_on_while_connections_are_cut(&backend.with_chunk_size(20_000), proxy);
     });
 }
 
@@ -197,20 +206,10 @@ fn a_chunk_larger_than_the_server_takes_is_cut_smaller() {
 
 #[test]
 fn packs_stay_connected_from_flare_to_flare() {
-    let server = shared();
-    under_watchdog(move || {
-        let proxy = Proxy::to(server.port());
-        let backend = BackendConfig::new("rabbitmq").with_uri(server.uri_at(proxy.port()));
-        stays_connected(&backend, &proxy);
-    });
+    behind_a_proxy(|backend, proxy| stays_connected(&backend, proxy));
 }
 
 #[test]
 fn a_second_flare_replaces_connections_that_fell_silent() {
-    let server = shared();
-    under_watchdog(move || {
-        let proxy = Proxy::to(server.port());
-        let backend = BackendConfig::new("rabbitmq").with_uri(server.uri_at(proxy.port()));
-        replaces_silent_connections(&backend, &proxy);
-    });
+    behind_a_proxy(|backend, proxy| replaces_silent_connections(&backend, proxy));
 }

@@ -18,6 +18,18 @@ fn config(server: &S3Server) -> BackendConfig {
     BackendConfig::new("s3").with_uri(server.uri())
 }
 
+/// Runs a test of connections to the server, which a proxy holds up and cuts.
+fn behind_a_proxy(test: impl FnOnce(BackendConfig, &Proxy) + Send + 'static) {
+    let server = shared();
+    under_watchdog(move || {
+        let proxy = Proxy::to(server.port());
+        test(
+            BackendConfig::new("s3").with_uri(server.uri_at(proxy.port())),
+            &proxy,
+        );
+    });
+}
+
 fn packs(backend: &BackendConfig, flare_id: &'static str, sizes: &[u32]) -> Vec<Pack> {
     let configure = |config: &mut PackConfig| config.flare_id = flare_id.to_owned();
     testing::packs(sizes, backend, configure).unwrap()
@@ -115,20 +127,12 @@ fn a_dead_service_is_noticed() {
 
 #[test]
 fn requests_whose_connection_is_cut_are_made_again() {
-    let server = shared();
-    under_watchdog(move || {
-        let proxy = Proxy::to(server.port());
-        let backend = BackendConfig::new("s3").with_uri(server.uri_at(proxy.port()));
-        work_goes_on_while_connections_are_cut(&backend, &proxy);
-    });
+    behind_a_proxy(|backend, proxy| work_goes_on_while_connections_are_cut(&backend, proxy));
 }
 
 #[test]
 fn a_request_that_took_long_is_made_again_too() {
-    let server = shared();
-    under_watchdog(move || {
-        let proxy = Proxy::to(server.port());
-        let backend = BackendConfig::new("s3").with_uri(server.uri_at(proxy.port()));
+    behind_a_proxy(|backend, proxy| {
         let packs = packs(&backend, "o4", &[1, 1]);
         let workers: Vec<_> = packs.iter().flat_map(Pack::communicators).collect();
         workers[0].send(1u8, 1).unwrap();
@@ -157,20 +161,10 @@ fn wrong_credentials_are_an_error_that_does_not_show_them() {
 
 #[test]
 fn packs_stay_connected_from_flare_to_flare() {
-    let server = shared();
-    under_watchdog(move || {
-        let proxy = Proxy::to(server.port());
-        let backend = BackendConfig::new("s3").with_uri(server.uri_at(proxy.port()));
-        stays_connected(&backend, &proxy);
-    });
+    behind_a_proxy(|backend, proxy| stays_connected(&backend, proxy));
 }
 
 #[test]
 fn a_second_flare_replaces_connections_that_fell_silent() {
-    let server = shared();
-    under_watchdog(move || {
-        let proxy = Proxy::to(server.port());
-        let backend = BackendConfig::new("s3").with_uri(server.uri_at(proxy.port()));
-        replaces_silent_connections(&backend, &proxy);
-    });
+    behind_a_proxy(|backend, proxy| replaces_silent_connections(&backend, proxy));
 }
