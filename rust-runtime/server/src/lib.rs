@@ -22,6 +22,7 @@ mod limits;
 mod logs;
 mod memory;
 pub mod orphans;
+mod output;
 mod pack;
 mod package;
 mod process;

@@ -32,6 +32,9 @@ pub(crate) const TAIL: usize = 4 * 1024;
 /// Bytes of events that may wait for a slow client before the program has to wait as well.
 pub(crate) const PENDING: usize = MIB;
 
+/// Bytes of an output that are told in one event.
+pub(crate) const OUTPUT_PIECE: usize = 32 * 1024;
+
 /// How long log and phase events wait for others to leave with, and how many bytes wait for none.
 pub(crate) const GATHERING: Duration = Duration::from_millis(20);
 pub(crate) const GATHERED: usize = 64 * 1024;

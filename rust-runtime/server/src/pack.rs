@@ -17,10 +17,12 @@ use std::time::Duration;
 use burst::protocol::{
     self, Command, Failure, FailureKind, LogStream, PackEvent, ProgramEvent, RunPack, now,
 };
+use serde::Serialize;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
 use crate::limits;
+use crate::output;
 use crate::supervisor::{Happening, Program};
 use crate::tracker::{Dying, Tracker, Verdict};
 
@@ -202,7 +204,14 @@ impl Flare {
             Verdict::Drop => {}
             Verdict::Ended { reusable, error } => self.said = Some((reusable, error)),
             Verdict::Forward => {
-                self.forward(frame, patience(&event));
+                match &event {
+                    PackEvent::WorkerSucceeded { worker, output, at } => {
+                        for event in output::events(*worker, output.get(), *at) {
+                            self.emit(&event, Duration::ZERO);
+                        }
+                    }
+                    _ => self.forward(frame, patience(&event)),
+                }
                 if let PackEvent::WorkerFailed { error, .. } = event {
                     // The others learn of it inside the program; this is for those who do not
                     // listen.
@@ -231,10 +240,10 @@ impl Flare {
         self.leaves_at = Some(self.leaves_at.map_or(at, |earlier| earlier.min(at)));
     }
 
-    fn emit(&mut self, event: &PackEvent) {
+    fn emit(&mut self, event: &impl Serialize, patience: Duration) {
         // Events made here are plain data, which always has a JSON form.
         if let Ok(line) = serde_json::to_vec(event) {
-            self.forward(&line, patience(event));
+            self.forward(&line, patience);
         }
     }
 
@@ -258,7 +267,9 @@ impl Flare {
             .into_iter()
             .flat_map(|pipe| lines(pipe.stream(), pipe.lines().collect()))
             .collect();
-        events.iter().for_each(|event| self.emit(event));
+        for event in &events {
+            self.emit(event, patience(event));
+        }
     }
 
     fn command(&mut self, command: &Command) {
@@ -373,18 +384,20 @@ impl Flare {
             }
         };
         for (worker, error) in failures {
-            self.emit(&PackEvent::WorkerFailed {
+            let event = PackEvent::WorkerFailed {
                 worker,
                 error,
                 at: now(),
-            });
+            };
+            self.emit(&event, Duration::ZERO);
         }
         let reusable = reusable && error.is_none() && self.exited.is_none();
-        self.emit(&PackEvent::PackEnded {
+        let event = PackEvent::PackEnded {
             reusable,
             error: error.clone(),
             at: now(),
-        });
+        };
+        self.emit(&event, Duration::ZERO);
         let last = std::mem::take(&mut self.pending);
         if reusable {
             return (Outcome::Reusable(self.program), last);

@@ -10,6 +10,7 @@ use serde_json::value::RawValue;
 
 use crate::error::Error;
 use crate::limits;
+use crate::output::OutputEvent;
 use crate::runtime::Runtime;
 
 /// Closes the log of one activation on both streams.
@@ -58,12 +59,26 @@ async fn activate(runtime: &Runtime, body: &[u8]) -> Result<Box<RawValue>, Error
         lease: None,
     })?;
     let mut result = Err(Error::Failed("the function gave no output".to_owned()));
+    let mut output = String::new();
     while let Some(chunk) = lines.recv().await {
         for line in chunk
             .split(|&byte| byte == b'\n')
             .filter(|line| !line.is_empty())
         {
             // The runtime wrote these lines itself.
+            match serde_json::from_slice(line) {
+                Ok(OutputEvent::Output { text, .. }) => {
+                    output.push_str(&text);
+                    continue;
+                }
+                Ok(OutputEvent::WorkerSucceeded { output: last, .. }) => {
+                    output.push_str(&last);
+                    result = RawValue::from_string(std::mem::take(&mut output))
+                        .map_err(|error| Error::Failed(error.to_string()));
+                    continue;
+                }
+                Err(_) => {}
+            }
             let Ok(event) = serde_json::from_slice(line) else {
                 continue;
             };
@@ -78,7 +93,6 @@ async fn activate(runtime: &Runtime, body: &[u8]) -> Result<Box<RawValue>, Error
                     line,
                     ..
                 } => eprintln!("{line}"),
-                PackEvent::WorkerSucceeded { output, .. } => result = Ok(output),
                 PackEvent::WorkerFailed { error, .. } => {
                     result = Err(match error.kind {
                         FailureKind::Error => Error::Function(error.message),

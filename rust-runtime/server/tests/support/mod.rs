@@ -1,6 +1,7 @@
 //! A runtime as a process of its own, talked to over plain sockets.
 #![allow(dead_code, clippy::unwrap_used, clippy::panic, missing_docs)]
 
+use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::symlink;
@@ -121,6 +122,7 @@ impl Runtime {
         Events {
             body: BufReader::new(body),
             flare_id: run.flare_id.clone(),
+            outputs: HashMap::new(),
         }
     }
 
@@ -234,6 +236,7 @@ impl Read for Body {
 pub struct Events {
     body: BufReader<Body>,
     pub flare_id: String,
+    outputs: HashMap<String, String>,
 }
 
 impl Events {
@@ -248,9 +251,29 @@ impl Iterator for Events {
     type Item = Value;
 
     fn next(&mut self) -> Option<Value> {
-        let mut line = String::new();
-        self.body.read_line(&mut line).unwrap();
-        (!line.is_empty()).then(|| serde_json::from_str(&line).unwrap())
+        loop {
+            let mut line = String::new();
+            self.body.read_line(&mut line).unwrap();
+            if line.is_empty() {
+                return None;
+            }
+            let mut event: Value = serde_json::from_str(&line).unwrap();
+            // An output is put together from its pieces, as whoever reads these events does.
+            let worker = event["worker"].to_string();
+            match event["event"].as_str() {
+                Some("output") => {
+                    let output = self.outputs.entry(worker).or_default();
+                    output.push_str(event["text"].as_str().unwrap());
+                }
+                Some("worker-succeeded") => {
+                    let mut output = self.outputs.remove(&worker).unwrap_or_default();
+                    output.push_str(event["output"].as_str().unwrap());
+                    event["output"] = serde_json::from_str(&output).unwrap();
+                    return Some(event);
+                }
+                _ => return Some(event),
+            }
+        }
     }
 }
 

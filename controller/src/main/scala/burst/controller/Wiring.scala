@@ -91,7 +91,7 @@ object Wiring:
       }
       // Only when everything else stands: credentials that nobody gets to see would lock the owner out.
       guest <- blocking(storage.namespaces.create(Controller.Guest))
-      stopJanitor = Janitor(storage.flares, definitions, settings.retention).start(blocking)
+      stopJanitor = Janitor(storage.flares, definitions, storage.outputs, settings.retention).start(blocking)
     yield
       def stop(): Future[Unit] =
         for

@@ -6,7 +6,14 @@ import burst.invoker.packages.PackageCache
 import burst.invoker.driver.{Container, ContainerExit, StopOutcome}
 import burst.invoker.pool.{IdlePack, PackPool, PackShape, PackSize, PoolLimits, PrewarmPool}
 import burst.protocol.*
-import burst.protocol.InvokerProtocol.{AbortPack, CleanFlare, FlareCleaned, PreparePack, StartPack}
+import burst.protocol.InvokerProtocol.{
+  AbortPack,
+  CleanFlare,
+  FlareCleaned,
+  OutputStored,
+  PreparePack,
+  StartPack
+}
 import org.apache.pekko.Done
 import org.apache.pekko.actor.typed.scaladsl.{ActorContext, Behaviors}
 import org.apache.pekko.actor.typed.{ActorRef, Behavior}
@@ -147,6 +154,9 @@ private final class Invoker(
     case AbortPack(flareId, pack, failure) =>
       state.of(flareId, pack).foreach(_.actor ! PackActor.Abort(flareId, failure, atOnce = false))
       Behaviors.same
+    case OutputStored(flareId, pack) =>
+      state.of(flareId, pack).foreach(_.actor ! PackActor.OutputStored(flareId))
+      Behaviors.same
     case CleanFlare(flareId, backend, replyTo) =>
       clean(flareId, backend, replyTo)
       Behaviors.same
@@ -241,10 +251,11 @@ private final class Invoker(
       replyTo: ActorRef[PackReport]
   ): Behavior[Command] =
     val run = PackActor.Run(assignment, replyTo)
+    val known = run.copy(assignment = assignment.withoutInputs)
     state.active.find((key, _) => key.flareId == group && key.pack == assignment.pack) match
       case Some((key, pack)) if !state.closing =>
         pack.actor ! run
-        running(state.copy(active = state.active.updated(key, pack.copy(runs = Some(run)))))
+        running(state.copy(active = state.active.updated(key, pack.copy(runs = Some(known)))))
       case _ =>
         gone(run)
         Behaviors.same
@@ -269,10 +280,10 @@ private final class Invoker(
       supply: Supply,
       replyTo: ActorRef[PackReport]
   ): State =
-    val actor =
-      context.spawnAnonymous(PackActor(assignment, supply, services, replyTo, context.self, state.lease))
+    val actor = context.spawnAnonymous(PackActor(services, context.self))
+    actor ! PackActor.Begin(assignment, supply, replyTo, state.lease)
     context.watchWith(actor, Terminated(key))
-    state.copy(active = state.active.updated(key, Active(actor, assignment, replyTo)))
+    state.copy(active = state.active.updated(key, Active(actor, assignment.withoutInputs, replyTo)))
 
   private def forget(state: State, key: PackKey): State = state.copy(active = state.active - key)
 

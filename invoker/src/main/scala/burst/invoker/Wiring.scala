@@ -9,7 +9,7 @@ import burst.invoker.driver.{
   Owner,
   ProcessDriver
 }
-import burst.node.SetupException
+import burst.node.{Allowance, SetupException}
 import burst.invoker.heartbeat.CpuLoad
 import burst.invoker.pack.PackServices
 import burst.invoker.packages.PackageCache
@@ -49,6 +49,7 @@ final class PreparedInvoker private[invoker] (
       RuntimeClient(config.maxEvent, config.connectTimeout),
       config.timings,
       () => ChronoUnit.MICROS.between(Instant.EPOCH, Instant.now()),
+      Allowance(config.outputMemory),
       config.advertise
     )
     val binary = RuntimeBinary(config.runtimeBinary)

@@ -35,6 +35,9 @@ final case class PackAssignment(
     autostart: Boolean,
     group: Option[GroupRole] = None
 ) derives Codec.AsObject:
+  /** For those who have no use for inputs: they may be large. */
+  def withoutInputs: PackAssignment = copy(inputs = Inputs.Hidden)
+
   def size: Int = packSizes(pack)
   def firstWorker: Int = packSizes.take(pack).sum
   def workers: Range = firstWorker until firstWorker + size
@@ -62,6 +65,11 @@ object InvokerProtocol:
   /** Ends a pack: its workers' operations return the failure, and after the grace period it is killed. */
   final case class AbortPack(flareId: FlareId, pack: Int, failure: Failure) extends Command
 
+  /** The outputs in the pack's last report are stored: more may be sent. Told of every report with more than
+    * a little of them.
+    */
+  final case class OutputStored(flareId: FlareId, pack: Int) extends Command
+
   /** Deletes what a flare left on its backend. Sent once, when all packs of the flare have ended. */
   final case class CleanFlare(flareId: FlareId, backend: BackendConfig, replyTo: ActorRef[FlareCleaned])
       extends Command
@@ -79,7 +87,20 @@ final case class PackReport(
     start: Option[PackStart],
     events: Vector[PackEvent],
     slots: Option[Int] = None
-) derives Codec.AsObject
+) derives Codec.AsObject:
+
+  /** Whether it is answered by `OutputStored`. */
+  def isAnswered: Boolean = PackReport.outputBytes(events) > PackReport.FreeOutput
+
+object PackReport:
+  /** Bytes of outputs that a report may hold without being answered. */
+  val FreeOutput: Long = 4 * 1024
+
+  def outputBytes(events: Vector[PackEvent]): Long = events.iterator.map:
+    case PackEvent.Output(_, text) => text.length.toLong
+    case PackEvent.WorkerSucceeded(_, output, _) => output.length.toLong
+    case _ => 0L
+  .sum
 
 /** What a warm pack serves: flares of this definition version with this many MiB per worker. */
 final case class WarmPack(definition: DefinitionRef, memory: Int) derives Codec.AsObject

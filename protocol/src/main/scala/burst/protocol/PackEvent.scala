@@ -1,6 +1,5 @@
 package burst.protocol
 
-import io.circe.Json
 import io.circe.derivation.{Configuration, ConfiguredCodec, ConfiguredEnumCodec}
 
 enum LogStream:
@@ -18,7 +17,12 @@ enum PackEvent:
   case WorkerStarted(worker: Int, at: Long)
   case Phase(worker: Int, name: String, at: Long)
   case Log(worker: Option[Int], stream: LogStream, line: String, at: Long)
-  case WorkerSucceeded(worker: Int, output: Json, at: Long)
+
+  /** A piece of a worker's output, in order. */
+  case Output(worker: Int, text: String)
+
+  /** `output` is the last piece of the worker's output, or all of it. */
+  case WorkerSucceeded(worker: Int, output: String, at: Long)
   case WorkerFailed(worker: Int, error: Failure, at: Long)
   case PackEnded(reusable: Boolean, error: Option[Failure], at: Long)
 

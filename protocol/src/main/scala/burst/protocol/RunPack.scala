@@ -1,29 +1,52 @@
 package burst.protocol
 
-import io.circe.{Codec, Decoder, DecodingFailure, Encoder, Json}
+import io.circe.{Codec, Decoder, Encoder, Json}
 import io.circe.syntax.*
+import org.apache.pekko.util.{ByteString, ByteStringBuilder}
 
-/** The inputs of a pack's workers: one for all, or one for each worker of this pack in the order of their
-  * ids.
+/** The inputs of workers: one for all, or one for each in the order of their ids. `Kept` stands for inputs
+  * that are large and stay in the controller's store while nobody needs them.
   */
 enum Inputs:
-  case Shared(value: Json)
-  case Each(values: Vector[Json])
+  case Shared(value: JsonText)
+  case Each(values: Vector[JsonText])
+  case Kept(size: Long)
+
+  /** Bytes of JSON. */
+  def length: Long = this match
+    case Shared(value) => value.length.toLong
+    case Each(values) => values.iterator.map(_.length.toLong).sum
+    case Kept(size) => size
+
+  /** As one JSON document, without copying any input. */
+  def text: ByteString = this match
+    case Shared(value) => ByteString("""{"shared":""") ++ value.bytes ++ ByteString("}")
+    case Each(values) =>
+      val listed = ByteStringBuilder()
+      values.iterator.zipWithIndex.foreach: (value, index) =>
+        if index > 0 then listed.addOne(',')
+        listed ++= value.bytes
+      ByteString("""{"each":[""") ++ listed.result() ++ ByteString("]}")
+    case Kept(size) => ByteString(s"""{"kept":$size}""")
 
 object Inputs:
-  given Encoder[Inputs] =
-    case Shared(value) => Json.obj("shared" -> value)
-    case Each(values) => Json.obj("each" -> values.asJson)
+  /** Inputs of up to so many bytes stay in memory as long as their flare. */
+  val Small: Long = 64 * 1024
 
-  given Decoder[Inputs] = cursor =>
-    cursor.downField("each").focus match
-      case Some(values) => values.as[Vector[Json]].map(Each(_))
-      case None =>
-        cursor
-          .downField("shared")
-          .focus
-          .map(Shared(_))
-          .toRight(DecodingFailure("inputs need 'shared' or 'each'", cursor.history))
+  val Hidden: Inputs = Shared(JsonText.Null)
+
+  given Codec[Inputs] = Codec.from(
+    Decoder.instance: cursor =>
+      cursor
+        .get[Vector[JsonText]]("each")
+        .map(Each(_))
+        .orElse(cursor.get[JsonText]("shared").map(Shared(_)))
+        .orElse(cursor.get[Long]("kept").map(Kept(_))),
+    Encoder.instance:
+      case Shared(value) => Json.obj("shared" -> value.asJson)
+      case Each(values) => Json.obj("each" -> values.asJson)
+      case Kept(size) => Json.obj("kept" -> size.asJson)
+  )
 
 /** What carries messages between packs. Without a `chunkSize` the backend cuts messages as suits it best.
   * `uri` may hold credentials: it is never logged. `ca` holds the certificates, as PEM, by which a server
@@ -65,4 +88,19 @@ final case class RunPack(
     group: Option[FlareId],
     autostart: Boolean,
     lease: Option[Long]
-) derives Codec.AsObject
+):
+  /** As the runtime reads it; the inputs' bytes are shared with whoever else has them. */
+  def body: ByteString =
+    val rest = Json.obj(
+      "flareId" -> flareId.asJson,
+      "pack" -> pack.asJson,
+      "packSizes" -> packSizes.asJson,
+      "backend" -> backend.asJson,
+      "secret" -> secret.asJson,
+      "advertise" -> advertise.asJson,
+      "deadline" -> deadline.asJson,
+      "group" -> group.asJson,
+      "autostart" -> autostart.asJson,
+      "lease" -> lease.asJson
+    )
+    ByteString(rest.noSpaces.dropRight(1)) ++ ByteString(""","inputs":""") ++ inputs.text ++ ByteString("}")

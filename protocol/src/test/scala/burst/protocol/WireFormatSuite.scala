@@ -1,6 +1,7 @@
 package burst.protocol
 
-import io.circe.parser.decode
+import io.circe.Json
+import io.circe.parser.{decode, parse}
 import io.circe.syntax.*
 
 class WireFormatSuite extends munit.FunSuite:
@@ -21,10 +22,57 @@ class WireFormatSuite extends munit.FunSuite:
     assert(decode[PackEvent]("""{"event":"party","at":1}""").isLeft)
 
   test("inputs are shared or one for each worker"):
-    val shared: Inputs = Inputs.Shared(1.asJson)
-    val each: Inputs = Inputs.Each(Vector(1.asJson, 2.asJson))
-    assertEquals(decode[Inputs](shared.asJson.noSpaces), Right(shared))
-    assertEquals(decode[Inputs](each.asJson.noSpaces), Right(each))
+    val some = Vector(
+      Inputs.Shared(JsonText("1")),
+      Inputs.Each(Vector(JsonText("[1]"), JsonText("{}"))),
+      Inputs.Kept(9)
+    )
+    some.foreach(inputs => assertEquals(decode[Inputs](inputs.asJson.noSpaces), Right(inputs)))
+    assertEquals(
+      some.map(_.text.utf8String),
+      Vector("""{"shared":1}""", """{"each":[[1],{}]}""", """{"kept":9}""")
+    )
+
+  private def golden(name: String): Json =
+    val text = scala.io.Source.fromResource(s"golden/$name.json").mkString
+    parse(text).fold(throw _, identity)
+
+  test("a pack's part of a flare is what the golden copies say"):
+    val shared = RunPack(
+      FlareId.parse("0123456789abcdef0123456789abcdef").get,
+      1,
+      Vector(4, 4),
+      Inputs.Shared(JsonText("""{"name":"World"}""")),
+      BackendConfig("direct", None, None),
+      Secret("00112233445566778899aabbccddeeff" * 2),
+      "127.0.0.1",
+      1700000060000000L,
+      None,
+      autostart = false,
+      None
+    )
+    val each = RunPack(
+      FlareId.parse("fedcba9876543210fedcba9876543210").get,
+      0,
+      Vector(2),
+      Inputs.Each(Vector(JsonText("""{"part":1}"""), JsonText.Null)),
+      BackendConfig("redis-list", Some("redis://127.0.0.1:6379/0"), Some(65536)),
+      Secret("ffeeddccbbaa99887766554433221100" * 2),
+      "pack-0.example",
+      1700000000000001L,
+      FlareId.parse("00112233445566778899aabbccddeeff"),
+      autostart = true,
+      Some(9000)
+    )
+    assertEquals(parse(shared.body.utf8String), Right(golden("run-pack-shared")))
+    assertEquals(parse(each.body.utf8String), Right(golden("run-pack-each")))
+
+  test("outputs are told as text, in pieces"):
+    assertEquals(golden("told-output").as[PackEvent], Right(PackEvent.Output(4, """{"greeting":""")))
+    assertEquals(
+      golden("told-worker-succeeded").as[PackEvent],
+      Right(PackEvent.WorkerSucceeded(4, """"Hello","numbers":[1,2.5,null]}""", 1700000000000005L))
+    )
 
   test("neither a secret nor a backend's address shows when printed"):
     assert(!Secret("ab" * 32).toString.contains("abab"))

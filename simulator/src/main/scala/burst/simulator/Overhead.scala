@@ -7,7 +7,6 @@ import burst.controller.scheduler.ActorScheduling
 import burst.controller.store.{Storage, StoreSettings}
 import burst.protocol.*
 import com.typesafe.config.ConfigFactory
-import io.circe.Json
 import java.nio.file.{Files, Path}
 import org.apache.pekko.actor.typed.scaladsl.Behaviors
 import org.apache.pekko.actor.typed.{ActorSystem, Behavior}
@@ -106,7 +105,7 @@ final class Overhead(results: Results):
       prepare.replyTo ! PackReport(a.flareId, a.attempt, a.pack, id, Some(PackStart.Warm), events.toVector)
     def finish(prepare: InvokerProtocol.PreparePack): Unit =
       val workers = prepare.assignment.workers.flatMap { worker =>
-        Vector(PackEvent.WorkerStarted(worker, 1), PackEvent.WorkerSucceeded(worker, Json.Null, 2))
+        Vector(PackEvent.WorkerStarted(worker, 1), PackEvent.WorkerSucceeded(worker, "null", 2))
       }
       report(prepare, (workers :+ PackEvent.PackEnded(reusable = true, None, 3))*)
     running(Map.empty)

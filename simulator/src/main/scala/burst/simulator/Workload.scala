@@ -3,7 +3,6 @@ package burst.simulator
 import burst.controller.definition.Packing
 import burst.controller.flare.FlareRequest
 import burst.protocol.{DefinitionRef, Inputs, PackageId}
-import io.circe.Json
 import scala.util.Random
 
 /** A flare that will come: at `at`, and once its workers run they take `work`. Microseconds. */
@@ -36,7 +35,7 @@ object Workload:
     FlareRequest(
       DefinitionRef("sim", name, "0.0.1", packageId),
       size,
-      Inputs.Shared(Json.Null),
+      Inputs.Hidden,
       granularity,
       packing,
       backend = "direct",

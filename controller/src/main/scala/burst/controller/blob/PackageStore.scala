@@ -3,7 +3,7 @@ package burst.controller.blob
 import burst.protocol.PackageId
 
 /** Packages by content. Implementations: a directory, a bucket. Calls block; a bucket that fails or does not
-  * answer in time is a `PackageStoreException`.
+  * answer in time is a `BlobStoreException`.
   */
 trait PackageStore extends AutoCloseable:
   /** Stores bytes under their hash; a second put of the same content is free. Durable on return, never
@@ -21,5 +21,8 @@ trait PackageStore extends AutoCloseable:
 
   override def close(): Unit = ()
 
-final class PackageStoreException(val operation: String, cause: Throwable)
-    extends RuntimeException(s"the package store failed during $operation: ${cause.getMessage}", cause)
+final class BlobStoreException(val operation: String, cause: Throwable)
+    extends RuntimeException(
+      s"the store of packages and outputs failed during $operation: ${cause.getMessage}",
+      cause
+    )

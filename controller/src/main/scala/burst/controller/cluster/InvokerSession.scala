@@ -9,7 +9,14 @@ import burst.protocol.ControllerProtocol.{
   RegisterInvoker,
   UnregisterInvoker
 }
-import burst.protocol.InvokerProtocol.{AbortPack, CleanFlare, FlareCleaned, PreparePack, StartPack}
+import burst.protocol.InvokerProtocol.{
+  AbortPack,
+  CleanFlare,
+  FlareCleaned,
+  OutputStored,
+  PreparePack,
+  StartPack
+}
 import burst.protocol.link.*
 import burst.protocol.{ControllerProtocol, FlareId, InvokerProtocol, PackEvent, PackReport}
 import org.apache.pekko.actor.typed.delivery.{ConsumerController, ProducerController}
@@ -100,6 +107,7 @@ private final class InvokerSession(
         order(Order.Prepare(assignment))
       case StartPack(flareId, pack, endpoints) => order(Order.Start(flareId, pack, endpoints))
       case AbortPack(flareId, pack, failure) => order(Order.Abort(flareId, pack, failure))
+      case OutputStored(flareId, pack) => order(Order.OutputStored(flareId, pack))
       case CleanFlare(flareId, backend, replyTo) =>
         cleanings = cleanings.updated(flareId, cleanings.getOrElse(flareId, Vector.empty) :+ replyTo)
         order(Order.Clean(flareId, backend))

@@ -92,7 +92,7 @@ object SchedulerSerializer:
     case NotStored(operation: String, cause: String)
 
   private def summary(flare: Flare): Flare = flare.copy(
-    request = flare.request.copy(inputs = Inputs.Shared(Json.Null)),
+    request = flare.request.copy(inputs = Inputs.Hidden),
     packs = Vector.empty,
     workers = Vector.empty
   )

@@ -1,8 +1,9 @@
 package burst.controller.flare
 
+import org.apache.pekko.util.ByteString
+import burst.protocol.JsonText
 import burst.controller.definition.Packing
 import burst.protocol.{DefinitionRef, Failure, FlareId, GroupRole, Inputs, InvokerId, PackStart}
-import io.circe.Json
 import io.circe.derivation.{Configuration, ConfiguredEnumCodec}
 
 /** `queued → placing → starting → running → succeeded | failed | cancelled | timed-out`; every state but the
@@ -52,6 +53,9 @@ final case class FlareRequest(
   /** How long a group waits for a flare, in milliseconds. */
   def idleTimeout: Option[Long] = group.collect { case GroupRole.Holder(idle) => idle }
 
+  /** For those who have no use for inputs: they may be large. */
+  def withoutInputs: FlareRequest = copy(inputs = Inputs.Kept(inputs.length))
+
   /** The group this flare runs on. */
   def memberOf: Option[FlareId] = group.collect { case GroupRole.Member(group) => group }
 
@@ -85,8 +89,21 @@ final case class Flare(
 ):
   def namespace: String = request.definition.namespace
 
+/** What a worker put out: a short text, or so many bytes that are kept apart. */
+enum Output:
+  case Inline(text: JsonText)
+  case Kept(size: Long)
+
+object Output:
+  /** Bytes of an inline output; a runtime sends longer ones in pieces. */
+  val MostInline: Int = 64 * 1024
+
+/** A part of an output that is to be kept apart. */
+final case class OutputPiece(worker: Int, offset: Long, bytes: ByteString):
+  def end: Long = offset + bytes.length
+
 /** A worker's result: its output, or why there is none, or neither while it runs. */
-final case class WorkerResult(worker: Int, output: Option[Json], error: Option[Failure])
+final case class WorkerResult(worker: Int, output: Option[Output], error: Option[Failure])
 
 /** A line a worker (or the pack's process, when `worker` is none) wrote. */
 final case class LogLine(

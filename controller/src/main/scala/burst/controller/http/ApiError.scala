@@ -15,6 +15,8 @@ enum ApiError:
   case MalformedRequest(problem: String)
   case MalformedJson
   case JsonTooDeep(limit: Int)
+  case FieldsTooLarge(limit: Long)
+  case InputsTooLarge(limit: Long)
   case UnknownField(path: String, allowed: Seq[String])
   case MissingField(path: String)
   case WrongType(path: String, expected: String)
@@ -72,6 +74,11 @@ object ApiError:
     case MalformedJson => BadRequest -> "The body is not valid JSON."
     case JsonTooDeep(limit) =>
       BadRequest -> s"The body's JSON is nested deeper than $limit levels; flatten it."
+    case FieldsTooLarge(limit) =>
+      ContentTooLarge -> s"The fields beside 'params' have more than $limit bytes together; make them smaller."
+    case InputsTooLarge(limit) =>
+      ContentTooLarge -> s"""The inputs have more than $limit bytes together, with the definition's parameters under
+        | each; send smaller ones, or fewer.""".stripMargin.replace("\n", "")
     case UnknownField(path, allowed) =>
       BadRequest -> s"There is no field '$path'; remove it or use one of: ${allowed.mkString(", ")}."
     case MissingField(path) => BadRequest -> s"The field '$path' is missing; add it."
@@ -122,7 +129,7 @@ object ApiError:
       TooManyRequests -> s"This namespace may start $perMinute flares a minute; wait $seconds s."
     case Refused(refusal) => describe(refusal)
     case Busy =>
-      ServiceUnavailable -> "The platform is taking in as many packages as it can hold; send it again soon."
+      ServiceUnavailable -> "The platform is taking in as much as it can hold; send it again soon."
     case TimedOut => ServiceUnavailable -> "The request took too long and was given up; send it again."
     case Internal =>
       InternalServerError -> "The platform failed; its operator finds the reason by this answer's code."

@@ -1,20 +1,44 @@
 package burst.controller.http
 
-import java.util.concurrent.atomic.AtomicLong
 import scala.concurrent.{ExecutionContext, Future}
 
 /** How many bytes of large bodies may be held at once, over all connections: each is held several times over
   * while it is decoded, and a handful of the largest would exhaust the heap, which ends the process.
+  *
+  * @param most
+  *   of them for one namespace, so that none keeps the others out
   */
-final class BodyBudget(total: Long):
-  private val held = AtomicLong()
+final class BodyBudget(total: Long, most: Long):
+  private var held = Map.empty[String, Long].withDefaultValue(0L)
 
-  /** Works with `bytes` set aside, or refuses when that many are not left. */
-  def within(bytes: Long)(work: => Answer): Answer =
-    if held.addAndGet(bytes) > total then
-      held.addAndGet(-bytes)
-      Future.successful(Left(ApiError.Busy))
-    else
-      given ExecutionContext = ExecutionContext.parasitic
-      // Begun within a future, so that nothing stays set aside when it throws.
-      Future.unit.flatMap(_ => work).andThen { case _ => held.addAndGet(-bytes) }
+  /** Works with a share of the budget, which is given back when the work has ended. */
+  def within[A](namespace: String)(work: BodyBudget.Share => Future[A]): Future[A] =
+    given ExecutionContext = ExecutionContext.parasitic
+    val share = Own(namespace)
+    // Begun within a future, so that nothing stays set aside when it throws.
+    Future.unit.flatMap(_ => work(share)).andThen { case _ => share.close() }
+
+  private final class Own(namespace: String) extends BodyBudget.Share:
+    private var mine = 0L
+
+    def take(bytes: Long): Boolean = BodyBudget.this.synchronized:
+      val fits = held.valuesIterator.sum + bytes <= total && held(namespace) + bytes <= most
+      if fits then
+        mine += bytes
+        held = held.updated(namespace, held(namespace) + bytes)
+      fits
+
+    def close(): Unit = BodyBudget.this.synchronized:
+      val left = held(namespace) - mine
+      held = if left == 0 then held - namespace else held.updated(namespace, left)
+      mine = 0
+
+object BodyBudget:
+  /** One request's part. */
+  trait Share:
+    /** Sets bytes aside, unless there are too few left. */
+    def take(bytes: Long): Boolean
+
+  /** For bodies that are small in any case. */
+  object Free extends Share:
+    def take(bytes: Long): Boolean = true

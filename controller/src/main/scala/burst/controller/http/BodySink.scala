@@ -6,14 +6,14 @@ import org.apache.pekko.util.{ByteString, ByteStringBuilder}
 import scala.concurrent.duration.{DurationInt, FiniteDuration}
 import scala.concurrent.{Future, Promise}
 
-/** Takes in a body of at most `limit` bytes within `timeout`.
+/** Takes in a body of at most `limit` bytes within `timeout`, as far as its `share` of the memory goes.
   *
   * What goes beyond the limit is counted and dropped. The refusal still waits until the client has sent its
   * body, pauses ([[BodySink.Pause]]) or has gone far beyond the limit ([[BodySink.Tolerance]]): the server
   * closes a connection that it answers early, and a client in the middle of sending may then see its
   * connection reset instead of the answer that says why.
   */
-final class BodySink(limit: Long, timeout: FiniteDuration)
+final class BodySink(limit: Long, timeout: FiniteDuration, share: BodyBudget.Share = BodyBudget.Free)
     extends GraphStageWithMaterializedValue[SinkShape[ByteString], Future[Either[ApiError, ByteString]]]:
   private val in = Inlet[ByteString]("body")
   override val shape: SinkShape[ByteString] = SinkShape(in)
@@ -29,6 +29,7 @@ final class BodySink(limit: Long, timeout: FiniteDuration)
         InHandler:
     private val pieces = ByteStringBuilder()
     private var size = 0L
+    private var refused = Option.empty[ApiError]
     private var moved = false
 
     setHandler(in, this)
@@ -41,13 +42,12 @@ final class BodySink(limit: Long, timeout: FiniteDuration)
 
     override def onPush(): Unit =
       val piece = grab(in)
-      val within = size <= limit
       size += piece.length
       moved = true
-      if size <= limit then pieces ++= piece
-      else if within && limit > 0 then
-        pieces.clear()
-        scheduleWithFixedDelay(BodySink.Paused, BodySink.Pause, BodySink.Pause)
+      if refused.isEmpty then
+        if size > limit then refuse(ApiError.BodyTooLarge(limit))
+        else if share.take(piece.length) then pieces ++= piece
+        else refuse(ApiError.Busy)
       if size > limit + BodySink.Tolerance then end(result) else pull(in)
 
     override def onUpstreamFinish(): Unit = end(result)
@@ -58,13 +58,17 @@ final class BodySink(limit: Long, timeout: FiniteDuration)
     override protected def onTimer(key: Any): Unit = key match
       case BodySink.Paused if moved => moved = false
       case BodySink.Paused => end(result)
-      case _ => end(if size > limit then result else Left(ApiError.BodyTooSlow))
+      case _ => end(Left(refused.getOrElse(ApiError.BodyTooSlow)))
 
     // The stage may be torn down with its connection; nobody shall wait for ever.
     override def postStop(): Unit = answer.trySuccess(Left(ApiError.BodyTooSlow))
 
-    private def result: Either[ApiError, ByteString] =
-      if size > limit then Left(ApiError.BodyTooLarge(limit)) else Right(pieces.result())
+    private def refuse(error: ApiError): Unit =
+      refused = Some(error)
+      pieces.clear()
+      if limit > 0 then scheduleWithFixedDelay(BodySink.Paused, BodySink.Pause, BodySink.Pause)
+
+    private def result: Either[ApiError, ByteString] = refused.toLeft(pieces.result())
 
     private def end(result: Either[ApiError, ByteString]): Unit =
       answer.trySuccess(result)

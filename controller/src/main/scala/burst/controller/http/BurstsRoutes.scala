@@ -63,10 +63,8 @@ final class BurstsRoutes(
 
   private def deploy(caller: Identity, name: String, request: HttpRequest): Answer =
     Refusable(parameters(request).flag("overwrite")): overwrite =>
-      // A declared length over the limit is refused without taking anything in.
-      val size = request.entity.contentLengthOption.getOrElse(settings.deployBodyLimit)
-      budget.within(if size > settings.deployBodyLimit then 0 else size):
-        Refusable(body.read(request, settings.deployBodyLimit))(take(caller, name, overwrite, _))
+      budget.within(caller.namespace): share =>
+        Refusable(body.read(request, settings.deployBodyLimit, share))(take(caller, name, overwrite, _))
 
   private def take(caller: Identity, name: String, overwrite: Boolean, bytes: ByteString): Answer =
     service
@@ -97,10 +95,10 @@ final class BurstsRoutes(
     )
 
   private def flare(caller: Identity, name: String, request: HttpRequest): Answer =
-    flareCall(caller, request): json =>
+    flareCall(caller, request): body =>
       for
         definition <- store.find(caller.namespace, name).toRight(ApiError.NoSuchDefinition(name))
-        wanted <- flareBody.read(json, definition, caller.limits)
+        wanted <- flareBody.read(body, definition, caller.limits)
       yield wanted
 
   private def ok(json: Json): Either[ApiError, HttpResponse] =

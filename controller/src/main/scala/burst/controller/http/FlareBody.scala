@@ -1,5 +1,7 @@
 package burst.controller.http
 
+import burst.protocol.JsonText
+import burst.controller.json.JsonPieces
 import burst.controller.definition.{Definition, FlareOptions}
 import burst.controller.flare.{Flare, FlareRequest}
 import burst.controller.scheduler.Refusal
@@ -8,18 +10,23 @@ import burst.protocol.{GroupRole, Inputs}
 import io.circe.{Json, JsonObject}
 
 /** Turns the body of a request for a flare or a group into a complete, checked request. Pure. */
-final class FlareBody(options: OptionsReader, defaults: FlareDefaults):
+final class FlareBody(
+    options: OptionsReader,
+    defaults: FlareDefaults,
+    pieces: JsonPieces,
+    inputsLimit: Long
+):
   import ApiError.*
 
-  def read(body: Json, definition: Definition, limits: NamespaceLimits): Either[ApiError, FlareRequest] =
+  def read(body: FlareText, definition: Definition, limits: NamespaceLimits): Either[ApiError, FlareRequest] =
     for
-      fields <- Fields.of(body)
+      fields <- Fields.of(body.fields)
       _ <- fields.only("params" +: "size" +: OptionsReader.Names*)
       own <- options.read(fields, limits)
       size <- fields.int("size", 1, limits.burstSize)
-      sized <- inputs(size, fields.json("params"), limits)
+      sized <- inputs(size, body.params, limits)
       (workers, inputs) = sized
-      filled = withParameters(inputs, definition.parameters)
+      filled <- withParameters(inputs, FlareBody.texts(definition.parameters))
       request = complete(definition, workers, filled, own, limits)
       _ <- allowed(request, limits)
     yield request
@@ -35,21 +42,26 @@ final class FlareBody(options: OptionsReader, defaults: FlareDefaults):
       own <- options.read(fields, limits)
       size <- fields.int("size", 1, limits.burstSize).flatMap(_.toRight(MissingField("size")))
       idle <- options.idleTimeout(fields)
-      shared = Inputs.Shared(Json.fromJsonObject(definition.parameters))
+      shared = Inputs.Shared(JsonText.of(Json.fromJsonObject(definition.parameters)))
       request = complete(definition, size, shared, own, limits)
       _ <- allowed(request, limits)
     yield request.copy(retries = 0, group = Some(GroupRole.Holder(idle.getOrElse(defaults.groupIdleTimeout))))
 
   /** A flare on a group, whose own inputs stand under the flare's. */
-  def readMember(body: Json, group: Flare, below: JsonObject, limits: NamespaceLimits)
-      : Either[ApiError, FlareRequest] =
+  def readMember(
+      body: FlareText,
+      group: Flare,
+      below: Vector[(String, JsonText)],
+      limits: NamespaceLimits
+  ): Either[ApiError, FlareRequest] =
     for
-      fields <- Fields.of(body)
+      fields <- Fields.of(body.fields)
       _ <- fields.only("params", "timeout")
       own <- options.read(fields, limits)
-      sized <- inputs(Some(group.request.size), fields.json("params"), limits)
+      sized <- inputs(Some(group.request.size), body.params, limits)
+      filled <- withParameters(sized._2, below)
     yield group.request.copy(
-      inputs = withParameters(sized._2, below),
+      inputs = filled,
       timeout = own.timeout.getOrElse(group.request.timeout),
       group = Some(GroupRole.Member(group.id))
     )
@@ -72,28 +84,36 @@ final class FlareBody(options: OptionsReader, defaults: FlareDefaults):
 
   private def inputs(
       size: Option[Int],
-      params: Option[Json],
+      params: Option[JsonText],
       limits: NamespaceLimits
   ): Either[ApiError, (Int, Inputs)] =
-    (size, params, params.flatMap(_.asArray)) match
-      case (_, _, Some(each)) if each.isEmpty || each.size > limits.burstSize =>
-        Left(WrongType("params", s"an array of 1 to ${limits.burstSize} inputs"))
-      case (Some(n), _, Some(each)) if n != each.size => Left(SizeMismatch(n, each.size))
-      case (_, _, Some(each)) => Right(each.size -> Inputs.Each(each))
-      case (Some(n), shared, None) => Right(n -> Inputs.Shared(shared.getOrElse(Json.obj())))
-      case (None, _, None) => Left(NoBurstSize)
+    params match
+      case Some(text) if JsonPieces.first(text) == '[' =>
+        pieces.elements(text.bytes, limits.burstSize) match
+          case Right(each) if each.nonEmpty && size.forall(_ == each.size) =>
+            Right(each.size -> Inputs.Each(each))
+          case Right(each) if each.nonEmpty => Left(SizeMismatch(size.getOrElse(0), each.size))
+          case _ => Left(WrongType("params", s"an array of 1 to ${limits.burstSize} inputs"))
+      case shared => size.map(_ -> Inputs.Shared(shared.getOrElse(JsonText.EmptyObject))).toRight(NoBurstSize)
 
   /** The definition's parameters under every input that is an object; the input's own fields win. */
-  private def withParameters(inputs: Inputs, parameters: JsonObject): Inputs =
-    def merged(input: Json) = input.asObject.fold(input): own =>
-      Json.fromJsonObject(own.toIterable.foldLeft(parameters) { case (all, (key, value)) =>
-        all.add(key, value)
-      })
-    if parameters.isEmpty then inputs
-    else
-      inputs match
-        case Inputs.Shared(value) => Inputs.Shared(merged(value))
-        case Inputs.Each(values) => Inputs.Each(values.map(merged))
+  private def withParameters(
+      inputs: Inputs,
+      parameters: Vector[(String, JsonText)]
+  ): Either[ApiError, Inputs] = inputs match
+    case Inputs.Shared(value) => bounded(Inputs.Shared(pieces.over(parameters, value)))
+    case Inputs.Each(values) =>
+      var left = inputsLimit
+      val filled = values.map: value =>
+        // What is refused in the end need not be made.
+        val whole = if left < 0 then value else pieces.over(parameters, value)
+        left -= whole.length
+        whole
+      bounded(Inputs.Each(filled))
+    case kept: Inputs.Kept => Right(kept)
+
+  private def bounded(inputs: Inputs): Either[ApiError, Inputs] =
+    Either.cond(inputs.length <= inputsLimit, inputs, InputsTooLarge(inputsLimit))
 
   private def complete(
       definition: Definition,
@@ -115,3 +135,7 @@ final class FlareBody(options: OptionsReader, defaults: FlareDefaults):
       chosen.memory.getOrElse(defaults.memory.min(limits.memory)),
       chosen.retries.getOrElse(defaults.retries)
     )
+
+object FlareBody:
+  def texts(parameters: JsonObject): Vector[(String, JsonText)] =
+    parameters.toVector.map((name, value) => name -> JsonText.of(value))

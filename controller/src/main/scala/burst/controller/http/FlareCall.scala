@@ -1,24 +1,28 @@
 package burst.controller.http
 
+import burst.controller.json.JsonPieces
 import burst.controller.flare.{Flare, FlareRequest, FlareState}
 import burst.controller.scheduler.FlareService
-import burst.controller.store.{Blocking, FlareStore, Identity}
-import io.circe.Json
+import burst.controller.store.{Blocking, Identity}
 import org.apache.pekko.http.scaladsl.model.{HttpRequest, HttpResponse, StatusCodes}
 import scala.concurrent.{ExecutionContext, Future}
 
 /** A call that starts something: what is common to flares of a definition, flares on a group, and groups. */
 final class FlareCall(
-    flares: FlareStore,
     service: FlareService,
     body: RequestBody,
+    pieces: JsonPieces,
     rates: RateLimiter,
+    budget: BodyBudget,
+    results: ResultAnswer,
     blocking: Blocking,
     settings: HttpSettings
 )(using ExecutionContext):
 
   /** Starts the flare that `read` finds in the body, and waits for it when asked to. */
-  def apply(caller: Identity, request: HttpRequest)(read: Json => Either[ApiError, FlareRequest]): Answer =
+  def apply(caller: Identity, request: HttpRequest)(
+      read: FlareText => Either[ApiError, FlareRequest]
+  ): Answer =
     val query = QueryParameters(request.uri.query())
     val wanted =
       for
@@ -32,20 +36,22 @@ final class FlareCall(
 
   /** As accepted. */
   def submit(caller: Identity, request: HttpRequest)(
-      read: Json => Either[ApiError, FlareRequest]
+      read: FlareText => Either[ApiError, FlareRequest]
   ): Future[Either[ApiError, Flare]] =
     val perMinute = caller.limits.flaresPerMinute
     rates.take(caller.namespace, perMinute) match
       case Left(pause) => Future.successful(Left(ApiError.RateLimited(perMinute, pause)))
       case Right(()) =>
-        body
-          .read(request, settings.flareBodyLimit)
-          .flatMap:
-            case Left(error) => Future.successful(Left(error))
-            case Right(bytes) =>
-              blocking(body.parse(bytes).flatMap(read)).flatMap:
-                case Left(error) => Future.successful(Left(error))
-                case Right(wanted) => service.submit(wanted).map(_.left.map(ApiError.Refused(_)))
+        // Until the flare is stored: from then on large inputs are on the disk.
+        budget.within(caller.namespace): share =>
+          body
+            .read(request, settings.flareBodyLimit, share)
+            .flatMap:
+              case Left(error) => Future.successful(Left(error))
+              case Right(bytes) =>
+                blocking(body.checked(bytes).flatMap(FlareText.read(_, pieces)).flatMap(read)).flatMap:
+                  case Left(error) => Future.successful(Left(error))
+                  case Right(wanted) => service.submit(wanted).map(_.left.map(ApiError.Refused(_)))
 
   private def ended(flare: Flare, resultOnly: Boolean): Answer =
     service
@@ -54,9 +60,7 @@ final class FlareCall(
         case Some(end) if end.state.isFinal =>
           val status =
             if end.state == FlareState.Succeeded then StatusCodes.OK else StatusCodes.BadGateway
-          if resultOnly then
-            blocking(flares.results(end.id)).map: results =>
-              Right(JsonMarshalling.response(status, Views.result(end, results)))
+          if resultOnly then Future.successful(Right(results(status, end)))
           else Future.successful(Right(JsonMarshalling.response(status, Views.flare(end, standing = None))))
         case _ => Future.successful(accepted(flare))
 

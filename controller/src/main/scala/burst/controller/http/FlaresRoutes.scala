@@ -12,7 +12,12 @@ import org.apache.pekko.http.scaladsl.server.Route
 import scala.concurrent.{ExecutionContext, Future}
 
 /** `/flares`: what became of them, what they left, and ending them. */
-final class FlaresRoutes(store: FlareStore, service: FlareService, blocking: Blocking)(using
+final class FlaresRoutes(
+    store: FlareStore,
+    service: FlareService,
+    results: ResultAnswer,
+    blocking: Blocking
+)(using
     ExecutionContext
 ):
   import FlaresRoutes.States
@@ -37,7 +42,7 @@ final class FlaresRoutes(store: FlareStore, service: FlareService, blocking: Blo
         )
       ,
       (path("result") & get):
-        Answer(read(caller, id)(flare => Views.result(flare, store.results(id))))
+        Answer(blocking(own(caller, id).map(flare => results(StatusCodes.OK, flare))))
       ,
       (path("logs") & get & extractRequest): request =>
         Answer:

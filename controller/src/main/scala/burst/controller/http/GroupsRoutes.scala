@@ -1,11 +1,13 @@
 package burst.controller.http
 
+import burst.protocol.JsonText
+import burst.controller.json.JsonPieces
 import burst.controller.definition.EntityName
 import burst.controller.flare.{Flare, FlareRequest, FlareState}
 import burst.controller.scheduler.{CancelOutcome, FlareService}
 import burst.controller.store.{Blocking, DefinitionStore, FlareStore, Identity}
 import burst.protocol.{FlareId, Inputs}
-import io.circe.{Json, JsonObject}
+import io.circe.Json
 import org.apache.pekko.http.scaladsl.model.{HttpRequest, StatusCodes}
 import org.apache.pekko.http.scaladsl.server.Directives.*
 import org.apache.pekko.http.scaladsl.server.Route
@@ -18,6 +20,7 @@ final class GroupsRoutes(
     service: FlareService,
     flareCall: FlareCall,
     flareBody: FlareBody,
+    pieces: JsonPieces,
     blocking: Blocking
 )(using ExecutionContext):
 
@@ -40,9 +43,9 @@ final class GroupsRoutes(
     )
 
   private def open(caller: Identity, request: HttpRequest): Answer =
-    val opened = flareCall.submit(caller, request): json =>
+    val opened = flareCall.submit(caller, request): body =>
       for
-        fields <- Fields.of(json)
+        fields <- Fields.of(body.fields)
         name <- fields.requiredString("definition")
         _ <- Either.cond(EntityName.isValid(name), (), ApiError.InvalidName)
         definition <- definitions.find(caller.namespace, name).toRight(ApiError.NoSuchDefinition(name))
@@ -51,19 +54,19 @@ final class GroupsRoutes(
     opened.map(_.map(group => JsonMarshalling.response(StatusCodes.Accepted, Views.acceptedGroup(group.id))))
 
   private def flare(caller: Identity, id: FlareId, request: HttpRequest): Answer =
-    flareCall(caller, request)(json => member(caller, id, json))
+    flareCall(caller, request)(body => member(caller, id, body))
 
-  private def member(caller: Identity, id: FlareId, json: Json): Either[ApiError, FlareRequest] =
+  private def member(caller: Identity, id: FlareId, body: FlareText): Either[ApiError, FlareRequest] =
     for
       group <- own(caller, id)
       // Forgotten with the group's end.
       below <- flares.inputs(id).toRight(ApiError.GroupEnded(id))
-      wanted <- flareBody.readMember(json, group, objectIn(below), caller.limits)
+      wanted <- flareBody.readMember(body, group, membersOf(below), caller.limits)
     yield wanted
 
-  private def objectIn(inputs: Inputs): JsonObject = inputs match
-    case Inputs.Shared(value) => value.asObject.getOrElse(JsonObject.empty)
-    case Inputs.Each(_) => JsonObject.empty
+  private def membersOf(inputs: Inputs): Vector[(String, JsonText)] = inputs match
+    case Inputs.Shared(value) => pieces.members(value.bytes, Int.MaxValue).getOrElse(Vector.empty)
+    case _ => Vector.empty
 
   private def list(caller: Identity, request: HttpRequest): Answer =
     val query = QueryParameters(request.uri.query())

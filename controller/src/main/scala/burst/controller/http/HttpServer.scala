@@ -1,5 +1,6 @@
 package burst.controller.http
 
+import burst.controller.json.JsonPieces
 import burst.controller.PlatformLimits
 import burst.controller.definition.{Definitions, PackageInspector}
 import burst.controller.scheduler.FlareService
@@ -25,8 +26,19 @@ object HttpServer:
     val options = OptionsReader(defaults, limits)
     val metrics = Metrics()
     val body = RequestBody(settings.bodyTimeout, settings.jsonDepthLimit)
-    val flareCall = FlareCall(storage.flares, service, body, RateLimiter(), blocking, settings)
-    val flareBody = FlareBody(options, defaults)
+    val results = ResultAnswer(storage.flares, storage.outputs, blocking)
+    val pieces = JsonPieces(settings.jsonDepthLimit)
+    val flareCall = FlareCall(
+      service,
+      body,
+      pieces,
+      RateLimiter(),
+      BodyBudget(settings.flareBodiesLimit, (settings.flareBodiesLimit / 2).max(settings.flareBodyLimit)),
+      results,
+      blocking,
+      settings
+    )
+    val flareBody = FlareBody(options, defaults, pieces, settings.flareBodyLimit)
     Routes(
       MetaRoutes(metrics, storage.flares, service, blocking),
       InvokersRoutes(service),
@@ -39,13 +51,13 @@ object HttpServer:
         DeployBody(options),
         flareBody,
         body,
-        BodyBudget(settings.deployBodiesLimit),
+        BodyBudget(settings.deployBodiesLimit, settings.deployBodiesLimit),
         Views(defaults),
         blocking,
         settings
       ),
-      FlaresRoutes(storage.flares, service, blocking),
-      GroupsRoutes(storage.definitions, storage.flares, service, flareCall, flareBody, blocking),
+      FlaresRoutes(storage.flares, service, results, blocking),
+      GroupsRoutes(storage.definitions, storage.flares, service, flareCall, flareBody, pieces, blocking),
       AdminRoutes(storage.namespaces, body, blocking),
       Authentication(storage.namespaces, settings.adminKey, blocking),
       metrics,

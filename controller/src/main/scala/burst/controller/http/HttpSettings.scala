@@ -15,6 +15,7 @@ final case class HttpSettings(
     deployBodyLimit: Long,
     deployBodiesLimit: Long,
     flareBodyLimit: Long,
+    flareBodiesLimit: Long,
     bodyTimeout: FiniteDuration,
     jsonDepthLimit: Int,
     adminKey: Option[AdminKey],
@@ -33,11 +34,21 @@ object HttpSettings:
       http.getBytes("deploy-body-limit"),
       http.getBytes("deploy-bodies-limit"),
       http.getBytes("flare-body-limit"),
+      share(http, "flare-bodies-limit"),
       http.getDuration("body-timeout").toScala,
       http.getInt("json-depth-limit"),
       AdminKey.from(config.getString(AdminKey.Setting)),
       Tls.from(http.getConfig("tls")),
       ServerSettings(http.getConfig("server").atPath("pekko.http.server").withFallback(config))
+    )
+
+  /** At most this part of the heap, however it is set. */
+  private val HeapShare = 16
+
+  private def share(config: Config, key: String): Long =
+    Math.max(
+      Math.min(config.getBytes(key), Runtime.getRuntime.maxMemory / HeapShare),
+      config.getBytes("flare-body-limit")
     )
 
 /** `burst.flare-defaults`: what a flare gets when neither it nor its definition says otherwise. `backends`

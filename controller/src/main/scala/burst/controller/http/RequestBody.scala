@@ -14,19 +14,27 @@ final class RequestBody(timeout: FiniteDuration, depthLimit: Int)(using Material
   /** The body's bytes: refused by its declared length before anything is read, or as soon as more has been
     * counted than is allowed; never more than `limit` is held.
     */
-  def read(request: HttpRequest, limit: Long): Future[Either[ApiError, ByteString]] =
+  def read(
+      request: HttpRequest,
+      limit: Long,
+      share: BodyBudget.Share = BodyBudget.Free
+  ): Future[Either[ApiError, ByteString]] =
     val entity = request.entity
     if entity.contentLengthOption.exists(_ > limit) then refused(ApiError.BodyTooLarge(limit))
     else if !isJson(entity) then refused(ApiError.NotJson)
     else
       entity match
-        case HttpEntity.Strict(_, bytes) => Future.successful(Right(bytes))
-        case streamed => streamed.withoutSizeLimit.dataBytes.runWith(BodySink(limit, timeout))
+        case HttpEntity.Strict(_, bytes) =>
+          Future.successful(Either.cond(share.take(bytes.length), bytes, ApiError.Busy))
+        case streamed => streamed.withoutSizeLimit.dataBytes.runWith(BodySink(limit, timeout, share))
 
-  /** Parses a body. It may be megabytes: not for threads that serve requests. */
+  /** A body whose JSON may be read: it may be megabytes: not for threads that serve requests. */
+  def checked(bytes: ByteString): Either[ApiError, ByteString] =
+    if JsonDepth.exceeds(bytes, depthLimit) then Left(ApiError.JsonTooDeep(depthLimit)) else Right(bytes)
+
   def parse(bytes: ByteString): Either[ApiError, Json] =
-    if JsonDepth.exceeds(bytes, depthLimit) then Left(ApiError.JsonTooDeep(depthLimit))
-    else jawn.parseByteBuffer(bytes.asByteBuffer).left.map(_ => ApiError.MalformedJson)
+    checked(bytes).flatMap: bytes =>
+      jawn.parseByteBuffer(bytes.asByteBuffer).left.map(_ => ApiError.MalformedJson)
 
   private def refused(error: ApiError): Future[Either[ApiError, ByteString]] =
     Future.successful(Left(error))

@@ -128,24 +128,6 @@ object Views:
     "error" -> worker.error.asJson
   )
 
-  /** Every worker has its place in `outputs`, also those that have nothing to show yet. */
-  def result(flare: Flare, results: Vector[WorkerResult]): Json =
-    val byWorker = results.iterator.map(result => result.worker -> result).toMap
-    val outputs = Vector.range(0, flare.request.size).map { worker =>
-      val found = byWorker.get(worker)
-      Json.fromFields(
-        Seq("worker" -> worker.asJson) ++
-          found.flatMap(_.output).map("output" -> _) ++
-          found.flatMap(_.error).map("error" -> _.asJson)
-      )
-    }
-    Json.obj(
-      "flareId" -> flare.id.asJson,
-      "state" -> flare.state.asJson,
-      "error" -> flare.error.asJson,
-      "outputs" -> Json.fromValues(outputs)
-    )
-
   def logs(id: FlareId, logs: StoredLogs): Json = Json.obj(
     "flareId" -> id.asJson,
     "truncated" -> logs.truncated.asJson,

@@ -1,5 +1,6 @@
 package burst.controller.scheduler
 
+import burst.node.Allowance
 import burst.controller.{PlatformLimits, Scheduling}
 import burst.controller.cluster.{SchedulerHome, SchedulerNode}
 import burst.controller.store.{Storage, StoreSettings}
@@ -19,7 +20,10 @@ object ActorScheduling:
     val settings = SchedulerSettings.from(config)
     val backends = BackendCatalog.from(config)
     val clock = Clock.ofMachine
-    val environment = FlareEnvironment(storage.flares, backends, settings, blocking, clock)
+    val outputs = OutputKeeper.open(StoreSettings.from(config).directory.resolve("spool"), storage.outputs)
+    val inputs = Allowance(settings.inputMemory)
+    val environment =
+      FlareEnvironment(storage.flares, outputs, inputs, backends, settings, blocking, clock)
     val default = PlatformLimits.from(config).namespace.concurrentSlots
     val limits = SlotLimits(storage.namespaces, default, settings.limitsRefresh, blocking, clock.elapsed)
     val home = SchedulerHome.of(SchedulerNode(SchedulerNode.Parts(config, storage, environment, limits)))

@@ -1,5 +1,8 @@
 package burst.controller.scheduler
 
+import org.apache.pekko.util.ByteString
+import burst.controller.flare.{Output, OutputPiece}
+import burst.protocol.JsonText
 import burst.controller.flare.{LogLine, PackRecord, PhaseMark, WorkerRecord, WorkerResult, WorkerState}
 import burst.protocol.{Failure, FailureKind, InvokerId, PackEvent, PackReport}
 
@@ -13,6 +16,7 @@ enum PackStage:
 final case class Absorbed(
     progress: AttemptProgress,
     results: Vector[WorkerResult] = Vector.empty,
+    pieces: Vector[OutputPiece] = Vector.empty,
     logs: Vector[LogLine] = Vector.empty,
     phases: Vector[PhaseMark] = Vector.empty,
     failures: Vector[Failure] = Vector.empty,
@@ -24,8 +28,9 @@ final case class Absorbed(
   * [[FlareLifecycle]]'s. Reports of packs that have ended, second reports of the same thing and reports about
   * workers a pack does not have change nothing.
   *
-  * `errors` are what packs ended with of their own accord, for those of their workers that never reported;
-  * `ready` counts the packs that ever were, `open` those that have not ended.
+  * `received` is how many bytes have come of the outputs that are kept apart, by worker, and `stored` how
+  * many of all outputs; `errors` are what packs ended with of their own accord, for those of their workers
+  * that never reported; `ready` counts the packs that ever were, `open` those that have not ended.
   */
 final case class AttemptProgress(
     plan: Plan,
@@ -35,7 +40,10 @@ final case class AttemptProgress(
     workers: Vector[WorkerRecord],
     errors: Map[Int, Failure],
     ready: Int,
-    open: Int
+    open: Int,
+    outputLimit: Long,
+    received: Map[Int, Long] = Map.empty,
+    stored: Long = 0
 ):
   def allReady: Boolean = ready == stages.length
   def openPacks: Vector[Int] = stages.indices.filter(stages(_) != PackStage.Ended).toVector
@@ -124,12 +132,24 @@ final case class AttemptProgress(
         own(pack, id).fold(so)(_ => so.copy(phases = so.phases :+ PhaseMark(id, name, at)))
       case PackEvent.Log(id, stream, line, at) =>
         so.copy(logs = so.logs :+ LogLine(id, pack, stream, at, line))
+      case PackEvent.Output(id, text) =>
+        own(pack, id).filterNot(_.state.isFinal).fold(so)(_ => received(so, pack, id, ByteString(text)))
       case PackEvent.WorkerSucceeded(id, output, at) =>
         own(pack, id).filterNot(_.state.isFinal).fold(so) { worker =>
-          so.copy(
-            progress = put(worker.copy(state = WorkerState.Succeeded, ended = Some(at))),
-            results = so.results :+ WorkerResult(id, Some(output), None)
-          )
+          val text = ByteString(output)
+          val inline = !received.contains(id) && text.length <= Output.MostInline
+          val taken =
+            if inline then so.copy(progress = copy(stored = stored + text.length))
+            else received(so, pack, id, text)
+          val result =
+            if inline then Output.Inline(JsonText(text))
+            else Output.Kept(taken.progress.received.getOrElse(id, 0))
+          if taken.failures.length > so.failures.length then taken
+          else
+            taken.copy(
+              progress = taken.progress.put(worker.copy(state = WorkerState.Succeeded, ended = Some(at))),
+              results = so.results :+ WorkerResult(id, Some(result), None)
+            )
         }
       case PackEvent.WorkerFailed(id, error, at) =>
         own(pack, id).filterNot(_.state.isFinal).fold(so) { worker =>
@@ -150,6 +170,23 @@ final case class AttemptProgress(
             error.filterNot(e => AttemptProgress.Consequences(e.kind)).map(located(_, pack))
           else Some(error.map(located(_, pack)).getOrElse(silentEnd(pack)))
         packEnded(so, pack, failure)
+
+  /** A part of an output that is kept apart, unless the flare's outputs are too large together. */
+  private def received(so: Absorbed, pack: Int, worker: Int, bytes: ByteString): Absorbed =
+    val before = received.getOrElse(worker, 0L)
+    if stored + bytes.length > outputLimit then
+      val message =
+        s"the outputs of the flare's workers have more than $outputLimit bytes together; put large " +
+          "results into files or a bucket"
+      so.copy(failures = so.failures :+ located(Failure(FailureKind.Error, message, Some(worker)), pack))
+    else
+      so.copy(
+        progress = copy(
+          received = received.updated(worker, before + bytes.length),
+          stored = stored + bytes.length
+        ),
+        pieces = so.pieces :+ OutputPiece(worker, before, bytes)
+      )
 
   private def packEnded(so: Absorbed, pack: Int, failure: Option[Failure]): Absorbed =
     so.copy(
@@ -202,7 +239,7 @@ object AttemptProgress:
   )
 
   /** The books of an attempt whose packs have not been asked for yet. */
-  def begin(plan: Plan): AttemptProgress =
+  def begin(plan: Plan, outputLimit: Long): AttemptProgress =
     val workers = plan.packs.flatMap(pack =>
       pack.workers.map(worker =>
         WorkerRecord(worker, Some(pack.pack), WorkerState.Pending, None, None, None)
@@ -216,5 +253,6 @@ object AttemptProgress:
       workers,
       Map.empty,
       ready = 0,
-      open = plan.packs.length
+      open = plan.packs.length,
+      outputLimit
     )

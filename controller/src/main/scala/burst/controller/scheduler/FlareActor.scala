@@ -1,8 +1,23 @@
 package burst.controller.scheduler
 
+import scala.util.{Success, Try}
+import scala.concurrent.ExecutionContext
+import org.apache.pekko.actor.typed.PostStop
+import burst.node.Allowance
 import burst.controller.flare.{Flare, FlareState}
 import burst.controller.store.FlareTaken
-import burst.protocol.{BackendConfig, Inputs, InvokerId, InvokerProtocol, PackAssignment, PackReport, Secret}
+import burst.protocol.{
+  BackendConfig,
+  Failure,
+  FailureKind,
+  Inputs,
+  InvokerId,
+  InvokerProtocol,
+  PackAssignment,
+  PackEvent,
+  PackReport,
+  Secret
+}
 import org.apache.pekko.actor.typed.scaladsl.{ActorContext, Behaviors, TimerScheduler}
 import org.apache.pekko.actor.typed.{ActorRef, Behavior}
 import scala.concurrent.duration.{DurationInt, DurationLong, FiniteDuration}
@@ -23,6 +38,9 @@ import scala.util.control.NonFatal
   */
 object FlareActor:
   sealed trait Command
+
+  /** The first message. Not part of the behavior, which would hold on to the flare's inputs for its life. */
+  final case class Begin(flare: Flare, origin: Origin) extends Command
 
   /** Slots are reserved for an attempt. `invokers` are those of the plan. */
   final case class Placed(
@@ -51,6 +69,8 @@ object FlareActor:
   private final case class Cleaned(answer: InvokerProtocol.FlareCleaned) extends Command
   private final case class Expired(timer: FlareTimer, attempt: Int) extends Command
   private final case class StoreAnswered(written: Written) extends Command
+  private final case class InputsLoaded(plan: Plan, inputs: Try[Option[Inputs]], grant: Allowance.Grant)
+      extends Command
   private case object WriteProgress extends Command
   private case object WriteAgain extends Command
   private case object StoreOverdue extends Command
@@ -64,15 +84,15 @@ object FlareActor:
     case Recovered
 
   def apply(
-      flare: Flare,
-      origin: Origin,
       environment: FlareEnvironment,
       scheduler: ActorRef[GangScheduler.Command]
   ): Behavior[Command] =
     Behaviors.setup { context =>
       context.setLoggerName(classOf[FlareActor])
       Behaviors.withTimers { timers =>
-        new FlareActor(flare, origin, environment, scheduler, context, timers).behavior
+        Behaviors.receiveMessagePartial:
+          case Begin(flare, origin) =>
+            new FlareActor(flare, origin, environment, scheduler, context, timers).behavior
       }
     }
 
@@ -89,12 +109,19 @@ private final class FlareActor(
 
   private val now = environment.clock.steady
   private val id = accepted.id
-  private val request = accepted.request
+  private val request = accepted.request.withoutInputs
+
+  /** Only while they are small, or not stored yet. */
+  private var inputs = accepted.request.inputs
+
+  /** The memory for large inputs, while the packs are being given them. */
+  private var granted = Option.empty[Allowance.Grant]
   private val terms = settings.terms(backends.needsCleaning(request.backend))
   private val reports = context.messageAdapter[PackReport](Report(_))
   private val cleanings = context.messageAdapter[InvokerProtocol.FlareCleaned](Cleaned(_))
   private val writer = FlareWriter(
     environment.store,
+    environment.outputs,
     id,
     alreadyStored = origin == Origin.Recovered,
     settings,
@@ -124,7 +151,7 @@ private final class FlareActor(
       writer.flush()
     case Origin.Recovered => carryOut(FlareLifecycle.resume(accepted, terms))
 
-  def behavior: Behavior[Command] = Behaviors.receiveMessage {
+  def behavior: Behavior[Command] = Behaviors.receiveMessage[Command] {
     case Retire => Behaviors.stopped
     case command =>
       try on(command)
@@ -133,12 +160,19 @@ private final class FlareActor(
           context.log.error(s"flare ${id.value}: a defect of the controller", defect)
           carryOut(life.step(FlareEvent.Broken(s"the controller failed: ${defect.getMessage}", now())))
       writer.flushIfAwaited()
+      if life.stage != FlareLifecycle.Stage.Starting then giveBack()
       Behaviors.same
+  }.receiveSignal { case (_, PostStop) =>
+    giveBack()
+    Behaviors.same
   }
 
   private def on(command: Command): Unit = command match
     case placed: Placed => onPlaced(placed)
-    case Report(report) => happen(FlareEvent.Reported(report, now()))
+    case Report(report) =>
+      happen(FlareEvent.Reported(report, now()))
+      if report.isAnswered then answer(report)
+    case InputsLoaded(plan, loaded, grant) => onInputs(plan, loaded, grant)
     case InvokerDown(invoker, reason) => happen(FlareEvent.InvokerLost(invoker, reason, now()))
     case Expired(timer, attempt) => happen(FlareEvent.Expired(timer, attempt, now()))
     case Cleaned(answer) => happen(FlareEvent.Cleaned(answer.error, now()))
@@ -153,7 +187,7 @@ private final class FlareActor(
       writer.flush()
     case WriteAgain => writer.flush()
     case StoreOverdue => storeOverdue = true
-    case Retire => ()
+    case Retire | _: Begin => ()
 
   private def happen(event: FlareEvent): Unit = carryOut(life.step(event))
 
@@ -184,6 +218,7 @@ private final class FlareActor(
       writer.save(flare)
       writer.flush()
     case FlareEffect.Progress => progressSoon()
+    case FlareEffect.StoreOutputs(pieces) => writer.outputs(pieces)
     case FlareEffect.StoreResults(results) =>
       writer.results(results)
       progressSoon()
@@ -233,25 +268,79 @@ private final class FlareActor(
       : Unit =
     packs.foreach(pack => invokers.get(pack.invoker).foreach(_ ! command(pack)))
 
-  private def prepare(plan: Plan): Unit =
+  /** The outputs of a report are stored, or never will be: the pack may send more. */
+  private def answer(report: PackReport): Unit =
+    if writer.isGivenUp then answered(report.pack, report.invoker) else writer.awaited(report.pack)
+
+  private def answered(pack: Int, invoker: InvokerId): Unit =
+    invokers.get(invoker).foreach(_ ! InvokerProtocol.OutputStored(id, pack))
+
+  private def answered(packs: Set[Int]): Unit =
+    for pack <- packs; placed <- life.progress.flatMap(_.plan.packs.lift(pack)) do
+      answered(pack, placed.invoker)
+
+  // ---- Asking for packs ----------------------------------------------------------------------------------
+
+  private def prepare(plan: Plan): Unit = inputs match
+    case Inputs.Kept(size) =>
+      given ExecutionContext = environment.blocking
+      environment.inputs.take(size).foreach: grant =>
+        val loaded = Try(environment.store.inputs(id))
+        context.self ! InputsLoaded(plan, loaded, grant)
+    case atHand => prepare(plan, atHand)
+
+  /** The flare may be ending by now; its packs are asked for all the same, as their ends are waited for. */
+  private def onInputs(plan: Plan, loaded: Try[Option[Inputs]], grant: Allowance.Grant): Unit =
+    granted = Some(grant)
+    loaded match
+      case Success(Some(inputs)) =>
+        prepare(plan, inputs)
+        life.cause.filter(_ => life.stage != FlareLifecycle.Stage.Starting).foreach: cause =>
+          eachPack(plan.packs)(pack => InvokerProtocol.AbortPack(id, pack.pack, cause.failure))
+      case missing =>
+        missing.failed.foreach(context.log.error(s"the inputs of flare ${id.value} cannot be read", _))
+        val failure =
+          Failure(FailureKind.Internal, "the flare's inputs cannot be read", operation = Some("start"))
+        plan.packs.foreach: pack =>
+          val ended = PackEvent.PackEnded(reusable = false, Some(failure), now())
+          val report = PackReport(id, life.flare.attempt, pack.pack, pack.invoker, None, Vector(ended))
+          happen(FlareEvent.Reported(report, now()))
+
+  /** What was stored need not be held here as well. */
+  private def forgetInputs(): Unit =
+    if inputs.length > Inputs.Small then inputs = Inputs.Kept(inputs.length)
+    life = life.withoutInputs
+
+  private def giveBack(): Unit =
+    granted.foreach(_.close())
+    granted = None
+
+  private def prepare(plan: Plan, inputs: Inputs): Unit =
     backends.find(request.backend, request.chunkSize).foreach { backend =>
       // each attempt proves itself by a secret of its own: a pack left of the last one cannot join
       val secret = Secret.random()
       eachPack(plan.packs)(pack =>
-        InvokerProtocol.PreparePack(assignment(plan, pack, backend, secret), reports)
+        InvokerProtocol.PreparePack(assignment(plan, pack, inputs, backend, secret), reports)
       )
     }
 
-  private def assignment(plan: Plan, pack: PackPlacement, backend: BackendConfig, secret: Secret) =
+  private def assignment(
+      plan: Plan,
+      pack: PackPlacement,
+      inputs: Inputs,
+      backend: BackendConfig,
+      secret: Secret
+  ) =
     PackAssignment(
       id,
       life.flare.attempt,
       request.definition,
       pack.pack,
       plan.packSizes,
-      request.inputs match
-        case shared: Inputs.Shared => shared
+      inputs match
         case Inputs.Each(values) => Inputs.Each(values.slice(pack.firstWorker, pack.firstWorker + pack.size))
+        case shared =>
+          shared
       ,
       backend,
       secret,
@@ -269,15 +358,19 @@ private final class FlareActor(
   private def onWritten(written: Written): Unit =
     writer.finished(written)
     written match
-      case Written.Done(confirms) =>
+      case Written.Done(confirms, waiting) =>
         forgetFailures()
+        answered(waiting)
         stored(confirms)
-      case Written.Failed(operation, cause, _) => storeFailed(operation, cause)
+      case Written.Failed(operation, cause, _) =>
+        storeFailed(operation, cause)
+        if writer.isGivenUp then answered(writer.dropAwaited())
 
   private def stored(confirms: Vector[(Int, FlareState)]): Unit =
     if confirms.nonEmpty then
       submitter.foreach(_ ! GangScheduler.Submitted.Accepted(life.record))
       submitter = None
+      forgetInputs()
       confirms.foreach((attempt, state) => happen(FlareEvent.Stored(attempt, state, now())))
 
   private def storeFailed(operation: String, cause: Throwable): Unit =

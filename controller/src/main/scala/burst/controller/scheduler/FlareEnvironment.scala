@@ -1,12 +1,16 @@
 package burst.controller.scheduler
 
+import burst.node.Allowance
 import burst.controller.store.FlareStore
 import scala.concurrent.ExecutionContext
 
-/** What the scheduler and its flares need of the world around them. `blocking` runs what waits for the store.
+/** What the scheduler and its flares need of the world around them. `blocking` runs what waits for the store;
+  * `inputs` is the memory for large inputs on their way to the packs.
   */
 final case class FlareEnvironment(
     store: FlareStore,
+    outputs: OutputKeeper,
+    inputs: Allowance,
     backends: BackendCatalog,
     settings: SchedulerSettings,
     blocking: ExecutionContext,

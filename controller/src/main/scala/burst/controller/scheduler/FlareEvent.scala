@@ -1,5 +1,6 @@
 package burst.controller.scheduler
 
+import burst.controller.flare.OutputPiece
 import burst.controller.flare.{Flare, FlareState, LogLine, PhaseMark, WorkerResult}
 import burst.protocol.{Failure, InvokerId, PackReport}
 
@@ -53,6 +54,9 @@ enum FlareEffect:
   /** The record changed in something nobody waits for; store it before long. */
   case Progress
   case StoreResults(results: Vector[WorkerResult])
+
+  /** Parts of outputs that are kept apart. */
+  case StoreOutputs(pieces: Vector[OutputPiece])
   case StoreLogs(lines: Vector[LogLine])
   case StorePhases(marks: Vector[PhaseMark])
 

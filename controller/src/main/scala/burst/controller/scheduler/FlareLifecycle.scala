@@ -60,6 +60,9 @@ final case class FlareLifecycle private (
   def record: Flare =
     progress.fold(flare)(p => flare.copy(packs = p.packs, workers = p.workers))
 
+  /** Once they are stored, the inputs are read again when they are needed. */
+  def withoutInputs: FlareLifecycle = copy(flare = flare.copy(request = flare.request.withoutInputs))
+
   /** Whether a cancellation still makes a difference. */
   def cancellable: Boolean = stage match
     case Stage.Waiting | Stage.Placing | Stage.Starting | Stage.Running | Stage.Stopping => true
@@ -84,7 +87,7 @@ final case class FlareLifecycle private (
 
   private def onPlaced(attempt: Int, plan: Plan, at: Long): Step =
     if stage == Stage.Waiting && attempt == flare.attempt then
-      val begun = AttemptProgress.begin(plan)
+      val begun = AttemptProgress.begin(plan, terms.outputLimit)
       val placed = copy(
         stage = Stage.Placing,
         progress = Some(begun),
@@ -136,6 +139,7 @@ final case class FlareLifecycle private (
     case Stage.Starting | Stage.Running | Stage.Stopping | Stage.Placing =>
       val effects =
         Vector(
+          Option.when(news.pieces.nonEmpty)(StoreOutputs(news.pieces)),
           Option.when(news.results.nonEmpty)(StoreResults(news.results)),
           Option.when(news.logs.nonEmpty)(StoreLogs(news.logs)),
           Option.when(news.phases.nonEmpty)(StorePhases(news.phases)),
@@ -297,7 +301,9 @@ final case class FlareLifecycle private (
 
   /** The progress, or for a flare that never had slots one with its workers and no packs. */
   private def progressOrNone: AttemptProgress =
-    progress.getOrElse(AttemptProgress.begin(Plan(Vector.empty, 0)).copy(workers = flare.workers))
+    progress.getOrElse(AttemptProgress.begin(Plan(Vector.empty, 0), terms.outputLimit).copy(workers =
+      flare.workers
+    ))
 
 object FlareLifecycle:
   enum Stage:
@@ -311,7 +317,8 @@ object FlareLifecycle:
       queueLimit: String,
       startLimit: String,
       abortLimit: String,
-      cleanLimit: String
+      cleanLimit: String,
+      outputLimit: Long
   )
 
   /** The state after a step, and what is to be done, in order. */

@@ -1,5 +1,6 @@
 package burst.controller.scheduler
 
+import burst.controller.flare.OutputPiece
 import burst.controller.flare.{Flare, FlareState, LogLine, PhaseMark, WorkerResult}
 import burst.controller.store.{FlareStore, StoreException}
 import burst.protocol.{FlareId, LogStream}
@@ -7,22 +8,26 @@ import scala.concurrent.{ExecutionContext, Future}
 import scala.util.control.NonFatal
 
 /** What of a flare waits to be stored. It is stored all at once, so that a record that says "ended" is never
-  * seen without its results. `confirms` are those who wait for the record to be durable.
+  * seen without its results. `confirms` are those who wait for the record to be durable, `waiting` the packs
+  * that send no more outputs before these are stored.
   */
 final case class WriteBatch(
     clear: Boolean = false,
     record: Option[Flare] = None,
     confirms: Vector[(Int, FlareState)] = Vector.empty,
+    outputs: Vector[OutputPiece] = Vector.empty,
     results: Vector[WorkerResult] = Vector.empty,
     logs: Vector[LogLine] = Vector.empty,
-    phases: Vector[PhaseMark] = Vector.empty
+    phases: Vector[PhaseMark] = Vector.empty,
+    waiting: Set[Int] = Set.empty
 ):
   def isEmpty: Boolean =
-    !clear && record.isEmpty && results.isEmpty && logs.isEmpty && phases.isEmpty && confirms.isEmpty
+    !clear && record.isEmpty && results.isEmpty && logs.isEmpty && phases.isEmpty && confirms.isEmpty &&
+      outputs.isEmpty && waiting.isEmpty
 
 /** What became of a batch; on failure nothing of it is stored. */
 enum Written:
-  case Done(confirms: Vector[(Int, FlareState)])
+  case Done(confirms: Vector[(Int, FlareState)], waiting: Set[Int])
   case Failed(operation: String, cause: Throwable, batch: WriteBatch)
 
 /** Writes one flare to the store: in order, one batch at a time, off the actor's thread.
@@ -35,6 +40,7 @@ enum Written:
   */
 final class FlareWriter(
     store: FlareStore,
+    outputs: OutputKeeper,
     id: FlareId,
     alreadyStored: Boolean,
     settings: SchedulerSettings,
@@ -62,6 +68,17 @@ final class FlareWriter(
     save(flare)
     pending = pending.copy(confirms = pending.confirms :+ (flare.attempt, flare.state))
 
+  def outputs(more: Vector[OutputPiece]): Unit = pending = pending.copy(outputs = pending.outputs ++ more)
+
+  /** A pack waits until what it has put out so far is stored. */
+  def awaited(pack: Int): Unit = pending = pending.copy(waiting = pending.waiting + pack)
+
+  /** The packs that still wait though nothing is written any more. */
+  def dropAwaited(): Set[Int] =
+    val packs = pending.waiting
+    pending = pending.copy(waiting = Set.empty)
+    packs
+
   def results(more: Vector[WorkerResult]): Unit = pending = pending.copy(results = pending.results ++ more)
 
   /** Lines beyond the buffer are dropped and counted: a function that writes faster than the disk must not
@@ -81,7 +98,7 @@ final class FlareWriter(
   def giveUp(): Unit =
     abandoned = true
     pausing = false
-    pending = WriteBatch()
+    pending = WriteBatch(waiting = pending.waiting)
 
   def isGivenUp: Boolean = abandoned
 
@@ -100,7 +117,7 @@ final class FlareWriter(
 
   /** Starts writing if somebody waits for it; what nobody waits for gathers until then. */
   def flushIfAwaited(): Unit =
-    if !busy && !pausing && (wanted || pending.confirms.nonEmpty) then flush()
+    if !busy && !pausing && (wanted || pending.confirms.nonEmpty || pending.waiting.nonEmpty) then flush()
 
   /** Nothing is written until the next [[flush]]: the store has failed and is left alone for a while. */
   private var pausing = false
@@ -109,7 +126,7 @@ final class FlareWriter(
   def finished(written: Written): Unit =
     busy = false
     written match
-      case Written.Done(_) => inserted = true
+      case Written.Done(_, _) => inserted = true
       case Written.Failed(_, _, batch) =>
         pausing = true
         restore(batch)
@@ -132,9 +149,11 @@ final class FlareWriter(
           left.clear,
           record,
           confirms,
+          left.outputs ++ since.outputs,
           left.results ++ since.results,
           (left.logs ++ since.logs).take(settings.logBuffer),
-          (left.phases ++ since.phases).take(settings.phaseBuffer)
+          (left.phases ++ since.phases).take(settings.phaseBuffer),
+          left.waiting ++ since.waiting
         )
 
   private def noteDropped(batch: WriteBatch): WriteBatch =
@@ -147,6 +166,10 @@ final class FlareWriter(
   /** Runs on a store thread. */
   private def write(batch: WriteBatch, create: Boolean): Written =
     try
+      // Before the transaction, which keeps all other writers waiting.
+      if batch.clear then outputs.forget(id)
+      outputs.write(id, batch.outputs)
+      batch.results.foreach(result => result.output.foreach(outputs.keep(id, result.worker, _)))
       store.together:
         if create then batch.record.foreach(store.insert)
         if batch.clear then store.clearAttempt(id)
@@ -154,7 +177,8 @@ final class FlareWriter(
         store.addLogs(id, batch.logs)
         store.addPhases(id, batch.phases)
         if !create then batch.record.foreach(store.update)
-      Written.Done(batch.confirms)
+      if batch.record.exists(_.state.isFinal) then outputs.settle(id)
+      Written.Done(batch.confirms, batch.waiting)
     catch
       case failure: StoreException => Written.Failed(failure.operation, failure, batch)
       case NonFatal(failure) => Written.Failed("storing the flare", failure, batch)

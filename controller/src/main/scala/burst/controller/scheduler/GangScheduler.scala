@@ -192,7 +192,7 @@ private final class GangScheduler(
   def takeUp(recovered: Recovered): Unit =
     slotLimits ++= recovered.limits
     recovered.queued.foreach { flare =>
-      queue = queue.enqueue(Waiting(flare.id, flare.attempt, flare.request, elapsed()))
+      queue = queue.enqueue(Waiting(flare.id, flare.attempt, flare.request.withoutInputs, elapsed()))
       spawn(flare, FlareActor.Origin.Recovered)
     }
     recovered.strays.foreach(members.astray)
@@ -266,7 +266,7 @@ private final class GangScheduler(
       case Some(refusal) => submit.replyTo ! Submitted.Refused(refusal)
       case None =>
         val flare = Admission.accept(submit.request, now())
-        queue = queue.enqueue(Waiting(flare.id, flare.attempt, flare.request, elapsed()))
+        queue = queue.enqueue(Waiting(flare.id, flare.attempt, flare.request.withoutInputs, elapsed()))
         val (own, others) = runRound().partition(_.flare.id == flare.id)
         others.foreach(place)
         own.headOption match
@@ -318,7 +318,8 @@ private final class GangScheduler(
 
   private def spawn(flare: Flare, origin: FlareActor.Origin): Unit =
     val actor =
-      context.spawn(FlareActor(flare, origin, environment, context.self), s"flare-${flare.id.value}")
+      context.spawn(FlareActor(environment, context.self), s"flare-${flare.id.value}")
+    actor ! FlareActor.Begin(flare, origin)
     context.watchWith(actor, Gone(flare.id))
     flares = flares.updated(flare.id, actor)
 

@@ -1,5 +1,6 @@
 package burst.controller.scheduler
 
+import burst.controller.flare.Output
 import burst.controller.flare.{Flare, FlareState, WorkerResult, WorkerState}
 import burst.controller.store.FlareStore
 import burst.protocol.{BackendConfig, Failure, FailureKind, FlareId, InvokerId}
@@ -37,9 +38,15 @@ object Recovery:
         .groupMap(_._1)(_._2)
     )
 
+  private val Page = 64
+
   private def reportFailed(store: FlareStore, flare: Flare, now: Long): Unit =
-    val known = store.results(flare.id).filter(r => r.output.isDefined || r.error.isDefined)
-    val byWorker = known.map(result => result.worker -> result).toMap
+    // A page at a time, and without the outputs themselves.
+    val byWorker = (0 until flare.request.size by Page)
+      .flatMap(from => store.results(flare.id, from, from + Page))
+      .filter(r => r.output.isDefined || r.error.isDefined)
+      .map(result => result.worker -> result.copy(output = result.output.map(_ => Output.Kept(0))))
+      .toMap
     val state = flare.state.toString.toLowerCase
     val why = Failure(
       FailureKind.ControllerRestarted,

@@ -23,6 +23,8 @@ final case class SchedulerSettings(
     progressInterval: FiniteDuration,
     logBuffer: Int,
     phaseBuffer: Int,
+    outputLimit: Long,
+    inputMemory: Long,
     storeDeadline: FiniteDuration,
     storeRetryPause: FiniteDuration,
     askTimeout: FiniteDuration,
@@ -34,7 +36,8 @@ final case class SchedulerSettings(
     queueLimit = queueDeadline.toCoarsest.toString,
     startLimit = startDeadline.toCoarsest.toString,
     abortLimit = abortDeadline.toCoarsest.toString,
-    cleanLimit = cleanupDeadline.toCoarsest.toString
+    cleanLimit = cleanupDeadline.toCoarsest.toString,
+    outputLimit
   )
 
 object SchedulerSettings:
@@ -60,6 +63,8 @@ object SchedulerSettings:
       progressInterval = duration("progress-interval"),
       logBuffer = config.getInt("log-buffer"),
       phaseBuffer = config.getInt("phase-buffer"),
+      outputLimit = config.getBytes("output-limit"),
+      inputMemory = Math.min(config.getBytes("input-memory"), Runtime.getRuntime.maxMemory / 8),
       storeDeadline = duration("store-deadline"),
       storeRetryPause = duration("store-retry-pause"),
       askTimeout = duration("ask-timeout"),

@@ -4,7 +4,7 @@ import burst.controller.definition.Packing
 import burst.controller.flare.*
 import burst.protocol.{DefinitionRef, Failure, FlareId, GroupRole, Inputs}
 import io.circe.syntax.*
-import io.circe.{Codec, Json}
+import io.circe.Codec
 
 /** How a flare is cut into columns (see the migrations): `request` never changes, `progress` does, `parts`
   * (packs and workers) changes and may be large.
@@ -36,8 +36,6 @@ private[store] object FlareColumns:
   private given Codec.AsObject[WorkerRecord] = Codec.AsObject.derived
 
   final case class Parts(packs: Vector[PackRecord], workers: Vector[WorkerRecord]) derives Codec.AsObject
-
-  val NoInputs: Inputs = Inputs.Shared(Json.Null)
 
   private val NoParts = Parts(Vector.empty, Vector.empty)
 
@@ -75,7 +73,7 @@ private[store] object FlareColumns:
       request: String,
       progress: String,
       parts: Option[String],
-      inputs: Option[String]
+      inputs: Inputs
   ): Flare =
     val r = Stored.json[Request](request)
     val p = Stored.json[Progress](progress)
@@ -85,7 +83,7 @@ private[store] object FlareColumns:
       FlareRequest(
         r.definition,
         r.size,
-        inputs.fold(NoInputs)(Stored.json[Inputs]),
+        inputs,
         r.granularity,
         r.packing,
         r.backend,

@@ -1,5 +1,6 @@
 package burst.controller.store
 
+import burst.controller.blob.OutputStore
 import burst.controller.definition.Definitions
 import org.apache.pekko.actor.typed.ActorSystem
 import org.slf4j.LoggerFactory
@@ -10,6 +11,7 @@ import scala.util.control.NonFatal
 final class Janitor(
     flares: FlareStore,
     definitions: Definitions,
+    outputs: OutputStore,
     retention: Retention,
     nowMicros: () => Long = () => System.currentTimeMillis() * 1000
 ):
@@ -19,6 +21,7 @@ final class Janitor(
   def round(): Int =
     val deleted = flares.prune(retention.flares, nowMicros() - retention.age.toMicros, retention.batch)
     definitions.sweep()
+    flares.unknown(outputs.flares()).foreach(outputs.delete)
     deleted
 
   /** A round at once and then at every interval. What it returns ends that, and completes when no round is

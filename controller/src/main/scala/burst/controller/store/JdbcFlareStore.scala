@@ -1,5 +1,7 @@
 package burst.controller.store
 
+import burst.protocol.JsonText
+import burst.controller.flare.Output
 import burst.controller.flare.*
 import burst.protocol.{Failure, FlareId, Inputs, LogStream}
 import io.circe.syntax.*
@@ -32,7 +34,7 @@ final class JdbcFlareStore(database: Database, logLimit: Long, phaseLimit: Long)
           ${flare.ended}, ${FlareColumns.request(flare)}, ${FlareColumns.progress(flare)},
           ${FlareColumns.parts(flare)}, $writer, ${if flare.request.isGroup then 1 else 0})""".update()
       if !flare.state.isFinal then
-        val inputs = flare.request.inputs.asJson.noSpaces
+        val inputs = flare.request.inputs.text.utf8String
         sql"INSERT INTO flare_inputs (flare_id, inputs) VALUES (${flare.id.value}, $inputs)".update()
 
   def update(flare: Flare): Unit =
@@ -55,13 +57,13 @@ final class JdbcFlareStore(database: Database, logLimit: Long, phaseLimit: Long)
   def find(id: FlareId): Option[Flare] =
     database.read("reading a flare"):
       sql"SELECT id, state, created, ended, request, progress, parts FROM flare WHERE id = ${id.value}"
-        .map(row => flare(row, parts = row.stringOpt("parts"), inputs = None))
+        .map(row => flare(row, parts = row.stringOpt("parts"), inputs = Inputs.Hidden))
         .single()
 
   def inputs(id: FlareId): Option[Inputs] =
     database.read("reading inputs"):
       sql"SELECT inputs FROM flare_inputs WHERE flare_id = ${id.value}"
-        .map(row => Stored.json[Inputs](row.string("inputs")))
+        .map(row => Stored.inputs(row.string("inputs")))
         .single()
 
   def list(
@@ -79,7 +81,7 @@ final class JdbcFlareStore(database: Database, logLimit: Long, phaseLimit: Long)
       sql"""SELECT id, state, created, ended, request, progress FROM flare
             WHERE namespace = $namespace AND is_group = $kind $ofName $inState
             ORDER BY created DESC, id DESC LIMIT $limit OFFSET $skip"""
-        .map(flare(_, parts = None, inputs = None))
+        .map(flare(_, parts = None, inputs = Inputs.Hidden))
         .collection[Vector]()
 
   def takeUnfinished(): Vector[Flare] =
@@ -87,10 +89,12 @@ final class JdbcFlareStore(database: Database, logLimit: Long, phaseLimit: Long)
       sql"""INSERT INTO scheduler_epoch (id, epoch, writer) VALUES (1, 0, $writer)
             ON CONFLICT (id) DO UPDATE SET writer = excluded.writer""".update()
       sql"UPDATE flare SET writer = $writer WHERE state IN ($Live)".update()
-      sql"""SELECT id, state, created, ended, request, progress, parts, inputs
+      sql"""SELECT id, state, created, ended, request, progress, parts, LENGTH(inputs) AS input_length
             FROM flare LEFT JOIN flare_inputs ON flare_id = id
             WHERE state IN ($Live) ORDER BY created, id"""
-        .map(row => flare(row, row.stringOpt("parts"), row.stringOpt("inputs")))
+        .map(row =>
+          flare(row, row.stringOpt("parts"), Inputs.Kept(row.longOpt("input_length").getOrElse(0L)))
+        )
         .collection[Vector]()
 
   def addResults(id: FlareId, results: Vector[WorkerResult]): Unit =
@@ -103,22 +107,28 @@ final class JdbcFlareStore(database: Database, logLimit: Long, phaseLimit: Long)
             Seq[Any](
               id.value,
               result.worker,
-              result.output.map(_.noSpaces).orNull,
+              result.output.collect { case Output.Inline(text) => text.bytes.utf8String }.orNull,
+              result.output.collect { case Output.Kept(size) => Long.box(size) }.orNull,
               result.error.map(_.asJson.noSpaces).orNull
             )
         sql"""
-          INSERT INTO flare_result (flare_id, worker, output, error) VALUES (?, ?, ?, ?)
-          ON CONFLICT (flare_id, worker) DO UPDATE SET output = excluded.output, error = excluded.error"""
+          INSERT INTO flare_result (flare_id, worker, output, output_kept, error) VALUES (?, ?, ?, ?, ?)
+          ON CONFLICT (flare_id, worker) DO UPDATE SET output = excluded.output,
+            output_kept = excluded.output_kept, error = excluded.error"""
           .batch(rows*)
           .apply()
 
-  def results(id: FlareId): Vector[WorkerResult] =
+  def results(id: FlareId, from: Int, until: Int): Vector[WorkerResult] =
     database.read("reading results"):
-      sql"SELECT worker, output, error FROM flare_result WHERE flare_id = ${id.value} ORDER BY worker"
+      sql"""SELECT worker, output, output_kept, error FROM flare_result
+            WHERE flare_id = ${id.value} AND worker >= $from AND worker < $until ORDER BY worker"""
         .map: row =>
           WorkerResult(
             row.int("worker"),
-            row.stringOpt("output").map(Stored.json[Json]),
+            row
+              .stringOpt("output")
+              .map(text => Output.Inline(JsonText(text)))
+              .orElse(row.longOpt("output_kept").map(Output.Kept(_))),
             row.stringOpt("error").map(Stored.json[Failure])
           )
         .collection[Vector]()
@@ -195,6 +205,12 @@ final class JdbcFlareStore(database: Database, logLimit: Long, phaseLimit: Long)
       sql"DELETE FROM flare_phase WHERE flare_id = ${id.value}".update()
       sql"UPDATE flare SET log_bytes = 0, log_truncated = 0, phase_count = 0 WHERE id = ${id.value}".update()
 
+  def unknown(ids: Vector[FlareId]): Vector[FlareId] =
+    val known = ids.grouped(500).flatMap: some =>
+      database.read("looking for flares"):
+        sql"SELECT id FROM flare WHERE id IN (${some.map(_.value)})".map(_.string("id")).collection[Vector]()
+    ids.filterNot(known.toSet.compose(_.value))
+
   def countByState(): Map[FlareState, Int] =
     database.read("counting flares"):
       sql"SELECT state, COUNT(*) AS n FROM flare WHERE is_group = 0 GROUP BY state"
@@ -227,7 +243,7 @@ final class JdbcFlareStore(database: Database, logLimit: Long, phaseLimit: Long)
 
   private def stream(stream: LogStream): String = stream.asJson.asString.getOrElse(stream.toString)
 
-  private def flare(row: WrappedResultSet, parts: Option[String], inputs: Option[String]): Flare =
+  private def flare(row: WrappedResultSet, parts: Option[String], inputs: Inputs): Flare =
     FlareColumns.flare(
       Stored.flareId(row.string("id")),
       FlareColumns.state(row.string("state")),

@@ -1,6 +1,6 @@
 package burst.controller.store
 
-import burst.controller.blob.{DirectoryPackageStore, PackageStore, S3PackageStore}
+import burst.controller.blob.*
 import scala.util.control.NonFatal
 
 /** All that a controller keeps, behind its contracts. `close` is called last. */
@@ -9,16 +9,17 @@ final case class Storage(
     flares: FlareStore,
     namespaces: NamespaceStore,
     packages: PackageStore,
+    outputs: OutputStore,
     epochs: EpochStore,
     close: () => Unit
 )
 
 object Storage:
-  /** As configured: one directory with the embedded database and the packages, or servers in their place. */
+  /** As configured: one directory with the embedded database, packages and outputs, or servers in their
+    * place.
+    */
   def open(settings: StoreSettings, defaults: NamespaceLimits): Storage =
-    val packages = settings.s3 match
-      case Some(s3) => S3PackageStore.open(s3)
-      case None => DirectoryPackageStore.open(settings.directory.resolve("packages"))
+    val blobs = settings.s3.fold(directories(settings))(s3 => bucket(S3Bucket.open(s3)))
     val database =
       try
         settings.postgres match
@@ -26,15 +27,28 @@ object Storage:
           case None => SqliteDatabase.open(settings.directory, settings.readConnections, settings.busyTimeout)
       catch
         case NonFatal(cause) =>
-          packages.close()
+          blobs.close()
           throw cause
     Storage(
       JdbcDefinitionStore(database),
       JdbcFlareStore(database, settings.logLimit, settings.phaseLimit),
       JdbcNamespaceStore(database, defaults),
-      packages,
+      blobs.packages,
+      blobs.outputs,
       JdbcEpochStore(database),
       () =>
         database.close()
-        packages.close()
+        blobs.close()
     )
+
+  /** Where large things are. */
+  private final case class Blobs(packages: PackageStore, outputs: OutputStore, close: () => Unit)
+
+  private def directories(settings: StoreSettings) = Blobs(
+    DirectoryPackageStore.open(settings.directory.resolve("packages")),
+    DirectoryOutputStore.open(settings.directory.resolve("outputs")),
+    () => ()
+  )
+
+  private def bucket(bucket: S3Bucket) =
+    Blobs(S3PackageStore(bucket), S3OutputStore(bucket), () => bucket.close())

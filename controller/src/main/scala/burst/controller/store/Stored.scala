@@ -1,5 +1,8 @@
 package burst.controller.store
 
+import org.apache.pekko.util.ByteString
+import burst.controller.json.JsonPieces
+import burst.protocol.Inputs
 import burst.protocol.{FlareId, PackageId}
 import io.circe.{parser, Decoder}
 import java.nio.charset.StandardCharsets.UTF_8
@@ -14,6 +17,17 @@ private[store] object Stored:
 
   def json[A: Decoder](text: String): A =
     parser.decode[A](text).fold(cause => throw Damaged("a record", cause), identity)
+
+  /** As `Inputs.text` wrote them. */
+  def inputs(text: String): Inputs =
+    pieces.members(ByteString(text), most = 1) match
+      case Right(Vector("shared" -> value)) => Inputs.Shared(value)
+      case Right(Vector("each" -> values)) =>
+        Inputs.Each(pieces.elements(values.bytes, Int.MaxValue - 1).getOrElse(throw Damaged("inputs")))
+      case _ => throw Damaged("inputs")
+
+  // What is stored was held against a limit when it came, and is two levels deeper now.
+  private val pieces = JsonPieces(depth = 10_000)
 
   def packageId(text: String): PackageId = PackageId.parse(text).getOrElse(throw Damaged("a package id"))
 

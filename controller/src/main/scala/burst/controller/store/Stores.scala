@@ -39,8 +39,8 @@ trait FlareStore:
     */
   def update(flare: Flare): Unit
 
-  /** The record without its inputs (`Inputs.Shared(Json.Null)`): they may be megabytes, hold secrets, and are
-    * forgotten as soon as the flare has ended.
+  /** The record without its inputs (`Inputs.Hidden`): they may be megabytes, hold secrets, and are forgotten
+    * as soon as the flare has ended.
     */
   def find(id: FlareId): Option[Flare]
 
@@ -57,13 +57,15 @@ trait FlareStore:
       groups: Boolean = false
   ): Vector[Flare]
 
-  /** All that have not ended, with their inputs, oldest first: what a starting controller must take up or
-    * report failed. From then on they are written, and new ones added, through this store alone.
+  /** All that have not ended, with their inputs `Kept`, oldest first: what a starting controller must take up
+    * or report failed. From then on they are written, and new ones added, through this store alone.
     */
   def takeUnfinished(): Vector[Flare]
 
   def addResults(id: FlareId, results: Vector[WorkerResult]): Unit
-  def results(id: FlareId): Vector[WorkerResult]
+
+  /** Of the workers from the first number up to, not with, the second. */
+  def results(id: FlareId, from: Int, until: Int): Vector[WorkerResult]
 
   /** Keeps lines up to the limit per flare; what comes after is dropped and the log marked as truncated. */
   def addLogs(id: FlareId, lines: Vector[LogLine]): Unit
@@ -77,6 +79,8 @@ trait FlareStore:
   def clearAttempt(id: FlareId): Unit
 
   /** Groups are not counted. */
+  /** Those of these flares that are not stored (any more). */
+  def unknown(ids: Vector[FlareId]): Vector[FlareId]
   def countByState(): Map[FlareState, Int]
 
   /** Deletes up to `batch` ended flares with all they left, oldest first: those that ended before the given

@@ -12,13 +12,13 @@ class S3PackageStoreSuite extends PackageStoreContract:
     S3Server.shared.settings.copy(prefix = s"packages/${java.util.UUID.randomUUID}/")
 
   lazy val store: FunFixture[PackageStore] =
-    FunFixture(_ => S3PackageStore.open(settings()), _.close())
+    FunFixture(_ => S3PackageStore(S3Bucket.open(settings())), _.close())
 
   test("controllers share packages, and other folders and names are none of theirs"):
     val shared = settings()
-    val one = S3PackageStore.open(shared)
-    val two = S3PackageStore.open(shared)
-    val elsewhere = S3PackageStore.open(settings())
+    val one = S3PackageStore(S3Bucket.open(shared))
+    val two = S3PackageStore(S3Bucket.open(shared))
+    val elsewhere = S3PackageStore(S3Bucket.open(settings()))
     try
       val bytes = Array.tabulate[Byte](3_000_000)(i => (i * 31).toByte)
       val id = one.put(bytes)
@@ -41,19 +41,19 @@ class S3PackageStoreSuite extends PackageStoreContract:
       own.copy(credentials = Some(S3Credentials("key", "wrong-secret"))),
       own.copy(endpoint = Some(URI(s"http://127.0.0.1:$port")))
     ).foreach: settings =>
-      val failure = intercept[PackageStoreException](S3PackageStore.open(settings))
+      val failure = intercept[BlobStoreException](S3PackageStore(S3Bucket.open(settings)))
       assert(failure.getMessage.contains(settings.bucket), failure.getMessage)
       assert(!failure.getMessage.contains("wrong-secret"), failure.getMessage)
       assert(!settings.toString.contains("wrong-secret"))
 
   test("a server that died makes calls fail by their deadline, and nothing is taken for stored"):
     val server = S3Server.fresh()
-    val store = S3PackageStore.open(server.settings.copy(timeout = 5.seconds))
+    val store = S3PackageStore(S3Bucket.open(server.settings.copy(timeout = 5.seconds)))
     try
       val id = store.put(Array[Byte](1, 2, 3))
       server.close()
-      val failure = intercept[PackageStoreException](store.put(Array[Byte](4)))
+      val failure = intercept[BlobStoreException](store.put(Array[Byte](4)))
       assertEquals(failure.operation, "looking for a package")
-      intercept[PackageStoreException](store.read(id, 0, 1))
-      intercept[PackageStoreException](store.ids())
+      intercept[BlobStoreException](store.read(id, 0, 1))
+      intercept[BlobStoreException](store.ids())
     finally store.close()

@@ -36,7 +36,7 @@ class DefinitionsSuite extends munit.FunSuite, EmbeddedStorage:
 
   storage.test("a package outlives its definition as long as a flare needs it, then it is swept"): s =>
     val definitions = Definitions(s.definitions, s.packages)
-    val janitor = Janitor(s.flares, definitions, Retention(1, 1.day, 1.hour, 10), () => 0)
+    val janitor = Janitor(s.flares, definitions, s.outputs, Retention(1, 1.day, 1.hour, 10), () => 0)
     val id = PackageId.of(bytes(1))
     definitions.deploy(definition("a", 1), bytes(1), overwrite = false)
     val flare = Samples.flare(pkg = id)
@@ -53,8 +53,14 @@ class DefinitionsSuite extends munit.FunSuite, EmbeddedStorage:
     flares.foreach(s.flares.insert)
     val definitions = Definitions(s.definitions, s.packages)
     def left = s.flares.list("guest", None, None, 10, 0).map(_.created)
-    assertEquals(Janitor(s.flares, definitions, Retention(3, 1.day, 1.hour, 10), () => 0).round(), 1)
+    assertEquals(
+      Janitor(s.flares, definitions, s.outputs, Retention(3, 1.day, 1.hour, 10), () => 0).round(),
+      1
+    )
     assertEquals(left, Vector(3000L, 2000L, 1000L))
     val later = 1.day.toMicros + 2500
-    assertEquals(Janitor(s.flares, definitions, Retention(3, 1.day, 1.hour, 10), () => later).round(), 2)
+    assertEquals(
+      Janitor(s.flares, definitions, s.outputs, Retention(3, 1.day, 1.hour, 10), () => later).round(),
+      2
+    )
     assertEquals(left, Vector(3000L))

@@ -7,7 +7,8 @@ class BodyLimitsSuite extends HttpSuite:
   override def settings = """
     burst.http.flare-body-limit = 64KiB
     burst.http.deploy-body-limit = 256KiB
-    burst.http.deploy-bodies-limit = 300KiB
+    burst.http.deploy-bodies-limit = 250KiB
+    burst.http.flare-bodies-limit = 128KiB
     burst.http.body-timeout = 3s
     """
 
@@ -85,6 +86,29 @@ class BodyLimitsSuite extends HttpSuite:
         assertEquals(reply.headers.get("retry-after"), Some("1"))
       refused(first.send("x" * 100000).reply(), 400, "not valid JSON")
       refused(first.send(half + "x" * 100000).reply(), 400, "not valid JSON")
+
+  test("large bodies of flares share a memory, of which a namespace may have half"):
+    val body = """{"size":1,"params":"""" + "x" * 60000
+    val request = head("POST", s"$bursts/ghost", s"Content-Length: ${body.length + 2}")
+    raw: first =>
+      first.send(head(
+        "POST",
+        s"$bursts/ghost",
+        s"Content-Length: ${body.length + 2}",
+        "Expect: 100-continue"
+      ))
+      first.interim()
+      first.send(body)
+      raw(second => refused(second.send(request + body + "\"}").reply(), 503, "again soon"))
+      refused(first.send("\"}").reply(), 404, "'ghost'")
+    raw(third => refused(third.send(request + body + "\"}").reply(), 404, "'ghost'"))
+
+  test("the inputs may not grow beyond the limit by what stands under them, nor other fields be large"):
+    deploy("padded", s""","parameters":{"pad":"${"x" * 1000}"}""")
+    def post(body: String) = send("POST", s"$bursts/padded", Some(body))
+    assertEquals(post(s"""{"params":[${Vector.fill(60)("{}").mkString(",")}]}""").status, 202)
+    refused(post(s"""{"params":[${Vector.fill(70)("{}").mkString(",")}]}"""), 413, "65536 bytes")
+    assertEquals(post(s"""{"params":[${Vector.fill(70)("""{"pad":1}""").mkString(",")}]}""").status, 202)
 
   test("a body that breaks off, or breaks its encoding, harms nobody"):
     raw(_.send(head("POST", s"$bursts/x", "Content-Length: 100") + "{"))

@@ -1,12 +1,10 @@
 package burst.controller.http
 
 import burst.controller.definition.Packing
-import burst.controller.flare.{FlareState, WorkerResult}
+import burst.controller.flare.{FlareState, Output, WorkerResult}
 import burst.controller.http.FakeFlareService.ended
 import burst.controller.scheduler.Refusal
-import burst.protocol.{Failure, FailureKind, Inputs}
-import io.circe.Json
-import io.circe.parser.parse
+import burst.protocol.{Failure, FailureKind, Inputs, JsonText}
 import io.circe.syntax.*
 
 class FlareCallSuite extends HttpSuite:
@@ -23,8 +21,6 @@ class FlareCallSuite extends HttpSuite:
     val reply = post(body)
     assertEquals(reply.status, 202, reply.body)
     service.last.get.getOrElse(fail("not submitted"))
-
-  private def json(text: String) = parse(text).fold(e => throw e, identity)
 
   test("a flare of nothing, of too many, or of two minds is refused"):
     refused(post("{}"), 400, "how many workers")
@@ -80,7 +76,7 @@ class FlareCallSuite extends HttpSuite:
   test("the request is completed from the definition and the platform"):
     val r = request("""{"size":3,"params":{"who":"me"}}""")
     assertEquals(r.size, 3)
-    assertEquals(r.inputs, Inputs.Shared(json("""{"who":"me","kept":1}""")))
+    assertEquals(r.inputs, Inputs.Shared(JsonText("""{"kept":1,"who":"me"}""")))
     assertEquals((r.granularity, r.timeout, r.packing, r.backend), (Some(2), 5000L, Packing.Mixed, "direct"))
     assertEquals((r.chunkSize, r.memory, r.retries), (None, 256, 0))
     assertEquals(r.definition.version, "0.0.1")
@@ -88,13 +84,13 @@ class FlareCallSuite extends HttpSuite:
       """{"size":2,"granularity":1,"packing":"heterogeneous","backend":"redis-list","chunkSize":4096,
          "timeout":1,"memory":64,"retries":2}"""
     )
-    assertEquals(own.inputs, Inputs.Shared(json("""{"who":"all","kept":1}""")))
+    assertEquals(own.inputs, Inputs.Shared(JsonText("""{"who":"all","kept":1}""")))
     assertEquals((own.granularity, own.packing, own.backend), (Some(1), Packing.Heterogeneous, "redis-list"))
     assertEquals((own.chunkSize, own.timeout, own.memory, own.retries), (Some(4096), 1L, 64, 2))
 
   test("one input for each worker, objects over the definition's parameters and others as they are"):
     val r = request("""{"params":[{"who":"me"},7,null],"size":3}""")
-    val each = Inputs.Each(Vector(json("""{"who":"me","kept":1}"""), 7.asJson, Json.Null))
+    val each = Inputs.Each(Vector(JsonText("""{"kept":1,"who":"me"}"""), JsonText("7"), JsonText("null")))
     assertEquals((r.size, r.inputs), (3, each))
     assertEquals(request("""{"params":["x"]}""").size, 1)
 
@@ -137,7 +133,10 @@ class FlareCallSuite extends HttpSuite:
   test("with result=true the answer is the result, of all workers"):
     val failure = Failure(FailureKind.Error, "no", worker = Some(1))
     service.ending = ended(FlareState.Failed, Some(failure))
-    service.outputs = Vector(WorkerResult(0, Some(Json.Null), None), WorkerResult(1, None, Some(failure)))
+    service.outputs = Vector(
+      WorkerResult(0, Some(Output.Inline(JsonText("null"))), None),
+      WorkerResult(1, None, Some(failure))
+    )
     val reply = post("""{"size":3}""", "?blocking=true&result=true")
     assertEquals(reply.status, 502)
     val error = failure.asJson.noSpaces

@@ -4,9 +4,8 @@ import burst.controller.flare.*
 import burst.controller.http.FakeFlareService.ended
 import burst.controller.scheduler.{CancelOutcome, Standing}
 import burst.controller.store.Samples
-import burst.protocol.{FlareId, LogStream}
+import burst.protocol.{FlareId, JsonText, LogStream}
 import io.circe.parser.parse
-import io.circe.syntax.*
 
 class FlaresSuite extends HttpSuite:
   private def stored(flare: Flare): Flare =
@@ -60,7 +59,7 @@ class FlaresSuite extends HttpSuite:
 
   test("a result is 200 while the flare runs, with a place for every worker"):
     val f = stored(Samples.flare())
-    storage.flares.addResults(f.id, Vector(WorkerResult(1, Some("out".asJson), None)))
+    storage.flares.addResults(f.id, Vector(WorkerResult(1, Some(Output.Inline(JsonText("\"out\""))), None)))
     assertEquals(
       send("GET", s"$flares/${f.id.value}/result").json,
       json(
@@ -68,6 +67,39 @@ class FlaresSuite extends HttpSuite:
             "outputs":[{"worker":0},{"worker":1,"output":"out"}]}"""
       )
     )
+
+  test("outputs are shown as they are, however deep; large ones come from beside the database"):
+    val f = stored(Samples.flare())
+    val deep = "[" * 100_000 + "]" * 100_000
+    val large = "\"" + "x" * 3_000_000 + "\""
+    val spooled =
+      java.nio.file.Files.writeString(java.nio.file.Files.createTempFile("burst-output", ""), large)
+    storage.outputs.put(f.id, 1, spooled)
+    val results =
+      Vector(
+        WorkerResult(0, Some(Output.Inline(JsonText(deep))), None),
+        WorkerResult(1, Some(Output.Kept(1)), None)
+      )
+    storage.flares.addResults(f.id, results)
+    val answer = java.net.URI.create(s"http://127.0.0.1:$port$flares/${f.id.value}/result")
+    val request =
+      java.net.http.HttpRequest.newBuilder(answer).header("Authorization", basic(credentials)).build()
+    val reply = java.net.http.HttpClient
+      .newHttpClient()
+      .send(request, java.net.http.HttpResponse.BodyHandlers.ofString())
+    val head = s"""{"flareId":"${f.id.value}","state":"queued","error":null,"outputs":["""
+    assertEquals(reply.body, s"""$head{"worker":0,"output":$deep},{"worker":1,"output":$large}]}""")
+
+  test("an answer whose output has gone breaks off"):
+    val f = stored(Samples.flare())
+    storage.flares.addResults(f.id, Vector(WorkerResult(0, Some(Output.Kept(5)), None)))
+    val raw = RawConnection(port)
+    val auth = s"Authorization: ${basic(credentials)}"
+    raw.send(s"GET $flares/${f.id.value}/result HTTP/1.1\r\nHost: x\r\n$auth\r\n\r\n")
+    val all =
+      try raw.rest()
+      finally raw.close()
+    assert(all.contains("\"outputs\"") && !all.endsWith("0\r\n\r\n"), all)
 
   test("logs are shown in order, of all or one worker, and say when they are cut"):
     val f = stored(Samples.flare())

@@ -2,8 +2,7 @@ package burst.controller.http
 
 import burst.controller.flare.FlareState
 import burst.controller.scheduler.{CancelOutcome, Refusal}
-import burst.protocol.{Failure, FailureKind, FlareId, GroupRole, Inputs}
-import io.circe.parser.parse
+import burst.protocol.{Failure, FailureKind, FlareId, GroupRole, Inputs, JsonText}
 
 class GroupsSuite extends HttpSuite:
   override def beforeAll(): Unit =
@@ -12,7 +11,6 @@ class GroupsSuite extends HttpSuite:
     deploy("hello", ""","config":{"granularity":2,"timeout":5000,"retries":3},"parameters":{"who":"all"}""")
     ()
 
-  private def json(text: String) = parse(text).fold(e => throw e, identity)
   private def open(body: String) = send("POST", groups, Some(body))
   private def opened(more: String = ""): String =
     val reply = open(s"""{"definition":"hello","size":2$more}""")
@@ -34,9 +32,9 @@ class GroupsSuite extends HttpSuite:
     assertEquals(flare(group, """{"params":{"n":1},"timeout":70}""").status, 202)
     assertEquals(submitted.memberOf, FlareId.parse(group))
     assertEquals((submitted.size, submitted.granularity, submitted.timeout), (2, Some(2), 70L))
-    assertEquals(submitted.inputs, Inputs.Shared(json("""{"who":"all","n":1}""")))
+    assertEquals(submitted.inputs, Inputs.Shared(JsonText("""{"n":1,"who":"all"}""")))
     flare(group, """{"params":[{"who":"me"},7]}""")
-    assertEquals(submitted.inputs, Inputs.Each(Vector(json("""{"who":"me"}"""), json("7"))))
+    assertEquals(submitted.inputs, Inputs.Each(Vector(JsonText("""{"who":"me"}"""), JsonText("7"))))
     assertEquals(submitted.timeout, 5000L)
 
   test("what cannot be a group, or run on one, is told why"):

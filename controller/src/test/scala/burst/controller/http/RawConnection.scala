@@ -36,6 +36,9 @@ final class RawConnection(port: Int) extends AutoCloseable:
       val body = in.readNBytes(headers.getOrElse("content-length", "0").toInt)
       Reply(status, String(body, ISO_8859_1), headers)
 
+  /** All that comes until the other end hangs up. */
+  def rest(): String = String(in.readAllBytes(), ISO_8859_1)
+
   private def line(): String =
     val out = StringBuilder()
     var byte = in.read()

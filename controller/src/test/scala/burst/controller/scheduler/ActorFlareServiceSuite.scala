@@ -2,7 +2,6 @@ package burst.controller.scheduler
 
 import burst.controller.flare.FlareState
 import burst.protocol.*
-import io.circe.Json
 import org.apache.pekko.actor.typed.scaladsl.Behaviors
 import org.apache.pekko.actor.typed.{ActorSystem, Behavior}
 import scala.concurrent.duration.DurationInt
@@ -26,7 +25,7 @@ class ActorFlareServiceSuite extends SchedulerFixture:
   private val prompt: Behavior[InvokerProtocol.Command] = Behaviors.receiveMessage {
     case InvokerProtocol.PreparePack(a, replyTo) =>
       val workers = a.workers.flatMap(w =>
-        Vector(PackEvent.WorkerStarted(w, 1), PackEvent.WorkerSucceeded(w, Json.Null, 1))
+        Vector(PackEvent.WorkerStarted(w, 1), PackEvent.WorkerSucceeded(w, "null", 1))
       )
       val events = PackEvent.Ready(None, 1) +: workers.toVector :+ PackEvent.PackEnded(true, None, 2)
       replyTo ! PackReport(a.flareId, a.attempt, a.pack, InvokerId("a"), Some(PackStart.Warm), events)

@@ -6,7 +6,6 @@ import burst.controller.PlatformLimits
 import burst.controller.store.{Storage, StoreSettings}
 import burst.protocol.*
 import com.typesafe.config.{Config, ConfigFactory}
-import io.circe.Json
 import java.nio.file.Files
 import munit.FunSuite
 import org.apache.pekko.actor.typed.ActorSystem
@@ -29,7 +28,7 @@ class ActorSchedulingSuite extends FunSuite:
   private val prompt = Behaviors.receiveMessage[InvokerProtocol.Command] {
     case InvokerProtocol.PreparePack(a, replyTo) =>
       val workers = a.workers.flatMap(w =>
-        Vector(PackEvent.WorkerStarted(w, 1), PackEvent.WorkerSucceeded(w, Json.fromInt(w), 1))
+        Vector(PackEvent.WorkerStarted(w, 1), PackEvent.WorkerSucceeded(w, w.toString, 1))
       )
       val events = PackEvent.Ready(None, 1) +: workers.toVector :+ PackEvent.PackEnded(true, None, 2)
       replyTo ! PackReport(a.flareId, a.attempt, a.pack, InvokerId("a"), Some(PackStart.Warm), events)
@@ -77,7 +76,7 @@ class ActorSchedulingSuite extends FunSuite:
       val ended = Await.result(scheduling.service.await(left.get, 10.seconds), 10.seconds)
       assertEquals(ended.map(_.state), Some(FlareState.Succeeded))
       assertEquals(
-        storage.flares.results(left.get).flatMap(_.output),
-        Vector(Json.fromInt(0), Json.fromInt(1))
+        storage.flares.results(left.get, 0, Int.MaxValue).flatMap(_.output),
+        Vector(Samples.output("0"), Samples.output("1"))
       )
     }

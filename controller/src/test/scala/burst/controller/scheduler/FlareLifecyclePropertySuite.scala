@@ -2,7 +2,6 @@ package burst.controller.scheduler
 
 import burst.controller.flare.FlareState
 import burst.protocol.*
-import io.circe.Json
 import munit.ScalaCheckSuite
 import org.scalacheck.Prop.*
 import org.scalacheck.{Gen, Prop}
@@ -16,7 +15,7 @@ class FlareLifecyclePropertySuite extends ScalaCheckSuite:
     Gen.frequency(
       4 -> Gen.const(PackEvent.Ready(Some("h:1"), 0)),
       2 -> Gen.const(PackEvent.WorkerStarted(worker, 0)),
-      4 -> Gen.const(PackEvent.WorkerSucceeded(worker, Json.Null, 0)),
+      4 -> Gen.const(PackEvent.WorkerSucceeded(worker, "null", 0)),
       2 -> kinds.map(kind => PackEvent.WorkerFailed(worker, Failure(kind, "broken"), 0)),
       1 -> Gen.const(PackEvent.Phase(worker, "p", 0)),
       1 -> Gen.const(PackEvent.Log(Some(worker), LogStream.Stdout, "line", 0)),

@@ -2,7 +2,6 @@ package burst.controller.scheduler
 
 import burst.controller.flare.{Flare, FlareState, WorkerResult, WorkerState}
 import burst.protocol.*
-import io.circe.Json
 import munit.FunSuite
 
 import FlareEffect.*
@@ -52,7 +51,7 @@ final class LifecycleDriver(
   def aborts: Vector[Failure] = effects.collect { case Abort(_, failure) => failure }
 
 class FlareLifecycleSuite extends FunSuite:
-  private def ok(worker: Int) = PackEvent.WorkerSucceeded(worker, Json.fromInt(worker), 1)
+  private def ok(worker: Int) = PackEvent.WorkerSucceeded(worker, worker.toString, 1)
   private def ended(error: Option[Failure] = None) = PackEvent.PackEnded(error.isEmpty, error, 2)
   private def failure(kind: FailureKind, message: String = "it broke") = Failure(kind, message)
   private def failed(worker: Int, kind: FailureKind, message: String = "it broke") =

@@ -15,7 +15,15 @@ class FlareWriterSuite extends FunSuite:
     var told: Vector[Written] = Vector.empty
     private val thread = ExecutionContext.fromExecutor(job => jobs :+= job)
     val writer: FlareWriter =
-      FlareWriter(store, flare.id, alreadyStored = false, Samples.settings, thread, w => told :+= w)
+      FlareWriter(
+        store,
+        Samples.outputs,
+        flare.id,
+        alreadyStored = false,
+        Samples.settings,
+        thread,
+        w => told :+= w
+      )
 
     def run(): Unit =
       val now = jobs

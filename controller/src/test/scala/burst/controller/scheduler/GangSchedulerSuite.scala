@@ -1,8 +1,7 @@
 package burst.controller.scheduler
 
-import burst.controller.flare.{FlareState, WorkerState}
+import burst.controller.flare.{FlareState, Output, WorkerState}
 import burst.protocol.{FailureKind, FlareId, InvokerId, PackEvent}
-import io.circe.Json
 import scala.concurrent.duration.DurationInt
 
 class GangSchedulerSuite extends SchedulerFixture:
@@ -20,7 +19,7 @@ class GangSchedulerSuite extends SchedulerFixture:
     val ended = world.ended(end)
     assertEquals(ended.state, FlareState.Succeeded)
     assertEquals(world.store.writes, Vector("insert Starting", "results", "update Succeeded"))
-    assertEquals(world.outputs(flare.id), Vector.tabulate(3)(i => (i, Some(Json.fromInt(i)))))
+    assertEquals(world.outputs(flare.id), Vector.tabulate(3)(i => (i, Some(i.toString))))
     assertEquals(ended.packs.map(p => (p.invoker, p.workers)), Vector((InvokerId("a"), Vector(0, 1, 2))))
     world.eventuallyFree("a" -> 4)
     assertEquals(world.await(flare.id).receiveMessage(), Awaited.NotActive)
@@ -34,7 +33,7 @@ class GangSchedulerSuite extends SchedulerFixture:
     assertEquals(first.assignment.secret, second.assignment.secret)
     assertEquals(
       second.assignment.inputs,
-      burst.protocol.Inputs.Each(Vector(Json.fromInt(3), Json.fromInt(4)))
+      burst.protocol.Inputs.Each(Vector(burst.protocol.JsonText("3"), burst.protocol.JsonText("4")))
     )
     a.ready(first)
     a.hearsNothing()
@@ -247,7 +246,7 @@ class GangSchedulerSuite extends SchedulerFixture:
     val end = world.await(flare.id)
     val (first, second) = (a.prepared(), b.prepared())
     a.report(first, PackEvent.Ready(None, 0))
-    b.report(second, PackEvent.Ready(None, 0), PackEvent.WorkerSucceeded(2, Json.fromInt(2), 1))
+    b.report(second, PackEvent.Ready(None, 0), PackEvent.WorkerSucceeded(2, "2", 1))
     a.started()
     b.started()
     a.fail(first, 0, FailureKind.Panic)
@@ -288,7 +287,7 @@ class GangSchedulerSuite extends SchedulerFixture:
     val flare = world.submit(Samples.request(2, retries = 1))
     val end = world.await(flare.id)
     val first = a.prepared()
-    a.report(first, PackEvent.Ready(None, 0), PackEvent.WorkerSucceeded(0, Json.fromString("old"), 1))
+    a.report(first, PackEvent.Ready(None, 0), PackEvent.WorkerSucceeded(0, "\"old\"", 1))
     a.fail(first, 1, FailureKind.Error)
     a.aborted()
     a.end(first)
@@ -299,7 +298,98 @@ class GangSchedulerSuite extends SchedulerFixture:
     a.succeed(second)
     val ended = world.ended(end)
     assertEquals((ended.state, ended.attempt), (FlareState.Succeeded, 2))
-    assertEquals(world.outputs(flare.id), Vector((0, Some(Json.fromInt(0))), (1, Some(Json.fromInt(1)))))
+    assertEquals(world.outputs(flare.id), Vector((0, Some("0")), (1, Some("1"))))
+
+  private def kept(id: burst.protocol.FlareId, worker: Int): String =
+    val bytes =
+      Samples.outputStore.read(id, worker).runFold(org.apache.pekko.util.ByteString.empty)(_ ++ _)(using
+        org.apache.pekko.stream.Materializer(kit.system)
+      )
+    scala.concurrent.Await.result(bytes, 10.seconds).utf8String
+
+  test("an output in pieces is put together, kept beside the store, and the pack told to send more"):
+    val world = World()
+    val a = world.invoker("a", 2)
+    val flare = world.submit(Samples.request(2))
+    val end = world.await(flare.id)
+    val pack = a.prepared()
+    a.report(
+      pack,
+      PackEvent.Ready(None, 0),
+      PackEvent.Output(0, "\"" + "x" * 5000),
+      PackEvent.Output(1, "[1")
+    )
+    assertEquals((a.outputStored().flareId, pack.assignment.pack), (flare.id, 0))
+    a.report(pack, PackEvent.Output(0, "yé"), PackEvent.WorkerSucceeded(0, "z\"", 1))
+    a.report(pack, PackEvent.WorkerSucceeded(1, ",2]", 1), PackEvent.PackEnded(true, None, 3))
+    assertEquals(world.ended(end).state, FlareState.Succeeded)
+    assertEquals(
+      world.store.results(flare.id, 0, 2).map(_.output),
+      Vector(Some(Output.Kept(5000 + 6)), Some(Output.Kept(5)))
+    )
+    assertEquals((kept(flare.id, 0), kept(flare.id, 1)), ("\"" + "x" * 5000 + "yéz\"", "[1,2]"))
+
+  test("pieces of an attempt that failed are in no output of the next"):
+    val world = World()
+    val a = world.invoker("a", 2)
+    val flare = world.submit(Samples.request(2, retries = 1))
+    val end = world.await(flare.id)
+    val first = a.prepared()
+    a.report(first, PackEvent.Ready(None, 0), PackEvent.Output(0, "\"old"), PackEvent.Output(1, "\"older"))
+    a.fail(first, 1, FailureKind.Error)
+    a.aborted()
+    a.end(first)
+    val second = a.prepared()
+    a.report(
+      second,
+      PackEvent.Ready(None, 0),
+      PackEvent.Output(0, "\"n"),
+      PackEvent.WorkerSucceeded(0, "ew\"", 1)
+    )
+    a.report(second, PackEvent.WorkerSucceeded(1, "1", 1), PackEvent.PackEnded(true, None, 3))
+    assertEquals(world.ended(end).state, FlareState.Succeeded)
+    assertEquals(kept(flare.id, 0), "\"new\"")
+    assertEquals(world.outputs(flare.id), Vector((0, None), (1, Some("1"))))
+
+  test("outputs that are too large together fail the flare, and nobody waits"):
+    val world = World(settings = Samples.settings.copy(outputLimit = 8000))
+    val a = world.invoker("a", 2)
+    val flare = world.submit(Samples.request(2))
+    val end = world.await(flare.id)
+    val pack = a.prepared()
+    a.report(pack, PackEvent.Ready(None, 0), PackEvent.Output(0, "x" * 5000))
+    a.outputStored()
+    a.report(pack, PackEvent.Output(1, "x" * 5000))
+    assert(a.aborted().failure.message.contains("8000 bytes"))
+    a.outputStored()
+    a.end(pack)
+    val error = world.ended(end).error.get
+    assertEquals((error.kind, error.worker), (FailureKind.Error, Some(1)))
+
+  test("large inputs are read from the store for the packs, and those of a second flare wait for the memory"):
+    val world = World()
+    val a = world.invoker("a", 4)
+    val large = burst.protocol.JsonText("\"" + "x" * (700 << 10) + "\"")
+    val request = Samples.request(2).copy(inputs = burst.protocol.Inputs.Shared(large))
+    world.submit(request)
+    val first = a.prepared()
+    assertEquals(first.assignment.inputs, request.inputs)
+    world.submit(request)
+    a.hearsNothing()
+    a.ready(first)
+    assertEquals(a.prepared().assignment.inputs, request.inputs)
+
+  test("inputs that cannot be read fail the flare and free its slots"):
+    val store = MemoryFlareStore()
+    val world = World(store)
+    val _ = world.invoker("a", 2)
+    store.fails = _ == "inputs"
+    val large = burst.protocol.JsonText("\"" + "x" * (70 << 10) + "\"")
+    val end =
+      world.await(world.submit(Samples.request(2).copy(inputs = burst.protocol.Inputs.Shared(large))).id)
+    val error = world.ended(end).error.get
+    assert(error.message.contains("inputs"), error.message)
+    world.eventuallyFree("a" -> 2)
 
   test("a backend that keeps things is cleaned before the end is announced"):
     val world = World()
@@ -356,7 +446,7 @@ class GangSchedulerSuite extends SchedulerFixture:
     val pack = a.prepared()
     val steps = world.Steps(a, pack)
     world.store.fails = _ => true
-    a.report(pack, PackEvent.Ready(None, 0), PackEvent.WorkerSucceeded(0, Json.Null, 1))
+    a.report(pack, PackEvent.Ready(None, 0), PackEvent.WorkerSucceeded(0, "null", 1))
     steps.settle()
     world.pass(100.millis)
     // each pause is twice as long as the one before
@@ -402,7 +492,7 @@ class GangSchedulerSuite extends SchedulerFixture:
     val end = world.await(flare.id)
     val pack = a.prepared()
     world.store.taken = true
-    a.report(pack, PackEvent.Ready(None, 0), PackEvent.WorkerSucceeded(0, Json.Null, 1))
+    a.report(pack, PackEvent.Ready(None, 0), PackEvent.WorkerSucceeded(0, "null", 1))
     world.Steps(a, pack).settle()
     world.pass(100.millis)
     assertEquals(a.aborted().failure.kind, FailureKind.Internal)

@@ -53,7 +53,7 @@ class GroupSchedulingSuite extends SchedulerFixture:
     loses(FailureKind.Cancelled)
     assertEquals(world.ended(end).state, FlareState.Cancelled)
     world.eventuallyFree("a" -> 4)
-    assertEquals(world.store.results(group.id), Vector.empty)
+    assertEquals(world.store.results(group.id, 0, Int.MaxValue), Vector.empty)
 
   test("flares that came before the group was open wait for it"):
     val world = World()

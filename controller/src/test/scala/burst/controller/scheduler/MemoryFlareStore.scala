@@ -55,7 +55,9 @@ final class MemoryFlareStore extends FlareStore:
 
   def find(id: FlareId): Option[Flare] = synchronized(flares.get(id))
 
-  def inputs(id: FlareId): Option[Inputs] = find(id).filterNot(_.state.isFinal).map(_.request.inputs)
+  def inputs(id: FlareId): Option[Inputs] =
+    if fails("inputs") then throw StoreException("inputs", RuntimeException("locked"))
+    find(id).filterNot(_.state.isFinal).map(_.request.inputs)
 
   def list(
       namespace: String,
@@ -68,14 +70,17 @@ final class MemoryFlareStore extends FlareStore:
 
   def takeUnfinished(): Vector[Flare] = synchronized {
     if fails("unfinished") then throw StoreException("unfinished", RuntimeException("locked"))
-    flares.values.filterNot(_.state.isFinal).toVector.sortBy(_.created)
+    flares.values.filterNot(_.state.isFinal).toVector.sortBy(_.created).map: flare =>
+      flare.copy(request = flare.request.withoutInputs)
   }
 
   def addResults(id: FlareId, results: Vector[WorkerResult]): Unit = if results.nonEmpty then
     write("addResults", "results") {
-      outputs = outputs.updated(id, this.results(id) ++ results)
+      outputs = outputs.updated(id, outputs.getOrElse(id, Vector.empty) ++ results)
     }
-  def results(id: FlareId): Vector[WorkerResult] = synchronized(outputs.getOrElse(id, Vector.empty))
+  def results(id: FlareId, from: Int, until: Int): Vector[WorkerResult] =
+    synchronized(outputs.getOrElse(id, Vector.empty)).filter(r => r.worker >= from && r.worker < until)
+  def unknown(ids: Vector[FlareId]): Vector[FlareId] = synchronized(ids.filterNot(flares.contains))
   def addLogs(id: FlareId, more: Vector[LogLine]): Unit = if more.nonEmpty then
     write("addLogs", "logs") {
       lines = lines.updated(id, lines.getOrElse(id, Vector.empty) ++ more)

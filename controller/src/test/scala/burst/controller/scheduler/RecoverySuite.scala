@@ -2,7 +2,6 @@ package burst.controller.scheduler
 
 import burst.controller.flare.*
 import burst.protocol.*
-import io.circe.Json
 import scala.concurrent.duration.DurationInt
 
 class RecoverySuite extends SchedulerFixture:
@@ -27,7 +26,7 @@ class RecoverySuite extends SchedulerFixture:
     val end = world.await(flare.id)
     val a = world.invoker("a", 2)
     val pack = a.prepared()
-    assertEquals(pack.assignment.inputs, Inputs.Each(Vector(Json.fromInt(0), Json.fromInt(1))))
+    assertEquals(pack.assignment.inputs, Inputs.Each(Vector(JsonText("0"), JsonText("1"))))
     a.succeed(pack)
     assertEquals(world.ended(end).state, FlareState.Succeeded)
 
@@ -35,7 +34,7 @@ class RecoverySuite extends SchedulerFixture:
     test(s"a flare that was ${state.toString.toLowerCase} is reported failed; results there are stay"):
       val flare = flareIn(state)
       val store = storeOf(flare)
-      store.addResults(flare.id, Vector(WorkerResult(0, Some(Json.True), None)))
+      store.addResults(flare.id, Vector(WorkerResult(0, Some(Samples.output("true")), None)))
       val world = World(store)
       assertEquals(world.await(flare.id).receiveMessage(), GangScheduler.Awaited.NotActive)
       val ended = store.find(flare.id).get

@@ -1,14 +1,32 @@
 package burst.controller.scheduler
 
 import burst.controller.definition.Packing
-import burst.controller.flare.FlareRequest
-import burst.protocol.{DefinitionRef, Inputs, PackageId}
-import io.circe.Json
+import burst.controller.blob.DirectoryOutputStore
+import burst.controller.flare.{FlareRequest, Output}
+import burst.node.Allowance
+import burst.protocol.{DefinitionRef, Inputs, JsonText, PackageId}
+import java.nio.file.{Files, Path}
+import java.util.Comparator
 import scala.concurrent.duration.DurationInt
 
 /** Requests and settings for tests. */
 object Samples:
   val packageId: PackageId = PackageId.of(Array[Byte](1, 2, 3))
+
+  /** A directory for what tests keep, gone with the process. */
+  private lazy val directory: Path =
+    val made = Files.createTempDirectory("burst-scheduler")
+    Runtime.getRuntime.addShutdownHook(Thread { () =>
+      Files.walk(made).sorted(Comparator.reverseOrder).forEach(path => Files.deleteIfExists(path))
+    })
+    made
+
+  lazy val outputStore: DirectoryOutputStore = DirectoryOutputStore.open(directory.resolve("outputs"))
+  lazy val outputs: OutputKeeper = OutputKeeper.open(directory.resolve("spool"), outputStore)
+
+  def inputMemory: Allowance = Allowance(1L << 20)
+
+  def output(text: String): Output = Output.Inline(JsonText(text))
 
   def request(
       size: Int,
@@ -21,7 +39,7 @@ object Samples:
   ): FlareRequest = FlareRequest(
     DefinitionRef(namespace, "hello", "0.0.1", packageId),
     size,
-    Inputs.Each(Vector.tabulate(size)(Json.fromInt)),
+    Inputs.Each(Vector.tabulate(size)(i => JsonText(i.toString))),
     granularity,
     packing,
     backend,
@@ -49,6 +67,8 @@ object Samples:
     progressInterval = 100.millis,
     logBuffer = 100,
     phaseBuffer = 100,
+    outputLimit = 1L << 20,
+    inputMemory = 1L << 20,
     storeDeadline = 300.millis,
     storeRetryPause = 200.millis,
     askTimeout = 5.seconds,

@@ -1,10 +1,9 @@
 package burst.controller.scheduler
 
-import burst.controller.flare.{Flare, FlareRequest}
+import burst.controller.flare.{Flare, FlareRequest, Output}
 import burst.controller.store.{Identity, Namespace, NamespaceStore, OwnLimits}
 import burst.protocol.*
 import com.typesafe.config.ConfigFactory
-import io.circe.Json
 import java.util.concurrent.atomic.AtomicLong
 import munit.FunSuite
 import org.apache.pekko.actor.testkit.typed.scaladsl.{ActorTestKit, ManualTime, TestProbe}
@@ -24,6 +23,7 @@ final class ScriptedInvoker(name: String, probe: TestProbe[InvokerProtocol.Comma
   def started(): InvokerProtocol.StartPack = probe.expectMessageType[InvokerProtocol.StartPack]
   def aborted(): InvokerProtocol.AbortPack = probe.expectMessageType[InvokerProtocol.AbortPack]
   def cleaned(): InvokerProtocol.CleanFlare = probe.expectMessageType[InvokerProtocol.CleanFlare]
+  def outputStored(): InvokerProtocol.OutputStored = probe.expectMessageType[InvokerProtocol.OutputStored]
   def hears(): Option[InvokerProtocol.Command] = scala.util.Try(probe.receiveMessage(50.millis)).toOption
   def hearsNothing(): Unit = probe.expectNoMessage(50.millis)
 
@@ -44,8 +44,12 @@ final class ScriptedInvoker(name: String, probe: TestProbe[InvokerProtocol.Comma
     val outputs = pack.assignment.inputs match
       case Inputs.Shared(value) => pack.assignment.workers.map(_ => value)
       case Inputs.Each(values) => values
+      case Inputs.Kept(_) => throw IllegalStateException("inputs that are not there")
     val workers = pack.assignment.workers.zip(outputs).flatMap { (worker, output) =>
-      Vector(PackEvent.WorkerStarted(worker, 1), PackEvent.WorkerSucceeded(worker, output, 2))
+      Vector(
+        PackEvent.WorkerStarted(worker, 1),
+        PackEvent.WorkerSucceeded(worker, output.bytes.utf8String, 2)
+      )
     }
     report(pack, (PackEvent.Ready(None, 0) +: workers :+ PackEvent.PackEnded(true, None, 3))*)
 
@@ -84,7 +88,15 @@ abstract class SchedulerFixture extends FunSuite:
     val set: AtomicLong = AtomicLong(0L)
     private val elapsed: () => Long = () => clock.get
     private val environment =
-      FlareEnvironment(store, Samples.backends, settings, blocking, Clock(() => clock.get + set.get, elapsed))
+      FlareEnvironment(
+        store,
+        Samples.outputs,
+        Samples.inputMemory,
+        Samples.backends,
+        settings,
+        blocking,
+        Clock(() => clock.get + set.get, elapsed)
+      )
     val limits: SlotLimits = SlotLimits(NoNamespaces, 100, 10.seconds, blocking, elapsed)
     val scheduler: ActorRef[GangScheduler.Command] = kit.spawn(GangScheduler(environment, limits))
 
@@ -143,8 +155,10 @@ abstract class SchedulerFixture extends FunSuite:
       clock.addAndGet(duration.toMicros)
       time.timePasses(duration)
 
-    def outputs(id: FlareId): Vector[(Int, Option[Json])] =
-      store.results(id).sortBy(_.worker).map(r => (r.worker, r.output))
+    def outputs(id: FlareId): Vector[(Int, Option[String])] =
+      store.results(id, 0, Int.MaxValue).sortBy(_.worker).map(r =>
+        (r.worker, r.output.collect { case Output.Inline(text) => text.bytes.utf8String })
+      )
 
     def errors(id: FlareId): Vector[(Int, Option[FailureKind])] =
-      store.results(id).sortBy(_.worker).map(r => (r.worker, r.error.map(_.kind)))
+      store.results(id, 0, Int.MaxValue).sortBy(_.worker).map(r => (r.worker, r.error.map(_.kind)))

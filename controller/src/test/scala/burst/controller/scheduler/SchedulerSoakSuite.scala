@@ -4,7 +4,6 @@ import burst.controller.definition.Packing
 import burst.controller.flare.{Flare, FlareState}
 import burst.protocol.*
 import com.typesafe.config.ConfigFactory
-import io.circe.Json
 import java.util.concurrent.Executors
 import java.util.concurrent.atomic.AtomicReference
 import munit.FunSuite
@@ -83,6 +82,7 @@ class SchedulerSoakSuite extends FunSuite:
       case InvokerProtocol.AbortPack(flare, pack, failure) =>
         open.get((flare, pack)).filterNot(_.deaf).foreach(entry => end(entry.prepare, Some(failure)))
         Behaviors.same
+      case _: InvokerProtocol.OutputStored => Behaviors.same
       case InvokerProtocol.CleanFlare(flare, _, replyTo) =>
         if random.nextInt(100) < 90 then replyTo ! InvokerProtocol.FlareCleaned(flare, None)
         Behaviors.same
@@ -99,7 +99,7 @@ class SchedulerSoakSuite extends FunSuite:
         tell(
           prepare,
           PackEvent.WorkerStarted(worker, 1),
-          PackEvent.WorkerSucceeded(worker, Json.fromInt(worker), 1)
+          PackEvent.WorkerSucceeded(worker, worker.toString, 1)
         )
       }
       end(prepare, None)
@@ -118,7 +118,15 @@ class SchedulerSoakSuite extends FunSuite:
     val random = Random(seed)
     val store = MemoryFlareStore()
     val environment =
-      FlareEnvironment(store, Samples.backends, settings, stores, Clock.ofMachine)
+      FlareEnvironment(
+        store,
+        Samples.outputs,
+        Samples.inputMemory,
+        Samples.backends,
+        settings,
+        stores,
+        Clock.ofMachine
+      )
     val scheduler = kit.spawn(GangScheduler(environment, SlotLimits(null, 100, 1.hour, stores, () => 0L)))
     val slots = 6
     val ids = Vector.tabulate(4)(i => InvokerId(s"i$i"))
@@ -187,7 +195,10 @@ class SchedulerSoakSuite extends FunSuite:
       val stored = store.find(flare.id).get
       assertEquals(stored.state, flare.state)
       assert(stored.state.isFinal && stored.workers.forall(_.state.isFinal))
-      assertEquals(store.results(flare.id).map(_.worker).sorted, (0 until flare.request.size).toVector)
+      assertEquals(
+        store.results(flare.id, 0, Int.MaxValue).map(_.worker).sorted,
+        (0 until flare.request.size).toVector
+      )
       assertEquals(stored.error.isEmpty, stored.state == FlareState.Succeeded)
     }
     val counts = flares.groupMapReduce(_.state)(_ => 1)(_ + _)

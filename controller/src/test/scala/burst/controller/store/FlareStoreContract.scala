@@ -3,8 +3,6 @@ package burst.controller.store
 import burst.controller.flare.*
 import burst.controller.store.Samples.*
 import burst.protocol.*
-import io.circe.Json
-import io.circe.syntax.*
 import java.util.concurrent.{Callable, Executors}
 import scala.jdk.CollectionConverters.*
 import scala.util.Try
@@ -17,7 +15,12 @@ abstract class FlareStoreContract extends StorageFixtures:
     try pool.invokeAll(work.asJava).asScala.toVector.map(_.get)
     finally pool.shutdownNow()
 
-  private val hidden = Inputs.Shared(Json.Null)
+  /** As it is taken over: its inputs stay where they are. */
+  private def kept(flare: Flare) =
+    val length = flare.request.inputs.text.length.toLong
+    flare.copy(request = flare.request.copy(inputs = Inputs.Kept(length)))
+
+  private val hidden = Inputs.Hidden
   private def bare(flare: Flare) = flare.copy(request = flare.request.copy(inputs = hidden))
   private def line(text: String, worker: Option[Int] = Some(0)) =
     LogLine(worker, 0, LogStream.Stderr, 5, text)
@@ -29,16 +32,16 @@ abstract class FlareStoreContract extends StorageFixtures:
     s.flares.addPhases(id, Vector(PhaseMark(0, "p", 1)))
     assertEquals(s.flares.logs(id, None), StoredLogs(Vector.empty, false))
     assertEquals(s.flares.phases(id), Vector.empty)
-    assertEquals(s.flares.results(id), Vector.empty)
+    assertEquals(s.flares.results(id, 0, 99), Vector.empty)
 
   storage.test("results of a flare that is not there are a failure of the store, not silence"): s =>
     intercept[StoreException]:
-      s.flares.addResults(FlareId.random(), Vector(WorkerResult(0, Some(1.asJson), None)))
+      s.flares.addResults(FlareId.random(), Vector(WorkerResult(0, Some(short("1")), None)))
 
   storage.test("what is written together is stored together, or not at all"): s =>
     val f = flare()
     s.flares.insert(f)
-    val output = WorkerResult(0, Some(1.asJson), None)
+    val output = WorkerResult(0, Some(short("1")), None)
     def end(ending: Flare): Unit = s.flares.together:
       s.flares.addResults(f.id, Vector(output))
       s.flares.addLogs(f.id, Vector(line("said")))
@@ -46,12 +49,12 @@ abstract class FlareStoreContract extends StorageFixtures:
       s.flares.update(ending)
     intercept[FlareTaken](end(flare()))
     assertEquals(s.flares.find(f.id), Some(bare(f)))
-    assertEquals(s.flares.results(f.id), Vector.empty)
+    assertEquals(s.flares.results(f.id, 0, 99), Vector.empty)
     assertEquals(s.flares.logs(f.id, None).lines, Vector.empty)
     assertEquals(s.flares.phases(f.id), Vector.empty)
     end(grown(f, FlareState.Succeeded))
     assertEquals(s.flares.find(f.id), Some(bare(grown(f, FlareState.Succeeded))))
-    assertEquals(s.flares.results(f.id), Vector(output))
+    assertEquals(s.flares.results(f.id, 0, 99), Vector(output))
     assertEquals(s.flares.logs(f.id, None).lines, Vector(line("said")))
     // What comes after is a transaction of its own again.
     s.flares.insert(flare())
@@ -65,14 +68,17 @@ abstract class FlareStoreContract extends StorageFixtures:
       assertEquals(s.flares.find(queued.id), Some(bare(grown(queued, state))))
 
   storage.test("unfinished flares come back with their inputs, oldest first; ended ones do not"): s =>
-    val old = flare(created = 1, inputs = Inputs.Shared(Json.obj("k" -> 1.asJson)))
+    val old = flare(created = 1, inputs = Inputs.Shared(JsonText("""{"k":1}""")))
     val young = grown(flare(created = 2), FlareState.Running)
     s.flares.insert(young)
     s.flares.insert(old)
     s.flares.insert(flare(created = 0, state = FlareState.Succeeded))
-    assertEquals(s.flares.takeUnfinished(), Vector(old, young))
+    assertEquals(s.flares.takeUnfinished(), Vector(kept(old), kept(young)))
+    assertEquals(s.flares.inputs(old.id), Some(old.request.inputs))
+    assertEquals(s.flares.inputs(young.id), Some(young.request.inputs))
     s.flares.update(grown(old, FlareState.Cancelled))
-    assertEquals(s.flares.takeUnfinished(), Vector(young))
+    assertEquals(s.flares.takeUnfinished(), Vector(kept(young)))
+    assertEquals(s.flares.inputs(old.id), None)
 
   storage.test("an ended flare stays as it ended; to be told the same again is no fault"): s =>
     val f = flare()
@@ -110,8 +116,8 @@ abstract class FlareStoreContract extends StorageFixtures:
       val f = flare()
       paused.flares.insert(f)
       paused.flares.update(grown(f, FlareState.Running))
-      assertEquals(successor.flares.takeUnfinished(), Vector(grown(f, FlareState.Running)))
-      val result = Vector(WorkerResult(0, Some("late".asJson), None))
+      assertEquals(successor.flares.takeUnfinished(), Vector(kept(grown(f, FlareState.Running))))
+      val result = Vector(WorkerResult(0, Some(short("\"late\"")), None))
       Vector[() => Unit](
         () => paused.flares.update(grown(f, FlareState.Succeeded)),
         () => paused.flares.addResults(f.id, result),
@@ -119,13 +125,13 @@ abstract class FlareStoreContract extends StorageFixtures:
         () => paused.flares.addPhases(f.id, Vector(PhaseMark(0, "late", 1))),
         () => paused.flares.clearAttempt(f.id)
       ).foreach(write => intercept[FlareTaken](write()))
-      successor.flares.addResults(f.id, Vector(WorkerResult(0, Some("mine".asJson), None)))
+      successor.flares.addResults(f.id, Vector(WorkerResult(0, Some(short("\"mine\"")), None)))
       successor.flares.update(grown(f, FlareState.Failed))
       intercept[FlareTaken](paused.flares.update(grown(f, FlareState.Succeeded)))
       intercept[Superseded](paused.flares.insert(flare()))
       successor.flares.insert(flare())
       assertEquals(paused.flares.find(f.id), Some(bare(grown(f, FlareState.Failed))))
-      assertEquals(paused.flares.results(f.id).flatMap(_.output), Vector("mine".asJson))
+      assertEquals(paused.flares.results(f.id, 0, 99).flatMap(_.output), Vector(short("\"mine\"")))
       assertEquals(paused.flares.logs(f.id, None).lines, Vector.empty)
 
   storage.test("groups are listed and counted apart from flares, and keep their inputs while they last"): s =>
@@ -160,12 +166,12 @@ abstract class FlareStoreContract extends StorageFixtures:
     s.flares.addResults(f.id, Vector.empty)
     s.flares.addResults(
       f.id,
-      Vector(WorkerResult(1, None, Some(failure)), WorkerResult(0, Some("first".asJson), None))
+      Vector(WorkerResult(1, None, Some(failure)), WorkerResult(0, Some(short("\"first\"")), None))
     )
-    s.flares.addResults(f.id, Vector(WorkerResult(0, Some(Json.Null), None)))
+    s.flares.addResults(f.id, Vector(WorkerResult(0, Some(short("null")), None)))
     assertEquals(
-      s.flares.results(f.id),
-      Vector(WorkerResult(0, Some(Json.Null), None), WorkerResult(1, None, Some(failure)))
+      s.flares.results(f.id, 0, 99),
+      Vector(WorkerResult(0, Some(short("null")), None), WorkerResult(1, None, Some(failure)))
     )
 
   storage.test("logs keep their order and their writer"): s =>
@@ -205,16 +211,16 @@ abstract class FlareStoreContract extends StorageFixtures:
   storage.test("clearing an attempt leaves the flare and frees its limits"): s =>
     val f = flare()
     s.flares.insert(f)
-    s.flares.addResults(f.id, Vector(WorkerResult(0, Some(1.asJson), None)))
+    s.flares.addResults(f.id, Vector(WorkerResult(0, Some(short("1")), None)))
     s.flares.addLogs(f.id, Vector(line("x" * 150)))
     s.flares.addPhases(f.id, Vector.fill(5)(PhaseMark(0, "p", 1)))
     s.flares.clearAttempt(f.id)
-    assertEquals(s.flares.results(f.id), Vector.empty)
+    assertEquals(s.flares.results(f.id, 0, 99), Vector.empty)
     s.flares.addLogs(f.id, Vector(line("x")))
     s.flares.addPhases(f.id, Vector(PhaseMark(0, "p", 1)))
     assertEquals(s.flares.logs(f.id, None), StoredLogs(Vector(line("x")), truncated = false))
     assertEquals(s.flares.phases(f.id).size, 1)
-    assertEquals(s.flares.takeUnfinished(), Vector(f))
+    assertEquals(s.flares.takeUnfinished(), Vector(kept(f)))
 
   storage.test("flares are counted by state"): s =>
     s.flares.insert(flare())
@@ -227,13 +233,13 @@ abstract class FlareStoreContract extends StorageFixtures:
     s.flares.insert(running)
     val ended = Vector.tabulate(6)(i => flare(created = i * 100L, state = FlareState.Succeeded))
     ended.foreach(s.flares.insert)
-    s.flares.addResults(ended(0).id, Vector(WorkerResult(0, Some(1.asJson), None)))
+    s.flares.addResults(ended(0).id, Vector(WorkerResult(0, Some(short("1")), None)))
     def left = s.flares.list("guest", None, None, 100, 0).map(_.created)
     assertEquals(s.flares.prune(keep = 10, endedBefore = 0, batch = 10), 0)
     assertEquals(s.flares.prune(keep = 10, endedBefore = 111, batch = 1), 1)
     assertEquals(left, Vector(500L, 400L, 300L, 200L, 100L, 0L))
-    assertEquals(s.flares.results(ended(0).id), Vector.empty)
+    assertEquals(s.flares.results(ended(0).id, 0, 99), Vector.empty)
     assertEquals(s.flares.prune(keep = 10, endedBefore = 111, batch = 10), 1)
     assertEquals(s.flares.prune(keep = 2, endedBefore = 0, batch = 10), 2)
     assertEquals(left, Vector(500L, 400L, 0L))
-    assertEquals(s.flares.takeUnfinished(), Vector(running))
+    assertEquals(s.flares.takeUnfinished(), Vector(kept(running)))

@@ -3,11 +3,13 @@ package burst.controller.store
 import burst.controller.definition.{Definition, FlareOptions, Packing}
 import burst.controller.flare.*
 import burst.protocol.*
-import io.circe.{Json, JsonObject}
+import io.circe.JsonObject
 import io.circe.syntax.*
 
 /** Domain objects to store. */
 object Samples:
+  def short(text: String): Output = Output.Inline(JsonText(text))
+
   val package1: PackageId = PackageId.of(Array[Byte](1))
   val package2: PackageId = PackageId.of(Array[Byte](2))
   val limits: NamespaceLimits = NamespaceLimits(4096, 4096, 8192, 1 << 26, 10000)
@@ -30,7 +32,7 @@ object Samples:
       state: FlareState = FlareState.Queued,
       namespace: String = "guest",
       name: String = "hello",
-      inputs: Inputs = Inputs.Each(Vector(1.asJson, Json.Null)),
+      inputs: Inputs = Inputs.Each(Vector(JsonText("1"), JsonText.Null)),
       pkg: PackageId = package1
   ): Flare = Flare(
     FlareId.random(),

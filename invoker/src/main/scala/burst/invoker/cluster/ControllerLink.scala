@@ -10,7 +10,14 @@ import burst.protocol.ControllerProtocol.{
   RegisterInvoker,
   UnregisterInvoker
 }
-import burst.protocol.InvokerProtocol.{AbortPack, CleanFlare, FlareCleaned, PreparePack, StartPack}
+import burst.protocol.InvokerProtocol.{
+  AbortPack,
+  CleanFlare,
+  FlareCleaned,
+  OutputStored,
+  PreparePack,
+  StartPack
+}
 import burst.protocol.link.*
 import burst.protocol.{ControllerProtocol, Failure, FailureKind, InvokerStatus, PackReport, PackageId}
 import org.apache.pekko.Done
@@ -208,6 +215,7 @@ private final class ControllerLink(
     case Order.Prepare(assignment) => invoker ! PreparePack(assignment, reports)
     case Order.Start(flareId, pack, endpoints) => invoker ! StartPack(flareId, pack, endpoints)
     case Order.Abort(flareId, pack, failure) => invoker ! AbortPack(flareId, pack, failure)
+    case Order.OutputStored(flareId, pack) => invoker ! OutputStored(flareId, pack)
     case Order.Clean(flareId, backend) => invoker ! CleanFlare(flareId, backend, cleanings)
     case Order.Package(packageId, offset, bytes, total) =>
       fetches.get((packageId, offset)).foreach(_ ! PackageChunk(packageId, offset, bytes, total))

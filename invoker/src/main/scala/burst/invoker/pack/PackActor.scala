@@ -47,10 +47,22 @@ import org.apache.pekko.stream.scaladsl.Source
 object PackActor:
   sealed trait Command
 
+  /** The first message. Not part of the behavior, which would hold on to the inputs for as long as the pack.
+    */
+  final case class Begin(
+      assignment: PackAssignment,
+      supply: Supply,
+      replyTo: ActorRef[PackReport],
+      lease: Option[Long] = None
+  ) extends Command
+
   final case class Start(flareId: FlareId, endpoints: Vector[Option[String]]) extends Command
 
   /** To a pack of a group: run this flare's part. */
   final case class Run(assignment: PackAssignment, replyTo: ActorRef[PackReport]) extends Command
+
+  /** The controller has stored the outputs it was told of last. */
+  final case class OutputStored(flareId: FlareId) extends Command
 
   /** Ends the pack if it is of this flare, or of this group: its workers' operations return `failure`. With
     * `atOnce` nobody is given time.
@@ -96,13 +108,10 @@ object PackActor:
   private[pack] case object FlareOverdue extends Command
   private[pack] case object Settled extends Command
 
-  def apply(
-      assignment: PackAssignment,
-      supply: Supply,
-      services: PackServices,
-      replyTo: ActorRef[PackReport],
-      invoker: ActorRef[Finished],
-      lease: Option[Long] = None
-  ): Behavior[Command] = Behaviors.setup: context =>
-    Behaviors.withTimers: timers =>
-      new PackBehavior(assignment, services, replyTo, invoker, lease, context, timers).begin(supply)
+  /** Waits for [[Begin]]. */
+  def apply(services: PackServices, invoker: ActorRef[Finished]): Behavior[Command] =
+    Behaviors.setup: context =>
+      Behaviors.withTimers: timers =>
+        Behaviors.receiveMessagePartial:
+          case Begin(assignment, supply, replyTo, lease) =>
+            new PackBehavior(assignment, services, replyTo, invoker, lease, context, timers).begin(supply)

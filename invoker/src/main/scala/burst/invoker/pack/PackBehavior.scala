@@ -16,7 +16,7 @@ import scala.util.Try
   * group's pack, and one more each flare that runs on it.
   */
 private[pack] final class PackBehavior(
-    private val assignment: PackAssignment,
+    asked: PackAssignment,
     services: PackServices,
     replyTo: ActorRef[PackReport],
     invoker: ActorRef[PackActor.Finished],
@@ -30,6 +30,11 @@ private[pack] final class PackBehavior(
 
   private given ExecutionContext = context.executionContext
   private given Materializer = Materializer(context)
+  private val assignment = asked.withoutInputs
+
+  // Forgotten once the runtime has them: they may be large, and a pack may last.
+  private var inputs = asked.inputs
+  private val outputs = OutputFlow(services.outputs)
   private val reporter = PackReporter(assignment, services, replyTo)
   private val shape = PackShape(assignment.definition, assignment.size, assignment.memory)
   private val isGroup = assignment.group.exists(_.isInstanceOf[GroupRole.Holder])
@@ -208,7 +213,8 @@ private[pack] final class PackBehavior(
     receive:
       case Opened(Right(events)) =>
         timers.cancel(InitOverdue)
-        events.runForeach(batch => context.self ! Events(batch)).onComplete: ended =>
+        inputs = Inputs.Hidden
+        events.via(outputs.flow).runForeach(batch => context.self ! Events(batch)).onComplete: ended =>
           context.self ! StreamEnded(ended.failed.toOption)
         running(pack, start, aborted = None)
       case Opened(Left(failure)) => if replaceable then replace(pack) else breakOff(pack, failure)
@@ -223,6 +229,9 @@ private[pack] final class PackBehavior(
       case Events(events) => pass(pack, start, events, intact = aborted.isEmpty).getOrElse(Behaviors.same)
       case Start(id, endpoints) if id == assignment.flareId =>
         tell(runtime.start(pack.container.address, id, endpoints))(asAnswer)(Started(id, _))
+        Behaviors.same
+      case OutputStored(id) if id == assignment.flareId =>
+        outputs.stored()
         Behaviors.same
       case Started(id, Left(failure)) if id == assignment.flareId =>
         breaking(pack, start, aborted, Some(failure), streamEnded = false, exit = None)
@@ -266,6 +275,9 @@ private[pack] final class PackBehavior(
       if !timers.isTimerActive(Settled) then timers.startSingleTimer(Settled, timings.settle)
       receive:
         case Events(events) => pass(pack, start, events, intact = false).getOrElse(Behaviors.same)
+        case OutputStored(id) if id == assignment.flareId =>
+          outputs.stored()
+          Behaviors.same
         case StreamEnded(_) => breaking(pack, start, aborted, reason, streamEnded = true, exit)
         case Exited(id, exit) if id == pack.container.id =>
           breaking(pack, start, aborted, reason, streamEnded, Some(exit))
@@ -315,6 +327,7 @@ private[pack] final class PackBehavior(
     timers.startSingleTimer(Settled, timings.settle)
     receive:
       case StreamEnded(None) =>
+        outputs.close()
         if group.isEmpty then invoker ! Finished(key, Some(pack))
         reporter.ended(reusable = true, error)
         group.fold(Behaviors.stopped)(_.rest(pack))
@@ -331,6 +344,7 @@ private[pack] final class PackBehavior(
 
   /** Ends a pack that holds no container, but for one it never used. */
   private def end(error: Option[Failure], unused: Option[Container] = None): Behavior[Command] =
+    outputs.close()
     val whole = group.getOrElse(this)
     val next = whole.waiting
     invoker ! Finished(key, None, unused, answered = next.map(_.assignment.flareId).orElse(whole.answered))
@@ -423,7 +437,7 @@ private[pack] final class PackBehavior(
     assignment.flareId,
     assignment.pack,
     assignment.packSizes,
-    assignment.inputs,
+    inputs,
     assignment.backend,
     assignment.secret,
     services.advertise.getOrElse(pack.container.address.host),

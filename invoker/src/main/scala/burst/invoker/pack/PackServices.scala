@@ -4,6 +4,7 @@ import burst.invoker.driver.{Container, Driver}
 import burst.invoker.packages.PackageCache
 import burst.invoker.pool.PackShape
 import burst.invoker.runtime.RuntimeClient
+import burst.node.Allowance
 import burst.protocol.{FlareId, InvokerId, PackAssignment, PackageId}
 import java.nio.file.Path
 import org.apache.pekko.actor.typed.ActorRef
@@ -54,7 +55,8 @@ final case class PackTimings(
 )
 
 /** What every pack of an invoker works with. `clock` tells microseconds since the epoch; `advertise` is where
-  * packs elsewhere reach this machine, when that is not where its containers are.
+  * packs elsewhere reach this machine, when that is not where its containers are; `outputs` is the memory for
+  * workers' outputs on their way to the controller.
   */
 final case class PackServices(
     invoker: InvokerId,
@@ -63,5 +65,6 @@ final case class PackServices(
     runtime: RuntimeClient,
     timings: PackTimings,
     clock: () => Long,
+    outputs: Allowance,
     advertise: Option[String] = None
 )

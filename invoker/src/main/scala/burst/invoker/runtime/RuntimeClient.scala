@@ -30,9 +30,14 @@ final class BrokenStream(message: String) extends RuntimeException(message, null
   *
   * Connections are kept and used again, and no call waits for one: the streaming call has its own for as long
   * as the pack lasts. A pack may be silent for as long as its workers compute: deadlines are the pack's
-  * business. `maxLine` bounds one event, which may hold a worker's whole output.
+  * business. `maxLine` bounds one event, `maxBatch` (by `weight`) how much of what arrives while earlier
+  * events are being passed on travels together.
   */
-final class RuntimeClient(maxLine: Int, connectTimeout: FiniteDuration)(using
+final class RuntimeClient(
+    maxLine: Int,
+    connectTimeout: FiniteDuration,
+    maxBatch: Long = RuntimeClient.Batch
+)(using
     system: ClassicActorSystemProvider
 ):
   import RuntimeClient.*
@@ -83,7 +88,7 @@ final class RuntimeClient(maxLine: Int, connectTimeout: FiniteDuration)(using
   ): Future[Either[Failure, Source[Vector[PackEvent], Any]]] =
     val refused = if fresh.isEmpty then "the runtime refused the pack" else "the package did not start"
     val query = fresh.fold("")(path => s"?init=${URLEncoder.encode(path, UTF_8)}")
-    post(address, s"/packs$query", json(pack.asJson), Stream)
+    post(address, s"/packs$query", json(pack.body), Stream)
       .map:
         case Right(body) => Right(source(body).via(events))
         case Left(text) => Left(startFailed(s"$refused: $text"))
@@ -135,6 +140,13 @@ final class RuntimeClient(maxLine: Int, connectTimeout: FiniteDuration)(using
   private def json(body: Json) =
     Content("application/json", BodyPublishers.ofByteArray(Compact.print(body).getBytes(UTF_8)))
 
+  /** Large ones without a copy: packs of a flare may share their inputs. */
+  private def json(body: ByteString) =
+    val bytes =
+      if body.length <= LargeBody then BodyPublishers.ofByteArray(body.toArrayUnsafe())
+      else BodyPublishers.fromPublisher(BodyPublishers.ofInputStream(() => body.asInputStream), body.length)
+    Content("application/json", bytes)
+
   private val events: Flow[ByteString, Vector[PackEvent], NotUsed] = Flow[ByteString]
     .statefulMap(() => LineBuffer(maxLine))(
       (buffer, chunk) =>
@@ -145,8 +157,7 @@ final class RuntimeClient(maxLine: Int, connectTimeout: FiniteDuration)(using
       _ => None
     )
     .filter(_.nonEmpty)
-    // What arrives while earlier events are being passed on travels with the next ones.
-    .batch(BatchChunks, identity)(_ ++ _)
+    .batchWeighted(maxBatch, weight, identity)(_ ++ _)
 
   private def decodeEvent(line: ByteString): PackEvent =
     // What was wrong with it is not shown: it may hold a user's data.
@@ -174,5 +185,17 @@ object RuntimeClient:
   private val Stream: () => BodySubscriber[Body] = () => BodySubscribers.ofPublisher()
   private val Nothing: () => BodySubscriber[Unit] = () => BodySubscribers.replacing(())
   private val Compact = Printer.noSpaces
-  private val BatchChunks = 64L
+
+  /** Memory for events that travel together. */
+  val Batch: Long = 512 * 1024
+
+  /** About what an event takes in memory, as bytes. */
+  private def weight(events: Vector[PackEvent]): Long = events.iterator.map(weight).sum
+
+  private def weight(event: PackEvent): Long = 256 + (event match
+    case PackEvent.Output(_, text) => text.length.toLong
+    case PackEvent.WorkerSucceeded(_, output, _) => output.length.toLong
+    case PackEvent.Log(_, _, line, _) => line.length.toLong
+    case _ => 0)
   private val MaxReason = 64L * 1024
+  private val LargeBody = 64 * 1024

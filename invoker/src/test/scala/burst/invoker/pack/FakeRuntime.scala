@@ -54,7 +54,7 @@ final class FakeRuntime(using system: ClassicActorSystemProvider):
 
   private def opened(body: String): HttpResponse =
     val (queue, source) = Source.queue[ByteString](1000, OverflowStrategy.fail).preMaterialize()
-    packs.add(FakePack(decode[RunPack](body).fold(throw _, identity), queue))
+    packs.add(FakePack(FakeRuntime.read(json(body)), queue))
     val lines = ContentType(MediaType.customWithFixedCharset("application", "x-ndjson", HttpCharsets.`UTF-8`))
     HttpResponse(entity = HttpEntity.Chunked.fromData(lines, source))
 
@@ -74,3 +74,27 @@ final class FakeRuntime(using system: ClassicActorSystemProvider):
 
   private def next[A](queue: LinkedBlockingQueue[A]): A =
     Option(queue.poll(10, TimeUnit.SECONDS)).getOrElse(munit.Assertions.fail("the runtime was not asked"))
+
+object FakeRuntime:
+  /** A body as the runtime reads it. */
+  private def read(body: Json): RunPack =
+    val fields = body.hcursor
+    def field[A: Decoder](name: String): A = fields.get[A](name).fold(throw _, identity)
+    val inputs = fields.downField("inputs")
+    RunPack(
+      field("flareId"),
+      field("pack"),
+      field("packSizes"),
+      inputs
+        .get[Json]("shared")
+        .map(value => Inputs.Shared(JsonText.of(value)))
+        .orElse(inputs.get[Vector[Json]]("each").map(values => Inputs.Each(values.map(JsonText.of))))
+        .fold(throw _, identity),
+      field("backend"),
+      field("secret"),
+      field("advertise"),
+      field("deadline"),
+      field("group"),
+      field("autostart"),
+      field("lease")
+    )

@@ -24,10 +24,10 @@ class PackActorSuite extends munit.FunSuite:
     pack.say(ready)
     val first = controller.receiveMessage()
     assertEquals((first.start, first.events), (Some(PackStart.Cold), Vector(ready)))
-    pack.say(started, PackEvent.WorkerSucceeded(2, Json.True, 4))
+    pack.say(started, PackEvent.WorkerSucceeded(2, "true", 4))
     assertEquals(
       controller.receiveMessage().events,
-      Vector(started, PackEvent.WorkerSucceeded(2, Json.True, 4))
+      Vector(started, PackEvent.WorkerSucceeded(2, "true", 4))
     )
     pack.say(setup.ended(reusable = true))
     controller.expectNoMessage(scala.concurrent.duration.DurationInt(20).millis)
@@ -74,14 +74,7 @@ class PackActorSuite extends munit.FunSuite:
   setup.test("the runtime is told of the pack's lease, and of a longer one"): setup =>
     import setup.*
     val until = System.nanoTime() + 1.hour.toNanos
-    val actor = kit.spawn(PackActor(
-      assignment,
-      Supply.Nothing,
-      services,
-      controller.ref,
-      invoker.ref,
-      lease = Some(until)
-    ))
+    val actor = launch(assignment, lease = Some(until))
     givePackage()
     val pack = runtime.pack()
     assert(pack.request.lease.exists(millis => millis > 0 && millis <= 1.hour.toMillis), pack.request.lease)
@@ -91,6 +84,33 @@ class PackActorSuite extends munit.FunSuite:
     val (order, body) = runtime.order()
     assertEquals(order, "lease")
     assert(body.hcursor.get[Long]("millis").exists(_ > 1.hour.toMillis), body)
+
+  setup.test("outputs are passed on one report at a time, each when the last is stored"): setup =>
+    import setup.*
+    val (actor, pack) = running()
+    val pieces = Vector.tabulate(3)(i => PackEvent.Output(2, i.toString * 9000))
+    pack.say(ready)
+    controller.receiveMessage()
+    pieces.foreach: piece =>
+      pack.say(piece)
+      // as they arrive one by one
+      pack.say(PackEvent.Phase(2, "p", 1))
+    def outputs(report: PackReport) = report.events.collect { case piece: PackEvent.Output => piece }
+    var seen = outputs(controller.receiveMessage())
+    while seen.isEmpty do seen = outputs(controller.receiveMessage())
+    assert(seen.length < 3 || services.outputs.take(1L << 20).value.isEmpty, "none of it is accounted for")
+    while seen.length < 3 do
+      actor ! PackActor.OutputStored(assignment.flareId)
+      seen ++= outputs(controller.receiveMessage())
+    assertEquals(seen, pieces)
+    pack.say(PackEvent.WorkerSucceeded(2, "", 4), setup.ended(reusable = true))
+    pack.end()
+    untilEnded()
+    assertEquals(
+      services.outputs.take(1L << 20).value.map(_.isSuccess),
+      Some(true),
+      "memory is held for ever"
+    )
 
   setup.test("the start carries the endpoints of all packs, null where there is none"): setup =>
     import setup.*

@@ -1,10 +1,10 @@
 package burst.invoker.pack
 
+import burst.node.Allowance
 import burst.invoker.packages.PackageCache
 import burst.invoker.pool.PackShape
 import burst.invoker.runtime.RuntimeClient
 import burst.protocol.*
-import io.circe.Json
 import java.nio.file.Path
 import org.apache.pekko.actor.testkit.typed.scaladsl.{ActorTestKit, TestProbe}
 import org.apache.pekko.actor.typed.ActorRef
@@ -39,7 +39,8 @@ final class PackSetup(
     packages.ref,
     RuntimeClient(maxLine = 10_000, connectTimeout = 5.seconds)(using kit.system),
     timings,
-    () => now()
+    () => now(),
+    Allowance(1L << 20)
   )
 
   val definition: DefinitionRef = DefinitionRef("guest", "hello", "0.0.1", PackageId.of(Array[Byte](1)))
@@ -49,7 +50,7 @@ final class PackSetup(
     definition,
     pack = 1,
     packSizes = Vector(2, 3),
-    Inputs.Shared(Json.fromInt(7)),
+    Inputs.Shared(JsonText("7")),
     BackendConfig("direct", None, None),
     Secret.random(),
     timeLeft = left.toMicros,
@@ -67,7 +68,16 @@ final class PackSetup(
       )
     pack
   def launch(supply: Supply): ActorRef[PackActor.Command] =
-    kit.spawn(PackActor(assignment, supply, services, controller.ref, invoker.ref))
+    launch(assignment, supply)
+
+  def launch(
+      assignment: PackAssignment,
+      supply: Supply = Supply.Nothing,
+      lease: Option[Long] = None
+  ): ActorRef[PackActor.Command] =
+    val actor = kit.spawn(PackActor(services, invoker.ref))
+    actor ! PackActor.Begin(assignment, supply, controller.ref, lease)
+    actor
 
   def warm(workers: Int = 3): (LoadedPack, FakeContainer) =
     val container = driver.container()
@@ -104,7 +114,7 @@ final class PackSetup(
   /** A pack of a group that is up, and rests. */
   def resting(): ActorRef[PackActor.Command] =
     val group = assignment.copy(attempt = 1, group = Some(GroupRole.Holder(1000)), timeLeft = 0)
-    val actor = kit.spawn(PackActor(group, Supply.Nothing, services, controller.ref, invoker.ref))
+    val actor = launch(group)
     givePackage()
     assertEquals(
       controller.receiveMessage().events.map(_.getClass),

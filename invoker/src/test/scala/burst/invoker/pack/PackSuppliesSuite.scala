@@ -1,7 +1,6 @@
 package burst.invoker.pack
 
 import burst.protocol.*
-import io.circe.Json
 import org.apache.pekko.actor.testkit.typed.scaladsl.ActorTestKit
 import scala.concurrent.duration.DurationInt
 
@@ -60,7 +59,7 @@ class PackSuppliesSuite extends munit.FunSuite:
     expectRelease()
     assertEquals(driver.stops, Vector.empty)
 
-  private def done(worker: Int) = PackEvent.WorkerSucceeded(worker, Json.True, 4)
+  private def done(worker: Int) = PackEvent.WorkerSucceeded(worker, "true", 4)
 
   private def slotsReported(setup: PackSetup): Int =
     setup.controller.receiveMessage().slots.getOrElse(slotsReported(setup))

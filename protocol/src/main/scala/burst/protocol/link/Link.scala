@@ -62,6 +62,7 @@ enum Order extends LinkMessage:
   case Prepare(assignment: PackAssignment)
   case Start(flareId: FlareId, pack: Int, endpoints: Vector[Option[String]])
   case Abort(flareId: FlareId, pack: Int, failure: Failure)
+  case OutputStored(flareId: FlareId, pack: Int)
   case Clean(flareId: FlareId, backend: BackendConfig)
   case Package(packageId: PackageId, offset: Long, bytes: ByteString, total: Long)
   case NoPackage(packageId: PackageId)

@@ -1,0 +1,44 @@
+package burst.invoker.pack
+
+import burst.node.Allowance
+import burst.protocol.{PackEvent, PackReport}
+import org.apache.pekko.NotUsed
+import org.apache.pekko.stream.scaladsl.Flow
+import scala.concurrent.{ExecutionContext, Future, Promise}
+
+/** Holds back the events of a pack while its last outputs are not stored yet, and while other packs of this
+  * machine use all the memory there is for outputs on their way (`allowance`): however much workers put out,
+  * only so much of it is ever in memory, here and at the controller.
+  */
+private[pack] final class OutputFlow(allowance: Allowance)(using ExecutionContext):
+  private var onItsWay = Option.empty[Promise[Unit]]
+  private var held = Option.empty[Allowance.Grant]
+  private var closed = false
+
+  def flow: Flow[Vector[PackEvent], Vector[PackEvent], NotUsed] =
+    Flow[Vector[PackEvent]].mapAsync(1): events =>
+      val bytes = PackReport.outputBytes(events)
+      if bytes <= PackReport.FreeOutput then Future.successful(events) else pass(bytes).map(_ => events)
+
+  /** The controller has stored what it was told last. */
+  def stored(): Unit = synchronized:
+    held.foreach(_.close())
+    held = None
+    onItsWay.foreach(_.trySuccess(()))
+    onItsWay = None
+
+  /** The pack is at its end: nothing is held any more. */
+  def close(): Unit = synchronized:
+    closed = true
+    stored()
+
+  private def pass(bytes: Long): Future[Unit] =
+    val before = synchronized(onItsWay.fold(Future.unit)(_.future))
+    for
+      _ <- before
+      grant <- allowance.take(bytes)
+    yield synchronized:
+      if closed then grant.close()
+      else
+        held = Some(grant)
+        onItsWay = Some(Promise())

@@ -1,0 +1,29 @@
+package burst.protocol
+
+import io.circe.{Codec, Decoder, Encoder, Json, Printer}
+import java.nio.charset.StandardCharsets.UTF_8
+import org.apache.pekko.util.ByteString
+
+/** A JSON document that the platform carries and does not look into: a worker's input or output, as UTF-8. It
+  * was checked where it came in. As text it takes no more memory than its bytes, and however deep it is
+  * nested nobody recurses into it. Within a message it is a string.
+  */
+final case class JsonText(bytes: ByteString):
+  def length: Int = bytes.length
+
+  /** It may hold a user's data. */
+  override def toString: String = s"JsonText($length bytes)"
+
+object JsonText:
+  private val printer = Printer.noSpaces
+
+  val Null: JsonText = JsonText("null")
+  val EmptyObject: JsonText = JsonText("{}")
+
+  def apply(text: String): JsonText = JsonText(ByteString.fromArrayUnsafe(text.getBytes(UTF_8)))
+
+  /** Of a value that is known not to be deep. */
+  def of(json: Json): JsonText = JsonText(ByteString.fromByteBuffer(printer.printToByteBuffer(json, UTF_8)))
+
+  given Codec[JsonText] =
+    Codec.from(Decoder.decodeString.map(JsonText(_)), Encoder.encodeString.contramap(_.bytes.utf8String))

@@ -1,0 +1,139 @@
+//! Workers' outputs on their way to the client: as text, long ones in pieces, so that nobody after
+//! this has to hold one whole or to look into it.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+
+use crate::limits;
+
+/// What the client is told of an output.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+pub(crate) enum OutputEvent<'a> {
+    /// A piece; more follows.
+    Output { worker: u32, text: Cow<'a, str> },
+    /// The last piece, or all of it.
+    WorkerSucceeded {
+        worker: u32,
+        output: Cow<'a, str>,
+        at: u64,
+    },
+}
+
+/// The events that tell a worker's output.
+pub(crate) fn events(worker: u32, output: &str, at: u64) -> impl Iterator<Item = OutputEvent<'_>> {
+    let mut rest = Some(output);
+    std::iter::from_fn(move || {
+        let (piece, more) = split(rest.take()?);
+        Some(match more {
+            Some(more) => {
+                rest = Some(more);
+                OutputEvent::Output {
+                    worker,
+                    text: piece.into(),
+                }
+            }
+            None => OutputEvent::WorkerSucceeded {
+                worker,
+                output: piece.into(),
+                at,
+            },
+        })
+    })
+}
+
+fn split(text: &str) -> (&str, Option<&str>) {
+    if text.len() <= limits::OUTPUT_PIECE {
+        return (text, None);
+    }
+    let (piece, more) = text.split_at(text.floor_char_boundary(limits::OUTPUT_PIECE));
+    (piece, Some(more))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic)]
+    use super::*;
+
+    /// What a client puts together, and how many events it took.
+    fn told(output: &str) -> (String, usize) {
+        let mut whole = String::new();
+        let mut last = false;
+        let mut count = 0;
+        for event in events(3, output, 7) {
+            assert!(!last, "something follows the end");
+            count += 1;
+            let line = serde_json::to_string(&event).unwrap();
+            assert_eq!(
+                serde_json::from_str::<OutputEvent<'_>>(&line).unwrap(),
+                event
+            );
+            match event {
+                OutputEvent::Output { worker: 3, text } => whole.push_str(&text),
+                OutputEvent::WorkerSucceeded {
+                    worker: 3,
+                    output,
+                    at: 7,
+                } => {
+                    whole.push_str(&output);
+                    last = true;
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+        assert!(last);
+        (whole, count)
+    }
+
+    #[test]
+    fn a_short_output_is_one_event_and_a_long_one_comes_in_pieces() {
+        let limit = limits::OUTPUT_PIECE;
+        for (length, events) in [(0, 1), (1, 1), (limit, 1), (limit + 1, 2), (3 * limit, 3)] {
+            let output = "x".repeat(length);
+            assert_eq!(told(&output), (output, events), "{length}");
+        }
+    }
+
+    #[test]
+    fn no_character_is_cut() {
+        for shift in 0..4 {
+            let output = format!("{}{}", "x".repeat(shift), "🦀".repeat(limits::OUTPUT_PIECE));
+            assert_eq!(told(&output).0, output);
+        }
+    }
+
+    #[test]
+    fn these_are_the_events_the_invoker_reads() {
+        let golden = |name: &str| {
+            let path = concat!(
+                env!("CARGO_MANIFEST_DIR"),
+                "/../../protocol/src/main/resources/golden"
+            );
+            std::fs::read_to_string(format!("{path}/{name}.json")).unwrap()
+        };
+        for (name, event) in [
+            (
+                "told-output",
+                OutputEvent::Output {
+                    worker: 4,
+                    text: r#"{"greeting":"#.into(),
+                },
+            ),
+            (
+                "told-worker-succeeded",
+                OutputEvent::WorkerSucceeded {
+                    worker: 4,
+                    output: r#""Hello","numbers":[1,2.5,null]}"#.into(),
+                    at: 1_700_000_000_000_005,
+                },
+            ),
+        ] {
+            let text = golden(name);
+            assert_eq!(
+                serde_json::from_str::<OutputEvent<'_>>(&text).unwrap(),
+                event
+            );
+        }
+    }
+}
