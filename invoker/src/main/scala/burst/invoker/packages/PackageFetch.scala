@@ -24,8 +24,10 @@ private[packages] final case class FetchSettings(
 )
 
 /** Fetches one package, unpacks it where that is wanted, then stops: chunk after chunk into a file, hashed as
-  * it comes; what is not what was asked for is never used. The package appears at `target` whole or not at
-  * all. Blocks on the disk: runs on a dispatcher for that.
+  * it comes; what is not what was asked for is never used. The directory `target` appears with the package in
+  * it, whole, or not at all: it is the directory around the package that is renamed, since one that is
+  * read-only as an unpacked package is can be moved by nobody but root. Blocks on the disk: runs on a
+  * dispatcher for that.
   */
 private[packages] object PackageFetch:
   sealed trait Command
@@ -55,8 +57,8 @@ private final class PackageFetch(
 ):
   import PackageFetch.*
 
-  private val archive = scratch.resolve("archive")
-  private val unpacked = scratch.resolve("unpacked")
+  private val archive = scratch.resolve(PackageForm.Archive.file)
+  private val unpacked = scratch.resolve(PackageForm.Directory.file)
   private val digest = MessageDigest.getInstance("SHA-256")
   private val replies = context.messageAdapter[PackageReply](Reply(_))
 
@@ -107,11 +109,13 @@ private final class PackageFetch(
     if HexFormat.of().formatHex(digest.digest()) != packageId.value then Left("it arrived damaged")
     else
       val made = settings.form match
-        case PackageForm.Directory => Unpacker.unpack(archive, unpacked, settings.unpack).map((unpacked, _))
-        case PackageForm.Archive => Right((archive, Files.size(archive)))
-      made.map: (path, bytes) =>
-        Files.move(path, target, StandardCopyOption.ATOMIC_MOVE)
-        bytes
+        case PackageForm.Directory =>
+          val bytes = Unpacker.unpack(archive, unpacked, settings.unpack)
+          Files.delete(archive)
+          bytes
+        case PackageForm.Archive => Right(Files.size(archive))
+      made.foreach(_ => Files.move(scratch, target, StandardCopyOption.ATOMIC_MOVE))
+      made
 
   private def finish(outcome: Either[String, Long]): Behavior[Command] =
     Try(Unpacker.delete(scratch))

@@ -1,5 +1,6 @@
 package burst.invoker.packages
 
+import java.nio.file.attribute.PosixFilePermissions
 import java.nio.file.{Files, Path}
 import scala.jdk.StreamConverters.*
 
@@ -57,6 +58,19 @@ class UnpackerSuite extends munit.FunSuite:
 
   scratch.test("a file that is also a directory is refused"): scratch =>
     assert(unpack(scratch, Zips.of("exec" -> Zips.Elf, "a" -> Zips.Elf, "a/b" -> Zips.Elf)).isLeft)
+
+  scratch.test("what a program has made of its package is deleted, and nothing else"): scratch =>
+    assert(unpack(scratch, Zips.of("exec" -> Zips.Elf, "a/b" -> Zips.Elf)).isRight)
+    val target = scratch.resolve("inner/target")
+    val outside = Files.createDirectory(scratch.resolve("outside"))
+    Files.setPosixFilePermissions(target, PosixFilePermissions.fromString("rwxr-xr-x"))
+    Files.createSymbolicLink(target.resolve("link"), outside)
+    Files.setPosixFilePermissions(outside, PosixFilePermissions.fromString("r-x------"))
+    // No more can be done to it by its owner. Root, if that runs the test, could read it yet.
+    Files.setPosixFilePermissions(target.resolve("a"), PosixFilePermissions.fromString("---------"))
+    Unpacker.delete(target)
+    assert(!Files.exists(target))
+    assertEquals(PosixFilePermissions.toString(Files.getPosixFilePermissions(outside)), "r-x------")
 
   for (name, bytes) <- List(
       "nothing" -> Array.empty[Byte],
