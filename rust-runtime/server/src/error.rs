@@ -32,6 +32,9 @@ pub enum Error {
     /// The program has ended; the pack is of no use any more.
     #[error("the program of this pack has ended: {0}")]
     Ended(String),
+    /// The program cannot be held to the memory that this flare's pack may have.
+    #[error("{0}")]
+    NotHeld(String),
     /// No such flare runs here.
     #[error("flare {0} does not run here")]
     UnknownFlare(String),
@@ -56,7 +59,9 @@ impl Error {
             Self::Malformed(_) => StatusCode::BAD_REQUEST,
             Self::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Self::AlreadyInitialized => StatusCode::FORBIDDEN,
-            Self::NotInitialized | Self::Busy | Self::Ended(_) => StatusCode::CONFLICT,
+            Self::NotInitialized | Self::Busy | Self::Ended(_) | Self::NotHeld(_) => {
+                StatusCode::CONFLICT
+            }
             Self::UnknownFlare(_) => StatusCode::NOT_FOUND,
             Self::Start(_) | Self::Backend(_) | Self::Failed(_) => StatusCode::BAD_GATEWAY,
             Self::Function(_) => StatusCode::OK,

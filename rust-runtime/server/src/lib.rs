@@ -14,6 +14,7 @@
 
 mod access;
 mod admission;
+mod allowance;
 mod control;
 mod describe;
 mod error;

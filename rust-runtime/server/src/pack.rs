@@ -203,6 +203,14 @@ impl Flare {
             Verdict::Ended { reusable, error } => self.said = Some((reusable, error)),
             Verdict::Forward => {
                 self.forward(frame, patience(&event));
+                if let PackEvent::Log {
+                    stream: LogStream::Stderr,
+                    line,
+                    ..
+                } = &event
+                {
+                    self.program.said(line);
+                }
                 if let PackEvent::WorkerFailed { error, .. } = event {
                     // The others learn of it inside the program; this is for those who do not
                     // listen.
@@ -258,7 +266,12 @@ impl Flare {
             .into_iter()
             .flat_map(|pipe| lines(pipe.stream(), pipe.lines().collect()))
             .collect();
-        events.iter().for_each(|event| self.emit(event));
+        for event in &events {
+            if let PackEvent::Log { line, .. } = event {
+                self.program.said(line);
+            }
+            self.emit(event);
+        }
     }
 
     fn command(&mut self, command: &Command) {

@@ -56,6 +56,7 @@ async fn activate(runtime: &Runtime, body: &[u8]) -> Result<Box<RawValue>, Error
         group: None,
         autostart: true,
         lease: None,
+        memory: None,
     })?;
     let mut result = Err(Error::Failed("the function gave no output".to_owned()));
     while let Some(chunk) = lines.recv().await {

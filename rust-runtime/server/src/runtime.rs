@@ -112,6 +112,10 @@ impl Runtime {
             *slot = Slot::Spent { reason, group };
             return Err(Error::Ended(how));
         }
+        if let Err(reason) = program.allow(run.memory) {
+            *slot = Slot::Idle(program);
+            return Err(Error::NotHeld(reason));
+        }
         let (orders, received) = mpsc::channel(4);
         // One chunk waits: what a slow client does not take stays with the program.
         let (events, stream) = mpsc::channel(1);

@@ -8,6 +8,7 @@ use tokio::net::UnixStream;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
 
+use crate::allowance;
 use crate::control::{self, Incoming, Outgoing};
 use crate::limits;
 use crate::logs::Pipe;
@@ -25,6 +26,10 @@ pub(crate) struct Program {
     pub(crate) group: Arc<Group>,
     memory: KillCounter,
     killed_before: u64,
+    /// The MiB that it may have, where the runtime sees to that.
+    allowed: Option<u64>,
+    /// The bytes that it said it could not have.
+    refused: Option<u64>,
     _package: Package,
 }
 
@@ -66,6 +71,8 @@ impl Program {
             group: started.group,
             memory,
             killed_before,
+            allowed: None,
+            refused: None,
             _package: package,
         };
         program.await_hello().await?;
@@ -140,6 +147,26 @@ impl Program {
         self.stdout.reset();
         self.stderr.reset();
         self.killed_before = self.memory.read();
+        self.refused = None;
+    }
+
+    /// It may have so many MiB in the next flare, if the runtime is to hold it to them. The error says why that
+    /// cannot be.
+    pub(crate) fn allow(&mut self, memory: Option<u64>) -> Result<(), String> {
+        self.allowed = memory;
+        memory.map_or(Ok(()), |memory| self.group.allow(memory))
+    }
+
+    /// Its standard error has this line: it may be its last.
+    pub(crate) fn said(&mut self, line: &str) {
+        self.refused = allowance::refused(line).or(self.refused);
+    }
+
+    fn ran_out(&self, bytes: u64) -> String {
+        let limit = self.allowed.map_or_else(String::new, |allowed| {
+            format!(": its pack may have {allowed} MiB")
+        });
+        format!("aborted as it could not have {bytes} more bytes of memory{limit}")
     }
 
     /// Whether the process has ended on its own while nobody looked.
@@ -171,9 +198,10 @@ impl Program {
                 FailureKind::Abort,
                 "aborted: its stack overflowed (SIGABRT)".to_owned(),
             ),
-            Some(Ending::Signal(libc::SIGABRT)) => {
-                (FailureKind::Abort, "aborted (SIGABRT)".to_owned())
-            }
+            Some(Ending::Signal(libc::SIGABRT)) => match self.refused {
+                Some(bytes) => (FailureKind::OutOfMemory, self.ran_out(bytes)),
+                None => (FailureKind::Abort, "aborted (SIGABRT)".to_owned()),
+            },
             Some(Ending::Signal(libc::SIGKILL)) if out_of_memory => {
                 let how = "was killed for using more memory than its pack has";
                 (FailureKind::OutOfMemory, how.to_owned())

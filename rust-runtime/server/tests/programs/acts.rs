@@ -30,6 +30,12 @@ enum Act {
     },
     Kill,
     Eat,
+    /// As before, in small bites.
+    Nibble,
+    /// Never gives so much back.
+    Keep {
+        bytes: usize,
+    },
     Forever,
     Print {
         lines: Vec<String>,
@@ -105,6 +111,10 @@ fn work(act: Act, burst: &BurstContext) -> Result<Value, Error> {
                 std::hint::black_box(&eaten);
             }
         }
+        Act::Nibble => loop {
+            std::hint::black_box(Box::leak(Box::new([1u64; 4])));
+        },
+        Act::Keep { bytes } => json!(Vec::leak(vec![1u8; bytes]).len()),
         Act::Forever => forever(),
         Act::Print { lines } => {
             for line in lines {

@@ -265,6 +265,7 @@ pub struct Run {
     pub autostart: bool,
     pub group: Option<&'static str>,
     pub lease: Option<Duration>,
+    pub memory: Option<u64>,
 }
 
 impl Run {
@@ -282,6 +283,7 @@ impl Run {
             autostart: true,
             group: None,
             lease: None,
+            memory: None,
         }
     }
 
@@ -292,7 +294,7 @@ impl Run {
             "inputs": self.inputs, "secret": self.secret, "advertise": "127.0.0.1",
             "backend": {"kind": "direct", "uri": null, "chunkSize": 1 << 20},
             "deadline": deadline.as_micros() as u64, "autostart": self.autostart,
-            "group": self.group,
+            "group": self.group, "memory": self.memory,
             "lease": self.lease.map(|time| time.as_millis() as u64),
         })
     }

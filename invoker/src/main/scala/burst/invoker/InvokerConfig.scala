@@ -97,6 +97,8 @@ object InvokerConfig:
   private def process(config: Config, binary: Path) = ProcessSettings(
     runtimeBinary = binary,
     environment = config.getStringList("environment").asScala.toVector,
+    memoryOverhead = config.getInt("memory-overhead"),
+    memoryPerWorker = config.getInt("memory-per-worker"),
     startTimeout = duration(config, "start-timeout"),
     stopGrace = duration(config, "stop-grace")
   )

@@ -51,7 +51,7 @@ object Secret:
 
 /** The body of the runtime's `POST /packs`. `deadline` is in microseconds since the epoch. Workers of pack
   * `p` are the contiguous ids after those of packs `0..p`. What workers leave is kept for the next flare of
-  * the same `group`.
+  * the same `group`. `memory` is how many MiB the program may have, where no container holds it to that.
   */
 final case class RunPack(
     flareId: FlareId,
@@ -64,5 +64,6 @@ final case class RunPack(
     deadline: Long,
     group: Option[FlareId],
     autostart: Boolean,
-    lease: Option[Long]
+    lease: Option[Long],
+    memory: Option[Long]
 ) derives Codec.AsObject

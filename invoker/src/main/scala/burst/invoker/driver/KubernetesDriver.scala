@@ -41,7 +41,8 @@ final class KubernetesDriver(
   def name = "kubernetes"
   def isLocal = false
   def packageForm = PackageForm.Archive
-  def limitsMemory = true
+  def limits = "pods are held to the processors and memory of their packs' workers"
+  def programMemory(workers: Int, memoryMiB: Int): Option[Long] = None
 
   /** The scheduler gives a node's room to pods, whatever they do. */
   def reserves = true

@@ -430,5 +430,6 @@ private[pack] final class PackBehavior(
     services.clock() + (due - System.nanoTime()).nanos.toMicros,
     group.map(_.assignment.flareId),
     assignment.autostart,
-    leaseLeft.map(_.toMillis)
+    leaseLeft.map(_.toMillis),
+    driver.programMemory(shape.workers, shape.memoryMiB)
   )

@@ -65,7 +65,8 @@ class PackActorSuite extends munit.FunSuite:
       pack.request.deadline,
       group = None,
       autostart = false,
-      lease = None
+      lease = None,
+      memory = driver.programMemory(3, assignment.memory)
     )
     val left = pack.request.deadline - services.clock()
     assert(left > 0 && left <= assignment.timeLeft, "by the clock of this machine")
