@@ -86,10 +86,11 @@ fn become_java(
     let mut settings = settings()?;
     settings.process(process, data, &runtime)?;
     let file = data.join(format!("{name}.conf"));
-    write_private(
-        &file,
-        &render(name, process.config.as_deref(), &settings.0)?,
-    )?;
+    let text = render(name, process.config.as_deref(), &settings.0)?;
+    write_private(&file, &text).map_err(|error| match error {
+        Error::File { cause, .. } => unusable(data, &cause),
+        other => other,
+    })?;
     let mut java = Command::new(java());
     java.args(JVM_OPTIONS)
         .arg(format!("-Dconfig.file={}", file.display()))
@@ -165,7 +166,14 @@ fn make_data_dir(args: &ProcessArgs, default: Option<PathBuf>) -> Result<PathBuf
     create
         .create(data.join(TEMPORARY))
         .and_then(|()| fs::canonicalize(&data))
-        .map_err(Error::file("create", &data))
+        .map_err(|cause| unusable(&data, &cause))
+}
+
+fn unusable(data: &Path, cause: &io::Error) -> Error {
+    Error::Usage(format!(
+        "{} cannot be used ({cause}): give another directory with --data",
+        data.display()
+    ))
 }
 
 /// The settings by their path, such as `burst.http.port`.

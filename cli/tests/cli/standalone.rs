@@ -154,3 +154,11 @@ fn wrong_flags_are_wrong_usage() {
         assert_eq!(ran.code, Some(2), "{ran:?}");
     }
 }
+
+#[test]
+fn a_data_directory_that_cannot_be_is_named_with_what_to_do() {
+    let ran = installed().run(&["standalone", "--data", "/dev/null/data"]);
+    let said = ran.fails(2);
+    assert!(said.contains("/dev/null/data cannot be used"), "{said}");
+    assert!(said.contains("give another directory"), "{said}");
+}

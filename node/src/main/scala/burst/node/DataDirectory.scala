@@ -7,7 +7,7 @@ import java.nio.channels.{FileChannel, OverlappingFileLockException}
 import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.file.StandardOpenOption.{CREATE, READ, WRITE}
 import java.nio.file.attribute.PosixFilePermissions
-import java.nio.file.{Files, NoSuchFileException, Path, StandardCopyOption}
+import java.nio.file.{AccessDeniedException, Files, NoSuchFileException, Path, StandardCopyOption}
 import java.util.Comparator
 import scala.util.Using
 
@@ -73,9 +73,13 @@ object DataDirectory:
     catch
       case problem: IOException =>
         throw SetupException(
-          s"$path cannot be used (${problem.getMessage}): give another with --data.",
+          s"$path cannot be used (${explain(problem)}): give another with --data.",
           problem
         )
+
+  private def explain(problem: IOException): String = problem match
+    case denied: AccessDeniedException => s"this user may not open ${denied.getFile}"
+    case other => other.getMessage
 
   private def delete(directory: Path): Unit = if Files.exists(directory) then
     Using.resource(Files.walk(directory))(_.sorted(Comparator.reverseOrder).forEach(Files.delete))

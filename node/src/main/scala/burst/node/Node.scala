@@ -79,5 +79,6 @@ object Node:
         bind
       } match
         case Some(bind) =>
-          s"cannot listen there (${bind.getMessage}): does another process listen there already?"
+          s"cannot listen there (${bind.getMessage}): if another process does, be it another user's platform, " +
+            "give this one another --port, or another --node in a cluster."
         case None => s"cannot start: $other (see burst.log in its data directory)"

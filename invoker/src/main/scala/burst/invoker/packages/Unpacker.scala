@@ -53,8 +53,8 @@ private[burst] object Unpacker:
       Right(bytes)
     catch case NonFatal(problem) => Left(explain(problem))
 
-  /** Deletes a directory with what `unpack` made in it, although that is read-only, and may have become worse:
-    * a program that is a process here may take its user's rights from its package as it likes.
+  /** Deletes a directory with what `unpack` made in it, although that is read-only, and may have become
+    * worse: a program that is a process here may take its user's rights from its package as it likes.
     */
   def delete(directory: Path): Unit = if Files.exists(directory, LinkOption.NOFOLLOW_LINKS) then
     val _ = Files.walkFileTree(directory, Deletion)
