@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use crate::command;
+use crate::{account, command};
 
 /// All files below a directory. Those of packs that end meanwhile may be gone once they are looked at, as may be
 /// directories.
@@ -32,7 +32,8 @@ impl SmallDisk {
     #[track_caller]
     pub fn over(directory: &Path) -> Self {
         let place = directory.to_str().unwrap().to_owned();
-        mount(&["-t", "tmpfs", "-o", "size=1m,mode=755", "tmpfs", &place]);
+        let options = format!("size=1m,mode=755,{}", account::mount_options());
+        mount(&["-t", "tmpfs", "-o", &options, "tmpfs", &place]);
         Self(place)
     }
 

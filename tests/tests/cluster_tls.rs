@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use burst_tests::account::{self, Account};
 use burst_tests::certificates::{Authority, Certified};
 use burst_tests::cluster::Setup;
 use burst_tests::node::{self, Node};
@@ -32,7 +33,7 @@ fn flags(keys: &Certified) -> Vec<String> {
 
 #[test]
 fn who_proves_nothing_stays_outside() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = account::directory("burst-keys-");
     let authority = Authority::new(directory.path(), "own");
     let other = Authority::new(directory.path(), "other");
     let controller = authority.certify_node("controller", &[CLUSTER]);
@@ -104,7 +105,8 @@ impl Outsider {
         let arguments = arguments.into_iter().chain(more).map(String::from);
         let arguments: Vec<String> = arguments.chain(flags.iter().cloned()).collect();
         let said = directory.join(format!("{name}.log"));
-        let command = node::burst(&[], &arguments);
+        let account = Account::ordinary(Driver::Process);
+        let command = node::burst(&[], &account, directory, &arguments);
         Self {
             node: Node::spawn(command, &said, &node::token(), LIMIT),
             name,

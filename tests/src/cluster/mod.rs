@@ -14,6 +14,7 @@ use tempfile::TempDir;
 
 use self::member::Member;
 pub use self::setup::Setup;
+use crate::account::{self, Account};
 use crate::cli::Cli;
 use crate::clock::Clock;
 use crate::network::{Cable, Rift};
@@ -52,13 +53,8 @@ impl Cluster {
             docker::require();
         }
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-        let scratch = tempfile::Builder::new()
-            .prefix("burst-cluster-")
-            .tempdir()
-            .unwrap();
-        // Packs in containers run as another user and mount packages from below here.
-        let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-        fs::set_permissions(scratch.path(), open).unwrap();
+        let scratch = account::directory("burst-cluster-");
+        let account = Account::ordinary(setup.driver);
         let cables: BTreeMap<usize, Cable> = setup
             .remote
             .iter()
@@ -99,6 +95,7 @@ impl Cluster {
                 format!("controller{index}"),
                 arguments,
                 &seeds,
+                &account,
             )
         });
         let invokers = (0..setup.invokers).map(|index| {
@@ -118,7 +115,7 @@ impl Cluster {
             let arguments = arguments
                 .chain(setup.invoker_flags.iter().cloned())
                 .collect();
-            let mut member = Member::new(scratch.path(), id.clone(), arguments, &seeds);
+            let mut member = Member::new(scratch.path(), id.clone(), arguments, &seeds, &account);
             member.prefix = cable.map(Cable::prefix).unwrap_or_default();
             member
         });
@@ -148,7 +145,7 @@ impl Cluster {
             let port = |seed: &String| seed.rsplit_once(':').unwrap().1.parse().unwrap();
             let rift = Rift::between(cluster.seeds.iter().map(port));
             for (side, member) in cluster.controllers.iter_mut().enumerate() {
-                member.prefix.extend(rift.prefix(side));
+                member.account = member.account.clone().in_group(rift.group(side));
             }
             cluster.rift = Some(rift);
         }
