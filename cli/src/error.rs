@@ -55,6 +55,9 @@ pub enum Error {
     /// The platform cannot be started on this machine.
     #[error("{0}")]
     CannotStart(String),
+    /// The platform's data directory belongs to another process.
+    #[error("{0}")]
+    InUse(String),
     /// A flare ended, but not well.
     #[error("{sentence}")]
     Flare {
@@ -87,7 +90,8 @@ impl Error {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Output(cause) if cause.kind() == io::ErrorKind::BrokenPipe => 0,
-            Self::Flare {
+            Self::InUse(_)
+            | Self::Flare {
                 end: FlareEnd::Failed,
                 ..
             } => 1,

@@ -6,6 +6,7 @@ mod api;
 mod args;
 mod client;
 mod commands;
+mod data;
 mod error;
 mod failure;
 mod follow;

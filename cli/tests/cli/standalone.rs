@@ -154,3 +154,28 @@ fn wrong_flags_are_wrong_usage() {
         assert_eq!(ran.code, Some(2), "{ran:?}");
     }
 }
+
+#[test]
+fn a_data_directory_in_use_is_refused_and_left_as_it_is() {
+    let burst = installed();
+    // While it runs this java starts another one on the same data, as an operator might.
+    let nested = format!(
+        "#!/bin/sh\n[ -n \"$NESTED\" ] || NESTED=1 {BURST} invoker --data data --seed h:1 --slots 5\necho $? $$\n"
+    );
+    let java = burst.file("nests", nested);
+    burst.executable("jdk/bin/java", java);
+    let ran = burst.run(&["invoker", "--data", "data", "--seed", "h:1", "--slots", "3"]);
+    let text = fs::read_to_string(burst.home().join("data/invoker.conf")).unwrap();
+    assert!(text.contains("\"slots\": 3"), "{text}");
+    let (code, process) = ran.out.trim().split_once(' ').unwrap();
+    assert_eq!(code, "1", "{ran:?}");
+    let expected = format!("is used by another platform (process {process})");
+    assert!(ran.err.contains(&expected), "{ran:?}");
+    // With its end the directory is free.
+    burst
+        .run(&["invoker", "--data", "data", "--seed", "h:1", "--slots", "7"])
+        .out
+        .trim()
+        .strip_prefix("1 ")
+        .unwrap();
+}

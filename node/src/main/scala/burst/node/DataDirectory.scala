@@ -46,8 +46,8 @@ object DataDirectory:
   private val ownersOnly =
     PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------"))
 
-  /** Those of this process, by where they are on the disk. Until it is closed, a directory is held from here: a
-    * lock whose channel nobody refers to is lost at the next garbage collection.
+  /** Those of this process, by where they are on the disk. Until it is closed, a directory is held from here:
+    * a lock whose channel nobody refers to is lost at the next garbage collection.
     */
   private var held = Map.empty[Path, DataDirectory]
 
