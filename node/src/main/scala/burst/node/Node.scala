@@ -30,6 +30,7 @@ object Node:
       // Before the first logger, and on one thread: several that begin at once would complain of each other.
       System.setProperty("burst.logs", data.logs.toString)
       val log = LoggerFactory.getLogger(classOf[Node])
+      ClusterSettings.from(settings.config).prepare(role)
       val starting = start(settings, data)
       val exitCode = AtomicInteger(0)
       Runtime.getRuntime.addShutdownHook(Thread(() => end(settings, starting, exitCode), "burst-stop"))
