@@ -41,6 +41,8 @@ Examples:
 
 Several controllers share a database: PostgreSQL, set in the file --config names. Seeds are
 the controllers that each looks for: all there are. Whoever finds none founds the cluster.
+The nodes of a cluster prove themselves by a key they share: the first controller (the first seed) makes it
+in its data directory, cluster.pem, and every other node is given a copy with --cluster-key.
 The settings are written to controller.conf in the data directory, readable by you alone.")]
 pub struct ControllerArgs {
     /// Address of this controller for the other nodes
@@ -64,16 +66,17 @@ pub struct ControllerArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  burst invoker --id invoker3 --node 10.0.0.13 --seed 10.0.0.1:2552 --seed 10.0.0.2:2552 --driver docker
+  burst invoker --node 10.0.0.13 --seed 10.0.0.1:2552 --seed 10.0.0.2:2552 --cluster-key cluster.pem --driver docker
 
-Every invoker of a cluster has an id of its own. Packs of one flare on several machines talk to each
+Invokers need a copy of the cluster's key, cluster.pem in the data directory of the first controller.
+Packs of one flare on several machines talk to each
 other: packs that are processes under the address of --node, containers under their own, so that
 docker needs a network which spans the machines (--set burst.invoker.docker.network=NAME).
 The settings are written to invoker.conf in the data directory, readable by you alone.")]
 pub struct InvokerArgs {
-    /// Name of this invoker in the cluster, the same whenever it starts
-    #[arg(long, value_name = "NAME", default_value = "invoker0", value_parser = identifier)]
-    pub id: String,
+    /// Name of this invoker in the cluster [default: the machine's, and something made for its data directory]
+    #[arg(long, value_name = "NAME", value_parser = identifier)]
+    pub id: Option<String>,
     /// Address of this invoker for the other nodes; without a port it takes a free one
     #[arg(long, value_name = "HOST[:PORT]", default_value = "127.0.0.1", value_parser = node)]
     pub node: (String, u16),
@@ -139,7 +142,10 @@ pub struct ClusterArgs {
     /// A controller to look for; may be repeated
     #[arg(long, value_name = "HOST:PORT", value_parser = node)]
     pub seed: Vec<(String, u16)>,
-    /// PEM file with this node's private key: nodes then prove to each other who they are
+    /// The key that the nodes of the cluster share: a copy of the first controller's cluster.pem
+    #[arg(long, value_name = "FILE", conflicts_with = "tls_key")]
+    pub cluster_key: Option<PathBuf>,
+    /// PEM file with this node's private key, where an authority certifies the nodes in place of a shared key
     #[arg(long, value_name = "FILE", requires_all = ["tls_certificate", "tls_authority"])]
     pub tls_key: Option<PathBuf>,
     /// PEM file with this node's certificate

@@ -57,7 +57,9 @@ pub fn invoker(args: &InvokerArgs, verbose: bool) -> Result<(), Error> {
     let main = Some("burst.invoker.Main");
     become_java("invoker", main, &args.process, &data, verbose, || {
         let mut settings = Settings::default();
-        settings.set(&["burst", "invoker", "id"], args.id.as_str())?;
+        if let Some(id) = &args.id {
+            settings.set(&["burst", "invoker", "id"], id.as_str())?;
+        }
         settings.machine(&args.machine)?;
         if args.machine.driver == Driver::Process {
             let host = args.node.0.as_str();
@@ -207,15 +209,16 @@ impl Settings {
             let seeds: Vec<String> = args.seed.iter().map(|(h, p)| format!("{h}:{p}")).collect();
             self.set(&["burst", "cluster", "seeds"], seeds)?;
         }
-        let files = [
-            ("key", &args.tls_key),
-            ("certificate", &args.tls_certificate),
-            ("authority", &args.tls_authority),
+        let files: [(&[&str], _); 4] = [
+            (&["key"], &args.cluster_key),
+            (&["tls", "key"], &args.tls_key),
+            (&["tls", "certificate"], &args.tls_certificate),
+            (&["tls", "authority"], &args.tls_authority),
         ];
         for (name, file) in files {
             if let Some(file) = file {
                 let file = fs::canonicalize(file).map_err(Error::file("read", file))?;
-                self.set(&["burst", "cluster", "tls", name], text(&file)?)?;
+                self.set(&[&["burst", "cluster"], name].concat(), text(&file)?)?;
             }
         }
         Ok(())

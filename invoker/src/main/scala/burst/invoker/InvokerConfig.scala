@@ -1,15 +1,17 @@
 package burst.invoker
 
-import burst.invoker.driver.{DockerSettings, KubernetesSettings, Mount, ProcessSettings}
+import burst.invoker.driver.{DockerSettings, KubernetesSettings, Mount, Owner, ProcessSettings}
 import burst.node.SetupException
 import burst.invoker.pack.PackTimings
 import burst.invoker.packages.{PackageCacheSettings, UnpackLimits}
 import burst.invoker.pool.PoolLimits
 import burst.protocol.{InvokerId, RuntimeInfo}
 import com.typesafe.config.Config
+import java.net.InetAddress
 import java.nio.file.{Files, Path}
 import scala.concurrent.duration.{DurationLong, FiniteDuration}
 import scala.jdk.CollectionConverters.*
+import scala.util.Try
 
 /** The settings under `burst.invoker`, read once and checked; `reference.conf` explains each. */
 final case class InvokerConfig(
@@ -33,7 +35,9 @@ final case class InvokerConfig(
     docker: DockerSettings,
     dockerParallelism: Int,
     kubernetes: KubernetesSettings
-)
+):
+  /** What its data directory is known by. */
+  def home: String = Owner.in(directory)
 
 object InvokerConfig:
 
@@ -46,7 +50,7 @@ object InvokerConfig:
     val binary = findBinary(config.getString("runtime-binary"), searchPath)
     val memoryLimit = Some(config.getLong("memory-limit")).filter(_ > 0)
     InvokerConfig(
-      id = InvokerId(config.getString("id")),
+      id = InvokerId(optional(config, "id").fold(ownName(directory))(checkedId)),
       slots = config.getInt("slots") match
         case 0 => Runtime.getRuntime.availableProcessors
         case slots if slots > 0 => slots
@@ -75,6 +79,19 @@ object InvokerConfig:
       dockerParallelism = config.getInt("docker.parallelism"),
       kubernetes = kubernetes(config.getConfig("kubernetes"))
     )
+
+  /** That of the machine, and something that no other invoker has: the same whenever it starts. */
+  private def ownName(directory: Path): String =
+    val host = Try(InetAddress.getLocalHost.getHostName).getOrElse("").takeWhile(_ != '.')
+    val plain = host.filter(c => c.isLetterOrDigit && c < 128 || c == '-').take(32)
+    s"${if plain.isEmpty then "invoker" else plain}-${Owner.in(directory).take(6)}"
+
+  private def checkedId(id: String): String =
+    if id.matches("[A-Za-z0-9._-]{1,64}") then id
+    else
+      throw SetupException(
+        s"burst.invoker.id is '$id': give up to 64 letters, digits, dashes, dots or underscores."
+      )
 
   /** Slots come without their memory while a pack runs: where memory is counted they wait for its end. */
   private def timings(config: Config, memoryLimit: Option[Long]) = PackTimings(
