@@ -109,10 +109,21 @@ fn nodes_of_a_cluster_get_their_own_settings() {
     for part in ["\"id\": \"i7\"", "\"advertise\": \"10.0.0.9\"", "\"h:1\""] {
         assert!(text.contains(part), "{part} in {text}");
     }
+    let key = burst.file("cluster.pem", "");
+    burst
+        .run(&["invoker", "--seed", "h:1", "--cluster-key", "cluster.pem"])
+        .ok();
+    let own = burst.home().join(".burst-invoker/invoker.conf");
+    let text = fs::read_to_string(own).unwrap();
+    let key = fs::canonicalize(key).unwrap();
+    let key = format!("\"key\": \"{}\"", key.display());
+    // Its id is its own unless it is told one.
+    assert!(text.contains(&key) && !text.contains("\"id\""), "{text}");
     for flags in [
         ["--node", "a b:1"],
         ["--seed", "h:port"],
         ["--tls-key", "k"],
+        ["--cluster-key", "nowhere.pem"],
         ["--id", "a/b"],
     ] {
         let ran = burst.run(&[&["invoker"], &flags[..]].concat());

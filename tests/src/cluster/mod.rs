@@ -41,6 +41,9 @@ pub struct Cluster {
     _turn: MutexGuard<'static, ()>,
 }
 
+/// What the nodes of a cluster prove themselves by, in the data directory of the first controller.
+const KEY: &str = "cluster.pem";
+
 /// Of the tests of one program one has a cluster at a time: each is half a dozen JVMs.
 static TURN: Mutex<()> = Mutex::new(());
 
@@ -158,8 +161,24 @@ impl Cluster {
 
     fn start_all(&mut self) {
         let (token, limit) = (&self.token, self.setup.limit);
-        for member in self.controllers.iter_mut().chain(&mut self.invokers) {
-            member.spawn(token, limit);
+        let mut members = self.controllers.iter_mut().chain(&mut self.invokers);
+        if !self.setup.certified() {
+            // The first controller makes the key that all others need.
+            let first = members.next().expect("a cluster has a controller");
+            first.spawn(token, limit);
+            let key = first.data.join(KEY);
+            wait::until(
+                "the first controller has made the key",
+                node::START_LIMIT,
+                || key.exists().then_some(()),
+            );
+            let flag = ["--cluster-key".into(), key.to_str().unwrap().into()];
+            for member in members {
+                member.arguments.extend(flag.clone());
+                member.spawn(token, limit);
+            }
+        } else {
+            members.for_each(|member| member.spawn(token, limit));
         }
         for member in self.controllers.iter_mut().chain(&mut self.invokers) {
             member.await_ready();

@@ -28,7 +28,7 @@ object Node:
       val settings = Settings.load(role = role)
       val data = DataDirectory.open(settings.data)
       // Before the first logger, and on one thread: several that begin at once would complain of each other.
-      System.setProperty("burst.logs", data.logs.toString)
+      System.setProperty("burst-logs", data.logs.toString)
       val log = LoggerFactory.getLogger(classOf[Node])
       ClusterSettings.from(settings.config).prepare(role)
       val starting = start(settings, data)

@@ -100,6 +100,16 @@ class PlatformSuite extends munit.FunSuite:
     assertEquals(config.getString("burst.scheduler.backends.direct.kind"), "direct")
     assertEquals(config.getString("burst.scheduler.default-backend"), "a.b")
 
+  test("what is set must be there, and of its kind"):
+    def told(more: String): String =
+      intercept[SetupException](settings(scratch.resolve("five"), more): Unit).getMessage
+    assert(told("burst.limts.burst-size = 5").contains("burst.limits.burst-size"))
+    assert(told("burst.scheduler.queue-limit = none").contains("must be a whole number"))
+    assert(told("""burst.backends.cache = "redis://:hidden@h" """).contains("no kind 'cache': give direct, redis-list"))
+    val unknown = told("""burst.backends.cache { kind = redis, uri = "redis://:hidden@h" }""")
+    assert(unknown.contains("kind is 'redis'") && !unknown.contains("hidden"), unknown)
+    assert(told("""burst.backends.s3 { url = "s3://h" }""").contains("burst.backends.s3.url"))
+
   test("without settings the modules keep their data below ours, and direct is the default"):
     val config = settings(Path.of("/x")).config
     assertEquals(config.getString("burst.store.directory"), "/x/controller")

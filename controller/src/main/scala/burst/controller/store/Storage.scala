@@ -16,13 +16,21 @@ final case class Storage(
 object Storage:
   /** As configured: one directory with the embedded database and the packages, or servers in their place. */
   def open(settings: StoreSettings, defaults: NamespaceLimits): Storage =
+    val folder = settings.directory.resolve("packages")
     val packages = settings.s3 match
       case Some(s3) => S3PackageStore.open(s3)
-      case None => DirectoryPackageStore.open(settings.directory.resolve("packages"))
+      case None => DirectoryPackageStore.open(folder)
     val database =
       try
         settings.postgres match
-          case Some(postgres) => PostgresDatabase.open(postgres)
+          case Some(postgres) =>
+            val shared = PostgresDatabase.open(postgres)
+            try PackagePlace.settle(settings.s3.fold(PackagePlace.of(folder))(PackagePlace.of(_)), shared)
+            catch
+              case NonFatal(cause) =>
+                shared.close()
+                throw cause
+            shared
           case None => SqliteDatabase.open(settings.directory, settings.readConnections, settings.busyTimeout)
       catch
         case NonFatal(cause) =>

@@ -2,7 +2,8 @@ package burst.controller.store
 
 import burst.controller.flare.FlareState
 import burst.controller.store.Samples.*
-import java.nio.file.Path
+import burst.node.SetupException
+import java.nio.file.{Files, Path}
 import java.util.concurrent.CountDownLatch
 import scala.concurrent.ExecutionContext.Implicits.global
 import scala.concurrent.duration.DurationInt
@@ -50,6 +51,25 @@ class PostgresStoresSuite extends StorageFixtures, PostgresStorage:
         Set(kept.id -> FlareState.Running, doubtful.id -> FlareState.Queued)
       )
     finally storage.close()
+
+  FunFixture.map2(directory, directory).test(
+    "who would keep the packages of a shared database in a place of its own is refused"
+  ): (one, two) =>
+    val postgres = PostgresServer.shared.settings(PostgresServer.shared.createDatabase())
+    def open(root: Path) = Storage.open(settings(root, Some(postgres)), limits)
+    val first = open(one)
+    try
+      val told = intercept[SetupException](open(two)).getMessage
+      assert(told.contains(s"$one/packages") && told.contains(s"$two/packages"), told)
+      assert(told.contains("burst.store.s3.url"), told)
+      // The same packages, under another name.
+      val mounted = Files.createSymbolicLink(two.resolve("mounted"), one)
+      open(mounted).close()
+    finally first.close()
+    // Packages that were moved are known.
+    Files.walk(two.resolve("packages")).sorted(java.util.Comparator.reverseOrder).forEach(Files.delete(_))
+    Files.move(one.resolve("packages"), two.resolve("packages"))
+    open(two).close()
 
   server.test("a transaction that stands still does not keep its rows from others"): server =>
     val settings = server.settings(server.createDatabase())
