@@ -16,6 +16,7 @@ import scala.util.Try
 /** The settings under `burst.invoker`, read once and checked; `reference.conf` explains each. */
 final case class InvokerConfig(
     id: InvokerId,
+    data: Path,
     slots: Int,
     driver: String,
     directory: Path,
@@ -36,8 +37,8 @@ final case class InvokerConfig(
     dockerParallelism: Int,
     kubernetes: KubernetesSettings
 ):
-  /** What its data directory is known by. */
-  def home: String = Owner.in(directory)
+  /** What its data directory is known by, whose lock says that nobody else has it. */
+  def home: String = Owner.in(data)
 
 object InvokerConfig:
 
@@ -46,11 +47,13 @@ object InvokerConfig:
     */
   def read(root: Config, searchPath: Option[String] = sys.env.get("PATH")): InvokerConfig =
     val config = root.getConfig("burst.invoker")
+    val data = Path.of(root.getString("burst.data"))
     val directory = Path.of(config.getString("directory"))
     val binary = findBinary(config.getString("runtime-binary"), searchPath)
     val memoryLimit = Some(config.getLong("memory-limit")).filter(_ > 0)
     InvokerConfig(
-      id = InvokerId(optional(config, "id").fold(ownName(directory))(checkedId)),
+      id = InvokerId(optional(config, "id").fold(ownName(data))(checkedId)),
+      data = data,
       slots = config.getInt("slots") match
         case 0 => Runtime.getRuntime.availableProcessors
         case slots if slots > 0 => slots
@@ -81,10 +84,10 @@ object InvokerConfig:
     )
 
   /** That of the machine, and something that no other invoker has: the same whenever it starts. */
-  private def ownName(directory: Path): String =
+  private def ownName(data: Path): String =
     val host = Try(InetAddress.getLocalHost.getHostName).getOrElse("").takeWhile(_ != '.')
     val plain = host.filter(c => c.isLetterOrDigit && c < 128 || c == '-').take(32)
-    s"${if plain.isEmpty then "invoker" else plain}-${Owner.in(directory).take(6)}"
+    s"${if plain.isEmpty then "invoker" else plain}-${Owner.in(data).take(6)}"
 
   private def checkedId(id: String): String =
     if id.matches("[A-Za-z0-9._-]{1,64}") then id

@@ -32,7 +32,7 @@ class InvokerConfigSuite extends munit.FunSuite:
     assertEquals((config.kubernetes.namespace, config.kubernetes.runtime), (None, None))
 
   test("an invoker without an id gets one of its own, the same whenever it starts"):
-    def id(directory: Path) = read(s"burst.invoker { id = \"\", directory = \"$directory\" }").id.value
+    def id(data: Path) = read(s"burst { data = \"$data\", invoker.id = \"\" }").id.value
     val (one, two) = (Files.createTempDirectory("one"), Files.createTempDirectory("two"))
     assertEquals(id(one), id(one))
     assertNotEquals(id(one), id(two))

@@ -38,14 +38,14 @@ final case class ClusterKey(file: Path, isDefault: Boolean) extends NodeProof:
   private[node] def prepare(makes: Boolean): Unit =
     if isDefault && makes && !Files.exists(file) then
       ClusterKey.create(file)
-      ClusterKey.log.info("made the key of a cluster, {}: its other nodes need a copy", file)
+      // No logger before: settings, which say where logs go, know of the key.
+      LoggerFactory.getLogger(classOf[ClusterKey]).info("made the key of a cluster, {}: its other nodes need a copy", file)
     val _ = ClusterKey.read(file)
 
   def asked: String = s"is $file the same as the controllers' ${ClusterKey.FileName} (--cluster-key)"
 
 object ClusterKey:
   private[node] val FileName = "cluster.pem"
-  private val log = LoggerFactory.getLogger(classOf[ClusterKey])
 
   /** How X.509 says that a certificate has no end (RFC 5280, 4.1.2.5). */
   private val Never = Date.from(Instant.parse("9999-12-31T23:59:59Z"))
