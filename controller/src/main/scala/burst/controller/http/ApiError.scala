@@ -2,6 +2,7 @@ package burst.controller.http
 
 import burst.controller.definition.{EntityName, PackageProblem}
 import burst.controller.scheduler.Refusal
+import burst.controller.store.DeployRefusal
 import burst.protocol.FlareId
 import io.circe.Json
 import org.apache.pekko.http.scaladsl.model.*
@@ -38,7 +39,7 @@ enum ApiError:
   case NoSuchNamespace(name: String)
   case MethodNotAllowed(allowed: Seq[HttpMethod])
   case BodyTooSlow
-  case DefinitionExists(name: String)
+  case NotDeployed(name: String, refusal: DeployRefusal)
   case NamespaceExists(name: String)
   case FlareEnded(id: FlareId)
   case GroupEnded(id: FlareId)
@@ -63,7 +64,8 @@ object ApiError:
   private def headers(error: ApiError): Seq[HttpHeader] = error match
     case Unauthorized | NotAdmin => Seq(`WWW-Authenticate`(HttpChallenges.basic("burst")))
     case RateLimited(_, seconds) => Seq(`Retry-After`(seconds))
-    case Refused(Refusal.QueueFull(_) | Refusal.NoInvokers) | Busy => Seq(`Retry-After`(1))
+    case Refused(Refusal.QueueFull(_) | Refusal.NoInvokers | Refusal.PackageGone) | Busy =>
+      Seq(`Retry-After`(1))
     case MethodNotAllowed(allowed) => Seq(Allow(allowed))
     case _ => Seq.empty
 
@@ -107,8 +109,7 @@ object ApiError:
     case MethodNotAllowed(allowed) =>
       HttpCodes.MethodNotAllowed -> s"This path answers only to ${allowed.map(_.value).mkString(", ")}."
     case BodyTooSlow => RequestTimeout -> "The body did not arrive in time; send it again."
-    case DefinitionExists(name) =>
-      Conflict -> s"There is a definition '$name' already; send overwrite=true to replace it."
+    case NotDeployed(name, refusal) => describe(name, refusal)
     case NoSuchNamespace(name) => NotFound -> s"There is no namespace '$name'; create it first."
     case NamespaceExists(name) =>
       Conflict -> s"There is a namespace '$name' already; send overwrite=true to replace its key and limits."
@@ -136,6 +137,17 @@ object ApiError:
     case Refusal.QueueFull(limit) =>
       TooManyRequests -> s"$limit flares are waiting already; try again when some have ended."
     case Refusal.GroupEnded(group) => describe(GroupEnded(group))
+    case Refusal.PackageGone =>
+      ServiceUnavailable -> "The definition is being replaced again and again; send the request again soon."
+
+  private def describe(name: String, refusal: DeployRefusal): (StatusCode, String) = refusal match
+    case DeployRefusal.Exists =>
+      Conflict -> s"There is a definition '$name' already; send overwrite=true to replace it."
+    case DeployRefusal.TooMany(allowed) =>
+      ContentTooLarge -> s"This namespace may have $allowed definitions and has them; remove one it needs no more."
+    case DeployRefusal.TooLarge(bytes, allowed) =>
+      ContentTooLarge -> s"""With it the packages of this namespace's definitions would have $bytes bytes, but it
+        | may have $allowed; remove a definition it needs no more.""".stripMargin.replace("\n", "")
 
   private def describe(problem: PackageProblem): String = problem match
     case PackageProblem.Empty => "The package is empty."

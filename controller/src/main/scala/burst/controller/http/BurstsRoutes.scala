@@ -79,8 +79,9 @@ final class BurstsRoutes(
             deployment <- deployBody.read(json, caller.limits)
             _ <- inspector.inspect(deployment.code, runtimes).left.map(ApiError.PackageRefused(_))
             stored <- definitions
-              .deploy(definition(caller, name, deployment), deployment.code, overwrite)
-              .toRight(ApiError.DefinitionExists(name))
+              .deploy(definition(caller, name, deployment), deployment.code, overwrite, caller.limits)
+              .left
+              .map(ApiError.NotDeployed(name, _))
           yield JsonMarshalling.response(StatusCodes.OK, views.definition(stored))
 
   private def definition(caller: Identity, name: String, deployment: Deployment): Definition =

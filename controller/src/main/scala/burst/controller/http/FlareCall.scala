@@ -1,10 +1,11 @@
 package burst.controller.http
 
 import burst.controller.flare.{Flare, FlareRequest, FlareState}
-import burst.controller.scheduler.FlareService
+import burst.controller.scheduler.{FlareService, Refusal}
 import burst.controller.store.{Blocking, FlareStore, Identity}
 import io.circe.Json
 import org.apache.pekko.http.scaladsl.model.{HttpRequest, HttpResponse, StatusCodes}
+import org.apache.pekko.util.ByteString
 import scala.concurrent.{ExecutionContext, Future}
 
 /** A call that starts something: what is common to flares of a definition, flares on a group, and groups. */
@@ -42,10 +43,21 @@ final class FlareCall(
           .read(request, settings.flareBodyLimit)
           .flatMap:
             case Left(error) => Future.successful(Left(error))
-            case Right(bytes) =>
-              blocking(body.parse(bytes).flatMap(read)).flatMap:
-                case Left(error) => Future.successful(Left(error))
-                case Right(wanted) => service.submit(wanted).map(_.left.map(ApiError.Refused(_)))
+            case Right(bytes) => begin(bytes, read, FlareCall.Tries)
+
+  /** What was read of the definition may be no more by the time that the flare is stored: it is read again.
+    */
+  private def begin(
+      bytes: ByteString,
+      read: Json => Either[ApiError, FlareRequest],
+      tries: Int
+  ): Future[Either[ApiError, Flare]] =
+    blocking(body.parse(bytes).flatMap(read)).flatMap:
+      case Left(error) => Future.successful(Left(error))
+      case Right(wanted) =>
+        service.submit(wanted).flatMap:
+          case Left(Refusal.PackageGone) if tries > 1 => begin(bytes, read, tries - 1)
+          case answer => Future.successful(answer.left.map(ApiError.Refused(_)))
 
   private def ended(flare: Flare, resultOnly: Boolean): Answer =
     service
@@ -62,3 +74,6 @@ final class FlareCall(
 
   private def accepted(flare: Flare): Either[ApiError, HttpResponse] =
     Right(JsonMarshalling.response(StatusCodes.Accepted, Views.accepted(flare.id)))
+
+object FlareCall:
+  private val Tries = 10

@@ -196,7 +196,10 @@ object Views:
       "concurrentSlots" -> namespace.limits.concurrentSlots.asJson,
       "memory" -> namespace.limits.memory.asJson,
       "packageSize" -> namespace.limits.packageBytes.asJson,
-      "flaresPerMinute" -> namespace.limits.flaresPerMinute.asJson
+      "flaresPerMinute" -> namespace.limits.flaresPerMinute.asJson,
+      "definitions" -> namespace.limits.definitions.asJson,
+      "definitionsSize" -> namespace.limits.definitionBytes.asJson,
+      "storedSize" -> namespace.limits.storedBytes.asJson
     ),
     "created" -> namespace.created.asJson,
     "revoked" -> namespace.revoked.asJson

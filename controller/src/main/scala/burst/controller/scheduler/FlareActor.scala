@@ -1,7 +1,7 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.{Flare, FlareState}
-import burst.controller.store.FlareTaken
+import burst.controller.store.{FlareTaken, PackageGone}
 import burst.protocol.{BackendConfig, Inputs, InvokerId, InvokerProtocol, PackAssignment, PackReport, Secret}
 import org.apache.pekko.actor.typed.scaladsl.{ActorContext, Behaviors, TimerScheduler}
 import org.apache.pekko.actor.typed.{ActorRef, Behavior}
@@ -17,9 +17,9 @@ import scala.util.control.NonFatal
   *
   * A store that fails is tried again, at longer and longer intervals, while the packs go on; when that has
   * lasted too long the flare fails, its packs are told to end, and those who wait are told so even though the
-  * record could not be written (a restart finds it unfinished and reports it failed, too). A flare that
-  * another controller has taken over is let go at once: its packs are told to end, and who waits for it is
-  * referred to the store.
+  * record could not be written. That is tried on until it is stored (a restart finds the flare unfinished and
+  * reports it failed, too). A flare that another controller has taken over is let go at once: its packs are
+  * told to end, and who waits for it is referred to the store.
   */
 object FlareActor:
   sealed trait Command
@@ -113,6 +113,10 @@ private final class FlareActor(
   private var storeFailures = 0
   private var storeOverdue = false
 
+  /** How it ended, while that was told but could not be stored: it is tried until it is. */
+  private var unstored = Option.empty[Flare]
+  private var retired = false
+
   /** Another controller has the flare: how it ends is not known here. */
   private var taken = false
 
@@ -125,7 +129,9 @@ private final class FlareActor(
     case Origin.Recovered => carryOut(FlareLifecycle.resume(accepted, terms))
 
   def behavior: Behavior[Command] = Behaviors.receiveMessage {
-    case Retire => Behaviors.stopped
+    case Retire =>
+      retired = true
+      next
     case command =>
       try on(command)
       catch
@@ -133,8 +139,11 @@ private final class FlareActor(
           context.log.error(s"flare ${id.value}: a defect of the controller", defect)
           carryOut(life.step(FlareEvent.Broken(s"the controller failed: ${defect.getMessage}", now())))
       writer.flushIfAwaited()
-      Behaviors.same
+      next
   }
+
+  private def next: Behavior[Command] =
+    if retired && unstored.isEmpty then Behaviors.stopped else Behaviors.same
 
   private def on(command: Command): Unit = command match
     case placed: Placed => onPlaced(placed)
@@ -270,6 +279,7 @@ private final class FlareActor(
     writer.finished(written)
     written match
       case Written.Done(confirms) =>
+        unstored = None
         forgetFailures()
         stored(confirms)
       case Written.Failed(operation, cause, _) => storeFailed(operation, cause)
@@ -289,24 +299,27 @@ private final class FlareActor(
       storeFailures += 1
       timers.startSingleTimer(WriteAgain, WriteAgain, pause)
     else
-      if !writer.isGivenUp then
+      if !writer.isGivenUp && !cause.isInstanceOf[PackageGone] then
         context.log.error(s"flare ${id.value}: the store failed during $operation", cause)
-      submitter.foreach(_ ! GangScheduler.Submitted.NotStored(operation, cause))
+      submitter.foreach: waiting =>
+        waiting ! (cause match
+          case _: PackageGone => GangScheduler.Submitted.Refused(Refusal.PackageGone)
+          case _ => GangScheduler.Submitted.NotStored(operation, cause))
       // a flare that was never stored stays so: its submitter was told that there is none
-      if taken || !writer.isInserted || announcing then writer.giveUp()
+      if taken || !writer.isInserted then writer.giveUp()
       submitter = None
       forgetFailures()
       // what is written from now on is the end: it is tried, too
       if !writer.isGivenUp then timers.startSingleTimer(WriteAgain, WriteAgain, settings.storeRetryPause)
       writer.dropConfirms()
       happen(FlareEvent.StoreFailed(operation, now()))
+      unstored = announced.filterNot(_ => writer.isGivenUp)
+      unstored.foreach(writer.save)
 
   private def forgetFailures(): Unit =
     timers.cancel(StoreOverdue)
     storeFailures = 0
     storeOverdue = false
-
-  private def announcing: Boolean = life.stage == FlareLifecycle.Stage.Closing
 
   private def announce(flare: Flare): Unit =
     announced = Some(flare)

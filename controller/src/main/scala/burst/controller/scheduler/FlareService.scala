@@ -18,6 +18,9 @@ enum Refusal:
   /** The group a flare is to run on has ended. */
   case GroupEnded(group: FlareId)
 
+  /** Its definition has been overwritten or removed since it was read: to be read again. */
+  case PackageGone
+
 enum CancelOutcome:
   case Accepted, AlreadyEnded, NotFound
 

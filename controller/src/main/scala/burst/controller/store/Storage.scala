@@ -1,6 +1,6 @@
 package burst.controller.store
 
-import burst.controller.blob.{DirectoryPackageStore, PackageStore, S3PackageStore}
+import burst.controller.blob.{DirectoryPackageStore, S3PackageStore}
 import scala.util.control.NonFatal
 
 /** All that a controller keeps, behind its contracts. `close` is called last. */
@@ -8,7 +8,7 @@ final case class Storage(
     definitions: DefinitionStore,
     flares: FlareStore,
     namespaces: NamespaceStore,
-    packages: PackageStore,
+    packages: Packages,
     epochs: EpochStore,
     close: () => Unit
 )
@@ -23,16 +23,19 @@ object Storage:
       try
         settings.postgres match
           case Some(postgres) => PostgresDatabase.open(postgres)
-          case None => SqliteDatabase.open(settings.directory, settings.readConnections, settings.busyTimeout)
+          case None =>
+            import settings.*
+            SqliteDatabase.open(directory, readConnections, busyTimeout, flushFlares)
       catch
         case NonFatal(cause) =>
           packages.close()
           throw cause
+    val index = JdbcPackageIndex(database)
     Storage(
-      JdbcDefinitionStore(database),
-      JdbcFlareStore(database, settings.logLimit, settings.phaseLimit),
+      JdbcDefinitionStore(database, index),
+      JdbcFlareStore(database, index, settings.logLimit, settings.phaseLimit),
       JdbcNamespaceStore(database, defaults),
-      packages,
+      Packages(index, packages),
       JdbcEpochStore(database),
       () =>
         database.close()

@@ -16,7 +16,14 @@ class DeploySuite extends HttpSuite:
 
   private def unchanged(name: String = "bad")(using munit.Location): Unit =
     assertEquals(send("GET", s"$bursts/$name").status, 404)
-    assertEquals(storage.packages.ids().filterNot(storage.definitions.usesPackage), Vector.empty)
+    noPackageAlone()
+
+  private def noPackageAlone()(using munit.Location): Unit =
+    val used = Vector("guest", "keeper", "few", "small")
+      .flatMap(storage.definitions.list(_, 200, 0))
+      .map(_.packageId)
+      .toSet
+    assertEquals(storage.packages.ids().filterNot(used), Vector.empty)
 
   test("what is not JSON or not an object is refused"):
     refused(put(""), 400, "not valid JSON")
@@ -117,6 +124,20 @@ class DeploySuite extends HttpSuite:
     assertEquals(send("PUT", s"$bursts/taken?overwrite=true", deployment(other)).string("version"), "0.0.2")
     deploy("taken")
     assert(storage.packages.size(PackageId.of(other)).isEmpty)
+
+  test("a namespace may have so many definitions and so many bytes of packages"):
+    def named(credentials: String, name: String) =
+      send("PUT", s"$bursts/$name?overwrite=true", deployment(), auth = Some(credentials))
+    def namespace(name: String, limits: String) =
+      send("PUT", s"$admin/$name", Some(s"""{"limits":{$limits}}"""), caller(admin)).string("auth")
+    val few = namespace("few", """"definitions":1""")
+    assertEquals(named(few, "one").status, 200)
+    assertEquals(named(few, "one").string("version"), "0.0.2")
+    refused(named(few, "two"), 413, "1 definitions", "remove one")
+    val small = namespace("small", s""""definitionsSize":${elf().length + 1}""")
+    assertEquals(named(small, "one").status, 200)
+    refused(named(small, "two"), 413, s"${2 * elf().length} bytes", s"${elf().length + 1}")
+    noPackageAlone()
 
   test("removing answers what was removed; its package goes with the last that uses it"):
     val bytes = elf(Seq("GLIBC_2.18"))

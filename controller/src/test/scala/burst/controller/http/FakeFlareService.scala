@@ -13,6 +13,9 @@ final class FakeFlareService(flares: FlareStore) extends FlareService:
   import FakeFlareService.*
 
   @volatile var refusing: Option[Refusal] = None
+
+  /** What happens elsewhere while a flare is refused. */
+  @volatile var meanwhile: () => Unit = () => ()
   @volatile var ending: Flare => Flare = identity
   @volatile var outputs: Vector[WorkerResult] = Vector.empty
   @volatile var cancelling: CancelOutcome = CancelOutcome.Accepted
@@ -24,6 +27,7 @@ final class FakeFlareService(flares: FlareStore) extends FlareService:
 
   def reset(): Unit =
     refusing = None
+    meanwhile = () => ()
     ending = identity
     outputs = Vector.empty
     cancelling = CancelOutcome.Accepted
@@ -38,7 +42,9 @@ final class FakeFlareService(flares: FlareStore) extends FlareService:
       case Some(cause) => Future.failed(cause)
       case None =>
         last.set(Some(request))
-        Future.successful(refusing.toLeft(store(request)))
+        val answer = refusing.toLeft(store(request))
+        meanwhile()
+        Future.successful(answer)
 
   private def store(request: FlareRequest): Flare =
     val flare = FakeFlareService.queued(request)

@@ -56,6 +56,18 @@ class FlareCallSuite extends HttpSuite:
     refused(post("""{"size":1}""", "?result=yes"), 400, "'result'")
     assertEquals(service.last.get, None)
 
+  test("a definition that is overwritten before its flare is stored is read again"):
+    assertEquals(send("PUT", s"$bursts/moving", deployment()).status, 200)
+    service.refusing = Some(Refusal.PackageGone)
+    service.meanwhile = () =>
+      service.refusing = None
+      service.meanwhile = () => ()
+      assertEquals(send("PUT", s"$bursts/moving?overwrite=true", deployment()).status, 200)
+    assertEquals(post("""{"size":1}""", name = "moving").status, 202)
+    assertEquals(service.last.get.map(_.definition.version), Some("0.0.2"))
+    service.refusing = Some(Refusal.PackageGone)
+    refused(post("""{"size":1}""", name = "moving"), 503, "again soon")
+
   test("an unknown definition is 404, a bad name 400"):
     refused(post("""{"size":1}""", name = "ghost"), 404, "'ghost'")
     refused(post("""{"size":1}""", name = "gh!ost"), 400, "A name has")

@@ -1,7 +1,7 @@
 package burst.controller.http
 
 import burst.controller.definition.Executables
-import burst.controller.store.Storage
+import burst.controller.store.{Samples, Storage}
 import burst.controller.{Controller, Scheduling, Wiring}
 import com.typesafe.config.ConfigFactory
 import io.circe.{parser, Json}
@@ -60,7 +60,7 @@ abstract class HttpSuite extends munit.FunSuite:
 
   override def beforeAll(): Unit =
     credentials
-    ()
+    Samples.keepPackages(storage)
 
   override def beforeEach(context: BeforeEach): Unit = service.reset()
 

@@ -348,6 +348,14 @@ class GangSchedulerSuite extends SchedulerFixture:
     world.submit(Samples.request(2))
     a.prepared()
 
+  test("a flare whose package is gone is refused, and its slots come back"):
+    val world = World()
+    val a = world.invoker("a", 2)
+    world.store.withoutPackage = true
+    assertEquals(world.submitted(Samples.request(2)), Submitted.Refused(Refusal.PackageGone))
+    a.hearsNothing()
+    world.eventuallyFree("a" -> 2)
+
   test("a store that fails later fails the flare, and it never hangs"):
     val world = World()
     val a = world.invoker("a", 8)
@@ -374,6 +382,15 @@ class GangSchedulerSuite extends SchedulerFixture:
       case Awaited.Ended(ended) => assertEquals(ended.state, FlareState.Failed)
       case other => fail(s"$other")
     world.eventuallyFree("a" -> 8)
+    // However long it takes, the record comes to say what was told.
+    for _ <- 1 to 3 do world.pass(5.seconds)
+    assertEquals(world.store.find(flare.id).map(_.state), Some(FlareState.Starting))
+    world.store.fails = _ => false
+    kit.createTestProbe[Any]().awaitAssert {
+      world.pass(5.seconds)
+      assertEquals(world.store.find(flare.id).map(_.state), Some(FlareState.Failed))
+    }
+    assertEquals(world.outputs(flare.id).length, 8)
 
   test("a hiccup of the store costs nothing"):
     val world = World()

@@ -1,8 +1,8 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.*
-import burst.controller.store.{FlareStore, FlareTaken, StoreException, StoredLogs}
-import burst.protocol.{FlareId, Inputs}
+import burst.controller.store.{FlareStore, FlareTaken, Keep, PackageGone, StoreException, StoredLogs}
+import burst.protocol.{FlareId, Inputs, PackageId}
 
 /** A store in memory that keeps what was written in order, and fails when told to. */
 final class MemoryFlareStore extends FlareStore:
@@ -18,12 +18,16 @@ final class MemoryFlareStore extends FlareStore:
   /** Another store has taken all flares over. */
   @volatile var taken = false
 
+  /** The package of every flare is gone. */
+  @volatile var withoutPackage = false
+
   /** The writes so far, in order: inserted and updated states, and what was added. */
   def writes: Vector[String] = synchronized(written)
 
   private def write(operation: String, note: String)(change: => Unit): Unit = synchronized {
     if fails(operation) then throw StoreException(operation, RuntimeException("no space left"))
     if taken then throw FlareTaken(FlareId.random())
+    if withoutPackage then throw PackageGone(PackageId.of(Array.emptyByteArray))
     written :+= note
     change
   }
@@ -93,4 +97,6 @@ final class MemoryFlareStore extends FlareStore:
     marks = marks.removed(id)
   }
   def countByState(): Map[FlareState, Int] = Map.empty
-  def prune(keep: Int, endedBefore: Long, batch: Int): Int = 0
+  def namespaces(): Vector[String] = Vector.empty
+  def outdated(namespace: String, keep: Keep): Option[Long] = None
+  def prune(namespace: String, until: Long, batch: Int): Int = 0

@@ -67,6 +67,7 @@ abstract class SchedulerFixture extends FunSuite:
   private object NoNamespaces extends NamespaceStore:
     def authenticate(uuid: String, key: String): Option[Identity] = None
     def create(namespace: String, limits: OwnLimits, overwrite: Boolean): Option[String] = None
+    def establish(namespace: String): Option[String] = None
     def renewKey(namespace: String): Option[String] = None
     def revoke(namespace: String): Option[Namespace] = None
     def find(namespace: String): Option[Namespace] = None

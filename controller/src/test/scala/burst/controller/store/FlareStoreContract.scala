@@ -229,11 +229,60 @@ abstract class FlareStoreContract extends StorageFixtures:
     ended.foreach(s.flares.insert)
     s.flares.addResults(ended(0).id, Vector(WorkerResult(0, Some(1.asJson), None)))
     def left = s.flares.list("guest", None, None, 100, 0).map(_.created)
-    assertEquals(s.flares.prune(keep = 10, endedBefore = 0, batch = 10), 0)
-    assertEquals(s.flares.prune(keep = 10, endedBefore = 111, batch = 1), 1)
+    def prune(keep: Keep, batch: Int): Int =
+      s.flares.outdated("guest", keep).fold(0)(s.flares.prune("guest", _, batch))
+    val all = Keep(10, 0, 1 << 20)
+    assertEquals(prune(all, 10), 0)
+    assertEquals(prune(all.copy(endedSince = 111), 1), 1)
     assertEquals(left, Vector(500L, 400L, 300L, 200L, 100L, 0L))
     assertEquals(s.flares.results(ended(0).id), Vector.empty)
-    assertEquals(s.flares.prune(keep = 10, endedBefore = 111, batch = 10), 1)
-    assertEquals(s.flares.prune(keep = 2, endedBefore = 0, batch = 10), 2)
+    assertEquals(prune(all.copy(endedSince = 111), 10), 1)
+    assertEquals(prune(all.copy(flares = 2), 10), 2)
     assertEquals(left, Vector(500L, 400L, 0L))
     assertEquals(s.flares.takeUnfinished(), Vector(running))
+
+  storage.test("of a namespace whose flares take more bytes than they may the oldest go, of others none"):
+    s =>
+      def leaving(created: Long, namespace: String = "guest") =
+        val f = flare(created, namespace = namespace)
+        s.flares.insert(f)
+        s.flares.together:
+          s.flares.addResults(f.id, Vector(WorkerResult(0, Some(("x" * 10000).asJson), None)))
+          s.flares.addLogs(f.id, Vector(line("said")))
+          s.flares.addPhases(f.id, Vector(PhaseMark(0, "p", 1)))
+          s.flares.update(f.copy(state = FlareState.Succeeded, ended = Some(created + 1)))
+        f.id
+      val first = leaving(1)
+      val others = leaving(0, "other")
+      val rest = Vector(leaving(2), leaving(3))
+      assertEquals(s.flares.namespaces(), Vector("guest", "other"))
+      def outdated(bytes: Long) = s.flares.outdated("guest", Keep(10, 0, bytes))
+      assertEquals(outdated(40000), None)
+      assertEquals(outdated(29000), Some(2L))
+      assertEquals(outdated(0), Some(3L), "the newest stays whatever it takes")
+      assertEquals(s.flares.prune("guest", 2, 10), 1)
+      assertEquals(s.flares.find(first), None)
+      assertEquals((rest :+ others).flatMap(s.flares.find).size, 3)
+      assertEquals(outdated(29000), None)
+
+  storage.test("an attempt that was cleared takes nothing any more"): s =>
+    val f = flare()
+    s.flares.insert(f)
+    s.flares.addResults(f.id, Vector(WorkerResult(0, Some(("x" * 10000).asJson), None)))
+    s.flares.clearAttempt(f.id)
+    s.flares.update(grown(f, FlareState.Failed))
+    s.flares.insert(flare(created = 0, state = FlareState.Failed))
+    assertEquals(s.flares.outdated("guest", Keep(10, 0, 9000)), None)
+
+  storage.test("marks without number go with their flare"): s =>
+    val f = flare()
+    s.flares.insert(f)
+    s.flares.addPhases(f.id, Vector(PhaseMark(0, "p", 1)))
+    s.flares.update(grown(f, FlareState.Failed))
+    assertEquals(s.flares.prune("guest", Long.MaxValue, 10), 1)
+    assertEquals(s.flares.phases(f.id), Vector.empty)
+
+  storage.test("a flare is stored only while its package is there"): s =>
+    val lost = flare(pkg = PackageId.of(Array[Byte](9)))
+    intercept[PackageGone](s.flares.insert(lost))
+    assertEquals(s.flares.find(lost.id), None)
