@@ -322,6 +322,12 @@ pub struct Limits {
     pub package_size: u64,
     /// Flare requests in a minute.
     pub flares_per_minute: u64,
+    /// How many definitions.
+    pub definitions: u64,
+    /// Bytes of their packages together.
+    pub definitions_size: u64,
+    /// Bytes of its flares' results and logs.
+    pub stored_size: u64,
 }
 
 /// A namespace as its administrator sees it.

@@ -62,6 +62,15 @@ pub struct CreateArgs {
     /// Flares it may start in a minute
     #[arg(long, value_name = "N")]
     pub rate: Option<u32>,
+    /// Definitions it may have
+    #[arg(long, value_name = "N")]
+    pub definitions: Option<u32>,
+    /// What their packages may take together, such as 4GiB
+    #[arg(long, value_name = "SIZE")]
+    pub definitions_size: Option<bytesize::ByteSize>,
+    /// What results and logs may take, such as 8GiB; beyond, its oldest flares are deleted
+    #[arg(long, value_name = "SIZE")]
+    pub stored_size: Option<bytesize::ByteSize>,
     /// Give an existing namespace a new key and these limits
     #[arg(long)]
     pub overwrite: bool,

@@ -32,6 +32,9 @@ fn create(client: &Client, wanted: &CreateArgs, args: &GlobalArgs) -> Result<(),
         "memory": wanted.memory,
         "packageSize": wanted.package_size.map(|size| size.as_u64()),
         "flaresPerMinute": wanted.rate,
+        "definitions": wanted.definitions,
+        "definitionsSize": wanted.definitions_size.map(|size| size.as_u64()),
+        "storedSize": wanted.stored_size.map(|size| size.as_u64()),
     }});
     let query = [("overwrite", wanted.overwrite.then(|| "true".into()))];
     let answer = client.put_at(&path(&wanted.name), &query, &body)?;
@@ -49,6 +52,12 @@ fn create(client: &Client, wanted: &CreateArgs, args: &GlobalArgs) -> Result<(),
                 "flares a minute",
                 Some(limits.flares_per_minute.to_string()),
             ),
+            ("definitions", Some(limits.definitions.to_string())),
+            (
+                "definitions size",
+                Some(output::size(limits.definitions_size)),
+            ),
+            ("stored size", Some(output::size(limits.stored_size))),
         ]) + "\nNobody can read these credentials again: keep them.")
     })
 }
@@ -68,6 +77,8 @@ fn list(client: &Client, page: &PageArgs, args: &GlobalArgs) -> Result<(), Error
             "MEMORY",
             "PACKAGE",
             "RATE",
+            "DEFINITIONS",
+            "STORED",
             "CREATED",
         ];
         let mut table = output::table(heads);
@@ -83,6 +94,9 @@ fn list(client: &Client, page: &PageArgs, args: &GlobalArgs) -> Result<(), Error
                 memory,
                 package_size,
                 flares_per_minute,
+                definitions,
+                definitions_size,
+                stored_size,
             } = namespace.limits;
             table.add_row([
                 namespace.name,
@@ -92,6 +106,8 @@ fn list(client: &Client, page: &PageArgs, args: &GlobalArgs) -> Result<(), Error
                 format!("{memory} MiB"),
                 output::size(package_size),
                 format!("{flares_per_minute}/min"),
+                format!("{definitions}, {}", output::size(definitions_size)),
+                output::size(stored_size),
                 output::time(namespace.created),
             ]);
         }

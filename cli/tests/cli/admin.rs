@@ -6,7 +6,7 @@ use crate::platform::Platform;
 use crate::program::Burst;
 
 const ADMIN: &str = "admin:secret-admin-key";
-const LIMITS: &str = r#"{"burstSize":9,"concurrentSlots":8,"memory":1024,"packageSize":1048576,"flaresPerMinute":60}"#;
+const LIMITS: &str = r#"{"burstSize":9,"concurrentSlots":8,"memory":1024,"packageSize":1048576,"flaresPerMinute":60,"definitions":7,"definitionsSize":2097152,"storedSize":3145728}"#;
 
 fn administrator(platform: &Platform) -> Burst {
     Burst::of(platform).with("BURST_ADMIN_AUTH", ADMIN)
@@ -29,10 +29,22 @@ fn a_created_namespace_is_shown_with_its_credentials_and_limits() {
             "8",
             "--package-size",
             "1MiB",
+            "--definitions",
+            "7",
+            "--stored-size",
+            "3MiB",
             "--overwrite",
         ])
         .ok();
-    for part in ["team", "u:k", "1024 MiB per worker", "1.0 MiB", "keep them"] {
+    for part in [
+        "team",
+        "u:k",
+        "1024 MiB per worker",
+        "1.0 MiB",
+        "2.0 MiB",
+        "3.0 MiB",
+        "keep them",
+    ] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
     let requests = platform.requests();
@@ -43,7 +55,8 @@ fn a_created_namespace_is_shown_with_its_credentials_and_limits() {
     assert_eq!(
         requests[0].body,
         json!({"limits": {"burstSize": null, "concurrentSlots": 8, "memory": null,
-            "packageSize": 1_048_576, "flaresPerMinute": null}})
+            "packageSize": 1_048_576, "flaresPerMinute": null, "definitions": 7, "definitionsSize": null,
+            "storedSize": 3_145_728}})
     );
     assert!(requests[0].auth.starts_with("Basic "));
     let json = ["admin", "namespace", "create", "team", "--output", "json"];

@@ -167,8 +167,8 @@ impl Cluster {
         self.auth = self
             .controllers
             .iter()
-            .find_map(|controller| fs::read_to_string(controller.data.join("properties")).ok())
-            .and_then(|text| {
+            .filter_map(|controller| fs::read_to_string(controller.data.join("properties")).ok())
+            .find_map(|text| {
                 let auth = text.lines().find_map(|line| line.strip_prefix("AUTH="));
                 auth.map(str::to_owned)
             })
