@@ -94,8 +94,8 @@ object Platform:
         else after(RegistrationPoll)(registered(flares))(using system)
 
   /** Those that an earlier start wrote as long as they are good, else new ones: the owner of the data
-    * directory is the owner of the platform. What an administrator has replaced or revoked stays so; he has the
-    * key to change it.
+    * directory is the owner of the platform. What an administrator has replaced or revoked stays so; he has
+    * the key to change it.
     */
   private def credentialsOf(controller: Controller, owner: Owner)(using
       system: ActorSystem[?]

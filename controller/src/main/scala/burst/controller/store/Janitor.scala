@@ -21,10 +21,17 @@ final class Janitor(
 
   @volatile private var stopping = false
 
+  /** When packages were last swept: all there are need not be looked at in each round. */
+  @volatile private var swept = Option.empty[Long]
+
   /** One round: as many steps as it takes. Returns how many flares went. */
   def round(): Int =
     val deleted = flares.namespaces().map(prune).sum
-    packages.sweep()
+    val now = nowMicros()
+    if swept.forall(_ + Packages.Patience.toMicros <= now) then
+      packages.sweep()
+      swept = Some(now)
+    else packages.removeUnneeded()
     deleted
 
   private def prune(namespace: String): Int =

@@ -10,8 +10,6 @@ final class Packages(
     bytes: PackageStore,
     nowMicros: () => Long = () => System.currentTimeMillis() * 1000
 ) extends PackageSource:
-  import Packages.*
-
   def size(id: PackageId): Option[Long] = index.find(id).flatMap(bytes.size)
 
   def read(id: PackageId, offset: Long, length: Int): Option[Array[Byte]] =
@@ -33,10 +31,15 @@ final class Packages(
   /** Deletes a package unless something needs it. */
   def removeUnneeded(id: PackageId): Unit = index.forget(id).foreach(bytes.delete)
 
-  /** Deletes what nothing needs, and what was left by who ended in the middle of something. */
+  /** Deletes all that nothing needs. */
+  def removeUnneeded(): Unit = index.unneeded().foreach(removeUnneeded)
+
+  /** Deletes all that nothing needs, and what was left by who ended in the middle of something: for that it
+    * looks at everything that is stored.
+    */
   def sweep(): Unit =
-    index.unneeded().foreach(removeUnneeded)
-    index.forgetAnnounced(nowMicros() - Patience.toMicros)
+    removeUnneeded()
+    index.forgetAnnounced(nowMicros() - Packages.Patience.toMicros)
     // In this order: of what is being stored now, bytes that are seen have been announced.
     val stored = bytes.copies()
     val known = index.copies()
@@ -44,4 +47,4 @@ final class Packages(
 
 object Packages:
   /** How long a package may take to be stored; a deploy that takes longer begins again. */
-  private val Patience: FiniteDuration = 1.hour
+  val Patience: FiniteDuration = 1.hour
