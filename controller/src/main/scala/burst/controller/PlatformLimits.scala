@@ -24,7 +24,10 @@ object PlatformLimits:
         limits.getInt("concurrent-slots"),
         limits.getInt("memory"),
         limits.getBytes("package-size"),
-        limits.getInt("flares-per-minute")
+        limits.getInt("flares-per-minute"),
+        limits.getInt("deploys-per-minute"),
+        limits.getInt("requests-per-minute"),
+        limits.getInt("concurrent-requests")
       ),
       limits.getDuration("timeout").toMillis,
       limits.getDuration("group-idle-timeout").toMillis,

@@ -64,10 +64,31 @@ object AdminRoutes:
       fields <- Fields.of(body)
       _ <- fields.only("limits")
       limits <- fields.fields("limits")
-      _ <- limits.only("burstSize", "concurrentSlots", "memory", "packageSize", "flaresPerMinute")
+      _ <- limits.only(
+        "burstSize",
+        "concurrentSlots",
+        "memory",
+        "packageSize",
+        "flaresPerMinute",
+        "deploysPerMinute",
+        "requestsPerMinute",
+        "concurrentRequests"
+      )
       burstSize <- limits.int("burstSize", 1, Million)
       concurrentSlots <- limits.int("concurrentSlots", 1, Million)
       memory <- limits.int("memory", OptionsReader.LeastMemory, 1 << 20)
       packageSize <- limits.long("packageSize", 1, 1L << 30)
       flaresPerMinute <- limits.int("flaresPerMinute", 0, Million)
-    yield OwnLimits(burstSize, concurrentSlots, memory, packageSize, flaresPerMinute)
+      deploysPerMinute <- limits.int("deploysPerMinute", 0, Million)
+      requestsPerMinute <- limits.int("requestsPerMinute", 1, Million)
+      concurrentRequests <- limits.int("concurrentRequests", 1, Million)
+    yield OwnLimits(
+      burstSize,
+      concurrentSlots,
+      memory,
+      packageSize,
+      flaresPerMinute,
+      deploysPerMinute,
+      requestsPerMinute,
+      concurrentRequests
+    )

@@ -14,7 +14,7 @@ import org.apache.pekko.http.scaladsl.model.headers.*
 enum ApiError:
   case MalformedRequest(problem: String)
   case MalformedJson
-  case JsonTooDeep(limit: Int)
+  case JsonRefused(problem: JsonProblem)
   case UnknownField(path: String, allowed: Seq[String])
   case MissingField(path: String)
   case WrongType(path: String, expected: String)
@@ -45,7 +45,12 @@ enum ApiError:
   case BodyTooLarge(limit: Long)
   case PackageTooLarge(size: Long, limit: Long)
   case NotJson
+  case EncodedBody
   case RateLimited(perMinute: Int, retryAfterSeconds: Long)
+  case DeploysLimited(perMinute: Int, retryAfterSeconds: Long)
+  case RequestsLimited(perMinute: Int, retryAfterSeconds: Long)
+  case TooManyAtOnce(limit: Int)
+  case LoginsLimited(retryAfterSeconds: Long)
   case Refused(refusal: Refusal)
   case TimedOut
   case Busy
@@ -63,15 +68,17 @@ object ApiError:
   private def headers(error: ApiError): Seq[HttpHeader] = error match
     case Unauthorized | NotAdmin => Seq(`WWW-Authenticate`(HttpChallenges.basic("burst")))
     case RateLimited(_, seconds) => Seq(`Retry-After`(seconds))
-    case Refused(Refusal.QueueFull(_) | Refusal.NoInvokers) | Busy => Seq(`Retry-After`(1))
+    case DeploysLimited(_, seconds) => Seq(`Retry-After`(seconds))
+    case RequestsLimited(_, seconds) => Seq(`Retry-After`(seconds))
+    case LoginsLimited(seconds) => Seq(`Retry-After`(seconds))
+    case Refused(Refusal.QueueFull(_) | Refusal.NoInvokers) | Busy | TooManyAtOnce(_) => Seq(`Retry-After`(1))
     case MethodNotAllowed(allowed) => Seq(Allow(allowed))
     case _ => Seq.empty
 
   private def describe(error: ApiError): (StatusCode, String) = error match
     case MalformedRequest(problem) => BadRequest -> problem
     case MalformedJson => BadRequest -> "The body is not valid JSON."
-    case JsonTooDeep(limit) =>
-      BadRequest -> s"The body's JSON is nested deeper than $limit levels; flatten it."
+    case JsonRefused(problem) => BadRequest -> describe(problem)
     case UnknownField(path, allowed) =>
       BadRequest -> s"There is no field '$path'; remove it or use one of: ${allowed.mkString(", ")}."
     case MissingField(path) => BadRequest -> s"The field '$path' is missing; add it."
@@ -117,9 +124,18 @@ object ApiError:
     case BodyTooLarge(limit) => ContentTooLarge -> s"The body must not be larger than $limit bytes."
     case PackageTooLarge(size, limit) =>
       ContentTooLarge -> s"The package has $size bytes, but this namespace allows $limit; make it smaller."
-    case NotJson => UnsupportedMediaType -> "Send the body with 'Content-Type: application/json'."
+    case NotJson => UnsupportedMediaType -> "Send the body in UTF-8 with 'Content-Type: application/json'."
+    case EncodedBody => UnsupportedMediaType -> "Send the body as it is, without 'Content-Encoding'."
     case RateLimited(perMinute, seconds) =>
       TooManyRequests -> s"This namespace may start $perMinute flares a minute; wait $seconds s."
+    case DeploysLimited(perMinute, seconds) =>
+      TooManyRequests -> s"This namespace may deploy $perMinute times a minute; wait $seconds s."
+    case RequestsLimited(perMinute, seconds) =>
+      TooManyRequests -> s"This namespace may make $perMinute requests a minute; wait $seconds s."
+    case TooManyAtOnce(limit) =>
+      TooManyRequests -> s"This namespace has $limit requests under way already; wait for one of them."
+    case LoginsLimited(seconds) =>
+      TooManyRequests -> s"Too many wrong credentials came from this address; wait $seconds s."
     case Refused(refusal) => describe(refusal)
     case Busy =>
       ServiceUnavailable -> "The platform is taking in as many packages as it can hold; send it again soon."
@@ -136,6 +152,18 @@ object ApiError:
     case Refusal.QueueFull(limit) =>
       TooManyRequests -> s"$limit flares are waiting already; try again when some have ended."
     case Refusal.GroupEnded(group) => describe(GroupEnded(group))
+
+  private def describe(problem: JsonProblem): String = problem match
+    case JsonProblem.TooDeep(limit) => s"The body's JSON is nested deeper than $limit levels; flatten it."
+    case JsonProblem.TooManyValues(limit) =>
+      s"The body's JSON holds more than $limit values; put them where the workers can read them."
+    case JsonProblem.LongNumber(limit) =>
+      s"The body holds a number of more than $limit characters; send it as a string."
+    case JsonProblem.NotUtf8 => "The body is not valid UTF-8; send it in that encoding."
+    case JsonProblem.ByteOrderMark => "The body begins with a byte order mark; send it without."
+    case JsonProblem.HalfSurrogate =>
+      "The body holds half of a surrogate pair, which is no character; correct that string."
+    case JsonProblem.RepeatedField => "The body names a field twice in one object; name it once."
 
   private def describe(problem: PackageProblem): String = problem match
     case PackageProblem.Empty => "The package is empty."

@@ -22,6 +22,7 @@ final class BurstsRoutes(
     flareBody: FlareBody,
     body: RequestBody,
     budget: BodyBudget,
+    deploys: RateLimiter,
     views: Views,
     blocking: Blocking,
     settings: HttpSettings
@@ -62,7 +63,14 @@ final class BurstsRoutes(
       case None => Left(ApiError.NoSuchDefinition(name))
 
   private def deploy(caller: Identity, name: String, request: HttpRequest): Answer =
-    Refusable(parameters(request).flag("overwrite")): overwrite =>
+    val perMinute = caller.limits.deploysPerMinute
+    val wanted =
+      for
+        overwrite <- parameters(request).flag("overwrite")
+        // Also of one that is refused in the end: it is the body that is work.
+        _ <- deploys.take(caller.namespace, perMinute).left.map(ApiError.DeploysLimited(perMinute, _))
+      yield overwrite
+    Refusable(wanted): overwrite =>
       // A declared length over the limit is refused without taking anything in.
       val size = request.entity.contentLengthOption.getOrElse(settings.deployBodyLimit)
       budget.within(if size > settings.deployBodyLimit then 0 else size):

@@ -6,6 +6,7 @@ import burst.controller.store.{Blocking, FlareStore, Identity}
 import io.circe.Json
 import org.apache.pekko.http.scaladsl.model.{HttpRequest, HttpResponse, StatusCodes}
 import scala.concurrent.{ExecutionContext, Future}
+import scala.util.Success
 
 /** A call that starts something: what is common to flares of a definition, flares on a group, and groups. */
 final class FlareCall(
@@ -38,14 +39,22 @@ final class FlareCall(
     rates.take(caller.namespace, perMinute) match
       case Left(pause) => Future.successful(Left(ApiError.RateLimited(perMinute, pause)))
       case Right(()) =>
-        body
-          .read(request, settings.flareBodyLimit)
-          .flatMap:
+        // What is refused was no flare; how often one may be refused is bounded with all other requests.
+        start(request)(read).andThen:
+          case Success(Right(_)) => ()
+          case _ => rates.giveBack(caller.namespace, perMinute)
+
+  private def start(request: HttpRequest)(
+      read: Json => Either[ApiError, FlareRequest]
+  ): Future[Either[ApiError, Flare]] =
+    body
+      .read(request, settings.flareBodyLimit)
+      .flatMap:
+        case Left(error) => Future.successful(Left(error))
+        case Right(bytes) =>
+          blocking(body.parse(bytes).flatMap(read)).flatMap:
             case Left(error) => Future.successful(Left(error))
-            case Right(bytes) =>
-              blocking(body.parse(bytes).flatMap(read)).flatMap:
-                case Left(error) => Future.successful(Left(error))
-                case Right(wanted) => service.submit(wanted).map(_.left.map(ApiError.Refused(_)))
+            case Right(wanted) => service.submit(wanted).map(_.left.map(ApiError.Refused(_)))
 
   private def ended(flare: Flare, resultOnly: Boolean): Answer =
     service

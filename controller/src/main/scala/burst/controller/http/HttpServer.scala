@@ -2,11 +2,10 @@ package burst.controller.http
 
 import burst.controller.PlatformLimits
 import burst.controller.definition.{Definitions, PackageInspector}
+import burst.controller.http.connection.{Listener, Listening}
 import burst.controller.scheduler.FlareService
 import burst.controller.store.{Blocking, Storage}
 import org.apache.pekko.actor.typed.ActorSystem
-import org.apache.pekko.http.scaladsl.{ConnectionContext, Http}
-import org.apache.pekko.http.scaladsl.Http.ServerBinding
 import org.apache.pekko.http.scaladsl.server.Route
 import scala.concurrent.{ExecutionContext, Future}
 
@@ -24,7 +23,7 @@ object HttpServer:
     given ExecutionContext = system.executionContext
     val options = OptionsReader(defaults, limits)
     val metrics = Metrics()
-    val body = RequestBody(settings.bodyTimeout, settings.jsonDepthLimit)
+    val body = RequestBody(settings.bodyTimes, settings.json)
     val flareCall = FlareCall(storage.flares, service, body, RateLimiter(), blocking, settings)
     val flareBody = FlareBody(options, defaults)
     Routes(
@@ -40,6 +39,7 @@ object HttpServer:
         flareBody,
         body,
         BodyBudget(settings.deployBodiesLimit),
+        RateLimiter(),
         Views(defaults),
         blocking,
         settings
@@ -47,11 +47,17 @@ object HttpServer:
       FlaresRoutes(storage.flares, service, blocking),
       GroupsRoutes(storage.definitions, storage.flares, service, flareCall, flareBody, blocking),
       AdminRoutes(storage.namespaces, body, blocking),
-      Authentication(storage.namespaces, settings.adminKey, blocking),
+      Authentication(
+        storage.namespaces,
+        settings.adminKey,
+        FailedLogins(settings.failedLoginsPerMinute, RateLimiter()),
+        blocking
+      ),
+      RequestLimits(RateLimiter()),
       metrics,
       settings
     ).route
 
-  def bind(settings: HttpSettings, route: Route)(using ActorSystem[?]): Future[ServerBinding] =
-    val builder = Http().newServerAt(settings.host, settings.port).withSettings(settings.server)
-    settings.tls.fold(builder)(tls => builder.enableHttps(ConnectionContext.httpsServer(tls))).bind(route)
+  def bind(settings: HttpSettings, route: Route)(using ActorSystem[?]): Future[Listening] =
+    Listener(settings.connections, settings.server, settings.tls)
+      .bind(settings.host, settings.port)(Route.toFunction(route))

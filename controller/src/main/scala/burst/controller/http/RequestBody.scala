@@ -1,15 +1,16 @@
 package burst.controller.http
 
-import io.circe.{jawn, Json}
-import org.apache.pekko.http.scaladsl.model.headers.Expect
-import org.apache.pekko.http.scaladsl.model.{ContentTypes, HttpEntity, HttpRequest, MediaTypes}
+import io.circe.Json
+import io.circe.jawn.JawnParser
+import org.apache.pekko.http.scaladsl.model.headers.{`Content-Encoding`, Expect, HttpEncodings}
+import org.apache.pekko.http.scaladsl.model.{ContentTypes, HttpCharsets, HttpEntity, HttpRequest, MediaTypes}
 import org.apache.pekko.stream.Materializer
 import org.apache.pekko.util.ByteString
-import scala.concurrent.duration.FiniteDuration
+import org.typelevel.jawn.ParseException
 import scala.concurrent.{ExecutionContext, Future}
 
 /** Takes in a JSON body, within its limits. */
-final class RequestBody(timeout: FiniteDuration, depthLimit: Int)(using Materializer):
+final class RequestBody(times: BodyTimes, limits: JsonLimits)(using Materializer):
 
   /** The body's bytes: refused by its declared length before anything is read, or as soon as more has been
     * counted than is allowed; never more than `limit` is held.
@@ -18,15 +19,25 @@ final class RequestBody(timeout: FiniteDuration, depthLimit: Int)(using Material
     val entity = request.entity
     if entity.contentLengthOption.exists(_ > limit) then refused(ApiError.BodyTooLarge(limit))
     else if !isJson(entity) then refused(ApiError.NotJson)
+    else if !isPlain(request) then refused(ApiError.EncodedBody)
     else
       entity match
         case HttpEntity.Strict(_, bytes) => Future.successful(Right(bytes))
-        case streamed => streamed.withoutSizeLimit.dataBytes.runWith(BodySink(limit, timeout))
+        case streamed => streamed.withoutSizeLimit.dataBytes.runWith(BodySink(limit, times))
 
   /** Parses a body. It may be megabytes: not for threads that serve requests. */
   def parse(bytes: ByteString): Either[ApiError, Json] =
-    if JsonDepth.exceeds(bytes, depthLimit) then Left(ApiError.JsonTooDeep(depthLimit))
-    else jawn.parseByteBuffer(bytes.asByteBuffer).left.map(_ => ApiError.MalformedJson)
+    val buffer = bytes.asByteBuffer
+    JsonText.problem(buffer, limits) match
+      case Some(problem) => Left(ApiError.JsonRefused(problem))
+      case None =>
+        RequestBody.parser
+          .parseByteBuffer(buffer)
+          .left
+          .map(_.underlying match
+            case _: ParseException => ApiError.MalformedJson
+            // The only other reason there is.
+            case _ => ApiError.JsonRefused(JsonProblem.RepeatedField))
 
   private def refused(error: ApiError): Future[Either[ApiError, ByteString]] =
     Future.successful(Left(error))
@@ -35,16 +46,24 @@ final class RequestBody(timeout: FiniteDuration, depthLimit: Int)(using Material
   private def isJson(entity: HttpEntity): Boolean =
     val media = entity.contentType.mediaType
     (media.mainType == MediaTypes.`application/json`.mainType &&
-      media.subType == MediaTypes.`application/json`.subType) ||
+      media.subType == MediaTypes.`application/json`.subType &&
+      entity.contentType.charsetOption.forall(_ == HttpCharsets.`UTF-8`)) ||
     (entity.isKnownEmpty && entity.contentType == ContentTypes.NoContentType)
 
+  // What is packed may unpack to anything.
+  private def isPlain(request: HttpRequest): Boolean =
+    request.header[`Content-Encoding`].forall(_.encodings.forall(_ == HttpEncodings.identity))
+
 object RequestBody:
+  // Of two values for one field, the other may be the one that somebody has looked at on the way.
+  private val parser = JawnParser(allowDuplicateKeys = false)
+
   /** Lets the client of a refused request send its body into nowhere, so that it gets to see the answer (see
     * [[BodySink]]). A body that was read already, or that waits for `100 Continue`, is left alone.
     */
-  def discard(request: HttpRequest, timeout: FiniteDuration)(using Materializer): Future[Unit] =
+  def discard(request: HttpRequest, times: BodyTimes)(using Materializer): Future[Unit] =
     if request.entity.isStrict || request.header[Expect].isDefined then Future.unit
     else
       request.entity.withoutSizeLimit.dataBytes
-        .runWith(BodySink(0, timeout))
+        .runWith(BodySink(0, times))
         .map(_ => ())(ExecutionContext.parasitic)

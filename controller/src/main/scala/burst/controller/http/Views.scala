@@ -196,7 +196,10 @@ object Views:
       "concurrentSlots" -> namespace.limits.concurrentSlots.asJson,
       "memory" -> namespace.limits.memory.asJson,
       "packageSize" -> namespace.limits.packageBytes.asJson,
-      "flaresPerMinute" -> namespace.limits.flaresPerMinute.asJson
+      "flaresPerMinute" -> namespace.limits.flaresPerMinute.asJson,
+      "deploysPerMinute" -> namespace.limits.deploysPerMinute.asJson,
+      "requestsPerMinute" -> namespace.limits.requestsPerMinute.asJson,
+      "concurrentRequests" -> namespace.limits.concurrentRequests.asJson
     ),
     "created" -> namespace.created.asJson,
     "revoked" -> namespace.revoked.asJson

@@ -8,7 +8,10 @@ final case class NamespaceLimits(
     concurrentSlots: Int,
     memory: Int,
     packageBytes: Long,
-    flaresPerMinute: Int
+    flaresPerMinute: Int,
+    deploysPerMinute: Int,
+    requestsPerMinute: Int,
+    concurrentRequests: Int
 )
 
 /** The limits a namespace has of its own. For all others the configured ones hold, also when they change. */
@@ -17,12 +20,18 @@ final case class OwnLimits(
     concurrentSlots: Option[Int] = None,
     memory: Option[Int] = None,
     packageBytes: Option[Long] = None,
-    flaresPerMinute: Option[Int] = None
+    flaresPerMinute: Option[Int] = None,
+    deploysPerMinute: Option[Int] = None,
+    requestsPerMinute: Option[Int] = None,
+    concurrentRequests: Option[Int] = None
 ) derives Codec.AsObject:
   def over(configured: NamespaceLimits): NamespaceLimits = NamespaceLimits(
     burstSize.getOrElse(configured.burstSize),
     concurrentSlots.getOrElse(configured.concurrentSlots),
     memory.getOrElse(configured.memory),
     packageBytes.getOrElse(configured.packageBytes),
-    flaresPerMinute.getOrElse(configured.flaresPerMinute)
+    flaresPerMinute.getOrElse(configured.flaresPerMinute),
+    deploysPerMinute.getOrElse(configured.deploysPerMinute),
+    requestsPerMinute.getOrElse(configured.requestsPerMinute),
+    concurrentRequests.getOrElse(configured.concurrentRequests)
   )

@@ -10,7 +10,7 @@ import io.circe.syntax.*
 object Samples:
   val package1: PackageId = PackageId.of(Array[Byte](1))
   val package2: PackageId = PackageId.of(Array[Byte](2))
-  val limits: NamespaceLimits = NamespaceLimits(4096, 4096, 8192, 1 << 26, 10000)
+  val limits: NamespaceLimits = NamespaceLimits(4096, 4096, 8192, 1 << 26, 10000, 600, 60000, 500)
 
   def definition(name: String = "hello", namespace: String = "guest", pkg: PackageId = package1): Definition =
     Definition(
