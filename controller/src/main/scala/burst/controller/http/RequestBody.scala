@@ -6,7 +6,6 @@ import org.apache.pekko.http.scaladsl.model.headers.{`Content-Encoding`, Expect,
 import org.apache.pekko.http.scaladsl.model.{ContentTypes, HttpCharsets, HttpEntity, HttpRequest, MediaTypes}
 import org.apache.pekko.stream.Materializer
 import org.apache.pekko.util.ByteString
-import org.typelevel.jawn.ParseException
 import scala.concurrent.{ExecutionContext, Future}
 
 /** Takes in a JSON body, within its limits. */
@@ -35,9 +34,9 @@ final class RequestBody(times: BodyTimes, limits: JsonLimits)(using Materializer
           .parseByteBuffer(buffer)
           .left
           .map(_.underlying match
-            case _: ParseException => ApiError.MalformedJson
-            // The only other reason there is.
-            case _ => ApiError.JsonRefused(JsonProblem.RepeatedField))
+            case _: NumberFormatException => ApiError.MalformedJson
+            case _: IllegalArgumentException => ApiError.JsonRefused(JsonProblem.RepeatedField)
+            case _ => ApiError.MalformedJson)
 
   private def refused(error: ApiError): Future[Either[ApiError, ByteString]] =
     Future.successful(Left(error))

@@ -23,13 +23,14 @@ final class Connection private[connection] (registry: Connections, val client: S
     move(_.copy(underWay = true, fresh = false))
     request.addAttribute(Key, this)
 
-  /** Whether so many bytes more are taken of what is not yet a request. The piece with its end may hold much of
-    * its body, too, so that only what comes after too much is too much.
+  /** Whether so many bytes more are taken of what is not yet a request. The piece with its end may hold much
+    * of its body, too, so that only what comes after too much is too much.
     */
   private[connection] def takes(size: Int): Boolean =
-    val fits = standing.underWay || header <= registry.headerSize
+    val before = header
+    if !standing.underWay then header += size
+    val fits = standing.underWay || before <= registry.headerSize
     if !fits then mustEnd(End.Cut)
-    header += size
     fits
 
   /** The request's credentials were looked at. */

@@ -27,7 +27,7 @@ private[connection] final class ConnectionGuard(connection: Connection, limits: 
     private var unsent = ByteString.empty
     private var progress = System.nanoTime()
     // When the first byte came after the connection's standing had last changed.
-    private var heard = 0L
+    private var heard = connection.now.since - 1
     private var over = false
 
     override def preStart(): Unit =
