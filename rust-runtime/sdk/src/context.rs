@@ -10,14 +10,8 @@ use burst_bcm::{Communicator, Failure, FailureKind};
 
 use crate::error::{self, Error};
 use crate::pack::Local;
+use crate::protocol::{MESSAGE, PHASE_NAME, PHASES};
 use crate::state::State;
-
-/// Phases a worker may mark.
-const PHASES: u32 = 1000;
-/// Bytes of a phase's name.
-const PHASE_NAME: usize = 200;
-/// Bytes of a failure's message.
-const MESSAGE: usize = 16 * 1024;
 
 /// A worker's view of its flare: who it is, who the others are, and how to talk to them.
 ///

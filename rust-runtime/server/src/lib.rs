@@ -14,10 +14,12 @@
 
 mod access;
 mod admission;
+mod checks;
 mod control;
 mod describe;
 mod error;
 mod init;
+mod journal;
 mod limits;
 mod logs;
 mod memory;

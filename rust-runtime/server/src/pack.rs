@@ -9,17 +9,19 @@
 //!    └──process died──────────────────────────────────────▶ dead ─┘
 //! ```
 
-use bytes::{Bytes, BytesMut};
+use bytes::{BufMut, Bytes, BytesMut};
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::Duration;
 
 use burst::protocol::{
-    self, Command, Failure, FailureKind, LogStream, PackEvent, ProgramEvent, RunPack, now,
+    self, Command, Failure, FailureKind, PackEvent, ProgramEvent, RunPack, now, without_values,
 };
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
+use crate::checks::{self, Checks};
+use crate::journal::Journal;
 use crate::limits;
 use crate::supervisor::{Happening, Program};
 use crate::tracker::{Dying, Tracker, Verdict};
@@ -65,7 +67,9 @@ pub(crate) async fn run(
 
 struct Flare {
     program: Box<Program>,
+    checks: Checks,
     tracker: Tracker,
+    journal: Journal,
     pending: BytesMut,
     /// When what is pending leaves.
     leaves_at: Option<Instant>,
@@ -95,7 +99,9 @@ impl Flare {
         program.begin();
         Self {
             program,
+            checks: Checks::new(run),
             tracker: Tracker::new(run),
+            journal: Journal::new(run.first_worker(), run.pack_size()),
             pending: BytesMut::new(),
             leaves_at: None,
             deadline: protocol::due(run.deadline).into(),
@@ -117,7 +123,7 @@ impl Flare {
         let mut client_here = true;
         while self.said.is_none() && !self.is_dead() {
             // A slow client slows the program down, but never its end.
-            let read = self.control_open && (self.killed || self.pending.len() < limits::PENDING);
+            let read = self.control_open && (self.killed || self.waiting() < limits::PENDING);
             let alive = self.exited.is_none();
             let timer = self.next_timer();
             let due = self.leaves_at.is_some_and(|at| at <= Instant::now());
@@ -171,16 +177,15 @@ impl Flare {
         loop {
             let event = match self.program.incoming.next() {
                 Ok(None) => return,
-                Ok(Some(frame)) => serde_json::from_slice(&frame)
-                    .map_err(|_| "it sent an event that is none".to_owned())
-                    .map(|event| (frame, event)),
+                Ok(Some(frame)) => self.read(&frame),
                 Err(error) => Err(error.to_string()),
             };
             match event {
-                Ok((frame, event)) => self.see(&frame, event),
+                Ok(event) => self.see(event),
                 Err(error) => {
                     self.control_open = false;
-                    let message = format!("the program broke the protocol: {error}");
+                    let mut message = format!("the program broke the protocol: {error}");
+                    checks::shorten(&mut message, limits::NAME);
                     self.kill(Failure::new(FailureKind::Internal, message));
                     return;
                 }
@@ -188,7 +193,18 @@ impl Flare {
         }
     }
 
-    fn see(&mut self, frame: &[u8], event: ProgramEvent) {
+    fn read(&self, frame: &[u8]) -> Result<ProgramEvent, String> {
+        let event = serde_json::from_slice(frame).map_err(|error| {
+            let error = without_values(&error.to_string());
+            format!("it sent an event that is none: {error}")
+        })?;
+        match event {
+            ProgramEvent::Pack(event) => self.checks.fit(event).map(ProgramEvent::Pack),
+            other => Ok(other),
+        }
+    }
+
+    fn see(&mut self, event: ProgramEvent) {
         let event = match event {
             ProgramEvent::Pack(event) => event,
             ProgramEvent::Hello { .. } => return,
@@ -198,25 +214,47 @@ impl Flare {
                 return;
             }
         };
-        match self.tracker.see(&event, frame.len()) {
+        match self.tracker.see(&event) {
             Verdict::Drop => {}
             Verdict::Ended { reusable, error } => self.said = Some((reusable, error)),
-            Verdict::Forward => {
-                self.forward(frame, patience(&event));
-                if let PackEvent::WorkerFailed { error, .. } = event {
-                    // The others learn of it inside the program; this is for those who do not
-                    // listen.
-                    self.blame(error);
-                    self.kill_within(limits::GRACE);
-                }
-            }
+            Verdict::Forward => self.pass(event),
         }
     }
 
-    /// Passes an event on as it came, which may wait for so long for others to leave with.
-    fn forward(&mut self, frame: &[u8], patience: Duration) {
+    fn pass(&mut self, event: PackEvent) {
+        match event {
+            PackEvent::Log {
+                worker,
+                stream,
+                ref text,
+                at,
+            } => {
+                self.journal.say(worker, stream, text, at);
+                self.leave_within(limits::GATHERING);
+                return;
+            }
+            PackEvent::WorkerSucceeded { worker, .. } | PackEvent::WorkerFailed { worker, .. } => {
+                let said = self.journal.take_of(worker);
+                said.iter().for_each(|event| self.emit(event));
+            }
+            _ => {}
+        }
+        self.emit(&event);
+        if let PackEvent::WorkerFailed { error, .. } = event {
+            // The others learn of it inside the program; this is for those who do not listen.
+            self.blame(error);
+            self.kill_within(limits::GRACE);
+        }
+    }
+
+    /// Makes an event one of those that are to leave.
+    fn emit(&mut self, event: &PackEvent) {
         let start = self.pending.len();
-        self.pending.extend_from_slice(frame);
+        // Events are plain data, which always has a JSON form.
+        if serde_json::to_writer((&mut self.pending).writer(), event).is_err() {
+            self.pending.truncate(start);
+            return;
+        }
         // Within JSON a line break can only be white space, but here it would end the event.
         for byte in &mut self.pending[start..] {
             if matches!(*byte, b'\n' | b'\r') {
@@ -224,41 +262,43 @@ impl Flare {
             }
         }
         self.pending.extend_from_slice(b"\n");
-        let at = match self.pending.len() < limits::GATHERED {
+        self.leave_within(patience(event));
+    }
+
+    /// What is there leaves after this time, or at once where it is much.
+    fn leave_within(&mut self, patience: Duration) {
+        let at = match self.waiting() < limits::GATHERED {
             true => Instant::now() + patience,
             false => Instant::now(),
         };
         self.leaves_at = Some(self.leaves_at.map_or(at, |earlier| earlier.min(at)));
     }
 
-    fn emit(&mut self, event: &PackEvent) {
-        // Events made here are plain data, which always has a JSON form.
-        if let Ok(line) = serde_json::to_vec(event) {
-            self.forward(&line, patience(event));
-        }
+    fn waiting(&self) -> usize {
+        self.pending.len() + self.journal.waiting()
     }
 
     fn take_pending(&mut self) -> Bytes {
+        let said = self.journal.take();
+        said.iter().for_each(|event| self.emit(event));
         self.leaves_at = None;
         self.pending.split().freeze()
     }
 
     fn log_output(&mut self) {
         let at = now();
-        let lines = |stream: LogStream, lines: Vec<String>| {
-            lines.into_iter().map(move |line| PackEvent::Log {
-                worker: None,
-                stream,
-                line,
-                at,
-            })
-        };
         let Program { stdout, stderr, .. } = &mut *self.program;
-        let events: Vec<_> = [stdout, stderr]
-            .into_iter()
-            .flat_map(|pipe| lines(pipe.stream(), pipe.lines().collect()))
-            .collect();
-        events.iter().for_each(|event| self.emit(event));
+        let mut said = false;
+        for pipe in [stdout, stderr] {
+            let stream = pipe.stream();
+            for line in pipe.lines() {
+                self.journal.say(None, stream, &line, at);
+                said = true;
+            }
+        }
+        if said {
+            self.leave_within(limits::GATHERING);
+        }
     }
 
     fn command(&mut self, command: &Command) {
@@ -359,6 +399,8 @@ impl Flare {
             self.program.incoming.drain();
             self.read_frames();
         }
+        self.journal.close();
+        self.pending = self.take_pending().into();
         let (failures, error, reusable) = match self.said.take() {
             Some((reusable, error)) => {
                 let failures = self.tracker.forgotten();

@@ -70,14 +70,14 @@ async fn activate(runtime: &Runtime, body: &[u8]) -> Result<Box<RawValue>, Error
             match event {
                 PackEvent::Log {
                     stream: LogStream::Stdout,
-                    line,
+                    text,
                     ..
-                } => println!("{line}"),
+                } => println!("{text}"),
                 PackEvent::Log {
                     stream: LogStream::Stderr,
-                    line,
+                    text,
                     ..
-                } => eprintln!("{line}"),
+                } => eprintln!("{text}"),
                 PackEvent::WorkerSucceeded { output, .. } => result = Ok(output),
                 PackEvent::WorkerFailed { error, .. } => {
                     result = Err(match error.kind {

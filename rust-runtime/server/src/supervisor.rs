@@ -100,7 +100,8 @@ impl Program {
                     return Err(self.with_tail(reason));
                 }
                 Happening::ControlClosed => open = false,
-                Happening::Output => {}
+                // No flare's: only the last of it is kept, for whoever asks why there was no hello.
+                Happening::Output => drop((self.stdout.lines(), self.stderr.lines())),
             }
         }
     }

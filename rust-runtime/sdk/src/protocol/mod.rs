@@ -18,6 +18,21 @@ pub const CONTROL_FD: &str = "BURST_CONTROL_FD";
 /// The largest serialised output of a worker.
 pub const OUTPUT_LIMIT: usize = 16 * 1024 * 1024;
 
+/// What a worker, or a pack for itself, may log in one flare: each line's bytes and [`LINE_COST`].
+pub const LOG_LIMIT: usize = 1024 * 1024;
+
+/// Bytes a line of a log counts beside those it has: about what it takes of everybody's room and time.
+pub const LINE_COST: usize = 64;
+
+/// Phases of one worker.
+pub const PHASES: u32 = 1000;
+
+/// Bytes of a phase's name.
+pub const PHASE_NAME: usize = 200;
+
+/// Bytes of a failure's message.
+pub const MESSAGE: usize = 4 * 1024;
+
 /// The largest frame from program to runtime: an output and its envelope.
 pub const EVENT_FRAME_LIMIT: usize = OUTPUT_LIMIT + 64 * 1024;
 

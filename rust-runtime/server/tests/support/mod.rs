@@ -368,7 +368,8 @@ pub fn logs(events: &[Value], worker: Value, stream: &str) -> Vec<String> {
     named(events, "log")
         .into_iter()
         .filter(|event| event["worker"] == worker && event["stream"] == stream)
-        .map(|event| event["line"].as_str().unwrap().to_owned())
+        .flat_map(|event| event["text"].as_str().unwrap().split('\n'))
+        .map(str::to_owned)
         .collect()
 }
 

@@ -17,6 +17,8 @@ final class FlaresRoutes(store: FlareStore, service: FlareService, blocking: Blo
 ):
   import FlaresRoutes.States
 
+  private val logAnswer = LogAnswer(store, blocking)
+
   def route(caller: Identity): Route =
     concat(
       (pathPrefix("flares") & pathEndOrSingleSlash):
@@ -42,7 +44,7 @@ final class FlaresRoutes(store: FlareStore, service: FlareService, blocking: Blo
       (path("logs") & get & extractRequest): request =>
         Answer:
           Refusable(QueryParameters(request.uri.query()).optionalInt("worker")): worker =>
-            read(caller, id)(_ => Views.logs(id, store.logs(id, worker)))
+            Refusable(blocking(own(caller, id)))(_ => logAnswer(id, worker))
       ,
       (path("timeline") & get):
         Answer(read(caller, id)(flare => Views.timeline(flare, Timeline.of(flare, store.phases(id)))))

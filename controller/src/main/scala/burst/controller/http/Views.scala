@@ -3,7 +3,7 @@ package burst.controller.http
 import burst.controller.definition.{Definition, FlareOptions}
 import burst.controller.flare.*
 import burst.controller.scheduler.{InvokerView, Standing}
-import burst.controller.store.{Namespace, StoredLogs}
+import burst.controller.store.Namespace
 import burst.protocol.FlareId
 import io.circe.Json
 import io.circe.syntax.*
@@ -145,20 +145,6 @@ object Views:
       "error" -> flare.error.asJson,
       "outputs" -> Json.fromValues(outputs)
     )
-
-  def logs(id: FlareId, logs: StoredLogs): Json = Json.obj(
-    "flareId" -> id.asJson,
-    "truncated" -> logs.truncated.asJson,
-    "logs" -> Json.fromValues(logs.lines.map { line =>
-      Json.obj(
-        "worker" -> line.worker.asJson,
-        "pack" -> line.pack.asJson,
-        "stream" -> line.stream.asJson,
-        "at" -> line.at.asJson,
-        "line" -> line.line.asJson
-      )
-    })
-  )
 
   def timeline(flare: Flare, workers: Vector[WorkerTimeline]): Json = Json.obj(
     "flareId" -> flare.id.asJson,

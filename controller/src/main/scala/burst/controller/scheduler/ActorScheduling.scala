@@ -19,7 +19,8 @@ object ActorScheduling:
     val settings = SchedulerSettings.from(config)
     val backends = BackendCatalog.from(config)
     val clock = Clock.ofMachine
-    val environment = FlareEnvironment(storage.flares, backends, settings, blocking, clock)
+    val environment = 
+      FlareEnvironment(storage.flares, backends, settings, blocking, clock, LogPace(settings))
     val default = PlatformLimits.from(config).namespace.concurrentSlots
     val limits = SlotLimits(storage.namespaces, default, settings.limitsRefresh, blocking, clock.elapsed)
     val home = SchedulerHome.of(SchedulerNode(SchedulerNode.Parts(config, storage, environment, limits)))

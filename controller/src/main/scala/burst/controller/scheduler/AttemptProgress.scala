@@ -1,6 +1,6 @@
 package burst.controller.scheduler
 
-import burst.controller.flare.{LogLine, PackRecord, PhaseMark, WorkerRecord, WorkerResult, WorkerState}
+import burst.controller.flare.{LogText, PackRecord, PhaseMark, WorkerRecord, WorkerResult, WorkerState}
 import burst.protocol.{Failure, FailureKind, InvokerId, PackEvent, PackReport}
 
 /** How far a pack is, as its reports tell. */
@@ -13,7 +13,7 @@ enum PackStage:
 final case class Absorbed(
     progress: AttemptProgress,
     results: Vector[WorkerResult] = Vector.empty,
-    logs: Vector[LogLine] = Vector.empty,
+    logs: Vector[LogText] = Vector.empty,
     phases: Vector[PhaseMark] = Vector.empty,
     failures: Vector[Failure] = Vector.empty,
     ended: Vector[Int] = Vector.empty,
@@ -122,8 +122,10 @@ final case class AttemptProgress(
         }
       case PackEvent.Phase(id, name, at) =>
         own(pack, id).fold(so)(_ => so.copy(phases = so.phases :+ PhaseMark(id, name, at)))
-      case PackEvent.Log(id, stream, line, at) =>
-        so.copy(logs = so.logs :+ LogLine(id, pack, stream, at, line))
+      case PackEvent.Log(id, stream, text, at) =>
+        if id.forall(own(pack, _).isDefined) then
+          so.copy(logs = so.logs :+ LogText(id, pack, stream, at, text))
+        else so
       case PackEvent.WorkerSucceeded(id, output, at) =>
         own(pack, id).filterNot(_.state.isFinal).fold(so) { worker =>
           so.copy(
@@ -180,7 +182,7 @@ final case class AttemptProgress(
   private def operationOf(pack: Int) = if stages(pack) == PackStage.Preparing then "start" else "work"
 
   private def located(failure: Failure, pack: Int): Failure =
-    val at = failure.at(plan.packs(pack).invoker, pack)
+    val at = failure.short.at(plan.packs(pack).invoker, pack)
     at.copy(operation = at.operation.orElse(Some(operationOf(pack))))
 
   private def silentEnd(pack: Int): Failure =

@@ -98,6 +98,7 @@ private final class FlareActor(
     id,
     alreadyStored = origin == Origin.Recovered,
     settings,
+    cost => environment.logPace.take(accepted.namespace, cost),
     environment.blocking,
     written => context.self ! StoreAnswered(written)
   )
@@ -187,8 +188,8 @@ private final class FlareActor(
     case FlareEffect.StoreResults(results) =>
       writer.results(results)
       progressSoon()
-    case FlareEffect.StoreLogs(lines) =>
-      writer.logs(lines)
+    case FlareEffect.StoreLogs(texts) =>
+      writer.logs(texts)
       progressSoon()
     case FlareEffect.StorePhases(marks) =>
       writer.phases(marks)

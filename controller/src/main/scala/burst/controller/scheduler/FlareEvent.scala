@@ -1,6 +1,6 @@
 package burst.controller.scheduler
 
-import burst.controller.flare.{Flare, FlareState, LogLine, PhaseMark, WorkerResult}
+import burst.controller.flare.{Flare, FlareState, LogText, PhaseMark, WorkerResult}
 import burst.protocol.{Failure, InvokerId, PackReport}
 
 /** The waits of a flare; each has an end. How long they are is in [[SchedulerSettings]]. */
@@ -53,7 +53,7 @@ enum FlareEffect:
   /** The record changed in something nobody waits for; store it before long. */
   case Progress
   case StoreResults(results: Vector[WorkerResult])
-  case StoreLogs(lines: Vector[LogLine])
+  case StoreLogs(texts: Vector[LogText])
   case StorePhases(marks: Vector[PhaseMark])
 
   /** Forget the results, logs and phases of the attempt that ended. */

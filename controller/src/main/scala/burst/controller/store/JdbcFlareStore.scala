@@ -1,10 +1,9 @@
 package burst.controller.store
 
 import burst.controller.flare.*
-import burst.protocol.{Failure, FlareId, Inputs, LogStream}
+import burst.protocol.{Failure, FlareId, Inputs}
 import io.circe.syntax.*
 import io.circe.Json
-import java.nio.charset.StandardCharsets.UTF_8
 import scalikejdbc.*
 
 /** Flares and what they leave, in any SQL database. `logLimit` is in bytes, `phaseLimit` in marks, both per
@@ -15,6 +14,8 @@ final class JdbcFlareStore(database: Database, logLimit: Long, phaseLimit: Long)
 
   /** Names this store in the flares it may write. */
   private val writer = java.util.UUID.randomUUID.toString
+
+  private val logs = LogTable(database, logLimit)
 
   def together(work: => Unit): Unit = database.together("storing a flare's changes")(work)
 
@@ -123,51 +124,14 @@ final class JdbcFlareStore(database: Database, logLimit: Long, phaseLimit: Long)
           )
         .collection[Vector]()
 
-  def addLogs(id: FlareId, lines: Vector[LogLine]): Unit =
-    if lines.nonEmpty then
+  def addLogs(id: FlareId, texts: Vector[LogText]): Unit =
+    if texts.nonEmpty then
       database.write("storing logs"):
-        own(id, sqls"log_bytes, log_truncated")(row => (row.long("log_bytes"), row.int("log_truncated") != 0))
-          .foreach: (before, truncated) =>
-            // Each line's end within the log; kept are those that end within the limit. Once something was
-            // dropped nothing follows, so that a log has no holes.
-            val ends = lines.scanLeft(before)((sum, line) => sum + bytes(line)).tail
-            val kept = if truncated then 0 else ends.count(_ <= logLimit)
-            sql"""UPDATE flare SET log_bytes = ${if kept == 0 then before else ends(kept - 1)},
-                  log_truncated = ${if kept < lines.size then 1 else 0} WHERE id = ${id.value}""".update()
-            val rows = lines
-              .take(kept)
-              .map(l =>
-                Seq[Any](
-                  id.value,
-                  l.worker.map(Int.box).orNull,
-                  l.pack,
-                  stream(l.stream),
-                  l.at,
-                  Stored.free(l.line)
-                )
-              )
-            if kept > 0 then
-              sql"INSERT INTO flare_log (flare_id, worker, pack, stream, at, line) VALUES (?, ?, ?, ?, ?, ?)"
-                .batch(rows*)
-                .apply()
+        own(id, LogTable.columns)(LogTable.present).foreach(logs.append(id, _, texts))
 
-  def logs(id: FlareId, worker: Option[Int]): StoredLogs =
-    val ofWorker = worker.fold(sqls"")(w => sqls"AND worker = $w")
-    database.read("reading logs"):
-      val truncated = sql"SELECT log_truncated FROM flare WHERE id = ${id.value}".map(_.int(1)).single()
-      val lines =
-        sql"""SELECT worker, pack, stream, at, line FROM flare_log
-              WHERE flare_id = ${id.value} $ofWorker ORDER BY id"""
-          .map: row =>
-            LogLine(
-              row.intOpt("worker"),
-              row.int("pack"),
-              Stored.json[LogStream](Json.fromString(row.string("stream")).noSpaces),
-              row.long("at"),
-              Stored.free(row, "line")
-            )
-          .collection[Vector]()
-      StoredLogs(lines, truncated.exists(_ != 0))
+  def logExtent(id: FlareId): LogExtent = logs.extent(id)
+
+  def logPart(id: FlareId, from: Long, until: Long): Option[LogPart] = logs.part(id, from, until)
 
   def addPhases(id: FlareId, marks: Vector[PhaseMark]): Unit =
     if marks.nonEmpty then
@@ -191,9 +155,9 @@ final class JdbcFlareStore(database: Database, logLimit: Long, phaseLimit: Long)
     database.write("clearing an attempt"):
       if !owned(id) then throw FlareTaken(id)
       sql"DELETE FROM flare_result WHERE flare_id = ${id.value}".update()
-      sql"DELETE FROM flare_log WHERE flare_id = ${id.value}".update()
+      logs.clear(id)
       sql"DELETE FROM flare_phase WHERE flare_id = ${id.value}".update()
-      sql"UPDATE flare SET log_bytes = 0, log_truncated = 0, phase_count = 0 WHERE id = ${id.value}".update()
+      sql"UPDATE flare SET phase_count = 0 WHERE id = ${id.value}".update()
 
   def countByState(): Map[FlareState, Int] =
     database.read("counting flares"):
@@ -222,10 +186,6 @@ final class JdbcFlareStore(database: Database, logLimit: Long, phaseLimit: Long)
       .single()
 
   private def owned(id: FlareId)(using DBSession): Boolean = own(id, sqls"state")(_ => ()).isDefined
-
-  private def bytes(line: LogLine): Long = line.line.getBytes(UTF_8).length + 1L
-
-  private def stream(stream: LogStream): String = stream.asJson.asString.getOrElse(stream.toString)
 
   private def flare(row: WrappedResultSet, parts: Option[String], inputs: Option[String]): Flare =
     FlareColumns.flare(

@@ -1,7 +1,7 @@
 package burst.controller.store
 
 import burst.controller.definition.Definition
-import burst.controller.flare.{Flare, FlareState, LogLine, PhaseMark, WorkerResult}
+import burst.controller.flare.{Flare, FlareState, LogText, PhaseMark, WorkerResult}
 import burst.protocol.{FlareId, Inputs, PackageId}
 
 /** Contracts of what is kept. Calls block on the database and run on the store's dispatcher; what a call has
@@ -26,7 +26,7 @@ trait DefinitionStore:
 /** A flare is written through one store at a time: the one that inserted it, until another takes it over.
   * Whoever was paused or cut off meanwhile finds its writes refused by [[FlareTaken]] and changes nothing.
   */
-trait FlareStore:
+trait FlareStore extends LogReader:
   /** Of what `work` writes here, on its thread, all is stored or nothing. */
   def together(work: => Unit): Unit
 
@@ -66,8 +66,7 @@ trait FlareStore:
   def results(id: FlareId): Vector[WorkerResult]
 
   /** Keeps lines up to the limit per flare; what comes after is dropped and the log marked as truncated. */
-  def addLogs(id: FlareId, lines: Vector[LogLine]): Unit
-  def logs(id: FlareId, worker: Option[Int]): StoredLogs
+  def addLogs(id: FlareId, texts: Vector[LogText]): Unit
 
   /** Keeps marks up to the limit per flare. */
   def addPhases(id: FlareId, marks: Vector[PhaseMark]): Unit
@@ -92,8 +91,21 @@ trait EpochStore:
   /** The highest so far; 0 before the first. */
   def present(): Long
 
-/** What a flare's workers wrote, in the order it arrived. */
-final case class StoredLogs(lines: Vector[LogLine], truncated: Boolean)
+/** Logs are read in parts: nobody needs to hold a whole one. */
+trait LogReader:
+  /** How far the log goes now; of a flare that is not there, nowhere. */
+  def logExtent(id: FlareId): LogExtent
+
+  /** The part of a log that begins at `from`, which is before `until`: a MiB or so. Nothing when the log has
+    * been cleared since its extent was asked for.
+    */
+  def logPart(id: FlareId, from: Long, until: Long): Option[LogPart]
+
+/** Where a log begins and ends, in units of the store, and whether more was written than is kept. */
+final case class LogExtent(from: Long, until: Long, truncated: Boolean)
+
+/** A part of a log, in the order it arrived, and where the next one begins. */
+final case class LogPart(texts: Vector[LogText], next: Long)
 
 /** A caller: the namespace its key opens. */
 final case class Identity(namespace: String, limits: NamespaceLimits)

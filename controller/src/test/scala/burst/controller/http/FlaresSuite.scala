@@ -74,9 +74,9 @@ class FlaresSuite extends HttpSuite:
     storage.flares.addLogs(
       f.id,
       Vector(
-        LogLine(Some(1), 0, LogStream.Stdout, 7, "one"),
-        LogLine(None, 0, LogStream.Stderr, 8, "pack"),
-        LogLine(Some(0), 0, LogStream.Stdout, 9, "zero")
+        LogText(Some(1), 0, LogStream.Stdout, 7, "one\n\n\u001b\"1"),
+        LogText(None, 0, LogStream.Stderr, 8, "pack"),
+        LogText(Some(0), 0, LogStream.Stdout, 9, "zero")
       )
     )
     def lines(query: String) =
@@ -86,15 +86,22 @@ class FlaresSuite extends HttpSuite:
         .get
         .map(_.hcursor.get[String]("line").toOption.get)
         .toVector
-    assertEquals(lines(""), Vector("one", "pack", "zero"))
-    assertEquals(lines("?worker=1"), Vector("one"))
+    assertEquals(lines(""), Vector("one", "", "\u001b\"1", "pack", "zero"))
+    assertEquals(lines("?worker=1"), Vector("one", "", "\u001b\"1"))
     assertEquals(lines("?worker=5"), Vector.empty)
     refused(send("GET", s"$flares/${f.id.value}/logs?worker=-1"), 400, "'worker'")
     refused(send("GET", s"$flares/${f.id.value}/logs?worker=x"), 400, "'worker'")
-    storage.flares.addLogs(f.id, Vector(LogLine(None, 0, LogStream.Stdout, 9, "x" * (11 << 20))))
+    storage.flares.addLogs(f.id, Vector(LogText(None, 0, LogStream.Stdout, 9, "x" * (11 << 20))))
     assertEquals(
       send("GET", s"$flares/${f.id.value}/logs").json.hcursor.get[Boolean]("truncated"),
       Right(true)
+    )
+
+  test("a flare that wrote nothing has a log without lines"):
+    val f = stored(Samples.flare())
+    assertEquals(
+      send("GET", s"$flares/${f.id.value}/logs").body,
+      s"""{"flareId":"${f.id.value}","truncated":false,"logs":[]}"""
     )
 
   test("a timeline has the platform's phases and the function's own"):

@@ -1,6 +1,7 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.{FlareState, WorkerState}
+import burst.controller.store.logTexts
 import burst.protocol.{FailureKind, FlareId, InvokerId, PackEvent}
 import io.circe.Json
 import scala.concurrent.duration.DurationInt
@@ -332,7 +333,7 @@ class GangSchedulerSuite extends SchedulerFixture:
     world.pass(100.millis)
     val probe = kit.createTestProbe[Unit]()
     probe.awaitAssert(assertEquals(world.store.find(flare.id).map(_.state), Some(FlareState.Running)))
-    assertEquals(world.store.logs(flare.id, None).lines.map(_.line), Vector("hello"))
+    assertEquals(world.store.logTexts(flare.id).map(_.text), Vector("hello"))
     assertEquals(world.store.phases(flare.id).map(_.name), Vector("read"))
 
   test("a store that cannot take a flare: it is refused, and its slots come back"):

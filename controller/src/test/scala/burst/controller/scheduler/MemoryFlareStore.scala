@@ -1,14 +1,14 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.*
-import burst.controller.store.{FlareStore, FlareTaken, StoreException, StoredLogs}
+import burst.controller.store.{FlareStore, FlareTaken, LogExtent, LogPart, StoreException}
 import burst.protocol.{FlareId, Inputs}
 
 /** A store in memory that keeps what was written in order, and fails when told to. */
 final class MemoryFlareStore extends FlareStore:
   private var flares = Map.empty[FlareId, Flare]
   private var outputs = Map.empty[FlareId, Vector[WorkerResult]]
-  private var lines = Map.empty[FlareId, Vector[LogLine]]
+  private var lines = Map.empty[FlareId, Vector[LogText]]
   private var marks = Map.empty[FlareId, Vector[PhaseMark]]
   private var written = Vector.empty[String]
 
@@ -76,12 +76,14 @@ final class MemoryFlareStore extends FlareStore:
       outputs = outputs.updated(id, this.results(id) ++ results)
     }
   def results(id: FlareId): Vector[WorkerResult] = synchronized(outputs.getOrElse(id, Vector.empty))
-  def addLogs(id: FlareId, more: Vector[LogLine]): Unit = if more.nonEmpty then
+  def addLogs(id: FlareId, more: Vector[LogText]): Unit = if more.nonEmpty then
     write("addLogs", "logs") {
       lines = lines.updated(id, lines.getOrElse(id, Vector.empty) ++ more)
     }
-  def logs(id: FlareId, worker: Option[Int]): StoredLogs =
-    synchronized(StoredLogs(lines.getOrElse(id, Vector.empty), truncated = false))
+  def logExtent(id: FlareId): LogExtent =
+    synchronized(LogExtent(0, lines.get(id).fold(0)(_.length), truncated = false))
+  def logPart(id: FlareId, from: Long, until: Long): Option[LogPart] =
+    synchronized(lines.get(id).map(texts => LogPart(texts.slice(from.toInt, until.toInt), until)))
   def addPhases(id: FlareId, more: Vector[PhaseMark]): Unit = if more.nonEmpty then
     write("addPhases", "phases") {
       marks = marks.updated(id, phases(id) ++ more)

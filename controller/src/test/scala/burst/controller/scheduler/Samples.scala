@@ -1,7 +1,7 @@
 package burst.controller.scheduler
 
 import burst.controller.definition.Packing
-import burst.controller.flare.FlareRequest
+import burst.controller.flare.{FlareRequest, LogText}
 import burst.protocol.{DefinitionRef, Inputs, PackageId}
 import io.circe.Json
 import scala.concurrent.duration.DurationInt
@@ -47,7 +47,9 @@ object Samples:
     abortDeadline = 10.seconds,
     cleanupDeadline = 2.seconds,
     progressInterval = 100.millis,
-    logBuffer = 100,
+    logBuffer = 100 * (LogText.LineCost + 8),
+    namespaceLogRate = 1 << 20,
+    namespaceLogBurst = 1 << 20,
     phaseBuffer = 100,
     storeDeadline = 300.millis,
     storeRetryPause = 200.millis,

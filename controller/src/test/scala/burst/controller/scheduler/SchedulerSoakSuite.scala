@@ -46,7 +46,7 @@ class SchedulerSoakSuite extends FunSuite:
     cleanupDeadline = 50.millis,
     progressInterval = 10.millis,
     storeRetryPause = 5.millis,
-    logBuffer = 1000
+    logBuffer = 100_000
   )
 
   private val wrong = AtomicReference(Vector.empty[String])
@@ -118,7 +118,7 @@ class SchedulerSoakSuite extends FunSuite:
     val random = Random(seed)
     val store = MemoryFlareStore()
     val environment =
-      FlareEnvironment(store, Samples.backends, settings, stores, Clock.ofMachine)
+      FlareEnvironment(store, Samples.backends, settings, stores, Clock.ofMachine, LogPace(settings))
     val scheduler = kit.spawn(GangScheduler(environment, SlotLimits(null, 100, 1.hour, stores, () => 0L)))
     val slots = 6
     val ids = Vector.tabulate(4)(i => InvokerId(s"i$i"))

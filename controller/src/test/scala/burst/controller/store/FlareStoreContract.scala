@@ -9,7 +9,7 @@ import java.util.concurrent.{Callable, Executors}
 import scala.jdk.CollectionConverters.*
 import scala.util.Try
 
-/** What every implementation of [[FlareStore]] must do, opened with limits of 100 bytes of log and 3 marks.
+/** What every implementation of [[FlareStore]] must do, opened with limits of 1000 bytes of log and 3 marks.
   */
 abstract class FlareStoreContract extends StorageFixtures:
   private def together[A](work: Vector[Callable[A]]): Vector[A] =
@@ -20,14 +20,14 @@ abstract class FlareStoreContract extends StorageFixtures:
   private val hidden = Inputs.Shared(Json.Null)
   private def bare(flare: Flare) = flare.copy(request = flare.request.copy(inputs = hidden))
   private def line(text: String, worker: Option[Int] = Some(0)) =
-    LogLine(worker, 0, LogStream.Stderr, 5, text)
+    LogText(worker, 0, LogStream.Stderr, 5, text)
 
   storage.test("an unknown flare has nothing, and adding to it adds nothing"): s =>
     val id = FlareId.random()
     assertEquals(s.flares.find(id), None)
     s.flares.addLogs(id, Vector(line("lost")))
     s.flares.addPhases(id, Vector(PhaseMark(0, "p", 1)))
-    assertEquals(s.flares.logs(id, None), StoredLogs(Vector.empty, false))
+    assertEquals(s.flares.logExtent(id), LogExtent(0, 0, truncated = false))
     assertEquals(s.flares.phases(id), Vector.empty)
     assertEquals(s.flares.results(id), Vector.empty)
 
@@ -47,12 +47,12 @@ abstract class FlareStoreContract extends StorageFixtures:
     intercept[FlareTaken](end(flare()))
     assertEquals(s.flares.find(f.id), Some(bare(f)))
     assertEquals(s.flares.results(f.id), Vector.empty)
-    assertEquals(s.flares.logs(f.id, None).lines, Vector.empty)
+    assertEquals(s.flares.logTexts(f.id), Vector.empty)
     assertEquals(s.flares.phases(f.id), Vector.empty)
     end(grown(f, FlareState.Succeeded))
     assertEquals(s.flares.find(f.id), Some(bare(grown(f, FlareState.Succeeded))))
     assertEquals(s.flares.results(f.id), Vector(output))
-    assertEquals(s.flares.logs(f.id, None).lines, Vector(line("said")))
+    assertEquals(s.flares.logTexts(f.id), Vector(line("said")))
     // What comes after is a transaction of its own again.
     s.flares.insert(flare())
 
@@ -126,7 +126,7 @@ abstract class FlareStoreContract extends StorageFixtures:
       successor.flares.insert(flare())
       assertEquals(paused.flares.find(f.id), Some(bare(grown(f, FlareState.Failed))))
       assertEquals(paused.flares.results(f.id).flatMap(_.output), Vector("mine".asJson))
-      assertEquals(paused.flares.logs(f.id, None).lines, Vector.empty)
+      assertEquals(paused.flares.logTexts(f.id), Vector.empty)
 
   storage.test("groups are listed and counted apart from flares, and keep their inputs while they last"): s =>
     val (single, group) = (flare(), flare())
@@ -168,28 +168,55 @@ abstract class FlareStoreContract extends StorageFixtures:
       Vector(WorkerResult(0, Some(Json.Null), None), WorkerResult(1, None, Some(failure)))
     )
 
-  storage.test("logs keep their order and their writer"): s =>
+  storage.test("logs keep their order, their writer and their lines"): s =>
     val f = flare()
     s.flares.insert(f)
-    val lines = Vector(line("b"), line("a", None), line("ü\u0000'\"", Some(1)))
-    s.flares.addLogs(f.id, lines.take(2))
-    s.flares.addLogs(f.id, lines.drop(2))
-    assertEquals(s.flares.logs(f.id, None), StoredLogs(lines, truncated = false))
-    assertEquals(s.flares.logs(f.id, Some(1)).lines, lines.drop(2))
+    val texts = Vector(line("b\n"), line("a", None), line("ü\u0000'\"", Some(1)))
+    s.flares.addLogs(f.id, texts.take(2))
+    s.flares.addLogs(f.id, texts.drop(2))
+    assertEquals(s.flares.logTexts(f.id), texts)
+    assertEquals(s.flares.logExtent(f.id).truncated, false)
 
   storage.test("logs beyond the limit are dropped and said to be; a log has no holes"): s =>
     val f = flare()
     s.flares.insert(f)
-    s.flares.addLogs(f.id, Vector(line("x" * 49), line("y" * 49)))
-    assertEquals(s.flares.logs(f.id, None).truncated, false)
+    val cost = line("x" * 49).cost
+    val full = (Samples.logLimit / cost).toInt
+    s.flares.addLogs(f.id, Vector.fill(full)(line("x" * 49)))
+    assertEquals(s.flares.logExtent(f.id).truncated, false)
+    s.flares.addLogs(f.id, Vector(line("y" * 49), line("")))
     s.flares.addLogs(f.id, Vector(line("")))
-    s.flares.addLogs(f.id, Vector(line("")))
-    assertEquals(s.flares.logs(f.id, None).lines.size, 2)
-    assert(s.flares.logs(f.id, Some(7)).truncated)
+    assertEquals(s.flares.logTexts(f.id).size, full)
+    assert(s.flares.logExtent(f.id).truncated)
     val g = flare()
     s.flares.insert(g)
-    s.flares.addLogs(g.id, Vector(line("z" * 200), line("small")))
-    assertEquals(s.flares.logs(g.id, None), StoredLogs(Vector.empty, truncated = true))
+    s.flares.addLogs(g.id, Vector(line("z" * Samples.logLimit.toInt), line("small")))
+    assertEquals(s.flares.logTexts(g.id), Vector.empty)
+    assert(s.flares.logExtent(g.id).truncated)
+
+  storage.test("a line of nothing takes of the limit as others do, and a text is cut between lines"): s =>
+    val f = flare()
+    s.flares.insert(f)
+    s.flares.addLogs(f.id, Vector(line("\n" * 5000)))
+    val lines = s.flares.logTexts(f.id).flatMap(_.lines)
+    assertEquals(lines, Vector.fill((Samples.logLimit / LogText.LineCost).toInt)(""))
+    assert(s.flares.logExtent(f.id).truncated)
+
+  storage.test("a log that is cleared while it is read is not passed off as whole"): s =>
+    val f = flare()
+    s.flares.insert(f)
+    (1 to 3).foreach(n => s.flares.addLogs(f.id, Vector(line(s"first $n"))))
+    val before = s.flares.logExtent(f.id)
+    assertEquals((before.from, before.until), (0L, 3L))
+    s.flares.clearAttempt(f.id)
+    assertEquals(s.flares.logTexts(f.id), Vector.empty)
+    s.flares.addLogs(f.id, Vector(line("second")))
+    assertEquals(s.flares.logPart(f.id, 1, before.until), None)
+    assertEquals(s.flares.logTexts(f.id), Vector(line("second")))
+    // What is added later is not of the log that was asked for.
+    val later = s.flares.logExtent(f.id)
+    s.flares.addLogs(f.id, Vector(line("third")))
+    assertEquals(s.flares.logPart(f.id, later.from, later.until), Some(LogPart(Vector(line("second")), later.until)))
 
   storage.test("marks come by worker and time, and only as many as the limit allows"): s =>
     val f = flare()
@@ -206,13 +233,14 @@ abstract class FlareStoreContract extends StorageFixtures:
     val f = flare()
     s.flares.insert(f)
     s.flares.addResults(f.id, Vector(WorkerResult(0, Some(1.asJson), None)))
-    s.flares.addLogs(f.id, Vector(line("x" * 150)))
+    s.flares.addLogs(f.id, Vector(line("x" * 1500)))
     s.flares.addPhases(f.id, Vector.fill(5)(PhaseMark(0, "p", 1)))
     s.flares.clearAttempt(f.id)
     assertEquals(s.flares.results(f.id), Vector.empty)
     s.flares.addLogs(f.id, Vector(line("x")))
     s.flares.addPhases(f.id, Vector(PhaseMark(0, "p", 1)))
-    assertEquals(s.flares.logs(f.id, None), StoredLogs(Vector(line("x")), truncated = false))
+    assertEquals(s.flares.logTexts(f.id), Vector(line("x")))
+    assertEquals(s.flares.logExtent(f.id).truncated, false)
     assertEquals(s.flares.phases(f.id).size, 1)
     assertEquals(s.flares.takeUnfinished(), Vector(f))
 

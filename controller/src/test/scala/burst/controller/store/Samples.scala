@@ -8,6 +8,7 @@ import io.circe.syntax.*
 
 /** Domain objects to store. */
 object Samples:
+  val logLimit = 1000L
   val package1: PackageId = PackageId.of(Array[Byte](1))
   val package2: PackageId = PackageId.of(Array[Byte](2))
   val limits: NamespaceLimits = NamespaceLimits(4096, 4096, 8192, 1 << 26, 10000)

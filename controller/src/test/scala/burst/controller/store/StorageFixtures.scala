@@ -10,7 +10,7 @@ trait StorageFixtures extends munit.FunSuite:
   def opener(root: Path): () => Storage
 
   def settings(root: Path, postgres: Option[PostgresSettings] = None): StoreSettings =
-    StoreSettings(root, 2, 5.seconds, postgres, None, 100, 3, Retention(10, 1.day, 1.hour, 10))
+    StoreSettings(root, 2, 5.seconds, postgres, None, Samples.logLimit, 3, Retention(10, 1.day, 1.hour, 10))
 
   lazy val directory: FunFixture[Path] = FunFixture(_ => Files.createTempDirectory("burst-store"), delete)
 
