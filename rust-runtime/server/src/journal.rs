@@ -20,6 +20,7 @@ struct Passage {
     stream: LogStream,
     at: u64,
     text: String,
+    cost: usize,
 }
 
 struct Speaker {
@@ -133,26 +134,32 @@ impl Speaker {
 
     /// Adds a line; by how many bytes that made it longer.
     fn add(&mut self, stream: LogStream, line: &str, at: u64) -> usize {
+        let cost = line.len() + LINE_COST;
         if let Some(last) = self.passages.last_mut()
             && last.stream == stream
-            && last.text.len() + line.len() < limits::PASSAGE
+            && last.cost + cost <= limits::PASSAGE
         {
+            last.cost += cost;
             last.text.push('\n');
             last.text.push_str(line);
             return line.len() + 1;
         }
-        let text = line.to_owned();
-        self.passages.push(Passage { stream, at, text });
-        line.len() + LINE_COST
+        self.passages.push(Passage {
+            stream,
+            at,
+            text: line.to_owned(),
+            cost,
+        });
+        cost
     }
 
     fn take(&mut self) -> Vec<PackEvent> {
         let worker = self.worker;
-        let event = |Passage { stream, at, text }| PackEvent::Log {
+        let event = |passage: Passage| PackEvent::Log {
             worker,
-            stream,
-            text,
-            at,
+            stream: passage.stream,
+            text: passage.text,
+            at: passage.at,
         };
         self.passages.drain(..).map(event).collect()
     }

@@ -26,7 +26,7 @@ pub(crate) const LOG_AT_ONCE: usize = 8 * MIB;
 pub(crate) const LOG_RATE: usize = MIB;
 /// The longest piece of a line in a log.
 pub(crate) const LINE: usize = 8 * 1024;
-/// The longest text of lines that travel together.
+/// What lines that travel together count at most.
 pub(crate) const PASSAGE: usize = 16 * 1024;
 /// The names of operations and invokers that failures speak of.
 pub(crate) const NAME: usize = 200;

@@ -265,8 +265,11 @@ impl Flare {
         self.leave_within(patience(event));
     }
 
-    /// What is there leaves after this time, or at once where it is much.
+    /// What is there, if anything, leaves after this time, or at once where it is much.
     fn leave_within(&mut self, patience: Duration) {
+        if self.waiting() == 0 {
+            return;
+        }
         let at = match self.waiting() < limits::GATHERED {
             true => Instant::now() + patience,
             false => Instant::now(),
@@ -278,9 +281,13 @@ impl Flare {
         self.pending.len() + self.journal.waiting()
     }
 
-    fn take_pending(&mut self) -> Bytes {
+    fn gather(&mut self) {
         let said = self.journal.take();
         said.iter().for_each(|event| self.emit(event));
+    }
+
+    fn take_pending(&mut self) -> Bytes {
+        self.gather();
         self.leaves_at = None;
         self.pending.split().freeze()
     }
@@ -288,16 +295,12 @@ impl Flare {
     fn log_output(&mut self) {
         let at = now();
         let Program { stdout, stderr, .. } = &mut *self.program;
-        let mut said = false;
         for pipe in [stdout, stderr] {
             let stream = pipe.stream();
             for line in pipe.lines() {
                 self.journal.say(None, stream, &line, at);
-                said = true;
+                self.leave_within(limits::GATHERING);
             }
-        }
-        if said {
-            self.leave_within(limits::GATHERING);
         }
     }
 
@@ -400,7 +403,7 @@ impl Flare {
             self.read_frames();
         }
         self.journal.close();
-        self.pending = self.take_pending().into();
+        self.gather();
         let (failures, error, reusable) = match self.said.take() {
             Some((reusable, error)) => {
                 let failures = self.tracker.forgotten();

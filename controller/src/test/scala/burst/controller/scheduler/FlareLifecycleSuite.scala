@@ -58,6 +58,18 @@ class FlareLifecycleSuite extends FunSuite:
   private def failed(worker: Int, kind: FailureKind, message: String = "it broke") =
     PackEvent.WorkerFailed(worker, failure(kind, message), 1)
 
+  test("what packs say of a failure is cut, and lines of workers they do not have are dropped"):
+    val driver = LifecycleDriver().run()
+    def log(worker: Option[Int], text: String) = PackEvent.Log(worker, LogStream.Stdout, text, 1)
+    driver.report(0, log(Some(0), "own"), log(Some(3), "another's"), log(Some(99), "nobody's"), log(None, "all"))
+    val texts = driver.effects.collect { case StoreLogs(texts) => texts }.flatten
+    assertEquals(texts.map(_.text), Vector("own", "all"))
+    driver.report(0, failed(0, FailureKind.Error, "x" * (1 << 20)))
+    driver.report(0, ended()).report(1, ended(Some(failure(FailureKind.Error, "y" * (1 << 20)))))
+    val messages = driver.announced.flatMap(_.error) ++ driver.life.flare.workers.flatMap(_.error) ++
+      driver.results.flatMap(_.error)
+    assert(messages.nonEmpty && messages.forall(_.message.length < 5000), messages.map(_.message.length))
+
   test("a flare that goes well"):
     val driver = LifecycleDriver().place()
     assertEquals(driver.life.stage, Stage.Placing)
