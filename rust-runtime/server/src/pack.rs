@@ -299,9 +299,9 @@ impl Flare {
             let stream = pipe.stream();
             for line in pipe.lines() {
                 self.journal.say(None, stream, &line, at);
-                self.leave_within(limits::GATHERING);
             }
         }
+        self.leave_within(limits::GATHERING);
     }
 
     fn command(&mut self, command: &Command) {

@@ -19,7 +19,7 @@ object ActorScheduling:
     val settings = SchedulerSettings.from(config)
     val backends = BackendCatalog.from(config)
     val clock = Clock.ofMachine
-    val environment = 
+    val environment =
       FlareEnvironment(storage.flares, backends, settings, blocking, clock, LogPace(settings))
     val default = PlatformLimits.from(config).namespace.concurrentSlots
     val limits = SlotLimits(storage.namespaces, default, settings.limitsRefresh, blocking, clock.elapsed)

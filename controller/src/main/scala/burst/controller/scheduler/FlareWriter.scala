@@ -31,8 +31,8 @@ enum Written:
   * replaces the one before), so a flare that is placed at once is inserted as `starting` in a single write,
   * and a short flare makes two: that one, and its results with the final record.
   *
-  * Not thread-safe: belongs to the flare's actor. `tell` is called on a store thread and must only send. `mayLog`
-  * says whether the flare's namespace may write so many bytes of log now.
+  * Not thread-safe: belongs to the flare's actor. `tell` is called on a store thread and must only send.
+  * `mayLog` says whether the flare's namespace may write so many bytes of log now.
   */
 final class FlareWriter(
     store: FlareStore,

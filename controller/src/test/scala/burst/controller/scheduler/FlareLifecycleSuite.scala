@@ -61,7 +61,13 @@ class FlareLifecycleSuite extends FunSuite:
   test("what packs say of a failure is cut, and lines of workers they do not have are dropped"):
     val driver = LifecycleDriver().run()
     def log(worker: Option[Int], text: String) = PackEvent.Log(worker, LogStream.Stdout, text, 1)
-    driver.report(0, log(Some(0), "own"), log(Some(3), "another's"), log(Some(99), "nobody's"), log(None, "all"))
+    driver.report(
+      0,
+      log(Some(0), "own"),
+      log(Some(3), "another's"),
+      log(Some(99), "nobody's"),
+      log(None, "all")
+    )
     val texts = driver.effects.collect { case StoreLogs(texts) => texts }.flatten
     assertEquals(texts.map(_.text), Vector("own", "all"))
     driver.report(0, failed(0, FailureKind.Error, "x" * (1 << 20)))

@@ -84,7 +84,14 @@ abstract class SchedulerFixture extends FunSuite:
     val set: AtomicLong = AtomicLong(0L)
     private val elapsed: () => Long = () => clock.get
     private val environment =
-      FlareEnvironment(store, Samples.backends, settings, blocking, Clock(() => clock.get + set.get, elapsed), LogPace(settings))
+      FlareEnvironment(
+        store,
+        Samples.backends,
+        settings,
+        blocking,
+        Clock(() => clock.get + set.get, elapsed),
+        LogPace(settings)
+      )
     val limits: SlotLimits = SlotLimits(NoNamespaces, 100, 10.seconds, blocking, elapsed)
     val scheduler: ActorRef[GangScheduler.Command] = kit.spawn(GangScheduler(environment, limits))
 

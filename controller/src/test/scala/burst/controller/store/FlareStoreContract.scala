@@ -216,7 +216,10 @@ abstract class FlareStoreContract extends StorageFixtures:
     // What is added later is not of the log that was asked for.
     val later = s.flares.logExtent(f.id)
     s.flares.addLogs(f.id, Vector(line("third")))
-    assertEquals(s.flares.logPart(f.id, later.from, later.until), Some(LogPart(Vector(line("second")), later.until)))
+    assertEquals(
+      s.flares.logPart(f.id, later.from, later.until),
+      Some(LogPart(Vector(line("second")), later.until))
+    )
 
   storage.test("marks come by worker and time, and only as many as the limit allows"): s =>
     val f = flare()
