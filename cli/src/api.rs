@@ -234,6 +234,8 @@ pub struct LogLine {
 #[derive(Debug, Deserialize)]
 pub struct Timeline {
     pub created: u64,
+    /// The time of the answer by the platform's clock, which phases that last have come to.
+    pub now: u64,
     pub workers: Vec<WorkerPhases>,
 }
 

@@ -174,7 +174,7 @@ fn results_fail_as_their_flares_did() {
 #[test]
 fn a_timeline_has_numbers_and_bars() {
     let platform = Platform::start();
-    let timeline = r#"{"flareId":"f1","created":0,"workers":[{"worker":0,"pack":0,"phases":[
+    let timeline = r#"{"flareId":"f1","created":0,"now":9000,"workers":[{"worker":0,"pack":0,"phases":[
         {"name":"invocation","start":0,"end":2000},{"name":"read","start":2000,"end":8000}]}]}"#;
     platform.on("GET /flares/f1/timeline", 200, timeline);
     let burst = Burst::of(&platform);

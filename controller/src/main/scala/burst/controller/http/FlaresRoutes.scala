@@ -1,7 +1,7 @@
 package burst.controller.http
 
 import burst.controller.flare.{Flare, FlareState, Timeline}
-import burst.controller.scheduler.{CancelOutcome, FlareService}
+import burst.controller.scheduler.{CancelOutcome, Clock, FlareService}
 import burst.controller.store.{Blocking, FlareStore, Identity}
 import burst.protocol.FlareId
 import io.circe.Json
@@ -12,9 +12,12 @@ import org.apache.pekko.http.scaladsl.server.Route
 import scala.concurrent.{ExecutionContext, Future}
 
 /** `/flares`: what became of them, what they left, and ending them. */
-final class FlaresRoutes(store: FlareStore, service: FlareService, blocking: Blocking)(using
-    ExecutionContext
-):
+final class FlaresRoutes(
+    store: FlareStore,
+    service: FlareService,
+    blocking: Blocking,
+    clock: Clock = Clock.ofMachine
+)(using ExecutionContext):
   import FlaresRoutes.States
 
   def route(caller: Identity): Route =
@@ -45,7 +48,8 @@ final class FlaresRoutes(store: FlareStore, service: FlareService, blocking: Blo
             read(caller, id)(_ => Views.logs(id, store.logs(id, worker)))
       ,
       (path("timeline") & get):
-        Answer(read(caller, id)(flare => Views.timeline(flare, Timeline.of(flare, store.phases(id)))))
+        Answer:
+          read(caller, id)(flare => Views.timeline(flare, Timeline.of(flare, store.phases(id)), clock.now()))
     )
 
   private def list(caller: Identity, request: HttpRequest): Answer =

@@ -160,9 +160,11 @@ object Views:
     })
   )
 
-  def timeline(flare: Flare, workers: Vector[WorkerTimeline]): Json = Json.obj(
+  /** `now` is how far the phases that still last have come. */
+  def timeline(flare: Flare, workers: Vector[WorkerTimeline], now: Long): Json = Json.obj(
     "flareId" -> flare.id.asJson,
     "created" -> flare.created.asJson,
+    "now" -> now.asJson,
     "workers" -> Json.fromValues(workers.map { worker =>
       Json.obj(
         "worker" -> worker.worker.asJson,
