@@ -27,6 +27,9 @@ pub(crate) const PACK_LOG: usize = MIB;
 pub(crate) const CHATTER: usize = 16 * MIB;
 /// The longest piece of a line in the pack's log.
 pub(crate) const LINE: usize = 8 * 1024;
+/// What is told of the output of a program that did not come up, and what a line counts beside its length.
+pub(crate) const STARTUP_LOG: usize = 64 * 1024;
+pub(crate) const ENVELOPE: usize = 64;
 /// What is kept of standard error for the message about a failed start.
 pub(crate) const TAIL: usize = 4 * 1024;
 /// Bytes of events that may wait for a slow client before the program has to wait as well.

@@ -12,7 +12,7 @@ use crate::limits;
 use crate::pack::{self, Order, Outcome};
 use crate::package::Package;
 use crate::process::Group;
-use crate::supervisor::Program;
+use crate::supervisor::{Program, Stillborn};
 
 /// Shared by all requests.
 #[derive(Clone, Default)]
@@ -69,9 +69,9 @@ impl Runtime {
                     *slot = Slot::Idle(Box::new(program));
                     Ok(())
                 }
-                Err(reason) => {
+                Err(Stillborn { reason, said }) => {
                     *slot = Slot::Empty;
-                    Err(Error::Start(reason))
+                    Err(Error::Stillborn { reason, said })
                 }
             }
         });

@@ -3,6 +3,7 @@ package burst.invoker.pack
 import burst.invoker.driver.{Container, ContainerExit, PackResources, StopOutcome}
 import burst.invoker.packages.PackageCache
 import burst.invoker.pool.PackShape
+import burst.invoker.runtime.Refusal
 import burst.protocol.*
 import java.nio.file.Path
 import org.apache.pekko.actor.typed.scaladsl.{ActorContext, Behaviors, TimerScheduler}
@@ -134,23 +135,24 @@ private[pack] final class PackBehavior(
     if isGroup then initialise(pack, start) else open(pack, start)
 
   private def initialise(pack: LoadedPack, start: PackStart): Behavior[Command] =
-    tell(runtime.init(pack.container.address, pack.container.source))(asAnswer)(Initialised(_))
+    tell(runtime.init(pack.container.address, pack.container.source))(asTaken)(Initialised(_))
     receive:
       case Initialised(Right(())) =>
         timers.cancel(InitOverdue)
         loaded(pack, start)
-      case Initialised(Left(failure)) => breakOff(pack, failure)
+      case Initialised(Left(refusal)) => breakOff(pack, refusal)
       case Exited(id, exit) if id == pack.container.id => destroy(pack, Some(died(exit)))
       case Ending(failure) => destroy(pack, Some(failure))
 
   /** The runtime's answer is bad; if its container has died or is about to, then that is the reason to tell.
     */
-  private def breakOff(pack: LoadedPack, failure: Failure): Behavior[Command] =
+  private def breakOff(pack: LoadedPack, refusal: Refusal): Behavior[Command] =
+    if refusal.said.nonEmpty then reporter.tell(refusal.said)
     timers.startSingleTimer(Settled, timings.settle)
     receive:
       case Exited(id, exit) if id == pack.container.id && exit.oomKilled => destroy(pack, Some(died(exit)))
-      case Exited(id, _) if id == pack.container.id => destroy(pack, Some(failure))
-      case Settled => destroy(pack, Some(failure))
+      case Exited(id, _) if id == pack.container.id => destroy(pack, Some(refusal.failure))
+      case Settled => destroy(pack, Some(refusal.failure))
       case Ending(aborted) => destroy(pack, Some(aborted))
 
   /** Its program is up. */
@@ -203,7 +205,7 @@ private[pack] final class PackBehavior(
 
   private def open(pack: LoadedPack, start: PackStart): Behavior[Command] =
     val fresh = Option.when(start != PackStart.Warm)(pack.container.source)
-    tell(runtime.run(pack.container.address, runPack(pack), fresh))(asAnswer)(Opened(_))
+    tell(runtime.run(pack.container.address, runPack(pack), fresh))(asTaken)(Opened(_))
     val replaceable = start == PackStart.Warm && group.isEmpty
     receive:
       case Opened(Right(events)) =>
@@ -211,7 +213,7 @@ private[pack] final class PackBehavior(
         events.runForeach(batch => context.self ! Events(batch)).onComplete: ended =>
           context.self ! StreamEnded(ended.failed.toOption)
         running(pack, start, aborted = None)
-      case Opened(Left(failure)) => if replaceable then replace(pack) else breakOff(pack, failure)
+      case Opened(Left(refusal)) => if replaceable then replace(pack) else breakOff(pack, refusal)
       case Exited(id, exit) if id == pack.container.id =>
         if replaceable then replace(pack) else destroy(pack, Some(died(exit)))
       case Ending(failure) => destroy(pack, Some(failure))
@@ -392,6 +394,9 @@ private[pack] final class PackBehavior(
 
   private def asAnswer[A](result: Try[Either[Failure, A]]): Either[Failure, A] =
     result.fold(problem => Left(internal(problem)), identity)
+
+  private def asTaken[A](result: Try[Either[Refusal, A]]): Either[Refusal, A] =
+    result.fold(problem => Left(Refusal(internal(problem).message)), identity)
 
   private def asStarted(result: Try[Either[Failure, Container]]): Either[Failure, Container] =
     asAnswer(result)

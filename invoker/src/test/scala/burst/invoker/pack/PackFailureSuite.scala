@@ -66,6 +66,21 @@ class PackFailureSuite extends munit.FunSuite:
     assertEquals(driver.stops.size, 1)
     expectRelease()
 
+  setup.test("what a program said that did not start is in the log"): setup =>
+    import setup.*
+    val log = """[{"event":"log","worker":null,"stream":"stderr","line":"no FILE given","at":1}]"""
+    val answer = HttpResponse(StatusCodes.BadGateway, entity = s"""{"error":"exit code 3","log":$log}""")
+    runtime.initAnswer = Future.successful(answer)
+    launch()
+    givePackage()
+    val (reports, end) = untilEnded()
+    assertEquals(
+      reports.flatMap(_.events).collect { case log: PackEvent.Log => log },
+      Vector(PackEvent.Log(None, LogStream.Stderr, "no FILE given", 1))
+    )
+    assert(end.error.exists(_.message.contains("exit code 3")), end)
+    expectRelease()
+
   hastySetup.test("the program never reports"): setup =>
     import setup.*
     runtime.initAnswer = Promise[HttpResponse]().future
