@@ -164,7 +164,8 @@ impl BurstContext {
         self.local.states.take(index, init)
     }
 
-    /// Passes on the result of a communication, remembering that another one's failure ended it.
+    /// Passes on the result of a communication, remembering that another one's failure or the flare's time-out
+    /// ended it.
     pub(crate) fn seen<T>(
         &self,
         result: Result<T, burst_bcm::Error>,
@@ -172,14 +173,19 @@ impl BurstContext {
         if let Err(error) = &result
             && matches!(
                 error,
-                burst_bcm::Error::Aborted(_) | burst_bcm::Error::Departed { .. }
+                burst_bcm::Error::Aborted(_)
+                    | burst_bcm::Error::Departed { .. }
+                    | burst_bcm::Error::Timeout { .. }
             )
         {
-            let _ = self
-                .ended_by
-                .set(error::failure_of(error, self.worker_id(), self.pack_id()));
+            self.ended(error::failure_of(error, self.worker_id(), self.pack_id()));
         }
         result
+    }
+
+    /// What this worker waited for will not come, and that is not its doing.
+    pub(crate) fn ended(&self, cause: Failure) {
+        let _ = self.ended_by.set(cause);
     }
 
     /// The communicator, for operations that give out others like it.
@@ -196,13 +202,16 @@ impl BurstContext {
             // It may have heard of the flare's failure through any of them.
             let _ = self.check();
         }
-        if let Some(cause) = self.ended_by.get()
-            && matches!(failure.kind, FailureKind::Error | FailureKind::Panic)
-        {
-            if !failure.message.contains(&cause.message) {
-                failure.message = format!("{} ({})", failure.message, cause.message);
+        if let Some(cause) = self.ended_by.get() {
+            if matches!(failure.kind, FailureKind::Error | FailureKind::Panic) {
+                if !failure.message.contains(&cause.message) {
+                    failure.message = format!("{} ({})", failure.message, cause.message);
+                }
+                failure.kind = cause.kind;
             }
-            failure.kind = cause.kind;
+            if failure.kind == cause.kind && cause.operation.is_some() {
+                failure.operation.clone_from(&cause.operation);
+            }
         }
         failure
             .message

@@ -277,12 +277,12 @@ impl Flare {
         self.kill_within(limits::GRACE);
     }
 
-    /// The first reason counts. That a peer failed when the flare's time was up is no fault of the
-    /// peer: it met the same deadline a moment earlier.
+    /// The first reason counts. That a peer failed or waited in vain when the flare's time was up is no fault of
+    /// the peer: it met the same deadline a moment earlier.
     fn blame(&mut self, failure: Failure) {
-        let overdue = self.deadline <= Instant::now() && failure.kind == FailureKind::PeerFailed;
-        let reason = match overdue {
-            true => Failure::new(FailureKind::Timeout, OVERDUE),
+        let consequence = matches!(failure.kind, FailureKind::PeerFailed | FailureKind::Timeout);
+        let reason = match consequence && self.deadline <= Instant::now() {
+            true => Failure::overdue(),
             false => failure,
         };
         self.reason.get_or_insert(reason);
@@ -331,7 +331,7 @@ impl Flare {
         } else if self.lease.is_some_and(|until| until <= now) && !self.killed {
             self.kill(Failure::new(FailureKind::InvokerLost, LAPSED));
         } else if self.deadline <= now && self.reason.is_none() {
-            self.abort(Failure::new(FailureKind::Timeout, OVERDUE));
+            self.abort(Failure::overdue());
         }
     }
 

@@ -220,8 +220,10 @@ impl Program {
                 (FailureKind::Abort, "aborted (SIGABRT)".to_owned())
             }
             Some(Ending::Signal(libc::SIGKILL)) if out_of_memory => {
+                let size = self.memory.limit().map(|limit| format!(" ({limit} MiB)"));
                 let how = "was killed for using more memory than its pack has";
-                (FailureKind::OutOfMemory, how.to_owned())
+                let how = format!("{how}{}", size.unwrap_or_default());
+                (FailureKind::OutOfMemory, how)
             }
             Some(Ending::Signal(signal)) => {
                 let name = signal_name(signal);

@@ -130,7 +130,9 @@ impl Tracker {
                 .of_worker(worker, self.pack)
                 .in_operation("work"),
             None => {
-                let mut failure = Failure::new(kind, format!("its process {how}"));
+                let workers = self.ended.len();
+                let unknown = format!("which of its {workers} workers it was cannot be known");
+                let mut failure = Failure::new(kind, format!("its process {how}; {unknown}"));
                 failure.pack = Some(self.pack);
                 failure
             }
@@ -140,11 +142,7 @@ impl Tracker {
                 let message = format!("its process ended: {cause}");
                 self.of_peer(worker, FailureKind::PeerFailed, message)
             }
-            Some(_) => cause.clone(),
-            None => Failure {
-                worker: Some(worker),
-                ..cause.clone()
-            },
+            _ => cause.clone(),
         };
         let mut failures: Vec<_> = self.unended().map(|worker| (worker, of(worker))).collect();
         failures.sort_by_key(|(worker, _)| Some(*worker) != suspect);
@@ -153,11 +151,15 @@ impl Tracker {
 
     /// The failures of all workers that had to be killed after `reason`.
     pub(crate) fn killed(&self, reason: &Failure) -> Vec<(u32, Failure)> {
-        let kind = match reason.kind {
-            kind @ (FailureKind::Timeout | FailureKind::Cancelled) => kind,
-            _ => FailureKind::PeerFailed,
+        let (kind, what) = match reason.kind {
+            FailureKind::Timeout if reason.is_overdue() => (
+                reason.kind,
+                "it was still computing when the flare's time was up, and was killed",
+            ),
+            FailureKind::Cancelled => (reason.kind, KILLED),
+            _ => (FailureKind::PeerFailed, KILLED),
         };
-        let message = format!("it did not return when the flare ended and was killed: {reason}");
+        let message = format!("{what}: {reason}");
         self.unended()
             .map(|worker| (worker, self.of_peer(worker, kind, message.clone())))
             .collect()
@@ -189,6 +191,8 @@ impl Tracker {
             .map(|(worker, _)| worker)
     }
 }
+
+const KILLED: &str = "it did not return when the flare ended and was killed";
 
 #[cfg(test)]
 mod tests {
@@ -270,11 +274,8 @@ mod tests {
     fn when_nobody_is_known_all_share_the_failure_unless_there_is_only_one() {
         let (failures, cause) = tracker(&[1, 2]).lost(FailureKind::OutOfMemory, "was killed");
         assert_eq!(cause.worker, None);
-        assert!(
-            failures
-                .iter()
-                .all(|(_, failure)| failure.kind == FailureKind::OutOfMemory)
-        );
+        assert!(cause.message.contains("which of its 2 workers"), "{cause}");
+        assert!(failures.iter().all(|(_, failure)| *failure == cause));
         let (_, cause) = tracker(&[1, 1]).lost(FailureKind::OutOfMemory, "was killed");
         assert_eq!(cause.worker, Some(1));
     }

@@ -133,13 +133,16 @@ final case class AttemptProgress(
         }
       case PackEvent.WorkerFailed(id, error, at) =>
         own(pack, id).filterNot(_.state.isFinal).fold(so) { worker =>
-          val failure = located(error, pack).copy(worker = error.worker.orElse(Some(id)))
+          val where = located(error, pack)
+          val failure = where.copy(worker = error.worker.orElse(Some(id)))
+          // of a process that is gone nobody need know whose doing it was
+          val cause = if AttemptProgress.OfProcess(error.kind) then where else failure
           val state =
             if error.kind == FailureKind.Cancelled then WorkerState.Cancelled else WorkerState.Failed
           so.copy(
             progress = put(worker.copy(state = state, ended = Some(at), error = Some(failure))),
             results = so.results :+ WorkerResult(id, None, Some(failure)),
-            failures = so.failures :+ failure
+            failures = so.failures :+ cause
           )
         }
       case PackEvent.PackEnded(_, error, _) =>
@@ -184,11 +187,12 @@ final case class AttemptProgress(
     at.copy(operation = at.operation.orElse(Some(operationOf(pack))))
 
   private def silentEnd(pack: Int): Failure =
-    val waited = plan.packs(pack).workers.find(!workers(_).state.isFinal)
+    val silent = plan.packs(pack).workers.filterNot(workers(_).state.isFinal)
     val kind =
       if stages(pack) == PackStage.Preparing then FailureKind.StartFailed else FailureKind.PackLost
-    val when = waited.fold("")(worker => s" before worker $worker reported its result")
-    located(Failure(kind, s"the pack ended$when", worker = waited), pack)
+    val whose = if silent.length == 1 then s"worker ${silent.head}" else s"${silent.length} of its workers"
+    val only = silent.headOption.filter(_ => silent.length == 1)
+    located(Failure(kind, s"the pack ended before $whose reported a result", worker = only), pack)
 
 object AttemptProgress:
   /** What a pack or worker that was told to end may well end with. */
@@ -199,6 +203,17 @@ object AttemptProgress:
     FailureKind.PackLost,
     FailureKind.Signal,
     FailureKind.StartFailed
+  )
+
+  /** What ends all workers of a pack at once: it is one worker's doing only where that one is named. */
+  val OfProcess: Set[FailureKind] = Set(
+    FailureKind.Abort,
+    FailureKind.Exit,
+    FailureKind.Signal,
+    FailureKind.OutOfMemory,
+    FailureKind.PackLost,
+    FailureKind.StartFailed,
+    FailureKind.Internal
   )
 
   /** The books of an attempt whose packs have not been asked for yet. */

@@ -35,6 +35,8 @@ import FlareLifecycle.{Stage, Step}
   *     its end or its invoker is lost, not before, as it may be alive; then the actor retires.
   *
   * ==Rules==
+  *   - At the deadline it is nobody's failure yet: which of the workers that had not ended ran, and which
+  *     waited for them, is known when the packs have ended.
   *   - The first cause wins. A `peer-failed` is nobody's cause while the peer may yet be heard of: it starts
   *     `PeerGrace`, and becomes the cause, provisionally, when that expires; a later report that explains it
   *     ([[FlareEnding.revealing]]), or the loss of an invoker, takes its place.
@@ -157,18 +159,27 @@ final case class FlareLifecycle private (
   /** What the failures mean, and whether the packs are ready or have all ended. */
   private def weigh(failures: Vector[Failure], at: Long): Step = cause match
     case Some(known) =>
-      val better = if known.provisional then FlareEnding.revealing(failures) else None
-      val weighed = copy(cause = better.map(FlareEnding.causeOf(_, deadline, at)).orElse(cause))
+      val replaceable = known.provisional && known.state == FlareState.Failed
+      val better = if replaceable then FlareEnding.revealing(failures) else None
+      val weighed = copy(cause = better.map(causeOf(_, at)).orElse(cause))
       if weighed.stage == Stage.Stopping && weighed.allEnded then weighed.finish(at) else Step(weighed)
     case None =>
       FlareEnding.decisive(failures) match
-        case Some(failure) => stop(FlareEnding.causeOf(failure, deadline, at), at)
+        case Some(failure) => stop(causeOf(failure, at), at)
         case None =>
           val suspected =
             if suspicion.isEmpty && failures.nonEmpty then
               Step(copy(suspicion = failures.headOption), SetTimer(FlareTimer.PeerGrace))
             else Step(this)
           suspected.andThen(_.started(at)).andThen(now => if now.allEnded then now.finish(at) else Step(now))
+
+  /** A worker's or pack's failure as the flare's cause. A worker that met the flare's deadline by its own
+    * clock has timed out with the flare.
+    */
+  private def causeOf(failure: Failure, at: Long, provisional: Boolean = false): Cause =
+    if failure.kind == FailureKind.Timeout && deadline.exists(at >= _) then
+      progress.fold(Cause(FlareState.TimedOut, failure))(FlareEnding.timedOut(_, flare.request.timeout))
+    else Cause(FlareState.Failed, failure, provisional)
 
   private def started(at: Long): Step =
     progress match
@@ -202,7 +213,7 @@ final case class FlareLifecycle private (
         at
       )
     case (FlareTimer.PeerGrace, Stage.Starting | Stage.Running) =>
-      suspicion.fold(Step(this))(f => stop(FlareEnding.causeOf(f, deadline, at, provisional = true), at))
+      suspicion.fold(Step(this))(f => stop(causeOf(f, at, provisional = true), at))
     case (FlareTimer.Abort, Stage.Stopping) =>
       // a cancelled or timed out worker says so, wherever its pack is
       val told = if cause.exists(_.state == FlareState.Failed) then progress.map(_.givenUp(terms.abortLimit))
@@ -242,7 +253,7 @@ final case class FlareLifecycle private (
 
   /** Every pack has ended, or is given up on. */
   private def finish(at: Long): Step =
-    val known = copy(cause = cause.orElse(suspicion.map(FlareEnding.causeOf(_, deadline, at))))
+    val known = copy(cause = cause.orElse(suspicion.map(causeOf(_, at))))
     val timers = Vector(FlareTimer.Start, FlareTimer.Deadline, FlareTimer.PeerGrace, FlareTimer.Abort)
     val stopped = Step(known).add(timers.map(StopTimer(_)))
     if terms.cleans && known.allEnded then
@@ -276,8 +287,10 @@ final case class FlareLifecycle private (
 
   /** One output or error per worker, then the final record. */
   private def close(at: Long): Step =
-    val why = cause.map(c => (worker: WorkerRecord) => c.of(worker, progressOrNone))
-    val workerState = cause.fold(WorkerState.Failed)(_.workerState)
+    val known = cause.map: c =>
+      if c.state == FlareState.TimedOut && c.provisional then FlareEnding.keptBy(c, progressOrNone) else c
+    val why = known.map(c => (worker: WorkerRecord) => c.of(worker, progressOrNone))
+    val workerState = known.fold(WorkerState.Failed)(_.workerState)
     val (resolved, missing) =
       why.fold((progressOrNone, Vector.empty))(progressOrNone.resolve(at, workerState, _))
     val ended = copy(
@@ -285,9 +298,9 @@ final case class FlareLifecycle private (
       progress = progress.map(_ => resolved),
       flare = flare.copy(
         workers = if progress.isEmpty then resolved.workers else flare.workers,
-        state = cause.fold(FlareState.Succeeded)(_.state),
+        state = known.fold(FlareState.Succeeded)(_.state),
         ended = Some(at),
-        error = cause.map(_.failure)
+        error = known.map(_.failure)
       )
     )
     Step(ended)

@@ -58,6 +58,11 @@ class FlareLifecycleSuite extends FunSuite:
   private def failed(worker: Int, kind: FailureKind, message: String = "it broke") =
     PackEvent.WorkerFailed(worker, failure(kind, message), 1)
 
+  private def failedBy(worker: Int, kind: FailureKind, who: Option[Int], operation: Option[String] = None) =
+    PackEvent.WorkerFailed(worker, failure(kind).copy(worker = who, operation = operation), 1)
+  private def overdue(worker: Int, operation: String) =
+    failedBy(worker, FailureKind.Timeout, Some(worker), Some(operation))
+
   test("a flare that goes well"):
     val driver = LifecycleDriver().place()
     assertEquals(driver.life.stage, Stage.Placing)
@@ -183,7 +188,8 @@ class FlareLifecycleSuite extends FunSuite:
 
   test("a time-out, also when a worker's own clock is first to tell"):
     val driver = LifecycleDriver().run().report(0, ok(0)).expire(FlareTimer.Deadline)
-    driver.report(0, ended()).report(1, ended()).stored(FlareState.TimedOut)
+    assertEquals(driver.aborts.map(f => (f.kind, f.worker)), Vector((FailureKind.Timeout, None)))
+    driver.report(0, overdue(1, "work"), ended()).report(1, ended()).stored(FlareState.TimedOut)
     val error = driver.announced.head.error.get
     assertEquals((error.kind, error.worker, error.pack), (FailureKind.Timeout, Some(1), Some(0)))
     assertEquals(driver.results.count(_.error.exists(_.kind == FailureKind.Timeout)), 3)
@@ -191,6 +197,50 @@ class FlareLifecycleSuite extends FunSuite:
     early.at = 60_000_000
     early.report(0, failed(0, FailureKind.Timeout)).report(0, ended()).report(1, ended())
     assertEquals(early.life.flare.state, FlareState.TimedOut)
+
+  test("a time-out names who ran, not who waited, whoever reports first and in whichever pack"):
+    def error(events: (Int, PackEvent)*) =
+      val driver = LifecycleDriver().run()
+      driver.at = 60_000_000
+      events.foreach((pack, event) => driver.report(pack, event))
+      driver.report(0, ended()).report(1, ended()).stored(FlareState.TimedOut)
+      assertEquals(driver.announced.map(_.state), Vector(FlareState.TimedOut))
+      driver.announced.head.error.get
+    val one = error(0 -> overdue(0, "recv"), 0 -> ok(1), 1 -> overdue(2, "barrier"), 1 -> overdue(3, "work"))
+    assertEquals(
+      (one.worker, one.pack, one.invoker, one.operation),
+      (Some(3), Some(1), Some(InvokerId("b")), Some("work"))
+    )
+    assertEquals(
+      one.message,
+      "the flare did not end within its time-out of 60000 ms: worker 3 was still computing, 2 workers waited for others"
+    )
+    val all = error((0 to 3).map(worker => worker / 2 -> overdue(worker, "work"))*)
+    assert(all.message.endsWith(": workers 0, 1 and 2 more were still computing"), all.message)
+    val none = error((0 to 3).map(worker => worker / 2 -> overdue(worker, "recv"))*)
+    assertEquals((none.worker, none.operation), (None, Some("recv")))
+    assert(none.message.contains("none was computing (worker 0: it broke)"), none.message)
+    val silent = error(0 -> overdue(0, "recv"), 0 -> overdue(1, "recv"))
+    assertEquals(silent.worker, None)
+    assert(silent.message.endsWith("; what workers 2 and 3 were doing is not known"), silent.message)
+
+  test("a time-out before all packs were ready names one that was not"):
+    val driver = LifecycleDriver().start().report(0, PackEvent.Ready(None, 0)).expire(FlareTimer.Deadline)
+    driver.report(0, overdue(0, "start"), overdue(1, "start"), ended()).report(1, ended())
+    driver.stored(FlareState.TimedOut)
+    val error = driver.announced.head.error.get
+    assertEquals((error.worker, error.pack, error.operation), (None, Some(1), Some("start")))
+
+  test("where nobody knows which worker ended the process, none is named"):
+    def error(failed: PackEvent) =
+      val driver = LifecycleDriver().run().report(1, failed, failedBy(3, FailureKind.OutOfMemory, None))
+      driver.report(0, ended()).report(1, ended()).stored(FlareState.Failed)
+      driver.announced.head.error.get
+    val unknown = error(failedBy(2, FailureKind.OutOfMemory, None))
+    assertEquals((unknown.worker, unknown.pack, unknown.invoker), (None, Some(1), Some(InvokerId("b"))))
+    assertEquals(error(failedBy(2, FailureKind.OutOfMemory, Some(2))).worker, Some(2))
+    val silent = LifecycleDriver().run().report(1, ended())
+    assertEquals(silent.aborts.map(f => (f.worker, f.pack)), Vector((None, Some(1))))
 
   test("packs that are not ready in time are named"):
     val driver = LifecycleDriver().start().report(0, PackEvent.Ready(None, 0)).expire(FlareTimer.Start)
