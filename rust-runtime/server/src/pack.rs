@@ -15,7 +15,8 @@ use std::process::ExitStatus;
 use std::time::Duration;
 
 use burst::protocol::{
-    self, Command, Failure, FailureKind, LogStream, PackEvent, ProgramEvent, RunPack, now,
+    self, Command, Depth, Failure, FailureKind, LogStream, OUTPUT_DEPTH, PackEvent, ProgramEvent,
+    RunPack, now,
 };
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
@@ -171,9 +172,7 @@ impl Flare {
         loop {
             let event = match self.program.incoming.next() {
                 Ok(None) => return,
-                Ok(Some(frame)) => serde_json::from_slice(&frame)
-                    .map_err(|_| "it sent an event that is none".to_owned())
-                    .map(|event| (frame, event)),
+                Ok(Some(frame)) => event(frame),
                 Err(error) => Err(error.to_string()),
             };
             match event {
@@ -429,6 +428,24 @@ impl Flare {
     }
 }
 
+/// The event in a frame. Whoever reads it next may do so by recursion: what is nested too deeply goes no further, and
+/// fails the worker whose output it is.
+fn event(frame: Bytes) -> Result<(Bytes, ProgramEvent), String> {
+    let event = serde_json::from_slice(&frame).map_err(|_| "it sent an event that is none")?;
+    // The output, within the event.
+    if Depth::is_within(OUTPUT_DEPTH + 1, &frame) {
+        return Ok((frame, event));
+    }
+    let ProgramEvent::Pack(PackEvent::WorkerSucceeded { worker, at, .. }) = event else {
+        return Err("it sent an event that is nested too deeply".to_owned());
+    };
+    let mut error = Failure::new(FailureKind::Error, TOO_DEEP).in_operation("work");
+    error.worker = Some(worker);
+    let failed = PackEvent::WorkerFailed { worker, error, at };
+    let frame = serde_json::to_vec(&failed).map_err(|error| error.to_string())?;
+    Ok((frame.into(), ProgramEvent::Pack(failed)))
+}
+
 /// How long an event may wait for others to leave with. A program may log and mark phases all the
 /// time; each line by itself would cost whoever reads them more than the program's own work.
 fn patience(event: &PackEvent) -> Duration {
@@ -438,7 +455,7 @@ fn patience(event: &PackEvent) -> Duration {
     }
 }
 
-const OVERDUE: &str = "the flare's deadline has passed";
+const TOO_DEEP: &str = "the output is nested more than 256 levels deep as JSON";
 const STOPPED: &str = "was told from outside to end";
 const LINGERED: &str = "was ending the process, which took too long and was killed";
 const LAPSED: &str = "the invoker was not heard of for so long that it counts as lost";

@@ -81,6 +81,15 @@ impl Runtime {
         answer(self.request("POST", path, body))
     }
 
+    /// The text of a good answer, which may be nested too deeply to be read.
+    pub fn text(&self, path: &str, body: &Value) -> String {
+        let (status, mut body) = self.request("POST", path, &body.to_string());
+        let mut text = String::new();
+        body.read_to_string(&mut text).unwrap();
+        assert_eq!(status, 200, "{text}");
+        text
+    }
+
     pub fn get(&self, path: &str) -> (u16, Value) {
         answer(self.request("GET", path, ""))
     }
