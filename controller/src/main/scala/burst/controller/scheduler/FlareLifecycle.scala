@@ -146,12 +146,12 @@ final case class FlareLifecycle private (
         ).flatten
       Step(copy(progress = Some(news.progress))).add(effects).andThen(_.weigh(news.failures, at))
     case Stage.Closing | Stage.Ended if news.ended.nonEmpty =>
-      // packs that were given up on: of them only the slots still matter
+      // packs that were given up on: of them only the slots still matter, and what they left
       val rest = progress.map(p => p.copy(stages = news.progress.stages, open = news.progress.open))
-      val drained = stage == Stage.Ended && rest.exists(_.open == 0)
+      val drained = rest.exists(_.open == 0)
       Step(copy(progress = rest), Release(flare.attempt, news.ended))
         .add(if drained && terms.cleans then Vector(Clean) else Vector.empty)
-        .add(if drained then Vector(Retire) else Vector.empty)
+        .add(if drained && stage == Stage.Ended then Vector(Retire) else Vector.empty)
     case _ => Step(this)
 
   /** What the failures mean, and whether the packs are ready or have all ended. */

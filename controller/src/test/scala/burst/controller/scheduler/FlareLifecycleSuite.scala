@@ -215,6 +215,21 @@ class FlareLifecycleSuite extends FunSuite:
     assertEquals(driver.released, Vector((1, 0), (1, 1)))
     assert(driver.effects.contains(Retire))
 
+  for (order, last) <- Vector[(String, LifecycleDriver => LifecycleDriver)](
+      "before its end is stored" -> (_.report(1, ended()).stored(FlareState.Cancelled)),
+      "after its end was stored" -> (_.stored(FlareState.Cancelled).report(1, ended())),
+      "with its invoker, before" ->
+        (_.happen(FlareEvent.InvokerLost(InvokerId("b"), "silent", 0)).stored(FlareState.Cancelled))
+    )
+  do
+    test(s"what a pack that was given up on left is cleaned once it has ended, $order"):
+      val driver = LifecycleDriver(cleans = true).run().happen(FlareEvent.Cancel(0)).report(0, ended())
+      driver.expire(FlareTimer.Abort)
+      assertEquals((driver.life.stage, driver.effects.count(_ == Clean)), (Stage.Closing, 0))
+      last(driver).report(1, ended()).happen(FlareEvent.Cleaned(None, 0))
+      assertEquals((driver.life.stage, driver.effects.count(_ == Clean)), (Stage.Ended, 1))
+      assertEquals(driver.effects.count(_ == Retire), 1)
+
   test("a retry: the attempt is forgotten, late reports of it too"):
     val driver = LifecycleDriver(retries = 1).run().report(0, ok(0), failed(1, FailureKind.Error), ended())
     driver.report(1, ended())
