@@ -27,3 +27,18 @@ final case class Failure(
   /** Fills in who it was, where the reporter did not know. */
   def at(invoker: InvokerId, pack: Int): Failure =
     copy(invoker = this.invoker.orElse(Some(invoker)), pack = this.pack.orElse(Some(pack)))
+
+/** What an invoker was at for a pack whose program was not up, as the failure's `operation` names it: it tells
+  * whose fault a failed start is. Only invokers say these.
+  */
+object StartOperation:
+  /** Bringing the package to the machine, which could not take it. */
+  val Fetch = "fetch"
+
+  /** Making the container: nothing of the user's has run in it. */
+  val Create = "create"
+
+  /** Starting the user's program in it. */
+  val Init = "init"
+
+  val All: Set[String] = Set(Fetch, Create, Init)

@@ -71,7 +71,13 @@ final class KubernetesDriver(
           Future(deleteToken(pod.name))
           Future.successful(Right(PodContainer(pod, address, source, HeldLimits(allowed))))
         case Left(why) =>
-          val failure = Failure(FailureKind.StartFailed, s"the pack's pod did not come up: $why")
+          // that no node has room for such a pod says nothing of this invoker
+          val crowded = pod.sight.exists(PodState.unscheduled)
+          val failure = Failure(
+            FailureKind.StartFailed,
+            s"the pack's pod did not come up: $why",
+            operation = Option.when(crowded)("schedule")
+          )
           remove(pod).map(_ => Left(failure))
 
   /** The kubelet looks for the token when it starts the container: it has to be there before. */

@@ -123,7 +123,7 @@ private[pack] final class PackBehavior(
       aborted.fold(load(pack, PackStart.Cold))(failure => destroy(pack, Some(failure)))
     case Created(Left(failure)) =>
       releasePackage()
-      end(aborted.orElse(Some(failure)))
+      end(aborted.orElse(Some(during(StartOperation.Create, failure))))
     case Ending(failure) => creating(directory, aborted.orElse(Some(failure)))
 
   // ---- Initialising --------------------------------------------------------------------------------------
@@ -139,8 +139,9 @@ private[pack] final class PackBehavior(
       case Initialised(Right(())) =>
         timers.cancel(InitOverdue)
         loaded(pack, start)
-      case Initialised(Left(failure)) => breakOff(pack, failure)
-      case Exited(id, exit) if id == pack.container.id => destroy(pack, Some(died(exit)))
+      case Initialised(Left(failure)) => breakOff(pack, during(StartOperation.Init, failure))
+      case Exited(id, exit) if id == pack.container.id =>
+        destroy(pack, Some(during(StartOperation.Init, died(exit))))
       case Ending(failure) => destroy(pack, Some(failure))
 
   /** The runtime's answer is bad; if its container has died or is about to, then that is the reason to tell.
@@ -148,7 +149,8 @@ private[pack] final class PackBehavior(
   private def breakOff(pack: LoadedPack, failure: Failure): Behavior[Command] =
     timers.startSingleTimer(Settled, timings.settle)
     receive:
-      case Exited(id, exit) if id == pack.container.id && exit.oomKilled => destroy(pack, Some(died(exit)))
+      case Exited(id, exit) if id == pack.container.id && exit.oomKilled =>
+        destroy(pack, Some(during(StartOperation.Init, died(exit))))
       case Exited(id, _) if id == pack.container.id => destroy(pack, Some(failure))
       case Settled => destroy(pack, Some(failure))
       case Ending(aborted) => destroy(pack, Some(aborted))
@@ -211,9 +213,10 @@ private[pack] final class PackBehavior(
         events.runForeach(batch => context.self ! Events(batch)).onComplete: ended =>
           context.self ! StreamEnded(ended.failed.toOption)
         running(pack, start, aborted = None)
-      case Opened(Left(failure)) => if replaceable then replace(pack) else breakOff(pack, failure)
+      case Opened(Left(failure)) =>
+        if replaceable then replace(pack) else breakOff(pack, during(StartOperation.Init, failure))
       case Exited(id, exit) if id == pack.container.id =>
-        if replaceable then replace(pack) else destroy(pack, Some(died(exit)))
+        if replaceable then replace(pack) else destroy(pack, Some(during(StartOperation.Init, died(exit))))
       case Ending(failure) => destroy(pack, Some(failure))
 
   // ---- Running -------------------------------------------------------------------------------------------
@@ -288,8 +291,12 @@ private[pack] final class PackBehavior(
       if ready then driver.confine(pack.container)
       noteFinished(before)
     ended.headOption.collect:
-      case PackEvent.PackEnded(true, error, _) if intact => keep(pack, error)
-      case PackEvent.PackEnded(_, error, _) => destroy(pack, error)
+      case PackEvent.PackEnded(true, error, _) if intact => keep(pack, error.map(ofProgram))
+      case PackEvent.PackEnded(_, error, _) => destroy(pack, error.map(ofProgram))
+
+  /** A program may say what it likes, but not in the invoker's name that the machine is at fault. */
+  private def ofProgram(error: Failure): Failure =
+    error.copy(operation = error.operation.filterNot(StartOperation.All))
 
   private var finished = 0
 
@@ -359,7 +366,7 @@ private[pack] final class PackBehavior(
       case FlareOverdue => Some(Failure(FailureKind.Timeout, "the flare's deadline has passed"))
       case InitOverdue =>
         val message = s"the program did not report within ${timings.init}: is it linked with the Burst SDK?"
-        Some(Failure(FailureKind.StartFailed, message))
+        Some(Failure(FailureKind.StartFailed, message, operation = Some(StartOperation.Init)))
       case _ => None
 
   /** An abort that gives nobody time. */
@@ -411,6 +418,9 @@ private[pack] final class PackBehavior(
       Failure(FailureKind.OutOfMemory, s"the pack's container used more than its memory ($memory)")
     else
       Failure(FailureKind.PackLost, s"the pack's container ${exit.how}")
+
+  private def during(operation: String, failure: Failure): Failure =
+    failure.copy(operation = failure.operation.orElse(Some(operation)))
 
   private def resources(directory: Path) = PackResources(shape.workers, shape.memoryMiB, directory)
 

@@ -1,6 +1,6 @@
 package burst.invoker.packages
 
-import burst.protocol.{ControllerProtocol, Failure, FailureKind, PackageId}
+import burst.protocol.{ControllerProtocol, Failure, FailureKind, PackageId, StartOperation}
 import java.nio.file.{Files, Path, StandardCopyOption}
 import org.apache.pekko.actor.typed.scaladsl.{ActorContext, Behaviors}
 import org.apache.pekko.actor.typed.{ActorRef, Behavior, DispatcherSelector}
@@ -75,9 +75,9 @@ private final class PackageCache(
 
       case Release(id) => trimmed(index.release(id), waiting, serial)
 
-      case Done(Fetched(id, outcome)) =>
+      case Done(Fetched(id, outcome, unwritable)) =>
         val askers = waiting.getOrElse(id, Vector.empty)
-        val answer = outcome.left.map(reason => failure(id, reason)).map(_ => place(id))
+        val answer = outcome.left.map(reason => failure(id, reason, unwritable)).map(_ => place(id))
         askers.foreach(_ ! answer)
         val added =
           outcome.fold(_ => index, bytes => askers.foldLeft(index.add(id, bytes))((i, _) => i.acquire(id)))
@@ -101,5 +101,9 @@ private final class PackageCache(
       Future(Unpacker.delete(trash))(using blocking)
     running(kept, waiting, serial + victims.size)
 
-  private def failure(id: PackageId, reason: String): Failure =
-    Failure(FailureKind.StartFailed, s"package ${id.value.take(12)} cannot be used: $reason")
+  private def failure(id: PackageId, reason: String, unwritable: Boolean): Failure =
+    Failure(
+      FailureKind.StartFailed,
+      s"package ${id.value.take(12)} cannot be used: $reason",
+      operation = Option.when(unwritable)(StartOperation.Fetch)
+    )

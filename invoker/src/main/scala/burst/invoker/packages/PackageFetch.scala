@@ -12,8 +12,14 @@ import scala.concurrent.duration.FiniteDuration
 import scala.util.Try
 import scala.util.control.NonFatal
 
-/** How a fetch ended: the bytes the package takes here, or why there is none. */
-private[packages] final case class Fetched(packageId: PackageId, outcome: Either[String, Long])
+/** How a fetch ended: the bytes the package takes here, or why there is none. `unwritable`: this machine could
+  * not take it, whatever it is.
+  */
+private[packages] final case class Fetched(
+    packageId: PackageId,
+    outcome: Either[String, Long],
+    unwritable: Boolean = false
+)
 
 private[packages] final case class FetchSettings(
     maxBytes: Long,
@@ -69,7 +75,7 @@ private final class PackageFetch(
       )
       ask(0)
       receiving(sink, offset = 0, attempt = 1)
-    catch case NonFatal(problem) => finish(Left(s"the cache cannot be written: $problem"))
+    catch case NonFatal(problem) => unwritable(problem)
 
   private def receiving(sink: DigestOutputStream, offset: Long, attempt: Int): Behavior[Command] =
     Behaviors
@@ -87,7 +93,7 @@ private final class PackageFetch(
               else
                 sink.close()
                 finish(conclude())
-            catch case NonFatal(problem) => finish(Left(s"the cache cannot be written: $problem"))
+            catch case NonFatal(problem) => unwritable(problem)
         case Reply(PackageMissing(_)) => finish(Left("the controller does not have it"))
         case Reply(_) => Behaviors.same // the answer to a question that was asked twice
         case NoAnswer if attempt < settings.attempts =>
@@ -113,7 +119,10 @@ private final class PackageFetch(
         Files.move(path, target, StandardCopyOption.ATOMIC_MOVE)
         bytes
 
-  private def finish(outcome: Either[String, Long]): Behavior[Command] =
+  private def unwritable(problem: Throwable): Behavior[Command] =
+    finish(Left(s"the cache cannot be written: $problem"), unwritable = true)
+
+  private def finish(outcome: Either[String, Long], unwritable: Boolean = false): Behavior[Command] =
     Try(Unpacker.delete(scratch))
-    replyTo ! Fetched(packageId, outcome)
+    replyTo ! Fetched(packageId, outcome, unwritable)
     Behaviors.stopped

@@ -1,15 +1,21 @@
 package burst.invoker.packages
 
-import java.io.{IOException, InputStream}
+import java.io.{EOFException, IOException, InputStream}
 import java.nio.file.StandardOpenOption.{CREATE_NEW, WRITE}
 import java.nio.file.attribute.PosixFilePermissions
-import java.nio.file.{Files, InvalidPathException, Path}
+import java.nio.file.{
+  FileAlreadyExistsException,
+  FileSystemException,
+  Files,
+  InvalidPathException,
+  NotDirectoryException,
+  Path
+}
 import java.util.Comparator
 import java.util.zip.{ZipEntry, ZipException, ZipFile}
 import scala.jdk.CollectionConverters.*
 import scala.jdk.StreamConverters.*
 import scala.util.Using
-import scala.util.control.NonFatal
 
 final case class UnpackLimits(bytes: Long, entries: Int)
 
@@ -31,7 +37,7 @@ private[burst] object Unpacker:
   private final class Refused(message: String) extends IOException(message)
 
   /** Unpacks into the new directory `target` and returns how many bytes that took, or why it was refused;
-    * then `target` may be there in part.
+    * then `target` may be there in part. Throws where it is not the package that is at fault but this machine.
     */
   def unpack(archive: Path, target: Path, limits: UnpackLimits): Either[String, Long] =
     try
@@ -44,7 +50,9 @@ private[burst] object Unpacker:
         throw Refused(s"it holds no file named '$Executable'")
       seal(target)
       Right(bytes)
-    catch case NonFatal(problem) => Left(explain(problem))
+    catch
+      case refused: Refused => Left(refused.getMessage)
+      case problem if isOfPackage(problem) => Left("it is a damaged zip")
 
   /** Deletes what `unpack` made, although it is read-only. */
   def delete(directory: Path): Unit = if Files.exists(directory) then
@@ -103,7 +111,8 @@ private[burst] object Unpacker:
       ReadOnly
     ))
 
-  private def explain(problem: Throwable): String = problem match
-    case refused: Refused => refused.getMessage
-    case _: ZipException => "it is a damaged zip"
-    case other => s"${other.getClass.getSimpleName}: ${other.getMessage}"
+  /** What its bytes or its files' names bring about on any machine. */
+  private def isOfPackage(problem: Throwable): Boolean = problem match
+    case _: (ZipException | EOFException | FileAlreadyExistsException | NotDirectoryException) => true
+    case named: FileSystemException => Option(named.getReason).exists(_.contains("name too long"))
+    case _ => false

@@ -1,7 +1,7 @@
 package burst.invoker.packages
 
 import burst.protocol.ControllerProtocol.{FetchPackage, PackageChunk, PackageMissing}
-import burst.protocol.{ControllerProtocol, Failure, FailureKind, PackageId}
+import burst.protocol.{ControllerProtocol, Failure, FailureKind, PackageId, StartOperation}
 import java.nio.file.{Files, Path}
 import org.apache.pekko.actor.testkit.typed.scaladsl.{ActorTestKit, TestProbe}
 import org.apache.pekko.actor.typed.ActorRef
@@ -93,6 +93,18 @@ class PackageCacheSuite extends munit.FunSuite:
     setup.acquire(zipId)
     setup.serve(zip, zipId)
     setup.acquired()
+
+  test("that this machine cannot take a package is told from what is wrong with one"):
+    val setup = Setup()
+    val _ = Files.delete(setup.directory)
+    val _ = Files.write(setup.directory, Array.empty[Byte])
+    setup.acquire(zipId)
+    def operation = setup.asker.receiveMessage().swap.toOption.flatMap(_.operation)
+    assertEquals(operation, Some(StartOperation.Fetch))
+    val other = Setup()
+    other.acquire(zipId)
+    other.asked().replyTo ! PackageMissing(zipId)
+    assertEquals(other.asker.receiveMessage().swap.toOption.flatMap(_.operation), None)
 
   test("a package the controller does not have is refused"):
     val setup = Setup()

@@ -50,6 +50,12 @@ class UnpackerSuite extends munit.FunSuite:
     assert(unpack(scratch, Zips.of(("exec" -> Zips.Elf) +: many*)).left.exists(_.contains("21 files")))
     assertEquals(files(scratch), Set("archive"))
 
+  scratch.test("what this machine cannot take is no fault of the package"): scratch =>
+    val archive = Files.write(scratch.resolve("archive"), Zips.of("exec" -> Zips.Elf))
+    val _ = Files.write(scratch.resolve("occupied"), Array.empty[Byte])
+    intercept[java.io.IOException](Unpacker.unpack(archive, scratch.resolve("occupied/target"), limits))
+    assert(unpack(scratch, Zips.of("exec" -> Zips.Elf, "n" * 300 -> Zips.Elf)).isLeft)
+
   scratch.test("a package without exec, or with a directory of that name, is refused"): scratch =>
     assert(unpack(scratch, Zips.of("main" -> Zips.Elf)).left.exists(_.contains("'exec'")))
     Unpacker.delete(scratch.resolve("inner"))
