@@ -153,9 +153,12 @@ pub struct Flare {
 
 /// Where a queued flare stands: position 1 is next, `start` an estimate.
 #[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Standing {
     pub position: u32,
     pub start: Option<u64>,
+    /// What it waits for when nobody knows until when.
+    pub waits_for: Option<String>,
 }
 
 /// Where a pack ran.
@@ -296,9 +299,19 @@ pub struct Invoker {
     pub free_slots: u32,
     pub cpu_load: Option<f64>,
     pub state: String,
+    pub quarantine: Option<Quarantine>,
     pub driver: Option<String>,
     pub warm_packs: Option<u32>,
     pub runtime: Option<Runtime>,
+}
+
+/// Why a machine gets no flares that fit elsewhere.
+#[derive(Debug, Deserialize)]
+pub struct Quarantine {
+    /// What went wrong last.
+    pub reason: String,
+    /// When a flare may try it again, in microseconds since the epoch.
+    pub until: u64,
 }
 
 /// What packages the machine can run.
@@ -335,6 +348,16 @@ pub struct Namespace {
     pub created: u64,
     /// When its key was revoked.
     pub revoked: Option<u64>,
+}
+
+/// Something of a namespace, as the administrator sees it.
+#[derive(Debug, Deserialize)]
+pub struct Owned<T> {
+    /// Whose it is.
+    pub namespace: String,
+    /// What it is.
+    #[serde(flatten)]
+    pub of: T,
 }
 
 /// A namespace that has just got its credentials.

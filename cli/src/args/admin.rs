@@ -10,6 +10,57 @@ pub enum AdminAction {
     /// Say who may use the platform, and how much of it
     #[command(subcommand, after_help = CREDENTIALS)]
     Namespace(NamespaceAction),
+    /// See flares of all namespaces, and cancel them
+    #[command(subcommand, after_help = CREDENTIALS)]
+    Flare(AnyFlareAction),
+    /// See groups of all namespaces, and close them
+    #[command(subcommand, after_help = CREDENTIALS)]
+    Group(AnyGroupAction),
+}
+
+/// What to do with anybody's flares.
+#[derive(Debug, Subcommand)]
+pub enum AnyFlareAction {
+    /// List flares, newest first
+    #[command(after_help = "Example:\n  burst admin flare list --namespace team-a --state running")]
+    List {
+        /// Only flares of this namespace
+        #[arg(long)]
+        namespace: Option<String>,
+        /// Only flares in this state, such as running or failed
+        #[arg(long)]
+        state: Option<String>,
+        /// Which part of the list.
+        #[command(flatten)]
+        page: PageArgs,
+    },
+    /// Cancel a flare
+    #[command(after_help = "Example:\n  burst admin flare cancel 0123abcd…")]
+    Cancel {
+        /// Id of the flare
+        id: String,
+    },
+}
+
+/// What to do with anybody's groups.
+#[derive(Debug, Subcommand)]
+pub enum AnyGroupAction {
+    /// List groups, newest first
+    #[command(after_help = "Example:\n  burst admin group list --namespace team-a")]
+    List {
+        /// Only groups of this namespace
+        #[arg(long)]
+        namespace: Option<String>,
+        /// Which part of the list.
+        #[command(flatten)]
+        page: PageArgs,
+    },
+    /// Close a group, with what runs on it
+    #[command(after_help = "Example:\n  burst admin group close 0123abcd…")]
+    Close {
+        /// Id of the group
+        id: String,
+    },
 }
 
 /// What to do with namespaces.
@@ -22,7 +73,7 @@ pub enum NamespaceAction {
         after_help = "Example:\n  burst admin namespace list --output json | jq -r '.[].name'"
     )]
     List(PageArgs),
-    /// Revoke a namespace's credentials, at once; what it has stays
+    /// Revoke a namespace's credentials and end its flares, at once; its definitions and results stay
     #[command(after_help = "Example:\n  burst admin namespace revoke team-a")]
     Revoke {
         /// Name of the namespace

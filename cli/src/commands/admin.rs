@@ -2,8 +2,10 @@
 
 use serde_json::json;
 
-use crate::api::{CreatedNamespace, Limits, Namespace};
-use crate::args::admin::{AdminAction, CreateArgs, NamespaceAction};
+use crate::api::{CreatedNamespace, Flare, Group, Limits, Namespace, Owned};
+use crate::args::admin::{
+    AdminAction, AnyFlareAction, AnyGroupAction, CreateArgs, NamespaceAction,
+};
 use crate::args::{GlobalArgs, PageArgs};
 use crate::client::Client;
 use crate::error::Error;
@@ -14,10 +16,35 @@ const NAMESPACES: [&str; 2] = ["admin", "namespaces"];
 /// Does what the administrator asks.
 pub fn run(action: &AdminAction, args: &GlobalArgs) -> Result<(), Error> {
     let client = Client::administrator(args)?;
-    let AdminAction::Namespace(action) = action;
     match action {
-        NamespaceAction::Create(wanted) => create(&client, wanted, args),
-        NamespaceAction::List(page) => list(&client, page, args),
+        AdminAction::Namespace(action) => namespace(&client, action, args),
+        AdminAction::Flare(AnyFlareAction::List {
+            namespace,
+            state,
+            page,
+        }) => flares(&client, namespace, state, page, args),
+        AdminAction::Flare(AnyFlareAction::Cancel { id }) => {
+            let answer = client.delete_at(&["admin", "flares", id])?;
+            output::answer(args.output, &answer, || {
+                Ok(format!("ok: cancelling flare {id}"))
+            })
+        }
+        AdminAction::Group(AnyGroupAction::List { namespace, page }) => {
+            groups(&client, namespace, page, args)
+        }
+        AdminAction::Group(AnyGroupAction::Close { id }) => {
+            let answer = client.delete_at(&["admin", "groups", id])?;
+            output::answer(args.output, &answer, || {
+                Ok(format!("ok: closing group {id}"))
+            })
+        }
+    }
+}
+
+fn namespace(client: &Client, action: &NamespaceAction, args: &GlobalArgs) -> Result<(), Error> {
+    match action {
+        NamespaceAction::Create(wanted) => create(client, wanted, args),
+        NamespaceAction::List(page) => list(client, page, args),
         NamespaceAction::Revoke { name } => {
             let answer = client.delete_at(&path(name))?;
             output::answer(args.output, &answer, || Ok(format!("ok: revoked {name}")))
@@ -93,6 +120,64 @@ fn list(client: &Client, page: &PageArgs, args: &GlobalArgs) -> Result<(), Error
                 output::size(package_size),
                 format!("{flares_per_minute}/min"),
                 output::time(namespace.created),
+            ]);
+        }
+        Ok(output::render(table))
+    })
+}
+
+fn flares(
+    client: &Client,
+    namespace: &Option<String>,
+    state: &Option<String>,
+    page: &PageArgs,
+    args: &GlobalArgs,
+) -> Result<(), Error> {
+    let query = [
+        ("namespace", namespace.clone()),
+        ("state", state.clone()),
+        ("limit", page.limit.map(|limit| limit.to_string())),
+        ("skip", page.skip.map(|skip| skip.to_string())),
+    ];
+    let answer = client.get_at(&["admin", "flares"], &query)?;
+    output::answer(args.output, &answer, || {
+        let mut table = output::table(["FLARE", "NAMESPACE", "NAME", "STATE", "SIZE", "CREATED"]);
+        for Owned { namespace, of } in answer.read::<Vec<Owned<Flare>>>()? {
+            table.add_row([
+                of.flare_id,
+                namespace,
+                of.name,
+                of.state.name().into(),
+                of.size.to_string(),
+                output::time(of.created),
+            ]);
+        }
+        Ok(output::render(table))
+    })
+}
+
+fn groups(
+    client: &Client,
+    namespace: &Option<String>,
+    page: &PageArgs,
+    args: &GlobalArgs,
+) -> Result<(), Error> {
+    let query = [
+        ("namespace", namespace.clone()),
+        ("limit", page.limit.map(|limit| limit.to_string())),
+        ("skip", page.skip.map(|skip| skip.to_string())),
+    ];
+    let answer = client.get_at(&["admin", "groups"], &query)?;
+    output::answer(args.output, &answer, || {
+        let mut table = output::table(["GROUP", "NAMESPACE", "NAME", "STATE", "SIZE", "CREATED"]);
+        for Owned { namespace, of } in answer.read::<Vec<Owned<Group>>>()? {
+            table.add_row([
+                of.group_id,
+                namespace,
+                of.name,
+                of.state.name().into(),
+                of.size.to_string(),
+                output::time(of.created),
             ]);
         }
         Ok(output::render(table))

@@ -108,10 +108,15 @@ pub fn describe(flare: &Flare) -> String {
         (
             "queue",
             flare.queue.as_ref().map(|standing| {
-                let start = standing.start.map_or_else(
-                    || "when enough invokers are up".into(),
-                    |at| format!("expected to start at {}", output::time(at)),
-                );
+                let start = match (standing.start, standing.waits_for.as_deref()) {
+                    (Some(at), _) => format!("expected to start at {}", output::time(at)),
+                    (None, Some("turn")) => "starts when it is its turn on the group".into(),
+                    (None, Some("slots")) => {
+                        "starts when groups end or busy invokers are idle again: nobody knows when"
+                            .into()
+                    }
+                    (None, _) => "starts when enough invokers are up".into(),
+                };
                 format!("position {}, {start}", standing.position)
             }),
         ),

@@ -91,6 +91,46 @@ fn a_revocation_is_told_and_refusals_are_too() {
 }
 
 #[test]
+fn flares_and_groups_of_all_namespaces_are_listed_and_ended() {
+    let platform = Platform::start();
+    let shared = r#""namespace":"team","name":"work","version":"0.0.1","size":4,"created":1"#;
+    platform.on(
+        "GET /api/v1/admin/flares?namespace=team&state=running",
+        200,
+        &format!(r#"[{{"flareId":"f1","state":"running",{shared}}}]"#),
+    );
+    platform.on(
+        "GET /api/v1/admin/groups",
+        200,
+        &format!(r#"[{{"groupId":"g1","state":"open","idleTimeout":1,{shared}}}]"#),
+    );
+    platform.on("DELETE /api/v1/admin/flares/f1", 202, "{}");
+    platform.on("DELETE /api/v1/admin/groups/g1", 202, "{}");
+    let burst = administrator(&platform);
+    let list = ["admin", "flare", "list", "--namespace", "team"];
+    let cells = |shown: String| -> Vec<String> {
+        let line = shown.lines().nth(1).unwrap_or_default();
+        line.split_whitespace().map(Into::into).collect()
+    };
+    let flares = cells(
+        burst
+            .run(&[&list[..], &["--state", "running"]].concat())
+            .ok(),
+    );
+    assert_eq!(flares[..5], ["f1", "team", "work", "running", "4"]);
+    let groups = cells(burst.run(&["admin", "group", "list"]).ok());
+    assert_eq!(groups[..5], ["g1", "team", "work", "open", "4"]);
+    assert_eq!(
+        burst.run(&["admin", "flare", "cancel", "f1"]).ok(),
+        "ok: cancelling flare f1\n"
+    );
+    assert_eq!(
+        burst.run(&["admin", "group", "close", "g1"]).ok(),
+        "ok: closing group g1\n"
+    );
+}
+
+#[test]
 fn the_administrators_credentials_are_their_own() {
     let platform = Platform::start();
     platform.on("GET /api/v1/admin/namespaces", 200, "[]");

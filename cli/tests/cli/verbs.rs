@@ -229,6 +229,21 @@ fn invokers_are_listed() {
 }
 
 #[test]
+fn why_an_invoker_is_avoided_is_told() {
+    let platform = Platform::start();
+    let invokers = r#"[{"id":"invoker0","slots":8,"freeSlots":8,"state":"quarantined",
+        "quarantine":{"reason":"no room on the disk","until":0},"driver":"process","warmPacks":0}]"#;
+    platform.on("GET /api/v1/invokers", 200, invokers);
+    assert_eq!(
+        Burst::of(&platform).run(&["invokers"]).ok(),
+        "INVOKER   STATE        SLOTS  FREE  CPU  WARM  DRIVER   ARCH  GLIBC\n\
+         invoker0  quarantined  8      8     -    0     process  -     -\n\
+         invoker0 is avoided, as packs fail to start on it, and tried again from \
+         1970-01-01T00:00:00.000Z on: no room on the disk\n"
+    );
+}
+
+#[test]
 fn every_verb_has_help_and_wrong_usage_is_two() {
     let burst = Burst::alone();
     for verb in [

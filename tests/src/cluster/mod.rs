@@ -190,7 +190,7 @@ impl Cluster {
             node::START_LIMIT,
             || self.api().try_invokers().unwrap_or_default(),
             |seen| {
-                let up = seen.iter().filter(|invoker| invoker.state == "up");
+                let up = seen.iter().filter(|invoker| invoker.state != "down");
                 up.map(|invoker| invoker.id.clone())
                     .collect::<BTreeSet<_>>()
                     == running

@@ -57,7 +57,7 @@ final class FlaresRoutes(store: FlareStore, service: FlareService, blocking: Blo
         name <- query.entityName("name")
       yield (page, state, name)
     Refusable(wanted): (page, state, name) =>
-      blocking(store.list(caller.namespace, name, state, page.limit, page.skip)).map: found =>
+      blocking(store.list(Some(caller.namespace), name, state, page.limit, page.skip)).map: found =>
         ok(Json.fromValues(found.map(Views.summary)))
 
   private def show(caller: Identity, id: FlareId): Answer =
@@ -90,5 +90,5 @@ final class FlaresRoutes(store: FlareStore, service: FlareService, blocking: Blo
     Right(JsonMarshalling.response(StatusCodes.OK, json))
 
 object FlaresRoutes:
-  private val States: Map[String, FlareState] =
+  private[http] val States: Map[String, FlareState] =
     FlareState.values.toVector.flatMap(state => state.asJson.asString.map(_ -> state)).toMap

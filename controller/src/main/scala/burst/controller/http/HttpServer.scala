@@ -46,7 +46,10 @@ object HttpServer:
       ),
       FlaresRoutes(storage.flares, service, blocking),
       GroupsRoutes(storage.definitions, storage.flares, service, flareCall, flareBody, blocking),
-      AdminRoutes(storage.namespaces, body, blocking),
+      AdminRoutes(
+        NamespacesRoutes(storage.namespaces, service, body, blocking),
+        AdminFlaresRoutes(storage.flares, service, blocking)
+      ),
       Authentication(storage.namespaces, settings.adminKey, blocking),
       metrics,
       settings

@@ -2,7 +2,7 @@ package burst.controller.http
 
 import burst.controller.definition.{Definition, FlareOptions}
 import burst.controller.flare.*
-import burst.controller.scheduler.{InvokerView, Standing}
+import burst.controller.scheduler.{InvokerView, Standing, Suspicion}
 import burst.controller.store.{Namespace, StoredLogs}
 import burst.protocol.FlareId
 import io.circe.Json
@@ -110,7 +110,11 @@ object Views:
     )
 
   private def queue(standing: Standing): Json =
-    Json.obj("position" -> standing.position.asJson, "start" -> standing.start.asJson)
+    Json.obj(
+      "position" -> standing.position.asJson,
+      "start" -> standing.start.toOption.asJson,
+      "waitsFor" -> standing.start.left.toOption.map(_.toString.toLowerCase).asJson
+    )
 
   private def pack(pack: PackRecord): Json = Json.obj(
     "pack" -> pack.pack.asJson,
@@ -179,7 +183,8 @@ object Views:
     "slots" -> view.status.slots.asJson,
     "freeSlots" -> view.freeSlots.asJson,
     "cpuLoad" -> view.status.cpuLoad.asJson,
-    "state" -> (if view.up then "up" else "down").asJson,
+    "state" -> invokerState(view).asJson,
+    "quarantine" -> view.quarantine.filter(_ => view.up).fold(Json.Null)(quarantine),
     "driver" -> view.status.driver.asJson,
     "warmPacks" -> view.status.warmPacks.asJson,
     "prewarmedPacks" -> view.status.prewarmedPacks.asJson,
@@ -188,6 +193,12 @@ object Views:
       "glibc" -> view.status.runtime.glibc.asJson
     )
   )
+
+  def invokerState(view: InvokerView): String =
+    if !view.up then "down" else if view.quarantine.isDefined then "quarantined" else "up"
+
+  private def quarantine(suspicion: Suspicion): Json =
+    Json.obj("reason" -> suspicion.reason.asJson, "until" -> suspicion.until.asJson)
 
   def namespace(namespace: Namespace): Json = Json.obj(
     "name" -> namespace.name.asJson,

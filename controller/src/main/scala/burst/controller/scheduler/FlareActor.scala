@@ -31,7 +31,7 @@ object FlareActor:
       invokers: Map[InvokerId, ActorRef[InvokerProtocol.Command]]
   ) extends Command
   final case class InvokerDown(invoker: InvokerId, reason: String) extends Command
-  final case class Cancel(replyTo: ActorRef[CancelOutcome]) extends Command
+  final case class Cancel(by: CancelledBy, replyTo: ActorRef[CancelOutcome]) extends Command
 
   /** The group it waits for has ended. */
   case object GroupEnded extends Command
@@ -142,7 +142,7 @@ private final class FlareActor(
     case InvokerDown(invoker, reason) => happen(FlareEvent.InvokerLost(invoker, reason, now()))
     case Expired(timer, attempt) => happen(FlareEvent.Expired(timer, attempt, now()))
     case Cleaned(answer) => happen(FlareEvent.Cleaned(answer.error, now()))
-    case Cancel(replyTo) => onCancel(replyTo)
+    case Cancel(by, replyTo) => onCancel(by, replyTo)
     case GroupEnded => happen(FlareEvent.GroupEnded(now()))
     case Occupied(true) => timers.cancel(FlareTimer.Deadline)
     case Occupied(false) => perform(FlareEffect.SetTimer(FlareTimer.Deadline))
@@ -167,12 +167,12 @@ private final class FlareActor(
   /** A flare that waits has nothing but its record: its cancellation is accepted once that is stored, or a
     * restart would run it.
     */
-  private def onCancel(replyTo: ActorRef[CancelOutcome]): Unit =
+  private def onCancel(by: CancelledBy, replyTo: ActorRef[CancelOutcome]): Unit =
     if !life.cancellable then replyTo ! CancelOutcome.AlreadyEnded
     else
       val waits = life.stage == FlareLifecycle.Stage.Waiting || life.stage == FlareLifecycle.Stage.Placing
       if waits then cancellers :+= replyTo else replyTo ! CancelOutcome.Accepted
-      happen(FlareEvent.Cancel(now()))
+      happen(FlareEvent.Cancel(now(), by))
 
   private def carryOut(step: FlareLifecycle.Step): Unit =
     life = step.state
@@ -210,7 +210,10 @@ private final class FlareActor(
     case FlareEffect.SetTimer(timer) =>
       timers.startSingleTimer(timer, Expired(timer, life.flare.attempt), durationOf(timer))
     case FlareEffect.StopTimer(timer) => timers.cancel(timer)
-    case FlareEffect.Requeue(attempt) => scheduler ! GangScheduler.Requeue(id, attempt, request)
+    case FlareEffect.Requeue(attempt, avoid) =>
+      scheduler ! GangScheduler.Requeue(id, attempt, request, avoid)
+    case FlareEffect.Starts(outcomes) =>
+      scheduler ! GangScheduler.Starts(id, life.flare.attempt, request.definition, outcomes)
     case FlareEffect.Open => scheduler ! GangScheduler.GroupOpened(id)
     case FlareEffect.LeaveQueue => scheduler ! GangScheduler.LeaveQueue(id)
     case FlareEffect.Note(message) => context.log.warn(message)

@@ -69,10 +69,14 @@ object FlareEnding:
       else FlareState.Failed
     Cause(state, failure, provisional)
 
-  val cancelled: Cause =
-    Cause(FlareState.Cancelled, Failure(FailureKind.Cancelled, "the flare was cancelled"))
-
-  val closed: Cause = Cause(FlareState.Cancelled, Failure(FailureKind.Cancelled, "the group was closed"))
+  def cancelled(by: CancelledBy, isGroup: Boolean): Cause =
+    val message = by match
+      case CancelledBy.User if isGroup => "the group was closed"
+      case CancelledBy.User => "the flare was cancelled"
+      case CancelledBy.Administrator if isGroup => "the administrator closed the group"
+      case CancelledBy.Administrator => "the administrator cancelled the flare"
+      case CancelledBy.Revocation => "the namespace was revoked"
+    Cause(FlareState.Cancelled, Failure(FailureKind.Cancelled, message))
 
   def idle(timeout: Long): Cause =
     Cause(FlareState.TimedOut, Failure(FailureKind.Timeout, s"no flare came to the group for $timeout ms"))

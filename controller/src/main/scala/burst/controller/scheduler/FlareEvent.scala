@@ -35,7 +35,7 @@ enum FlareEvent:
   case StoreFailed(operation: String, at: Long)
   case Reported(report: PackReport, at: Long)
   case InvokerLost(invoker: InvokerId, reason: String, at: Long)
-  case Cancel(at: Long)
+  case Cancel(at: Long, by: CancelledBy = CancelledBy.User)
 
   /** The group it waited for has ended. */
   case GroupEnded(at: Long)
@@ -71,8 +71,11 @@ enum FlareEffect:
   case SetTimer(timer: FlareTimer)
   case StopTimer(timer: FlareTimer)
 
-  /** Into the queue again, for the next attempt. */
-  case Requeue(attempt: Int)
+  /** Into the queue again, for the next attempt; best not on the machine to `avoid`. */
+  case Requeue(attempt: Int, avoid: Option[InvokerId] = None)
+
+  /** What became of packs' starts. */
+  case Starts(outcomes: Vector[StartOutcome])
 
   /** Out of the queue. */
   case LeaveQueue

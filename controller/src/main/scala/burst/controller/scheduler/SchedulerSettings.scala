@@ -11,6 +11,8 @@ import scala.util.Try
 final case class SchedulerSettings(
     defaultGranularity: DefaultGranularity,
     maxCpuLoad: Double,
+    quarantineFirst: FiniteDuration,
+    quarantineLongest: FiniteDuration,
     queueLimit: Int,
     namespaceQueueLimit: Int,
     overtaking: FiniteDuration,
@@ -25,6 +27,7 @@ final case class SchedulerSettings(
     phaseBuffer: Int,
     storeDeadline: FiniteDuration,
     storeRetryPause: FiniteDuration,
+    forecastLifetime: FiniteDuration,
     askTimeout: FiniteDuration,
     limitsRefresh: FiniteDuration
 ):
@@ -48,6 +51,8 @@ object SchedulerSettings:
         PackCosts(duration("pack-start-cost").toMicros, duration("leftover-slot-cost").toMicros)
       ),
       maxCpuLoad = config.getDouble("max-cpu-load"),
+      quarantineFirst = duration("quarantine.first"),
+      quarantineLongest = duration("quarantine.longest"),
       queueLimit = config.getInt("queue-limit"),
       namespaceQueueLimit = config.getInt("namespace-queue-limit"),
       overtaking = duration("overtaking"),
@@ -62,6 +67,7 @@ object SchedulerSettings:
       phaseBuffer = config.getInt("phase-buffer"),
       storeDeadline = duration("store-deadline"),
       storeRetryPause = duration("store-retry-pause"),
+      forecastLifetime = duration("forecast-lifetime"),
       askTimeout = duration("ask-timeout"),
       limitsRefresh = duration("limits-refresh")
     )

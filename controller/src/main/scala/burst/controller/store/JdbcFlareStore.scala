@@ -65,7 +65,7 @@ final class JdbcFlareStore(database: Database, logLimit: Long, phaseLimit: Long)
         .single()
 
   def list(
-      namespace: String,
+      namespace: Option[String],
       name: Option[String],
       state: Option[FlareState],
       limit: Int,
@@ -73,11 +73,12 @@ final class JdbcFlareStore(database: Database, logLimit: Long, phaseLimit: Long)
       groups: Boolean
   ): Vector[Flare] =
     val kind = if groups then 1 else 0
+    val ofNamespace = namespace.fold(sqls"")(n => sqls"AND namespace = $n")
     val ofName = name.fold(sqls"")(n => sqls"AND name = $n")
     val inState = state.fold(sqls"")(s => sqls"AND state = ${FlareColumns.state(s)}")
     database.read("listing flares"):
       sql"""SELECT id, state, created, ended, request, progress FROM flare
-            WHERE namespace = $namespace AND is_group = $kind $ofName $inState
+            WHERE is_group = $kind $ofNamespace $ofName $inState
             ORDER BY created DESC, id DESC LIMIT $limit OFFSET $skip"""
         .map(flare(_, parts = None, inputs = None))
         .collection[Vector]()

@@ -51,6 +51,10 @@ final class JdbcNamespaceStore(database: Database, defaults: NamespaceLimits) ex
             WHERE name = $namespace AND revoked IS NULL""".update()
       select(namespace)
 
+  def revoked(): Set[String] =
+    database.read("listing revoked namespaces"):
+      sql"SELECT name FROM namespace WHERE revoked IS NOT NULL".map(_.string("name")).collection[Set]()
+
   def find(namespace: String): Option[Namespace] =
     database.read("reading a namespace")(select(namespace))
 

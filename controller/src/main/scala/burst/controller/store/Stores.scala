@@ -47,9 +47,9 @@ trait FlareStore:
   /** The inputs of one that has not ended. */
   def inputs(id: FlareId): Option[Inputs]
 
-  /** Newest first: flares, or groups. `packs`, `workers` and inputs of the answers are empty. */
+  /** Newest first: flares, or groups, of one namespace or of all. `packs`, `workers` and inputs of the answers are empty. */
   def list(
-      namespace: String,
+      namespace: Option[String],
       name: Option[String],
       state: Option[FlareState],
       limit: Int,
@@ -120,6 +120,7 @@ trait NamespaceStore:
 
   /** From its return on the key pair opens nothing, on no controller. What the namespace has stays. */
   def revoke(namespace: String): Option[Namespace]
+  def revoked(): Set[String]
   def find(namespace: String): Option[Namespace]
   final def limits(namespace: String): Option[NamespaceLimits] = find(namespace).map(_.limits)
 

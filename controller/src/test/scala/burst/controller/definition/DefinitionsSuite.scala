@@ -52,7 +52,7 @@ class DefinitionsSuite extends munit.FunSuite, EmbeddedStorage:
     val flares = Vector.tabulate(4)(i => Samples.flare(created = i * 1000L, state = FlareState.Failed))
     flares.foreach(s.flares.insert)
     val definitions = Definitions(s.definitions, s.packages)
-    def left = s.flares.list("guest", None, None, 10, 0).map(_.created)
+    def left = s.flares.list(Some("guest"), None, None, 10, 0).map(_.created)
     assertEquals(Janitor(s.flares, definitions, Retention(3, 1.day, 1.hour, 10), () => 0).round(), 1)
     assertEquals(left, Vector(3000L, 2000L, 1000L))
     val later = 1.day.toMicros + 2500

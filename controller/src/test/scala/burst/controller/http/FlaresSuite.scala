@@ -2,7 +2,7 @@ package burst.controller.http
 
 import burst.controller.flare.*
 import burst.controller.http.FakeFlareService.ended
-import burst.controller.scheduler.{CancelOutcome, Standing}
+import burst.controller.scheduler.{CancelOutcome, Standing, WaitsFor}
 import burst.controller.store.Samples
 import burst.protocol.{FlareId, LogStream}
 import io.circe.parser.parse
@@ -53,10 +53,12 @@ class FlaresSuite extends HttpSuite:
   test("a queued flare shows where it stands, any other does not"):
     val waits = stored(Samples.flare())
     val done = stored(Samples.flare(state = FlareState.Failed))
-    service.standings = Map(waits.id -> Standing(3, Some(7000)), done.id -> Standing(1, None))
+    service.standings = Map(waits.id -> Standing(3, Right(7000)), done.id -> Standing(1, Left(WaitsFor.Slots)))
     def queue(flare: Flare) = send("GET", s"$flares/${flare.id.value}").json.hcursor.downField("queue").focus
-    assertEquals(queue(waits), Some(json("""{"position":3,"start":7000}""")))
+    assertEquals(queue(waits), Some(json("""{"position":3,"start":7000,"waitsFor":null}""")))
     assertEquals(queue(done), Some(io.circe.Json.Null))
+    service.standings = Map(waits.id -> Standing(1, Left(WaitsFor.Slots)))
+    assertEquals(queue(waits), Some(json("""{"position":1,"start":null,"waitsFor":"slots"}""")))
 
   test("a result is 200 while the flare runs, with a place for every worker"):
     val f = stored(Samples.flare())

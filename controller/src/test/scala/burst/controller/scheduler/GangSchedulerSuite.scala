@@ -94,7 +94,7 @@ class GangSchedulerSuite extends SchedulerFixture:
     val one = world.submit(Samples.request(3, timeout = 20000))
     val (two, three) = (world.submit(Samples.request(4)), world.submit(Samples.request(4)))
     val released = world.clock.get + 20.seconds.toMicros + Samples.settings.abortDeadline.toMicros
-    assertEquals(standing(two.id), Some(Standing(1, Some(released))))
+    assertEquals(standing(two.id), Some(Standing(1, Right(released))))
     assertEquals(standing(three.id).map(_.position), Some(2))
     assertEquals(standing(one.id), None)
     assertEquals(standing(FlareId.random()), None)
@@ -103,7 +103,7 @@ class GangSchedulerSuite extends SchedulerFixture:
     a.prepared()
     assertEquals(
       standing(three.id),
-      Some(Standing(1, Some(world.clock.get + 3.seconds.toMicros))),
+      Some(Standing(1, Right(world.clock.get + 3.seconds.toMicros))),
       "as the first took"
     )
 

@@ -58,7 +58,7 @@ final class MemoryFlareStore extends FlareStore:
   def inputs(id: FlareId): Option[Inputs] = find(id).filterNot(_.state.isFinal).map(_.request.inputs)
 
   def list(
-      namespace: String,
+      namespace: Option[String],
       name: Option[String],
       state: Option[FlareState],
       limit: Int,

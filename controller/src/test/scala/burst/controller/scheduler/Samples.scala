@@ -2,9 +2,10 @@ package burst.controller.scheduler
 
 import burst.controller.definition.Packing
 import burst.controller.flare.FlareRequest
+import burst.controller.store.NamespaceLimits
 import burst.protocol.{DefinitionRef, Inputs, PackageId}
 import io.circe.Json
-import scala.concurrent.duration.DurationInt
+import scala.concurrent.duration.{Duration, DurationInt}
 
 /** Requests and settings for tests. */
 object Samples:
@@ -34,9 +35,13 @@ object Samples:
   /** A lease of which nothing is known. */
   val lease: Lease = Lease(request(1).definition, 0, Long.MaxValue, Long.MaxValue)
 
+  val limits: NamespaceLimits = NamespaceLimits(100, 100, 1024, 1 << 20, 1000)
+
   val settings: SchedulerSettings = SchedulerSettings(
     DefaultGranularity.Cheapest(PackCosts.Measured),
     maxCpuLoad = 0.9,
+    quarantineFirst = 1.second,
+    quarantineLongest = 8.seconds,
     queueLimit = 10,
     namespaceQueueLimit = 8,
     overtaking = 10.seconds,
@@ -51,6 +56,7 @@ object Samples:
     phaseBuffer = 100,
     storeDeadline = 300.millis,
     storeRetryPause = 200.millis,
+    forecastLifetime = Duration.Zero,
     askTimeout = 5.seconds,
     limitsRefresh = 10.seconds
   )

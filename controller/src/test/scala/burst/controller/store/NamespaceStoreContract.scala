@@ -50,7 +50,9 @@ abstract class NamespaceStoreContract extends StorageFixtures:
     (one, other) =>
       val (uuid, key) = split(one.namespaces.create("guest"))
       assertEquals(other.namespaces.authenticate(uuid, key).map(_.namespace), Some("guest"))
+      assertEquals(other.namespaces.revoked(), Set.empty[String])
       val revoked = one.namespaces.revoke("guest")
+      assertEquals(other.namespaces.revoked(), Set("guest"))
       assert(revoked.exists(_.revoked.isDefined), revoked)
       assertEquals(other.namespaces.authenticate(uuid, key), None)
       assertEquals(one.namespaces.revoke("guest"), revoked, "a second time is nothing new")
