@@ -28,8 +28,8 @@ final case class Failure(
   def at(invoker: InvokerId, pack: Int): Failure =
     copy(invoker = this.invoker.orElse(Some(invoker)), pack = this.pack.orElse(Some(pack)))
 
-/** What an invoker was at for a pack whose program was not up, as the failure's `operation` names it: it tells
-  * whose fault a failed start is. Only invokers say these.
+/** What an invoker was at for a pack whose program was not up, as the failure's `operation` names it: it
+  * tells whose fault a failed start is. Only invokers say these.
   */
 object StartOperation:
   /** Bringing the package to the machine, which could not take it. */

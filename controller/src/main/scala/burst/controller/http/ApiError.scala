@@ -61,7 +61,8 @@ object ApiError:
     HttpResponse(status, entity = JsonMarshalling.entity(body))
 
   private def headers(error: ApiError): Seq[HttpHeader] = error match
-    case Unauthorized | NotAdmin | Refused(Refusal.NamespaceRevoked) => Seq(`WWW-Authenticate`(HttpChallenges.basic("burst")))
+    case Unauthorized | NotAdmin | Refused(Refusal.NamespaceRevoked) =>
+      Seq(`WWW-Authenticate`(HttpChallenges.basic("burst")))
     case RateLimited(_, seconds) => Seq(`Retry-After`(seconds))
     case Refused(Refusal.QueueFull(_) | Refusal.NoInvokers) | Busy => Seq(`Retry-After`(1))
     case MethodNotAllowed(allowed) => Seq(Allow(allowed))
@@ -134,7 +135,8 @@ object ApiError:
       BadRequest -> s"A granularity of $unit needs a machine with $unit slots, but the largest has $largest; ask for at most $largest."
     case Refusal.UnitsTooLarge(size, unit, usable, slots) =>
       BadRequest -> s"With a granularity of $unit only $usable of the cluster's $slots slots can be used, but the flare asks for $size workers; ask for a smaller granularity or fewer workers."
-    case Refusal.NamespaceRevoked => HttpCodes.Unauthorized -> "This namespace was revoked; ask the administrator."
+    case Refusal.NamespaceRevoked =>
+      HttpCodes.Unauthorized -> "This namespace was revoked; ask the administrator."
     case Refusal.OverLimit(limit, asked, allowed) =>
       BadRequest -> s"The flare asks for $asked, but this namespace's limit for $limit is $allowed."
     case Refusal.NoInvokers => ServiceUnavailable -> "No invoker has joined the cluster yet; try again soon."

@@ -26,8 +26,8 @@ final class ActorFlareService(
   private given ExecutionContext = system.executionContext
   private given Timeout = Timeout(settings.askTimeout)
 
-  /** What the scheduler knows of revocations may be older than the namespace's new key. Should that be revoked
-    * as well meanwhile, the flare is ended after all.
+  /** What the scheduler knows of revocations may be older than the namespace's new key. Should that be
+    * revoked as well meanwhile, the flare is ended after all.
     */
   private def refusedAsRevoked(request: FlareRequest): Future[Either[Refusal, Flare]] =
     val namespace = request.definition.namespace

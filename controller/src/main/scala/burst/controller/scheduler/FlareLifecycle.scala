@@ -159,7 +159,10 @@ final case class FlareLifecycle private (
   private def failedStarts(news: Absorbed): Option[Starts] =
     val failed = news.ended.flatMap { pack =>
       val record = news.progress.packs(pack)
-      news.progress.errors.get(pack).filter(_ => record.start.isEmpty).map(StartOutcome.NotUp(record.invoker, _))
+      news.progress.errors.get(pack).filter(_ => record.start.isEmpty).map(StartOutcome.NotUp(
+        record.invoker,
+        _
+      ))
     }
     Option.when(cause.isEmpty && stage == Stage.Starting && failed.nonEmpty)(
       Starts(failed ++ startedOf(news.progress))

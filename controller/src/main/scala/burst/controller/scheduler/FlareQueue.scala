@@ -53,8 +53,8 @@ final case class FlareQueue private (lanes: Map[String, Lane], clock: Long, leng
     copy(lanes = lanes.updated(flare.tenant, joined), length = length + 1)
 
   /** All that wait, in the order in which they are to be served: always the first of the namespace with the
-    * smallest account, put to that account. Lazy, as rarely more than a few are wanted; of a namespace that is
-    * `done` by then no further one is.
+    * smallest account, put to that account. Lazy, as rarely more than a few are wanted; of a namespace that
+    * is `done` by then no further one is.
     */
   def order(done: String => Boolean): Iterator[Waiting] =
     val heads = mutable.PriorityQueue.from(lanes.valuesIterator.filter(_.waiting.nonEmpty))(using

@@ -55,7 +55,8 @@ trait FlareService:
   /** Also closes a group, with the flares that run or wait on it. */
   def cancel(id: FlareId, by: CancelledBy = CancelledBy.User): Future[CancelOutcome]
 
-  /** Ends all flares and groups of a namespace that has been revoked, and those that are still on their way. */
+  /** Ends all flares and groups of a namespace that has been revoked, and those that are still on their way.
+    */
   def endRevoked(namespace: String): Future[Unit]
 
   /** Where it stands in the queue; nothing when it does not wait, or nobody can tell at present. */

@@ -62,8 +62,9 @@ object Forecast:
     }
     found.result()
 
-/** The forecast as it was lately, for all who ask: many ask often, and each would go through the whole queue. A
-  * new one is made once the last is older than `lifetime`, or does not know a flare that may have come since.
+/** The forecast as it was lately, for all who ask: many ask often, and each would go through the whole queue.
+  * A new one is made once the last is older than `lifetime`, or does not know a flare that may have come
+  * since.
   */
 final class Forecasts(lifetime: Long, make: Long => Map[FlareId, Standing]):
   private var last = Map.empty[FlareId, Standing]

@@ -48,8 +48,8 @@ object Plan:
 
 /** Why there is no plan. */
 enum NoPlacement:
-  /** Not even the empty cluster could take it: `usable` workers are all it could in units of `unit`, of `total`
-    * slots; no machine has more than `largest` slots.
+  /** Not even the empty cluster could take it: `usable` workers are all it could in units of `unit`, of
+    * `total` slots; no machine has more than `largest` slots.
     */
   case Never(total: Int, usable: Int, largest: Int, unit: Int)
 

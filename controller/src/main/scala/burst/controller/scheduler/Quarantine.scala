@@ -27,26 +27,26 @@ final case class Suspicion(reason: String, until: Long)
 
 /** Which machines are kept from flares because starts fail on them. Pure: times are handed in.
   *
-  * A machine that fails whatever it is given is always the emptiest, and without this draws every flare. It is
-  * avoided for a while after a failure, each time twice as long; then one flare is its trial. It is trusted
-  * again once a pack has come up on it, but for as long as the longest while the next failure goes on with the
-  * row: a full disk fails some packages and not others.
+  * A machine that fails whatever it is given is always the emptiest, and without this draws every flare. It
+  * is avoided for a while after a failure, each time twice as long; then one flare is its trial. It is
+  * trusted again once a pack has come up on it, but for as long as the longest while the next failure goes on
+  * with the row: a full disk fails some packages and not others.
   *
   * ==Whose fault==
   * A user must not be able to have machines avoided, be it by accident or not. So it counts what a failed
   * start was at ([[burst.protocol.StartOperation]]):
-  *   - ''the package could not be written, the container not be made'': nothing of the user's has run. It is the
-  *     machine's, and counts at once.
+  *   - ''the package could not be written, the container not be made'': nothing of the user's has run. It is
+  *     the machine's, and counts at once.
   *   - ''the program did not come up'': it may be either's. It counts once the same version has come up on
   *     another machine, or when the programs of two namespaces did not come up here and none did between.
-  *   - ''anything else'' (no memory left for so large a pack, a package the controller does not have): nobody's
-  *     here.
+  *   - ''anything else'' (no memory left for so large a pack, a package the controller does not have):
+  *     nobody's here.
   *
   * Avoiding is a preference ([[SchedulingRound.place]]): who fits nowhere else is placed there all the same.
   *
-  * Example, first 1 s, longest 8 s: a container cannot be made at 0 s: avoided until 1 s. At 2 s a flare comes,
-  * fails too: until 4 s. At 5 s one comes up: trusted. At 6 s one fails: until 10 s. The next failure at 20 s
-  * is a first one again: until 21 s.
+  * Example, first 1 s, longest 8 s: a container cannot be made at 0 s: avoided until 1 s. At 2 s a flare
+  * comes, fails too: until 4 s. At 5 s one comes up: trusted. At 6 s one fails: until 10 s. The next failure
+  * at 20 s is a first one again: until 21 s.
   */
 final case class Quarantine private (
     first: Long,
@@ -62,7 +62,8 @@ final case class Quarantine private (
     case Some(_) => Trust.OnTrial
 
   /** Machines that are not trusted. */
-  def suspects: Set[InvokerId] = records.collect { case (id, record) if record.suspicion.isDefined => id }.toSet
+  def suspects: Set[InvokerId] =
+    records.collect { case (id, record) if record.suspicion.isDefined => id }.toSet
 
   def suspicion(invoker: InvokerId): Option[Suspicion] = records.get(invoker).flatMap(_.suspicion)
 
@@ -126,7 +127,7 @@ final case class Quarantine private (
         else
           undecidedAt(invoker).changed(invoker) { record =>
             val room = if record.doubtful.size < Doubtful then record.doubtful
-              else record.doubtful - record.doubtful.head
+            else record.doubtful - record.doubtful.head
             record.copy(doubtful = room + definition)
           }
 

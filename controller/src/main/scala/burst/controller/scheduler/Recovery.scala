@@ -6,8 +6,8 @@ import burst.protocol.{BackendConfig, Failure, FailureKind, FlareId, InvokerId}
 
 /** What a starting controller found in the store. `queued` are to be queued again, with the slot limits of
   * their namespaces; `left` may still have something on their backends; `strays` are packs that may still be
-  * running: nobody waits for them, and their slots are not in the new books. What `revoked` namespaces have is
-  * to be ended.
+  * running: nobody waits for them, and their slots are not in the new books. What `revoked` namespaces have
+  * is to be ended.
   */
 final case class Recovered(
     queued: Vector[Flare],

@@ -31,8 +31,8 @@ final case class Placement(flare: Waiting, plan: Plan)
   *     machine would stop the cluster. It is refused at submission; this is for one whose machines went down
   *     while it waited.
   *
-  * Of the flares that have to wait at most `depth` are looked at, which bounds a round; of one namespace's not
-  * more than its share of that, so that none has to wait for a look behind hundreds of another's.
+  * Of the flares that have to wait at most `depth` are looked at, which bounds a round; of one namespace's
+  * not more than its share of that, so that none has to wait for a look behind hundreds of another's.
   *
   * ==Worked example==
   * 8 slots, 4 of them free; the others come back in 5 s. In order: A wants 8; B wants 2 and is expected to
@@ -89,8 +89,8 @@ final class SchedulingRound(policies: Map[Packing, PlacementPolicy], overtakingM
         books.reserve(next.owner, next.tenant, plan, lease).map((_, plan)).toRight(None)
       }
 
-  /** What the policy says of a request on the machines that are up, `free` as they are. Those that are avoided
-    * are taken where the others would not hold it even if they were empty.
+  /** What the policy says of a request on the machines that are up, `free` as they are. Those that are
+    * avoided are taken where the others would not hold it even if they were empty.
     */
   def place(cluster: ClusterView, request: FlareRequest): Either[NoPlacement, Plan] =
     val seen = cluster.warmFor(WarmPack(request.definition, request.memory))

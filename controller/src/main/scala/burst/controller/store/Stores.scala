@@ -47,7 +47,9 @@ trait FlareStore:
   /** The inputs of one that has not ended. */
   def inputs(id: FlareId): Option[Inputs]
 
-  /** Newest first: flares, or groups, of one namespace or of all. `packs`, `workers` and inputs of the answers are empty. */
+  /** Newest first: flares, or groups, of one namespace or of all. `packs`, `workers` and inputs of the
+    * answers are empty.
+    */
   def list(
       namespace: Option[String],
       name: Option[String],

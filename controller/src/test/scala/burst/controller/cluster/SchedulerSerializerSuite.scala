@@ -11,7 +11,7 @@ class SchedulerSerializerSuite extends munit.FunSuite:
   private lazy val kit = ActorTestKit(ConfigFactory.load())
   override def afterAll(): Unit = kit.shutdownTestKit()
 
-  private def travels(message: Any)(using munit.Location): Unit =
+  private def travels(message: Any): Unit =
     val _ = kit.serializationTestKit.verifySerialization(message)
 
   test("requests"):

@@ -53,7 +53,8 @@ class FlaresSuite extends HttpSuite:
   test("a queued flare shows where it stands, any other does not"):
     val waits = stored(Samples.flare())
     val done = stored(Samples.flare(state = FlareState.Failed))
-    service.standings = Map(waits.id -> Standing(3, Right(7000)), done.id -> Standing(1, Left(WaitsFor.Slots)))
+    service.standings =
+      Map(waits.id -> Standing(3, Right(7000)), done.id -> Standing(1, Left(WaitsFor.Slots)))
     def queue(flare: Flare) = send("GET", s"$flares/${flare.id.value}").json.hcursor.downField("queue").focus
     assertEquals(queue(waits), Some(json("""{"position":3,"start":7000,"waitsFor":null}""")))
     assertEquals(queue(done), Some(io.circe.Json.Null))

@@ -39,7 +39,10 @@ class MetaSuite extends HttpSuite:
     assertEquals(shown.downField("quarantine").get[String]("reason"), Right("no room on the disk"))
     assertEquals(shown.downField("quarantine").get[Long]("until"), Right(7L))
     service.views = Vector(avoided.copy(up = false))
-    assertEquals((shown.get[String]("state"), shown.get[Option[Int]]("quarantine")), (Right("down"), Right(None)))
+    assertEquals(
+      (shown.get[String]("state"), shown.get[Option[Int]]("quarantine")),
+      (Right("down"), Right(None))
+    )
 
   test("metrics show flares by state, slots and requests, and no strange labels"):
     storage.flares.insert(Samples.flare(state = FlareState.TimedOut))

@@ -57,15 +57,17 @@ class QuarantineSuite extends FunSuite:
       ("one that then comes up here", Vector(0 -> NotUp(a, broken), 1 -> Fresh(a), 2 -> Fresh(b)), None),
       ("what is nobody's fault", Vector(0 -> Fresh(b), 1 -> NotUp(a, failure("start"))), None)
     )
-  do test(s"until when a machine is avoided: $name"):
-    assertEquals(after(steps*).suspicion(a).map(_.until), until.map(seconds))
+  do
+    test(s"until when a machine is avoided: $name"):
+      assertEquals(after(steps*).suspicion(a).map(_.until), until.map(seconds))
 
   test("programs of two namespaces that do not come up are the machine's fault, those of one are not"):
     val guests = after(0 -> NotUp(a, broken)).heard(owner, two, Vector(NotUp(a, broken)), 1)
     assertEquals(guests.suspicion(a), None)
     val both = guests.heard(owner, foreign, Vector(NotUp(a, broken)), 2)
     assertEquals(both.suspicion(a).map(_.reason), Some("programs do not come up on it"))
-    val between = guests.heard(owner, two, Vector(Fresh(a)), 2).heard(owner, foreign, Vector(NotUp(a, broken)), 3)
+    val between =
+      guests.heard(owner, two, Vector(Fresh(a)), 2).heard(owner, foreign, Vector(NotUp(a, broken)), 3)
     assertEquals(between.suspicion(a), None)
 
   test("a flare whose packs come up on one machine and not on another tells both"):

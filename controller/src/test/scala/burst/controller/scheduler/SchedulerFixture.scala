@@ -132,7 +132,8 @@ abstract class SchedulerFixture extends FunSuite:
         flare
       case GangScheduler.Awaited.NotActive => fail("not active")
 
-    def cancel(id: FlareId): CancelOutcome = ask[CancelOutcome](GangScheduler.Cancel(id, CancelledBy.User, _)).receiveMessage()
+    def cancel(id: FlareId): CancelOutcome =
+      ask[CancelOutcome](GangScheduler.Cancel(id, CancelledBy.User, _)).receiveMessage()
 
     def free(): Map[String, Int] =
       val views = ask[GangScheduler.InvokerList](GangScheduler.ListInvokers(_)).receiveMessage().invokers

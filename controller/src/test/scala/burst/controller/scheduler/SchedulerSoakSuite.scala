@@ -148,7 +148,8 @@ class SchedulerSoakSuite extends FunSuite:
         .ask[GangScheduler.Submitted](GangScheduler.Submit(request, 1000, _))
         .flatMap {
           case GangScheduler.Submitted.Accepted(flare) =>
-            if random.nextInt(10) == 0 then scheduler ! GangScheduler.Cancel(flare.id, CancelledBy.User, kit.system.ignoreRef)
+            if random.nextInt(10) == 0 then
+              scheduler ! GangScheduler.Cancel(flare.id, CancelledBy.User, kit.system.ignoreRef)
             scheduler.ask[GangScheduler.Awaited](GangScheduler.Await(flare.id, _)).map {
               case GangScheduler.Awaited.Ended(ended) => ended
               case GangScheduler.Awaited.NotActive => store.find(flare.id).get

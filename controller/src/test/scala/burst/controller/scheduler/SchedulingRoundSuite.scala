@@ -126,7 +126,9 @@ class SchedulingRoundSuite extends ScalaCheckSuite:
       round.run(cluster(16), queueOf(flares*), 100 * second, t => if t == "A" then 6 else 16, known)
     assertEquals(outcome.placed.map(_.flare), Vector(flares(0), flares(3)))
 
-  /** A came first and has had nothing yet, others had much since, and then B comes: A's hundreds stand before it. */
+  /** A came first and has had nothing yet, others had much since, and then B comes: A's hundreds stand before
+    * it.
+    */
   private def behindHundreds(ofA: Int): FlareQueue =
     val (many, served) = (Vector.fill(500)(waiting("A", ofA)), Vector.fill(100)(waiting("C", 1000)))
     val busy = queueOf(many ++ served*)

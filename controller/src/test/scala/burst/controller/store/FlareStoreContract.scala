@@ -149,7 +149,10 @@ abstract class FlareStoreContract extends StorageFixtures:
     assertEquals(created(s.flares.list(Some("guest"), None, None, 10, 0)), Vector(3L, 2L, 1L, 0L))
     assertEquals(created(s.flares.list(Some("guest"), Some("even"), None, 10, 0)), Vector(2L, 0L))
     assertEquals(created(s.flares.list(Some("guest"), None, Some(FlareState.Failed), 10, 0)), Vector(3L))
-    assertEquals(created(s.flares.list(Some("guest"), Some("odd"), Some(FlareState.Queued), 10, 0)), Vector(1L))
+    assertEquals(
+      created(s.flares.list(Some("guest"), Some("odd"), Some(FlareState.Queued), 10, 0)),
+      Vector(1L)
+    )
     assertEquals(created(s.flares.list(None, None, Some(FlareState.Failed), 10, 0)).contains(3L), true)
     assertEquals(created(s.flares.list(Some("guest"), None, None, 2, 1)), Vector(2L, 1L))
     assert(s.flares.list(Some("guest"), None, None, 10, 0).forall(f => f.packs.isEmpty && f.workers.isEmpty))

@@ -12,8 +12,8 @@ import scala.concurrent.duration.FiniteDuration
 import scala.util.Try
 import scala.util.control.NonFatal
 
-/** How a fetch ended: the bytes the package takes here, or why there is none. `unwritable`: this machine could
-  * not take it, whatever it is.
+/** How a fetch ended: the bytes the package takes here, or why there is none. `unwritable`: this machine
+  * could not take it, whatever it is.
   */
 private[packages] final case class Fetched(
     packageId: PackageId,

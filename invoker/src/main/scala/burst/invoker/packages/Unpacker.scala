@@ -37,7 +37,8 @@ private[burst] object Unpacker:
   private final class Refused(message: String) extends IOException(message)
 
   /** Unpacks into the new directory `target` and returns how many bytes that took, or why it was refused;
-    * then `target` may be there in part. Throws where it is not the package that is at fault but this machine.
+    * then `target` may be there in part. Throws where it is not the package that is at fault but this
+    * machine.
     */
   def unpack(archive: Path, target: Path, limits: UnpackLimits): Either[String, Long] =
     try
