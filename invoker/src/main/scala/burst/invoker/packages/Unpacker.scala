@@ -31,6 +31,7 @@ private[burst] object Unpacker:
 
   private val ReadOnly = PosixFilePermissions.fromString("r-xr-xr-x")
   private val Owner = PosixFilePermissions.fromString("rwx------")
+  private val OfNames = Vector("name too long", "Not a directory")
   private val ElfMagic = Vector[Byte](0x7f, 'E', 'L', 'F')
   private val ZipMagic = Vector[Byte]('P', 'K', 3, 4)
 
@@ -115,5 +116,6 @@ private[burst] object Unpacker:
   /** What its bytes or its files' names bring about on any machine. */
   private def isOfPackage(problem: Throwable): Boolean = problem match
     case _: (ZipException | EOFException | FileAlreadyExistsException | NotDirectoryException) => true
-    case named: FileSystemException => Option(named.getReason).exists(_.contains("name too long"))
+    case named: FileSystemException =>
+      Option(named.getReason).exists(why => OfNames.exists(why.contains(_)))
     case _ => false

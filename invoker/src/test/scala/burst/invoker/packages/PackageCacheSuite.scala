@@ -96,15 +96,15 @@ class PackageCacheSuite extends munit.FunSuite:
 
   test("that this machine cannot take a package is told from what is wrong with one"):
     val setup = Setup()
-    val _ = Files.delete(setup.directory)
+    def operation = setup.asker.receiveMessage().swap.toOption.flatMap(_.operation)
+    setup.acquire(zipId)
+    setup.asked().replyTo ! PackageMissing(zipId)
+    assertEquals(operation, None)
+    // no directory can be made there any more
+    Files.delete(setup.directory)
     val _ = Files.write(setup.directory, Array.empty[Byte])
     setup.acquire(zipId)
-    def operation = setup.asker.receiveMessage().swap.toOption.flatMap(_.operation)
     assertEquals(operation, Some(StartOperation.Fetch))
-    val other = Setup()
-    other.acquire(zipId)
-    other.asked().replyTo ! PackageMissing(zipId)
-    assertEquals(other.asker.receiveMessage().swap.toOption.flatMap(_.operation), None)
 
   test("a package the controller does not have is refused"):
     val setup = Setup()

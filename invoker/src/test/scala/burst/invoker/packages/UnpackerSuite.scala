@@ -51,10 +51,14 @@ class UnpackerSuite extends munit.FunSuite:
     assertEquals(files(scratch), Set("archive"))
 
   scratch.test("what this machine cannot take is no fault of the package"): scratch =>
-    val archive = Files.write(scratch.resolve("archive"), Zips.of("exec" -> Zips.Elf))
-    val _ = Files.write(scratch.resolve("occupied"), Array.empty[Byte])
-    intercept[java.io.IOException](Unpacker.unpack(archive, scratch.resolve("occupied/target"), limits))
+    intercept[java.io.IOException](
+      Unpacker.unpack(scratch.resolve("missing"), scratch.resolve("inner/target"), limits)
+    )
+    Unpacker.delete(scratch.resolve("inner"))
     assert(unpack(scratch, Zips.of("exec" -> Zips.Elf, "n" * 300 -> Zips.Elf)).isLeft)
+
+  scratch.test("a file that is also a directory further up is refused"): scratch =>
+    assert(unpack(scratch, Zips.of("exec" -> Zips.Elf, "a" -> Zips.Elf, "a/b/c" -> Zips.Elf)).isLeft)
 
   scratch.test("a package without exec, or with a directory of that name, is refused"): scratch =>
     assert(unpack(scratch, Zips.of("main" -> Zips.Elf)).left.exists(_.contains("'exec'")))
