@@ -17,14 +17,15 @@ mod progress;
 mod properties;
 mod trace;
 
+use std::env;
 use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::args::Cli;
+use crate::args::{Cli, param};
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::parse_from(param::joined(env::args_os()));
     match commands::run(cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => error.report(),

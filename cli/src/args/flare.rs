@@ -6,7 +6,7 @@ use bytesize::ByteSize;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
-use super::Source;
+use super::{ParamArgs, Source};
 
 /// Arguments of `burst deploy`.
 #[derive(Debug, Args)]
@@ -15,7 +15,7 @@ Examples:
   burst deploy hello ./hello                       a crate: built with cargo build --release
   burst deploy hello ./target/release/hello        an executable that is built already
   burst deploy hello hello.zip --overwrite         a zip holding the executable as `exec`
-  burst deploy sort ./sort --granularity 8 --memory 512 --timeout 2m --param rows 1000
+  burst deploy sort ./sort --granularity 8 --memory 512 --timeout 2m --param rows=1000
 
 Parameters given here are the defaults of every flare's inputs.")]
 pub struct DeployArgs {
@@ -42,7 +42,7 @@ pub struct DeployArgs {
 #[command(after_help = "\
 Examples:
   burst flare hello                                       one worker; prints the flare's id
-  burst flare hello --size 96 --param name Ada --result   waits and prints all outputs
+  burst flare hello --size 96 --param name=Ada --result   waits and prints all outputs
   burst flare sort --params-file inputs.json --blocking   one worker per element of the array
   burst flare sort --size 48 --granularity 48 --packing homogeneous --timeout 90s
 
@@ -68,20 +68,6 @@ pub struct FlareArgs {
     /// How to run it.
     #[command(flatten)]
     pub options: Options,
-}
-
-/// Parameters by key and value, or from a file.
-#[derive(Debug, Default, Args)]
-pub struct ParamArgs {
-    /// A parameter: JSON if the value is, else a string; may be repeated
-    #[arg(
-        short, long, num_args = 2, value_names = ["KEY", "VALUE"], allow_hyphen_values = true,
-        action = clap::ArgAction::Append
-    )]
-    pub param: Vec<String>,
-    /// JSON object with parameters (- reads standard input); --param wins over it
-    #[arg(short = 'P', long, value_name = "FILE")]
-    pub param_file: Option<Source>,
 }
 
 /// Options of a flare; those not given are left to the definition, then to the platform.

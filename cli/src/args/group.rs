@@ -2,8 +2,8 @@
 
 use clap::{Args, Subcommand};
 
-use super::flare::{Options, ParamArgs, milliseconds};
-use super::{PageArgs, Source};
+use super::flare::{Options, milliseconds};
+use super::{PageArgs, ParamArgs, Source};
 
 /// What to do with groups.
 #[derive(Debug, Subcommand)]
@@ -52,7 +52,7 @@ pub struct OpenArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  burst group flare 0123abcd… --param step 1 --result
+  burst group flare 0123abcd… --param step=1 --result
   burst group flare 0123abcd… --params-file inputs.json --blocking
 
 While waiting, Ctrl-C cancels the flare, which ends the group.")]

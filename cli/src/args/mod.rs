@@ -3,6 +3,7 @@
 pub mod admin;
 pub mod flare;
 pub mod group;
+pub mod param;
 pub mod platform;
 
 use std::path::PathBuf;
@@ -10,7 +11,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use admin::AdminAction;
-pub use flare::{DeployArgs, FlareArgs, Options, ParamArgs};
+pub use flare::{DeployArgs, FlareArgs, Options};
+pub use param::ParamArgs;
 pub use platform::{ControllerArgs, InvokerArgs, StandaloneArgs};
 
 /// Run a function on many workers at once, all starting together.
@@ -29,7 +31,7 @@ const EXAMPLES: &str = "\
 Examples:
   burst standalone                            start everything on this machine
   burst deploy hello ./hello                  build the crate in ./hello and upload it
-  burst flare hello --size 8 --param name Ada --result
+  burst flare hello --size 8 --param name=Ada --result
   burst logs --last
 
 Where to reach the platform: --apihost and --auth, else BURST_APIHOST and BURST_AUTH, else the

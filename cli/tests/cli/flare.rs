@@ -86,6 +86,55 @@ fn inputs_and_options_are_sent() {
 }
 
 #[test]
+fn a_parameter_is_one_word_or_two() {
+    let platform = platform(&["succeeded"]);
+    let burst = Burst::of(&platform);
+    let forms: [&[&str]; 4] = [
+        &["--param", "name=Ada", "--result"],
+        &["--param", "name", "Ada", "--result"],
+        &["--result", "--param=name=Ada"],
+        &["-rp", "name=Ada"],
+    ];
+    for form in forms {
+        let out = burst.run(&[&["flare", "hello"], form].concat()).ok();
+        assert!(out.starts_with("[\n  null"), "{form:?}: {out}");
+    }
+    burst
+        .run(&["flare", "hello", "--param=flag=--x", "-p", "n", "-1e3"])
+        .ok();
+    let posted: Vec<_> = platform
+        .requests()
+        .into_iter()
+        .filter(|request| request.line.starts_with("POST"))
+        .map(|request| request.body["params"].clone())
+        .collect();
+    let ada = serde_json::json!({"name": "Ada"});
+    assert!(
+        posted[..4].iter().all(|params| *params == ada),
+        "{posted:?}"
+    );
+    assert_eq!(posted[4], serde_json::json!({"flag": "--x", "n": -1e3}));
+}
+
+#[test]
+fn a_parameter_without_a_value_is_told_what_to_write() {
+    let platform = platform(&["succeeded"]);
+    let burst = Burst::of(&platform);
+    let forms: [&[&str]; 4] = [
+        &["--param", "name", "--result"],
+        &["--param", "name"],
+        &["-p", "name", "-r"],
+        &["--param=name", "Ada"],
+    ];
+    for form in forms {
+        let ran = burst.run(&[&["flare", "hello"], form].concat());
+        assert_eq!(ran.code, Some(2), "{ran:?}");
+        assert!(ran.err.contains("write --param name=VALUE"), "{ran:?}");
+    }
+    assert!(platform.requests().is_empty());
+}
+
+#[test]
 fn wrong_inputs_are_wrong_usage_and_start_nothing() {
     let platform = platform(&[]);
     let burst = Burst::of(&platform);
