@@ -3,6 +3,7 @@
 use clap::{Args, Subcommand};
 
 use crate::args::PageArgs;
+use crate::args::quantity::{bytes, mebibytes};
 
 /// What to administer.
 #[derive(Debug, Subcommand)]
@@ -41,7 +42,7 @@ burst.http.admin-key.";
 #[command(after_help = "\
 Examples:
   burst admin namespace create team-a
-  burst admin namespace create team-a --slots 64 --memory 1024 --rate 600
+  burst admin namespace create team-a --slots 64 --memory 1G --rate 600
   burst admin namespace create team-a --overwrite     replace key and limits, also when revoked
   burst property set --auth \"$(burst admin namespace create me --output json | jq -r .auth)\"")]
 pub struct CreateArgs {
@@ -53,12 +54,12 @@ pub struct CreateArgs {
     /// Slots that its running flares may hold together
     #[arg(long, value_name = "N")]
     pub slots: Option<u32>,
-    /// Most memory of a worker, in MiB
-    #[arg(long, value_name = "MIB")]
+    /// Most memory of a worker, such as 1G; a bare number is MiB
+    #[arg(long, value_name = "SIZE", value_parser = mebibytes)]
     pub memory: Option<u32>,
-    /// Largest package, such as 64MiB
-    #[arg(long, value_name = "SIZE")]
-    pub package_size: Option<bytesize::ByteSize>,
+    /// Largest package, such as 64M
+    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    pub package_size: Option<u64>,
     /// Flares it may start in a minute
     #[arg(long, value_name = "N")]
     pub rate: Option<u32>,

@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use bytesize::ByteSize;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
+use super::quantity::{bytes, mebibytes, milliseconds};
 use super::{ParamArgs, Source};
 
 /// Arguments of `burst deploy`.
@@ -15,7 +15,7 @@ Examples:
   burst deploy hello ./hello                       a crate: built with cargo build --release
   burst deploy hello ./target/release/hello        an executable that is built already
   burst deploy hello hello.zip --overwrite         a zip holding the executable as `exec`
-  burst deploy sort ./sort --granularity 8 --memory 512 --timeout 2m --param rows=1000
+  burst deploy sort ./sort --granularity 8 --memory 512M --timeout 2m --param rows=1000
 
 Parameters given here are the defaults of every flare's inputs.")]
 pub struct DeployArgs {
@@ -87,16 +87,16 @@ pub struct Options {
     #[arg(long, value_name = "NAME")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backend: Option<String>,
-    /// Size of the pieces long messages are cut into, such as 1MiB
-    #[arg(long, value_name = "SIZE", value_parser = size)]
+    /// Size of the pieces long messages are cut into, such as 64K or 1MiB
+    #[arg(long, value_name = "SIZE", value_parser = bytes)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chunk_size: Option<u64>,
-    /// Longest run time, such as 90s or 2m; a bare number is milliseconds
+    /// Longest run time, such as 500ms, 90s or 1h30m
     #[arg(short, long, value_name = "TIME", value_parser = milliseconds)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout: Option<u64>,
-    /// Memory per worker in MiB
-    #[arg(short, long, value_name = "MIB")]
+    /// Memory per worker, such as 512M or 2G; a bare number is MiB
+    #[arg(short, long, value_name = "SIZE", value_parser = mebibytes)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<u32>,
     /// How often the whole flare is run again if it fails
@@ -117,37 +117,10 @@ pub enum Packing {
     Heterogeneous,
 }
 
-fn size(text: &str) -> Result<u64, String> {
-    text.parse::<ByteSize>().map(|size| size.as_u64())
-}
-
-pub fn milliseconds(text: &str) -> Result<u64, String> {
-    if let Ok(bare) = text.parse() {
-        return Ok(bare);
-    }
-    let duration = humantime::parse_duration(text).map_err(|cause| cause.to_string())?;
-    u64::try_from(duration.as_millis()).map_err(|_| "that is too long".into())
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-
-    #[test]
-    fn times_are_milliseconds_or_have_a_unit() {
-        assert_eq!(milliseconds("1500"), Ok(1500));
-        assert_eq!(milliseconds("90s"), Ok(90_000));
-        assert_eq!(milliseconds("2m"), Ok(120_000));
-        assert!(milliseconds("soon").is_err());
-    }
-
-    #[test]
-    fn sizes_are_bytes_or_have_a_unit() {
-        assert_eq!(size("65536"), Ok(65_536));
-        assert_eq!(size("1MiB"), Ok(1 << 20));
-        assert!(size("big").is_err());
-    }
 
     #[test]
     fn options_not_given_are_not_sent() {

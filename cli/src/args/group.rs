@@ -2,7 +2,8 @@
 
 use clap::{Args, Subcommand};
 
-use super::flare::{Options, milliseconds};
+use super::flare::Options;
+use super::quantity::milliseconds;
 use super::{PageArgs, ParamArgs, Source};
 
 /// What to do with groups.
@@ -37,7 +38,7 @@ pub struct OpenArgs {
     /// Number of workers
     #[arg(long, value_name = "N")]
     pub size: u32,
-    /// Longest time without a flare, such as 90s or 10m; a bare number is milliseconds
+    /// Longest time without a flare, such as 90s or 10m
     #[arg(long, value_name = "TIME", value_parser = milliseconds)]
     pub idle_timeout: Option<u64>,
     /// Wait until the group is open
@@ -71,7 +72,7 @@ pub struct GroupFlareArgs {
     /// The same input for every worker.
     #[command(flatten)]
     pub params: ParamArgs,
-    /// Longest run time, such as 90s or 2m; a bare number is milliseconds
+    /// Longest run time, such as 500ms, 90s or 1h30m
     #[arg(short, long, value_name = "TIME", value_parser = milliseconds)]
     pub timeout: Option<u64>,
 }

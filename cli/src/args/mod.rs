@@ -5,6 +5,7 @@ pub mod flare;
 pub mod group;
 pub mod param;
 pub mod platform;
+mod quantity;
 
 use std::path::PathBuf;
 

@@ -1,9 +1,10 @@
 //! Arguments of `burst standalone`, `burst controller` and `burst invoker`.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+
+use super::quantity::{mebibytes, milliseconds};
 
 /// Arguments of `burst standalone`.
 #[derive(Debug, Args)]
@@ -115,11 +116,11 @@ pub struct MachineArgs {
     #[arg(long, value_name = "HOST:CONTAINER[:ro]", value_parser = mount)]
     pub mount: Vec<String>,
     /// How long an unused pack stays warm, such as 60s
-    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
-    pub idle_timeout: Option<Duration>,
-    /// Memory all packs together may use, in MiB
-    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(1..))]
-    pub memory_limit: Option<u64>,
+    #[arg(long, value_name = "TIME", value_parser = milliseconds)]
+    pub idle_timeout: Option<u64>,
+    /// Memory all packs together may use, such as 64G; a bare number is MiB
+    #[arg(long, value_name = "SIZE", value_parser = mebibytes)]
+    pub memory_limit: Option<u32>,
 }
 
 /// What carries messages between packs.

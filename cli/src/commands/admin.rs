@@ -30,7 +30,7 @@ fn create(client: &Client, wanted: &CreateArgs, args: &GlobalArgs) -> Result<(),
         "burstSize": wanted.burst_size,
         "concurrentSlots": wanted.slots,
         "memory": wanted.memory,
-        "packageSize": wanted.package_size.map(|size| size.as_u64()),
+        "packageSize": wanted.package_size,
         "flaresPerMinute": wanted.rate,
     }});
     let query = [("overwrite", wanted.overwrite.then(|| "true".into()))];

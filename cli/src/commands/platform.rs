@@ -196,7 +196,7 @@ impl Settings {
             self.set(&["burst", "invoker", "memory-limit"], limit)?;
         }
         if let Some(time) = args.idle_timeout {
-            let time = format!("{}ms", time.as_millis());
+            let time = format!("{time}ms");
             self.set(&["burst", "invoker", "idle-timeout"], time)?;
         }
         if args.driver == Driver::Process && args.image.is_some() {

@@ -27,8 +27,10 @@ fn a_created_namespace_is_shown_with_its_credentials_and_limits() {
             "team",
             "--slots",
             "8",
+            "--memory",
+            "1G",
             "--package-size",
-            "1MiB",
+            "1M",
             "--overwrite",
         ])
         .ok();
@@ -42,7 +44,7 @@ fn a_created_namespace_is_shown_with_its_credentials_and_limits() {
     );
     assert_eq!(
         requests[0].body,
-        json!({"limits": {"burstSize": null, "concurrentSlots": 8, "memory": null,
+        json!({"limits": {"burstSize": null, "concurrentSlots": 8, "memory": 1024,
             "packageSize": 1_048_576, "flaresPerMinute": null}})
     );
     assert!(requests[0].auth.starts_with("Basic "));

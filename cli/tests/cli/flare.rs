@@ -78,7 +78,7 @@ fn inputs_and_options_are_sent() {
             "--params-file",
             "each.json",
             "--timeout",
-            "1500",
+            "1500ms",
         ])
         .ok();
     let expected = serde_json::json!({"params":[{"a":1},2],"timeout":1500});
@@ -132,6 +132,46 @@ fn a_parameter_without_a_value_is_told_what_to_write() {
         assert!(ran.err.contains("write --param name=VALUE"), "{ran:?}");
     }
     assert!(platform.requests().is_empty());
+}
+
+#[test]
+fn a_quantity_has_a_unit_or_is_told_which() {
+    let platform = platform(&[]);
+    let burst = Burst::of(&platform);
+    let flare = |more: &[&str]| burst.run(&[&["flare", "hello"], more].concat());
+    let options = [
+        "--timeout",
+        "1h30m",
+        "--memory",
+        "512M",
+        "--chunk-size",
+        "1M",
+    ];
+    flare(&options).ok();
+    assert_eq!(
+        platform.requests()[0].body,
+        serde_json::json!({"size":1, "params":{}, "timeout":5_400_000, "memory":512,
+            "chunkSize":1_048_576})
+    );
+    for (option, value, sentence) in [
+        (
+            "--timeout",
+            "5",
+            "write 5s for seconds or 5ms for milliseconds",
+        ),
+        ("--timeout", "soon", "such as 500ms, 90s, 15m or 1h30m"),
+        ("--memory", "lots", "such as 512, 512M or 2G"),
+        ("--chunk-size", "big", "such as 65536, 64K or 1MiB"),
+    ] {
+        let ran = flare(&[option, value]);
+        assert_eq!(ran.code, Some(2), "{ran:?}");
+        assert!(ran.err.contains(sentence), "{ran:?}");
+    }
+    let ran = burst.run(&["group", "open", "g", "--size", "1", "--idle-timeout", "60"]);
+    assert!(ran.err.contains("write 60s"), "{ran:?}");
+    let ran = burst.run(&["group", "flare", "g", "--timeout", "60"]);
+    assert!(ran.err.contains("write 60s"), "{ran:?}");
+    assert_eq!(platform.requests().len(), 1);
 }
 
 #[test]

@@ -140,6 +140,18 @@ fn what_is_missing_is_named() {
 }
 
 #[test]
+fn what_the_machine_offers_has_units() {
+    let burst = installed();
+    let flags = ["--memory-limit", "2G", "--idle-timeout", "1m"];
+    burst.run(&[&["standalone"], &flags[..]].concat()).ok();
+    let text = fs::read_to_string(burst.home().join(".burst/standalone.conf")).unwrap();
+    assert!(text.contains("\"memory-limit\": 2048"), "{text}");
+    assert!(text.contains("\"idle-timeout\": \"60000ms\""), "{text}");
+    let ran = burst.run(&["standalone", "--idle-timeout", "60"]);
+    assert!(ran.err.contains("write 60s"), "{ran:?}");
+}
+
+#[test]
 fn wrong_flags_are_wrong_usage() {
     let burst = installed();
     for flags in [
