@@ -13,14 +13,21 @@ import burst.protocol.PackageId
   */
 final class Definitions(store: DefinitionStore, packages: PackageStore):
 
-  /** Stores package and definition; nothing when the name is taken and must not be overwritten. */
-  def deploy(definition: Definition, bytes: Array[Byte], overwrite: Boolean): Option[Definition] =
+  /** Stores package and definition, as [[DefinitionStore.put]] does; nothing when the name is taken and must
+    * not be overwritten.
+    */
+  def deploy(
+      definition: Definition,
+      bytes: Array[Byte],
+      overwrite: Boolean,
+      replaceParameters: Boolean = true
+  ): Option[Definition] =
     val previous = store.find(definition.namespace, definition.name)
     if previous.isDefined && !overwrite then None
     else
       val stored = store.holding(definition.packageId):
         packages.put(bytes)
-        store.put(definition, overwrite)
+        store.put(definition, overwrite, replaceParameters)
       previous.map(_.packageId).filter(_ != definition.packageId).foreach(removeUnused)
       if stored.isEmpty then removeUnused(definition.packageId)
       stored

@@ -18,7 +18,7 @@ enum ApiError:
   case UnknownField(path: String, allowed: Seq[String])
   case MissingField(path: String)
   case WrongType(path: String, expected: String)
-  case OutOfRange(path: String, least: Long, most: Long)
+  case OutOfRange(path: String, least: Long, most: Long, measure: Measure)
   case NoSuchChoice(path: String, allowed: Seq[String])
   case NoBurstSize
   case SizeMismatch(size: Int, params: Int)
@@ -77,8 +77,8 @@ object ApiError:
     case MissingField(path) => BadRequest -> s"The field '$path' is missing; add it."
     case WrongType("", expected) => BadRequest -> s"The body must be $expected."
     case WrongType(path, expected) => BadRequest -> s"The field '$path' must be $expected."
-    case OutOfRange(path, least, most) =>
-      BadRequest -> s"The field '$path' must be a whole number from $least to $most."
+    case OutOfRange(path, least, most, measure) =>
+      BadRequest -> s"The field '$path' must be a whole number from $least to $most${measure.explained(most)}."
     case NoSuchChoice(path, allowed) =>
       BadRequest -> s"The field '$path' must be one of: ${allowed.mkString(", ")}."
     case NoBurstSize =>

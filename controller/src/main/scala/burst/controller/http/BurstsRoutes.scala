@@ -4,7 +4,7 @@ import burst.controller.definition.{Definition, Definitions, EntityName, Package
 import burst.controller.scheduler.FlareService
 import burst.controller.store.{Blocking, DefinitionStore, Identity}
 import burst.protocol.PackageId
-import io.circe.Json
+import io.circe.{Json, JsonObject}
 import org.apache.pekko.http.scaladsl.model.{HttpRequest, HttpResponse, StatusCodes}
 import org.apache.pekko.http.scaladsl.server.Directives.*
 import org.apache.pekko.http.scaladsl.server.Route
@@ -79,7 +79,12 @@ final class BurstsRoutes(
             deployment <- deployBody.read(json, caller.limits)
             _ <- inspector.inspect(deployment.code, runtimes).left.map(ApiError.PackageRefused(_))
             stored <- definitions
-              .deploy(definition(caller, name, deployment), deployment.code, overwrite)
+              .deploy(
+                definition(caller, name, deployment),
+                deployment.code,
+                overwrite,
+                replaceParameters = deployment.parameters.isDefined
+              )
               .toRight(ApiError.DefinitionExists(name))
           yield JsonMarshalling.response(StatusCodes.OK, views.definition(stored))
 
@@ -92,7 +97,7 @@ final class BurstsRoutes(
       PackageId.of(deployment.code),
       deployment.code.length,
       deployment.options,
-      deployment.parameters,
+      deployment.parameters.getOrElse(JsonObject.empty),
       updated = System.currentTimeMillis() * 1000
     )
 

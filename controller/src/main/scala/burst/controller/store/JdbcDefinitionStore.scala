@@ -19,7 +19,7 @@ final class JdbcDefinitionStore(database: Database) extends DefinitionStore:
 
   // One statement decides who creates and one who raises the revision, so that no lock is needed on any
   // database: of concurrent calls each gets a version of its own.
-  def put(wanted: Definition, overwrite: Boolean): Option[Definition] =
+  def put(wanted: Definition, overwrite: Boolean, replaceParameters: Boolean): Option[Definition] =
     database.write("storing a definition"):
       val created = sql"""
         INSERT INTO definition
@@ -28,12 +28,7 @@ final class JdbcDefinitionStore(database: Database) extends DefinitionStore:
           ${wanted.packageSize}, ${wanted.options.asJson.noSpaces}, ${wanted.parameters.asJson.noSpaces},
           ${wanted.updated})
         ON CONFLICT (namespace, name) DO NOTHING""".update()
-      val stored = created == 1 || overwrite && sql"""
-        UPDATE definition SET revision = revision + 1, kind = ${wanted.kind},
-          package_id = ${wanted.packageId.value}, package_size = ${wanted.packageSize},
-          options = ${wanted.options.asJson.noSpaces}, parameters = ${wanted.parameters.asJson.noSpaces},
-          updated = ${wanted.updated}
-        WHERE namespace = ${wanted.namespace} AND name = ${wanted.name}""".update() == 1
+      val stored = created == 1 || overwrite && replace(wanted, replaceParameters)
       if stored then select(wanted.namespace, wanted.name) else None
 
   def delete(namespace: String, name: String): Boolean =
@@ -49,6 +44,19 @@ final class JdbcDefinitionStore(database: Database) extends DefinitionStore:
 
   def holding[A](packageId: PackageId)(work: => A): A =
     database.exclusively(s"package ${packageId.value}")(work)
+
+  // The first statement holds the row, so that what is read after it is what the second one completes.
+  private def replace(wanted: Definition, replaceParameters: Boolean)(using DBSession): Boolean =
+    val parameters = Option.when(replaceParameters)(wanted.parameters.asJson.noSpaces)
+    sql"""
+      UPDATE definition SET revision = revision + 1, kind = ${wanted.kind},
+        package_id = ${wanted.packageId.value}, package_size = ${wanted.packageSize},
+        parameters = COALESCE($parameters, parameters), updated = ${wanted.updated}
+      WHERE namespace = ${wanted.namespace} AND name = ${wanted.name}""".update()
+    select(wanted.namespace, wanted.name).exists: there =>
+      sql"""
+        UPDATE definition SET options = ${wanted.options.orElse(there.options).asJson.noSpaces}
+        WHERE namespace = ${wanted.namespace} AND name = ${wanted.name}""".update() == 1
 
   private def select(namespace: String, name: String)(using DBSession): Option[Definition] =
     sql"SELECT * FROM definition WHERE namespace = $namespace AND name = $name".map(definition).single()

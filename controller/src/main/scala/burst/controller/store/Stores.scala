@@ -12,9 +12,14 @@ trait DefinitionStore:
   def list(namespace: String, limit: Int, skip: Int): Vector[Definition]
 
   /** Creates version 0.0.1, or with `overwrite` the next patch version; `None` when it exists and must not be
-    * overwritten. Atomic under concurrent calls.
+    * overwritten. An overwrite keeps the options that `definition` leaves open, and the parameters unless it
+    * is to replace them. Atomic under concurrent calls.
     */
-  def put(definition: Definition, overwrite: Boolean): Option[Definition]
+  def put(
+      definition: Definition,
+      overwrite: Boolean,
+      replaceParameters: Boolean = true
+  ): Option[Definition]
   def delete(namespace: String, name: String): Boolean
 
   /** Whether a definition, or a flare that has not ended, still needs these bytes. */

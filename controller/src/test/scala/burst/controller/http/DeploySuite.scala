@@ -3,6 +3,7 @@ package burst.controller.http
 import burst.controller.definition.Executables.{elf, zip}
 import burst.controller.scheduler.InvokerView
 import burst.protocol.{PackageId, RuntimeInfo}
+import io.circe.Json
 import io.circe.parser.parse
 
 class DeploySuite extends HttpSuite:
@@ -53,7 +54,10 @@ class DeploySuite extends HttpSuite:
     refused(config(""""timeout":0"""), 400, "'config.timeout'", "900000")
     refused(config(""""memory":1"""), 400, "'config.memory'")
     refused(config(""""memory":99999999"""), 400, "'config.memory'", "8192")
-    refused(config(""""retries":-1"""), 400, "'config.retries'", "from 0 to 10")
+    refused(config(""""timeout":3600000"""), 400, "from 1 to 900000 (milliseconds, at most 15m)")
+    refused(config(""""memory":9000"""), 400, "from 16 to 8192 (MiB, at most 8G)")
+    refused(config(""""chunkSize":99999999"""), 400, "from 4096 to 67108864 (bytes, at most 64M)")
+    refused(config(""""retries":-1"""), 400, "'config.retries'", "from 0 to 10.")
     refused(config(""""speed":9"""), 400, "'config.speed'")
     unchanged()
 
@@ -117,6 +121,19 @@ class DeploySuite extends HttpSuite:
     assertEquals(send("PUT", s"$bursts/taken?overwrite=true", deployment(other)).string("version"), "0.0.2")
     deploy("taken")
     assert(storage.packages.size(PackageId.of(other)).isEmpty)
+
+  test("an overwrite keeps the parameters and options it says nothing of"):
+    val first = deploy("kept", ""","config":{"granularity":4,"timeout":5000},"parameters":{"a":1,"b":2}""")
+    def left(reply: Reply) = reply.json.mapObject(_.filterKeys(Set("config", "parameters")))
+    assertEquals(left(deploy("kept")), left(first))
+    assertEquals(left(deploy("kept", ""","config":{"granularity":null},"parameters":null""")), left(first))
+    val changed = deploy("kept", ""","config":{"timeout":7000},"parameters":{"c":3}""").json
+    val config = changed.hcursor.downField("config")
+    assertEquals(config.get[Int]("granularity") -> config.get[Int]("timeout"), Right(4) -> Right(7000))
+    assertEquals(changed.hcursor.get[Json]("parameters").map(_.noSpaces), Right("""{"c":3}"""))
+    val emptied = deploy("kept", ""","parameters":{}""").json
+    assertEquals(emptied.hcursor.get[Json]("parameters").map(_.noSpaces), Right("{}"))
+    assertEquals(send("GET", s"$bursts/kept").json, emptied)
 
   test("removing answers what was removed; its package goes with the last that uses it"):
     val bytes = elf(Seq("GLIBC_2.18"))

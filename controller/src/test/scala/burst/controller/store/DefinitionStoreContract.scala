@@ -1,7 +1,9 @@
 package burst.controller.store
 
+import burst.controller.definition.FlareOptions
 import burst.controller.flare.FlareState
 import burst.controller.store.Samples.*
+import io.circe.{Json, JsonObject}
 import java.util.concurrent.atomic.AtomicInteger
 import java.util.concurrent.{Callable, Executors}
 import scala.jdk.CollectionConverters.*
@@ -21,12 +23,52 @@ abstract class DefinitionStoreContract extends StorageFixtures:
     assertEquals(s.definitions.put(definition(pkg = package2), overwrite = false), None)
     assertEquals(s.definitions.find("guest", "hello"), first)
 
-  storage.test("an overwrite replaces everything and raises the patch version"): s =>
+  storage.test("an overwrite replaces what it names and raises the patch version"): s =>
     s.definitions.put(definition(), overwrite = true)
     val next = definition(pkg = package2).copy(packageSize = 9, updated = 99)
     assertEquals(s.definitions.put(next, overwrite = true), Some(next.copy(version = "0.0.2")))
     assertEquals(s.definitions.find("guest", "hello"), Some(next.copy(version = "0.0.2")))
     assert(s.definitions.usesPackage(package2) && !s.definitions.usesPackage(package1))
+
+  storage.test("an overwrite keeps the options it leaves open, and the parameters unless they are replaced"):
+    s =>
+      val first = definition().copy(
+        options = FlareOptions(granularity = Some(2), timeout = Some(5)),
+        parameters = JsonObject("a" -> Json.fromInt(1))
+      )
+      s.definitions.put(first, overwrite = true)
+      val next = definition().copy(
+        options = FlareOptions(timeout = Some(7), memory = Some(64)),
+        parameters = JsonObject.empty
+      )
+      val merged = next.copy(
+        version = "0.0.2",
+        options = FlareOptions(granularity = Some(2), timeout = Some(7), memory = Some(64)),
+        parameters = first.parameters
+      )
+      assertEquals(s.definitions.put(next, overwrite = true, replaceParameters = false), Some(merged))
+      assertEquals(s.definitions.find("guest", "hello"), Some(merged))
+      val emptied = s.definitions.put(next, overwrite = true)
+      assertEquals(emptied.map(_.parameters), Some(JsonObject.empty))
+
+  storage.test("of concurrent overwrites none loses what another set"): s =>
+    s.definitions.put(definition().copy(options = FlareOptions()), overwrite = true)
+    val settings = Vector(
+      FlareOptions(granularity = Some(2)),
+      FlareOptions(timeout = Some(5)),
+      FlareOptions(memory = Some(64)),
+      FlareOptions(retries = Some(1))
+    )
+    val pool = Executors.newFixedThreadPool(4)
+    try
+      val puts = settings.map[Callable[Any]]: options =>
+        () => s.definitions.put(definition().copy(options = options), overwrite = true)
+      pool.invokeAll(puts.asJava).asScala.foreach(_.get)
+    finally pool.shutdownNow()
+    assertEquals(
+      s.definitions.find("guest", "hello").map(_.options),
+      Some(settings.reduce(_.orElse(_)))
+    )
 
   storage.test("concurrent creations have one winner, concurrent overwrites a version each"): s =>
     val pool = Executors.newFixedThreadPool(8)
