@@ -1,5 +1,7 @@
 //! The fields of the API's answers that the command line reads.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -188,17 +190,14 @@ pub struct Failure {
     pub operation: Option<String>,
 }
 
-/// The outputs of a flare.
+/// What came of a flare, beside its outputs.
 #[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
 pub struct Outcome {
-    pub flare_id: String,
     pub state: State,
     pub error: Option<Failure>,
-    pub outputs: Vec<Output>,
 }
 
-/// What a worker handed back: an output, an error, or nothing yet.
+/// What a worker handed back, if it has.
 #[derive(Debug, Deserialize)]
 pub struct Output {
     pub worker: u32,
@@ -206,18 +205,16 @@ pub struct Output {
     // option by hand: `null` is an output like any other.
     #[serde(default, deserialize_with = "present")]
     pub output: Option<Box<RawValue>>,
-    pub error: Option<Failure>,
 }
 
 fn present<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<Box<RawValue>>, D::Error> {
     Box::deserialize(from).map(Some)
 }
 
-/// A flare's logs.
+/// A flare's logs, beside their lines.
 #[derive(Debug, Deserialize)]
 pub struct Logs {
     pub truncated: bool,
-    pub logs: Vec<LogLine>,
 }
 
 /// A line a worker or, without a worker, its pack wrote.
@@ -262,7 +259,7 @@ pub struct Definition {
     #[serde(default)]
     pub config: Config,
     #[serde(default)]
-    pub parameters: serde_json::Map<String, serde_json::Value>,
+    pub parameters: BTreeMap<String, Box<RawValue>>,
     pub updated: Option<u64>,
 }
 

@@ -4,6 +4,8 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use crate::visible;
+
 /// Why a command did not do what it was asked to.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -42,12 +44,14 @@ pub enum Error {
         cause: String,
     },
     /// Connected, but no answer in time.
-    #[error("the platform at {host} did not answer within {seconds} s")]
+    #[error("the platform at {host} did not answer within {seconds} s{more}")]
     NoAnswer {
         /// The API host.
         host: String,
         /// The time-out.
         seconds: u64,
+        /// What this leaves unknown, if anything.
+        more: String,
     },
     /// The answer is not what the API promises.
     #[error("the platform's answer could not be understood: {0}")]
@@ -121,7 +125,8 @@ impl Error {
         // Code 0 is a reader such as `head` that has seen enough: nothing to tell anyone.
         if code != 0 {
             // With standard error gone as well the exit code is all that can be said.
-            let _ = writeln!(io::stderr(), "error: {self}");
+            let sentence = self.to_string();
+            let _ = writeln!(io::stderr(), "error: {}", visible::line(&sentence));
         }
         ExitCode::from(code)
     }

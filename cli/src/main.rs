@@ -15,7 +15,9 @@ mod output;
 mod package;
 mod progress;
 mod properties;
+mod streamed;
 mod trace;
+mod visible;
 
 use std::env;
 use std::process::ExitCode;

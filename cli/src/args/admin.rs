@@ -32,7 +32,7 @@ pub enum NamespaceAction {
 }
 
 const CREDENTIALS: &str = "\
-The administrator's credentials, admin:KEY, are taken from --auth, else BURST_ADMIN_AUTH, else
+The administrator's credentials, admin:KEY, are taken from --admin-auth, else BURST_ADMIN_AUTH, else
 ADMIN_AUTH in the properties file (~/.burst.properties, or the file BURST_CONFIG_FILE names), else
 what `burst standalone` left in ~/.burst/properties. KEY is the platform's setting
 burst.http.admin-key.";

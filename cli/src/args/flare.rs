@@ -17,7 +17,8 @@ Examples:
   burst deploy hello hello.zip --overwrite         a zip holding the executable as `exec`
   burst deploy sort ./sort --granularity 8 --memory 512M --timeout 2m --param rows=1000
 
-Parameters given here are the defaults of every flare's inputs.")]
+Parameters given here are the defaults of every flare's inputs. An overwrite that gives none keeps
+those there are, and each option that it leaves out; parameters that are given replace all.")]
 pub struct DeployArgs {
     /// Name of the definition
     pub name: String,
@@ -29,6 +30,9 @@ pub struct DeployArgs {
     /// Replace the definition if it exists
     #[arg(long, visible_alias = "update")]
     pub overwrite: bool,
+    /// Remove the default parameters of the definition that is replaced
+    #[arg(long, conflicts_with_all = ["param", "param_file"])]
+    pub no_params: bool,
     /// Default parameters.
     #[command(flatten)]
     pub params: ParamArgs,
@@ -59,7 +63,7 @@ pub struct FlareArgs {
     /// Wait until the flare has ended
     #[arg(short, long)]
     pub blocking: bool,
-    /// Wait, and print only the outputs: a JSON array by worker id
+    /// Wait, and print only the outputs: a JSON array by worker id, null where there is none
     #[arg(short, long)]
     pub result: bool,
     /// The same input for every worker.

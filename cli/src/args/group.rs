@@ -66,7 +66,7 @@ pub struct GroupFlareArgs {
     /// Wait until the flare has ended
     #[arg(short, long)]
     pub blocking: bool,
-    /// Wait, and print only the outputs: a JSON array by worker id
+    /// Wait, and print only the outputs: a JSON array by worker id, null where there is none
     #[arg(short, long)]
     pub result: bool,
     /// The same input for every worker.

@@ -17,6 +17,13 @@ pub struct ParamArgs {
     pub param_file: Option<Source>,
 }
 
+impl ParamArgs {
+    /// Whether the command line says anything of parameters.
+    pub fn are_given(&self) -> bool {
+        !self.param.is_empty() || self.param_file.is_some()
+    }
+}
+
 fn param(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some(("", _)) => Err("it has no key: write --param KEY=VALUE".into()),

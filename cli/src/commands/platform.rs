@@ -18,6 +18,7 @@ use crate::args::platform::{
     ProcessArgs, StandaloneArgs,
 };
 use crate::error::Error;
+use crate::output;
 use crate::properties::{data_dir, write_private};
 
 const JAR: &str = "lib/burst-standalone.jar";
@@ -103,7 +104,7 @@ fn become_java(
         Some(main) => java.arg("-cp").arg(&jar).arg(main),
     };
     if verbose {
-        eprintln!("> {java:?}");
+        output::note(&format!("> {java:?}"));
     }
     let cause = java.exec();
     Err(Error::CannotStart(match cause.kind() {
@@ -165,7 +166,13 @@ fn make_data_dir(args: &ProcessArgs, default: Option<PathBuf>) -> Result<PathBuf
     create
         .create(data.join(TEMPORARY))
         .and_then(|()| fs::canonicalize(&data))
-        .map_err(Error::file("create", &data))
+        .map_err(|cause| match args.data {
+            Some(_) => Error::file("create", &data)(cause),
+            None => Error::Usage(format!(
+                "cannot create {}: {cause}; say where data goes with --data",
+                data.display()
+            )),
+        })
 }
 
 /// The settings by their path, such as `burst.http.port`.

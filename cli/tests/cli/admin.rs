@@ -99,17 +99,43 @@ fn the_administrators_credentials_are_their_own() {
     let list = ["admin", "namespace", "list"];
     // Those of a user are not tried.
     let sentence = Burst::of(&platform).run(&list);
-    assert!(
-        sentence.fails(2).contains("BURST_ADMIN_AUTH"),
-        "{sentence:?}"
-    );
+    for part in ["BURST_ADMIN_AUTH", "`burst property set --admin-auth …`"] {
+        assert!(sentence.fails(2).contains(part), "{sentence:?}");
+    }
     let burst = Burst::of(&platform);
     burst.file(".burst.properties", format!("ADMIN_AUTH={ADMIN}\n"));
     burst.run(&list).ok();
     Burst::of(&platform)
-        .run(&[&list[..], &["--auth", ADMIN]].concat())
+        .run(&[&list[..], &["--admin-auth", ADMIN]].concat())
         .ok();
+    let ran = administrator(&platform).run(&[&list[..], &["--auth", ADMIN]].concat());
+    assert!(ran.fails(2).contains("--admin-auth admin:KEY"), "{ran:?}");
     let auths: Vec<String> = platform.requests().into_iter().map(|r| r.auth).collect();
     assert_eq!(auths.len(), 2);
     assert_eq!(auths[0], auths[1]);
+}
+
+#[test]
+fn the_administrators_credentials_do_not_take_a_users_place() {
+    let platform = Platform::start();
+    platform.on("GET /api/v1/admin/namespaces", 200, "[]");
+    let burst = Burst::alone().with("BURST_APIHOST", platform.address());
+    burst.run(&["property", "set", "--auth", "u:k"]).ok();
+    let ran = burst.run(&["property", "set", "--auth", ADMIN]);
+    assert!(ran.fails(2).contains("write --admin-auth"), "{ran:?}");
+    let ran = burst.run(&["property", "set", "--admin-auth", "u:k"]);
+    assert!(ran.fails(2).contains("not admin:key"), "{ran:?}");
+    let ran = burst.run(&["list", "--auth", ADMIN]);
+    assert!(ran.fails(2).contains("write --admin-auth"), "{ran:?}");
+
+    burst.run(&["property", "set", "--admin-auth", ADMIN]).ok();
+    assert_eq!(burst.run(&["property", "get", "--auth"]).ok(), "u:k\n");
+    let shown = burst.run(&["property", "get", "--admin-auth"]).ok();
+    assert_eq!(shown.trim_end(), ADMIN);
+    let all = burst.run(&["property", "get"]).ok();
+    assert!(
+        all.contains("ADMIN_AUTH") && !all.contains("secret"),
+        "{all}"
+    );
+    burst.run(&["admin", "namespace", "list"]).ok();
 }

@@ -1,17 +1,14 @@
 //! `burst flare`, waiting and not.
 
-use std::fs::File;
-use std::io::Read;
-
 use rustix::process::{Pid, Signal, kill_process};
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 use crate::platform::Platform;
 use crate::program::{Burst, Ran};
+use crate::terminal::Terminal;
 
 const STARTED: &str = r#"{"flareId":"f1"}"#;
 const RESULT: &str = r#"{"flareId":"f1","state":"succeeded","error":null,"outputs":[
-    {"worker":1,"output":{"z":1,"a":12345678901234567890123}},{"worker":0,"output":null}]}"#;
+    {"worker":0,"output":null},{"worker":1,"output":{"z":1,"a":12345678901234567890123}}]}"#;
 
 pub fn flare(state: &str, error: &str) -> String {
     format!(
@@ -205,10 +202,8 @@ fn the_result_is_an_array_by_worker() {
     let out = burst
         .run(&["flare", "hello", "--size", "2", "--result"])
         .ok();
-    assert_eq!(
-        out,
-        "[\n  null,\n  {\"z\":1,\"a\":12345678901234567890123}\n]\n"
-    );
+    let array = "[\n  null,\n  {\"z\":1,\"a\":12345678901234567890123}\n]\n";
+    assert_eq!(out, array);
     let lines = [
         "POST /bursts/hello",
         "GET /flares/f1",
@@ -218,7 +213,17 @@ fn the_result_is_an_array_by_worker() {
     let json = burst
         .run(&["flare", "hello", "--result", "--output", "json"])
         .ok();
-    assert_eq!(json.trim_end(), RESULT);
+    assert_eq!(json, array);
+    assert_eq!(burst.run(&["result", "f1", "--output", "json"]).ok(), array);
+    platform
+        .on(
+            "GET /groups/g1",
+            200,
+            r#"{"groupId":"g1","state":"open","name":"hello",
+            "version":"1","size":2,"idleTimeout":1,"created":0}"#,
+        )
+        .on("POST /groups/g1", 202, STARTED);
+    assert_eq!(burst.run(&["group", "flare", "g1", "--result"]).ok(), array);
 }
 
 #[test]
@@ -246,8 +251,13 @@ fn bad_ends_have_their_codes_and_one_sentence() {
         let platform = Platform::start();
         platform.on("POST /bursts/hello", 202, STARTED);
         platform.on("GET /flares/f1", 200, &flare(state, failure));
+        let result = format!(
+            r#"{{"flareId":"f1","state":"{state}","error":null,"outputs":[
+                {{"worker":0,"output":7}},{{"worker":1,"error":{failure}}}]}}"#
+        );
+        platform.on("GET /flares/f1/result", 200, &result);
         let ran = Burst::of(&platform).run(&["flare", "hello", "--result"]);
-        assert_eq!(ran.out, "");
+        assert_eq!(ran.out, "[\n  7,\n  null\n]\n");
         assert_eq!(
             ran.fails(code),
             format!(
@@ -305,6 +315,20 @@ fn an_interrupt_cancels_the_flare() {
 }
 
 #[test]
+fn an_interrupt_is_heard_while_the_platform_does_not_answer() {
+    let platform = Platform::start();
+    platform
+        .on("POST /bursts/hello", 202, STARTED)
+        .silent("GET /flares/f1")
+        .on("DELETE /flares/f1", 202, STARTED);
+    let ran = interrupted(&platform, Signal::INT);
+    assert!(
+        ran.fails(10).contains("asked to cancel flare f1"),
+        "{ran:?}"
+    );
+}
+
+#[test]
 fn an_interrupt_that_cannot_cancel_says_so() {
     let platform = platform(&["running"]);
     platform.on(
@@ -338,22 +362,13 @@ fn an_interrupt_too_late_changes_nothing() {
 #[test]
 fn progress_is_drawn_on_a_terminal() {
     let platform = platform(&["running", "running", "succeeded"]);
-    let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-    grantpt(&terminal).unwrap();
-    unlockpt(&terminal).unwrap();
-    let path = ptsname(&terminal, Vec::new())
-        .unwrap()
-        .into_string()
-        .unwrap();
+    let terminal = Terminal::open();
     let burst = Burst::of(&platform).with("TERM", "xterm");
     let mut command = burst.command(&["flare", "hello", "--size", "2", "--result"]);
-    command.stderr(File::options().read(true).write(true).open(path).unwrap());
+    command.stderr(terminal.end());
     let child = command.spawn().unwrap();
     drop(command);
-    let mut screen = Vec::new();
-    // Ends with an error once no one has the terminal open any more.
-    let _ = File::from(terminal).read_to_end(&mut screen);
-    let screen = String::from_utf8_lossy(&screen).into_owned();
+    let screen = terminal.screen();
     let ran = Ran::from(child.wait_with_output().unwrap());
     assert_eq!(ran.code, Some(0));
     assert!(ran.out.starts_with("[\n  null"), "{ran:?}");
