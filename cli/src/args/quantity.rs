@@ -16,7 +16,7 @@ pub fn milliseconds(text: &str) -> Result<u64, String> {
     }
     let time: Duration = humantime::parse_duration(text)
         .map_err(|_| "expected a time with its unit, such as 500ms, 90s, 15m or 1h30m")?;
-    if time.subsec_nanos() % 1_000_000 != 0 {
+    if !time.subsec_nanos().is_multiple_of(1_000_000) {
         return Err("times are whole milliseconds".into());
     }
     u64::try_from(time.as_millis()).map_err(|_| "that is too long".into())

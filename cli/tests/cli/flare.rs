@@ -377,3 +377,17 @@ fn progress_is_drawn_on_a_terminal() {
         "{screen:?}"
     );
 }
+
+#[test]
+fn a_refused_flare_has_the_code_of_its_refusal() {
+    for (status, code) in [(400, 6), (401, 4), (404, 3), (413, 6), (429, 6), (503, 8)] {
+        let platform = Platform::start();
+        let refusal = r#"{"error":"Not so.","code":"t1"}"#;
+        platform.on("POST /bursts/hello", status, refusal);
+        for wait in [&[][..], &["--blocking"], &["--result"]] {
+            let ran = Burst::of(&platform).run(&[&["flare", "hello"], wait].concat());
+            assert_eq!(ran.fails(code), "Not so. [t1]");
+            assert_eq!(ran.out, "");
+        }
+    }
+}
