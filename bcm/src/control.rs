@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex};
 
 use crate::error::{Error, Peer};
+use crate::failure::Failure;
 use crate::operation::Operation;
 
 /// State shared by everyone who may wait in a pack.
@@ -69,6 +70,12 @@ impl Control {
                 return;
             }
         }
+    }
+
+    /// Whether the flare's deadline has passed.
+    pub(crate) fn is_overdue(&self) -> bool {
+        self.deadline
+            .is_some_and(|deadline| deadline <= Instant::now())
     }
 
     /// Why every operation ends, once one has to.
@@ -207,7 +214,7 @@ impl<'a> Patience<'a> {
 
     /// Passes a little time; an error when the operation has to end.
     pub(crate) fn pause(&mut self, peer: Peer) -> Result<Pause, Error> {
-        self.control.check()?;
+        self.check(peer)?;
         // Where sleeping is prompt, the fewest spins are more than it takes to fall asleep.
         let spins = match self.prompt && self.spins == FEWEST_SPINS {
             true => 0,
@@ -228,9 +235,22 @@ impl<'a> Patience<'a> {
         Ok(Pause::Park(left.min(LONGEST_PARK)))
     }
 
+    /// An error once the operation has to end. At the flare's time-out it says whom this one waited for, also
+    /// where somebody else was first to see that the time is up; one that has not begun to wait waited for nobody.
+    #[inline]
+    pub(crate) fn check(&self, peer: Peer) -> Result<(), Error> {
+        match (self.control.ended(), self.started) {
+            (None, _) => Ok(()),
+            (Some(Error::Aborted(failure)), Some(started)) if failure.is_overdue() => {
+                Err(self.timed_out(peer, started.elapsed()))
+            }
+            (Some(reason), _) => Err(reason.clone()),
+        }
+    }
+
     /// Time left to the operation; an error when there is none or it has to end.
     pub(crate) fn remaining(&mut self, peer: Peer) -> Result<Duration, Error> {
-        self.control.check()?;
+        self.check(peer)?;
         self.remaining_at(Instant::now(), peer)
     }
 
@@ -248,21 +268,28 @@ impl<'a> Patience<'a> {
     }
 
     fn remaining_at(&mut self, now: Instant, peer: Peer) -> Result<Duration, Error> {
-        let started = *self.started.get_or_insert(now);
-        let mut left = self
-            .control
-            .operation_timeout
-            .saturating_sub(now.duration_since(started));
-        if let Some(deadline) = self.control.deadline {
-            left = left.min(deadline.saturating_duration_since(now));
+        let until_deadline = self.control.deadline.map_or(Duration::MAX, |deadline| {
+            deadline.saturating_duration_since(now)
+        });
+        let started = match self.started {
+            None if until_deadline.is_zero() => return Err(Error::Aborted(Failure::overdue())),
+            started => started.unwrap_or(now),
+        };
+        self.started = Some(started);
+        let waited = now.duration_since(started);
+        let left = self.control.operation_timeout.saturating_sub(waited);
+        match left.min(until_deadline) {
+            Duration::ZERO => Err(self.timed_out(peer, waited)),
+            left => Ok(left),
         }
-        if left.is_zero() {
-            return Err(Error::Timeout {
-                operation: self.operation,
-                peer,
-                after: now.duration_since(started),
-            });
+    }
+
+    #[cold]
+    fn timed_out(&self, peer: Peer, after: Duration) -> Error {
+        Error::Timeout {
+            operation: self.operation,
+            peer,
+            after,
         }
-        Ok(left)
     }
 }

@@ -118,6 +118,16 @@ impl Failure {
         }
     }
 
+    /// The flare's time is up, which is no worker's failure: who kept it from ending shows in what each was at.
+    pub fn overdue() -> Self {
+        Self::new(FailureKind::Timeout, "the flare's deadline has passed")
+    }
+
+    /// Whether this is the flare's time-out, and not that of one worker's operation.
+    pub fn is_overdue(&self) -> bool {
+        self.kind == FailureKind::Timeout && self.worker.is_none()
+    }
+
     /// The same failure, naming the worker and its pack.
     #[must_use]
     pub fn of_worker(mut self, worker: u32, pack: u32) -> Self {

@@ -173,6 +173,11 @@ impl Pack {
         self.shared.abort(failure);
     }
 
+    /// Whether the flare's deadline has passed, by the clock that its operations are measured by.
+    pub fn is_overdue(&self) -> bool {
+        self.shared.control.is_overdue()
+    }
+
     /// What this pack has sent to and received from other packs so far.
     pub fn traffic(&self) -> Traffic {
         self.shared

@@ -90,7 +90,7 @@ impl Shared {
         class: Class,
         value: T,
     ) -> Result<(), Error> {
-        self.control.check()?;
+        patience.check(Peer::Worker(destination))?;
         if let Some(mailbox) = self.mailboxes.of(destination) {
             mailbox.deliver(context, source, class, || Parcel::moved(value));
             return Ok(());
@@ -107,7 +107,7 @@ impl Shared {
         destination: Destination,
         want: &Want,
     ) -> Result<Parcel, Error> {
-        self.control.check()?;
+        patience.check(Peer::Worker(want.source))?;
         let mailbox = match destination {
             Destination::Worker(worker) => self.mailboxes.of(worker).ok_or(Error::Closed)?,
             Destination::Board => self.mailboxes.board(),

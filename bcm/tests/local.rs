@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use burst_bcm::{BackendConfig, Error, FailureKind, testing};
+use burst_bcm::{BackendConfig, Communicator, Error, Failure, FailureKind, Peer, testing};
 
 fn none() -> BackendConfig {
     BackendConfig::new("a backend that does not exist")
@@ -106,6 +106,44 @@ fn a_wait_without_end_ends_at_the_deadline() {
         error.to_string().ends_with("waiting for worker 1"),
         "{error}"
     );
+}
+
+/// Two workers of which one waits for the other, which says when the flare's time is up.
+fn overdue(told: impl Fn(&Communicator) + Sync) -> Vec<Result<u8, Error>> {
+    let deadline = Duration::from_millis(400);
+    testing::run_with(
+        &[2],
+        &none(),
+        |config| config.deadline = Some(std::time::SystemTime::now() + deadline),
+        |worker| {
+            if worker.worker_id() == 0 {
+                return worker.recv::<u8>(1);
+            }
+            std::thread::sleep(deadline);
+            told(worker);
+            // It has not waited for anybody while there was time.
+            worker.recv::<u8>(0)
+        },
+    )
+}
+
+#[test]
+fn at_the_deadline_who_waited_says_for_whom_and_who_did_not_says_so() {
+    let nobody = |_: &Communicator| {};
+    let others = |worker: &Communicator| worker.abort(Failure::overdue());
+    for results in [overdue(nobody), overdue(others)] {
+        let Err(Error::Timeout {
+            operation, peer, ..
+        }) = &results[0]
+        else {
+            panic!("expected a time-out, not {:?}", results[0]);
+        };
+        assert_eq!((operation.name(), *peer), ("recv", Peer::Worker(1)));
+        let Err(Error::Aborted(failure)) = &results[1] else {
+            panic!("expected the flare's end, not {:?}", results[1]);
+        };
+        assert_eq!(failure.kind, FailureKind::Timeout, "{failure}");
+    }
 }
 
 #[test]

@@ -13,7 +13,7 @@ const OUTPUT: u64 = (16 << 20) - 2;
 pub fn measure(report: &mut Report) {
     let settings = Settings::new(Driver::Process)
         .slots(WORKERS as u32)
-        .jvm("-Xmx512m")
+        .surroundings("export JDK_JAVA_OPTIONS=-Xmx512m")
         .limit(Duration::from_secs(900));
     let platform = Platform::start(settings);
     crate::deploy(&platform, "burden");
@@ -25,9 +25,14 @@ pub fn measure(report: &mut Report) {
     );
     let stored = start.elapsed().as_secs_f64();
     let start = Instant::now();
-    let length = platform.api().result_length(&flare.id);
+    let length = platform
+        .api()
+        .length(&format!("flares/{}/result", flare.flare_id));
     let read = start.elapsed().as_secs_f64();
-    assert!(length > WORKERS * OUTPUT, "{length} bytes are not all of it");
+    assert!(
+        length > WORKERS * OUTPUT,
+        "{length} bytes are not all of it"
+    );
     let megabytes = (WORKERS * OUTPUT) as f64 / 1e6;
     for (what, seconds) in [("from the request until stored", stored), ("read", read)] {
         report.add(

@@ -7,6 +7,8 @@
 mod cancelling;
 mod cold;
 mod failing;
+mod fairness;
+mod large;
 mod prewarmed;
 mod report;
 mod results;
@@ -15,7 +17,7 @@ mod spread;
 mod summary;
 mod warm;
 
-use burst_tests::{Platform, built, model::Flare, package};
+use burst_tests::{Api, Platform, built, model::Flare, package};
 use clap::{Parser, ValueEnum};
 use report::Report;
 use serde_json::Value;
@@ -51,6 +53,10 @@ enum Measurement {
     Cancelling,
     /// A flare one of whose workers fails, and one that meets its time-out.
     Failing,
+    /// A namespace's flares while another one is at its limits.
+    Fairness,
+    /// Outputs of 1 GiB through a small JVM.
+    Large,
     /// 48 workers in one pack against 48 packs of one, docker.
     Spread,
     /// TeraSort against GNU sort.
@@ -76,6 +82,12 @@ fn main() -> ExitCode {
     if wanted(Measurement::Failing) {
         failing::measure(options.runs, &mut report);
     }
+    if wanted(Measurement::Fairness) {
+        fairness::measure(options.runs, &mut report);
+    }
+    if wanted(Measurement::Large) {
+        large::measure(&mut report);
+    }
     if wanted(Measurement::Spread) {
         spread::measure(options.runs.min(5), &mut report);
     }
@@ -94,10 +106,12 @@ fn main() -> ExitCode {
 
 /// Deploys one of the executables that `make build` laid out.
 fn deploy(platform: &Platform, name: &str) {
+    deploy_as(platform.api(), name);
+}
+
+fn deploy_as(api: &Api, name: &str) {
     let code = std::fs::read(built::dist(&format!("examples/{name}"))).unwrap();
-    platform
-        .api()
-        .put(&format!("bursts/{name}"), &package::definition(&code))
+    api.put(&format!("bursts/{name}"), &package::definition(&code))
         .expect::<Value>(200);
 }
 

@@ -2,7 +2,7 @@
 
 use crate::report::Report;
 use crate::summary::Summary;
-use burst_tests::{Driver, Platform, Settings};
+use burst_tests::{Driver, Platform, Settings, account};
 use serde_json::json;
 use std::path::Path;
 use std::process::Command;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use terasort::{generate, record::RECORD, validate};
 
 pub fn measure(bytes: u64, runs: usize, report: &mut Report) {
-    let scratch = tempfile::tempdir().unwrap();
+    let scratch = account::directory("burst-sorting-");
     let input = scratch.path().join("input");
     generate::generate(&input, bytes / RECORD as u64, 1, 2).unwrap();
     let expected = validate::summarise(&input).unwrap();
@@ -22,7 +22,7 @@ pub fn measure(bytes: u64, runs: usize, report: &mut Report) {
     );
     crate::deploy(&platform, "terasort");
     let sort = |granularity: u32| {
-        let output = tempfile::tempdir_in(scratch.path()).unwrap();
+        let output = account::directory_in(scratch.path());
         let flare = crate::run(
             &platform,
             "terasort",

@@ -1,5 +1,7 @@
 //! The fields of the API's answers that the command line reads.
 
+use std::collections::BTreeMap;
+
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -153,9 +155,12 @@ pub struct Flare {
 
 /// Where a queued flare stands: position 1 is next, `start` an estimate.
 #[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Standing {
     pub position: u32,
     pub start: Option<u64>,
+    /// What it waits for when nobody knows until when.
+    pub waits_for: Option<String>,
 }
 
 /// Where a pack ran.
@@ -188,17 +193,14 @@ pub struct Failure {
     pub operation: Option<String>,
 }
 
-/// The outputs of a flare.
+/// What came of a flare, beside its outputs.
 #[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
 pub struct Outcome {
-    pub flare_id: String,
     pub state: State,
     pub error: Option<Failure>,
-    pub outputs: Vec<Output>,
 }
 
-/// What a worker handed back: an output, an error, or nothing yet.
+/// What a worker handed back, if it has.
 #[derive(Debug, Deserialize)]
 pub struct Output {
     pub worker: u32,
@@ -206,18 +208,16 @@ pub struct Output {
     // option by hand: `null` is an output like any other.
     #[serde(default, deserialize_with = "present")]
     pub output: Option<Box<RawValue>>,
-    pub error: Option<Failure>,
 }
 
 fn present<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Option<Box<RawValue>>, D::Error> {
     Box::deserialize(from).map(Some)
 }
 
-/// A flare's logs.
+/// A flare's logs, beside their lines.
 #[derive(Debug, Deserialize)]
 pub struct Logs {
     pub truncated: bool,
-    pub logs: Vec<LogLine>,
 }
 
 /// A line a worker or, without a worker, its pack wrote.
@@ -234,6 +234,8 @@ pub struct LogLine {
 #[derive(Debug, Deserialize)]
 pub struct Timeline {
     pub created: u64,
+    /// The time of the answer by the platform's clock, which phases that last have come to.
+    pub now: u64,
     pub workers: Vec<WorkerPhases>,
 }
 
@@ -262,7 +264,7 @@ pub struct Definition {
     #[serde(default)]
     pub config: Config,
     #[serde(default)]
-    pub parameters: serde_json::Map<String, serde_json::Value>,
+    pub parameters: BTreeMap<String, Box<RawValue>>,
     pub updated: Option<u64>,
 }
 
@@ -296,9 +298,19 @@ pub struct Invoker {
     pub free_slots: u32,
     pub cpu_load: Option<f64>,
     pub state: String,
+    pub quarantine: Option<Quarantine>,
     pub driver: Option<String>,
     pub warm_packs: Option<u32>,
     pub runtime: Option<Runtime>,
+}
+
+/// Why a machine gets no flares that fit elsewhere.
+#[derive(Debug, Deserialize)]
+pub struct Quarantine {
+    /// What went wrong last.
+    pub reason: String,
+    /// When a flare may try it again, in microseconds since the epoch.
+    pub until: u64,
 }
 
 /// What packages the machine can run.
@@ -322,6 +334,12 @@ pub struct Limits {
     pub package_size: u64,
     /// Flare requests in a minute.
     pub flares_per_minute: u64,
+    /// How many definitions.
+    pub definitions: u64,
+    /// Bytes of their packages together.
+    pub definitions_size: u64,
+    /// Bytes of its flares' results and logs.
+    pub stored_size: u64,
 }
 
 /// A namespace as its administrator sees it.
@@ -335,6 +353,16 @@ pub struct Namespace {
     pub created: u64,
     /// When its key was revoked.
     pub revoked: Option<u64>,
+}
+
+/// Something of a namespace, as the administrator sees it.
+#[derive(Debug, Deserialize)]
+pub struct Owned<T> {
+    /// Whose it is.
+    pub namespace: String,
+    /// What it is.
+    #[serde(flatten)]
+    pub of: T,
 }
 
 /// A namespace that has just got its credentials.

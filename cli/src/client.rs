@@ -1,13 +1,16 @@
 //! The HTTP client of the platform's API.
 
 use std::fs;
+use std::io::{self, BufReader, Read};
 use std::path::Path;
 use std::time::Duration;
 
-use reqwest::blocking::{Client as Http, Request};
+use reqwest::blocking::{Client as Http, Response};
 use reqwest::{Certificate, Method, Url, redirect};
 use serde::Serialize;
-use serde::de::DeserializeOwned;
+use serde::de::{DeserializeOwned, DeserializeSeed};
+use serde_json::Deserializer;
+use serde_json::error::Category;
 
 use crate::address;
 use crate::args::GlobalArgs;
@@ -16,11 +19,18 @@ use crate::properties::{self, Property};
 use crate::trace;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// Until an answer begins, and between two pieces of it.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+/// How much of an answer is read at once.
+const PIECE: usize = 64 * 1024;
 /// Slowest upload that is still waited for.
 const UPLOAD_BYTES_PER_SECOND: u64 = 128 * 1024;
 
+/// Longest reason for a refusal that is read.
+const LONGEST_REASON: u64 = 64 * 1024;
+
 /// A connection to one platform as one caller.
+#[derive(Clone)]
 pub struct Client {
     http: Http,
     base: Url,
@@ -39,6 +49,78 @@ impl Answer {
     }
 }
 
+/// The body of a successful answer, still to be read: it takes as long as pieces of it keep coming.
+pub struct Body {
+    response: Response,
+    host: String,
+    verbose: bool,
+}
+
+impl Body {
+    /// Reads all of it.
+    pub fn text(&mut self) -> Result<Answer, Error> {
+        let mut text = String::new();
+        match self.response.read_to_string(&mut text) {
+            Ok(_) => {}
+            Err(cause) if cause.kind() == io::ErrorKind::InvalidData => {
+                return Err(Error::BadAnswer("it is not UTF-8".into()));
+            }
+            Err(cause) => return Err(broken(&self.host, &cause)),
+        }
+        self.trace(&text);
+        Ok(Answer(text))
+    }
+
+    /// Reads JSON as it comes, so that no more of it need be held than the reader keeps.
+    pub fn parse<T>(
+        self,
+        reader: impl for<'de> DeserializeSeed<'de, Value = T>,
+    ) -> Result<T, Error> {
+        self.trace("");
+        let mut json = Deserializer::from_reader(BufReader::with_capacity(PIECE, self.response));
+        let read = reader.deserialize(&mut json).and_then(|value| {
+            json.end()?;
+            Ok(value)
+        });
+        read.map_err(|cause| match cause.classify() {
+            Category::Io => broken(&self.host, &cause.into()),
+            _ => Error::BadAnswer(cause.to_string()),
+        })
+    }
+
+    /// Reads the next bytes of it; none are left when there are none.
+    pub fn read(&mut self, piece: &mut [u8]) -> Result<usize, Error> {
+        self.response
+            .read(piece)
+            .map_err(|cause| broken(&self.host, &cause))
+    }
+
+    fn trace(&self, text: &str) {
+        if self.verbose {
+            trace::answer(self.response.status(), self.response.headers(), text);
+        }
+    }
+}
+
+/// What it means that an answer stops in the middle.
+fn broken(host: &str, cause: &io::Error) -> Error {
+    let host = host.to_owned();
+    let inner = cause
+        .get_ref()
+        .and_then(|inner| inner.downcast_ref::<reqwest::Error>());
+    if inner.is_some_and(reqwest::Error::is_timeout) {
+        let seconds = ANSWER_TIMEOUT.as_secs();
+        let more = String::new();
+        return Error::NoAnswer {
+            host,
+            seconds,
+            more,
+        };
+    }
+    let cause = format!("its answer broke off: {}", root(cause));
+    Error::Unreachable { host, cause }
+}
+
 /// Query parameters; those without a value are left out.
 pub type Query<'a> = &'a [(&'a str, Option<String>)];
 
@@ -50,12 +132,21 @@ impl Client {
 
     /// The same for the platform's administrator.
     pub fn administrator(args: &GlobalArgs) -> Result<Self, Error> {
+        if args.auth.is_some() {
+            return Err(Error::Usage(
+                "--auth is a user's: `burst admin` takes --admin-auth admin:KEY".into(),
+            ));
+        }
         Self::of(Property::AdminAuth, args)
     }
 
     fn of(credentials: Property, args: &GlobalArgs) -> Result<Self, Error> {
         let host = required(Property::ApiHost, args)?;
         let auth = required(credentials, args)?;
+        let is_admin = properties::is_administrator(&auth);
+        if credentials == Property::Auth && is_admin {
+            return Err(Error::Usage(properties::NOT_A_USER.into()));
+        }
         let (user, key) = auth.split_once(':').ok_or_else(|| {
             let form = match credentials {
                 Property::AdminAuth => "admin:key",
@@ -97,6 +188,11 @@ impl Client {
     /// `GET` of something in the caller's namespace.
     pub fn get(&self, path: &[&str], query: Query<'_>) -> Result<Answer, Error> {
         self.send(Method::GET, self.namespaced(path, query)?, None)
+    }
+
+    /// `GET` of something in the caller's namespace that may be large.
+    pub fn open(&self, path: &[&str], query: Query<'_>) -> Result<Body, Error> {
+        self.exchange(Method::GET, self.namespaced(path, query)?, None)
     }
 
     /// `GET` of something that is in no namespace, by its path below `/api/v1`.
@@ -183,6 +279,10 @@ impl Client {
     }
 
     fn send(&self, method: Method, url: Url, body: Option<String>) -> Result<Answer, Error> {
+        self.exchange(method, url, body)?.text()
+    }
+
+    fn exchange(&self, method: Method, url: Url, body: Option<String>) -> Result<Body, Error> {
         let mut request = self
             .http
             .request(method, url)
@@ -197,23 +297,38 @@ impl Client {
         }
         let failed = |cause: reqwest::Error| self.failed(&cause, timeout);
         let request = request.build().map_err(failed)?;
-        self.exchange(request).map_err(failed)?.into_answer()
-    }
-
-    fn exchange(&self, request: Request) -> Result<Exchange, reqwest::Error> {
         if self.verbose {
             trace::request(&request);
         }
-        let response = self.http.execute(request)?;
-        let (status, headers) = (response.status(), response.headers().clone());
-        let text = response.text()?;
-        if self.verbose {
-            trace::answer(status, &headers, &text);
+        let response = self.http.execute(request).map_err(failed)?;
+        if response.status().is_success() {
+            return Ok(Body {
+                response,
+                host: self.host().to_owned(),
+                verbose: self.verbose,
+            });
         }
-        Ok(Exchange {
-            status: status.as_u16(),
-            text,
-        })
+        Err(self.refusal(response))
+    }
+
+    fn refusal(&self, response: Response) -> Error {
+        let (status, headers) = (response.status(), response.headers().clone());
+        let mut text = Vec::new();
+        // What came of a reason that broke off is still worth showing.
+        let _ = response.take(LONGEST_REASON).read_to_end(&mut text);
+        if self.verbose {
+            trace::answer(status, &headers, &String::from_utf8_lossy(&text));
+        }
+        let status = status.as_u16();
+        let ApiError { error, code } = serde_json::from_slice(&text).unwrap_or_else(|_| ApiError {
+            error: format!("the platform answered {status} and no reason"),
+            code: None,
+        });
+        Error::Refused {
+            status,
+            message: error,
+            code,
+        }
     }
 
     fn failed(&self, cause: &reqwest::Error, timeout: Duration) -> Error {
@@ -222,6 +337,7 @@ impl Client {
             return Error::NoAnswer {
                 host,
                 seconds: timeout.as_secs(),
+                more: String::new(),
             };
         }
         let cause = if cause.is_timeout() {
@@ -230,31 +346,6 @@ impl Client {
             root(cause)
         };
         Error::Unreachable { host, cause }
-    }
-}
-
-struct Exchange {
-    status: u16,
-    text: String,
-}
-
-impl Exchange {
-    fn into_answer(self) -> Result<Answer, Error> {
-        if (200..300).contains(&self.status) {
-            return Ok(Answer(self.text));
-        }
-        let (message, code) = match serde_json::from_str::<ApiError>(&self.text) {
-            Ok(ApiError { error, code }) => (error, code),
-            Err(_) => (
-                format!("the platform answered {} and no reason", self.status),
-                None,
-            ),
-        };
-        Err(Error::Refused {
-            status: self.status,
-            message,
-            code,
-        })
     }
 }
 

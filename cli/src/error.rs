@@ -4,6 +4,8 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use crate::visible;
+
 /// Why a command did not do what it was asked to.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -42,12 +44,14 @@ pub enum Error {
         cause: String,
     },
     /// Connected, but no answer in time.
-    #[error("the platform at {host} did not answer within {seconds} s")]
+    #[error("the platform at {host} did not answer within {seconds} s{more}")]
     NoAnswer {
         /// The API host.
         host: String,
         /// The time-out.
         seconds: u64,
+        /// What this leaves unknown, if anything.
+        more: String,
     },
     /// The answer is not what the API promises.
     #[error("the platform's answer could not be understood: {0}")]
@@ -55,6 +59,9 @@ pub enum Error {
     /// The platform cannot be started on this machine.
     #[error("{0}")]
     CannotStart(String),
+    /// The platform's data directory belongs to another process.
+    #[error("{0}")]
+    InUse(String),
     /// A flare ended, but not well.
     #[error("{sentence}")]
     Flare {
@@ -87,7 +94,8 @@ impl Error {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Output(cause) if cause.kind() == io::ErrorKind::BrokenPipe => 0,
-            Self::Flare {
+            Self::InUse(_)
+            | Self::Flare {
                 end: FlareEnd::Failed,
                 ..
             } => 1,
@@ -121,7 +129,8 @@ impl Error {
         // Code 0 is a reader such as `head` that has seen enough: nothing to tell anyone.
         if code != 0 {
             // With standard error gone as well the exit code is all that can be said.
-            let _ = writeln!(io::stderr(), "error: {self}");
+            let sentence = self.to_string();
+            let _ = writeln!(io::stderr(), "error: {}", visible::line(&sentence));
         }
         ExitCode::from(code)
     }

@@ -1,17 +1,19 @@
-//! Waiting for a flare to end.
+//! Waiting for a flare to end, or a group to open.
 //!
-//! The flare is started without blocking and then asked about: only so is its id known from the
-//! start, which is what Ctrl-C needs to cancel this flare and no other. The pauses between the
-//! questions grow with the time that has passed, so a flare of a few milliseconds is seen to end
-//! within another, and one of minutes is asked about ten times per second.
+//! It is started without blocking and then asked about: only so is its id known from the start,
+//! which is what Ctrl-C needs to stop it and nothing else. The pauses between the questions grow
+//! with the time that has passed, so a flare of a few milliseconds is seen to end within another,
+//! and one of minutes is asked about ten times per second.
 
 use std::time::{Duration, Instant};
 
-use crate::api::Flare;
+use serde::Serialize;
+use serde_json::value::to_raw_value;
+
 use crate::client::{Answer, Client};
 use crate::error::{Error, FlareEnd};
 use crate::interrupt::Interrupts;
-use crate::progress::Progress;
+use crate::output;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
 const LONGEST_PAUSE: Duration = Duration::from_millis(100);
@@ -19,37 +21,179 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(100);
 const PART: u32 = 32;
 /// A controller that restarts is back within this time, and still knows the flare.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// What was asked for when the user wanted to stop may be answered so much later.
+const LATE: Duration = Duration::from_secs(5);
 
-/// Waits until the flare has ended and hands it back as it came and as it was read.
-pub fn to_the_end(
-    client: &Client,
-    id: &str,
-    progress: &Progress,
-    interrupts: &Interrupts,
-) -> Result<(Answer, Flare), Error> {
-    let begin = Instant::now();
-    let mut last_seen = begin;
-    let mut pause = FIRST_PAUSE;
-    loop {
-        if interrupts.wait(pause) {
-            cancel(client, id)?;
+/// What is started and then waited for.
+#[derive(Debug, Clone, Copy)]
+pub enum Kind {
+    /// A flare, which ends.
+    Flare,
+    /// A group, which opens.
+    Group,
+}
+
+impl Kind {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Flare => "flare",
+            Self::Group => "group",
         }
-        let asked = Instant::now();
-        match client.get(&["flares", id], &[]) {
-            Ok(answer) => {
-                let flare: Flare = answer.read()?;
-                if flare.state.is_final() {
-                    return Ok((answer, flare));
+    }
+
+    fn collection(self) -> &'static str {
+        match self {
+            Self::Flare => "flares",
+            Self::Group => "groups",
+        }
+    }
+
+    fn list(self) -> &'static str {
+        match self {
+            Self::Flare => "burst flares",
+            Self::Group => "burst group list",
+        }
+    }
+
+    fn look(self) -> &'static str {
+        match self {
+            Self::Flare => "burst status",
+            Self::Group => "burst group get",
+        }
+    }
+
+    fn stop(self) -> &'static str {
+        match self {
+            Self::Flare => "burst cancel",
+            Self::Group => "burst group close",
+        }
+    }
+}
+
+/// Someone who waits for what they have started, and may want to stop.
+pub struct Watcher<'a> {
+    /// The platform.
+    pub client: &'a Client,
+    /// What is waited for.
+    pub kind: Kind,
+    /// The wish to stop.
+    pub interrupts: Interrupts,
+}
+
+impl Watcher<'_> {
+    /// Asks for a start; whether the user wants to stop already is seen when it is waited for.
+    pub fn start(&self, path: &[&str], body: &impl Serialize) -> Result<(Answer, bool), Error> {
+        let client = self.client.clone();
+        let path: Vec<String> = path.iter().map(ToString::to_string).collect();
+        let body = to_raw_value(body).map_err(|cause| Error::Usage(cause.to_string()))?;
+        let post = move || {
+            let path: Vec<&str> = path.iter().map(String::as_str).collect();
+            client.post(&path, &[], &body)
+        };
+        match self.interrupts.during(post) {
+            Ok(answer) => Ok((answer?, false)),
+            Err(late) => match late.recv_timeout(LATE) {
+                Ok(answer) => Ok((answer?, true)),
+                Err(_) => Err(interrupted(&format!(
+                    "the platform has not said whether it started the {}: see `{}`",
+                    self.kind.name(),
+                    self.kind.list()
+                ))),
+            },
+        }
+    }
+
+    /// Asks about the one of this id until `look` finds what it waits for.
+    pub fn until<T>(
+        &self,
+        id: &str,
+        stopped: bool,
+        mut look: impl FnMut(Answer) -> Result<Option<T>, Error>,
+    ) -> Result<T, Error> {
+        let begin = Instant::now();
+        let mut last_seen = begin;
+        let mut pause = FIRST_PAUSE;
+        let mut stopping = stopped;
+        loop {
+            if stopping || self.interrupts.wait(pause) {
+                self.stop(id)?;
+                stopping = false;
+            }
+            let asked = Instant::now();
+            let (client, place) = (self.client.clone(), id.to_owned());
+            let collection = self.kind.collection();
+            match self
+                .interrupts
+                .during(move || client.get(&[collection, &place], &[]))
+            {
+                Err(_) => stopping = true,
+                Ok(Ok(answer)) => {
+                    if let Some(found) = look(answer)? {
+                        return Ok(found);
+                    }
+                    last_seen = Instant::now();
+                    pause = pause_after(begin.elapsed(), asked.elapsed());
                 }
-                progress.update(&flare);
-                last_seen = Instant::now();
-                pause = pause_after(begin.elapsed(), asked.elapsed());
+                Ok(Err(error)) if error.is_transient() && last_seen.elapsed() < PATIENCE => {
+                    pause = LONGEST_PAUSE;
+                }
+                Ok(Err(error)) => return Err(self.lost(error, id)),
             }
-            Err(error) if error.is_transient() && last_seen.elapsed() < PATIENCE => {
-                pause = LONGEST_PAUSE;
-            }
-            Err(error) => return Err(lost(error, id)),
         }
+    }
+
+    /// Stops it; an error, unless it turns out to have ended by itself.
+    fn stop(&self, id: &str) -> Result<(), Error> {
+        let (name, look, stop) = (self.kind.name(), self.kind.look(), self.kind.stop());
+        output::hint(&format!(
+            "cancelling {name} {id}; Ctrl-C again leaves it as it is"
+        ));
+        let what = match self.client.delete(&[self.kind.collection(), id]) {
+            Ok(_) => format!(
+                "the platform was asked to cancel {name} {id}; `{look} {id}` shows what became of it"
+            ),
+            Err(Error::Refused { status: 409, .. }) => return Ok(()),
+            Err(cause) => format!(
+                "{name} {id} may still be running, as it could not be cancelled: {cause}; try \
+                 `{stop} {id}`"
+            ),
+        };
+        Err(interrupted(&what))
+    }
+
+    /// It goes on without its watcher, who must know its name.
+    fn lost(&self, error: Error, id: &str) -> Error {
+        let (name, look) = (self.kind.name(), self.kind.look());
+        let more = format!("; {name} {id} may still be running: see `{look} {id}`");
+        match error {
+            Error::Unreachable { host, cause } => Error::Unreachable {
+                host,
+                cause: cause + &more,
+            },
+            Error::NoAnswer { host, seconds, .. } => Error::NoAnswer {
+                host,
+                seconds,
+                more,
+            },
+            Error::Refused {
+                status,
+                message,
+                code,
+            } => Error::Refused {
+                status,
+                message: message + &more,
+                code,
+            },
+            other => other,
+        }
+    }
+}
+
+/// The user wanted to stop, and this is what became of it.
+fn interrupted(what: &str) -> Error {
+    Error::Flare {
+        end: FlareEnd::Cancelled,
+        sentence: format!("interrupted: {what}"),
     }
 }
 
@@ -58,46 +202,6 @@ fn pause_after(passed: Duration, answer_took: Duration) -> Duration {
     (passed / PART)
         .clamp(FIRST_PAUSE, LONGEST_PAUSE)
         .max(answer_took)
-}
-
-/// Cancels; an error, unless the flare turns out to have ended by itself.
-fn cancel(client: &Client, id: &str) -> Result<(), Error> {
-    let sentence = match client.delete(&["flares", id]) {
-        Ok(_) => format!(
-            "interrupted: the platform was asked to cancel flare {id}; `burst status {id}` shows \
-             what became of it"
-        ),
-        Err(Error::Refused { status: 409, .. }) => return Ok(()),
-        Err(cause) => format!(
-            "interrupted, but flare {id} may still be running, as it could not be cancelled: \
-             {cause}; try `burst cancel {id}`"
-        ),
-    };
-    Err(Error::Flare {
-        end: FlareEnd::Cancelled,
-        sentence,
-    })
-}
-
-/// The flare goes on without its watcher, so the watcher must know its name.
-fn lost(error: Error, id: &str) -> Error {
-    let more = format!("; flare {id} may still be running: see `burst status {id}`");
-    match error {
-        Error::Unreachable { host, cause } => Error::Unreachable {
-            host,
-            cause: cause + &more,
-        },
-        Error::Refused {
-            status,
-            message,
-            code,
-        } => Error::Refused {
-            status,
-            message: message + &more,
-            code,
-        },
-        other => other,
-    }
 }
 
 #[cfg(test)]

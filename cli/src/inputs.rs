@@ -20,8 +20,8 @@ pub fn params(args: &ParamArgs) -> Result<Params, Error> {
         Some(path) => read(path, "a JSON object")?,
         None => Params::new(),
     };
-    for pair in args.param.chunks_exact(2) {
-        params.insert(pair[0].clone(), value(&pair[1])?);
+    for (key, text) in &args.param {
+        params.insert(key.clone(), value(text)?);
     }
     Ok(params)
 }
@@ -82,7 +82,7 @@ mod tests {
         let path = dir.path().join("params.json");
         fs::write(&path, r#"{"a":1,"b":2}"#).unwrap();
         let args = ParamArgs {
-            param: vec!["b".into(), "3".into()],
+            param: vec![("b".into(), "3".into())],
             param_file: Some(path),
         };
         let text = serde_json::to_string(&params(&args).unwrap()).unwrap();

@@ -12,6 +12,9 @@ use signal_hook::iterator::Signals;
 
 use crate::error::{Error, FlareEnd};
 
+/// How often a wait for something else looks at whether the user wants to stop.
+const LOOK: Duration = Duration::from_millis(50);
+
 /// The user's wish to stop. The second one ends the program at once.
 pub struct Interrupts(Receiver<()>);
 
@@ -54,6 +57,23 @@ impl Interrupts {
             Err(RecvTimeoutError::Disconnected) => {
                 thread::sleep(time);
                 false
+            }
+        }
+    }
+
+    /// Does some work, or hands back what will bring its result when the user wants to stop before it
+    /// is done: a platform that does not answer would otherwise be waited for all the same.
+    pub fn during<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Receiver<T>> {
+        let (sender, done) = mpsc::channel();
+        thread::spawn(move || sender.send(work()));
+        loop {
+            match done.recv_timeout(LOOK) {
+                Ok(value) => return Ok(value),
+                Err(RecvTimeoutError::Timeout) if !self.wait(Duration::ZERO) => {}
+                Err(_) => return Err(done),
             }
         }
     }

@@ -6,6 +6,7 @@ mod api;
 mod args;
 mod client;
 mod commands;
+mod data;
 mod error;
 mod failure;
 mod follow;
@@ -15,16 +16,19 @@ mod output;
 mod package;
 mod progress;
 mod properties;
+mod streamed;
 mod trace;
+mod visible;
 
+use std::env;
 use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::args::Cli;
+use crate::args::{Cli, param};
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::parse_from(param::joined(env::args_os()));
     match commands::run(cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => error.report(),

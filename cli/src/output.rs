@@ -1,19 +1,110 @@
 //! Printing: raw JSON for programs, plain tables for people.
 
-use std::io::{self, Write};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 use std::time::{Duration, UNIX_EPOCH};
 
 use bytesize::ByteSize;
 use comfy_table::{ContentArrangement, Table, presets};
+use serde_json::Value;
+use serde_json::value::RawValue;
 
-use crate::api::Output;
 use crate::args::Format;
-use crate::client::Answer;
+use crate::client::{Answer, Body};
 use crate::error::Error;
+use crate::visible;
+
+/// Standard output, the one way to it: whoever asks for pieces gets them together.
+pub struct Printer {
+    out: BufWriter<StdoutLock<'static>>,
+    terminal: bool,
+}
+
+impl Printer {
+    /// Holds standard output until it is dropped.
+    pub fn new() -> Self {
+        let out = io::stdout().lock();
+        let terminal = out.is_terminal();
+        Self {
+            out: BufWriter::with_capacity(64 * 1024, out),
+            terminal,
+        }
+    }
+
+    /// Writes what was made for people, whoever reads it.
+    pub fn people(&mut self, text: &str) -> Result<(), Error> {
+        Ok(self.out.write_all(visible::lines(text).as_bytes())?)
+    }
+
+    /// Writes what a program wrote: to anything but a terminal just so.
+    pub fn program(&mut self, text: &str) -> Result<(), Error> {
+        let text = self.shown(text, visible::line);
+        Ok(self.out.write_all(text.as_bytes())?)
+    }
+
+    /// Writes JSON: to anything but a terminal just so.
+    pub fn json(&mut self, text: &str) -> Result<(), Error> {
+        let text = self.shown(text, visible::json);
+        Ok(self.out.write_all(text.as_bytes())?)
+    }
+
+    /// Writes an answer of whatever size, and ends its last line.
+    pub fn body(&mut self, mut body: Body) -> Result<(), Error> {
+        if self.terminal {
+            self.json(body.text()?.0.trim_end())?;
+            return self.people("\n");
+        }
+        let mut piece = vec![0; 64 * 1024];
+        let mut last = b'\n';
+        loop {
+            match body.read(&mut piece)? {
+                0 => break,
+                size => {
+                    last = piece[size - 1];
+                    self.out.write_all(&piece[..size])?;
+                }
+            }
+        }
+        if last == b'\n' {
+            Ok(())
+        } else {
+            self.people("\n")
+        }
+    }
+
+    /// Writes out what is still held back.
+    pub fn end(mut self) -> Result<(), Error> {
+        Ok(self.out.flush()?)
+    }
+
+    fn shown<'a>(&self, text: &'a str, show: fn(&'a str) -> Cow<'a, str>) -> Cow<'a, str> {
+        if self.terminal {
+            show(text)
+        } else {
+            text.into()
+        }
+    }
+}
 
 /// Prints a line, or several.
 pub fn line(text: &str) -> Result<(), Error> {
-    Ok(writeln!(io::stdout().lock(), "{text}")?)
+    let mut printer = Printer::new();
+    printer.people(text)?;
+    printer.people("\n")?;
+    printer.end()
+}
+
+/// Says something beside the output, to whoever still listens.
+pub fn note(text: &str) {
+    let _ = writeln!(io::stderr(), "{}", visible::line(text));
+}
+
+/// Says what is being done to someone who waits at a terminal.
+pub fn hint(text: &str) {
+    if io::stderr().is_terminal() {
+        note(text);
+    }
 }
 
 /// Prints the answer as it came, or what the closure makes of it for people.
@@ -23,7 +114,12 @@ pub fn answer(
     people: impl FnOnce() -> Result<String, Error>,
 ) -> Result<(), Error> {
     match format {
-        Format::Json => line(answer.0.trim_end()),
+        Format::Json => {
+            let mut printer = Printer::new();
+            printer.json(answer.0.trim_end())?;
+            printer.people("\n")?;
+            printer.end()
+        }
         Format::Table => line(&people()?),
     }
 }
@@ -60,15 +156,13 @@ pub fn pairs<const N: usize>(pairs: [(&str, Option<String>); N]) -> String {
     render(table)
 }
 
-/// The outputs as a JSON array by worker id, one per line; none while a worker has no output.
-pub fn outputs(outputs: &mut [Output]) -> Option<String> {
-    outputs.sort_by_key(|output| output.worker);
-    let values: Option<Vec<_>> = outputs
+/// A JSON object on one line.
+pub fn object(fields: &BTreeMap<String, Box<RawValue>>) -> String {
+    let fields: Vec<String> = fields
         .iter()
-        .map(|output| output.output.as_ref())
+        .map(|(name, value)| format!("{}:{value}", Value::from(name.as_str())))
         .collect();
-    // The values are JSON already and an array of them always is, too.
-    serde_json::to_string_pretty(&values?).ok()
+    format!("{{{}}}", fields.join(","))
 }
 
 /// Microseconds since the epoch as UTC.
@@ -130,18 +224,5 @@ mod tests {
         assert_eq!(duration(0, 1_500), "1.5 ms");
         assert_eq!(duration(0, 12_340_000), "12.3 s");
         assert_eq!(duration(5, 0), "0.0 ms");
-    }
-
-    #[test]
-    fn outputs_are_in_order_and_untouched() {
-        let text = r#"[{"worker":1,"output":{"b":1,"a":12345678901234567890123}},
-                       {"worker":0,"output":null}]"#;
-        let mut read: Vec<Output> = serde_json::from_str(text).unwrap();
-        assert_eq!(
-            outputs(&mut read).unwrap(),
-            "[\n  null,\n  {\"b\":1,\"a\":12345678901234567890123}\n]"
-        );
-        let mut missing: Vec<Output> = serde_json::from_str(r#"[{"worker":0}]"#).unwrap();
-        assert_eq!(outputs(&mut missing), None);
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::api::{Flare, State};
-use crate::output;
+use crate::{output, visible};
 
 const TICK: Duration = Duration::from_millis(100);
 const BAR: &str = "{prefix} [{bar:30}] {pos}/{len} done, {msg} ({elapsed})";
@@ -19,14 +19,16 @@ impl Progress {
     /// A bar over the workers of a flare.
     pub fn flare(name: &str, size: u64, verbose: bool) -> Self {
         Self::start(size, BAR, verbose, |bar| {
-            bar.set_prefix(name.to_owned());
+            bar.set_prefix(visible::line(name).into_owned());
             bar.set_message("queued");
         })
     }
 
     /// A spinner beside a text.
     pub fn spinner(message: String, verbose: bool) -> Self {
-        Self::start(0, SPINNER, verbose, |bar| bar.set_message(message))
+        Self::start(0, SPINNER, verbose, |bar| {
+            bar.set_message(visible::line(&message).into_owned())
+        })
     }
 
     fn start(size: u64, template: &str, verbose: bool, label: impl FnOnce(&ProgressBar)) -> Self {

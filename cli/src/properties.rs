@@ -2,8 +2,8 @@
 //!
 //! A properties file has `KEY=VALUE` lines; `#` starts a comment.
 
-use std::env;
-use std::fs;
+use std::env::{self, VarError};
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -39,7 +39,8 @@ impl Property {
     pub fn flag(self) -> &'static str {
         match self {
             Self::ApiHost => "--apihost",
-            Self::Auth | Self::AdminAuth => "--auth",
+            Self::Auth => "--auth",
+            Self::AdminAuth => "--admin-auth",
             Self::CaCert => "--cacert",
         }
     }
@@ -58,11 +59,21 @@ impl Property {
     pub fn given(self, args: &GlobalArgs) -> Option<&str> {
         match self {
             Self::ApiHost => args.apihost.as_deref(),
-            Self::Auth | Self::AdminAuth => args.auth.as_deref(),
+            Self::Auth => args.auth.as_deref(),
+            Self::AdminAuth => args.admin_auth.as_deref(),
             Self::CaCert => args.cacert.as_deref(),
         }
     }
 }
+
+/// Whether these are the credentials of the platform's administrator, `admin:key`.
+pub fn is_administrator(auth: &str) -> bool {
+    auth.starts_with("admin:")
+}
+
+/// What to say of such credentials where a user's belong.
+pub const NOT_A_USER: &str = "--auth takes the uuid:key of a namespace (AUTH), and admin:key is the \
+    administrator's: write --admin-auth (ADMIN_AUTH)";
 
 /// A property in effect and where it was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,14 +92,16 @@ pub fn find(property: Property, args: &GlobalArgs) -> Result<Option<Setting>, Er
             source: property.flag().into(),
         }));
     }
-    if let Some(value) = env::var(property.variable())
-        .ok()
-        .filter(|value| !value.is_empty())
-    {
-        return Ok(Some(Setting {
-            value,
-            source: property.variable().into(),
-        }));
+    let variable = property.variable();
+    match env::var(variable) {
+        Ok(value) if !value.is_empty() => {
+            let source = variable.into();
+            return Ok(Some(Setting { value, source }));
+        }
+        Err(VarError::NotUnicode(_)) => {
+            return Err(Error::Usage(format!("{variable} is not UTF-8")));
+        }
+        Ok(_) | Err(VarError::NotPresent) => {}
     }
     for path in [user_file(), data_dir().map(|dir| dir.join("properties"))]
         .into_iter()
@@ -111,6 +124,8 @@ fn read(path: &Path) -> Result<Option<String>, Error> {
         Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(cause) => return Err(Error::file("read", path)(cause)),
     };
+    // Some editors begin every file with this mark.
+    let text = text.trim_start_matches('\u{feff}').to_owned();
     for (number, line) in text.lines().enumerate() {
         if entry(line).is_none() && !is_comment(line) {
             return Err(Error::Usage(format!(
@@ -154,26 +169,39 @@ fn replaced(text: &str, property: Property, value: Option<&str>) -> String {
     lines.iter().map(|line| format!("{line}\n")).collect()
 }
 
-/// Sets or removes a property in the user's properties file and says which file that is.
-pub fn store(property: Property, value: Option<&str>) -> Result<PathBuf, Error> {
+/// Sets or removes properties in the user's properties file, all at once, and says which file that is.
+pub fn store(changes: &[(Property, Option<&str>)]) -> Result<PathBuf, Error> {
     let path = user_file()
         .ok_or_else(|| Error::Usage("no home directory: set BURST_CONFIG_FILE".into()))?;
     // Written through a link, so that a properties file kept elsewhere stays where it is.
     let path = fs::canonicalize(&path).unwrap_or(path);
+    // Of two at once the later reads what the earlier wrote. Where locks are not to be had the file
+    // still is one or the other's.
+    let _turn = File::open(directory(&path)).and_then(|dir| dir.lock().map(|()| dir));
     let old = read(&path)?;
-    if old.is_none() && value.is_none() {
+    let removes = changes.iter().all(|(_, value)| value.is_none());
+    if old.is_none() && removes {
         return Ok(path);
     }
-    write_private(&path, &replaced(&old.unwrap_or_default(), property, value))?;
+    let text = changes
+        .iter()
+        .fold(old.unwrap_or_default(), |text, (property, value)| {
+            replaced(&text, *property, *value)
+        });
+    write_private(&path, &text)?;
     Ok(path)
+}
+
+fn directory(file: &Path) -> &Path {
+    match file.parent() {
+        Some(dir) if !dir.as_os_str().is_empty() => dir,
+        _ => Path::new("."),
+    }
 }
 
 /// Replaces a file as a whole by one that only its owner can read.
 pub fn write_private(path: &Path, text: &str) -> Result<(), Error> {
-    let dir = match path.parent() {
-        Some(dir) if !dir.as_os_str().is_empty() => dir,
-        _ => Path::new("."),
-    };
+    let dir = directory(path);
     let write = || {
         let mut file = tempfile::Builder::new()
             .permissions(fs::Permissions::from_mode(0o600))

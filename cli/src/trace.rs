@@ -6,6 +6,8 @@ use reqwest::StatusCode;
 use reqwest::blocking::Request;
 use reqwest::header::HeaderMap;
 
+use crate::visible;
+
 /// Longer bodies are packages or large inputs, which no one reads on a terminal.
 const LONGEST_BODY: usize = 4096;
 
@@ -26,7 +28,7 @@ pub fn answer(status: StatusCode, headers: &HeaderMap, body: &str) {
 
 fn show(mark: char, first: &str, headers: &HeaderMap, body: &[u8]) {
     // Whoever asked for a trace and closed standard error gets none.
-    let _ = io::stderr().write_all(render(mark, first, headers, body).as_bytes());
+    let _ = io::stderr().write_all(visible::lines(&render(mark, first, headers, body)).as_bytes());
 }
 
 fn render(mark: char, first: &str, headers: &HeaderMap, body: &[u8]) -> String {

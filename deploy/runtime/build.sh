@@ -7,6 +7,8 @@
 # has an older C library than the runtime was built with, a small one is made of this machine's own C library:
 # no network is needed then. PULL_TIMEOUT is how long pulling may take, in seconds.
 set -euo pipefail
+# Files keep their modes in the image, where another user reads them.
+umask 022
 
 binary=${1:?usage: $0 BURST-RUNTIME [TAG]}
 tag=${2:-burst-runtime:latest}
@@ -62,7 +64,7 @@ available() {
 docker info >/dev/null 2>&1 || { say "docker does not answer: install docker.io and start dockerd"; exit 1; }
 
 cp "$here/Dockerfile" "$context/"
-cp "$binary" "$context/burst-runtime"
+install -m 755 "$binary" "$context/burst-runtime"
 # Names of functions stay, for backtraces; the rest of the debugging information is most of the size.
 strip --strip-debug "$context/burst-runtime" 2>/dev/null || true
 cat /etc/ssl/certs/ca-certificates.crt >"$context/ca-certificates.crt" 2>/dev/null ||

@@ -12,6 +12,7 @@ use crate::wait;
 
 /// Longer than the API's own limit for blocking calls.
 const CALL_LIMIT: Duration = Duration::from_secs(90);
+const LONG_CALL_LIMIT: Duration = Duration::from_secs(300);
 
 /// A caller with credentials.
 #[derive(Debug, Clone)]
@@ -117,6 +118,15 @@ impl Api {
     #[track_caller]
     pub fn get(&self, path: &str) -> Answer {
         self.send(self.request(Method::GET, &format!("namespaces/_/{path}")))
+    }
+
+    /// Reads an answer without keeping it, however long it is; how long that was.
+    #[track_caller]
+    pub fn length(&self, path: &str) -> u64 {
+        let request = self.request(Method::GET, &format!("namespaces/_/{path}"));
+        let mut response = request.timeout(LONG_CALL_LIMIT).send().unwrap();
+        assert_eq!(response.status().as_u16(), 200);
+        response.copy_to(&mut std::io::sink()).unwrap()
     }
 
     /// `DELETE` below the caller's namespace.

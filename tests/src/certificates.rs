@@ -1,6 +1,7 @@
 //! Certificates of authorities of one's own.
 
 use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -17,6 +18,18 @@ pub struct Authority {
     directory: PathBuf,
     name: String,
     issuer: CertifiedIssuer<'static, KeyPair>,
+}
+
+/// A key as the nodes of a cluster share it, for whom the directory belongs to.
+#[track_caller]
+pub fn cluster_key(directory: &Path) -> PathBuf {
+    let made = rcgen::generate_simple_self_signed(Vec::new()).unwrap();
+    let file = directory.join("cluster.pem");
+    fs::write(&file, made.signing_key.serialize_pem() + &made.cert.pem()).unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
+    let owner = fs::metadata(directory).unwrap();
+    std::os::unix::fs::chown(&file, Some(owner.uid()), Some(owner.gid())).unwrap();
+    file
 }
 
 /// Files in PEM: an authority's certificate, and a key with a certificate from it.

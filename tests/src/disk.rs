@@ -1,11 +1,12 @@
 //! What lies below a directory, and a disk that is soon full.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use crate::command;
+use crate::{account, command};
 
 /// All files below a directory. Those of packs that end meanwhile may be gone once they are looked at, as may be
 /// directories.
@@ -23,17 +24,35 @@ pub fn files_below(directory: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// A file system of its own, of one mebibyte, over a directory; dropping it unmounts it.
+/// A small file system of its own over a directory; dropping it unmounts it.
 #[derive(Debug)]
 pub struct SmallDisk(String);
 
+/// What takes all that is left of a disk.
+const FILLING: &str = "filling";
+
 impl SmallDisk {
-    /// Mounts one. It needs root.
+    /// Mounts one of that many mebibytes. It needs root.
     #[track_caller]
-    pub fn over(directory: &Path) -> Self {
+    pub fn over(directory: &Path, size: u32) -> Self {
         let place = directory.to_str().unwrap().to_owned();
-        mount(&["-t", "tmpfs", "-o", "size=1m,mode=755", "tmpfs", &place]);
+        let options = format!("size={size}m,mode=755,{}", account::mount_options());
+        mount(&["-t", "tmpfs", "-o", &options, "tmpfs", &place]);
         Self(place)
+    }
+
+    /// Takes all the room there is.
+    #[track_caller]
+    pub fn fill(&self) {
+        let mut file = fs::File::create(Path::new(&self.0).join(FILLING)).unwrap();
+        let failure = io::copy(&mut io::repeat(0), &mut file).unwrap_err();
+        assert_eq!(failure.kind(), io::ErrorKind::StorageFull, "{failure}");
+    }
+
+    /// Gives back what [`SmallDisk::fill`] took.
+    #[track_caller]
+    pub fn free(&self) {
+        fs::remove_file(Path::new(&self.0).join(FILLING)).unwrap();
     }
 
     /// There is room now.

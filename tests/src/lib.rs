@@ -5,7 +5,7 @@
 //! | start a platform, stop it, prove that nothing is left | `platform`, `settings`, `leftovers` |
 //! | start a cluster of controllers and invokers, fault it | `cluster`, `invariants` |
 //! | flares that keep coming, faults | `traffic`, `faults` |
-//! | one process of either | `node` |
+//! | one process of either, and the ordinary user it is | `node`, `account` |
 //! | what it runs: processes, listening ports, containers | `processes`, `docker` |
 //! | talk to it: typed HTTP, its answers, raw sockets, the CLI | `api`, `model`, `wire`, `cli` |
 //! | servers of one's own: Redis, PostgreSQL, S3; their ports | `redis_server`, `postgres_server`, `s3_server`, `port` |
@@ -17,10 +17,15 @@
 //! | the work function whose behaviour its input chooses | `failing` |
 //! | where built things are, and waiting with a deadline | `built`, `wait`, `command` |
 //!
+//! The platform runs as an ordinary user, whoever runs the tests: none of them needs one that is root. Root is needed
+//! by the tests themselves where they cut cables, open rifts or fill disks ([`network::Cable`], [`network::Rift`],
+//! [`disk::SmallDisk`]): those in `survival`, `one_cluster` and `soak`.
+//!
 //! Nothing here sleeps to synchronise: every wait polls observable state and has a deadline, and
 //! every platform is killed when its test takes longer than it may.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+pub mod account;
 pub mod api;
 pub mod built;
 pub mod certificates;

@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal};
 
-use crate::{built, command, wait};
+use crate::account::{self, Account};
+use crate::{command, wait};
 
 /// A JVM on two busy processors takes its time.
 pub const START_LIMIT: Duration = Duration::from_secs(90);
@@ -119,19 +120,20 @@ pub fn said(log: &Path) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// The `burst` command with these arguments, run by what `prefix` says.
+/// The `burst` command with these arguments as this user runs it, by what `prefix` says and at `home`.
 #[track_caller]
-pub fn burst(prefix: &[String], arguments: &[String]) -> Command {
-    let burst = built::dist("bin/burst");
-    let mut command = match prefix.split_first() {
-        None => Command::new(burst),
-        Some((program, rest)) => {
-            let mut command = Command::new(program);
-            command.args(rest).arg(burst);
-            command
-        }
-    };
-    command.args(arguments);
+pub fn burst(prefix: &[String], account: &Account, home: &Path, arguments: &[String]) -> Command {
+    let installed = account::installation(home).join("bin/burst");
+    let mut words = prefix.to_vec();
+    words.extend(account.prefix());
+    words.push(installed.to_str().unwrap().to_owned());
+    let mut command = Command::new(&words[0]);
+    command
+        .args(&words[1..])
+        .args(arguments)
+        // Where the tests run it may not be allowed to be.
+        .current_dir(home)
+        .env("HOME", home);
     command
 }
 

@@ -6,6 +6,7 @@ use std::thread;
 
 use tempfile::TempDir;
 
+use crate::account::{self, Account};
 use crate::cli::Cli;
 use crate::command::Finished;
 use crate::leftovers::Footprint;
@@ -18,6 +19,7 @@ use crate::{Api, docker};
 #[derive(Debug)]
 pub struct Platform {
     settings: Settings,
+    account: Account,
     scratch: TempDir,
     token: String,
     running: Option<Running>,
@@ -36,16 +38,10 @@ impl Platform {
         if settings.driver() == Driver::Docker {
             docker::require();
         }
-        let scratch = tempfile::Builder::new()
-            .prefix("burst-test-")
-            .tempdir()
-            .unwrap();
-        // Packs in containers run as another user and mount packages from below here.
-        let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-        fs::set_permissions(scratch.path(), open).unwrap();
         let mut platform = Self {
+            account: Account::ordinary(settings.driver()),
             settings,
-            scratch,
+            scratch: account::directory("burst-test-"),
             token: node::token(),
             running: None,
         };
@@ -61,7 +57,12 @@ impl Platform {
         arguments.extend(["--data".into(), self.data().to_str().unwrap().into()]);
         let lifetime = self.settings.lifetime();
         let mut node = Node::spawn(
-            node::burst(&[], &arguments),
+            node::burst(
+                self.settings.prefix(),
+                &self.account,
+                self.scratch.path(),
+                &arguments,
+            ),
             &self.log_file(),
             &self.token,
             lifetime,
@@ -104,6 +105,17 @@ impl Platform {
             left.is_empty(),
             "containers outlive the platform: {left:#?}"
         );
+    }
+
+    /// Bytes of memory that its process has had at most.
+    #[track_caller]
+    pub fn peak_memory(&self) -> u64 {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.pid())).unwrap();
+        let peak = status
+            .lines()
+            .find_map(|line| line.strip_prefix("VmHWM:"))
+            .unwrap();
+        peak.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
     }
 
     /// Its API with its first credentials.

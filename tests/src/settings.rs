@@ -28,6 +28,7 @@ pub struct Settings {
     slots: u32,
     prewarmed: u32,
     flags: Vec<String>,
+    prefix: Vec<String>,
     limit: Duration,
 }
 
@@ -41,6 +42,7 @@ impl Settings {
             slots: 8,
             prewarmed: 0,
             flags: Vec::new(),
+            prefix: Vec::new(),
             limit: Duration::from_secs(300),
         }
     }
@@ -83,6 +85,17 @@ impl Settings {
     pub fn flag(mut self, name: &str, value: impl Into<String>) -> Self {
         self.flags.extend([name.to_owned(), value.into()]);
         self
+    }
+
+    /// A script of the shell that sets up what the platform finds around it.
+    pub fn surroundings(mut self, script: &str) -> Self {
+        let words = ["sh", "-c", &format!("{script} && exec \"$@\""), "sh"];
+        self.prefix = words.map(String::from).to_vec();
+        self
+    }
+
+    pub(crate) fn prefix(&self) -> &[String] {
+        &self.prefix
     }
 
     pub(crate) fn arguments(&self) -> Vec<String> {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use burst_tests::cluster::Setup;
 use burst_tests::invariants::Accepted;
-use burst_tests::{Cluster, Driver, built, command, failing, wait};
+use burst_tests::{Cluster, Driver, account, built, command, failing, wait};
 use serde_json::{Value, json};
 
 #[test]
@@ -42,6 +42,7 @@ fn runs_on_four_invokers(driver: Driver) {
 fn sort(cluster: &Cluster, accepted: &mut Accepted) {
     let (input, output) = (cluster.scratch().join("in"), cluster.scratch().join("out"));
     fs::create_dir(&output).unwrap();
+    account::give(&output);
     let (input, output) = (input.to_str().unwrap(), output.to_str().unwrap());
     tera(&["generate", input, "--records", "100000"]);
     cluster.deploy("terasort");

@@ -2,10 +2,12 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use burst_tests::certificates::{Authority, Certified};
+use burst_tests::account::{self, Account};
+use burst_tests::certificates::{self, Authority, Certified};
 use burst_tests::cluster::Setup;
 use burst_tests::node::{self, Node};
 use burst_tests::{Cluster, Driver, processes, wait};
@@ -32,7 +34,7 @@ fn flags(keys: &Certified) -> Vec<String> {
 
 #[test]
 fn who_proves_nothing_stays_outside() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = account::directory("burst-keys-");
     let authority = Authority::new(directory.path(), "own");
     let other = Authority::new(directory.path(), "other");
     let controller = authority.certify_node("controller", &[CLUSTER]);
@@ -47,7 +49,6 @@ fn who_proves_nothing_stays_outside() {
     let cluster = Cluster::start(setup);
 
     let strangers = [
-        ("nobody", Vec::new()),
         (
             "stranger",
             flags(&other.certify_node("invoker", &[CLUSTER])),
@@ -61,14 +62,7 @@ fn who_proves_nothing_stays_outside() {
         .map(|(name, flags)| Outsider::start(directory.path(), name, cluster.seed(), &flags));
     turned_away.iter().for_each(Outsider::has_tried);
 
-    // With the strangers at the door the cluster goes on, and knows nothing of them.
-    cluster.deploy("hello");
-    let request = json!({"size": 8, "params": {"name": "World"}});
-    let id = cluster.api().flare("hello", &request);
-    let flare = cluster.api().ended(&id);
-    assert_eq!(flare.state, "succeeded", "{flare:#?}");
-    let invokers: Vec<_> = cluster.api().invokers().into_iter().map(|i| i.id).collect();
-    assert_eq!(invokers, ["invoker0", "invoker1"]);
+    goes_on(&cluster);
     // Their packs, which were started while they waited, end with them.
     for Outsider {
         node, name, data, ..
@@ -80,11 +74,56 @@ fn who_proves_nothing_stays_outside() {
     }
 }
 
+#[test]
+fn who_has_the_key_gets_in_under_an_id_of_its_own() {
+    let directory = account::directory("burst-keys-");
+    let cluster = Cluster::start(Setup::new(Driver::Process).invokers(2));
+    let mode = fs::metadata(cluster.key()).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode, 0o600);
+    let key = |file: &Path| vec!["--cluster-key".into(), file.to_str().unwrap().into()];
+
+    // Without a key, and under an id that somebody has, an invoker ends with one sentence.
+    let nobody = Outsider::start(directory.path(), "nobody", cluster.seed(), &[]);
+    let said = nobody.ends_with_1();
+    assert!(
+        said.contains("cluster.pem") && said.contains("--cluster-key FILE"),
+        "{said}"
+    );
+    let double = Outsider::start(
+        directory.path(),
+        "invoker0",
+        cluster.seed(),
+        &key(&cluster.key()),
+    );
+    let said = double.ends_with_1();
+    assert!(said.contains("has the id invoker0 and is up"), "{said}");
+
+    // With a key of another cluster it stays outside.
+    let other = certificates::cluster_key(cluster.scratch());
+    let stranger = Outsider::start(directory.path(), "stranger", cluster.seed(), &key(&other));
+    stranger.has_tried();
+    goes_on(&cluster);
+    node::assert_good_end("stranger", stranger.node.terminate());
+}
+
+/// The cluster runs flares, and knows nothing of anybody else.
+#[track_caller]
+fn goes_on(cluster: &Cluster) {
+    cluster.deploy("hello");
+    let request = json!({"size": 8, "params": {"name": "World"}});
+    let id = cluster.api().flare("hello", &request);
+    let flare = cluster.api().ended(&id);
+    assert_eq!(flare.state, "succeeded", "{flare:#?}");
+    let invokers: Vec<_> = cluster.api().invokers().into_iter().map(|i| i.id).collect();
+    assert_eq!(invokers, ["invoker0", "invoker1"]);
+}
+
 /// An invoker that looks for the cluster and is not of it.
 struct Outsider {
     node: Node,
     name: &'static str,
     data: PathBuf,
+    said: PathBuf,
 }
 
 impl Outsider {
@@ -104,12 +143,29 @@ impl Outsider {
         let arguments = arguments.into_iter().chain(more).map(String::from);
         let arguments: Vec<String> = arguments.chain(flags.iter().cloned()).collect();
         let said = directory.join(format!("{name}.log"));
-        let command = node::burst(&[], &arguments);
+        let account = Account::ordinary(Driver::Process);
+        let command = node::burst(&[], &account, directory, &arguments);
         Self {
             node: Node::spawn(command, &said, &node::token(), LIMIT),
             name,
             data,
+            said,
         }
+    }
+
+    /// Waits until it has ended as one that cannot start, and gives the sentence it said.
+    #[track_caller]
+    fn ends_with_1(mut self) -> String {
+        let ended = wait::until("it ends", LIMIT, || self.node.ended());
+        let said = node::said(&self.said);
+        assert_eq!(ended.code(), Some(1), "{said}");
+        let mut sentences = said.lines().filter(|line| line.starts_with("burst: "));
+        let sentence = sentences
+            .next()
+            .unwrap_or_else(|| panic!("{said}"))
+            .to_owned();
+        assert_eq!(sentences.next(), None, "{said}");
+        sentence
     }
 
     /// Waits until it has said that nobody lets it in.

@@ -12,7 +12,7 @@ use burst_tests::faults::Fault;
 use burst_tests::invariants::Accepted;
 use burst_tests::model::Flare;
 use burst_tests::traffic::{Traffic, Wishes};
-use burst_tests::{Cluster, Driver, docker, failing, node, wait};
+use burst_tests::{Cluster, Driver, Platform, Settings, docker, failing, node, wait};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
@@ -185,7 +185,7 @@ fn everything_is_killed() {
 #[test]
 fn the_disk_under_the_packages_is_full() {
     let (cluster, mut accepted) = failing::cluster(Setup::new(Driver::Process).invokers(1));
-    let disk = SmallDisk::over(&cluster.invoker_data(0).join("invoker/packages"));
+    let disk = SmallDisk::over(&cluster.invoker_data(0).join("invoker/packages"), 1);
     let full = accepted.flare(&cluster, failing::NAME, &holding(4, 1));
     let flare = accepted.ended(&cluster, &full);
     assert_eq!(flare.state, "failed", "{flare:#?}");
@@ -196,6 +196,36 @@ fn the_disk_under_the_packages_is_full() {
     let room = accepted.flare(&cluster, failing::NAME, &holding(4, 1));
     assert_eq!(accepted.ended(&cluster, &room).state, "succeeded");
     accepted.hold(&cluster);
+}
+
+/// The database and the packages of a platform lie on a disk that is full for a while: what runs goes on, what is new
+/// is refused, and once there is room everything is as if it had always been there.
+#[test]
+fn the_disk_under_the_data_is_full() {
+    let mut platform = Platform::start(Settings::new(Driver::Process).slots(4));
+    platform.kill();
+    let disk = SmallDisk::over(&platform.data().join("controller"), 60);
+    platform.start_again();
+    failing::deploy(&platform);
+    let go = platform.data().join("go");
+    let params = failing::hold_until(&go, LONG);
+    let running = platform
+        .api()
+        .flare(failing::NAME, &json!({"size": 1, "params": params}));
+    platform.api().all_wrote(&running, failing::MARK);
+    disk.fill();
+    fs::write(&go, "").unwrap();
+    // Each of them is a write that fails.
+    for _ in 0..5 {
+        let more = platform.api().try_flare(failing::NAME, &holding(1, 1));
+        assert_eq!(more, None, "it was accepted");
+    }
+    disk.free();
+    assert_eq!(platform.api().ended(&running).state, "succeeded");
+    let more = platform.api().run(failing::NAME, 1, &failing::succeed());
+    assert_eq!(more.state, "succeeded", "{more:#?}");
+    failing::deploy_as(&platform, "another", &[]);
+    platform.stop();
 }
 
 /// Somebody sets the clock of one node an hour ahead, and back: no flare is lost, tried again, or out of

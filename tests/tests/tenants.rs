@@ -73,7 +73,7 @@ fn a_namespace_is_created_used_kept_apart_and_revoked() {
     owner.run(&["get", "hello"]).exits(0);
 
     // Users do not administer, and administrators do not use.
-    let list = ["admin", "namespace", "list", "--auth"];
+    let list = ["admin", "namespace", "list", "--admin-auth"];
     team.run(&[&list[..], &[auth.as_str()]].concat()).exits(4);
 
     owner

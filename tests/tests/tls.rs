@@ -8,11 +8,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use burst_tests::certificates::Authority;
-use burst_tests::{Driver, Platform, Settings, built};
+use burst_tests::{Driver, Platform, Settings, account, built};
 
 #[test]
 fn the_command_line_trusts_a_given_authority_and_no_other() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = account::directory("burst-keys-");
     let own = Authority::new(directory.path(), "own").certify("api");
     let other = Authority::new(directory.path(), "other").certify("api");
     let text = |path: &Path| path.to_str().unwrap().to_owned();
@@ -59,7 +59,7 @@ fn the_command_line_trusts_a_given_authority_and_no_other() {
 
 #[test]
 fn who_speaks_plain_http_to_it_learns_nothing() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = account::directory("burst-keys-");
     let own = Authority::new(directory.path(), "own").certify("api");
     let settings = Settings::new(Driver::Process)
         .set(

@@ -176,7 +176,7 @@ fn exit_codes_tell_failures_apart() {
     burst(&["--param", "how", "panic"])
         .exits(1)
         .complains_of("worker 1");
-    burst(&["--param", "how", "loop", "--timeout", "1500"]).exits(9);
+    burst(&["--param", "how", "loop", "--timeout", "1500ms"]).exits(9);
     platform.cli(&["flare"]).exits(2);
     platform
         .cli(&["flare", "hello", "--size", "no number"])

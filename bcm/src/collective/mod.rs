@@ -104,15 +104,15 @@ impl<'a> Call<'a> {
 
     /// Sends to a member of another pack what is encoded.
     pub(crate) fn send(&mut self, to: u32, encoded: &Encoded<'_>) -> Result<(), Error> {
-        self.shared.control.check()?;
         let (origin, worker) = (self.origin(), self.group.worker(to));
+        self.patience.check(Peer::Worker(worker))?;
         let remote = self.shared.remote()?;
         remote.send(origin, worker, self.class, encoded, &mut self.patience)
     }
 
     /// Shares a value with the other members in this pack.
     pub(crate) fn share<T: Payload>(&mut self, value: &Arc<T>) -> Result<(), Error> {
-        self.shared.control.check()?;
+        self.patience.check(Peer::AnyWorker)?;
         let (context, source) = self.origin();
         for &rank in &self.group.cluster().ranks {
             if rank == self.group.rank {
@@ -164,9 +164,10 @@ impl<'a> Call<'a> {
         to: u32,
         value: T,
     ) -> Result<(), Error> {
-        self.shared.control.check()?;
+        let worker = self.group.worker(to);
+        self.patience.check(Peer::Worker(worker))?;
         let (context, source) = (self.group.context, self.group.worker(from));
-        let mailbox = self.shared.mailboxes.of(self.group.worker(to));
+        let mailbox = self.shared.mailboxes.of(worker);
         let parcel = Parcel::Here(Carried::new(value));
         mailbox
             .ok_or(Error::Closed)?

@@ -235,7 +235,7 @@ fn wait<R>(
     let mut bell = None;
     let mut next = Look::Surely;
     loop {
-        patience.control.check()?;
+        patience.check(peer)?;
         if let Some(found) = look(next)? {
             patience.rewarded();
             return Ok(found);
@@ -248,7 +248,7 @@ fn wait<R>(
             }
             sleepers.announce(bell.clone());
             // What ended or came before the announcement woke nobody.
-            let last = patience.control.check().and_then(|()| look(Look::Surely));
+            let last = patience.check(peer).and_then(|()| look(Look::Surely));
             if matches!(last, Ok(None)) {
                 sleep(patience, bell.as_ref(), afar, limit, ready);
             }

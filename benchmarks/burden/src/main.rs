@@ -3,13 +3,15 @@
 use burst::BurstContext;
 use serde::Deserialize;
 use std::io::Write;
+use std::time::Duration;
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 #[serde(default)]
-#[derive(Default)]
 struct Input {
     /// Bytes of output, but for its quotes.
     output: usize,
+    /// Milliseconds before its end.
+    sleep: u64,
     /// Empty lines, as fast as they can be written.
     lines: usize,
 }
@@ -21,6 +23,7 @@ fn work(input: Input, _: &BurstContext) -> Result<String, burst::Error> {
         out.write_all(&lines)?;
     }
     out.flush()?;
+    std::thread::sleep(Duration::from_millis(input.sleep));
     Ok("x".repeat(input.output))
 }
 

@@ -4,8 +4,8 @@ use crate::bed::{self, Bed};
 use crate::findings::Findings;
 use crate::peers::{Answer, Peers};
 use crate::size::Size;
-use burst_tests::Driver;
 use burst_tests::model::Flare;
+use burst_tests::{Driver, account};
 use pagerank::generate as graphs;
 use serde_json::{Value, json};
 use std::fmt::Write;
@@ -33,7 +33,7 @@ pub fn measure(size: &Size, peers: &Peers, findings: &mut Findings) {
          the platform of others than this experiment runs already, and start-up and first for the peers; start-up \
          excluded is best.",
     );
-    let scratch = tempfile::tempdir().unwrap();
+    let scratch = account::directory("burst-experiment-");
     let ground = Ground {
         size,
         peers,
@@ -81,7 +81,7 @@ impl Ground<'_> {
                     findings.add("burst", operation, "whole", "s", bed::duration(&flare));
                 }
             }
-            let parts = tempfile::tempdir_in(self.scratch).unwrap();
+            let parts = account::directory_in(self.scratch);
             let mut params = params.clone();
             params["output"] = json!(parts.path());
             flare(params);

@@ -3,7 +3,7 @@
 use crate::bed::{self, Bed};
 use crate::findings::Findings;
 use crate::size::Size;
-use burst_tests::{Driver, Redis};
+use burst_tests::{Driver, Redis, account};
 use pagerank::generate;
 use serde_json::json;
 use std::fs::File;
@@ -29,7 +29,7 @@ pub fn measure(size: &Size, findings: &mut Findings) {
          Traffic: the bytes that Redis received while the \
          flare ran.",
     );
-    let scratch = tempfile::tempdir().unwrap();
+    let scratch = account::directory("burst-experiment-");
     let graph = scratch.path().join("graph");
     generate::rmat(
         size.graph,

@@ -4,7 +4,7 @@ use crate::bed::{self, Bed};
 use crate::findings::Findings;
 use crate::size::Size;
 use crate::store::Store;
-use burst_tests::Driver;
+use burst_tests::{Driver, account};
 use serde_json::json;
 use std::path::Path;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -26,7 +26,7 @@ pub fn measure(size: &Size, findings: &mut Findings) {
          are two rounds. MapReduce: g = 1; a driver samples the keys, flares the first round, waits for it, flares the \
          second.",
     );
-    let scratch = tempfile::tempdir().unwrap();
+    let scratch = account::directory("burst-experiment-");
     let input = scratch.path().join("input");
     generate::generate(&input, size.sorted / RECORD as u64, 1, 2).unwrap();
     let expected = validate::summarise(&input).unwrap();
@@ -36,7 +36,7 @@ pub fn measure(size: &Size, findings: &mut Findings) {
     let memory = json!({"memory": (size.sorted >> 20) * 6 / u64::from(WORKERS) + 64});
     for number in 0..size.runs {
         for (system, granularity) in [("burst g=8", WORKERS), ("burst g=1", 1)] {
-            let output = tempfile::tempdir_in(scratch.path()).unwrap();
+            let output = account::directory_in(scratch.path());
             let params = json!({"input": input, "output": output.path()});
             let flare = bed.flare("terasort", WORKERS, granularity, params, memory.clone());
             assert_eq!(validate::check_sorted(output.path()).unwrap(), expected);
@@ -45,7 +45,7 @@ pub fn measure(size: &Size, findings: &mut Findings) {
                 bed::keep_spans(findings, system, &bed.timeline(&flare), flare.created);
             }
         }
-        let output = tempfile::tempdir_in(scratch.path()).unwrap();
+        let output = account::directory_in(scratch.path());
         mapreduce(&bed, &input, output.path(), &memory, findings, number == 0);
         assert_eq!(validate::check_sorted(output.path()).unwrap(), expected);
     }

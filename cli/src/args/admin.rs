@@ -3,6 +3,7 @@
 use clap::{Args, Subcommand};
 
 use crate::args::PageArgs;
+use crate::args::quantity::{bytes, mebibytes};
 
 /// What to administer.
 #[derive(Debug, Subcommand)]
@@ -10,6 +11,57 @@ pub enum AdminAction {
     /// Say who may use the platform, and how much of it
     #[command(subcommand, after_help = CREDENTIALS)]
     Namespace(NamespaceAction),
+    /// See flares of all namespaces, and cancel them
+    #[command(subcommand, after_help = CREDENTIALS)]
+    Flare(AnyFlareAction),
+    /// See groups of all namespaces, and close them
+    #[command(subcommand, after_help = CREDENTIALS)]
+    Group(AnyGroupAction),
+}
+
+/// What to do with anybody's flares.
+#[derive(Debug, Subcommand)]
+pub enum AnyFlareAction {
+    /// List flares, newest first
+    #[command(after_help = "Example:\n  burst admin flare list --namespace team-a --state running")]
+    List {
+        /// Only flares of this namespace
+        #[arg(long)]
+        namespace: Option<String>,
+        /// Only flares in this state, such as running or failed
+        #[arg(long)]
+        state: Option<String>,
+        /// Which part of the list.
+        #[command(flatten)]
+        page: PageArgs,
+    },
+    /// Cancel a flare
+    #[command(after_help = "Example:\n  burst admin flare cancel 0123abcd…")]
+    Cancel {
+        /// Id of the flare
+        id: String,
+    },
+}
+
+/// What to do with anybody's groups.
+#[derive(Debug, Subcommand)]
+pub enum AnyGroupAction {
+    /// List groups, newest first
+    #[command(after_help = "Example:\n  burst admin group list --namespace team-a")]
+    List {
+        /// Only groups of this namespace
+        #[arg(long)]
+        namespace: Option<String>,
+        /// Which part of the list.
+        #[command(flatten)]
+        page: PageArgs,
+    },
+    /// Close a group, with what runs on it
+    #[command(after_help = "Example:\n  burst admin group close 0123abcd…")]
+    Close {
+        /// Id of the group
+        id: String,
+    },
 }
 
 /// What to do with namespaces.
@@ -22,7 +74,7 @@ pub enum NamespaceAction {
         after_help = "Example:\n  burst admin namespace list --output json | jq -r '.[].name'"
     )]
     List(PageArgs),
-    /// Revoke a namespace's credentials, at once; what it has stays
+    /// Revoke a namespace's credentials and end its flares, at once; its definitions and results stay
     #[command(after_help = "Example:\n  burst admin namespace revoke team-a")]
     Revoke {
         /// Name of the namespace
@@ -31,7 +83,7 @@ pub enum NamespaceAction {
 }
 
 const CREDENTIALS: &str = "\
-The administrator's credentials, admin:KEY, are taken from --auth, else BURST_ADMIN_AUTH, else
+The administrator's credentials, admin:KEY, are taken from --admin-auth, else BURST_ADMIN_AUTH, else
 ADMIN_AUTH in the properties file (~/.burst.properties, or the file BURST_CONFIG_FILE names), else
 what `burst standalone` left in ~/.burst/properties. KEY is the platform's setting
 burst.http.admin-key.";
@@ -41,7 +93,7 @@ burst.http.admin-key.";
 #[command(after_help = "\
 Examples:
   burst admin namespace create team-a
-  burst admin namespace create team-a --slots 64 --memory 1024 --rate 600
+  burst admin namespace create team-a --slots 64 --memory 1G --rate 600
   burst admin namespace create team-a --overwrite     replace key and limits, also when revoked
   burst property set --auth \"$(burst admin namespace create me --output json | jq -r .auth)\"")]
 pub struct CreateArgs {
@@ -53,15 +105,24 @@ pub struct CreateArgs {
     /// Slots that its running flares may hold together
     #[arg(long, value_name = "N")]
     pub slots: Option<u32>,
-    /// Most memory of a worker, in MiB
-    #[arg(long, value_name = "MIB")]
+    /// Most memory of a worker, such as 1G; a bare number is MiB
+    #[arg(long, value_name = "SIZE", value_parser = mebibytes)]
     pub memory: Option<u32>,
-    /// Largest package, such as 64MiB
-    #[arg(long, value_name = "SIZE")]
-    pub package_size: Option<bytesize::ByteSize>,
+    /// Largest package, such as 64M
+    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    pub package_size: Option<u64>,
     /// Flares it may start in a minute
     #[arg(long, value_name = "N")]
     pub rate: Option<u32>,
+    /// Definitions it may have
+    #[arg(long, value_name = "N")]
+    pub definitions: Option<u32>,
+    /// What their packages may take together, such as 4G
+    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    pub definitions_size: Option<u64>,
+    /// What results and logs may take, such as 8G; beyond, its oldest flares are deleted
+    #[arg(long, value_name = "SIZE", value_parser = bytes)]
+    pub stored_size: Option<u64>,
     /// Give an existing namespace a new key and these limits
     #[arg(long)]
     pub overwrite: bool,

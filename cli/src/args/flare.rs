@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use bytesize::ByteSize;
 use clap::{Args, ValueEnum};
 use serde::Serialize;
 
-use super::Source;
+use super::quantity::{bytes, mebibytes, milliseconds};
+use super::{ParamArgs, Source};
 
 /// Arguments of `burst deploy`.
 #[derive(Debug, Args)]
@@ -15,9 +15,10 @@ Examples:
   burst deploy hello ./hello                       a crate: built with cargo build --release
   burst deploy hello ./target/release/hello        an executable that is built already
   burst deploy hello hello.zip --overwrite         a zip holding the executable as `exec`
-  burst deploy sort ./sort --granularity 8 --memory 512 --timeout 2m --param rows 1000
+  burst deploy sort ./sort --granularity 8 --memory 512M --timeout 2m --param rows=1000
 
-Parameters given here are the defaults of every flare's inputs.")]
+Parameters given here are the defaults of every flare's inputs. An overwrite that gives none keeps
+those there are, and each option that it leaves out; parameters that are given replace all.")]
 pub struct DeployArgs {
     /// Name of the definition
     pub name: String,
@@ -29,6 +30,9 @@ pub struct DeployArgs {
     /// Replace the definition if it exists
     #[arg(long, visible_alias = "update")]
     pub overwrite: bool,
+    /// Remove the default parameters of the definition that is replaced
+    #[arg(long, conflicts_with_all = ["param", "param_file"])]
+    pub no_params: bool,
     /// Default parameters.
     #[command(flatten)]
     pub params: ParamArgs,
@@ -42,7 +46,7 @@ pub struct DeployArgs {
 #[command(after_help = "\
 Examples:
   burst flare hello                                       one worker; prints the flare's id
-  burst flare hello --size 96 --param name Ada --result   waits and prints all outputs
+  burst flare hello --size 96 --param name=Ada --result   waits and prints all outputs
   burst flare sort --params-file inputs.json --blocking   one worker per element of the array
   burst flare sort --size 48 --granularity 48 --packing homogeneous --timeout 90s
 
@@ -59,7 +63,7 @@ pub struct FlareArgs {
     /// Wait until the flare has ended
     #[arg(short, long)]
     pub blocking: bool,
-    /// Wait, and print only the outputs: a JSON array by worker id
+    /// Wait, and print only the outputs: a JSON array by worker id, null where there is none
     #[arg(short, long)]
     pub result: bool,
     /// The same input for every worker.
@@ -68,20 +72,6 @@ pub struct FlareArgs {
     /// How to run it.
     #[command(flatten)]
     pub options: Options,
-}
-
-/// Parameters by key and value, or from a file.
-#[derive(Debug, Default, Args)]
-pub struct ParamArgs {
-    /// A parameter: JSON if the value is, else a string; may be repeated
-    #[arg(
-        short, long, num_args = 2, value_names = ["KEY", "VALUE"], allow_hyphen_values = true,
-        action = clap::ArgAction::Append
-    )]
-    pub param: Vec<String>,
-    /// JSON object with parameters (- reads standard input); --param wins over it
-    #[arg(short = 'P', long, value_name = "FILE")]
-    pub param_file: Option<Source>,
 }
 
 /// Options of a flare; those not given are left to the definition, then to the platform.
@@ -101,16 +91,16 @@ pub struct Options {
     #[arg(long, value_name = "NAME")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub backend: Option<String>,
-    /// Size of the pieces long messages are cut into, such as 1MiB
-    #[arg(long, value_name = "SIZE", value_parser = size)]
+    /// Size of the pieces long messages are cut into, such as 64K or 1MiB
+    #[arg(long, value_name = "SIZE", value_parser = bytes)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub chunk_size: Option<u64>,
-    /// Longest run time, such as 90s or 2m; a bare number is milliseconds
+    /// Longest run time, such as 500ms, 90s or 1h30m
     #[arg(short, long, value_name = "TIME", value_parser = milliseconds)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout: Option<u64>,
-    /// Memory per worker in MiB
-    #[arg(short, long, value_name = "MIB")]
+    /// Memory per worker, such as 512M or 2G; a bare number is MiB
+    #[arg(short, long, value_name = "SIZE", value_parser = mebibytes)]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<u32>,
     /// How often the whole flare is run again if it fails
@@ -131,37 +121,10 @@ pub enum Packing {
     Heterogeneous,
 }
 
-fn size(text: &str) -> Result<u64, String> {
-    text.parse::<ByteSize>().map(|size| size.as_u64())
-}
-
-pub fn milliseconds(text: &str) -> Result<u64, String> {
-    if let Ok(bare) = text.parse() {
-        return Ok(bare);
-    }
-    let duration = humantime::parse_duration(text).map_err(|cause| cause.to_string())?;
-    u64::try_from(duration.as_millis()).map_err(|_| "that is too long".into())
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-
-    #[test]
-    fn times_are_milliseconds_or_have_a_unit() {
-        assert_eq!(milliseconds("1500"), Ok(1500));
-        assert_eq!(milliseconds("90s"), Ok(90_000));
-        assert_eq!(milliseconds("2m"), Ok(120_000));
-        assert!(milliseconds("soon").is_err());
-    }
-
-    #[test]
-    fn sizes_are_bytes_or_have_a_unit() {
-        assert_eq!(size("65536"), Ok(65_536));
-        assert_eq!(size("1MiB"), Ok(1 << 20));
-        assert!(size("big").is_err());
-    }
 
     #[test]
     fn options_not_given_are_not_sent() {

@@ -2,8 +2,9 @@
 
 use clap::{Args, Subcommand};
 
-use super::flare::{Options, ParamArgs, milliseconds};
-use super::{PageArgs, Source};
+use super::flare::Options;
+use super::quantity::milliseconds;
+use super::{PageArgs, ParamArgs, Source};
 
 /// What to do with groups.
 #[derive(Debug, Subcommand)]
@@ -37,7 +38,7 @@ pub struct OpenArgs {
     /// Number of workers
     #[arg(long, value_name = "N")]
     pub size: u32,
-    /// Longest time without a flare, such as 90s or 10m; a bare number is milliseconds
+    /// Longest time without a flare, such as 90s or 10m
     #[arg(long, value_name = "TIME", value_parser = milliseconds)]
     pub idle_timeout: Option<u64>,
     /// Wait until the group is open
@@ -52,7 +53,7 @@ pub struct OpenArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  burst group flare 0123abcd… --param step 1 --result
+  burst group flare 0123abcd… --param step=1 --result
   burst group flare 0123abcd… --params-file inputs.json --blocking
 
 While waiting, Ctrl-C cancels the flare, which ends the group.")]
@@ -65,13 +66,13 @@ pub struct GroupFlareArgs {
     /// Wait until the flare has ended
     #[arg(short, long)]
     pub blocking: bool,
-    /// Wait, and print only the outputs: a JSON array by worker id
+    /// Wait, and print only the outputs: a JSON array by worker id, null where there is none
     #[arg(short, long)]
     pub result: bool,
     /// The same input for every worker.
     #[command(flatten)]
     pub params: ParamArgs,
-    /// Longest run time, such as 90s or 2m; a bare number is milliseconds
+    /// Longest run time, such as 500ms, 90s or 1h30m
     #[arg(short, long, value_name = "TIME", value_parser = milliseconds)]
     pub timeout: Option<u64>,
 }

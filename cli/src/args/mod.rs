@@ -3,14 +3,17 @@
 pub mod admin;
 pub mod flare;
 pub mod group;
+pub mod param;
 pub mod platform;
+mod quantity;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use admin::AdminAction;
-pub use flare::{DeployArgs, FlareArgs, Options, ParamArgs};
+pub use flare::{DeployArgs, FlareArgs, Options};
+pub use param::ParamArgs;
 pub use platform::{ControllerArgs, InvokerArgs, StandaloneArgs};
 
 /// Run a function on many workers at once, all starting together.
@@ -29,7 +32,7 @@ const EXAMPLES: &str = "\
 Examples:
   burst standalone                            start everything on this machine
   burst deploy hello ./hello                  build the crate in ./hello and upload it
-  burst flare hello --size 8 --param name Ada --result
+  burst flare hello --size 8 --param name=Ada --result
   burst logs --last
 
 Where to reach the platform: --apihost and --auth, else BURST_APIHOST and BURST_AUTH, else the
@@ -53,6 +56,9 @@ pub struct GlobalArgs {
     /// Credentials, as uuid:key
     #[arg(long, global = true, value_name = "AUTH", num_args = 0..=1, default_missing_value = "")]
     pub auth: Option<String>,
+    /// The administrator's credentials, as admin:key, for `burst admin`
+    #[arg(long, global = true, value_name = "AUTH", num_args = 0..=1, default_missing_value = "")]
+    pub admin_auth: Option<String>,
     /// File of the certificates that an https platform is trusted by, in place of the system's
     #[arg(long, global = true, value_name = "FILE", num_args = 0..=1, default_missing_value = "")]
     pub cacert: Option<String>,
@@ -106,7 +112,7 @@ pub enum Command {
     Logs(LogsArgs),
     /// Print the outputs of a flare by worker id
     #[command(
-        after_help = "Prints a JSON array, or a table while some worker has no output.\n\nExample:\n  burst result --last | jq '.[0]'"
+        after_help = "Prints a JSON array by worker id, whatever --output says; it has null for a worker without an\noutput, and the exit code tells how the flare ended.\n\nExample:\n  burst result --last | jq '.[0]'"
     )]
     Result(IdArgs),
     /// Show what each worker did when
@@ -196,13 +202,13 @@ pub struct LogsArgs {
     pub worker: Option<u32>,
 }
 
-/// What to do with the properties. Which ones is told by the global `--apihost`, `--auth` and
-/// `--cacert`.
+/// What to do with the properties. Which ones is told by the global `--apihost`, `--auth`,
+/// `--admin-auth` and `--cacert`.
 #[derive(Debug, Subcommand)]
 pub enum PropertyAction {
-    /// Write --apihost, --auth and --cacert to the properties file
+    /// Write --apihost, --auth, --admin-auth and --cacert to the properties file
     #[command(
-        after_help = "Example:\n  burst property set --apihost burst.example.org:3233 --auth UUID:KEY"
+        after_help = "Examples:\n  burst property set --apihost burst.example.org:3233 --auth UUID:KEY\n  burst property set --admin-auth admin:KEY"
     )]
     Set,
     /// Print the properties in effect, or just the one named

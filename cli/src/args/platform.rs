@@ -1,9 +1,10 @@
 //! Arguments of `burst standalone`, `burst controller` and `burst invoker`.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+
+use super::quantity::{mebibytes, milliseconds};
 
 /// Arguments of `burst standalone`.
 #[derive(Debug, Args)]
@@ -41,6 +42,8 @@ Examples:
 
 Several controllers share a database: PostgreSQL, set in the file --config names. Seeds are
 the controllers that each looks for: all there are. Whoever finds none founds the cluster.
+The nodes of a cluster prove themselves by a key they share: the first controller (the first seed) makes it
+in its data directory, cluster.pem, and every other node is given a copy with --cluster-key.
 The settings are written to controller.conf in the data directory, readable by you alone.")]
 pub struct ControllerArgs {
     /// Address of this controller for the other nodes
@@ -64,16 +67,17 @@ pub struct ControllerArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  burst invoker --id invoker3 --node 10.0.0.13 --seed 10.0.0.1:2552 --seed 10.0.0.2:2552 --driver docker
+  burst invoker --node 10.0.0.13 --seed 10.0.0.1:2552 --seed 10.0.0.2:2552 --cluster-key cluster.pem --driver docker
 
-Every invoker of a cluster has an id of its own. Packs of one flare on several machines talk to each
+Invokers need a copy of the cluster's key, cluster.pem in the data directory of the first controller.
+Packs of one flare on several machines talk to each
 other: packs that are processes under the address of --node, containers under their own, so that
 docker needs a network which spans the machines (--set burst.invoker.docker.network=NAME).
 The settings are written to invoker.conf in the data directory, readable by you alone.")]
 pub struct InvokerArgs {
-    /// Name of this invoker in the cluster, the same whenever it starts
-    #[arg(long, value_name = "NAME", default_value = "invoker0", value_parser = identifier)]
-    pub id: String,
+    /// Name of this invoker in the cluster [default: the machine's, and something made for its data directory]
+    #[arg(long, value_name = "NAME", value_parser = identifier)]
+    pub id: Option<String>,
     /// Address of this invoker for the other nodes; without a port it takes a free one
     #[arg(long, value_name = "HOST[:PORT]", default_value = "127.0.0.1", value_parser = node)]
     pub node: (String, u16),
@@ -115,11 +119,11 @@ pub struct MachineArgs {
     #[arg(long, value_name = "HOST:CONTAINER[:ro]", value_parser = mount)]
     pub mount: Vec<String>,
     /// How long an unused pack stays warm, such as 60s
-    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
-    pub idle_timeout: Option<Duration>,
-    /// Memory all packs together may use, in MiB
-    #[arg(long, value_name = "MIB", value_parser = clap::value_parser!(u64).range(1..))]
-    pub memory_limit: Option<u64>,
+    #[arg(long, value_name = "TIME", value_parser = milliseconds)]
+    pub idle_timeout: Option<u64>,
+    /// Memory all packs together may use, such as 64G; a bare number is MiB
+    #[arg(long, value_name = "SIZE", value_parser = mebibytes)]
+    pub memory_limit: Option<u32>,
 }
 
 /// What carries messages between packs.
@@ -139,7 +143,10 @@ pub struct ClusterArgs {
     /// A controller to look for; may be repeated
     #[arg(long, value_name = "HOST:PORT", value_parser = node)]
     pub seed: Vec<(String, u16)>,
-    /// PEM file with this node's private key: nodes then prove to each other who they are
+    /// The key that the nodes of the cluster share: a copy of the first controller's cluster.pem
+    #[arg(long, value_name = "FILE", conflicts_with = "tls_key")]
+    pub cluster_key: Option<PathBuf>,
+    /// PEM file with this node's private key, where an authority certifies the nodes in place of a shared key
     #[arg(long, value_name = "FILE", requires_all = ["tls_certificate", "tls_authority"])]
     pub tls_key: Option<PathBuf>,
     /// PEM file with this node's certificate

@@ -2,8 +2,10 @@
 
 use serde_json::json;
 
-use crate::api::{CreatedNamespace, Limits, Namespace};
-use crate::args::admin::{AdminAction, CreateArgs, NamespaceAction};
+use crate::api::{CreatedNamespace, Flare, Group, Limits, Namespace, Owned};
+use crate::args::admin::{
+    AdminAction, AnyFlareAction, AnyGroupAction, CreateArgs, NamespaceAction,
+};
 use crate::args::{GlobalArgs, PageArgs};
 use crate::client::Client;
 use crate::error::Error;
@@ -14,10 +16,35 @@ const NAMESPACES: [&str; 2] = ["admin", "namespaces"];
 /// Does what the administrator asks.
 pub fn run(action: &AdminAction, args: &GlobalArgs) -> Result<(), Error> {
     let client = Client::administrator(args)?;
-    let AdminAction::Namespace(action) = action;
     match action {
-        NamespaceAction::Create(wanted) => create(&client, wanted, args),
-        NamespaceAction::List(page) => list(&client, page, args),
+        AdminAction::Namespace(action) => namespace(&client, action, args),
+        AdminAction::Flare(AnyFlareAction::List {
+            namespace,
+            state,
+            page,
+        }) => flares(&client, namespace, state, page, args),
+        AdminAction::Flare(AnyFlareAction::Cancel { id }) => {
+            let answer = client.delete_at(&["admin", "flares", id])?;
+            output::answer(args.output, &answer, || {
+                Ok(format!("ok: cancelling flare {id}"))
+            })
+        }
+        AdminAction::Group(AnyGroupAction::List { namespace, page }) => {
+            groups(&client, namespace, page, args)
+        }
+        AdminAction::Group(AnyGroupAction::Close { id }) => {
+            let answer = client.delete_at(&["admin", "groups", id])?;
+            output::answer(args.output, &answer, || {
+                Ok(format!("ok: closing group {id}"))
+            })
+        }
+    }
+}
+
+fn namespace(client: &Client, action: &NamespaceAction, args: &GlobalArgs) -> Result<(), Error> {
+    match action {
+        NamespaceAction::Create(wanted) => create(client, wanted, args),
+        NamespaceAction::List(page) => list(client, page, args),
         NamespaceAction::Revoke { name } => {
             let answer = client.delete_at(&path(name))?;
             output::answer(args.output, &answer, || Ok(format!("ok: revoked {name}")))
@@ -30,8 +57,11 @@ fn create(client: &Client, wanted: &CreateArgs, args: &GlobalArgs) -> Result<(),
         "burstSize": wanted.burst_size,
         "concurrentSlots": wanted.slots,
         "memory": wanted.memory,
-        "packageSize": wanted.package_size.map(|size| size.as_u64()),
+        "packageSize": wanted.package_size,
         "flaresPerMinute": wanted.rate,
+        "definitions": wanted.definitions,
+        "definitionsSize": wanted.definitions_size,
+        "storedSize": wanted.stored_size,
     }});
     let query = [("overwrite", wanted.overwrite.then(|| "true".into()))];
     let answer = client.put_at(&path(&wanted.name), &query, &body)?;
@@ -49,6 +79,12 @@ fn create(client: &Client, wanted: &CreateArgs, args: &GlobalArgs) -> Result<(),
                 "flares a minute",
                 Some(limits.flares_per_minute.to_string()),
             ),
+            ("definitions", Some(limits.definitions.to_string())),
+            (
+                "definitions size",
+                Some(output::size(limits.definitions_size)),
+            ),
+            ("stored size", Some(output::size(limits.stored_size))),
         ]) + "\nNobody can read these credentials again: keep them.")
     })
 }
@@ -68,6 +104,8 @@ fn list(client: &Client, page: &PageArgs, args: &GlobalArgs) -> Result<(), Error
             "MEMORY",
             "PACKAGE",
             "RATE",
+            "DEFINITIONS",
+            "STORED",
             "CREATED",
         ];
         let mut table = output::table(heads);
@@ -83,6 +121,9 @@ fn list(client: &Client, page: &PageArgs, args: &GlobalArgs) -> Result<(), Error
                 memory,
                 package_size,
                 flares_per_minute,
+                definitions,
+                definitions_size,
+                stored_size,
             } = namespace.limits;
             table.add_row([
                 namespace.name,
@@ -92,7 +133,67 @@ fn list(client: &Client, page: &PageArgs, args: &GlobalArgs) -> Result<(), Error
                 format!("{memory} MiB"),
                 output::size(package_size),
                 format!("{flares_per_minute}/min"),
+                format!("{definitions}, {}", output::size(definitions_size)),
+                output::size(stored_size),
                 output::time(namespace.created),
+            ]);
+        }
+        Ok(output::render(table))
+    })
+}
+
+fn flares(
+    client: &Client,
+    namespace: &Option<String>,
+    state: &Option<String>,
+    page: &PageArgs,
+    args: &GlobalArgs,
+) -> Result<(), Error> {
+    let query = [
+        ("namespace", namespace.clone()),
+        ("state", state.clone()),
+        ("limit", page.limit.map(|limit| limit.to_string())),
+        ("skip", page.skip.map(|skip| skip.to_string())),
+    ];
+    let answer = client.get_at(&["admin", "flares"], &query)?;
+    output::answer(args.output, &answer, || {
+        let mut table = output::table(["FLARE", "NAMESPACE", "NAME", "STATE", "SIZE", "CREATED"]);
+        for Owned { namespace, of } in answer.read::<Vec<Owned<Flare>>>()? {
+            table.add_row([
+                of.flare_id,
+                namespace,
+                of.name,
+                of.state.name().into(),
+                of.size.to_string(),
+                output::time(of.created),
+            ]);
+        }
+        Ok(output::render(table))
+    })
+}
+
+fn groups(
+    client: &Client,
+    namespace: &Option<String>,
+    page: &PageArgs,
+    args: &GlobalArgs,
+) -> Result<(), Error> {
+    let query = [
+        ("namespace", namespace.clone()),
+        ("limit", page.limit.map(|limit| limit.to_string())),
+        ("skip", page.skip.map(|skip| skip.to_string())),
+    ];
+    let answer = client.get_at(&["admin", "groups"], &query)?;
+    output::answer(args.output, &answer, || {
+        let mut table = output::table(["GROUP", "NAMESPACE", "NAME", "STATE", "SIZE", "CREATED"]);
+        for Owned { namespace, of } in answer.read::<Vec<Owned<Group>>>()? {
+            table.add_row([
+                of.group_id,
+                namespace,
+                of.name,
+                of.state.name().into(),
+                of.size.to_string(),
+                output::time(of.created),
             ]);
         }
         Ok(output::render(table))

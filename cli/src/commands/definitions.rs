@@ -77,7 +77,7 @@ fn describe(definition: Definition) -> String {
         ("retries", config.retries.map(|retries| retries.to_string())),
         (
             "parameters",
-            (!parameters.is_empty()).then(|| serde_json::Value::from(parameters).to_string()),
+            (!parameters.is_empty()).then(|| output::object(&parameters)),
         ),
         ("updated", updated.map(output::time)),
     ])

@@ -16,7 +16,8 @@ use crate::{output, package};
 struct Body<'a> {
     exec: Exec,
     config: &'a Options,
-    parameters: Params,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parameters: Option<Params>,
 }
 
 #[derive(Serialize)]
@@ -28,7 +29,8 @@ struct Exec {
 /// Builds or reads the package and uploads it.
 pub fn run(client: &Client, args: &DeployArgs, global: &GlobalArgs) -> Result<(), Error> {
     let name = args.name.as_str();
-    let parameters = inputs::params(&args.params)?;
+    let given = args.no_params || args.params.are_given();
+    let parameters = given.then(|| inputs::params(&args.params)).transpose()?;
     let package = package::prepare(&args.path, args.bin.as_deref(), global.verbose)?;
     let size = output::size(package.len() as u64);
     let body = Body {

@@ -3,15 +3,16 @@
 use serde::Serialize;
 use serde_json::value::RawValue;
 
-use crate::api::{FlareRef, Outcome};
-use crate::args::{FlareArgs, Format, GlobalArgs, Options};
+use crate::api::{Flare, FlareRef};
+use crate::args::{FlareArgs, GlobalArgs, Options};
 use crate::client::Client;
-use crate::commands::flares;
+use crate::commands::{flares, result};
 use crate::error::Error;
+use crate::follow::{Kind, Watcher};
 use crate::inputs::{self, Params};
 use crate::interrupt::Interrupts;
 use crate::progress::Progress;
-use crate::{failure, follow, output};
+use crate::{failure, output};
 
 #[derive(Serialize)]
 struct Body<'a> {
@@ -65,25 +66,38 @@ impl Start<'_> {
         body: &impl Serialize,
         global: &GlobalArgs,
     ) -> Result<(), Error> {
-        // Listening before the flare exists, so that no moment is left in which Ctrl-C forgets it.
-        let interrupts = if self.blocking || self.result {
-            Some(Interrupts::listen()?)
-        } else {
-            None
-        };
-        let answer = client.post(self.path, &[], body)?;
-        let id = answer.read::<FlareRef>()?.flare_id;
-        let Some(interrupts) = interrupts else {
+        if !self.blocking && !self.result {
+            let answer = client.post(self.path, &[], body)?;
+            let id = answer.read::<FlareRef>()?.flare_id;
             return output::answer(global.output, &answer, || Ok(format!("ok: flare {id}")));
+        }
+        // Listening before the flare exists, so that no moment is left in which Ctrl-C forgets it.
+        let watcher = Watcher {
+            client,
+            kind: Kind::Flare,
+            interrupts: Interrupts::listen()?,
         };
+        let (answer, stopped) = watcher.start(self.path, body)?;
+        let id = answer.read::<FlareRef>()?.flare_id;
         let progress = Progress::flare(self.name, self.size, global.verbose);
-        let (answer, flare) = follow::to_the_end(client, &id, &progress, &interrupts)?;
+        let (answer, flare) = watcher.until(&id, stopped, |answer| {
+            let flare: Flare = answer.read()?;
+            if flare.state.is_final() {
+                return Ok(Some((answer, flare)));
+            }
+            progress.update(&flare);
+            Ok(None)
+        })?;
         drop(progress);
         let failed = failure::of_flare(&flare);
         if !self.result {
             output::answer(global.output, &answer, || Ok(flares::describe(&flare)))?;
-        } else if failed.is_none() || global.output == Format::Json {
-            print_outputs(client, &id, global.output)?;
+        } else {
+            // Fails as the flare did, too, but knows less of why.
+            match (result::print(client, &id), failed) {
+                (Err(Error::Flare { .. }), Some(failed)) => return Err(failed),
+                (printed, _) => return printed,
+            }
         }
         failed.map_or(Ok(()), Err)
     }
@@ -113,13 +127,4 @@ fn body(args: &FlareArgs) -> Result<(Body<'_>, u64), Error> {
         },
         size.into(),
     ))
-}
-
-fn print_outputs(client: &Client, id: &str, format: Format) -> Result<(), Error> {
-    let answer = client.get(&["flares", id, "result"], &[])?;
-    output::answer(format, &answer, || {
-        let mut outcome: Outcome = answer.read()?;
-        output::outputs(&mut outcome.outputs)
-            .ok_or_else(|| Error::BadAnswer("a worker that succeeded has no output".into()))
-    })
 }

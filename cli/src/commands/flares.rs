@@ -1,10 +1,12 @@
 //! `burst flares`, `status`, `logs`, `result` and `cancel`.
 
-use crate::api::{Flare, FlareRef, Logs, Outcome, State};
+use crate::api::{Flare, FlareRef, LogLine, Logs};
 use crate::args::{FlaresArgs, Format, IdArgs, LogsArgs};
 use crate::client::{Answer, Client};
+use crate::commands::result;
 use crate::error::Error;
-use crate::{failure, output};
+use crate::output::{self, Printer};
+use crate::{failure, streamed};
 
 /// Lists flares, newest first.
 pub fn list(client: &Client, args: &FlaresArgs, format: Format) -> Result<(), Error> {
@@ -45,36 +47,32 @@ pub fn status(client: &Client, id: &IdArgs, format: Format) -> Result<(), Error>
 pub fn logs(client: &Client, args: &LogsArgs, format: Format) -> Result<(), Error> {
     let id = resolve(client, &args.flare)?;
     let query = [("worker", args.worker.map(|worker| worker.to_string()))];
-    let answer = client.get(&["flares", &id, "logs"], &query)?;
+    let body = client.open(&["flares", &id, "logs"], &query)?;
+    let mut printer = Printer::new();
     if format == Format::Json {
-        return output::line(answer.0.trim_end());
+        printer.body(body)?;
+        return printer.end();
     }
-    let logs: Logs = answer.read()?;
-    for line in &logs.logs {
+    let logs: Logs = streamed::read(body, "logs", |line: LogLine| {
         let who = match (line.worker, line.pack) {
             (Some(worker), _) => format!("worker {worker}"),
             (None, Some(pack)) => format!("pack {pack}"),
             (None, None) => "flare".into(),
         };
         let at = output::time(line.at);
-        output::line(&format!("{at} {who} {}: {}", line.stream, line.line))?;
-    }
+        printer.people(&format!("{at} {who} {}: ", line.stream))?;
+        printer.program(&line.line)?;
+        printer.people("\n")
+    })?;
     if logs.truncated {
-        output::line("(more was written than is kept)")?;
+        printer.people("(more was written than is kept)\n")?;
     }
-    Ok(())
+    printer.end()
 }
 
 /// Prints the outputs, and fails as the flare did.
-pub fn result(client: &Client, id: &IdArgs, format: Format) -> Result<(), Error> {
-    let id = resolve(client, id)?;
-    let answer = client.get(&["flares", &id, "result"], &[])?;
-    let mut outcome: Outcome = answer.read()?;
-    match format {
-        Format::Json => output::line(answer.0.trim_end())?,
-        Format::Table => output::line(&outputs(&mut outcome))?,
-    }
-    failure::of_state(&outcome.flare_id, outcome.state, outcome.error.as_ref()).map_or(Ok(()), Err)
+pub fn result(client: &Client, id: &IdArgs) -> Result<(), Error> {
+    result::print(client, &resolve(client, id)?)
 }
 
 /// Asks the platform to stop a flare.
@@ -108,10 +106,15 @@ pub fn describe(flare: &Flare) -> String {
         (
             "queue",
             flare.queue.as_ref().map(|standing| {
-                let start = standing.start.map_or_else(
-                    || "when enough invokers are up".into(),
-                    |at| format!("expected to start at {}", output::time(at)),
-                );
+                let start = match (standing.start, standing.waits_for.as_deref()) {
+                    (Some(at), _) => format!("expected to start at {}", output::time(at)),
+                    (None, Some("turn")) => "starts when it is its turn on the group".into(),
+                    (None, Some("slots")) => {
+                        "starts when groups end or busy invokers are idle again: nobody knows when"
+                            .into()
+                    }
+                    (None, _) => "starts when enough invokers are up".into(),
+                };
                 format!("position {}, {start}", standing.position)
             }),
         ),
@@ -171,27 +174,4 @@ fn workers(flare: &Flare) -> String {
         ]);
     }
     output::render(table)
-}
-
-fn outputs(outcome: &mut Outcome) -> String {
-    if outcome.state == State::Succeeded
-        && let Some(array) = output::outputs(&mut outcome.outputs)
-    {
-        return array;
-    }
-    let mut table = output::table(["WORKER", "OUTPUT"]);
-    for output in &outcome.outputs {
-        let what = match (&output.output, &output.error) {
-            (Some(output), _) => output.get().to_owned(),
-            (None, Some(error)) => format!("error: {}", failure::describe(error)),
-            (None, None) => "-".into(),
-        };
-        table.add_row([output.worker.to_string(), what]);
-    }
-    format!(
-        "flare {} is {}\n\n{}",
-        outcome.flare_id,
-        outcome.state.name(),
-        output::render(table)
-    )
 }

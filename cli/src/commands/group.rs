@@ -1,6 +1,5 @@
 //! `burst group`: packs that outlive the flares that run on them.
 
-use std::thread;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -11,10 +10,9 @@ use crate::args::{Format, GlobalArgs, Options};
 use crate::client::{Answer, Client};
 use crate::commands::flare::{self, Inputs};
 use crate::error::{Error, FlareEnd};
+use crate::follow::{Kind, Watcher};
+use crate::interrupt::Interrupts;
 use crate::{failure, inputs, output};
-
-/// Between two looks at a group that opens.
-const PAUSE: Duration = Duration::from_millis(50);
 
 /// Does what the command line says.
 pub fn run(action: &GroupAction, client: &Client, global: &GlobalArgs) -> Result<(), Error> {
@@ -49,25 +47,30 @@ fn open(client: &Client, args: &OpenArgs, format: Format) -> Result<(), Error> {
         idle_timeout: args.idle_timeout,
         options: &args.options,
     };
-    let answer = client.post(&["groups"], &[], &body)?;
+    let printed = |answer: &Answer, id: &str| {
+        output::answer(format, answer, || Ok(format!("ok: group {id}")))
+    };
+    if !args.blocking {
+        let answer = client.post(&["groups"], &[], &body)?;
+        return printed(&answer, &answer.read::<GroupRef>()?.group_id);
+    }
+    let watcher = Watcher {
+        client,
+        kind: Kind::Group,
+        interrupts: Interrupts::listen()?,
+    };
+    let (answer, stopped) = watcher.start(&["groups"], &body)?;
     let id = answer.read::<GroupRef>()?.group_id;
-    if args.blocking {
-        until_open(client, &id)?;
-    }
-    output::answer(format, &answer, || Ok(format!("ok: group {id}")))
-}
-
-/// Waits until the group is open. The platform ends the wait: a group that does not get its slots
-/// or packs in time is closed.
-fn until_open(client: &Client, id: &str) -> Result<(), Error> {
-    loop {
-        let group: Group = client.get(&["groups", id], &[])?.read()?;
+    // The platform ends the wait: a group that does not get its slots or packs in time is closed.
+    watcher.until(&id, stopped, |answer| {
+        let group: Group = answer.read()?;
         match group.state {
-            GroupState::Open => return Ok(()),
-            GroupState::Closed => return Err(ended(&group)),
-            GroupState::Queued | GroupState::Opening | GroupState::Unknown => thread::sleep(PAUSE),
+            GroupState::Open => Ok(Some(())),
+            GroupState::Closed => Err(ended(&group)),
+            GroupState::Queued | GroupState::Opening | GroupState::Unknown => Ok(None),
         }
-    }
+    })?;
+    printed(&answer, &id)
 }
 
 fn ended(group: &Group) -> Error {

@@ -1,6 +1,6 @@
 //! `burst invokers`.
 
-use crate::api::Invoker;
+use crate::api::{Invoker, Quarantine};
 use crate::args::Format;
 use crate::client::Client;
 use crate::error::Error;
@@ -14,7 +14,15 @@ pub fn run(client: &Client, format: Format) -> Result<(), Error> {
             "INVOKER", "STATE", "SLOTS", "FREE", "CPU", "WARM", "DRIVER", "ARCH", "GLIBC",
         ];
         let mut table = output::table(heads);
+        let mut reasons = String::new();
         for invoker in answer.read::<Vec<Invoker>>()? {
+            if let Some(Quarantine { reason, until }) = &invoker.quarantine {
+                reasons.push_str(&format!(
+                    "\n{} is avoided, as packs fail to start on it, and tried again from {} on: {reason}",
+                    invoker.id,
+                    output::time(*until)
+                ));
+            }
             let runtime = invoker.runtime.as_ref();
             table.add_row([
                 invoker.id.clone(),
@@ -28,6 +36,6 @@ pub fn run(client: &Client, format: Format) -> Result<(), Error> {
                 output::or_dash(runtime.and_then(|runtime| runtime.glibc.as_ref())),
             ]);
         }
-        Ok(output::render(table))
+        Ok(output::render(table) + &reasons)
     })
 }

@@ -9,6 +9,7 @@ mod group;
 mod invokers;
 mod platform;
 mod property;
+mod result;
 mod timeline;
 
 use crate::args::{Cli, Command};
@@ -33,7 +34,7 @@ pub fn run(cli: Cli) -> Result<(), Error> {
         Command::Flares(args) => flares::list(&client()?, args, format),
         Command::Status(id) => flares::status(&client()?, id, format),
         Command::Logs(args) => flares::logs(&client()?, args, format),
-        Command::Result(id) => flares::result(&client()?, id, format),
+        Command::Result(id) => flares::result(&client()?, id),
         Command::Timeline(id) => timeline::run(&client()?, id, format),
         Command::Cancel(id) => flares::cancel(&client()?, id, format),
         Command::Group { action } => group::run(action, &client()?, global),

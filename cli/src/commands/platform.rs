@@ -4,9 +4,8 @@
 //! of a process are for everyone to see.
 
 use std::env;
-use std::fs::{self, DirBuilder};
+use std::fs;
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -17,20 +16,20 @@ use crate::args::platform::{
     ApiArgs, BackendArgs, ClusterArgs, ControllerArgs, Driver, InvokerArgs, MachineArgs,
     ProcessArgs, StandaloneArgs,
 };
+use crate::data::{self, Data};
 use crate::error::Error;
-use crate::properties::{data_dir, write_private};
+use crate::output;
+use crate::properties::write_private;
 
 const JAR: &str = "lib/burst-standalone.jar";
 const RUNTIME: &str = "bin/burst-runtime";
-/// Temporary files of the JVM, below the data.
-const TEMPORARY: &str = "tmp";
 /// A platform that starts soon and leaves the processors to the workers: no parallel collector, no second compiler.
 /// `JAVA_TOOL_OPTIONS` adds to these, as for every JVM.
 const JVM_OPTIONS: [&str; 2] = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"];
 
 /// Replaces this process by a platform; only comes back with an error.
 pub fn standalone(args: &StandaloneArgs, verbose: bool) -> Result<(), Error> {
-    let data = make_data_dir(&args.process, data_dir())?;
+    let data = Data::take(args.process.data.as_deref(), "")?;
     become_java("standalone", None, &args.process, &data, verbose, || {
         let mut settings = Settings::default();
         settings.api(&args.api)?;
@@ -42,7 +41,7 @@ pub fn standalone(args: &StandaloneArgs, verbose: bool) -> Result<(), Error> {
 
 /// Replaces this process by a controller; only comes back with an error.
 pub fn controller(args: &ControllerArgs, verbose: bool) -> Result<(), Error> {
-    let data = make_data_dir(&args.process, beside("controller"))?;
+    let data = Data::take(args.process.data.as_deref(), "-controller")?;
     let main = Some("burst.controller.Main");
     become_java("controller", main, &args.process, &data, verbose, || {
         let mut settings = Settings::default();
@@ -55,11 +54,13 @@ pub fn controller(args: &ControllerArgs, verbose: bool) -> Result<(), Error> {
 
 /// Replaces this process by an invoker; only comes back with an error.
 pub fn invoker(args: &InvokerArgs, verbose: bool) -> Result<(), Error> {
-    let data = make_data_dir(&args.process, beside("invoker"))?;
+    let data = Data::take(args.process.data.as_deref(), "-invoker")?;
     let main = Some("burst.invoker.Main");
     become_java("invoker", main, &args.process, &data, verbose, || {
         let mut settings = Settings::default();
-        settings.set(&["burst", "invoker", "id"], args.id.as_str())?;
+        if let Some(id) = &args.id {
+            settings.set(&["burst", "invoker", "id"], id.as_str())?;
+        }
         settings.machine(&args.machine)?;
         if args.machine.driver == Driver::Process {
             let host = args.node.0.as_str();
@@ -75,7 +76,7 @@ fn become_java(
     name: &str,
     main: Option<&str>,
     process: &ProcessArgs,
-    data: &Path,
+    data: &Data,
     verbose: bool,
     settings: impl FnOnce() -> Result<Settings, Error>,
 ) -> Result<(), Error> {
@@ -84,26 +85,24 @@ fn become_java(
     // Containers have a runtime of their own, but what is left on a backend is removed from here.
     let runtime = part(&home, RUNTIME)?;
     let mut settings = settings()?;
-    settings.process(process, data, &runtime)?;
-    let file = data.join(format!("{name}.conf"));
-    write_private(
-        &file,
-        &render(name, process.config.as_deref(), &settings.0)?,
-    )?;
+    settings.process(process, data.path(), &runtime)?;
+    let file = data.path().join(format!("{name}.conf"));
+    let text = render(name, process.config.as_deref(), &settings.0)?;
+    write_private(&file, &text).map_err(|error| match error {
+        Error::File { cause, .. } => data::unusable(data.path(), &cause),
+        other => other,
+    })?;
     let mut java = Command::new(java());
     java.args(JVM_OPTIONS)
         .arg(format!("-Dconfig.file={}", file.display()))
         // Among the data, where the next start empties it: a killed JVM leaves its unpacked libraries behind.
-        .arg(format!(
-            "-Djava.io.tmpdir={}",
-            data.join(TEMPORARY).display()
-        ));
+        .arg(format!("-Djava.io.tmpdir={}", data.temporary().display()));
     match main {
         None => java.arg("-jar").arg(&jar),
         Some(main) => java.arg("-cp").arg(&jar).arg(main),
     };
     if verbose {
-        eprintln!("> {java:?}");
+        output::note(&format!("> {java:?}"));
     }
     let cause = java.exec();
     Err(Error::CannotStart(match cause.kind() {
@@ -146,28 +145,6 @@ fn java() -> PathBuf {
     }
 }
 
-/// Where a node of a cluster keeps its data unless told otherwise: beside a standalone platform's.
-fn beside(name: &str) -> Option<PathBuf> {
-    let mut place = data_dir()?.into_os_string();
-    place.push("-");
-    place.push(name);
-    Some(place.into())
-}
-
-fn make_data_dir(args: &ProcessArgs, default: Option<PathBuf>) -> Result<PathBuf, Error> {
-    let data =
-        args.data.clone().or(default).ok_or_else(|| {
-            Error::Usage("no home directory: say where data goes with --data".into())
-        })?;
-    // It will hold keys and everyone's results.
-    let mut create = DirBuilder::new();
-    create.recursive(true).mode(0o700);
-    create
-        .create(data.join(TEMPORARY))
-        .and_then(|()| fs::canonicalize(&data))
-        .map_err(Error::file("create", &data))
-}
-
 /// The settings by their path, such as `burst.http.port`.
 struct Settings(Value);
 
@@ -196,7 +173,7 @@ impl Settings {
             self.set(&["burst", "invoker", "memory-limit"], limit)?;
         }
         if let Some(time) = args.idle_timeout {
-            let time = format!("{}ms", time.as_millis());
+            let time = format!("{time}ms");
             self.set(&["burst", "invoker", "idle-timeout"], time)?;
         }
         if args.driver == Driver::Process && args.image.is_some() {
@@ -234,15 +211,16 @@ impl Settings {
             let seeds: Vec<String> = args.seed.iter().map(|(h, p)| format!("{h}:{p}")).collect();
             self.set(&["burst", "cluster", "seeds"], seeds)?;
         }
-        let files = [
-            ("key", &args.tls_key),
-            ("certificate", &args.tls_certificate),
-            ("authority", &args.tls_authority),
+        let files: [(&[&str], _); 4] = [
+            (&["key"], &args.cluster_key),
+            (&["tls", "key"], &args.tls_key),
+            (&["tls", "certificate"], &args.tls_certificate),
+            (&["tls", "authority"], &args.tls_authority),
         ];
         for (name, file) in files {
             if let Some(file) = file {
                 let file = fs::canonicalize(file).map_err(Error::file("read", file))?;
-                self.set(&["burst", "cluster", "tls", name], text(&file)?)?;
+                self.set(&[&["burst", "cluster"], name].concat(), text(&file)?)?;
             }
         }
         Ok(())

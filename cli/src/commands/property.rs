@@ -1,11 +1,18 @@
 //! `burst property`.
 
+use serde_json::{Map, Value};
+
 use crate::args::{Format, GlobalArgs, PropertyAction};
 use crate::error::Error;
 use crate::output;
-use crate::properties::{self, Property, Setting};
+use crate::properties::{self, Property};
 
-const ALL: [Property; 3] = [Property::ApiHost, Property::Auth, Property::CaCert];
+const ALL: [Property; 4] = [
+    Property::ApiHost,
+    Property::Auth,
+    Property::AdminAuth,
+    Property::CaCert,
+];
 
 /// Reads or writes the properties that the global flags name.
 pub fn run(action: &PropertyAction, args: &GlobalArgs) -> Result<(), Error> {
@@ -15,7 +22,7 @@ pub fn run(action: &PropertyAction, args: &GlobalArgs) -> Result<(), Error> {
         .collect();
     if named.is_empty() && !matches!(action, PropertyAction::Get) {
         return Err(Error::Usage(
-            "name a property: --apihost, --auth or --cacert".into(),
+            "name a property: --apihost, --auth, --admin-auth or --cacert".into(),
         ));
     }
     match action {
@@ -42,28 +49,31 @@ fn set(named: &[Property], args: &GlobalArgs) -> Result<(), Error> {
                 property.flag()
             )));
         }
-        if *property == Property::Auth && !value.contains(':') {
-            return Err(Error::Usage("--auth is not uuid:key".into()));
+        let is_admin = properties::is_administrator(value);
+        let wrong = match property {
+            Property::Auth if is_admin => Some(properties::NOT_A_USER),
+            Property::Auth if !value.contains(':') => Some("--auth is not uuid:key"),
+            Property::AdminAuth if !is_admin => Some("--admin-auth is not admin:key"),
+            _ => None,
+        };
+        if let Some(wrong) = wrong {
+            return Err(Error::Usage(wrong.into()));
         }
-        values.push(value);
+        values.push((*property, Some(value)));
     }
-    for (property, value) in named.iter().zip(values) {
-        let path = properties::store(*property, Some(value))?;
-        output::line(&format!("ok: {} set in {}", property.key(), path.display()))?;
-    }
-    Ok(())
+    let path = properties::store(&values)?;
+    named.iter().try_for_each(|property| {
+        output::line(&format!("ok: {} set in {}", property.key(), path.display()))
+    })
 }
 
 fn unset(named: &[Property]) -> Result<(), Error> {
-    for property in named {
-        let path = properties::store(*property, None)?;
-        output::line(&format!(
-            "ok: {} is not set in {}",
-            property.key(),
-            path.display()
-        ))?;
-    }
-    Ok(())
+    let changes: Vec<_> = named.iter().map(|property| (*property, None)).collect();
+    let path = properties::store(&changes)?;
+    named.iter().try_for_each(|property| {
+        let (key, path) = (property.key(), path.display());
+        output::line(&format!("ok: {key} is not set in {path}"))
+    })
 }
 
 fn show(property: Property, args: &GlobalArgs) -> Result<(), Error> {
@@ -73,37 +83,27 @@ fn show(property: Property, args: &GlobalArgs) -> Result<(), Error> {
     }
 }
 
-/// Everything but the credentials themselves, which only `--auth` asks for by name.
+/// Everything but the credentials themselves, which only their flags ask for by name.
 fn show_all(args: &GlobalArgs) -> Result<(), Error> {
-    let host = properties::find(Property::ApiHost, args)?;
-    let auth = properties::find(Property::Auth, args)?;
-    let cacert = properties::find(Property::CaCert, args)?;
-    if args.output == Format::Json {
-        let json = serde_json::json!({
-            "APIHOST": host.map(|host| host.value),
-            "AUTH": auth.map(|_| "set"),
-            "CACERT": cacert.map(|cacert| cacert.value),
-        });
-        return output::line(&json.to_string());
-    }
-    let source = |setting: &Option<Setting>| {
-        output::or_dash(setting.as_ref().map(|setting| setting.source.as_str()))
-    };
     let mut table = output::table(["PROPERTY", "VALUE", "FROM"]);
-    table.add_row([
-        "APIHOST".into(),
-        output::or_dash(host.as_ref().map(|h| h.value.as_str())),
-        source(&host),
-    ]);
-    table.add_row([
-        "AUTH".into(),
-        output::or_dash(auth.as_ref().map(|_| "(set)")),
-        source(&auth),
-    ]);
-    table.add_row([
-        "CACERT".into(),
-        output::or_dash(cacert.as_ref().map(|c| c.value.as_str())),
-        source(&cacert),
-    ]);
+    let mut json = Map::new();
+    for property in ALL {
+        let secret = matches!(property, Property::Auth | Property::AdminAuth);
+        let found = properties::find(property, args)?;
+        let (value, source) = found.map(|it| (it.value, it.source)).unzip();
+        let (shown, told) = match value {
+            Some(_) if secret => (Some("(set)".into()), Some("set".into())),
+            value => (value.clone(), value),
+        };
+        table.add_row([
+            property.key().into(),
+            output::or_dash(shown),
+            output::or_dash(source),
+        ]);
+        json.insert(property.key().into(), told.into());
+    }
+    if args.output == Format::Json {
+        return output::line(&Value::from(json).to_string());
+    }
     output::line(&output::render(table))
 }

@@ -82,19 +82,21 @@ fn names(timeline: &Timeline) -> Vec<&str> {
     names
 }
 
-/// From the request to the last thing known to have happened.
+/// From the request to the last thing known to have happened: where a phase still lasts, to the present.
 fn span(timeline: &Timeline) -> (u64, u64) {
     let phases = || timeline.workers.iter().flat_map(|worker| &worker.phases);
     let first = phases()
         .map(|phase| phase.start)
         .min()
         .unwrap_or(timeline.created);
-    let last = phases().map(|phase| phase.end.unwrap_or(phase.start)).max();
+    let last = phases()
+        .map(|phase| phase.end.unwrap_or(phase.start.max(timeline.now)))
+        .max();
     let first = first.min(timeline.created);
     (first, last.unwrap_or(first).max(first))
 }
 
-/// Phases that still last are drawn up to the last thing known.
+/// Phases that still last are drawn up to the present.
 fn end(phase: &Phase, last: u64) -> u64 {
     phase.end.unwrap_or(last)
 }
@@ -154,7 +156,7 @@ mod tests {
     #[test]
     fn numbers_bars_and_legend_fit_the_width() {
         let timeline: Timeline = serde_json::from_str(
-            r#"{"flareId":"f","created":1000,"workers":[
+            r#"{"flareId":"f","created":1000,"now":8500,"workers":[
                 {"worker":0,"pack":0,"phases":[{"name":"invocation","start":1000,"end":3000},
                     {"name":"start","start":3000,"end":6000},{"name":"read","start":6000,"end":11000}]},
                 {"worker":1,"pack":1,"phases":[{"name":"invocation","start":1000,"end":3000},
@@ -179,9 +181,24 @@ mod tests {
     }
 
     #[test]
+    fn what_still_lasts_has_lasted_until_now() {
+        let timeline: Timeline = serde_json::from_str(
+            r#"{"flareId":"f","created":1000,"now":4003000,"workers":[
+                {"worker":0,"pack":0,"phases":[{"name":"invocation","start":1000,"end":2000},
+                    {"name":"work","start":3000,"end":null}]}]}"#,
+        )
+        .unwrap();
+        let text = render(&timeline, 80);
+        let row = text.lines().nth(1).unwrap();
+        assert!(row.contains("  4000.0 "), "{text}");
+        assert!(text.ends_with("whole width 4002.0 ms"), "{text}");
+    }
+
+    #[test]
     fn a_flare_without_workers_yet_is_no_trouble() {
         let timeline = Timeline {
             created: 5,
+            now: 5,
             workers: vec![],
         };
         assert!(render(&timeline, 80).starts_with("WORKER"));

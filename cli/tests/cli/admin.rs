@@ -6,7 +6,7 @@ use crate::platform::Platform;
 use crate::program::Burst;
 
 const ADMIN: &str = "admin:secret-admin-key";
-const LIMITS: &str = r#"{"burstSize":9,"concurrentSlots":8,"memory":1024,"packageSize":1048576,"flaresPerMinute":60}"#;
+const LIMITS: &str = r#"{"burstSize":9,"concurrentSlots":8,"memory":1024,"packageSize":1048576,"flaresPerMinute":60,"definitions":7,"definitionsSize":2097152,"storedSize":3145728}"#;
 
 fn administrator(platform: &Platform) -> Burst {
     Burst::of(platform).with("BURST_ADMIN_AUTH", ADMIN)
@@ -27,12 +27,26 @@ fn a_created_namespace_is_shown_with_its_credentials_and_limits() {
             "team",
             "--slots",
             "8",
+            "--memory",
+            "1G",
             "--package-size",
-            "1MiB",
+            "1M",
+            "--definitions",
+            "7",
+            "--stored-size",
+            "3M",
             "--overwrite",
         ])
         .ok();
-    for part in ["team", "u:k", "1024 MiB per worker", "1.0 MiB", "keep them"] {
+    for part in [
+        "team",
+        "u:k",
+        "1024 MiB per worker",
+        "1.0 MiB",
+        "2.0 MiB",
+        "3.0 MiB",
+        "keep them",
+    ] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
     let requests = platform.requests();
@@ -42,8 +56,9 @@ fn a_created_namespace_is_shown_with_its_credentials_and_limits() {
     );
     assert_eq!(
         requests[0].body,
-        json!({"limits": {"burstSize": null, "concurrentSlots": 8, "memory": null,
-            "packageSize": 1_048_576, "flaresPerMinute": null}})
+        json!({"limits": {"burstSize": null, "concurrentSlots": 8, "memory": 1024,
+            "packageSize": 1_048_576, "flaresPerMinute": null, "definitions": 7, "definitionsSize": null,
+            "storedSize": 3_145_728}})
     );
     assert!(requests[0].auth.starts_with("Basic "));
     let json = ["admin", "namespace", "create", "team", "--output", "json"];
@@ -91,23 +106,89 @@ fn a_revocation_is_told_and_refusals_are_too() {
 }
 
 #[test]
+fn flares_and_groups_of_all_namespaces_are_listed_and_ended() {
+    let platform = Platform::start();
+    let shared = r#""namespace":"team","name":"work","version":"0.0.1","size":4,"created":1"#;
+    platform.on(
+        "GET /api/v1/admin/flares?namespace=team&state=running",
+        200,
+        &format!(r#"[{{"flareId":"f1","state":"running",{shared}}}]"#),
+    );
+    platform.on(
+        "GET /api/v1/admin/groups",
+        200,
+        &format!(r#"[{{"groupId":"g1","state":"open","idleTimeout":1,{shared}}}]"#),
+    );
+    platform.on("DELETE /api/v1/admin/flares/f1", 202, "{}");
+    platform.on("DELETE /api/v1/admin/groups/g1", 202, "{}");
+    let burst = administrator(&platform);
+    let list = ["admin", "flare", "list", "--namespace", "team"];
+    let cells = |shown: String| -> Vec<String> {
+        let line = shown.lines().nth(1).unwrap_or_default();
+        line.split_whitespace().map(Into::into).collect()
+    };
+    let flares = cells(
+        burst
+            .run(&[&list[..], &["--state", "running"]].concat())
+            .ok(),
+    );
+    assert_eq!(flares[..5], ["f1", "team", "work", "running", "4"]);
+    let groups = cells(burst.run(&["admin", "group", "list"]).ok());
+    assert_eq!(groups[..5], ["g1", "team", "work", "open", "4"]);
+    assert_eq!(
+        burst.run(&["admin", "flare", "cancel", "f1"]).ok(),
+        "ok: cancelling flare f1\n"
+    );
+    assert_eq!(
+        burst.run(&["admin", "group", "close", "g1"]).ok(),
+        "ok: closing group g1\n"
+    );
+}
+
+#[test]
 fn the_administrators_credentials_are_their_own() {
     let platform = Platform::start();
     platform.on("GET /api/v1/admin/namespaces", 200, "[]");
     let list = ["admin", "namespace", "list"];
     // Those of a user are not tried.
     let sentence = Burst::of(&platform).run(&list);
-    assert!(
-        sentence.fails(2).contains("BURST_ADMIN_AUTH"),
-        "{sentence:?}"
-    );
+    for part in ["BURST_ADMIN_AUTH", "`burst property set --admin-auth …`"] {
+        assert!(sentence.fails(2).contains(part), "{sentence:?}");
+    }
     let burst = Burst::of(&platform);
     burst.file(".burst.properties", format!("ADMIN_AUTH={ADMIN}\n"));
     burst.run(&list).ok();
     Burst::of(&platform)
-        .run(&[&list[..], &["--auth", ADMIN]].concat())
+        .run(&[&list[..], &["--admin-auth", ADMIN]].concat())
         .ok();
+    let ran = administrator(&platform).run(&[&list[..], &["--auth", ADMIN]].concat());
+    assert!(ran.fails(2).contains("--admin-auth admin:KEY"), "{ran:?}");
     let auths: Vec<String> = platform.requests().into_iter().map(|r| r.auth).collect();
     assert_eq!(auths.len(), 2);
     assert_eq!(auths[0], auths[1]);
+}
+
+#[test]
+fn the_administrators_credentials_do_not_take_a_users_place() {
+    let platform = Platform::start();
+    platform.on("GET /api/v1/admin/namespaces", 200, "[]");
+    let burst = Burst::alone().with("BURST_APIHOST", platform.address());
+    burst.run(&["property", "set", "--auth", "u:k"]).ok();
+    let ran = burst.run(&["property", "set", "--auth", ADMIN]);
+    assert!(ran.fails(2).contains("write --admin-auth"), "{ran:?}");
+    let ran = burst.run(&["property", "set", "--admin-auth", "u:k"]);
+    assert!(ran.fails(2).contains("not admin:key"), "{ran:?}");
+    let ran = burst.run(&["list", "--auth", ADMIN]);
+    assert!(ran.fails(2).contains("write --admin-auth"), "{ran:?}");
+
+    burst.run(&["property", "set", "--admin-auth", ADMIN]).ok();
+    assert_eq!(burst.run(&["property", "get", "--auth"]).ok(), "u:k\n");
+    let shown = burst.run(&["property", "get", "--admin-auth"]).ok();
+    assert_eq!(shown.trim_end(), ADMIN);
+    let all = burst.run(&["property", "get"]).ok();
+    assert!(
+        all.contains("ADMIN_AUTH") && !all.contains("secret"),
+        "{all}"
+    );
+    burst.run(&["admin", "namespace", "list"]).ok();
 }

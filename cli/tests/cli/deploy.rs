@@ -190,3 +190,30 @@ fn an_existing_name_needs_overwrite() {
         "\"hello\" exists; pass --overwrite to replace it [t1]"
     );
 }
+
+#[test]
+fn what_a_redeploy_does_not_name_is_left_alone() {
+    let platform = platform();
+    let burst = Burst::of(&platform);
+    let deploy = |more: &[&str]| {
+        let args = ["deploy", "hello", "/bin/sh", "--overwrite"];
+        burst.run(&[&args, more].concat()).ok();
+        platform.requests().pop().unwrap().body
+    };
+    let body = deploy(&["--timeout", "5s"]);
+    assert_eq!(body["config"], serde_json::json!({"timeout": 5000}));
+    assert!(body.get("parameters").is_none(), "{body}");
+    let body = deploy(&["--no-params"]);
+    assert_eq!(body["parameters"], serde_json::json!({}));
+    let body = deploy(&["--param", "a=1"]);
+    assert_eq!(body["parameters"], serde_json::json!({"a": 1}));
+    let both = [
+        "deploy",
+        "hello",
+        "/bin/sh",
+        "--no-params",
+        "--param",
+        "a=1",
+    ];
+    assert_eq!(burst.run(&both).code, Some(2));
+}

@@ -1,17 +1,14 @@
 //! `burst flare`, waiting and not.
 
-use std::fs::File;
-use std::io::Read;
-
 use rustix::process::{Pid, Signal, kill_process};
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 
 use crate::platform::Platform;
 use crate::program::{Burst, Ran};
+use crate::terminal::Terminal;
 
 const STARTED: &str = r#"{"flareId":"f1"}"#;
 const RESULT: &str = r#"{"flareId":"f1","state":"succeeded","error":null,"outputs":[
-    {"worker":1,"output":{"z":1,"a":12345678901234567890123}},{"worker":0,"output":null}]}"#;
+    {"worker":0,"output":null},{"worker":1,"output":{"z":1,"a":12345678901234567890123}}]}"#;
 
 pub fn flare(state: &str, error: &str) -> String {
     format!(
@@ -78,11 +75,100 @@ fn inputs_and_options_are_sent() {
             "--params-file",
             "each.json",
             "--timeout",
-            "1500",
+            "1500ms",
         ])
         .ok();
     let expected = serde_json::json!({"params":[{"a":1},2],"timeout":1500});
     assert_eq!(platform.requests()[1].body, expected);
+}
+
+#[test]
+fn a_parameter_is_one_word_or_two() {
+    let platform = platform(&["succeeded"]);
+    let burst = Burst::of(&platform);
+    let forms: [&[&str]; 4] = [
+        &["--param", "name=Ada", "--result"],
+        &["--param", "name", "Ada", "--result"],
+        &["--result", "--param=name=Ada"],
+        &["-rp", "name=Ada"],
+    ];
+    for form in forms {
+        let out = burst.run(&[&["flare", "hello"], form].concat()).ok();
+        assert!(out.starts_with("[\n  null"), "{form:?}: {out}");
+    }
+    burst
+        .run(&["flare", "hello", "--param=flag=--x", "-p", "n", "-1e3"])
+        .ok();
+    let posted: Vec<_> = platform
+        .requests()
+        .into_iter()
+        .filter(|request| request.line.starts_with("POST"))
+        .map(|request| request.body["params"].clone())
+        .collect();
+    let ada = serde_json::json!({"name": "Ada"});
+    assert!(
+        posted[..4].iter().all(|params| *params == ada),
+        "{posted:?}"
+    );
+    assert_eq!(posted[4], serde_json::json!({"flag": "--x", "n": -1e3}));
+}
+
+#[test]
+fn a_parameter_without_a_value_is_told_what_to_write() {
+    let platform = platform(&["succeeded"]);
+    let burst = Burst::of(&platform);
+    let forms: [&[&str]; 4] = [
+        &["--param", "name", "--result"],
+        &["--param", "name"],
+        &["-p", "name", "-r"],
+        &["--param=name", "Ada"],
+    ];
+    for form in forms {
+        let ran = burst.run(&[&["flare", "hello"], form].concat());
+        assert_eq!(ran.code, Some(2), "{ran:?}");
+        assert!(ran.err.contains("write --param name=VALUE"), "{ran:?}");
+    }
+    assert!(platform.requests().is_empty());
+}
+
+#[test]
+fn a_quantity_has_a_unit_or_is_told_which() {
+    let platform = platform(&[]);
+    let burst = Burst::of(&platform);
+    let flare = |more: &[&str]| burst.run(&[&["flare", "hello"], more].concat());
+    let options = [
+        "--timeout",
+        "1h30m",
+        "--memory",
+        "512M",
+        "--chunk-size",
+        "1M",
+    ];
+    flare(&options).ok();
+    assert_eq!(
+        platform.requests()[0].body,
+        serde_json::json!({"size":1, "params":{}, "timeout":5_400_000, "memory":512,
+            "chunkSize":1_048_576})
+    );
+    for (option, value, sentence) in [
+        (
+            "--timeout",
+            "5",
+            "write 5s for seconds or 5ms for milliseconds",
+        ),
+        ("--timeout", "soon", "such as 500ms, 90s, 15m or 1h30m"),
+        ("--memory", "lots", "such as 512, 512M or 2G"),
+        ("--chunk-size", "big", "such as 65536, 64K or 1MiB"),
+    ] {
+        let ran = flare(&[option, value]);
+        assert_eq!(ran.code, Some(2), "{ran:?}");
+        assert!(ran.err.contains(sentence), "{ran:?}");
+    }
+    let ran = burst.run(&["group", "open", "g", "--size", "1", "--idle-timeout", "60"]);
+    assert!(ran.err.contains("write 60s"), "{ran:?}");
+    let ran = burst.run(&["group", "flare", "g", "--timeout", "60"]);
+    assert!(ran.err.contains("write 60s"), "{ran:?}");
+    assert_eq!(platform.requests().len(), 1);
 }
 
 #[test]
@@ -116,10 +202,8 @@ fn the_result_is_an_array_by_worker() {
     let out = burst
         .run(&["flare", "hello", "--size", "2", "--result"])
         .ok();
-    assert_eq!(
-        out,
-        "[\n  null,\n  {\"z\":1,\"a\":12345678901234567890123}\n]\n"
-    );
+    let array = "[\n  null,\n  {\"z\":1,\"a\":12345678901234567890123}\n]\n";
+    assert_eq!(out, array);
     let lines = [
         "POST /bursts/hello",
         "GET /flares/f1",
@@ -129,7 +213,17 @@ fn the_result_is_an_array_by_worker() {
     let json = burst
         .run(&["flare", "hello", "--result", "--output", "json"])
         .ok();
-    assert_eq!(json.trim_end(), RESULT);
+    assert_eq!(json, array);
+    assert_eq!(burst.run(&["result", "f1", "--output", "json"]).ok(), array);
+    platform
+        .on(
+            "GET /groups/g1",
+            200,
+            r#"{"groupId":"g1","state":"open","name":"hello",
+            "version":"1","size":2,"idleTimeout":1,"created":0}"#,
+        )
+        .on("POST /groups/g1", 202, STARTED);
+    assert_eq!(burst.run(&["group", "flare", "g1", "--result"]).ok(), array);
 }
 
 #[test]
@@ -157,8 +251,13 @@ fn bad_ends_have_their_codes_and_one_sentence() {
         let platform = Platform::start();
         platform.on("POST /bursts/hello", 202, STARTED);
         platform.on("GET /flares/f1", 200, &flare(state, failure));
+        let result = format!(
+            r#"{{"flareId":"f1","state":"{state}","error":null,"outputs":[
+                {{"worker":0,"output":7}},{{"worker":1,"error":{failure}}}]}}"#
+        );
+        platform.on("GET /flares/f1/result", 200, &result);
         let ran = Burst::of(&platform).run(&["flare", "hello", "--result"]);
-        assert_eq!(ran.out, "");
+        assert_eq!(ran.out, "[\n  7,\n  null\n]\n");
         assert_eq!(
             ran.fails(code),
             format!(
@@ -216,6 +315,20 @@ fn an_interrupt_cancels_the_flare() {
 }
 
 #[test]
+fn an_interrupt_is_heard_while_the_platform_does_not_answer() {
+    let platform = Platform::start();
+    platform
+        .on("POST /bursts/hello", 202, STARTED)
+        .silent("GET /flares/f1")
+        .on("DELETE /flares/f1", 202, STARTED);
+    let ran = interrupted(&platform, Signal::INT);
+    assert!(
+        ran.fails(10).contains("asked to cancel flare f1"),
+        "{ran:?}"
+    );
+}
+
+#[test]
 fn an_interrupt_that_cannot_cancel_says_so() {
     let platform = platform(&["running"]);
     platform.on(
@@ -249,22 +362,13 @@ fn an_interrupt_too_late_changes_nothing() {
 #[test]
 fn progress_is_drawn_on_a_terminal() {
     let platform = platform(&["running", "running", "succeeded"]);
-    let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-    grantpt(&terminal).unwrap();
-    unlockpt(&terminal).unwrap();
-    let path = ptsname(&terminal, Vec::new())
-        .unwrap()
-        .into_string()
-        .unwrap();
+    let terminal = Terminal::open();
     let burst = Burst::of(&platform).with("TERM", "xterm");
     let mut command = burst.command(&["flare", "hello", "--size", "2", "--result"]);
-    command.stderr(File::options().read(true).write(true).open(path).unwrap());
+    command.stderr(terminal.end());
     let child = command.spawn().unwrap();
     drop(command);
-    let mut screen = Vec::new();
-    // Ends with an error once no one has the terminal open any more.
-    let _ = File::from(terminal).read_to_end(&mut screen);
-    let screen = String::from_utf8_lossy(&screen).into_owned();
+    let screen = terminal.screen();
     let ran = Ran::from(child.wait_with_output().unwrap());
     assert_eq!(ran.code, Some(0));
     assert!(ran.out.starts_with("[\n  null"), "{ran:?}");
@@ -272,4 +376,18 @@ fn progress_is_drawn_on_a_terminal() {
         screen.contains("hello [") && screen.contains("/2 done"),
         "{screen:?}"
     );
+}
+
+#[test]
+fn a_refused_flare_has_the_code_of_its_refusal() {
+    for (status, code) in [(400, 6), (401, 4), (404, 3), (413, 6), (429, 6), (503, 8)] {
+        let platform = Platform::start();
+        let refusal = r#"{"error":"Not so.","code":"t1"}"#;
+        platform.on("POST /bursts/hello", status, refusal);
+        for wait in [&[][..], &["--blocking"], &["--result"]] {
+            let ran = Burst::of(&platform).run(&[&["flare", "hello"], wait].concat());
+            assert_eq!(ran.fails(code), "Not so. [t1]");
+            assert_eq!(ran.out, "");
+        }
+    }
 }

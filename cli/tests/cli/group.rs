@@ -1,7 +1,9 @@
 //! `burst group`.
 
+use rustix::process::{Pid, Signal, kill_process};
+
 use crate::platform::Platform;
-use crate::program::Burst;
+use crate::program::{Burst, Ran};
 
 const OPEN: &str = r#"{"groupId":"g1","state":"open","namespace":"guest","name":"hello",
     "version":"0.0.3","size":2,"idleTimeout":600000,"created":1700000000000000,
@@ -49,6 +51,36 @@ fn one_that_does_not_open_says_why() {
     let ran = Burst::of(&platform).run(&open);
     let sentence = ran.fails(1);
     assert!(sentence.contains("did not report"), "{sentence}");
+}
+
+#[test]
+fn an_interrupt_closes_the_group_that_is_waited_for() {
+    let platform = Platform::start();
+    platform
+        .on("POST /groups", 202, r#"{"groupId":"g1"}"#)
+        .on("GET /groups/g1", 200, OPENING)
+        .on("DELETE /groups/g1", 202, r#"{"groupId":"g1"}"#);
+    let open = ["group", "open", "hello", "--size", "2", "--blocking"];
+    let child = Burst::of(&platform).command(&open).spawn().unwrap();
+    platform.wait_for("GET /groups/g1");
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let ran = Ran::from(child.wait_with_output().unwrap());
+    assert!(
+        ran.fails(10).contains("asked to cancel group g1"),
+        "{ran:?}"
+    );
+    assert_eq!(platform.lines().last().unwrap(), "DELETE /groups/g1");
+}
+
+#[test]
+fn a_platform_that_restarts_while_a_group_opens_is_waited_for() {
+    let platform = Platform::start();
+    platform
+        .on("POST /groups", 202, r#"{"groupId":"g1"}"#)
+        .on("GET /groups/g1", 503, r#"{"error":"Starting.","code":"t"}"#)
+        .on("GET /groups/g1", 200, OPEN);
+    let open = ["group", "open", "hello", "--size", "2", "--blocking"];
+    assert_eq!(Burst::of(&platform).run(&open).ok(), "ok: group g1\n");
 }
 
 #[test]

@@ -4,10 +4,13 @@
 mod admin;
 mod connection;
 mod deploy;
+mod escapes;
 mod flare;
 mod group;
+mod large;
 mod platform;
 mod program;
 mod property;
 mod standalone;
+mod terminal;
 mod verbs;

@@ -12,6 +12,8 @@ use axum::response::IntoResponse;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 
+/// Stands for no status at all.
+const SILENCE: u16 = 0;
 const NAMESPACE: &str = "/api/v1/namespaces/_";
 /// Long enough for the slowest machine: nothing waits for this unless the test fails.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -66,6 +68,11 @@ impl Platform {
 
     pub fn address(&self) -> &str {
         &self.address
+    }
+
+    /// Never answers such a request.
+    pub fn silent(&self, line: &str) -> &Self {
+        self.on(line, SILENCE, "")
     }
 
     /// Answers such a request, written as `GET /flares/f1`, with or without its query. Several
@@ -123,6 +130,22 @@ async fn answer(
         Some(query) => format!("{without_query}?{query}"),
         None => without_query.clone(),
     };
+    let (status, body) = next(&shared, line, without_query, &headers, &body);
+    if status == SILENCE {
+        std::future::pending::<()>().await;
+    }
+    let json = [(header::CONTENT_TYPE, "application/json")];
+    (StatusCode::from_u16(status).unwrap(), json, body)
+}
+
+/// Records the request, and says what to answer.
+fn next(
+    shared: &Shared,
+    line: String,
+    without_query: String,
+    headers: &HeaderMap,
+    body: &[u8],
+) -> (u16, String) {
     let mut script = shared.script.lock().unwrap();
     let auth = headers
         .get(header::AUTHORIZATION)
@@ -130,7 +153,7 @@ async fn answer(
     script.requests.push(Request {
         line: line.clone(),
         auth: auth.unwrap_or_default(),
-        body: serde_json::from_slice(&body).unwrap_or_default(),
+        body: serde_json::from_slice(body).unwrap_or_default(),
     });
     shared.asked.notify_all();
     let key = if script.answers.contains_key(&line) {
@@ -138,14 +161,12 @@ async fn answer(
     } else {
         without_query
     };
-    let (status, body) = match script.answers.get_mut(&key) {
+    match script.answers.get_mut(&key) {
         Some(answers) if answers.len() > 1 => answers.pop_front().unwrap(),
         Some(answers) => answers[0].clone(),
         None => (
             404,
             r#"{"error":"There is no such thing.","code":"t404"}"#.into(),
         ),
-    };
-    let json = [(header::CONTENT_TYPE, "application/json")];
-    (StatusCode::from_u16(status).unwrap(), json, body)
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use crate::program::Burst;
+use crate::program::{Burst, Ran};
 
 #[test]
 fn properties_are_written_for_the_owner_alone_and_read_back() {
@@ -29,7 +29,7 @@ fn properties_are_written_for_the_owner_alone_and_read_back() {
     let json = burst.run(&["property", "get", "--output", "json"]).ok();
     assert_eq!(
         json,
-        "{\"APIHOST\":\"a:1\",\"AUTH\":\"set\",\"CACERT\":null}\n"
+        "{\"ADMIN_AUTH\":null,\"APIHOST\":\"a:1\",\"AUTH\":\"set\",\"CACERT\":null}\n"
     );
 
     burst.run(&["property", "unset", "--auth"]).ok();
@@ -67,4 +67,64 @@ fn wrong_values_change_nothing() {
         .fails(2);
     burst.run(&["property", "unset", "--auth"]).ok();
     assert!(!burst.home().join(".burst.properties").exists());
+}
+
+#[test]
+fn of_two_at_once_neither_is_lost() {
+    let burst = Burst::alone();
+    let pairs = [
+        ("--apihost", "a:1"),
+        ("--auth", "u:k"),
+        ("--admin-auth", "admin:k"),
+    ];
+    for round in 0..10 {
+        std::fs::remove_file(burst.home().join(".burst.properties")).ok();
+        let children = pairs.map(|(flag, value)| {
+            burst
+                .command(&["property", "set", flag, value])
+                .spawn()
+                .unwrap()
+        });
+        for child in children {
+            assert!(child.wait_with_output().unwrap().status.success());
+        }
+        for (flag, value) in pairs {
+            let shown = burst.run(&["property", "get", flag]).ok();
+            assert_eq!(shown.trim_end(), value, "round {round}");
+        }
+    }
+}
+
+#[test]
+fn files_of_other_systems_are_read() {
+    let burst = Burst::alone();
+    burst.file(".burst.properties", "\u{feff}APIHOST=a:1\r\nAUTH=u:k\r\n");
+    assert_eq!(burst.run(&["property", "get", "--apihost"]).ok(), "a:1\n");
+    assert_eq!(burst.run(&["property", "get", "--auth"]).ok(), "u:k\n");
+}
+
+#[test]
+fn a_home_that_holds_nothing_is_told() {
+    let burst = Burst::alone();
+    let run = |args: &[&str]| {
+        let mut command = burst.command(args);
+        Ran::from(command.env("HOME", "/dev/null").output().unwrap())
+    };
+    let ran = run(&["standalone"]);
+    assert!(
+        ran.fails(2).contains("give another directory with --data"),
+        "{ran:?}"
+    );
+    let ran = run(&["property", "set", "--auth", "u:k"]);
+    assert!(ran.fails(2).starts_with("cannot "), "{ran:?}");
+}
+
+#[test]
+fn a_variable_that_is_no_text_is_told() {
+    use std::os::unix::ffi::OsStrExt;
+    let burst = Burst::alone();
+    let mut get = burst.command(&["property", "get", "--auth"]);
+    get.env("BURST_AUTH", std::ffi::OsStr::from_bytes(b"u:\xff"));
+    let ran = Ran::from(get.output().unwrap());
+    assert_eq!(ran.fails(2), "BURST_AUTH is not UTF-8");
 }

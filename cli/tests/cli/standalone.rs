@@ -109,10 +109,21 @@ fn nodes_of_a_cluster_get_their_own_settings() {
     for part in ["\"id\": \"i7\"", "\"advertise\": \"10.0.0.9\"", "\"h:1\""] {
         assert!(text.contains(part), "{part} in {text}");
     }
+    let key = burst.file("cluster.pem", "");
+    burst
+        .run(&["invoker", "--seed", "h:1", "--cluster-key", "cluster.pem"])
+        .ok();
+    let own = burst.home().join(".burst-invoker/invoker.conf");
+    let text = fs::read_to_string(own).unwrap();
+    let key = fs::canonicalize(key).unwrap();
+    let key = format!("\"key\": \"{}\"", key.display());
+    // Its id is its own unless it is told one.
+    assert!(text.contains(&key) && !text.contains("\"id\""), "{text}");
     for flags in [
         ["--node", "a b:1"],
         ["--seed", "h:port"],
         ["--tls-key", "k"],
+        ["--cluster-key", "nowhere.pem"],
         ["--id", "a/b"],
     ] {
         let ran = burst.run(&[&["invoker"], &flags[..]].concat());
@@ -140,6 +151,18 @@ fn what_is_missing_is_named() {
 }
 
 #[test]
+fn what_the_machine_offers_has_units() {
+    let burst = installed();
+    let flags = ["--memory-limit", "2G", "--idle-timeout", "1m"];
+    burst.run(&[&["standalone"], &flags[..]].concat()).ok();
+    let text = fs::read_to_string(burst.home().join(".burst/standalone.conf")).unwrap();
+    assert!(text.contains("\"memory-limit\": 2048"), "{text}");
+    assert!(text.contains("\"idle-timeout\": \"60000ms\""), "{text}");
+    let ran = burst.run(&["standalone", "--idle-timeout", "60"]);
+    assert!(ran.err.contains("write 60s"), "{ran:?}");
+}
+
+#[test]
 fn wrong_flags_are_wrong_usage() {
     let burst = installed();
     for flags in [
@@ -153,4 +176,37 @@ fn wrong_flags_are_wrong_usage() {
         let ran = burst.run(&[&["standalone"], &flags[..]].concat());
         assert_eq!(ran.code, Some(2), "{ran:?}");
     }
+}
+
+#[test]
+fn a_data_directory_in_use_is_refused_and_left_as_it_is() {
+    let burst = installed();
+    // While it runs this java starts another one on the same data, as an operator might.
+    let nested = format!(
+        "#!/bin/sh\n[ -n \"$NESTED\" ] || NESTED=1 {BURST} invoker --data data --seed h:1 --slots 5\necho $? $$\n"
+    );
+    let java = burst.file("nests", nested);
+    burst.executable("jdk/bin/java", java);
+    let ran = burst.run(&["invoker", "--data", "data", "--seed", "h:1", "--slots", "3"]);
+    let text = fs::read_to_string(burst.home().join("data/invoker.conf")).unwrap();
+    assert!(text.contains("\"slots\": 3"), "{text}");
+    let (code, process) = ran.out.trim().split_once(' ').unwrap();
+    assert_eq!(code, "1", "{ran:?}");
+    let expected = format!("is used by another platform (process {process})");
+    assert!(ran.err.contains(&expected), "{ran:?}");
+    // With its end the directory is free.
+    burst
+        .run(&["invoker", "--data", "data", "--seed", "h:1", "--slots", "7"])
+        .out
+        .trim()
+        .strip_prefix("1 ")
+        .unwrap();
+}
+
+#[test]
+fn a_data_directory_that_cannot_be_is_named_with_what_to_do() {
+    let ran = installed().run(&["standalone", "--data", "/dev/null/data"]);
+    let said = ran.fails(2);
+    assert!(said.contains("/dev/null/data cannot be used"), "{said}");
+    assert!(said.contains("give another directory"), "{said}");
 }

@@ -153,28 +153,33 @@ fn results_fail_as_their_flares_did() {
     platform.on("GET /flares/good/result", 200, good);
     let burst = Burst::of(&platform);
     assert_eq!(burst.run(&["result", "good"]).ok(), "[\n  7\n]\n");
-    assert!(
-        burst
-            .run(&["result", "busy"])
-            .ok()
-            .starts_with("flare f1 is running\n")
-    );
-    let ran = burst.run(&["result", "bad"]);
+    let some = "[\n  7,\n  null,\n  null\n]\n";
+    let ran = burst.run(&["result", "busy"]);
+    assert_eq!((ran.code, ran.out.as_str()), (Some(0), some));
     assert_eq!(
-        ran.out,
-        "flare f1 is failed\n\nWORKER  OUTPUT\n0       7\n\
-         1       error: worker 1 (pack 0) returned an error in work: no\n2       -\n"
+        ran.err,
+        "flare busy is running: 2 of 3 workers have no output yet\n"
     );
-    assert!(
-        ran.fails(1).starts_with("flare f1 failed: worker 1"),
-        "{ran:?}"
+    for format in ["table", "json"] {
+        let ran = burst.run(&["result", "bad", "--output", format]);
+        assert_eq!(ran.out, some);
+        assert!(
+            ran.fails(1).starts_with("flare bad failed: worker 1"),
+            "{ran:?}"
+        );
+    }
+    platform.on(
+        "GET /flares/none/result",
+        200,
+        r#"{"flareId":"none","state":"succeeded","error":null,"outputs":[]}"#,
     );
+    assert_eq!(burst.run(&["result", "none"]).ok(), "[]\n");
 }
 
 #[test]
 fn a_timeline_has_numbers_and_bars() {
     let platform = Platform::start();
-    let timeline = r#"{"flareId":"f1","created":0,"workers":[{"worker":0,"pack":0,"phases":[
+    let timeline = r#"{"flareId":"f1","created":0,"now":9000,"workers":[{"worker":0,"pack":0,"phases":[
         {"name":"invocation","start":0,"end":2000},{"name":"read","start":2000,"end":8000}]}]}"#;
     platform.on("GET /flares/f1/timeline", 200, timeline);
     let burst = Burst::of(&platform);
@@ -229,6 +234,21 @@ fn invokers_are_listed() {
 }
 
 #[test]
+fn why_an_invoker_is_avoided_is_told() {
+    let platform = Platform::start();
+    let invokers = r#"[{"id":"invoker0","slots":8,"freeSlots":8,"state":"quarantined",
+        "quarantine":{"reason":"no room on the disk","until":0},"driver":"process","warmPacks":0}]"#;
+    platform.on("GET /api/v1/invokers", 200, invokers);
+    assert_eq!(
+        Burst::of(&platform).run(&["invokers"]).ok(),
+        "INVOKER   STATE        SLOTS  FREE  CPU  WARM  DRIVER   ARCH  GLIBC\n\
+         invoker0  quarantined  8      8     -    0     process  -     -\n\
+         invoker0 is avoided, as packs fail to start on it, and tried again from \
+         1970-01-01T00:00:00.000Z on: no room on the disk\n"
+    );
+}
+
+#[test]
 fn every_verb_has_help_and_wrong_usage_is_two() {
     let burst = Burst::alone();
     for verb in [
@@ -253,4 +273,34 @@ fn every_verb_has_help_and_wrong_usage_is_two() {
         assert_eq!(burst.run(&[verb, "--no-such-flag"]).code, Some(2));
     }
     assert_eq!(burst.run::<&str>(&[]).code, Some(2));
+}
+
+/// Deeper than the parser of the answers around it goes by itself.
+fn deep() -> String {
+    format!("{}1{}", "[".repeat(240), "]".repeat(240))
+}
+
+#[test]
+fn what_is_nested_deeply_is_printed() {
+    let platform = Platform::start();
+    let deep = deep();
+    let result = format!(
+        r#"{{"flareId":"f1","state":"succeeded","error":null,"outputs":[{{"worker":0,"output":{deep}}}]}}"#
+    );
+    let definition = DEFINITION.replace(r#"{"name":"Ada"}"#, &format!(r#"{{"deep":{deep}}}"#));
+    platform
+        .on("GET /flares/f1/result", 200, &result)
+        .on("GET /bursts", 200, &format!("[{definition}]"))
+        .on("GET /bursts/hello", 200, &definition)
+        .on("POST /bursts/hello", 202, r#"{"flareId":"f1"}"#);
+    let burst = Burst::of(&platform);
+    let shown = burst.run(&["result", "f1"]).ok();
+    assert_eq!(shown, format!("[\n  {deep}\n]\n"));
+    burst.run(&["list"]).ok();
+    assert!(burst.run(&["get", "hello"]).ok().contains("[[["));
+    burst.file("deep.json", format!(r#"{{"a":{deep}}}"#));
+    let flare = ["flare", "hello", "--param-file", "deep.json", "--param"];
+    burst
+        .run(&[&flare[..], &[&format!("b={deep}")]].concat())
+        .ok();
 }

@@ -164,7 +164,7 @@ mod tests {
         let length = theirs.read(&mut frame).unwrap();
         let text = String::from_utf8_lossy(&frame[4..length]);
         assert!(
-            text.contains(r#""worker":7,"stream":"stderr","line":"half""#),
+            text.contains(r#""worker":7,"stream":"stderr","text":"half""#),
             "{text}"
         );
     }

@@ -11,10 +11,7 @@ use std::ptr;
 use std::sync::Arc;
 
 use crate::control::{Busy, Control, LINE_LIMIT};
-use crate::protocol::{LogStream, now};
-
-/// What one worker may log in one flare.
-pub(crate) const LOG_LIMIT: usize = 1024 * 1024;
+use crate::protocol::{LINE_COST, LOG_LIMIT, LogStream, now};
 
 thread_local! {
     static CURRENT: Cell<*mut Capture> = const { Cell::new(ptr::null_mut()) };
@@ -54,7 +51,7 @@ impl Capture {
 
     fn emit(&mut self, stream: usize) {
         let line = &mut self.lines[stream];
-        if let Some(rest) = self.remaining.checked_sub(line.bytes.len() + 1) {
+        if let Some(rest) = self.remaining.checked_sub(line.bytes.len() + LINE_COST) {
             self.remaining = rest;
             self.control
                 .log(self.worker, line.stream, &line.bytes, now());
@@ -179,7 +176,7 @@ mod tests {
             let event: serde_json::Value = serde_json::from_slice(body).unwrap();
             assert_eq!(event["worker"], 7);
             let text = |field: &str| event[field].as_str().unwrap().to_owned();
-            lines.push((text("stream"), text("line")));
+            lines.push((text("stream"), text("text")));
             rest = after;
         }
         lines
@@ -218,13 +215,11 @@ mod tests {
     #[test]
     fn output_beyond_the_limit_is_replaced_by_one_notice() {
         let lines = lines_of(|| {
-            for _ in 0..LOG_LIMIT / 1000 * 2 {
-                let mut line = [b'y'; 1000];
-                line[999] = b'\n';
-                assert!(take(1, &line));
+            for _ in 0..LOG_LIMIT / LINE_COST * 2 {
+                assert!(take(1, b"\n"));
             }
         });
-        assert_eq!(lines.len(), LOG_LIMIT / 1000 + 1);
+        assert_eq!(lines.len(), LOG_LIMIT / LINE_COST + 1);
         assert!(lines.last().unwrap().1.contains("1 MiB"));
     }
 

@@ -10,14 +10,8 @@ use burst_bcm::{Communicator, Failure, FailureKind};
 
 use crate::error::{self, Error};
 use crate::pack::Local;
+use crate::protocol::{MESSAGE, PHASE_NAME, PHASES};
 use crate::state::State;
-
-/// Phases a worker may mark.
-const PHASES: u32 = 1000;
-/// Bytes of a phase's name.
-const PHASE_NAME: usize = 200;
-/// Bytes of a failure's message.
-const MESSAGE: usize = 16 * 1024;
 
 /// A worker's view of its flare: who it is, who the others are, and how to talk to them.
 ///
@@ -164,7 +158,8 @@ impl BurstContext {
         self.local.states.take(index, init)
     }
 
-    /// Passes on the result of a communication, remembering that another one's failure ended it.
+    /// Passes on the result of a communication, remembering that another one's failure or the flare's time-out
+    /// ended it.
     pub(crate) fn seen<T>(
         &self,
         result: Result<T, burst_bcm::Error>,
@@ -172,14 +167,19 @@ impl BurstContext {
         if let Err(error) = &result
             && matches!(
                 error,
-                burst_bcm::Error::Aborted(_) | burst_bcm::Error::Departed { .. }
+                burst_bcm::Error::Aborted(_)
+                    | burst_bcm::Error::Departed { .. }
+                    | burst_bcm::Error::Timeout { .. }
             )
         {
-            let _ = self
-                .ended_by
-                .set(error::failure_of(error, self.worker_id(), self.pack_id()));
+            self.ended(error::failure_of(error, self.worker_id(), self.pack_id()));
         }
         result
+    }
+
+    /// What this worker waited for will not come, and that is not its doing.
+    pub(crate) fn ended(&self, cause: Failure) {
+        let _ = self.ended_by.set(cause);
     }
 
     /// The communicator, for operations that give out others like it.
@@ -196,13 +196,16 @@ impl BurstContext {
             // It may have heard of the flare's failure through any of them.
             let _ = self.check();
         }
-        if let Some(cause) = self.ended_by.get()
-            && matches!(failure.kind, FailureKind::Error | FailureKind::Panic)
-        {
-            if !failure.message.contains(&cause.message) {
-                failure.message = format!("{} ({})", failure.message, cause.message);
+        if let Some(cause) = self.ended_by.get() {
+            if matches!(failure.kind, FailureKind::Error | FailureKind::Panic) {
+                if !failure.message.contains(&cause.message) {
+                    failure.message = format!("{} ({})", failure.message, cause.message);
+                }
+                failure.kind = cause.kind;
             }
-            failure.kind = cause.kind;
+            if failure.kind == cause.kind && cause.operation.is_some() {
+                failure.operation.clone_from(&cause.operation);
+            }
         }
         failure
             .message

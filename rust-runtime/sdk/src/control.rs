@@ -157,7 +157,7 @@ impl Control {
             push_number(waiting, worker.into());
             waiting.extend_from_slice(br#","stream":""#);
             waiting.extend_from_slice(stream.name().as_bytes());
-            waiting.extend_from_slice(br#"","line":""#);
+            waiting.extend_from_slice(br#"","text":""#);
             push_escaped(waiting, line);
             waiting.extend_from_slice(br#"","at":"#);
             push_number(waiting, at);
@@ -365,7 +365,7 @@ mod tests {
         let event = frame(&mut socket);
         assert_eq!(event["worker"], 3);
         assert_eq!(event["stream"], "stderr");
-        assert_eq!(event["line"], "a\"b\\c\td\u{1}\u{fffd} €");
+        assert_eq!(event["text"], "a\"b\\c\td\u{1}\u{fffd} €");
         assert_eq!(event["at"], 17);
     }
 
@@ -373,7 +373,7 @@ mod tests {
     fn the_longest_worst_line_fits_its_reservation() {
         let (control, mut socket) = pair();
         control.log(u32::MAX, LogStream::Stdout, &[1; LINE_LIMIT + 1], u64::MAX);
-        let line = frame(&mut socket)["line"].as_str().unwrap().len();
+        let line = frame(&mut socket)["text"].as_str().unwrap().len();
         assert_eq!(line, LINE_LIMIT);
         assert_eq!(control.lock().spare.capacity(), BUFFER);
         assert_eq!(control.lock().waiting.capacity(), BUFFER);

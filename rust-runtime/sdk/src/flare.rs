@@ -303,7 +303,8 @@ impl Flare<'_> {
         let _hold = self.control.hold();
         let first = self.run.first_worker();
         for worker in first..first + self.run.pack_size() {
-            let error = error::failure_of(error, worker, pack);
+            let mut error = error::failure_of(error, worker, pack);
+            error.operation.get_or_insert_with(|| "start".to_owned());
             self.event(&PackEvent::WorkerFailed {
                 worker,
                 error,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
-use burst_bcm::{Failure, Pack};
+use burst_bcm::{Failure, FailureKind, Pack};
 
 use crate::data::Loads;
 use crate::state::States;
@@ -33,8 +33,12 @@ pub(crate) struct Local {
 
 impl Local {
     /// Ends every blocked and further operation of this pack's workers, and of their peers.
-    /// Only the first failure counts.
+    /// Only the first failure counts. That one waited until the flare's time was up makes it nobody's cause.
     pub(crate) fn abort(&self, failure: Failure) {
+        let failure = match failure.kind {
+            FailureKind::Timeout if self.pack.is_overdue() => Failure::overdue(),
+            _ => failure,
+        };
         self.loads.abort(&failure);
         self.pack.abort(failure);
     }

@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use crate::context::BurstContext;
 use crate::error::Error;
 use crate::panics;
-use crate::protocol::{OUTPUT_LIMIT, without_values};
+use crate::protocol::{Depth, OUTPUT_DEPTH, OUTPUT_LIMIT, without_values};
 
 /// What [`main!`](crate::main) and [`testing::run`](crate::testing::run) accept: any function or
 /// closure `Fn(Input, &BurstContext) -> Result<Output, Error>`.
@@ -54,24 +54,32 @@ pub(crate) fn write_output<O: Serialize>(
     burst: &BurstContext,
     body: &mut Vec<u8>,
 ) -> Result<(), Failure> {
+    write_json(output, body).map_err(|message| named(burst, FailureKind::Error, message))
+}
+
+fn write_json(output: &impl Serialize, body: &mut Vec<u8>) -> Result<(), String> {
     let mut limited = Limited {
         body,
         remaining: OUTPUT_LIMIT,
-        exceeded: false,
+        depth: Depth::default(),
+        exceeded: None,
     };
     let Err(error) = serde_json::to_writer(&mut limited, output) else {
         return Ok(());
     };
-    let message = if limited.exceeded {
-        let limit = OUTPUT_LIMIT / (1024 * 1024);
-        format!(
-            "the output is larger than {limit} MiB as JSON; write large results to storage and \
-             return where they are"
-        )
-    } else {
-        format!("the output cannot be written as JSON: {error}")
-    };
-    Err(named(burst, FailureKind::Error, message))
+    Err(match limited.exceeded {
+        Some(Limit::Size) => {
+            let limit = OUTPUT_LIMIT / (1024 * 1024);
+            format!(
+                "the output is larger than {limit} MiB as JSON; write large results to storage and \
+                 return where they are"
+            )
+        }
+        Some(Limit::Depth) => format!(
+            "the output is nested more than {OUTPUT_DEPTH} levels deep as JSON; return it in a flatter form"
+        ),
+        None => format!("the output cannot be written as JSON: {error}"),
+    })
 }
 
 fn named(burst: &BurstContext, kind: FailureKind, message: impl Into<String>) -> Failure {
@@ -80,20 +88,30 @@ fn named(burst: &BurstContext, kind: FailureKind, message: impl Into<String>) ->
         .in_operation("work")
 }
 
+/// Takes JSON as it is written, and ends the writing where it goes too far: before a value that is nested without
+/// end has used up the stack.
 struct Limited<'a> {
     body: &'a mut Vec<u8>,
     remaining: usize,
-    exceeded: bool,
+    depth: Depth,
+    exceeded: Option<Limit>,
+}
+
+enum Limit {
+    Size,
+    Depth,
 }
 
 impl io::Write for Limited<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self.remaining.checked_sub(bytes.len()) {
-            Some(remaining) => self.remaining = remaining,
-            None => {
-                self.exceeded = true;
-                return Err(io::ErrorKind::FileTooLarge.into());
-            }
+        let Some(remaining) = self.remaining.checked_sub(bytes.len()) else {
+            self.exceeded = Some(Limit::Size);
+            return Err(io::ErrorKind::FileTooLarge.into());
+        };
+        self.remaining = remaining;
+        if !self.depth.stays_within(OUTPUT_DEPTH, bytes) {
+            self.exceeded = Some(Limit::Depth);
+            return Err(io::ErrorKind::InvalidData.into());
         }
         self.body.extend_from_slice(bytes);
         Ok(bytes.len())
@@ -101,5 +119,35 @@ impl io::Write for Limited<'_> {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use serde::Serializer;
+
+    /// Arrays within arrays.
+    struct Nested(u64);
+
+    impl Serialize for Nested {
+        fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+            match self.0 {
+                0 => serializer.serialize_u64(0),
+                levels => [Nested(levels - 1)].serialize(serializer),
+            }
+        }
+    }
+
+    #[test]
+    fn an_output_nested_too_deeply_is_an_error_and_does_not_overflow_the_stack() {
+        let mut body = Vec::new();
+        write_json(&Nested(OUTPUT_DEPTH as u64), &mut body).unwrap();
+        assert_eq!(body.len(), 2 * OUTPUT_DEPTH + 1);
+        for levels in [OUTPUT_DEPTH as u64 + 1, u64::MAX] {
+            let message = write_json(&Nested(levels), &mut Vec::new()).unwrap_err();
+            assert!(message.contains("more than 256 levels deep"), "{message}");
+        }
     }
 }

@@ -3,6 +3,7 @@
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use burst::protocol::PackEvent;
 
 /// Why a request got no result.
 #[derive(Debug, thiserror::Error)]
@@ -32,12 +33,23 @@ pub enum Error {
     /// The program has ended; the pack is of no use any more.
     #[error("the program of this pack has ended: {0}")]
     Ended(String),
+    /// The program cannot be held to the memory that this flare's pack may have.
+    #[error("{0}")]
+    NotHeld(String),
     /// No such flare runs here.
     #[error("flare {0} does not run here")]
     UnknownFlare(String),
     /// The program did not come up.
     #[error("{0}")]
     Start(String),
+    /// The program did not come up, and said this.
+    #[error("{reason}")]
+    Stillborn {
+        /// A sentence for the user.
+        reason: String,
+        /// The pack's log.
+        said: Vec<PackEvent>,
+    },
     /// The backend's server makes the flare no user.
     #[error("{0}")]
     Backend(#[from] burst_bcm::Error),
@@ -56,9 +68,13 @@ impl Error {
             Self::Malformed(_) => StatusCode::BAD_REQUEST,
             Self::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Self::AlreadyInitialized => StatusCode::FORBIDDEN,
-            Self::NotInitialized | Self::Busy | Self::Ended(_) => StatusCode::CONFLICT,
+            Self::NotInitialized | Self::Busy | Self::Ended(_) | Self::NotHeld(_) => {
+                StatusCode::CONFLICT
+            }
             Self::UnknownFlare(_) => StatusCode::NOT_FOUND,
-            Self::Start(_) | Self::Backend(_) | Self::Failed(_) => StatusCode::BAD_GATEWAY,
+            Self::Start(_) | Self::Stillborn { .. } | Self::Backend(_) | Self::Failed(_) => {
+                StatusCode::BAD_GATEWAY
+            }
             Self::Function(_) => StatusCode::OK,
         }
     }
@@ -66,7 +82,10 @@ impl Error {
 
 impl IntoResponse for Error {
     fn into_response(self) -> Response {
-        let body = serde_json::json!({ "error": self.to_string() });
+        let mut body = serde_json::json!({ "error": self.to_string() });
+        if let Self::Stillborn { said, .. } = &self {
+            body["log"] = serde_json::json!(said);
+        }
         (self.status(), Json(body)).into_response()
     }
 }

@@ -14,10 +14,13 @@
 
 mod access;
 mod admission;
+mod allowance;
+mod checks;
 mod control;
 mod describe;
 mod error;
 mod init;
+mod journal;
 mod limits;
 mod logs;
 mod memory;

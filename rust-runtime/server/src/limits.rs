@@ -20,13 +20,23 @@ pub(crate) const ORDER_BODY: usize = 4 * MIB;
 pub(crate) const UNPACKED: u64 = 1024 * MIB as u64;
 /// Files in a package.
 pub(crate) const ENTRIES: usize = 10_000;
-/// What the pack itself (not its workers) may log in one flare.
-pub(crate) const PACK_LOG: usize = MIB;
-/// Log and phase events of one worker, as the SDK's own limit of 1 MiB of text may take when
-/// escaped; for programs that keep to no limit.
-pub(crate) const CHATTER: usize = 16 * MIB;
-/// The longest piece of a line in the pack's log.
+/// What all workers of a pack and the pack itself may log together, at once and then in a second.
+/// What each of them may in all is a limit of the protocol's.
+pub(crate) const LOG_AT_ONCE: usize = 8 * MIB;
+pub(crate) const LOG_RATE: usize = MIB;
+/// The longest piece of a line in a log.
 pub(crate) const LINE: usize = 8 * 1024;
+/// What lines that travel together count at most.
+pub(crate) const PASSAGE: usize = 16 * 1024;
+/// The names of operations and invokers that failures speak of.
+pub(crate) const NAME: usize = 200;
+/// The address that a pack is reached at.
+pub(crate) const ENDPOINT: usize = 512;
+/// How far, in microseconds, the time of an event may be from that at which it is heard.
+pub(crate) const SKEW: u64 = 3600 * 1_000_000;
+/// What is told of the output of a program that did not come up, and what a line counts beside its length.
+pub(crate) const STARTUP_LOG: usize = 64 * 1024;
+pub(crate) const ENVELOPE: usize = 64;
 /// What is kept of standard error for the message about a failed start.
 pub(crate) const TAIL: usize = 4 * 1024;
 /// Bytes of events that may wait for a slow client before the program has to wait as well.

@@ -20,8 +20,6 @@ pub(crate) struct Pipe {
     lines: Vec<String>,
     /// The last things said, also by a program that was never asked to run.
     tail: Vec<u8>,
-    budget: usize,
-    truncated: bool,
 }
 
 impl Pipe {
@@ -32,8 +30,6 @@ impl Pipe {
             partial: Vec::new(),
             lines: Vec::new(),
             tail: Vec::new(),
-            budget: limits::PACK_LOG,
-            truncated: false,
         })
     }
 
@@ -83,13 +79,23 @@ impl Pipe {
         self.drain();
         self.partial.clear();
         self.lines.clear();
-        self.budget = limits::PACK_LOG;
-        self.truncated = false;
     }
 
-    /// The whole lines said since the last call.
+    /// The whole lines said since the last call, which nobody bounds here: they are to be taken each
+    /// time that something was read.
     pub(crate) fn lines(&mut self) -> impl Iterator<Item = String> + use<> {
         std::mem::take(&mut self.lines).into_iter()
+    }
+
+    /// Forgets the oldest lines, so that the others cost no more than this.
+    pub(crate) fn keep_last(&mut self, limit: usize) {
+        let mut cost = 0;
+        let kept = self.lines.iter().rev().take_while(|line| {
+            cost += limits::ENVELOPE + line.len();
+            cost <= limit
+        });
+        let surplus = self.lines.len() - kept.count();
+        self.lines.drain(..surplus);
     }
 
     /// Makes a line of what was said without an end of line.
@@ -129,19 +135,7 @@ impl Pipe {
 
     fn line(&mut self) {
         let line = std::mem::take(&mut self.partial);
-        match self.budget.checked_sub(line.len() + 1) {
-            Some(left) => {
-                self.budget = left;
-                self.lines.push(String::from_utf8_lossy(&line).into_owned());
-            }
-            None if self.truncated => {}
-            None => {
-                self.truncated = true;
-                self.budget = 0;
-                let notice = "[burst] further output of this pack is left out: it exceeds 1 MiB";
-                self.lines.push(notice.to_owned());
-            }
-        }
+        self.lines.push(String::from_utf8_lossy(&line).into_owned());
     }
 }
 
@@ -173,7 +167,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn lines_are_split_cut_and_limited() {
+    async fn lines_are_split_and_cut() {
         assert_eq!(
             lines_of(b"one\ntw\xff\n\nlast").await,
             ["one", "tw\u{fffd}", "", "last"]
@@ -183,9 +177,6 @@ mod tests {
             long.iter().map(String::len).collect::<Vec<_>>(),
             [limits::LINE, 1]
         );
-        let many = lines_of(&b"0123456\n".repeat(limits::PACK_LOG / 8 + 10)).await;
-        assert_eq!(many.len(), limits::PACK_LOG / 8 + 1);
-        assert!(many.last().unwrap().contains("1 MiB"));
     }
 
     #[tokio::test]

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The file that counts kills of the control group this process is in, if there is one.
+/// The file that counts kills of the control group this process is in, if there is one, and what stands beside it.
 #[derive(Debug, Clone)]
 pub(crate) struct KillCounter {
     file: Option<PathBuf>,
@@ -42,6 +42,19 @@ impl KillCounter {
         }
     }
 
+    /// The memory that the group may use, in MiB; none where that is not limited.
+    pub(crate) fn limit(&self) -> Option<u64> {
+        let directory = self.file.as_deref()?.parent()?;
+        let bytes: u64 = ["memory.max", "memory.limit_in_bytes"]
+            .iter()
+            .find_map(|name| fs::read_to_string(directory.join(name)).ok())?
+            .trim()
+            .parse()
+            .ok()?;
+        // Version 1 has no word for "unlimited", only a number that no machine reaches.
+        (bytes < 1 << 60).then_some(bytes >> 20)
+    }
+
     /// How many processes were killed so far; 0 where nobody counts.
     pub(crate) fn read(&self) -> u64 {
         self.file.as_deref().and_then(kills).unwrap_or(0)
@@ -75,11 +88,19 @@ mod tests {
         );
         let counter = KillCounter::find(root.path(), "0::/pod/a\n");
         assert_eq!(counter.read(), 3);
+        assert_eq!(counter.limit(), None);
+        write(root.path(), "pod/a/memory.max", "max\n");
+        assert_eq!(counter.limit(), None);
+        write(root.path(), "pod/a/memory.max", "134217728\n");
+        assert_eq!(counter.limit(), Some(128));
 
         let control = "oom_kill_disable 0\nunder_oom 0\noom_kill 5\n";
         write(root.path(), "memory/box/memory.oom_control", control);
+        let limit = "memory/box/memory.limit_in_bytes";
+        write(root.path(), limit, "9223372036854771712\n");
         let counter = KillCounter::find(root.path(), "5:cpu:/box\n4:memory:/box\n0::/\n");
         assert_eq!(counter.read(), 5);
+        assert_eq!(counter.limit(), None);
         write(
             root.path(),
             "memory/box/memory.oom_control",

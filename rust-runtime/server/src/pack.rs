@@ -9,18 +9,21 @@
 //!    └──process died──────────────────────────────────────▶ dead ─┘
 //! ```
 
-use bytes::{Bytes, BytesMut};
+use bytes::{BufMut, Bytes, BytesMut};
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::time::Duration;
 
 use burst::protocol::{
-    self, Command, Failure, FailureKind, LogStream, PackEvent, ProgramEvent, RunPack, now,
+    self, Command, Depth, Failure, FailureKind, LogStream, OUTPUT_DEPTH, PackEvent, ProgramEvent,
+    RunPack, now, without_values,
 };
 use serde::Serialize;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
+use crate::checks::{self, Checks};
+use crate::journal::Journal;
 use crate::limits;
 use crate::output;
 use crate::supervisor::{Happening, Program};
@@ -67,7 +70,9 @@ pub(crate) async fn run(
 
 struct Flare {
     program: Box<Program>,
+    checks: Checks,
     tracker: Tracker,
+    journal: Journal,
     pending: BytesMut,
     /// When what is pending leaves.
     leaves_at: Option<Instant>,
@@ -97,7 +102,9 @@ impl Flare {
         program.begin();
         Self {
             program,
+            checks: Checks::new(run),
             tracker: Tracker::new(run),
+            journal: Journal::new(run.first_worker(), run.pack_size()),
             pending: BytesMut::new(),
             leaves_at: None,
             deadline: protocol::due(run.deadline).into(),
@@ -119,7 +126,7 @@ impl Flare {
         let mut client_here = true;
         while self.said.is_none() && !self.is_dead() {
             // A slow client slows the program down, but never its end.
-            let read = self.control_open && (self.killed || self.pending.len() < limits::PENDING);
+            let read = self.control_open && (self.killed || self.waiting() < limits::PENDING);
             let alive = self.exited.is_none();
             let timer = self.next_timer();
             let due = self.leaves_at.is_some_and(|at| at <= Instant::now());
@@ -173,16 +180,15 @@ impl Flare {
         loop {
             let event = match self.program.incoming.next() {
                 Ok(None) => return,
-                Ok(Some(frame)) => serde_json::from_slice(&frame)
-                    .map_err(|_| "it sent an event that is none".to_owned())
-                    .map(|event| (frame, event)),
+                Ok(Some(frame)) => self.read(&frame),
                 Err(error) => Err(error.to_string()),
             };
             match event {
-                Ok((frame, event)) => self.see(&frame, event),
+                Ok(event) => self.see(event),
                 Err(error) => {
                     self.control_open = false;
-                    let message = format!("the program broke the protocol: {error}");
+                    let mut message = format!("the program broke the protocol: {error}");
+                    checks::shorten(&mut message, limits::NAME);
                     self.kill(Failure::new(FailureKind::Internal, message));
                     return;
                 }
@@ -190,7 +196,18 @@ impl Flare {
         }
     }
 
-    fn see(&mut self, frame: &[u8], event: ProgramEvent) {
+    fn read(&self, frame: &[u8]) -> Result<ProgramEvent, String> {
+        let event = serde_json::from_slice(frame).map_err(|error| {
+            let error = without_values(&error.to_string());
+            format!("it sent an event that is none: {error}")
+        })?;
+        match shallow(frame, event)? {
+            ProgramEvent::Pack(event) => self.checks.fit(event).map(ProgramEvent::Pack),
+            other => Ok(other),
+        }
+    }
+
+    fn see(&mut self, event: ProgramEvent) {
         let event = match event {
             ProgramEvent::Pack(event) => event,
             ProgramEvent::Hello { .. } => return,
@@ -200,32 +217,61 @@ impl Flare {
                 return;
             }
         };
-        match self.tracker.see(&event, frame.len()) {
+        match self.tracker.see(&event) {
             Verdict::Drop => {}
             Verdict::Ended { reusable, error } => self.said = Some((reusable, error)),
-            Verdict::Forward => {
-                match &event {
-                    PackEvent::WorkerSucceeded { worker, output, at } => {
-                        for event in output::events(*worker, output.get(), *at) {
-                            self.emit(&event, Duration::ZERO);
-                        }
-                    }
-                    _ => self.forward(frame, patience(&event)),
-                }
-                if let PackEvent::WorkerFailed { error, .. } = event {
-                    // The others learn of it inside the program; this is for those who do not
-                    // listen.
-                    self.blame(error);
-                    self.kill_within(limits::GRACE);
-                }
-            }
+            Verdict::Forward => self.pass(event),
         }
     }
 
-    /// Passes an event on as it came, which may wait for so long for others to leave with.
-    fn forward(&mut self, frame: &[u8], patience: Duration) {
+    fn pass(&mut self, event: PackEvent) {
+        match event {
+            PackEvent::Log {
+                worker,
+                stream,
+                ref text,
+                at,
+            } => {
+                if stream == LogStream::Stderr {
+                    text.lines().for_each(|line| self.program.said(line));
+                }
+                self.journal.say(worker, stream, text, at);
+                self.leave_within(limits::GATHERING);
+                return;
+            }
+            PackEvent::WorkerSucceeded { worker, .. } | PackEvent::WorkerFailed { worker, .. } => {
+                let said = self.journal.take_of(worker);
+                said.iter().for_each(|event| self.emit(event));
+            }
+            _ => {}
+        }
+        match &event {
+            PackEvent::WorkerSucceeded { worker, output, at } => {
+                for event in output::events(*worker, output.get(), *at) {
+                    self.write(&event, Duration::ZERO);
+                }
+            }
+            _ => self.emit(&event),
+        }
+        if let PackEvent::WorkerFailed { error, .. } = event {
+            // The others learn of it inside the program; this is for those who do not listen.
+            self.blame(error);
+            self.kill_within(limits::GRACE);
+        }
+    }
+
+    fn emit(&mut self, event: &PackEvent) {
+        self.write(event, patience(event));
+    }
+
+    /// Makes an event one of those that are to leave, after so long at the latest.
+    fn write(&mut self, event: &impl Serialize, patience: Duration) {
         let start = self.pending.len();
-        self.pending.extend_from_slice(frame);
+        // Events are plain data, which always has a JSON form.
+        if serde_json::to_writer((&mut self.pending).writer(), event).is_err() {
+            self.pending.truncate(start);
+            return;
+        }
         // Within JSON a line break can only be white space, but here it would end the event.
         for byte in &mut self.pending[start..] {
             if matches!(*byte, b'\n' | b'\r') {
@@ -233,42 +279,52 @@ impl Flare {
             }
         }
         self.pending.extend_from_slice(b"\n");
-        let at = match self.pending.len() < limits::GATHERED {
+        self.leave_within(patience);
+    }
+
+    /// What is there, if anything, leaves after this time, or at once where it is much.
+    fn leave_within(&mut self, patience: Duration) {
+        if self.waiting() == 0 {
+            return;
+        }
+        let at = match self.waiting() < limits::GATHERED {
             true => Instant::now() + patience,
             false => Instant::now(),
         };
         self.leaves_at = Some(self.leaves_at.map_or(at, |earlier| earlier.min(at)));
     }
 
-    fn emit(&mut self, event: &impl Serialize, patience: Duration) {
-        // Events made here are plain data, which always has a JSON form.
-        if let Ok(line) = serde_json::to_vec(event) {
-            self.forward(&line, patience);
-        }
+    fn waiting(&self) -> usize {
+        self.pending.len() + self.journal.waiting()
+    }
+
+    fn gather(&mut self) {
+        let said = self.journal.take();
+        said.iter().for_each(|event| self.emit(event));
     }
 
     fn take_pending(&mut self) -> Bytes {
+        self.gather();
         self.leaves_at = None;
         self.pending.split().freeze()
     }
 
     fn log_output(&mut self) {
         let at = now();
-        let lines = |stream: LogStream, lines: Vec<String>| {
-            lines.into_iter().map(move |line| PackEvent::Log {
-                worker: None,
-                stream,
-                line,
-                at,
-            })
-        };
         let Program { stdout, stderr, .. } = &mut *self.program;
-        let events: Vec<_> = [stdout, stderr]
+        let lines: Vec<_> = [stdout, stderr]
             .into_iter()
-            .flat_map(|pipe| lines(pipe.stream(), pipe.lines().collect()))
+            .flat_map(|pipe| {
+                let stream = pipe.stream();
+                pipe.lines()
+                    .map(move |line| (stream, line))
+                    .collect::<Vec<_>>()
+            })
             .collect();
-        for event in &events {
-            self.emit(event, patience(event));
+        for (stream, line) in lines {
+            self.program.said(&line);
+            self.journal.say(None, stream, &line, at);
+            self.leave_within(limits::GATHERING);
         }
     }
 
@@ -288,12 +344,12 @@ impl Flare {
         self.kill_within(limits::GRACE);
     }
 
-    /// The first reason counts. That a peer failed when the flare's time was up is no fault of the
-    /// peer: it met the same deadline a moment earlier.
+    /// The first reason counts. That a peer failed or waited in vain when the flare's time was up is no fault of
+    /// the peer: it met the same deadline a moment earlier.
     fn blame(&mut self, failure: Failure) {
-        let overdue = self.deadline <= Instant::now() && failure.kind == FailureKind::PeerFailed;
-        let reason = match overdue {
-            true => Failure::new(FailureKind::Timeout, OVERDUE),
+        let consequence = matches!(failure.kind, FailureKind::PeerFailed | FailureKind::Timeout);
+        let reason = match consequence && self.deadline <= Instant::now() {
+            true => Failure::overdue(),
             false => failure,
         };
         self.reason.get_or_insert(reason);
@@ -342,7 +398,7 @@ impl Flare {
         } else if self.lease.is_some_and(|until| until <= now) && !self.killed {
             self.kill(Failure::new(FailureKind::InvokerLost, LAPSED));
         } else if self.deadline <= now && self.reason.is_none() {
-            self.abort(Failure::new(FailureKind::Timeout, OVERDUE));
+            self.abort(Failure::overdue());
         }
     }
 
@@ -370,6 +426,8 @@ impl Flare {
             self.program.incoming.drain();
             self.read_frames();
         }
+        self.journal.close();
+        self.gather();
         let (failures, error, reusable) = match self.said.take() {
             Some((reusable, error)) => {
                 let failures = self.tracker.forgotten();
@@ -384,20 +442,18 @@ impl Flare {
             }
         };
         for (worker, error) in failures {
-            let event = PackEvent::WorkerFailed {
+            self.emit(&PackEvent::WorkerFailed {
                 worker,
                 error,
                 at: now(),
-            };
-            self.emit(&event, Duration::ZERO);
+            });
         }
         let reusable = reusable && error.is_none() && self.exited.is_none();
-        let event = PackEvent::PackEnded {
+        self.emit(&PackEvent::PackEnded {
             reusable,
             error: error.clone(),
             at: now(),
-        };
-        self.emit(&event, Duration::ZERO);
+        });
         let last = std::mem::take(&mut self.pending);
         if reusable {
             return (Outcome::Reusable(self.program), last);
@@ -442,6 +498,25 @@ impl Flare {
     }
 }
 
+/// The event of a frame, unless it is nested too deeply: whoever reads it next may do so by recursion. A worker whose
+/// output is so fails.
+fn shallow(frame: &[u8], event: ProgramEvent) -> Result<ProgramEvent, String> {
+    // The output, within the event.
+    if Depth::is_within(OUTPUT_DEPTH + 1, frame) {
+        return Ok(event);
+    }
+    let ProgramEvent::Pack(PackEvent::WorkerSucceeded { worker, at, .. }) = event else {
+        return Err("it sent an event that is nested too deeply".to_owned());
+    };
+    let mut error = Failure::new(FailureKind::Error, TOO_DEEP).in_operation("work");
+    error.worker = Some(worker);
+    Ok(ProgramEvent::Pack(PackEvent::WorkerFailed {
+        worker,
+        error,
+        at,
+    }))
+}
+
 /// How long an event may wait for others to leave with. A program may log and mark phases all the
 /// time; each line by itself would cost whoever reads them more than the program's own work.
 fn patience(event: &PackEvent) -> Duration {
@@ -451,7 +526,7 @@ fn patience(event: &PackEvent) -> Duration {
     }
 }
 
-const OVERDUE: &str = "the flare's deadline has passed";
+const TOO_DEEP: &str = "the output is nested more than 256 levels deep as JSON";
 const STOPPED: &str = "was told from outside to end";
 const LINGERED: &str = "was ending the process, which took too long and was killed";
 const LAPSED: &str = "the invoker was not heard of for so long that it counts as lost";

@@ -8,12 +8,13 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
+use std::time::Duration;
 
 use burst::protocol::CONTROL_FD;
 use tokio::sync::{oneshot, watch};
 
-use crate::orphans;
 use crate::package::Package;
+use crate::{allowance, orphans};
 
 /// What the program gets to see of the runtime's environment.
 const ENVIRONMENT: [&str; 6] = ["PATH", "LANG", "LC_ALL", "TMPDIR", "TZ", "RUST_BACKTRACE"];
@@ -44,6 +45,13 @@ impl Group {
             // number is still its own.
             unsafe { libc::kill(-leader, libc::SIGKILL) };
         }
+    }
+
+    /// Holds the program to so many MiB of memory from now on. The error says why it cannot be.
+    pub(crate) fn allow(&self, mebibytes: u64) -> Result<(), String> {
+        // Under the lock the number is still its own.
+        self.leader()
+            .map_or(Ok(()), |leader| allowance::hold(leader, mebibytes))
     }
 
     /// Waits until the program has ended and is buried.
@@ -128,14 +136,29 @@ fn spawn(command: &mut Command, control: UnixStream) -> io::Result<Child> {
             Ok(())
         })
     };
-    orphans::adopted_are_ours(|| {
+    let child = orphans::adopted_are_ours(|| {
         let child = command.spawn()?;
         let leader = child.id() as i32;
-        // Under memory pressure the program goes, not the runtime that reports on it. Where this fails, the kernel
-        // still chooses the larger one.
-        let _ = std::fs::write(format!("/proc/{leader}/oom_score_adj"), "1000");
         Ok((child, leader))
-    })
+    })?;
+    goes_first(child.id());
+    Ok(child)
+}
+
+/// Under memory pressure the program goes, not the runtime that reports on it. Where this fails, the kernel still
+/// chooses the larger one.
+fn goes_first(program: u32) {
+    let file = format!("/proc/{program}/oom_score_adj");
+    for _ in 0..20 {
+        match std::fs::write(&file, "1000") {
+            // Unless its user is root it is as closed as the runtime until the kernel is done with starting it, of
+            // which the runtime hears a moment earlier.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                thread::sleep(Duration::from_millis(1));
+            }
+            _ => return,
+        }
+    }
 }
 
 /// Runs in the child between fork and exec.

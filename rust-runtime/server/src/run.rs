@@ -57,6 +57,7 @@ async fn activate(runtime: &Runtime, body: &[u8]) -> Result<Box<RawValue>, Error
         group: None,
         autostart: true,
         lease: None,
+        memory: None,
     })?;
     let mut result = Err(Error::Failed("the function gave no output".to_owned()));
     let mut output = String::new();
@@ -85,14 +86,14 @@ async fn activate(runtime: &Runtime, body: &[u8]) -> Result<Box<RawValue>, Error
             match event {
                 PackEvent::Log {
                     stream: LogStream::Stdout,
-                    line,
+                    text,
                     ..
-                } => println!("{line}"),
+                } => println!("{text}"),
                 PackEvent::Log {
                     stream: LogStream::Stderr,
-                    line,
+                    text,
                     ..
-                } => eprintln!("{line}"),
+                } => eprintln!("{text}"),
                 PackEvent::WorkerFailed { error, .. } => {
                     result = Err(match error.kind {
                         FailureKind::Error => Error::Function(error.message),

@@ -12,7 +12,7 @@ use crate::limits;
 use crate::pack::{self, Order, Outcome};
 use crate::package::Package;
 use crate::process::Group;
-use crate::supervisor::Program;
+use crate::supervisor::{Program, Stillborn};
 
 /// Shared by all requests.
 #[derive(Clone, Default)]
@@ -69,9 +69,9 @@ impl Runtime {
                     *slot = Slot::Idle(Box::new(program));
                     Ok(())
                 }
-                Err(reason) => {
+                Err(Stillborn { reason, said }) => {
                     *slot = Slot::Empty;
-                    Err(Error::Start(reason))
+                    Err(Error::Stillborn { reason, said })
                 }
             }
         });
@@ -111,6 +111,10 @@ impl Runtime {
             let (reason, group) = (how.clone(), Arc::clone(&program.group));
             *slot = Slot::Spent { reason, group };
             return Err(Error::Ended(how));
+        }
+        if let Err(reason) = program.allow(run.memory) {
+            *slot = Slot::Idle(program);
+            return Err(Error::NotHeld(reason));
         }
         let (orders, received) = mpsc::channel(4);
         // One chunk waits: what a slow client does not take stays with the program.

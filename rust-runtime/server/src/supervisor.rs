@@ -3,11 +3,12 @@
 use std::process::ExitStatus;
 use std::sync::Arc;
 
-use burst::protocol::{FailureKind, LogStream, ProgramEvent};
+use burst::protocol::{FailureKind, LogStream, PackEvent, ProgramEvent, now};
 use tokio::net::UnixStream;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
 
+use crate::allowance;
 use crate::control::{self, Incoming, Outgoing};
 use crate::limits;
 use crate::logs::Pipe;
@@ -25,6 +26,12 @@ pub(crate) struct Program {
     pub(crate) group: Arc<Group>,
     memory: KillCounter,
     killed_before: u64,
+    /// No flare has run on it.
+    fresh: bool,
+    /// The MiB that it may have, where the runtime sees to that.
+    allowed: Option<u64>,
+    /// The bytes that it said it could not have.
+    refused: Option<u64>,
     _package: Package,
 }
 
@@ -46,9 +53,25 @@ pub(crate) enum Happening {
     Exited(Option<ExitStatus>),
 }
 
+/// A program that did not come up.
+#[derive(Debug)]
+pub(crate) struct Stillborn {
+    /// A sentence for the user.
+    pub(crate) reason: String,
+    /// What it said, as the pack's log.
+    pub(crate) said: Vec<PackEvent>,
+}
+
+impl From<String> for Stillborn {
+    fn from(reason: String) -> Self {
+        let said = Vec::new();
+        Self { reason, said }
+    }
+}
+
 impl Program {
-    /// Starts the program and waits for its hello. The error is a sentence for the user.
-    pub(crate) async fn start(package: Package) -> Result<Self, String> {
+    /// Starts the program and waits for its hello.
+    pub(crate) async fn start(package: Package) -> Result<Self, Stillborn> {
         let memory = KillCounter::of_this_process();
         let killed_before = memory.read();
         let started = process::start(&package)
@@ -66,10 +89,46 @@ impl Program {
             group: started.group,
             memory,
             killed_before,
+            fresh: true,
+            allowed: None,
+            refused: None,
             _package: package,
         };
-        program.await_hello().await?;
-        Ok(program)
+        match program.await_hello().await {
+            Ok(()) => Ok(program),
+            Err(reason) => Err(program.stillborn(reason)),
+        }
+    }
+
+    /// Nobody will run it, so what it said is told now.
+    fn stillborn(mut self, reason: String) -> Stillborn {
+        let (at, mut room) = (now(), limits::STARTUP_LOG);
+        let mut said = Vec::new();
+        for pipe in [&mut self.stderr, &mut self.stdout] {
+            pipe.drain();
+            pipe.finish();
+            let lines: Vec<_> = pipe.lines().collect();
+            // The last ones: they are about the end.
+            for line in lines.into_iter().rev() {
+                let Some(left) = room.checked_sub(limits::ENVELOPE + line.len()) else {
+                    break;
+                };
+                room = left;
+                said.push(PackEvent::Log {
+                    worker: None,
+                    stream: pipe.stream(),
+                    text: line,
+                    at,
+                });
+            }
+        }
+        said.reverse();
+        let tail = [&self.stderr, &self.stdout].map(|pipe| pipe.tail());
+        let reason = match tail.into_iter().find(|tail| !tail.is_empty()) {
+            None => reason,
+            Some(tail) => format!("{reason}; it said: {tail}"),
+        };
+        Stillborn { reason, said }
     }
 
     async fn await_hello(&mut self) -> Result<(), String> {
@@ -83,39 +142,33 @@ impl Program {
                     let reason = format!(
                         "the program did not report within {seconds} s; is its main `burst::main!`?"
                     );
-                    return Err(self.with_tail(reason));
+                    return Err(reason);
                 }
             };
             match happening {
                 Happening::Frames => match self.incoming.next() {
                     Ok(None) => {}
-                    Ok(Some(frame)) => return self.check_hello(&frame),
+                    Ok(Some(frame)) => return Self::check_hello(&frame),
                     Err(error) => return Err(error.to_string()),
                 },
                 Happening::Exited(status) => {
-                    // Its last words are in the pipe already: the whole group has ended.
-                    self.stderr.drain();
                     let (_, how) = self.explain(status, None);
-                    let reason = format!("the program ended before it was ready: it {how}");
-                    return Err(self.with_tail(reason));
+                    return Err(format!("the program ended before it was ready: it {how}"));
                 }
                 Happening::ControlClosed => open = false,
-                Happening::Output => {}
+                // Its first flare's, or for whoever asks why there was no hello.
+                Happening::Output => {
+                    self.stdout.keep_last(limits::STARTUP_LOG);
+                    self.stderr.keep_last(limits::STARTUP_LOG);
+                }
             }
         }
     }
 
-    fn check_hello(&self, frame: &[u8]) -> Result<(), String> {
+    fn check_hello(frame: &[u8]) -> Result<(), String> {
         match serde_json::from_slice(frame) {
             Ok(ProgramEvent::Hello { .. }) => Ok(()),
-            _ => Err(self.with_tail("the program began with something else than hello".to_owned())),
-        }
-    }
-
-    fn with_tail(&self, reason: String) -> String {
-        match self.stderr.tail() {
-            tail if tail.is_empty() => reason,
-            tail => format!("{reason}; it said: {tail}"),
+            _ => Err("the program began with something else than hello".to_owned()),
         }
     }
 
@@ -135,11 +188,34 @@ impl Program {
         }
     }
 
-    /// Another flare begins: what was said or counted before is not about it.
+    /// Another flare begins: what was said or counted before is not about it, unless it is what the program said
+    /// when it came up.
     pub(crate) fn begin(&mut self) {
-        self.stdout.reset();
-        self.stderr.reset();
+        if !std::mem::take(&mut self.fresh) {
+            self.stdout.reset();
+            self.stderr.reset();
+        }
         self.killed_before = self.memory.read();
+        self.refused = None;
+    }
+
+    /// It may have so many MiB in the next flare, if the runtime is to hold it to them. The error says why that
+    /// cannot be.
+    pub(crate) fn allow(&mut self, memory: Option<u64>) -> Result<(), String> {
+        self.allowed = memory;
+        memory.map_or(Ok(()), |memory| self.group.allow(memory))
+    }
+
+    /// Its standard error has this line: it may be its last.
+    pub(crate) fn said(&mut self, line: &str) {
+        self.refused = allowance::refused(line).or(self.refused);
+    }
+
+    fn ran_out(&self, bytes: u64) -> String {
+        let limit = self.allowed.map_or_else(String::new, |allowed| {
+            format!(": its pack may have {allowed} MiB")
+        });
+        format!("aborted as it could not have {bytes} more bytes of memory{limit}")
     }
 
     /// Whether the process has ended on its own while nobody looked.
@@ -171,12 +247,15 @@ impl Program {
                 FailureKind::Abort,
                 "aborted: its stack overflowed (SIGABRT)".to_owned(),
             ),
-            Some(Ending::Signal(libc::SIGABRT)) => {
-                (FailureKind::Abort, "aborted (SIGABRT)".to_owned())
-            }
+            Some(Ending::Signal(libc::SIGABRT)) => match self.refused {
+                Some(bytes) => (FailureKind::OutOfMemory, self.ran_out(bytes)),
+                None => (FailureKind::Abort, "aborted (SIGABRT)".to_owned()),
+            },
             Some(Ending::Signal(libc::SIGKILL)) if out_of_memory => {
+                let size = self.memory.limit().map(|limit| format!(" ({limit} MiB)"));
                 let how = "was killed for using more memory than its pack has";
-                (FailureKind::OutOfMemory, how.to_owned())
+                let how = format!("{how}{}", size.unwrap_or_default());
+                (FailureKind::OutOfMemory, how)
             }
             Some(Ending::Signal(signal)) => {
                 let name = signal_name(signal);

@@ -1,8 +1,6 @@
 //! What is known about the workers of the pack that runs. Pure: events in, verdicts out.
 
-use burst::protocol::{Failure, FailureKind, PackEvent, RunPack};
-
-use crate::limits;
+use burst::protocol::{Failure, FailureKind, PHASES, PackEvent, RunPack};
 
 /// Follows one flare's events and judges them: a program is not trusted to tell the truth about
 /// workers it does not have, or to end them twice.
@@ -10,9 +8,10 @@ use crate::limits;
 pub(crate) struct Tracker {
     pack: u32,
     first: u32,
+    ready: bool,
+    started: Vec<bool>,
     ended: Vec<bool>,
-    /// Bytes of logs and phases, by worker.
-    chatter: Vec<usize>,
+    phases: Vec<u32>,
     left: u32,
     first_failure: Option<Failure>,
     dying: Option<Dying>,
@@ -45,16 +44,18 @@ impl Tracker {
         Self {
             pack: run.pack,
             first: run.first_worker(),
+            ready: false,
+            started: vec![false; size as usize],
             ended: vec![false; size as usize],
-            chatter: vec![0; size as usize],
+            phases: vec![0; size as usize],
             left: size,
             first_failure: None,
             dying: None,
         }
     }
 
-    /// Judges an event that took `length` bytes.
-    pub(crate) fn see(&mut self, event: &PackEvent, length: usize) -> Verdict {
+    /// Judges an event.
+    pub(crate) fn see(&mut self, event: &PackEvent) -> Verdict {
         let worker = match event {
             PackEvent::PackEnded {
                 reusable, error, ..
@@ -64,9 +65,8 @@ impl Tracker {
                     error: error.clone(),
                 };
             }
-            PackEvent::Ready { .. } | PackEvent::Log { worker: None, .. } => {
-                return Verdict::Forward;
-            }
+            PackEvent::Ready { .. } => return once(&mut self.ready),
+            PackEvent::Log { worker: None, .. } => return Verdict::Forward,
             PackEvent::WorkerStarted { worker, .. }
             | PackEvent::Phase { worker, .. }
             | PackEvent::Log {
@@ -76,13 +76,10 @@ impl Tracker {
             | PackEvent::WorkerSucceeded { worker, .. }
             | PackEvent::WorkerFailed { worker, .. } => *worker,
         };
-        let Some(index) = worker.checked_sub(self.first).map(|index| index as usize) else {
+        let Some(index) = self.index(worker) else {
             return Verdict::Drop;
         };
-        let (Some(ended), Some(chatter)) = (self.ended.get_mut(index), self.chatter.get_mut(index))
-        else {
-            return Verdict::Drop;
-        };
+        let ended = &mut self.ended[index];
         match event {
             PackEvent::WorkerSucceeded { .. } | PackEvent::WorkerFailed { .. } if *ended => {
                 return Verdict::Drop;
@@ -92,24 +89,28 @@ impl Tracker {
                 *ended = true;
                 self.first_failure.get_or_insert_with(|| error.clone());
             }
-            PackEvent::WorkerStarted { .. } => return Verdict::Forward,
-            // Threads that a worker started may well log after its end.
-            _ => {
-                *chatter += length;
-                let heard = *chatter <= limits::CHATTER;
-                return if heard {
-                    Verdict::Forward
-                } else {
-                    Verdict::Drop
-                };
+            PackEvent::WorkerStarted { .. } => return once(&mut self.started[index]),
+            PackEvent::Phase { .. } if self.phases[index] == PHASES => return Verdict::Drop,
+            PackEvent::Phase { .. } => {
+                self.phases[index] += 1;
+                return Verdict::Forward;
             }
+            // Threads that a worker started may well log after its end.
+            _ => return Verdict::Forward,
         }
         self.left -= 1;
         Verdict::Forward
     }
 
+    /// Where a worker of this pack stands in it.
+    fn index(&self, worker: u32) -> Option<usize> {
+        let index = worker.checked_sub(self.first)? as usize;
+        (index < self.ended.len()).then_some(index)
+    }
+
     pub(crate) fn dies(&mut self, dying: Dying) {
-        self.dying.get_or_insert(dying);
+        let worker = dying.worker.filter(|&worker| self.index(worker).is_some());
+        self.dying.get_or_insert(Dying { worker, ..dying });
     }
 
     pub(crate) fn dying(&self) -> Option<Dying> {
@@ -130,7 +131,9 @@ impl Tracker {
                 .of_worker(worker, self.pack)
                 .in_operation("work"),
             None => {
-                let mut failure = Failure::new(kind, format!("its process {how}"));
+                let workers = self.ended.len();
+                let unknown = format!("which of its {workers} workers it was cannot be known");
+                let mut failure = Failure::new(kind, format!("its process {how}; {unknown}"));
                 failure.pack = Some(self.pack);
                 failure
             }
@@ -140,11 +143,7 @@ impl Tracker {
                 let message = format!("its process ended: {cause}");
                 self.of_peer(worker, FailureKind::PeerFailed, message)
             }
-            Some(_) => cause.clone(),
-            None => Failure {
-                worker: Some(worker),
-                ..cause.clone()
-            },
+            _ => cause.clone(),
         };
         let mut failures: Vec<_> = self.unended().map(|worker| (worker, of(worker))).collect();
         failures.sort_by_key(|(worker, _)| Some(*worker) != suspect);
@@ -153,11 +152,15 @@ impl Tracker {
 
     /// The failures of all workers that had to be killed after `reason`.
     pub(crate) fn killed(&self, reason: &Failure) -> Vec<(u32, Failure)> {
-        let kind = match reason.kind {
-            kind @ (FailureKind::Timeout | FailureKind::Cancelled) => kind,
-            _ => FailureKind::PeerFailed,
+        let (kind, what) = match reason.kind {
+            FailureKind::Timeout if reason.is_overdue() => (
+                reason.kind,
+                "it was still computing when the flare's time was up, and was killed",
+            ),
+            FailureKind::Cancelled => (reason.kind, KILLED),
+            _ => (FailureKind::PeerFailed, KILLED),
         };
-        let message = format!("it did not return when the flare ended and was killed: {reason}");
+        let message = format!("{what}: {reason}");
         self.unended()
             .map(|worker| (worker, self.of_peer(worker, kind, message.clone())))
             .collect()
@@ -190,6 +193,15 @@ impl Tracker {
     }
 }
 
+/// What can happen but once is heard of but once.
+fn once(seen: &mut bool) -> Verdict {
+    match std::mem::replace(seen, true) {
+        true => Verdict::Drop,
+        false => Verdict::Forward,
+    }
+}
+const KILLED: &str = "it did not return when the flare ended and was killed";
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -218,18 +230,18 @@ mod tests {
     #[test]
     fn workers_of_other_packs_and_second_ends_are_dropped() {
         let mut tracker = tracker(&[2, 2]);
-        assert_eq!(tracker.see(&succeeded(1), 1), Verdict::Drop);
-        assert_eq!(tracker.see(&succeeded(4), 1), Verdict::Drop);
-        assert_eq!(tracker.see(&succeeded(2), 1), Verdict::Forward);
-        assert_eq!(tracker.see(&succeeded(2), 1), Verdict::Drop);
+        assert_eq!(tracker.see(&succeeded(1)), Verdict::Drop);
+        assert_eq!(tracker.see(&succeeded(4)), Verdict::Drop);
+        assert_eq!(tracker.see(&succeeded(2)), Verdict::Forward);
+        assert_eq!(tracker.see(&succeeded(2)), Verdict::Drop);
     }
 
     #[test]
     fn a_pack_is_reusable_when_all_its_workers_succeeded() {
         let mut all = tracker(&[1, 1]);
-        all.see(&succeeded(1), 1);
+        all.see(&succeeded(1));
         assert_eq!(
-            all.see(&event(ENDED), 1),
+            all.see(&event(ENDED)),
             Verdict::Ended {
                 reusable: true,
                 error: None
@@ -237,7 +249,7 @@ mod tests {
         );
         let mut none = tracker(&[1, 1]);
         assert_eq!(
-            none.see(&event(ENDED), 1),
+            none.see(&event(ENDED)),
             Verdict::Ended {
                 reusable: false,
                 error: None
@@ -249,7 +261,7 @@ mod tests {
     #[test]
     fn the_worker_that_ended_the_process_is_named_to_the_others() {
         let mut tracker = tracker(&[2, 3]);
-        tracker.see(&succeeded(2), 1);
+        tracker.see(&succeeded(2));
         tracker.dies(Dying {
             worker: Some(4),
             signal: Some(6),
@@ -270,11 +282,8 @@ mod tests {
     fn when_nobody_is_known_all_share_the_failure_unless_there_is_only_one() {
         let (failures, cause) = tracker(&[1, 2]).lost(FailureKind::OutOfMemory, "was killed");
         assert_eq!(cause.worker, None);
-        assert!(
-            failures
-                .iter()
-                .all(|(_, failure)| failure.kind == FailureKind::OutOfMemory)
-        );
+        assert!(cause.message.contains("which of its 2 workers"), "{cause}");
+        assert!(failures.iter().all(|(_, failure)| *failure == cause));
         let (_, cause) = tracker(&[1, 1]).lost(FailureKind::OutOfMemory, "was killed");
         assert_eq!(cause.worker, Some(1));
     }
@@ -293,11 +302,30 @@ mod tests {
     }
 
     #[test]
-    fn a_worker_that_never_stops_talking_is_cut_off() {
+    fn what_happens_once_is_heard_once_and_phases_end() {
         let mut tracker = tracker(&[1, 1]);
-        let log = event(r#"{"event":"log","worker":1,"stream":"stdout","line":"","at":0}"#);
-        assert_eq!(tracker.see(&log, limits::CHATTER), Verdict::Forward);
-        assert_eq!(tracker.see(&log, 1), Verdict::Drop);
-        assert_eq!(tracker.see(&succeeded(1), 1), Verdict::Forward);
+        let ready = event(r#"{"event":"ready","endpoint":null,"at":0}"#);
+        let started = event(r#"{"event":"worker-started","worker":1,"at":0}"#);
+        for event in [ready, started] {
+            assert_eq!(tracker.see(&event), Verdict::Forward);
+            assert_eq!(tracker.see(&event), Verdict::Drop);
+        }
+        let phase = event(r#"{"event":"phase","worker":1,"name":"x","at":0}"#);
+        for _ in 0..PHASES {
+            assert_eq!(tracker.see(&phase), Verdict::Forward);
+        }
+        assert_eq!(tracker.see(&phase), Verdict::Drop);
+        assert_eq!(tracker.see(&succeeded(1)), Verdict::Forward);
+    }
+
+    #[test]
+    fn a_worker_of_another_pack_cannot_be_blamed() {
+        let mut tracker = tracker(&[1, 2]);
+        tracker.dies(Dying {
+            worker: Some(0),
+            signal: Some(6),
+        });
+        let (_, cause) = tracker.lost(FailureKind::Abort, "aborted");
+        assert_eq!(cause.worker, None);
     }
 }

@@ -90,7 +90,8 @@ fn a_workers_output_is_bounded() {
     let runtime = Runtime::with_acts();
     let events = runtime.act(&[json!({"act": "print-much", "bytes": 3 << 20})]);
     let lines = logs(&events, json!(0), "stdout");
-    assert_eq!(lines.len(), (1 << 20) / 100 + 1);
+    // Each counts 64 bytes more than it has.
+    assert_eq!(lines.len(), (1 << 20) / (99 + 64) + 1);
     assert!(lines.last().unwrap().contains("exceeds 1 MiB"));
     assert_eq!(end(&events)["reusable"], true);
 }
@@ -178,6 +179,100 @@ fn who_is_killed_past_the_deadline_is_overdue_though_a_peer_met_it_first() {
     runtime.post(&path, &order);
     events.extend(all);
     assert_eq!(failure(&events, 0)["kind"], "timeout");
+}
+
+/// The events of a flare of one worker, whose program is without the SDK and answers with this one.
+fn answering(event: &str) -> String {
+    let frame = |body: &str| {
+        let bytes = (body.len() as u32).to_le_bytes();
+        let header: String = bytes.iter().map(|byte| format!("\\{byte:03o}")).collect();
+        format!("{header}{body}")
+    };
+    let hello = frame(r#"{"event":"hello","sdk":"0"}"#);
+    let ended = frame(r#"{"event":"pack-ended","reusable":true,"error":null,"at":1}"#);
+    let answer = frame(event);
+    let script = format!(
+        "#!/bin/sh\nprintf '{hello}' >&3; head -c 1 <&3 >/dev/null; printf '{answer}{ended}' >&3; sleep 600\n"
+    );
+    let package = support::exec_of(script.as_bytes());
+    let runtime = Runtime::start();
+    runtime.init(package.path());
+    runtime.text("/packs", &Run::new(&[act("nothing")]).body())
+}
+
+fn events(lines: &str) -> Vec<Value> {
+    let event = |line| serde_json::from_str(line).unwrap();
+    lines.lines().map(event).collect()
+}
+
+#[test]
+fn an_output_nested_too_deeply_fails_its_worker_and_goes_no_further() {
+    let nested = |levels: usize| {
+        let (open, close) = ("[".repeat(levels), "]".repeat(levels));
+        answering(&format!(
+            r#"{{"event":"worker-succeeded","worker":0,"output":{open}{close},"at":1}}"#
+        ))
+    };
+    for levels in [127, 129, 256] {
+        let text = nested(levels);
+        assert!(text.contains(r#""event":"worker-succeeded""#), "{text}");
+    }
+    for levels in [257, 3000, 20_000] {
+        let events = events(&nested(levels));
+        let failure = failure(&events, 0);
+        assert_eq!(failure["kind"], "error");
+        assert_eq!(failure["worker"], 0);
+        let message = failure["message"].as_str().unwrap();
+        assert!(message.contains("256 levels"), "{message}");
+        assert_eq!(end(&events)["reusable"], false);
+    }
+    // Nor does what else an event may hold.
+    let junk = format!("{}{}", "[".repeat(3000), "]".repeat(3000));
+    let phase = format!(r#"{{"event":"phase","worker":0,"name":"a","junk":{junk},"at":1}}"#);
+    let events = events(&answering(&phase));
+    assert_eq!(failure(&events, 0)["kind"], "peer-failed", "{events:?}");
+    assert_eq!(end(&events)["error"]["kind"], "internal");
+}
+
+#[test]
+fn an_input_nested_too_deeply_is_refused_by_the_worker() {
+    let runtime = Runtime::with_acts();
+    for levels in [129, 3000, 100_000] {
+        let (open, close) = ("[".repeat(levels), "]".repeat(levels));
+        let body = format!(r#"{{"value":{{"act":"print","lines":{open}{close}}}}}"#);
+        let (status, answer) = runtime.post_text("/run", &body);
+        assert!(matches!(status, 400 | 502 | 409), "{status} {answer}");
+    }
+    assert_eq!(runtime.get("/ping").0, 200);
+    for call in ["/init", "/packs", "/packs/f/start", "/packs/f/abort"] {
+        let (status, answer) = runtime.post_text(call, &"[".repeat(1_000_000));
+        assert_eq!(status, 400, "{call} {answer}");
+    }
+}
+
+#[test]
+fn past_the_deadline_who_waited_and_who_ran_are_told_apart() {
+    for waits in ["receive", "receive-or-panic"] {
+        let runtime = Runtime::with_acts();
+        let mut run = Run::new(&[json!({"act": waits, "from": 1}), act("forever")]);
+        run.timeout = Duration::from_secs(2);
+        let events = runtime.events(&run);
+        let (waited, ran) = (failure(&events, 0), failure(&events, 1));
+        assert_eq!(waited["kind"], "timeout", "{waited}");
+        assert_eq!(waited["operation"], "recv", "{waited}");
+        let message = waited["message"].as_str().unwrap();
+        assert!(message.contains("worker 1"), "{message}");
+        assert_eq!(ran["kind"], "timeout", "{ran}");
+        assert_eq!(ran["operation"], "work", "{ran}");
+        let message = ran["message"].as_str().unwrap();
+        assert!(
+            message.contains("still computing") && !message.contains("worker 0"),
+            "{message}"
+        );
+        let error = &end(&events)["error"];
+        assert_eq!(error["kind"], "timeout", "{error}");
+        assert_eq!(error["worker"], Value::Null, "{error}");
+    }
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::process::Command;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
-use support::{Run, Runtime, act, acts, exec_of, named, process_exists, wait_until_gone};
+use support::{Run, Runtime, act, acts, exec_of, logs, named, process_exists, wait_until_gone};
 use zip::write::SimpleFileOptions;
 
 fn zipped(entries: &[(&str, &[u8])]) -> Vec<u8> {
@@ -192,6 +192,53 @@ fn programs_that_do_not_come_up_say_why() {
             "{answer}"
         );
     }
+}
+
+#[test]
+fn what_a_program_said_before_it_ended_is_not_lost() {
+    let runtime = Runtime::start();
+    let script = b"#!/bin/sh\necho 'usage: exec FILE'; printf 'no FILE given' >&2; exit 3\n";
+    let package = exec_of(script);
+    let directory = package.path().display();
+    let init = runtime.post("/init", &json!({"value": {"path": package.path()}}));
+    let path = format!("/packs?init={directory}");
+    let packs = runtime.post(&path, &Run::new(&[act("nothing")]).body());
+    for (status, answer) in [init, packs] {
+        assert_eq!(status, 502, "{answer}");
+        let error = answer["error"].as_str().unwrap();
+        assert!(
+            error.contains("exit code 3") && error.ends_with("it said: no FILE given"),
+            "{error}"
+        );
+        let log = answer["log"].as_array().unwrap();
+        assert_eq!(logs(log, Value::Null, "stdout"), ["usage: exec FILE"]);
+        assert_eq!(logs(log, Value::Null, "stderr"), ["no FILE given"]);
+    }
+}
+
+#[test]
+fn what_is_told_of_a_program_that_says_much_is_bounded() {
+    let runtime = Runtime::start();
+    let package = exec_of(b"#!/bin/sh\nyes '' | head -c 300000\necho the last line\nexit 1\n");
+    let (status, answer) = runtime.post("/init", &json!({"value": {"path": package.path()}}));
+    assert_eq!(status, 502);
+    let log = answer["log"].as_array().unwrap();
+    assert_eq!(log.last().unwrap()["text"], "the last line");
+    assert!(answer.to_string().len() < 256 * 1024);
+}
+
+#[test]
+fn what_a_program_says_while_it_comes_up_is_in_its_first_flares_log() {
+    let hello = r#"{"event":"hello","sdk":"0"}"#;
+    let script = format!(
+        "#!/bin/sh\necho 'a library warns'\nprintf '\\{:03o}\\000\\000\\000{hello}' >&3; head -c 1 <&3 >&2; exit 1\n",
+        hello.len()
+    );
+    let package = exec_of(script.as_bytes());
+    let runtime = Runtime::start();
+    runtime.init(package.path());
+    let events = runtime.act(&[act("nothing")]);
+    assert_eq!(logs(&events, Value::Null, "stdout"), ["a library warns"]);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use crate::account::Account;
 use crate::clock::Clock;
 use crate::node::{self, Node};
 
@@ -10,8 +11,10 @@ use crate::node::{self, Node};
 pub(super) struct Member {
     pub(super) name: String,
     pub(super) prefix: Vec<String>,
+    pub(super) account: Account,
     pub(super) clock: Option<Clock>,
     pub(super) arguments: Vec<String>,
+    pub(super) home: PathBuf,
     pub(super) data: PathBuf,
     pub(super) log: PathBuf,
     pub(super) node: Option<Node>,
@@ -28,6 +31,7 @@ impl Member {
         name: String,
         mut arguments: Vec<String>,
         seeds: &[String],
+        account: &Account,
     ) -> Self {
         let data = scratch.join(&name);
         arguments.extend(["--data".into(), data.to_str().unwrap().into()]);
@@ -38,6 +42,8 @@ impl Member {
             log: scratch.join(format!("{name}.log")),
             name,
             prefix: Vec::new(),
+            account: account.clone(),
+            home: scratch.to_owned(),
             clock: None,
             arguments,
             data,
@@ -49,7 +55,7 @@ impl Member {
 
     pub(super) fn spawn(&mut self, token: &str, lifetime: Duration) {
         assert!(self.node.is_none(), "{} runs already", self.name);
-        let command = node::burst(&self.prefix, &self.arguments);
+        let command = node::burst(&self.prefix, &self.account, &self.home, &self.arguments);
         let node = Node::spawn(command, &self.log, token, lifetime);
         self.sessions.push(node.pid());
         self.node = Some(node);

@@ -14,6 +14,7 @@ use tempfile::TempDir;
 
 use self::member::Member;
 pub use self::setup::Setup;
+use crate::account::{self, Account};
 use crate::cli::Cli;
 use crate::clock::Clock;
 use crate::network::{Cable, Rift};
@@ -41,6 +42,9 @@ pub struct Cluster {
     _turn: MutexGuard<'static, ()>,
 }
 
+/// What the nodes of a cluster prove themselves by, in the data directory of the first controller.
+const KEY: &str = "cluster.pem";
+
 /// Of the tests of one program one has a cluster at a time: each is half a dozen JVMs.
 static TURN: Mutex<()> = Mutex::new(());
 
@@ -52,13 +56,8 @@ impl Cluster {
             docker::require();
         }
         let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-        let scratch = tempfile::Builder::new()
-            .prefix("burst-cluster-")
-            .tempdir()
-            .unwrap();
-        // Packs in containers run as another user and mount packages from below here.
-        let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
-        fs::set_permissions(scratch.path(), open).unwrap();
+        let scratch = account::directory("burst-cluster-");
+        let account = Account::ordinary(setup.driver);
         let cables: BTreeMap<usize, Cable> = setup
             .remote
             .iter()
@@ -99,6 +98,7 @@ impl Cluster {
                 format!("controller{index}"),
                 arguments,
                 &seeds,
+                &account,
             )
         });
         let invokers = (0..setup.invokers).map(|index| {
@@ -118,7 +118,7 @@ impl Cluster {
             let arguments = arguments
                 .chain(setup.invoker_flags.iter().cloned())
                 .collect();
-            let mut member = Member::new(scratch.path(), id.clone(), arguments, &seeds);
+            let mut member = Member::new(scratch.path(), id.clone(), arguments, &seeds, &account);
             member.prefix = cable.map(Cable::prefix).unwrap_or_default();
             member
         });
@@ -148,7 +148,7 @@ impl Cluster {
             let port = |seed: &String| seed.rsplit_once(':').unwrap().1.parse().unwrap();
             let rift = Rift::between(cluster.seeds.iter().map(port));
             for (side, member) in cluster.controllers.iter_mut().enumerate() {
-                member.prefix.extend(rift.prefix(side));
+                member.account = member.account.clone().in_group(rift.group(side));
             }
             cluster.rift = Some(rift);
         }
@@ -158,8 +158,24 @@ impl Cluster {
 
     fn start_all(&mut self) {
         let (token, limit) = (&self.token, self.setup.limit);
-        for member in self.controllers.iter_mut().chain(&mut self.invokers) {
-            member.spawn(token, limit);
+        let mut members = self.controllers.iter_mut().chain(&mut self.invokers);
+        if !self.setup.certified() {
+            // The first controller makes the key that all others need.
+            let first = members.next().expect("a cluster has a controller");
+            first.spawn(token, limit);
+            let key = first.data.join(KEY);
+            wait::until(
+                "the first controller has made the key",
+                node::START_LIMIT,
+                || key.exists().then_some(()),
+            );
+            let flag = ["--cluster-key".into(), key.to_str().unwrap().into()];
+            for member in members {
+                member.arguments.extend(flag.clone());
+                member.spawn(token, limit);
+            }
+        } else {
+            members.for_each(|member| member.spawn(token, limit));
         }
         for member in self.controllers.iter_mut().chain(&mut self.invokers) {
             member.await_ready();
@@ -167,8 +183,8 @@ impl Cluster {
         self.auth = self
             .controllers
             .iter()
-            .find_map(|controller| fs::read_to_string(controller.data.join("properties")).ok())
-            .and_then(|text| {
+            .filter_map(|controller| fs::read_to_string(controller.data.join("properties")).ok())
+            .find_map(|text| {
                 let auth = text.lines().find_map(|line| line.strip_prefix("AUTH="));
                 auth.map(str::to_owned)
             })
@@ -190,7 +206,7 @@ impl Cluster {
             node::START_LIMIT,
             || self.api().try_invokers().unwrap_or_default(),
             |seen| {
-                let up = seen.iter().filter(|invoker| invoker.state == "up");
+                let up = seen.iter().filter(|invoker| invoker.state != "down");
                 up.map(|invoker| invoker.id.clone())
                     .collect::<BTreeSet<_>>()
                     == running

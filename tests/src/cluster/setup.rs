@@ -104,6 +104,13 @@ impl Setup {
         self
     }
 
+    /// Whether nodes have certificates of an authority in place of a key they share.
+    pub(super) fn certified(&self) -> bool {
+        self.flags
+            .iter()
+            .any(|flag| flag.starts_with("burst.cluster.tls."))
+    }
+
     /// How long the cluster may live.
     pub fn limit(mut self, limit: Duration) -> Self {
         self.limit = limit;

@@ -1,10 +1,10 @@
 //! What a test sees of a cluster beside its API.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use super::Cluster;
 use super::member::Member;
+use super::{Cluster, KEY};
 use crate::network::Cable;
 use crate::node::Node;
 use crate::processes::{self, Process};
@@ -45,6 +45,11 @@ impl Cluster {
     /// Where an invoker keeps its data.
     pub fn invoker_data(&self, index: usize) -> &Path {
         &self.invokers[index].data
+    }
+
+    /// The file by which nodes prove that they are of this cluster.
+    pub fn key(&self) -> PathBuf {
+        self.controllers[0].data.join(KEY)
     }
 
     /// Where the first controller is reached by other nodes.

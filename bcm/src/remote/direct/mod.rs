@@ -146,8 +146,8 @@ impl Direct {
         self.links.watch.suspect(pack, reason);
         let control = &self.inbox.config().control;
         loop {
-            if let Some(ended) = control.ended() {
-                return ended.clone();
+            if let Err(ended) = patience.check(Peer::Pack(pack)) {
+                return ended;
             }
             if self.inbox.has_left(pack) {
                 return Error::Departed {

@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use burst_bcm::{Failure, FailureKind};
+use burst_bcm::Failure;
 
 use super::buffer::{Buffer, Shared, length};
 use super::object::{self, Object};
 use super::{DataError, share, shown};
 use crate::context::BurstContext;
+use crate::error;
 
 /// Loads the object at `location` into memory that all workers of the pack share.
 ///
@@ -152,6 +153,7 @@ impl Load {
 
     fn wait(&self, burst: &BurstContext, loads: &Loads) -> Result<Shared, DataError> {
         let mut progress = lock(&self.progress);
+        let mut waited = false;
         loop {
             if let Some((worker, reason)) = &progress.failed {
                 return Err(DataError::Peer {
@@ -164,16 +166,18 @@ impl Load {
                 return Ok(Shared::complete(Arc::clone(buffer)));
             }
             let left = burst.remaining();
-            let stopped = loads.aborted.get().cloned().or_else(|| {
-                let reason = "the flare's deadline passed while loading";
-                left.is_zero()
-                    .then(|| Failure::new(FailureKind::Timeout, reason))
-            });
+            let aborted = loads.aborted.get().cloned();
+            let stopped = aborted.or_else(|| left.is_zero().then(Failure::overdue));
             if let Some(failure) = stopped {
-                return burst
-                    .seen(Err(burst_bcm::Error::Aborted(failure)))
-                    .map_err(DataError::Stopped);
+                let stopped = burst_bcm::Error::Aborted(failure);
+                let cause = error::failure_of(&stopped, burst.worker_id(), burst.pack_id());
+                burst.ended(match waited {
+                    true => cause.in_operation("load"),
+                    false => cause,
+                });
+                return Err(DataError::Stopped(stopped));
             }
+            waited = true;
             progress = self
                 .changed
                 .wait_timeout(progress, left)
@@ -191,6 +195,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use burst_bcm::FailureKind;
+
     use crate::{Error, testing};
 
     fn file(size: usize) -> (tempfile::NamedTempFile, String) {

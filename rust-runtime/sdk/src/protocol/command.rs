@@ -34,6 +34,10 @@ pub struct RunPack {
     /// For how many milliseconds the pack may run unless that is renewed; for ever where there is none.
     #[serde(default)]
     pub lease: Option<u64>,
+    /// How many MiB the program may have, all workers of this pack together; none where the pack's container is held
+    /// to its memory.
+    #[serde(default)]
+    pub memory: Option<u64>,
 }
 
 impl RunPack {

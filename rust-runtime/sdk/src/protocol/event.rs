@@ -39,11 +39,11 @@ pub enum PackEvent {
     WorkerStarted { worker: u32, at: u64 },
     /// The worker entered a phase of its own.
     Phase { worker: u32, name: String, at: u64 },
-    /// A line of output; of the pack itself where `worker` is none.
+    /// Lines of output, with line feeds between them; of the pack itself where `worker` is none.
     Log {
         worker: Option<u32>,
         stream: LogStream,
-        line: String,
+        text: String,
         at: u64,
     },
     /// The work function returned its output.
@@ -97,7 +97,9 @@ struct Fields {
     signal: Option<i32>,
     name: Option<String>,
     stream: Option<LogStream>,
-    line: Option<String>,
+    // As programs said before that were built with the first SDK.
+    #[serde(alias = "line")]
+    text: Option<String>,
     output: Option<Box<RawValue>>,
     error: Option<Failure>,
     reusable: Option<bool>,
@@ -132,7 +134,7 @@ impl TryFrom<Fields> for PackEvent {
             "log" => Self::Log {
                 worker: fields.worker,
                 stream: need(event, "stream", fields.stream)?,
-                line: need(event, "line", fields.line)?,
+                text: need(event, "text", fields.text)?,
                 at,
             },
             // An output of `null` and a missing one look the same to serde; both mean null.
@@ -183,6 +185,13 @@ mod tests {
         let event = r#"{"event":"worker-succeeded","worker":0,"output":null,"at":1}"#;
         let parsed: PackEvent = serde_json::from_str(event).unwrap();
         assert_eq!(serde_json::to_string(&parsed).unwrap(), event);
+    }
+
+    #[test]
+    fn a_line_of_an_earlier_sdk_is_a_text() {
+        let event = r#"{"event":"log","worker":0,"stream":"stdout","line":"said","at":1}"#;
+        let parsed = serde_json::from_str(event).unwrap();
+        assert!(matches!(parsed, PackEvent::Log { text, .. } if text == "said"));
     }
 
     #[test]

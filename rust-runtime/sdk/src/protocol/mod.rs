@@ -4,12 +4,14 @@
 //! reads the same files. Not part of the SDK's stable surface.
 
 mod command;
+mod depth;
 mod event;
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 pub use burst_bcm::{BackendConfig, Failure, FailureKind, Secret};
 pub use command::{Command, Inputs, RunPack};
+pub use depth::Depth;
 pub use event::{LogStream, PackEvent, ProgramEvent};
 
 /// The environment variable naming the control socket's descriptor.
@@ -17,6 +19,23 @@ pub const CONTROL_FD: &str = "BURST_CONTROL_FD";
 
 /// The largest serialised output of a worker.
 pub const OUTPUT_LIMIT: usize = 16 * 1024 * 1024;
+
+/// What a worker, or a pack for itself, may log in one flare: each line's bytes and [`LINE_COST`].
+pub const LOG_LIMIT: usize = 1024 * 1024;
+
+/// Bytes a line of a log counts beside those it has: about what it takes of everybody's room and time.
+pub const LINE_COST: usize = 64;
+
+/// Phases of one worker.
+pub const PHASES: u32 = 1000;
+
+/// Bytes of a phase's name.
+pub const PHASE_NAME: usize = 200;
+
+/// Bytes of a failure's message.
+pub const MESSAGE: usize = 4 * 1024;
+/// How deeply a worker's output may be nested: what reads it, on its way or at its end, may do so by recursion.
+pub const OUTPUT_DEPTH: usize = 256;
 
 /// The largest frame from program to runtime: an output and its envelope.
 pub const EVENT_FRAME_LIMIT: usize = OUTPUT_LIMIT + 64 * 1024;

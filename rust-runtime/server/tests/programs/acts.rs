@@ -2,6 +2,9 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::exit)]
 
 use std::fs;
+use std::io::Write;
+use std::mem::ManuallyDrop;
+use std::os::fd::FromRawFd;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -30,6 +33,12 @@ enum Act {
     },
     Kill,
     Eat,
+    /// As before, in small bites.
+    Nibble,
+    /// Never gives so much back.
+    Keep {
+        bytes: usize,
+    },
     Forever,
     Print {
         lines: Vec<String>,
@@ -57,6 +66,11 @@ enum Act {
     },
     Phase {
         name: String,
+    },
+    /// Says this to the runtime, so often, past the SDK.
+    Say {
+        frame: String,
+        times: u32,
     },
     /// Leaves a process behind that nobody waits for, and writes its number to a file.
     LeaveBehind {
@@ -105,6 +119,10 @@ fn work(act: Act, burst: &BurstContext) -> Result<Value, Error> {
                 std::hint::black_box(&eaten);
             }
         }
+        Act::Nibble => loop {
+            std::hint::black_box(Box::leak(Box::new([1u64; 4])));
+        },
+        Act::Keep { bytes } => json!(Vec::leak(vec![1u8; bytes]).len()),
         Act::Forever => forever(),
         Act::Print { lines } => {
             for line in lines {
@@ -140,6 +158,14 @@ fn work(act: Act, burst: &BurstContext) -> Result<Value, Error> {
         Act::Large { bytes } => json!("y".repeat(bytes)),
         Act::Phase { name } => {
             burst.phase(&name);
+            Value::Null
+        }
+        Act::Say { frame, times } => {
+            // SAFETY: the control socket stays open as long as the process lives, and is not closed here.
+            let mut socket = ManuallyDrop::new(unsafe { fs::File::from_raw_fd(3) });
+            let mut bytes = (frame.len() as u32).to_le_bytes().to_vec();
+            bytes.extend_from_slice(frame.as_bytes());
+            (0..times).try_for_each(|_| socket.write_all(&bytes))?;
             Value::Null
         }
         Act::LeaveBehind { file } => {

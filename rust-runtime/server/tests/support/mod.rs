@@ -35,6 +35,8 @@ impl Runtime {
         let mut child = command
             .args(["serve", "--listen", "127.0.0.1:0"])
             .env("BURST_AUTH", "not for the program")
+            // A trace of a test's program takes longer to make than workers have to return.
+            .env("RUST_BACKTRACE", "0")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -80,6 +82,15 @@ impl Runtime {
 
     pub fn post_text(&self, path: &str, body: &str) -> (u16, Value) {
         answer(self.request("POST", path, body))
+    }
+
+    /// The text of a good answer, which may be nested too deeply to be read.
+    pub fn text(&self, path: &str, body: &Value) -> String {
+        let (status, mut body) = self.request("POST", path, &body.to_string());
+        let mut text = String::new();
+        body.read_to_string(&mut text).unwrap();
+        assert_eq!(status, 200, "{text}");
+        text
     }
 
     pub fn get(&self, path: &str) -> (u16, Value) {
@@ -288,6 +299,7 @@ pub struct Run {
     pub autostart: bool,
     pub group: Option<&'static str>,
     pub lease: Option<Duration>,
+    pub memory: Option<u64>,
 }
 
 impl Run {
@@ -305,6 +317,7 @@ impl Run {
             autostart: true,
             group: None,
             lease: None,
+            memory: None,
         }
     }
 
@@ -315,7 +328,7 @@ impl Run {
             "inputs": self.inputs, "secret": self.secret, "advertise": "127.0.0.1",
             "backend": {"kind": "direct", "uri": null, "chunkSize": 1 << 20},
             "deadline": deadline.as_micros() as u64, "autostart": self.autostart,
-            "group": self.group,
+            "group": self.group, "memory": self.memory,
             "lease": self.lease.map(|time| time.as_millis() as u64),
         })
     }
@@ -391,7 +404,8 @@ pub fn logs(events: &[Value], worker: Value, stream: &str) -> Vec<String> {
     named(events, "log")
         .into_iter()
         .filter(|event| event["worker"] == worker && event["stream"] == stream)
-        .map(|event| event["line"].as_str().unwrap().to_owned())
+        .flat_map(|event| event["text"].as_str().unwrap().split('\n'))
+        .map(str::to_owned)
         .collect()
 }
 

@@ -18,7 +18,7 @@ import scala.concurrent.Future
   *   what it keeps; the same the scheduler was given
   * @param guestCredentials
   *   `uuid:key` of the namespace `guest` when this start created it: the only time they are seen in clear.
-  *   When they were lost, `storage.namespaces.renewKey("guest")` makes new ones.
+  *   When they were lost, `renewCredentials` makes new ones.
   */
 final class Controller private[controller] (
     val address: InetSocketAddress,
@@ -35,6 +35,9 @@ final class Controller private[controller] (
     guestCredentials.orElse(known.filter:
       case s"$uuid:$key" => storage.namespaces.authenticate(uuid, key).exists(_.namespace == Controller.Guest)
       case _ => false)
+
+  /** New ones, unless an administrator has taken care of them. */
+  def renewCredentials(): Option[String] = storage.namespaces.renewKey(Controller.Guest)
 
   /** Takes no more requests, lets those under way end for a moment, stops the scheduler, closes the stores.
     */

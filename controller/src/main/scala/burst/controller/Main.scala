@@ -31,7 +31,7 @@ object Main:
           controller <- started
           url = DataDirectory.url(controller.scheme, controller.address)
           credentials <- Future(controller.credentials(owner.credentials))(using blocking)
-          _ <- Future(credentials.foreach(owner.write(url, _)))(using blocking)
+          _ <- Future(owner.write(url, credentials))(using blocking)
         yield s"burst controller is ready on $url"
 
       /** Before it is a member it has begun nothing that does not end with the process. */

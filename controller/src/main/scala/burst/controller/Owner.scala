@@ -11,8 +11,10 @@ final class Owner private (data: DataDirectory, adminKey: String, val config: Co
   /** Of the namespace `guest`, as an earlier start wrote them. */
   def credentials: Option[String] = data.property("AUTH")
 
-  def write(url: String, credentials: String): Unit = data.writeProperties(
-    Vector("APIHOST" -> url, "AUTH" -> credentials, "ADMIN_AUTH" -> s"${AdminKey.User}:$adminKey")
+  /** What is written opens something: without good credentials of `guest` there are none. */
+  def write(url: String, credentials: Option[String]): Unit = data.writeProperties(
+    Vector("APIHOST" -> url) ++ credentials.map("AUTH" -> _) :+
+      ("ADMIN_AUTH" -> s"${AdminKey.User}:$adminKey")
   )
 
 object Owner:

@@ -24,7 +24,13 @@ object PlatformLimits:
         limits.getInt("concurrent-slots"),
         limits.getInt("memory"),
         limits.getBytes("package-size"),
-        limits.getInt("flares-per-minute")
+        limits.getInt("flares-per-minute"),
+        limits.getInt("definitions"),
+        limits.getBytes("definitions-size"),
+        limits.getBytes("stored-size"),
+        limits.getInt("deploys-per-minute"),
+        limits.getInt("requests-per-minute"),
+        limits.getInt("concurrent-requests")
       ),
       limits.getDuration("timeout").toMillis,
       limits.getDuration("group-idle-timeout").toMillis,

@@ -67,6 +67,11 @@ object Wiring:
       StoreSettings.from(config).retention
     )
 
+  private def janitor(settings: Settings, storage: Storage): Janitor =
+    def storedBytes(namespace: String) =
+      storage.namespaces.limits(namespace).getOrElse(settings.limits.namespace).storedBytes
+    Janitor(storage.flares, storage.packages, storage.outputs, settings.retention, storedBytes)
+
   private def begin(
       settings: Settings,
       scheduling: Storage => Scheduling,
@@ -90,8 +95,8 @@ object Wiring:
         scheduler.shutdown().flatMap(_ => Future.failed(cause))
       }
       // Only when everything else stands: credentials that nobody gets to see would lock the owner out.
-      guest <- blocking(storage.namespaces.create(Controller.Guest))
-      stopJanitor = Janitor(storage.flares, definitions, storage.outputs, settings.retention).start(blocking)
+      guest <- blocking(storage.namespaces.establish(Controller.Guest))
+      stopJanitor = janitor(settings, storage).start(blocking)
     yield
       def stop(): Future[Unit] =
         for

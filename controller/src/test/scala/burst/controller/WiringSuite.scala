@@ -71,7 +71,7 @@ class WiringSuite extends munit.FunSuite:
     val second = start(config(root))
     assertEquals(second.guestCredentials, None)
     assert(second.storage.namespaces.authenticate(pair(0), pair(1)).isDefined)
-    assert(second.storage.namespaces.renewKey("guest").isDefined)
+    assert(second.renewCredentials().isDefined)
     stop(second)
 
   directory.test("a shutdown frees the port, stops the scheduler and closes the stores"): root =>

@@ -1,19 +1,22 @@
 package burst.invoker
 
-import burst.invoker.driver.{DockerSettings, KubernetesSettings, Mount, ProcessSettings}
+import burst.invoker.driver.{DockerSettings, KubernetesSettings, Mount, Owner, ProcessSettings}
 import burst.node.SetupException
 import burst.invoker.pack.PackTimings
 import burst.invoker.packages.{PackageCacheSettings, UnpackLimits}
 import burst.invoker.pool.PoolLimits
 import burst.protocol.{InvokerId, RuntimeInfo}
 import com.typesafe.config.Config
+import java.net.InetAddress
 import java.nio.file.{Files, Path}
 import scala.concurrent.duration.{DurationLong, FiniteDuration}
 import scala.jdk.CollectionConverters.*
+import scala.util.Try
 
 /** The settings under `burst.invoker`, read once and checked; `reference.conf` explains each. */
 final case class InvokerConfig(
     id: InvokerId,
+    data: Path,
     slots: Int,
     driver: String,
     directory: Path,
@@ -34,7 +37,9 @@ final case class InvokerConfig(
     docker: DockerSettings,
     dockerParallelism: Int,
     kubernetes: KubernetesSettings
-)
+):
+  /** What its data directory is known by, whose lock says that nobody else has it. */
+  def home: String = Owner.in(data)
 
 object InvokerConfig:
 
@@ -43,11 +48,13 @@ object InvokerConfig:
     */
   def read(root: Config, searchPath: Option[String] = sys.env.get("PATH")): InvokerConfig =
     val config = root.getConfig("burst.invoker")
+    val data = Path.of(root.getString("burst.data"))
     val directory = Path.of(config.getString("directory"))
     val binary = findBinary(config.getString("runtime-binary"), searchPath)
     val memoryLimit = Some(config.getLong("memory-limit")).filter(_ > 0)
     InvokerConfig(
-      id = InvokerId(config.getString("id")),
+      id = InvokerId(optional(config, "id").fold(ownName(data))(checkedId)),
+      data = data,
       slots = config.getInt("slots") match
         case 0 => Runtime.getRuntime.availableProcessors
         case slots if slots > 0 => slots
@@ -78,6 +85,19 @@ object InvokerConfig:
       kubernetes = kubernetes(config.getConfig("kubernetes"))
     )
 
+  /** That of the machine, and something that no other invoker has: the same whenever it starts. */
+  private def ownName(data: Path): String =
+    val host = Try(InetAddress.getLocalHost.getHostName).getOrElse("").takeWhile(_ != '.')
+    val plain = host.filter(c => c.isLetterOrDigit && c < 128 || c == '-').take(32)
+    s"${if plain.isEmpty then "invoker" else plain}-${Owner.in(data).take(6)}"
+
+  private def checkedId(id: String): String =
+    if id.matches("[A-Za-z0-9._-]{1,64}") then id
+    else
+      throw SetupException(
+        s"burst.invoker.id is '$id': give up to 64 letters, digits, dashes, dots or underscores."
+      )
+
   /** Slots come without their memory while a pack runs: where memory is counted they wait for its end. */
   private def timings(config: Config, memoryLimit: Option[Long]) = PackTimings(
     init = duration(config, "init-timeout"),
@@ -99,6 +119,8 @@ object InvokerConfig:
   private def process(config: Config, binary: Path) = ProcessSettings(
     runtimeBinary = binary,
     environment = config.getStringList("environment").asScala.toVector,
+    memoryOverhead = config.getInt("memory-overhead"),
+    memoryPerWorker = config.getInt("memory-per-worker"),
     startTimeout = duration(config, "start-timeout"),
     stopGrace = duration(config, "stop-grace")
   )

@@ -1,10 +1,10 @@
 package burst.invoker
 
 import burst.invoker.cluster.ControllerLink
-import burst.node.{ClusterSettings, Node, Role, Settings}
+import burst.invoker.cluster.ControllerLink.Event
+import burst.node.{ClusterSettings, Node, Role, Settings, SetupException}
 import burst.protocol.ControllerProtocol.UnregisterInvoker
 import burst.protocol.link.Doors
-import org.apache.pekko.Done
 import org.apache.pekko.actor.typed.scaladsl.Behaviors
 import org.apache.pekko.actor.typed.{ActorRefResolver, ActorSystem, DispatcherSelector}
 import scala.concurrent.duration.FiniteDuration
@@ -21,21 +21,31 @@ object Main:
     given ExecutionContext = system.executionContext
     given ActorRefResolver = ActorRefResolver(system)
     val blocking = system.dispatchers.lookup(DispatcherSelector.blocking())
-    val seeds = ClusterSettings.from(settings.config).seedAddresses
-    val joined = Promise[Done]()
-    val told = system.systemActorOf(
-      Behaviors.receiveMessage[Done] { done =>
-        joined.trySuccess(done)
-        Behaviors.same
+    val cluster = ClusterSettings.from(settings.config)
+    val joined = Promise[Unit]()
+    val turnedAway = Promise[String]()
+    val events = system.systemActorOf(
+      Behaviors.receiveMessage[Event] {
+        case Event.Joined =>
+          joined.trySuccess(())
+          Behaviors.same
+        case Event.TurnedAway(reason) =>
+          if !joined.tryFailure(SetupException(reason)) then turnedAway.trySuccess(reason)
+          Behaviors.same
       },
-      "burst-joined"
+      "burst-link-events"
     )
     for
       prepared <- Future(Wiring.prepare(config))(using blocking)
-      link = system.systemActorOf(ControllerLink(seeds.map(Doors.at), told), "burst-controller-link")
+      doors = cluster.seedAddresses.map(Doors.at)
+      link = system.systemActorOf(
+        ControllerLink(ControllerLink.Settings(doors, config.home, cluster.proof.asked), events),
+        "burst-controller-link"
+      )
       running = prepared.start(link)
     yield new Node:
       val ready = joined.future.map(_ => s"burst invoker ${config.id.value} is ready")
+      override def lost: Future[String] = turnedAway.future
       def stop(bound: FiniteDuration): Future[Unit] =
         running
           .stop(bound)

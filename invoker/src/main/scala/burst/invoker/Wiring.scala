@@ -117,6 +117,7 @@ object Wiring:
         throw SetupException(
           s"burst.invoker.driver is '$other': give \"process\", \"docker\" or \"kubernetes\"."
         )
+    log.info("packs are of the driver {}: {}", driver.name, driver.limits)
     val orphans = scala.concurrent.Await.result(driver.removeOrphans(), OrphansBound)
     if orphans > 0 then log.warn("removed {} containers that an earlier run left", orphans)
     PreparedInvoker(config, driver, runtime, threads)

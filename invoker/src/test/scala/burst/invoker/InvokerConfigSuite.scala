@@ -31,6 +31,14 @@ class InvokerConfigSuite extends munit.FunSuite:
     assertEquals(config.docker.host, None)
     assertEquals((config.kubernetes.namespace, config.kubernetes.runtime), (None, None))
 
+  test("an invoker without an id gets one of its own, the same whenever it starts"):
+    def id(data: Path) = read(s"burst { data = \"$data\", invoker.id = \"\" }").id.value
+    val (one, two) = (Files.createTempDirectory("one"), Files.createTempDirectory("two"))
+    assertEquals(id(one), id(one))
+    assertNotEquals(id(one), id(two))
+    assert(id(one).matches("[A-Za-z0-9-]+-[0-9a-f]{6}"), id(one))
+    assert(refused("burst.invoker.id = \"a/b\"").contains("burst.invoker.id"))
+
   test("what is set is taken"):
     val config = read("""burst.invoker { slots = 7, memory-limit = 2048, idle-timeout = "60000ms",
                          docker.mounts = ["/a:/b:ro"] }""")

@@ -1,10 +1,11 @@
 package burst.node
 
 import com.typesafe.config.{Config, ConfigFactory}
+import java.nio.file.Path
 import scala.jdk.CollectionConverters.*
 
 /** `burst.cluster`: how nodes find and trust each other; `reference.conf` explains each key. */
-final case class ClusterSettings(host: String, port: Int, seeds: Vector[String], tls: Option[NodeKeys]):
+final case class ClusterSettings(host: String, port: Int, seeds: Vector[String], proof: NodeProof):
 
   /** Where the controllers are that are looked for first, as addresses of actor systems. */
   def seedAddresses: Vector[String] = seeds.map(seed => s"pekko://${ClusterSettings.SystemName}@$seed")
@@ -18,8 +19,14 @@ final case class ClusterSettings(host: String, port: Int, seeds: Vector[String],
         throw SetupException("an invoker must know a controller: give --seed HOST:PORT, once for each.")
       transport(config, "remote")
 
+  /** Has what this node proves itself by; the data directory must be its own. Throws `SetupException`. */
+  private[node] def prepare(role: Role): Unit = role match
+    case Role.Standalone => ()
+    case Role.Controller => proof.prepare(makes = seeds.headOption.forall(_ == s"$host:$port"))
+    case Role.Invoker => proof.prepare(makes = false)
+
   private def transport(config: Config, provider: String): Config =
-    val values = Map("pekko.actor.provider" -> provider) ++ tls.fold(Map.empty)(_.transport)
+    val values = Map("pekko.actor.provider" -> provider) ++ proof.transport
     ConfigFactory.parseMap(values.asJava).withFallback(config)
 
 object ClusterSettings:
@@ -36,7 +43,17 @@ object ClusterSettings:
       config.getString("host"),
       config.getInt("port"),
       seeds,
-      NodeKeys.from(config.getConfig("tls"))
+      proof(config, Path.of(root.getString("burst.data")).toAbsolutePath)
     )
+
+  private def proof(config: Config, data: Path): NodeProof =
+    (NodeKeys.from(config.getConfig("tls")), config.getString("key")) match
+      case (None, "") => ClusterKey(data.resolve(ClusterKey.FileName), isDefault = true)
+      case (None, file) => ClusterKey(Path.of(file).toAbsolutePath, isDefault = false)
+      case (Some(keys), "") => keys
+      case _ =>
+        throw SetupException(
+          "burst.cluster.key and burst.cluster.tls are two ways for nodes to prove themselves: give one of them."
+        )
 
   private val Seed = """(\[[0-9a-fA-F:.]+\]|[^:\s/@]+):\d{1,5}""".r

@@ -3,11 +3,11 @@ package burst.node
 import java.io.IOException
 import java.net.InetSocketAddress
 import java.nio.ByteBuffer
-import java.nio.channels.{FileChannel, OverlappingFileLockException}
+import java.nio.channels.FileChannel
 import java.nio.charset.StandardCharsets.UTF_8
 import java.nio.file.StandardOpenOption.{CREATE, READ, WRITE}
 import java.nio.file.attribute.PosixFilePermissions
-import java.nio.file.{Files, NoSuchFileException, Path, StandardCopyOption}
+import java.nio.file.{AccessDeniedException, Files, NoSuchFileException, Path, StandardCopyOption}
 import java.util.Comparator
 import scala.util.Using
 
@@ -40,42 +40,58 @@ final class DataDirectory private (val path: Path, lock: FileChannel):
     Files.writeString(fresh, values.map((key, value) => s"$key=$value\n").mkString)
     val _ = Files.move(fresh, properties, StandardCopyOption.ATOMIC_MOVE)
 
-  def close(): Unit = lock.close()
+  def close(): Unit = DataDirectory.give(this)(lock.close())
 
 object DataDirectory:
   private val ownersOnly =
     PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------"))
 
+  /** Those of this process, by where they are on the disk. Until it is closed, a directory is held from here:
+    * a lock whose channel nobody refers to is lost at the next garbage collection.
+    */
+  private var held = Map.empty[Path, DataDirectory]
+
   /** Makes the directory where there is none and takes it. Throws `SetupException` when another platform has
     * it.
     */
-  def open(path: Path): DataDirectory =
+  def open(path: Path): DataDirectory = synchronized:
     try
       if !Files.isDirectory(path) then Files.createDirectories(path, ownersOnly)
+      val place = path.toRealPath()
+      // The file must not even be opened a second time: the kernel takes the lock from a process that closes the
+      // file, no matter by which descriptor.
+      if held.contains(place) then throw used(path, ProcessHandle.current.pid.toString)
       val file = path.resolve("lock")
       val channel = FileChannel.open(file, CREATE, READ, WRITE)
-      val taken =
-        try Option(channel.tryLock()).nonEmpty
-        catch case _: OverlappingFileLockException => false
-      if !taken then
+      if Option(channel.tryLock()).isEmpty then
         channel.close()
-        val owner = Files.readString(file).trim
-        throw SetupException(
-          s"$path is used by another platform (process $owner): stop that one, or give this one another " +
-            "directory with --data."
-        )
+        throw used(path, Files.readString(file).trim)
       channel.truncate(0)
       channel.write(ByteBuffer.wrap(s"${ProcessHandle.current.pid}\n".getBytes(UTF_8)))
       val directory = DataDirectory(path, channel)
+      held = held.updated(place, directory)
       delete(directory.temporary)
       Files.createDirectory(directory.temporary, ownersOnly)
       directory
     catch
       case problem: IOException =>
         throw SetupException(
-          s"$path cannot be used (${problem.getMessage}): give another with --data.",
+          s"$path cannot be used (${explain(problem)}): give another with --data.",
           problem
         )
+
+  private def give(directory: DataDirectory)(unlock: => Unit): Unit = synchronized:
+    held = held.filterNot((_, other) => other eq directory)
+    unlock
+
+  private def used(path: Path, owner: String): SetupException = SetupException(
+    s"$path is used by another platform (process $owner): stop that one, or give this one another " +
+      "directory with --data."
+  )
+
+  private def explain(problem: IOException): String = problem match
+    case denied: AccessDeniedException => s"this user may not open ${denied.getFile}"
+    case other => other.getMessage
 
   private def delete(directory: Path): Unit = if Files.exists(directory) then
     Using.resource(Files.walk(directory))(_.sorted(Comparator.reverseOrder).forEach(Files.delete))

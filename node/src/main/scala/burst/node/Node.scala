@@ -28,8 +28,9 @@ object Node:
       val settings = Settings.load(role = role)
       val data = DataDirectory.open(settings.data)
       // Before the first logger, and on one thread: several that begin at once would complain of each other.
-      System.setProperty("burst.logs", data.logs.toString)
+      System.setProperty("burst-logs", data.logs.toString)
       val log = LoggerFactory.getLogger(classOf[Node])
+      ClusterSettings.from(settings.config).prepare(role)
       val starting = start(settings, data)
       val exitCode = AtomicInteger(0)
       Runtime.getRuntime.addShutdownHook(Thread(() => end(settings, starting, exitCode), "burst-stop"))
@@ -79,5 +80,6 @@ object Node:
         bind
       } match
         case Some(bind) =>
-          s"cannot listen there (${bind.getMessage}): does another process listen there already?"
+          s"cannot listen there (${bind.getMessage}): if another process does, be it another user's platform, " +
+            "give this one another --port, or another --node in a cluster."
         case None => s"cannot start: $other (see burst.log in its data directory)"

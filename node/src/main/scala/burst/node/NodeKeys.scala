@@ -10,15 +10,18 @@ import org.apache.pekko.pki.pem.{DERPrivateKeyLoader, PEMDecoder}
 import scala.util.control.NonFatal
 
 /** A node's private key, its certificate, and that of the authority which signs all nodes' certificates. */
-final case class NodeKeys(key: Path, certificate: Path, authority: Path):
+final case class NodeKeys(key: Path, certificate: Path, authority: Path) extends NodeProof:
+  def asked: String = s"has this node got files of the same authority (${NodeKeys.Section})"
 
-  /** The part of Pekko's configuration that has nodes prove to each other who they are. */
+  private[node] def prepare(makes: Boolean): Unit = ()
+
   private[node] def transport: Map[String, Any] =
     val artery = "pekko.remote.artery"
     Map(
       s"$artery.transport" -> "tls-tcp",
       s"$artery.ssl.ssl-engine-provider" ->
         "org.apache.pekko.remote.artery.tcp.ssl.RotatingKeysSSLEngineProvider",
+      s"$artery.ssl.rotating-keys-engine.enabled-algorithms" -> java.util.List.of(ClusterKeyEngine.Cipher),
       s"$artery.ssl.rotating-keys-engine.key-file" -> key.toString,
       s"$artery.ssl.rotating-keys-engine.cert-file" -> certificate.toString,
       s"$artery.ssl.rotating-keys-engine.ca-cert-file" -> authority.toString

@@ -1,13 +1,6 @@
 package burst.node
 
-import com.typesafe.config.{
-  Config,
-  ConfigFactory,
-  ConfigUtil,
-  ConfigValue,
-  ConfigValueFactory,
-  ConfigValueType
-}
+import com.typesafe.config.{Config, ConfigFactory, ConfigUtil, ConfigValue}
 import java.nio.file.Path
 import scala.concurrent.duration.{DurationLong, FiniteDuration}
 import scala.jdk.CollectionConverters.*
@@ -31,27 +24,43 @@ final case class Settings(config: Config):
   def stopTimeout: FiniteDuration = config.getDuration("burst.stop-timeout").toMillis.millis
 
 object Settings:
+  private val InOneJvm = ConfigFactory.parseResources("node.conf")
+  private val InCluster = ConfigFactory.parseResources("cluster.conf")
+
+  /** Throws `SetupException` for what the operator has set and there is not. */
   def load(
       application: Config = ConfigFactory.defaultApplication(),
       role: Role = Role.Standalone
   ): Settings =
-    val node = ConfigFactory.parseResources("node.conf")
-    val layers = role match
-      case Role.Standalone => application.withFallback(node)
-      case _ => application.withFallback(ConfigFactory.parseResources("cluster.conf")).withFallback(node)
-    val config = withBackends(ConfigFactory.load(layers))
+    val own = role match
+      case Role.Standalone => InOneJvm
+      case _ => InCluster.withFallback(InOneJvm)
+    val loaded = ConfigFactory.load(application.withFallback(own))
+    val set = ConfigFactory.systemProperties.withFallback(application).resolveWith(loaded)
+    SettingsCheck(known).check(set)
+    SettingsCheck.contradictions(loaded)
+    val config = withBackends(loaded)
     Settings(ClusterSettings.from(config).applyTo(config, role))
+
+  /** What there is when nobody has set anything. */
+  private def known: Config =
+    val properties = ConfigFactory.systemProperties.withoutPath("burst")
+    InCluster
+      .withFallback(InOneJvm)
+      .withFallback(ConfigFactory.defaultReferenceUnresolved)
+      .withFallback(properties)
+      .resolve()
 
   /** `burst.backends` in the form the scheduler reads: a bare address is of the kind it is named by. */
   private def withBackends(config: Config): Config =
-    config
-      .getObject("burst.backends")
-      .asScala
-      .foldLeft(config):
-        case (config, (name, value)) =>
-          val path = ConfigUtil.joinPath("burst", "scheduler", "backends", name)
-          config.withValue(path, entry(name, value))
+    val scheduler = Vector("burst", "scheduler", "backends")
+    val all = entries(config, scheduler) ++ entries(config, Vector("burst", "backends"))
+    all.foldLeft(config):
+      case (config, (name, entry)) => config.withValue(ConfigUtil.joinPath((scheduler :+ name)*), entry)
 
-  private def entry(name: String, value: ConfigValue): ConfigValue =
-    if value.valueType == ConfigValueType.OBJECT then value
-    else ConfigValueFactory.fromMap(Map("kind" -> name, "uri" -> value.unwrapped).asJava)
+  private def entries(config: Config, section: Vector[String]): Vector[(String, ConfigValue)] =
+    val path = ConfigUtil.joinPath(section*)
+    if !config.hasPath(path) then Vector.empty
+    else
+      config.getObject(path).asScala.toVector.map: (name, value) =>
+        name -> BackendEntry.of(ConfigUtil.joinPath((section :+ name)*), name, value)

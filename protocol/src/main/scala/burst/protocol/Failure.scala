@@ -27,3 +27,29 @@ final case class Failure(
   /** Fills in who it was, where the reporter did not know. */
   def at(invoker: InvokerId, pack: Int): Failure =
     copy(invoker = this.invoker.orElse(Some(invoker)), pack = this.pack.orElse(Some(pack)))
+
+  /** With texts that are not longer than a list of failures can bear. */
+  def short: Failure =
+    copy(message = Failure.cut(message, Failure.MessageLimit), operation = operation.map(Failure.cut(_, 200)))
+
+object Failure:
+  val MessageLimit = 4096
+
+  private def cut(text: String, limit: Int): String =
+    if text.length <= limit then text
+    else text.take(if text(limit - 1).isHighSurrogate then limit - 1 else limit) + "…"
+
+/** What an invoker was at for a pack whose program was not up, as the failure's `operation` names it: it
+  * tells whose fault a failed start is. Only invokers say these.
+  */
+object StartOperation:
+  /** Bringing the package to the machine, which could not take it. */
+  val Fetch = "fetch"
+
+  /** Making the container: nothing of the user's has run in it. */
+  val Create = "create"
+
+  /** Starting the user's program in it. */
+  val Init = "init"
+
+  val All: Set[String] = Set(Fetch, Create, Init)

@@ -10,13 +10,14 @@ object LogStream:
   given ConfiguredEnumCodec[LogStream] = ConfiguredEnumCodec.derived
 
 /** What a pack reports while it runs, in the order it happened. `at` is in microseconds since the epoch.
-  * `PackEnded` is always the last event of a pack, also when its process died.
+  * `PackEnded` is always the last event of a pack, also when its process died. The `text` of a log is lines
+  * with line feeds between them, the first of which was written at `at`.
   */
 enum PackEvent:
   case Ready(endpoint: Option[String], at: Long)
   case WorkerStarted(worker: Int, at: Long)
   case Phase(worker: Int, name: String, at: Long)
-  case Log(worker: Option[Int], stream: LogStream, line: String, at: Long)
+  case Log(worker: Option[Int], stream: LogStream, text: String, at: Long)
 
   /** A piece of a worker's output, in order. */
   case Output(worker: Int, text: String)

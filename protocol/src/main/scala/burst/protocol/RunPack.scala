@@ -74,7 +74,7 @@ object Secret:
 
 /** The body of the runtime's `POST /packs`. `deadline` is in microseconds since the epoch. Workers of pack
   * `p` are the contiguous ids after those of packs `0..p`. What workers leave is kept for the next flare of
-  * the same `group`.
+  * the same `group`. `memory` is how many MiB the program may have, where no container holds it to that.
   */
 final case class RunPack(
     flareId: FlareId,
@@ -87,7 +87,8 @@ final case class RunPack(
     deadline: Long,
     group: Option[FlareId],
     autostart: Boolean,
-    lease: Option[Long]
+    lease: Option[Long],
+    memory: Option[Long]
 ):
   /** As the runtime reads it; the inputs' bytes are shared with whoever else has them. */
   def body: ByteString =
@@ -101,6 +102,7 @@ final case class RunPack(
       "deadline" -> deadline.asJson,
       "group" -> group.asJson,
       "autostart" -> autostart.asJson,
-      "lease" -> lease.asJson
+      "lease" -> lease.asJson,
+      "memory" -> memory.asJson
     )
     ByteString(rest.noSpaces.dropRight(1)) ++ ByteString(""","inputs":""") ++ inputs.text ++ ByteString("}")

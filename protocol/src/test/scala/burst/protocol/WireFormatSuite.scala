@@ -49,6 +49,7 @@ class WireFormatSuite extends munit.FunSuite:
       1700000060000000L,
       None,
       autostart = false,
+      None,
       None
     )
     val each = RunPack(
@@ -62,7 +63,8 @@ class WireFormatSuite extends munit.FunSuite:
       1700000000000001L,
       FlareId.parse("00112233445566778899aabbccddeeff"),
       autostart = true,
-      Some(9000)
+      Some(9000),
+      Some(608)
     )
     assertEquals(parse(shared.body.utf8String), Right(golden("run-pack-shared")))
     assertEquals(parse(each.body.utf8String), Right(golden("run-pack-each")))

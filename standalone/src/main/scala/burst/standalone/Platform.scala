@@ -94,13 +94,21 @@ object Platform:
         else after(RegistrationPoll)(registered(flares))(using system)
 
   /** Those that an earlier start wrote as long as they are good, else new ones: the owner of the data
-    * directory is the owner of the platform.
+    * directory is the owner of the platform. What an administrator has replaced or revoked stays so; he has
+    * the key to change it.
     */
-  private def credentialsOf(controller: Controller, owner: Owner): String =
-    controller
-      .credentials(owner.credentials)
-      .orElse(controller.storage.namespaces.renewKey(Controller.Guest))
-      .getOrElse(throw IllegalStateException(s"namespace '${Controller.Guest}' is gone from the database"))
+  private def credentialsOf(controller: Controller, owner: Owner)(using
+      system: ActorSystem[?]
+  ): Option[String] =
+    val credentials = controller.credentials(owner.credentials).orElse(controller.renewCredentials())
+    if credentials.isEmpty then
+      system.log.warn(
+        "an administrator has replaced or revoked the key of '{}': there are no credentials in the properties; " +
+          "`burst admin namespace create {} --overwrite` makes new ones",
+        Controller.Guest,
+        Controller.Guest
+      )
+    credentials
 
   private def terminate(system: ActorSystem[?]): Future[Unit] =
     system.terminate()

@@ -40,9 +40,16 @@ class PlatformSuite extends munit.FunSuite:
     running._1.close()
 
   private def get(platform: Platform, path: String, credentials: String): HttpResponse[String] =
+    send(platform, "GET", path, credentials, "")
+
+  private def send(platform: Platform, method: String, path: String, credentials: String, body: String) =
     val token = Base64.getEncoder.encodeToString(credentials.getBytes)
-    val request =
-      HttpRequest.newBuilder(URI(platform.url + path)).header("Authorization", s"Basic $token").build()
+    val request = HttpRequest
+      .newBuilder(URI(platform.url + path))
+      .header("Authorization", s"Basic $token")
+      .header("Content-Type", "application/json")
+      .method(method, HttpRequest.BodyPublishers.ofString(body))
+      .build()
     HttpClient.newHttpClient().send(request, HttpResponse.BodyHandlers.ofString())
 
   private def properties(settings: Settings): Map[String, String] =
@@ -83,6 +90,42 @@ class PlatformSuite extends munit.FunSuite:
     try assertEquals(get(again._2, "/api/v1/namespaces/_/bursts", properties(own)("AUTH")).statusCode, 200)
     finally stop(again)
 
+  test("a key of guest's that the administrator replaced or revoked is left as it is"):
+    val own = settings(scratch.resolve("administered"))
+    val first = start(own)
+    val before = properties(own)
+    val admin = "/api/v1/admin/namespaces/guest"
+    val replaced =
+      try send(first._2, "PUT", s"$admin?overwrite=true", before("ADMIN_AUTH"), "{}").body
+      finally stop(first)
+    val s"""$_"auth":"$auth"$_""" = replaced: @unchecked
+    val second = start(own)
+    try
+      assertEquals(get(second._2, "/api/v1/namespaces/_/bursts", auth).statusCode, 200)
+      assertEquals(get(second._2, "/api/v1/namespaces/_/bursts", before("AUTH")).statusCode, 401)
+      assertEquals(properties(own).get("AUTH"), None, "no key that is refused")
+      assertEquals(get(second._2, admin, properties(own)("ADMIN_AUTH")).statusCode, 200)
+      assertEquals(send(second._2, "DELETE", admin, before("ADMIN_AUTH"), "").statusCode, 200)
+    finally stop(second)
+    // Neither with the properties as they are nor without them.
+    for _ <- 1 to 2 do
+      val again = start(own)
+      try
+        assertEquals(properties(own).get("AUTH"), None, "a revoked namespace stays revoked")
+        val shown = get(again._2, admin, properties(own)("ADMIN_AUTH"))
+        assert(!shown.body.contains("\"revoked\":null"), shown.body)
+      finally stop(again)
+      Files.delete(own.data.resolve("properties"))
+
+  test("with a new database under the old properties guest has a key again"):
+    val own = settings(scratch.resolve("emptied"))
+    stop(start(own))
+    val database = Files.walk(own.data.resolve("controller")).sorted(java.util.Comparator.reverseOrder)
+    database.forEach(Files.delete(_))
+    val again = start(own)
+    try assertEquals(get(again._2, "/api/v1/namespaces/_/bursts", properties(own)("AUTH")).statusCode, 200)
+    finally stop(again)
+
   test("a platform that cannot start says why and lets go of everything"):
     val own = settings(scratch.resolve("three"), "burst.invoker.driver = jail")
     intercept[SetupException](start(own))
@@ -99,6 +142,18 @@ class PlatformSuite extends munit.FunSuite:
     assertEquals(config.getString("burst.scheduler.backends.\"a.b\".uri"), "redis://i")
     assertEquals(config.getString("burst.scheduler.backends.direct.kind"), "direct")
     assertEquals(config.getString("burst.scheduler.default-backend"), "a.b")
+
+  test("what is set must be there, and of its kind"):
+    def told(more: String): String =
+      intercept[SetupException](settings(scratch.resolve("five"), more): Unit).getMessage
+    assert(told("burst.limts.burst-size = 5").contains("burst.limits.burst-size"))
+    assert(told("burst.scheduler.queue-limit = none").contains("must be a whole number"))
+    assert(told(
+      """burst.backends.cache = "redis://:hidden@h" """
+    ).contains("no kind 'cache': give direct, redis-list"))
+    val unknown = told("""burst.backends.cache { kind = redis, uri = "redis://:hidden@h" }""")
+    assert(unknown.contains("kind is 'redis'") && !unknown.contains("hidden"), unknown)
+    assert(told("""burst.backends.s3 { url = "s3://h" }""").contains("burst.backends.s3.url"))
 
   test("without settings the modules keep their data below ours, and direct is the default"):
     val config = settings(Path.of("/x")).config

@@ -1,6 +1,5 @@
 package burst.controller.blob
 
-import burst.protocol.PackageId
 import java.io.IOException
 import java.nio.ByteBuffer
 import java.nio.channels.FileChannel
@@ -10,44 +9,41 @@ import java.nio.file.{Files, NoSuchFileException, Path}
 import scala.jdk.StreamConverters.*
 import scala.util.Using
 
-/** Packages as files named by their hash. A package appears under its name only when all its bytes are on the
-  * disk, so that a crash leaves at most a temporary file, which the next start removes.
+/** Packages as files named by their hash and a tag. A copy appears under its name only when all its bytes are
+  * on the disk, so that a crash leaves at most a temporary file, which the next start removes.
   */
 final class DirectoryPackageStore private (directory: Path) extends PackageStore:
   import DirectoryPackageStore.*
 
-  def put(bytes: Array[Byte]): PackageId =
-    val id = PackageId.of(bytes)
-    if !size(id).contains(bytes.length.toLong) then
-      val temporary = directory.resolve(s"$TemporaryPrefix${java.util.UUID.randomUUID}")
-      try
-        Using.resource(FileChannel.open(temporary, CREATE_NEW, WRITE)): channel =>
-          val buffer = ByteBuffer.wrap(bytes)
-          while buffer.hasRemaining do channel.write(buffer)
-          channel.force(true)
-        Files.move(temporary, path(id), ATOMIC_MOVE)
-      finally Files.deleteIfExists(temporary)
-      flushDirectory()
-    id
+  def put(copy: PackageCopy, bytes: Array[Byte]): Unit =
+    val temporary = directory.resolve(s"$TemporaryPrefix${java.util.UUID.randomUUID}")
+    try
+      Using.resource(FileChannel.open(temporary, CREATE_NEW, WRITE)): channel =>
+        val buffer = ByteBuffer.wrap(bytes)
+        while buffer.hasRemaining do channel.write(buffer)
+        channel.force(true)
+      Files.move(temporary, path(copy), ATOMIC_MOVE)
+    finally Files.deleteIfExists(temporary)
+    flushDirectory()
 
-  def size(id: PackageId): Option[Long] =
-    try Some(Files.size(path(id)))
+  def size(copy: PackageCopy): Option[Long] =
+    try Some(Files.size(path(copy)))
     catch case _: NoSuchFileException => None
 
-  def read(id: PackageId, offset: Long, length: Int): Option[Array[Byte]] =
+  def read(copy: PackageCopy, offset: Long, length: Int): Option[Array[Byte]] =
     try
-      Using.resource(FileChannel.open(path(id), READ)): channel =>
+      Using.resource(FileChannel.open(path(copy), READ)): channel =>
         val from = offset.max(0).min(channel.size)
         val buffer = ByteBuffer.allocate((channel.size - from).min(length.max(0)).toInt)
         while buffer.hasRemaining && channel.read(buffer, from + buffer.position) >= 0 do ()
         Some(java.util.Arrays.copyOf(buffer.array, buffer.position))
     catch case _: NoSuchFileException => None
 
-  def delete(id: PackageId): Unit = Files.deleteIfExists(path(id))
+  def delete(copy: PackageCopy): Unit = Files.deleteIfExists(path(copy))
 
-  def ids(): Vector[PackageId] = names(directory).flatMap(PackageId.parse)
+  def copies(): Vector[PackageCopy] = names(directory).flatMap(PackageCopy.parse)
 
-  private def path(id: PackageId): Path = directory.resolve(id.value)
+  private def path(copy: PackageCopy): Path = directory.resolve(copy.name)
 
   // A rename is durable once the directory is; where a directory cannot be flushed the file system does it.
   private def flushDirectory(): Unit =

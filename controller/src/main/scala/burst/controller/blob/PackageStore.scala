@@ -2,22 +2,25 @@ package burst.controller.blob
 
 import burst.protocol.PackageId
 
-/** Packages by content. Implementations: a directory, a bucket. Calls block; a bucket that fails or does not
-  * answer in time is a `BlobStoreException`.
-  */
-trait PackageStore extends AutoCloseable:
-  /** Stores bytes under their hash; a second put of the same content is free. Durable on return, never
-    * partial.
-    */
-  def put(bytes: Array[Byte]): PackageId
+/** The bytes of packages, for who runs them. */
+trait PackageSource:
   def size(id: PackageId): Option[Long]
 
   /** Up to `length` bytes from `offset`; nothing when the package is not there. */
   def read(id: PackageId, offset: Long, length: Int): Option[Array[Byte]]
-  def delete(id: PackageId): Unit
+
+/** Where packages lie. Implementations: a directory, a bucket. Calls block; one that fails or does not answer
+  * in time throws.
+  */
+trait PackageStore extends AutoCloseable:
+  /** Stores the bytes that the copy is named by. Durable on return, never partial. */
+  def put(copy: PackageCopy, bytes: Array[Byte]): Unit
+  def size(copy: PackageCopy): Option[Long]
+  def read(copy: PackageCopy, offset: Long, length: Int): Option[Array[Byte]]
+  def delete(copy: PackageCopy): Unit
 
   /** All that are stored, for sweeping out what nothing refers to any more. */
-  def ids(): Vector[PackageId]
+  def copies(): Vector[PackageCopy]
 
   override def close(): Unit = ()
 

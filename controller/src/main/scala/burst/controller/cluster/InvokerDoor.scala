@@ -1,6 +1,6 @@
 package burst.controller.cluster
 
-import burst.protocol.link.{Hello, ToInvoker}
+import burst.protocol.link.Hello
 import burst.protocol.{ControllerProtocol, InvokerId}
 import com.typesafe.config.Config
 import org.apache.pekko.actor.typed.scaladsl.{ActorContext, Behaviors}
@@ -24,7 +24,7 @@ private[cluster] object SessionSettings:
       config.getDuration("kill-timeout").toMillis.millis
     )
 
-/** Where invokers in other processes come to: begins a session for each that says Hello, one per invoker. */
+/** Where invokers in other processes come to: begins a session for each that says Hello, one per id. */
 private[cluster] object InvokerDoor:
   private[cluster] final case class Ended(id: InvokerId, session: ActorRef[InvokerSession.Command])
   private[cluster] type Command = Hello | Ended
@@ -45,26 +45,38 @@ private final class InvokerDoor(
 ):
   import InvokerDoor.{Command, Ended}
 
-  final case class Entry(from: ActorRef[ToInvoker], tries: Long, session: ActorRef[InvokerSession.Command])
+  final case class Entry(hello: Hello, session: ActorRef[InvokerSession.Command])
 
   def serving(entries: Map[InvokerId, Entry]): Behavior[Command] = Behaviors.receiveMessage {
     case hello: Hello =>
       entries.get(hello.status.id) match
-        case Some(entry) if entry.from == hello.from && entry.tries == hello.tries =>
-          entry.session ! InvokerSession.WelcomeAgain
+        case Some(Entry(known, session)) if known.from == hello.from =>
+          if known.tries < hello.tries then replace(entries, session, "it had lost contact", hello)
+          else
+            if known.tries == hello.tries then session ! InvokerSession.WelcomeAgain
+            Behaviors.same
+        case Some(Entry(known, session)) if hello.follows(known) =>
+          replace(entries, session, "it restarted", hello)
+        case Some(Entry(_, session)) =>
+          // It says Hello again until the session ends, one way or the other.
+          session ! InvokerSession.Rival(hello.from)
           Behaviors.same
-        case Some(entry) if entry.from == hello.from && entry.tries > hello.tries => Behaviors.same
-        case Some(entry) =>
-          val reason = if entry.from == hello.from then "it had lost contact" else "it restarted"
-          entry.session ! InvokerSession.End(reason)
-          open(entries, hello)
         case None => open(entries, hello)
     case Ended(id, session) =>
       if entries.get(id).exists(_.session == session) then serving(entries.removed(id)) else Behaviors.same
   }
 
+  private def replace(
+      entries: Map[InvokerId, Entry],
+      session: ActorRef[InvokerSession.Command],
+      reason: String,
+      hello: Hello
+  ): Behavior[Command] =
+    session ! InvokerSession.End(reason)
+    open(entries, hello)
+
   private def open(entries: Map[InvokerId, Entry], hello: Hello): Behavior[Command] =
     val id = hello.status.id
     val session = context.spawnAnonymous(InvokerSession(hello, epoch, settings, registry))
     context.watchWith(session, Ended(id, session))
-    serving(entries.updated(id, Entry(hello.from, hello.tries, session)))
+    serving(entries.updated(id, Entry(hello, session)))

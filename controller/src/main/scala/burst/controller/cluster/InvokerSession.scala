@@ -36,6 +36,9 @@ private[cluster] object InvokerSession:
 
   /** The invoker says Hello again: the welcome was lost. */
   case object WelcomeAgain extends Internal
+
+  /** Another invoker says Hello by the same id: it is refused as soon as this one is known to live. */
+  final case class Rival(from: ActorRef[ToInvoker]) extends Internal
   private final case class Demand(next: ProducerController.RequestNext[Order]) extends Internal
   private final case class Received(delivery: ConsumerController.Delivery[News]) extends Internal
   private final case class Fetched(reply: PackageReply) extends Internal
@@ -71,6 +74,7 @@ private final class InvokerSession(
   private val packages = context.messageAdapter[PackageReply](Fetched(_))
 
   private var joined = false
+  private var rivals = Set.empty[ActorRef[ToInvoker]]
   private var demand = Option.empty[ActorRef[Order]]
   private var waiting = Queue.empty[Order]
   private var packs = Map.empty[(FlareId, Int, Int), ActorRef[PackReport]]
@@ -90,6 +94,9 @@ private final class InvokerSession(
       case Silent => end(s"it was not heard of for ${settings.silence.toCoarsest}")
       case WelcomeAgain =>
         if !joined then welcome()
+        Behaviors.same
+      case Rival(from) =>
+        rivals += from
         Behaviors.same
       case Demand(next) =>
         demand = Some(next.sendNextTo)
@@ -121,11 +128,20 @@ private final class InvokerSession(
   private def onBeat(beat: Beat): Unit =
     heard()
     hello.from ! Seen(beat.number)
+    if rivals.nonEmpty then
+      context.log.warn(s"refused another invoker by the id of ${id.value}, which is up")
+      rivals.foreach(_ ! Refused(taken))
+      rivals = Set.empty
     if joined then registry ! Heartbeat(beat.status)
     else
       joined = true
       news ! ConsumerController.RegisterToProducerController(beat.news)
       registry ! RegisterInvoker(beat.status, context.self)
+
+  private def taken: String =
+    val where = hello.from.path.address.host.fold("")(host => s" on $host")
+    s"another invoker$where has the id ${id.value} and is up: give this one an id of its own with --id, and no " +
+      "copy of the other's data directory, or stop the other."
 
   private def order(order: Order): Behavior[Command] =
     waiting = waiting.enqueue(order)

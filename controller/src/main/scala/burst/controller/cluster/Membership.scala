@@ -185,7 +185,7 @@ private final class Joining(
     else
       s"none answers at ${others.map(
           address => s"${address.host.getOrElse("")}:${address.port.getOrElse(0)}"
-        ).mkString(", ")}"
+        ).mkString(", ")} to who has this one's key (burst.cluster.key)"
     s"the database says that other controllers are members of a cluster, but $where"
 
   private def overdue: String =

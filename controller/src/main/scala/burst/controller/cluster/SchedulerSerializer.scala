@@ -2,9 +2,18 @@ package burst.controller.cluster
 
 import burst.controller.flare.{Flare, FlareRequest, PackRecord, WorkerRecord}
 import burst.controller.scheduler.GangScheduler.*
-import burst.controller.scheduler.{CancelOutcome, GangScheduler, InvokerView, Refusal, Standing}
+import burst.controller.scheduler.{
+  CancelOutcome,
+  CancelledBy,
+  GangScheduler,
+  InvokerView,
+  Refusal,
+  Standing,
+  Suspicion,
+  WaitsFor
+}
 import burst.protocol.{FlareId, Inputs}
-import io.circe.derivation.{Configuration, ConfiguredCodec}
+import io.circe.derivation.{Configuration, ConfiguredCodec, ConfiguredEnumCodec}
 import io.circe.jawn.decodeByteArray
 import io.circe.syntax.*
 import io.circe.{Codec, Decoder, Encoder, Json}
@@ -29,10 +38,11 @@ final class SchedulerSerializer(system: ExtendedActorSystem) extends SerializerW
   val identifier: Int = 7302
 
   def manifest(message: AnyRef): String = message match
-    case _: (Submit | Cancel | Await | Locate | ListInvokers) => "request"
+    case _: (Submit | Cancel | EndNamespace | ReopenNamespace | Await | Locate | ListInvokers) => "request"
     case _: Submitted => "submitted"
     case _: Awaited => "awaited"
     case _: CancelOutcome => "cancelled"
+    case NamespaceEnded => "namespace-ended"
     case _: Located => "located"
     case _: InvokerList => "invokers"
     case other => throw NotSerializableException(other.getClass.getName)
@@ -41,7 +51,9 @@ final class SchedulerSerializer(system: ExtendedActorSystem) extends SerializerW
     val json = message match
       case Submit(request, slotLimit, replyTo) =>
         (Request.Submit(request, slotLimit, replyTo): Request).asJson
-      case Cancel(id, replyTo) => (Request.Cancel(id, replyTo): Request).asJson
+      case Cancel(id, by, replyTo) => (Request.Cancel(id, by, replyTo): Request).asJson
+      case EndNamespace(namespace, replyTo) => (Request.EndNamespace(namespace, replyTo): Request).asJson
+      case ReopenNamespace(namespace) => (Request.ReopenNamespace(namespace): Request).asJson
       case Await(id, replyTo) => (Request.Await(id, replyTo): Request).asJson
       case Locate(id, replyTo) => (Request.Locate(id, replyTo): Request).asJson
       case ListInvokers(replyTo) => (Request.ListInvokers(replyTo): Request).asJson
@@ -50,6 +62,7 @@ final class SchedulerSerializer(system: ExtendedActorSystem) extends SerializerW
       case Submitted.NotStored(operation, cause) =>
         (Answer.NotStored(operation, String.valueOf(cause.getMessage)): Answer).asJson
       case _: Awaited => Json.Null
+      case NamespaceEnded => Json.Null
       case outcome: CancelOutcome => Json.fromInt(outcome.ordinal)
       case located: Located => located.asJson
       case list: InvokerList => list.asJson
@@ -60,7 +73,9 @@ final class SchedulerSerializer(system: ExtendedActorSystem) extends SerializerW
     case "request" =>
       decode[Request](bytes, manifest) match
         case Request.Submit(request, slotLimit, replyTo) => Submit(request, slotLimit, replyTo)
-        case Request.Cancel(id, replyTo) => Cancel(id, replyTo)
+        case Request.Cancel(id, by, replyTo) => Cancel(id, by, replyTo)
+        case Request.EndNamespace(namespace, replyTo) => EndNamespace(namespace, replyTo)
+        case Request.ReopenNamespace(namespace) => ReopenNamespace(namespace)
         case Request.Await(id, replyTo) => Await(id, replyTo)
         case Request.Locate(id, replyTo) => Locate(id, replyTo)
         case Request.ListInvokers(replyTo) => ListInvokers(replyTo)
@@ -70,6 +85,7 @@ final class SchedulerSerializer(system: ExtendedActorSystem) extends SerializerW
         case Answer.Refused(refusal) => Submitted.Refused(refusal)
         case Answer.NotStored(operation, cause) => Submitted.NotStored(operation, RemoteFailure(cause))
     case "awaited" => Awaited.NotActive
+    case "namespace-ended" => NamespaceEnded
     case "cancelled" => CancelOutcome.fromOrdinal(decode[Int](bytes, manifest))
     case "located" => decode[Located](bytes, manifest)
     case "invokers" => decode[InvokerList](bytes, manifest)
@@ -81,7 +97,9 @@ object SchedulerSerializer:
 
   private enum Request:
     case Submit(request: FlareRequest, slotLimit: Int, replyTo: ActorRef[Submitted])
-    case Cancel(id: FlareId, replyTo: ActorRef[CancelOutcome])
+    case Cancel(id: FlareId, by: CancelledBy, replyTo: ActorRef[CancelOutcome])
+    case EndNamespace(namespace: String, replyTo: ActorRef[NamespaceEnded.type])
+    case ReopenNamespace(namespace: String)
     case Await(id: FlareId, replyTo: ActorRef[Awaited])
     case Locate(id: FlareId, replyTo: ActorRef[Located])
     case ListInvokers(replyTo: ActorRef[InvokerList])
@@ -114,8 +132,12 @@ object SchedulerSerializer:
     private given Codec[PackRecord] = ConfiguredCodec.derived
     private given Codec[WorkerRecord] = ConfiguredCodec.derived
     private given Codec[Flare] = ConfiguredCodec.derived
+    private given ConfiguredEnumCodec[CancelledBy] = ConfiguredEnumCodec.derived
     private given Codec[Refusal] = ConfiguredCodec.derived
+    private given ConfiguredEnumCodec[WaitsFor] = ConfiguredEnumCodec.derived
+    private given Codec[Either[WaitsFor, Long]] = Codec.codecForEither("waitsFor", "start")
     private given Codec[Standing] = ConfiguredCodec.derived
+    private given Codec[Suspicion] = ConfiguredCodec.derived
     private given Codec[InvokerView] = ConfiguredCodec.derived
 
     given Codec[Request] = ConfiguredCodec.derived

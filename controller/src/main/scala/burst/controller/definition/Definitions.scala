@@ -1,41 +1,38 @@
 package burst.controller.definition
 
-import burst.controller.blob.PackageStore
-import burst.controller.store.DefinitionStore
-import burst.protocol.PackageId
+import burst.controller.blob.PackageCopy
+import burst.controller.store.{DefinitionStore, DeployRefusal, NamespaceLimits, PackageGone, Packages}
 
 /** Definitions together with their packages: a definition never stands without its package, and a package
-  * goes with the last one that needs it, or with the next sweep when calls for one definition met. Calls
-  * block.
-  *
-  * A package is stored before the definition that names it, and nobody deletes it in between: who stores or
-  * deletes one holds it, on whichever controller. Nobody holds two.
+  * goes with the last definition and flare that need it, or with the next sweep when calls met. Calls block.
   */
-final class Definitions(store: DefinitionStore, packages: PackageStore):
+final class Definitions(store: DefinitionStore, packages: Packages):
 
-  /** Stores package and definition; nothing when the name is taken and must not be overwritten. */
-  def deploy(definition: Definition, bytes: Array[Byte], overwrite: Boolean): Option[Definition] =
+  /** Stores package and definition, as [[DefinitionStore.put]] does. */
+  def deploy(
+      definition: Definition,
+      bytes: Array[Byte],
+      overwrite: Boolean,
+      limits: NamespaceLimits,
+      replaceParameters: Boolean = true
+  ): Either[DeployRefusal, Definition] =
     val previous = store.find(definition.namespace, definition.name)
-    if previous.isDefined && !overwrite then None
+    if previous.isDefined && !overwrite then Left(DeployRefusal.Exists)
     else
-      val stored = store.holding(definition.packageId):
-        packages.put(bytes)
-        store.put(definition, overwrite)
-      previous.map(_.packageId).filter(_ != definition.packageId).foreach(removeUnused)
-      if stored.isEmpty then removeUnused(definition.packageId)
+      def put(copy: PackageCopy) = store.put(definition, copy, overwrite, limits, replaceParameters)
+      def anew() = put(packages.store(definition.packageId, bytes))
+      val stored = packages.copyOf(definition.packageId, bytes.length) match
+        case None => anew()
+        case Some(there) =>
+          // It may go before the definition is stored; one of our own may not.
+          try put(there)
+          catch case _: PackageGone => anew()
+      previous.map(_.packageId).filter(_ != definition.packageId).foreach(packages.removeUnneeded)
+      if stored.isLeft then packages.removeUnneeded(definition.packageId)
       stored
 
   /** Removes a definition and returns what it was. */
   def remove(namespace: String, name: String): Option[Definition] =
     val removed = store.find(namespace, name).filter(_ => store.delete(namespace, name))
-    removed.foreach(definition => removeUnused(definition.packageId))
+    removed.foreach(definition => packages.removeUnneeded(definition.packageId))
     removed
-
-  /** Deletes what nothing refers to any more: packages whose last flare ended after their definition went. */
-  def sweep(): Unit = packages.ids().foreach(removeUnused)
-
-  private def removeUnused(id: PackageId): Unit =
-    // Asked first without the lock: nearly all of those a sweep looks at are in use.
-    if !store.usesPackage(id) then
-      store.holding(id):
-        if !store.usesPackage(id) then packages.delete(id)

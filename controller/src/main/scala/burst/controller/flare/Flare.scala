@@ -105,14 +105,5 @@ final case class OutputPiece(worker: Int, offset: Long, bytes: ByteString):
 /** A worker's result: its output, or why there is none, or neither while it runs. */
 final case class WorkerResult(worker: Int, output: Option[Output], error: Option[Failure])
 
-/** A line a worker (or the pack's process, when `worker` is none) wrote. */
-final case class LogLine(
-    worker: Option[Int],
-    pack: Int,
-    stream: burst.protocol.LogStream,
-    at: Long,
-    line: String
-)
-
 /** A mark of the timeline: `name` begins at `at`. */
 final case class PhaseMark(worker: Int, name: String, at: Long)

@@ -2,6 +2,7 @@ package burst.controller.http
 
 import burst.controller.definition.{EntityName, PackageProblem}
 import burst.controller.scheduler.Refusal
+import burst.controller.store.DeployRefusal
 import burst.protocol.FlareId
 import io.circe.Json
 import org.apache.pekko.http.scaladsl.model.*
@@ -14,13 +15,13 @@ import org.apache.pekko.http.scaladsl.model.headers.*
 enum ApiError:
   case MalformedRequest(problem: String)
   case MalformedJson
-  case JsonTooDeep(limit: Int)
+  case JsonRefused(problem: JsonProblem)
   case FieldsTooLarge(limit: Long)
   case InputsTooLarge(limit: Long)
   case UnknownField(path: String, allowed: Seq[String])
   case MissingField(path: String)
   case WrongType(path: String, expected: String)
-  case OutOfRange(path: String, least: Long, most: Long)
+  case OutOfRange(path: String, least: Long, most: Long, measure: Measure)
   case NoSuchChoice(path: String, allowed: Seq[String])
   case NoBurstSize
   case SizeMismatch(size: Int, params: Int)
@@ -40,14 +41,19 @@ enum ApiError:
   case NoSuchNamespace(name: String)
   case MethodNotAllowed(allowed: Seq[HttpMethod])
   case BodyTooSlow
-  case DefinitionExists(name: String)
+  case NotDeployed(name: String, refusal: DeployRefusal)
   case NamespaceExists(name: String)
   case FlareEnded(id: FlareId)
   case GroupEnded(id: FlareId)
   case BodyTooLarge(limit: Long)
   case PackageTooLarge(size: Long, limit: Long)
   case NotJson
+  case EncodedBody
   case RateLimited(perMinute: Int, retryAfterSeconds: Long)
+  case DeploysLimited(perMinute: Int, retryAfterSeconds: Long)
+  case RequestsLimited(perMinute: Int, retryAfterSeconds: Long)
+  case TooManyAtOnce(limit: Int)
+  case LoginsLimited(retryAfterSeconds: Long)
   case Refused(refusal: Refusal)
   case TimedOut
   case Busy
@@ -63,17 +69,21 @@ object ApiError:
     HttpResponse(status, entity = JsonMarshalling.entity(body))
 
   private def headers(error: ApiError): Seq[HttpHeader] = error match
-    case Unauthorized | NotAdmin => Seq(`WWW-Authenticate`(HttpChallenges.basic("burst")))
+    case Unauthorized | NotAdmin | Refused(Refusal.NamespaceRevoked) =>
+      Seq(`WWW-Authenticate`(HttpChallenges.basic("burst")))
     case RateLimited(_, seconds) => Seq(`Retry-After`(seconds))
-    case Refused(Refusal.QueueFull(_) | Refusal.NoInvokers) | Busy => Seq(`Retry-After`(1))
+    case DeploysLimited(_, seconds) => Seq(`Retry-After`(seconds))
+    case RequestsLimited(_, seconds) => Seq(`Retry-After`(seconds))
+    case LoginsLimited(seconds) => Seq(`Retry-After`(seconds))
+    case Refused(Refusal.QueueFull(_) | Refusal.NoInvokers | Refusal.PackageGone) | Busy | TooManyAtOnce(_) =>
+      Seq(`Retry-After`(1))
     case MethodNotAllowed(allowed) => Seq(Allow(allowed))
     case _ => Seq.empty
 
   private def describe(error: ApiError): (StatusCode, String) = error match
     case MalformedRequest(problem) => BadRequest -> problem
     case MalformedJson => BadRequest -> "The body is not valid JSON."
-    case JsonTooDeep(limit) =>
-      BadRequest -> s"The body's JSON is nested deeper than $limit levels; flatten it."
+    case JsonRefused(problem) => BadRequest -> describe(problem)
     case FieldsTooLarge(limit) =>
       ContentTooLarge -> s"The fields beside 'params' have more than $limit bytes together; make them smaller."
     case InputsTooLarge(limit) =>
@@ -84,8 +94,8 @@ object ApiError:
     case MissingField(path) => BadRequest -> s"The field '$path' is missing; add it."
     case WrongType("", expected) => BadRequest -> s"The body must be $expected."
     case WrongType(path, expected) => BadRequest -> s"The field '$path' must be $expected."
-    case OutOfRange(path, least, most) =>
-      BadRequest -> s"The field '$path' must be a whole number from $least to $most."
+    case OutOfRange(path, least, most, measure) =>
+      BadRequest -> s"The field '$path' must be a whole number from $least to $most${measure.explained(most)}."
     case NoSuchChoice(path, allowed) =>
       BadRequest -> s"The field '$path' must be one of: ${allowed.mkString(", ")}."
     case NoBurstSize =>
@@ -114,8 +124,7 @@ object ApiError:
     case MethodNotAllowed(allowed) =>
       HttpCodes.MethodNotAllowed -> s"This path answers only to ${allowed.map(_.value).mkString(", ")}."
     case BodyTooSlow => RequestTimeout -> "The body did not arrive in time; send it again."
-    case DefinitionExists(name) =>
-      Conflict -> s"There is a definition '$name' already; send overwrite=true to replace it."
+    case NotDeployed(name, refusal) => describe(name, refusal)
     case NoSuchNamespace(name) => NotFound -> s"There is no namespace '$name'; create it first."
     case NamespaceExists(name) =>
       Conflict -> s"There is a namespace '$name' already; send overwrite=true to replace its key and limits."
@@ -124,9 +133,18 @@ object ApiError:
     case BodyTooLarge(limit) => ContentTooLarge -> s"The body must not be larger than $limit bytes."
     case PackageTooLarge(size, limit) =>
       ContentTooLarge -> s"The package has $size bytes, but this namespace allows $limit; make it smaller."
-    case NotJson => UnsupportedMediaType -> "Send the body with 'Content-Type: application/json'."
+    case NotJson => UnsupportedMediaType -> "Send the body in UTF-8 with 'Content-Type: application/json'."
+    case EncodedBody => UnsupportedMediaType -> "Send the body as it is, without 'Content-Encoding'."
     case RateLimited(perMinute, seconds) =>
       TooManyRequests -> s"This namespace may start $perMinute flares a minute; wait $seconds s."
+    case DeploysLimited(perMinute, seconds) =>
+      TooManyRequests -> s"This namespace may deploy $perMinute times a minute; wait $seconds s."
+    case RequestsLimited(perMinute, seconds) =>
+      TooManyRequests -> s"This namespace may make $perMinute requests a minute; wait $seconds s."
+    case TooManyAtOnce(limit) =>
+      TooManyRequests -> s"This namespace has $limit requests under way already; wait for one of them."
+    case LoginsLimited(seconds) =>
+      TooManyRequests -> s"Too many wrong credentials came from this address; wait $seconds s."
     case Refused(refusal) => describe(refusal)
     case Busy =>
       ServiceUnavailable -> "The platform is taking in as much as it can hold; send it again soon."
@@ -137,12 +155,41 @@ object ApiError:
   private def describe(refusal: Refusal): (StatusCode, String) = refusal match
     case Refusal.TooLarge(size, slots) =>
       BadRequest -> s"The flare asks for $size workers, but the whole cluster has $slots slots; ask for at most $slots."
+    case Refusal.UnitTooLarge(unit, largest) =>
+      BadRequest -> s"A granularity of $unit needs a machine with $unit slots, but the largest has $largest; ask for at most $largest."
+    case Refusal.UnitsTooLarge(size, unit, usable, slots) =>
+      BadRequest -> s"With a granularity of $unit only $usable of the cluster's $slots slots can be used, but the flare asks for $size workers; ask for a smaller granularity or fewer workers."
+    case Refusal.NamespaceRevoked =>
+      HttpCodes.Unauthorized -> "This namespace was revoked; ask the administrator."
     case Refusal.OverLimit(limit, asked, allowed) =>
       BadRequest -> s"The flare asks for $asked, but this namespace's limit for $limit is $allowed."
     case Refusal.NoInvokers => ServiceUnavailable -> "No invoker has joined the cluster yet; try again soon."
     case Refusal.QueueFull(limit) =>
       TooManyRequests -> s"$limit flares are waiting already; try again when some have ended."
     case Refusal.GroupEnded(group) => describe(GroupEnded(group))
+    case Refusal.PackageGone =>
+      ServiceUnavailable -> "The definition is being replaced again and again; send the request again soon."
+
+  private def describe(name: String, refusal: DeployRefusal): (StatusCode, String) = refusal match
+    case DeployRefusal.Exists =>
+      Conflict -> s"There is a definition '$name' already; send overwrite=true to replace it."
+    case DeployRefusal.TooMany(allowed) =>
+      ContentTooLarge -> s"This namespace may have $allowed definitions and has them; remove one it needs no more."
+    case DeployRefusal.TooLarge(bytes, allowed) =>
+      ContentTooLarge -> s"""With it the packages of this namespace's definitions would have $bytes bytes, but it
+        | may have $allowed; remove a definition it needs no more.""".stripMargin.replace("\n", "")
+
+  private def describe(problem: JsonProblem): String = problem match
+    case JsonProblem.TooDeep(limit) => s"The body's JSON is nested deeper than $limit levels; flatten it."
+    case JsonProblem.TooManyValues(limit) =>
+      s"The body's JSON holds more than $limit values; put them where the workers can read them."
+    case JsonProblem.LongNumber(limit) =>
+      s"The body holds a number of more than $limit characters; send it as a string."
+    case JsonProblem.NotUtf8 => "The body is not valid UTF-8; send it in that encoding."
+    case JsonProblem.ByteOrderMark => "The body begins with a byte order mark; send it without."
+    case JsonProblem.HalfSurrogate =>
+      "The body holds half of a surrogate pair, which is no character; correct that string."
+    case JsonProblem.RepeatedField => "The body names a field twice in one object; name it once."
 
   private def describe(problem: PackageProblem): String = problem match
     case PackageProblem.Empty => "The package is empty."

@@ -1,24 +1,34 @@
 package burst.controller.http
 
+import burst.controller.http.connection.Connection
 import burst.controller.store.{Blocking, Identity, NamespaceStore}
 import org.apache.pekko.http.scaladsl.model.HttpRequest
 import org.apache.pekko.http.scaladsl.model.headers.{Authorization, BasicHttpCredentials}
 import org.apache.pekko.http.scaladsl.server.Directives.*
 import org.apache.pekko.http.scaladsl.server.{Directive, Directive0, Directive1}
+import scala.concurrent.ExecutionContext
 
 /** Who calls, and whether what they name is theirs. */
-final class Authentication(namespaces: NamespaceStore, admin: Option[AdminKey], blocking: Blocking):
+final class Authentication(
+    namespaces: NamespaceStore,
+    admin: Option[AdminKey],
+    logins: FailedLogins,
+    blocking: Blocking
+)(using
+    ExecutionContext
+):
 
   /** The identity behind the request's Basic credentials; 401 without. */
   val caller: Directive1[Identity] =
-    extractRequest
-      .flatMap: request =>
-        credentials(request) match
-          case Some((uuid, key)) => onSuccess(blocking(namespaces.authenticate(uuid, key)))
-          case None => provide(Option.empty[Identity])
-      .flatMap:
-        case Some(identity) => provide(identity)
-        case None => Directive[Tuple1[Identity]](_ => Answer.refused(ApiError.Unauthorized))
+    extractRequest.flatMap: request =>
+      credentials(request) match
+        case None => admitted(request, Right(None), ApiError.Unauthorized)
+        case Some((uuid, key)) =>
+          onSuccess(logins.within(
+            client(request),
+            s"$uuid:$key"
+          )(blocking(namespaces.authenticate(uuid, key))))
+            .flatMap(admitted(request, _, ApiError.Unauthorized))
 
   /** Lets only the administrator through, who is nobody's namespace. */
   val administrator: Directive0 =
@@ -26,9 +36,27 @@ final class Authentication(namespaces: NamespaceStore, admin: Option[AdminKey], 
       admin match
         case None => mapInnerRoute(_ => Answer.refused(ApiError.AdminOff))
         case Some(own) =>
-          credentials(request) match
-            case Some((AdminKey.User, key)) if own.opens(key) => pass
-            case _ => mapInnerRoute(_ => Answer.refused(ApiError.NotAdmin))
+          val shown = credentials(request)
+          val found = shown.filter((user, key) => user == AdminKey.User && own.opens(key))
+          val known =
+            if shown.isEmpty || found.isDefined then Right(found) else logins.failed(client(request))
+          admitted(request, known, ApiError.NotAdmin).flatMap(_ => pass)
+
+  /** Lets through whom the credentials show, and sees to it that he keeps his connection when there are too
+    * many.
+    */
+  private def admitted[A](
+      request: HttpRequest,
+      found: Either[Long, Option[A]],
+      otherwise: ApiError
+  ): Directive1[A] =
+    val known = found.left.map(ApiError.LoginsLimited(_)).flatMap(_.toRight(otherwise))
+    Connection.of(request).foreach(_.showed(known.isRight))
+    known match
+      case Right(value) => provide(value)
+      case Left(error) => Directive[Tuple1[A]](_ => Answer.refused(error))
+
+  private def client(request: HttpRequest): String = Connection.of(request).fold("")(_.client)
 
   private def credentials(request: HttpRequest): Option[(String, String)] =
     request.header[Authorization].map(_.credentials).collect:

@@ -6,14 +6,17 @@ import org.apache.pekko.util.{ByteString, ByteStringBuilder}
 import scala.concurrent.duration.{DurationInt, FiniteDuration}
 import scala.concurrent.{Future, Promise}
 
-/** Takes in a body of at most `limit` bytes within `timeout`, as far as its `share` of the memory goes.
+/** How long a body may take: `overall`, and no more than `pace` for each `least` bytes. */
+final case class BodyTimes(overall: FiniteDuration, least: Long, pace: FiniteDuration)
+
+/** Takes in a body of at most `limit` bytes within its times, as far as its `share` of the memory goes.
   *
   * What goes beyond the limit is counted and dropped. The refusal still waits until the client has sent its
   * body, pauses ([[BodySink.Pause]]) or has gone far beyond the limit ([[BodySink.Tolerance]]): the server
   * closes a connection that it answers early, and a client in the middle of sending may then see its
   * connection reset instead of the answer that says why.
   */
-final class BodySink(limit: Long, timeout: FiniteDuration, share: BodyBudget.Share = BodyBudget.Free)
+final class BodySink(limit: Long, times: BodyTimes, share: BodyBudget.Share = BodyBudget.Free)
     extends GraphStageWithMaterializedValue[SinkShape[ByteString], Future[Either[ApiError, ByteString]]]:
   private val in = Inlet[ByteString]("body")
   override val shape: SinkShape[ByteString] = SinkShape(in)
@@ -31,11 +34,13 @@ final class BodySink(limit: Long, timeout: FiniteDuration, share: BodyBudget.Sha
     private var size = 0L
     private var refused = Option.empty[ApiError]
     private var moved = false
+    private var sizeBefore = 0L
 
     setHandler(in, this)
 
     override def preStart(): Unit =
-      scheduleOnce(BodySink.Overall, timeout)
+      scheduleOnce(BodySink.Overall, times.overall)
+      scheduleWithFixedDelay(BodySink.Pace, times.pace, times.pace)
       // A limit of nothing is for a body that is refused unseen: it may never be sent at all.
       if limit == 0 then scheduleWithFixedDelay(BodySink.Paused, BodySink.Pause, BodySink.Pause)
       pull(in)
@@ -58,6 +63,7 @@ final class BodySink(limit: Long, timeout: FiniteDuration, share: BodyBudget.Sha
     override protected def onTimer(key: Any): Unit = key match
       case BodySink.Paused if moved => moved = false
       case BodySink.Paused => end(result)
+      case BodySink.Pace if size - sizeBefore >= times.least => sizeBefore = size
       case _ => end(Left(refused.getOrElse(ApiError.BodyTooSlow)))
 
     // The stage may be torn down with its connection; nobody shall wait for ever.
@@ -77,6 +83,7 @@ final class BodySink(limit: Long, timeout: FiniteDuration, share: BodyBudget.Sha
 private object BodySink:
   val Overall = "overall"
   val Paused = "paused"
+  val Pace = "pace"
 
   /** Bytes beyond the limit that are still seen off: more than any call takes, so that whoever is refused for
     * another reason gets to see it; but nobody makes the server read on and on.

@@ -4,7 +4,7 @@ import burst.controller.definition.{Definition, Definitions, EntityName, Package
 import burst.controller.scheduler.FlareService
 import burst.controller.store.{Blocking, DefinitionStore, Identity}
 import burst.protocol.PackageId
-import io.circe.Json
+import io.circe.{Json, JsonObject}
 import org.apache.pekko.http.scaladsl.model.{HttpRequest, HttpResponse, StatusCodes}
 import org.apache.pekko.http.scaladsl.server.Directives.*
 import org.apache.pekko.http.scaladsl.server.Route
@@ -22,6 +22,7 @@ final class BurstsRoutes(
     flareBody: FlareBody,
     body: RequestBody,
     budget: BodyBudget,
+    deploys: RateLimiter,
     views: Views,
     blocking: Blocking,
     settings: HttpSettings
@@ -62,7 +63,14 @@ final class BurstsRoutes(
       case None => Left(ApiError.NoSuchDefinition(name))
 
   private def deploy(caller: Identity, name: String, request: HttpRequest): Answer =
-    Refusable(parameters(request).flag("overwrite")): overwrite =>
+    val perMinute = caller.limits.deploysPerMinute
+    val wanted =
+      for
+        overwrite <- parameters(request).flag("overwrite")
+        // Also of one that is refused in the end: it is the body that is work.
+        _ <- deploys.take(caller.namespace, perMinute).left.map(ApiError.DeploysLimited(perMinute, _))
+      yield overwrite
+    Refusable(wanted): overwrite =>
       budget.within(caller.namespace): share =>
         Refusable(body.read(request, settings.deployBodyLimit, share))(take(caller, name, overwrite, _))
 
@@ -77,8 +85,15 @@ final class BurstsRoutes(
             deployment <- deployBody.read(json, caller.limits)
             _ <- inspector.inspect(deployment.code, runtimes).left.map(ApiError.PackageRefused(_))
             stored <- definitions
-              .deploy(definition(caller, name, deployment), deployment.code, overwrite)
-              .toRight(ApiError.DefinitionExists(name))
+              .deploy(
+                definition(caller, name, deployment),
+                deployment.code,
+                overwrite,
+                caller.limits,
+                replaceParameters = deployment.parameters.isDefined
+              )
+              .left
+              .map(ApiError.NotDeployed(name, _))
           yield JsonMarshalling.response(StatusCodes.OK, views.definition(stored))
 
   private def definition(caller: Identity, name: String, deployment: Deployment): Definition =
@@ -90,7 +105,7 @@ final class BurstsRoutes(
       PackageId.of(deployment.code),
       deployment.code.length,
       deployment.options,
-      deployment.parameters,
+      deployment.parameters.getOrElse(JsonObject.empty),
       updated = System.currentTimeMillis() * 1000
     )
 

@@ -5,12 +5,14 @@ import burst.controller.store.NamespaceLimits
 import io.circe.{Json, JsonObject}
 import java.util.Base64
 
-/** What a deploy brings: the package's bytes and the definition around it. */
+/** What a deploy brings: the package's bytes and the definition around it. Without parameters it leaves those
+  * that are there.
+  */
 final case class Deployment(
     kind: String,
     code: Array[Byte],
     options: FlareOptions,
-    parameters: JsonObject
+    parameters: Option[JsonObject]
 )
 
 /** Reads the body of a deploy. Pure. */
@@ -29,7 +31,7 @@ final class DeployBody(options: OptionsReader):
       parameters <- fields.objectAt("parameters")
       code <- exec.requiredString("code")
       bytes <- decode(code, limits)
-    yield Deployment(kind, bytes, own, parameters.getOrElse(JsonObject.empty))
+    yield Deployment(kind, bytes, own, parameters)
 
   private def decode(code: String, limits: NamespaceLimits): Either[ApiError, Array[Byte]] =
     // Told by the length of the text, before a buffer for its content is made.

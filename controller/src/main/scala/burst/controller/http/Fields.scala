@@ -27,17 +27,27 @@ final class Fields private (values: JsonObject, path: String):
   def requiredFields(name: String): Either[ApiError, Fields] =
     required(name, objectAt(name)).map(Fields(_, at(name) + "."))
 
-  def long(name: String, least: Long, most: Long): Either[ApiError, Option[Long]] =
+  def long(
+      name: String,
+      least: Long,
+      most: Long,
+      measure: Measure = Measure.Count
+  ): Either[ApiError, Option[Long]] =
     json(name) match
       case None => Right(None)
       case Some(value) if !value.isNumber => Left(WrongType(at(name), "a whole number"))
       case Some(value) =>
         value.asNumber.flatMap(_.toLong).filter(n => n >= least && n <= most) match
-          case None => Left(OutOfRange(at(name), least, most))
+          case None => Left(OutOfRange(at(name), least, most, measure))
           case found => Right(found)
 
-  def int(name: String, least: Int, most: Int): Either[ApiError, Option[Int]] =
-    long(name, least, most).map(_.map(_.toInt))
+  def int(
+      name: String,
+      least: Int,
+      most: Int,
+      measure: Measure = Measure.Count
+  ): Either[ApiError, Option[Int]] =
+    long(name, least, most, measure).map(_.map(_.toInt))
 
   def choice[A](name: String, choices: Seq[(String, A)]): Either[ApiError, Option[A]] =
     string(name).flatMap:

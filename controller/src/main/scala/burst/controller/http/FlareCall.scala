@@ -2,10 +2,12 @@ package burst.controller.http
 
 import burst.controller.json.JsonPieces
 import burst.controller.flare.{Flare, FlareRequest, FlareState}
-import burst.controller.scheduler.FlareService
+import burst.controller.scheduler.{FlareService, Refusal}
 import burst.controller.store.{Blocking, Identity}
 import org.apache.pekko.http.scaladsl.model.{HttpRequest, HttpResponse, StatusCodes}
+import org.apache.pekko.util.ByteString
 import scala.concurrent.{ExecutionContext, Future}
+import scala.util.Success
 
 /** A call that starts something: what is common to flares of a definition, flares on a group, and groups. */
 final class FlareCall(
@@ -43,15 +45,30 @@ final class FlareCall(
       case Left(pause) => Future.successful(Left(ApiError.RateLimited(perMinute, pause)))
       case Right(()) =>
         // Until the flare is stored: from then on large inputs are on the disk.
-        budget.within(caller.namespace): share =>
+        val started = budget.within(caller.namespace): share =>
           body
             .read(request, settings.flareBodyLimit, share)
             .flatMap:
               case Left(error) => Future.successful(Left(error))
-              case Right(bytes) =>
-                blocking(body.checked(bytes).flatMap(FlareText.read(_, pieces)).flatMap(read)).flatMap:
-                  case Left(error) => Future.successful(Left(error))
-                  case Right(wanted) => service.submit(wanted).map(_.left.map(ApiError.Refused(_)))
+              case Right(bytes) => begin(bytes, read, FlareCall.Tries)
+        // What is refused was no flare; how often one may be refused is bounded with all other requests.
+        started.andThen:
+          case Success(Right(_)) => ()
+          case _ => rates.giveBack(caller.namespace, perMinute)
+
+  /** What was read of the definition may be no more by the time that the flare is stored: it is read again.
+    */
+  private def begin(
+      bytes: ByteString,
+      read: FlareText => Either[ApiError, FlareRequest],
+      tries: Int
+  ): Future[Either[ApiError, Flare]] =
+    blocking(body.checked(bytes).flatMap(FlareText.read(_, pieces)).flatMap(read)).flatMap:
+      case Left(error) => Future.successful(Left(error))
+      case Right(wanted) =>
+        service.submit(wanted).flatMap:
+          case Left(Refusal.PackageGone) if tries > 1 => begin(bytes, read, tries - 1)
+          case answer => Future.successful(answer.left.map(ApiError.Refused(_)))
 
   private def ended(flare: Flare, resultOnly: Boolean): Answer =
     service
@@ -66,3 +83,6 @@ final class FlareCall(
 
   private def accepted(flare: Flare): Either[ApiError, HttpResponse] =
     Right(JsonMarshalling.response(StatusCodes.Accepted, Views.accepted(flare.id)))
+
+object FlareCall:
+  private val Tries = 10

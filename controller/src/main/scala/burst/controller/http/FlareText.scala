@@ -32,4 +32,5 @@ object FlareText:
   private def refusal(problem: Problem): ApiError = problem match
     case Problem.Malformed => ApiError.MalformedJson
     case Problem.OtherType => ApiError.WrongType("", "a JSON object")
+    case Problem.Repeated => ApiError.JsonRefused(JsonProblem.RepeatedField)
     case Problem.TooMany => ApiError.FieldsTooLarge(MostFields)

@@ -1,7 +1,7 @@
 package burst.controller.http
 
 import burst.controller.flare.{Flare, FlareState, Timeline}
-import burst.controller.scheduler.{CancelOutcome, FlareService}
+import burst.controller.scheduler.{CancelOutcome, Clock, FlareService}
 import burst.controller.store.{Blocking, FlareStore, Identity}
 import burst.protocol.FlareId
 import io.circe.Json
@@ -16,11 +16,12 @@ final class FlaresRoutes(
     store: FlareStore,
     service: FlareService,
     results: ResultAnswer,
-    blocking: Blocking
-)(using
-    ExecutionContext
-):
+    blocking: Blocking,
+    clock: Clock = Clock.ofMachine
+)(using ExecutionContext):
   import FlaresRoutes.States
+
+  private val logAnswer = LogAnswer(store, blocking)
 
   def route(caller: Identity): Route =
     concat(
@@ -47,10 +48,11 @@ final class FlaresRoutes(
       (path("logs") & get & extractRequest): request =>
         Answer:
           Refusable(QueryParameters(request.uri.query()).optionalInt("worker")): worker =>
-            read(caller, id)(_ => Views.logs(id, store.logs(id, worker)))
+            Refusable(blocking(own(caller, id)))(_ => logAnswer(id, worker))
       ,
       (path("timeline") & get):
-        Answer(read(caller, id)(flare => Views.timeline(flare, Timeline.of(flare, store.phases(id)))))
+        Answer:
+          read(caller, id)(flare => Views.timeline(flare, Timeline.of(flare, store.phases(id)), clock.now()))
     )
 
   private def list(caller: Identity, request: HttpRequest): Answer =
@@ -62,7 +64,7 @@ final class FlaresRoutes(
         name <- query.entityName("name")
       yield (page, state, name)
     Refusable(wanted): (page, state, name) =>
-      blocking(store.list(caller.namespace, name, state, page.limit, page.skip)).map: found =>
+      blocking(store.list(Some(caller.namespace), name, state, page.limit, page.skip)).map: found =>
         ok(Json.fromValues(found.map(Views.summary)))
 
   private def show(caller: Identity, id: FlareId): Answer =
@@ -95,5 +97,5 @@ final class FlaresRoutes(
     Right(JsonMarshalling.response(StatusCodes.OK, json))
 
 object FlaresRoutes:
-  private val States: Map[String, FlareState] =
+  private[http] val States: Map[String, FlareState] =
     FlareState.values.toVector.flatMap(state => state.asJson.asString.map(_ -> state)).toMap

@@ -76,8 +76,9 @@ final class GroupsRoutes(
         name <- query.entityName("name")
       yield (page, name)
     Refusable(wanted): (page, name) =>
-      blocking(flares.list(caller.namespace, name, None, page.limit, page.skip, groups = true)).map: found =>
-        Right(JsonMarshalling.response(StatusCodes.OK, Json.fromValues(found.map(Views.groupSummary))))
+      blocking(flares.list(Some(caller.namespace), name, None, page.limit, page.skip, groups = true)).map:
+        found =>
+          Right(JsonMarshalling.response(StatusCodes.OK, Json.fromValues(found.map(Views.groupSummary))))
 
   private def show(caller: Identity, id: FlareId): Answer =
     Refusable(blocking(own(caller, id))): group =>

@@ -3,11 +3,10 @@ package burst.controller.http
 import burst.controller.json.JsonPieces
 import burst.controller.PlatformLimits
 import burst.controller.definition.{Definitions, PackageInspector}
+import burst.controller.http.connection.{Listener, Listening}
 import burst.controller.scheduler.FlareService
 import burst.controller.store.{Blocking, Storage}
 import org.apache.pekko.actor.typed.ActorSystem
-import org.apache.pekko.http.scaladsl.{ConnectionContext, Http}
-import org.apache.pekko.http.scaladsl.Http.ServerBinding
 import org.apache.pekko.http.scaladsl.server.Route
 import scala.concurrent.{ExecutionContext, Future}
 
@@ -25,9 +24,9 @@ object HttpServer:
     given ExecutionContext = system.executionContext
     val options = OptionsReader(defaults, limits)
     val metrics = Metrics()
-    val body = RequestBody(settings.bodyTimeout, settings.jsonDepthLimit)
+    val body = RequestBody(settings.bodyTimes, settings.json)
     val results = ResultAnswer(storage.flares, storage.outputs, blocking)
-    val pieces = JsonPieces(settings.jsonDepthLimit)
+    val pieces = JsonPieces(settings.json.depth)
     val flareCall = FlareCall(
       service,
       body,
@@ -52,18 +51,28 @@ object HttpServer:
         flareBody,
         body,
         BodyBudget(settings.deployBodiesLimit, settings.deployBodiesLimit),
+        RateLimiter(),
         Views(defaults),
         blocking,
         settings
       ),
       FlaresRoutes(storage.flares, service, results, blocking),
       GroupsRoutes(storage.definitions, storage.flares, service, flareCall, flareBody, pieces, blocking),
-      AdminRoutes(storage.namespaces, body, blocking),
-      Authentication(storage.namespaces, settings.adminKey, blocking),
+      AdminRoutes(
+        NamespacesRoutes(storage.namespaces, service, body, blocking),
+        AdminFlaresRoutes(storage.flares, service, blocking)
+      ),
+      Authentication(
+        storage.namespaces,
+        settings.adminKey,
+        FailedLogins(settings.failedLoginsPerMinute, RateLimiter()),
+        blocking
+      ),
+      RequestLimits(RateLimiter()),
       metrics,
       settings
     ).route
 
-  def bind(settings: HttpSettings, route: Route)(using ActorSystem[?]): Future[ServerBinding] =
-    val builder = Http().newServerAt(settings.host, settings.port).withSettings(settings.server)
-    settings.tls.fold(builder)(tls => builder.enableHttps(ConnectionContext.httpsServer(tls))).bind(route)
+  def bind(settings: HttpSettings, route: Route)(using ActorSystem[?]): Future[Listening] =
+    Listener(settings.connections, settings.server, settings.tls)
+      .bind(settings.host, settings.port)(Route.toFunction(route))

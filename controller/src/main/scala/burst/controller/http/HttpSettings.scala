@@ -1,8 +1,10 @@
 package burst.controller.http
 
 import burst.controller.definition.Packing
+import burst.controller.http.connection.ConnectionLimits
 import com.typesafe.config.{Config, ConfigException}
 import javax.net.ssl.SSLContext
+import org.apache.pekko.http.scaladsl.model.{MediaType, MediaTypes}
 import org.apache.pekko.http.scaladsl.settings.ServerSettings
 import scala.concurrent.duration.FiniteDuration
 import scala.jdk.DurationConverters.*
@@ -16,15 +18,24 @@ final case class HttpSettings(
     deployBodiesLimit: Long,
     flareBodyLimit: Long,
     flareBodiesLimit: Long,
-    bodyTimeout: FiniteDuration,
-    jsonDepthLimit: Int,
+    bodyTimes: BodyTimes,
+    json: JsonLimits,
+    failedLoginsPerMinute: Int,
     adminKey: Option[AdminKey],
     tls: Option[SSLContext],
+    connections: ConnectionLimits,
     server: ServerSettings
 ):
   def scheme: String = if tls.isDefined then "https" else "http"
 
 object HttpSettings:
+  /** Pekko HTTP takes no notice of what charset somebody says his JSON is in, unless it might be any. */
+  private def withCharsets(server: ServerSettings): ServerSettings =
+    val json = MediaTypes.`application/json`
+    server.withParserSettings(
+      server.parserSettings.withCustomMediaTypes(MediaType.customWithOpenCharset(json.mainType, json.subType))
+    )
+
   def from(config: Config): HttpSettings =
     val http = config.getConfig("burst.http")
     HttpSettings(
@@ -35,11 +46,23 @@ object HttpSettings:
       http.getBytes("deploy-bodies-limit"),
       http.getBytes("flare-body-limit"),
       share(http, "flare-bodies-limit"),
-      http.getDuration("body-timeout").toScala,
-      http.getInt("json-depth-limit"),
+      BodyTimes(
+        http.getDuration("body-timeout").toScala,
+        http.getBytes("body-pace.bytes"),
+        http.getDuration("body-pace.within").toScala
+      ),
+      JsonLimits(
+        http.getInt("json-depth-limit"),
+        http.getInt("json-values-limit"),
+        http.getInt("json-number-limit")
+      ),
+      http.getInt("failed-logins-per-minute"),
       AdminKey.from(config.getString(AdminKey.Setting)),
       Tls.from(http.getConfig("tls")),
-      ServerSettings(http.getConfig("server").atPath("pekko.http.server").withFallback(config))
+      ConnectionLimits.from(config),
+      withCharsets(
+        ServerSettings(http.getConfig("server").atPath("pekko.http.server").withFallback(config))
+      )
     )
 
   /** At most this part of the heap, however it is set. */

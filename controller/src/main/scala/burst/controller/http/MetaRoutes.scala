@@ -8,7 +8,7 @@ import org.apache.pekko.http.scaladsl.model.*
 import org.apache.pekko.http.scaladsl.server.Directives.*
 import org.apache.pekko.http.scaladsl.server.Route
 import org.apache.pekko.util.ByteString
-import scala.concurrent.ExecutionContext
+import scala.concurrent.{ExecutionContext, Future}
 
 /** What the platform says of itself, to anyone. */
 final class MetaRoutes(metrics: Metrics, flares: FlareStore, service: FlareService, blocking: Blocking)(using
@@ -21,14 +21,24 @@ final class MetaRoutes(metrics: Metrics, flares: FlareStore, service: FlareServi
       (pathSingleSlash & get)(complete(info)),
       (pathPrefix("api" / "v1") & pathEndOrSingleSlash):
         // Nothing else stands here, whoever asks.
-        concat(get(complete(info)), Answer.refused(ApiError.MethodNotAllowed(Seq(HttpMethods.GET))))
+        concat(
+          get(complete(info)),
+          Answer.refused(ApiError.MethodNotAllowed(Seq(HttpMethods.GET, HttpMethods.HEAD)))
+        )
       ,
       (path("ping") & get)(complete(pong)),
       (path("api" / "v1" / "openapi.yaml") & get)(complete(description)),
       (path("metrics") & get)(Answer(scrape()))
     )
 
-  private def scrape(): Answer =
+  private var scraped: Answer = Future.failed(IllegalStateException("nobody has asked yet"))
+
+  /** Anyone may ask, and it takes a look into the database: one at a time, for all who ask meanwhile. */
+  private def scrape(): Answer = synchronized:
+    if scraped.isCompleted then scraped = measured()
+    scraped
+
+  private def measured(): Answer =
     for
       views <- service.invokers()
       states <- blocking(flares.countByState())

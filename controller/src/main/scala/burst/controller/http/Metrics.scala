@@ -35,7 +35,9 @@ final class Metrics:
     FlareState.values.foreach: state =>
       flares.labelValues(state.asJson.asString.getOrElse("")).set(states.getOrElse(state, 0).toDouble)
     val (up, down) = views.partition(_.up)
-    invokers.labelValues("up").set(up.size)
+    val quarantined = up.count(_.quarantine.isDefined)
+    invokers.labelValues("up").set(up.size - quarantined)
+    invokers.labelValues("quarantined").set(quarantined)
     invokers.labelValues("down").set(down.size)
     slots.set(up.map(_.status.slots).sum)
     freeSlots.set(up.map(_.freeSlots).sum)

@@ -13,15 +13,15 @@ final class OptionsReader(defaults: FlareDefaults, limits: PlatformLimits):
       granularity <- fields.int("granularity", 1, namespace.burstSize)
       packing <- fields.choice("packing", Packings)
       backend <- fields.choice("backend", defaults.backends.map(name => name -> name))
-      chunkSize <- fields.int("chunkSize", limits.chunkSizeMin, limits.chunkSizeMax)
-      timeout <- fields.long("timeout", 1, limits.timeout)
-      memory <- fields.int("memory", LeastMemory, namespace.memory)
+      chunkSize <- fields.int("chunkSize", limits.chunkSizeMin, limits.chunkSizeMax, Measure.Bytes)
+      timeout <- fields.long("timeout", 1, limits.timeout, Measure.Milliseconds)
+      memory <- fields.int("memory", LeastMemory, namespace.memory, Measure.Mebibytes)
       retries <- fields.int("retries", 0, limits.retries)
     yield FlareOptions(granularity, packing, backend, chunkSize, timeout, memory, retries)
 
   /** How long a group may be without a flare, in milliseconds. */
   def idleTimeout(fields: Fields): Either[ApiError, Option[Long]] =
-    fields.long("idleTimeout", 1, limits.groupIdleTimeout)
+    fields.long("idleTimeout", 1, limits.groupIdleTimeout, Measure.Milliseconds)
 
 object OptionsReader:
   val Names: Seq[String] =

@@ -28,4 +28,5 @@ object ProtocolErrors extends ParsingErrorHandler:
         ApiError.response(other, s"The request is not valid HTTP: ${other.reason}; correct it.", transaction)
     Transaction.stamped(answer, transaction)
 
-  private val methods = Seq(HttpMethods.GET, HttpMethods.PUT, HttpMethods.POST, HttpMethods.DELETE)
+  private val methods =
+    Seq(HttpMethods.GET, HttpMethods.HEAD, HttpMethods.PUT, HttpMethods.POST, HttpMethods.DELETE)

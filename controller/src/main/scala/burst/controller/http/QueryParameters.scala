@@ -13,7 +13,10 @@ final class QueryParameters(query: Uri.Query):
   def int(name: String, default: Int, least: Int, most: Int): Either[ApiError, Int] = query.get(name) match
     case None => Right(default)
     case Some(text) =>
-      text.toIntOption
+      // Only as everybody writes numbers: there are digits of other scripts, and signs.
+      Option
+        .when(text.forall(c => c >= '0' && c <= '9'))(text)
+        .flatMap(_.toIntOption)
         .filter(n => n >= least && n <= most)
         .toRight(ApiError.InvalidParameter(name, s"a whole number from $least to $most"))
 

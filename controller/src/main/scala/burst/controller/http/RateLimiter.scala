@@ -1,24 +1,27 @@
 package burst.controller.http
 
-import java.util.concurrent.ConcurrentHashMap
-
-/** Requests per namespace and minute: a bucket that holds one minute's worth and fills up evenly. `clock` is
-  * in nanoseconds.
+/** So many of something per minute, for each namespace or client: a bucket that holds one minute's worth and
+  * fills up evenly. Of more than `most` keys those are forgotten that were not asked for for longest. `clock`
+  * is in nanoseconds.
   */
-final class RateLimiter(clock: () => Long = () => System.nanoTime()):
+final class RateLimiter(clock: () => Long = () => System.nanoTime(), most: Int = 100_000):
   import RateLimiter.*
 
-  private val buckets = ConcurrentHashMap[String, Bucket]()
+  private val buckets = Recent[String, Bucket](most)
 
-  /** Takes one request off, or says in how many whole seconds there will be one. */
-  def take(namespace: String, perMinute: Int): Either[Long, Unit] =
-    buckets.computeIfAbsent(namespace, _ => Bucket(perMinute, clock())).take(perMinute, clock())
+  /** Takes one off, or says in how many whole seconds there will be one. */
+  def take(key: String, perMinute: Int): Either[Long, Unit] = synchronized:
+    buckets.computeIfAbsent(key, _ => Bucket(perMinute, clock())).take(perMinute, clock())
+
+  /** Puts one back that came to nothing. */
+  def giveBack(key: String, perMinute: Int): Unit = synchronized:
+    Option(buckets.get(key)).foreach(_.giveBack(perMinute))
 
 private object RateLimiter:
   private val Minute = 60e9
 
   final class Bucket(private var level: Double, private var filled: Long):
-    def take(perMinute: Int, now: Long): Either[Long, Unit] = synchronized:
+    def take(perMinute: Int, now: Long): Either[Long, Unit] =
       level = (level + (now - filled).max(0) * (perMinute / Minute)).min(perMinute)
       filled = now
       if level >= 1 then
@@ -26,3 +29,5 @@ private object RateLimiter:
         Right(())
       else if perMinute <= 0 then Left(60)
       else Left(((1 - level) * 60 / perMinute).ceil.toLong.max(1))
+
+    def giveBack(perMinute: Int): Unit = level = (level + 1).min(perMinute)

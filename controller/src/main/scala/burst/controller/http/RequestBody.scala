@@ -1,15 +1,15 @@
 package burst.controller.http
 
-import io.circe.{jawn, Json}
-import org.apache.pekko.http.scaladsl.model.headers.Expect
-import org.apache.pekko.http.scaladsl.model.{ContentTypes, HttpEntity, HttpRequest, MediaTypes}
+import io.circe.Json
+import io.circe.jawn.JawnParser
+import org.apache.pekko.http.scaladsl.model.headers.{`Content-Encoding`, Expect, HttpEncodings}
+import org.apache.pekko.http.scaladsl.model.{ContentTypes, HttpCharsets, HttpEntity, HttpRequest, MediaTypes}
 import org.apache.pekko.stream.Materializer
 import org.apache.pekko.util.ByteString
-import scala.concurrent.duration.FiniteDuration
 import scala.concurrent.{ExecutionContext, Future}
 
 /** Takes in a JSON body, within its limits. */
-final class RequestBody(timeout: FiniteDuration, depthLimit: Int)(using Materializer):
+final class RequestBody(times: BodyTimes, limits: JsonLimits)(using Materializer):
 
   /** The body's bytes: refused by its declared length before anything is read, or as soon as more has been
     * counted than is allowed; never more than `limit` is held.
@@ -22,19 +22,29 @@ final class RequestBody(timeout: FiniteDuration, depthLimit: Int)(using Material
     val entity = request.entity
     if entity.contentLengthOption.exists(_ > limit) then refused(ApiError.BodyTooLarge(limit))
     else if !isJson(entity) then refused(ApiError.NotJson)
+    else if !isPlain(request) then refused(ApiError.EncodedBody)
     else
       entity match
         case HttpEntity.Strict(_, bytes) =>
           Future.successful(Either.cond(share.take(bytes.length), bytes, ApiError.Busy))
-        case streamed => streamed.withoutSizeLimit.dataBytes.runWith(BodySink(limit, timeout, share))
+        case streamed => streamed.withoutSizeLimit.dataBytes.runWith(BodySink(limit, times, share))
 
-  /** A body whose JSON may be read: it may be megabytes: not for threads that serve requests. */
-  def checked(bytes: ByteString): Either[ApiError, ByteString] =
-    if JsonDepth.exceeds(bytes, depthLimit) then Left(ApiError.JsonTooDeep(depthLimit)) else Right(bytes)
+  /** A body whose JSON may be read. It may be megabytes: not for threads that serve requests. */
+  def checked(
+      bytes: ByteString,
+      limits: JsonLimits = RequestBody.unbuilt(limits)
+  ): Either[ApiError, ByteString] =
+    JsonCheck.problem(bytes.asByteBuffer, limits).map(ApiError.JsonRefused(_)).toLeft(bytes)
 
   def parse(bytes: ByteString): Either[ApiError, Json] =
-    checked(bytes).flatMap: bytes =>
-      jawn.parseByteBuffer(bytes.asByteBuffer).left.map(_ => ApiError.MalformedJson)
+    checked(bytes, limits).flatMap: bytes =>
+      RequestBody.parser
+        .parseByteBuffer(bytes.asByteBuffer)
+        .left
+        .map(_.underlying match
+          case _: NumberFormatException => ApiError.MalformedJson
+          case _: IllegalArgumentException => ApiError.JsonRefused(JsonProblem.RepeatedField)
+          case _ => ApiError.MalformedJson)
 
   private def refused(error: ApiError): Future[Either[ApiError, ByteString]] =
     Future.successful(Left(error))
@@ -43,16 +53,27 @@ final class RequestBody(timeout: FiniteDuration, depthLimit: Int)(using Material
   private def isJson(entity: HttpEntity): Boolean =
     val media = entity.contentType.mediaType
     (media.mainType == MediaTypes.`application/json`.mainType &&
-      media.subType == MediaTypes.`application/json`.subType) ||
+      media.subType == MediaTypes.`application/json`.subType &&
+      entity.contentType.charsetOption.forall(_ == HttpCharsets.`UTF-8`)) ||
     (entity.isKnownEmpty && entity.contentType == ContentTypes.NoContentType)
 
+  // What is packed may unpack to anything.
+  private def isPlain(request: HttpRequest): Boolean =
+    request.header[`Content-Encoding`].forall(_.encodings.forall(_ == HttpEncodings.identity))
+
 object RequestBody:
+  /** For JSON of which no values are made. */
+  private def unbuilt(limits: JsonLimits): JsonLimits = limits.copy(values = Int.MaxValue)
+
+  // Of two values for one field, the other may be the one that somebody has looked at on the way.
+  private val parser = JawnParser(allowDuplicateKeys = false)
+
   /** Lets the client of a refused request send its body into nowhere, so that it gets to see the answer (see
     * [[BodySink]]). A body that was read already, or that waits for `100 Continue`, is left alone.
     */
-  def discard(request: HttpRequest, timeout: FiniteDuration)(using Materializer): Future[Unit] =
+  def discard(request: HttpRequest, times: BodyTimes)(using Materializer): Future[Unit] =
     if request.entity.isStrict || request.header[Expect].isDefined then Future.unit
     else
       request.entity.withoutSizeLimit.dataBytes
-        .runWith(BodySink(0, timeout))
+        .runWith(BodySink(0, times))
         .map(_ => ())(ExecutionContext.parasitic)

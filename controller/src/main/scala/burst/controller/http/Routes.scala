@@ -1,6 +1,6 @@
 package burst.controller.http
 
-import org.apache.pekko.http.scaladsl.model.{HttpMethod, HttpRequest, HttpResponse}
+import org.apache.pekko.http.scaladsl.model.{HttpMethod, HttpMethods, HttpRequest, HttpResponse}
 import org.apache.pekko.http.scaladsl.server.*
 import org.apache.pekko.http.scaladsl.server.Directives.*
 import org.apache.pekko.stream.Materializer
@@ -16,13 +16,14 @@ final class Routes(
     groups: GroupsRoutes,
     admin: AdminRoutes,
     authentication: Authentication,
+    requestLimits: RequestLimits,
     metrics: Metrics,
     settings: HttpSettings
 )(using Materializer):
   import Routes.*
 
   val route: Route =
-    Transaction.directive(settings.bodyTimeout):
+    Transaction.directive(settings.bodyTimes):
       counted:
         answeredInTime:
           handleExceptions(unexpected):
@@ -35,14 +36,15 @@ final class Routes(
 
   private def authenticated: Route =
     authentication.caller: caller =>
-      concat(
-        invokers.route,
-        pathPrefix("namespaces" / Segment): namespace =>
-          authentication.own(
-            namespace,
-            caller
-          )(concat(bursts.route(caller), flares.route(caller), groups.route(caller)))
-      )
+      requestLimits.within(caller):
+        concat(
+          invokers.route,
+          pathPrefix("namespaces" / Segment): namespace =>
+            authentication.own(
+              namespace,
+              caller
+            )(concat(bursts.route(caller), flares.route(caller), groups.route(caller)))
+        )
 
   // The server hands its own request to the handler, which knows nothing of our id.
   private def answeredInTime: Directive0 = extractRequest.flatMap: request =>
@@ -77,4 +79,7 @@ object Routes:
     .handleNotFound(Answer.refused(ApiError.NoSuchPath))
     .result()
 
-  private def notAllowed(methods: Seq[HttpMethod]): ApiError = ApiError.MethodNotAllowed(methods.distinct)
+  private def notAllowed(methods: Seq[HttpMethod]): ApiError =
+    ApiError.MethodNotAllowed(methods.distinct.flatMap:
+      case HttpMethods.GET => Seq(HttpMethods.GET, HttpMethods.HEAD)
+      case other => Seq(other))

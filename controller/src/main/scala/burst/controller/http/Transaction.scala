@@ -5,7 +5,6 @@ import org.apache.pekko.http.scaladsl.model.{AttributeKey, HttpRequest, HttpResp
 import org.apache.pekko.http.scaladsl.server.Directives.mapInnerRoute
 import org.apache.pekko.http.scaladsl.server.{Directive0, RouteResult}
 import org.apache.pekko.stream.Materializer
-import scala.concurrent.duration.FiniteDuration
 import scala.concurrent.{ExecutionContext, Future}
 
 /** Each request has an id, under which the log tells what an answer does not: it is an error's `code` and
@@ -19,8 +18,8 @@ object Transaction:
 
   def of(request: HttpRequest): String = request.attribute(Key).getOrElse("")
 
-  /** Gives the request its id and sees a refusal off, for at most `drain`. */
-  def directive(drain: FiniteDuration)(using Materializer): Directive0 =
+  /** Gives the request its id and sees a refusal off, within `drain`. */
+  def directive(drain: BodyTimes)(using Materializer): Directive0 =
     given ExecutionContext = ExecutionContext.parasitic
     mapInnerRoute: inner =>
       context =>

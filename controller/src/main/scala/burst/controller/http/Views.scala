@@ -2,8 +2,8 @@ package burst.controller.http
 
 import burst.controller.definition.{Definition, FlareOptions}
 import burst.controller.flare.*
-import burst.controller.scheduler.{InvokerView, Standing}
-import burst.controller.store.{Namespace, StoredLogs}
+import burst.controller.scheduler.{InvokerView, Standing, Suspicion}
+import burst.controller.store.Namespace
 import burst.protocol.FlareId
 import io.circe.Json
 import io.circe.syntax.*
@@ -110,7 +110,11 @@ object Views:
     )
 
   private def queue(standing: Standing): Json =
-    Json.obj("position" -> standing.position.asJson, "start" -> standing.start.asJson)
+    Json.obj(
+      "position" -> standing.position.asJson,
+      "start" -> standing.start.toOption.asJson,
+      "waitsFor" -> standing.start.left.toOption.map(_.toString.toLowerCase).asJson
+    )
 
   private def pack(pack: PackRecord): Json = Json.obj(
     "pack" -> pack.pack.asJson,
@@ -128,23 +132,11 @@ object Views:
     "error" -> worker.error.asJson
   )
 
-  def logs(id: FlareId, logs: StoredLogs): Json = Json.obj(
-    "flareId" -> id.asJson,
-    "truncated" -> logs.truncated.asJson,
-    "logs" -> Json.fromValues(logs.lines.map { line =>
-      Json.obj(
-        "worker" -> line.worker.asJson,
-        "pack" -> line.pack.asJson,
-        "stream" -> line.stream.asJson,
-        "at" -> line.at.asJson,
-        "line" -> line.line.asJson
-      )
-    })
-  )
-
-  def timeline(flare: Flare, workers: Vector[WorkerTimeline]): Json = Json.obj(
+  /** `now` is how far the phases that still last have come. */
+  def timeline(flare: Flare, workers: Vector[WorkerTimeline], now: Long): Json = Json.obj(
     "flareId" -> flare.id.asJson,
     "created" -> flare.created.asJson,
+    "now" -> now.asJson,
     "workers" -> Json.fromValues(workers.map { worker =>
       Json.obj(
         "worker" -> worker.worker.asJson,
@@ -161,7 +153,8 @@ object Views:
     "slots" -> view.status.slots.asJson,
     "freeSlots" -> view.freeSlots.asJson,
     "cpuLoad" -> view.status.cpuLoad.asJson,
-    "state" -> (if view.up then "up" else "down").asJson,
+    "state" -> invokerState(view).asJson,
+    "quarantine" -> view.quarantine.filter(_ => view.up).fold(Json.Null)(quarantine),
     "driver" -> view.status.driver.asJson,
     "warmPacks" -> view.status.warmPacks.asJson,
     "prewarmedPacks" -> view.status.prewarmedPacks.asJson,
@@ -171,6 +164,12 @@ object Views:
     )
   )
 
+  def invokerState(view: InvokerView): String =
+    if !view.up then "down" else if view.quarantine.isDefined then "quarantined" else "up"
+
+  private def quarantine(suspicion: Suspicion): Json =
+    Json.obj("reason" -> suspicion.reason.asJson, "until" -> suspicion.until.asJson)
+
   def namespace(namespace: Namespace): Json = Json.obj(
     "name" -> namespace.name.asJson,
     "limits" -> Json.obj(
@@ -178,7 +177,13 @@ object Views:
       "concurrentSlots" -> namespace.limits.concurrentSlots.asJson,
       "memory" -> namespace.limits.memory.asJson,
       "packageSize" -> namespace.limits.packageBytes.asJson,
-      "flaresPerMinute" -> namespace.limits.flaresPerMinute.asJson
+      "flaresPerMinute" -> namespace.limits.flaresPerMinute.asJson,
+      "definitions" -> namespace.limits.definitions.asJson,
+      "definitionsSize" -> namespace.limits.definitionBytes.asJson,
+      "storedSize" -> namespace.limits.storedBytes.asJson,
+      "deploysPerMinute" -> namespace.limits.deploysPerMinute.asJson,
+      "requestsPerMinute" -> namespace.limits.requestsPerMinute.asJson,
+      "concurrentRequests" -> namespace.limits.concurrentRequests.asJson
     ),
     "created" -> namespace.created.asJson,
     "revoked" -> namespace.revoked.asJson

@@ -1,6 +1,6 @@
 package burst.controller.invokers
 
-import burst.controller.blob.PackageStore
+import burst.controller.blob.PackageSource
 import burst.controller.scheduler.GangScheduler
 import burst.protocol.{ControllerProtocol, InvokerId, InvokerProtocol, InvokerStatus}
 import com.typesafe.config.Config
@@ -52,7 +52,7 @@ object InvokerRegistry:
 
   def apply(
       scheduler: ActorRef[GangScheduler.Command],
-      packages: PackageStore,
+      packages: PackageSource,
       settings: RegistrySettings,
       blocking: ExecutionContext
   ): Behavior[ControllerProtocol.Message] =

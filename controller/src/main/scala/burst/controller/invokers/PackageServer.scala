@@ -1,6 +1,6 @@
 package burst.controller.invokers
 
-import burst.controller.blob.PackageStore
+import burst.controller.blob.PackageSource
 import burst.protocol.ControllerProtocol.{FetchPackage, PackageChunk, PackageMissing, PackageReply}
 import org.apache.pekko.util.ByteString
 import org.slf4j.Logger
@@ -10,7 +10,7 @@ import scala.util.control.NonFatal
 /** Gives invokers packages in chunks, off the actor's thread. An invoker asks for the next chunk when it has
   * the last, so that no more than one per transfer is ever in memory.
   */
-final class PackageServer(store: PackageStore, chunk: Int, blocking: ExecutionContext, log: Logger):
+final class PackageServer(source: PackageSource, chunk: Int, blocking: ExecutionContext, log: Logger):
 
   /** Answers with the chunk from the offset asked for, empty at the end of the package. */
   def serve(fetch: FetchPackage): Unit =
@@ -28,11 +28,11 @@ final class PackageServer(store: PackageStore, chunk: Int, blocking: ExecutionCo
   private def read(fetch: FetchPackage): PackageReply =
     val found =
       for
-        total <- store.size(fetch.packageId)
+        total <- source.size(fetch.packageId)
         if fetch.offset >= 0
         bytes <-
           if fetch.offset >= total then Some(Array.emptyByteArray)
-          else store.read(fetch.packageId, fetch.offset, (total - fetch.offset).min(chunk).toInt)
+          else source.read(fetch.packageId, fetch.offset, (total - fetch.offset).min(chunk).toInt)
       yield PackageChunk(fetch.packageId, fetch.offset, ByteString.fromArrayUnsafe(bytes), total)
     found.getOrElse(PackageMissing(fetch.packageId))
 

@@ -3,10 +3,12 @@ package burst.controller.json
 import burst.protocol.JsonText
 import com.fasterxml.jackson.core.{
   JsonFactory,
+  JsonParseException,
   JsonParser,
   JsonProcessingException,
   JsonToken,
-  StreamReadConstraints
+  StreamReadConstraints,
+  StreamReadFeature
 }
 import io.circe.Json
 import org.apache.pekko.util.{ByteString, ByteStringBuilder}
@@ -23,8 +25,11 @@ final class JsonPieces(depth: Int):
 
   private val factory = JsonFactory
     .builder()
+    .enable(StreamReadFeature.STRICT_DUPLICATE_DETECTION)
     .streamReadConstraints(
-      StreamReadConstraints.builder().maxNestingDepth(depth).maxStringLength(Int.MaxValue).build()
+      StreamReadConstraints.builder().maxNestingDepth(
+        depth
+      ).maxStringLength(Int.MaxValue).maxNameLength(Int.MaxValue).build()
     )
     .build()
 
@@ -95,7 +100,11 @@ final class JsonPieces(depth: Int):
         else
           inside(parser, ByteString.fromArrayUnsafe(array)).flatMap: found =>
             if parser.nextToken() == null then Right(found) else Left(Problem.Malformed)
-    catch case _: JsonProcessingException => Left(Problem.Malformed)
+    catch
+      case twice: JsonParseException
+          if Option(twice.getOriginalMessage).exists(_.startsWith("Duplicate field")) =>
+        Left(Problem.Repeated)
+      case _: JsonProcessingException => Left(Problem.Malformed)
 
   /** What the parser stands at, and moves to the end of. */
   private def piece(parser: JsonParser, bytes: ByteString): JsonText =
@@ -107,6 +116,9 @@ final class JsonPieces(depth: Int):
 object JsonPieces:
   enum Problem:
     case Malformed
+
+    /** An object names a member twice. */
+    case Repeated
     case OtherType
     case TooMany
 

@@ -26,12 +26,30 @@ final class ActorFlareService(
   private given ExecutionContext = system.executionContext
   private given Timeout = Timeout(settings.askTimeout)
 
+  /** What the scheduler knows of revocations may be older than the namespace's new key. Should that be
+    * revoked as well meanwhile, the flare is ended after all.
+    */
+  private def refusedAsRevoked(request: FlareRequest): Future[Either[Refusal, Flare]] =
+    val namespace = request.definition.namespace
+    def revoked = Future.successful(Left(Refusal.NamespaceRevoked))
+    limits.isRevoked(namespace).flatMap {
+      case true => revoked
+      case false =>
+        scheduler ! ReopenNamespace(namespace)
+        for
+          answer <- submit(request)
+          again <- limits.isRevoked(namespace)
+          last <- if again then endRevoked(namespace).flatMap(_ => revoked) else Future.successful(answer)
+        yield last
+    }
+
   def submit(request: FlareRequest): Future[Either[Refusal, Flare]] =
     limits
       .of(request.definition.namespace)
       .flatMap(limit => scheduler.ask[Submitted](Submit(request, limit, _)))
       .flatMap {
         case Submitted.Accepted(flare) => Future.successful(Right(flare))
+        case Submitted.Refused(Refusal.NamespaceRevoked) => refusedAsRevoked(request)
         case Submitted.Refused(refusal) => Future.successful(Left(refusal))
         case Submitted.NotStored(operation, cause) => Future.failed(StoreException(operation, cause))
       }
@@ -43,8 +61,11 @@ final class ActorFlareService(
       case Awaited.NotActive => stored(id)
     }.recoverWith { case _: TimeoutException => stored(id) }
 
-  def cancel(id: FlareId): Future[CancelOutcome] =
-    scheduler.ask[CancelOutcome](Cancel(id, _)).flatMap {
+  def endRevoked(namespace: String): Future[Unit] =
+    scheduler.ask[NamespaceEnded.type](EndNamespace(namespace, _)).map(_ => ())
+
+  def cancel(id: FlareId, by: CancelledBy): Future[CancelOutcome] =
+    scheduler.ask[CancelOutcome](Cancel(id, by, _)).flatMap {
       case CancelOutcome.NotFound =>
         stored(id).map(_.fold(CancelOutcome.NotFound)(_ => CancelOutcome.AlreadyEnded))
       case outcome => Future.successful(outcome)

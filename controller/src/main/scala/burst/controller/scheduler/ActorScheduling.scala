@@ -23,7 +23,16 @@ object ActorScheduling:
     val outputs = OutputKeeper.open(StoreSettings.from(config).directory.resolve("spool"), storage.outputs)
     val inputs = Allowance(settings.inputMemory)
     val environment =
-      FlareEnvironment(storage.flares, outputs, inputs, backends, settings, blocking, clock)
+      FlareEnvironment(
+        storage.flares,
+        outputs,
+        inputs,
+        backends,
+        settings,
+        blocking,
+        clock,
+        LogPace(settings)
+      )
     val default = PlatformLimits.from(config).namespace.concurrentSlots
     val limits = SlotLimits(storage.namespaces, default, settings.limitsRefresh, blocking, clock.elapsed)
     val home = SchedulerHome.of(SchedulerNode(SchedulerNode.Parts(config, storage, environment, limits)))

@@ -16,11 +16,10 @@ object Admission:
     if cluster.totalSlots == 0 then Some(Refusal.NoInvokers)
     else
       round.place(cluster.emptied, request) match
-        case Left(NoPlacement.Never(total, usable, largest)) =>
-          val unit = request.granularity.fold(1)(_.min(request.size))
-          if request.size <= total && unit > largest then
-            Some(Refusal.OverLimit("granularity (the slots of the largest machine)", unit, largest))
-          else Some(Refusal.TooLarge(request.size, usable))
+        case Left(NoPlacement.Never(total, usable, largest, unit)) =>
+          if request.size > total then Some(Refusal.TooLarge(request.size, total))
+          else if unit > largest then Some(Refusal.UnitTooLarge(unit, largest))
+          else Some(Refusal.UnitsTooLarge(request.size, unit, usable, total))
         case _ if request.size > slotLimit =>
           Some(Refusal.OverLimit("concurrent slots", request.size, slotLimit))
         case _ => None

@@ -1,9 +1,17 @@
 package burst.controller.scheduler
 
-import org.apache.pekko.util.ByteString
-import burst.controller.flare.{Output, OutputPiece}
+import burst.controller.flare.{
+  LogText,
+  Output,
+  OutputPiece,
+  PackRecord,
+  PhaseMark,
+  WorkerRecord,
+  WorkerResult,
+  WorkerState
+}
 import burst.protocol.JsonText
-import burst.controller.flare.{LogLine, PackRecord, PhaseMark, WorkerRecord, WorkerResult, WorkerState}
+import org.apache.pekko.util.ByteString
 import burst.protocol.{Failure, FailureKind, InvokerId, PackEvent, PackReport}
 
 /** How far a pack is, as its reports tell. */
@@ -17,7 +25,7 @@ final case class Absorbed(
     progress: AttemptProgress,
     results: Vector[WorkerResult] = Vector.empty,
     pieces: Vector[OutputPiece] = Vector.empty,
-    logs: Vector[LogLine] = Vector.empty,
+    logs: Vector[LogText] = Vector.empty,
     phases: Vector[PhaseMark] = Vector.empty,
     failures: Vector[Failure] = Vector.empty,
     ended: Vector[Int] = Vector.empty,
@@ -130,8 +138,10 @@ final case class AttemptProgress(
         }
       case PackEvent.Phase(id, name, at) =>
         own(pack, id).fold(so)(_ => so.copy(phases = so.phases :+ PhaseMark(id, name, at)))
-      case PackEvent.Log(id, stream, line, at) =>
-        so.copy(logs = so.logs :+ LogLine(id, pack, stream, at, line))
+      case PackEvent.Log(id, stream, text, at) =>
+        if id.forall(own(pack, _).isDefined) then
+          so.copy(logs = so.logs :+ LogText(id, pack, stream, at, text))
+        else so
       case PackEvent.Output(id, text) =>
         own(pack, id).filterNot(_.state.isFinal).fold(so)(_ => received(so, pack, id, ByteString(text)))
       case PackEvent.WorkerSucceeded(id, output, at) =>
@@ -153,13 +163,16 @@ final case class AttemptProgress(
         }
       case PackEvent.WorkerFailed(id, error, at) =>
         own(pack, id).filterNot(_.state.isFinal).fold(so) { worker =>
-          val failure = located(error, pack).copy(worker = error.worker.orElse(Some(id)))
+          val where = located(error, pack)
+          val failure = where.copy(worker = error.worker.orElse(Some(id)))
+          // of a process that is gone nobody need know whose doing it was
+          val cause = if AttemptProgress.OfProcess(error.kind) then where else failure
           val state =
             if error.kind == FailureKind.Cancelled then WorkerState.Cancelled else WorkerState.Failed
           so.copy(
             progress = put(worker.copy(state = state, ended = Some(at), error = Some(failure))),
             results = so.results :+ WorkerResult(id, None, Some(failure)),
-            failures = so.failures :+ failure
+            failures = so.failures :+ cause
           )
         }
       case PackEvent.PackEnded(_, error, _) =>
@@ -217,15 +230,16 @@ final case class AttemptProgress(
   private def operationOf(pack: Int) = if stages(pack) == PackStage.Preparing then "start" else "work"
 
   private def located(failure: Failure, pack: Int): Failure =
-    val at = failure.at(plan.packs(pack).invoker, pack)
+    val at = failure.short.at(plan.packs(pack).invoker, pack)
     at.copy(operation = at.operation.orElse(Some(operationOf(pack))))
 
   private def silentEnd(pack: Int): Failure =
-    val waited = plan.packs(pack).workers.find(!workers(_).state.isFinal)
+    val silent = plan.packs(pack).workers.filterNot(workers(_).state.isFinal)
     val kind =
       if stages(pack) == PackStage.Preparing then FailureKind.StartFailed else FailureKind.PackLost
-    val when = waited.fold("")(worker => s" before worker $worker reported its result")
-    located(Failure(kind, s"the pack ended$when", worker = waited), pack)
+    val whose = if silent.length == 1 then s"worker ${silent.head}" else s"${silent.length} of its workers"
+    val only = silent.headOption.filter(_ => silent.length == 1)
+    located(Failure(kind, s"the pack ended before $whose reported a result", worker = only), pack)
 
 object AttemptProgress:
   /** What a pack or worker that was told to end may well end with. */
@@ -236,6 +250,17 @@ object AttemptProgress:
     FailureKind.PackLost,
     FailureKind.Signal,
     FailureKind.StartFailed
+  )
+
+  /** What ends all workers of a pack at once: it is one worker's doing only where that one is named. */
+  val OfProcess: Set[FailureKind] = Set(
+    FailureKind.Abort,
+    FailureKind.Exit,
+    FailureKind.Signal,
+    FailureKind.OutOfMemory,
+    FailureKind.PackLost,
+    FailureKind.StartFailed,
+    FailureKind.Internal
   )
 
   /** The books of an attempt whose packs have not been asked for yet. */

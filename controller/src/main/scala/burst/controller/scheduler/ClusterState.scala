@@ -22,14 +22,15 @@ final case class Holding(tenant: String, plan: Plan, held: Vector[Int], lease: L
 /** A machine in the books. `slots` are what it offers, `used` what is reserved of it. `used` may exceed
   * `slots` only after the machine came back with fewer slots than it had; it then offers nothing until enough
   * was given back. An `overloaded` one is up, but offers nothing either. `warm` is what its idle packs are
-  * for.
+  * for; one that is on `trial` is avoided as soon as somebody has slots of it.
   */
 final case class Capacity(
     slots: Int,
     used: Int,
     up: Boolean,
     overloaded: Boolean = false,
-    warm: Set[WarmPack] = Set.empty
+    warm: Set[WarmPack] = Set.empty,
+    trust: Trust = Trust.Trusted
 ):
   def free: Int = if up && !overloaded then (slots - used).max(0) else 0
 
@@ -70,7 +71,7 @@ final case class ClusterState private (
 
   private def seen(id: InvokerId, capacity: Capacity, back: Int): Machine =
     val later = capacity.copy(used = capacity.used - back)
-    Machine(id, later.slots, later.free, later.warm)
+    Machine(id, later.slots, later.free, later.warm, avoided = later.trust == Trust.Avoided)
 
   /** Slots of a holding that will be free for others when it is given back: those on machines that are up. */
   def usable(holding: Holding): Int =
@@ -100,6 +101,11 @@ final case class ClusterState private (
       copy(machines = machines.updated(invoker, known.copy(overloaded = overloaded, warm = warm)))
     }
 
+  def trust(invoker: InvokerId, trust: Trust): ClusterState =
+    machines.get(invoker).filter(_.trust != trust).fold(this) { known =>
+      copy(machines = machines.updated(invoker, known.copy(trust = trust)))
+    }
+
   /** The machine offers nothing from now on; what is held on it stays held until released. */
   def down(invoker: InvokerId): ClusterState =
     machines.get(invoker).fold(this)(c => copy(machines = machines.updated(invoker, c.copy(up = false))))
@@ -116,7 +122,9 @@ final case class ClusterState private (
     Option.when(fits && !holdings.contains(owner)):
       ClusterState(
         machines = plan.demand.foldLeft(machines) { case (rest, (id, wanted)) =>
-          rest.updated(id, rest(id).copy(used = rest(id).used + wanted))
+          val known = rest(id)
+          val trust = if known.trust == Trust.OnTrial then Trust.Avoided else known.trust
+          rest.updated(id, known.copy(used = known.used + wanted, trust = trust))
         },
         holdings = holdings.updated(owner, Holding(tenant, plan, plan.packSizes, lease)),
         usedBy = usedBy.updated(tenant, used(tenant) + plan.size)

@@ -5,7 +5,7 @@ import scala.concurrent.ExecutionContext
 import org.apache.pekko.actor.typed.PostStop
 import burst.node.Allowance
 import burst.controller.flare.{Flare, FlareState}
-import burst.controller.store.FlareTaken
+import burst.controller.store.{FlareTaken, PackageGone}
 import burst.protocol.{
   BackendConfig,
   Failure,
@@ -32,9 +32,9 @@ import scala.util.control.NonFatal
   *
   * A store that fails is tried again, at longer and longer intervals, while the packs go on; when that has
   * lasted too long the flare fails, its packs are told to end, and those who wait are told so even though the
-  * record could not be written (a restart finds it unfinished and reports it failed, too). A flare that
-  * another controller has taken over is let go at once: its packs are told to end, and who waits for it is
-  * referred to the store.
+  * record could not be written. That is tried on until it is stored (a restart finds the flare unfinished and
+  * reports it failed, too). A flare that another controller has taken over is let go at once: its packs are
+  * told to end, and who waits for it is referred to the store.
   */
 object FlareActor:
   sealed trait Command
@@ -49,7 +49,7 @@ object FlareActor:
       invokers: Map[InvokerId, ActorRef[InvokerProtocol.Command]]
   ) extends Command
   final case class InvokerDown(invoker: InvokerId, reason: String) extends Command
-  final case class Cancel(replyTo: ActorRef[CancelOutcome]) extends Command
+  final case class Cancel(by: CancelledBy, replyTo: ActorRef[CancelOutcome]) extends Command
 
   /** The group it waits for has ended. */
   case object GroupEnded extends Command
@@ -108,6 +108,7 @@ private final class FlareActor(
   import environment.{backends, settings}
 
   private val now = environment.clock.steady
+  // Used while this is made and never after: what a method used would be held, with the inputs.
   private val id = accepted.id
   private val request = accepted.request.withoutInputs
 
@@ -125,6 +126,7 @@ private final class FlareActor(
     id,
     alreadyStored = origin == Origin.Recovered,
     settings,
+    cost => environment.logPace.take(request.definition.namespace, cost),
     environment.blocking,
     written => context.self ! StoreAnswered(written)
   )
@@ -140,6 +142,10 @@ private final class FlareActor(
   private var storeFailures = 0
   private var storeOverdue = false
 
+  /** How it ended, while that was told but could not be stored: it is tried until it is. */
+  private var unstored = Option.empty[Flare]
+  private var retired = false
+
   /** Another controller has the flare: how it ends is not known here. */
   private var taken = false
 
@@ -152,7 +158,9 @@ private final class FlareActor(
     case Origin.Recovered => carryOut(FlareLifecycle.resume(accepted, terms))
 
   def behavior: Behavior[Command] = Behaviors.receiveMessage[Command] {
-    case Retire => Behaviors.stopped
+    case Retire =>
+      retired = true
+      next
     case command =>
       try on(command)
       catch
@@ -161,11 +169,14 @@ private final class FlareActor(
           carryOut(life.step(FlareEvent.Broken(s"the controller failed: ${defect.getMessage}", now())))
       writer.flushIfAwaited()
       if life.stage != FlareLifecycle.Stage.Starting then giveBack()
-      Behaviors.same
+      next
   }.receiveSignal { case (_, PostStop) =>
     giveBack()
     Behaviors.same
   }
+
+  private def next: Behavior[Command] =
+    if retired && unstored.isEmpty then Behaviors.stopped else Behaviors.same
 
   private def on(command: Command): Unit = command match
     case placed: Placed => onPlaced(placed)
@@ -176,7 +187,7 @@ private final class FlareActor(
     case InvokerDown(invoker, reason) => happen(FlareEvent.InvokerLost(invoker, reason, now()))
     case Expired(timer, attempt) => happen(FlareEvent.Expired(timer, attempt, now()))
     case Cleaned(answer) => happen(FlareEvent.Cleaned(answer.error, now()))
-    case Cancel(replyTo) => onCancel(replyTo)
+    case Cancel(by, replyTo) => onCancel(by, replyTo)
     case GroupEnded => happen(FlareEvent.GroupEnded(now()))
     case Occupied(true) => timers.cancel(FlareTimer.Deadline)
     case Occupied(false) => perform(FlareEffect.SetTimer(FlareTimer.Deadline))
@@ -201,12 +212,12 @@ private final class FlareActor(
   /** A flare that waits has nothing but its record: its cancellation is accepted once that is stored, or a
     * restart would run it.
     */
-  private def onCancel(replyTo: ActorRef[CancelOutcome]): Unit =
+  private def onCancel(by: CancelledBy, replyTo: ActorRef[CancelOutcome]): Unit =
     if !life.cancellable then replyTo ! CancelOutcome.AlreadyEnded
     else
       val waits = life.stage == FlareLifecycle.Stage.Waiting || life.stage == FlareLifecycle.Stage.Placing
       if waits then cancellers :+= replyTo else replyTo ! CancelOutcome.Accepted
-      happen(FlareEvent.Cancel(now()))
+      happen(FlareEvent.Cancel(now(), by))
 
   private def carryOut(step: FlareLifecycle.Step): Unit =
     life = step.state
@@ -222,8 +233,8 @@ private final class FlareActor(
     case FlareEffect.StoreResults(results) =>
       writer.results(results)
       progressSoon()
-    case FlareEffect.StoreLogs(lines) =>
-      writer.logs(lines)
+    case FlareEffect.StoreLogs(texts) =>
+      writer.logs(texts)
       progressSoon()
     case FlareEffect.StorePhases(marks) =>
       writer.phases(marks)
@@ -245,7 +256,10 @@ private final class FlareActor(
     case FlareEffect.SetTimer(timer) =>
       timers.startSingleTimer(timer, Expired(timer, life.flare.attempt), durationOf(timer))
     case FlareEffect.StopTimer(timer) => timers.cancel(timer)
-    case FlareEffect.Requeue(attempt) => scheduler ! GangScheduler.Requeue(id, attempt, request)
+    case FlareEffect.Requeue(attempt, avoid) =>
+      scheduler ! GangScheduler.Requeue(id, attempt, request, avoid)
+    case FlareEffect.Starts(outcomes) =>
+      scheduler ! GangScheduler.Starts(id, life.flare.attempt, request.definition, outcomes)
     case FlareEffect.Open => scheduler ! GangScheduler.GroupOpened(id)
     case FlareEffect.LeaveQueue => scheduler ! GangScheduler.LeaveQueue(id)
     case FlareEffect.Note(message) => context.log.warn(message)
@@ -359,6 +373,7 @@ private final class FlareActor(
     writer.finished(written)
     written match
       case Written.Done(confirms, waiting) =>
+        unstored = None
         forgetFailures()
         answered(waiting)
         stored(confirms)
@@ -382,24 +397,27 @@ private final class FlareActor(
       storeFailures += 1
       timers.startSingleTimer(WriteAgain, WriteAgain, pause)
     else
-      if !writer.isGivenUp then
+      if !writer.isGivenUp && !cause.isInstanceOf[PackageGone] then
         context.log.error(s"flare ${id.value}: the store failed during $operation", cause)
-      submitter.foreach(_ ! GangScheduler.Submitted.NotStored(operation, cause))
+      submitter.foreach: waiting =>
+        waiting ! (cause match
+          case _: PackageGone => GangScheduler.Submitted.Refused(Refusal.PackageGone)
+          case _ => GangScheduler.Submitted.NotStored(operation, cause))
       // a flare that was never stored stays so: its submitter was told that there is none
-      if taken || !writer.isInserted || announcing then writer.giveUp()
+      if taken || !writer.isInserted then writer.giveUp()
       submitter = None
       forgetFailures()
       // what is written from now on is the end: it is tried, too
       if !writer.isGivenUp then timers.startSingleTimer(WriteAgain, WriteAgain, settings.storeRetryPause)
       writer.dropConfirms()
       happen(FlareEvent.StoreFailed(operation, now()))
+      unstored = announced.filterNot(_ => writer.isGivenUp)
+      unstored.foreach(writer.save)
 
   private def forgetFailures(): Unit =
     timers.cancel(StoreOverdue)
     storeFailures = 0
     storeOverdue = false
-
-  private def announcing: Boolean = life.stage == FlareLifecycle.Stage.Closing
 
   private def announce(flare: Flare): Unit =
     announced = Some(flare)

@@ -3,8 +3,9 @@ package burst.controller.scheduler
 import burst.controller.flare.{FlareState, WorkerRecord, WorkerState}
 import burst.protocol.{Failure, FailureKind}
 
-/** Why a flare ends otherwise than well. `provisional` while all that is known is that somebody failed
-  * because of somebody else: the peer's own failure replaces it when it is heard of in time.
+/** Why a flare ends otherwise than well. `provisional` while it is not known who it was: a peer's own failure
+  * replaces that of one who failed because of it when it is heard of in time; and who kept a flare from
+  * ending in time shows in what its workers then were at.
   */
 final case class Cause(state: FlareState, failure: Failure, provisional: Boolean = false):
 
@@ -60,19 +61,14 @@ object FlareEnding:
   def revealing(failures: Vector[Failure]): Option[Failure] =
     failures.find(failure => !AttemptProgress.Consequences(failure.kind))
 
-  /** A worker's or pack's failure as the flare's cause. A worker that met the flare's deadline by its own
-    * clock has timed out with the flare.
-    */
-  def causeOf(failure: Failure, deadline: Option[Long], at: Long, provisional: Boolean = false): Cause =
-    val state =
-      if failure.kind == FailureKind.Timeout && deadline.exists(at >= _) then FlareState.TimedOut
-      else FlareState.Failed
-    Cause(state, failure, provisional)
-
-  val cancelled: Cause =
-    Cause(FlareState.Cancelled, Failure(FailureKind.Cancelled, "the flare was cancelled"))
-
-  val closed: Cause = Cause(FlareState.Cancelled, Failure(FailureKind.Cancelled, "the group was closed"))
+  def cancelled(by: CancelledBy, isGroup: Boolean): Cause =
+    val message = by match
+      case CancelledBy.User if isGroup => "the group was closed"
+      case CancelledBy.User => "the flare was cancelled"
+      case CancelledBy.Administrator if isGroup => "the administrator closed the group"
+      case CancelledBy.Administrator => "the administrator cancelled the flare"
+      case CancelledBy.Revocation => "the namespace was revoked"
+    Cause(FlareState.Cancelled, Failure(FailureKind.Cancelled, message))
 
   def idle(timeout: Long): Cause =
     Cause(FlareState.TimedOut, Failure(FailureKind.Timeout, s"no flare came to the group for $timeout ms"))
@@ -107,20 +103,58 @@ object FlareEnding:
       )
     )
 
+  /** The flare's time is up. Whose doing that is shows when its packs have said what their workers were at
+    * ([[keptBy]]); those of a pack that is not ready are at nothing yet.
+    */
   def timedOut(progress: AttemptProgress, timeout: Long): Cause =
-    val slow = progress.unresolved.nextOption()
-    Cause(
-      FlareState.TimedOut,
-      Failure(
-        FailureKind.Timeout,
-        s"the flare did not end within its time-out of $timeout ms; " +
-          s"${progress.unresolved.length} of ${progress.workers.length} workers had not",
-        slow.map(_.worker),
-        slow.flatMap(_.pack),
-        slow.flatMap(progress.invokerOf),
-        Some("work")
-      )
-    )
+    val late = Failure(FailureKind.Timeout, s"the flare did not end within its time-out of $timeout ms")
+    progress.firstUnready.fold(Cause(FlareState.TimedOut, late, provisional = true)): slow =>
+      val unready =
+        s"${progress.stages.length - progress.ready} of ${progress.stages.length} packs were not ready"
+      val failure = late.copy(message = s"${late.message}: $unready", operation = Some("start"))
+      Cause(FlareState.TimedOut, failure.at(slow.invoker, slow.pack))
+
+  /** Names who kept a flare from ending in time: of the workers that had not ended those that ran, for the
+    * others waited for them. Nobody where none is known to have run.
+    */
+  def keptBy(late: Cause, progress: AttemptProgress): Cause =
+    val (ran, waited) = progress.workers
+      .filter(_.error.exists(_.kind == FailureKind.Timeout))
+      .partition(_.error.flatMap(_.operation).contains("work"))
+    val silent = progress.unresolved.toVector
+    val failure = (ran.headOption, waited.headOption) match
+      case (Some(first), _) =>
+        val others = Option.when(waited.nonEmpty)(s"${count(waited, "worker")} waited for others")
+        val unheard = Option.when(silent.nonEmpty)(s"${count(silent, "worker")} did not report")
+        val all = s"${named(ran)} still computing" +: Vector(others, unheard).flatten
+        late.failure.copy(
+          message = s"${late.failure.message}: ${all.mkString(", ")}",
+          worker = Some(first.worker),
+          pack = first.pack,
+          invoker = progress.invokerOf(first),
+          operation = Some("work")
+        )
+      case (None, _) if silent.nonEmpty =>
+        late.failure.copy(message = s"${late.failure.message}; what ${named(silent)} doing is not known")
+      case (None, Some(first)) =>
+        val waits = first.error.fold("")(error => s" (worker ${first.worker}: ${error.message})")
+        late.failure.copy(
+          message =
+            s"${late.failure.message}: ${named(waited)} waiting for others and none was computing$waits",
+          operation = first.error.flatMap(_.operation)
+        )
+      case (None, None) => late.failure
+    late.copy(failure = failure)
+
+  /** `worker 1 was`, `workers 1 and 2 were`, `workers 1, 2 and 5 more were`. */
+  private def named(workers: Vector[WorkerRecord]): String = workers.map(_.worker) match
+    case Vector(one) => s"worker $one was"
+    case Vector(one, other) => s"workers $one and $other were"
+    case Vector(one, other, third) => s"workers $one, $other and $third were"
+    case many => s"workers ${many(0)}, ${many(1)} and ${many.length - 2} more were"
+
+  private def count(items: Vector[?], name: String): String =
+    if items.length == 1 then s"1 $name" else s"${items.length} ${name}s"
 
   /** A failure in a sentence, for the errors of those that ended because of it. */
   def describe(failure: Failure): String =

@@ -5,7 +5,8 @@ import burst.controller.store.FlareStore
 import scala.concurrent.ExecutionContext
 
 /** What the scheduler and its flares need of the world around them. `blocking` runs what waits for the store;
-  * `inputs` is the memory for large inputs on their way to the packs.
+  * `inputs` is the memory for large inputs on their way to the packs; `logPace` holds all flares of a
+  * namespace together.
   */
 final case class FlareEnvironment(
     store: FlareStore,
@@ -14,5 +15,6 @@ final case class FlareEnvironment(
     backends: BackendCatalog,
     settings: SchedulerSettings,
     blocking: ExecutionContext,
-    clock: Clock
+    clock: Clock,
+    logPace: LogPace
 )

@@ -1,7 +1,6 @@
 package burst.controller.scheduler
 
-import burst.controller.flare.OutputPiece
-import burst.controller.flare.{Flare, FlareState, LogLine, PhaseMark, WorkerResult}
+import burst.controller.flare.{Flare, FlareState, LogText, OutputPiece, PhaseMark, WorkerResult}
 import burst.protocol.{Failure, InvokerId, PackReport}
 
 /** The waits of a flare; each has an end. How long they are is in [[SchedulerSettings]]. */
@@ -36,7 +35,7 @@ enum FlareEvent:
   case StoreFailed(operation: String, at: Long)
   case Reported(report: PackReport, at: Long)
   case InvokerLost(invoker: InvokerId, reason: String, at: Long)
-  case Cancel(at: Long)
+  case Cancel(at: Long, by: CancelledBy = CancelledBy.User)
 
   /** The group it waited for has ended. */
   case GroupEnded(at: Long)
@@ -57,7 +56,7 @@ enum FlareEffect:
 
   /** Parts of outputs that are kept apart. */
   case StoreOutputs(pieces: Vector[OutputPiece])
-  case StoreLogs(lines: Vector[LogLine])
+  case StoreLogs(texts: Vector[LogText])
   case StorePhases(marks: Vector[PhaseMark])
 
   /** Forget the results, logs and phases of the attempt that ended. */
@@ -75,8 +74,11 @@ enum FlareEffect:
   case SetTimer(timer: FlareTimer)
   case StopTimer(timer: FlareTimer)
 
-  /** Into the queue again, for the next attempt. */
-  case Requeue(attempt: Int)
+  /** Into the queue again, for the next attempt; best not on the machine to `avoid`. */
+  case Requeue(attempt: Int, avoid: Option[InvokerId] = None)
+
+  /** What became of packs' starts. */
+  case Starts(outcomes: Vector[StartOutcome])
 
   /** Out of the queue. */
   case LeaveQueue

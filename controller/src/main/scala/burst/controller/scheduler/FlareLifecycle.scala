@@ -1,7 +1,7 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.{Flare, FlareState, WorkerRecord, WorkerState}
-import burst.protocol.{Failure, FailureKind, PackReport}
+import burst.protocol.{Failure, FailureKind, InvokerId, PackReport, PackStart, StartOperation}
 
 import FlareEffect.*
 import FlareLifecycle.{Stage, Step}
@@ -35,6 +35,8 @@ import FlareLifecycle.{Stage, Step}
   *     its end or its invoker is lost, not before, as it may be alive; then the actor retires.
   *
   * ==Rules==
+  *   - At the deadline it is nobody's failure yet: which of the workers that had not ended ran, and which
+  *     waited for them, is known when the packs have ended.
   *   - The first cause wins. A `peer-failed` is nobody's cause while the peer may yet be heard of: it starts
   *     `PeerGrace`, and becomes the cause, provisionally, when that expires; a later report that explains it
   *     ([[FlareEnding.revealing]]), or the loss of an invoker, takes its place.
@@ -77,7 +79,7 @@ final case class FlareLifecycle private (
     case FlareEvent.Reported(report, at) => onReport(report, at)
     case FlareEvent.InvokerLost(invoker, reason, at) =>
       progress.fold(Step(this))(p => absorbed(p.invokerLost(invoker, reason), at))
-    case FlareEvent.Cancel(at) => onCancel(at)
+    case FlareEvent.Cancel(at, by) => onCancel(at, by)
     case FlareEvent.GroupEnded(at) =>
       if stage == Stage.Waiting then stop(FlareEnding.groupEnded, at) else Step(this)
     case FlareEvent.Expired(timer, attempt, at) =>
@@ -146,33 +148,64 @@ final case class FlareLifecycle private (
           Option.when(news.shrunk.nonEmpty)(Shrink(flare.attempt, news.shrunk)),
           // a placing flare releases all its slots at once when it stops: no pack of it was asked for
           Option.when(news.ended.nonEmpty && stage != Stage.Placing)(Release(flare.attempt, news.ended)),
-          Option.when(progress.exists(_.workers ne news.progress.workers))(Progress)
+          Option.when(progress.exists(_.workers ne news.progress.workers))(Progress),
+          failedStarts(news)
         ).flatten
       Step(copy(progress = Some(news.progress))).add(effects).andThen(_.weigh(news.failures, at))
     case Stage.Closing | Stage.Ended if news.ended.nonEmpty =>
-      // packs that were given up on: of them only the slots still matter
+      // packs that were given up on: of them only the slots still matter, and what they left
       val rest = progress.map(p => p.copy(stages = news.progress.stages, open = news.progress.open))
-      val drained = stage == Stage.Ended && rest.exists(_.open == 0)
+      val drained = rest.exists(_.open == 0)
       Step(copy(progress = rest), Release(flare.attempt, news.ended))
         .add(if drained && terms.cleans then Vector(Clean) else Vector.empty)
-        .add(if drained then Vector(Retire) else Vector.empty)
+        .add(if drained && stage == Stage.Ended then Vector(Retire) else Vector.empty)
     case _ => Step(this)
+
+  /** Packs that ended before their programs were up, and those that came up beside them. */
+  private def failedStarts(news: Absorbed): Option[Starts] =
+    val failed = news.ended.flatMap { pack =>
+      val record = news.progress.packs(pack)
+      news.progress.errors.get(pack).filter(_ => record.start.isEmpty).map(StartOutcome.NotUp(
+        record.invoker,
+        _
+      ))
+    }
+    Option.when(cause.isEmpty && stage == Stage.Starting && failed.nonEmpty)(
+      Starts(failed ++ startedOf(news.progress))
+    )
+
+  private def startedOf(progress: AttemptProgress): Vector[StartOutcome] =
+    progress.packs.flatMap { pack =>
+      pack.start.map {
+        case PackStart.Warm => StartOutcome.Warm(pack.invoker)
+        case PackStart.Cold | PackStart.Prewarmed => StartOutcome.Fresh(pack.invoker)
+      }
+    }.distinct
 
   /** What the failures mean, and whether the packs are ready or have all ended. */
   private def weigh(failures: Vector[Failure], at: Long): Step = cause match
     case Some(known) =>
-      val better = if known.provisional then FlareEnding.revealing(failures) else None
-      val weighed = copy(cause = better.map(FlareEnding.causeOf(_, deadline, at)).orElse(cause))
+      val replaceable = known.provisional && known.state == FlareState.Failed
+      val better = if replaceable then FlareEnding.revealing(failures) else None
+      val weighed = copy(cause = better.map(causeOf(_, at)).orElse(cause))
       if weighed.stage == Stage.Stopping && weighed.allEnded then weighed.finish(at) else Step(weighed)
     case None =>
       FlareEnding.decisive(failures) match
-        case Some(failure) => stop(FlareEnding.causeOf(failure, deadline, at), at)
+        case Some(failure) => stop(causeOf(failure, at), at)
         case None =>
           val suspected =
             if suspicion.isEmpty && failures.nonEmpty then
               Step(copy(suspicion = failures.headOption), SetTimer(FlareTimer.PeerGrace))
             else Step(this)
           suspected.andThen(_.started(at)).andThen(now => if now.allEnded then now.finish(at) else Step(now))
+
+  /** A worker's or pack's failure as the flare's cause. A worker that met the flare's deadline by its own
+    * clock has timed out with the flare.
+    */
+  private def causeOf(failure: Failure, at: Long, provisional: Boolean = false): Cause =
+    if failure.kind == FailureKind.Timeout && deadline.exists(at >= _) then
+      progress.fold(Cause(FlareState.TimedOut, failure))(FlareEnding.timedOut(_, flare.request.timeout))
+    else Cause(FlareState.Failed, failure, provisional)
 
   private def started(at: Long): Step =
     progress match
@@ -184,14 +217,16 @@ final case class FlareLifecycle private (
           if flare.request.isGroup then Vector(Open)
           else if p.stages.length > 1 then Vector(Start(p.endpoints))
           else Vector.empty
-        Step(running).add(start).add(Vector(StopTimer(FlareTimer.Start), Progress))
+        // on a group's packs nothing was started
+        val told = if flare.request.memberOf.isEmpty then Vector(Starts(startedOf(p))) else Vector.empty
+        Step(running).add(start).add(Vector(StopTimer(FlareTimer.Start), Progress)).add(told)
       case _ => Step(this)
 
   private def allEnded: Boolean = progress.forall(_.open == 0)
 
-  private def onCancel(at: Long): Step = stage match
+  private def onCancel(at: Long, by: CancelledBy): Step = stage match
     case Stage.Waiting | Stage.Placing | Stage.Starting | Stage.Running =>
-      stop(if flare.request.isGroup then FlareEnding.closed else FlareEnding.cancelled, at)
+      stop(FlareEnding.cancelled(by, flare.request.isGroup), at)
     case Stage.Stopping | Stage.Cleaning => Step(copy(cancelled = true))
     case Stage.Closing | Stage.Ended => Step(this)
 
@@ -199,14 +234,14 @@ final case class FlareLifecycle private (
     case (FlareTimer.Queue, Stage.Waiting) =>
       stop(FlareEnding.waitedTooLong(flare.request.size, terms.queueLimit), at)
     case (FlareTimer.Start, Stage.Starting) =>
-      stopWith(p => FlareEnding.startTooSlow(p, terms.startLimit), at)
+      Step(this, slowStarts*).andThen(_.stopWith(p => FlareEnding.startTooSlow(p, terms.startLimit), at))
     case (FlareTimer.Deadline, Stage.Starting | Stage.Running) =>
       stopWith(
         p => flare.request.idleTimeout.fold(FlareEnding.timedOut(p, flare.request.timeout))(FlareEnding.idle),
         at
       )
     case (FlareTimer.PeerGrace, Stage.Starting | Stage.Running) =>
-      suspicion.fold(Step(this))(f => stop(FlareEnding.causeOf(f, deadline, at, provisional = true), at))
+      suspicion.fold(Step(this))(f => stop(causeOf(f, at, provisional = true), at))
     case (FlareTimer.Abort, Stage.Stopping) =>
       // a cancelled or timed out worker says so, wherever its pack is
       val told = if cause.exists(_.state == FlareState.Failed) then progress.map(_.givenUp(terms.abortLimit))
@@ -219,6 +254,16 @@ final case class FlareLifecycle private (
       val message = s"the backend was not cleaned within ${terms.cleanLimit}"
       onCleaned(Some(Failure(FailureKind.Backend, message, operation = Some("cleanup"))), at)
     case _ => Step(this)
+
+  private def slowStarts: Vector[FlareEffect] =
+    val slow = progress.fold(Vector.empty)(p =>
+      p.packs.filter(pack => p.stages(pack.pack) == PackStage.Preparing).map { pack =>
+        val message = s"a pack was not ready within ${terms.startLimit}"
+        val failure = Failure(FailureKind.StartFailed, message, operation = Some(StartOperation.Init))
+        StartOutcome.NotUp(pack.invoker, failure)
+      }
+    )
+    Vector(Starts(slow.distinct ++ progress.fold(Vector.empty)(startedOf)))
 
   private def stopWith(why: AttemptProgress => Cause, at: Long): Step =
     progress.fold(Step(this))(p => stop(why(p), at))
@@ -246,7 +291,7 @@ final case class FlareLifecycle private (
 
   /** Every pack has ended, or is given up on. */
   private def finish(at: Long): Step =
-    val known = copy(cause = cause.orElse(suspicion.map(FlareEnding.causeOf(_, deadline, at))))
+    val known = copy(cause = cause.orElse(suspicion.map(causeOf(_, at))))
     val timers = Vector(FlareTimer.Start, FlareTimer.Deadline, FlareTimer.PeerGrace, FlareTimer.Abort)
     val stopped = Step(known).add(timers.map(StopTimer(_)))
     if terms.cleans && known.allEnded then
@@ -274,14 +319,23 @@ final case class FlareLifecycle private (
       note,
       ClearAttempt,
       Store(again.record, confirm = false),
-      Requeue(next),
+      Requeue(next, unstarted),
       SetTimer(FlareTimer.Queue)
     )
 
+  /** Where the attempt failed to start. */
+  private def unstarted: Option[InvokerId] =
+    val ofStart = cause.map(_.failure).filter(f =>
+      f.kind == FailureKind.StartFailed || f.operation.exists(StartOperation.All)
+    )
+    ofStart.flatMap(_.invoker)
+
   /** One output or error per worker, then the final record. */
   private def close(at: Long): Step =
-    val why = cause.map(c => (worker: WorkerRecord) => c.of(worker, progressOrNone))
-    val workerState = cause.fold(WorkerState.Failed)(_.workerState)
+    val known = cause.map: c =>
+      if c.state == FlareState.TimedOut && c.provisional then FlareEnding.keptBy(c, progressOrNone) else c
+    val why = known.map(c => (worker: WorkerRecord) => c.of(worker, progressOrNone))
+    val workerState = known.fold(WorkerState.Failed)(_.workerState)
     val (resolved, missing) =
       why.fold((progressOrNone, Vector.empty))(progressOrNone.resolve(at, workerState, _))
     val ended = copy(
@@ -289,9 +343,9 @@ final case class FlareLifecycle private (
       progress = progress.map(_ => resolved),
       flare = flare.copy(
         workers = if progress.isEmpty then resolved.workers else flare.workers,
-        state = cause.fold(FlareState.Succeeded)(_.state),
+        state = known.fold(FlareState.Succeeded)(_.state),
         ended = Some(at),
-        error = cause.map(_.failure)
+        error = known.map(_.failure)
       )
     )
     Step(ended)

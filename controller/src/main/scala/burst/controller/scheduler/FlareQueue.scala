@@ -1,14 +1,20 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.FlareRequest
-import burst.protocol.FlareId
+import burst.protocol.{FlareId, InvokerId}
 import scala.collection.immutable.Queue
 import scala.collection.mutable
 
 /** A flare that waits for its slots. `since` is when it began to wait, in microseconds by a clock that only
-  * goes on.
+  * goes on; `avoid` is where its last attempt did not start.
   */
-final case class Waiting(id: FlareId, attempt: Int, request: FlareRequest, since: Long):
+final case class Waiting(
+    id: FlareId,
+    attempt: Int,
+    request: FlareRequest,
+    since: Long,
+    avoid: Option[InvokerId] = None
+):
   def tenant: String = request.definition.namespace
   def size: Int = request.size
   def owner: ClusterState.Owner = ClusterState.Owner(id, attempt)
@@ -16,7 +22,7 @@ final case class Waiting(id: FlareId, attempt: Int, request: FlareRequest, since
 /** The flares of one namespace, in the order they came. `served` is the lane's account: slots handed to it so
   * far, on the queue's common scale.
   */
-final case class Lane(waiting: Queue[Waiting], served: Long)
+final case class Lane(waiting: Queue[Waiting], length: Int, served: Long)
 
 /** Who waits, and in which order: as they came within a namespace, start-time fair queueing by slots between
   * namespaces.
@@ -35,44 +41,59 @@ final case class FlareQueue private (lanes: Map[String, Lane], clock: Long, leng
   /** Slots wanted by all that wait. */
   def demand: Long = lanes.valuesIterator.flatMap(_.waiting.iterator).map(_.size.toLong).sum
 
-  def lengthOf(tenant: String): Int = lanes.get(tenant).fold(0)(_.waiting.length)
+  /** Namespaces that have flares here. */
+  def waitingTenants: Int = lanes.valuesIterator.count(_.waiting.nonEmpty)
+
+  def lengthOf(tenant: String): Int = lanes.get(tenant).fold(0)(_.length)
 
   def enqueue(flare: Waiting): FlareQueue =
-    val lane = lanes.getOrElse(flare.tenant, Lane(Queue.empty, clock))
+    val lane = lanes.getOrElse(flare.tenant, Lane(Queue.empty, 0, clock))
     val served = if lane.waiting.isEmpty then lane.served.max(clock) else lane.served
-    copy(lanes = lanes.updated(flare.tenant, Lane(lane.waiting.enqueue(flare), served)), length = length + 1)
+    val joined = Lane(lane.waiting.enqueue(flare), lane.length + 1, served)
+    copy(lanes = lanes.updated(flare.tenant, joined), length = length + 1)
 
   /** All that wait, in the order in which they are to be served: always the first of the namespace with the
-    * smallest account, put to that account. Lazy, as rarely more than a few are wanted.
+    * smallest account, put to that account. Lazy, as rarely more than a few are wanted; of a namespace that
+    * is `done` by then no further one is.
     */
-  def order: Iterator[Waiting] =
+  def order(done: String => Boolean): Iterator[Waiting] =
     val heads = mutable.PriorityQueue.from(lanes.valuesIterator.filter(_.waiting.nonEmpty))(using
       FlareQueue.Next
     )
     Iterator.unfold(heads) { rest =>
+      while rest.nonEmpty && done(rest.head.waiting.head.tenant) do
+        val _ = rest.dequeue()
       Option.when(rest.nonEmpty) {
         val lane = rest.dequeue()
         val first = lane.waiting.head
         val others = lane.waiting.tail
-        if others.nonEmpty then rest += Lane(others, lane.served + first.size)
+        if others.nonEmpty then rest += Lane(others, lane.length - 1, lane.served + first.size)
         (first, rest)
       }
     }
 
+  def order: Iterator[Waiting] = order(_ => false)
+
   /** Takes out a flare, as it was given its slots. */
   def served(flare: Waiting): FlareQueue =
-    lanes.get(flare.tenant).filter(_.waiting.contains(flare)).fold(this) { lane =>
-      val rest =
-        if lane.waiting.head == flare then lane.waiting.tail else lane.waiting.filterNot(_ == flare)
-      val after = Lane(rest, lane.served + flare.size)
+    taken(flare.id, flare.tenant).fold(this) { lane =>
+      val after = lane.copy(served = lane.served + flare.size)
       FlareQueue.pruned(lanes.updated(flare.tenant, after), clock.max(lane.served), length - 1)
     }
 
   /** Takes out a flare that no longer wants its slots; nothing is put to its namespace's account. */
-  def remove(id: FlareId): FlareQueue =
-    lanes.find((_, lane) => lane.waiting.exists(_.id == id)).fold(this) { (tenant, lane) =>
-      val rest = lane.copy(waiting = lane.waiting.filterNot(_.id == id))
-      FlareQueue.pruned(lanes.updated(tenant, rest), clock, length - 1)
+  def remove(id: FlareId, tenant: String): FlareQueue =
+    taken(id, tenant).fold(this) { lane =>
+      FlareQueue.pruned(lanes.updated(tenant, lane), clock, length - 1)
+    }
+
+  /** The lane without a flare that stands in it. */
+  private def taken(id: FlareId, tenant: String): Option[Lane] =
+    lanes.get(tenant).flatMap { lane =>
+      val rest =
+        if lane.waiting.headOption.exists(_.id == id) then Some(lane.waiting.tail)
+        else Some(lane.waiting.filterNot(_.id == id)).filter(_.sizeCompare(lane.length) < 0)
+      rest.map(waiting => lane.copy(waiting = waiting, length = lane.length - 1))
     }
 
 object FlareQueue:

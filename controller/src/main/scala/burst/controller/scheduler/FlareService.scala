@@ -10,6 +10,12 @@ enum Refusal:
   /** More workers than the whole cluster has slots. */
   case TooLarge(size: Int, clusterSlots: Int)
 
+  /** No machine is large enough for so many workers together, as `granularity` has them. */
+  case UnitTooLarge(granularity: Int, largestMachine: Int)
+
+  /** In units of `granularity`, only so many workers fit on the machines, however many slots there are. */
+  case UnitsTooLarge(size: Int, granularity: Int, usable: Int, clusterSlots: Int)
+
   /** The namespace's own limit stands in the way. */
   case OverLimit(limit: String, asked: Long, allowed: Long)
   case NoInvokers
@@ -18,11 +24,26 @@ enum Refusal:
   /** The group a flare is to run on has ended. */
   case GroupEnded(group: FlareId)
 
+  /** Its definition has been overwritten or removed since it was read: to be read again. */
+  case PackageGone
+
+  /** The namespace's key was revoked while the request was under way. */
+  case NamespaceRevoked
+
+/** Who has a flare ended before its time. */
+enum CancelledBy:
+  case User, Administrator, Revocation
+
 enum CancelOutcome:
   case Accepted, AlreadyEnded, NotFound
 
-/** An invoker as the cluster state sees it. */
-final case class InvokerView(status: InvokerStatus, freeSlots: Int, up: Boolean)
+/** An invoker as the cluster state sees it. One that is up may be avoided, until a time of the day. */
+final case class InvokerView(
+    status: InvokerStatus,
+    freeSlots: Int,
+    up: Boolean,
+    quarantine: Option[Suspicion] = None
+)
 
 /** What the HTTP side asks of the scheduler's side. The one seam between the two. */
 trait FlareService:
@@ -35,7 +56,11 @@ trait FlareService:
   def await(id: FlareId, limit: FiniteDuration): Future[Option[Flare]]
 
   /** Also closes a group, with the flares that run or wait on it. */
-  def cancel(id: FlareId): Future[CancelOutcome]
+  def cancel(id: FlareId, by: CancelledBy = CancelledBy.User): Future[CancelOutcome]
+
+  /** Ends all flares and groups of a namespace that has been revoked, and those that are still on their way.
+    */
+  def endRevoked(namespace: String): Future[Unit]
 
   /** Where it stands in the queue; nothing when it does not wait, or nobody can tell at present. */
   def standing(id: FlareId): Future[Option[Standing]]

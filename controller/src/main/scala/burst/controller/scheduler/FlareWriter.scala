@@ -1,7 +1,6 @@
 package burst.controller.scheduler
 
-import burst.controller.flare.OutputPiece
-import burst.controller.flare.{Flare, FlareState, LogLine, PhaseMark, WorkerResult}
+import burst.controller.flare.{Flare, FlareState, LogText, OutputPiece, PhaseMark, WorkerResult}
 import burst.controller.store.{FlareStore, StoreException}
 import burst.protocol.{FlareId, LogStream}
 import scala.concurrent.{ExecutionContext, Future}
@@ -17,7 +16,7 @@ final case class WriteBatch(
     confirms: Vector[(Int, FlareState)] = Vector.empty,
     outputs: Vector[OutputPiece] = Vector.empty,
     results: Vector[WorkerResult] = Vector.empty,
-    logs: Vector[LogLine] = Vector.empty,
+    logs: Vector[LogText] = Vector.empty,
     phases: Vector[PhaseMark] = Vector.empty,
     waiting: Set[Int] = Set.empty
 ):
@@ -37,6 +36,7 @@ enum Written:
   * and a short flare makes two: that one, and its results with the final record.
   *
   * Not thread-safe: belongs to the flare's actor. `tell` is called on a store thread and must only send.
+  * `mayLog` says whether the flare's namespace may write so many bytes of log now.
   */
 final class FlareWriter(
     store: FlareStore,
@@ -44,6 +44,7 @@ final class FlareWriter(
     id: FlareId,
     alreadyStored: Boolean,
     settings: SchedulerSettings,
+    mayLog: Long => Boolean,
     blocking: ExecutionContext,
     tell: Written => Unit
 ):
@@ -54,13 +55,23 @@ final class FlareWriter(
   private var wanted = false
   private var inserted = alreadyStored
   private var abandoned = false
+
+  // what the logs cost that are not stored yet, and of them those that are being written
+  private var logCost = 0L
+  private var logCostWriting = 0L
+
+  // how many lines were dropped since that was said last, and the last of them
   private var dropped = 0L
+  private var lastDropped = Option.empty[LogText]
 
   /** The flare is in the store. */
   def isInserted: Boolean = inserted
 
   /** The attempt that was is forgotten, with what of it is not stored yet. */
-  def clear(): Unit = pending = WriteBatch(clear = true, pending.record, pending.confirms)
+  def clear(): Unit =
+    pending = WriteBatch(clear = true, pending.record, pending.confirms)
+    forgetDropped()
+    logCost = logCostWriting
 
   def save(flare: Flare): Unit = pending = pending.copy(record = Some(flare))
 
@@ -81,13 +92,16 @@ final class FlareWriter(
 
   def results(more: Vector[WorkerResult]): Unit = pending = pending.copy(results = pending.results ++ more)
 
-  /** Lines beyond the buffer are dropped and counted: a function that writes faster than the disk must not
-    * fill the controller's memory.
+  /** Lines beyond the buffer, or what the namespace may write, are dropped and counted: a function that
+    * writes faster than the disk must neither fill the controller's memory nor keep others from the disk.
     */
-  def logs(more: Vector[LogLine]): Unit =
-    val room = (settings.logBuffer - pending.logs.length).max(0)
-    val kept = more.take(room)
-    dropped += more.length - kept.length
+  def logs(more: Vector[LogText]): Unit =
+    val (kept, beyond) = more.span: text =>
+      val fits = logCost + text.cost <= settings.logBuffer && mayLog(text.cost)
+      if fits then logCost += text.cost
+      fits
+    dropped += beyond.iterator.map(_.count.toLong).sum
+    lastDropped = beyond.lastOption.orElse(lastDropped)
     pending = pending.copy(logs = pending.logs ++ kept)
 
   def phases(more: Vector[PhaseMark]): Unit =
@@ -105,11 +119,12 @@ final class FlareWriter(
   /** Starts writing what is pending, once nothing is being written. */
   def flush(): Unit =
     if busy then wanted = true
-    else if !pending.isEmpty then
+    else if !pending.isEmpty || dropped > 0 then
       wanted = false
       pausing = false
       val batch = noteDropped(pending)
       pending = WriteBatch()
+      logCostWriting = logCost
       busy = true
       val create = !inserted
       if abandoned then tell(Written.Failed("storing the flare", FlareWriter.GivenUp, batch))
@@ -126,10 +141,14 @@ final class FlareWriter(
   def finished(written: Written): Unit =
     busy = false
     written match
-      case Written.Done(_, _) => inserted = true
+      case Written.Done(_, _) =>
+        inserted = true
+        logCost -= logCostWriting
       case Written.Failed(_, _, batch) =>
         pausing = true
+        if pending.clear then logCost -= logCostWriting
         restore(batch)
+    logCostWriting = 0
 
   /** Those who waited for a record to be durable are told that it is not; they are not kept waiting. */
   def dropConfirms(): Vector[(Int, FlareState)] =
@@ -151,17 +170,20 @@ final class FlareWriter(
           confirms,
           left.outputs ++ since.outputs,
           left.results ++ since.results,
-          (left.logs ++ since.logs).take(settings.logBuffer),
+          left.logs ++ since.logs,
           (left.phases ++ since.phases).take(settings.phaseBuffer),
           left.waiting ++ since.waiting
         )
 
   private def noteDropped(batch: WriteBatch): WriteBatch =
-    batch.logs.lastOption.filter(_ => dropped > 0).fold(batch) { last =>
-      val note = s"$dropped lines were dropped: they came faster than they could be stored"
-      dropped = 0
-      batch.copy(logs = batch.logs :+ LogLine(None, last.pack, LogStream.Stderr, last.at, note))
-    }
+    lastDropped.fold(batch): last =>
+      val note = s"[burst] $dropped lines were left out: they came faster than logs may be stored"
+      forgetDropped()
+      batch.copy(logs = batch.logs :+ LogText(None, last.pack, LogStream.Stderr, last.at, note))
+
+  private def forgetDropped(): Unit =
+    dropped = 0
+    lastDropped = None
 
   /** Runs on a store thread. */
   private def write(batch: WriteBatch, create: Boolean): Written =

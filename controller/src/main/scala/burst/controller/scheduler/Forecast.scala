@@ -4,9 +4,19 @@ import burst.protocol.FlareId
 import scala.collection.mutable
 
 /** Where a queued flare stands: `position` 1 is next; `start` is when it will have its slots, if nothing
-  * comes before it, and absent while the machines that are up are too few.
+  * comes before it, or what it waits for whose end nobody knows.
   */
-final case class Standing(position: Int, start: Option[Long])
+final case class Standing(position: Int, start: Either[WaitsFor, Long])
+
+enum WaitsFor:
+  /** Other flares on its group. */
+  case Turn
+
+  /** The machines that are up have fewer slots than it wants. */
+  case Invokers
+
+  /** They have enough, but groups hold them, or machines are too busy to take anything. */
+  case Slots
 
 /** Guesses when a queued flare will start. Pure.
   *
@@ -19,23 +29,20 @@ final case class Standing(position: Int, start: Option[Long])
   * A starts at 12:00:05, B at 12:00:15, as A leaves only 2.
   */
 object Forecast:
-  def standing(
+  def standings(
       cluster: ClusterState,
       queue: FlareQueue,
-      id: FlareId,
       now: Long,
       holdTimes: HoldTimes
-  ): Option[Standing] =
-    val ahead = queue.order.zipWithIndex
+  ): Map[FlareId, Standing] =
+    val found = Map.newBuilder[FlareId, Standing]
     val ends = mutable.PriorityQueue.empty[(Long, Int)](using Ordering.by[(Long, Int), Long](_._1).reverse)
     cluster.holdings.valuesIterator.filterNot(_.lease.openEnded).foreach { holding =>
       ends += ((holding.lease.expectedAfter(now), cluster.usable(holding)))
     }
     var free = cluster.view.freeSlots
     var moment = now
-    var found = Option.empty[Standing]
-    while found.isEmpty && ahead.hasNext do
-      val (flare, index) = ahead.next()
+    queue.order.zipWithIndex.foreach { (flare, index) =>
       // one that is larger than what is up holds up nobody
       val possible = flare.size <= cluster.view.totalSlots
       if possible then
@@ -43,10 +50,30 @@ object Forecast:
           val (end, slots) = ends.dequeue()
           moment = moment.max(end)
           free += slots
-      val starts = Option.when(possible && free >= flare.size)(moment)
+      val starts =
+        if !possible then Left(WaitsFor.Invokers)
+        else if free < flare.size then Left(WaitsFor.Slots)
+        else Right(moment)
       starts.foreach { start =>
         free -= flare.size
         if !flare.request.isGroup then ends += ((start + holdTimes.expected(flare.request), flare.size))
       }
-      if flare.id == id then found = Some(Standing(index + 1, starts))
-    found
+      found += flare.id -> Standing(index + 1, starts)
+    }
+    found.result()
+
+/** The forecast as it was lately, for all who ask: many ask often, and each would go through the whole queue.
+  * A new one is made once the last is older than `lifetime`, or does not know a flare that may have come
+  * since.
+  */
+final class Forecasts(lifetime: Long, make: Long => Map[FlareId, Standing]):
+  private var last = Map.empty[FlareId, Standing]
+  private var made = Option.empty[(Long, FlareQueue)]
+
+  /** Where a flare that waits stands. */
+  def standing(id: FlareId, queue: FlareQueue, now: Long): Option[Standing] =
+    val stale = made.forall((at, of) => now - at >= lifetime || !last.contains(id) && (of ne queue))
+    if stale then
+      last = make(now)
+      made = Some((now, queue))
+    last.get(id)

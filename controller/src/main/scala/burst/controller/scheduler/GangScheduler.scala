@@ -3,6 +3,7 @@ package burst.controller.scheduler
 import burst.controller.flare.{Flare, FlareRequest}
 import burst.protocol.{
   BackendConfig,
+  DefinitionRef,
   Failure,
   FailureKind,
   FlareId,
@@ -14,6 +15,7 @@ import org.apache.pekko.Done
 import org.apache.pekko.actor.typed.scaladsl.{ActorContext, Behaviors, StashBuffer, TimerScheduler}
 import org.apache.pekko.actor.typed.{ActorRef, Behavior, SupervisorStrategy}
 import scala.concurrent.Future
+import scala.concurrent.duration.DurationLong
 import scala.util.{Failure as Thrown, Success}
 
 /** Owns the queue and the books of the cluster, and starts flares: all of one or nothing of it.
@@ -31,6 +33,7 @@ import scala.util.{Failure as Thrown, Success}
   *   - an invoker is lost: it offers nothing from now on, and the flares with packs on it are told. Their
   *     slots there come free as they say so. Should the invoker turn out to be alive (it was cut off), the
   *     packs it was thought to have lost are aborted before it is given anything new;
+  *   - packs came up, or did not: machines on which starts fail are avoided ([[Quarantine]]);
   *   - a flare has ended and nothing of it is left: its actor is retired;
   *   - a group is a flare whose slots others use: its members do not queue here but wait for their turn
   *     ([[GroupTurns]]), and are placed where the group is. Who ends the group's packs ends what runs on
@@ -43,7 +46,14 @@ object GangScheduler:
   sealed trait Command
 
   final case class Submit(request: FlareRequest, slotLimit: Int, replyTo: ActorRef[Submitted]) extends Command
-  final case class Cancel(id: FlareId, replyTo: ActorRef[CancelOutcome]) extends Command
+  final case class Cancel(id: FlareId, by: CancelledBy, replyTo: ActorRef[CancelOutcome]) extends Command
+
+  /** Ends all that a namespace has, as it was revoked, and takes nothing more of it. */
+  final case class EndNamespace(namespace: String, replyTo: ActorRef[NamespaceEnded.type]) extends Command
+
+  /** A namespace that had been revoked has a key again. */
+  final case class ReopenNamespace(namespace: String) extends Command
+  case object NamespaceEnded
   final case class Await(id: FlareId, replyTo: ActorRef[Awaited]) extends Command
 
   /** Where a flare stands in the queue; nothing when it is not in it. */
@@ -83,8 +93,20 @@ object GangScheduler:
   /** Packs need only so many slots any more; none once they have ended. */
   private[scheduler] final case class Release(id: FlareId, attempt: Int, left: Vector[(Int, Int)])
       extends Command
-  private[scheduler] final case class Requeue(id: FlareId, attempt: Int, request: FlareRequest)
-      extends Command
+  private[scheduler] final case class Requeue(
+      id: FlareId,
+      attempt: Int,
+      request: FlareRequest,
+      avoid: Option[InvokerId]
+  ) extends Command
+
+  /** What became of packs' starts. */
+  private[scheduler] final case class Starts(
+      id: FlareId,
+      attempt: Int,
+      definition: DefinitionRef,
+      outcomes: Vector[StartOutcome]
+  ) extends Command
   private[scheduler] final case class LeaveQueue(id: FlareId) extends Command
   private[scheduler] final case class Ended(id: FlareId) extends Command
 
@@ -100,10 +122,16 @@ object GangScheduler:
   ) extends Command
 
   private case object Round extends Command
+
+  /** A machine has been avoided for long enough. */
+  private final case class TrialDue(id: InvokerId) extends Command
   private final case class Gone(id: FlareId) extends Command
   private final case class Loaded(recovered: Recovered) extends Command
   private final case class NotLoaded(cause: Throwable) extends Command
   private case object LoadAgain extends Command
+
+  /** A flare that goes on, and whose it is. */
+  private final case class Active(actor: ActorRef[FlareActor.Command], tenant: String)
 
   /** Under what a group holds its slots. */
   private def ownerOf(group: FlareId) = ClusterState.Owner(group, attempt = 1)
@@ -131,7 +159,7 @@ object GangScheduler:
 
   private def load(environment: FlareEnvironment, limits: SlotLimits, context: ActorContext[Command]): Unit =
     val found = Future(
-      Recovery.run(environment.store, environment.backends, limits.lookUp, environment.clock.now())
+      Recovery.run(environment.store, environment.backends, limits, environment.clock.now())
     )(using environment.blocking)
     context.pipeToSelf(found) {
       case Success(recovered) => Loaded(recovered)
@@ -146,7 +174,7 @@ object GangScheduler:
       stash: StashBuffer[Command]
   ): Behavior[Command] = Behaviors.receiveMessage {
     case Loaded(recovered) =>
-      val scheduler = new GangScheduler(environment, context)
+      val scheduler = new GangScheduler(environment, context, timers)
       scheduler.takeUp(recovered)
       stash.unstashAll(scheduler.serving)
     case NotLoaded(cause) =>
@@ -167,7 +195,8 @@ object GangScheduler:
 
 private final class GangScheduler(
     environment: FlareEnvironment,
-    context: ActorContext[GangScheduler.Command]
+    context: ActorContext[GangScheduler.Command],
+    timers: TimerScheduler[GangScheduler.Command]
 ):
   import GangScheduler.*
   import environment.clock.{elapsed, now}
@@ -182,10 +211,16 @@ private final class GangScheduler(
   private val members = Members(context.log)
   private var cluster = ClusterState.empty
   private var queue = FlareQueue.empty
+  private var quarantine = Quarantine.empty(settings.quarantineFirst, settings.quarantineLongest)
   private var holdTimes = HoldTimes.empty(settings.abortDeadline.toMicros)
-  private var flares = Map.empty[FlareId, ActorRef[FlareActor.Command]]
+  private val forecasts = Forecasts(
+    settings.forecastLifetime.toMicros,
+    at => Forecast.standings(cluster, queue, at, holdTimes)
+  )
+  private var flares = Map.empty[FlareId, Active]
   private var turns = GroupTurns.empty
   private var slotLimits = Map.empty[String, Int]
+  private var revoked = Set.empty[String]
   private var roundDue = false
 
   /** Queues again what was queued, and has cleaned what the others left. */
@@ -195,6 +230,7 @@ private final class GangScheduler(
       queue = queue.enqueue(Waiting(flare.id, flare.attempt, flare.request.withoutInputs, elapsed()))
       spawn(flare, FlareActor.Origin.Recovered)
     }
+    recovered.revoked.foreach(endAllOf)
     recovered.strays.foreach(members.astray)
     recovered.left.foreach((id, backend) =>
       members.clean(CleanUp(id, backend, Vector.empty, context.system.ignoreRef))
@@ -213,33 +249,45 @@ private final class GangScheduler(
   }
 
   private def on(command: Command): Unit = command match
+    case submit: Submit if revoked(submit.request.definition.namespace) =>
+      submit.replyTo ! Submitted.Refused(Refusal.NamespaceRevoked)
     case submit: Submit => submit.request.memberOf.fold(onSubmit(submit))(onJoin(submit, _))
-    case Cancel(id, replyTo) =>
-      turns.current(id).flatMap(flares.get).foreach(_ ! FlareActor.Cancel(context.system.ignoreRef))
-      flares.get(id).fold(replyTo ! CancelOutcome.NotFound)(_ ! FlareActor.Cancel(replyTo))
+    case Cancel(id, by, replyTo) =>
+      turns.current(id).foreach(tell(_, FlareActor.Cancel(by, context.system.ignoreRef)))
+      if !tell(id, FlareActor.Cancel(by, replyTo)) then replyTo ! CancelOutcome.NotFound
+    case EndNamespace(namespace, replyTo) =>
+      endAllOf(namespace)
+      replyTo ! NamespaceEnded
+    case ReopenNamespace(namespace) => revoked -= namespace
     case Await(id, replyTo) =>
-      flares.get(id).fold(replyTo ! Awaited.NotActive)(_ ! FlareActor.Await(replyTo))
+      if !tell(id, FlareActor.Await(replyTo)) then replyTo ! Awaited.NotActive
     case Locate(id, replyTo) =>
-      val turn = turns.position(id).map(Standing(_, start = None))
-      def forecast = Forecast.standing(cluster, queue, id, elapsed(), holdTimes)
+      val turn = turns.position(id).map(Standing(_, Left(WaitsFor.Turn)))
+      def forecast = forecasts.standing(id, queue, elapsed())
       replyTo ! Located(turn.orElse(forecast.map(s => s.copy(start = s.start.map(clock.dayTime)))))
     case ListInvokers(replyTo) =>
       replyTo ! InvokerList(members.statuses.map { status =>
         val capacity = cluster.machines.get(status.id)
-        InvokerView(status, capacity.fold(0)(_.free), capacity.exists(_.up))
+        val suspicion = quarantine.suspicion(status.id).map(s => s.copy(until = clock.dayTime(s.until)))
+        InvokerView(status, capacity.fold(0)(_.free), capacity.exists(_.up), suspicion)
       })
     case InvokerUp(status, invoker) => onUp(status, invoker)
     case InvokerReported(status, invoker) => onReported(status, invoker)
     case InvokerLost(id, reason) => onLost(id, reason)
     case InvokerForgotten(id) =>
       cluster = cluster.forget(id)
-      if !cluster.machines.contains(id) then members.forget(id)
+      if !cluster.machines.contains(id) then
+        members.forget(id)
+        quarantine = quarantine.forget(id)
     case Release(id, attempt, left) => onRelease(ClusterState.Owner(id, attempt), left)
-    case Requeue(id, attempt, request) =>
-      queue = queue.enqueue(Waiting(id, attempt, request, elapsed()))
+    case Requeue(id, attempt, request, avoid) =>
+      queue = queue.enqueue(Waiting(id, attempt, request, elapsed(), avoid))
       roundSoon()
+    case Starts(id, attempt, definition, outcomes) =>
+      trust(quarantine.heard(ClusterState.Owner(id, attempt), definition, outcomes, elapsed()))
+    case TrialDue(id) => trust(quarantine)
     case LeaveQueue(id) =>
-      queue = queue.remove(id)
+      dequeue(id)
       leaveTurn(id)
       roundSoon()
     case GroupOpened(id) =>
@@ -256,8 +304,31 @@ private final class GangScheduler(
   private def onRelease(owner: ClusterState.Owner, left: Vector[(Int, Int)]): Unit =
     val held = cluster.holdings.get(owner)
     cluster = cluster.shrink(owner, left)
-    if !cluster.holds(owner) then held.foreach(h => holdTimes = holdTimes.learn(h.lease, elapsed()))
+    if !cluster.holds(owner) then
+      held.foreach(h => holdTimes = holdTimes.learn(h.lease, elapsed()))
+      trust(quarantine.undecided(owner))
     roundSoon()
+
+  /** From now on machines are trusted so; and again when one's time has come. */
+  private def trust(changed: Quarantine): Unit =
+    val touched = quarantine.suspects ++ changed.suspects
+    quarantine = changed
+    touched.foreach { id =>
+      val before = cluster.machines.get(id).map(_.trust)
+      val now = quarantine.trust(id, elapsed())
+      cluster = cluster.trust(id, now)
+      if before.exists(_ != now) then
+        if now != Trust.Avoided then roundSoon()
+        quarantine.suspicion(id) match
+          case Some(suspicion) if now == Trust.Avoided =>
+            context.log.warn(s"invoker ${id.value} is avoided, as starts fail on it: ${suspicion.reason}")
+          case None => context.log.info(s"invoker ${id.value} is trusted again")
+          case _ => ()
+      quarantine.suspicion(id).map(_.until - elapsed()).filter(_ => now == Trust.Avoided).foreach { left =>
+        // one that is avoided after its time waits for its trial to end
+        if left > 0 then timers.startSingleTimer(TrialDue(id), TrialDue(id), left.micros)
+      }
+    }
 
   private def onSubmit(submit: Submit): Unit =
     val tenant = submit.request.definition.namespace
@@ -275,7 +346,7 @@ private final class GangScheduler(
           case None =>
             Admission.overflow(queue, tenant, settings) match
               case Some(refusal) =>
-                queue = queue.remove(flare.id)
+                queue = queue.remove(flare.id, tenant)
                 submit.replyTo ! Submitted.Refused(refusal)
               case None => spawn(flare, FlareActor.Origin.Accepted(submit.replyTo, None))
 
@@ -289,7 +360,7 @@ private final class GangScheduler(
       val flare = Admission.accept(submit.request, now())
       turns = turns.join(group, flare.id)
       val first = turns.current(group).contains(flare.id)
-      if first then flares.get(group).foreach(_ ! FlareActor.Occupied(true))
+      if first then tell(group, FlareActor.Occupied(true))
       val placed = if first then onGroup(group) else None
       spawn(flare, FlareActor.Origin.Accepted(submit.replyTo, placed))
 
@@ -308,12 +379,12 @@ private final class GangScheduler(
 
   private def nextTurn(group: FlareId): Unit =
     val next = turns.current(group)
-    flares.get(group).foreach(_ ! FlareActor.Occupied(next.isDefined))
-    next.flatMap(flares.get).foreach(_ ! onGroup(group).getOrElse(FlareActor.GroupEnded))
+    tell(group, FlareActor.Occupied(next.isDefined))
+    next.foreach(tell(_, onGroup(group).getOrElse(FlareActor.GroupEnded)))
 
   /** Who waits for its turn, waits in vain; what runs hears of its packs' end. */
   private def endTurns(group: FlareId): Unit =
-    turns.flaresOf(group).flatMap(flares.get).foreach(_ ! FlareActor.GroupEnded)
+    turns.flaresOf(group).foreach(tell(_, FlareActor.GroupEnded))
     turns = turns.ended(group)
 
   private def spawn(flare: Flare, origin: FlareActor.Origin): Unit =
@@ -321,7 +392,22 @@ private final class GangScheduler(
       context.spawn(FlareActor(environment, context.self), s"flare-${flare.id.value}")
     actor ! FlareActor.Begin(flare, origin)
     context.watchWith(actor, Gone(flare.id))
-    flares = flares.updated(flare.id, actor)
+    flares = flares.updated(flare.id, Active(actor, flare.namespace))
+
+  /** Whether there was anybody to be told. */
+  private def tell(id: FlareId, command: FlareActor.Command): Boolean =
+    val flare = flares.get(id)
+    flare.foreach(_.actor ! command)
+    flare.isDefined
+
+  private def dequeue(id: FlareId): Unit =
+    flares.get(id).foreach(flare => queue = queue.remove(id, flare.tenant))
+
+  private def endAllOf(namespace: String): Unit =
+    revoked += namespace
+    flares.valuesIterator.filter(_.tenant == namespace).foreach(
+      _.actor ! FlareActor.Cancel(CancelledBy.Revocation, context.system.ignoreRef)
+    )
 
   private def runRound(): Vector[Placement] =
     if queue.length == 0 then Vector.empty
@@ -329,6 +415,11 @@ private final class GangScheduler(
       val outcome = round.run(cluster, queue, elapsed(), slotLimits.getOrElse(_, Int.MaxValue), holdTimes)
       cluster = outcome.cluster
       queue = outcome.queue
+      if quarantine.suspects.nonEmpty then
+        outcome.placed.foreach { placement =>
+          val machines = placement.plan.demand.keys
+          quarantine = quarantine.placed(placement.flare.owner, machines, elapsed())
+        }
       outcome.placed
 
   private def roundSoon(): Unit =
@@ -337,15 +428,16 @@ private final class GangScheduler(
       context.self ! Round
 
   private def place(placement: Placement): Unit =
-    flares.get(placement.flare.id) match
-      case Some(flare) => flare ! placed(placement)
-      case None => cluster = cluster.releaseAll(placement.flare.owner)
+    if !tell(placement.flare.id, placed(placement)) then
+      cluster = cluster.releaseAll(placement.flare.owner)
+      trust(quarantine.undecided(placement.flare.owner))
 
   private def placed(placement: Placement): FlareActor.Placed =
     FlareActor.Placed(placement.flare.attempt, placement.plan, members.refs(placement.plan.demand.keySet))
 
   private def onUp(status: InvokerStatus, invoker: ActorRef[InvokerProtocol.Command]): Unit =
     members.up(status, invoker)
+    trust(quarantine.forget(status.id))
     cluster = cluster.up(status.id, status.slots)
     note(status)
     roundSoon()
@@ -370,17 +462,14 @@ private final class GangScheduler(
     cluster = cluster.down(id)
     members.down(id, lost.map((owner, pack) => (owner.flare, pack)))
     val owners = lost.map(_._1.flare).distinct
-    (owners ++ owners.flatMap(turns.current)).flatMap(flares.get).foreach(_ ! FlareActor.InvokerDown(
-      id,
-      reason
-    ))
+    (owners ++ owners.flatMap(turns.current)).foreach(tell(_, FlareActor.InvokerDown(id, reason)))
     // what waited behind a flare that is now larger than the cluster may pass it
     roundSoon()
 
   private def onEnded(id: FlareId): Unit =
     flares.get(id).foreach { flare =>
-      context.unwatch(flare)
-      flare ! FlareActor.Retire
+      context.unwatch(flare.actor)
+      flare.actor ! FlareActor.Retire
     }
     flares = flares.removed(id)
     leaveTurn(id)
@@ -398,8 +487,8 @@ private final class GangScheduler(
     */
   private def onGone(id: FlareId): Unit =
     context.log.error(s"the actor of flare ${id.value} died; its packs are ended")
+    dequeue(id)
     flares = flares.removed(id)
-    queue = queue.remove(id)
     val failure = Failure(FailureKind.Internal, "the controller lost the flare", operation = Some("schedule"))
     turns.groupOf(id).foreach(group => abort(ownerOf(group), failure))
     leaveTurn(id)
@@ -407,5 +496,6 @@ private final class GangScheduler(
     cluster.holdings.keysIterator.filter(_.flare == id).toVector.foreach { owner =>
       abort(owner, failure)
       cluster = cluster.releaseAll(owner)
+      trust(quarantine.undecided(owner))
     }
     roundSoon()

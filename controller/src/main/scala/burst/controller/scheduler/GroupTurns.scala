@@ -8,7 +8,10 @@ import burst.protocol.FlareId
   * Example: A and B join a group that is opening; it opens: A's turn. C joins. A ends: B's turn. C is
   * cancelled. B ends: the group is idle.
   */
-final case class GroupTurns private (groups: Map[FlareId, GroupTurns.Turns]):
+final case class GroupTurns private (
+    groups: Map[FlareId, GroupTurns.Turns],
+    members: Map[FlareId, FlareId]
+):
   import GroupTurns.Turns
 
   def opened(group: FlareId): GroupTurns = changed(group)(_.copy(isOpen = true))
@@ -16,13 +19,18 @@ final case class GroupTurns private (groups: Map[FlareId, GroupTurns.Turns]):
   /** A flare stands in line from now on. */
   def join(group: FlareId, flare: FlareId): GroupTurns =
     changed(group)(turns => turns.copy(flares = turns.flares :+ flare))
+      .copy(members = members.updated(flare, group))
 
   /** A flare has ended, or waits no more. */
   def leave(flare: FlareId): GroupTurns =
-    groupOf(flare).fold(this)(changed(_)(turns => turns.copy(flares = turns.flares.filterNot(_ == flare))))
+    groupOf(flare).fold(this) { group =>
+      changed(group)(turns => turns.copy(flares = turns.flares.filterNot(_ == flare)))
+        .copy(members = members.removed(flare))
+    }
 
   /** The group has ended, and all its turns with it. */
-  def ended(group: FlareId): GroupTurns = GroupTurns(groups.removed(group))
+  def ended(group: FlareId): GroupTurns =
+    if groups.contains(group) then GroupTurns(groups.removed(group), members -- flaresOf(group)) else this
 
   /** Whose turn it is. */
   def current(group: FlareId): Option[FlareId] =
@@ -30,9 +38,7 @@ final case class GroupTurns private (groups: Map[FlareId, GroupTurns.Turns]):
 
   def flaresOf(group: FlareId): Vector[FlareId] = groups.get(group).fold(Vector.empty)(_.flares)
 
-  def groupOf(flare: FlareId): Option[FlareId] = groups.collectFirst {
-    case (group, turns) if turns.flares.contains(flare) => group
-  }
+  def groupOf(flare: FlareId): Option[FlareId] = members.get(flare)
 
   /** How many turns it is until a flare's own; nothing when it is its turn, or it stands nowhere. */
   def position(flare: FlareId): Option[Int] =
@@ -41,9 +47,9 @@ final case class GroupTurns private (groups: Map[FlareId, GroupTurns.Turns]):
     ).filter(_ > 0)
 
   private def changed(group: FlareId)(change: Turns => Turns): GroupTurns =
-    GroupTurns(groups.updated(group, change(groups.getOrElse(group, Turns(isOpen = false, Vector.empty)))))
+    copy(groups = groups.updated(group, change(groups.getOrElse(group, Turns(isOpen = false, Vector.empty)))))
 
 object GroupTurns:
   final case class Turns(isOpen: Boolean, flares: Vector[FlareId])
 
-  val empty: GroupTurns = GroupTurns(Map.empty)
+  val empty: GroupTurns = GroupTurns(Map.empty, Map.empty)

@@ -46,7 +46,7 @@ final case class HoldTimes private (grace: Long, recent: Map[HoldTimes.Key, Vect
   private def learned(lease: Lease, now: Long): HoldTimes =
     val key = keyOf(lease.definition)
     val known = recent.getOrElse(key, Vector.empty)
-    val rest = if recent.size >= Definitions && known.isEmpty then recent.drop(1) else recent
+    val rest = if recent.size >= Definitions && known.isEmpty then recent.removed(recent.head(0)) else recent
     copy(recent = rest.updated(key, (known :+ (now - lease.since).max(0)).takeRight(Flares)))
 
   private def bound(request: FlareRequest): Long = request.timeout * 1000 + grace

@@ -48,23 +48,24 @@ object Plan:
 
 /** Why there is no plan. */
 enum NoPlacement:
-  /** Not even the empty cluster could take it: `usable` workers are all it could under this policy and
-    * granularity, of `total` slots; no machine has more than `largest` slots.
+  /** Not even the empty cluster could take it: `usable` workers are all it could in units of `unit`, of
+    * `total` slots; no machine has more than `largest` slots.
     */
-  case Never(total: Int, usable: Int, largest: Int)
+  case Never(total: Int, usable: Int, largest: Int, unit: Int)
 
   /** It fits the cluster, but not what is free of it now. */
   case NotNow(free: Int)
 
 /** A machine as policies see it. `free` never exceeds `slots`. `packs` are its warm ones, `warm` says that
-  * one of them is for the flare at hand.
+  * one of them is for the flare at hand; an `avoided` one is for those who fit nowhere else.
   */
 final case class Machine(
     id: InvokerId,
     slots: Int,
     free: Int,
     packs: Set[WarmPack] = Set.empty,
-    warm: Boolean = false
+    warm: Boolean = false,
+    avoided: Boolean = false
 )
 
 /** The machines that may be used now. Made by [[ClusterState.view]]; those that are down are not in it. */
@@ -78,6 +79,12 @@ final case class ClusterView(machines: Vector[Machine]):
     if machines.exists(_.packs(wanted)) then
       ClusterView(machines.map(m => if m.packs(wanted) then m.copy(warm = true) else m))
     else this
+
+  /** Without the machines that are avoided. */
+  lazy val trusted: ClusterView =
+    if machines.exists(_.avoided) then ClusterView(machines.filterNot(_.avoided)) else this
+
+  def without(invoker: InvokerId): ClusterView = ClusterView(machines.filterNot(_.id == invoker))
 
   /** The same machines with nothing running on them: what "never" is decided upon. */
   lazy val emptied: ClusterView = ClusterView(machines.map(m => m.copy(free = m.slots)))

@@ -7,13 +7,15 @@ import burst.protocol.{BackendConfig, Failure, FailureKind, FlareId, InvokerId}
 
 /** What a starting controller found in the store. `queued` are to be queued again, with the slot limits of
   * their namespaces; `left` may still have something on their backends; `strays` are packs that may still be
-  * running: nobody waits for them, and their slots are not in the new books.
+  * running: nobody waits for them, and their slots are not in the new books. What `revoked` namespaces have
+  * is to be ended.
   */
 final case class Recovered(
     queued: Vector[Flare],
     limits: Map[String, Int],
     left: Vector[(FlareId, BackendConfig)],
-    strays: Map[InvokerId, Vector[(FlareId, Int)]]
+    strays: Map[InvokerId, Vector[(FlareId, Int)]],
+    revoked: Set[String]
 )
 
 /** Takes up what a controller that stopped had not finished: a queued flare is queued again, as its request
@@ -22,20 +24,21 @@ final case class Recovered(
   * every other worker gets the reason for having none. Blocks.
   */
 object Recovery:
-  def run(store: FlareStore, backends: BackendCatalog, slotLimit: String => Int, now: Long): Recovered =
+  def run(store: FlareStore, backends: BackendCatalog, limits: SlotLimits, now: Long): Recovered =
     val (queued, begun) = store
       .takeUnfinished()
       .partition(flare => flare.state == FlareState.Queued && flare.request.memberOf.isEmpty)
     begun.foreach(reportFailed(store, _, now))
     Recovered(
       queued.map(flare => FlareLifecycle.reset(flare, flare.attempt)),
-      queued.map(_.namespace).distinct.map(namespace => namespace -> slotLimit(namespace)).toMap,
+      queued.map(_.namespace).distinct.map(namespace => namespace -> limits.lookUp(namespace)).toMap,
       begun
         .filter(flare => backends.needsCleaning(flare.request.backend))
         .flatMap(flare => backends.find(flare.request.backend, flare.request.chunkSize).map(flare.id -> _)),
       begun
         .flatMap(flare => flare.packs.map(pack => pack.invoker -> (flare.id, pack.pack)))
-        .groupMap(_._1)(_._2)
+        .groupMap(_._1)(_._2),
+      limits.revoked()
     )
 
   private val Page = 64

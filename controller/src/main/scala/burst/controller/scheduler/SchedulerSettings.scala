@@ -11,6 +11,8 @@ import scala.util.Try
 final case class SchedulerSettings(
     defaultGranularity: DefaultGranularity,
     maxCpuLoad: Double,
+    quarantineFirst: FiniteDuration,
+    quarantineLongest: FiniteDuration,
     queueLimit: Int,
     namespaceQueueLimit: Int,
     overtaking: FiniteDuration,
@@ -21,12 +23,15 @@ final case class SchedulerSettings(
     abortDeadline: FiniteDuration,
     cleanupDeadline: FiniteDuration,
     progressInterval: FiniteDuration,
-    logBuffer: Int,
+    logBuffer: Long,
+    namespaceLogRate: Long,
+    namespaceLogBurst: Long,
     phaseBuffer: Int,
     outputLimit: Long,
     inputMemory: Long,
     storeDeadline: FiniteDuration,
     storeRetryPause: FiniteDuration,
+    forecastLifetime: FiniteDuration,
     askTimeout: FiniteDuration,
     limitsRefresh: FiniteDuration
 ):
@@ -51,6 +56,8 @@ object SchedulerSettings:
         PackCosts(duration("pack-start-cost").toMicros, duration("leftover-slot-cost").toMicros)
       ),
       maxCpuLoad = config.getDouble("max-cpu-load"),
+      quarantineFirst = duration("quarantine.first"),
+      quarantineLongest = duration("quarantine.longest"),
       queueLimit = config.getInt("queue-limit"),
       namespaceQueueLimit = config.getInt("namespace-queue-limit"),
       overtaking = duration("overtaking"),
@@ -61,12 +68,15 @@ object SchedulerSettings:
       abortDeadline = duration("abort-deadline"),
       cleanupDeadline = duration("cleanup-deadline"),
       progressInterval = duration("progress-interval"),
-      logBuffer = config.getInt("log-buffer"),
+      logBuffer = config.getBytes("log-buffer"),
+      namespaceLogRate = config.getBytes("namespace-log-rate"),
+      namespaceLogBurst = config.getBytes("namespace-log-burst"),
       phaseBuffer = config.getInt("phase-buffer"),
       outputLimit = config.getBytes("output-limit"),
       inputMemory = Math.min(config.getBytes("input-memory"), Runtime.getRuntime.maxMemory / 8),
       storeDeadline = duration("store-deadline"),
       storeRetryPause = duration("store-retry-pause"),
+      forecastLifetime = duration("forecast-lifetime"),
       askTimeout = duration("ask-timeout"),
       limitsRefresh = duration("limits-refresh")
     )

@@ -3,6 +3,7 @@ package burst.controller.scheduler
 import burst.controller.definition.Packing
 import burst.controller.flare.FlareRequest
 import burst.protocol.WarmPack
+import scala.collection.mutable
 
 /** A flare that was given its slots. */
 final case class Placement(flare: Waiting, plan: Plan)
@@ -30,7 +31,8 @@ final case class Placement(flare: Waiting, plan: Plan)
   *     machine would stop the cluster. It is refused at submission; this is for one whose machines went down
   *     while it waited.
   *
-  * Of the flares that have to wait at most `depth` are looked at, which bounds a round.
+  * Of the flares that have to wait at most `depth` are looked at, which bounds a round; of one namespace's
+  * not more than its share of that, so that none has to wait for a look behind hundreds of another's.
   *
   * ==Worked example==
   * 8 slots, 4 of them free; the others come back in 5 s. In order: A wants 8; B wants 2 and is expected to
@@ -50,21 +52,22 @@ final class SchedulingRound(policies: Map[Packing, PlacementPolicy], overtakingM
   ): Outcome =
     var outcome = Outcome(cluster, queue, Vector.empty)
     var open = Open(cluster.view, None)
-    var atLimit = Set.empty[String]
+    val share = (depth / queue.waitingTenants.max(1)).max(1)
+    val looks = mutable.Map.empty[String, Int].withDefaultValue(share)
     var passed = 0
-    val candidates = queue.order
+    val candidates = queue.order(done = looks(_) == 0)
     while candidates.hasNext && passed < depth && open.all.freeSlots > 0 do
       val next = candidates.next()
       val lease = holdTimes.lease(next.request, now)
-      if !atLimit(next.tenant) && outcome.cluster.used(next.tenant) + next.size > slotLimit(next.tenant) then
-        atLimit += next.tenant
-      val placed = if atLimit(next.tenant) then Left(None) else attempt(outcome.cluster, next, lease, open)
+      val atLimit = outcome.cluster.used(next.tenant) + next.size > slotLimit(next.tenant)
+      val placed = if atLimit then Left(None) else attempt(outcome.cluster, next, lease, open)
       placed match
         case Right((after, plan)) =>
           outcome = Outcome(after, outcome.queue.served(next), outcome.placed :+ Placement(next, plan))
           open = open.after(plan, lease, after.view)
         case Left(why) =>
           passed += 1
+          looks(next.tenant) = if atLimit then 0 else looks(next.tenant) - 1
           // only where there is somebody who might pass
           val first = open.kept.isEmpty && why.exists(_.isInstanceOf[NoPlacement.NotNow])
           if first && candidates.hasNext && passed < depth then
@@ -81,14 +84,20 @@ final class SchedulingRound(policies: Map[Packing, PlacementPolicy], overtakingM
     // too few slots whatever the policy: worth asking only while the answer may be a reservation
     if next.size > view.freeSlots && open.kept.isDefined then Left(None)
     else
-      place(view, next.request).left.map(Some(_)).flatMap { plan =>
+      val elsewhere = next.avoid.flatMap(invoker => place(view.without(invoker), next.request).toOption)
+      elsewhere.fold(place(view, next.request))(Right(_)).left.map(Some(_)).flatMap { plan =>
         books.reserve(next.owner, next.tenant, plan, lease).map((_, plan)).toRight(None)
       }
 
-  /** What the policy says of a request on the machines that are up, `free` as they are. */
+  /** What the policy says of a request on the machines that are up, `free` as they are. Those that are
+    * avoided are taken where the others would not hold it even if they were empty.
+    */
   def place(cluster: ClusterView, request: FlareRequest): Either[NoPlacement, Plan] =
     val seen = cluster.warmFor(WarmPack(request.definition, request.memory))
-    policies(request.packing).place(seen, request.size, request.granularity)
+    def on(view: ClusterView) = policies(request.packing).place(view, request.size, request.granularity)
+    on(seen.trusted) match
+      case Left(_: NoPlacement.Never) if seen.trusted ne seen => on(seen)
+      case outcome => outcome
 
   private def reserve(books: ClusterState, flare: Waiting, now: Long): Option[Kept] =
     val end: Lease => Long =

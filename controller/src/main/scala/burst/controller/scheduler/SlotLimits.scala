@@ -29,5 +29,12 @@ final class SlotLimits(
     known.put(namespace, SlotLimits.Known(limit, elapsed()))
     limit
 
+  /** All namespaces that were revoked, as they are now. Blocks. */
+  def revoked(): Set[String] = namespaces.revoked()
+
+  /** Whether one is, by the store. */
+  def isRevoked(namespace: String): Future[Boolean] =
+    Future(namespaces.find(namespace).exists(_.revoked.isDefined))(using blocking)
+
 object SlotLimits:
   private final case class Known(limit: Int, at: Long)

@@ -79,7 +79,8 @@ object UnitAllocation:
       NoPlacement.Never(
         total = cluster.totalSlots,
         usable = capacity(cluster.emptied.machines, g),
-        largest = cluster.largestMachine
+        largest = cluster.largestMachine,
+        unit = g
       )
 
   private def before(a: Machine, b: Machine): Boolean =

@@ -1,14 +1,21 @@
 package burst.controller.store
 
 import com.zaxxer.hikari.HikariDataSource
+import java.sql.Connection
 import scala.util.control.NonFatal
 import scalikejdbc.*
+
+/** What a transaction that has returned survives: the end of the process, however it comes, or a failure of
+  * the machine's power, too.
+  */
+enum Durability:
+  case Process, Power
 
 /** A migrated database, to be read and written. The stores know nothing more of it, so that another JDBC
   * database needs its own `open` and migrations and no other store.
   *
-  * @param locks
-  *   hold off all controllers that use this database
+  * @param prepare
+  *   has the transaction that a connection begins next last as said
   * @param rowLock
   *   ends a SELECT whose rows nobody else may change before this transaction has ended
   * @param sharedLock
@@ -17,7 +24,7 @@ import scalikejdbc.*
 final class Database(
     reader: HikariDataSource,
     writer: HikariDataSource,
-    locks: NamedLocks,
+    prepare: (Connection, Durability) => Unit,
     val rowLock: SQLSyntax,
     val sharedLock: SQLSyntax
 ) extends AutoCloseable:
@@ -26,38 +33,48 @@ final class Database(
   def read[A](operation: String)(work: DBSession ?=> A): A =
     Database.borrow(operation, reader)(_.autoCommit(session => work(using session)))
 
-  /** The transaction of [[together]] that this thread is in. */
+  /** The transaction that this thread is in. */
   private val joined = ThreadLocal[DBSession]()
 
-  /** Statements that take effect together or not at all, and are durable on return; within [[together]] with
-    * the rest of it.
+  /** Statements that take effect together or not at all, and are stored on return. What `work` writes on this
+    * thread, in this store and others of this database, is part of the same transaction.
     */
-  def write[A](operation: String)(work: DBSession ?=> A): A =
+  def write[A](operation: String, durability: Durability = Durability.Process)(work: DBSession ?=> A): A =
     Option(joined.get) match
       case Some(session) => Database.named(operation)(work(using session))
-      case None => Database.borrow(operation, writer)(_.localTx(session => work(using session)))
-
-  /** What `work` writes on this thread takes effect together or not at all, and is durable on return. */
-  def together[A](operation: String)(work: => A): A =
-    write(operation): session ?=>
-      joined.set(session)
-      try work
-      finally joined.remove()
-
-  /** Does the work while nobody else, on any controller, does work under the same name. */
-  def exclusively[A](name: String)(work: => A): A = locks.hold(name)(work)
+      case None =>
+        Database.borrow(operation, writer, prepare(_, durability)):
+          _.localTx: session =>
+            joined.set(session)
+            try work(using session)
+            finally joined.remove()
 
   override def close(): Unit =
-    locks.close()
     reader.close()
     writer.close()
 
 object Database:
-  private[store] def borrow[A](operation: String, source: HikariDataSource)(work: DB => A): A =
+  /** A connection goes back to its pool only after work that succeeded. What failed may have ended the
+    * transaction in the database alone (SQLite does so when the disk is full), or not ended it: neither the
+    * driver nor the pool can be sure, and whoever came next would meet the rest of it.
+    */
+  private def borrow[A](
+      operation: String,
+      source: HikariDataSource,
+      prepare: Connection => Unit = _ => ()
+  )(work: DB => A): A =
     named(operation):
       val connection = source.getConnection
-      try work(DB(connection, DBConnectionAttributes(), Silent))
-      finally connection.close()
+      val result =
+        try
+          prepare(connection)
+          work(DB(connection, DBConnectionAttributes(), Silent))
+        catch
+          case failure: Throwable =>
+            source.evictConnection(connection)
+            throw failure
+      connection.close()
+      result
 
   private def named[A](operation: String)(work: => A): A =
     try work

@@ -1,13 +1,13 @@
 package burst.controller.store
 
+import burst.controller.blob.PackageCopy
 import burst.controller.definition.{Definition, FlareOptions}
-import burst.protocol.PackageId
 import io.circe.JsonObject
 import io.circe.syntax.*
 import scalikejdbc.*
 
 /** Definitions in any SQL database. A version is `0.0.` and the number of times the name was deployed. */
-final class JdbcDefinitionStore(database: Database) extends DefinitionStore:
+final class JdbcDefinitionStore(database: Database, packages: PackageIndex) extends DefinitionStore:
 
   def find(namespace: String, name: String): Option[Definition] =
     database.read("reading a definition")(select(namespace, name))
@@ -17,38 +17,68 @@ final class JdbcDefinitionStore(database: Database) extends DefinitionStore:
       sql"""SELECT * FROM definition WHERE namespace = $namespace
             ORDER BY updated DESC, name LIMIT $limit OFFSET $skip""".map(definition).collection[Vector]()
 
+  def put(
+      wanted: Definition,
+      copy: PackageCopy,
+      overwrite: Boolean,
+      limits: NamespaceLimits,
+      replaceParameters: Boolean
+  ): Either[DeployRefusal, Definition] =
+    database.write("storing a definition", Durability.Power):
+      packages.confirm(copy)
+      packages.require(wanted.packageId)
+      // Of one namespace one at a time, or two would both find room for one more.
+      sql"SELECT 1 FROM namespace WHERE name = ${wanted.namespace} ${database.rowLock}".map(_.int(1)).single()
+      for
+        _ <- room(wanted, limits)
+        stored <- store(wanted, overwrite, replaceParameters)
+      yield stored
+
+  private def room(wanted: Definition, limits: NamespaceLimits)(using
+      DBSession
+  ): Either[DeployRefusal, Unit] =
+    val others =
+      sql"""SELECT COUNT(*) AS definitions, COALESCE(SUM(package_size), 0) AS bytes FROM definition
+            WHERE namespace = ${wanted.namespace} AND name <> ${wanted.name}"""
+        .map(row => (row.int("definitions"), row.long("bytes")))
+        .single()
+    val (definitions, bytes) = others.getOrElse((0, 0L))
+    if definitions >= limits.definitions then Left(DeployRefusal.TooMany(limits.definitions))
+    else if bytes + wanted.packageSize > limits.definitionBytes then
+      Left(DeployRefusal.TooLarge(bytes + wanted.packageSize, limits.definitionBytes))
+    else Right(())
+
   // One statement decides who creates and one who raises the revision, so that no lock is needed on any
   // database: of concurrent calls each gets a version of its own.
-  def put(wanted: Definition, overwrite: Boolean): Option[Definition] =
-    database.write("storing a definition"):
-      val created = sql"""
-        INSERT INTO definition
-          (namespace, name, revision, kind, package_id, package_size, options, parameters, updated)
-        VALUES (${wanted.namespace}, ${wanted.name}, 1, ${wanted.kind}, ${wanted.packageId.value},
-          ${wanted.packageSize}, ${wanted.options.asJson.noSpaces}, ${wanted.parameters.asJson.noSpaces},
-          ${wanted.updated})
-        ON CONFLICT (namespace, name) DO NOTHING""".update()
-      val stored = created == 1 || overwrite && sql"""
-        UPDATE definition SET revision = revision + 1, kind = ${wanted.kind},
-          package_id = ${wanted.packageId.value}, package_size = ${wanted.packageSize},
-          options = ${wanted.options.asJson.noSpaces}, parameters = ${wanted.parameters.asJson.noSpaces},
-          updated = ${wanted.updated}
-        WHERE namespace = ${wanted.namespace} AND name = ${wanted.name}""".update() == 1
-      if stored then select(wanted.namespace, wanted.name) else None
+  private def store(wanted: Definition, overwrite: Boolean, replaceParameters: Boolean)(using
+      DBSession
+  ): Either[DeployRefusal, Definition] =
+    val created = sql"""
+      INSERT INTO definition
+        (namespace, name, revision, kind, package_id, package_size, options, parameters, updated)
+      VALUES (${wanted.namespace}, ${wanted.name}, 1, ${wanted.kind}, ${wanted.packageId.value},
+        ${wanted.packageSize}, ${wanted.options.asJson.noSpaces}, ${wanted.parameters.asJson.noSpaces},
+        ${wanted.updated})
+      ON CONFLICT (namespace, name) DO NOTHING""".update()
+    val stored = created == 1 || overwrite && replace(wanted, replaceParameters)
+    (if stored then select(wanted.namespace, wanted.name) else None).toRight(DeployRefusal.Exists)
 
   def delete(namespace: String, name: String): Boolean =
-    database.write("deleting a definition"):
+    database.write("deleting a definition", Durability.Power):
       sql"DELETE FROM definition WHERE namespace = $namespace AND name = $name".update() == 1
 
-  def usesPackage(packageId: PackageId): Boolean =
-    database.read("looking for uses of a package"):
-      sql"""SELECT 1 FROM definition WHERE package_id = ${packageId.value}
-            UNION ALL
-            SELECT 1 FROM flare WHERE state IN (${JdbcFlareStore.Live}) AND package_id = ${packageId.value}
-            LIMIT 1""".map(_.int(1)).single().isDefined
-
-  def holding[A](packageId: PackageId)(work: => A): A =
-    database.exclusively(s"package ${packageId.value}")(work)
+  // The first statement holds the row, so that what is read after it is what the second one completes.
+  private def replace(wanted: Definition, replaceParameters: Boolean)(using DBSession): Boolean =
+    val parameters = Option.when(replaceParameters)(wanted.parameters.asJson.noSpaces)
+    sql"""
+      UPDATE definition SET revision = revision + 1, kind = ${wanted.kind},
+        package_id = ${wanted.packageId.value}, package_size = ${wanted.packageSize},
+        parameters = COALESCE($parameters, parameters), updated = ${wanted.updated}
+      WHERE namespace = ${wanted.namespace} AND name = ${wanted.name}""".update()
+    select(wanted.namespace, wanted.name).exists: there =>
+      sql"""
+        UPDATE definition SET options = ${wanted.options.orElse(there.options).asJson.noSpaces}
+        WHERE namespace = ${wanted.namespace} AND name = ${wanted.name}""".update() == 1
 
   private def select(namespace: String, name: String)(using DBSession): Option[Definition] =
     sql"SELECT * FROM definition WHERE namespace = $namespace AND name = $name".map(definition).single()

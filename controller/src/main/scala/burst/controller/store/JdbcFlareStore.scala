@@ -3,22 +3,23 @@ package burst.controller.store
 import burst.protocol.JsonText
 import burst.controller.flare.Output
 import burst.controller.flare.*
-import burst.protocol.{Failure, FlareId, Inputs, LogStream}
+import burst.protocol.{Failure, FlareId, Inputs}
 import io.circe.syntax.*
-import io.circe.Json
-import java.nio.charset.StandardCharsets.UTF_8
 import scalikejdbc.*
 
 /** Flares and what they leave, in any SQL database. `logLimit` is in bytes, `phaseLimit` in marks, both per
   * flare.
   */
-final class JdbcFlareStore(database: Database, logLimit: Long, phaseLimit: Long) extends FlareStore:
-  import JdbcFlareStore.Live
+final class JdbcFlareStore(database: Database, packages: PackageIndex, logLimit: Long, phaseLimit: Long)
+    extends FlareStore:
+  import JdbcFlareStore.*
 
   /** Names this store in the flares it may write. */
   private val writer = java.util.UUID.randomUUID.toString
 
-  def together(work: => Unit): Unit = database.together("storing a flare's changes")(work)
+  private val logs = LogTable(database, logLimit)
+
+  def together(work: => Unit): Unit = database.write("storing a flare's changes")(work)
 
   def insert(flare: Flare): Unit =
     database.write("storing a flare"):
@@ -26,13 +27,15 @@ final class JdbcFlareStore(database: Database, logLimit: Long, phaseLimit: Long)
       val present =
         sql"SELECT writer FROM scheduler_epoch ${database.sharedLock}".map(_.stringOpt("writer")).single()
       if present.flatten.exists(_ != writer) then throw Superseded()
+      if !flare.state.isFinal then packages.require(flare.request.definition.packageId)
       sql"""
         INSERT INTO flare (id, namespace, name, package_id, state, created, ended, request, progress, parts,
-          writer, is_group)
+          writer, is_group, stored_bytes)
         VALUES (${flare.id.value}, ${flare.namespace}, ${flare.request.definition.name},
           ${flare.request.definition.packageId.value}, ${FlareColumns.state(flare.state)}, ${flare.created},
           ${flare.ended}, ${FlareColumns.request(flare)}, ${FlareColumns.progress(flare)},
-          ${FlareColumns.parts(flare)}, $writer, ${if flare.request.isGroup then 1 else 0})""".update()
+          ${FlareColumns.parts(flare)}, $writer, ${if flare.request.isGroup then 1 else 0},
+          ${if flare.state.isFinal then recordBytes(flare) else 0L})""".update()
       if !flare.state.isFinal then
         val inputs = flare.request.inputs.text.utf8String
         sql"INSERT INTO flare_inputs (flare_id, inputs) VALUES (${flare.id.value}, $inputs)".update()
@@ -42,7 +45,8 @@ final class JdbcFlareStore(database: Database, logLimit: Long, phaseLimit: Long)
       (FlareColumns.state(flare.state), FlareColumns.progress(flare), FlareColumns.parts(flare))
     database.write("updating a flare"):
       val updated = sql"""
-        UPDATE flare SET state = $state, ended = ${flare.ended}, progress = $progress, parts = $parts
+        UPDATE flare SET state = $state, ended = ${flare.ended}, progress = $progress, parts = $parts,
+          stored_bytes = stored_bytes + ${if flare.state.isFinal then recordBytes(flare) else 0L}
         WHERE id = ${flare.id.value} AND writer = $writer AND state IN ($Live)""".update()
       if updated == 1 then
         if flare.state.isFinal then
@@ -67,7 +71,7 @@ final class JdbcFlareStore(database: Database, logLimit: Long, phaseLimit: Long)
         .single()
 
   def list(
-      namespace: String,
+      namespace: Option[String],
       name: Option[String],
       state: Option[FlareState],
       limit: Int,
@@ -75,11 +79,12 @@ final class JdbcFlareStore(database: Database, logLimit: Long, phaseLimit: Long)
       groups: Boolean
   ): Vector[Flare] =
     val kind = if groups then 1 else 0
+    val ofNamespace = namespace.fold(sqls"")(n => sqls"AND namespace = $n")
     val ofName = name.fold(sqls"")(n => sqls"AND name = $n")
     val inState = state.fold(sqls"")(s => sqls"AND state = ${FlareColumns.state(s)}")
     database.read("listing flares"):
       sql"""SELECT id, state, created, ended, request, progress FROM flare
-            WHERE namespace = $namespace AND is_group = $kind $ofName $inState
+            WHERE is_group = $kind $ofNamespace $ofName $inState
             ORDER BY created DESC, id DESC LIMIT $limit OFFSET $skip"""
         .map(flare(_, parts = None, inputs = Inputs.Hidden))
         .collection[Vector]()
@@ -100,7 +105,6 @@ final class JdbcFlareStore(database: Database, logLimit: Long, phaseLimit: Long)
   def addResults(id: FlareId, results: Vector[WorkerResult]): Unit =
     if results.nonEmpty then
       database.write("storing results"):
-        if !owned(id) then throw FlareTaken(id)
         // One row per worker, the last: no statement may change a row twice.
         val rows = results.groupMapReduce(_.worker)(identity)((_, last) => last).values.toVector.map:
           result =>
@@ -111,6 +115,8 @@ final class JdbcFlareStore(database: Database, logLimit: Long, phaseLimit: Long)
               result.output.collect { case Output.Kept(size) => Long.box(size) }.orNull,
               result.error.map(_.asJson.noSpaces).orNull
             )
+        val kept = results.iterator.flatMap(_.output).collect { case Output.Kept(size) => size }.sum
+        occupy(id, kept + rows.map(row => RowBytes + row.drop(2).map(length).sum).sum)
         sql"""
           INSERT INTO flare_result (flare_id, worker, output, output_kept, error) VALUES (?, ?, ?, ?, ?)
           ON CONFLICT (flare_id, worker) DO UPDATE SET output = excluded.output,
@@ -133,51 +139,15 @@ final class JdbcFlareStore(database: Database, logLimit: Long, phaseLimit: Long)
           )
         .collection[Vector]()
 
-  def addLogs(id: FlareId, lines: Vector[LogLine]): Unit =
-    if lines.nonEmpty then
+  def addLogs(id: FlareId, texts: Vector[LogText]): Unit =
+    if texts.nonEmpty then
       database.write("storing logs"):
-        own(id, sqls"log_bytes, log_truncated")(row => (row.long("log_bytes"), row.int("log_truncated") != 0))
-          .foreach: (before, truncated) =>
-            // Each line's end within the log; kept are those that end within the limit. Once something was
-            // dropped nothing follows, so that a log has no holes.
-            val ends = lines.scanLeft(before)((sum, line) => sum + bytes(line)).tail
-            val kept = if truncated then 0 else ends.count(_ <= logLimit)
-            sql"""UPDATE flare SET log_bytes = ${if kept == 0 then before else ends(kept - 1)},
-                  log_truncated = ${if kept < lines.size then 1 else 0} WHERE id = ${id.value}""".update()
-            val rows = lines
-              .take(kept)
-              .map(l =>
-                Seq[Any](
-                  id.value,
-                  l.worker.map(Int.box).orNull,
-                  l.pack,
-                  stream(l.stream),
-                  l.at,
-                  Stored.free(l.line)
-                )
-              )
-            if kept > 0 then
-              sql"INSERT INTO flare_log (flare_id, worker, pack, stream, at, line) VALUES (?, ?, ?, ?, ?, ?)"
-                .batch(rows*)
-                .apply()
+        own(id, LogTable.columns)(LogTable.present).foreach: present =>
+          occupy(id, logs.append(id, present, texts))
 
-  def logs(id: FlareId, worker: Option[Int]): StoredLogs =
-    val ofWorker = worker.fold(sqls"")(w => sqls"AND worker = $w")
-    database.read("reading logs"):
-      val truncated = sql"SELECT log_truncated FROM flare WHERE id = ${id.value}".map(_.int(1)).single()
-      val lines =
-        sql"""SELECT worker, pack, stream, at, line FROM flare_log
-              WHERE flare_id = ${id.value} $ofWorker ORDER BY id"""
-          .map: row =>
-            LogLine(
-              row.intOpt("worker"),
-              row.int("pack"),
-              Stored.json[LogStream](Json.fromString(row.string("stream")).noSpaces),
-              row.long("at"),
-              Stored.free(row, "line")
-            )
-          .collection[Vector]()
-      StoredLogs(lines, truncated.exists(_ != 0))
+  def logExtent(id: FlareId): LogExtent = logs.extent(id)
+
+  def logPart(id: FlareId, from: Long, until: Long): Option[LogPart] = logs.part(id, from, until)
 
   def addPhases(id: FlareId, marks: Vector[PhaseMark]): Unit =
     if marks.nonEmpty then
@@ -187,6 +157,7 @@ final class JdbcFlareStore(database: Database, logLimit: Long, phaseLimit: Long)
             val kept = marks.take((phaseLimit - before).max(0).min(marks.size).toInt)
             if kept.nonEmpty then
               sql"UPDATE flare SET phase_count = ${before + kept.size} WHERE id = ${id.value}".update()
+              occupy(id, kept.map(mark => RowBytes + length(mark.name)).sum)
               sql"INSERT INTO flare_phase (flare_id, worker, name, at) VALUES (?, ?, ?, ?)"
                 .batch(kept.map(mark => Seq(id.value, mark.worker, Stored.free(mark.name), mark.at))*)
                 .apply()
@@ -201,9 +172,9 @@ final class JdbcFlareStore(database: Database, logLimit: Long, phaseLimit: Long)
     database.write("clearing an attempt"):
       if !owned(id) then throw FlareTaken(id)
       sql"DELETE FROM flare_result WHERE flare_id = ${id.value}".update()
-      sql"DELETE FROM flare_log WHERE flare_id = ${id.value}".update()
+      logs.clear(id)
       sql"DELETE FROM flare_phase WHERE flare_id = ${id.value}".update()
-      sql"UPDATE flare SET log_bytes = 0, log_truncated = 0, phase_count = 0 WHERE id = ${id.value}".update()
+      sql"UPDATE flare SET phase_count = 0, stored_bytes = 0 WHERE id = ${id.value}".update()
 
   def unknown(ids: Vector[FlareId]): Vector[FlareId] =
     val known = ids.grouped(500).flatMap: some =>
@@ -218,16 +189,74 @@ final class JdbcFlareStore(database: Database, logLimit: Long, phaseLimit: Long)
         .iterable()
         .toMap
 
-  def prune(keep: Int, endedBefore: Long, batch: Int): Int =
-    database.write("deleting old flares"):
-      // The end of the newest that is one too many; all that ended no later go.
-      val beyond =
-        sql"SELECT ended FROM flare WHERE ended IS NOT NULL ORDER BY ended DESC LIMIT 1 OFFSET $keep"
-          .map(_.long(1))
+  def namespaces(): Vector[String] =
+    // Each is found from the one before by the index: all flares would be looked at otherwise.
+    Vector.unfold(""): last =>
+      database.read("listing namespaces of flares"):
+        sql"SELECT MIN(namespace) AS next FROM flare WHERE namespace > $last"
+          .map(_.stringOpt("next"))
           .single()
-      val until = (endedBefore - 1).max(beyond.getOrElse(Long.MinValue))
-      sql"""DELETE FROM flare WHERE id IN (
-              SELECT id FROM flare WHERE ended <= $until ORDER BY ended LIMIT $batch)""".update()
+          .flatten
+          .map(next => (next, next))
+
+  def outdated(namespace: String, keep: Keep): Option[Long] =
+    val ended = sqls"FROM flare WHERE namespace = $namespace AND ended IS NOT NULL"
+    database.read("looking for old flares"):
+      def first(query: SQL[Nothing, NoExtractor])(using DBSession): Option[Long] =
+        query.map(_.longOpt(1)).single().flatten
+      val byAge = first(sql"SELECT MAX(ended) $ended AND ended < ${keep.endedSince}")
+      val byNumber = first(sql"SELECT ended $ended ORDER BY ended DESC LIMIT 1 OFFSET ${keep.flares}")
+      val total = first(sql"SELECT SUM(stored_bytes) $ended")
+      val byBytes = total
+        .filter(_ > keep.bytes)
+        .flatMap: _ =>
+          first(sql"""
+            SELECT MAX(ended) FROM (
+              SELECT ended, SUM(stored_bytes) OVER newer AS bytes, ROW_NUMBER() OVER newer AS place $ended
+              WINDOW newer AS (ORDER BY ended DESC ROWS UNBOUNDED PRECEDING)) AS kept
+            WHERE bytes > ${keep.bytes} AND place > 1""")
+      Vector(byAge, byNumber, byBytes).flatten.maxOption
+
+  def prune(namespace: String, until: Long, batch: Int): Int =
+    val ended = sqls"namespace = $namespace AND ended IS NOT NULL AND ended <= $until"
+    val oldest = database.read("looking for old flares"):
+      sql"SELECT id, stored_bytes, phase_count FROM flare WHERE $ended ORDER BY ended, id LIMIT $batch"
+        .map(row => (row.string("id"), row.long("stored_bytes"), row.long("phase_count")))
+        .collection[Vector]()
+    val sizes = oldest.scanLeft(0L)((sum, flare) => sum + flare._2).tail
+    val going = oldest.take(sizes.count(_ <= BatchBytes).max(1))
+    going.filter(_._3 > BatchRows).foreach((id, _, _) => dropPhases(id))
+    if going.nonEmpty then
+      database.write("deleting old flares"):
+        val _ =
+          sql"DELETE FROM flare WHERE id = ? AND ended IS NOT NULL".batch(going.map(g => Seq(g._1))*).apply()
+    going.size
+
+  /** What are too many rows for one transaction go before their flare. */
+  private def dropPhases(id: String): Unit =
+    val deleted = database.write("deleting old phases"):
+      sql"""DELETE FROM flare_phase WHERE id IN (
+              SELECT id FROM flare_phase WHERE flare_id = $id LIMIT $BatchRows)""".update()
+    if deleted > 0 then dropPhases(id)
+
+  /** All that a flare leaves is counted here. A flare that another store has, or that is not there, is
+    * refused.
+    */
+  private def occupy(id: FlareId, more: Long)(using DBSession): Unit =
+    val own =
+      sql"UPDATE flare SET stored_bytes = stored_bytes + $more WHERE id = ${id.value} AND writer = $writer".update()
+    if own == 0 then throw FlareTaken(id)
+
+  private def recordBytes(flare: Flare): Long =
+    Vector(
+      FlareColumns.request(flare),
+      FlareColumns.progress(flare),
+      FlareColumns.parts(flare)
+    ).map(length).sum
+
+  private def length(value: Any): Long = value match
+    case text: String => text.length.toLong
+    case _ => 0L
 
   /** Columns of a flare that nobody else can change meanwhile; nothing when there is no such flare. */
   private def own[A](id: FlareId, columns: SQLSyntax)(read: WrappedResultSet => A)(using
@@ -238,10 +267,6 @@ final class JdbcFlareStore(database: Database, logLimit: Long, phaseLimit: Long)
       .single()
 
   private def owned(id: FlareId)(using DBSession): Boolean = own(id, sqls"state")(_ => ()).isDefined
-
-  private def bytes(line: LogLine): Long = line.line.getBytes(UTF_8).length + 1L
-
-  private def stream(stream: LogStream): String = stream.asJson.asString.getOrElse(stream.toString)
 
   private def flare(row: WrappedResultSet, parts: Option[String], inputs: Inputs): Flare =
     FlareColumns.flare(
@@ -256,5 +281,12 @@ final class JdbcFlareStore(database: Database, logLimit: Long, phaseLimit: Long)
     )
 
 private[store] object JdbcFlareStore:
+  /** What a row takes beside its texts, about. */
+  private val RowBytes = 64L
+
+  /** What is deleted in one transaction at most, beyond the first flare. */
+  private val BatchBytes = 64L << 20
+  private val BatchRows = 20000
+
   /** States of flares that have not ended, as they are stored. */
   val Live: Vector[String] = FlareState.values.toVector.filterNot(_.isFinal).map(FlareColumns.state)

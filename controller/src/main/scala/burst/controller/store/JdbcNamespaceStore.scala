@@ -29,27 +29,43 @@ final class JdbcNamespaceStore(database: Database, defaults: NamespaceLimits) ex
   def create(namespace: String, limits: OwnLimits, overwrite: Boolean): Option[String] =
     val (uuid, key) = freshPair()
     val own = limits.asJson.noSpaces
-    database.write("creating a namespace"):
-      val inserted = sql"""
-        INSERT INTO namespace (name, uuid, key_hash, limits, created)
-        VALUES ($namespace, $uuid, ${hash(key)}, $own, ${System.currentTimeMillis() * 1000})
-        ON CONFLICT (name) DO NOTHING""".update()
-      val stored = inserted == 1 || overwrite && sql"""
-        UPDATE namespace SET uuid = $uuid, key_hash = ${hash(key)}, limits = $own, revoked = NULL
+    database.write("creating a namespace", Durability.Power):
+      val stored = insert(namespace, uuid, key, own, administered = 1) || overwrite && sql"""
+        UPDATE namespace SET uuid = $uuid, key_hash = ${hash(key)}, limits = $own, revoked = NULL,
+          administered = 1
         WHERE name = $namespace""".update() == 1
       Option.when(stored)(s"$uuid:$key")
 
+  def establish(namespace: String): Option[String] =
+    val (uuid, key) = freshPair()
+    database.write("creating a namespace", Durability.Power):
+      val stored = insert(namespace, uuid, key, OwnLimits().asJson.noSpaces, administered = 0)
+      Option.when(stored)(s"$uuid:$key")
+
+  private def insert(namespace: String, uuid: String, key: String, limits: String, administered: Int)(using
+      DBSession
+  ): Boolean =
+    sql"""
+    INSERT INTO namespace (name, uuid, key_hash, limits, created, administered)
+    VALUES ($namespace, $uuid, ${hash(key)}, $limits, ${System.currentTimeMillis() * 1000}, $administered)
+    ON CONFLICT (name) DO NOTHING""".update() == 1
+
   def renewKey(namespace: String): Option[String] =
     val (uuid, key) = freshPair()
-    val updated = database.write("renewing a key"):
-      sql"UPDATE namespace SET uuid = $uuid, key_hash = ${hash(key)} WHERE name = $namespace".update()
+    val updated = database.write("renewing a key", Durability.Power):
+      sql"""UPDATE namespace SET uuid = $uuid, key_hash = ${hash(key)}
+            WHERE name = $namespace AND administered = 0 AND revoked IS NULL""".update()
     Option.when(updated == 1)(s"$uuid:$key")
 
   def revoke(namespace: String): Option[Namespace] =
-    database.write("revoking a key"):
+    database.write("revoking a key", Durability.Power):
       sql"""UPDATE namespace SET revoked = ${System.currentTimeMillis() * 1000}
             WHERE name = $namespace AND revoked IS NULL""".update()
       select(namespace)
+
+  def revoked(): Set[String] =
+    database.read("listing revoked namespaces"):
+      sql"SELECT name FROM namespace WHERE revoked IS NOT NULL".map(_.string("name")).collection[Set]()
 
   def find(namespace: String): Option[Namespace] =
     database.read("reading a namespace")(select(namespace))

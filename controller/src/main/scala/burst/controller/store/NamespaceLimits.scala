@@ -2,13 +2,21 @@ package burst.controller.store
 
 import io.circe.Codec
 
-/** What a namespace may use. `memory` in MiB per worker. */
+/** What a namespace may use. `memory` in MiB per worker; `definitionBytes` those of all its definitions'
+  * packages, `storedBytes` those of all its flares' results and logs, beyond which its oldest go.
+  */
 final case class NamespaceLimits(
     burstSize: Int,
     concurrentSlots: Int,
     memory: Int,
     packageBytes: Long,
-    flaresPerMinute: Int
+    flaresPerMinute: Int,
+    definitions: Int,
+    definitionBytes: Long,
+    storedBytes: Long,
+    deploysPerMinute: Int,
+    requestsPerMinute: Int,
+    concurrentRequests: Int
 )
 
 /** The limits a namespace has of its own. For all others the configured ones hold, also when they change. */
@@ -17,12 +25,24 @@ final case class OwnLimits(
     concurrentSlots: Option[Int] = None,
     memory: Option[Int] = None,
     packageBytes: Option[Long] = None,
-    flaresPerMinute: Option[Int] = None
+    flaresPerMinute: Option[Int] = None,
+    definitions: Option[Int] = None,
+    definitionBytes: Option[Long] = None,
+    storedBytes: Option[Long] = None,
+    deploysPerMinute: Option[Int] = None,
+    requestsPerMinute: Option[Int] = None,
+    concurrentRequests: Option[Int] = None
 ) derives Codec.AsObject:
   def over(configured: NamespaceLimits): NamespaceLimits = NamespaceLimits(
     burstSize.getOrElse(configured.burstSize),
     concurrentSlots.getOrElse(configured.concurrentSlots),
     memory.getOrElse(configured.memory),
     packageBytes.getOrElse(configured.packageBytes),
-    flaresPerMinute.getOrElse(configured.flaresPerMinute)
+    flaresPerMinute.getOrElse(configured.flaresPerMinute),
+    definitions.getOrElse(configured.definitions),
+    definitionBytes.getOrElse(configured.definitionBytes),
+    storedBytes.getOrElse(configured.storedBytes),
+    deploysPerMinute.getOrElse(configured.deploysPerMinute),
+    requestsPerMinute.getOrElse(configured.requestsPerMinute),
+    concurrentRequests.getOrElse(configured.concurrentRequests)
   )

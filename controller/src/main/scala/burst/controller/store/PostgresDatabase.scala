@@ -6,6 +6,7 @@ import java.sql.{Connection, DriverManager}
 import java.util.Properties
 import org.flywaydb.core.Flyway
 import scala.concurrent.duration.{DurationInt, FiniteDuration}
+import scala.util.Using
 import scala.util.control.NonFatal
 import scalikejdbc.*
 
@@ -14,7 +15,7 @@ import scalikejdbc.*
   * @param url
   *   `postgresql://host:port/database?options`, without user and password
   * @param connections
-  *   for statements; the locks have a few more
+  *   for statements
   * @param connectTimeout
   *   how long a call waits for a connection, and a start for the server
   * @param statementTimeout
@@ -36,8 +37,6 @@ final case class PostgresSettings(
   * `statementTimeout` together; the pool leaves dead connections behind and makes new ones as soon as it can.
   */
 object PostgresDatabase:
-  private val LockConnections = 4
-
   /** How long a transaction may wait for its next statement: the rows of a process that stands still are not
     * to be its own for as long.
     */
@@ -45,23 +44,14 @@ object PostgresDatabase:
 
   /** Throws [[StoreUnavailable]] when the server cannot be reached or does not let us in. */
   def open(settings: PostgresSettings): Database =
-    def opened(name: String, size: Int, options: String) =
-      try pool(name, settings, size, options)
-      catch
-        case NonFatal(cause) => throw StoreUnavailable(settings, root(cause))
-    // What is held there is held while other work is done.
-    val locks = opened("burst-store-locks", LockConnections, "")
     try
-      migrate(locks)
+      // While one of its connections works another holds a lock, and stands still for as long.
+      Using.resource(pool("burst-store-migration", settings, 3, ""))(migrate)
       val bounded = s"-c idle_in_transaction_session_timeout=${IdleTransaction.toMillis}"
-      val main = opened("burst-store", settings.connections, bounded)
-      Database(main, main, AdvisoryLocks(locks), rowLock = sqls"FOR UPDATE", sharedLock = sqls"FOR SHARE")
-    catch
-      case NonFatal(cause) =>
-        locks.close()
-        throw cause match
-          case known: StoreUnavailable => known
-          case other => StoreUnavailable(settings, root(other))
+      val main = pool("burst-store", settings, settings.connections, bounded)
+      // The server flushes every commit, unless its operator wants otherwise.
+      Database(main, main, (_, _) => (), rowLock = sqls"FOR UPDATE", sharedLock = sqls"FOR SHARE")
+    catch case NonFatal(cause) => throw StoreUnavailable(settings, root(cause))
 
   /** A connection that the server soon takes for dead when nothing comes from its other end. Throws
     * `SQLException`.

@@ -2,26 +2,31 @@ package burst.controller.store
 
 import com.zaxxer.hikari.{HikariConfig, HikariDataSource}
 import java.nio.file.{Files, Path}
+import java.sql.Connection
 import org.flywaydb.core.Flyway
 import org.sqlite.{SQLiteConfig, SQLiteDataSource}
 import scala.concurrent.duration.FiniteDuration
+import scala.util.Using
 import scalikejdbc.SQLSyntax
 
 /** The embedded database: one file in write-ahead mode.
   *
-  * `synchronous` is NORMAL: a commit is then in the operating system's hands when it returns, which a killed
-  * process cannot take back, and costs no flush of the disk (FULL: one per state of a flare, milliseconds
-  * each). A power failure may lose the last commits, never the database's consistency.
+  * With `synchronous` FULL a commit is on the disk when it returns, which takes milliseconds; with NORMAL it
+  * is in the operating system's hands, which a killed process cannot take back. A failure of power may then
+  * lose the last commits, never the database's consistency, nor what was committed before one with FULL.
   *
   * SQLite knows one writer at a time, and makes others poll for the lock. Writes therefore share one
   * connection, whose pool hands it on at once; readers see the last commit and wait for nobody.
   */
 object SqliteDatabase:
-  def open(directory: Path, readConnections: Int, busyTimeout: FiniteDuration): Database =
+  /** @param flushAll
+    *   whether each transaction survives a failure of power
+    */
+  def open(directory: Path, readConnections: Int, busyTimeout: FiniteDuration, flushAll: Boolean): Database =
     Files.createDirectories(directory)
     val source = SQLiteDataSource(settings(busyTimeout))
     source.setUrl(s"jdbc:sqlite:${directory.resolve("burst.db")}")
-    val writer = pool("burst-store-writer", source, 1)
+    val writer = pool("burst-store-writer", source, 1, busyTimeout)
     Flyway
       .configure()
       .dataSource(writer)
@@ -30,22 +35,32 @@ object SqliteDatabase:
       .migrate()
     // One writer at a time has all rows to itself.
     val none = SQLSyntax.empty
-    Database(pool("burst-store-reader", source, readConnections), writer, ProcessLocks(), none, none)
+    def prepare(connection: Connection, durability: Durability): Unit =
+      val mode = if flushAll || durability == Durability.Power then "FULL" else "NORMAL"
+      val _ = Using.resource(connection.createStatement)(_.execute(s"PRAGMA synchronous = $mode"))
+    Database(pool("burst-store-reader", source, readConnections, busyTimeout), writer, prepare, none, none)
 
   private def settings(busyTimeout: FiniteDuration): SQLiteConfig =
     val config = SQLiteConfig()
     config.setJournalMode(SQLiteConfig.JournalMode.WAL)
-    config.setSynchronous(SQLiteConfig.SynchronousMode.NORMAL)
     config.enforceForeignKeys(true)
     config.setBusyTimeout(busyTimeout.toMillis.toInt)
     // A transaction that first reads and then writes must not find that another process wrote in between.
     config.setTransactionMode(SQLiteConfig.TransactionMode.IMMEDIATE)
     config
 
-  private def pool(name: String, source: SQLiteDataSource, size: Int): HikariDataSource =
+  private def pool(
+      name: String,
+      source: SQLiteDataSource,
+      size: Int,
+      patience: FiniteDuration
+  ): HikariDataSource =
     val config = HikariConfig()
     config.setPoolName(name)
     config.setDataSource(source)
     config.setMaximumPoolSize(size)
     config.setMaxLifetime(0)
+    // For one that is thrown away, too, another can be had only when the disk has room.
+    config.setConnectionTimeout(patience.toMillis)
+    config.setValidationTimeout(patience.toMillis)
     HikariDataSource(config)

@@ -8,7 +8,7 @@ final case class Storage(
     definitions: DefinitionStore,
     flares: FlareStore,
     namespaces: NamespaceStore,
-    packages: PackageStore,
+    packages: Packages,
     outputs: OutputStore,
     epochs: EpochStore,
     close: () => Unit
@@ -19,21 +19,32 @@ object Storage:
     * place.
     */
   def open(settings: StoreSettings, defaults: NamespaceLimits): Storage =
+    val folder = settings.directory.resolve("packages")
     val blobs = settings.s3.fold(directories(settings))(s3 => bucket(S3Bucket.open(s3)))
     val database =
       try
         settings.postgres match
-          case Some(postgres) => PostgresDatabase.open(postgres)
-          case None => SqliteDatabase.open(settings.directory, settings.readConnections, settings.busyTimeout)
+          case Some(postgres) =>
+            val shared = PostgresDatabase.open(postgres)
+            try PackagePlace.settle(settings.s3.fold(PackagePlace.of(folder))(PackagePlace.of(_)), shared)
+            catch
+              case NonFatal(cause) =>
+                shared.close()
+                throw cause
+            shared
+          case None =>
+            import settings.*
+            SqliteDatabase.open(directory, readConnections, busyTimeout, flushFlares)
       catch
         case NonFatal(cause) =>
           blobs.close()
           throw cause
+    val index = JdbcPackageIndex(database)
     Storage(
-      JdbcDefinitionStore(database),
-      JdbcFlareStore(database, settings.logLimit, settings.phaseLimit),
+      JdbcDefinitionStore(database, index),
+      JdbcFlareStore(database, index, settings.logLimit, settings.phaseLimit),
       JdbcNamespaceStore(database, defaults),
-      blobs.packages,
+      Packages(index, blobs.packages),
       blobs.outputs,
       JdbcEpochStore(database),
       () =>

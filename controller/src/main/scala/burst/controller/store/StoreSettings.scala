@@ -13,6 +13,7 @@ final case class StoreSettings(
     directory: Path,
     readConnections: Int,
     busyTimeout: FiniteDuration,
+    flushFlares: Boolean,
     postgres: Option[PostgresSettings],
     s3: Option[S3Settings],
     logLimit: Long,
@@ -20,7 +21,7 @@ final case class StoreSettings(
     retention: Retention
 )
 
-/** How many ended flares are kept, for how long, and how eagerly the rest is deleted. */
+/** How many ended flares of a namespace are kept, for how long, and how eagerly the rest is deleted. */
 final case class Retention(flares: Int, age: FiniteDuration, interval: FiniteDuration, batch: Int)
 
 object StoreSettings:
@@ -34,6 +35,7 @@ object StoreSettings:
       Path.of(store.getString("directory")),
       store.getInt("read-connections"),
       store.getDuration("busy-timeout").toScala,
+      store.getBoolean("flush-flares"),
       postgres(store.getConfig("postgresql")),
       s3(store.getConfig("s3")),
       store.getBytes("log-limit"),

@@ -1,36 +1,51 @@
 package burst.controller.store
 
+import burst.controller.blob.PackageCopy
 import burst.controller.definition.Definition
-import burst.controller.flare.{Flare, FlareState, LogLine, PhaseMark, WorkerResult}
-import burst.protocol.{FlareId, Inputs, PackageId}
+import burst.controller.flare.{Flare, FlareState, LogText, PhaseMark, WorkerResult}
+import burst.protocol.{FlareId, Inputs}
 
-/** Contracts of what is kept. Calls block on the database and run on the store's dispatcher; what a call has
-  * returned from is durable. A failing database is a `StoreException`.
+/** Contracts of what is kept. Calls block on the database and run on the store's dispatcher. What a call has
+  * returned from survives the end of the process and, but for flares on an embedded database that is not told
+  * so, a failure of power ([[Durability]]). A failing database is a `StoreException`.
   */
 trait DefinitionStore:
   def find(namespace: String, name: String): Option[Definition]
   def list(namespace: String, limit: Int, skip: Int): Vector[Definition]
 
-  /** Creates version 0.0.1, or with `overwrite` the next patch version; `None` when it exists and must not be
-    * overwritten. Atomic under concurrent calls.
+  /** Creates version 0.0.1, or with `overwrite` the next patch version, which keeps the options that
+    * `definition` leaves open, and the parameters unless it is to replace them. Confirms the copy of its
+    * package, and throws [[PackageGone]] without one. Atomic under concurrent calls.
     */
-  def put(definition: Definition, overwrite: Boolean): Option[Definition]
+  def put(
+      definition: Definition,
+      copy: PackageCopy,
+      overwrite: Boolean,
+      limits: NamespaceLimits,
+      replaceParameters: Boolean = true
+  ): Either[DeployRefusal, Definition]
   def delete(namespace: String, name: String): Boolean
 
-  /** Whether a definition, or a flare that has not ended, still needs these bytes. */
-  def usesPackage(packageId: PackageId): Boolean
+/** Why a definition is not stored. */
+enum DeployRefusal:
+  case Exists
 
-  /** Does the work while nobody else, on any controller, does work with this package here. */
-  def holding[A](packageId: PackageId)(work: => A): A
+  /** The namespace has as many as it may have. */
+  case TooMany(allowed: Int)
+
+  /** The packages of the namespace's definitions would have so many bytes. */
+  case TooLarge(bytes: Long, allowed: Long)
 
 /** A flare is written through one store at a time: the one that inserted it, until another takes it over.
   * Whoever was paused or cut off meanwhile finds its writes refused by [[FlareTaken]] and changes nothing.
   */
-trait FlareStore:
+trait FlareStore extends LogReader:
   /** Of what `work` writes here, on its thread, all is stored or nothing. */
   def together(work: => Unit): Unit
 
-  /** Stores a flare that has just been accepted. Throws [[Superseded]] once another store has taken over. */
+  /** Stores a flare that has just been accepted. Throws [[Superseded]] once another store has taken over, and
+    * [[PackageGone]] without its package.
+    */
   def insert(flare: Flare): Unit
 
   /** Replaces what changes in a flare's life: state, times, error, packs, workers, attempt. An ended flare
@@ -47,9 +62,11 @@ trait FlareStore:
   /** The inputs of one that has not ended. */
   def inputs(id: FlareId): Option[Inputs]
 
-  /** Newest first: flares, or groups. `packs`, `workers` and inputs of the answers are empty. */
+  /** Newest first: flares, or groups, of one namespace or of all. `packs`, `workers` and inputs of the
+    * answers are empty.
+    */
   def list(
-      namespace: String,
+      namespace: Option[String],
       name: Option[String],
       state: Option[FlareState],
       limit: Int,
@@ -68,8 +85,7 @@ trait FlareStore:
   def results(id: FlareId, from: Int, until: Int): Vector[WorkerResult]
 
   /** Keeps lines up to the limit per flare; what comes after is dropped and the log marked as truncated. */
-  def addLogs(id: FlareId, lines: Vector[LogLine]): Unit
-  def logs(id: FlareId, worker: Option[Int]): StoredLogs
+  def addLogs(id: FlareId, texts: Vector[LogText]): Unit
 
   /** Keeps marks up to the limit per flare. */
   def addPhases(id: FlareId, marks: Vector[PhaseMark]): Unit
@@ -83,10 +99,23 @@ trait FlareStore:
   def unknown(ids: Vector[FlareId]): Vector[FlareId]
   def countByState(): Map[FlareState, Int]
 
-  /** Deletes up to `batch` ended flares with all they left, oldest first: those that ended before the given
-    * time, and those beyond the newest `keep`. Returns how many.
+  /** Namespaces that have flares. */
+  def namespaces(): Vector[String]
+
+  /** The end of the newest ended flare of a namespace that is not to be kept, if there is any. */
+  def outdated(namespace: String, keep: Keep): Option[Long]
+
+  /** Deletes the oldest ended flares of a namespace with all they left, those that ended at that time or
+    * before: up to `batch`, and fewer when they are large, so that others who write need not wait for long.
+    * Returns how many; none when none is left.
     */
-  def prune(keep: Int, endedBefore: Long, batch: Int): Int
+  def prune(namespace: String, until: Long, batch: Int): Int
+
+/** Which ended flares of a namespace are kept: those that ended no earlier than `endedSince`, the newest
+  * `flares` of them, as long as they take no more than `bytes` together. The newest is kept whatever it
+  * takes.
+  */
+final case class Keep(flares: Int, endedSince: Long, bytes: Long)
 
 /** Counts the schedulers there have been, so that of two the later one is known. */
 trait EpochStore:
@@ -96,8 +125,21 @@ trait EpochStore:
   /** The highest so far; 0 before the first. */
   def present(): Long
 
-/** What a flare's workers wrote, in the order it arrived. */
-final case class StoredLogs(lines: Vector[LogLine], truncated: Boolean)
+/** Logs are read in parts: nobody needs to hold a whole one. */
+trait LogReader:
+  /** How far the log goes now; of a flare that is not there, nowhere. */
+  def logExtent(id: FlareId): LogExtent
+
+  /** The part of a log that begins at `from`, which is before `until`: a MiB or so. Nothing when the log has
+    * been cleared since its extent was asked for.
+    */
+  def logPart(id: FlareId, from: Long, until: Long): Option[LogPart]
+
+/** Where a log begins and ends, in units of the store, and whether more was written than is kept. */
+final case class LogExtent(from: Long, until: Long, truncated: Boolean)
+
+/** A part of a log, in the order it arrived, and where the next one begins. */
+final case class LogPart(texts: Vector[LogText], next: Long)
 
 /** A caller: the namespace its key opens. */
 final case class Identity(namespace: String, limits: NamespaceLimits)
@@ -119,11 +161,17 @@ trait NamespaceStore:
       overwrite: Boolean = false
   ): Option[String]
 
-  /** Replaces the key pair, for an owner who lost it. Nothing when there is no such namespace. */
+  /** Creates the namespace of who starts the platform, as [[create]] does. Its key may be renewed. */
+  def establish(namespace: String): Option[String]
+
+  /** Replaces a key pair that the platform itself made, for an owner who lost it. Nothing when there is none:
+    * what an administrator has created, replaced or revoked stays as he left it.
+    */
   def renewKey(namespace: String): Option[String]
 
   /** From its return on the key pair opens nothing, on no controller. What the namespace has stays. */
   def revoke(namespace: String): Option[Namespace]
+  def revoked(): Set[String]
   def find(namespace: String): Option[Namespace]
   final def limits(namespace: String): Option[NamespaceLimits] = find(namespace).map(_.limits)
 

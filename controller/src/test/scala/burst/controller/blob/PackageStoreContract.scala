@@ -1,5 +1,6 @@
 package burst.controller.blob
 
+import burst.controller.store.FileSizeLimit
 import burst.protocol.PackageId
 import java.nio.file.{Files, Path}
 import java.util.Comparator
@@ -8,29 +9,30 @@ import java.util.Comparator
 abstract class PackageStoreContract extends munit.FunSuite:
   def store: FunFixture[PackageStore]
 
-  private val bytes = Array.tabulate[Byte](1000)(_.toByte)
+  protected val bytes: Array[Byte] = Array.tabulate[Byte](1000)(_.toByte)
+
+  protected val copy: PackageCopy = PackageCopy.fresh(PackageId.of(bytes))
 
   store.test("what is not there has no size and no bytes, and deleting it is nothing"): s =>
-    val id = PackageId.of(bytes)
-    assertEquals(s.size(id), None)
-    assertEquals(s.read(id, 0, 10), None)
-    s.delete(id)
+    assertEquals(s.size(copy), None)
+    assertEquals(s.read(copy, 0, 10), None)
+    s.delete(copy)
 
   store.test("a package is read in parts, and beyond its end there is nothing"): s =>
-    val id = s.put(bytes)
-    assertEquals(id, PackageId.of(bytes))
-    assertEquals(s.size(id), Some(1000L))
-    assertEquals(s.read(id, 0, 400).get.toSeq ++ s.read(id, 400, 4000).get.toSeq, bytes.toSeq)
-    assertEquals(s.read(id, 1000, 10).map(_.length), Some(0))
-    assertEquals(s.read(id, Long.MaxValue, 10).map(_.length), Some(0))
-    assertEquals(s.read(id, -1, -1).map(_.length), Some(0))
+    s.put(copy, bytes)
+    assertEquals(s.size(copy), Some(1000L))
+    assertEquals(s.read(copy, 0, 400).get.toSeq ++ s.read(copy, 400, 4000).get.toSeq, bytes.toSeq)
+    assertEquals(s.read(copy, 1000, 10).map(_.length), Some(0))
+    assertEquals(s.read(copy, Long.MaxValue, 10).map(_.length), Some(0))
+    assertEquals(s.read(copy, -1, -1).map(_.length), Some(0))
 
-  store.test("the same content is stored once, and is gone when it is deleted"): s =>
-    val id = s.put(bytes)
-    assertEquals(s.put(bytes.clone), id)
-    assertEquals(s.ids(), Vector(id))
-    s.delete(id)
-    assertEquals(s.ids(), Vector.empty)
+  store.test("copies of the same content are apart, also from what an earlier version stored"): s =>
+    val others = Vector(PackageCopy.fresh(copy.id), PackageCopy(copy.id, ""))
+    (copy +: others).foreach(s.put(_, bytes))
+    assertEquals(s.copies().toSet, (copy +: others).toSet)
+    s.delete(copy)
+    assertEquals(s.copies().toSet, others.toSet)
+    assertEquals(s.read(others(1), 0, 5).map(_.toSeq), Some(bytes.take(5).toSeq))
 
 class DirectoryPackageStoreSuite extends PackageStoreContract:
   private val directory = FunFixture[Path](_ => Files.createTempDirectory("burst-packages"), delete)
@@ -50,13 +52,18 @@ class DirectoryPackageStoreSuite extends PackageStoreContract:
   private def delete(root: Path): Unit =
     Files.walk(root).sorted(Comparator.reverseOrder).forEach(path => Files.delete(path))
 
-  directory.test("a start removes what a crash left half-written, and a package cut short is stored anew"):
-    root =>
-      val first = DirectoryPackageStore.open(root)
-      val id = first.put(Array.fill[Byte](10)(7))
-      Files.write(root.resolve("incoming-x"), Array[Byte](1))
-      Files.write(root.resolve(id.value), Array[Byte](7, 7))
-      val second = DirectoryPackageStore.open(root)
-      assert(!Files.exists(root.resolve("incoming-x")))
-      second.put(Array.fill[Byte](10)(7))
-      assertEquals(second.size(id), Some(10L))
+  directory.test("a start removes what a crash left half-written"): root =>
+    val first = DirectoryPackageStore.open(root)
+    first.put(copy, bytes)
+    Files.write(root.resolve("incoming-x"), Array[Byte](1))
+    val second = DirectoryPackageStore.open(root)
+    assert(!Files.exists(root.resolve("incoming-x")))
+    assertEquals(second.copies(), Vector(copy))
+
+  directory.test("on a disk that is full nothing is taken for stored, and nothing of it is left"): root =>
+    val store = DirectoryPackageStore.open(root)
+    FileSizeLimit.during(500)(intercept[java.io.IOException](store.put(copy, bytes)))
+    assertEquals(store.copies(), Vector.empty)
+    assertEquals(Files.list(root).count, 0L)
+    store.put(copy, bytes)
+    assertEquals(store.size(copy), Some(1000L))

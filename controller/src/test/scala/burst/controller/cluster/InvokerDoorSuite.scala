@@ -21,7 +21,8 @@ class InvokerDoorSuite extends munit.FunSuite:
     val door: ActorRef[Hello] =
       kit.spawn(InvokerDoor(epoch = 5, SessionSettings(contact, 1.milli), registry.ref))
 
-    def hello(tries: Long, from: TestProbe[ToInvoker] = invoker): Unit = door ! Hello(status, tries, from.ref)
+    def hello(tries: Long, from: TestProbe[ToInvoker] = invoker, home: String = "own"): Unit =
+      door ! Hello(status, tries, from.ref, home)
 
     private val newsDemand = kit.createTestProbe[ProducerController.RequestNext[News]]()
     private val news = kit.spawn(ProducerController[News]("news", None))
@@ -74,6 +75,42 @@ class InvokerDoorSuite extends munit.FunSuite:
     val other = kit.createTestProbe[ToInvoker]()
     fixture.hello(1, other)
     other.expectMessageType[Welcome]
+
+  test("who has another's id is refused as soon as that one is known to live, which goes on"):
+    val fixture = Fixture()
+    val (welcome, _) = fixture.join()
+    val other = kit.createTestProbe[ToInvoker]()
+    fixture.hello(1, other, "copy")
+    var beats = 1
+    val refused = other.awaitAssert:
+      beats += 1
+      welcome.session ! Beat(beats, status, fixture.invoker.ref.unsafeUpcast[Any])
+      other.expectMessageType[Refused](100.millis)
+    assert(refused.reason.contains("has the id i and is up"), refused.reason)
+    (2 to beats).foreach: number =>
+      fixture.invoker.expectMessage(Seen(number))
+      fixture.registry.expectMessage(Heartbeat(status))
+
+  test("an invoker cut off and its replacement of the same id are never there at once"):
+    val fixture = Fixture(contact = 1.second)
+    val (_, up) = fixture.join()
+    val replacement = kit.createTestProbe[ToInvoker]()
+    // As it does with each heartbeat. The registry is told of the end of the first before the other is welcomed.
+    val gone = fixture.registry
+    val knocking = kit.system.scheduler.scheduleAtFixedRate(
+      java.time.Duration.ZERO,
+      java.time.Duration.ofMillis(20),
+      () => fixture.hello(1, replacement, "other"),
+      kit.system.executionContext
+    )
+    try
+      val welcome = replacement.expectMessageType[Welcome]
+      val lost = gone.expectMessageType[UnregisterInvoker]
+      assertEquals(lost.invoker, up)
+      assert(lost.reason.contains("not heard of"), lost.reason)
+      welcome.session ! Beat(1, status, replacement.ref.unsafeUpcast[Any])
+      gone.expectMessageType[RegisterInvoker]: Unit
+    finally knocking.cancel(): Unit
 
   test("an invoker that is silent is told, and lost"):
     val fixture = Fixture(contact = 1.second)

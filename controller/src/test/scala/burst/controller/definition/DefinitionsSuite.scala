@@ -1,21 +1,34 @@
 package burst.controller.definition
 
-import burst.controller.flare.FlareState
-import burst.controller.store.{EmbeddedStorage, Janitor, Retention, Samples}
+import burst.controller.flare.{Flare, FlareState}
+import burst.controller.store.*
 import burst.protocol.PackageId
 import java.util.concurrent.{Callable, Executors}
 import scala.concurrent.duration.DurationInt
 import scala.jdk.CollectionConverters.*
+import scala.util.{Failure, Success, Try}
 
-class DefinitionsSuite extends munit.FunSuite, EmbeddedStorage:
-  private def bytes(n: Int) = Array(n.toByte)
+class DefinitionsSuite extends DefinitionsContract, EmbeddedStorage
+class PostgresDefinitionsSuite extends DefinitionsContract, PostgresStorage
+
+/** Definitions, packages, flares and retention together, on any database. */
+abstract class DefinitionsContract extends StorageFixtures:
+  override def munitTimeout = 2.minutes
+  private def bytes(n: Int) = Array((n + 10).toByte)
   private def definition(name: String, n: Int) = Samples.definition(name, pkg = PackageId.of(bytes(n)))
+  private def deploy(definitions: Definitions, name: String, n: Int, overwrite: Boolean = true) =
+    definitions.deploy(definition(name, n), bytes(n), overwrite, Samples.limits)
+
+  /** Those that the fixture keeps are not of interest. */
+  private def packages(s: Storage) = s.packages.ids().filterNot(Set(Samples.package1, Samples.package2))
+  private def janitor(s: Storage, retention: Retention, now: Long = 0) =
+    Janitor(s.flares, s.packages, s.outputs, retention, _ => 1 << 20, () => now)
 
   storage.test("a refused deploy leaves neither definition nor package"): s =>
     val definitions = Definitions(s.definitions, s.packages)
-    definitions.deploy(definition("a", 1), bytes(1), overwrite = false)
-    assertEquals(definitions.deploy(definition("a", 2), bytes(2), overwrite = false), None)
-    assertEquals(s.packages.ids(), Vector(PackageId.of(bytes(1))))
+    deploy(definitions, "a", 1, overwrite = false)
+    assertEquals(deploy(definitions, "a", 2, overwrite = false), Left(DeployRefusal.Exists))
+    assertEquals(packages(s), Vector(PackageId.of(bytes(1))))
 
   storage.test("deploys and removals at once never part a definition from its package"): s =>
     val definitions = Definitions(s.definitions, s.packages)
@@ -24,21 +37,21 @@ class DefinitionsSuite extends munit.FunSuite, EmbeddedStorage:
       val work = Vector.tabulate[Callable[Unit]](200): i =>
         () =>
           val name = s"d${i % 3}"
-          if i % 2 == 0 then definitions.deploy(definition(name, i % 2), bytes(i % 2), overwrite = true)
+          if i % 2 == 0 then deploy(definitions, name, i % 2)
           else definitions.remove("guest", name)
           ()
       pool.invokeAll(work.asJava).asScala.foreach(_.get)
     finally pool.shutdownNow()
     val used = s.definitions.list("guest", 10, 0).map(_.packageId).distinct
     assertEquals(used.filter(s.packages.size(_).isEmpty), Vector.empty)
-    definitions.sweep()
-    assertEquals(s.packages.ids().sortBy(_.value), used.sortBy(_.value))
+    s.packages.sweep()
+    assertEquals(packages(s).sortBy(_.value), used.sortBy(_.value))
 
   storage.test("a package outlives its definition as long as a flare needs it, then it is swept"): s =>
     val definitions = Definitions(s.definitions, s.packages)
-    val janitor = Janitor(s.flares, definitions, s.outputs, Retention(1, 1.day, 1.hour, 10), () => 0)
+    val janitor = this.janitor(s, Retention(1, 1.day, 1.hour, 10))
     val id = PackageId.of(bytes(1))
-    definitions.deploy(definition("a", 1), bytes(1), overwrite = false)
+    deploy(definitions, "a", 1, overwrite = false)
     val flare = Samples.flare(pkg = id)
     s.flares.insert(flare)
     assertEquals(definitions.remove("guest", "a").map(_.name), Some("a"))
@@ -48,19 +61,61 @@ class DefinitionsSuite extends munit.FunSuite, EmbeddedStorage:
     janitor.round()
     assertEquals(s.packages.size(id), None)
 
+  storage.test(
+    "a flare that was read before its definition was overwritten is not accepted without its package"
+  ): s =>
+    val definitions = Definitions(s.definitions, s.packages)
+    deploy(definitions, "a", 1, overwrite = true)
+    val read = s.definitions.find("guest", "a").getOrElse(fail("not deployed"))
+    deploy(definitions, "a", 2, overwrite = true)
+    intercept[PackageGone](s.flares.insert(Samples.flare(pkg = read.packageId)))
+
+  storage.test("flares of a definition that is overwritten all the time have their package to their end"):
+    s =>
+      val definitions = Definitions(s.definitions, s.packages)
+      deploy(definitions, "a", 0)
+      val pool = Executors.newFixedThreadPool(4)
+      @annotation.tailrec
+      def accepted(): Flare =
+        val read = s.definitions.find("guest", "a").getOrElse(fail("not deployed"))
+        val flare = Samples.flare(pkg = read.packageId)
+        Try(s.flares.insert(flare)) match
+          case Success(()) => flare
+          case Failure(_: PackageGone) => accepted()
+          case Failure(other) => throw other
+      def whole(flare: Flare) = s.packages.read(flare.request.definition.packageId, 0, 10).isDefined
+      try
+        val overwriting = pool.submit((() => (1 to 100).foreach(deploy(definitions, "a", _))): Runnable)
+        val flaring = Vector.fill[Callable[Boolean]](3): () =>
+          Iterator
+            .continually(accepted())
+            .take(50)
+            .forall: flare =>
+              val before = whole(flare)
+              s.packages.sweep()
+              val after = whole(flare)
+              s.flares.update(Samples.grown(flare, FlareState.Succeeded))
+              before && after
+        assertEquals(pool.invokeAll(flaring.asJava).asScala.map(_.get).toSet, Set(true))
+        overwriting.get
+      finally pool.shutdownNow()
+      s.packages.sweep()
+      assertEquals(packages(s).size, 1)
+
+  storage.test("retention keeps up with any number of flares, and is each namespace's own"): s =>
+    Vector.tabulate(2400)(i => Samples.flare(created = i, state = FlareState.Failed)).foreach(s.flares.insert)
+    val other = Samples.flare(created = 0, namespace = "other", state = FlareState.Failed)
+    s.flares.insert(other)
+    janitor(s, Retention(100, 1.day, 1.hour, 500)).round()
+    assertEquals(s.flares.list(Some("guest"), None, None, 3000, 0).size, 100)
+    assert(s.flares.find(other.id).isDefined)
+
   storage.test("the janitor keeps as many ended flares as it is told, and none beyond the age"): s =>
     val flares = Vector.tabulate(4)(i => Samples.flare(created = i * 1000L, state = FlareState.Failed))
     flares.foreach(s.flares.insert)
-    val definitions = Definitions(s.definitions, s.packages)
-    def left = s.flares.list("guest", None, None, 10, 0).map(_.created)
-    assertEquals(
-      Janitor(s.flares, definitions, s.outputs, Retention(3, 1.day, 1.hour, 10), () => 0).round(),
-      1
-    )
+    def left = s.flares.list(Some("guest"), None, None, 10, 0).map(_.created)
+    assertEquals(janitor(s, Retention(3, 1.day, 1.hour, 10)).round(), 1)
     assertEquals(left, Vector(3000L, 2000L, 1000L))
     val later = 1.day.toMicros + 2500
-    assertEquals(
-      Janitor(s.flares, definitions, s.outputs, Retention(3, 1.day, 1.hour, 10), () => later).round(),
-      2
-    )
+    assertEquals(janitor(s, Retention(3, 1.day, 1.hour, 10), later).round(), 2)
     assertEquals(left, Vector(3000L))

@@ -1,5 +1,6 @@
 package burst.controller.http
 
+import burst.controller.scheduler.{CancelOutcome, CancelledBy}
 import burst.controller.store.NamespaceLimits
 
 class AdminSuite extends HttpSuite:
@@ -15,6 +16,7 @@ class AdminSuite extends HttpSuite:
     assertEquals(send("GET", bursts, auth = auth).status, 200)
     refused(create("team"), 409, "overwrite=true")
     assertEquals(send("DELETE", s"$admin/team", auth = administrator).status, 200)
+    assertEquals(service.ended.get, Some("team"), "what it has is ended")
     refused(send("GET", bursts, auth = auth), 401)
     val shown = send("GET", s"$admin/team", auth = administrator)
     assert(shown.json.hcursor.get[Long]("revoked").isRight, shown.body)
@@ -22,6 +24,31 @@ class AdminSuite extends HttpSuite:
     val again = Some(create("team", query = "?overwrite=true").string("auth"))
     refused(send("GET", bursts, auth = auth), 401)
     assertEquals(send("GET", bursts, auth = again).status, 200)
+
+  test("the administrator lists and ends flares and groups of any namespace"):
+    val auth = Some(create("busy").string("auth"))
+    assertEquals(send("PUT", s"$bursts/work", deployment(), auth).status, 200)
+    val flare = send("POST", s"$bursts/work", Some("""{"size":1}"""), auth).string("flareId")
+    val group = send("POST", groups, Some("""{"definition":"work","size":1}"""), auth).string("groupId")
+    def listed(path: String, id: String) =
+      send("GET", s"$administration/$path", auth = administrator).json.asArray.fold(Vector.empty[String])(
+        _.flatMap(_.hcursor.get[String](id).toOption)
+      )
+    assertEquals(listed("flares?namespace=busy", "flareId"), Vector(flare))
+    assertEquals(listed("flares?namespace=busy&state=failed", "flareId"), Vector.empty)
+    assertEquals(listed("groups?namespace=busy", "groupId"), Vector(group))
+    assert(listed("flares", "flareId").contains(flare))
+    assertEquals(send("DELETE", s"$administration/flares/$flare", auth = administrator).status, 202)
+    assertEquals(service.cancelled.get.map(_(1)), Some(CancelledBy.Administrator))
+    assertEquals(send("DELETE", s"$administration/groups/$group", auth = administrator).status, 202)
+    refused(send("DELETE", s"$administration/flares/$group", auth = administrator), 404)
+    refused(send("DELETE", s"$administration/groups/${"0" * 32}", auth = administrator), 404)
+    refused(send("DELETE", s"$administration/flares/x", auth = administrator), 400)
+    refused(send("GET", s"$administration/flares?state=late", auth = administrator), 400, "'state'")
+    service.cancelling = CancelOutcome.AlreadyEnded
+    refused(send("DELETE", s"$administration/flares/$flare", auth = administrator), 409)
+    for (method, path) <- Seq("GET" -> "flares", "GET" -> "groups", "DELETE" -> s"flares/$flare") do
+      refused(send(method, s"$administration/$path", auth = auth), 401, "admin:key")
 
   test("limits of its own hold, the configured ones for the rest"):
     val reply = create("small", """{"limits":{"burstSize":2,"packageSize":1000}}""")

@@ -118,3 +118,31 @@ class BodyLimitsSuite extends HttpSuite:
       val reply = c.reply()
       assert(reply.status >= 400 && reply.status < 500, reply)
     assertEquals(send("GET", "/ping").status, 200)
+
+class SlowBodySuite extends ConnectionSuite:
+  override def settings = """
+    burst.http.body-timeout = 1h
+    burst.http.body-pace { bytes = 1KiB, within = 1s }
+    """
+
+  private def dripping(c: RawConnection): Reply =
+    Iterator
+      .continually:
+        Thread.sleep(20)
+        c.send("x")
+      .take(3000)
+      .takeWhile(_ => !c.hasAnswer)
+      .foreach(_ => ())
+    assert(c.hasAnswer, "it was taken for a minute")
+    c.reply()
+
+  test("a body that comes in drops is given up, of a stranger as well"):
+    raw: c =>
+      c.send(
+        s"PUT $bursts/x HTTP/1.1\r\nHost: x\r\nAuthorization: ${basic(credentials)}\r\n" +
+          "Content-Type: application/json\r\nContent-Length: 200000\r\n\r\n"
+      )
+      refused(dripping(c), 408, "did not arrive in time")
+    raw: c =>
+      c.send(s"PUT $bursts/x HTTP/1.1\r\nHost: x\r\nContent-Length: 200000\r\n\r\n")
+      refused(dripping(c), 401)

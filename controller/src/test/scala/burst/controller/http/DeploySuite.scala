@@ -3,6 +3,7 @@ package burst.controller.http
 import burst.controller.definition.Executables.{elf, zip}
 import burst.controller.scheduler.InvokerView
 import burst.protocol.{PackageId, RuntimeInfo}
+import io.circe.Json
 import io.circe.parser.parse
 
 class DeploySuite extends HttpSuite:
@@ -16,7 +17,14 @@ class DeploySuite extends HttpSuite:
 
   private def unchanged(name: String = "bad")(using munit.Location): Unit =
     assertEquals(send("GET", s"$bursts/$name").status, 404)
-    assertEquals(storage.packages.ids().filterNot(storage.definitions.usesPackage), Vector.empty)
+    noPackageAlone()
+
+  private def noPackageAlone()(using munit.Location): Unit =
+    val used = Vector("guest", "keeper", "few", "small")
+      .flatMap(storage.definitions.list(_, 200, 0))
+      .map(_.packageId)
+      .toSet
+    assertEquals(storage.packages.ids().filterNot(used), Vector.empty)
 
   test("what is not JSON or not an object is refused"):
     refused(put(""), 400, "not valid JSON")
@@ -53,7 +61,10 @@ class DeploySuite extends HttpSuite:
     refused(config(""""timeout":0"""), 400, "'config.timeout'", "900000")
     refused(config(""""memory":1"""), 400, "'config.memory'")
     refused(config(""""memory":99999999"""), 400, "'config.memory'", "8192")
-    refused(config(""""retries":-1"""), 400, "'config.retries'", "from 0 to 10")
+    refused(config(""""timeout":3600000"""), 400, "from 1 to 900000 (milliseconds, at most 15m)")
+    refused(config(""""memory":9000"""), 400, "from 16 to 8192 (MiB, at most 8G)")
+    refused(config(""""chunkSize":99999999"""), 400, "from 4096 to 67108864 (bytes, at most 64M)")
+    refused(config(""""retries":-1"""), 400, "'config.retries'", "from 0 to 10.")
     refused(config(""""speed":9"""), 400, "'config.speed'")
     unchanged()
 
@@ -117,6 +128,32 @@ class DeploySuite extends HttpSuite:
     assertEquals(send("PUT", s"$bursts/taken?overwrite=true", deployment(other)).string("version"), "0.0.2")
     deploy("taken")
     assert(storage.packages.size(PackageId.of(other)).isEmpty)
+
+  test("a namespace may have so many definitions and so many bytes of packages"):
+    def named(credentials: String, name: String) =
+      send("PUT", s"$bursts/$name?overwrite=true", deployment(), auth = Some(credentials))
+    def namespace(name: String, limits: String) =
+      send("PUT", s"$admin/$name", Some(s"""{"limits":{$limits}}"""), caller(admin)).string("auth")
+    val few = namespace("few", """"definitions":1""")
+    assertEquals(named(few, "one").status, 200)
+    assertEquals(named(few, "one").string("version"), "0.0.2")
+    refused(named(few, "two"), 413, "1 definitions", "remove one")
+    val small = namespace("small", s""""definitionsSize":${elf().length + 1}""")
+    assertEquals(named(small, "one").status, 200)
+    refused(named(small, "two"), 413, s"${2 * elf().length} bytes", s"${elf().length + 1}")
+    noPackageAlone()
+  test("an overwrite keeps the parameters and options it says nothing of"):
+    val first = deploy("kept", ""","config":{"granularity":4,"timeout":5000},"parameters":{"a":1,"b":2}""")
+    def left(reply: Reply) = reply.json.mapObject(_.filterKeys(Set("config", "parameters")))
+    assertEquals(left(deploy("kept")), left(first))
+    assertEquals(left(deploy("kept", ""","config":{"granularity":null},"parameters":null""")), left(first))
+    val changed = deploy("kept", ""","config":{"timeout":7000},"parameters":{"c":3}""").json
+    val config = changed.hcursor.downField("config")
+    assertEquals(config.get[Int]("granularity") -> config.get[Int]("timeout"), Right(4) -> Right(7000))
+    assertEquals(changed.hcursor.get[Json]("parameters").map(_.noSpaces), Right("""{"c":3}"""))
+    val emptied = deploy("kept", ""","parameters":{}""").json
+    assertEquals(emptied.hcursor.get[Json]("parameters").map(_.noSpaces), Right("{}"))
+    assertEquals(send("GET", s"$bursts/kept").json, emptied)
 
   test("removing answers what was removed; its package goes with the last that uses it"):
     val bytes = elf(Seq("GLIBC_2.18"))

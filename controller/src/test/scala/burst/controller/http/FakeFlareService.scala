@@ -1,7 +1,7 @@
 package burst.controller.http
 
 import burst.controller.flare.*
-import burst.controller.scheduler.{CancelOutcome, FlareService, InvokerView, Refusal, Standing}
+import burst.controller.scheduler.{CancelOutcome, CancelledBy, FlareService, InvokerView, Refusal, Standing}
 import burst.controller.store.FlareStore
 import burst.protocol.*
 import java.util.concurrent.atomic.AtomicReference
@@ -13,6 +13,9 @@ final class FakeFlareService(flares: FlareStore) extends FlareService:
   import FakeFlareService.*
 
   @volatile var refusing: Option[Refusal] = None
+
+  /** What happens elsewhere while a flare is refused. */
+  @volatile var meanwhile: () => Unit = () => ()
   @volatile var ending: Flare => Flare = identity
   @volatile var outputs: Vector[WorkerResult] = Vector.empty
   @volatile var cancelling: CancelOutcome = CancelOutcome.Accepted
@@ -21,9 +24,14 @@ final class FakeFlareService(flares: FlareStore) extends FlareService:
   @volatile var hanging: Boolean = false
   @volatile var breaking: Option[Throwable] = None
   val last: AtomicReference[Option[FlareRequest]] = AtomicReference(None)
+  val cancelled: AtomicReference[Option[(FlareId, CancelledBy)]] = AtomicReference(None)
+
+  /** The namespace whose flares were last ended. */
+  val ended: AtomicReference[Option[String]] = AtomicReference(None)
 
   def reset(): Unit =
     refusing = None
+    meanwhile = () => ()
     ending = identity
     outputs = Vector.empty
     cancelling = CancelOutcome.Accepted
@@ -32,13 +40,17 @@ final class FakeFlareService(flares: FlareStore) extends FlareService:
     hanging = false
     breaking = None
     last.set(None)
+    cancelled.set(None)
+    ended.set(None)
 
   def submit(request: FlareRequest): Future[Either[Refusal, Flare]] =
     breaking match
       case Some(cause) => Future.failed(cause)
       case None =>
         last.set(Some(request))
-        Future.successful(refusing.toLeft(store(request)))
+        val answer = refusing.toLeft(store(request))
+        meanwhile()
+        Future.successful(answer)
 
   private def store(request: FlareRequest): Flare =
     val flare = FakeFlareService.queued(request)
@@ -57,7 +69,12 @@ final class FakeFlareService(flares: FlareStore) extends FlareService:
         flares.addResults(id, outputs)
         ended
 
-  def cancel(id: FlareId): Future[CancelOutcome] = Future.successful(cancelling)
+  def cancel(id: FlareId, by: CancelledBy): Future[CancelOutcome] =
+    cancelled.set(Some((id, by)))
+    Future.successful(cancelling)
+  def endRevoked(namespace: String): Future[Unit] =
+    ended.set(Some(namespace))
+    Future.unit
   def standing(id: FlareId): Future[Option[Standing]] = Future.successful(standings.get(id))
   def invokers(): Future[Vector[InvokerView]] = Future.successful(views)
 

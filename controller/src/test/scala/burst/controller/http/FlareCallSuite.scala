@@ -52,6 +52,18 @@ class FlareCallSuite extends HttpSuite:
     refused(post("""{"size":1}""", "?result=yes"), 400, "'result'")
     assertEquals(service.last.get, None)
 
+  test("a definition that is overwritten before its flare is stored is read again"):
+    assertEquals(send("PUT", s"$bursts/moving", deployment()).status, 200)
+    service.refusing = Some(Refusal.PackageGone)
+    service.meanwhile = () =>
+      service.refusing = None
+      service.meanwhile = () => ()
+      assertEquals(send("PUT", s"$bursts/moving?overwrite=true", deployment()).status, 200)
+    assertEquals(post("""{"size":1}""", name = "moving").status, 202)
+    assertEquals(service.last.get.map(_.definition.version), Some("0.0.2"))
+    service.refusing = Some(Refusal.PackageGone)
+    refused(post("""{"size":1}""", name = "moving"), 503, "again soon")
+
   test("an unknown definition is 404, a bad name 400"):
     refused(post("""{"size":1}""", name = "ghost"), 404, "'ghost'")
     refused(post("""{"size":1}""", name = "gh!ost"), 400, "A name has")
@@ -61,6 +73,10 @@ class FlareCallSuite extends HttpSuite:
       service.refusing = Some(refusal)
       post("""{"size":100}""")
     refused(when(Refusal.TooLarge(100, 8)), 400, "100 workers", "8 slots")
+    refused(when(Refusal.UnitTooLarge(6, 4)), 400, "granularity of 6", "the largest has 4")
+    val units = when(Refusal.UnitsTooLarge(7, 3, 6, 8))
+    refused(units, 400, "granularity of 3", "only 6 of the cluster's 8 slots", "7 workers")
+    refused(when(Refusal.NamespaceRevoked), 401, "revoked")
     refused(when(Refusal.OverLimit("concurrent slots", 100, 50)), 400, "concurrent slots", "100", "50")
     val full = when(Refusal.QueueFull(10))
     refused(full, 429, "10 flares")

@@ -32,7 +32,7 @@ class GroupsSuite extends HttpSuite:
     assertEquals(flare(group, """{"params":{"n":1},"timeout":70}""").status, 202)
     assertEquals(submitted.memberOf, FlareId.parse(group))
     assertEquals((submitted.size, submitted.granularity, submitted.timeout), (2, Some(2), 70L))
-    assertEquals(submitted.inputs, Inputs.Shared(JsonText("""{"n":1,"who":"all"}""")))
+    assertEquals(submitted.inputs, Inputs.Shared(JsonText("""{"who":"all","n":1}""")))
     flare(group, """{"params":[{"who":"me"},7]}""")
     assertEquals(submitted.inputs, Inputs.Each(Vector(JsonText("""{"who":"me"}"""), JsonText("7"))))
     assertEquals(submitted.timeout, 5000L)

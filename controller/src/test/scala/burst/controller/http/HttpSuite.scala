@@ -1,7 +1,7 @@
 package burst.controller.http
 
 import burst.controller.definition.Executables
-import burst.controller.store.Storage
+import burst.controller.store.{Samples, Storage}
 import burst.controller.{Controller, Scheduling, Wiring}
 import com.typesafe.config.ConfigFactory
 import io.circe.{parser, Json}
@@ -60,7 +60,7 @@ abstract class HttpSuite extends munit.FunSuite:
 
   override def beforeAll(): Unit =
     credentials
-    ()
+    Samples.keepPackages(storage)
 
   override def beforeEach(context: BeforeEach): Unit = service.reset()
 
@@ -93,7 +93,7 @@ abstract class HttpSuite extends munit.FunSuite:
 
   /** Who may make a call. */
   protected def caller(path: String): Option[String] =
-    Some(if path.startsWith(admin) then s"${AdminKey.User}:$adminKey" else credentials)
+    Some(if path.startsWith(administration) then s"${AdminKey.User}:$adminKey" else credentials)
 
   private def check(method: String, path: String, reply: Reply, contentType: String)(using
       munit.Location
@@ -110,7 +110,8 @@ abstract class HttpSuite extends munit.FunSuite:
   protected def basic(pair: String): String =
     "Basic " + Base64.getEncoder.encodeToString(pair.getBytes("UTF-8"))
 
-  protected val admin = "/api/v1/admin/namespaces"
+  protected val administration = "/api/v1/admin"
+  protected val admin = s"$administration/namespaces"
   protected val bursts = "/api/v1/namespaces/_/bursts"
   protected val flares = "/api/v1/namespaces/_/flares"
   protected val groups = "/api/v1/namespaces/_/groups"

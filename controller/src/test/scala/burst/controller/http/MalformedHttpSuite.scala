@@ -69,6 +69,33 @@ class MalformedHttpSuite extends HttpSuite:
     refused(send("GET", s"$bursts?limit=5&limit"), 200)
     assertEquals(send("GET", s"$bursts?&&x&y=&skip=0").status, 200)
 
+  test("numbers in queries have the digits everybody knows, and nothing else"):
+    Seq(
+      "%D9%A5",
+      "%EF%BC%95",
+      "%E0%A5%AB",
+      "%2B5",
+      "-1",
+      "5.0",
+      "5%00",
+      "%205",
+      "0x5",
+      "",
+      "99999999999"
+    ).foreach: number =>
+      refused(send("GET", s"$bursts?limit=$number"), 400, "'limit'", "whole number")
+    refused(send("GET", s"$flares/${"0" * 32}/logs?worker=%D9%A0"), 400, "'worker'")
+    refused(send("GET", s"$flares/${"%D9%A0" * 32}"), 400, "hexadecimal")
+    assertEquals(send("GET", s"$bursts?limit=05").status, 200)
+
+  test("names that are no names are 400, also where they are no text at all"):
+    Seq("a%00b", "%00", "%D9%A5", "%EF%BB%BFa", "a%0Ab").foreach: name =>
+      refused(send("GET", s"$bursts/$name"), 400, "name")
+      refused(send("GET", s"$flares?name=$name"), 400, "name")
+    Seq("%ff", "%C0%80", "%ED%A0%80").foreach: bytes =>
+      Seq(s"$bursts/$bytes", s"$flares?name=$bytes", s"/$bytes").foreach: path =>
+        isRefused(ask(s"GET $path HTTP/1.1\r\nHost: x\r\nAuthorization: ${basic(credentials)}\r\n\r\n"))
+
   test("neither credentials nor inputs reach the log"):
     val appender = ListAppender[ILoggingEvent]()
     appender.start()

@@ -1,6 +1,7 @@
 package burst.controller.http
 
 import burst.controller.flare.FlareState
+import burst.controller.scheduler.Suspicion
 import burst.controller.store.Samples
 import burst.protocol.{InvokerId, RuntimeInfo}
 
@@ -21,13 +22,26 @@ class MetaSuite extends HttpSuite:
     service.views = Vector(second, machine)
     assertEquals(
       send("GET", "/api/v1/invokers").body,
-      """[{"id":"invoker0","slots":8,"freeSlots":6,"cpuLoad":0.25,"state":"up","driver":"process",
+      """[{"id":"invoker0","slots":8,"freeSlots":6,"cpuLoad":0.25,"state":"up","quarantine":null,"driver":"process",
         |"warmPacks":1,"prewarmedPacks":0,"runtime":{"arch":"x86_64","glibc":"2.36"}},
-        |{"id":"invoker1","slots":8,"freeSlots":0,"cpuLoad":0.25,"state":"down","driver":"process",
+        |{"id":"invoker1","slots":8,"freeSlots":0,"cpuLoad":0.25,"state":"down","quarantine":null,"driver":"process",
         |"warmPacks":1,"prewarmedPacks":0,"runtime":{"arch":"aarch64","glibc":"2.40"}}]""".stripMargin.replace(
         "\n",
         ""
       )
+    )
+
+  test("an invoker that is avoided says why and until when; one that is down is just down"):
+    val avoided = FakeFlareService.machine.copy(quarantine = Some(Suspicion("no room on the disk", 7)))
+    def shown = send("GET", "/api/v1/invokers").json.hcursor.downArray
+    service.views = Vector(avoided)
+    assertEquals(shown.get[String]("state"), Right("quarantined"))
+    assertEquals(shown.downField("quarantine").get[String]("reason"), Right("no room on the disk"))
+    assertEquals(shown.downField("quarantine").get[Long]("until"), Right(7L))
+    service.views = Vector(avoided.copy(up = false))
+    assertEquals(
+      (shown.get[String]("state"), shown.get[Option[Int]]("quarantine")),
+      (Right("down"), Right(None))
     )
 
   test("metrics show flares by state, slots and requests, and no strange labels"):
@@ -79,6 +93,10 @@ class OpenApiSuite extends HttpSuite:
     succeed("POST", s"$groups/$group", Some("""{"params":[1,{}],"timeout":1}"""))
     succeed("POST", s"$groups/$group?blocking=true", Some("{}"))
     succeed("DELETE", s"$groups/$group")
+    succeed("GET", s"$administration/flares?namespace=guest&state=timed-out&limit=1&skip=0")
+    succeed("DELETE", s"$administration/flares/$id")
+    succeed("GET", s"$administration/groups?namespace=guest&limit=1&skip=0")
+    succeed("DELETE", s"$administration/groups/$group")
     succeed("DELETE", s"$bursts/documented")
     Seq(
       "/",

@@ -25,6 +25,25 @@ class RateLimiterSuite extends munit.FunSuite:
     assertEquals((1 to 10).count(_ => limiter.take("a", 2).isRight), 2)
     assertEquals(limiter.take("z", 0), Left(60L))
 
+  test("what is given back may be taken again, but never more than a minute's worth"):
+    val limiter = RateLimiter(() => now)
+    (1 to 6).foreach(_ => limiter.take("a", 6))
+    limiter.giveBack("a", 6)
+    assertEquals(limiter.take("a", 6), Right(()))
+    assertEquals(limiter.take("a", 6), Left(10L))
+    (1 to 100).foreach(_ => limiter.giveBack("a", 6))
+    assertEquals((1 to 100).count(_ => limiter.take("a", 6).isRight), 6)
+    limiter.giveBack("nobody", 6)
+
+  test("of more keys than are kept, those that came last are"):
+    val limiter = RateLimiter(() => now, most = 2)
+    assertEquals((1 to 10).count(_ => limiter.take("a", 1).isRight), 1)
+    assertEquals(limiter.take("b", 1), Right(()))
+    assertEquals(limiter.take("a", 1), Left(60L))
+    assertEquals(limiter.take("c", 1), Right(()))
+    assertEquals(limiter.take("a", 1), Left(60L))
+    assertEquals(limiter.take("b", 1), Right(()), "b is the one that was forgotten")
+
   test("waiting as long as was said is enough"):
     Seq(1, 7, 59, 61, 1000, 100000).foreach: rate =>
       val limiter = RateLimiter(() => now)

@@ -7,7 +7,7 @@ import java.nio.charset.StandardCharsets.ISO_8859_1
 /** A connection that may send what no HTTP client would. */
 final class RawConnection(port: Int) extends AutoCloseable:
   private val socket = Socket("127.0.0.1", port)
-  socket.setSoTimeout(5000)
+  socket.setSoTimeout(20000)
   private val in = BufferedInputStream(socket.getInputStream)
 
   def send(text: String): RawConnection =
@@ -26,15 +26,20 @@ final class RawConnection(port: Int) extends AutoCloseable:
 
   /** The next answer that is not an interim one. */
   def reply(): Reply =
+    val head = this.head()
+    val body = in.readNBytes(head.headers.getOrElse("content-length", "0").toInt)
+    head.copy(body = String(body, ISO_8859_1))
+
+  /** Of the next answer that is not an interim one, what stands before its body. */
+  def head(): Reply =
     val status = line().split(" ")(1).toInt
     val headers =
       Iterator.continually(line()).takeWhile(_.nonEmpty).map(_.split(": ", 2)).map(h =>
         h(0).toLowerCase -> h(1)
       ).toMap
-    if status == 100 then reply()
-    else
-      val body = in.readNBytes(headers.getOrElse("content-length", "0").toInt)
-      Reply(status, String(body, ISO_8859_1), headers)
+    if status == 100 then head() else Reply(status, "", headers)
+
+  def hasAnswer: Boolean = in.available > 0
 
   /** All that comes until the other end hangs up. */
   def rest(): String = String(in.readAllBytes(), ISO_8859_1)

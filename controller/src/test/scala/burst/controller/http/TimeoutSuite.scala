@@ -8,6 +8,6 @@ class TimeoutSuite extends HttpSuite:
 
   test("a request that takes too long is given up with 503 in the API's form"):
     // Stored behind the API: with so short a limit a deploy might itself be given up.
-    storage.definitions.put(Samples.definition("slow"), overwrite = false)
+    Samples.put(storage, Samples.definition("slow"))
     service.hanging = true
     refused(send("POST", s"$bursts/slow?blocking=true", Some("""{"size":1}""")), 503, "took too long")

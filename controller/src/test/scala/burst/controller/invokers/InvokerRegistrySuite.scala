@@ -1,6 +1,6 @@
 package burst.controller.invokers
 
-import burst.controller.blob.PackageStore
+import burst.controller.blob.PackageSource
 import burst.controller.scheduler.GangScheduler
 import burst.protocol.*
 import burst.protocol.ControllerProtocol.*
@@ -19,14 +19,11 @@ class InvokerRegistrySuite extends FunSuite:
   private val content = Array.tabulate[Byte](2500)(i => (i % 100).toByte)
   private val packageId = PackageId.of(content)
 
-  private object packages extends PackageStore:
-    def put(bytes: Array[Byte]): PackageId = PackageId.of(bytes)
+  private object packages extends PackageSource:
     def size(id: PackageId): Option[Long] = Option.when(id == packageId)(content.length.toLong)
     def read(id: PackageId, offset: Long, length: Int): Option[Array[Byte]] =
       if offset == 2000 && length == 7 then throw RuntimeException("disk")
       Option.when(id == packageId)(content.slice(offset.toInt, offset.toInt + length))
-    def delete(id: PackageId): Unit = ()
-    def ids(): Vector[PackageId] = Vector(packageId)
 
   private final class World:
     val scheduler: TestProbe[GangScheduler.Command] = kit.createTestProbe[GangScheduler.Command]()

@@ -50,6 +50,15 @@ class ActorFlareServiceSuite extends SchedulerFixture:
     assertEquals(get(flares.submit(Samples.request(49))), Left(Refusal.TooLarge(49, 48)))
     assertEquals(get(flares.invokers()).map(v => (v.status.slots, v.freeSlots, v.up)), Vector((48, 48, true)))
 
+  test("a flare of a revoked namespace is refused, also by the old key, until the namespace has a new one"):
+    val world = withPrompt(World())
+    val flares = service(world)
+    world.namespaces.gone = Set("guest")
+    get(flares.endRevoked("guest"))
+    assertEquals(get(flares.submit(Samples.request(1))), Left(Refusal.NamespaceRevoked))
+    world.namespaces.gone = Set.empty
+    assert(get(flares.submit(Samples.request(1))).isRight)
+
   test("a wait that is over answers the present state"):
     val world = World()
     val a = world.invoker("a", 1)

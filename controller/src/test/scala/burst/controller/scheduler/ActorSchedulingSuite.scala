@@ -38,8 +38,13 @@ class ActorSchedulingSuite extends FunSuite:
 
   private def controller(work: (Scheduling, Storage, ActorSystem[?]) => Unit): Unit =
     val system = ActorSystem(Behaviors.empty[Nothing], "scheduling", config)
-    val storage = Storage.open(StoreSettings.from(config), PlatformLimits.from(config).namespace)
+    val limits = PlatformLimits.from(config).namespace
+    val storage = Storage.open(StoreSettings.from(config), limits)
     try
+      // Flares are stored only while their package is there.
+      val copy = storage.packages.store(Samples.packageId, Array[Byte](1, 2, 3))
+      val keeper = burst.controller.store.Samples.definition("keeper", pkg = Samples.packageId)
+      assert(storage.definitions.put(keeper, copy, overwrite = true, limits).isRight)
       val scheduling = ActorScheduling.start(config)(storage)(using system)
       work(scheduling, storage, system)
       Await.result(scheduling.shutdown(), 10.seconds)

@@ -73,6 +73,8 @@ class FlareLifecyclePropertySuite extends ScalaCheckSuite:
         assertEquals(driver.life.stage, Stage.Ended)
         assertEquals(driver.announced.length, 1)
         assertEquals(driver.effects.count(_ == Retire), 1)
+        val asked = driver.effects.count(_.isInstanceOf[Prepare])
+        assertEquals(driver.effects.count(_ == Clean), if cleans then asked else 0)
         val flare = driver.announced.head
         assert(flare.state.isFinal)
         assertEquals(flare.error.isEmpty, flare.state == FlareState.Succeeded)

@@ -57,6 +57,29 @@ class FlareLifecycleSuite extends FunSuite:
   private def failed(worker: Int, kind: FailureKind, message: String = "it broke") =
     PackEvent.WorkerFailed(worker, failure(kind, message), 1)
 
+  private def failedBy(worker: Int, kind: FailureKind, who: Option[Int], operation: Option[String] = None) =
+    PackEvent.WorkerFailed(worker, failure(kind).copy(worker = who, operation = operation), 1)
+  private def overdue(worker: Int, operation: String) =
+    failedBy(worker, FailureKind.Timeout, Some(worker), Some(operation))
+
+  test("what packs say of a failure is cut, and lines of workers they do not have are dropped"):
+    val driver = LifecycleDriver().run()
+    def log(worker: Option[Int], text: String) = PackEvent.Log(worker, LogStream.Stdout, text, 1)
+    driver.report(
+      0,
+      log(Some(0), "own"),
+      log(Some(3), "another's"),
+      log(Some(99), "nobody's"),
+      log(None, "all")
+    )
+    val texts = driver.effects.collect { case StoreLogs(texts) => texts }.flatten
+    assertEquals(texts.map(_.text), Vector("own", "all"))
+    driver.report(0, failed(0, FailureKind.Error, "x" * (1 << 20)))
+    driver.report(0, ended()).report(1, ended(Some(failure(FailureKind.Error, "y" * (1 << 20)))))
+    val messages = driver.announced.flatMap(_.error) ++ driver.life.flare.workers.flatMap(_.error) ++
+      driver.results.flatMap(_.error)
+    assert(messages.nonEmpty && messages.forall(_.message.length < 5000), messages.map(_.message.length))
+
   test("a flare that goes well"):
     val driver = LifecycleDriver().place()
     assertEquals(driver.life.stage, Stage.Placing)
@@ -75,7 +98,7 @@ class FlareLifecycleSuite extends FunSuite:
     driver.stored(FlareState.Succeeded)
     assertEquals(driver.announced.map(_.state), Vector(FlareState.Succeeded))
     assertEquals(driver.released, Vector((1, 0), (1, 1)))
-    assertEquals(driver.results.flatMap(_.output).map(_.toString), Vector("0", "1", "2", "3"))
+    assertEquals(driver.results.flatMap(_.output), Vector("0", "1", "2", "3").map(Samples.output))
     assert(driver.effects.contains(Retire))
 
   test("a single pack needs no start"):
@@ -182,7 +205,8 @@ class FlareLifecycleSuite extends FunSuite:
 
   test("a time-out, also when a worker's own clock is first to tell"):
     val driver = LifecycleDriver().run().report(0, ok(0)).expire(FlareTimer.Deadline)
-    driver.report(0, ended()).report(1, ended()).stored(FlareState.TimedOut)
+    assertEquals(driver.aborts.map(f => (f.kind, f.worker)), Vector((FailureKind.Timeout, None)))
+    driver.report(0, overdue(1, "work"), ended()).report(1, ended()).stored(FlareState.TimedOut)
     val error = driver.announced.head.error.get
     assertEquals((error.kind, error.worker, error.pack), (FailureKind.Timeout, Some(1), Some(0)))
     assertEquals(driver.results.count(_.error.exists(_.kind == FailureKind.Timeout)), 3)
@@ -190,6 +214,50 @@ class FlareLifecycleSuite extends FunSuite:
     early.at = 60_000_000
     early.report(0, failed(0, FailureKind.Timeout)).report(0, ended()).report(1, ended())
     assertEquals(early.life.flare.state, FlareState.TimedOut)
+
+  test("a time-out names who ran, not who waited, whoever reports first and in whichever pack"):
+    def error(events: (Int, PackEvent)*) =
+      val driver = LifecycleDriver().run()
+      driver.at = 60_000_000
+      events.foreach((pack, event) => driver.report(pack, event))
+      driver.report(0, ended()).report(1, ended()).stored(FlareState.TimedOut)
+      assertEquals(driver.announced.map(_.state), Vector(FlareState.TimedOut))
+      driver.announced.head.error.get
+    val one = error(0 -> overdue(0, "recv"), 0 -> ok(1), 1 -> overdue(2, "barrier"), 1 -> overdue(3, "work"))
+    assertEquals(
+      (one.worker, one.pack, one.invoker, one.operation),
+      (Some(3), Some(1), Some(InvokerId("b")), Some("work"))
+    )
+    assertEquals(
+      one.message,
+      "the flare did not end within its time-out of 60000 ms: worker 3 was still computing, 2 workers waited for others"
+    )
+    val all = error((0 to 3).map(worker => worker / 2 -> overdue(worker, "work"))*)
+    assert(all.message.endsWith(": workers 0, 1 and 2 more were still computing"), all.message)
+    val none = error((0 to 3).map(worker => worker / 2 -> overdue(worker, "recv"))*)
+    assertEquals((none.worker, none.operation), (None, Some("recv")))
+    assert(none.message.contains("none was computing (worker 0: it broke)"), none.message)
+    val silent = error(0 -> overdue(0, "recv"), 0 -> overdue(1, "recv"))
+    assertEquals(silent.worker, None)
+    assert(silent.message.endsWith("; what workers 2 and 3 were doing is not known"), silent.message)
+
+  test("a time-out before all packs were ready names one that was not"):
+    val driver = LifecycleDriver().start().report(0, PackEvent.Ready(None, 0)).expire(FlareTimer.Deadline)
+    driver.report(0, overdue(0, "start"), overdue(1, "start"), ended()).report(1, ended())
+    driver.stored(FlareState.TimedOut)
+    val error = driver.announced.head.error.get
+    assertEquals((error.worker, error.pack, error.operation), (None, Some(1), Some("start")))
+
+  test("where nobody knows which worker ended the process, none is named"):
+    def error(failed: PackEvent) =
+      val driver = LifecycleDriver().run().report(1, failed, failedBy(3, FailureKind.OutOfMemory, None))
+      driver.report(0, ended()).report(1, ended()).stored(FlareState.Failed)
+      driver.announced.head.error.get
+    val unknown = error(failedBy(2, FailureKind.OutOfMemory, None))
+    assertEquals((unknown.worker, unknown.pack, unknown.invoker), (None, Some(1), Some(InvokerId("b"))))
+    assertEquals(error(failedBy(2, FailureKind.OutOfMemory, Some(2))).worker, Some(2))
+    val silent = LifecycleDriver().run().report(1, ended())
+    assertEquals(silent.aborts.map(f => (f.worker, f.pack)), Vector((None, Some(1))))
 
   test("packs that are not ready in time are named"):
     val driver = LifecycleDriver().start().report(0, PackEvent.Ready(None, 0)).expire(FlareTimer.Start)
@@ -213,6 +281,21 @@ class FlareLifecycleSuite extends FunSuite:
     driver.report(1, ok(2), ended())
     assertEquals(driver.released, Vector((1, 0), (1, 1)))
     assert(driver.effects.contains(Retire))
+
+  for (order, last) <- Vector[(String, LifecycleDriver => LifecycleDriver)](
+      "before its end is stored" -> (_.report(1, ended()).stored(FlareState.Cancelled)),
+      "after its end was stored" -> (_.stored(FlareState.Cancelled).report(1, ended())),
+      "with its invoker, before" ->
+        (_.happen(FlareEvent.InvokerLost(InvokerId("b"), "silent", 0)).stored(FlareState.Cancelled))
+    )
+  do
+    test(s"what a pack that was given up on left is cleaned once it has ended, $order"):
+      val driver = LifecycleDriver(cleans = true).run().happen(FlareEvent.Cancel(0)).report(0, ended())
+      driver.expire(FlareTimer.Abort)
+      assertEquals((driver.life.stage, driver.effects.count(_ == Clean)), (Stage.Closing, 0))
+      last(driver).report(1, ended()).happen(FlareEvent.Cleaned(None, 0))
+      assertEquals((driver.life.stage, driver.effects.count(_ == Clean)), (Stage.Ended, 1))
+      assertEquals(driver.effects.count(_ == Retire), 1)
 
   test("a retry: the attempt is forgotten, late reports of it too"):
     val driver = LifecycleDriver(retries = 1).run().report(0, ok(0), failed(1, FailureKind.Error), ended())

@@ -1,16 +1,18 @@
 package burst.controller.scheduler
 
-import burst.controller.flare.{FlareState, LogLine, WorkerResult}
+import burst.controller.flare.{FlareState, LogText, WorkerResult}
+import burst.controller.store.logTexts
 import burst.protocol.LogStream
 import munit.FunSuite
 import scala.concurrent.ExecutionContext
 
 class FlareWriterSuite extends FunSuite:
   private val flare = Admission.accept(Samples.request(1), 0)
-  private def line(n: Int) = LogLine(Some(0), 0, LogStream.Stdout, n, s"line $n")
+  private def line(n: Int) = LogText(Some(0), 0, LogStream.Stdout, n, f"line $n%3d")
 
   /** A store thread that runs when told to, and what was told of its writes. */
-  private final class Bench(val store: MemoryFlareStore = MemoryFlareStore()):
+  private final class Bench(mayLog: Long => Boolean = _ => true):
+    val store = MemoryFlareStore()
     private var jobs = Vector.empty[Runnable]
     var told: Vector[Written] = Vector.empty
     private val thread = ExecutionContext.fromExecutor(job => jobs :+= job)
@@ -21,6 +23,7 @@ class FlareWriterSuite extends FunSuite:
         flare.id,
         alreadyStored = false,
         Samples.settings,
+        mayLog,
         thread,
         w => told :+= w
       )
@@ -55,9 +58,48 @@ class FlareWriterSuite extends FunSuite:
     bench.writer.logs((91 to 250).map(line).toVector)
     bench.writer.flush()
     bench.run()
-    val stored = bench.store.logs(flare.id, None).lines
+    val stored = bench.store.logTexts(flare.id)
     assertEquals(stored.length, 101)
-    assert(stored.last.line.startsWith("150 lines were dropped"))
+    assert(stored.last.text.contains("150 lines were left out"))
+    bench.writer.logs(Vector(line(1)))
+    bench.writer.flush()
+    bench.run()
+    assertEquals(bench.store.logTexts(flare.id).last, line(1))
+
+  test("lines of nothing fill the buffer, too"):
+    val bench = Bench()
+    bench.writer.confirm(flare)
+    bench.writer.logs(Vector.fill(1000)(line(1).copy(text = "\n" * 9)))
+    bench.writer.flush()
+    bench.run()
+    assert(bench.store.logTexts(flare.id).length < 20)
+
+  test("while the store fails no more logs wait than the buffer holds"):
+    val bench = Bench()
+    bench.writer.confirm(flare)
+    bench.writer.flush()
+    bench.run()
+    bench.store.fails = _ == "addLogs"
+    for _ <- 1 to 5 do
+      bench.writer.logs((1 to 60).map(line).toVector)
+      bench.writer.flush()
+      bench.run()
+    bench.store.fails = _ => false
+    bench.writer.flush()
+    bench.run()
+    val stored = bench.store.logTexts(flare.id)
+    assert(stored.length <= 105, stored.length)
+    assertEquals(stored.take(60), (1 to 60).map(line).toVector)
+
+  test("what the namespace may not write now is dropped, and said though nothing else is to be stored"):
+    val bench = Bench(_ => false)
+    bench.writer.confirm(flare)
+    bench.writer.flush()
+    bench.run()
+    bench.writer.logs(Vector(line(1).copy(text = "a\nb")))
+    bench.writer.flush()
+    bench.run()
+    assert(bench.store.logTexts(flare.id).map(_.text).mkString.contains("2 lines were left out"))
 
   test("a write that fails is made again as a whole, with nothing twice"):
     val bench = Bench()
@@ -88,7 +130,7 @@ class FlareWriterSuite extends FunSuite:
     bench.writer.flush()
     bench.run()
     assertEquals(bench.store.writes, Vector("insert Queued", "clear", "logs", "update Queued"))
-    assertEquals(bench.store.logs(flare.id, None).lines, Vector(line(2)))
+    assertEquals(bench.store.logTexts(flare.id), Vector(line(2)))
 
   test("a flare that could not be stored before its attempt was cleared is stored after"):
     val bench = Bench()

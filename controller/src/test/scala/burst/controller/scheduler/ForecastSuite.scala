@@ -30,23 +30,66 @@ class ForecastSuite extends FunSuite:
       now: Long = 0,
       known: HoldTimes = nothingKnown
   ) =
-    Forecast.standing(cluster, queue, flare.id, now, known)
+    Forecast.standings(cluster, queue, now, known).get(flare.id)
 
   test("the worked example"):
-    assertEquals(standing(one), Some(Standing(1, Some(5 * second))))
-    assertEquals(standing(two), Some(Standing(2, Some(15 * second))))
+    assertEquals(standing(one), Some(Standing(1, Right(5 * second))))
+    assertEquals(standing(two), Some(Standing(2, Right(15 * second))))
 
   test("past durations shorten the wait, but never beyond the time-out"):
     val quick = nothingKnown.learn(Lease(one.request.definition, 0, 0, 0), 2 * second)
-    assertEquals(standing(two, known = quick), Some(Standing(2, Some(7 * second))))
+    assertEquals(standing(two, known = quick), Some(Standing(2, Right(7 * second))))
     val slow = nothingKnown.learn(Lease(one.request.definition, 0, 0, 0), 99 * second)
-    assertEquals(standing(two, known = slow), Some(Standing(2, Some(15 * second))))
+    assertEquals(standing(two, known = slow), Some(Standing(2, Right(15 * second))))
 
   test("no flare, no standing; no room, no time"):
     assertEquals(standing(waiting(1, 0, 10)), None)
-    assertEquals(standing(one, full.up(a, 4)), Some(Standing(1, None)))
-    assertEquals(standing(two, full.up(a, 4)), Some(Standing(2, Some(5 * second))), "it is passed")
-    assertEquals(standing(one, full.down(a)), Some(Standing(1, None)))
+    assertEquals(standing(one, full.up(a, 4)), Some(Standing(1, Left(WaitsFor.Invokers))))
+    assertEquals(standing(two, full.up(a, 4)), Some(Standing(2, Right(5 * second))), "it is passed")
+    assertEquals(standing(one, full.down(a)), Some(Standing(1, Left(WaitsFor.Invokers))))
+
+  test("slots that a group holds come back nobody knows when, though enough machines are up"):
+    val held = ClusterState.empty
+      .up(a, 8)
+      .reserve(
+        ClusterState.Owner(FlareId.random(), 1),
+        "other",
+        Plan.of(Vector(a -> 4), 4),
+        Samples.lease.copy(openEnded = true)
+      )
+      .get
+    assertEquals(standing(one, held), Some(Standing(1, Left(WaitsFor.Slots))))
+    val busy = ClusterState.empty.up(a, 8).report(a, overloaded = true, Set.empty)
+    assertEquals(standing(one, busy), Some(Standing(1, Left(WaitsFor.Slots))))
+
+  test("who asks shares one forecast: five hundred that ask ten times a second make four a second"):
+    var made = 0
+    val many = (1 to 500).map(i => waiting(1, i, 10, tenant = s"n${i % 7}"))
+    val all = many.foldLeft(FlareQueue.empty)(_.enqueue(_))
+    val forecasts = Forecasts(
+      second / 4,
+      now =>
+        made += 1
+        Forecast.standings(full, all, now, nothingKnown)
+    )
+    for tick <- 0 until 10; flare <- many do
+      assert(forecasts.standing(flare.id, all, tick * second / 10).isDefined)
+    assertEquals(made, 4)
+    val late = waiting(1, 501, 10)
+    assertEquals(forecasts.standing(late.id, all, second), None)
+    assertEquals(made, 4)
+    val longer = all.enqueue(late)
+    assertEquals(forecasts.standing(late.id, longer, second), None)
+    assertEquals(made, 5)
+    assertEquals(forecasts.standing(late.id, longer, second), None)
+    assertEquals(made, 5, "the queue is as it was")
+
+  test("one that came since is not kept waiting for the next forecast"):
+    var queue = FlareQueue.empty
+    val forecasts = Forecasts(second, now => Forecast.standings(full, queue, now, nothingKnown))
+    assertEquals(forecasts.standing(one.id, queue, 0), None)
+    queue = queue.enqueue(one)
+    assertEquals(forecasts.standing(one.id, queue, 0).map(_.position), Some(1))
 
   test("the longest of the last five counts"):
     val key = one.request.definition

@@ -63,7 +63,7 @@ class GroupSchedulingSuite extends SchedulerFixture:
     val group = world.submit(holder(2))
     val one = world.submit(member(group))
     val standing = world.ask[GangScheduler.Located](GangScheduler.Locate(one.id, _)).receiveMessage().standing
-    assertEquals(standing, Some(Standing(1, None)))
+    assertEquals(standing, Some(Standing(1, Left(WaitsFor.Turn))))
     val end = world.await(one.id)
     a.succeed(before)
     val pack = a.prepared()

@@ -1,14 +1,14 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.*
-import burst.controller.store.{FlareStore, FlareTaken, StoreException, StoredLogs}
-import burst.protocol.{FlareId, Inputs}
+import burst.controller.store.{FlareStore, FlareTaken, Keep, LogExtent, LogPart, PackageGone, StoreException}
+import burst.protocol.{FlareId, Inputs, PackageId}
 
 /** A store in memory that keeps what was written in order, and fails when told to. */
 final class MemoryFlareStore extends FlareStore:
   private var flares = Map.empty[FlareId, Flare]
   private var outputs = Map.empty[FlareId, Vector[WorkerResult]]
-  private var lines = Map.empty[FlareId, Vector[LogLine]]
+  private var lines = Map.empty[FlareId, Vector[LogText]]
   private var marks = Map.empty[FlareId, Vector[PhaseMark]]
   private var written = Vector.empty[String]
 
@@ -18,12 +18,16 @@ final class MemoryFlareStore extends FlareStore:
   /** Another store has taken all flares over. */
   @volatile var taken = false
 
+  /** The package of every flare is gone. */
+  @volatile var withoutPackage = false
+
   /** The writes so far, in order: inserted and updated states, and what was added. */
   def writes: Vector[String] = synchronized(written)
 
   private def write(operation: String, note: String)(change: => Unit): Unit = synchronized {
     if fails(operation) then throw StoreException(operation, RuntimeException("no space left"))
     if taken then throw FlareTaken(FlareId.random())
+    if withoutPackage then throw PackageGone(PackageId.of(Array.emptyByteArray))
     written :+= note
     change
   }
@@ -50,7 +54,9 @@ final class MemoryFlareStore extends FlareStore:
   def update(flare: Flare): Unit = write("update", s"update ${flare.state}") {
     require(flares.contains(flare.id), "updated before it was inserted")
     require(!flares(flare.id).state.isFinal, "updated after its end")
-    flares = flares.updated(flare.id, flare)
+    // What was put in stays.
+    val request = flare.request.copy(inputs = flares(flare.id).request.inputs)
+    flares = flares.updated(flare.id, flare.copy(request = request))
   }
 
   def find(id: FlareId): Option[Flare] = synchronized(flares.get(id))
@@ -60,7 +66,7 @@ final class MemoryFlareStore extends FlareStore:
     find(id).filterNot(_.state.isFinal).map(_.request.inputs)
 
   def list(
-      namespace: String,
+      namespace: Option[String],
       name: Option[String],
       state: Option[FlareState],
       limit: Int,
@@ -81,12 +87,14 @@ final class MemoryFlareStore extends FlareStore:
   def results(id: FlareId, from: Int, until: Int): Vector[WorkerResult] =
     synchronized(outputs.getOrElse(id, Vector.empty)).filter(r => r.worker >= from && r.worker < until)
   def unknown(ids: Vector[FlareId]): Vector[FlareId] = synchronized(ids.filterNot(flares.contains))
-  def addLogs(id: FlareId, more: Vector[LogLine]): Unit = if more.nonEmpty then
+  def addLogs(id: FlareId, more: Vector[LogText]): Unit = if more.nonEmpty then
     write("addLogs", "logs") {
       lines = lines.updated(id, lines.getOrElse(id, Vector.empty) ++ more)
     }
-  def logs(id: FlareId, worker: Option[Int]): StoredLogs =
-    synchronized(StoredLogs(lines.getOrElse(id, Vector.empty), truncated = false))
+  def logExtent(id: FlareId): LogExtent =
+    synchronized(LogExtent(0, lines.get(id).fold(0)(_.length), truncated = false))
+  def logPart(id: FlareId, from: Long, until: Long): Option[LogPart] =
+    synchronized(lines.get(id).map(texts => LogPart(texts.slice(from.toInt, until.toInt), until)))
   def addPhases(id: FlareId, more: Vector[PhaseMark]): Unit = if more.nonEmpty then
     write("addPhases", "phases") {
       marks = marks.updated(id, phases(id) ++ more)
@@ -98,4 +106,6 @@ final class MemoryFlareStore extends FlareStore:
     marks = marks.removed(id)
   }
   def countByState(): Map[FlareState, Int] = Map.empty
-  def prune(keep: Int, endedBefore: Long, batch: Int): Int = 0
+  def namespaces(): Vector[String] = Vector.empty
+  def outdated(namespace: String, keep: Keep): Option[Long] = None
+  def prune(namespace: String, until: Long, batch: Int): Int = 0

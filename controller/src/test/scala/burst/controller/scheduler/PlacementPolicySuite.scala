@@ -15,7 +15,7 @@ class PlacementPolicySuite extends ScalaCheckSuite:
   private def shown(result: Either[NoPlacement, Plan]): String = result match
     case Right(plan) => plan.packs.map(p => s"${p.invoker.value}:${p.size}").mkString(" ")
     case Left(NoPlacement.NotNow(free)) => s"not now, $free free"
-    case Left(NoPlacement.Never(total, usable, largest)) => s"never, $usable of $total, at most $largest"
+    case Left(NoPlacement.Never(total, usable, largest, _)) => s"never, $usable of $total, at most $largest"
 
   private val mixed = Mixed(cheapest)
   private val homogeneous = Homogeneous(cheapest)
@@ -113,7 +113,7 @@ class PlacementPolicySuite extends ScalaCheckSuite:
         case Left(NoPlacement.NotNow(free)) =>
           assertEquals(free, view.freeSlots)
           assert(policy.place(view.emptied, size, g).isRight)
-        case Left(NoPlacement.Never(total, usable, _)) =>
+        case Left(NoPlacement.Never(total, usable, _, _)) =>
           assertEquals(total, view.totalSlots)
           assert(usable < size)
       Prop.passed

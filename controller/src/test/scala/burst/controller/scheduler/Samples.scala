@@ -2,12 +2,13 @@ package burst.controller.scheduler
 
 import burst.controller.definition.Packing
 import burst.controller.blob.DirectoryOutputStore
-import burst.controller.flare.{FlareRequest, Output}
+import burst.controller.flare.{FlareRequest, LogText, Output}
+import burst.controller.store.NamespaceLimits
 import burst.node.Allowance
 import burst.protocol.{DefinitionRef, Inputs, JsonText, PackageId}
 import java.nio.file.{Files, Path}
 import java.util.Comparator
-import scala.concurrent.duration.DurationInt
+import scala.concurrent.duration.{Duration, DurationInt}
 
 /** Requests and settings for tests. */
 object Samples:
@@ -52,9 +53,14 @@ object Samples:
   /** A lease of which nothing is known. */
   val lease: Lease = Lease(request(1).definition, 0, Long.MaxValue, Long.MaxValue)
 
+  val limits: NamespaceLimits =
+    NamespaceLimits(100, 100, 1024, 1 << 20, 1000, 100, 1 << 26, 1 << 30, 600, 60000, 500)
+
   val settings: SchedulerSettings = SchedulerSettings(
     DefaultGranularity.Cheapest(PackCosts.Measured),
     maxCpuLoad = 0.9,
+    quarantineFirst = 1.second,
+    quarantineLongest = 8.seconds,
     queueLimit = 10,
     namespaceQueueLimit = 8,
     overtaking = 10.seconds,
@@ -65,12 +71,15 @@ object Samples:
     abortDeadline = 10.seconds,
     cleanupDeadline = 2.seconds,
     progressInterval = 100.millis,
-    logBuffer = 100,
+    logBuffer = 100 * (LogText.LineCost + 8),
+    namespaceLogRate = 1 << 20,
+    namespaceLogBurst = 1 << 20,
     phaseBuffer = 100,
     outputLimit = 1L << 20,
     inputMemory = 1L << 20,
     storeDeadline = 300.millis,
     storeRetryPause = 200.millis,
+    forecastLifetime = Duration.Zero,
     askTimeout = 5.seconds,
     limitsRefresh = 10.seconds
   )

@@ -56,7 +56,32 @@ final class ScriptedInvoker(name: String, probe: TestProbe[InvokerProtocol.Comma
   def fail(pack: InvokerProtocol.PreparePack, worker: Int, kind: FailureKind): Unit =
     report(pack, PackEvent.WorkerFailed(worker, Failure(kind, s"worker $worker broke"), 2))
 
+  /** The container cannot be made. */
+  def notUp(pack: InvokerProtocol.PreparePack, operation: String = StartOperation.Create): Unit =
+    val why = Failure(FailureKind.StartFailed, "no room on the disk", operation = Some(operation))
+    val a = pack.assignment
+    pack.replyTo !
+      PackReport(a.flareId, a.attempt, a.pack, id, None, Vector(PackEvent.PackEnded(false, Some(why), 4)))
+
+  def comesUp(pack: InvokerProtocol.PreparePack): Unit =
+    val a = pack.assignment
+    val ready = Vector(PackEvent.Ready(None, 1))
+    pack.replyTo ! PackReport(a.flareId, a.attempt, a.pack, id, Some(PackStart.Cold), ready)
+
   def end(pack: InvokerProtocol.PreparePack): Unit = report(pack, PackEvent.PackEnded(false, None, 4))
+
+/** None but those that were revoked. */
+final class Namespaces extends NamespaceStore:
+  @volatile var gone = Set.empty[String]
+  def revoked(): Set[String] = gone
+  def authenticate(uuid: String, key: String): Option[Identity] = None
+  def create(namespace: String, limits: OwnLimits, overwrite: Boolean): Option[String] = None
+  def establish(namespace: String): Option[String] = None
+  def renewKey(namespace: String): Option[String] = None
+  def revoke(namespace: String): Option[Namespace] = None
+  def find(namespace: String): Option[Namespace] =
+    Option.when(revoked()(namespace))(Namespace(namespace, Samples.limits, 0, Some(0)))
+  def list(limit: Int, skip: Int): Vector[Namespace] = Vector.empty
 
 /** A scheduler upon a store in memory, with time that passes when told to. */
 abstract class SchedulerFixture extends FunSuite:
@@ -68,19 +93,12 @@ abstract class SchedulerFixture extends FunSuite:
   protected val time: ManualTime = ManualTime()(using kit.system)
   override def afterAll(): Unit = kit.shutdownTestKit()
 
-  private object NoNamespaces extends NamespaceStore:
-    def authenticate(uuid: String, key: String): Option[Identity] = None
-    def create(namespace: String, limits: OwnLimits, overwrite: Boolean): Option[String] = None
-    def renewKey(namespace: String): Option[String] = None
-    def revoke(namespace: String): Option[Namespace] = None
-    def find(namespace: String): Option[Namespace] = None
-    def list(limit: Int, skip: Int): Vector[Namespace] = Vector.empty
-
   final class World(
       val store: MemoryFlareStore = MemoryFlareStore(),
       settings: SchedulerSettings = Samples.settings,
       // by default writes return before the next message is handled: tests see no order but the actors' own
-      blocking: ExecutionContext = ExecutionContext.parasitic
+      blocking: ExecutionContext = ExecutionContext.parasitic,
+      revoked: Set[String] = Set.empty
   ):
     val clock: AtomicLong = AtomicLong(1_000_000L)
 
@@ -95,9 +113,12 @@ abstract class SchedulerFixture extends FunSuite:
         Samples.backends,
         settings,
         blocking,
-        Clock(() => clock.get + set.get, elapsed)
+        Clock(() => clock.get + set.get, elapsed),
+        LogPace(settings)
       )
-    val limits: SlotLimits = SlotLimits(NoNamespaces, 100, 10.seconds, blocking, elapsed)
+    val namespaces: Namespaces = Namespaces()
+    namespaces.gone = revoked
+    val limits: SlotLimits = SlotLimits(namespaces, 100, 10.seconds, blocking, elapsed)
     val scheduler: ActorRef[GangScheduler.Command] = kit.spawn(GangScheduler(environment, limits))
 
     def invoker(name: String, slots: Int): ScriptedInvoker =
@@ -125,7 +146,8 @@ abstract class SchedulerFixture extends FunSuite:
         flare
       case GangScheduler.Awaited.NotActive => fail("not active")
 
-    def cancel(id: FlareId): CancelOutcome = ask[CancelOutcome](GangScheduler.Cancel(id, _)).receiveMessage()
+    def cancel(id: FlareId): CancelOutcome =
+      ask[CancelOutcome](GangScheduler.Cancel(id, CancelledBy.User, _)).receiveMessage()
 
     def free(): Map[String, Int] =
       val views = ask[GangScheduler.InvokerList](GangScheduler.ListInvokers(_)).receiveMessage().invokers

@@ -45,7 +45,7 @@ class SchedulerSoakSuite extends FunSuite:
     cleanupDeadline = 50.millis,
     progressInterval = 10.millis,
     storeRetryPause = 5.millis,
-    logBuffer = 1000
+    logBuffer = 100_000
   )
 
   private val wrong = AtomicReference(Vector.empty[String])
@@ -125,9 +125,11 @@ class SchedulerSoakSuite extends FunSuite:
         Samples.backends,
         settings,
         stores,
-        Clock.ofMachine
+        Clock.ofMachine,
+        LogPace(settings)
       )
-    val scheduler = kit.spawn(GangScheduler(environment, SlotLimits(null, 100, 1.hour, stores, () => 0L)))
+    val scheduler =
+      kit.spawn(GangScheduler(environment, SlotLimits(Namespaces(), 100, 1.hour, stores, () => 0L)))
     val slots = 6
     val ids = Vector.tabulate(4)(i => InvokerId(s"i$i"))
 
@@ -156,7 +158,8 @@ class SchedulerSoakSuite extends FunSuite:
         .ask[GangScheduler.Submitted](GangScheduler.Submit(request, 1000, _))
         .flatMap {
           case GangScheduler.Submitted.Accepted(flare) =>
-            if random.nextInt(10) == 0 then scheduler ! GangScheduler.Cancel(flare.id, kit.system.ignoreRef)
+            if random.nextInt(10) == 0 then
+              scheduler ! GangScheduler.Cancel(flare.id, CancelledBy.User, kit.system.ignoreRef)
             scheduler.ask[GangScheduler.Awaited](GangScheduler.Await(flare.id, _)).map {
               case GangScheduler.Awaited.Ended(ended) => ended
               case GangScheduler.Awaited.NotActive => store.find(flare.id).get

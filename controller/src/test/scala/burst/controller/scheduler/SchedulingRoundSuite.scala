@@ -126,9 +126,36 @@ class SchedulingRoundSuite extends ScalaCheckSuite:
       round.run(cluster(16), queueOf(flares*), 100 * second, t => if t == "A" then 6 else 16, known)
     assertEquals(outcome.placed.map(_.flare), Vector(flares(0), flares(3)))
 
+  /** A came first and has had nothing yet, others had much since, and then B comes: A's hundreds stand before
+    * it.
+    */
+  private def behindHundreds(ofA: Int): FlareQueue =
+    val (many, served) = (Vector.fill(500)(waiting("A", ofA)), Vector.fill(100)(waiting("C", 1000)))
+    val busy = queueOf(many ++ served*)
+    served.foldLeft(busy)(_.served(_)).enqueue(waiting("B", 1, since = 9, takes = 1))
+
+  test("hundreds of flares of a namespace at its slot limit do not hide another's"):
+    val limit = (tenant: String) => if tenant == "A" then 0 else 16
+    val placed = round.run(cluster(16), behindHundreds(1), 0, limit, known).placed
+    assertEquals(placed.map(_.flare.tenant), Vector("B"))
+
+  test("hundreds of flares that do not fit do not hide another's, and cost a bounded number of looks"):
+    var looks = 0
+    val all = PlacementPolicy.all(DefaultGranularity.Cheapest(PackCosts.Measured))
+    val counting = all.transform { (_, policy) =>
+      new PlacementPolicy:
+        def place(cluster: ClusterView, size: Int, granularity: Option[Int]) =
+          looks += 1
+          policy.place(cluster, size, granularity)
+    }
+    val round = SchedulingRound(counting, 10 * second, depth = 100)
+    val placed = round.run(cluster(16, 12 -> 5), behindHundreds(8), 0, unlimited, known).placed
+    assertEquals(placed.map(_.flare.tenant), Vector("B"))
+    assert(looks <= 110, s"$looks looks")
+
   test("a flare that leaves the queue is not placed"):
     val (one, two) = (waiting("A", 4), waiting("A", 4))
-    val queue = queueOf(one, two).remove(one.id)
+    val queue = queueOf(one, two).remove(one.id, one.tenant)
     assertEquals(queue.length, 1)
     assertEquals(round.run(cluster(8), queue, 0, unlimited, known).placed.map(_.flare), Vector(two))
 

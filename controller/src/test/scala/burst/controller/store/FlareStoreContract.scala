@@ -7,7 +7,7 @@ import java.util.concurrent.{Callable, Executors}
 import scala.jdk.CollectionConverters.*
 import scala.util.Try
 
-/** What every implementation of [[FlareStore]] must do, opened with limits of 100 bytes of log and 3 marks.
+/** What every implementation of [[FlareStore]] must do, opened with limits of 1000 bytes of log and 3 marks.
   */
 abstract class FlareStoreContract extends StorageFixtures:
   private def together[A](work: Vector[Callable[A]]): Vector[A] =
@@ -23,14 +23,14 @@ abstract class FlareStoreContract extends StorageFixtures:
   private val hidden = Inputs.Hidden
   private def bare(flare: Flare) = flare.copy(request = flare.request.copy(inputs = hidden))
   private def line(text: String, worker: Option[Int] = Some(0)) =
-    LogLine(worker, 0, LogStream.Stderr, 5, text)
+    LogText(worker, 0, LogStream.Stderr, 5, text)
 
   storage.test("an unknown flare has nothing, and adding to it adds nothing"): s =>
     val id = FlareId.random()
     assertEquals(s.flares.find(id), None)
     s.flares.addLogs(id, Vector(line("lost")))
     s.flares.addPhases(id, Vector(PhaseMark(0, "p", 1)))
-    assertEquals(s.flares.logs(id, None), StoredLogs(Vector.empty, false))
+    assertEquals(s.flares.logExtent(id), LogExtent(0, 0, truncated = false))
     assertEquals(s.flares.phases(id), Vector.empty)
     assertEquals(s.flares.results(id, 0, 99), Vector.empty)
 
@@ -50,12 +50,12 @@ abstract class FlareStoreContract extends StorageFixtures:
     intercept[FlareTaken](end(flare()))
     assertEquals(s.flares.find(f.id), Some(bare(f)))
     assertEquals(s.flares.results(f.id, 0, 99), Vector.empty)
-    assertEquals(s.flares.logs(f.id, None).lines, Vector.empty)
+    assertEquals(s.flares.logTexts(f.id), Vector.empty)
     assertEquals(s.flares.phases(f.id), Vector.empty)
     end(grown(f, FlareState.Succeeded))
     assertEquals(s.flares.find(f.id), Some(bare(grown(f, FlareState.Succeeded))))
     assertEquals(s.flares.results(f.id, 0, 99), Vector(output))
-    assertEquals(s.flares.logs(f.id, None).lines, Vector(line("said")))
+    assertEquals(s.flares.logTexts(f.id), Vector(line("said")))
     // What comes after is a transaction of its own again.
     s.flares.insert(flare())
 
@@ -132,13 +132,13 @@ abstract class FlareStoreContract extends StorageFixtures:
       successor.flares.insert(flare())
       assertEquals(paused.flares.find(f.id), Some(bare(grown(f, FlareState.Failed))))
       assertEquals(paused.flares.results(f.id, 0, 99).flatMap(_.output), Vector(short("\"mine\"")))
-      assertEquals(paused.flares.logs(f.id, None).lines, Vector.empty)
+      assertEquals(paused.flares.logTexts(f.id), Vector.empty)
 
   storage.test("groups are listed and counted apart from flares, and keep their inputs while they last"): s =>
     val (single, group) = (flare(), flare())
     val held = group.copy(request = group.request.copy(group = Some(GroupRole.Holder(7))))
     Vector(single, held).foreach(s.flares.insert)
-    def ids(groups: Boolean) = s.flares.list(single.namespace, None, None, 10, 0, groups).map(_.id)
+    def ids(groups: Boolean) = s.flares.list(Some(single.namespace), None, None, 10, 0, groups).map(_.id)
     assertEquals((ids(groups = false), ids(groups = true)), (Vector(single.id), Vector(held.id)))
     assertEquals(s.flares.countByState().values.sum, 1)
     assertEquals(s.flares.find(held.id).flatMap(_.request.idleTimeout), Some(7L))
@@ -152,12 +152,16 @@ abstract class FlareStoreContract extends StorageFixtures:
     s.flares.insert(flare(namespace = "elsewhere"))
     s.flares.update(grown(flares(3), FlareState.Failed))
     def created(found: Vector[Flare]) = found.map(_.created)
-    assertEquals(created(s.flares.list("guest", None, None, 10, 0)), Vector(3L, 2L, 1L, 0L))
-    assertEquals(created(s.flares.list("guest", Some("even"), None, 10, 0)), Vector(2L, 0L))
-    assertEquals(created(s.flares.list("guest", None, Some(FlareState.Failed), 10, 0)), Vector(3L))
-    assertEquals(created(s.flares.list("guest", Some("odd"), Some(FlareState.Queued), 10, 0)), Vector(1L))
-    assertEquals(created(s.flares.list("guest", None, None, 2, 1)), Vector(2L, 1L))
-    assert(s.flares.list("guest", None, None, 10, 0).forall(f => f.packs.isEmpty && f.workers.isEmpty))
+    assertEquals(created(s.flares.list(Some("guest"), None, None, 10, 0)), Vector(3L, 2L, 1L, 0L))
+    assertEquals(created(s.flares.list(Some("guest"), Some("even"), None, 10, 0)), Vector(2L, 0L))
+    assertEquals(created(s.flares.list(Some("guest"), None, Some(FlareState.Failed), 10, 0)), Vector(3L))
+    assertEquals(
+      created(s.flares.list(Some("guest"), Some("odd"), Some(FlareState.Queued), 10, 0)),
+      Vector(1L)
+    )
+    assertEquals(created(s.flares.list(None, None, Some(FlareState.Failed), 10, 0)).contains(3L), true)
+    assertEquals(created(s.flares.list(Some("guest"), None, None, 2, 1)), Vector(2L, 1L))
+    assert(s.flares.list(Some("guest"), None, None, 10, 0).forall(f => f.packs.isEmpty && f.workers.isEmpty))
 
   storage.test("results tell an output of null from none, and the last one of a worker stays"): s =>
     val f = flare()
@@ -174,28 +178,58 @@ abstract class FlareStoreContract extends StorageFixtures:
       Vector(WorkerResult(0, Some(short("null")), None), WorkerResult(1, None, Some(failure)))
     )
 
-  storage.test("logs keep their order and their writer"): s =>
+  storage.test("logs keep their order, their writer and their lines"): s =>
     val f = flare()
     s.flares.insert(f)
-    val lines = Vector(line("b"), line("a", None), line("ü\u0000'\"", Some(1)))
-    s.flares.addLogs(f.id, lines.take(2))
-    s.flares.addLogs(f.id, lines.drop(2))
-    assertEquals(s.flares.logs(f.id, None), StoredLogs(lines, truncated = false))
-    assertEquals(s.flares.logs(f.id, Some(1)).lines, lines.drop(2))
+    val texts = Vector(line("b\n"), line("a", None), line("ü\u0000'\"", Some(1)))
+    s.flares.addLogs(f.id, texts.take(2))
+    s.flares.addLogs(f.id, texts.drop(2))
+    assertEquals(s.flares.logTexts(f.id), texts)
+    assertEquals(s.flares.logExtent(f.id).truncated, false)
 
   storage.test("logs beyond the limit are dropped and said to be; a log has no holes"): s =>
     val f = flare()
     s.flares.insert(f)
-    s.flares.addLogs(f.id, Vector(line("x" * 49), line("y" * 49)))
-    assertEquals(s.flares.logs(f.id, None).truncated, false)
+    val cost = line("x" * 49).cost
+    val full = (Samples.logLimit / cost).toInt
+    s.flares.addLogs(f.id, Vector.fill(full)(line("x" * 49)))
+    assertEquals(s.flares.logExtent(f.id).truncated, false)
+    s.flares.addLogs(f.id, Vector(line("y" * 49), line("")))
     s.flares.addLogs(f.id, Vector(line("")))
-    s.flares.addLogs(f.id, Vector(line("")))
-    assertEquals(s.flares.logs(f.id, None).lines.size, 2)
-    assert(s.flares.logs(f.id, Some(7)).truncated)
+    assertEquals(s.flares.logTexts(f.id).size, full)
+    assert(s.flares.logExtent(f.id).truncated)
     val g = flare()
     s.flares.insert(g)
-    s.flares.addLogs(g.id, Vector(line("z" * 200), line("small")))
-    assertEquals(s.flares.logs(g.id, None), StoredLogs(Vector.empty, truncated = true))
+    s.flares.addLogs(g.id, Vector(line("z" * Samples.logLimit.toInt), line("small")))
+    assertEquals(s.flares.logTexts(g.id), Vector.empty)
+    assert(s.flares.logExtent(g.id).truncated)
+
+  storage.test("a line of nothing takes of the limit as others do, and a text is cut between lines"): s =>
+    val f = flare()
+    s.flares.insert(f)
+    s.flares.addLogs(f.id, Vector(line("\n" * 5000)))
+    val lines = s.flares.logTexts(f.id).flatMap(_.lines)
+    assertEquals(lines, Vector.fill((Samples.logLimit / LogText.LineCost).toInt)(""))
+    assert(s.flares.logExtent(f.id).truncated)
+
+  storage.test("a log that is cleared while it is read is not passed off as whole"): s =>
+    val f = flare()
+    s.flares.insert(f)
+    (1 to 3).foreach(n => s.flares.addLogs(f.id, Vector(line(s"first $n"))))
+    val before = s.flares.logExtent(f.id)
+    assertEquals((before.from, before.until), (0L, 3L))
+    s.flares.clearAttempt(f.id)
+    assertEquals(s.flares.logTexts(f.id), Vector.empty)
+    s.flares.addLogs(f.id, Vector(line("second")))
+    assertEquals(s.flares.logPart(f.id, 1, before.until), None)
+    assertEquals(s.flares.logTexts(f.id), Vector(line("second")))
+    // What is added later is not of the log that was asked for.
+    val later = s.flares.logExtent(f.id)
+    s.flares.addLogs(f.id, Vector(line("third")))
+    assertEquals(
+      s.flares.logPart(f.id, later.from, later.until),
+      Some(LogPart(Vector(line("second")), later.until))
+    )
 
   storage.test("marks come by worker and time, and only as many as the limit allows"): s =>
     val f = flare()
@@ -212,13 +246,14 @@ abstract class FlareStoreContract extends StorageFixtures:
     val f = flare()
     s.flares.insert(f)
     s.flares.addResults(f.id, Vector(WorkerResult(0, Some(short("1")), None)))
-    s.flares.addLogs(f.id, Vector(line("x" * 150)))
+    s.flares.addLogs(f.id, Vector(line("x" * 1500)))
     s.flares.addPhases(f.id, Vector.fill(5)(PhaseMark(0, "p", 1)))
     s.flares.clearAttempt(f.id)
     assertEquals(s.flares.results(f.id, 0, 99), Vector.empty)
     s.flares.addLogs(f.id, Vector(line("x")))
     s.flares.addPhases(f.id, Vector(PhaseMark(0, "p", 1)))
-    assertEquals(s.flares.logs(f.id, None), StoredLogs(Vector(line("x")), truncated = false))
+    assertEquals(s.flares.logTexts(f.id), Vector(line("x")))
+    assertEquals(s.flares.logExtent(f.id).truncated, false)
     assertEquals(s.flares.phases(f.id).size, 1)
     assertEquals(s.flares.takeUnfinished(), Vector(kept(f)))
 
@@ -234,12 +269,61 @@ abstract class FlareStoreContract extends StorageFixtures:
     val ended = Vector.tabulate(6)(i => flare(created = i * 100L, state = FlareState.Succeeded))
     ended.foreach(s.flares.insert)
     s.flares.addResults(ended(0).id, Vector(WorkerResult(0, Some(short("1")), None)))
-    def left = s.flares.list("guest", None, None, 100, 0).map(_.created)
-    assertEquals(s.flares.prune(keep = 10, endedBefore = 0, batch = 10), 0)
-    assertEquals(s.flares.prune(keep = 10, endedBefore = 111, batch = 1), 1)
+    def left = s.flares.list(Some("guest"), None, None, 100, 0).map(_.created)
+    def prune(keep: Keep, batch: Int): Int =
+      s.flares.outdated("guest", keep).fold(0)(s.flares.prune("guest", _, batch))
+    val all = Keep(10, 0, 1 << 20)
+    assertEquals(prune(all, 10), 0)
+    assertEquals(prune(all.copy(endedSince = 111), 1), 1)
     assertEquals(left, Vector(500L, 400L, 300L, 200L, 100L, 0L))
     assertEquals(s.flares.results(ended(0).id, 0, 99), Vector.empty)
-    assertEquals(s.flares.prune(keep = 10, endedBefore = 111, batch = 10), 1)
-    assertEquals(s.flares.prune(keep = 2, endedBefore = 0, batch = 10), 2)
+    assertEquals(prune(all.copy(endedSince = 111), 10), 1)
+    assertEquals(prune(all.copy(flares = 2), 10), 2)
     assertEquals(left, Vector(500L, 400L, 0L))
     assertEquals(s.flares.takeUnfinished(), Vector(kept(running)))
+
+  storage.test("of a namespace whose flares take more bytes than they may the oldest go, of others none"):
+    s =>
+      def leaving(created: Long, namespace: String = "guest") =
+        val f = flare(created, namespace = namespace)
+        s.flares.insert(f)
+        s.flares.together:
+          s.flares.addResults(f.id, Vector(WorkerResult(0, Some(short("\"" + "x" * 10000 + "\"")), None)))
+          s.flares.addLogs(f.id, Vector(line("said")))
+          s.flares.addPhases(f.id, Vector(PhaseMark(0, "p", 1)))
+          s.flares.update(f.copy(state = FlareState.Succeeded, ended = Some(created + 1)))
+        f.id
+      val first = leaving(1)
+      val others = leaving(0, "other")
+      val rest = Vector(leaving(2), leaving(3))
+      assertEquals(s.flares.namespaces(), Vector("guest", "other"))
+      def outdated(bytes: Long) = s.flares.outdated("guest", Keep(10, 0, bytes))
+      assertEquals(outdated(40000), None)
+      assertEquals(outdated(29000), Some(2L))
+      assertEquals(outdated(0), Some(3L), "the newest stays whatever it takes")
+      assertEquals(s.flares.prune("guest", 2, 10), 1)
+      assertEquals(s.flares.find(first), None)
+      assertEquals((rest :+ others).flatMap(s.flares.find).size, 3)
+      assertEquals(outdated(29000), None)
+
+  storage.test("an attempt that was cleared takes nothing any more"): s =>
+    val f = flare()
+    s.flares.insert(f)
+    s.flares.addResults(f.id, Vector(WorkerResult(0, Some(short("\"" + "x" * 10000 + "\"")), None)))
+    s.flares.clearAttempt(f.id)
+    s.flares.update(grown(f, FlareState.Failed))
+    s.flares.insert(flare(created = 0, state = FlareState.Failed))
+    assertEquals(s.flares.outdated("guest", Keep(10, 0, 9000)), None)
+
+  storage.test("marks without number go with their flare"): s =>
+    val f = flare()
+    s.flares.insert(f)
+    s.flares.addPhases(f.id, Vector(PhaseMark(0, "p", 1)))
+    s.flares.update(grown(f, FlareState.Failed))
+    assertEquals(s.flares.prune("guest", Long.MaxValue, 10), 1)
+    assertEquals(s.flares.phases(f.id), Vector.empty)
+
+  storage.test("a flare is stored only while its package is there"): s =>
+    val lost = flare(pkg = PackageId.of(Array[Byte](9)))
+    intercept[PackageGone](s.flares.insert(lost))
+    assertEquals(s.flares.find(lost.id), None)

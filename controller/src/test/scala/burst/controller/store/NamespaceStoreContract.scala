@@ -39,18 +39,31 @@ abstract class NamespaceStoreContract extends StorageFixtures:
     assert(s.namespaces.create("guest").isDefined)
     assertEquals(s.namespaces.create("guest"), None)
 
-  storage.test("a renewed key replaces the old one"): s =>
+  storage.test("a renewed key replaces the one that the platform made"): s =>
     assertEquals(s.namespaces.renewKey("guest"), None)
-    val (uuid, key) = split(s.namespaces.create("guest"))
+    val (uuid, key) = split(s.namespaces.establish("guest"))
+    assertEquals(s.namespaces.establish("guest"), None)
     val (newUuid, newKey) = split(s.namespaces.renewKey("guest"))
     assertEquals(s.namespaces.authenticate(uuid, key), None)
     assertEquals(s.namespaces.authenticate(newUuid, newKey).map(_.namespace), Some("guest"))
+
+  storage.test("a key that an administrator made, replaced or revoked is not renewed"): s =>
+    val (uuid, key) = split(s.namespaces.create("made"))
+    s.namespaces.establish("replaced")
+    s.namespaces.create("replaced", overwrite = true)
+    s.namespaces.establish("revoked")
+    s.namespaces.revoke("revoked")
+    Vector("made", "replaced", "revoked").foreach(name => assertEquals(s.namespaces.renewKey(name), None))
+    assertEquals(s.namespaces.authenticate(uuid, key).map(_.namespace), Some("made"))
+    assert(s.namespaces.find("revoked").exists(_.revoked.isDefined))
 
   sharing.test("a revoked key opens nothing at once, on other controllers too, until it is replaced"):
     (one, other) =>
       val (uuid, key) = split(one.namespaces.create("guest"))
       assertEquals(other.namespaces.authenticate(uuid, key).map(_.namespace), Some("guest"))
+      assertEquals(other.namespaces.revoked(), Set.empty[String])
       val revoked = one.namespaces.revoke("guest")
+      assertEquals(other.namespaces.revoked(), Set("guest"))
       assert(revoked.exists(_.revoked.isDefined), revoked)
       assertEquals(other.namespaces.authenticate(uuid, key), None)
       assertEquals(one.namespaces.revoke("guest"), revoked, "a second time is nothing new")

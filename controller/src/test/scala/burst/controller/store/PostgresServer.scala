@@ -47,6 +47,14 @@ final class PostgresServer private (directory: Path) extends AutoCloseable:
     children.foreach(_.onExit.get(30, TimeUnit.SECONDS))
     postmaster = None
 
+  /** Ends all connections of others, in whatever they are. */
+  def cutConnections(): Unit =
+    Using.resource(connect("postgres")): connection =>
+      val others =
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'"
+      Using.resource(connection.createStatement)(_.execute(others))
+    ()
+
   /** An empty database; returns its name. */
   def createDatabase(): String =
     val name = s"t${java.util.UUID.randomUUID.toString.replace("-", "")}"

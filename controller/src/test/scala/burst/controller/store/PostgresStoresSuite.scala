@@ -2,7 +2,8 @@ package burst.controller.store
 
 import burst.controller.flare.FlareState
 import burst.controller.store.Samples.*
-import java.nio.file.Path
+import burst.node.SetupException
+import java.nio.file.{Files, Path}
 import java.util.concurrent.CountDownLatch
 import scala.concurrent.ExecutionContext.Implicits.global
 import scala.concurrent.duration.DurationInt
@@ -32,24 +33,53 @@ class PostgresStoresSuite extends StorageFixtures, PostgresStorage:
     val settings = server.settings(server.createDatabase(), connectTimeout = 1.second)
     val storage = Storage.open(this.settings(root, Some(settings)), limits)
     try
+      keepPackages(storage)
       val kept, doubtful = flare()
       storage.flares.insert(kept)
       storage.flares.insert(doubtful)
       server.kill()
       val failure = intercept[StoreException](storage.flares.update(grown(kept, FlareState.Running)))
       assertEquals(failure.operation, "updating a flare")
-      intercept[StoreException](storage.definitions.holding(package1)(fail("entered without the lock")))
       intercept[StoreException](storage.namespaces.authenticate("uuid", "key"))
       server.start()
       // Connections that died with it may still be handed out, one each.
       eventually(storage.flares.update(grown(kept, FlareState.Running)))
-      eventually(storage.definitions.holding(package1)(()))
       assertEquals(storage.flares.find(kept.id).map(_.state), Some(FlareState.Running))
       assertEquals(
         storage.flares.takeUnfinished().map(f => f.id -> f.state).toSet,
         Set(kept.id -> FlareState.Running, doubtful.id -> FlareState.Queued)
       )
     finally storage.close()
+
+  FunFixture.map2(directory, directory).test(
+    "who would keep the packages of a shared database in a place of its own is refused"
+  ): (one, two) =>
+    val postgres = PostgresServer.shared.settings(PostgresServer.shared.createDatabase())
+    def open(root: Path) = Storage.open(settings(root, Some(postgres)), limits)
+    val first = open(one)
+    try
+      val told = intercept[SetupException](open(two)).getMessage
+      assert(told.contains(s"$one/packages") && told.contains(s"$two/packages"), told)
+      assert(told.contains("burst.store.s3.url"), told)
+      // The same packages, under another name.
+      val mounted = Files.createSymbolicLink(two.resolve("mounted"), one)
+      open(mounted).close()
+    finally first.close()
+    // Packages that were moved are known.
+    Files.walk(two.resolve("packages")).sorted(java.util.Comparator.reverseOrder).forEach(Files.delete(_))
+    Files.move(one.resolve("packages"), two.resolve("packages"))
+    open(two).close()
+  server.test("a transaction whose connection is cut leaves nothing to those after it"): server =>
+    val settings = server.settings(server.createDatabase())
+    val database = PostgresDatabase.open(settings)
+    try
+      intercept[StoreException]:
+        database.write("being cut"):
+          sql"INSERT INTO scheduler_epoch (id, epoch) VALUES (1, 7)".update()
+          server.cutConnections()
+      (1 to 20).foreach(_ => Try(JdbcEpochStore(database).next()))
+      assertEquals(JdbcEpochStore(database).present(), JdbcEpochStore(database).next() - 1)
+    finally database.close()
 
   server.test("a transaction that stands still does not keep its rows from others"): server =>
     val settings = server.settings(server.createDatabase())
@@ -76,6 +106,7 @@ class PostgresStoresSuite extends StorageFixtures, PostgresStorage:
     val settings = server.settings(server.createDatabase(), connectTimeout = 1.second)
     val storage = Storage.open(this.settings(root, Some(settings)), limits)
     try
+      keepPackages(storage)
       val announced = java.util.concurrent.ConcurrentLinkedQueue[burst.protocol.FlareId]()
       val writers = Vector.fill(4)(Thread: () =>
         // Until the first one that fails, which the kill brings.
@@ -106,9 +137,6 @@ class PostgresStoresSuite extends StorageFixtures, PostgresStorage:
         assert(failure.getMessage.contains(settings.url.toString), failure.getMessage)
         assert(!failure.getMessage.contains(settings.password), failure.getMessage)
         assert(!settings.toString.contains(settings.password))
-
-  sharing.test("who holds a package holds off the other controllers, too"): (one, other) =>
-    assertEquals(DefinitionStoreContract.mostAtOnce(Vector(one, other)), 1)
 
   sharing.test("epochs only count up, whoever asks for them"): (one, other) =>
     assertEquals(one.epochs.present(), 0L)

@@ -1,5 +1,6 @@
 package burst.controller.store
 
+import burst.controller.blob.PackageCopy
 import burst.controller.definition.{Definition, FlareOptions, Packing}
 import burst.controller.flare.*
 import burst.protocol.*
@@ -10,9 +11,32 @@ import io.circe.syntax.*
 object Samples:
   def short(text: String): Output = Output.Inline(JsonText(text))
 
+  val logLimit = 1000L
   val package1: PackageId = PackageId.of(Array[Byte](1))
   val package2: PackageId = PackageId.of(Array[Byte](2))
-  val limits: NamespaceLimits = NamespaceLimits(4096, 4096, 8192, 1 << 26, 10000)
+  val limits: NamespaceLimits =
+    NamespaceLimits(4096, 4096, 8192, 1 << 26, 10000, 100, 1 << 26, 1 << 20, 600, 60000, 500)
+
+  private val contents =
+    Vector[Byte](1, 2).map(content => PackageId.of(Array(content)) -> Array(content)).toMap
+
+  /** Stores a definition, with its package if that is one of those above. */
+  def put(
+      storage: Storage,
+      wanted: Definition,
+      overwrite: Boolean = true,
+      limits: NamespaceLimits = limits,
+      replaceParameters: Boolean = true
+  ): Either[DeployRefusal, Definition] =
+    val id = wanted.packageId
+    val copy = contents.get(id).fold(PackageCopy.fresh(id))(storage.packages.store(id, _))
+    storage.definitions.put(wanted, copy, overwrite, limits, replaceParameters)
+
+  /** Flares may be of these packages: definitions of a namespace nobody looks at keep them. */
+  def keepPackages(storage: Storage): Unit =
+    Vector("1" -> package1, "2" -> package2).foreach((name, id) =>
+      put(storage, definition(name, "keeper", id))
+    )
 
   def definition(name: String = "hello", namespace: String = "guest", pkg: PackageId = package1): Definition =
     Definition(

@@ -1,5 +1,6 @@
 package burst.controller.store
 
+import burst.controller.flare.{FlareState, WorkerResult}
 import burst.controller.store.Samples.*
 import burst.protocol.Inputs
 import java.nio.file.Files
@@ -44,7 +45,7 @@ class SqliteStoresSuite extends munit.FunSuite, EmbeddedStorage:
     storage.flares.insert(f)
     storage.flares.update(grown(f, burst.controller.flare.FlareState.Succeeded))
     storage.close()
-    val database = SqliteDatabase.open(root, 1, 1.second)
+    val database = SqliteDatabase.open(root, 1, 1.second, flushAll = false)
     import scalikejdbc.*
     assertEquals(
       database.read("counting")(sql"SELECT COUNT(*) FROM flare_inputs".map(_.int(1)).single()),
@@ -58,5 +59,39 @@ class SqliteStoresSuite extends munit.FunSuite, EmbeddedStorage:
     val failure = intercept[StoreException](storage.namespaces.authenticate("secret-uuid", "secret-key"))
     assertEquals(failure.operation, "authenticating")
     assert(!failure.getMessage.contains("secret"))
+
+  directory.test("a transaction is flushed to the disk when power must not take it, or when all are"): root =>
+    import scalikejdbc.*
+    def flushed(database: Database, durability: Durability): Boolean =
+      database.write("looking", durability)(sql"PRAGMA synchronous".map(_.int(1)).single()).contains(2)
+    val database = SqliteDatabase.open(root, 1, 1.second, flushAll = false)
+    val turns = Vector(Durability.Process, Durability.Power, Durability.Process)
+    assertEquals(turns.map(flushed(database, _)), Vector(false, true, false))
+    database.close()
+    val flushing = SqliteDatabase.open(root, 1, 1.second, flushAll = true)
+    assertEquals(turns.map(flushed(flushing, _)).toSet, Set(true))
+    flushing.close()
+
+  directory.test("a disk that is full for a while fails what is written then, and nothing after it"): root =>
+    val storage = open(root)
+    try
+      val ending = flare()
+      storage.flares.insert(ending)
+      def end(): Unit = storage.flares.together:
+        storage.flares.addResults(
+          ending.id,
+          Vector(WorkerResult(0, Some(short("\"" + "x" * 4000000 + "\"")), None))
+        )
+        storage.flares.update(grown(ending, FlareState.Succeeded))
+      FileSizeLimit.during(Files.size(root.resolve("burst.db-wal")) + 8192):
+        // The first is too large for memory and fails on its way, the others when they are committed.
+        intercept[StoreException](end())
+        (1 to 3).foreach(_ => intercept[StoreException](storage.flares.insert(flare(name = "x" * 8192))))
+        assertEquals(storage.flares.find(ending.id).map(_.state), Some(FlareState.Queued), "reading goes on")
+      storage.flares.insert(flare())
+      end()
+      assertEquals(storage.flares.find(ending.id).map(_.state), Some(FlareState.Succeeded))
+      assert(storage.namespaces.create("another").isDefined)
+    finally storage.close()
 
   private def charset = java.nio.charset.StandardCharsets.ISO_8859_1

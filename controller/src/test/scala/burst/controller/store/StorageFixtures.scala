@@ -10,7 +10,17 @@ trait StorageFixtures extends munit.FunSuite:
   def opener(root: Path): () => Storage
 
   def settings(root: Path, postgres: Option[PostgresSettings] = None): StoreSettings =
-    StoreSettings(root, 2, 5.seconds, postgres, None, 100, 3, Retention(10, 1.day, 1.hour, 10))
+    StoreSettings(
+      root,
+      2,
+      5.seconds,
+      false,
+      postgres,
+      None,
+      Samples.logLimit,
+      3,
+      Retention(10, 1.day, 1.hour, 10)
+    )
 
   lazy val directory: FunFixture[Path] = FunFixture(_ => Files.createTempDirectory("burst-store"), delete)
 
@@ -32,6 +42,7 @@ trait StorageFixtures extends munit.FunSuite:
     val root = Files.createTempDirectory("burst-store")
     val open = opener(root)
     val storages = Vector.fill(count)(open())
+    Samples.keepPackages(storages.head)
     val first = storages.head.copy(close = () =>
       storages.head.close()
       delete(root))
@@ -43,4 +54,7 @@ trait StorageFixtures extends munit.FunSuite:
 trait EmbeddedStorage extends StorageFixtures:
   def opener(root: Path): () => Storage = () => open(root)
 
-  def open(root: Path): Storage = Storage.open(settings(root), Samples.limits)
+  def open(root: Path): Storage =
+    val storage = Storage.open(settings(root), Samples.limits)
+    Samples.keepPackages(storage)
+    storage

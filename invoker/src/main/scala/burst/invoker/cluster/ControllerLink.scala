@@ -39,6 +39,8 @@ import scala.concurrent.duration.{DurationLong, FiniteDuration}
   *                                   └────────────── leaving ◀──────────────┘
   *                                   every pack has ended
   * }}}
+  * Refused while it knocks it says so, and its process is to end.
+  *
   *   - ''knocking'': says Hello to every door, at every heartbeat of the invoker; logged once when nobody
   *     opens.
   *   - ''inside'': a session. Its heartbeats are the beats.
@@ -62,22 +64,37 @@ object ControllerLink:
 
   type Command = ControllerProtocol.Message | ToInvoker | Internal
 
-  /** `joined` is told of every session that begins. */
-  def apply(doors: Vector[ActorRef[Hello]], joined: ActorRef[Done]): Behavior[ControllerProtocol.Message] =
+  /** What the process of the invoker has to know. */
+  enum Event:
+    /** A session has begun. */
+    case Joined
+
+    /** There will be none. */
+    case TurnedAway(reason: String)
+
+  /** @param home
+    *   what the data directory is known by, see `Hello`
+    * @param asked
+    *   the question to the operator when no door opens
+    */
+  final case class Settings(doors: Vector[ActorRef[Hello]], home: String, asked: String)
+
+  def apply(settings: Settings, events: ActorRef[Event]): Behavior[ControllerProtocol.Message] =
     Behaviors
       .setup[Command] { context =>
         context.setLoggerName("burst.invoker.cluster.ControllerLink")
-        Behaviors.withTimers(timers => new ControllerLink(doors, joined, context, timers).begin())
+        Behaviors.withTimers(timers => new ControllerLink(settings, events, context, timers).begin())
       }
       .narrow
 
 private final class ControllerLink(
-    doors: Vector[ActorRef[Hello]],
-    joined: ActorRef[Done],
+    settings: ControllerLink.Settings,
+    events: ActorRef[ControllerLink.Event],
     context: ActorContext[ControllerLink.Command],
     timers: TimerScheduler[ControllerLink.Command]
 ):
   import ControllerLink.*
+  import settings.doors
 
   private val reports = context.messageAdapter[PackReport](Reported(_))
   private val cleanings = context.messageAdapter[FlareCleaned](Cleaned(_))
@@ -152,25 +169,28 @@ private final class ControllerLink(
       tries: Long,
       knocks: Int = 1
   ): Behavior[Command] =
-    doors.foreach(_ ! Hello(status, tries, context.self))
+    doors.foreach(_ ! Hello(status, tries, context.self, settings.home))
     if knocks == Patience then context.log.warn(unanswered)
     receive {
       case Heartbeat(now) => knocking(invoker, now, tries, (knocks + 1).min(Patience + 1))
+      case Refused(reason) =>
+        events ! Event.TurnedAway(reason)
+        Behaviors.same
       case welcome: Welcome if welcome.tries == tries && welcome.epoch >= epoch =>
         epoch = welcome.epoch
         context.log.info(s"joined the scheduler of epoch $epoch")
         val session = Session(welcome)
         session.beat(status)
         invoker ! Invoker.Lease(session.lease)
-        joined ! Done
+        events ! Event.Joined
         inside(invoker, status, session)
     }
 
   private def unanswered: String =
     val addresses =
       doors.map(door => s"${door.path.address.host.mkString}:${door.path.address.port.mkString}")
-    s"no controller answers at ${addresses.mkString(", ")}; still trying. Does one run there, and has this " +
-      "node got TLS files of the same authority (burst.cluster.tls), or none if the cluster has none?"
+    s"no controller answers at ${addresses.mkString(", ")}, or it knows this invoker's id by one that is silent; " +
+      s"still trying. Does one run there, and ${settings.asked}?"
 
   private def inside(
       invoker: ActorRef[Invoker.Command],

@@ -69,11 +69,7 @@ object DockerDaemon:
       try calls.infoCmd().exec().getNCPU.intValue
       catch
         case NonFatal(problem) =>
-          throw SetupException(
-            s"Docker does not answer (${DockerDriver.reason(problem)}): start its daemon, or set " +
-              "burst.invoker.driver = process.",
-            problem
-          )
+          throw SetupException(silent(DockerDriver.reason(problem)), problem)
     val labels =
       try Option(calls.inspectImageCmd(settings.image).exec().getConfig.getLabels)
       catch
@@ -84,6 +80,14 @@ object DockerDaemon:
           )
     val known = labels.fold(Map.empty[String, String])(_.asScala.toMap)
     DockerDaemon(calls, client(settings, None), cpus, DockerDriver.runtimeInfo(settings.image, known))
+
+  /** What to do about a daemon that does not answer, for this reason. */
+  private[driver] def silent(reason: String): String =
+    val remedy =
+      if reason.contains("Permission denied") then
+        "this user may not, so join the group that its socket belongs to (docker, as a rule) and log in anew"
+      else "start its daemon"
+    s"Docker does not answer ($reason): $remedy, or set burst.invoker.driver = process."
 
   /** Without a version in its paths the daemon speaks its own newest one: both old and new daemons refuse
     * versions outside the range they know.

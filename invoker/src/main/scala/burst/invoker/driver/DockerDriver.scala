@@ -54,7 +54,8 @@ final class DockerDriver(
   def name = "docker"
   def isLocal = true
   def packageForm = PackageForm.Directory
-  def limitsMemory = true
+  def limits = "containers are held to the processors, memory and number of processes of their packs' workers"
+  def programMemory(workers: Int, memoryMiB: Int): Option[Long] = None
   def reserves = false
 
   def start(resources: PackResources): Future[Either[Failure, Container]] =

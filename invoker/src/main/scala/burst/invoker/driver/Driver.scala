@@ -84,8 +84,13 @@ trait Driver:
     */
   def reserves: Boolean
 
-  /** Whether workers are held to their memory: only then does a pack's memory mean anything. */
-  def limitsMemory: Boolean
+  /** What packs are held to, and by what, as a sentence without its full stop: said at the start. */
+  def limits: String
+
+  /** How many MiB a pack's program may have, where its runtime is to hold it to them as the container does
+    * not.
+    */
+  def programMemory(workers: Int, memoryMiB: Int): Option[Long]
 
   def start(resources: PackResources): Future[Either[Failure, Container]]
 

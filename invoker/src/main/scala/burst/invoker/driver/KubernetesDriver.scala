@@ -41,7 +41,8 @@ final class KubernetesDriver(
   def name = "kubernetes"
   def isLocal = false
   def packageForm = PackageForm.Archive
-  def limitsMemory = true
+  def limits = "pods are held to the processors and memory of their packs' workers"
+  def programMemory(workers: Int, memoryMiB: Int): Option[Long] = None
 
   /** The scheduler gives a node's room to pods, whatever they do. */
   def reserves = true
@@ -71,7 +72,13 @@ final class KubernetesDriver(
           Future(deleteToken(pod.name))
           Future.successful(Right(PodContainer(pod, address, source, HeldLimits(allowed))))
         case Left(why) =>
-          val failure = Failure(FailureKind.StartFailed, s"the pack's pod did not come up: $why")
+          // that no node has room for such a pod says nothing of this invoker
+          val crowded = pod.sight.exists(PodState.unscheduled)
+          val failure = Failure(
+            FailureKind.StartFailed,
+            s"the pack's pod did not come up: $why",
+            operation = Option.when(crowded)("schedule")
+          )
           remove(pod).map(_ => Left(failure))
 
   /** The kubelet looks for the token when it starts the container: it has to be there before. */

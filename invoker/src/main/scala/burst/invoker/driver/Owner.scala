@@ -3,8 +3,8 @@ package burst.invoker.driver
 import java.nio.file.{Files, NoSuchFileException, Path, StandardCopyOption}
 import java.util.UUID
 
-/** Tells the containers of this invoker from those of others on the same machine, across its restarts: kept
-  * in the data directory, so that who has the directory owns the containers.
+/** Tells what belongs to a directory from others, across restarts: kept there, so that who has the directory
+  * owns the containers, or the invoker's place in the cluster.
   */
 object Owner:
   def in(directory: Path): String =

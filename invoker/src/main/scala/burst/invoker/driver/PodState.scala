@@ -23,7 +23,12 @@ private[driver] object PodState:
   /** What keeps it from running, as far as that is known. */
   def obstacle(sight: Sight): Option[String] = sight match
     case Sight.Gone => None
-    case Sight.Present(pod) => waiting(pod).map(_(1)).orElse(unscheduled(pod))
+    case Sight.Present(pod) => waiting(pod).map(_(1)).orElse(noNode(pod))
+
+  /** Whether no node has taken it. */
+  def unscheduled(sight: Sight): Boolean = sight match
+    case Sight.Gone => false
+    case Sight.Present(pod) => noNode(pod).isDefined
 
   def exit(sight: Sight): Option[ContainerExit] = sight match
     case Sight.Gone => Some(ContainerExit(None, oomKilled = false, Some("the pod was deleted")))
@@ -82,7 +87,7 @@ private[driver] object PodState:
       reason <- text(waiting.getReason)
     yield (reason, told(reason, waiting.getMessage))
 
-  private def unscheduled(pod: Pod): Option[String] =
+  private def noNode(pod: Pod): Option[String] =
     for
       condition <- condition(pod, "PodScheduled", "False")
       reason <- text(condition.getReason)

@@ -13,16 +13,20 @@ import scala.jdk.FutureConverters.*
 import scala.util.{Success, Try}
 
 /** `environment` names the variables of the platform's own environment that packs may see: all others stay
-  * hidden from users' code.
+  * hidden from users' code. `memoryOverhead` and `memoryPerWorker` are the MiB that a pack's program may have
+  * on top of its workers' memory.
   */
 final case class ProcessSettings(
     runtimeBinary: Path,
     environment: Vector[String],
+    memoryOverhead: Int,
+    memoryPerWorker: Int,
     startTimeout: FiniteDuration,
     stopGrace: FiniteDuration
 )
 
-/** Packs as child processes of this one: no isolation, for a developer's own machine.
+/** Packs as child processes of this one: no isolation, for a developer's own machine. What programs may take
+  * of its memory they are held to, by their runtimes.
   *
   * The runtime's standard input is a life line: it is kept open for as long as the pack may live, and the
   * runtime exits when it closes, so that not even `kill -9` of the platform leaves a process behind.
@@ -37,7 +41,9 @@ final class ProcessDriver(settings: ProcessSettings, blocking: ExecutionContext)
   def name = "process"
   def isLocal = true
   def packageForm = PackageForm.Directory
-  def limitsMemory = false
+  def limits =
+    "the program of each pack is held to its workers' memory (RLIMIT_DATA); processors, disk and the number of " +
+      "processes are not limited"
   def reserves = false
 
   def start(resources: PackResources): Future[Either[Failure, Container]] =
@@ -55,6 +61,12 @@ final class ProcessDriver(settings: ProcessSettings, blocking: ExecutionContext)
         Some(ProcessContainer(own.process, own.address, sourceOf(resources)))
       case _ => None)
 
+  /** The kernel counts what the workers' stacks may come to, used or not, and the program has something of
+    * its own.
+    */
+  def programMemory(workers: Int, memoryMiB: Int): Option[Long] =
+    Some(workers.toLong * (memoryMiB + settings.memoryPerWorker) + settings.memoryOverhead)
+
   def throttle(container: Container, workers: Int): Future[Boolean] = Future.successful(true)
 
   private def sourceOf(resources: PackResources) = PackageSource.Mounted(resources.packagePath.toString)
@@ -71,7 +83,7 @@ final class ProcessDriver(settings: ProcessSettings, blocking: ExecutionContext)
         ProcessContainer(process, address, source)
     catch case problem: IOException => Left(startFailed(s"the runtime did not start: ${problem.getMessage}"))
 
-  /** Nothing about a process depends on how many workers it runs. */
+  /** What it may have its runtime is told with each flare; one that has kept too much is refused then. */
   def resize(container: Container, resources: PackResources): Future[Boolean] = Future.successful(true)
 
   def stop(container: Container): Future[StopOutcome] = container match

@@ -1,6 +1,7 @@
 package burst.invoker.pack
 
 import burst.invoker.driver.{Container, ContainerExit, StopOutcome}
+import burst.invoker.runtime.Refusal
 import burst.protocol.*
 import java.nio.file.Path
 import org.apache.pekko.actor.typed.scaladsl.Behaviors
@@ -94,8 +95,8 @@ object PackActor:
   private[pack] final case class Throttled(workers: Int, done: Boolean) extends Command
   private[pack] case object SlotsDue extends Command
   private[pack] final case class Created(outcome: Either[Failure, Container]) extends Command
-  private[pack] final case class Initialised(outcome: Either[Failure, Unit]) extends Command
-  private[pack] final case class Opened(outcome: Either[Failure, Source[Vector[PackEvent], Any]])
+  private[pack] final case class Initialised(outcome: Either[Refusal, Unit]) extends Command
+  private[pack] final case class Opened(outcome: Either[Refusal, Source[Vector[PackEvent], Any]])
       extends Command
   private[pack] final case class Events(events: Vector[PackEvent]) extends Command
   private[pack] final case class StreamEnded(problem: Option[Throwable]) extends Command

@@ -3,6 +3,7 @@ package burst.invoker.pack
 import burst.invoker.driver.{Container, ContainerExit, PackResources, StopOutcome}
 import burst.invoker.packages.PackageCache
 import burst.invoker.pool.PackShape
+import burst.invoker.runtime.Refusal
 import burst.protocol.*
 import java.nio.file.Path
 import org.apache.pekko.actor.typed.scaladsl.{ActorContext, Behaviors, TimerScheduler}
@@ -128,7 +129,7 @@ private[pack] final class PackBehavior(
       aborted.fold(load(pack, PackStart.Cold))(failure => destroy(pack, Some(failure)))
     case Created(Left(failure)) =>
       releasePackage()
-      end(aborted.orElse(Some(failure)))
+      end(aborted.orElse(Some(during(StartOperation.Create, failure))))
     case Ending(failure) => creating(directory, aborted.orElse(Some(failure)))
 
   // ---- Initialising --------------------------------------------------------------------------------------
@@ -139,23 +140,27 @@ private[pack] final class PackBehavior(
     if isGroup then initialise(pack, start) else open(pack, start)
 
   private def initialise(pack: LoadedPack, start: PackStart): Behavior[Command] =
-    tell(runtime.init(pack.container.address, pack.container.source))(asAnswer)(Initialised(_))
+    tell(runtime.init(pack.container.address, pack.container.source))(asTaken)(Initialised(_))
     receive:
       case Initialised(Right(())) =>
         timers.cancel(InitOverdue)
         loaded(pack, start)
-      case Initialised(Left(failure)) => breakOff(pack, failure)
-      case Exited(id, exit) if id == pack.container.id => destroy(pack, Some(died(exit)))
+      case Initialised(Left(refusal)) => breakOff(pack, refusal)
+      case Exited(id, exit) if id == pack.container.id =>
+        destroy(pack, Some(during(StartOperation.Init, died(exit))))
       case Ending(failure) => destroy(pack, Some(failure))
 
   /** The runtime's answer is bad; if its container has died or is about to, then that is the reason to tell.
     */
-  private def breakOff(pack: LoadedPack, failure: Failure): Behavior[Command] =
+  private def breakOff(pack: LoadedPack, refusal: Refusal): Behavior[Command] =
+    if refusal.said.nonEmpty then reporter.tell(refusal.said)
     timers.startSingleTimer(Settled, timings.settle)
     receive:
-      case Exited(id, exit) if id == pack.container.id && exit.oomKilled => destroy(pack, Some(died(exit)))
-      case Exited(id, _) if id == pack.container.id => destroy(pack, Some(failure))
-      case Settled => destroy(pack, Some(failure))
+      case Exited(id, exit) if id == pack.container.id && exit.oomKilled =>
+        destroy(pack, Some(during(StartOperation.Init, died(exit))))
+      case Exited(id, _) if id == pack.container.id =>
+        destroy(pack, Some(during(StartOperation.Init, refusal.failure)))
+      case Settled => destroy(pack, Some(during(StartOperation.Init, refusal.failure)))
       case Ending(aborted) => destroy(pack, Some(aborted))
 
   /** Its program is up. */
@@ -208,7 +213,7 @@ private[pack] final class PackBehavior(
 
   private def open(pack: LoadedPack, start: PackStart): Behavior[Command] =
     val fresh = Option.when(start != PackStart.Warm)(pack.container.source)
-    tell(runtime.run(pack.container.address, runPack(pack), fresh))(asAnswer)(Opened(_))
+    tell(runtime.run(pack.container.address, runPack(pack), fresh))(asTaken)(Opened(_))
     val replaceable = start == PackStart.Warm && group.isEmpty
     receive:
       case Opened(Right(events)) =>
@@ -217,9 +222,9 @@ private[pack] final class PackBehavior(
         events.via(outputs.flow).runForeach(batch => context.self ! Events(batch)).onComplete: ended =>
           context.self ! StreamEnded(ended.failed.toOption)
         running(pack, start, aborted = None)
-      case Opened(Left(failure)) => if replaceable then replace(pack) else breakOff(pack, failure)
+      case Opened(Left(refusal)) => if replaceable then replace(pack) else breakOff(pack, refusal)
       case Exited(id, exit) if id == pack.container.id =>
-        if replaceable then replace(pack) else destroy(pack, Some(died(exit)))
+        if replaceable then replace(pack) else destroy(pack, Some(during(StartOperation.Init, died(exit))))
       case Ending(failure) => destroy(pack, Some(failure))
 
   // ---- Running -------------------------------------------------------------------------------------------
@@ -300,8 +305,12 @@ private[pack] final class PackBehavior(
       if ready then driver.confine(pack.container)
       noteFinished(before)
     ended.headOption.collect:
-      case PackEvent.PackEnded(true, error, _) if intact => keep(pack, error)
-      case PackEvent.PackEnded(_, error, _) => destroy(pack, error)
+      case PackEvent.PackEnded(true, error, _) if intact => keep(pack, error.map(ofProgram))
+      case PackEvent.PackEnded(_, error, _) => destroy(pack, error.map(ofProgram))
+
+  /** A program may say what it likes, but not in the invoker's name that the machine is at fault. */
+  private def ofProgram(error: Failure): Failure =
+    error.copy(operation = error.operation.filterNot(StartOperation.All))
 
   private var finished = 0
 
@@ -373,7 +382,7 @@ private[pack] final class PackBehavior(
       case FlareOverdue => Some(Failure(FailureKind.Timeout, "the flare's deadline has passed"))
       case InitOverdue =>
         val message = s"the program did not report within ${timings.init}: is it linked with the Burst SDK?"
-        Some(Failure(FailureKind.StartFailed, message))
+        Some(Failure(FailureKind.StartFailed, message, operation = Some(StartOperation.Init)))
       case _ => None
 
   /** An abort that gives nobody time. */
@@ -407,6 +416,9 @@ private[pack] final class PackBehavior(
   private def asAnswer[A](result: Try[Either[Failure, A]]): Either[Failure, A] =
     result.fold(problem => Left(internal(problem)), identity)
 
+  private def asTaken[A](result: Try[Either[Refusal, A]]): Either[Refusal, A] =
+    result.fold(problem => Left(Refusal(internal(problem).message)), identity)
+
   private def asStarted(result: Try[Either[Failure, Container]]): Either[Failure, Container] =
     asAnswer(result)
 
@@ -426,6 +438,9 @@ private[pack] final class PackBehavior(
     else
       Failure(FailureKind.PackLost, s"the pack's container ${exit.how}")
 
+  private def during(operation: String, failure: Failure): Failure =
+    failure.copy(operation = failure.operation.orElse(Some(operation)))
+
   private def resources(directory: Path) = PackResources(shape.workers, shape.memoryMiB, directory)
 
   /** A group has the lease of the flare that runs on it, and hands it on to the next. */
@@ -444,5 +459,6 @@ private[pack] final class PackBehavior(
     services.clock() + (due - System.nanoTime()).nanos.toMicros,
     group.map(_.assignment.flareId),
     assignment.autostart,
-    leaseLeft.map(_.toMillis)
+    leaseLeft.map(_.toMillis),
+    driver.programMemory(shape.workers, shape.memoryMiB)
   )

@@ -1,12 +1,13 @@
 package burst.invoker.packages
 
-import burst.protocol.{ControllerProtocol, Failure, FailureKind, PackageId}
+import burst.protocol.{ControllerProtocol, Failure, FailureKind, PackageId, StartOperation}
 import java.nio.file.{Files, Path, StandardCopyOption}
 import org.apache.pekko.actor.typed.scaladsl.{ActorContext, Behaviors}
 import org.apache.pekko.actor.typed.{ActorRef, Behavior, DispatcherSelector}
+import org.slf4j.LoggerFactory
 import scala.concurrent.duration.FiniteDuration
 import scala.concurrent.{ExecutionContext, Future}
-import scala.util.Try
+import scala.util.control.NonFatal
 
 /** `maxBytes` is what packages may take on the disk as long as no pack uses them; `packageBytes` and
   * `unpacked` bound a single one.
@@ -20,9 +21,12 @@ final case class PackageCacheSettings(
     attempts: Int
 )
 
-/** What is kept of a package: a directory with its files, or the file that was uploaded. */
-enum PackageForm:
-  case Directory, Archive
+/** What is kept of a package: a directory with its files, or the file that was uploaded; and its name in the
+  * package's place.
+  */
+enum PackageForm(private[packages] val file: String):
+  case Directory extends PackageForm("unpacked")
+  case Archive extends PackageForm("archive")
 
 /** Packages by content, in the form they are needed in, each fetched once however many packs ask for it at
   * the same time.
@@ -58,6 +62,7 @@ private final class PackageCache(
 
   private type Waiting = Map[PackageId, Vector[ActorRef[Either[Failure, Path]]]]
 
+  private val log = LoggerFactory.getLogger(classOf[PackageCache])
   private val blocking: ExecutionContext = context.system.dispatchers.lookup(DispatcherSelector.blocking())
   private val fetched = context.messageAdapter[Fetched](Done(_))
 
@@ -65,7 +70,7 @@ private final class PackageCache(
   def running(index: CacheIndex, waiting: Waiting, serial: Long): Behavior[Command] =
     Behaviors.receiveMessage:
       case Acquire(id, replyTo) if index.entries.contains(id) =>
-        replyTo ! Right(place(id))
+        replyTo ! Right(contents(id))
         running(index.acquire(id), waiting, serial)
 
       case Acquire(id, replyTo) =>
@@ -75,15 +80,16 @@ private final class PackageCache(
 
       case Release(id) => trimmed(index.release(id), waiting, serial)
 
-      case Done(Fetched(id, outcome)) =>
+      case Done(Fetched(id, outcome, unwritable)) =>
         val askers = waiting.getOrElse(id, Vector.empty)
-        val answer = outcome.left.map(reason => failure(id, reason)).map(_ => place(id))
+        val answer = outcome.left.map(reason => failure(id, reason, unwritable)).map(_ => contents(id))
         askers.foreach(_ ! answer)
         val added =
           outcome.fold(_ => index, bytes => askers.foldLeft(index.add(id, bytes))((i, _) => i.acquire(id)))
         trimmed(added, waiting - id, serial)
 
   private def place(id: PackageId): Path = settings.directory.resolve(id.value)
+  private def contents(id: PackageId): Path = place(id).resolve(form.file)
 
   private def fetch(id: PackageId, serial: Long): Unit =
     val scratch = settings.directory.resolve(s"new-$serial")
@@ -97,9 +103,18 @@ private final class PackageCache(
     victims.zipWithIndex.foreach: (id, offset) =>
       // Out of the way at once, so that the same package can be fetched anew; deleted in the background.
       val trash = settings.directory.resolve(s"old-${serial + offset}")
-      Try(Files.move(place(id), trash, StandardCopyOption.ATOMIC_MOVE))
-      Future(Unpacker.delete(trash))(using blocking)
+      try
+        Files.move(place(id), trash, StandardCopyOption.ATOMIC_MOVE)
+        Future(Unpacker.delete(trash))(using blocking).failed.foreach(notDeleted(trash, _))(using blocking)
+      catch case NonFatal(problem) => notDeleted(place(id), problem)
     running(kept, waiting, serial + victims.size)
 
-  private def failure(id: PackageId, reason: String): Failure =
-    Failure(FailureKind.StartFailed, s"package ${id.value.take(12)} cannot be used: $reason")
+  private def notDeleted(path: Path, problem: Throwable): Unit =
+    log.error("{} stays on the disk, nobody needs it: it cannot be deleted ({})", path, problem.toString)
+
+  private def failure(id: PackageId, reason: String, unwritable: Boolean): Failure =
+    Failure(
+      FailureKind.StartFailed,
+      s"package ${id.value.take(12)} cannot be used: $reason",
+      operation = Option.when(unwritable)(StartOperation.Fetch)
+    )

@@ -12,8 +12,14 @@ import scala.concurrent.duration.FiniteDuration
 import scala.util.Try
 import scala.util.control.NonFatal
 
-/** How a fetch ended: the bytes the package takes here, or why there is none. */
-private[packages] final case class Fetched(packageId: PackageId, outcome: Either[String, Long])
+/** How a fetch ended: the bytes the package takes here, or why there is none. `unwritable`: this machine
+  * could not take it, whatever it is.
+  */
+private[packages] final case class Fetched(
+    packageId: PackageId,
+    outcome: Either[String, Long],
+    unwritable: Boolean = false
+)
 
 private[packages] final case class FetchSettings(
     maxBytes: Long,
@@ -24,8 +30,10 @@ private[packages] final case class FetchSettings(
 )
 
 /** Fetches one package, unpacks it where that is wanted, then stops: chunk after chunk into a file, hashed as
-  * it comes; what is not what was asked for is never used. The package appears at `target` whole or not at
-  * all. Blocks on the disk: runs on a dispatcher for that.
+  * it comes; what is not what was asked for is never used. The directory `target` appears with the package in
+  * it, whole, or not at all: it is the directory around the package that is renamed, since one that is
+  * read-only as an unpacked package is can be moved by nobody but root. Blocks on the disk: runs on a
+  * dispatcher for that.
   */
 private[packages] object PackageFetch:
   sealed trait Command
@@ -55,8 +63,8 @@ private final class PackageFetch(
 ):
   import PackageFetch.*
 
-  private val archive = scratch.resolve("archive")
-  private val unpacked = scratch.resolve("unpacked")
+  private val archive = scratch.resolve(PackageForm.Archive.file)
+  private val unpacked = scratch.resolve(PackageForm.Directory.file)
   private val digest = MessageDigest.getInstance("SHA-256")
   private val replies = context.messageAdapter[PackageReply](Reply(_))
 
@@ -69,7 +77,7 @@ private final class PackageFetch(
       )
       ask(0)
       receiving(sink, offset = 0, attempt = 1)
-    catch case NonFatal(problem) => finish(Left(s"the cache cannot be written: $problem"))
+    catch case NonFatal(problem) => unwritable(problem)
 
   private def receiving(sink: DigestOutputStream, offset: Long, attempt: Int): Behavior[Command] =
     Behaviors
@@ -87,7 +95,7 @@ private final class PackageFetch(
               else
                 sink.close()
                 finish(conclude())
-            catch case NonFatal(problem) => finish(Left(s"the cache cannot be written: $problem"))
+            catch case NonFatal(problem) => unwritable(problem)
         case Reply(PackageMissing(_)) => finish(Left("the controller does not have it"))
         case Reply(_) => Behaviors.same // the answer to a question that was asked twice
         case NoAnswer if attempt < settings.attempts =>
@@ -107,13 +115,18 @@ private final class PackageFetch(
     if HexFormat.of().formatHex(digest.digest()) != packageId.value then Left("it arrived damaged")
     else
       val made = settings.form match
-        case PackageForm.Directory => Unpacker.unpack(archive, unpacked, settings.unpack).map((unpacked, _))
-        case PackageForm.Archive => Right((archive, Files.size(archive)))
-      made.map: (path, bytes) =>
-        Files.move(path, target, StandardCopyOption.ATOMIC_MOVE)
-        bytes
+        case PackageForm.Directory =>
+          val bytes = Unpacker.unpack(archive, unpacked, settings.unpack)
+          Files.delete(archive)
+          bytes
+        case PackageForm.Archive => Right(Files.size(archive))
+      made.foreach(_ => Files.move(scratch, target, StandardCopyOption.ATOMIC_MOVE))
+      made
 
-  private def finish(outcome: Either[String, Long]): Behavior[Command] =
+  private def unwritable(problem: Throwable): Behavior[Command] =
+    finish(Left(s"the cache cannot be written: $problem"), unwritable = true)
+
+  private def finish(outcome: Either[String, Long], unwritable: Boolean = false): Behavior[Command] =
     Try(Unpacker.delete(scratch))
-    replyTo ! Fetched(packageId, outcome)
+    replyTo ! Fetched(packageId, outcome, unwritable)
     Behaviors.stopped

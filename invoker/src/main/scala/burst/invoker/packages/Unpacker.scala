@@ -1,15 +1,24 @@
 package burst.invoker.packages
 
-import java.io.{IOException, InputStream}
+import java.io.{EOFException, IOException, InputStream}
 import java.nio.file.StandardOpenOption.{CREATE_NEW, WRITE}
-import java.nio.file.attribute.PosixFilePermissions
-import java.nio.file.{Files, InvalidPathException, Path}
-import java.util.Comparator
+import java.nio.file.attribute.{BasicFileAttributes, PosixFilePermissions}
+import java.nio.file.{
+  FileAlreadyExistsException,
+  FileSystemException,
+  FileVisitResult,
+  Files,
+  InvalidPathException,
+  LinkOption,
+  NoSuchFileException,
+  NotDirectoryException,
+  Path,
+  SimpleFileVisitor
+}
 import java.util.zip.{ZipEntry, ZipException, ZipFile}
 import scala.jdk.CollectionConverters.*
 import scala.jdk.StreamConverters.*
 import scala.util.Using
-import scala.util.control.NonFatal
 
 final case class UnpackLimits(bytes: Long, entries: Int)
 
@@ -31,7 +40,8 @@ private[burst] object Unpacker:
   private final class Refused(message: String) extends IOException(message)
 
   /** Unpacks into the new directory `target` and returns how many bytes that took, or why it was refused;
-    * then `target` may be there in part.
+    * then `target` may be there in part. Throws where it is not the package that is at fault but this
+    * machine.
     */
   def unpack(archive: Path, target: Path, limits: UnpackLimits): Either[String, Long] =
     try
@@ -44,18 +54,37 @@ private[burst] object Unpacker:
         throw Refused(s"it holds no file named '$Executable'")
       seal(target)
       Right(bytes)
-    catch case NonFatal(problem) => Left(explain(problem))
+    catch
+      case refused: Refused => Left(refused.getMessage)
+      case problem if isOfPackage(problem) => Left("it is a damaged zip")
 
-  /** Deletes what `unpack` made, although it is read-only. */
-  def delete(directory: Path): Unit = if Files.exists(directory) then
-    val all = Using.resource(Files.walk(directory)): paths =>
-      paths.toScala(Vector).map: path =>
-        // Only then may its owner, unless root, delete what is in it.
-        if Files.isDirectory(path) then Files.setPosixFilePermissions(path, Owner)
-        path
-    all.sorted(using Ordering.comparatorToOrdering(using Comparator.reverseOrder[Path]())).foreach(
-      Files.delete
-    )
+  /** Deletes a directory with what `unpack` made in it, although that is read-only, and may have become
+    * worse: a program that is a process here may take its user's rights from its package as it likes.
+    */
+  def delete(directory: Path): Unit = if Files.exists(directory, LinkOption.NOFOLLOW_LINKS) then
+    val _ = Files.walkFileTree(directory, Deletion)
+
+  private object Deletion extends SimpleFileVisitor[Path]:
+    override def preVisitDirectory(path: Path, attributes: BasicFileAttributes): FileVisitResult =
+      // Only then may its owner, unless root, delete what is in it.
+      Files.setPosixFilePermissions(path, Owner)
+      FileVisitResult.CONTINUE
+    override def visitFile(path: Path, attributes: BasicFileAttributes): FileVisitResult =
+      Files.delete(path)
+      FileVisitResult.CONTINUE
+    override def visitFileFailed(path: Path, problem: IOException): FileVisitResult = problem match
+      case _: NoSuchFileException => FileVisitResult.CONTINUE
+      case _ if unreadable(path) =>
+        Files.setPosixFilePermissions(path, Owner)
+        delete(path)
+        FileVisitResult.CONTINUE
+      case _ => throw problem
+    override def postVisitDirectory(path: Path, problem: IOException): FileVisitResult =
+      if problem != null then throw problem
+      Files.delete(path)
+      FileVisitResult.CONTINUE
+    private def unreadable(path: Path) =
+      Files.isDirectory(path, LinkOption.NOFOLLOW_LINKS) && !Files.isReadable(path)
 
   private def magic(archive: Path): Vector[Byte] =
     Using.resource(Files.newInputStream(archive))(_.readNBytes(4).toVector)
@@ -103,7 +132,8 @@ private[burst] object Unpacker:
       ReadOnly
     ))
 
-  private def explain(problem: Throwable): String = problem match
-    case refused: Refused => refused.getMessage
-    case _: ZipException => "it is a damaged zip"
-    case other => s"${other.getClass.getSimpleName}: ${other.getMessage}"
+  /** What its bytes or its files' names bring about on any machine. */
+  private def isOfPackage(problem: Throwable): Boolean = problem match
+    case _: (ZipException | EOFException | FileAlreadyExistsException | NotDirectoryException) => true
+    case named: FileSystemException => Option(named.getReason).exists(_.contains("name too long"))
+    case _ => false

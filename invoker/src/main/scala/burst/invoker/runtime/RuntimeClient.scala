@@ -2,9 +2,9 @@ package burst.invoker.runtime
 
 import burst.invoker.driver.{PackageSource, RuntimeAddress}
 import burst.protocol.{Failure, FailureKind, FlareId, PackEvent, RunPack}
-import io.circe.jawn.{decodeByteBuffer, parse}
+import io.circe.jawn.decodeByteBuffer
 import io.circe.syntax.*
-import io.circe.{Json, Printer}
+import io.circe.{Decoder, Json, Printer}
 import java.net.{URI, URLEncoder}
 import java.net.http.HttpRequest.{BodyPublisher, BodyPublishers}
 import java.net.http.HttpResponse.{BodyHandler, BodySubscriber, BodySubscribers}
@@ -55,15 +55,15 @@ final class RuntimeClient(
   /** Starts the program of a package, which is sent where it is not there, and waits for its hello. The
     * caller bounds the time.
     */
-  def init(address: RuntimeAddress, source: PackageSource): Future[Either[Failure, Unit]] =
+  def init(address: RuntimeAddress, source: PackageSource): Future[Either[Refusal, Unit]] =
     val body = source match
       case PackageSource.Mounted(path) => Future(json(Json.obj("value" -> Json.obj("path" -> path.asJson))))
       case PackageSource.Sent(archive) =>
         Future(Content("application/octet-stream", BodyPublishers.ofFile(archive)))
     body
       .flatMap(post(address, "/init", _, Nothing))
-      .map(_.left.map(text => startFailed(s"the package did not start: $text")))
-      .recover(problem => Left(startFailed(s"the runtime did not take the package: ${reason(problem)}")))
+      .map(_.left.map(_.after("the package did not start")))
+      .recover(problem => Left(Refusal(s"the runtime did not take the package: ${reason(problem)}")))
 
   /** Runs a pack, on the program of `fresh` where none has been started yet; the caller bounds that time. The
     * stream groups the events that arrived together; it fails with `BrokenStream` or what the connection
@@ -73,11 +73,11 @@ final class RuntimeClient(
       address: RuntimeAddress,
       pack: RunPack,
       fresh: Option[PackageSource]
-  ): Future[Either[Failure, Source[Vector[PackEvent], Any]]] = fresh match
+  ): Future[Either[Refusal, Source[Vector[PackEvent], Any]]] = fresh match
     case Some(sent: PackageSource.Sent) =>
       init(address, sent).flatMap:
         case Right(()) => open(address, pack, None)
-        case Left(failure) => Future.successful(Left(failure))
+        case Left(refusal) => Future.successful(Left(refusal))
     case Some(PackageSource.Mounted(path)) => open(address, pack, Some(path))
     case None => open(address, pack, None)
 
@@ -85,14 +85,14 @@ final class RuntimeClient(
       address: RuntimeAddress,
       pack: RunPack,
       fresh: Option[String]
-  ): Future[Either[Failure, Source[Vector[PackEvent], Any]]] =
+  ): Future[Either[Refusal, Source[Vector[PackEvent], Any]]] =
     val refused = if fresh.isEmpty then "the runtime refused the pack" else "the package did not start"
     val query = fresh.fold("")(path => s"?init=${URLEncoder.encode(path, UTF_8)}")
     post(address, s"/packs$query", json(pack.body), Stream)
       .map:
         case Right(body) => Right(source(body).via(events))
-        case Left(text) => Left(startFailed(s"$refused: $text"))
-      .recover(problem => Left(startFailed(s"the runtime did not take the pack: ${reason(problem)}")))
+        case Left(refusal) => Left(refusal.after(refused))
+      .recover(problem => Left(Refusal(s"the runtime did not take the pack: ${reason(problem)}")))
 
   /** `endpoints` by pack id, as a JSON array with null where a pack has none. */
   def start(
@@ -111,7 +111,7 @@ final class RuntimeClient(
 
   private def command(address: RuntimeAddress, path: String, body: Json): Future[Either[Failure, Unit]] =
     post(address, path, json(body), Nothing)
-      .map(_.left.map(text => Failure(FailureKind.PackLost, s"the runtime refused: $text")))
+      .map(_.left.map(refusal => Failure(FailureKind.PackLost, s"the runtime refused: ${refusal.reason}")))
       .recover: problem =>
         Left(Failure(FailureKind.PackLost, s"the runtime cannot be reached: ${reason(problem)}"))
 
@@ -121,7 +121,7 @@ final class RuntimeClient(
       path: String,
       body: Content,
       accepted: () => BodySubscriber[A]
-  ): Future[Either[String, A]] =
+  ): Future[Either[Refusal, A]] =
     val request = HttpRequest
       .newBuilder(URI(s"http://${address.host}:${address.port}$path"))
       .header("Authorization", s"Bearer ${address.token.hex}")
@@ -133,7 +133,7 @@ final class RuntimeClient(
       else BodySubscribers.mapping(Stream(), Left(_))
     client.sendAsync(request, handler).asScala.flatMap: response =>
       response.body.fold(
-        body => refusal(body).map(text => Left(text.getOrElse(s"status ${response.statusCode}"))),
+        body => refusal(body).map(found => Left(found.getOrElse(Refusal(s"status ${response.statusCode}")))),
         accepted => Future.successful(Right(accepted))
       )
 
@@ -164,12 +164,12 @@ final class RuntimeClient(
     decodeByteBuffer[PackEvent](line.asByteBuffer)
       .fold(_ => throw BrokenStream("the runtime sent what is not an event"), identity)
 
-  private def refusal(body: Body): Future[Option[String]] =
+  private def refusal(body: Body): Future[Option[Refusal]] =
     source(body)
       .limitWeighted(MaxReason)(_.length.toLong)
       .completionTimeout(connectTimeout)
       .runFold(ByteString.empty)(_ ++ _)
-      .map(data => parse(data.utf8String).flatMap(_.hcursor.get[String]("error")).toOption)
+      .map(data => decodeByteBuffer[Refusal](data.asByteBuffer).toOption)
 
   private def source(body: Body): Source[ByteString, NotUsed] =
     JavaFlowSupport.Source.fromPublisher(body).map(_.asScala.foldLeft(ByteString.empty)(_ ++ ByteString(_)))
@@ -177,7 +177,17 @@ final class RuntimeClient(
   private def reason(problem: Throwable): String =
     Option(problem.getMessage).getOrElse(problem.getClass.getSimpleName)
 
-  private def startFailed(message: String): Failure = Failure(FailureKind.StartFailed, message)
+/** Why the runtime did not do as it was told, and what a program that did not come up has said. */
+final case class Refusal(reason: String, said: Vector[PackEvent] = Vector.empty):
+  def after(what: String): Refusal = copy(reason = s"$what: $reason")
+  def failure: Failure = Failure(FailureKind.StartFailed, reason)
+
+object Refusal:
+  given Decoder[Refusal] = Decoder.instance: answer =>
+    for
+      reason <- answer.get[String]("error")
+      said <- answer.getOrElse[Vector[PackEvent]]("log")(Vector.empty)
+    yield Refusal(reason, said)
 
 object RuntimeClient:
   private type Body = Publisher[JavaList[ByteBuffer]]
@@ -197,5 +207,7 @@ object RuntimeClient:
     case PackEvent.WorkerSucceeded(_, output, _) => output.length.toLong
     case PackEvent.Log(_, _, line, _) => line.length.toLong
     case _ => 0)
-  private val MaxReason = 64L * 1024
+
+  /** With what a program has said, every byte of it escaped. */
+  private val MaxReason = 1024L * 1024
   private val LargeBody = 64 * 1024

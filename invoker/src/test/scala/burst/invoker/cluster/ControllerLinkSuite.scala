@@ -19,10 +19,10 @@ class ControllerLinkSuite extends munit.FunSuite:
 
   private class Fixture:
     val door: TestProbe[Hello] = kit.createTestProbe()
-    val joined: TestProbe[Done] = kit.createTestProbe()
+    val events: TestProbe[ControllerLink.Event] = kit.createTestProbe()
     val invoker: TestProbe[Invoker.Command] = kit.createTestProbe()
     val link: ActorRef[ControllerProtocol.Message] =
-      kit.spawn(ControllerLink(Vector(door.ref), joined.ref))
+      kit.spawn(ControllerLink(ControllerLink.Settings(Vector(door.ref), "own", ""), events.ref))
     link ! RegisterInvoker(status, invoker.ref)
 
     val session: TestProbe[ToSession] = kit.createTestProbe()
@@ -47,11 +47,22 @@ class ControllerLinkSuite extends munit.FunSuite:
     assertEquals(fixture.door.receiveMessage().tries, 1L)
     fixture.link ! Heartbeat(status)
     fixture.welcome(fixture.door.receiveMessage())
-    fixture.joined.expectMessage(Done)
+    fixture.events.expectMessage(ControllerLink.Event.Joined)
     assertEquals(fixture.session.expectMessageType[Beat].number, 1L)
     fixture.link ! Heartbeat(status)
     assertEquals(fixture.session.expectMessageType[Beat].number, 2L)
     fixture.door.expectNoMessage(50.millis)
+
+  test("where another one has its id it is turned away, while it knocks"):
+    val fixture = Fixture()
+    val hello = fixture.door.receiveMessage()
+    assertEquals(hello.home, "own")
+    hello.from ! Refused("there is another one")
+    fixture.events.expectMessage(ControllerLink.Event.TurnedAway("there is another one"))
+    fixture.welcome(hello)
+    fixture.events.expectMessage(ControllerLink.Event.Joined)
+    hello.from ! Refused("that was late")
+    fixture.events.expectNoMessage(50.millis)
 
   test("orders reach the invoker"):
     val fixture = Fixture()

@@ -143,6 +143,10 @@ class DockerDriverSuite extends DriverContractSuite:
       intercept[SetupException](DockerDaemon.connect(settings.copy(image = "burst-no-such-image:1")))
     assert(problem.getMessage.contains("make image"), problem.getMessage)
 
+  test("who may not use the daemon is told by which group he may"):
+    assert(DockerDaemon.silent("java.net.BindException: Permission denied").contains("join the group"))
+    assert(DockerDaemon.silent("java.net.BindException: No such file").contains("start its daemon"))
+
   test("a daemon that does not answer is a set-up problem that says what to do"):
     val problem =
       intercept[SetupException](DockerDaemon.connect(settings.copy(host =

@@ -128,12 +128,12 @@ class KubernetesDriverSuite extends DriverContractSuite:
     for
       container <- driver.start(resources(1).copy(packagePath = archive)).map(_.toOption.get)
       answer <- runtime.init(container.address, container.source)
-      message = answer.swap.toOption.fold("it says hello")(_.message)
+      message = answer.swap.toOption.fold("it says hello")(_.reason)
       _ = assert(message.contains("sent") && message.contains("code 2"), message)
       blank <- driver.prewarm(1, 16).map(_.toOption.get)
       adopted <- driver.adopt(blank, resources(1).copy(packagePath = archive)).map(_.get)
       again <- runtime.init(adopted.address, adopted.source)
-      _ = assert(again.left.exists(_.message.contains("sent")), again.toString)
+      _ = assert(again.left.exists(_.reason.contains("sent")), again.toString)
       _ <- driver.close()
     yield ()
 

@@ -9,6 +9,8 @@ class ProcessDriverSuite extends DriverContractSuite:
   private val settings = ProcessSettings(
     Prerequisites.runtimeBinary,
     environment = Vector("PATH"),
+    memoryOverhead = 64,
+    memoryPerWorker = 16,
     startTimeout = 60.seconds,
     stopGrace = 250.millis
   )

@@ -33,7 +33,8 @@ final class FakeDriver(address: RuntimeAddress) extends Driver:
   def name = "fake"
   def isLocal = true
   def packageForm = PackageForm.Directory
-  def limitsMemory = false
+  def limits = "nothing is held to anything"
+  def programMemory(workers: Int, memoryMiB: Int): Option[Long] = Some(workers.toLong * memoryMiB + 1)
   @volatile var reserves = false
 
   val adopted: ConcurrentLinkedQueue[PackResources] = ConcurrentLinkedQueue()

@@ -1,9 +1,9 @@
 package burst.invoker.pack
 
 import burst.invoker.driver.RuntimeAddress
-import burst.protocol.{PackEvent, RunPack, Secret}
-import io.circe.Json
-import io.circe.jawn.{decode, parse}
+import burst.protocol.{FlareId, Inputs, JsonText, PackEvent, RunPack, Secret}
+import io.circe.{Decoder, Json}
+import io.circe.jawn.parse
 import io.circe.syntax.*
 import org.apache.pekko.actor.ClassicActorSystemProvider
 import org.apache.pekko.http.scaladsl.Http
@@ -94,7 +94,8 @@ object FakeRuntime:
       field("secret"),
       field("advertise"),
       field("deadline"),
-      field("group"),
+      field[Option[FlareId]]("group"),
       field("autostart"),
-      field("lease")
+      field[Option[Long]]("lease"),
+      field[Option[Long]]("memory")
     )

@@ -65,7 +65,8 @@ class PackActorSuite extends munit.FunSuite:
       pack.request.deadline,
       group = None,
       autostart = false,
-      lease = None
+      lease = None,
+      memory = driver.programMemory(3, assignment.memory)
     )
     val left = pack.request.deadline - services.clock()
     assert(left > 0 && left <= assignment.timeLeft, "by the clock of this machine")
@@ -74,7 +75,7 @@ class PackActorSuite extends munit.FunSuite:
   setup.test("the runtime is told of the pack's lease, and of a longer one"): setup =>
     import setup.*
     val until = System.nanoTime() + 1.hour.toNanos
-    val actor = launch(assignment, lease = Some(until))
+    val actor = begin(assignment, lease = Some(until))
     givePackage()
     val pack = runtime.pack()
     assert(pack.request.lease.exists(millis => millis > 0 && millis <= 1.hour.toMillis), pack.request.lease)

@@ -51,7 +51,9 @@ class PackFailureSuite extends munit.FunSuite:
     driver.beforeStart = Future.successful(Some(Failure(FailureKind.StartFailed, "no room")))
     launch()
     givePackage()
-    assertEquals(endedBadly().message, "no room")
+    val failure = endedBadly()
+    assertEquals(failure.message, "no room")
+    assertEquals(failure.operation, Some(StartOperation.Create))
     expectRelease()
 
   setup.test("the program does not start"): setup =>
@@ -63,7 +65,23 @@ class PackFailureSuite extends munit.FunSuite:
     val failure = endedBadly()
     assertEquals(failure.kind, FailureKind.StartFailed)
     assert(failure.message.contains("exec format error"), failure.message)
+    assertEquals(failure.operation, Some(StartOperation.Init))
     assertEquals(driver.stops.size, 1)
+    expectRelease()
+
+  setup.test("what a program said that did not start is in the log"): setup =>
+    import setup.*
+    val log = """[{"event":"log","worker":null,"stream":"stderr","text":"no FILE given","at":1}]"""
+    val answer = HttpResponse(StatusCodes.BadGateway, entity = s"""{"error":"exit code 3","log":$log}""")
+    runtime.initAnswer = Future.successful(answer)
+    launch()
+    givePackage()
+    val (reports, end) = untilEnded()
+    assertEquals(
+      reports.flatMap(_.events).collect { case log: PackEvent.Log => log },
+      Vector(PackEvent.Log(None, LogStream.Stderr, "no FILE given", 1))
+    )
+    assert(end.error.exists(_.message.contains("exit code 3")), end)
     expectRelease()
 
   hastySetup.test("the program never reports"): setup =>
@@ -84,6 +102,13 @@ class PackFailureSuite extends munit.FunSuite:
     driver.lastContainer.ended.success(ContainerExit(Some(137), oomKilled = true))
     assertEquals(endedBadly().kind, FailureKind.OutOfMemory)
     expectRelease()
+
+  setup.test("a program cannot say in the invoker's name that the machine is at fault"): setup =>
+    import setup.*
+    val (_, pack) = running()
+    val error = Failure(FailureKind.StartFailed, "blame it", operation = Some(StartOperation.Create))
+    pack.say(PackEvent.PackEnded(false, Some(error), 1))
+    assertEquals(endedBadly().operation, None)
 
   setup.test("the runtime refuses the pack"): setup =>
     import setup.*

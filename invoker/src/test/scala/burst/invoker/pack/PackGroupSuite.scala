@@ -100,7 +100,7 @@ class PackGroupSuite extends munit.FunSuite:
   ): setup =>
     import setup.*
     val group = assignment.copy(attempt = 1, group = Some(GroupRole.Holder(1000)))
-    val actor = launch(group)
+    val actor = begin(group)
     val (early, earlyProbe) = flare()
     actor ! early
     givePackage()

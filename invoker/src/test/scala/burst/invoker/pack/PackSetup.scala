@@ -68,9 +68,9 @@ final class PackSetup(
       )
     pack
   def launch(supply: Supply): ActorRef[PackActor.Command] =
-    launch(assignment, supply)
+    begin(assignment, supply)
 
-  def launch(
+  def begin(
       assignment: PackAssignment,
       supply: Supply = Supply.Nothing,
       lease: Option[Long] = None
@@ -114,7 +114,7 @@ final class PackSetup(
   /** A pack of a group that is up, and rests. */
   def resting(): ActorRef[PackActor.Command] =
     val group = assignment.copy(attempt = 1, group = Some(GroupRole.Holder(1000)), timeLeft = 0)
-    val actor = launch(group)
+    val actor = begin(group)
     givePackage()
     assertEquals(
       controller.receiveMessage().events.map(_.getClass),

@@ -1,12 +1,14 @@
 package burst.invoker.packages
 
 import burst.protocol.ControllerProtocol.{FetchPackage, PackageChunk, PackageMissing}
-import burst.protocol.{ControllerProtocol, Failure, FailureKind, PackageId}
+import burst.protocol.{ControllerProtocol, Failure, FailureKind, PackageId, StartOperation}
+import java.nio.file.attribute.PosixFilePermission.{GROUP_WRITE, OTHERS_WRITE, OWNER_WRITE}
 import java.nio.file.{Files, Path}
 import org.apache.pekko.actor.testkit.typed.scaladsl.{ActorTestKit, TestProbe}
 import org.apache.pekko.actor.typed.ActorRef
 import org.apache.pekko.util.ByteString
 import scala.concurrent.duration.{DurationInt, FiniteDuration}
+import scala.jdk.CollectionConverters.*
 import scala.jdk.StreamConverters.*
 
 class PackageCacheSuite extends munit.FunSuite:
@@ -76,6 +78,23 @@ class PackageCacheSuite extends munit.FunSuite:
     assertEquals(setup.acquired(), path)
     setup.controller.expectNoMessage(50.millis)
 
+  test("a package can be changed by nobody, and its place in the cache can be moved without being root"):
+    val setup = Setup(maxBytes = 1000)
+    setup.acquire(zipId)
+    setup.serve(zip, zipId)
+    val path = setup.acquired()
+    val writable = Set(OWNER_WRITE, GROUP_WRITE, OTHERS_WRITE)
+    def permissions(path: Path) = Files.getPosixFilePermissions(path).asScala.toSet
+    for kept <- List(path, path.resolve("exec")) do
+      assertEquals(permissions(kept) & writable, Set.empty, kept.toString)
+    // To move a directory is to write to it, which tests that run as root would not notice.
+    val moved = Files.list(setup.directory).toScala(Vector)
+    assert(moved.nonEmpty && moved.forall(permissions(_).contains(OWNER_WRITE)), moved.toString)
+    setup.cache ! PackageCache.Release(zipId)
+    setup.acquire(zipId)
+    setup.serve(zip, zipId)
+    assertEquals(setup.acquired(), path)
+
   test("packs that ask at the same time share one fetch"):
     val setup = Setup()
     (1 to 5).foreach(_ => setup.acquire(zipId))
@@ -93,6 +112,22 @@ class PackageCacheSuite extends munit.FunSuite:
     setup.acquire(zipId)
     setup.serve(zip, zipId)
     setup.acquired()
+
+  test("that this machine cannot take a package is told from what is wrong with one"):
+    val setup = Setup()
+    // It is up, and has made its directory.
+    setup.acquire(PackageId.of(Zips.Elf))
+    setup.asked().replyTo ! PackageMissing(PackageId.of(Zips.Elf))
+    setup.refused()
+    Unpacker.delete(setup.directory)
+    val _ = Files.write(setup.directory, Array.empty[Byte])
+    setup.acquire(zipId)
+    def operation = setup.asker.receiveMessage().swap.toOption.flatMap(_.operation)
+    assertEquals(operation, Some(StartOperation.Fetch))
+    val other = Setup()
+    other.acquire(zipId)
+    other.asked().replyTo ! PackageMissing(zipId)
+    assertEquals(other.asker.receiveMessage().swap.toOption.flatMap(_.operation), None)
 
   test("a package the controller does not have is refused"):
     val setup = Setup()

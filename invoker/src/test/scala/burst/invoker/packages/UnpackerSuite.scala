@@ -1,5 +1,6 @@
 package burst.invoker.packages
 
+import java.nio.file.attribute.PosixFilePermissions
 import java.nio.file.{Files, Path}
 import scala.jdk.StreamConverters.*
 
@@ -50,6 +51,12 @@ class UnpackerSuite extends munit.FunSuite:
     assert(unpack(scratch, Zips.of(("exec" -> Zips.Elf) +: many*)).left.exists(_.contains("21 files")))
     assertEquals(files(scratch), Set("archive"))
 
+  scratch.test("what this machine cannot take is no fault of the package"): scratch =>
+    val archive = Files.write(scratch.resolve("archive"), Zips.of("exec" -> Zips.Elf))
+    val _ = Files.write(scratch.resolve("occupied"), Array.empty[Byte])
+    intercept[java.io.IOException](Unpacker.unpack(archive, scratch.resolve("occupied/target"), limits))
+    assert(unpack(scratch, Zips.of("exec" -> Zips.Elf, "n" * 300 -> Zips.Elf)).isLeft)
+
   scratch.test("a package without exec, or with a directory of that name, is refused"): scratch =>
     assert(unpack(scratch, Zips.of("main" -> Zips.Elf)).left.exists(_.contains("'exec'")))
     Unpacker.delete(scratch.resolve("inner"))
@@ -57,6 +64,19 @@ class UnpackerSuite extends munit.FunSuite:
 
   scratch.test("a file that is also a directory is refused"): scratch =>
     assert(unpack(scratch, Zips.of("exec" -> Zips.Elf, "a" -> Zips.Elf, "a/b" -> Zips.Elf)).isLeft)
+
+  scratch.test("what a program has made of its package is deleted, and nothing else"): scratch =>
+    assert(unpack(scratch, Zips.of("exec" -> Zips.Elf, "a/b" -> Zips.Elf)).isRight)
+    val target = scratch.resolve("inner/target")
+    val outside = Files.createDirectory(scratch.resolve("outside"))
+    Files.setPosixFilePermissions(target, PosixFilePermissions.fromString("rwxr-xr-x"))
+    Files.createSymbolicLink(target.resolve("link"), outside)
+    Files.setPosixFilePermissions(outside, PosixFilePermissions.fromString("r-x------"))
+    // No more can be done to it by its owner. Root, if that runs the test, could read it yet.
+    Files.setPosixFilePermissions(target.resolve("a"), PosixFilePermissions.fromString("---------"))
+    Unpacker.delete(target)
+    assert(!Files.exists(target))
+    assertEquals(PosixFilePermissions.toString(Files.getPosixFilePermissions(outside)), "r-x------")
 
   for (name, bytes) <- List(
       "nothing" -> Array.empty[Byte],

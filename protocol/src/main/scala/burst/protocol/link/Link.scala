@@ -23,15 +23,27 @@ import org.apache.pekko.util.ByteString
   * the time a kill takes: only then is the invoker lost and its packs known to be dead. So there is never a
   * moment at which a pack runs that the scheduler thinks dead.
   *
+  * An id is one invoker's at a time. Who says Hello by the id of another that has a session is not answered
+  * while nothing is known: the next beat of that one has the newcomer `Refused`, which ends; without any the
+  * session ends as above, its packs are dead, and the newcomer is let in. Only for an invoker that has
+  * started again nobody waits: the lock on its data directory, by which it is known, says that its former
+  * process is dead.
+  *
   * A scheduler that takes over has a higher `epoch`, counted by the database; an invoker that has seen it
   * takes no session of a lower one.
   */
 sealed trait LinkMessage
 
 /** From an invoker that has no session. `tries` counts its sessions, so that a Hello that was overtaken ends
-  * nothing. `from` is another one after a restart.
+  * nothing. `from` is another one after a restart; `home` is the same, made once for its data directory.
   */
-final case class Hello(status: InvokerStatus, tries: Long, from: ActorRef[ToInvoker]) extends LinkMessage
+final case class Hello(status: InvokerStatus, tries: Long, from: ActorRef[ToInvoker], home: String)
+    extends LinkMessage:
+  /** Whether this is of the process that has taken the other's place: a copy of a data directory is on
+    * another machine.
+    */
+  def follows(other: Hello): Boolean =
+    home == other.home && from.path.address.host == other.from.path.address.host
 
 /** To an invoker, besides orders. */
 sealed trait ToInvoker extends LinkMessage
@@ -45,6 +57,9 @@ final case class Welcome(
     orders: ActorRef[ProducerController.Command[Order]]
 ) extends ToInvoker
 final case class Seen(beat: Long) extends ToInvoker
+
+/** Another invoker has this one's id, and is alive. */
+final case class Refused(reason: String) extends ToInvoker
 
 /** The session is over; another one may begin. */
 final case class Over(session: ActorRef[ToSession]) extends ToInvoker

@@ -40,9 +40,10 @@ class LinkSerializerSuite extends munit.FunSuite:
   private def messages: Vector[LinkMessage] =
     val anyone = system.deadLetters[Any]
     Vector(
-      Hello(status, 3, anyone),
+      Hello(status, 3, anyone, "9f86"),
       Welcome(7, 3, 10_000, anyone, anyone),
       Seen(12),
+      Refused("there is another one"),
       Over(anyone),
       Beat(4, status, anyone),
       Farewell("it was stopped"),

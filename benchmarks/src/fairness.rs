@@ -1,0 +1,120 @@
+//! What one namespace does at its limits, and what that makes of another's flares.
+
+use crate::report::Report;
+use crate::summary::Summary;
+use burst_tests::{Api, Driver, Platform, Settings};
+use serde_json::{Value, json};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Slots of the greedy namespace; the other one has as many as it needs.
+const GREEDY: u32 = 6;
+
+/// What the greedy one does, again and again, in each of so many threads.
+struct Load {
+    name: &'static str,
+    threads: usize,
+    act: fn(&Api),
+}
+
+const LOADS: [Load; 4] = [
+    Load {
+        name: "writes empty lines as fast as 6 workers can",
+        threads: 1,
+        act: |api| flare(api, json!({"size": GREEDY, "params": {"lines": 800_000}})),
+    },
+    Load {
+        name: "has 6 workers put out 16 MB each",
+        threads: 1,
+        act: |api| {
+            flare(
+                api,
+                json!({"size": GREEDY, "params": {"output": 16_000_000}}),
+            )
+        },
+    },
+    Load {
+        name: "starts flares from 32 clients",
+        threads: 32,
+        act: |api| flare(api, json!({"size": 1, "params": {}})),
+    },
+    Load {
+        name: "starts flares with inputs of 8 MB from 8 clients",
+        threads: 8,
+        act: |api| {
+            flare(
+                api,
+                json!({"size": 1, "params": {"ignored": "x".repeat(8_000_000)}}),
+            )
+        },
+    },
+];
+
+/// Whatever is refused is refused.
+fn flare(api: &Api, request: Value) {
+    let _ = api.post("bursts/burden?blocking=true", &request);
+}
+
+pub fn measure(runs: usize, report: &mut Report) {
+    for load in LOADS {
+        let settings = Settings::new(Driver::Process).limit(Duration::from_secs(600));
+        let platform = Platform::start(settings);
+        let quiet = platform.api();
+        let slots = GREEDY.to_string();
+        let created = platform
+            .cli_setup()
+            .properties(platform.data().join("properties"))
+            .run(&[
+                "admin",
+                "namespace",
+                "create",
+                "greedy",
+                "--slots",
+                &slots,
+                "--output",
+                "json",
+            ])
+            .exits(0)
+            .json();
+        let greedy = Api::new(quiet.base(), created["auth"].as_str().unwrap());
+        crate::deploy(&platform, "noop");
+        crate::deploy_as(&greedy, "burden");
+        latency(quiet, 20 * runs);
+        let alone = latency(quiet, 20 * runs);
+        let over = AtomicBool::new(false);
+        let beside = thread::scope(|scope| {
+            for _ in 0..load.threads {
+                scope.spawn(|| {
+                    while !over.load(Ordering::Relaxed) {
+                        (load.act)(&greedy);
+                    }
+                });
+            }
+            thread::sleep(Duration::from_secs(3));
+            let beside = latency(quiet, 20 * runs);
+            over.store(true, Ordering::Relaxed);
+            beside
+        });
+        report.add(
+            format!("flare of 2 workers while another namespace {}", load.name),
+            "ms",
+            beside,
+            Some(("the same alone", alone)),
+            "≤ 3 ×",
+        );
+    }
+}
+
+/// Request to result of a small flare on a warm pack, in milliseconds.
+fn latency(api: &Api, count: usize) -> Summary {
+    let request = json!({"size": 2, "params": {}});
+    let times = (0..count).map(|_| {
+        let start = Instant::now();
+        let answer = api.post("bursts/noop?blocking=true&result=true", &request);
+        let time = start.elapsed().as_secs_f64() * 1e3;
+        answer.expect::<Value>(200);
+        time
+    });
+    Summary::of(times.collect())
+}

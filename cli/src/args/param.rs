@@ -1,0 +1,121 @@
+//! `--param`, which is written `KEY=VALUE` or `KEY VALUE`.
+
+use std::ffi::{OsStr, OsString};
+
+use clap::Args;
+
+use super::Source;
+
+/// Parameters by key and value, or from a file.
+#[derive(Debug, Default, Args)]
+pub struct ParamArgs {
+    /// A parameter: JSON if the value is, else a string; also as --param KEY VALUE; may be repeated
+    #[arg(short, long, value_name = "KEY=VALUE", value_parser = param)]
+    pub param: Vec<(String, String)>,
+    /// JSON object with parameters (- reads standard input); --param wins over it
+    #[arg(short = 'P', long, value_name = "FILE")]
+    pub param_file: Option<Source>,
+}
+
+impl ParamArgs {
+    /// Whether the command line says anything of parameters.
+    pub fn are_given(&self) -> bool {
+        !self.param.is_empty() || self.param_file.is_some()
+    }
+}
+
+fn param(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some(("", _)) => Err("it has no key: write --param KEY=VALUE".into()),
+        Some((key, value)) => Ok((key.to_owned(), value.to_owned())),
+        None => Err(format!(
+            "it has no value: write --param {text}=VALUE or --param {text} VALUE (only the former \
+             if VALUE begins with a dash)"
+        )),
+    }
+}
+
+/// The command line with every `--param KEY VALUE` as `--param KEY=VALUE`, so that one form is left
+/// to be understood. A key without a value stays, and is refused by its name.
+pub fn joined(arguments: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
+    let mut arguments = arguments.into_iter().peekable();
+    let mut joined: Vec<OsString> = Vec::new();
+    while let Some(argument) = arguments.next() {
+        if argument == "--" {
+            joined.push(argument);
+            joined.extend(arguments);
+            break;
+        }
+        let is_param = argument == "--param" || argument == "-p";
+        joined.push(argument);
+        if !is_param {
+            continue;
+        }
+        let Some(mut param) = arguments.next_if(|next| is_value(next)) else {
+            continue;
+        };
+        if !param.as_encoded_bytes().contains(&b'=')
+            && let Some(value) = arguments.next_if(|next| is_value(next))
+        {
+            param.push("=");
+            param.push(value);
+        }
+        joined.push(param);
+    }
+    joined
+}
+
+/// Whether that can be a value by itself: other things that begin with a dash are flags.
+fn is_value(word: &OsStr) -> bool {
+    let word = word.as_encoded_bytes();
+    word == b"-"
+        || !word.starts_with(b"-")
+        || serde_json::from_slice::<serde_json::Number>(word).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn words(line: &str) -> Vec<String> {
+        joined(line.split(' ').map(OsString::from))
+            .into_iter()
+            .map(|word| word.into_string().unwrap())
+            .collect()
+    }
+
+    #[test]
+    fn both_forms_become_one() {
+        for (line, expected) in [
+            (
+                "flare f --param k v --result",
+                "flare f --param k=v --result",
+            ),
+            ("flare f -p k -3 -p l=w f", "flare f -p k=-3 -p l=w f"),
+            (
+                "flare f --param k=v --result",
+                "flare f --param k=v --result",
+            ),
+            ("flare f --param k --result", "flare f --param k --result"),
+            (
+                "flare f --param=k=--x -p file -",
+                "flare f --param=k=--x -p file=-",
+            ),
+            ("flare --param", "flare --param"),
+            ("flare -- --param k v", "flare -- --param k v"),
+        ] {
+            assert_eq!(words(line).join(" "), expected);
+        }
+    }
+
+    #[test]
+    fn a_parameter_is_split_at_the_first_equals_sign() {
+        let pair = |key: &str, value: &str| Ok((key.to_owned(), value.to_owned()));
+        assert_eq!(param("k=a=b"), pair("k", "a=b"));
+        assert_eq!(param("k="), pair("k", ""));
+        assert_eq!(param("k=--x"), pair("k", "--x"));
+        assert!(param("=v").unwrap_err().contains("no key"));
+        assert!(param("k").unwrap_err().contains("--param k=VALUE"));
+    }
+}

@@ -1,0 +1,35 @@
+//! The outputs of a flare: always a JSON array by worker id, however the flare ended.
+
+use crate::api::{Outcome, Output};
+use crate::client::Client;
+use crate::error::Error;
+use crate::output::{self, Printer};
+use crate::{failure, streamed};
+
+/// Prints the outputs, and fails as the flare did.
+pub fn print(client: &Client, id: &str) -> Result<(), Error> {
+    let body = client.open(&["flares", id, "result"], &[])?;
+    let mut printer = Printer::new();
+    let (mut workers, mut missing) = (0, 0);
+    let outcome: Outcome = streamed::read(body, "outputs", |output: Output| {
+        if output.worker != workers {
+            return Err(Error::BadAnswer("its outputs are not by worker".into()));
+        }
+        printer.people(if workers == 0 { "[\n  " } else { ",\n  " })?;
+        workers += 1;
+        if let Some(output) = output.output {
+            return printer.json(output.get());
+        }
+        missing += 1;
+        printer.people("null")
+    })?;
+    printer.people(if workers == 0 { "[]\n" } else { "\n]\n" })?;
+    printer.end()?;
+    if !outcome.state.is_final() {
+        let state = outcome.state.name();
+        output::note(&format!(
+            "flare {id} is {state}: {missing} of {workers} workers have no output yet"
+        ));
+    }
+    failure::of_state(id, outcome.state, outcome.error.as_ref()).map_or(Ok(()), Err)
+}

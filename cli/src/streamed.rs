@@ -1,0 +1,94 @@
+//! Answers that are as large as their flare made them: an object with one long array in it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::de::{
+    DeserializeOwned, DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor,
+};
+use serde_json::value::RawValue;
+
+use crate::client::Body;
+use crate::error::Error;
+
+/// Hands over each element of the array by this name as soon as it is read, so that one at a time is
+/// held, and comes back with the other fields.
+pub fn read<T: DeserializeOwned, R: DeserializeOwned>(
+    body: Body,
+    array: &'static str,
+    mut each: impl FnMut(T) -> Result<(), Error>,
+) -> Result<R, Error> {
+    let mut stopped = None;
+    let mut each = |element| each(element).map_err(|error| stopped = Some(error));
+    let fields = body.parse(Object {
+        array,
+        each: &mut each,
+    });
+    // Then it is the reason why reading failed.
+    if let Some(error) = stopped {
+        return Err(error);
+    }
+    serde_json::to_string(&fields?)
+        .and_then(|text| serde_json::from_str(&text))
+        .map_err(|cause| Error::BadAnswer(cause.to_string()))
+}
+
+type Each<'a, T> = &'a mut dyn FnMut(T) -> Result<(), ()>;
+
+struct Object<'a, T> {
+    array: &'static str,
+    each: Each<'a, T>,
+}
+
+impl<'de, T: DeserializeOwned> DeserializeSeed<'de> for Object<'_, T> {
+    type Value = BTreeMap<String, Box<RawValue>>;
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Self::Value, D::Error> {
+        from.deserialize_map(self)
+    }
+}
+
+impl<'de, T: DeserializeOwned> Visitor<'de> for Object<'_, T> {
+    type Value = BTreeMap<String, Box<RawValue>>;
+
+    fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut from: A) -> Result<Self::Value, A::Error> {
+        let mut fields = BTreeMap::new();
+        while let Some(name) = from.next_key::<String>()? {
+            if name == self.array {
+                from.next_value_seed(Array(&mut *self.each))?;
+            } else {
+                fields.insert(name, from.next_value()?);
+            }
+        }
+        Ok(fields)
+    }
+}
+
+struct Array<'a, T>(Each<'a, T>);
+
+impl<'de, T: DeserializeOwned> DeserializeSeed<'de> for Array<'_, T> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<(), D::Error> {
+        from.deserialize_seq(self)
+    }
+}
+
+impl<'de, T: DeserializeOwned> Visitor<'de> for Array<'_, T> {
+    type Value = ();
+
+    fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str("an array")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut from: A) -> Result<(), A::Error> {
+        while let Some(element) = from.next_element()? {
+            (self.0)(element).map_err(|()| A::Error::custom("the reader stopped"))?;
+        }
+        Ok(())
+    }
+}

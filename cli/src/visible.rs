@@ -1,0 +1,87 @@
+//! What programs and servers say, made harmless to look at: a terminal obeys the control characters in
+//! it, and bidirectional ones make text read as something else.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+
+/// Lines with everything shown that a terminal would act on, but for line ends and tabs.
+pub fn lines(text: &str) -> Cow<'_, str> {
+    escaped(
+        text,
+        |c| acts(c) && !matches!(c, '\n' | '\t'),
+        |c, shown| {
+            shown.extend(c.escape_default());
+        },
+    )
+}
+
+/// The same with line ends shown, too.
+pub fn line(text: &str) -> Cow<'_, str> {
+    escaped(
+        text,
+        |c| acts(c) && c != '\t',
+        |c, shown| shown.extend(c.escape_default()),
+    )
+}
+
+/// JSON with the same meaning; only in its strings may there be any such characters.
+pub fn json(text: &str) -> Cow<'_, str> {
+    escaped(
+        text,
+        |c| acts(c) && !matches!(c, '\n' | '\t' | '\r'),
+        |c, shown| {
+            // All of them are below U+10000. Writing to a string does not fail.
+            let _ = write!(shown, "\\u{:04x}", u32::from(c));
+        },
+    )
+}
+
+fn escaped(
+    text: &str,
+    hidden: impl Fn(char) -> bool,
+    show: impl Fn(char, &mut String),
+) -> Cow<'_, str> {
+    if !text.contains(&hidden) {
+        return text.into();
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if hidden(c) {
+            show(c, &mut shown);
+        } else {
+            shown.push(c);
+        }
+    }
+    shown.into()
+}
+
+/// Control characters, and all with Unicode's property Bidi_Control.
+fn acts(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn what_a_terminal_obeys_is_shown() {
+        assert_eq!(lines("a\tb\nc é 漢"), "a\tb\nc é 漢");
+        assert_eq!(
+            lines("\x1b]0;x\x07\r\x7f\u{9b}2J\u{202e}"),
+            "\\u{1b}]0;x\\u{7}\\r\\u{7f}\\u{9b}2J\\u{202e}"
+        );
+        assert_eq!(line("a\nb\tc"), "a\\nb\tc");
+    }
+
+    #[test]
+    fn json_means_the_same_afterwards() {
+        let text = "[\n  \"\u{9b}2J\u{202e}\u{7f}é\"\n]";
+        let shown = json(text);
+        assert_eq!(shown, "[\n  \"\\u009b2J\\u202e\\u007fé\"\n]");
+        let read = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+        assert_eq!(read(&shown), read(text));
+    }
+}

@@ -1,0 +1,92 @@
+//! What is shown of control characters that programs and servers wrote.
+
+use crate::flare::flare;
+use crate::platform::Platform;
+use crate::program::Burst;
+use crate::terminal::run_on_terminal;
+
+/// A title, a bell, a cursor at home, C1's escape, and a right-to-left override; with a tab, which is harmless.
+const LINE: &str = "\x1b]0;owned\x07\x1b[H\u{9b}2J\u{202e}txt.exe\tend";
+const SHOWN: &str = "\\u{1b}]0;owned\\u{7}\\u{1b}[H\\u{9b}2J\\u{202e}txt.exe";
+
+fn quoted(text: &str) -> String {
+    serde_json::to_string(text).unwrap()
+}
+
+/// Whether a terminal would do anything but show this.
+fn acts(text: &str) -> bool {
+    text.chars()
+        .any(|c| c.is_control() && c != '\n' && c != '\t' || c == '\u{202e}')
+}
+
+#[test]
+fn logs_are_shown_on_terminals_and_kept_in_files() {
+    let platform = Platform::start();
+    let logs = format!(
+        r#"{{"truncated":false,"logs":[{{"worker":1,"stream":"stdout","at":0,"line":{}}}]}}"#,
+        quoted(LINE)
+    );
+    platform.on("GET /flares/f1/logs", 200, &logs);
+    let burst = Burst::of(&platform);
+    let piped = burst.run(&["logs", "f1"]);
+    assert!(
+        piped.out.ends_with(&format!("stdout: {LINE}\n")),
+        "{piped:?}"
+    );
+    let json = burst.run(&["logs", "f1", "--output", "json"]);
+    assert_eq!(json.out.trim_end(), logs);
+
+    let screen = run_on_terminal(&burst, &["logs", "f1"]).out;
+    assert!(screen.contains(SHOWN) && !acts(&screen), "{screen:?}");
+    let screen = run_on_terminal(&burst, &["logs", "f1", "--output", "json"]).out;
+    assert!(!acts(&screen), "{screen:?}");
+    let read = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+    assert_eq!(read(&screen.replace("        ", "\\t")), read(&logs));
+}
+
+#[test]
+fn outputs_are_the_same_json_on_terminals() {
+    let platform = Platform::start();
+    let output = "\u{9b}2J\u{202e}\u{7f}";
+    let result = format!(
+        r#"{{"state":"succeeded","error":null,"outputs":[{{"worker":0,"output":"{output}"}}]}}"#
+    );
+    platform.on("GET /flares/f1/result", 200, &result);
+    let burst = Burst::of(&platform);
+    assert_eq!(
+        burst.run(&["result", "f1"]).out,
+        format!("[\n  \"{output}\"\n]\n")
+    );
+    let screen = run_on_terminal(&burst, &["result", "f1"]).out;
+    assert_eq!(screen, "[\n  \"\\u009b2J\\u202e\\u007f\"\n]\n");
+}
+
+#[test]
+fn errors_and_tables_are_shown_wherever_they_go() {
+    let platform = Platform::start();
+    let line = quoted(LINE);
+    let failure = format!(r#"{{"kind":"error","worker":1,"message":{line},"operation":{line}}}"#);
+    let list =
+        format!(r#"[{{"id":{line},"slots":1,"freeSlots":1,"state":{line},"driver":{line}}}]"#);
+    platform
+        .on(
+            "GET /bursts",
+            400,
+            &format!(r#"{{"error":{line},"code":{line}}}"#),
+        )
+        .on("GET /flares/f1", 200, &flare("failed", &failure))
+        .on("GET /api/v1/invokers", 200, &list)
+        .on("POST /bursts/hello", 202, r#"{"flareId":"f1"}"#);
+    let burst = Burst::of(&platform);
+    for args in [
+        &["list"][..],
+        &["list", "--verbose"],
+        &["status", "f1"],
+        &["invokers"],
+        &["flare", "hello", "--blocking"],
+    ] {
+        let ran = burst.run(args);
+        assert!(!acts(&ran.out) && !acts(&ran.err), "{args:?}: {ran:?}");
+        assert!((ran.out + &ran.err).contains("\\u{1b}"), "{args:?}");
+    }
+}

@@ -1,0 +1,72 @@
+//! Answers that are larger than what may be held of them.
+
+use std::io::Read;
+
+use crate::platform::Platform;
+use crate::program::Burst;
+
+const PIECE: usize = 1 << 20;
+const PIECES: usize = 48;
+/// Half of what the answer takes; a program that has just started takes a third of that.
+const MOST: usize = PIECES * PIECE / 2;
+
+/// Reads what the program prints but for the last of it, and says how much memory it has taken till then.
+fn peak(burst: &Burst, args: &[&str], printed: usize) -> usize {
+    let mut child = burst.command(args).spawn().unwrap();
+    let mut out = child.stdout.take().unwrap();
+    // It cannot end before this is read: a pipe holds less.
+    let last = PIECE as u64;
+    let most = std::io::copy(
+        &mut out.by_ref().take(printed as u64 - last),
+        &mut std::io::sink(),
+    );
+    assert_eq!(most.unwrap(), printed as u64 - last);
+    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+    let peak = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))
+        .unwrap();
+    let peak: usize = peak.trim().trim_end_matches(" kB").parse().unwrap();
+    std::io::copy(&mut out, &mut std::io::sink()).unwrap();
+    assert!(child.wait().unwrap().success());
+    peak * 1024
+}
+
+#[test]
+fn a_result_is_printed_output_by_output() {
+    let platform = Platform::start();
+    let text = "x".repeat(PIECE);
+    let outputs: Vec<String> = (0..PIECES)
+        .map(|worker| format!(r#"{{"worker":{worker},"output":"{text}"}}"#))
+        .collect();
+    platform.on(
+        "GET /flares/f1/result",
+        200,
+        &format!(
+            r#"{{"state":"succeeded","error":null,"outputs":[{}]}}"#,
+            outputs.join(",")
+        ),
+    );
+    // Quotes, an indentation and a comma or line end with each, and the brackets.
+    let printed = PIECES * (PIECE + 6) + 2;
+    let peak = peak(&Burst::of(&platform), &["result", "f1"], printed);
+    assert!(peak < MOST, "{peak} bytes");
+}
+
+#[test]
+fn logs_are_printed_line_by_line() {
+    let platform = Platform::start();
+    let text = "x".repeat(1000);
+    let line = format!(r#"{{"worker":0,"stream":"stdout","at":0,"line":"{text}"}}"#);
+    let count = PIECES * PIECE / 1000;
+    let logs = vec![line; count].join(",");
+    let body = format!(r#"{{"truncated":false,"logs":[{logs}]}}"#);
+    platform.on("GET /flares/f1/logs", 200, &body);
+    let burst = Burst::of(&platform);
+    let prefix = "1970-01-01T00:00:00.000Z worker 0 stdout: ".len();
+    let people = peak(&burst, &["logs", "f1"], count * (prefix + 1001));
+    assert!(people < MOST, "{people} bytes");
+    let json = ["logs", "f1", "--output", "json"];
+    let json = peak(&burst, &json, body.len() + 1);
+    assert!(json < MOST, "{json} bytes");
+}

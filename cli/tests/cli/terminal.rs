@@ -1,0 +1,51 @@
+//! A terminal that shows what it was sent.
+
+use std::fs::File;
+use std::io::Read;
+use std::os::fd::OwnedFd;
+
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+
+use crate::program::{Burst, Ran};
+
+pub struct Terminal {
+    master: OwnedFd,
+    path: String,
+}
+
+impl Terminal {
+    pub fn open() -> Self {
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&master).unwrap();
+        unlockpt(&master).unwrap();
+        let path = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
+        Self { master, path }
+    }
+
+    /// What a program gets as its output.
+    pub fn end(&self) -> File {
+        let path = &self.path;
+        File::options().read(true).write(true).open(path).unwrap()
+    }
+
+    /// Everything that was sent until no program had it open any more.
+    pub fn screen(self) -> String {
+        let mut screen = Vec::new();
+        // Ends with an error then.
+        let _ = File::from(self.master).read_to_end(&mut screen);
+        String::from_utf8_lossy(&screen).replace("\r\n", "\n")
+    }
+}
+
+/// Runs the program with a terminal as its standard output.
+pub fn run_on_terminal(burst: &Burst, args: &[&str]) -> Ran {
+    let terminal = Terminal::open();
+    let mut command = burst.command(args);
+    command.stdout(terminal.end());
+    let child = command.spawn().unwrap();
+    drop(command);
+    let screen = terminal.screen();
+    let mut ran = Ran::from(child.wait_with_output().unwrap());
+    ran.out = screen;
+    ran
+}

@@ -1,0 +1,42 @@
+package burst.controller.http
+
+import java.nio.charset.StandardCharsets.UTF_8
+import java.security.MessageDigest
+import java.util.HexFormat
+import scala.concurrent.{ExecutionContext, Future}
+
+/** Bounds how often a client's credentials may turn out wrong, as looking them up is work. Whoever was let in
+  * before is looked up at once all the same: he may share his address with who guesses.
+  */
+final class FailedLogins(perMinute: Int, rates: RateLimiter):
+  private val good = Recent[String, String](FailedLogins.Remembered)
+
+  /** What `look` finds, or in how many seconds it may be asked again. */
+  def within[A](client: String, credentials: String)(look: => Future[Option[A]])(using
+      ExecutionContext
+  ): Future[Either[Long, Option[A]]] =
+    val digest = hash(credentials)
+    if wasGood(digest) then
+      look.map: found =>
+        if found.isEmpty then synchronized(good.remove(digest))
+        Right(found)
+    else
+      rates.take(client, perMinute) match
+        case Left(pause) => Future.successful(Left(pause))
+        case Right(()) =>
+          look.map: found =>
+            if found.isDefined then
+              rates.giveBack(client, perMinute)
+              synchronized(good.put(digest, digest))
+            Right(found)
+
+  /** That of a client which are known to be wrong. */
+  def failed(client: String): Either[Long, None.type] = rates.take(client, perMinute).map(_ => None)
+
+  private def wasGood(digest: String): Boolean = synchronized(Option(good.get(digest))).isDefined
+
+  private def hash(credentials: String): String =
+    HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(credentials.getBytes(UTF_8)))
+
+private object FailedLogins:
+  val Remembered = 10_000

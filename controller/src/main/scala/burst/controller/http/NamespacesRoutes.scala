@@ -1,0 +1,113 @@
+package burst.controller.http
+
+import burst.controller.definition.EntityName
+import burst.controller.scheduler.FlareService
+import burst.controller.store.{Blocking, Namespace, NamespaceStore, OwnLimits}
+import io.circe.Json
+import org.apache.pekko.http.scaladsl.model.{HttpRequest, HttpResponse, StatusCodes}
+import org.apache.pekko.http.scaladsl.server.Directives.*
+import org.apache.pekko.http.scaladsl.server.Route
+import scala.concurrent.{ExecutionContext, Future}
+
+/** `/admin/namespaces`: who may use the platform, and how much of it. */
+final class NamespacesRoutes(
+    namespaces: NamespaceStore,
+    service: FlareService,
+    body: RequestBody,
+    blocking: Blocking
+)(using ExecutionContext):
+  import NamespacesRoutes.*
+
+  val route: Route =
+    concat(
+      (pathPrefix("namespaces") & pathEndOrSingleSlash & get):
+        extractRequest(request => Answer(list(request)))
+      ,
+      (pathPrefix("namespaces" / Segment) & pathEndOrSingleSlash): name =>
+        if !EntityName.isValid(name) || name == "_" then Answer.refused(ApiError.InvalidName)
+        else
+          extractRequest: request =>
+            concat(
+              put(Answer(create(name, request))),
+              get(Answer(found(name, namespaces.find(name)))),
+              delete(Answer(revoke(name)))
+            )
+    )
+
+  private def list(request: HttpRequest): Answer =
+    Refusable(QueryParameters(request.uri.query()).page()): page =>
+      blocking(namespaces.list(page.limit, page.skip)).map: found =>
+        ok(Json.fromValues(found.map(Views.namespace)))
+
+  private def found(name: String, namespace: => Option[Namespace]): Answer =
+    blocking(namespace).map:
+      case Some(namespace) => ok(Views.namespace(namespace))
+      case None => Left(ApiError.NoSuchNamespace(name))
+
+  /** Its key opens nothing before what it has is ended, so that nothing comes after. */
+  private def revoke(name: String): Answer =
+    found(name, namespaces.revoke(name)).flatMap:
+      case Right(answer) => service.endRevoked(name).map(_ => Right(answer))
+      case refused => Future.successful(refused)
+
+  private def create(name: String, request: HttpRequest): Answer =
+    Refusable(QueryParameters(request.uri.query()).flag("overwrite")): overwrite =>
+      Refusable(body.read(request, BodyLimit)): bytes =>
+        blocking:
+          for
+            json <- body.parse(bytes)
+            limits <- ownLimits(json)
+            credentials <- namespaces.create(name, limits, overwrite).toRight(ApiError.NamespaceExists(name))
+            namespace <- namespaces.find(name).toRight(ApiError.NoSuchNamespace(name))
+          yield JsonMarshalling.response(StatusCodes.OK, Views.created(namespace, credentials))
+
+  private def ok(json: Json): Either[ApiError, HttpResponse] =
+    Right(JsonMarshalling.response(StatusCodes.OK, json))
+
+object NamespacesRoutes:
+  private val BodyLimit = 16 * 1024L
+
+  private val Million = 1_000_000
+
+  private def ownLimits(body: Json): Either[ApiError, OwnLimits] =
+    for
+      fields <- Fields.of(body)
+      _ <- fields.only("limits")
+      limits <- fields.fields("limits")
+      _ <- limits.only(
+        "burstSize",
+        "concurrentSlots",
+        "memory",
+        "packageSize",
+        "flaresPerMinute",
+        "definitions",
+        "definitionsSize",
+        "storedSize",
+        "deploysPerMinute",
+        "requestsPerMinute",
+        "concurrentRequests"
+      )
+      burstSize <- limits.int("burstSize", 1, Million)
+      concurrentSlots <- limits.int("concurrentSlots", 1, Million)
+      memory <- limits.int("memory", OptionsReader.LeastMemory, 1 << 20)
+      packageSize <- limits.long("packageSize", 1, 1L << 30)
+      flaresPerMinute <- limits.int("flaresPerMinute", 0, Million)
+      definitions <- limits.int("definitions", 0, Million)
+      definitionsSize <- limits.long("definitionsSize", 0, 1L << 50)
+      storedSize <- limits.long("storedSize", 0, 1L << 50)
+      deploysPerMinute <- limits.int("deploysPerMinute", 0, Million)
+      requestsPerMinute <- limits.int("requestsPerMinute", 1, Million)
+      concurrentRequests <- limits.int("concurrentRequests", 1, Million)
+    yield OwnLimits(
+      burstSize,
+      concurrentSlots,
+      memory,
+      packageSize,
+      flaresPerMinute,
+      definitions,
+      definitionsSize,
+      storedSize,
+      deploysPerMinute,
+      requestsPerMinute,
+      concurrentRequests
+    )

@@ -1,0 +1,119 @@
+package burst.controller.http.connection
+
+import burst.controller.http.connection.Connection.End
+import org.apache.pekko.stream.stage.*
+import org.apache.pekko.stream.{Attributes, BidiShape, Inlet, Outlet}
+import org.apache.pekko.util.ByteString
+import scala.concurrent.ExecutionContext
+import scala.concurrent.duration.FiniteDuration
+import scala.util.control.NoStackTrace
+
+/** Stands between a connection's bytes and everything else, TLS included, and ends what stands still: a
+  * request's header that does not come, a client without a further request, an answer that is not taken.
+  * While a request is under way a connection may be silent: bodies and answers have times of their own.
+  */
+private[connection] final class ConnectionGuard(connection: Connection, limits: ConnectionLimits)
+    extends GraphStage[BidiShape[ByteString, ByteString, ByteString, ByteString]]:
+  private val answers = Inlet[ByteString]("answers")
+  private val toClient = Outlet[ByteString]("to-client")
+  private val fromClient = Inlet[ByteString]("from-client")
+  private val requests = Outlet[ByteString]("requests")
+  override val shape = BidiShape(answers, toClient, fromClient, requests)
+
+  override def createLogic(attributes: Attributes): GraphStageLogic = Logic()
+
+  private final class Logic extends TimerGraphStageLogic(shape):
+    // What HTTP has to say and the client's side has not taken yet.
+    private var unsent = ByteString.empty
+    private var progress = System.nanoTime()
+    // When the first byte came after the connection's standing had last changed.
+    private var heard = connection.now.since - 1
+    private var over = false
+
+    override def preStart(): Unit =
+      val ending = getAsyncCallback(end)
+      connection.end.foreach(ending.invoke)(ExecutionContext.parasitic)
+      val shortest = limits.header.min(limits.keepAlive).min(limits.stall)
+      scheduleWithFixedDelay("look", shortest, shortest / 4)
+
+    override def postStop(): Unit = connection.gone()
+
+    setHandler(
+      answers,
+      new InHandler:
+        override def onPush(): Unit =
+          unsent = grab(answers)
+          if isAvailable(toClient) then send()
+        override def onUpstreamFinish(): Unit = if isAvailable(toClient) then close()
+        override def onUpstreamFailure(cause: Throwable): Unit = fail(toClient, cause)
+    )
+
+    setHandler(
+      toClient,
+      new OutHandler:
+        override def onPull(): Unit =
+          progress = System.nanoTime()
+          if unsent.nonEmpty then send()
+          else if isClosed(answers) then close()
+          else if !hasBeenPulled(answers) then pull(answers)
+        override def onDownstreamFinish(cause: Throwable): Unit = cancel(answers, cause)
+    )
+
+    setHandler(
+      fromClient,
+      new InHandler:
+        override def onPush(): Unit =
+          val bytes = grab(fromClient)
+          if connection.now.since - heard > 0 then heard = System.nanoTime()
+          if isClosed(requests) then pull(fromClient) else push(requests, bytes)
+        override def onUpstreamFinish(): Unit = complete(requests)
+        override def onUpstreamFailure(cause: Throwable): Unit = fail(requests, cause)
+    )
+
+    setHandler(
+      requests,
+      new OutHandler:
+        override def onPull(): Unit = if !isClosed(fromClient) then pull(fromClient)
+        // What the client still sends is read into nowhere: it would not see the answer otherwise.
+        override def onDownstreamFinish(cause: Throwable): Unit =
+          if !isClosed(fromClient) && !hasBeenPulled(fromClient) then pull(fromClient)
+    )
+
+    /** In pieces, so that it is seen whether a client takes a large answer. */
+    private def send(): Unit =
+      val (piece, rest) = unsent.splitAt(ConnectionGuard.Piece)
+      unsent = rest
+      progress = System.nanoTime()
+      push(toClient, piece)
+
+    private def close(): Unit =
+      over = true
+      progress = System.nanoTime()
+      complete(toClient)
+
+    override protected def onTimer(key: Any): Unit = if standsStill(System.nanoTime()) then end(End.Cut)
+
+    private def standsStill(now: Long): Boolean =
+      def passed(limit: FiniteDuration, starts: Long*) = starts.forall(start => now - start > limit.toNanos)
+      val standing = connection.now
+      if over || !isAvailable(toClient) then passed(limits.stall, progress)
+      else if standing.underWay then false
+      else if standing.fresh then passed(limits.header, standing.since)
+      else if heard - standing.since > 0 then passed(limits.header, heard, progress)
+      else passed(limits.keepAlive, standing.since, progress)
+
+    private def end(how: End): Unit = how match
+      // To HTTP as if the client had no more to ask.
+      case End.Finish =>
+        if !isClosed(requests) then complete(requests)
+        if !isClosed(fromClient) && !hasBeenPulled(fromClient) then pull(fromClient)
+      case End.Cut =>
+        fail(toClient, ConnectionGuard.Cut)
+        cancel(answers)
+        complete(requests)
+        cancel(fromClient, ConnectionGuard.Cut)
+
+private object ConnectionGuard:
+  val Piece: Int = 64 * 1024
+
+  object Cut extends RuntimeException("the connection was ended") with NoStackTrace

@@ -1,0 +1,93 @@
+package burst.controller.http.connection
+
+import burst.controller.http.connection.Connection.End
+import java.net.{Inet6Address, InetAddress}
+import java.util.LinkedHashSet
+import scala.collection.mutable
+import scala.concurrent.{Future, Promise}
+import scala.jdk.CollectionConverters.*
+
+/** All connections there are. Where one more would be too many, in all or of one client, another has to go
+  * for it: first of those that have not shown credentials, then of those on which no request is under way,
+  * each time the one to which nothing has happened for longest. So whoever has no credentials, and cares to
+  * do no more than to begin requests, never stands in the way of one who has. A request of one that has
+  * credentials is never cut for another.
+  */
+final class Connections(limits: ConnectionLimits):
+  private val all = Shelf()
+  private val clients = mutable.HashMap[String, Shelf]()
+  private val empty = Promise[Unit]()
+  @volatile private var ending = false
+
+  /** One more connection, or none where nobody can go for it. */
+  def admit(address: InetAddress): Option[Connection] = synchronized:
+    val client = Connections.client(address)
+    val own = clients.getOrElse(client, Shelf())
+    val room =
+      !ending && (own.size < limits.perClient || cutOne(own)) && (all.size < limits.most || cutOne(all))
+    Option.when(room):
+      val connection = Connection(this, client)
+      Seq(all, clients.getOrElseUpdate(client, own)).foreach(_.add(connection))
+      connection
+
+  def size: Int = synchronized(all.size)
+
+  private[connection] def closing: Boolean = ending
+
+  private[connection] def headerSize: Long = limits.headerSize
+
+  /** Ends all connections, those on which a request is under way after its answer; says when none is left. */
+  private[connection] def close(): Future[Unit] =
+    val waiting = synchronized:
+      ending = true
+      if all.size == 0 then empty.trySuccess(())
+      all.evictable
+    waiting.foreach(_.mustEnd(End.Finish))
+    empty.future
+
+  private[connection] def cutAll(): Unit = synchronized(all.everyone).foreach(_.mustEnd(End.Cut))
+
+  private[connection] def moved(connection: Connection)(change: => Unit): Unit = synchronized:
+    val shelves = shelvesOf(connection)
+    shelves.foreach(_.remove(connection))
+    change
+    shelves.foreach(_.add(connection))
+
+  private[connection] def remove(connection: Connection): Unit = synchronized:
+    shelvesOf(connection).foreach(_.remove(connection))
+    if clients.get(connection.client).exists(_.size == 0) then clients.remove(connection.client)
+    if ending && all.size == 0 then empty.trySuccess(())
+
+  /** None when it was removed already. */
+  private def shelvesOf(connection: Connection): Seq[Shelf] =
+    if all.holds(connection) then all +: clients.get(connection.client).toSeq else Seq.empty
+
+  private def cutOne(among: Shelf): Boolean =
+    val victim = among.first
+    victim.foreach: connection =>
+      remove(connection)
+      connection.mustEnd(End.Cut)
+    victim.isDefined
+
+object Connections:
+  /** Who an address stands for. A host may have all addresses of an IPv6 network of 64 bits. */
+  private[connection] def client(address: InetAddress): String = address match
+    case six: Inet6Address => six.getAddress.take(8).map(byte => f"$byte%02x").mkString
+    case other => other.getHostAddress
+
+/** Connections by whether they may be cut; in each part the one that has stood still for longest is first. */
+private final class Shelf:
+  private val strangers, resting, busy = LinkedHashSet[Connection]()
+  private val parts = Seq(strangers, resting, busy)
+
+  def size: Int = parts.map(_.size).sum
+  def holds(connection: Connection): Boolean = parts.exists(_.contains(connection))
+  def remove(connection: Connection): Unit = parts.foreach(_.remove(connection))
+  def everyone: Vector[Connection] = parts.flatMap(_.asScala).toVector
+  def evictable: Vector[Connection] = everyone.filterNot(_.now.underWay)
+  def first: Option[Connection] = Seq(strangers, resting).flatMap(_.asScala.headOption).headOption
+
+  def add(connection: Connection): Unit =
+    val standing = connection.now
+    val part = if !standing.trusted then strangers else if standing.underWay then busy else resting
+    part.add(connection)

@@ -1,0 +1,74 @@
+package burst.controller.store
+
+import burst.controller.blob.PackageCopy
+import burst.protocol.PackageId
+import scalikejdbc.*
+
+/** The index of packages in any SQL database. */
+final class JdbcPackageIndex(
+    database: Database,
+    nowMicros: () => Long = () => System.currentTimeMillis() * 1000
+) extends PackageIndex:
+  import JdbcFlareStore.Live
+
+  def find(id: PackageId): Option[PackageCopy] =
+    database.read("looking for a package"):
+      sql"SELECT id, tag FROM package WHERE id = ${id.value}".map(copy).single()
+
+  def ids(): Vector[PackageId] =
+    database.read("listing packages"):
+      sql"SELECT id FROM package".map(row => Stored.packageId(row.string("id"))).collection[Vector]()
+
+  def announce(copy: PackageCopy): Unit =
+    database.write("announcing a package"):
+      val _ =
+        sql"INSERT INTO package_upload (id, tag, begun) VALUES (${copy.id.value}, ${copy.tag}, ${nowMicros()})"
+          .update()
+
+  def confirm(copy: PackageCopy): Unit =
+    database.write("confirming a package"):
+      val announced =
+        sql"DELETE FROM package_upload WHERE id = ${copy.id.value} AND tag = ${copy.tag}".update() == 1
+      if announced then
+        // Of two that were stored at once the later one: the other may be there no more.
+        val _ = sql"""INSERT INTO package (id, tag) VALUES (${copy.id.value}, ${copy.tag})
+                      ON CONFLICT (id) DO UPDATE SET tag = excluded.tag""".update()
+
+  def require(id: PackageId): Unit =
+    database.write("holding a package"):
+      sql"SELECT 1 FROM package WHERE id = ${id.value} ${database.sharedLock}"
+        .map(_.int(1))
+        .single()
+        .getOrElse(throw PackageGone(id))
+
+  def unneeded(): Vector[PackageId] =
+    database.read("looking for packages nothing needs"):
+      sql"SELECT id FROM package WHERE NOT ${neededBy(sqls"package.id")}"
+        .map(row => Stored.packageId(row.string("id")))
+        .collection[Vector]()
+
+  def forget(id: PackageId): Option[PackageCopy] =
+    database.write("forgetting a package"):
+      // Two statements: the second sees what those have stored for whose end the first has waited.
+      val held =
+        sql"SELECT id, tag FROM package WHERE id = ${id.value} ${database.rowLock}".map(copy).single()
+      held.filter: _ =>
+        sql"DELETE FROM package WHERE id = ${id.value} AND NOT ${neededBy(sqls"package.id")}".update() == 1
+
+  def forgetAnnounced(before: Long): Unit =
+    database.write("forgetting packages that never came"):
+      val _ = sql"DELETE FROM package_upload WHERE begun < $before".update()
+
+  def copies(): Set[PackageCopy] =
+    database.read("listing packages"):
+      // One statement: a copy that is confirmed meanwhile is in the one or in the other.
+      sql"SELECT id, tag FROM package_upload UNION SELECT id, tag FROM package"
+        .map(copy)
+        .collection[Set]()
+
+  private def neededBy(id: SQLSyntax): SQLSyntax =
+    sqls"""(EXISTS (SELECT 1 FROM definition WHERE package_id = $id)
+            OR EXISTS (SELECT 1 FROM flare WHERE state IN ($Live) AND package_id = $id))"""
+
+  private def copy(row: WrappedResultSet): PackageCopy =
+    PackageCopy(Stored.packageId(row.string("id")), row.string("tag"))

@@ -1,0 +1,71 @@
+package burst.controller.store
+
+import burst.controller.flare.LogText
+import burst.protocol.FlareId
+import scalikejdbc.*
+
+/** The logs of flares, in chunks that are counted per flare and never counted back: who reads one in parts
+  * sees by the numbers that it was cleared meanwhile. `limit` is what a flare's log may cost.
+  */
+private[store] final class LogTable(database: Database, limit: Long):
+  import LogTable.*
+
+  /** Adds what fits, and tells what it costs. Once something was dropped nothing follows, so that a log has
+    * no holes.
+    */
+  def append(id: FlareId, present: Present, texts: Vector[LogText])(using DBSession): Long =
+    val kept = Vector.newBuilder[LogText]
+    var spent = present.bytes
+    val fitting = if present.truncated then Iterator.empty else texts.iterator
+    val cut = present.truncated || fitting.exists: text =>
+      val whole = text.within(limit - spent)
+      whole.foreach: part =>
+        kept += part
+        spent += part.cost
+      !whole.contains(text)
+    val chunks = LogChunk.grouped(kept.result()).map(LogChunk.encode)
+    sql"""UPDATE flare SET log_bytes = $spent, log_truncated = ${if cut then 1 else 0},
+          log_chunks = ${present.chunks + chunks.size} WHERE id = ${id.value}""".update()
+    if chunks.nonEmpty then
+      sql"INSERT INTO flare_log_chunk (flare_id, number, texts) VALUES (?, ?, ?)"
+        .batch(chunks.zipWithIndex.map((chunk, i) => Seq(id.value, present.chunks + i, chunk))*)
+        .apply()
+    spent - present.bytes
+
+  def clear(id: FlareId)(using DBSession): Unit =
+    sql"DELETE FROM flare_log_chunk WHERE flare_id = ${id.value}".update()
+    sql"UPDATE flare SET log_bytes = 0, log_truncated = 0 WHERE id = ${id.value}".update()
+
+  def extent(id: FlareId): LogExtent =
+    database.read("reading logs"):
+      sql"""SELECT log_truncated, log_chunks,
+              (SELECT MIN(number) FROM flare_log_chunk WHERE flare_id = flare.id) AS first
+            FROM flare WHERE id = ${id.value}"""
+        .map: row =>
+          val until = row.long("log_chunks")
+          LogExtent(row.longOpt("first").getOrElse(until), until, row.int("log_truncated") != 0)
+        .single()
+        .getOrElse(LogExtent(0, 0, truncated = false))
+
+  def part(id: FlareId, from: Long, until: Long): Option[LogPart] =
+    val rows = database.read("reading logs"):
+      sql"""SELECT number, texts FROM flare_log_chunk
+            WHERE flare_id = ${id.value} AND number >= $from AND number < $until
+            ORDER BY number LIMIT $PartChunks"""
+        .map(row => row.long("number") -> row.bytes("texts"))
+        .collection[Vector]()
+    rows.headOption
+      .filter(_._1 == from)
+      .map(_ => LogPart(rows.flatMap((_, texts) => LogChunk.decode(texts)), from + rows.size))
+
+private[store] object LogTable:
+  /** Chunks that are read at a time: about a MiB. */
+  private val PartChunks = 32
+
+  /** What of a flare's log is there already. */
+  final case class Present(bytes: Long, chunks: Long, truncated: Boolean)
+
+  val columns: SQLSyntax = sqls"log_bytes, log_chunks, log_truncated"
+
+  def present(row: WrappedResultSet): Present =
+    Present(row.long("log_bytes"), row.long("log_chunks"), row.int("log_truncated") != 0)

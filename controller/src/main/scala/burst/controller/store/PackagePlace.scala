@@ -1,0 +1,45 @@
+package burst.controller.store
+
+import burst.controller.blob.S3Settings
+import burst.node.SetupException
+import java.nio.file.{FileAlreadyExistsException, Files, Path}
+import java.util.UUID
+import scalikejdbc.*
+
+/** Where packages are. Controllers that share a database have to share them, too: what one was given the
+  * others must find.
+  *
+  * @param id
+  *   the same for all who have the same packages
+  * @param shown
+  *   for who has to know
+  */
+final case class PackagePlace(id: String, shown: String)
+
+object PackagePlace:
+  def of(bucket: S3Settings): PackagePlace = PackagePlace(bucket.address, bucket.address)
+
+  /** By a file among the packages, which goes where they go, and which all have who have mounted them. */
+  def of(directory: Path): PackagePlace =
+    val file = directory.resolve("place")
+    try
+      val fresh = Files.writeString(directory.resolve(s"place-${UUID.randomUUID}"), UUID.randomUUID.toString)
+      try Files.createLink(file, fresh): Unit
+      finally Files.delete(fresh)
+    catch case _: FileAlreadyExistsException => ()
+    PackagePlace(Files.readString(file), directory.toAbsolutePath.toString)
+
+  /** The database remembers who was first. Throws `SetupException` where that was another place. */
+  def settle(own: PackagePlace, database: Database): Unit =
+    val first = database.write("looking where packages are"):
+      sql"""INSERT INTO package_place (one_row, id, shown) VALUES (1, ${own.id}, ${own.shown})
+            ON CONFLICT (one_row) DO NOTHING""".update()
+      sql"SELECT id, shown FROM package_place"
+        .map(row => PackagePlace(row.string("id"), row.string("shown")))
+        .single()
+    first.filter(_.id != own.id).foreach: first =>
+      throw SetupException(
+        s"the packages of this database are in ${first.shown}, and this controller would have its own in " +
+          s"${own.shown}: give all controllers that share a database the same bucket, burst.store.s3.url (or " +
+          "empty the table package_place once you have moved the packages)."
+      )

@@ -1,0 +1,50 @@
+package burst.controller.store
+
+import burst.controller.blob.{PackageCopy, PackageSource, PackageStore}
+import burst.protocol.PackageId
+import scala.concurrent.duration.{DurationInt, FiniteDuration}
+
+/** Packages: what the index knows, and their bytes. Calls block. */
+final class Packages(
+    index: PackageIndex,
+    bytes: PackageStore,
+    nowMicros: () => Long = () => System.currentTimeMillis() * 1000
+) extends PackageSource:
+  def size(id: PackageId): Option[Long] = index.find(id).flatMap(bytes.size)
+
+  def read(id: PackageId, offset: Long, length: Int): Option[Array[Byte]] =
+    index.find(id).flatMap(bytes.read(_, offset, length))
+
+  def ids(): Vector[PackageId] = index.ids()
+
+  /** The copy that is there, with all its bytes. */
+  def copyOf(id: PackageId, size: Long): Option[PackageCopy] =
+    index.find(id).filter(bytes.size(_).contains(size))
+
+  /** Stores the bytes in a copy that is still to be confirmed. */
+  def store(id: PackageId, content: Array[Byte]): PackageCopy =
+    val copy = PackageCopy.fresh(id)
+    index.announce(copy)
+    bytes.put(copy, content)
+    copy
+
+  /** Deletes a package unless something needs it. */
+  def removeUnneeded(id: PackageId): Unit = index.forget(id).foreach(bytes.delete)
+
+  /** Deletes all that nothing needs. */
+  def removeUnneeded(): Unit = index.unneeded().foreach(removeUnneeded)
+
+  /** Deletes all that nothing needs, and what was left by who ended in the middle of something: for that it
+    * looks at everything that is stored.
+    */
+  def sweep(): Unit =
+    removeUnneeded()
+    index.forgetAnnounced(nowMicros() - Packages.Patience.toMicros)
+    // In this order: of what is being stored now, bytes that are seen have been announced.
+    val stored = bytes.copies()
+    val known = index.copies()
+    stored.filterNot(known).foreach(bytes.delete)
+
+object Packages:
+  /** How long a package may take to be stored; a deploy that takes longer begins again. */
+  val Patience: FiniteDuration = 1.hour

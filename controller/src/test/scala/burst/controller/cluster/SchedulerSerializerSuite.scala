@@ -1,0 +1,47 @@
+package burst.controller.cluster
+
+import burst.controller.scheduler.*
+import burst.controller.scheduler.GangScheduler.*
+import burst.protocol.*
+import com.typesafe.config.ConfigFactory
+import org.apache.pekko.actor.testkit.typed.scaladsl.ActorTestKit
+
+/** What controllers and the scheduler tell each other arrives as it was sent. */
+class SchedulerSerializerSuite extends munit.FunSuite:
+  private lazy val kit = ActorTestKit(ConfigFactory.load())
+  override def afterAll(): Unit = kit.shutdownTestKit()
+
+  private def travels(message: Any): Unit =
+    val _ = kit.serializationTestKit.verifySerialization(message)
+
+  test("requests"):
+    val id = FlareId.random()
+    val cancelled = kit.createTestProbe[CancelOutcome]().ref
+    CancelledBy.values.foreach(by => travels(Cancel(id, by, cancelled)))
+    travels(Submit(Samples.request(2), 7, kit.createTestProbe[Submitted]().ref))
+    travels(Await(id, kit.createTestProbe[Awaited]().ref))
+    travels(Locate(id, kit.createTestProbe[Located]().ref))
+    travels(ListInvokers(kit.createTestProbe[InvokerList]().ref))
+    travels(EndNamespace("team", kit.createTestProbe[NamespaceEnded.type]().ref))
+    travels(ReopenNamespace("team"))
+
+  test("answers"):
+    CancelOutcome.values.foreach(travels)
+    travels(NamespaceEnded)
+    travels(Awaited.NotActive)
+    travels(Located(None))
+    travels(Located(Some(Standing(1, Right(5)))))
+    WaitsFor.values.foreach(why => travels(Located(Some(Standing(1, Left(why))))))
+    val refusals = Vector(
+      Refusal.TooLarge(9, 8),
+      Refusal.UnitTooLarge(5, 4),
+      Refusal.UnitsTooLarge(8, 3, 6, 8),
+      Refusal.NamespaceRevoked,
+      Refusal.NoInvokers
+    )
+    refusals.foreach(refusal => travels(Submitted.Refused(refusal)))
+    val status = InvokerStatus(InvokerId("a"), 8, 0.5, "process", 0, RuntimeInfo("x86_64", "2.36"))
+    travels(InvokerList(Vector(
+      InvokerView(status, 8, up = true),
+      InvokerView(status, 8, up = true, Some(Suspicion("no room on the disk", 5)))
+    )))

@@ -1,0 +1,76 @@
+package burst.controller.definition
+
+import burst.controller.blob.{DirectoryPackageStore, PackageCopy, PackageStore}
+import burst.controller.store.*
+import burst.protocol.PackageId
+import java.nio.file.{Files, Path}
+import java.util.Comparator
+import java.util.concurrent.atomic.AtomicReference
+import scala.concurrent.duration.DurationInt
+import scala.util.Try
+
+/** Other things happen while a package is on its way to the store. */
+class SlowUploadSuite extends munit.FunSuite:
+  override def munitTimeout = 2.minutes
+
+  private val bytes = Array[Byte](11)
+  private val wanted = Samples.definition(pkg = PackageId.of(bytes))
+
+  /** Two controllers' packages on one database, one of which is interrupted when the bytes are stored. */
+  private final class Setup(root: Path, val server: PostgresServer) extends AutoCloseable:
+    val database = PostgresDatabase.open(server.settings(server.createDatabase()))
+    val index = JdbcPackageIndex(database)
+    val definitions = JdbcDefinitionStore(database, index)
+    private val directory = DirectoryPackageStore.open(root)
+    val others = Packages(index, directory)
+    val meanwhile = AtomicReference[() => Unit](() => ())
+
+    private object slow extends PackageStore:
+      export directory.{close as _, put as _, *}
+      def put(copy: PackageCopy, bytes: Array[Byte]): Unit =
+        directory.put(copy, bytes)
+        meanwhile.getAndSet(() => ())()
+
+    val packages = Packages(index, slow)
+    def deploy(): Either[DeployRefusal, Definition] =
+      Definitions(definitions, packages).deploy(wanted, bytes, overwrite = true, Samples.limits)
+    def isWhole: Boolean = definitions.find("guest", "hello").exists(d => others.size(d.packageId).isDefined)
+    def files: Int = directory.copies().size
+    def close(): Unit =
+      database.close()
+      server.close()
+      Files.walk(root).sorted(Comparator.reverseOrder).forEach(Files.delete(_))
+
+  private val setup = FunFixture[Setup](
+    _ => Setup(Files.createTempDirectory("burst-packages"), PostgresServer.fresh()),
+    _.close()
+  )
+
+  setup.test("connections that are cut and a sweep meanwhile part no definition from its package"): s =>
+    s.meanwhile.set: () =>
+      s.server.cutConnections()
+      while Try(s.others.sweep()).isFailure do ()
+    // It may fail with its connections; then there is none.
+    val deployed = Try(s.deploy()).isSuccess
+    assertEquals(s.isWhole, deployed)
+    assertEquals(s.definitions.find("guest", "hello").isDefined, deployed)
+
+  setup.test("another deploy and removal of the same package meanwhile are of no matter"): s =>
+    val other = wanted.copy(name = "other")
+    s.meanwhile.set: () =>
+      val definitions = Definitions(s.definitions, s.others)
+      definitions.deploy(other, bytes, overwrite = true, Samples.limits)
+      definitions.remove("guest", "other")
+    assert(s.deploy().isRight)
+    assert(s.isWhole)
+    s.others.sweep()
+    assertEquals(s.files, 1)
+
+  setup.test("one that takes longer than any is stored once more"): s =>
+    s.meanwhile.set: () =>
+      s.index.forgetAnnounced(Long.MaxValue)
+      s.others.sweep()
+    intercept[PackageGone](s.deploy())
+    assertEquals(s.files, 0)
+    assert(s.deploy().isRight)
+    assert(s.isWhole)

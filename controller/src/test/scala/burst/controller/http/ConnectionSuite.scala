@@ -1,0 +1,130 @@
+package burst.controller.http
+
+import java.io.EOFException
+import java.net.http.HttpResponse.BodyHandlers
+import java.net.http.{HttpClient, HttpRequest}
+import java.net.{SocketException, SocketTimeoutException, URI}
+import scala.util.{Try, Using}
+
+/** Connections that cost their clients nothing. */
+abstract class ConnectionSuite extends HttpSuite:
+  protected def connect(): RawConnection = RawConnection(port)
+
+  protected def raw[A](use: RawConnection => A): A = Using.resource(connect())(use)
+
+  protected def get(path: String, auth: String = credentials, more: String = ""): String =
+    s"GET $path HTTP/1.1\r\nHost: x\r\nAuthorization: ${basic(auth)}\r\n$more\r\n"
+
+  /** Whether the platform ends the connection, within the time for which reads wait. */
+  protected def isEnded(connection: RawConnection): Boolean =
+    try
+      connection.reply()
+      false
+    catch
+      case _: SocketTimeoutException => false
+      case _: EOFException | _: SocketException => true
+
+class CrowdSuite extends ConnectionSuite:
+  // Nothing ends by time.
+  override def settings =
+    """
+    burst.http.connections { header-timeout = 1h, keep-alive = 1h, stall-timeout = 1h, limit = 400, per-client = 300 }
+    burst.http { body-timeout = 1h, body-pace.within = 1h }
+    """
+
+  test("any number of requests that are never finished keep nobody out"):
+    raw: waiting =>
+      // Shows its credentials, and is then older than all others.
+      assertEquals(waiting.send(get("/api/v1/invokers")).reply().status, 200)
+      waiting.send(head("POST", s"$bursts/x", "Content-Length: 2") + "{")
+      val half = Vector.fill(1100)(connect().send("GET /ping HTTP/1.1\r\nHost: x\r\nX-Slow: "))
+      try
+        (1 to 20).foreach: _ =>
+          raw(c => assertEquals(c.send(get("/api/v1/invokers")).reply().status, 200))
+        assertEquals(send("GET", bursts).status, 200)
+        refused(waiting.send("}").reply(), 404)
+        assert(half.take(100).forall(isEnded), "the oldest are still there")
+      finally half.foreach(_.close())
+
+  test("a header that does not end is not held"):
+    raw: c =>
+      c.send("GET /ping HTTP/1.1\r\nHost: x\r\n")
+      val lines = (1 to 60).map(i => s"X-$i: ${"x" * 8000}\r\n")
+      assert(Try(lines.foreach(c.send)).isFailure || isEnded(c))
+
+  private def head(method: String, path: String, more: String*): String =
+    (Seq(
+      s"$method $path HTTP/1.1",
+      "Host: x",
+      s"Authorization: ${basic(credentials)}",
+      "Content-Type: application/json"
+    ) ++ more).mkString("", "\r\n", "\r\n\r\n")
+
+  test("a request of one that has credentials is not cut for another: the new connection is refused"):
+    val asked = head("POST", s"$bursts/x", "Content-Length: 2", "Expect: 100-continue")
+    val busy = Vector.fill(300):
+      val connection = connect().send(asked)
+      connection.interim()
+      connection
+    try
+      raw(c => assert(Try(c.send("GET /ping HTTP/1.1\r\nHost: x\r\n\r\n").reply()).isFailure))
+      busy.foreach(_.send("{}"))
+      busy.foreach(c => refused(c.reply(), 404))
+      raw(c => assertEquals(c.send(get("/api/v1/invokers")).reply().status, 200))
+    finally busy.foreach(_.close())
+
+class IdleSuite extends ConnectionSuite:
+  override def settings = """
+    burst.http.connections { header-timeout = 1s, keep-alive = 1s, stall-timeout = 1s }
+    """
+
+  test("a connection on which no request comes, or none that ends, is ended"):
+    raw(c => assert(isEnded(c)))
+    raw(c => assert(isEnded(c.send("GET /ping HT"))))
+    raw: c =>
+      assertEquals(c.send(get("/ping")).reply().status, 200)
+      assert(isEnded(c))
+    raw: c =>
+      assertEquals(c.send(get("/ping")).reply().status, 200)
+      assert(isEnded(c.send("GET")))
+
+  test("a header that comes in drops is ended all the same"):
+    raw: c =>
+      val dripping = Iterator.continually:
+        Thread.sleep(50)
+        c.send("x")
+      c.send("GET /ping HTTP/1.1\r\nX: ")
+      assert(Try(dripping.take(1000).foreach(_ => ())).isFailure, "it was taken for ever")
+
+  test("a request may take longer than a connection may be idle"):
+    raw: c =>
+      c.send(
+        s"POST $bursts/x HTTP/1.1\r\nHost: x\r\nAuthorization: ${basic(credentials)}\r\n" +
+          "Content-Type: application/json\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n"
+      )
+      c.interim()
+      Thread.sleep(2500)
+      refused(c.send("{}").reply(), 404)
+
+  test("an answer that nobody takes is given up"):
+    raw: c =>
+      // More than all buffers on the way hold.
+      val asked = get("/api/v1/openapi.yaml")
+      val sent = Try((1 to 1_000_000).foreach(_ => c.send(asked)))
+      assert(sent.isFailure, "a million requests were taken whose answers nobody reads")
+
+class TlsHandshakeSuite extends ConnectionSuite:
+  override def settings = s"""
+    burst.http.tls { certificate = "${TlsFiles.certificate}", key = "${TlsFiles.key}" }
+    burst.http.connections { header-timeout = 1s, limit = 50 }
+    """
+
+  test("a handshake that is not finished counts as a request that is not"):
+    // The beginning of a ClientHello.
+    val half = Vector.fill(60)(connect().send("\u0016\u0003\u0001\u0002\u0000\u0001\u0000"))
+    try
+      assert(half.forall(isEnded))
+      val client = HttpClient.newBuilder().sslContext(TlsFiles.trusting).build()
+      val request = HttpRequest.newBuilder(URI(s"https://127.0.0.1:$port/ping")).build()
+      assertEquals(client.send(request, BodyHandlers.ofString()).statusCode, 200)
+    finally half.foreach(_.close())

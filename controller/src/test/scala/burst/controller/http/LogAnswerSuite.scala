@@ -1,0 +1,53 @@
+package burst.controller.http
+
+import burst.controller.flare.LogText
+import burst.controller.store.{Blocking, LogExtent, LogPart, LogReader}
+import burst.protocol.{FlareId, LogStream}
+import io.circe.parser.parse
+import java.util.concurrent.atomic.AtomicInteger
+import org.apache.pekko.actor.typed.ActorSystem
+import org.apache.pekko.actor.typed.scaladsl.Behaviors
+import org.apache.pekko.stream.scaladsl.Sink
+import org.apache.pekko.util.ByteString
+import scala.concurrent.{Await, Future}
+import scala.concurrent.duration.DurationInt
+
+class LogAnswerSuite extends munit.FunSuite:
+  private given system: ActorSystem[Nothing] = ActorSystem(Behaviors.empty, "log-answer")
+  import system.executionContext
+
+  override def afterAll(): Unit = system.terminate()
+
+  private def await[A](future: Future[A]): A = Await.result(future, 1.minute)
+
+  /** A log of so many parts of 1000 lines each, of which the last ones may be gone. */
+  private final class Log(parts: Int, there: Int) extends LogReader:
+    val read = AtomicInteger()
+
+    def logExtent(id: FlareId): LogExtent = LogExtent(0, parts, truncated = false)
+
+    def logPart(id: FlareId, from: Long, until: Long): Option[LogPart] =
+      read.incrementAndGet()
+      val texts = Vector.tabulate(2)(worker => LogText(Some(worker), 0, LogStream.Stdout, from, "x\n" * 499))
+      Option.when(from < there)(LogPart(texts, from + 1))
+
+  private def body(log: LogReader, worker: Option[Int] = None) =
+    await(LogAnswer(log, Blocking(executionContext))(FlareId.random(), worker))
+      .fold(error => fail(error.toString), _.entity.dataBytes)
+
+  test("a log of any length goes through in parts, whole"):
+    val log = Log(3, there = 3)
+    val json = parse(await(body(log, Some(1)).runFold(ByteString.empty)(_ ++ _)).utf8String).toTry.get
+    val lines = json.hcursor.downField("logs").values.toVector.flatten
+    assertEquals(lines.length, 3 * 500)
+    assertEquals(lines.map(_.hcursor.get[Long]("at").toOption.get).distinct, Vector(0L, 1L, 2L))
+    assertEquals(log.read.get, 3)
+
+  test("what a client does not take is not read"):
+    val log = Log(100_000, there = 100_000)
+    assert(await(body(log).runWith(Sink.head)).utf8String.startsWith("""{"flareId":"""))
+    assert(log.read.get < 100, log.read.get)
+
+  test("a log that is cleared meanwhile breaks off rather than to end"):
+    val broken = await(body(Log(9, there = 4)).runWith(Sink.ignore).failed)
+    assert(broken.getMessage.contains("cleared"), broken)

@@ -1,0 +1,85 @@
+package burst.controller.http
+
+import burst.controller.scheduler.Refusal
+import burst.controller.store.{OwnLimits, Samples}
+
+/** How much of the API one namespace, or one who guesses, may have. */
+class ShareSuite extends ConnectionSuite:
+  override def settings = "burst.http.failed-logins-per-minute = 5"
+
+  private def namespace(name: String, limits: OwnLimits): Option[String] =
+    val auth = storage.namespaces.create(name, limits)
+    Samples.put(storage, Samples.definition("x", name))
+    auth
+
+  private def limited(reply: Reply, words: String*)(using munit.Location): Unit =
+    refused(reply, 429, words*)
+    val pause = reply.headers.get("retry-after").flatMap(_.toIntOption)
+    assert(pause.exists(s => s >= 1 && s <= 60), pause)
+
+  test("a flare that is refused does not count against the rate, whatever it is refused for"):
+    val auth = namespace("refused", OwnLimits(flaresPerMinute = Some(1), burstSize = Some(2)))
+    def flare(body: String, path: String = s"$bursts/x") = send("POST", path, Some(body), auth)
+    (1 to 3).foreach: _ =>
+      refused(flare("nonsense"), 400)
+      refused(flare("""{"size":3}"""), 400)
+      refused(flare("""{"size":1}""", s"$bursts/unknown"), 404)
+      refused(send("POST", s"$bursts/x", Some("{}"), auth, contentType = Some("text/plain")), 415)
+      refused(flare("""{"params":[1]}""", s"$groups/${"0" * 32}"), 404)
+      service.refusing = Some(Refusal.QueueFull(7))
+      refused(flare("""{"size":1}"""), 429, "7 flares are waiting")
+      service.refusing = None
+      service.breaking = Some(RuntimeException("provoked"))
+      refused(flare("""{"size":1}"""), 500)
+      service.breaking = None
+    assertEquals(flare("""{"size":1}""").status, 202)
+    limited(flare("""{"size":1}"""), "1 flares a minute")
+
+  test("deploys of a namespace are bounded, also those that are refused"):
+    val auth = namespace("deployer", OwnLimits(deploysPerMinute = Some(3)))
+    def deploy(body: Option[String]) = send("PUT", s"$bursts/y?overwrite=true", body, auth)
+    assertEquals(deploy(deployment()).status, 200)
+    assertEquals(deploy(deployment()).status, 200)
+    refused(deploy(Some("{}")), 400)
+    limited(deploy(deployment()), "3 times a minute")
+    assertEquals(send("GET", s"$bursts/y", auth = auth).status, 200)
+
+  test("requests of a namespace are bounded, and no other has to wait for it"):
+    val auth = namespace("asking", OwnLimits(requestsPerMinute = Some(3)))
+    Seq(bursts, s"$bursts/unknown", "/api/v1/nowhere").foreach: path =>
+      assertNotEquals(send("GET", path, auth = auth).status, 429)
+    limited(send("GET", bursts, auth = auth), "3 requests a minute")
+    limited(send("POST", s"$bursts/x", Some("""{"size":1}"""), auth), "3 requests a minute")
+    assertEquals(send("GET", bursts).status, 200)
+
+  test("requests that are under way at once are bounded, and count until they are answered"):
+    val auth = namespace("waiting", OwnLimits(concurrentRequests = Some(2)))
+    def half() = connect().send(
+      s"POST $bursts/x HTTP/1.1\r\nHost: x\r\nAuthorization: ${basic(auth.get)}\r\n" +
+        "Content-Type: application/json\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n"
+    )
+    val busy = Seq(half(), half())
+    try
+      busy.foreach(_.interim())
+      limited(send("GET", bursts, auth = auth), "2 requests under way")
+      busy.foreach(c => refused(c.send("{}").reply(), 400))
+      assertEquals(send("GET", bursts, auth = auth).status, 200)
+      service.breaking = Some(RuntimeException("provoked"))
+      (1 to 3).foreach(_ => refused(send("POST", s"$bursts/x", Some("""{"size":1}"""), auth), 500))
+      assertEquals(send("GET", bursts, auth = auth).status, 200)
+    finally busy.foreach(_.close())
+
+  test("wrong credentials are bounded for each address, and lock out nobody who was let in before"):
+    assertEquals(send("GET", bursts).status, 200)
+    val fresh = namespace("fresh", OwnLimits())
+    val wrong = Some(s"${java.util.UUID.randomUUID}:guess")
+    val replies = Seq.fill(20)(send("GET", bursts, auth = wrong))
+    replies.take(5).foreach(refused(_, 401))
+    assert(replies.drop(5).count(_.status == 429) > 10, replies.map(_.status))
+    limited(send("GET", admin, auth = Some("admin:wrong")), "wrong credentials")
+    limited(send("GET", bursts, auth = fresh), "wrong credentials")
+    refused(send("GET", bursts, auth = None), 401)
+    assertEquals(send("GET", bursts).status, 200)
+    assertEquals(send("GET", admin, auth = caller(admin)).status, 200)
+    assert(storage.namespaces.revoke("guest").isDefined)
+    refused(send("GET", bursts), 401)

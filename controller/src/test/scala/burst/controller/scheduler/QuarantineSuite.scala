@@ -1,0 +1,92 @@
+package burst.controller.scheduler
+
+import burst.controller.scheduler.ClusterState.Owner
+import burst.protocol.*
+import munit.FunSuite
+import scala.concurrent.duration.DurationInt
+
+import Quarantine.Blame
+import StartOutcome.{Fresh, NotUp, Warm}
+
+class QuarantineSuite extends FunSuite:
+  private val (a, b) = (InvokerId("a"), InvokerId("b"))
+  private val (one, two) = (definition("one"), definition("two"))
+  private val foreign = definition("one", "others")
+  private val owner = Owner(FlareId.random(), 1)
+
+  private def definition(name: String, namespace: String = "guest") =
+    DefinitionRef(namespace, name, "0.0.1", Samples.packageId)
+  private def failure(operation: String) =
+    Failure(FailureKind.StartFailed, s"$operation went wrong", operation = Some(operation))
+  private val full = failure(StartOperation.Fetch)
+  private val broken = failure(StartOperation.Init)
+
+  /** What is told of a machine at a second; `trusted` is what comes of it at that moment. */
+  private def after(steps: (Int, StartOutcome)*): Quarantine =
+    steps.foldLeft(Quarantine.empty(1.second, 8.seconds)) { case (so, (at, outcome)) =>
+      so.heard(owner, one, Vector(outcome), seconds(at))
+    }
+  private def seconds(n: Int): Long = n * 1000000L
+
+  for (operation, whose) <- Vector(
+      Some(StartOperation.Fetch) -> Blame.Machine,
+      Some(StartOperation.Create) -> Blame.Machine,
+      Some(StartOperation.Init) -> Blame.Unknown,
+      Some("start") -> Blame.Nobody,
+      Some("work") -> Blame.Nobody,
+      None -> Blame.Nobody
+    )
+  do
+    test(s"a start that failed during $operation is the fault of: $whose"):
+      assertEquals(Quarantine.blame(Failure(FailureKind.StartFailed, "no", operation = operation)), whose)
+
+  for (name, steps, until) <- Vector[(String, Vector[(Int, StartOutcome)], Option[Int])](
+      ("a first failure", Vector(0 -> NotUp(a, full)), Some(1)),
+      ("one in a row", Vector(0 -> NotUp(a, full), 2 -> NotUp(a, full)), Some(4)),
+      ("many in a row", Vector(0, 1, 3, 7, 15).map(_ -> NotUp(a, full)), Some(23)),
+      ("one of a flare that was under way", Vector(0, 1, 2, 2).map(_ -> NotUp(a, full)), Some(3)),
+      ("a pack that comes up", Vector(0 -> NotUp(a, full), 2 -> Fresh(a)), None),
+      ("a pack that was there", Vector(0 -> NotUp(a, full), 2 -> Warm(a)), Some(1)),
+      ("a pack that comes up elsewhere", Vector(0 -> NotUp(a, full), 2 -> Fresh(b)), Some(1)),
+      ("now and then", Vector(0 -> NotUp(a, full), 2 -> Fresh(a), 3 -> NotUp(a, full)), Some(5)),
+      ("once more after a long time", Vector(0 -> NotUp(a, full), 9 -> NotUp(a, full)), Some(10)),
+      ("a program that does not come up", Vector(0 -> NotUp(a, broken), 1 -> NotUp(a, broken)), None),
+      ("one that came up elsewhere", Vector(0 -> Fresh(b), 1 -> NotUp(a, broken)), Some(2)),
+      ("one that came up here", Vector(0 -> Fresh(a), 1 -> NotUp(a, broken)), None),
+      ("one that then comes up elsewhere", Vector(0 -> NotUp(a, broken), 1 -> Fresh(b)), Some(2)),
+      ("one that then comes up here", Vector(0 -> NotUp(a, broken), 1 -> Fresh(a), 2 -> Fresh(b)), None),
+      ("what is nobody's fault", Vector(0 -> Fresh(b), 1 -> NotUp(a, failure("start"))), None)
+    )
+  do
+    test(s"until when a machine is avoided: $name"):
+      assertEquals(after(steps*).suspicion(a).map(_.until), until.map(seconds))
+
+  test("programs of two namespaces that do not come up are the machine's fault, those of one are not"):
+    val guests = after(0 -> NotUp(a, broken)).heard(owner, two, Vector(NotUp(a, broken)), 1)
+    assertEquals(guests.suspicion(a), None)
+    val both = guests.heard(owner, foreign, Vector(NotUp(a, broken)), 2)
+    assertEquals(both.suspicion(a).map(_.reason), Some("programs do not come up on it"))
+    val between =
+      guests.heard(owner, two, Vector(Fresh(a)), 2).heard(owner, foreign, Vector(NotUp(a, broken)), 3)
+    assertEquals(between.suspicion(a), None)
+
+  test("a flare whose packs come up on one machine and not on another tells both"):
+    val told = Quarantine.empty(1.second, 8.seconds).heard(owner, one, Vector(NotUp(a, broken), Fresh(b)), 0)
+    assertEquals((told.suspicion(a).isDefined, told.suspicion(b)), (true, None))
+
+  test("one flare at a time is its trial"):
+    val avoided = after(0 -> NotUp(a, full))
+    assertEquals(avoided.trust(a, seconds(1) - 1), Trust.Avoided)
+    assertEquals(avoided.trust(a, seconds(1)), Trust.OnTrial)
+    val tried = avoided.placed(owner, Vector(a, b), seconds(1))
+    assertEquals(tried.trust(a, seconds(5)), Trust.Avoided, "until it is known what became of it")
+    assertEquals(tried.undecided(Owner(owner.flare, 2)).trust(a, seconds(5)), Trust.Avoided)
+    assertEquals(tried.undecided(owner).trust(a, seconds(5)), Trust.OnTrial)
+    assertEquals(tried.heard(owner, one, Vector(Warm(a)), 0).trust(a, seconds(5)), Trust.OnTrial)
+    assertEquals(tried.heard(owner, one, Vector(Fresh(a)), 0).trust(a, seconds(5)), Trust.Trusted)
+    val again = tried.heard(owner, one, Vector(NotUp(a, full)), seconds(2))
+    assertEquals(again.trust(a, seconds(4) - 1), Trust.Avoided)
+    assertEquals(again.trust(a, seconds(4)), Trust.OnTrial)
+
+  test("a machine that was started anew is trusted"):
+    assertEquals(after(0 -> NotUp(a, full)).forget(a).trust(a, 0), Trust.Trusted)

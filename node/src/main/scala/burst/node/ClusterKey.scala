@@ -1,0 +1,113 @@
+package burst.node
+
+import java.io.{StringReader, StringWriter}
+import java.math.BigInteger
+import java.nio.file.attribute.PosixFilePermission.{GROUP_READ, GROUP_WRITE, OTHERS_READ, OTHERS_WRITE}
+import java.nio.file.attribute.PosixFilePermissions
+import java.nio.file.{Files, Path, StandardCopyOption}
+import java.security.cert.X509Certificate
+import java.security.spec.ECGenParameterSpec
+import java.security.{KeyPairGenerator, PrivateKey}
+import java.time.Instant
+import java.util.Date
+import org.bouncycastle.asn1.pkcs.PrivateKeyInfo
+import org.bouncycastle.asn1.x500.X500Name
+import org.bouncycastle.cert.X509CertificateHolder
+import org.bouncycastle.cert.jcajce.{JcaX509CertificateConverter, JcaX509v3CertificateBuilder}
+import org.bouncycastle.openssl.jcajce.{JcaPEMKeyConverter, JcaPEMWriter, JcaPKCS8Generator}
+import org.bouncycastle.openssl.{PEMKeyPair, PEMParser}
+import org.bouncycastle.operator.jcajce.JcaContentSignerBuilder
+import org.slf4j.LoggerFactory
+import scala.jdk.CollectionConverters.*
+import scala.util.control.NonFatal
+
+/** The key that all nodes of a cluster share: one file in PEM, a private key and the certificate that it has
+  * signed itself. Each node shows this certificate and trusts no other one, so that who has the file is of
+  * the cluster, and nobody else gets a message in.
+  *
+  * @param isDefault
+  *   nobody has named the file: where there is none, the first controller makes it
+  */
+final case class ClusterKey(file: Path, isDefault: Boolean) extends NodeProof:
+  private[node] def transport: Map[String, Any] = Map(
+    "pekko.remote.artery.transport" -> "tls-tcp",
+    "pekko.remote.artery.ssl.ssl-engine-provider" -> classOf[ClusterKeyEngine].getName,
+    ClusterKeyEngine.File -> file.toString
+  )
+
+  private[node] def prepare(makes: Boolean): Unit =
+    if isDefault && makes && !Files.exists(file) then
+      ClusterKey.create(file)
+      // No logger before: settings, which say where logs go, know of the key.
+      LoggerFactory.getLogger(classOf[ClusterKey]).info(
+        "made the key of a cluster, {}: its other nodes need a copy",
+        file
+      )
+    val _ = ClusterKey.read(file)
+
+  def asked: String = s"is $file the same as the controllers' ${ClusterKey.FileName} (--cluster-key)"
+
+object ClusterKey:
+  private[node] val FileName = "cluster.pem"
+
+  /** How X.509 says that a certificate has no end (RFC 5280, 4.1.2.5). */
+  private val Never = Date.from(Instant.parse("9999-12-31T23:59:59Z"))
+
+  /** The key with its certificate. Throws `SetupException`. */
+  def read(file: Path): (PrivateKey, X509Certificate) =
+    if !Files.exists(file) then
+      throw SetupException(
+        s"nodes prove to each other by the cluster's key that they are of it, and $file is not there: copy " +
+          s"$FileName from the data directory of the first controller, and name the copy with --cluster-key FILE."
+      )
+    checkPrivate(file)
+    val objects =
+      try
+        val parser = PEMParser(StringReader(Files.readString(file)))
+        Iterator.continually(parser.readObject()).takeWhile(_ != null).toVector
+      catch case NonFatal(_) => throw SetupException(s"the cluster's key $file cannot be read.")
+    try
+      val key = objects.collectFirst:
+        case key: PrivateKeyInfo => key
+        case pair: PEMKeyPair => pair.getPrivateKeyInfo
+      val certificate = objects.collectFirst { case certificate: X509CertificateHolder => certificate }
+      (
+        JcaPEMKeyConverter().getPrivateKey(key.get),
+        JcaX509CertificateConverter().getCertificate(certificate.get)
+      )
+    catch
+      case NonFatal(_) =>
+        throw SetupException(
+          s"$file is not a cluster's key, which is a private key and its certificate in PEM: copy $FileName " +
+            "from the data directory of the first controller."
+        )
+
+  /** As ssh has it: what others may read proves nothing. A file of somebody else's, as those that Kubernetes
+    * mounts, may be there for this process's group.
+    */
+  private def checkPrivate(file: Path): Unit =
+    val permissions = Files.getPosixFilePermissions(file).asScala.toSet
+    val own = Files.getAttribute(file, "unix:uid") == Files.getAttribute(Path.of("/proc/self"), "unix:uid")
+    val wrong = Set(OTHERS_READ, OTHERS_WRITE) ++ (if own then Set(GROUP_READ, GROUP_WRITE) else Set.empty)
+    if permissions.exists(wrong) then
+      throw SetupException(
+        s"the cluster's key $file can be read or written by other users: chmod 600 it, as who has it is a node."
+      )
+
+  private[node] def create(file: Path): Unit =
+    val generator = KeyPairGenerator.getInstance("EC")
+    generator.initialize(ECGenParameterSpec("secp256r1"))
+    val pair = generator.generateKeyPair()
+    val name = X500Name("CN=burst cluster")
+    val signer = JcaContentSignerBuilder("SHA256withECDSA").build(pair.getPrivate)
+    val certificate =
+      JcaX509v3CertificateBuilder(name, BigInteger.ONE, Date(0), Never, name, pair.getPublic).build(signer)
+    val text = StringWriter()
+    val writer = JcaPEMWriter(text)
+    writer.writeObject(JcaPKCS8Generator(pair.getPrivate, null))
+    writer.writeObject(certificate)
+    writer.close()
+    val ownersOnly = PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------"))
+    val fresh = Files.createTempFile(file.getParent, FileName, ".new", ownersOnly)
+    Files.writeString(fresh, text.toString)
+    Files.move(fresh, file, StandardCopyOption.ATOMIC_MOVE): Unit

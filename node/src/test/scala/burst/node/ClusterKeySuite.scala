@@ -1,0 +1,141 @@
+package burst.node
+
+import com.typesafe.config.ConfigFactory
+import java.io.IOException
+import java.net.Socket
+import java.nio.file.attribute.PosixFilePermissions
+import java.nio.file.{Files, Path}
+import javax.net.ssl.SSLContext
+import munit.FunSuite
+import org.apache.pekko.actor.ExtendedActorSystem
+import org.apache.pekko.actor.typed.scaladsl.Behaviors
+import org.apache.pekko.actor.typed.scaladsl.adapter.TypedActorSystemOps
+import org.apache.pekko.actor.typed.{ActorRefResolver, ActorSystem}
+import scala.concurrent.duration.DurationInt
+import scala.concurrent.{Await, Promise}
+
+class ClusterKeySuite extends FunSuite:
+  private def directory(): Path = Files.createTempDirectory("burst-key")
+
+  private def made(directory: Path = directory()): Path =
+    val file = directory.resolve("cluster.pem")
+    ClusterKey.create(file)
+    file
+
+  private def cluster(data: Path, settings: String = "") = ClusterSettings.from(
+    ConfigFactory
+      .parseString(s"burst.data = \"$data\"\nburst.cluster { $settings }")
+      .withFallback(ConfigFactory.load())
+  )
+
+  private def told(work: => Unit): String = intercept[SetupException](work).getMessage
+
+  test("the first controller makes the key, for its owner only, and keeps it"):
+    val data = directory()
+    val file = data.resolve("cluster.pem")
+    cluster(data).prepare(Role.Controller)
+    assertEquals(PosixFilePermissions.toString(Files.getPosixFilePermissions(file)), "rw-------")
+    val key = Files.readString(file)
+    cluster(data, """host = h, port = 1, seeds = ["h:1", "i:1"]""").prepare(Role.Controller)
+    cluster(data, """seeds = ["h:1"]""").prepare(Role.Invoker)
+    assertEquals(Files.readString(file), key)
+    assertEquals(Files.list(data).count, 1L)
+
+  test("who is not the first must have a copy, and is told where it is"):
+    val data = directory()
+    for (role, settings) <- Seq(
+        Role.Invoker -> """seeds = ["h:1"]""",
+        Role.Controller -> """host = i, port = 1, seeds = ["h:1", "i:1"]"""
+      )
+    do
+      val said = told(cluster(data, settings).prepare(role))
+      assert(said.contains(s"$data/cluster.pem is not there") && said.contains("--cluster-key FILE"), said)
+    assertEquals(Files.list(data).count, 0L)
+    // What was named is not made: it may be a slip.
+    val named = data.resolve("other.pem")
+    assert(told(cluster(data, s"key = \"$named\"").prepare(Role.Controller)).contains(s"$named is not there"))
+    cluster(data, s"key = \"${made()}\"").prepare(Role.Invoker)
+
+  test("a key that others can read, or that is none, is refused"):
+    val file = made()
+    for open <- Seq("rw-r-----", "rw----r--", "rw--w----") do
+      Files.setPosixFilePermissions(file, PosixFilePermissions.fromString(open))
+      assert(told(ClusterKey.read(file): Unit).contains("chmod 600"), open)
+    Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("r--------"))
+    ClusterKey.read(file): Unit
+    val half = made()
+    Files.writeString(
+      half,
+      Files.readString(half).linesIterator.takeWhile(!_.contains("CERT")).mkString("\n")
+    )
+    assert(told(ClusterKey.read(half): Unit).contains("is not a cluster's key"))
+
+  test("key and certificates of an authority are not given together"):
+    val certificates = """tls { key = "a", certificate = "b", authority = "c" }"""
+    // They would have to be good, too.
+    assert(told(cluster(directory(), s"key = k, $certificates"): Unit).contains("burst.cluster.tls"))
+
+  /** A node in this JVM that gives what its actor `heard` was told. */
+  private def node(file: Path): (ActorSystem[String], Promise[String]) =
+    val heard = Promise[String]()
+    val settings = Settings.load(
+      ConfigFactory.parseString(s"burst.cluster { key = \"$file\", seeds = [\"h:1\"] }"),
+      Role.Invoker
+    )
+    val behavior = Behaviors.receiveMessage[String] { text =>
+      heard.trySuccess(text)
+      Behaviors.same
+    }
+    (ActorSystem(behavior, ClusterSettings.SystemName, settings.config), heard)
+
+  test("nodes with the same key talk to each other, and nobody else gets a byte in"):
+    val file = made()
+    val (server, heard) = node(file)
+    val (friend, _) = node(file)
+    try
+      val address = server.toClassic.asInstanceOf[ExtendedActorSystem].provider.getDefaultAddress
+      val (host, port) = (address.host.get, address.port.get)
+
+      def refused(context: SSLContext): Unit = intercept[IOException]:
+        val socket = context.getSocketFactory.createSocket(host, port)
+        try
+          socket.getOutputStream.write("AKKA".getBytes)
+          // In TLS 1.3 the client learns by its first read that it was not let in.
+          if socket.getInputStream.read() < 0 then throw IOException("it hung up")
+        finally socket.close()
+      refused(trusting(None))
+      refused(trusting(Some(made())))
+
+      val plain = Socket(host, port)
+      plain.getOutputStream.write(Array[Byte]('A', 'K', 'K', 'A', 1, 0, 0, 0, 0))
+      // An alert of TLS at most, and no word of Artery.
+      val answer = plain.getInputStream.readAllBytes()
+      assert(answer.isEmpty || answer.head == 21, answer.toVector)
+      plain.close()
+
+      ActorRefResolver(friend).resolveActorRef[String](s"$address/user") ! "hello"
+      assertEquals(Await.result(heard.future, 60.seconds), "hello")
+    finally
+      server.terminate()
+      friend.terminate()
+
+  /** Trusts anybody, and shows this key if any. */
+  private def trusting(key: Option[Path]): SSLContext =
+    import java.security.{KeyStore, SecureRandom}
+    import java.security.cert.X509Certificate
+    import javax.net.ssl.{KeyManagerFactory, X509TrustManager}
+    val keys = key.map: file =>
+      val (own, certificate) = ClusterKey.read(file)
+      val store = KeyStore.getInstance("PKCS12")
+      store.load(null, null)
+      store.setKeyEntry("own", own, Array.emptyCharArray, Array(certificate))
+      val factory = KeyManagerFactory.getInstance(KeyManagerFactory.getDefaultAlgorithm)
+      factory.init(store, Array.emptyCharArray)
+      factory.getKeyManagers
+    val anybody = new X509TrustManager:
+      def checkClientTrusted(chain: Array[X509Certificate], kind: String): Unit = ()
+      def checkServerTrusted(chain: Array[X509Certificate], kind: String): Unit = ()
+      def getAcceptedIssuers: Array[X509Certificate] = Array.empty
+    val context = SSLContext.getInstance("TLS")
+    context.init(keys.orNull, Array(anybody), SecureRandom())
+    context

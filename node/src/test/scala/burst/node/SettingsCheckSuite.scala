@@ -1,0 +1,67 @@
+package burst.node
+
+import com.typesafe.config.ConfigFactory
+import munit.FunSuite
+
+class SettingsCheckSuite extends FunSuite:
+  private val known = SettingsCheck(ConfigFactory.parseString("""burst {
+    limits { burst-size = 4096, package-size = 64MiB, timeout = 15m }
+    invoker { slots = 0, docker { mounts = [], cpus-per-worker = 1.0 }, id = "invoker0" }
+    http { port = 3233, server { idle-timeout = 120s } }
+    backends {}
+    careful = true
+  }"""))
+
+  private def told(settings: String): String =
+    intercept[SetupException](known.check(ConfigFactory.parseString(settings))).getMessage
+
+  test("what there is may be set, in any form its default could have"):
+    known.check(ConfigFactory.parseString("""
+      pekko.anything = 1
+      burst.limits { burst-size = "9", package-size = 8, timeout = "1500" }
+      burst.invoker { slots = 4, docker { mounts = ["/a:/b"], cpus-per-worker = 2 }, id = 7 }
+      burst.backends { anything { goes = 1 }, "a.b" = "x" }
+      burst.http.server.parsing.max-uri-length = 9k
+      burst.careful = off
+    """))
+
+  test("a setting that there is not stops the start, with the nearest one"):
+    assertEquals(
+      told("burst.limts.burst-size = 9"),
+      "there is no setting burst.limts.burst-size: did you mean burst.limits.burst-size?"
+    )
+    assert(told("burst.limits.burstsize = 9").endsWith("did you mean burst.limits.burst-size?"))
+    assert(told("burst.slots = 9").endsWith("did you mean burst.invoker.slots?"))
+    assert(
+      told("burst.invoker { docker { mount = [] } }").endsWith("did you mean burst.invoker.docker.mounts?")
+    )
+    assert(told("burst.something-else.entirely = 9").contains("reference.conf"))
+    assert(told("burst.limits.burst-size.x = 9").contains("burst-size"))
+    assert(told("burst.limits = 9").contains("burst.limits is a section"))
+
+  test("settings that contradict each other stop the start"):
+    def told(settings: String) =
+      intercept[SetupException](SettingsCheck.contradictions(ConfigFactory.parseString(settings))).getMessage
+    assertEquals(
+      told("burst { http { blocking-limit = 2m, server.request-timeout = 90s } }"),
+      "burst.http.blocking-limit (2m) must not be more than burst.http.server.request-timeout (90s)."
+    )
+    assert(told(
+      "burst.limits { chunk-size-min = 1MiB, chunk-size-max = 512KiB }"
+    ).contains("chunk-size-max (512KiB)"))
+    SettingsCheck.contradictions(ConfigFactory.parseString("burst.limits { chunk-size-min = 1MiB }"))
+
+  test("a value that cannot be stops the start, by the name of its setting"):
+    for (settings, expected) <- Seq(
+        "burst.limits.burst-size = many" -> "burst.limits.burst-size must be a whole number",
+        "burst.limits.burst-size = -1" -> "a whole number, 0 or more",
+        "burst.limits.burst-size = 1.5" -> "a whole number",
+        "burst.limits.timeout = soon" -> "burst.limits.timeout must be a time",
+        "burst.limits.timeout = -5s" -> "must be a time",
+        "burst.limits.package-size = 5s" -> "must be a size",
+        "burst.invoker.docker.mounts = \"/a:/b\"" -> "must be a list",
+        "burst.invoker.docker.cpus-per-worker = -1" -> "must be a number",
+        "burst.invoker.id = []" -> "must be a plain value",
+        "burst.careful = perhaps" -> "must be true or false"
+      )
+    do assert(told(settings).contains(expected), told(settings))

@@ -1,0 +1,207 @@
+//! Who the platform under test is: an ordinary user, also where the tests are root.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use rustix::process::getuid;
+use tempfile::TempDir;
+
+use crate::built;
+use crate::settings::Driver;
+
+/// Of user and group. Nobody has an account of this number, the last that Debian gives to people: so the platform
+/// gets along without a name or a home of its own, too. Not `nobody`, who packs in containers are.
+const NUMBER: u32 = 59_999;
+
+/// What a node needs of the distribution.
+const INSTALLED: [&str; 3] = ["bin/burst", "bin/burst-runtime", "lib/burst-standalone.jar"];
+
+/// A user, as nodes are started.
+#[derive(Debug, Clone)]
+pub struct Account {
+    group: u32,
+    /// Further groups.
+    groups: Vec<u32>,
+}
+
+impl Account {
+    /// One who may do what packs of this kind take. With docker that is to use its daemon, as its users are allowed
+    /// to by a group.
+    #[track_caller]
+    pub fn ordinary(driver: Driver) -> Self {
+        let groups = match driver {
+            Driver::Process => Vec::new(),
+            Driver::Docker => vec![dockers_group()],
+        };
+        Self {
+            group: NUMBER,
+            groups,
+        }
+    }
+
+    /// In another group, by which the firewall knows it. That takes root.
+    pub fn in_group(mut self, group: u32) -> Self {
+        self.group = group;
+        self
+    }
+
+    /// What runs a command as this user: to be put before it. Nothing where the tests themselves are an ordinary
+    /// user's.
+    pub fn prefix(&self) -> Vec<String> {
+        if !tests_are_root() {
+            return Vec::new();
+        }
+        let groups = match &self.groups[..] {
+            [] => "--clear-groups".to_owned(),
+            groups => format!(
+                "--groups={}",
+                groups
+                    .iter()
+                    .map(u32::to_string)
+                    .collect::<Vec<_>>()
+                    .join(",")
+            ),
+        };
+        let ids = [
+            format!("--reuid={NUMBER}"),
+            format!("--regid={}", self.group),
+        ];
+        // A process that changes its user forgets whose death it was to follow.
+        let rest = [groups, "--pdeathsig=KILL".to_owned()];
+        ["setpriv".to_owned()]
+            .into_iter()
+            .chain(ids)
+            .chain(rest)
+            .collect()
+    }
+}
+
+/// A new directory that belongs to the platform's user, and that everyone may read: packs in containers run as
+/// another one and mount packages from below.
+#[track_caller]
+pub fn directory(prefix: &str) -> TempDir {
+    let directory = tempfile::Builder::new().prefix(prefix).tempdir().unwrap();
+    give(directory.path());
+    directory
+}
+
+/// As [`directory`], below another one.
+#[track_caller]
+pub fn directory_in(parent: &Path) -> TempDir {
+    let directory = tempfile::tempdir_in(parent).unwrap();
+    give(directory.path());
+    directory
+}
+
+/// Makes the platform's user the owner of a directory, or of a file.
+#[track_caller]
+pub fn give(path: &Path) {
+    fs::set_permissions(path, Permissions::from_mode(0o755)).unwrap();
+    if tests_are_root() {
+        chown(path, Some(NUMBER), Some(NUMBER)).unwrap();
+    }
+}
+
+/// Options of a `mount` that gives it to the platform's user.
+pub fn mount_options() -> String {
+    format!("uid={NUMBER},gid={NUMBER}")
+}
+
+/// Where the distribution is for the platform's user: where it was built, or in `home` if he cannot get there, as
+/// when root has the checkout in its own home directory.
+#[track_caller]
+pub fn installation(home: &Path) -> PathBuf {
+    static REACHED: OnceLock<bool> = OnceLock::new();
+    let built = built::repository().join("dist");
+    if *REACHED.get_or_init(|| {
+        !tests_are_root() || INSTALLED.iter().all(|file| others_read(&built::dist(file)))
+    }) {
+        return built;
+    }
+    let copy = home.join("dist");
+    for file in INSTALLED {
+        let (from, to) = (built.join(file), copy.join(file));
+        if to.exists() {
+            continue; // a node was started here before
+        }
+        fs::create_dir_all(to.parent().unwrap()).unwrap();
+        fs::hard_link(&from, &to)
+            .or_else(|_| fs::copy(&from, &to).map(drop))
+            .unwrap_or_else(|cause| {
+                panic!(
+                    "{} cannot be had in {}: {cause}",
+                    from.display(),
+                    to.display()
+                )
+            });
+    }
+    copy
+}
+
+/// Whether somebody to whom it does not belong gets to a file and reads it.
+fn others_read(file: &Path) -> bool {
+    let allows =
+        |path: &Path, bits| fs::metadata(path).is_ok_and(|found| found.mode() & bits == bits);
+    allows(file, 0o004)
+        && file
+            .ancestors()
+            .skip(1)
+            .all(|directory| allows(directory, 0o001))
+}
+
+fn tests_are_root() -> bool {
+    getuid().is_root()
+}
+
+/// The group that docker's socket belongs to.
+#[track_caller]
+fn dockers_group() -> u32 {
+    const SOCKET: &str = "/var/run/docker.sock";
+    fs::metadata(SOCKET)
+        .unwrap_or_else(|cause| {
+            panic!("{SOCKET}: {cause}\nThe docker tests need a running dockerd: `tests/prepare.sh` starts one")
+        })
+        .gid()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::command;
+
+    #[track_caller]
+    fn said(account: &Account, words: &[&str]) -> String {
+        let mut line = account.prefix();
+        line.extend(words.iter().map(|word| (*word).to_owned()));
+        let mut command = Command::new(&line[0]);
+        let finished = command::run(
+            command.args(&line[1..]).current_dir("/"),
+            Duration::from_secs(10),
+        );
+        assert_eq!(finished.code, Some(0), "{finished:#?}");
+        finished.stdout.trim().to_owned()
+    }
+
+    #[test]
+    fn a_node_is_nobody_who_may_do_everything() {
+        let account = Account::ordinary(Driver::Process);
+        assert_ne!(said(&account, &["id", "-u"]), "0");
+        let status = said(&account, &["grep", "CapEff", "/proc/self/status"]);
+        assert_eq!(status.split_whitespace().nth(1), Some("0000000000000000"));
+    }
+
+    #[test]
+    fn a_node_owns_its_directory_and_gets_to_what_it_runs() {
+        let account = Account::ordinary(Driver::Process);
+        let home = directory("burst-account-");
+        let file = home.path().join("file");
+        said(&account, &["touch", file.to_str().unwrap()]);
+        let burst = installation(home.path()).join("bin/burst");
+        assert!(said(&account, &[burst.to_str().unwrap(), "--version"]).contains("burst"));
+    }
+}

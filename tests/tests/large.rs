@@ -1,0 +1,96 @@
+//! Results and inputs that are larger than the platform's memory, all of them within their limits.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::thread;
+
+use burst_tests::{Driver, Platform, Settings, built, package};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+const HEAP: &str = "export JDK_JAVA_OPTIONS=-Xmx256m";
+/// As much as a worker may put out, but for its quotes.
+const OUTPUT: u64 = (16 << 20) - 2;
+
+fn platform(slots: u32) -> Platform {
+    let platform = Platform::start(
+        Settings::new(Driver::Process)
+            .slots(slots)
+            .surroundings(HEAP),
+    );
+    let code = std::fs::read(built::dist("examples/burden")).unwrap();
+    let answer = platform
+        .api()
+        .put("bursts/burden", &package::definition(&code));
+    answer.expect::<Value>(200);
+    platform
+}
+
+#[test]
+fn many_read_a_result_that_is_larger_than_the_heap_and_others_go_on() {
+    let platform = platform(24);
+    let api = platform.api();
+    let request =
+        json!({"size": 20, "granularity": 5, "params": {"output": OUTPUT}, "timeout": 120_000});
+    let id = api.flare("burden", &request);
+    let flare = api.ended(&id);
+    assert_eq!(flare.state, "succeeded", "{flare:#?}");
+    let path = format!("flares/{id}/result");
+    thread::scope(|scope| {
+        let readers: Vec<_> = (0..6).map(|_| scope.spawn(|| api.length(&path))).collect();
+        let other = api.run("burden", 2, &json!({}));
+        assert_eq!(other.state, "succeeded");
+        let lengths: Vec<_> = readers
+            .into_iter()
+            .map(|reader| reader.join().unwrap())
+            .collect();
+        let least = 20 * (OUTPUT + 2);
+        assert!(
+            lengths
+                .iter()
+                .all(|&length| length > least && length < least + 10_000),
+            "{lengths:?}"
+        );
+    });
+}
+
+#[test]
+fn more_inputs_than_the_heap_holds_are_refused_or_wait_on_the_disk() {
+    let platform = platform(1);
+    let api = platform.api();
+    let input = "x".repeat((8 << 20) - 1000);
+    let body = json!({"size": 1, "params": {"ignored": input}}).to_string();
+    let slow = api.flare(
+        "burden",
+        &json!({"size": 1, "params": {"sleep": 600_000}, "timeout": 600_000}),
+    );
+    let post = || loop {
+        let request = api
+            .request(Method::POST, "namespaces/_/bursts/burden")
+            .header("Content-Type", "application/json")
+            .body(body.clone());
+        let answer = api.send(request);
+        match answer.status {
+            503 => thread::yield_now(),
+            _ => {
+                return answer.expect::<Value>(202)["flareId"]
+                    .as_str()
+                    .unwrap()
+                    .to_owned();
+            }
+        }
+    };
+    // Six at a time, until 320 MB of them wait.
+    let ids: Vec<String> = thread::scope(|scope| {
+        let posters: Vec<_> = (0..6)
+            .map(|_| scope.spawn(|| (0..7).map(|_| post()).collect::<Vec<_>>()))
+            .collect();
+        posters
+            .into_iter()
+            .flat_map(|poster| poster.join().unwrap())
+            .collect()
+    });
+    api.delete(&format!("flares/{slow}")).expect::<Value>(202);
+    for id in ids {
+        assert_eq!(api.ended(&id).state, "succeeded");
+    }
+}

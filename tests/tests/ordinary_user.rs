@@ -1,0 +1,97 @@
+//! What an ordinary user meets that the platform's authors may not: nothing here needs root, and every other test runs
+//! the platform as such a user, too (`burst_tests::account`).
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::time::Duration;
+
+use burst_tests::account::{self, Account};
+use burst_tests::node::{self, Node};
+use burst_tests::{Driver, Platform, Settings, built, processes};
+use serde_json::json;
+
+/// No name, no home directory, and nothing that others may read unless it is said.
+fn for_himself_alone(driver: Driver) {
+    let settings = Settings::new(driver).surroundings("umask 077 && unset HOME USER LOGNAME");
+    let platform = Platform::start(settings);
+    assert_eq!(platform.api().invokers().len(), 1);
+    let program = built::program("hello");
+    let deploy = ["deploy", "hello", program.to_str().unwrap()];
+    platform.cli(&deploy).exits(0);
+    // In a fresh pack, in a warm one, and in one with a new package where the old one had to go.
+    for granularity in [4, 4, 2] {
+        let request = json!({"size": 4, "params": {"name": "World"}, "granularity": granularity});
+        let flare = platform
+            .api()
+            .ended(&platform.api().flare("hello", &request));
+        assert_eq!(flare.state, "succeeded", "{flare:#?}");
+    }
+}
+
+#[test]
+fn who_keeps_all_to_himself_runs_flares() {
+    for_himself_alone(Driver::Process);
+}
+
+#[test]
+fn who_keeps_all_to_himself_runs_flares_in_containers() {
+    for_himself_alone(Driver::Docker);
+}
+
+/// Packages come and go: what is read-only for its owner, too, has to be deleted by him.
+#[test]
+fn packages_that_nobody_needs_are_deleted() {
+    let settings = Settings::new(Driver::Process)
+        .idle_timeout(Duration::from_millis(1))
+        .set("burst.invoker.packages.cache-size", "1B");
+    let platform = Platform::start(settings);
+    let kept = platform.data().join("invoker/packages");
+    for (name, params) in [("hello", json!({"name": "World"})), ("noop", json!({}))] {
+        let program = built::program(name);
+        platform
+            .cli(&["deploy", name, program.to_str().unwrap()])
+            .exits(0);
+        let flare = platform
+            .api()
+            .flare(name, &json!({"size": 1, "params": params}));
+        assert_eq!(platform.api().ended(&flare).state, "succeeded");
+        burst_tests::wait::until_seen(
+            "the package is gone",
+            burst_tests::wait::SOON,
+            || burst_tests::disk::files_below(&kept),
+            Vec::is_empty,
+        );
+    }
+}
+
+/// The port that is everybody's unless he names another is somebody else's.
+#[test]
+fn a_second_user_is_told_to_take_another_port() {
+    let first = Platform::start(Settings::new(Driver::Process));
+    let home = account::directory("burst-second-");
+    let port = first.api().address().rsplit(':').next().unwrap().to_owned();
+    let data = home.path().join("data");
+    let arguments = [
+        "standalone",
+        "--port",
+        &port,
+        "--data",
+        data.to_str().unwrap(),
+    ];
+    let account = Account::ordinary(Driver::Process);
+    let command = node::burst(&[], &account, home.path(), &arguments.map(String::from));
+    let (log, token) = (home.path().join("said"), node::token());
+    let mut second = Node::spawn(command, &log, &token, Duration::from_secs(120));
+    let said = second
+        .ready()
+        .expect_err("it is ready on a port that is taken");
+    assert!(said.contains("another --port"), "{said}");
+    assert_eq!(
+        said.lines()
+            .filter(|line| line.starts_with("burst: "))
+            .count(),
+        1,
+        "{said}"
+    );
+    let left = processes::of_platform(None, &token, &data);
+    assert!(left.is_empty(), "{left:#?}");
+}
