@@ -105,20 +105,22 @@ fn flush(control: &Control) {
 
 fn report(control: &Control, worker: Option<u32>, signal: Option<c_int>) {
     if !REPORTED.swap(true, Ordering::Relaxed) {
-        let (frame, length) = dying_frame(worker, signal);
+        let (frame, length) = dying_frame(control.run(), worker, signal);
         control.last_words(&frame[..length]);
     }
 }
 
-/// The frame `{"event":"dying","worker":W,"signal":S}` without touching the heap.
-fn dying_frame(worker: Option<u32>, signal: Option<c_int>) -> ([u8; 96], usize) {
-    let mut frame = [0; 96];
+/// The frame `{"event":"dying","run":R,"worker":W,"signal":S}` without touching the heap.
+fn dying_frame(run: u64, worker: Option<u32>, signal: Option<c_int>) -> ([u8; 128], usize) {
+    let mut frame = [0; 128];
     let mut length = 4;
     let mut push = |bytes: &[u8]| {
         frame[length..length + bytes.len()].copy_from_slice(bytes);
         length += bytes.len();
     };
-    push(br#"{"event":"dying","worker":"#);
+    push(br#"{"event":"dying","run":"#);
+    push_optional(&mut push, Some(run));
+    push(br#","worker":"#);
     push_optional(&mut push, worker.map(u64::from));
     push(br#","signal":"#);
     push_optional(&mut push, signal.map(|signal| signal.unsigned_abs().into()));
@@ -172,22 +174,22 @@ mod tests {
     #[test]
     fn the_frame_is_what_the_protocol_says() {
         let text = |worker, signal| {
-            let (frame, length) = dying_frame(worker, signal);
+            let (frame, length) = dying_frame(u64::MAX - 1, worker, signal);
             let header = u32::from_le_bytes(*frame.first_chunk().unwrap()) as usize;
             assert_eq!(header, length - 4);
             String::from_utf8(frame[4..length].to_vec()).unwrap()
         };
         assert_eq!(
             text(Some(30), Some(6)),
-            r#"{"event":"dying","worker":30,"signal":6}"#
+            r#"{"event":"dying","run":18446744073709551614,"worker":30,"signal":6}"#
         );
         assert_eq!(
             text(Some(0), None),
-            r#"{"event":"dying","worker":0,"signal":null}"#
+            r#"{"event":"dying","run":18446744073709551614,"worker":0,"signal":null}"#
         );
         assert_eq!(
             text(None, Some(11)),
-            r#"{"event":"dying","worker":null,"signal":11}"#
+            r#"{"event":"dying","run":18446744073709551614,"worker":null,"signal":11}"#
         );
         text(Some(u32::MAX), Some(i32::MAX));
     }

@@ -273,8 +273,10 @@ impl Flare<'_> {
         let input = worker::read_input(input, burst)?;
         self.event(&PackEvent::WorkerStarted { worker, at: now() });
         worker::call(work, input, burst, |output| {
+            let run = self.control.run();
             let mut frame =
-                format!(r#"{{"event":"worker-succeeded","worker":{worker},"output":"#).into_bytes();
+                format!(r#"{{"event":"worker-succeeded","run":{run},"worker":{worker},"output":"#)
+                    .into_bytes();
             worker::write_output(&output, burst, &mut frame)?;
             frame.extend_from_slice(format!(r#","at":{}}}"#, now()).as_bytes());
             Ok(frame)
@@ -328,14 +330,7 @@ impl Flare<'_> {
     }
 
     fn event(&self, event: &PackEvent) {
-        send(self.control, event);
-    }
-}
-
-/// Sends an event made of plain data, which always has a JSON form.
-pub(crate) fn send(control: &Control, event: &impl Serialize) {
-    if let Ok(body) = serde_json::to_vec(event) {
-        control.send(&body);
+        self.control.say(event);
     }
 }
 
@@ -350,9 +345,7 @@ impl Report for Reports {
             name: name.to_owned(),
             at: now(),
         };
-        if let Ok(body) = serde_json::to_vec(&event) {
-            self.control.send_later(&body);
-        }
+        self.control.say_later(&event);
     }
 
     fn log(&self, worker: u32, text: &str) {

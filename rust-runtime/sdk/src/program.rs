@@ -64,12 +64,9 @@ where
     let control = Arc::new(Control::new(socket.try_clone()?.into()));
     interpose::keep();
     attribution::install(Arc::clone(&control));
-    flare::send(
-        &control,
-        &ProgramEvent::Hello {
-            sdk: env!("CARGO_PKG_VERSION").to_owned(),
-        },
-    );
+    control.say(&ProgramEvent::Hello {
+        sdk: env!("CARGO_PKG_VERSION").to_owned(),
+    });
     let late = Arc::clone(&control);
     let sender = thread::Builder::new().name("late events".to_owned());
     let _detached = sender.spawn(move || late.keep_sending())?;
@@ -89,8 +86,9 @@ where
         unsafe { libc::_exit(status) }
     })?;
     let mut kept = None;
-    for (run, signals) in runs {
-        kept = flare::run(work, &run, &signals, &control, kept);
+    for (run, pack, signals) in runs {
+        control.begin(run);
+        kept = flare::run(work, &pack, &signals, &control, kept);
     }
     Ok(())
 }
@@ -98,15 +96,15 @@ where
 /// Reads commands until the runtime closes the socket.
 fn read_commands(
     socket: UnixStream,
-    flares: &mpsc::Sender<(Box<RunPack>, Arc<Signals>)>,
+    flares: &mpsc::Sender<(u64, Box<RunPack>, Arc<Signals>)>,
 ) -> io::Result<()> {
     let mut socket = BufReader::new(socket);
     let mut current = Arc::new(Signals::default());
     while let Some(frame) = read_frame(&mut socket)? {
         match Command::parse(&frame)? {
-            Command::Run(run) => {
+            Command::Run { run, pack } => {
                 current = Arc::new(Signals::default());
-                if flares.send((run, Arc::clone(&current))).is_err() {
+                if flares.send((run, pack, Arc::clone(&current))).is_err() {
                     return Ok(());
                 }
             }

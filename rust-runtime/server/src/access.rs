@@ -2,13 +2,19 @@
 //!
 //! Containers of other tenants can reach its port, and so can the program it supervises.
 
+use std::sync::Arc;
+
+use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::header;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use subtle::ConstantTimeEq;
 
+use crate::body::Moving;
+use crate::connections::Connection;
 use crate::error::Error;
+use crate::limits;
 
 /// The variable of the environment that holds the token.
 const VARIABLE: &str = "BURST_RUNTIME_TOKEN";
@@ -42,20 +48,22 @@ impl Access {
     }
 }
 
-/// Refuses a request before its body is read.
+/// Refuses a request before its body is read, and with it the connection.
 pub(crate) async fn check(State(access): State<Access>, request: Request, next: Next) -> Response {
-    if access.allows(&request) {
-        next.run(request).await
-    } else {
-        Error::NotAllowed.into_response()
+    if !access.allows(&request) {
+        return ([(header::CONNECTION, "close")], Error::NotAllowed).into_response();
     }
+    if let Some(connection) = request.extensions().get::<Arc<Connection>>() {
+        connection.trust();
+    }
+    let request = request.map(|body| Body::new(Moving::new(body, limits::STALL)));
+    next.run(request).await
 }
 
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use axum::body::Body;
 
     #[test]
     fn only_the_token_opens() {

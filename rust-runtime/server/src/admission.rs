@@ -1,10 +1,10 @@
 //! Keeps the platform's credentials on a backend from the program, which is told those made for
 //! its flare, or for the group the flare is of.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use burst::protocol::{RunPack, time};
-use burst_bcm::{Admission, BackendConfig};
+use burst_bcm::{Admission, Admitted};
 
 use crate::error::Error;
 
@@ -16,31 +16,90 @@ pub(crate) struct Admissions {
 
 /// For all flares of a group, whose packs stay connected as long as it is the same.
 struct Told {
-    group: String,
-    backend: BackendConfig,
+    group: Option<String>,
+    admitted: Admitted,
 }
 
 impl Admissions {
     /// The flare as the program is told of it. Asks the backend's server, and waits for it.
     pub(crate) fn admit(&self, mut run: RunPack) -> Result<RunPack, Error> {
-        if run.pack_sizes.len() < 2 || run.backend.uri.is_none() {
+        if run.pack_sizes.len() < 2 {
+            // It has nobody to send anything to.
+            run.backend.uri = None;
+        }
+        if run.backend.uri.is_none() {
             return Ok(run);
         }
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        let of_group = |told: &&Told| Some(&told.group) == run.group.as_ref();
+        let mut last = self.last();
+        let of_group = |told: &&Told| told.group.is_some() && told.group == run.group;
         let flare = Admission {
             flare_id: &run.flare_id,
             secret: &run.secret,
             deadline: Some(time(run.deadline)),
+            packs: Some(u32::try_from(run.pack_sizes.len()).unwrap_or(u32::MAX)),
             group: run.group.as_deref(),
-            last: last.as_ref().filter(of_group).map(|told| &told.backend),
+            last: last.as_ref().filter(of_group).map(|told| &told.admitted),
         };
-        let backend = burst_bcm::admit(&flare, &run.backend)?;
-        *last = run.group.clone().map(|group| Told {
-            group,
-            backend: backend.clone(),
+        let admitted = burst_bcm::admit(&flare, &run.backend)?;
+        run.backend = admitted.backend.clone();
+        *last = Some(Told {
+            group: run.group.clone(),
+            admitted,
         });
-        run.backend = backend;
         Ok(run)
+    }
+
+    /// The flare has ended here: what is left of its program gets nothing done in its name.
+    pub(crate) fn end(&self) {
+        if let Some(told) = &*self.last() {
+            told.admitted.end();
+        }
+    }
+
+    fn last(&self) -> MutexGuard<'_, Option<Told>> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn run(packs: usize, backend: &serde_json::Value) -> RunPack {
+        let run = serde_json::json!({
+            "flareId": "f1", "pack": 0, "packSizes": vec![1; packs],
+            "inputs": {"shared": null}, "backend": backend, "secret": "s",
+            "advertise": "127.0.0.1", "deadline": 1,
+        });
+        serde_json::from_str(&run.to_string()).unwrap()
+    }
+
+    #[test]
+    fn a_pack_that_is_alone_is_told_no_address() {
+        let uri = "redis://:the-platforms-own@nowhere.invalid:1/0";
+        for shared in [false, true] {
+            let backend = serde_json::json!({
+                "kind": "redis-list", "uri": uri, "sharedCredentials": shared,
+            });
+            let told = Admissions::default().admit(run(1, &backend)).unwrap();
+            assert_eq!(told.backend.uri, None);
+        }
+    }
+
+    #[test]
+    fn the_platforms_address_is_told_where_the_operator_says_so() {
+        let backend = |shared: bool| {
+            serde_json::json!({
+                "kind": "redis-list", "uri": "redis://127.0.0.1:1", "sharedCredentials": shared,
+            })
+        };
+        assert!(
+            Admissions::default()
+                .admit(run(2, &backend(false)))
+                .is_err()
+        );
+        let told = Admissions::default().admit(run(2, &backend(true))).unwrap();
+        assert_eq!(told.backend.uri.as_deref(), Some("redis://127.0.0.1:1"));
     }
 }

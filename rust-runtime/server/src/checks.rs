@@ -1,47 +1,93 @@
 //! What a program says, made to fit: it may speak past the SDK, and what is wrong with its events
 //! must not become a fault of those who pass them on.
 
-use burst::protocol::{Failure, MESSAGE, PHASE_NAME, PackEvent, RunPack, now};
+use burst::protocol::{
+    Depth, Failure, FailureKind, Heard, MESSAGE, OUTPUT_DEPTH, OUTPUT_LIMIT, PHASE_NAME, PackEvent,
+    ProgramEvent, RunPack, now, without_values,
+};
 
 use crate::limits;
 
 /// What there is in a flare to be spoken of.
 #[derive(Debug)]
 pub(crate) struct Checks {
+    /// The number of this run, which the program was told with it and cannot have known before.
+    run: u64,
+    /// No other run has been on this program.
+    first_run: bool,
+    first_worker: u32,
     workers: u32,
-    packs: u32,
     pack: u32,
+    advertise: String,
+    /// It has said something about no run or another one: it cannot be told from this one what it says in the next.
+    strayed: bool,
 }
 
 impl Checks {
-    pub(crate) fn new(run: &RunPack) -> Self {
+    pub(crate) fn new(pack: &RunPack, run: u64, first_run: bool) -> Self {
         Self {
-            workers: run.pack_sizes.iter().sum(),
-            packs: u32::try_from(run.pack_sizes.len()).unwrap_or(u32::MAX),
-            pack: run.pack,
+            run,
+            first_run,
+            first_worker: pack.first_worker(),
+            workers: pack.pack_size(),
+            pack: pack.pack,
+            advertise: pack.advertise.clone(),
+            strayed: false,
         }
     }
 
-    /// The event with times that can be and texts that are not too long. The error says why it cannot
-    /// be passed on at all.
-    pub(crate) fn fit(&self, mut event: PackEvent) -> Result<PackEvent, String> {
+    /// Whether anything was said that was not about this run.
+    pub(crate) fn strayed(&self) -> bool {
+        self.strayed
+    }
+
+    /// The event of a frame, with times that can be and texts that are not too long; none where it is about another
+    /// run. The error says why it cannot be passed on at all. `reason` is why the flare is being ended, if it is.
+    pub(crate) fn read(
+        &mut self,
+        frame: &[u8],
+        reason: Option<&Failure>,
+    ) -> Result<Option<ProgramEvent>, String> {
+        let Heard { run, event } = serde_json::from_slice(frame).map_err(|error| {
+            let error = without_values(&error.to_string());
+            format!("it sent an event that is none: {error}")
+        })?;
+        if run != Some(self.run) {
+            self.strayed = true;
+            // Programs that were built before runs had numbers name none, and run but once.
+            if run.is_some() || !self.first_run {
+                return Ok(None);
+            }
+        }
+        match bounded(frame, event)? {
+            ProgramEvent::Pack(event) => self.fit(event, reason).map(ProgramEvent::Pack),
+            ProgramEvent::Dying { worker, signal } => Ok(ProgramEvent::Dying {
+                worker,
+                signal: signal.filter(|signal| limits::DYING_SIGNALS.contains(signal)),
+            }),
+            other @ ProgramEvent::Hello { .. } => Ok(other),
+        }
+        .map(Some)
+    }
+
+    fn fit(&self, mut event: PackEvent, reason: Option<&Failure>) -> Result<PackEvent, String> {
         match &mut event {
-            PackEvent::Ready { endpoint, .. } => {
-                let limit = limits::ENDPOINT;
-                if endpoint.as_ref().is_some_and(|text| text.len() > limit) {
-                    return Err(format!("its endpoint has more than {limit} bytes"));
-                }
+            PackEvent::Ready {
+                endpoint: Some(endpoint),
+                ..
+            } if !is_at(endpoint, &self.advertise) => {
+                return Err("it is reached where it was not told to be".to_owned());
             }
             PackEvent::Phase { name, .. } => cut(name, PHASE_NAME),
             PackEvent::WorkerFailed { worker, error, .. } => {
-                self.fit_failure(error);
-                error.worker.get_or_insert(*worker);
-                error.pack.get_or_insert(self.pack);
+                self.fit_failure(error, reason);
+                error.worker = Some(*worker);
             }
             PackEvent::PackEnded {
                 error: Some(error), ..
-            } => self.fit_failure(error),
-            PackEvent::WorkerStarted { .. }
+            } => self.fit_failure(error, reason),
+            PackEvent::Ready { .. }
+            | PackEvent::WorkerStarted { .. }
             | PackEvent::Log { .. }
             | PackEvent::WorkerSucceeded { .. }
             | PackEvent::PackEnded { error: None, .. } => {}
@@ -55,18 +101,81 @@ impl Checks {
         Ok(event)
     }
 
-    fn fit_failure(&self, failure: &mut Failure) {
-        shorten(&mut failure.message, MESSAGE);
-        for text in [&mut failure.operation, &mut failure.invoker]
-            .into_iter()
-            .flatten()
-        {
-            cut(text, limits::NAME);
+    /// A program speaks for its own workers, and of what they can know.
+    fn fit_failure(&self, failure: &mut Failure, reason: Option<&Failure>) {
+        if !may_claim(failure.kind, reason) {
+            failure.kind = FailureKind::Error;
         }
-        failure.worker = failure.worker.filter(|&worker| worker < self.workers);
-        failure.pack = failure.pack.filter(|&pack| pack < self.packs);
+        shorten(&mut failure.message, MESSAGE);
+        if let Some(operation) = &mut failure.operation {
+            cut(operation, limits::NAME);
+            if limits::OPERATIONS_OF_STARTS.contains(&operation.as_str()) {
+                "work".clone_into(operation);
+            }
+        }
+        failure.invoker = None;
+        failure.pack = Some(self.pack);
+        let own = self.first_worker..self.first_worker.saturating_add(self.workers);
+        failure.worker = failure.worker.filter(|worker| own.contains(worker));
     }
 }
+
+/// Whether a program may say that this happened to one of its workers. What becomes of its process, of packs and of
+/// machines the platform finds out by itself.
+fn may_claim(kind: FailureKind, reason: Option<&Failure>) -> bool {
+    match kind {
+        FailureKind::Error
+        | FailureKind::Panic
+        | FailureKind::Timeout
+        | FailureKind::PeerFailed
+        | FailureKind::StartFailed
+        | FailureKind::Backend
+        | FailureKind::InvalidInput
+        | FailureKind::Internal => true,
+        FailureKind::Cancelled => reason.is_some_and(|reason| reason.kind == kind),
+        _ => false,
+    }
+}
+
+/// Whether an endpoint is a port at the address that others were told to use.
+fn is_at(endpoint: &str, address: &str) -> bool {
+    let Some((host, port)) = endpoint.rsplit_once(':') else {
+        return false;
+    };
+    let host = host
+        .strip_prefix('[')
+        .and_then(|host| host.strip_suffix(']'))
+        .unwrap_or(host);
+    host == address && port.parse::<u16>().is_ok_and(|port| port > 0)
+}
+
+/// The event, unless it is nested too deeply: whoever reads it next may do so by recursion. A worker whose output is
+/// so, or too long, fails.
+fn bounded(frame: &[u8], event: ProgramEvent) -> Result<ProgramEvent, String> {
+    // The output, within the event.
+    let shallow = Depth::is_within(OUTPUT_DEPTH + 1, frame);
+    let (worker, at, message) = match event {
+        ProgramEvent::Pack(PackEvent::WorkerSucceeded { worker, at, .. }) if !shallow => {
+            (worker, at, TOO_DEEP)
+        }
+        _ if !shallow => return Err("it sent an event that is nested too deeply".to_owned()),
+        ProgramEvent::Pack(PackEvent::WorkerSucceeded {
+            worker,
+            at,
+            ref output,
+        }) if output.get().len() > OUTPUT_LIMIT => (worker, at, TOO_LARGE),
+        event => return Ok(event),
+    };
+    let error = Failure::new(FailureKind::Error, message).in_operation("work");
+    Ok(ProgramEvent::Pack(PackEvent::WorkerFailed {
+        worker,
+        error,
+        at,
+    }))
+}
+
+const TOO_DEEP: &str = "the output is nested more than 256 levels deep as JSON";
+const TOO_LARGE: &str = "the output is larger than 16 MiB as JSON";
 
 fn time_of(event: &mut PackEvent) -> &mut u64 {
     match event {
@@ -89,5 +198,146 @@ pub(crate) fn shorten(text: &mut String, limit: usize) {
     if text.len() > limit {
         cut(text, limit);
         text.push('…');
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic)]
+    use super::*;
+    use serde_json::{Value, json};
+
+    /// Pack 1 of packs of two workers, in its run 7.
+    fn checks() -> Checks {
+        let run = json!({
+            "flareId": "f", "pack": 1, "packSizes": [2, 2, 2], "inputs": {"shared": 1},
+            "backend": {"kind": "direct"}, "secret": "", "advertise": "10.0.0.7", "deadline": 1
+        });
+        Checks::new(&serde_json::from_str(&run.to_string()).unwrap(), 7, false)
+    }
+
+    fn read(event: Value) -> Result<Option<ProgramEvent>, String> {
+        checks().read(event.to_string().as_bytes(), None)
+    }
+
+    fn failure(error: Value, reason: Option<&Failure>) -> Failure {
+        let event =
+            json!({"event": "worker-failed", "run": 7, "worker": 2, "at": 1, "error": error});
+        let read = checks().read(event.to_string().as_bytes(), reason).unwrap();
+        let Some(ProgramEvent::Pack(PackEvent::WorkerFailed { error, .. })) = read else {
+            panic!("{read:?}")
+        };
+        error
+    }
+
+    #[test]
+    fn a_program_claims_only_what_its_workers_can_know() {
+        for kind in [
+            "error",
+            "panic",
+            "timeout",
+            "peer-failed",
+            "start-failed",
+            "backend",
+        ] {
+            let error = failure(json!({"kind": kind, "message": "m"}), None);
+            assert_eq!(serde_json::to_value(error.kind).unwrap(), kind);
+        }
+        let others = [
+            "invoker-lost",
+            "pack-lost",
+            "controller-restarted",
+            "out-of-memory",
+            "cancelled",
+        ];
+        for kind in others.into_iter().chain(["signal", "abort", "exit"]) {
+            let error = failure(json!({"kind": kind, "message": "m"}), None);
+            assert_eq!(error.kind, FailureKind::Error, "{kind}");
+        }
+        let cancelled = Failure::new(FailureKind::Cancelled, "enough");
+        let error = failure(
+            json!({"kind": "cancelled", "message": "m"}),
+            Some(&cancelled),
+        );
+        assert_eq!(error.kind, FailureKind::Cancelled);
+    }
+
+    #[test]
+    fn a_failure_is_of_the_worker_it_is_told_of_and_blames_no_machine() {
+        let error = failure(
+            json!({"kind": "start-failed", "message": "m", "worker": 3, "pack": 0, "invoker": "other",
+                "operation": "fetch"}),
+            None,
+        );
+        assert_eq!(
+            (error.worker, error.pack, error.invoker),
+            (Some(2), Some(1), None)
+        );
+        assert_eq!(error.operation.as_deref(), Some("work"));
+    }
+
+    #[test]
+    fn a_pack_is_reached_where_it_was_told_to_be() {
+        let ready = |endpoint: Value| {
+            read(json!({"event": "ready", "run": 7, "endpoint": endpoint, "at": 1}))
+        };
+        for right in [json!("10.0.0.7:40001"), Value::Null] {
+            assert!(ready(right.clone()).is_ok(), "{right}");
+        }
+        for wrong in [
+            "10.0.0.8:40001",
+            "10.0.0.7",
+            "10.0.0.7:0",
+            "10.0.0.7:40001/x",
+            "",
+            ":1",
+        ] {
+            assert!(ready(json!(wrong)).is_err(), "{wrong}");
+        }
+        assert!(is_at("[::1]:9", "::1"));
+    }
+
+    #[test]
+    fn what_is_about_another_run_is_not_heard() {
+        let succeeded = |run: Value| {
+            json!({"event": "worker-succeeded", "run": run, "worker": 2, "output": 1, "at": 1})
+                .to_string()
+        };
+        for (run, first_run, heard, strayed) in [
+            (json!(7), false, true, false),
+            (json!(6), false, false, true),
+            (json!(6), true, false, true),
+            (Value::Null, false, false, true),
+            (Value::Null, true, true, true),
+        ] {
+            let mut checks = Checks {
+                first_run,
+                ..checks()
+            };
+            let event = checks
+                .read(succeeded(run.clone()).as_bytes(), None)
+                .unwrap();
+            assert_eq!(
+                (event.is_some(), checks.strayed()),
+                (heard, strayed),
+                "{run} {first_run}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_output_that_only_fits_its_frame_is_too_large() {
+        for (length, fits) in [(OUTPUT_LIMIT, true), (OUTPUT_LIMIT + 1, false)] {
+            let output = "x".repeat(length - 2);
+            let event = json!({"event": "worker-succeeded", "run": 7, "worker": 2, "output": output, "at": 1});
+            let Some(ProgramEvent::Pack(event)) = read(event).unwrap() else {
+                panic!("no event")
+            };
+            assert_eq!(
+                matches!(event, PackEvent::WorkerSucceeded { .. }),
+                fits,
+                "{length}"
+            );
+        }
     }
 }

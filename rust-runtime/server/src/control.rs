@@ -56,6 +56,23 @@ impl Incoming {
         }
     }
 
+    /// Whether everything that was read has been taken.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.buffer.is_empty()
+    }
+
+    /// Whether what was read ends within a frame: nothing that follows could be understood.
+    pub(crate) fn is_cut_short(&self) -> bool {
+        let mut rest = &self.buffer[..];
+        while let Some((header, frames)) = rest.split_first_chunk::<4>() {
+            match frames.get(u32::from_le_bytes(*header) as usize..) {
+                Some(next) => rest = next,
+                None => return true,
+            }
+        }
+        !rest.is_empty()
+    }
+
     /// The next whole frame, if it is there. A frame that is too large is an error.
     pub(crate) fn next(&mut self) -> io::Result<Option<Bytes>> {
         let Some(header) = self.buffer.first_chunk::<4>() else {

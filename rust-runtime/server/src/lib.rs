@@ -3,20 +3,24 @@
 //!
 //! | idea | file |
 //! | --- | --- |
-//! | HTTP calls, and who may make them | `routes`, `access` |
+//! | the port, and who may stay connected to it | `server`, `connections` |
+//! | HTTP calls, and who may make them | `routes`, `access`, `body` |
 //! | what the runtime is doing | `runtime` |
 //! | finding or unpacking a package | `init`, `package` |
 //! | the program: start, hello, what its end means | `supervisor`, `process`, `memory` |
 //! | what comes from it | `control` (frames), `logs` (pipes) |
-//! | one flare | `pack` (time, orders, kills), `tracker` (what is true of each worker) |
+//! | one flare | `pack` (time, orders, kills), `checks` and `tracker` (what may be true of what is said) |
 //! | a single function as OpenWhisk calls it | `run` |
-//! | processes that the program leaves behind | [`orphans`] |
+//! | what a flare leaves behind | [`rest`], [`orphans`], `descendants` |
 
 mod access;
 mod admission;
 mod allowance;
+mod body;
 mod checks;
+mod connections;
 mod control;
+mod descendants;
 mod describe;
 mod error;
 mod init;
@@ -29,15 +33,14 @@ mod output;
 mod pack;
 mod package;
 mod process;
+pub mod rest;
 mod routes;
 mod run;
 mod runtime;
+mod server;
 mod supervisor;
 mod tracker;
 
-use std::io;
-
-use axum::serve::ListenerExt;
 use tokio::net::TcpListener;
 
 pub use access::Access;
@@ -47,39 +50,23 @@ pub use package::PackageError;
 pub use process::keep_from_others;
 
 use crate::runtime::Runtime;
+use crate::server::Server;
 
 /// Serves until `shutdown` resolves, then kills the program and returns when it is gone.
-///
-/// # Errors
-/// When accepting connections fails.
 pub async fn run(
     listener: TcpListener,
     access: Access,
     shutdown: impl Future<Output = ()> + Send + 'static,
-) -> io::Result<()> {
+) {
     let runtime = Runtime::default();
-    let stopping = runtime.clone();
-    let listener = listener.tap_io(|connection| {
-        // Events are small and must not wait for each other; without it they are only late.
-        let _ = connection.set_nodelay(true);
-    });
-    let (stop, stopped) = tokio::sync::oneshot::channel();
-    let serving = axum::serve(listener, routes::routes(runtime, access))
-        .with_graceful_shutdown(async move {
-            shutdown.await;
-            stopping.stop().await;
-            let _ = stop.send(());
-        })
-        .into_future();
-    // Once stopped, open connections have a moment to deliver their last events.
-    let overtime = async {
-        if stopped.await.is_err() {
-            std::future::pending::<()>().await;
-        }
-        tokio::time::sleep(limits::DYING).await;
+    let server = Server::new(listener, routes::routes(runtime.clone(), access));
+    let stopped = async {
+        shutdown.await;
+        runtime.stop().await;
     };
     tokio::select! {
-        result = serving => result,
-        () = overtime => Ok(()),
+        () = server.accept() => {}
+        () = stopped => {}
     }
+    server.stop().await;
 }

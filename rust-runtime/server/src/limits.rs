@@ -6,6 +6,16 @@ use burst::protocol;
 
 const MIB: usize = 1024 * 1024;
 
+/// Connections at once. An invoker has one or two to each runtime.
+pub(crate) const CONNECTIONS: usize = 64;
+/// A request's line and headers; what is read of a connection before anybody asks for it.
+pub(crate) const HEADER: usize = 32 * 1024;
+/// How long a connection may take to show the token.
+pub(crate) const STRANGER: Duration = Duration::from_secs(10);
+/// How long nothing may come of a body.
+pub(crate) const STALL: Duration = Duration::from_secs(30);
+/// How long no connection is taken in after one could not be.
+pub(crate) const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 /// The body of `/init`: a package of 192 MiB in base64.
 pub(crate) const INIT_BODY: usize = 257 * MIB;
 /// A package that is sent to `/init` as it is.
@@ -28,10 +38,18 @@ pub(crate) const LOG_RATE: usize = MIB;
 pub(crate) const LINE: usize = 8 * 1024;
 /// What lines that travel together count at most.
 pub(crate) const PASSAGE: usize = 16 * 1024;
-/// The names of operations and invokers that failures speak of.
+/// The names of operations that failures speak of.
 pub(crate) const NAME: usize = 200;
-/// The address that a pack is reached at.
-pub(crate) const ENDPOINT: usize = 512;
+/// What only a machine can fail at, and is held against it: no program may name them.
+pub(crate) const OPERATIONS_OF_STARTS: [&str; 3] = ["fetch", "create", "init"];
+/// The signals by which a program may say that it dies: those that its own handlers see.
+pub(crate) const DYING_SIGNALS: [i32; 5] = [
+    libc::SIGABRT,
+    libc::SIGSEGV,
+    libc::SIGBUS,
+    libc::SIGILL,
+    libc::SIGFPE,
+];
 /// How far, in microseconds, the time of an event may be from that at which it is heard.
 pub(crate) const SKEW: u64 = 3600 * 1_000_000;
 /// What is told of the output of a program that did not come up, and what a line counts beside its length.
@@ -50,8 +68,14 @@ pub(crate) const GATHERING: Duration = Duration::from_millis(20);
 pub(crate) const GATHERED: usize = 64 * 1024;
 /// From the program's start to its hello.
 pub(crate) const HELLO: Duration = Duration::from_secs(10);
+/// From a flare's arrival until its program has joined it, for which it may have to reach a backend's server.
+pub(crate) const READY: Duration = Duration::from_secs(20);
 /// From a failure or abort until workers that did not return are killed.
 pub(crate) const GRACE: Duration = Duration::from_millis(250);
+/// From a flare's end until the files it has left are removed.
+pub(crate) const CLEARING: Duration = Duration::from_millis(250);
+/// From a flare's end until its program is stopped, if no other has begun.
+pub(crate) const PAUSE: Duration = Duration::from_millis(100);
 /// From the announcement of a process's end, or of its socket's, until it is helped along: its
 /// peers wait meanwhile, but a busy machine may keep a process even from dying.
 pub(crate) const DYING: Duration = Duration::from_secs(2);

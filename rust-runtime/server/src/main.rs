@@ -1,9 +1,11 @@
 //! `burst-runtime`: arguments in, exit code out.
 
 use std::io::{Read, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use burst_bcm::BackendConfig;
+use burst_firewall::{Fence, Range};
 use burst_runtime::Access;
 use clap::{Parser, Subcommand};
 use serde::Deserialize;
@@ -29,18 +31,71 @@ enum Command {
         /// Go on when standard input closes.
         #[arg(long)]
         keep_open: bool,
+        /// A directory that nobody else writes to: what flares leave there is removed. May be repeated.
+        #[arg(long, value_name = "DIRECTORY")]
+        scratch: Vec<PathBuf>,
     },
     /// Print, as JSON, what packages must be built for to run here.
     Describe,
     /// Delete what a flare left on its backend; reads {"flareId","backend"} from standard input.
     Cleanup,
+    /// Keep the packs on a network of this machine from each other, but for what an invoker admits.
+    Firewall {
+        /// Where the invoker is served; ends when it goes.
+        #[arg(long, value_name = "PATH")]
+        socket: PathBuf,
+        /// Of the rules: nobody else's on this machine.
+        #[arg(long)]
+        name: String,
+        /// The network's card on this machine.
+        #[arg(long, value_name = "CARD")]
+        bridge: String,
+        /// The network's addresses.
+        #[arg(long, value_name = "ADDRESS/BITS")]
+        network: Range,
+        /// The port by which packs are ordered about.
+        #[arg(long, value_name = "PORT")]
+        control: u16,
+        /// What all packs may reach; on this machine only with a port.
+        #[arg(long, value_name = "ADDRESS[/BITS][:PORT]")]
+        open: Vec<Range>,
+        /// What is no part of the internet.
+        #[arg(long, value_name = "ADDRESS/BITS")]
+        closed: Vec<Range>,
+    },
 }
 
 fn main() -> ExitCode {
     let result = match Arguments::parse().command {
-        Command::Serve { listen, keep_open } => serve(&listen, keep_open),
+        Command::Serve {
+            listen,
+            keep_open,
+            scratch,
+        } => {
+            burst_runtime::rest::own(scratch);
+            serve(&listen, keep_open)
+        }
         Command::Describe => describe(),
         Command::Cleanup => cleanup(),
+        Command::Firewall {
+            socket,
+            name,
+            bridge,
+            network,
+            control,
+            open,
+            closed,
+        } => {
+            let fence = Fence {
+                name,
+                bridge,
+                network,
+                control,
+                open,
+                closed,
+            };
+            burst_firewall::serve(&fence, &socket).map_err(Into::into)
+        }
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -76,7 +131,7 @@ fn serve(listen: &str, keep_open: bool) -> Result {
                 () = closed => {}
             }
         })
-        .await?;
+        .await;
         Ok(())
     });
     burst_runtime::orphans::care();

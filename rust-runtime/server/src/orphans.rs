@@ -5,13 +5,14 @@
 //! reaped while the program lives, and killed when it has ended. The program itself is never
 //! reaped here: its own supervising thread waits for it.
 
-use std::fs;
 use std::io;
 use std::process::Child;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
+
+use crate::descendants::children;
 
 /// Children that somebody else waits for.
 static SUPERVISED: Mutex<Vec<i32>> = Mutex::new(Vec::new());
@@ -65,7 +66,11 @@ pub fn adopt() -> io::Result<impl Future<Output = ()>> {
 /// Kills all orphans if no program runs, then reaps those that have ended.
 pub fn care() {
     let supervised = supervised();
-    for process in children() {
+    if !supervised.is_empty() && !any_ended() {
+        // The program was stopped, or goes on.
+        return;
+    }
+    for process in children(std::process::id() as i32) {
         if supervised.contains(&process) {
             continue;
         }
@@ -80,34 +85,12 @@ pub fn care() {
     }
 }
 
-/// This process's children.
-fn children() -> Vec<i32> {
-    let ours = std::process::id().to_string();
-    let Ok(processes) = fs::read_dir("/proc") else {
-        return Vec::new();
-    };
-    processes
-        .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok())
-        .filter(|process| {
-            fs::read_to_string(format!("/proc/{process}/stat"))
-                .is_ok_and(|stat| parent_in(&stat) == Some(&ours))
-        })
-        .collect()
-}
-
-/// The parent's number in a line of `/proc/<pid>/stat`. The name before it may hold anything.
-fn parent_in(stat: &str) -> Option<&str> {
-    stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(1)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_parent_is_found_behind_any_name() {
-        assert_eq!(parent_in("12 (a) b (c)) S 7 1 1"), Some("7"));
-        assert_eq!(parent_in("nonsense"), None);
+/// Whether a child of this process has ended and was not waited for.
+fn any_ended() -> bool {
+    // SAFETY: `siginfo_t` is plain data; the call fills it, or leaves it as it is where none has ended.
+    unsafe {
+        let mut info: libc::siginfo_t = std::mem::zeroed();
+        let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+        libc::waitid(libc::P_ALL, 0, &mut info, options) == 0 && info.si_pid() != 0
     }
 }

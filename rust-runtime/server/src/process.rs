@@ -47,6 +47,27 @@ impl Group {
         }
     }
 
+    /// Stops the program, whatever it does, until it is told to go on.
+    pub(crate) fn stop(&self) {
+        self.signal(libc::SIGSTOP);
+    }
+
+    pub(crate) fn go_on(&self) {
+        self.signal(libc::SIGCONT);
+    }
+
+    /// The program's own number, while it is its own.
+    pub(crate) fn number(&self) -> Option<i32> {
+        *self.leader()
+    }
+
+    fn signal(&self, signal: i32) {
+        if let Some(leader) = *self.leader() {
+            // SAFETY: as of `kill`.
+            unsafe { libc::kill(leader, signal) };
+        }
+    }
+
     /// Holds the program to so many MiB of memory from now on. The error says why it cannot be.
     pub(crate) fn allow(&self, mebibytes: u64) -> Result<(), String> {
         // Under the lock the number is still its own.

@@ -12,6 +12,7 @@ use crate::limits;
 use crate::pack::{self, Order, Outcome};
 use crate::package::Package;
 use crate::process::Group;
+use crate::rest::Pause;
 use crate::supervisor::{Program, Stillborn};
 
 /// Shared by all requests.
@@ -98,6 +99,8 @@ impl Runtime {
     /// Runs a flare on the warm program. Its events come out of the channel as lines.
     pub(crate) fn run(&self, run: RunPack) -> Result<mpsc::Receiver<Bytes>, Error> {
         run.check().map_err(Error::Malformed)?;
+        let number = getrandom::u64()
+            .map_err(|error| Error::Start(format!("no number for the run: {error}")))?;
         let mut slot = self.slot();
         let mut program = match std::mem::take(&mut *slot) {
             Slot::Idle(program) => program,
@@ -120,6 +123,7 @@ impl Runtime {
         // One chunk waits: what a slow client does not take stays with the program.
         let (events, stream) = mpsc::channel(1);
         let (flare_id, group) = (run.flare_id.clone(), Arc::clone(&program.group));
+        let grouped = run.group.is_some();
         *slot = Slot::Busy {
             flare_id,
             orders,
@@ -127,16 +131,46 @@ impl Runtime {
         };
         drop(slot);
         let (runtime, spent) = (self.clone(), Arc::clone(&program.group));
+        let run = (number, run);
         tokio::spawn(pack::run(program, run, received, events, move |outcome| {
-            *runtime.slot() = match outcome {
-                Outcome::Reusable(program) => Slot::Idle(program),
-                Outcome::Spent(reason) => Slot::Spent {
-                    reason,
-                    group: spent,
-                },
-            };
+            runtime.admissions.end();
+            match outcome {
+                Outcome::Reusable(program) => runtime.keep(program, grouped),
+                Outcome::Spent(reason) => {
+                    *runtime.slot() = Slot::Spent {
+                        reason,
+                        group: spent,
+                    };
+                }
+            }
         }));
         Ok(stream)
+    }
+
+    /// The program waits for the next flare: soon at rest, unless it is that of a group, which pays for what it does.
+    fn keep(&self, program: Box<Program>, grouped: bool) {
+        let pause = Pause::of(&program);
+        *self.slot() = Slot::Idle(program);
+        if grouped {
+            return;
+        }
+        let runtime = self.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep(limits::PAUSE).await;
+            runtime.rest(&pause);
+        });
+    }
+
+    fn rest(&self, pause: &Pause) {
+        let mut slot = self.slot();
+        if let Slot::Idle(program) = &mut *slot
+            && pause.lasts(program)
+            && let Err(reason) = pause.end(program)
+        {
+            let group = Arc::clone(&program.group);
+            // Which kills it.
+            *slot = Slot::Spent { reason, group };
+        }
     }
 
     /// Passes an order to a flare that runs here.

@@ -1,5 +1,6 @@
 //! The user's program from its start to its end, and what its end means.
 
+use std::path::Path;
 use std::process::ExitStatus;
 use std::sync::Arc;
 
@@ -26,13 +27,15 @@ pub(crate) struct Program {
     pub(crate) group: Arc<Group>,
     memory: KillCounter,
     killed_before: u64,
-    /// No flare has run on it.
-    fresh: bool,
+    /// How many flares have begun on it.
+    flares: u64,
+    /// Between two of them.
+    stopped: bool,
     /// The MiB that it may have, where the runtime sees to that.
     allowed: Option<u64>,
     /// The bytes that it said it could not have.
     refused: Option<u64>,
-    _package: Package,
+    package: Package,
 }
 
 impl Drop for Program {
@@ -89,10 +92,11 @@ impl Program {
             group: started.group,
             memory,
             killed_before,
-            fresh: true,
+            flares: 0,
+            stopped: false,
             allowed: None,
             refused: None,
-            _package: package,
+            package,
         };
         match program.await_hello().await {
             Ok(()) => Ok(program),
@@ -189,14 +193,35 @@ impl Program {
     }
 
     /// Another flare begins: what was said or counted before is not about it, unless it is what the program said
-    /// when it came up.
-    pub(crate) fn begin(&mut self) {
-        if !std::mem::take(&mut self.fresh) {
+    /// when it came up. Whether it is the first one.
+    pub(crate) fn begin(&mut self) -> bool {
+        let first = self.flares == 0;
+        if !first {
             self.stdout.reset();
             self.stderr.reset();
         }
+        self.flares += 1;
+        if std::mem::take(&mut self.stopped) {
+            self.group.go_on();
+        }
         self.killed_before = self.memory.read();
         self.refused = None;
+        first
+    }
+
+    /// It gets no processor until the next flare begins.
+    pub(crate) fn stop(&mut self) {
+        self.group.stop();
+        self.stopped = true;
+    }
+
+    pub(crate) fn flares(&self) -> u64 {
+        self.flares
+    }
+
+    /// Where its package is.
+    pub(crate) fn directory(&self) -> &Path {
+        self.package.directory()
     }
 
     /// It may have so many MiB in the next flare, if the runtime is to hold it to them. The error says why that
@@ -221,7 +246,11 @@ impl Program {
     /// Whether the process has ended on its own while nobody looked.
     pub(crate) fn has_ended(&mut self) -> Option<String> {
         match self.exit.try_recv() {
-            Err(oneshot::error::TryRecvError::Empty) => None,
+            Err(oneshot::error::TryRecvError::Empty) => {
+                self.incoming.drain();
+                let cut = self.incoming.is_cut_short();
+                cut.then(|| "it said half an event after its flare had ended".to_owned())
+            }
             status => {
                 let (_, how) = self.explain(status.ok(), None);
                 Some(format!("it {how}"))

@@ -9,6 +9,8 @@ pub(crate) struct Tracker {
     pack: u32,
     first: u32,
     ready: bool,
+    /// The flare was started: its workers may begin.
+    begun: bool,
     started: Vec<bool>,
     ended: Vec<bool>,
     phases: Vec<u32>,
@@ -31,6 +33,8 @@ pub(crate) enum Verdict {
     Forward,
     /// It makes no sense here.
     Drop,
+    /// It cannot be true, and the program is not to be trusted with the rest: why.
+    Breach(String),
     /// The program says that the pack has ended.
     Ended {
         reusable: bool,
@@ -45,6 +49,7 @@ impl Tracker {
             pack: run.pack,
             first: run.first_worker(),
             ready: false,
+            begun: run.autostart,
             started: vec![false; size as usize],
             ended: vec![false; size as usize],
             phases: vec![0; size as usize],
@@ -52,6 +57,15 @@ impl Tracker {
             first_failure: None,
             dying: None,
         }
+    }
+
+    pub(crate) fn pack(&self) -> u32 {
+        self.pack
+    }
+
+    /// The flare was started.
+    pub(crate) fn begin(&mut self) {
+        self.begun = true;
     }
 
     /// Judges an event.
@@ -79,25 +93,33 @@ impl Tracker {
         let Some(index) = self.index(worker) else {
             return Verdict::Drop;
         };
-        let ended = &mut self.ended[index];
+        let (started, ended) = (self.started[index], self.ended[index]);
         match event {
-            PackEvent::WorkerSucceeded { .. } | PackEvent::WorkerFailed { .. } if *ended => {
-                return Verdict::Drop;
+            // Threads that a worker started may well log after its end.
+            PackEvent::Log { .. } => Verdict::Forward,
+            _ if ended => Verdict::Drop,
+            PackEvent::WorkerStarted { .. } if !(self.ready && self.begun) => {
+                Verdict::Breach(format!("its worker {worker} began before the flare did"))
             }
-            PackEvent::WorkerSucceeded { .. } => *ended = true,
+            PackEvent::WorkerStarted { .. } => once(&mut self.started[index]),
             PackEvent::WorkerFailed { error, .. } => {
-                *ended = true;
                 self.first_failure.get_or_insert_with(|| error.clone());
+                self.end(index)
             }
-            PackEvent::WorkerStarted { .. } => return once(&mut self.started[index]),
-            PackEvent::Phase { .. } if self.phases[index] == PHASES => return Verdict::Drop,
+            _ if !started => {
+                Verdict::Breach(format!("its worker {worker} is at work but never began"))
+            }
+            PackEvent::Phase { .. } if self.phases[index] == PHASES => Verdict::Drop,
             PackEvent::Phase { .. } => {
                 self.phases[index] += 1;
-                return Verdict::Forward;
+                Verdict::Forward
             }
-            // Threads that a worker started may well log after its end.
-            _ => return Verdict::Forward,
+            _ => self.end(index),
         }
+    }
+
+    fn end(&mut self, index: usize) -> Verdict {
+        self.ended[index] = true;
         self.left -= 1;
         Verdict::Forward
     }
@@ -152,6 +174,10 @@ impl Tracker {
 
     /// The failures of all workers that had to be killed after `reason`.
     pub(crate) fn killed(&self, reason: &Failure) -> Vec<(u32, Failure)> {
+        if reason.kind == FailureKind::Internal && reason.worker.is_none() && reason.pack.is_none()
+        {
+            return self.broken(reason);
+        }
         let (kind, what) = match reason.kind {
             FailureKind::Timeout if reason.is_overdue() => (
                 reason.kind,
@@ -163,6 +189,17 @@ impl Tracker {
         let message = format!("{what}: {reason}");
         self.unended()
             .map(|worker| (worker, self.of_peer(worker, kind, message.clone())))
+            .collect()
+    }
+
+    /// The failures of all workers of a program that broke the protocol, or of a platform that failed: no peer did it.
+    /// Which worker it was is known where there is but one.
+    fn broken(&self, reason: &Failure) -> Vec<(u32, Failure)> {
+        let mut failure = reason.clone().in_operation("work");
+        failure.pack = Some(self.pack);
+        failure.worker = (self.ended.len() == 1).then_some(self.first);
+        self.unended()
+            .map(|worker| (worker, failure.clone()))
             .collect()
     }
 
@@ -215,6 +252,32 @@ mod tests {
         Tracker::new(&serde_json::from_str(&run.to_string()).unwrap())
     }
 
+    /// As [`tracker`], with all workers at work.
+    fn working(sizes: &[u32]) -> Tracker {
+        let mut tracker = tracker(sizes);
+        tracker.begin();
+        assert_eq!(tracker.see(&event(READY)), Verdict::Forward);
+        let first = sizes[0];
+        for worker in first..first + sizes[1] {
+            assert_eq!(tracker.see(&started(worker)), Verdict::Forward);
+        }
+        tracker
+    }
+
+    const READY: &str = r#"{"event":"ready","endpoint":null,"at":0}"#;
+
+    fn started(worker: u32) -> PackEvent {
+        event(&format!(
+            r#"{{"event":"worker-started","worker":{worker},"at":0}}"#
+        ))
+    }
+
+    fn phase(worker: u32) -> PackEvent {
+        event(&format!(
+            r#"{{"event":"phase","worker":{worker},"name":"x","at":0}}"#
+        ))
+    }
+
     fn event(text: &str) -> PackEvent {
         serde_json::from_str(text).unwrap()
     }
@@ -229,7 +292,7 @@ mod tests {
 
     #[test]
     fn workers_of_other_packs_and_second_ends_are_dropped() {
-        let mut tracker = tracker(&[2, 2]);
+        let mut tracker = working(&[2, 2]);
         assert_eq!(tracker.see(&succeeded(1)), Verdict::Drop);
         assert_eq!(tracker.see(&succeeded(4)), Verdict::Drop);
         assert_eq!(tracker.see(&succeeded(2)), Verdict::Forward);
@@ -238,7 +301,7 @@ mod tests {
 
     #[test]
     fn a_pack_is_reusable_when_all_its_workers_succeeded() {
-        let mut all = tracker(&[1, 1]);
+        let mut all = working(&[1, 1]);
         all.see(&succeeded(1));
         assert_eq!(
             all.see(&event(ENDED)),
@@ -260,7 +323,7 @@ mod tests {
 
     #[test]
     fn the_worker_that_ended_the_process_is_named_to_the_others() {
-        let mut tracker = tracker(&[2, 3]);
+        let mut tracker = working(&[2, 3]);
         tracker.see(&succeeded(2));
         tracker.dies(Dying {
             worker: Some(4),
@@ -302,20 +365,62 @@ mod tests {
     }
 
     #[test]
+    fn a_broken_program_is_nobodys_peer() {
+        let reason = Failure::new(FailureKind::Internal, "the program broke the protocol");
+        let (worker, failure) = &tracker(&[1, 1]).killed(&reason)[0];
+        assert_eq!((*worker, failure.worker), (1, Some(1)));
+        assert_eq!(
+            (failure.kind, failure.pack),
+            (FailureKind::Internal, Some(1))
+        );
+        let shared = tracker(&[1, 2]).killed(&reason);
+        assert_eq!(shared.len(), 2);
+        for (_, failure) in shared {
+            assert_eq!(
+                (failure.kind, failure.worker),
+                (FailureKind::Internal, None)
+            );
+        }
+        let others = reason.of_worker(0, 0);
+        assert_eq!(
+            tracker(&[1, 1]).killed(&others)[0].1.kind,
+            FailureKind::PeerFailed
+        );
+    }
+
+    #[test]
     fn what_happens_once_is_heard_once_and_phases_end() {
-        let mut tracker = tracker(&[1, 1]);
-        let ready = event(r#"{"event":"ready","endpoint":null,"at":0}"#);
-        let started = event(r#"{"event":"worker-started","worker":1,"at":0}"#);
-        for event in [ready, started] {
-            assert_eq!(tracker.see(&event), Verdict::Forward);
+        let mut tracker = working(&[1, 1]);
+        for event in [event(READY), started(1)] {
             assert_eq!(tracker.see(&event), Verdict::Drop);
         }
-        let phase = event(r#"{"event":"phase","worker":1,"name":"x","at":0}"#);
         for _ in 0..PHASES {
-            assert_eq!(tracker.see(&phase), Verdict::Forward);
+            assert_eq!(tracker.see(&phase(1)), Verdict::Forward);
         }
-        assert_eq!(tracker.see(&phase), Verdict::Drop);
+        assert_eq!(tracker.see(&phase(1)), Verdict::Drop);
         assert_eq!(tracker.see(&succeeded(1)), Verdict::Forward);
+    }
+
+    #[test]
+    fn what_comes_before_its_time_is_a_breach_and_what_comes_after_it_is_dropped() {
+        let breach = |verdict| matches!(verdict, Verdict::Breach(_));
+        let mut early = tracker(&[1, 1]);
+        assert!(breach(early.see(&started(1))));
+        early.see(&event(READY));
+        assert!(breach(early.see(&started(1))), "the flare was not started");
+        early.begin();
+        assert!(breach(early.see(&succeeded(1))));
+        assert!(breach(early.see(&phase(1))));
+        assert_eq!(early.see(&started(1)), Verdict::Forward);
+        assert_eq!(early.see(&succeeded(1)), Verdict::Forward);
+        for late in [started(1), phase(1), succeeded(1)] {
+            assert_eq!(early.see(&late), Verdict::Drop);
+        }
+        let failed =
+            r#"{"event":"worker-failed","worker":1,"at":0,"error":{"kind":"error","message":""}}"#;
+        assert_eq!(early.see(&event(failed)), Verdict::Drop);
+        // It may fail before it has begun: its pack did not come into the flare.
+        assert_eq!(tracker(&[1, 1]).see(&event(failed)), Verdict::Forward);
     }
 
     #[test]

@@ -190,7 +190,9 @@ fn answering(event: &str) -> String {
     };
     let hello = frame(r#"{"event":"hello","sdk":"0"}"#);
     let ended = frame(r#"{"event":"pack-ended","reusable":true,"error":null,"at":1}"#);
-    let answer = frame(event);
+    let ready = frame(r#"{"event":"ready","endpoint":null,"at":1}"#);
+    let started = frame(r#"{"event":"worker-started","worker":0,"at":1}"#);
+    let answer = format!("{ready}{started}{}", frame(event));
     let script = format!(
         "#!/bin/sh\nprintf '{hello}' >&3; head -c 1 <&3 >/dev/null; printf '{answer}{ended}' >&3; sleep 600\n"
     );
@@ -230,7 +232,7 @@ fn an_output_nested_too_deeply_fails_its_worker_and_goes_no_further() {
     let junk = format!("{}{}", "[".repeat(3000), "]".repeat(3000));
     let phase = format!(r#"{{"event":"phase","worker":0,"name":"a","junk":{junk},"at":1}}"#);
     let events = events(&answering(&phase));
-    assert_eq!(failure(&events, 0)["kind"], "peer-failed", "{events:?}");
+    assert_eq!(failure(&events, 0)["kind"], "internal", "{events:?}");
     assert_eq!(end(&events)["error"]["kind"], "internal");
 }
 

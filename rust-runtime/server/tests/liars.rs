@@ -4,14 +4,50 @@
 mod support;
 
 use serde_json::{Value, json};
-use support::{Runtime, act, end, failure, logs, named, now_micros};
+use support::{Run, Runtime, end, failure, logs, named, now_micros};
 
 const MIB: usize = 1 << 20;
 
-/// What comes of a worker that says this so often.
-fn told(frame: &Value, times: u32) -> Vec<Value> {
-    let say = json!({"act": "say", "frame": frame.to_string(), "times": times});
-    Runtime::with_acts().act(&[say])
+fn ready() -> Value {
+    json!({"say": {"event": "ready", "endpoint": null, "at": 1}})
+}
+
+fn started() -> Value {
+    json!({"say": {"event": "worker-started", "worker": 0, "at": 1}})
+}
+
+fn succeeded(output: &str) -> Value {
+    json!({"say": {"event": "worker-succeeded", "worker": 0, "output": output, "at": 1}})
+}
+
+fn ended() -> Value {
+    json!({"say": {"event": "pack-ended", "reusable": true, "at": 1}})
+}
+
+/// A flare of one worker, whose program takes these steps.
+fn script(steps: &[Value]) -> Run {
+    Run::new(&[json!(steps)])
+}
+
+/// What comes of a program that takes these steps.
+fn plays(steps: &[Value]) -> Vec<Value> {
+    Runtime::with_liar().events(&script(steps))
+}
+
+/// What comes of a worker of which this is said so often while it runs.
+fn told(event: &Value, times: u32) -> Vec<Value> {
+    let lie = json!({"times": [times, event]});
+    plays(&[ready(), started(), lie, succeeded("own"), ended()])
+}
+
+/// The pack's failure, which says that the program is to blame.
+fn breach(events: &[Value]) -> String {
+    let message = end(events)["error"]["message"].as_str().unwrap();
+    assert!(
+        message.starts_with("the program broke the protocol: "),
+        "{message}"
+    );
+    message.to_owned()
 }
 
 fn bytes(events: &[Value]) -> usize {
@@ -98,12 +134,7 @@ fn what_is_no_event_ends_the_pack_and_says_whose_fault_it_is() {
         json!(["hunter2"]),
     ] {
         let events = told(&nonsense, 1);
-        let error = &end(&events)["error"];
-        let message = error["message"].as_str().unwrap();
-        assert!(
-            message.starts_with("the program broke the protocol: "),
-            "{message}"
-        );
+        let message = breach(&events);
         assert!(
             message.len() < 1000 && !message.contains("hunter2"),
             "{message}"
@@ -113,9 +144,109 @@ fn what_is_no_event_ends_the_pack_and_says_whose_fault_it_is() {
 
 #[test]
 fn a_worker_of_another_pack_cannot_be_blamed() {
-    let runtime = Runtime::with_acts();
-    let frame = json!({"event": "dying", "worker": 7, "signal": 6}).to_string();
-    let say = json!({"act": "say", "frame": frame, "times": 1});
-    let events = runtime.act(&[say, act("kill")]);
+    let dying = json!({"say": {"event": "dying", "worker": 7, "signal": 6}});
+    let events = plays(&[ready(), started(), dying, json!("stay")]);
     assert_ne!(end(&events)["error"]["worker"], 7);
+}
+
+#[test]
+fn an_output_that_was_left_by_the_flare_before_is_not_the_next_ones() {
+    let runtime = Runtime::with_liar();
+    let steps = [ready(), started(), succeeded("own"), ended()];
+    let events = runtime.events(&script(&steps));
+    assert_eq!(end(&events)["reusable"], true);
+    let mut left = succeeded("left");
+    left["say"]["run"] = json!("last");
+    let steps = [&[left][..], &steps[..]].concat();
+    let events = runtime.events(&script(&steps));
+    let outputs = named(&events, "worker-succeeded");
+    assert_eq!(outputs.len(), 1);
+    assert_eq!(outputs[0]["output"], "own");
+    // Who speaks out of turn is not heard a third time.
+    assert_eq!(end(&events)["reusable"], false);
+    assert_eq!(runtime.post("/packs", &script(&steps).body()).0, 409);
+}
+
+#[test]
+fn what_follows_the_packs_end_ends_the_pack_or_is_not_heard() {
+    let runtime = Runtime::with_liar();
+    let own = [ready(), started(), succeeded("own"), ended()];
+    let steps = [&own[..], &[succeeded("left"), ended()]].concat();
+    let events = runtime.events(&script(&steps));
+    assert_eq!(named(&events, "worker-succeeded").len(), 1);
+    // The runtime had heard it by then, or has not until the next flare.
+    if end(&events)["reusable"] == true {
+        let events = runtime.events(&script(&own));
+        assert_eq!(named(&events, "worker-succeeded")[0]["output"], "own");
+        assert_eq!(end(&events)["reusable"], false);
+    }
+    assert_eq!(runtime.post("/packs", &script(&own).body()).0, 409);
+}
+
+#[test]
+fn a_program_that_names_no_run_has_only_one() {
+    let runtime = Runtime::with_liar();
+    let mut steps = [ready(), started(), succeeded("own"), ended()];
+    for step in &mut steps {
+        step["say"]["run"] = Value::Null;
+    }
+    let events = runtime.events(&script(&steps));
+    assert_eq!(named(&events, "worker-succeeded")[0]["output"], "own");
+    assert_eq!(end(&events)["reusable"], false);
+    assert_eq!(runtime.post("/packs", &script(&steps).body()).0, 409);
+}
+
+#[test]
+fn what_comes_before_its_time_ends_the_pack() {
+    let at_work = "its worker 0 is at work but never began";
+    let early = "its worker 0 began before the flare did";
+    let phase = json!({"say": {"event": "phase", "worker": 0, "name": "x", "at": 1}});
+    for (steps, why) in [
+        (vec![ready(), succeeded("own"), ended()], at_work),
+        (vec![ready(), phase], at_work),
+        (vec![started()], early),
+    ] {
+        let message = breach(&plays(&steps));
+        assert!(message.contains(why), "{message}");
+    }
+    let mut run = script(&[ready(), started(), succeeded("own"), ended()]);
+    run.autostart = false;
+    let message = breach(&Runtime::with_liar().events(&run));
+    assert!(message.contains(early), "{message}");
+}
+
+#[test]
+fn a_program_does_not_say_what_became_of_machines() {
+    let error = json!({"kind": "invoker-lost", "message": "gone", "invoker": "invoker7", "operation": "create"});
+    let failed = json!({"event": "worker-failed", "worker": 0, "at": 1, "error": error});
+    let ended = json!({"event": "pack-ended", "reusable": false, "at": 1, "error": error});
+    let events = told(&failed, 1);
+    for told in [failure(&events, 0), end(&told(&ended, 1))["error"].clone()] {
+        assert_eq!(told["kind"], "error", "{told}");
+        assert_eq!(told["invoker"], Value::Null);
+        assert_eq!(told["operation"], "work");
+    }
+}
+
+#[test]
+fn a_pack_is_reached_where_it_was_told_to_be() {
+    let elsewhere = json!({"say": {"event": "ready", "endpoint": "169.254.169.254:80", "at": 1}});
+    let message = breach(&plays(&[elsewhere]));
+    assert!(message.contains("where it was not told to be"), "{message}");
+}
+
+#[test]
+fn a_program_that_does_not_join_its_flare_is_given_up() {
+    let events = plays(&[json!("stay")]);
+    let error = &end(&events)["error"];
+    assert_eq!(
+        (&error["kind"], &error["operation"]),
+        (&json!("start-failed"), &json!("start"))
+    );
+    let message = error["message"].as_str().unwrap();
+    assert!(
+        message.contains("did not join the flare within 20 s"),
+        "{message}"
+    );
+    assert_eq!(failure(&events, 0)["kind"], "peer-failed");
 }

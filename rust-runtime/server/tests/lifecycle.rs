@@ -338,15 +338,19 @@ fn processes_that_a_worker_left_behind_are_killed_with_the_program() {
     let program = process(&runtime);
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("left");
-    let events = runtime.act(&[json!({"act": "leave-behind", "file": file})]);
-    assert_eq!(support::end(&events)["reusable"], true, "{events:?}");
+    let leave = json!({"act": "leave-behind", "file": file});
+    let mut events = runtime.flare(&Run::new(&[leave, act("forever")]));
+    events.until("worker-succeeded");
     let left: u64 = std::fs::read_to_string(&file)
         .unwrap()
         .trim()
         .parse()
         .unwrap();
     assert!(process_exists(left));
-    runtime.act(&[json!({"act": "exit", "code": 1})]);
+    let path = format!("/packs/{}/abort", events.flare_id);
+    let cancelled = json!({"kind": "cancelled", "message": "enough"});
+    assert_eq!(runtime.post(&path, &cancelled).0, 204);
+    assert_eq!(events.last().unwrap()["reusable"], false);
     wait_until_gone(program);
     wait_until_gone(left);
     // And no zombie stays below the runtime.

@@ -100,7 +100,13 @@ impl Inputs {
 #[serde(tag = "command", rename_all = "lowercase")]
 pub enum Command {
     /// Join the flare and say ready.
-    Run(Box<RunPack>),
+    Run {
+        /// What every event of this run has to name: so that none is taken for one of another run.
+        run: u64,
+        /// The flare.
+        #[serde(flatten)]
+        pack: Box<RunPack>,
+    },
     /// All packs are ready: let the workers go.
     Start {
         /// Where every pack's endpoint is, by pack id.
@@ -127,6 +133,8 @@ impl Command {
         #[derive(Deserialize)]
         struct Tag {
             command: Name,
+            #[serde(default)]
+            run: u64,
         }
         #[derive(Deserialize)]
         struct Start {
@@ -136,9 +144,12 @@ impl Command {
         struct Abort {
             error: Failure,
         }
-        let Tag { command } = serde_json::from_slice(frame)?;
+        let Tag { command, run } = serde_json::from_slice(frame)?;
         Ok(match command {
-            Name::Run => Self::Run(serde_json::from_slice(frame)?),
+            Name::Run => Self::Run {
+                run,
+                pack: serde_json::from_slice(frame)?,
+            },
             Name::Start => {
                 let Start { endpoints } = serde_json::from_slice(frame)?;
                 Self::Start { endpoints }
@@ -169,10 +180,19 @@ mod tests {
     #[test]
     fn a_run_command_is_read_back() {
         let run = run_pack(|_| ());
-        let frame = serde_json::to_vec(&Command::Run(Box::new(run))).unwrap();
-        let Command::Run(run) = Command::parse(&frame).unwrap() else {
+        let command = Command::Run {
+            run: u64::MAX,
+            pack: Box::new(run),
+        };
+        let frame = serde_json::to_vec(&command).unwrap();
+        let Command::Run {
+            run: number,
+            pack: run,
+        } = Command::parse(&frame).unwrap()
+        else {
             unreachable!()
         };
+        assert_eq!(number, u64::MAX);
         assert_eq!(
             (run.pack_size(), run.first_worker(), run.autostart),
             (2, 3, false)

@@ -86,11 +86,32 @@ pub enum ProgramEvent {
     Pack(PackEvent),
 }
 
+/// An event as a program says it, with the number of the run it is about.
+#[derive(Debug, Serialize)]
+pub struct Said<'a, E> {
+    /// As the `run` command gave it.
+    pub run: u64,
+    /// What is said.
+    #[serde(flatten)]
+    pub event: &'a E,
+}
+
+/// An event as the runtime hears it.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(try_from = "Fields")]
+pub struct Heard {
+    /// The run it is said to be about; none of programs that were built before runs had numbers.
+    pub run: Option<u64>,
+    /// What was said.
+    pub event: ProgramEvent,
+}
+
 /// All fields any event has. Raw outputs cannot pass through serde's tagged enums, so events are
 /// read through this.
 #[derive(Deserialize)]
 struct Fields {
     event: String,
+    run: Option<u64>,
     sdk: Option<String>,
     endpoint: Option<String>,
     worker: Option<u32>,
@@ -175,10 +196,43 @@ impl TryFrom<Fields> for ProgramEvent {
     }
 }
 
+impl TryFrom<Fields> for Heard {
+    type Error = String;
+
+    fn try_from(fields: Fields) -> Result<Self, String> {
+        Ok(Self {
+            run: fields.run,
+            event: fields.try_into()?,
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+
+    #[test]
+    fn what_is_said_names_its_run_and_is_heard_so() {
+        let event = PackEvent::WorkerSucceeded {
+            worker: 3,
+            output: RawValue::from_string("{\"a\": 1e2}".to_owned()).unwrap(),
+            at: 5,
+        };
+        let run = u64::MAX;
+        let said = serde_json::to_string(&Said { run, event: &event }).unwrap();
+        let heard: Heard = serde_json::from_str(&said).unwrap();
+        assert_eq!(heard.run, Some(run));
+        let ProgramEvent::Pack(heard) = heard.event else {
+            unreachable!()
+        };
+        assert_eq!(
+            serde_json::to_string(&heard).unwrap(),
+            serde_json::to_string(&event).unwrap()
+        );
+        let unnumbered: Heard = serde_json::from_str(r#"{"event":"hello","sdk":"0"}"#).unwrap();
+        assert_eq!(unnumbered.run, None);
+    }
 
     #[test]
     fn an_output_of_null_survives() {

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 pub use burst_bcm::{BackendConfig, Failure, FailureKind, Secret};
 pub use command::{Command, Inputs, RunPack};
 pub use depth::Depth;
-pub use event::{LogStream, PackEvent, ProgramEvent};
+pub use event::{Heard, LogStream, PackEvent, ProgramEvent, Said};
 
 /// The environment variable naming the control socket's descriptor.
 pub const CONTROL_FD: &str = "BURST_CONTROL_FD";

@@ -2,9 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::exit)]
 
 use std::fs;
-use std::io::Write;
-use std::mem::ManuallyDrop;
-use std::os::fd::FromRawFd;
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -67,14 +65,17 @@ enum Act {
     Phase {
         name: String,
     },
-    /// Says this to the runtime, so often, past the SDK.
-    Say {
-        frame: String,
-        times: u32,
-    },
     /// Leaves a process behind that nobody waits for, and writes its number to a file.
     LeaveBehind {
         file: String,
+    },
+    /// Writes a file, and says which files there were beside it.
+    Write {
+        file: PathBuf,
+    },
+    /// Leaves threads behind that compute for ever.
+    LeaveSpinning {
+        threads: u32,
     },
     /// The names of its environment variables, its open descriptors, its working directory.
     Surroundings,
@@ -160,14 +161,6 @@ fn work(act: Act, burst: &BurstContext) -> Result<Value, Error> {
             burst.phase(&name);
             Value::Null
         }
-        Act::Say { frame, times } => {
-            // SAFETY: the control socket stays open as long as the process lives, and is not closed here.
-            let mut socket = ManuallyDrop::new(unsafe { fs::File::from_raw_fd(3) });
-            let mut bytes = (frame.len() as u32).to_le_bytes().to_vec();
-            bytes.extend_from_slice(frame.as_bytes());
-            (0..times).try_for_each(|_| socket.write_all(&bytes))?;
-            Value::Null
-        }
         Act::LeaveBehind { file } => {
             let script = "setsid sh -c 'echo $$ > \"$1.part\"; mv \"$1.part\" \"$1\"; sleep 600' sh \"$1\" &";
             Command::new("sh")
@@ -177,6 +170,25 @@ fn work(act: Act, burst: &BurstContext) -> Result<Value, Error> {
                 .status()?;
             while fs::metadata(&file).is_err() {
                 std::thread::sleep(Duration::from_millis(1));
+            }
+            Value::Null
+        }
+        Act::Write { file } => {
+            let directory = file.parent().unwrap_or(&file);
+            let before: Vec<_> = fs::read_dir(directory)?
+                .flatten()
+                .map(|entry| entry.file_name().display().to_string())
+                .collect();
+            fs::write(file, "left")?;
+            json!(before)
+        }
+        Act::LeaveSpinning { threads } => {
+            for _ in 0..threads {
+                std::thread::spawn(|| {
+                    loop {
+                        std::hint::spin_loop();
+                    }
+                });
             }
             Value::Null
         }

@@ -20,6 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 pub struct Runtime {
     child: Child,
     address: String,
+    token: Option<&'static str>,
     stdout: BufReader<std::process::ChildStdout>,
     /// Removed after the program that runs in it.
     package: Option<Package>,
@@ -30,10 +31,24 @@ impl Runtime {
         Self::start_with(Command::new(env!("CARGO_BIN_EXE_burst-runtime")))
     }
 
+    /// One that takes orders only from who knows its token, as this one does.
+    pub fn with_token() -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_burst-runtime"));
+        command.env("BURST_RUNTIME_TOKEN", "token");
+        let mut runtime = Self::start_with(command);
+        runtime.token = Some("token");
+        runtime
+    }
+
     /// Starts with a command that ends in the runtime's own path.
-    pub fn start_with(mut command: Command) -> Self {
+    pub fn start_with(command: Command) -> Self {
+        Self::serve(command, None)
+    }
+
+    fn serve(mut command: Command, scratch: Option<&Path>) -> Self {
         let mut child = command
             .args(["serve", "--listen", "127.0.0.1:0"])
+            .args(scratch.iter().flat_map(|own| [Path::new("--scratch"), own]))
             .env("BURST_AUTH", "not for the program")
             // A trace of a test's program takes longer to make than workers have to return.
             .env("RUST_BACKTRACE", "0")
@@ -52,6 +67,7 @@ impl Runtime {
         Self {
             child,
             address,
+            token: None,
             stdout,
             package: None,
         }
@@ -59,11 +75,34 @@ impl Runtime {
 
     /// A runtime with the acting program ready.
     pub fn with_acts() -> Self {
-        let mut runtime = Self::start();
-        let package = acts();
-        runtime.init(package.path());
-        runtime.package = Some(package);
+        Self::with_acts_and(None)
+    }
+
+    /// As before, and with a directory that is its own.
+    pub fn with_acts_and(scratch: Option<&Path>) -> Self {
+        let command = Command::new(env!("CARGO_BIN_EXE_burst-runtime"));
+        let mut runtime = Self::serve(command, scratch);
+        runtime.init_with(acts());
         runtime
+    }
+
+    /// A runtime with the program ready that says what it is told to.
+    pub fn with_liar() -> Self {
+        let mut runtime = Self::start();
+        runtime.init_with(package_of(env!("CARGO_BIN_EXE_burst-runtime-test-liar")));
+        runtime
+    }
+
+    pub fn init_with(&mut self, package: Package) {
+        self.init(package.path());
+        self.package = Some(package);
+    }
+
+    /// A connection to its port.
+    pub fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(&self.address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream
     }
 
     pub fn id(&self) -> u32 {
@@ -108,12 +147,14 @@ impl Runtime {
     }
 
     fn send(&self, method: &str, path: &str, form: &str, length: u64, body: &[u8]) -> (u16, Body) {
-        let mut stream = TcpStream::connect(&self.address).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        let mut stream = self.connect();
         stream.set_nodelay(true).unwrap();
+        let token = self.token.map_or_else(String::new, |token| {
+            format!("Authorization: Bearer {token}\r\n")
+        });
         let head = format!(
             "{method} {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: {length}\r\n\
-             Content-Type: {form}\r\n\r\n"
+             Content-Type: {form}\r\n{token}\r\n"
         );
         stream.write_all(head.as_bytes()).unwrap();
         // A body that is refused early is not read to its end.
@@ -300,6 +341,7 @@ pub struct Run {
     pub group: Option<&'static str>,
     pub lease: Option<Duration>,
     pub memory: Option<u64>,
+    pub backend: Value,
 }
 
 impl Run {
@@ -318,6 +360,7 @@ impl Run {
             group: None,
             lease: None,
             memory: None,
+            backend: json!({"kind": "direct", "uri": null, "chunkSize": 1 << 20}),
         }
     }
 
@@ -326,7 +369,7 @@ impl Run {
         json!({
             "flareId": self.flare_id, "pack": self.pack, "packSizes": self.pack_sizes,
             "inputs": self.inputs, "secret": self.secret, "advertise": "127.0.0.1",
-            "backend": {"kind": "direct", "uri": null, "chunkSize": 1 << 20},
+            "backend": self.backend,
             "deadline": deadline.as_micros() as u64, "autostart": self.autostart,
             "group": self.group, "memory": self.memory,
             "lease": self.lease.map(|time| time.as_millis() as u64),
@@ -340,7 +383,11 @@ pub fn act(name: &str) -> Value {
 
 /// A package directory holding the acting program.
 pub fn acts() -> Package {
-    let program = env!("CARGO_BIN_EXE_burst-runtime-test-program");
+    package_of(env!("CARGO_BIN_EXE_burst-runtime-test-program"))
+}
+
+/// A package directory holding this program.
+fn package_of(program: &str) -> Package {
     let package = Package::empty();
     symlink(program, package.path().join("exec")).unwrap();
     package

@@ -4,22 +4,28 @@
 //! There is no writer thread. Whoever appends a frame while nobody is writing writes everything
 //! that is there, also what others append meanwhile; the others return at once. Frames that become
 //! ready together therefore leave in one `send`, and a lone frame leaves immediately. What nobody
-//! waits for leaves with the next frame, or a moment later ([`Control::send_later`]).
+//! waits for leaves with the next frame, or a moment later ([`Control::say_later`]).
 //!
 //! Log lines arrive from inside `write(2)` calls of user code, so [`Control::log`] never
 //! allocates: both buffers have their full capacity from the start, and a full buffer makes the
 //! writer wait (back-pressure), not grow.
 
-use std::cell::Cell;
+mod busy;
+
 use std::io;
 use std::mem;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread;
 use std::time::Duration;
 
+use serde::Serialize;
+
+pub(crate) use busy::Busy;
+
 use crate::json::{push_escaped, push_number};
-use crate::protocol::LogStream;
+use crate::protocol::{LogStream, Said};
 
 /// Bytes that may wait for the writer. Larger frames are sent from the caller's own buffer.
 const BUFFER: usize = 256 * 1024;
@@ -27,7 +33,7 @@ const BUFFER: usize = 256 * 1024;
 /// The largest line [`Control::log`] takes; six bytes each once escaped, in the worst case.
 pub(crate) const LINE_LIMIT: usize = 8 * 1024;
 
-const LOG_ENVELOPE: usize = 160;
+const LOG_ENVELOPE: usize = 192;
 
 /// How long a frame that is sent later may wait for company.
 const LATER: Duration = Duration::from_millis(20);
@@ -36,36 +42,6 @@ const LATER: Duration = Duration::from_millis(20);
 /// A busy machine may keep that thread from its processor, and then nobody would know who ended the process; but where
 /// nobody reads, the process must end in time for its peers to hear of it within a second.
 const LAST_LOOKS: (u32, Duration) = (500, Duration::from_millis(1));
-
-thread_local! {
-    /// Set while this thread is inside the control channel or its log capture. A signal handler or
-    /// an allocator that writes to stderr meanwhile must not come back in.
-    static BUSY: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Marks this thread as inside the channel until dropped.
-pub(crate) struct Busy {
-    before: bool,
-}
-
-impl Busy {
-    pub(crate) fn enter() -> Self {
-        Self {
-            before: BUSY.replace(true),
-        }
-    }
-
-    /// Enters unless this thread is inside already.
-    pub(crate) fn try_enter() -> Option<Self> {
-        (!BUSY.get()).then(Self::enter)
-    }
-}
-
-impl Drop for Busy {
-    fn drop(&mut self) {
-        BUSY.set(self.before);
-    }
-}
 
 struct State {
     waiting: Vec<u8>,
@@ -83,6 +59,8 @@ pub(crate) struct Control {
     state: Mutex<State>,
     room: Condvar,
     late: Condvar,
+    /// The number of the run that everything said is about.
+    run: AtomicU64,
 }
 
 impl Control {
@@ -99,7 +77,38 @@ impl Control {
             }),
             room: Condvar::new(),
             late: Condvar::new(),
+            run: AtomicU64::new(0),
         }
+    }
+
+    /// Another run begins: what is said from now on is about it.
+    pub(crate) fn begin(&self, run: u64) {
+        self.run.store(run, Ordering::Relaxed);
+    }
+
+    /// The number of the run that is under way. May be asked from a signal handler.
+    pub(crate) fn run(&self) -> u64 {
+        self.run.load(Ordering::Relaxed)
+    }
+
+    /// Sends an event made of plain data, which always has a JSON form.
+    pub(crate) fn say(&self, event: &impl Serialize) {
+        if let Ok(body) = self.body(event) {
+            self.send(&body);
+        }
+    }
+
+    /// As [`say`](Self::say), in its turn, but not for its own sake: a system call each, and a runtime that is woken
+    /// each time, would take from the workers what the event is worth.
+    pub(crate) fn say_later(&self, event: &impl Serialize) {
+        if let Ok(body) = self.body(event) {
+            self.send_later(&body);
+        }
+    }
+
+    fn body(&self, event: &impl Serialize) -> serde_json::Result<Vec<u8>> {
+        let run = self.run();
+        serde_json::to_vec(&Said { run, event })
     }
 
     /// Sends one frame holding `body`, which is JSON.
@@ -115,9 +124,8 @@ impl Control {
         }
     }
 
-    /// Sends a small frame in its turn, but not for its own sake: a system call each, and a runtime
-    /// that is woken each time, would take from the workers what the frame is worth.
-    pub(crate) fn send_later(&self, body: &[u8]) {
+    /// Sends a small frame with the next one, or a moment later.
+    fn send_later(&self, body: &[u8]) {
         let _busy = Busy::enter();
         if let Some(mut state) = self.put_whole(&frame_header(body.len()), body)
             && !state.late
@@ -153,7 +161,9 @@ impl Control {
         let put = self.put(LOG_ENVELOPE + 6 * line.len(), |waiting| {
             let start = waiting.len();
             waiting.extend_from_slice(&[0; 4]);
-            waiting.extend_from_slice(br#"{"event":"log","worker":"#);
+            waiting.extend_from_slice(br#"{"event":"log","run":"#);
+            push_number(waiting, self.run());
+            waiting.extend_from_slice(br#","worker":"#);
             push_number(waiting, worker.into());
             waiting.extend_from_slice(br#","stream":""#);
             waiting.extend_from_slice(stream.name().as_bytes());
@@ -179,7 +189,7 @@ impl Control {
     /// Sends `frame` (header included) from a signal handler or at exit: no allocation, no
     /// unbounded wait. Gives up where another thread is stuck in the middle of a frame.
     pub(crate) fn last_words(&self, frame: &[u8]) {
-        let inside = BUSY.get();
+        let inside = Busy::is_inside();
         let _busy = Busy::enter();
         let (looks, pause) = LAST_LOOKS;
         for _ in 0..looks {
@@ -335,150 +345,4 @@ fn frame_header(length: usize) -> [u8; 4] {
 }
 
 #[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-    use super::*;
-    use std::io::Read;
-    use std::os::unix::net::UnixStream;
-    use std::sync::Arc;
-
-    fn pair() -> (Arc<Control>, UnixStream) {
-        let (ours, theirs) = UnixStream::pair().unwrap();
-        theirs
-            .set_read_timeout(Some(Duration::from_secs(20)))
-            .unwrap();
-        (Arc::new(Control::new(ours.into())), theirs)
-    }
-
-    fn frame(socket: &mut UnixStream) -> serde_json::Value {
-        let mut header = [0; 4];
-        socket.read_exact(&mut header).unwrap();
-        let mut body = vec![0; u32::from_le_bytes(header) as usize];
-        socket.read_exact(&mut body).unwrap();
-        serde_json::from_slice(&body).unwrap()
-    }
-
-    #[test]
-    fn a_log_line_is_escaped_and_never_invalid_utf8() {
-        let (control, mut socket) = pair();
-        control.log(3, LogStream::Stderr, b"a\"b\\c\td\x01\xff \xe2\x82\xac", 17);
-        let event = frame(&mut socket);
-        assert_eq!(event["worker"], 3);
-        assert_eq!(event["stream"], "stderr");
-        assert_eq!(event["text"], "a\"b\\c\td\u{1}\u{fffd} €");
-        assert_eq!(event["at"], 17);
-    }
-
-    #[test]
-    fn the_longest_worst_line_fits_its_reservation() {
-        let (control, mut socket) = pair();
-        control.log(u32::MAX, LogStream::Stdout, &[1; LINE_LIMIT + 1], u64::MAX);
-        let line = frame(&mut socket)["text"].as_str().unwrap().len();
-        assert_eq!(line, LINE_LIMIT);
-        assert_eq!(control.lock().spare.capacity(), BUFFER);
-        assert_eq!(control.lock().waiting.capacity(), BUFFER);
-    }
-
-    #[test]
-    fn held_frames_leave_when_the_last_hold_ends() {
-        let (control, mut socket) = pair();
-        let (first, second) = (control.hold(), control.hold());
-        control.send(b"1");
-        control.send(b"2");
-        drop(first);
-        socket.set_nonblocking(true).unwrap();
-        assert_eq!(
-            socket.read(&mut [0]).unwrap_err().kind(),
-            io::ErrorKind::WouldBlock
-        );
-        socket.set_nonblocking(false).unwrap();
-        drop(second);
-        assert_eq!(frame(&mut socket), 1);
-        assert_eq!(frame(&mut socket), 2);
-    }
-
-    #[test]
-    fn what_is_sent_later_leaves_with_the_next_frame_or_by_itself() {
-        let (control, mut socket) = pair();
-        control.send_later(b"1");
-        socket.set_nonblocking(true).unwrap();
-        assert_eq!(
-            socket.read(&mut [0]).unwrap_err().kind(),
-            io::ErrorKind::WouldBlock
-        );
-        socket.set_nonblocking(false).unwrap();
-        control.send(b"2");
-        assert_eq!(frame(&mut socket), 1);
-        assert_eq!(frame(&mut socket), 2);
-        let _detached = thread::spawn({
-            let control = Arc::clone(&control);
-            move || control.keep_sending()
-        });
-        for number in 3..6 {
-            control.send_later(number.to_string().as_bytes());
-            assert_eq!(frame(&mut socket), number);
-        }
-    }
-
-    #[test]
-    fn many_threads_large_and_small_frames_keep_their_own_order() {
-        let (control, mut socket) = pair();
-        let writers: Vec<_> = (0..8)
-            .map(|writer| {
-                let control = Arc::clone(&control);
-                thread::spawn(move || {
-                    for count in 0..200 {
-                        let padding = if count % 50 == 0 { 200 * 1024 } else { 100 };
-                        let body = serde_json::json!([writer, count, "x".repeat(padding)]);
-                        control.send(body.to_string().as_bytes());
-                    }
-                })
-            })
-            .collect();
-        let mut next = [0; 8];
-        for _ in 0..8 * 200 {
-            let event = frame(&mut socket);
-            let writer = event[0].as_u64().unwrap() as usize;
-            assert_eq!(event[1], next[writer]);
-            next[writer] += 1;
-        }
-        writers
-            .into_iter()
-            .for_each(|writer| writer.join().unwrap());
-    }
-
-    #[test]
-    fn a_closed_socket_drops_frames_and_blocks_nobody() {
-        let (control, socket) = pair();
-        drop(socket);
-        for _ in 0..10_000 {
-            control.log(0, LogStream::Stdout, &[b'x'; 1000], 0);
-        }
-        control.last_words(b"frame");
-    }
-
-    #[test]
-    fn last_words_follow_what_waited() {
-        let (control, mut socket) = pair();
-        let _hold = control.hold();
-        control.send(b"1");
-        control.last_words(&[1, 0, 0, 0, b'2']);
-        assert_eq!(frame(&mut socket), 1);
-        assert_eq!(frame(&mut socket), 2);
-    }
-
-    #[test]
-    fn last_words_wait_for_a_thread_that_is_kept_from_its_processor() {
-        let (control, mut socket) = pair();
-        let writing = control.lock();
-        let dying = thread::spawn({
-            let control = Arc::clone(&control);
-            move || control.last_words(&[1, 0, 0, 0, b'1'])
-        });
-        // Longer than a thread waits for its turn by rights.
-        thread::sleep(Duration::from_millis(150));
-        drop(writing);
-        assert_eq!(frame(&mut socket), 1);
-        dying.join().unwrap();
-    }
-}
+mod tests;

@@ -1,0 +1,38 @@
+//! Keeps the packs on a network of containers from each other, from their machine and from what
+//! is beyond it, but for what an invoker admits: the packs of one flare to each other, and each
+//! pack to its backend and, where its namespace may, to the internet.
+//!
+//! One process serves one invoker and one network ([`serve`]): it puts a table of rules into the
+//! kernel ([`table`]) whose sets say who may reach whom ([`members`]). It talks to the kernel
+//! itself ([`netlink`]), since containers have no `nft`. The rules stay when it ends, and then
+//! nobody new is admitted; only [`serve::Request::End`] removes them.
+
+mod members;
+mod netlink;
+mod serve;
+mod table;
+
+pub use members::{Destination, Member, Protocol};
+pub use serve::{Answer, Request, serve};
+pub use table::{Fence, Range};
+
+/// Why the firewall cannot do what it is asked to.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The kernel refuses a change, or does not answer.
+    #[error("the kernel refuses {what}: {reason}")]
+    Kernel {
+        /// What was asked of it.
+        what: &'static str,
+        /// Its reason.
+        reason: std::io::Error,
+    },
+    /// The invoker cannot be listened to.
+    #[error("cannot serve on {path}: {reason}")]
+    Socket {
+        /// Where.
+        path: String,
+        /// Why not.
+        reason: std::io::Error,
+    },
+}

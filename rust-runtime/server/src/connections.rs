@@ -1,0 +1,146 @@
+//! Who is connected to the runtime. Anyone can be who reaches its port; whoever has shown the token may stay.
+//!
+//! Few strangers have room at a time. One more takes the place of the one that is longest here, among those of the
+//! address that has most of them: who crowds others out is crowded out first.
+
+use std::collections::{BTreeMap, HashMap};
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::oneshot;
+
+use crate::limits;
+
+/// All connections there are.
+#[derive(Clone, Default)]
+pub(crate) struct Connections {
+    table: Arc<Mutex<Table>>,
+}
+
+#[derive(Default)]
+struct Table {
+    next: u64,
+    /// In the order they came.
+    all: BTreeMap<u64, Entry>,
+}
+
+struct Entry {
+    from: IpAddr,
+    trusted: bool,
+    /// Dropped to end it.
+    _open: oneshot::Sender<()>,
+}
+
+/// One connection, as long as it lasts.
+pub(crate) struct Connection {
+    number: u64,
+    table: Arc<Mutex<Table>>,
+}
+
+/// Resolves when a connection has to make room.
+pub(crate) type Evicted = oneshot::Receiver<()>;
+
+impl Connections {
+    /// Takes one in; none where all the room is taken by those that may stay.
+    pub(crate) fn admit(&self, from: IpAddr) -> Option<(Arc<Connection>, Evicted)> {
+        let mut table = lock(&self.table);
+        if table.all.len() >= limits::CONNECTIONS {
+            let stranger = table.longest_stranger()?;
+            table.all.remove(&stranger);
+        }
+        let number = table.next;
+        table.next += 1;
+        let (open, evicted) = oneshot::channel();
+        let entry = Entry {
+            from,
+            trusted: false,
+            _open: open,
+        };
+        table.all.insert(number, entry);
+        let table = Arc::clone(&self.table);
+        Some((Arc::new(Connection { number, table }), evicted))
+    }
+}
+
+impl Table {
+    fn longest_stranger(&self) -> Option<u64> {
+        let strangers = || self.all.iter().filter(|(_, entry)| !entry.trusted);
+        let mut counts: HashMap<IpAddr, usize> = HashMap::new();
+        for (_, entry) in strangers() {
+            *counts.entry(entry.from).or_default() += 1;
+        }
+        let most = counts.values().copied().max()?;
+        let mut crowd = strangers().filter(|(_, entry)| counts.get(&entry.from) == Some(&most));
+        crowd.next().map(|(number, _)| *number)
+    }
+}
+
+impl Connection {
+    /// Its peer has shown the token.
+    pub(crate) fn trust(&self) {
+        if let Some(entry) = lock(&self.table).all.get_mut(&self.number) {
+            entry.trusted = true;
+        }
+    }
+
+    pub(crate) fn is_trusted(&self) -> bool {
+        let table = lock(&self.table);
+        (table.all.get(&self.number)).is_some_and(|entry| entry.trusted)
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        lock(&self.table).all.remove(&self.number);
+    }
+}
+
+fn lock(table: &Mutex<Table>) -> MutexGuard<'_, Table> {
+    table.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn address(last: u8) -> IpAddr {
+        [10, 0, 0, last].into()
+    }
+
+    #[test]
+    fn the_longest_stranger_of_the_largest_crowd_makes_room_and_no_friend_does() {
+        let connections = Connections::default();
+        let admit = |last| connections.admit(address(last)).unwrap();
+        let (single, mut single_evicted) = admit(1);
+        let (friend, mut friend_evicted) = admit(2);
+        friend.trust();
+        let mut crowd: Vec<_> = (2..limits::CONNECTIONS).map(|_| admit(2)).collect();
+        let another = admit(3);
+        assert!(crowd[0].1.try_recv() == Err(oneshot::error::TryRecvError::Closed));
+        assert!(crowd[1].1.try_recv() == Err(oneshot::error::TryRecvError::Empty));
+        for evicted in [&mut single_evicted, &mut friend_evicted] {
+            assert!(evicted.try_recv() == Err(oneshot::error::TryRecvError::Empty));
+        }
+        assert!(friend.is_trusted() && !single.is_trusted());
+        // One that was evicted leaves nobody else's place.
+        drop(crowd.remove(0));
+        assert_eq!(lock(&connections.table).all.len(), limits::CONNECTIONS);
+        drop(another);
+        crowd.iter().for_each(|(connection, _)| connection.trust());
+        single.trust();
+        admit(3).0.trust();
+    }
+
+    #[test]
+    fn friends_are_bounded_too() {
+        let connections = Connections::default();
+        let friends: Vec<_> = (0..limits::CONNECTIONS)
+            .map(|_| connections.admit(address(1)).unwrap())
+            .collect();
+        friends.iter().for_each(|(friend, _)| friend.trust());
+        assert!(connections.admit(address(2)).is_none());
+        drop(friends);
+        assert!(connections.admit(address(2)).is_some());
+    }
+}

@@ -1,0 +1,182 @@
+//! Who descends from whom, as the kernel's `/proc` says.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
+use std::sync::LazyLock;
+
+/// A process, told from a later one of the same number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Process {
+    pub(crate) number: i32,
+    began: u64,
+}
+
+impl Process {
+    /// Kills it, and no other that has its number by now.
+    pub(crate) fn kill(self) {
+        // SAFETY: plain system calls; the descriptor is closed where there is one.
+        unsafe {
+            let handle = libc::syscall(libc::SYS_pidfd_open, self.number, 0);
+            if Stat::of(self.number).is_some_and(|stat| stat.process == self) {
+                if handle >= 0 {
+                    let no_info = std::ptr::null::<libc::siginfo_t>();
+                    let signal = libc::SYS_pidfd_send_signal;
+                    libc::syscall(signal, handle, libc::SIGKILL, no_info, 0);
+                } else {
+                    // Linux before 5.3: the number was its own a moment ago.
+                    libc::kill(self.number, libc::SIGKILL);
+                }
+            }
+            if handle >= 0 {
+                libc::close(handle as i32);
+            }
+        }
+    }
+}
+
+/// Those that descend from a process and have not ended.
+pub(crate) fn below(ancestor: i32) -> Vec<Process> {
+    let all = family_of(ancestor).into_iter();
+    all.filter(|stat| !stat.ended)
+        .map(|stat| stat.process)
+        .collect()
+}
+
+/// How many descend from a process, with those that have ended and that nobody has waited for.
+pub(crate) fn count_below(ancestor: i32) -> usize {
+    family_of(ancestor).len()
+}
+
+fn family_of(ancestor: i32) -> Vec<Stat> {
+    let family = Family::now();
+    let (mut found, mut parents) = (Vec::new(), vec![ancestor]);
+    while let Some(parent) = parents.pop() {
+        let children = family.children(parent);
+        parents.extend(children.iter().map(|child| child.process.number));
+        found.extend(children);
+    }
+    found
+}
+
+/// The children of a process, whether they have ended or not.
+pub(crate) fn children(parent: i32) -> Vec<i32> {
+    let children = Family::now().children(parent);
+    children.iter().map(|child| child.process.number).collect()
+}
+
+/// Whether the kernel lists each thread's children. Not all do.
+static LISTED: LazyLock<bool> = LazyLock::new(|| Path::new("/proc/thread-self/children").exists());
+
+enum Family {
+    /// The kernel is asked for each parent.
+    Listed,
+    /// By parent: all processes there are.
+    Known(HashMap<i32, Vec<Stat>>),
+}
+
+impl Family {
+    fn now() -> Self {
+        if *LISTED {
+            return Self::Listed;
+        }
+        let mut known: HashMap<i32, Vec<Stat>> = HashMap::new();
+        for number in numbers("/proc") {
+            if let Some(stat) = Stat::of(number) {
+                known.entry(stat.parent).or_default().push(stat);
+            }
+        }
+        Self::Known(known)
+    }
+
+    fn children(&self, parent: i32) -> Vec<Stat> {
+        match self {
+            Self::Known(known) => known.get(&parent).cloned().unwrap_or_default(),
+            Self::Listed => numbers(&format!("/proc/{parent}/task"))
+                .filter_map(|thread| {
+                    fs::read_to_string(format!("/proc/{parent}/task/{thread}/children")).ok()
+                })
+                .flat_map(|list| {
+                    let numbers = list.split_ascii_whitespace();
+                    let numbers = numbers.filter_map(|number| number.parse().ok());
+                    numbers.filter_map(Stat::of).collect::<Vec<_>>()
+                })
+                .collect(),
+        }
+    }
+}
+
+fn numbers(directory: &str) -> impl Iterator<Item = i32> + use<> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+/// What is needed of `/proc/<number>/stat`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stat {
+    process: Process,
+    parent: i32,
+    ended: bool,
+}
+
+impl Stat {
+    fn of(number: i32) -> Option<Self> {
+        Self::parse(number, &fs::read(format!("/proc/{number}/stat")).ok()?)
+    }
+
+    /// The name, in brackets, may hold anything.
+    fn parse(number: i32, line: &[u8]) -> Option<Self> {
+        let name_ends = line.iter().rposition(|&byte| byte == b')')?;
+        let mut fields = std::str::from_utf8(&line[name_ends + 1..])
+            .ok()?
+            .split_ascii_whitespace();
+        let state = fields.next()?;
+        let parent = fields.next()?.parse().ok()?;
+        let began = fields.nth(17)?.parse().ok()?;
+        Some(Self {
+            process: Process { number, began },
+            parent,
+            ended: matches!(state, "Z" | "X"),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use std::process::Command;
+
+    #[test]
+    fn the_fields_are_found_behind_any_name() {
+        let rest = "S 7 1 1 0 -1 4 0 0 0 0 0 0 0 0 20 0 1 0 815 1 1";
+        let stat = Stat::parse(12, format!("12 (a) Z 1 (\u{fffd})) {rest}").as_bytes()).unwrap();
+        assert_eq!((stat.parent, stat.ended), (7, false));
+        assert_eq!((stat.process.number, stat.process.began), (12, 815));
+        assert!(Stat::parse(1, b"1 (a) Z 7").is_none());
+        assert!(Stat::parse(1, b"nonsense").is_none());
+    }
+
+    #[test]
+    fn a_grandchild_is_found_and_killed_and_no_later_process_of_its_number() {
+        let mut child = Command::new("sh")
+            .args(["-c", "sleep 600 & wait"])
+            .spawn()
+            .unwrap();
+        let parent = child.id() as i32;
+        let sleeper = loop {
+            if let [sleeper] = below(parent)[..] {
+                break sleeper;
+            }
+        };
+        let earlier = Process {
+            began: sleeper.began - 1,
+            ..sleeper
+        };
+        earlier.kill();
+        assert_eq!(below(parent), [sleeper]);
+        sleeper.kill();
+        child.wait().unwrap();
+        assert!(!below(std::process::id() as i32).contains(&sleeper));
+    }
+}

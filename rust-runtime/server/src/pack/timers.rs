@@ -1,0 +1,94 @@
+//! When something becomes of a flare although nothing happens.
+
+use std::time::Duration;
+
+use burst::protocol::{self, RunPack};
+use tokio::time::Instant;
+
+use crate::limits;
+
+/// The moments a flare's pack has before it.
+#[derive(Debug)]
+pub(super) struct Timers {
+    /// When the flare's time is up.
+    deadline: Instant,
+    /// When a program that has not joined the flare is given up.
+    ready: Option<Instant>,
+    /// When whoever answers for the flare takes it for dead, unless they are heard of before.
+    lease: Option<Instant>,
+    /// When the program is killed if it has not ended by itself.
+    kill: Option<Instant>,
+}
+
+/// What has become due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Due {
+    /// The program had its time to end.
+    Kill,
+    /// Nobody was heard of who answers for the flare.
+    Lapsed,
+    /// The flare's time is up.
+    Overdue,
+    /// The program has not joined the flare.
+    NotReady,
+}
+
+impl Timers {
+    pub(super) fn new(run: &RunPack) -> Self {
+        let now = Instant::now();
+        Self {
+            deadline: protocol::due(run.deadline).into(),
+            ready: Some(now + limits::READY),
+            lease: run
+                .lease
+                .map(|millis| now + Duration::from_millis(millis).min(FOREVER)),
+            kill: None,
+        }
+    }
+
+    pub(super) fn is_overdue(&self) -> bool {
+        self.deadline <= Instant::now()
+    }
+
+    /// The program has joined the flare.
+    pub(super) fn joined(&mut self) {
+        self.ready = None;
+    }
+
+    pub(super) fn renew(&mut self, lease: Duration) {
+        self.lease = Some(Instant::now() + lease.min(FOREVER));
+    }
+
+    pub(super) fn kill_within(&mut self, time: Duration) {
+        let at = Instant::now() + time;
+        self.kill = Some(self.kill.map_or(at, |earlier| earlier.min(at)));
+    }
+
+    /// The next moment there is. `ending` says that the flare is being ended for some reason.
+    pub(super) fn next(&self, ending: bool) -> Instant {
+        let reasons = [Some(self.deadline), self.ready].map(|at| at.filter(|_| !ending));
+        let moments = reasons.into_iter().chain([self.lease, self.kill]);
+        let never = Instant::now() + FOREVER;
+        moments.flatten().min().unwrap_or(never)
+    }
+
+    /// What the time has come for, the most urgent first.
+    pub(super) fn due(&self, ending: bool) -> Option<Due> {
+        let now = Instant::now();
+        let over = |at: Option<Instant>| at.is_some_and(|at| at <= now);
+        if over(self.kill) {
+            Some(Due::Kill)
+        } else if over(self.lease) {
+            Some(Due::Lapsed)
+        } else if ending {
+            None
+        } else if self.is_overdue() {
+            Some(Due::Overdue)
+        } else {
+            over(self.ready).then_some(Due::NotReady)
+        }
+    }
+}
+
+/// Longer than any flare.
+pub(super) const FOREVER: Duration = Duration::from_secs(365 * 24 * 3600);

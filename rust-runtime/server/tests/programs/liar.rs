@@ -1,0 +1,85 @@
+//! A program that is not built with the SDK: it says to the runtime what the input of its flare tells it to.
+//!
+//! The input is a list of steps: `{"say":EVENT}` sends an event, with the number of the run unless it has a `run` of
+//! its own (none where that is null), `times` times where it says so; `"await"` waits for the next command;
+//! `"stay"` never goes on.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::mem::ManuallyDrop;
+use std::os::fd::FromRawFd;
+
+use burst::protocol::Command;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Step {
+    Say(Value),
+    Times(u32, Value),
+    Await,
+    Stay,
+}
+
+struct Socket(ManuallyDrop<File>);
+
+impl Socket {
+    fn say(&mut self, event: &Value) {
+        let event = event.to_string();
+        let mut frame = (event.len() as u32).to_le_bytes().to_vec();
+        frame.extend_from_slice(event.as_bytes());
+        self.0.write_all(&frame).unwrap();
+    }
+
+    /// The next command; ends with the runtime.
+    fn command(&mut self) -> Command {
+        let mut length = [0; 4];
+        if self.0.read_exact(&mut length).is_err() {
+            std::process::exit(0);
+        }
+        let mut frame = vec![0; u32::from_le_bytes(length) as usize];
+        self.0.read_exact(&mut frame).unwrap();
+        Command::parse(&frame).unwrap()
+    }
+}
+
+#[allow(clippy::exit)]
+fn main() {
+    // SAFETY: the runtime has opened it for this program, which never closes it.
+    let mut socket = Socket(ManuallyDrop::new(unsafe { File::from_raw_fd(3) }));
+    socket.say(&json!({"event": "hello", "sdk": "none"}));
+    let mut runs = Vec::new();
+    loop {
+        let Command::Run { run, pack } = socket.command() else {
+            continue;
+        };
+        runs.push(run);
+        let steps: Vec<Step> = serde_json::from_str(pack.inputs.of(0).unwrap().get()).unwrap();
+        for step in steps {
+            let (times, mut event) = match step {
+                Step::Say(event) => (1, event),
+                Step::Times(times, event) => (times, event),
+                Step::Await => {
+                    socket.command();
+                    continue;
+                }
+                Step::Stay => loop {
+                    std::thread::park();
+                },
+            };
+            if let Some(fields) = event.as_object_mut() {
+                match fields.get("run") {
+                    None => _ = fields.insert("run".to_owned(), json!(run)),
+                    Some(Value::Null) => _ = fields.remove("run"),
+                    Some(Value::String(which)) if which == "last" => {
+                        fields.insert("run".to_owned(), json!(runs[runs.len() - 2]));
+                    }
+                    Some(_) => {}
+                }
+            }
+            (0..times).for_each(|_| socket.say(&event));
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! What flares leave on a pack, and what an idle one gets.
+#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
+
+mod support;
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+use support::{Run, Runtime, act, end, named, process_exists, wait_until, wait_until_gone};
+
+fn process(events: &[Value]) -> u64 {
+    named(events, "worker-succeeded")[0]["output"]["process"]
+        .as_u64()
+        .unwrap()
+}
+
+/// As `/proc` says, such as `S` or `T`; none when it has ended.
+fn state(process: u64) -> Option<String> {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    let (_, fields) = stat.rsplit_once(") ")?;
+    Some(fields[..1].to_owned())
+}
+
+#[test]
+fn an_idle_program_is_stopped_and_goes_on_with_the_next_flare() {
+    let runtime = Runtime::with_acts();
+    let program = process(&runtime.act(&[act("hello")]));
+    for _ in 0..2 {
+        wait_until("the program is stopped", || {
+            (state(program)? == "T").then_some(())
+        });
+        let events = runtime.act(&[act("hello"), act("hello")]);
+        assert_eq!(end(&events)["reusable"], true, "{events:?}");
+        assert_eq!(process(&events), program);
+    }
+}
+
+#[test]
+fn a_stopped_program_goes_when_the_runtime_does() {
+    let endings: [fn(&mut Runtime); 3] = [Runtime::close_stdin, Runtime::terminate, Runtime::kill];
+    for ending in endings {
+        let mut runtime = Runtime::with_acts();
+        let program = process(&runtime.act(&[act("hello")]));
+        wait_until("the program is stopped", || {
+            (state(program)? == "T").then_some(())
+        });
+        ending(&mut runtime);
+        wait_until_gone(program);
+    }
+}
+
+#[test]
+fn threads_that_compute_on_end_with_their_flare() {
+    let runtime = Runtime::with_acts();
+    let spin = json!({"act": "leave-spinning", "threads": 2});
+    let events = runtime.act(&[act("hello"), spin]);
+    assert_eq!(end(&events)["reusable"], true, "{events:?}");
+    let program = process(&events);
+    wait_until("the program is dead", || {
+        state(program)
+            .is_none_or(|state| state == "Z")
+            .then_some(())
+    });
+    let (status, answer) = runtime.post("/packs", &Run::new(&[act("hello")]).body());
+    assert_eq!(status, 409);
+    assert!(
+        answer["error"]
+            .as_str()
+            .unwrap()
+            .contains("went on computing"),
+        "{answer}"
+    );
+}
+
+fn leave(file: &Path) -> Value {
+    json!({"act": "leave-behind", "file": file})
+}
+
+fn number_in(file: &Path) -> u64 {
+    fs::read_to_string(file).unwrap().trim().parse().unwrap()
+}
+
+#[test]
+fn processes_end_with_their_flare_and_the_program_stays() {
+    for group in [None, Some("one")] {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("left");
+        let runtime = Runtime::with_acts();
+        let mut run = Run::new(&[act("hello"), leave(&file)]);
+        run.group = group;
+        let events = runtime.events(&run);
+        assert_eq!(end(&events)["reusable"], true, "{events:?}");
+        let left = number_in(&file);
+        wait_until("what was left is dead", || {
+            state(left).is_none_or(|state| state == "Z").then_some(())
+        });
+        let again = runtime.act(&[act("hello")]);
+        assert_eq!(process(&again), process(&events));
+        wait_until_gone(left);
+        assert!(process_exists(process(&events)));
+    }
+}
+
+/// What the worker finds in the directory before it writes there.
+fn write(runtime: &Runtime, scratch: &Path, name: &str, group: Option<&'static str>) -> Value {
+    let file = scratch.join(name);
+    let mut run = Run::new(&[json!({"act": "write", "file": file})]);
+    run.group = group;
+    let events = runtime.events(&run);
+    assert_eq!(end(&events)["reusable"], true, "{events:?}");
+    named(&events, "worker-succeeded")[0]["output"].clone()
+}
+
+#[test]
+fn files_go_with_their_flare_or_with_the_group() {
+    let scratch = tempfile::tempdir().unwrap();
+    let runtime = Runtime::with_acts_and(Some(scratch.path()));
+    let write = |name, group| write(&runtime, scratch.path(), name, group);
+    assert_eq!(write("one", None), json!([]));
+    assert_eq!(write("two", None), json!([]));
+    assert_eq!(write("three", Some("group")), json!([]));
+    assert_eq!(write("four", Some("group")), json!(["three"]));
+}
+
+#[test]
+fn where_a_flare_leaves_what_cannot_be_removed_no_other_comes() {
+    // No directory, which stands for whatever else keeps one from being emptied.
+    let scratch = tempfile::NamedTempFile::new().unwrap();
+    let runtime = Runtime::with_acts_and(Some(scratch.path()));
+    let events = runtime.act(&[act("hello")]);
+    assert_eq!(end(&events)["reusable"], false, "{events:?}");
+    assert_eq!(end(&events)["error"], Value::Null);
+}

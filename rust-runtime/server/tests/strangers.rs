@@ -1,0 +1,109 @@
+//! Anyone can reach a runtime's port; only who knows its token is worth anything to it.
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use std::fs;
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::time::Duration;
+
+use serde_json::json;
+use support::{Runtime, act, acts, end};
+
+const CROWD: usize = 2000;
+
+/// Lets this process have as many descriptors as it may.
+fn many_descriptors() {
+    // SAFETY: `rlimit` is plain data, which the calls fill and read.
+    unsafe {
+        let mut limit: libc::rlimit = std::mem::zeroed();
+        assert_eq!(libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit), 0);
+        limit.rlim_cur = limit.rlim_max;
+        assert_eq!(libc::setrlimit(libc::RLIMIT_NOFILE, &limit), 0);
+    }
+}
+
+/// KiB of memory a process has in use.
+fn resident(process: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    line.unwrap()
+        .trim()
+        .trim_end_matches(" kB")
+        .parse()
+        .unwrap()
+}
+
+/// Sends as much as is taken.
+fn push(stream: &mut TcpStream, mut bytes: &[u8]) {
+    while let Ok(sent @ 1..) = stream.write(bytes) {
+        bytes = &bytes[sent..];
+    }
+}
+
+#[test]
+fn a_crowd_with_unfinished_headers_takes_no_memory_and_keeps_nobody_out() {
+    many_descriptors();
+    let mut runtime = Runtime::with_token();
+    runtime.init_with(acts());
+    let before = resident(runtime.id());
+    let mut header = b"POST /packs HTTP/1.1\r\nX: ".to_vec();
+    header.resize(390_000, b'x');
+    let mut crowd: Vec<_> = (0..CROWD).map(|_| runtime.connect()).collect();
+    for stranger in &mut crowd {
+        stranger.set_nonblocking(true).unwrap();
+    }
+    // What was taken of the first round makes room for the next.
+    for _ in 0..4 {
+        crowd
+            .iter_mut()
+            .for_each(|stranger| push(stranger, &header));
+        assert_eq!(runtime.get("/ping").0, 200);
+    }
+    let taken = resident(runtime.id()).saturating_sub(before);
+    assert!(taken < 24 * 1024, "{taken} KiB");
+    let events = runtime.act(&[act("sum"), act("sum")]);
+    assert_eq!(end(&events)["error"], json!(null));
+    drop(crowd);
+}
+
+#[test]
+fn who_does_not_finish_a_header_is_not_waited_for() {
+    let runtime = Runtime::with_token();
+    let mut stranger = runtime.connect();
+    stranger
+        .write_all(b"POST /packs HTTP/1.1\r\nHost: x\r\n")
+        .unwrap();
+    assert_eq!(stranger.read(&mut [0; 100]).unwrap(), 0);
+}
+
+#[test]
+fn a_strangers_body_is_not_read() {
+    let runtime = Runtime::with_token();
+    let mut stranger = runtime.connect();
+    let head = "POST /init HTTP/1.1\r\nHost: x\r\nContent-Length: 100000000\r\n\r\n";
+    stranger.write_all(head.as_bytes()).unwrap();
+    let mut answer = String::new();
+    // Nothing of the body was sent: the answer does not wait for it, and the connection ends.
+    stranger.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 401 "), "{answer}");
+}
+
+#[test]
+fn a_header_that_is_too_large_is_refused() {
+    let runtime = Runtime::start();
+    let mut stranger = runtime.connect();
+    stranger
+        .set_write_timeout(Some(Duration::from_secs(60)))
+        .unwrap();
+    let head = format!("GET /ping HTTP/1.1\r\nX: {}\r\n\r\n", "x".repeat(100_000));
+    // It is refused before all of it was taken.
+    let _ = stranger.write_all(head.as_bytes());
+    let _ = stranger.shutdown(Shutdown::Write);
+    let mut answer = Vec::new();
+    match stranger.read_to_end(&mut answer) {
+        Err(error) => assert_eq!(error.kind(), ErrorKind::ConnectionReset),
+        Ok(_) => assert!(!answer.starts_with(b"HTTP/1.1 200 ")),
+    }
+}
