@@ -30,7 +30,8 @@ object PlatformLimits:
         limits.getBytes("stored-size"),
         limits.getInt("deploys-per-minute"),
         limits.getInt("requests-per-minute"),
-        limits.getInt("concurrent-requests")
+        limits.getInt("concurrent-requests"),
+        limits.getBoolean("egress")
       ),
       limits.getDuration("timeout").toMillis,
       limits.getDuration("group-idle-timeout").toMillis,

@@ -46,10 +46,14 @@ object Wiring:
     for
       settings <- Future(Settings.from(config))
       storage <- blocking(openStorage(config))
-      controller <- begin(settings, scheduling, storage, blocking).recoverWith { case NonFatal(cause) =>
-        blocking(storage.close()).flatMap(_ => Future.failed(cause))
-      }
+      controller <- orUndo(begin(settings, scheduling, storage, blocking))(blocking(storage.close()))
     yield controller
+
+  private def orUndo[A](step: Future[A])(undo: => Future[Unit])(using ExecutionContext): Future[A] =
+    step.recoverWith { case NonFatal(cause) => undo.transformWith(_ => Future.failed(cause)) }
+
+  /** How long requests under way have at the end. */
+  private val Draining = 3.seconds
 
   /** Read as a whole before anything is begun. */
   private final case class Settings(
@@ -70,7 +74,7 @@ object Wiring:
   private def janitor(settings: Settings, storage: Storage): Janitor =
     def storedBytes(namespace: String) =
       storage.namespaces.limits(namespace).getOrElse(settings.limits.namespace).storedBytes
-    Janitor(storage.flares, storage.packages, storage.outputs, settings.retention, storedBytes)
+    Janitor(storage.flares, storage.packages, storage.blobs, settings.retention, storedBytes)
 
   private def begin(
       settings: Settings,
@@ -91,16 +95,15 @@ object Wiring:
         scheduler.service,
         blocking
       )
-      binding <- HttpServer.bind(settings.http, route).recoverWith { case NonFatal(cause) =>
-        scheduler.shutdown().flatMap(_ => Future.failed(cause))
-      }
+      binding <- orUndo(HttpServer.bind(settings.http, route))(scheduler.shutdown())
       // Only when everything else stands: credentials that nobody gets to see would lock the owner out.
-      guest <- blocking(storage.namespaces.establish(Controller.Guest))
+      guest <- orUndo(blocking(storage.namespaces.establish(Controller.Guest))):
+        binding.terminate(Draining).transformWith(_ => scheduler.shutdown())
       stopJanitor = janitor(settings, storage).start(blocking)
     yield
       def stop(): Future[Unit] =
         for
-          _ <- binding.terminate(3.seconds)
+          _ <- binding.terminate(Draining)
           _ <- stopJanitor()
           _ <- scheduler.shutdown()
           _ <- blocking(storage.close())

@@ -1,7 +1,8 @@
 package burst.controller
 
 import burst.controller.http.FakeFlareService
-import burst.controller.store.Storage
+import burst.controller.scheduler.Namespaces
+import burst.controller.store.{Storage, StoreException}
 import com.typesafe.config.{Config, ConfigFactory}
 import java.net.{InetAddress, ServerSocket, Socket}
 import java.nio.file.{Files, Path}
@@ -64,6 +65,22 @@ class WiringSuite extends munit.FunSuite:
       assert(controller.guestCredentials.isDefined)
       stop(controller)
 
+  directory.test("a store that fails when the port is bound already frees it"): root =>
+    val free = ServerSocket(0, 1, InetAddress.getLoopbackAddress)
+    val port = free.getLocalPort
+    free.close()
+    val broken = new Namespaces:
+      override def establish(namespace: String) = throw StoreException("creating a namespace", null, "no")
+    val before = stopped.get
+    val starting = Wiring.start(
+      config(root, s"burst.http.port = $port"),
+      scheduling,
+      config => Wiring.storage(config).copy(namespaces = broken)
+    )
+    assertEquals(Await.result(starting.failed, 30.seconds).getMessage, "no")
+    intercept[java.net.ConnectException](Socket("127.0.0.1", port))
+    assertEquals(stopped.get, before + 1)
+
   directory.test("guest is created once, and its key can be renewed"): root =>
     val first = start(config(root))
     val pair = first.guestCredentials.getOrElse(fail("not created")).split(":")
@@ -82,4 +99,4 @@ class WiringSuite extends munit.FunSuite:
     stop(controller)
     intercept[java.net.ConnectException](Socket("127.0.0.1", port))
     assertEquals(stopped.get, before + 1)
-    intercept[burst.controller.store.StoreException](controller.storage.flares.countByState())
+    intercept[StoreException](controller.storage.flares.countByState())

@@ -7,14 +7,16 @@ import scala.jdk.CollectionConverters.*
 private[node] object BackendEntry:
   /** What programs can be built with; see the BCM. */
   private val Kinds = Vector("direct", "redis-list", "redis-stream", "rabbitmq", "s3")
-  private val Keys = Set("kind", "uri", "ca", "keeps-nothing")
+  private val Keys = Set("kind", "uri", "ca", "shared-credentials", "keeps-nothing")
 
   /** With its kind. Throws `SetupException`; an address may hold a password, so that none is told. */
   def of(setting: String, name: String, value: ConfigValue): ConfigValue =
     value match
       case entry: ConfigObject =>
         entry.keySet.asScala.filterNot(Keys).foreach: key =>
-          throw SetupException(s"there is no setting $setting.$key: a backend has kind, uri and ca.")
+          throw SetupException(
+            s"there is no setting $setting.$key: a backend has kind, uri, ca and shared-credentials."
+          )
         val kind = Option(entry.get("kind")).map(_.unwrapped.toString).getOrElse(name)
         if !Kinds.contains(kind) then throw SetupException(s"$setting.kind is '$kind': give $kinds.")
         entry.withValue("kind", ConfigValueFactory.fromAnyRef(kind))

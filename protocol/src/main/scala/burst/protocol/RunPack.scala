@@ -50,13 +50,15 @@ object Inputs:
 
 /** What carries messages between packs. Without a `chunkSize` the backend cuts messages as suits it best.
   * `uri` may hold credentials: it is never logged. `ca` holds the certificates, as PEM, by which a server
-  * reached over TLS is known; without it, the machine's.
+  * reached over TLS is known; without it, the machine's. With `sharedCredentials` flares are told `uri`
+  * itself, and not one of their own.
   */
 final case class BackendConfig(
     kind: String,
     uri: Option[String],
     chunkSize: Option[Int],
-    ca: Option[String] = None
+    ca: Option[String] = None,
+    sharedCredentials: Boolean = false
 ) derives Codec.AsObject:
   override def toString: String = s"BackendConfig($kind)"
 

@@ -29,7 +29,7 @@ object WorkerState:
 
 /** What a flare asks for, checked and complete: nothing here is optional any more but what is the platform's
   * choice when absent: the granularity, and the size of chunks, which is the backend's. `timeout` in
-  * milliseconds, `memory` in MiB per worker.
+  * milliseconds, `memory` in MiB per worker; `egress` is its namespace's right to reach the internet.
   *
   * A group (`burst group open`) is a flare, too, of the role `Holder`: it is queued, placed and started like
   * any other, but its packs run nothing; its members do, one after the other. Its inputs are what stands
@@ -46,7 +46,8 @@ final case class FlareRequest(
     timeout: Long,
     memory: Int,
     retries: Int,
-    group: Option[GroupRole] = None
+    group: Option[GroupRole] = None,
+    egress: Boolean = false
 ):
   def isGroup: Boolean = idleTimeout.isDefined
 

@@ -4,6 +4,7 @@ import java.nio.charset.StandardCharsets.UTF_8
 import java.security.MessageDigest
 import java.util.HexFormat
 import scala.concurrent.{ExecutionContext, Future}
+import scala.util.Success
 
 /** Bounds how often a client's credentials may turn out wrong, as looking them up is work. Whoever was let in
   * before is looked up at once all the same: he may share his address with who guesses.
@@ -11,7 +12,9 @@ import scala.concurrent.{ExecutionContext, Future}
 final class FailedLogins(perMinute: Int, rates: RateLimiter):
   private val good = Recent[String, String](FailedLogins.Remembered)
 
-  /** What `look` finds, or in how many seconds it may be asked again. */
+  /** What `look` finds, or in how many seconds it may be asked again. Where it fails nothing is known of the
+    * credentials.
+    */
   def within[A](client: String, credentials: String)(look: => Future[Option[A]])(using
       ExecutionContext
   ): Future[Either[Long, Option[A]]] =
@@ -24,11 +27,13 @@ final class FailedLogins(perMinute: Int, rates: RateLimiter):
       rates.take(client, perMinute) match
         case Left(pause) => Future.successful(Left(pause))
         case Right(()) =>
-          look.map: found =>
-            if found.isDefined then
-              rates.giveBack(client, perMinute)
-              synchronized(good.put(digest, digest))
-            Right(found)
+          look
+            .andThen:
+              case Success(None) => ()
+              case _ => rates.giveBack(client, perMinute)
+            .map: found =>
+              if found.isDefined then synchronized(good.put(digest, digest))
+              Right(found)
 
   /** That of a client which are known to be wrong. */
   def failed(client: String): Either[Long, None.type] = rates.take(client, perMinute).map(_ => None)

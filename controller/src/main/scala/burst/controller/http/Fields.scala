@@ -17,6 +17,8 @@ final class Fields private (values: JsonObject, path: String):
 
   def string(name: String): Either[ApiError, Option[String]] = read(name, "a string")(_.asString)
 
+  def boolean(name: String): Either[ApiError, Option[Boolean]] = read(name, "true or false")(_.asBoolean)
+
   def requiredString(name: String): Either[ApiError, String] = required(name, string(name))
 
   def objectAt(name: String): Either[ApiError, Option[JsonObject]] = read(name, "an object")(_.asObject)

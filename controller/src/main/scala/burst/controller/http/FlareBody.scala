@@ -133,7 +133,8 @@ final class FlareBody(
       chosen.chunkSize,
       chosen.timeout.getOrElse(defaults.timeout),
       chosen.memory.getOrElse(defaults.memory.min(limits.memory)),
-      chosen.retries.getOrElse(defaults.retries)
+      chosen.retries.getOrElse(defaults.retries),
+      egress = limits.egress
     )
 
 object FlareBody:

@@ -18,6 +18,7 @@ final class FlareCall(
     budget: BodyBudget,
     results: ResultAnswer,
     blocking: Blocking,
+    largeBodies: Blocking,
     settings: HttpSettings
 )(using ExecutionContext):
 
@@ -63,7 +64,9 @@ final class FlareCall(
       read: FlareText => Either[ApiError, FlareRequest],
       tries: Int
   ): Future[Either[ApiError, Flare]] =
-    blocking(body.checked(bytes).flatMap(FlareText.read(_, pieces)).flatMap(read)).flatMap:
+    // Megabytes keep nobody from the database's threads, nor all of the processors from everybody else.
+    val threads = if bytes.length > FlareCall.LargeBody then largeBodies else blocking
+    threads(body.checked(bytes).flatMap(FlareText.read(_, pieces)).flatMap(read)).flatMap:
       case Left(error) => Future.successful(Left(error))
       case Right(wanted) =>
         service.submit(wanted).flatMap:
@@ -86,3 +89,6 @@ final class FlareCall(
 
 object FlareCall:
   private val Tries = 10
+
+  /** Bytes that are read at once by any thread. */
+  private val LargeBody = 64 * 1024

@@ -6,7 +6,7 @@ import burst.controller.definition.{Definitions, PackageInspector}
 import burst.controller.http.connection.{Listener, Listening}
 import burst.controller.scheduler.FlareService
 import burst.controller.store.{Blocking, Storage}
-import org.apache.pekko.actor.typed.ActorSystem
+import org.apache.pekko.actor.typed.{ActorSystem, DispatcherSelector}
 import org.apache.pekko.http.scaladsl.server.Route
 import scala.concurrent.{ExecutionContext, Future}
 
@@ -25,7 +25,7 @@ object HttpServer:
     val options = OptionsReader(defaults, limits)
     val metrics = Metrics()
     val body = RequestBody(settings.bodyTimes, settings.json)
-    val results = ResultAnswer(storage.flares, storage.outputs, blocking)
+    val results = ResultAnswer(storage.flares, storage.blobs, blocking)
     val pieces = JsonPieces(settings.json.depth)
     val flareCall = FlareCall(
       service,
@@ -35,6 +35,7 @@ object HttpServer:
       BodyBudget(settings.flareBodiesLimit, (settings.flareBodiesLimit / 2).max(settings.flareBodyLimit)),
       results,
       blocking,
+      Blocking(system.dispatchers.lookup(DispatcherSelector.fromConfig(HttpSettings.LargeBodyDispatcher))),
       settings
     )
     val flareBody = FlareBody(options, defaults, pieces, settings.flareBodyLimit)

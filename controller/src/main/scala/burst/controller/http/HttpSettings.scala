@@ -29,6 +29,8 @@ final case class HttpSettings(
   def scheme: String = if tls.isDefined then "https" else "http"
 
 object HttpSettings:
+  val LargeBodyDispatcher = "burst.http.large-body-dispatcher"
+
   /** Pekko HTTP takes no notice of what charset somebody says his JSON is in, unless it might be any. */
   private def withCharsets(server: ServerSettings): ServerSettings =
     val json = MediaTypes.`application/json`

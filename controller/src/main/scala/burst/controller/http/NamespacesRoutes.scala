@@ -85,7 +85,8 @@ object NamespacesRoutes:
         "storedSize",
         "deploysPerMinute",
         "requestsPerMinute",
-        "concurrentRequests"
+        "concurrentRequests",
+        "egress"
       )
       burstSize <- limits.int("burstSize", 1, Million)
       concurrentSlots <- limits.int("concurrentSlots", 1, Million)
@@ -98,6 +99,7 @@ object NamespacesRoutes:
       deploysPerMinute <- limits.int("deploysPerMinute", 0, Million)
       requestsPerMinute <- limits.int("requestsPerMinute", 1, Million)
       concurrentRequests <- limits.int("concurrentRequests", 1, Million)
+      egress <- limits.boolean("egress")
     yield OwnLimits(
       burstSize,
       concurrentSlots,
@@ -109,5 +111,6 @@ object NamespacesRoutes:
       storedSize,
       deploysPerMinute,
       requestsPerMinute,
-      concurrentRequests
+      concurrentRequests,
+      egress
     )

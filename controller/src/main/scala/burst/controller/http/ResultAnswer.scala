@@ -1,6 +1,6 @@
 package burst.controller.http
 
-import burst.controller.blob.OutputStore
+import burst.controller.blob.{BlobName, FlareBlobStore}
 import burst.controller.flare.{Flare, Output, WorkerResult}
 import burst.controller.store.{Blocking, FlareStore}
 import io.circe.syntax.*
@@ -13,7 +13,7 @@ import org.apache.pekko.util.ByteString
   * outputs a piece at a time. Whoever goes away ends the reading. Should the store fail in the middle, the
   * answer breaks off, which a client cannot take for its end.
   */
-final class ResultAnswer(flares: FlareStore, outputs: OutputStore, blocking: Blocking):
+final class ResultAnswer(flares: FlareStore, blobs: FlareBlobStore, blocking: Blocking):
   import ResultAnswer.*
 
   def apply(status: StatusCode, flare: Flare): HttpResponse =
@@ -44,7 +44,7 @@ final class ResultAnswer(flares: FlareStore, outputs: OutputStore, blocking: Blo
         Source.single(ByteString(s"""$begin,"output":""") ++ text.bytes ++ ByteString(s"$error}"))
       case Some(_: Output.Kept) =>
         Source.single(ByteString(s"""$begin,"output":""")) ++
-          outputs.read(flare.id, worker) ++ Source.single(ByteString(s"$error}"))
+          blobs.read(flare.id, BlobName.output(worker)) ++ Source.single(ByteString(s"$error}"))
 
 object ResultAnswer:
   /** Workers whose results are read at once: their inline outputs have half a megabyte. */

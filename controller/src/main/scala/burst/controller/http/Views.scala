@@ -183,7 +183,8 @@ object Views:
       "storedSize" -> namespace.limits.storedBytes.asJson,
       "deploysPerMinute" -> namespace.limits.deploysPerMinute.asJson,
       "requestsPerMinute" -> namespace.limits.requestsPerMinute.asJson,
-      "concurrentRequests" -> namespace.limits.concurrentRequests.asJson
+      "concurrentRequests" -> namespace.limits.concurrentRequests.asJson,
+      "egress" -> namespace.limits.egress.asJson
     ),
     "created" -> namespace.created.asJson,
     "revoked" -> namespace.revoked.asJson

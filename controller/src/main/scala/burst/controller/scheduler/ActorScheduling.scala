@@ -20,12 +20,12 @@ object ActorScheduling:
     val settings = SchedulerSettings.from(config)
     val backends = BackendCatalog.from(config)
     val clock = Clock.ofMachine
-    val outputs = OutputKeeper.open(StoreSettings.from(config).directory.resolve("spool"), storage.outputs)
+    val spool = Spool.open(StoreSettings.from(config).directory.resolve("spool"), storage.blobs)
     val inputs = Allowance(settings.inputMemory)
     val environment =
       FlareEnvironment(
         storage.flares,
-        outputs,
+        spool,
         inputs,
         backends,
         settings,

@@ -37,8 +37,9 @@ final case class Absorbed(
   * workers a pack does not have change nothing.
   *
   * `received` is how many bytes have come of the outputs that are kept apart, by worker, and `stored` how
-  * many of all outputs; `errors` are what packs ended with of their own accord, for those of their workers
-  * that never reported; `ready` counts the packs that ever were, `open` those that have not ended.
+  * many of all outputs; `marks` counts workers' phases; `errors` are what packs ended with of their own
+  * accord, for those of their workers that never reported; `ready` counts the packs that ever were, `open`
+  * those that have not ended.
   */
 final case class AttemptProgress(
     plan: Plan,
@@ -51,7 +52,8 @@ final case class AttemptProgress(
     open: Int,
     outputLimit: Long,
     received: Map[Int, Long] = Map.empty,
-    stored: Long = 0
+    stored: Long = 0,
+    marks: Map[Int, Int] = Map.empty
 ):
   def allReady: Boolean = ready == stages.length
   def openPacks: Vector[Int] = stages.indices.filter(stages(_) != PackStage.Ended).toVector
@@ -137,7 +139,13 @@ final case class AttemptProgress(
           so.copy(progress = begun.put(worker.copy(state = WorkerState.Running, started = Some(at))))
         }
       case PackEvent.Phase(id, name, at) =>
-        own(pack, id).fold(so)(_ => so.copy(phases = so.phases :+ PhaseMark(id, name, at)))
+        val before = marks.getOrElse(id, 0)
+        own(pack, id).filter(_ => before < AttemptProgress.Marks).fold(so) { _ =>
+          so.copy(
+            progress = copy(marks = marks.updated(id, before + 1)),
+            phases = so.phases :+ PhaseMark(id, name, at)
+          )
+        }
       case PackEvent.Log(id, stream, text, at) =>
         if id.forall(own(pack, _).isDefined) then
           so.copy(logs = so.logs :+ LogText(id, pack, stream, at, text))
@@ -242,6 +250,9 @@ final case class AttemptProgress(
     located(Failure(kind, s"the pack ended before $whose reported a result", worker = only), pack)
 
 object AttemptProgress:
+  /** Phases of a worker that are kept; the runtime, which has the same limit, passes on no more. */
+  val Marks = 1000
+
   /** What a pack or worker that was told to end may well end with. */
   val Consequences: Set[FailureKind] = Set(
     FailureKind.PeerFailed,

@@ -59,6 +59,9 @@ final case class ClusterState private (
   /** The machines that are up, in the order of their ids. */
   lazy val view: ClusterView = viewAfter(Iterator.empty)
 
+  /** Of the machines that are up. */
+  def slots: Int = machines.valuesIterator.filter(_.up).map(_.slots).sum
+
   /** The same once these slots were given back. */
   def viewAfter(released: Iterator[Map[InvokerId, Int]]): ClusterView =
     val back = mutable.Map.empty[InvokerId, Int].withDefaultValue(0)

@@ -20,7 +20,6 @@ import burst.protocol.{
 }
 import org.apache.pekko.actor.typed.scaladsl.{ActorContext, Behaviors, TimerScheduler}
 import org.apache.pekko.actor.typed.{ActorRef, Behavior}
-import scala.concurrent.duration.{DurationInt, DurationLong, FiniteDuration}
 import scala.util.control.NonFatal
 
 /** Carries one flare through its life: feeds [[FlareLifecycle]] with what happens and does what it says.
@@ -62,8 +61,6 @@ object FlareActor:
 
   /** The scheduler has forgotten the flare. */
   case object Retire extends Command
-
-  private val LongestPause = 5.seconds
 
   private final case class Report(report: PackReport) extends Command
   private final case class Cleaned(answer: InvokerProtocol.FlareCleaned) extends Command
@@ -122,7 +119,7 @@ private final class FlareActor(
   private val cleanings = context.messageAdapter[InvokerProtocol.FlareCleaned](Cleaned(_))
   private val writer = FlareWriter(
     environment.store,
-    environment.outputs,
+    environment.spool,
     id,
     alreadyStored = origin == Origin.Recovered,
     settings,
@@ -133,25 +130,17 @@ private final class FlareActor(
 
   private var life = FlareLifecycle.queued(accepted, terms)
   private var invokers = Map.empty[InvokerId, ActorRef[InvokerProtocol.Command]]
-  private var submitter = Option.empty[ActorRef[GangScheduler.Submitted]]
-  private var waiters = Vector.empty[ActorRef[GangScheduler.Awaited]]
-  private var cancellers = Vector.empty[ActorRef[CancelOutcome]]
-  private var announced = Option.empty[Flare]
+  private val audience = FlareAudience()
 
-  /** How often in a row the store has failed, and whether that lasts too long. */
-  private var storeFailures = 0
-  private var storeOverdue = false
+  private val patience = StorePatience(settings, timers, again = WriteAgain, overdue = StoreOverdue)
 
   /** How it ended, while that was told but could not be stored: it is tried until it is. */
   private var unstored = Option.empty[Flare]
   private var retired = false
 
-  /** Another controller has the flare: how it ends is not known here. */
-  private var taken = false
-
   origin match
     case Origin.Accepted(replyTo, placed) =>
-      submitter = Some(replyTo)
+      audience.submits(replyTo)
       carryOut(FlareLifecycle.accept(accepted, terms))
       placed.foreach(onPlaced)
       writer.flush()
@@ -191,13 +180,13 @@ private final class FlareActor(
     case GroupEnded => happen(FlareEvent.GroupEnded(now()))
     case Occupied(true) => timers.cancel(FlareTimer.Deadline)
     case Occupied(false) => perform(FlareEffect.SetTimer(FlareTimer.Deadline))
-    case Await(replyTo) => if announced.isEmpty then waiters :+= replyTo else replyTo ! outcome
+    case Await(replyTo) => audience.waits(replyTo)
     case StoreAnswered(written) => onWritten(written)
     case WriteProgress =>
-      if announced.isEmpty then writer.save(life.record)
+      if audience.ended.isEmpty then writer.save(life.record)
       writer.flush()
     case WriteAgain => writer.flush()
-    case StoreOverdue => storeOverdue = true
+    case StoreOverdue => patience.end()
     case Retire | _: Begin => ()
 
   private def happen(event: FlareEvent): Unit = carryOut(life.step(event))
@@ -216,7 +205,7 @@ private final class FlareActor(
     if !life.cancellable then replyTo ! CancelOutcome.AlreadyEnded
     else
       val waits = life.stage == FlareLifecycle.Stage.Waiting || life.stage == FlareLifecycle.Stage.Placing
-      if waits then cancellers :+= replyTo else replyTo ! CancelOutcome.Accepted
+      if waits then audience.cancels(replyTo) else replyTo ! CancelOutcome.Accepted
       happen(FlareEvent.Cancel(now(), by))
 
   private def carryOut(step: FlareLifecycle.Step): Unit =
@@ -254,7 +243,7 @@ private final class FlareActor(
     case FlareEffect.Shrink(attempt, slots) => scheduler ! GangScheduler.Release(id, attempt, slots)
     case FlareEffect.Clean => clean()
     case FlareEffect.SetTimer(timer) =>
-      timers.startSingleTimer(timer, Expired(timer, life.flare.attempt), durationOf(timer))
+      timers.startSingleTimer(timer, Expired(timer, life.flare.attempt), settings.durationOf(timer, request))
     case FlareEffect.StopTimer(timer) => timers.cancel(timer)
     case FlareEffect.Requeue(attempt, avoid) =>
       scheduler ! GangScheduler.Requeue(id, attempt, request, avoid)
@@ -267,16 +256,8 @@ private final class FlareActor(
     case FlareEffect.Retire => scheduler ! GangScheduler.Ended(id)
 
   private def progressSoon(): Unit =
-    if announced.isEmpty && !timers.isTimerActive(WriteProgress) then
+    if audience.ended.isEmpty && !timers.isTimerActive(WriteProgress) then
       timers.startSingleTimer(WriteProgress, WriteProgress, settings.progressInterval)
-
-  private def durationOf(timer: FlareTimer): FiniteDuration = timer match
-    case FlareTimer.Queue => settings.queueDeadline
-    case FlareTimer.Start => settings.startDeadline
-    case FlareTimer.Deadline => request.idleTimeout.getOrElse(request.timeout).millis
-    case FlareTimer.PeerGrace => settings.peerGrace
-    case FlareTimer.Abort => settings.abortDeadline
-    case FlareTimer.Clean => settings.cleanupDeadline
 
   private def eachPack(packs: Vector[PackPlacement])(command: PackPlacement => InvokerProtocol.Command)
       : Unit =
@@ -361,7 +342,8 @@ private final class FlareActor(
       life.deadline.fold(request.timeout * 1000)(_ - now()).max(0),
       request.memory,
       autostart = plan.packs.length == 1,
-      request.group
+      request.group,
+      request.egress
     )
 
   private def clean(): Unit =
@@ -372,9 +354,9 @@ private final class FlareActor(
   private def onWritten(written: Written): Unit =
     writer.finished(written)
     written match
-      case Written.Done(confirms, waiting) =>
+      case Written.Done(confirms, waiting, _) =>
         unstored = None
-        forgetFailures()
+        patience.forget()
         answered(waiting)
         stored(confirms)
       case Written.Failed(operation, cause, _) =>
@@ -383,52 +365,32 @@ private final class FlareActor(
 
   private def stored(confirms: Vector[(Int, FlareState)]): Unit =
     if confirms.nonEmpty then
-      submitter.foreach(_ ! GangScheduler.Submitted.Accepted(life.record))
-      submitter = None
+      audience.answer(GangScheduler.Submitted.Accepted(life.record))
       forgetInputs()
       confirms.foreach((attempt, state) => happen(FlareEvent.Stored(attempt, state, now())))
 
   private def storeFailed(operation: String, cause: Throwable): Unit =
-    if storeFailures == 0 then timers.startSingleTimer(StoreOverdue, StoreOverdue, settings.storeDeadline)
-    taken ||= cause.isInstanceOf[FlareTaken]
-    val hopeless = taken || !writer.isInserted || writer.isGivenUp || storeOverdue
-    if !hopeless then
-      val pause = (settings.storeRetryPause * (1L << storeFailures.min(10))).min(LongestPause)
-      storeFailures += 1
-      timers.startSingleTimer(WriteAgain, WriteAgain, pause)
+    patience.begin()
+    if cause.isInstanceOf[FlareTaken] then audience.disown()
+    val hopeless = audience.isDisowned || !writer.isInserted || writer.isGivenUp || patience.isOver
+    if !hopeless then patience.tryAgain()
     else
       if !writer.isGivenUp && !cause.isInstanceOf[PackageGone] then
         context.log.error(s"flare ${id.value}: the store failed during $operation", cause)
-      submitter.foreach: waiting =>
-        waiting ! (cause match
-          case _: PackageGone => GangScheduler.Submitted.Refused(Refusal.PackageGone)
-          case _ => GangScheduler.Submitted.NotStored(operation, cause))
+      audience.answer(cause match
+        case _: PackageGone => GangScheduler.Submitted.Refused(Refusal.PackageGone)
+        case _ => GangScheduler.Submitted.NotStored(operation, cause))
       // a flare that was never stored stays so: its submitter was told that there is none
-      if taken || !writer.isInserted then writer.giveUp()
-      submitter = None
-      forgetFailures()
+      if audience.isDisowned || !writer.isInserted then writer.giveUp()
+      patience.forget()
       // what is written from now on is the end: it is tried, too
       if !writer.isGivenUp then timers.startSingleTimer(WriteAgain, WriteAgain, settings.storeRetryPause)
       writer.dropConfirms()
       happen(FlareEvent.StoreFailed(operation, now()))
-      unstored = announced.filterNot(_ => writer.isGivenUp)
+      unstored = audience.ended.filterNot(_ => writer.isGivenUp)
       unstored.foreach(writer.save)
 
-  private def forgetFailures(): Unit =
-    timers.cancel(StoreOverdue)
-    storeFailures = 0
-    storeOverdue = false
-
   private def announce(flare: Flare): Unit =
-    announced = Some(flare)
     context.log.debug("flare {} has ended: {}", id.value, flare.state)
     timers.cancel(WriteProgress)
-    waiters.foreach(_ ! outcome)
-    cancellers.foreach(
-      _ ! (if flare.state == FlareState.Cancelled then CancelOutcome.Accepted else CancelOutcome.AlreadyEnded)
-    )
-    waiters = Vector.empty
-    cancellers = Vector.empty
-
-  private def outcome: GangScheduler.Awaited =
-    announced.filterNot(_ => taken).fold(GangScheduler.Awaited.NotActive)(GangScheduler.Awaited.Ended(_))
+    audience.announce(flare)

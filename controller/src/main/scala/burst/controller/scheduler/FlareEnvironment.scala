@@ -10,7 +10,7 @@ import scala.concurrent.ExecutionContext
   */
 final case class FlareEnvironment(
     store: FlareStore,
-    outputs: OutputKeeper,
+    spool: Spool,
     inputs: Allowance,
     backends: BackendCatalog,
     settings: SchedulerSettings,

@@ -1,7 +1,7 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.{Flare, FlareState, WorkerRecord, WorkerState}
-import burst.protocol.{Failure, FailureKind, InvokerId, PackReport, PackStart, StartOperation}
+import burst.protocol.{Failure, FailureKind, InvokerId, PackReport, StartOperation}
 
 import FlareEffect.*
 import FlareLifecycle.{Stage, Step}
@@ -149,7 +149,9 @@ final case class FlareLifecycle private (
           // a placing flare releases all its slots at once when it stops: no pack of it was asked for
           Option.when(news.ended.nonEmpty && stage != Stage.Placing)(Release(flare.attempt, news.ended)),
           Option.when(progress.exists(_.workers ne news.progress.workers))(Progress),
-          failedStarts(news)
+          Option.when(cause.isEmpty && stage == Stage.Starting)(StartOutcome.ofFailed(news))
+            .filter(_.nonEmpty)
+            .map(Starts(_))
         ).flatten
       Step(copy(progress = Some(news.progress))).add(effects).andThen(_.weigh(news.failures, at))
     case Stage.Closing | Stage.Ended if news.ended.nonEmpty =>
@@ -160,27 +162,6 @@ final case class FlareLifecycle private (
         .add(if drained && terms.cleans then Vector(Clean) else Vector.empty)
         .add(if drained && stage == Stage.Ended then Vector(Retire) else Vector.empty)
     case _ => Step(this)
-
-  /** Packs that ended before their programs were up, and those that came up beside them. */
-  private def failedStarts(news: Absorbed): Option[Starts] =
-    val failed = news.ended.flatMap { pack =>
-      val record = news.progress.packs(pack)
-      news.progress.errors.get(pack).filter(_ => record.start.isEmpty).map(StartOutcome.NotUp(
-        record.invoker,
-        _
-      ))
-    }
-    Option.when(cause.isEmpty && stage == Stage.Starting && failed.nonEmpty)(
-      Starts(failed ++ startedOf(news.progress))
-    )
-
-  private def startedOf(progress: AttemptProgress): Vector[StartOutcome] =
-    progress.packs.flatMap { pack =>
-      pack.start.map {
-        case PackStart.Warm => StartOutcome.Warm(pack.invoker)
-        case PackStart.Cold | PackStart.Prewarmed => StartOutcome.Fresh(pack.invoker)
-      }
-    }.distinct
 
   /** What the failures mean, and whether the packs are ready or have all ended. */
   private def weigh(failures: Vector[Failure], at: Long): Step = cause match
@@ -218,7 +199,8 @@ final case class FlareLifecycle private (
           else if p.stages.length > 1 then Vector(Start(p.endpoints))
           else Vector.empty
         // on a group's packs nothing was started
-        val told = if flare.request.memberOf.isEmpty then Vector(Starts(startedOf(p))) else Vector.empty
+        val told =
+          if flare.request.memberOf.isEmpty then Vector(Starts(StartOutcome.ofStarted(p))) else Vector.empty
         Step(running).add(start).add(Vector(StopTimer(FlareTimer.Start), Progress)).add(told)
       case _ => Step(this)
 
@@ -234,7 +216,8 @@ final case class FlareLifecycle private (
     case (FlareTimer.Queue, Stage.Waiting) =>
       stop(FlareEnding.waitedTooLong(flare.request.size, terms.queueLimit), at)
     case (FlareTimer.Start, Stage.Starting) =>
-      Step(this, slowStarts*).andThen(_.stopWith(p => FlareEnding.startTooSlow(p, terms.startLimit), at))
+      val late = progress.fold(Vector.empty)(StartOutcome.ofLate(_, terms.startLimit))
+      Step(this, Starts(late)).andThen(_.stopWith(p => FlareEnding.startTooSlow(p, terms.startLimit), at))
     case (FlareTimer.Deadline, Stage.Starting | Stage.Running) =>
       stopWith(
         p => flare.request.idleTimeout.fold(FlareEnding.timedOut(p, flare.request.timeout))(FlareEnding.idle),
@@ -254,16 +237,6 @@ final case class FlareLifecycle private (
       val message = s"the backend was not cleaned within ${terms.cleanLimit}"
       onCleaned(Some(Failure(FailureKind.Backend, message, operation = Some("cleanup"))), at)
     case _ => Step(this)
-
-  private def slowStarts: Vector[FlareEffect] =
-    val slow = progress.fold(Vector.empty)(p =>
-      p.packs.filter(pack => p.stages(pack.pack) == PackStage.Preparing).map { pack =>
-        val message = s"a pack was not ready within ${terms.startLimit}"
-        val failure = Failure(FailureKind.StartFailed, message, operation = Some(StartOperation.Init))
-        StartOutcome.NotUp(pack.invoker, failure)
-      }
-    )
-    Vector(Starts(slow.distinct ++ progress.fold(Vector.empty)(startedOf)))
 
   private def stopWith(why: AttemptProgress => Cause, at: Long): Step =
     progress.fold(Step(this))(p => stop(why(p), at))

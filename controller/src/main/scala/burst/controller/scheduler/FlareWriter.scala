@@ -1,8 +1,9 @@
 package burst.controller.scheduler
 
+import burst.controller.blob.BlobName
 import burst.controller.flare.{Flare, FlareState, LogText, OutputPiece, PhaseMark, WorkerResult}
 import burst.controller.store.{FlareStore, StoreException}
-import burst.protocol.{FlareId, LogStream}
+import burst.protocol.{FlareId, Inputs, LogStream}
 import scala.concurrent.{ExecutionContext, Future}
 import scala.util.control.NonFatal
 
@@ -24,9 +25,10 @@ final case class WriteBatch(
     !clear && record.isEmpty && results.isEmpty && logs.isEmpty && phases.isEmpty && confirms.isEmpty &&
       outputs.isEmpty && waiting.isEmpty
 
-/** What became of a batch; on failure nothing of it is stored. */
+/** What became of a batch; on failure nothing of it is stored. `logFull`: no more of the flare's log is kept.
+  */
 enum Written:
-  case Done(confirms: Vector[(Int, FlareState)], waiting: Set[Int])
+  case Done(confirms: Vector[(Int, FlareState)], waiting: Set[Int], logFull: Boolean)
   case Failed(operation: String, cause: Throwable, batch: WriteBatch)
 
 /** Writes one flare to the store: in order, one batch at a time, off the actor's thread.
@@ -40,7 +42,7 @@ enum Written:
   */
 final class FlareWriter(
     store: FlareStore,
-    outputs: OutputKeeper,
+    spool: Spool,
     id: FlareId,
     alreadyStored: Boolean,
     settings: SchedulerSettings,
@@ -64,6 +66,11 @@ final class FlareWriter(
   private var dropped = 0L
   private var lastDropped = Option.empty[LogText]
 
+  // Names of this writer's parts of the log: one that failed is written again under the name it had.
+  private val logWriter = java.lang.Long.toHexString(java.security.SecureRandom().nextLong())
+  private var logParts = 0L
+  private var logFull = false
+
   /** The flare is in the store. */
   def isInserted: Boolean = inserted
 
@@ -71,6 +78,7 @@ final class FlareWriter(
   def clear(): Unit =
     pending = WriteBatch(clear = true, pending.record, pending.confirms)
     forgetDropped()
+    logFull = false
     logCost = logCostWriting
 
   def save(flare: Flare): Unit = pending = pending.copy(record = Some(flare))
@@ -95,7 +103,7 @@ final class FlareWriter(
   /** Lines beyond the buffer, or what the namespace may write, are dropped and counted: a function that
     * writes faster than the disk must neither fill the controller's memory nor keep others from the disk.
     */
-  def logs(more: Vector[LogText]): Unit =
+  def logs(more: Vector[LogText]): Unit = if !logFull then
     val (kept, beyond) = more.span: text =>
       val fits = logCost + text.cost <= settings.logBuffer && mayLog(text.cost)
       if fits then logCost += text.cost
@@ -108,11 +116,13 @@ final class FlareWriter(
     val room = (settings.phaseBuffer - pending.phases.length).max(0)
     pending = pending.copy(phases = pending.phases ++ more.take(room))
 
-  /** The store is given up on: nothing is written any more. */
+  /** The store is given up on: nothing is written any more. Not while something is being written. */
   def giveUp(): Unit =
     abandoned = true
     pausing = false
     pending = WriteBatch(waiting = pending.waiting)
+    // Should it not succeed, the next start does it.
+    val _ = Future(spool.discard(id))(using blocking)
 
   def isGivenUp: Boolean = abandoned
 
@@ -127,8 +137,9 @@ final class FlareWriter(
       logCostWriting = logCost
       busy = true
       val create = !inserted
+      val logName = BlobName.log(logWriter, logParts)
       if abandoned then tell(Written.Failed("storing the flare", FlareWriter.GivenUp, batch))
-      else Future(tell(write(batch, create)))(using blocking)
+      else Future(tell(write(batch, create, logName)))(using blocking)
 
   /** Starts writing if somebody waits for it; what nobody waits for gathers until then. */
   def flushIfAwaited(): Unit =
@@ -141,9 +152,11 @@ final class FlareWriter(
   def finished(written: Written): Unit =
     busy = false
     written match
-      case Written.Done(_, _) =>
+      case Written.Done(_, _, full) =>
         inserted = true
         logCost -= logCostWriting
+        logParts += 1
+        logFull = full && !pending.clear
       case Written.Failed(_, _, batch) =>
         pausing = true
         if pending.clear then logCost -= logCostWriting
@@ -186,24 +199,31 @@ final class FlareWriter(
     lastDropped = None
 
   /** Runs on a store thread. */
-  private def write(batch: WriteBatch, create: Boolean): Written =
+  private def write(batch: WriteBatch, create: Boolean, logName: BlobName): Written =
     try
       // Before the transaction, which keeps all other writers waiting.
-      if batch.clear then outputs.forget(id)
-      outputs.write(id, batch.outputs)
-      batch.results.foreach(result => result.output.foreach(outputs.keep(id, result.worker, _)))
+      if batch.clear then spool.forget(id)
+      spool.write(id, batch.outputs)
+      batch.results.foreach(result => result.output.foreach(spool.keep(id, result.worker, _)))
+      val log = Option.when(batch.logs.iterator.map(_.cost).sum > FlareWriter.LargeLog)(logName)
+      log.foreach(spool.keepLog(id, _, batch.logs))
+      val inserted = batch.record.filter(_ => create).map(spool.withInputsKept)
+      var mayLog = true
       store.together:
-        if create then batch.record.foreach(store.insert)
+        inserted.foreach(store.insert)
         if batch.clear then store.clearAttempt(id)
         store.addResults(id, batch.results)
-        store.addLogs(id, batch.logs)
+        mayLog = store.addLogs(id, batch.logs, log)
         store.addPhases(id, batch.phases)
         if !create then batch.record.foreach(store.update)
-      if batch.record.exists(_.state.isFinal) then outputs.settle(id)
-      Written.Done(batch.confirms, batch.waiting)
+      batch.record.filter(_.state.isFinal).foreach(spool.settle)
+      Written.Done(batch.confirms, batch.waiting, logFull = !mayLog)
     catch
       case failure: StoreException => Written.Failed(failure.operation, failure, batch)
       case NonFatal(failure) => Written.Failed("storing the flare", failure, batch)
 
 object FlareWriter:
+  /** More of a log at once stands beside the database. */
+  private val LargeLog = Inputs.Small
+
   private object GivenUp extends RuntimeException("the store was given up on", null, false, false)

@@ -12,17 +12,13 @@ import burst.protocol.{
   InvokerStatus
 }
 import org.apache.pekko.Done
-import org.apache.pekko.actor.typed.scaladsl.{ActorContext, Behaviors, StashBuffer, TimerScheduler}
+import org.apache.pekko.actor.typed.scaladsl.{ActorContext, Behaviors, TimerScheduler}
 import org.apache.pekko.actor.typed.{ActorRef, Behavior, SupervisorStrategy}
-import scala.concurrent.Future
-import scala.concurrent.duration.DurationLong
-import scala.util.{Failure as Thrown, Success}
 
-/** Owns the queue and the books of the cluster, and starts flares: all of one or nothing of it.
+/** Owns the [[Books]] of the cluster, and starts flares: all of one or nothing of it.
   *
   * ==States==
-  *   - ''recovering'': what the last controller left is being read from the store; requests wait. A store
-  *     that does not answer is asked again until it does.
+  *   - ''recovering'': what the last controller left is being read from the store ([[Recovering]]).
   *   - ''serving''.
   *
   * ==Events==
@@ -121,14 +117,14 @@ object GangScheduler:
       replyTo: ActorRef[InvokerProtocol.FlareCleaned]
   ) extends Command
 
-  private case object Round extends Command
+  private[scheduler] case object Round extends Command
 
   /** A machine has been avoided for long enough. */
-  private final case class TrialDue(id: InvokerId) extends Command
+  private[scheduler] final case class TrialDue(id: InvokerId) extends Command
   private final case class Gone(id: FlareId) extends Command
-  private final case class Loaded(recovered: Recovered) extends Command
-  private final case class NotLoaded(cause: Throwable) extends Command
-  private case object LoadAgain extends Command
+  private[scheduler] final case class Loaded(recovered: Recovered) extends Command
+  private[scheduler] final case class NotLoaded(cause: Throwable) extends Command
+  private[scheduler] case object LoadAgain extends Command
 
   /** A flare that goes on, and whose it is. */
   private final case class Active(actor: ActorRef[FlareActor.Command], tenant: String)
@@ -136,62 +132,22 @@ object GangScheduler:
   /** Under what a group holds its slots. */
   private def ownerOf(group: FlareId) = ClusterState.Owner(group, attempt = 1)
 
-  /** Requests that may wait while the store is read. */
-  private val StashLimit = 10000
-
   /** A scheduler. Should a defect end it, it is started anew as after a restart of the controller: flares
     * that were going on are reported failed, queued ones queued again, invokers known again by their
     * heartbeats.
     */
   def apply(environment: FlareEnvironment, limits: SlotLimits): Behavior[Command] =
-    Behaviors.supervise(begin(environment, limits)).onFailure[Exception](SupervisorStrategy.restart)
-
-  private def begin(environment: FlareEnvironment, limits: SlotLimits): Behavior[Command] =
-    Behaviors.setup { context =>
+    val begin = Behaviors.setup[Command] { context =>
       context.setLoggerName(classOf[GangScheduler])
       Behaviors.withTimers { timers =>
-        Behaviors.withStash(StashLimit) { stash =>
-          load(environment, limits, context)
-          recovering(environment, limits, context, timers, stash)
+        Recovering(environment, limits, context, timers) { recovered =>
+          val scheduler = new GangScheduler(environment, context, timers)
+          scheduler.takeUp(recovered)
+          scheduler.serving
         }
       }
     }
-
-  private def load(environment: FlareEnvironment, limits: SlotLimits, context: ActorContext[Command]): Unit =
-    val found = Future(
-      Recovery.run(environment.store, environment.backends, limits, environment.clock.now())
-    )(using environment.blocking)
-    context.pipeToSelf(found) {
-      case Success(recovered) => Loaded(recovered)
-      case Thrown(cause) => NotLoaded(cause)
-    }
-
-  private def recovering(
-      environment: FlareEnvironment,
-      limits: SlotLimits,
-      context: ActorContext[Command],
-      timers: TimerScheduler[Command],
-      stash: StashBuffer[Command]
-  ): Behavior[Command] = Behaviors.receiveMessage {
-    case Loaded(recovered) =>
-      val scheduler = new GangScheduler(environment, context, timers)
-      scheduler.takeUp(recovered)
-      stash.unstashAll(scheduler.serving)
-    case NotLoaded(cause) =>
-      context.log.error("unfinished flares cannot be read from the store; trying again", cause)
-      timers.startSingleTimer(LoadAgain, LoadAgain, environment.settings.storeRetryPause * 5)
-      Behaviors.same
-    case LoadAgain =>
-      load(environment, limits, context)
-      Behaviors.same
-    case Stop(replyTo) =>
-      replyTo ! Done
-      Behaviors.stopped
-    case other =>
-      if !stash.isFull then stash.stash(other)
-      else context.log.warn("dropped a request: too many wait for the store to be read")
-      Behaviors.same
-  }
+    Behaviors.supervise(begin).onFailure[Exception](SupervisorStrategy.restart)
 
 private final class GangScheduler(
     environment: FlareEnvironment,
@@ -202,32 +158,17 @@ private final class GangScheduler(
   import environment.clock.{elapsed, now}
   import environment.{clock, settings}
 
-  private val round =
-    SchedulingRound(
-      PlacementPolicy.all(settings.defaultGranularity),
-      settings.overtaking.toMicros,
-      settings.backfillDepth
-    )
   private val members = Members(context.log)
-  private var cluster = ClusterState.empty
-  private var queue = FlareQueue.empty
-  private var quarantine = Quarantine.empty(settings.quarantineFirst, settings.quarantineLongest)
-  private var holdTimes = HoldTimes.empty(settings.abortDeadline.toMicros)
-  private val forecasts = Forecasts(
-    settings.forecastLifetime.toMicros,
-    at => Forecast.standings(cluster, queue, at, holdTimes)
-  )
+  private val books = Books(settings, () => elapsed(), context, timers)
   private var flares = Map.empty[FlareId, Active]
   private var turns = GroupTurns.empty
-  private var slotLimits = Map.empty[String, Int]
   private var revoked = Set.empty[String]
-  private var roundDue = false
 
   /** Queues again what was queued, and has cleaned what the others left. */
   def takeUp(recovered: Recovered): Unit =
-    slotLimits ++= recovered.limits
+    recovered.limits.foreach(books.allow)
     recovered.queued.foreach { flare =>
-      queue = queue.enqueue(Waiting(flare.id, flare.attempt, flare.request.withoutInputs, elapsed()))
+      books.enqueue(Waiting(flare.id, flare.attempt, flare.request.withoutInputs, elapsed()))
       spawn(flare, FlareActor.Origin.Recovered)
     }
     recovered.revoked.foreach(endAllOf)
@@ -240,7 +181,7 @@ private final class GangScheduler(
     case Stop(replyTo) =>
       val failure =
         Failure(FailureKind.ControllerRestarted, "the controller is stopping", operation = Some("work"))
-      cluster.holdings.keysIterator.foreach(abort(_, failure))
+      books.holders.foreach(abort(_, failure))
       replyTo ! Done
       Behaviors.stopped
     case command =>
@@ -263,90 +204,54 @@ private final class GangScheduler(
       if !tell(id, FlareActor.Await(replyTo)) then replyTo ! Awaited.NotActive
     case Locate(id, replyTo) =>
       val turn = turns.position(id).map(Standing(_, Left(WaitsFor.Turn)))
-      def forecast = forecasts.standing(id, queue, elapsed())
-      replyTo ! Located(turn.orElse(forecast.map(s => s.copy(start = s.start.map(clock.dayTime)))))
+      replyTo ! Located(turn.orElse(books.standing(id).map(s => s.copy(start = s.start.map(clock.dayTime)))))
     case ListInvokers(replyTo) =>
       replyTo ! InvokerList(members.statuses.map { status =>
-        val capacity = cluster.machines.get(status.id)
-        val suspicion = quarantine.suspicion(status.id).map(s => s.copy(until = clock.dayTime(s.until)))
+        val capacity = books.machine(status.id)
+        val suspicion = books.suspicion(status.id).map(s => s.copy(until = clock.dayTime(s.until)))
         InvokerView(status, capacity.fold(0)(_.free), capacity.exists(_.up), suspicion)
       })
     case InvokerUp(status, invoker) => onUp(status, invoker)
     case InvokerReported(status, invoker) => onReported(status, invoker)
     case InvokerLost(id, reason) => onLost(id, reason)
-    case InvokerForgotten(id) =>
-      cluster = cluster.forget(id)
-      if !cluster.machines.contains(id) then
-        members.forget(id)
-        quarantine = quarantine.forget(id)
-    case Release(id, attempt, left) => onRelease(ClusterState.Owner(id, attempt), left)
+    case InvokerForgotten(id) => if books.forget(id) then members.forget(id)
+    case Release(id, attempt, left) => books.shrink(ClusterState.Owner(id, attempt), left)
     case Requeue(id, attempt, request, avoid) =>
-      queue = queue.enqueue(Waiting(id, attempt, request, elapsed(), avoid))
-      roundSoon()
+      books.enqueue(Waiting(id, attempt, request, elapsed(), avoid))
+      books.roundSoon()
     case Starts(id, attempt, definition, outcomes) =>
-      trust(quarantine.heard(ClusterState.Owner(id, attempt), definition, outcomes, elapsed()))
-    case TrialDue(id) => trust(quarantine)
+      books.heard(ClusterState.Owner(id, attempt), definition, outcomes)
+    case TrialDue(_) => books.trialDue()
     case LeaveQueue(id) =>
       dequeue(id)
       leaveTurn(id)
-      roundSoon()
+      books.roundSoon()
     case GroupOpened(id) =>
       turns = turns.opened(id)
       nextTurn(id)
     case clean: CleanUp => members.clean(clean)
     case Ended(id) => onEnded(id)
     case Gone(id) => onGone(id)
-    case Round =>
-      roundDue = false
-      runRound().foreach(place)
+    case Round => books.dueRound().foreach(place)
     case _: (Loaded | NotLoaded | Stop) | LoadAgain => ()
-
-  private def onRelease(owner: ClusterState.Owner, left: Vector[(Int, Int)]): Unit =
-    val held = cluster.holdings.get(owner)
-    cluster = cluster.shrink(owner, left)
-    if !cluster.holds(owner) then
-      held.foreach(h => holdTimes = holdTimes.learn(h.lease, elapsed()))
-      trust(quarantine.undecided(owner))
-    roundSoon()
-
-  /** From now on machines are trusted so; and again when one's time has come. */
-  private def trust(changed: Quarantine): Unit =
-    val touched = quarantine.suspects ++ changed.suspects
-    quarantine = changed
-    touched.foreach { id =>
-      val before = cluster.machines.get(id).map(_.trust)
-      val now = quarantine.trust(id, elapsed())
-      cluster = cluster.trust(id, now)
-      if before.exists(_ != now) then
-        if now != Trust.Avoided then roundSoon()
-        quarantine.suspicion(id) match
-          case Some(suspicion) if now == Trust.Avoided =>
-            context.log.warn(s"invoker ${id.value} is avoided, as starts fail on it: ${suspicion.reason}")
-          case None => context.log.info(s"invoker ${id.value} is trusted again")
-          case _ => ()
-      quarantine.suspicion(id).map(_.until - elapsed()).filter(_ => now == Trust.Avoided).foreach { left =>
-        // one that is avoided after its time waits for its trial to end
-        if left > 0 then timers.startSingleTimer(TrialDue(id), TrialDue(id), left.micros)
-      }
-    }
 
   private def onSubmit(submit: Submit): Unit =
     val tenant = submit.request.definition.namespace
-    slotLimits = slotLimits.updated(tenant, submit.slotLimit)
-    Admission.refusal(round, cluster.view, submit.request, submit.slotLimit) match
+    books.allow(tenant, submit.slotLimit)
+    books.refusal(submit.request, submit.slotLimit) match
       case Some(refusal) => submit.replyTo ! Submitted.Refused(refusal)
       case None =>
         val flare = Admission.accept(submit.request, now())
-        queue = queue.enqueue(Waiting(flare.id, flare.attempt, flare.request.withoutInputs, elapsed()))
-        val (own, others) = runRound().partition(_.flare.id == flare.id)
+        books.enqueue(Waiting(flare.id, flare.attempt, flare.request.withoutInputs, elapsed()))
+        val (own, others) = books.round().partition(_.flare.id == flare.id)
         others.foreach(place)
         own.headOption match
           case Some(placement) =>
             spawn(flare, FlareActor.Origin.Accepted(submit.replyTo, Some(placed(placement))))
           case None =>
-            Admission.overflow(queue, tenant, settings) match
+            books.overflow(tenant) match
               case Some(refusal) =>
-                queue = queue.remove(flare.id, tenant)
+                books.dequeue(flare.id, tenant)
                 submit.replyTo ! Submitted.Refused(refusal)
               case None => spawn(flare, FlareActor.Origin.Accepted(submit.replyTo, None))
 
@@ -366,7 +271,7 @@ private final class GangScheduler(
 
   /** The places of a group, for a flare of it. */
   private def onGroup(group: FlareId): Option[FlareActor.Placed] =
-    cluster.holdings.get(ownerOf(group)).map { holding =>
+    books.holding(ownerOf(group)).map { holding =>
       FlareActor.Placed(attempt = 1, holding.plan, members.refs(holding.plan.demand.keySet))
     }
 
@@ -401,7 +306,7 @@ private final class GangScheduler(
     flare.isDefined
 
   private def dequeue(id: FlareId): Unit =
-    flares.get(id).foreach(flare => queue = queue.remove(id, flare.tenant))
+    flares.get(id).foreach(flare => books.dequeue(id, flare.tenant))
 
   private def endAllOf(namespace: String): Unit =
     revoked += namespace
@@ -409,62 +314,28 @@ private final class GangScheduler(
       _.actor ! FlareActor.Cancel(CancelledBy.Revocation, context.system.ignoreRef)
     )
 
-  private def runRound(): Vector[Placement] =
-    if queue.length == 0 then Vector.empty
-    else
-      val outcome = round.run(cluster, queue, elapsed(), slotLimits.getOrElse(_, Int.MaxValue), holdTimes)
-      cluster = outcome.cluster
-      queue = outcome.queue
-      if quarantine.suspects.nonEmpty then
-        outcome.placed.foreach { placement =>
-          val machines = placement.plan.demand.keys
-          quarantine = quarantine.placed(placement.flare.owner, machines, elapsed())
-        }
-      outcome.placed
-
-  private def roundSoon(): Unit =
-    if !roundDue && queue.length > 0 then
-      roundDue = true
-      context.self ! Round
-
   private def place(placement: Placement): Unit =
     if !tell(placement.flare.id, placed(placement)) then
-      cluster = cluster.releaseAll(placement.flare.owner)
-      trust(quarantine.undecided(placement.flare.owner))
+      books.release(placement.flare.owner)
 
   private def placed(placement: Placement): FlareActor.Placed =
     FlareActor.Placed(placement.flare.attempt, placement.plan, members.refs(placement.plan.demand.keySet))
 
   private def onUp(status: InvokerStatus, invoker: ActorRef[InvokerProtocol.Command]): Unit =
     members.up(status, invoker)
-    trust(quarantine.forget(status.id))
-    cluster = cluster.up(status.id, status.slots)
-    note(status)
-    roundSoon()
+    books.up(status)
 
   private def onReported(status: InvokerStatus, invoker: ActorRef[InvokerProtocol.Command]): Unit =
-    cluster.machines.get(status.id).filter(_.up) match
-      case None => onUp(status, invoker)
-      case Some(known) =>
-        members.report(status)
-        if known.slots != status.slots then cluster = cluster.up(status.id, status.slots)
-        note(status)
-        val relieved = known.overloaded && !overloaded(status)
-        if relieved || known.slots != status.slots then roundSoon()
-
-  private def overloaded(status: InvokerStatus): Boolean = status.cpuLoad > settings.maxCpuLoad
-
-  private def note(status: InvokerStatus): Unit =
-    cluster = cluster.report(status.id, overloaded(status), status.warm)
+    if books.machine(status.id).exists(_.up) then
+      members.report(status)
+      books.report(status)
+    else onUp(status, invoker)
 
   private def onLost(id: InvokerId, reason: String): Unit =
-    val lost = cluster.packsOn(id)
-    cluster = cluster.down(id)
+    val lost = books.down(id)
     members.down(id, lost.map((owner, pack) => (owner.flare, pack)))
     val owners = lost.map(_._1.flare).distinct
     (owners ++ owners.flatMap(turns.current)).foreach(tell(_, FlareActor.InvokerDown(id, reason)))
-    // what waited behind a flare that is now larger than the cluster may pass it
-    roundSoon()
 
   private def onEnded(id: FlareId): Unit =
     flares.get(id).foreach { flare =>
@@ -476,8 +347,8 @@ private final class GangScheduler(
     endTurns(id)
 
   private def abort(owner: ClusterState.Owner, failure: Failure): Unit =
-    cluster.holdings
-      .get(owner)
+    books
+      .holding(owner)
       .foreach(_.plan.packs.foreach { pack =>
         members.tell(pack.invoker, InvokerProtocol.AbortPack(owner.flare, pack.pack, failure))
       })
@@ -493,9 +364,8 @@ private final class GangScheduler(
     turns.groupOf(id).foreach(group => abort(ownerOf(group), failure))
     leaveTurn(id)
     endTurns(id)
-    cluster.holdings.keysIterator.filter(_.flare == id).toVector.foreach { owner =>
+    books.holders.filter(_.flare == id).foreach { owner =>
       abort(owner, failure)
-      cluster = cluster.releaseAll(owner)
-      trust(quarantine.undecided(owner))
+      books.release(owner)
     }
-    roundSoon()
+    books.roundSoon()

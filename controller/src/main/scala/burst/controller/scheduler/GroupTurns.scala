@@ -8,7 +8,7 @@ import burst.protocol.FlareId
   * Example: A and B join a group that is opening; it opens: A's turn. C joins. A ends: B's turn. C is
   * cancelled. B ends: the group is idle.
   */
-final case class GroupTurns private (
+final case class GroupTurns private[scheduler] (
     groups: Map[FlareId, GroupTurns.Turns],
     members: Map[FlareId, FlareId]
 ):

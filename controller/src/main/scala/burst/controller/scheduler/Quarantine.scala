@@ -13,15 +13,6 @@ enum Trust:
   /** Nothing goes there as long as others could take it. */
   case Avoided
 
-/** What became of a pack's start on a machine. */
-enum StartOutcome:
-  /** Its program came up in a container made for it. */
-  case Fresh(invoker: InvokerId)
-
-  /** In one that was there, which says nothing of the machine as it is now. */
-  case Warm(invoker: InvokerId)
-  case NotUp(invoker: InvokerId, failure: Failure)
-
 /** Why a machine is not trusted; `until` is when it is next tried, in microseconds. */
 final case class Suspicion(reason: String, until: Long)
 

@@ -1,5 +1,6 @@
 package burst.controller.scheduler
 
+import burst.controller.flare.FlareRequest
 import burst.protocol.BackendConfig
 import com.typesafe.config.Config
 import java.nio.file.{Files, Path}
@@ -16,6 +17,7 @@ final case class SchedulerSettings(
     queueLimit: Int,
     namespaceQueueLimit: Int,
     overtaking: FiniteDuration,
+    startPace: FiniteDuration,
     backfillDepth: Int,
     queueDeadline: FiniteDuration,
     startDeadline: FiniteDuration,
@@ -35,6 +37,15 @@ final case class SchedulerSettings(
     askTimeout: FiniteDuration,
     limitsRefresh: FiniteDuration
 ):
+  /** How long a flare waits for what. */
+  def durationOf(timer: FlareTimer, request: FlareRequest): FiniteDuration = timer match
+    case FlareTimer.Queue => queueDeadline
+    case FlareTimer.Start => startDeadline
+    case FlareTimer.Deadline => request.idleTimeout.getOrElse(request.timeout).millis
+    case FlareTimer.PeerGrace => peerGrace
+    case FlareTimer.Abort => abortDeadline
+    case FlareTimer.Clean => cleanupDeadline
+
   /** What a flare's state machine must know of these. */
   def terms(cleans: Boolean): FlareLifecycle.Terms = FlareLifecycle.Terms(
     cleans,
@@ -61,6 +72,7 @@ object SchedulerSettings:
       queueLimit = config.getInt("queue-limit"),
       namespaceQueueLimit = config.getInt("namespace-queue-limit"),
       overtaking = duration("overtaking"),
+      startPace = duration("start-pace"),
       backfillDepth = config.getInt("backfill-depth"),
       queueDeadline = duration("queue-deadline"),
       startDeadline = duration("start-deadline"),
@@ -103,13 +115,20 @@ final class BackendCatalog(val default: String, backends: Map[String, BackendCat
 
   /** What packs are told of a backend; nothing when there is none of that name (any more). */
   def find(name: String, chunkSize: Option[Int]): Option[BackendConfig] =
-    backends.get(name).map(entry => BackendConfig(entry.kind, entry.uri, chunkSize, entry.ca))
+    backends.get(name).map: entry =>
+      BackendConfig(entry.kind, entry.uri, chunkSize, entry.ca, entry.sharedCredentials)
 
   /** Whether a flare may leave something there. */
   def needsCleaning(name: String): Boolean = backends.get(name).exists(!_.keepsNothing)
 
 object BackendCatalog:
-  final case class Entry(kind: String, uri: Option[String], keepsNothing: Boolean, ca: Option[String] = None):
+  final case class Entry(
+      kind: String,
+      uri: Option[String],
+      keepsNothing: Boolean,
+      ca: Option[String] = None,
+      sharedCredentials: Boolean = false
+  ):
     override def toString: String = s"Entry($kind)"
 
   /** Reads `burst.scheduler.backends` and `burst.scheduler.default-backend`. */
@@ -122,7 +141,8 @@ object BackendCatalog:
         entry.getString("kind"),
         uri,
         entry.hasPath("keeps-nothing") && entry.getBoolean("keeps-nothing"),
-        if entry.hasPath("ca") then Some(certificates(name, entry.getString("ca"))) else None
+        if entry.hasPath("ca") then Some(certificates(name, entry.getString("ca"))) else None,
+        entry.hasPath("shared-credentials") && entry.getBoolean("shared-credentials")
       )
     }.toMap
     BackendCatalog(root.getString("burst.scheduler.default-backend"), entries)

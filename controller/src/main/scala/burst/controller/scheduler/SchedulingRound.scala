@@ -26,7 +26,8 @@ final case class Placement(flare: Waiting, plan: Plan)
   * whatever comes after it.
   *
   * What stands in a flare's way decides who may pass it otherwise:
-  *   - ''its namespace's slot limit'': everybody of other namespaces, and nobody of its own;
+  *   - ''its namespace's slot limit'', or that so many of its flares are being started ([[StartPace]]):
+  *     everybody of other namespaces, and nobody of its own;
   *   - ''larger than what is up'' (or not overloaded): everybody. Were it to hold the others up, a lost
   *     machine would stop the cluster. It is refused at submission; this is for one whose machines went down
   *     while it waited.
@@ -48,21 +49,25 @@ final class SchedulingRound(policies: Map[Packing, PlacementPolicy], overtakingM
       queue: FlareQueue,
       now: Long,
       slotLimit: String => Int,
-      holdTimes: HoldTimes
+      holdTimes: HoldTimes,
+      starts: String => Int = _ => Int.MaxValue
   ): Outcome =
     var outcome = Outcome(cluster, queue, Vector.empty)
     var open = Open(cluster.view, None)
     val share = (depth / queue.waitingTenants.max(1)).max(1)
+    val started = mutable.Map.empty[String, Int].withDefaultValue(0)
     val looks = mutable.Map.empty[String, Int].withDefaultValue(share)
     var passed = 0
     val candidates = queue.order(done = looks(_) == 0)
     while candidates.hasNext && passed < depth && open.all.freeSlots > 0 do
       val next = candidates.next()
       val lease = holdTimes.lease(next.request, now)
-      val atLimit = outcome.cluster.used(next.tenant) + next.size > slotLimit(next.tenant)
+      val atLimit = outcome.cluster.used(next.tenant) + next.size > slotLimit(next.tenant) ||
+        started(next.tenant) >= starts(next.tenant)
       val placed = if atLimit then Left(None) else attempt(outcome.cluster, next, lease, open)
       placed match
         case Right((after, plan)) =>
+          started(next.tenant) += 1
           outcome = Outcome(after, outcome.queue.served(next), outcome.placed :+ Placement(next, plan))
           open = open.after(plan, lease, after.view)
         case Left(why) =>

@@ -62,13 +62,14 @@ object Database:
       operation: String,
       source: HikariDataSource,
       prepare: Connection => Unit = _ => ()
-  )(work: DB => A): A =
+  )(work: DBConnection => A): A =
     named(operation):
       val connection = source.getConnection
       val result =
         try
           prepare(connection)
-          work(DB(connection, DBConnectionAttributes(), Silent))
+          // Closed here and nowhere else: a second time would reach into what its next user has open.
+          work(DB(connection, DBConnectionAttributes(), Silent).autoClose(false))
         catch
           case failure: Throwable =>
             source.evictConnection(connection)

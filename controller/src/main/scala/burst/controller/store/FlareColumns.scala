@@ -21,7 +21,8 @@ private[store] object FlareColumns:
       timeout: Long,
       memory: Int,
       retries: Int,
-      group: Option[GroupRole]
+      group: Option[GroupRole],
+      egress: Option[Boolean] = None
   ) derives Codec.AsObject
 
   final case class Progress(
@@ -51,7 +52,8 @@ private[store] object FlareColumns:
       r.timeout,
       r.memory,
       r.retries,
-      r.group
+      r.group,
+      Some(r.egress)
     ).asJson.noSpaces
 
   def progress(flare: Flare): String =
@@ -91,7 +93,8 @@ private[store] object FlareColumns:
         r.timeout,
         r.memory,
         r.retries,
-        r.group
+        r.group,
+        r.egress.getOrElse(false)
       ),
       state,
       p.attempt,

@@ -1,6 +1,7 @@
 package burst.controller.store
 
-import burst.controller.blob.OutputStore
+import burst.controller.blob.{BlobName, FlareBlobStore}
+import burst.protocol.FlareId
 import org.apache.pekko.actor.typed.ActorSystem
 import org.slf4j.LoggerFactory
 import scala.concurrent.Future
@@ -14,7 +15,7 @@ import scala.util.control.NonFatal
 final class Janitor(
     flares: FlareStore,
     packages: Packages,
-    outputs: OutputStore,
+    blobs: FlareBlobStore,
     retention: Retention,
     storedBytes: String => Long,
     nowMicros: () => Long = () => System.currentTimeMillis() * 1000
@@ -26,13 +27,17 @@ final class Janitor(
   /** When packages were last swept: all there are need not be looked at in each round. */
   @volatile private var swept = Option.empty[Long]
 
+  /** Flares that had blobs and no record then. */
+  @volatile private var strangers = Set.empty[FlareId]
+
   /** One round: as many steps as it takes. Returns how many flares went. */
   def round(): Int =
     val deleted = flares.namespaces().map(prune).sum
     val now = nowMicros()
-    if swept.forall(_ + Packages.Patience.toMicros <= now) then
+    val due = swept.forall(_ + Packages.Patience.toMicros <= now)
+    if due then
       packages.sweep()
-      flares.unknown(outputs.flares()).foreach(outputs.delete)
+      sweepBlobs()
       swept = Some(now)
     else packages.removeUnneeded()
     deleted
@@ -41,9 +46,25 @@ final class Janitor(
     val keep = Keep(retention.flares, nowMicros() - retention.age.toMicros, storedBytes(namespace))
     flares.outdated(namespace, keep).fold(0): until =>
       Iterator
-        .continually(if stopping then 0 else flares.prune(namespace, until, retention.batch))
-        .takeWhile(_ > 0)
+        .continually(if stopping then Janitor.Nothing else flares.prune(namespace, until, retention.batch))
+        .takeWhile(_.flares > 0)
+        .map: pruned =>
+          pruned.withBlobs.foreach(blobs.delete(_))
+          pruned.flares
         .sum
+
+  /** What controllers left that ended in the middle: blobs of flares that are stored no more, or never were,
+    * and inputs of some that have ended.
+    */
+  private def sweepBlobs(): Unit =
+    val present = blobs.flares()
+    // A flare that is just being stored has its inputs first: it is known by the next time.
+    val unknown = flares.unknown(present).toSet
+    goingOn(unknown.filter(strangers)).foreach(blobs.delete(_))
+    strangers = unknown
+    goingOn(flares.ended(present)).foreach(blobs.delete(_, BlobName.Inputs))
+
+  private def goingOn[A](all: Iterable[A]): Iterator[A] = all.iterator.takeWhile(_ => !stopping)
 
   /** A round at once and then at every interval. What it returns ends that, and completes when no round is
     * under way any more.
@@ -66,3 +87,6 @@ final class Janitor(
     try
       val _ = round()
     catch case NonFatal(cause) => log.warn("deleting old flares failed", cause)
+
+object Janitor:
+  private val Nothing = Pruned(0, Vector.empty)

@@ -1,23 +1,28 @@
 package burst.controller.store
 
-import burst.protocol.JsonText
-import burst.controller.flare.Output
+import burst.controller.blob.{BlobName, FlareBlobStore}
 import burst.controller.flare.*
-import burst.protocol.{Failure, FlareId, Inputs}
+import burst.protocol.{Failure, FlareId, Inputs, JsonText}
 import io.circe.syntax.*
+import java.nio.file.NoSuchFileException
 import scalikejdbc.*
 
-/** Flares and what they leave, in any SQL database. `logLimit` is in bytes, `phaseLimit` in marks, both per
-  * flare.
+/** Flares and what they leave, in any SQL database, but for what is too large for it: of that it knows the
+  * names. `logLimit` is in bytes, `phaseLimit` in marks, both per flare.
   */
-final class JdbcFlareStore(database: Database, packages: PackageIndex, logLimit: Long, phaseLimit: Long)
-    extends FlareStore:
+final class JdbcFlareStore(
+    database: Database,
+    blobs: FlareBlobStore,
+    packages: PackageIndex,
+    logLimit: Long,
+    phaseLimit: Long
+) extends FlareStore:
   import JdbcFlareStore.*
 
   /** Names this store in the flares it may write. */
   private val writer = java.util.UUID.randomUUID.toString
 
-  private val logs = LogTable(database, logLimit)
+  private val logs = LogTable(database, blobs, logLimit)
 
   def together(work: => Unit): Unit = database.write("storing a flare's changes")(work)
 
@@ -37,8 +42,10 @@ final class JdbcFlareStore(database: Database, packages: PackageIndex, logLimit:
           ${FlareColumns.parts(flare)}, $writer, ${if flare.request.isGroup then 1 else 0},
           ${if flare.state.isFinal then recordBytes(flare) else 0L})""".update()
       if !flare.state.isFinal then
-        val inputs = flare.request.inputs.text.utf8String
-        sql"INSERT INTO flare_inputs (flare_id, inputs) VALUES (${flare.id.value}, $inputs)".update()
+        val (inputs, kept) = flare.request.inputs match
+          case Inputs.Kept(size) => ("", Some(size))
+          case small => (small.text.utf8String, None)
+        sql"INSERT INTO flare_inputs (flare_id, inputs, kept) VALUES (${flare.id.value}, $inputs, $kept)".update()
 
   def update(flare: Flare): Unit =
     val (state, progress, parts) =
@@ -65,10 +72,16 @@ final class JdbcFlareStore(database: Database, packages: PackageIndex, logLimit:
         .single()
 
   def inputs(id: FlareId): Option[Inputs] =
-    database.read("reading inputs"):
-      sql"SELECT inputs FROM flare_inputs WHERE flare_id = ${id.value}"
-        .map(row => Stored.inputs(row.string("inputs")))
+    val row = database.read("reading inputs"):
+      sql"SELECT inputs, kept FROM flare_inputs WHERE flare_id = ${id.value}"
+        .map(row => (row.string("inputs"), row.longOpt("kept")))
         .single()
+    row.flatMap:
+      case (text, None) => Some(Stored.inputs(text))
+      // The flare may end meanwhile.
+      case _ =>
+        try Some(InputsFile.decode(blobs.load(id, BlobName.Inputs)))
+        catch case _: NoSuchFileException => None
 
   def list(
       namespace: Option[String],
@@ -94,7 +107,7 @@ final class JdbcFlareStore(database: Database, packages: PackageIndex, logLimit:
       sql"""INSERT INTO scheduler_epoch (id, epoch, writer) VALUES (1, 0, $writer)
             ON CONFLICT (id) DO UPDATE SET writer = excluded.writer""".update()
       sql"UPDATE flare SET writer = $writer WHERE state IN ($Live)".update()
-      sql"""SELECT id, state, created, ended, request, progress, parts, LENGTH(inputs) AS input_length
+      sql"""SELECT id, state, created, ended, request, progress, parts, COALESCE(kept, LENGTH(inputs)) AS input_length
             FROM flare LEFT JOIN flare_inputs ON flare_id = id
             WHERE state IN ($Live) ORDER BY created, id"""
         .map(row =>
@@ -139,11 +152,12 @@ final class JdbcFlareStore(database: Database, packages: PackageIndex, logLimit:
           )
         .collection[Vector]()
 
-  def addLogs(id: FlareId, texts: Vector[LogText]): Unit =
-    if texts.nonEmpty then
-      database.write("storing logs"):
-        own(id, LogTable.columns)(LogTable.present).foreach: present =>
-          occupy(id, logs.append(id, present, texts))
+  def addLogs(id: FlareId, texts: Vector[LogText], beside: Option[BlobName]): Boolean =
+    texts.isEmpty || database.write("storing logs"):
+      own(id, LogTable.columns)(LogTable.present).forall: present =>
+        val added = logs.append(id, present, texts, beside)
+        occupy(id, added.cost)
+        !added.truncated
 
   def logExtent(id: FlareId): LogExtent = logs.extent(id)
 
@@ -177,10 +191,18 @@ final class JdbcFlareStore(database: Database, packages: PackageIndex, logLimit:
       sql"UPDATE flare SET phase_count = 0, stored_bytes = 0 WHERE id = ${id.value}".update()
 
   def unknown(ids: Vector[FlareId]): Vector[FlareId] =
-    val known = ids.grouped(500).flatMap: some =>
+    ids.filterNot(among(ids, sqls"").compose(_.value))
+
+  def ended(ids: Vector[FlareId]): Vector[FlareId] =
+    ids.filter(among(ids, sqls"AND ended IS NOT NULL").compose(_.value))
+
+  private def among(ids: Vector[FlareId], those: SQLSyntax): Set[String] =
+    ids.grouped(500).flatMap(some =>
       database.read("looking for flares"):
-        sql"SELECT id FROM flare WHERE id IN (${some.map(_.value)})".map(_.string("id")).collection[Vector]()
-    ids.filterNot(known.toSet.compose(_.value))
+        sql"SELECT id FROM flare WHERE id IN (${some.map(_.value)}) $those"
+          .map(_.string("id"))
+          .collection[Vector]()
+    ).toSet
 
   def countByState(): Map[FlareState, Int] =
     database.read("counting flares"):
@@ -217,20 +239,24 @@ final class JdbcFlareStore(database: Database, packages: PackageIndex, logLimit:
             WHERE bytes > ${keep.bytes} AND place > 1""")
       Vector(byAge, byNumber, byBytes).flatten.maxOption
 
-  def prune(namespace: String, until: Long, batch: Int): Int =
+  def prune(namespace: String, until: Long, batch: Int): Pruned =
     val ended = sqls"namespace = $namespace AND ended IS NOT NULL AND ended <= $until"
     val oldest = database.read("looking for old flares"):
-      sql"SELECT id, stored_bytes, phase_count FROM flare WHERE $ended ORDER BY ended, id LIMIT $batch"
-        .map(row => (row.string("id"), row.long("stored_bytes"), row.long("phase_count")))
+      sql"""SELECT id, stored_bytes, phase_count,
+              EXISTS (SELECT 1 FROM flare_result r WHERE r.flare_id = flare.id AND r.output_kept IS NOT NULL)
+              OR EXISTS (SELECT 1 FROM flare_log_chunk c WHERE c.flare_id = flare.id AND c.kept IS NOT NULL)
+                AS has_blobs
+            FROM flare WHERE $ended ORDER BY ended, id LIMIT $batch"""
+        .map(Old(_))
         .collection[Vector]()
-    val sizes = oldest.scanLeft(0L)((sum, flare) => sum + flare._2).tail
+    val sizes = oldest.scanLeft(0L)((sum, flare) => sum + flare.bytes).tail
     val going = oldest.take(sizes.count(_ <= BatchBytes).max(1))
-    going.filter(_._3 > BatchRows).foreach((id, _, _) => dropPhases(id))
+    going.filter(_.phases > BatchRows).foreach(flare => dropPhases(flare.id))
     if going.nonEmpty then
       database.write("deleting old flares"):
         val _ =
-          sql"DELETE FROM flare WHERE id = ? AND ended IS NOT NULL".batch(going.map(g => Seq(g._1))*).apply()
-    going.size
+          sql"DELETE FROM flare WHERE id = ? AND ended IS NOT NULL".batch(going.map(g => Seq(g.id))*).apply()
+    Pruned(going.size, going.collect { case old if old.hasBlobs => Stored.flareId(old.id) })
 
   /** What are too many rows for one transaction go before their flare. */
   private def dropPhases(id: String): Unit =
@@ -283,6 +309,13 @@ final class JdbcFlareStore(database: Database, packages: PackageIndex, logLimit:
 private[store] object JdbcFlareStore:
   /** What a row takes beside its texts, about. */
   private val RowBytes = 64L
+
+  /** A flare that may be deleted. */
+  private final case class Old(id: String, bytes: Long, phases: Long, hasBlobs: Boolean)
+
+  private object Old:
+    def apply(row: WrappedResultSet): Old =
+      Old(row.string("id"), row.long("stored_bytes"), row.long("phase_count"), row.boolean("has_blobs"))
 
   /** What is deleted in one transaction at most, beyond the first flare. */
   private val BatchBytes = 64L << 20

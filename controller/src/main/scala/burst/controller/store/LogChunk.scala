@@ -9,7 +9,7 @@ import java.nio.charset.StandardCharsets.{US_ASCII, UTF_8}
 /** A piece of a log as it is stored: one text after the other, each as its bytes after a line that says whose
   * they are and how many, such as `3 0 stdout 1700000000000004 27`; `-` is the pack itself.
   */
-private[store] object LogChunk:
+private[controller] object LogChunk:
   /** What the texts of a chunk cost, unless it is a single one. */
   val Limit: Long = 32L << 10
 

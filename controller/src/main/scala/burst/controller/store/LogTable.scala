@@ -1,19 +1,24 @@
 package burst.controller.store
 
+import burst.controller.blob.{BlobName, FlareBlobStore}
 import burst.controller.flare.LogText
 import burst.protocol.FlareId
+import java.nio.file.NoSuchFileException
 import scalikejdbc.*
 
-/** The logs of flares, in chunks that are counted per flare and never counted back: who reads one in parts
-  * sees by the numbers that it was cleared meanwhile. `limit` is what a flare's log may cost.
+/** The logs of flares, in chunks, large ones beside the database, that are counted per flare and never
+  * counted back: who reads one in parts sees by the numbers that it was cleared meanwhile. `limit` is what a
+  * flare's log may cost.
   */
-private[store] final class LogTable(database: Database, limit: Long):
+private[store] final class LogTable(database: Database, blobs: FlareBlobStore, limit: Long):
   import LogTable.*
 
-  /** Adds what fits, and tells what it costs. Once something was dropped nothing follows, so that a log has
-    * no holes.
+  /** Adds what fits. Once something was dropped nothing follows, so that a log has no holes. What is `beside`
+    * the database is used if all of it fits.
     */
-  def append(id: FlareId, present: Present, texts: Vector[LogText])(using DBSession): Long =
+  def append(id: FlareId, present: Present, texts: Vector[LogText], beside: Option[BlobName])(using
+      DBSession
+  ): Added =
     val kept = Vector.newBuilder[LogText]
     var spent = present.bytes
     val fitting = if present.truncated then Iterator.empty else texts.iterator
@@ -23,14 +28,18 @@ private[store] final class LogTable(database: Database, limit: Long):
         kept += part
         spent += part.cost
       !whole.contains(text)
-    val chunks = LogChunk.grouped(kept.result()).map(LogChunk.encode)
+    val chunks: Vector[(Array[Byte], Option[BlobName])] = beside.filterNot(_ => cut) match
+      case None => LogChunk.grouped(kept.result()).map(group => (LogChunk.encode(group), None))
+      case kept => Vector((Array.emptyByteArray, kept))
     sql"""UPDATE flare SET log_bytes = $spent, log_truncated = ${if cut then 1 else 0},
           log_chunks = ${present.chunks + chunks.size} WHERE id = ${id.value}""".update()
     if chunks.nonEmpty then
-      sql"INSERT INTO flare_log_chunk (flare_id, number, texts) VALUES (?, ?, ?)"
-        .batch(chunks.zipWithIndex.map((chunk, i) => Seq(id.value, present.chunks + i, chunk))*)
+      sql"INSERT INTO flare_log_chunk (flare_id, number, texts, kept) VALUES (?, ?, ?, ?)"
+        .batch(chunks.zipWithIndex.map { case ((texts, kept), i) =>
+          Seq(id.value, present.chunks + i, texts, kept.map(_.text).orNull)
+        }*)
         .apply()
-    spent - present.bytes
+    Added(spent - present.bytes, cut)
 
   def clear(id: FlareId)(using DBSession): Unit =
     sql"DELETE FROM flare_log_chunk WHERE flare_id = ${id.value}".update()
@@ -49,18 +58,29 @@ private[store] final class LogTable(database: Database, limit: Long):
 
   def part(id: FlareId, from: Long, until: Long): Option[LogPart] =
     val rows = database.read("reading logs"):
-      sql"""SELECT number, texts FROM flare_log_chunk
+      sql"""SELECT number, texts, kept FROM flare_log_chunk
             WHERE flare_id = ${id.value} AND number >= $from AND number < $until
             ORDER BY number LIMIT $PartChunks"""
-        .map(row => row.long("number") -> row.bytes("texts"))
+        .map: row =>
+          (row.long("number"), row.bytes("texts"), row.stringOpt("kept").map(BlobName.stored))
         .collection[Vector]()
     rows.headOption
       .filter(_._1 == from)
-      .map(_ => LogPart(rows.flatMap((_, texts) => LogChunk.decode(texts)), from + rows.size))
+      .flatMap:
+        case (_, _, Some(name)) =>
+          // Blobs of an attempt go before its chunks do.
+          try Some(LogPart(LogChunk.decode(blobs.load(id, name).toArrayUnsafe()), from + 1))
+          catch case _: NoSuchFileException => None
+        case _ =>
+          val inline = rows.takeWhile(_._3.isEmpty)
+          Some(LogPart(inline.flatMap((_, texts, _) => LogChunk.decode(texts)), from + inline.size))
 
 private[store] object LogTable:
   /** Chunks that are read at a time: about a MiB. */
   private val PartChunks = 32
+
+  /** What an addition cost, and whether something was dropped by now. */
+  final case class Added(cost: Long, truncated: Boolean)
 
   /** What of a flare's log is there already. */
   final case class Present(bytes: Long, chunks: Long, truncated: Boolean)

@@ -3,7 +3,8 @@ package burst.controller.store
 import io.circe.Codec
 
 /** What a namespace may use. `memory` in MiB per worker; `definitionBytes` those of all its definitions'
-  * packages, `storedBytes` those of all its flares' results and logs, beyond which its oldest go.
+  * packages, `storedBytes` those of all its flares' results and logs, beyond which its oldest go; `egress`
+  * whether its packs may reach the internet.
   */
 final case class NamespaceLimits(
     burstSize: Int,
@@ -16,7 +17,8 @@ final case class NamespaceLimits(
     storedBytes: Long,
     deploysPerMinute: Int,
     requestsPerMinute: Int,
-    concurrentRequests: Int
+    concurrentRequests: Int,
+    egress: Boolean
 )
 
 /** The limits a namespace has of its own. For all others the configured ones hold, also when they change. */
@@ -31,7 +33,8 @@ final case class OwnLimits(
     storedBytes: Option[Long] = None,
     deploysPerMinute: Option[Int] = None,
     requestsPerMinute: Option[Int] = None,
-    concurrentRequests: Option[Int] = None
+    concurrentRequests: Option[Int] = None,
+    egress: Option[Boolean] = None
 ) derives Codec.AsObject:
   def over(configured: NamespaceLimits): NamespaceLimits = NamespaceLimits(
     burstSize.getOrElse(configured.burstSize),
@@ -44,5 +47,6 @@ final case class OwnLimits(
     storedBytes.getOrElse(configured.storedBytes),
     deploysPerMinute.getOrElse(configured.deploysPerMinute),
     requestsPerMinute.getOrElse(configured.requestsPerMinute),
-    concurrentRequests.getOrElse(configured.concurrentRequests)
+    concurrentRequests.getOrElse(configured.concurrentRequests),
+    egress.getOrElse(configured.egress)
   )

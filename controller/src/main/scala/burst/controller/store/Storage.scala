@@ -3,20 +3,21 @@ package burst.controller.store
 import burst.controller.blob.*
 import scala.util.control.NonFatal
 
-/** All that a controller keeps, behind its contracts. `close` is called last. */
+/** All that a controller keeps, behind its contracts; `blobs` is what of flares is too large for the
+  * database. `close` is called last.
+  */
 final case class Storage(
     definitions: DefinitionStore,
     flares: FlareStore,
     namespaces: NamespaceStore,
     packages: Packages,
-    outputs: OutputStore,
+    blobs: FlareBlobStore,
     epochs: EpochStore,
     close: () => Unit
 )
 
 object Storage:
-  /** As configured: one directory with the embedded database, packages and outputs, or servers in their
-    * place.
+  /** As configured: one directory with the embedded database, packages and blobs, or servers in their place.
     */
   def open(settings: StoreSettings, defaults: NamespaceLimits): Storage =
     val folder = settings.directory.resolve("packages")
@@ -42,10 +43,10 @@ object Storage:
     val index = JdbcPackageIndex(database)
     Storage(
       JdbcDefinitionStore(database, index),
-      JdbcFlareStore(database, index, settings.logLimit, settings.phaseLimit),
+      JdbcFlareStore(database, blobs.flares, index, settings.logLimit, settings.phaseLimit),
       JdbcNamespaceStore(database, defaults),
       Packages(index, blobs.packages),
-      blobs.outputs,
+      blobs.flares,
       JdbcEpochStore(database),
       () =>
         database.close()
@@ -53,13 +54,13 @@ object Storage:
     )
 
   /** Where large things are. */
-  private final case class Blobs(packages: PackageStore, outputs: OutputStore, close: () => Unit)
+  private final case class Blobs(packages: PackageStore, flares: FlareBlobStore, close: () => Unit)
 
   private def directories(settings: StoreSettings) = Blobs(
     DirectoryPackageStore.open(settings.directory.resolve("packages")),
-    DirectoryOutputStore.open(settings.directory.resolve("outputs")),
+    DirectoryFlareBlobStore.open(settings.directory.resolve("flares")),
     () => ()
   )
 
   private def bucket(bucket: S3Bucket) =
-    Blobs(S3PackageStore(bucket), S3OutputStore(bucket), () => bucket.close())
+    Blobs(S3PackageStore(bucket), S3FlareBlobStore(bucket), () => bucket.close())

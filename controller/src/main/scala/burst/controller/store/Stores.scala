@@ -1,6 +1,6 @@
 package burst.controller.store
 
-import burst.controller.blob.PackageCopy
+import burst.controller.blob.{BlobName, PackageCopy}
 import burst.controller.definition.Definition
 import burst.controller.flare.{Flare, FlareState, LogText, PhaseMark, WorkerResult}
 import burst.protocol.{FlareId, Inputs}
@@ -43,8 +43,8 @@ trait FlareStore extends LogReader:
   /** Of what `work` writes here, on its thread, all is stored or nothing. */
   def together(work: => Unit): Unit
 
-  /** Stores a flare that has just been accepted. Throws [[Superseded]] once another store has taken over, and
-    * [[PackageGone]] without its package.
+  /** Stores a flare that has just been accepted; inputs that are `Kept` stand as a blob beside it. Throws
+    * [[Superseded]] once another store has taken over, and [[PackageGone]] without its package.
     */
   def insert(flare: Flare): Unit
 
@@ -84,8 +84,11 @@ trait FlareStore extends LogReader:
   /** Of the workers from the first number up to, not with, the second. */
   def results(id: FlareId, from: Int, until: Int): Vector[WorkerResult]
 
-  /** Keeps lines up to the limit per flare; what comes after is dropped and the log marked as truncated. */
-  def addLogs(id: FlareId, texts: Vector[LogText]): Unit
+  /** Keeps lines up to the limit per flare; what comes after is dropped and the log marked as truncated.
+    * `beside` names the blob that holds just these lines, if there is one. Returns whether more would be
+    * kept.
+    */
+  def addLogs(id: FlareId, texts: Vector[LogText], beside: Option[BlobName] = None): Boolean
 
   /** Keeps marks up to the limit per flare. */
   def addPhases(id: FlareId, marks: Vector[PhaseMark]): Unit
@@ -94,9 +97,11 @@ trait FlareStore extends LogReader:
   /** Forgets what an attempt left (results, logs, phases) before the next one. */
   def clearAttempt(id: FlareId): Unit
 
-  /** Groups are not counted. */
-  /** Those of these flares that are not stored (any more). */
+  /** Those of these flares that are not stored (any more), and those that have ended. */
   def unknown(ids: Vector[FlareId]): Vector[FlareId]
+  def ended(ids: Vector[FlareId]): Vector[FlareId]
+
+  /** Groups are not counted. */
   def countByState(): Map[FlareState, Int]
 
   /** Namespaces that have flares. */
@@ -107,9 +112,12 @@ trait FlareStore extends LogReader:
 
   /** Deletes the oldest ended flares of a namespace with all they left, those that ended at that time or
     * before: up to `batch`, and fewer when they are large, so that others who write need not wait for long.
-    * Returns how many; none when none is left.
+    * None when none is left.
     */
-  def prune(namespace: String, until: Long, batch: Int): Int
+  def prune(namespace: String, until: Long, batch: Int): Pruned
+
+/** How many flares were deleted, and which of them may have blobs. */
+final case class Pruned(flares: Int, withBlobs: Vector[FlareId])
 
 /** Which ended flares of a namespace are kept: those that ended no earlier than `endedSince`, the newest
   * `flares` of them, as long as they take no more than `bytes` together. The newest is kept whatever it

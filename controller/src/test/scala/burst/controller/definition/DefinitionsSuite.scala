@@ -1,8 +1,10 @@
 package burst.controller.definition
 
-import burst.controller.flare.{Flare, FlareState}
+import burst.controller.blob.BlobName
+import burst.controller.flare.{Flare, FlareState, Output, WorkerResult}
 import burst.controller.store.*
 import burst.protocol.PackageId
+import java.nio.file.Files
 import java.util.concurrent.{Callable, Executors}
 import scala.concurrent.duration.DurationInt
 import scala.jdk.CollectionConverters.*
@@ -22,7 +24,7 @@ abstract class DefinitionsContract extends StorageFixtures:
   /** Those that the fixture keeps are not of interest. */
   private def packages(s: Storage) = s.packages.ids().filterNot(Set(Samples.package1, Samples.package2))
   private def janitor(s: Storage, retention: Retention, now: Long = 0) =
-    Janitor(s.flares, s.packages, s.outputs, retention, _ => 1 << 20, () => now)
+    Janitor(s.flares, s.packages, s.blobs, retention, _ => 1 << 20, () => now)
 
   storage.test("a refused deploy leaves neither definition nor package"): s =>
     val definitions = Definitions(s.definitions, s.packages)
@@ -109,6 +111,21 @@ abstract class DefinitionsContract extends StorageFixtures:
     janitor(s, Retention(100, 1.day, 1.hour, 500)).round()
     assertEquals(s.flares.list(Some("guest"), None, None, 3000, 0).size, 100)
     assert(s.flares.find(other.id).isDefined)
+
+  storage.test("what a flare has put out goes with it, however lately all was swept"): s =>
+    val janitor = this.janitor(s, Retention(1, 1.day, 1.hour, 10))
+    janitor.round()
+    val flares = Vector.tabulate(2)(i => Samples.flare(created = i, state = FlareState.Failed))
+    flares.foreach: flare =>
+      s.flares.insert(flare)
+      s.blobs.put(
+        flare.id,
+        BlobName.output(0),
+        Files.writeString(Files.createTempFile("burst-output", ""), "1")
+      )
+      s.flares.addResults(flare.id, Vector(WorkerResult(0, Some(Output.Kept(1)), None)))
+    assertEquals(janitor.round(), 1)
+    assertEquals(s.blobs.flares(), Vector(flares(1).id))
 
   storage.test("the janitor keeps as many ended flares as it is told, and none beyond the age"): s =>
     val flares = Vector.tabulate(4)(i => Samples.flare(created = i * 1000L, state = FlareState.Failed))

@@ -51,15 +51,26 @@ class AdminSuite extends HttpSuite:
       refused(send(method, s"$administration/$path", auth = auth), 401, "admin:key")
 
   test("limits of its own hold, the configured ones for the rest"):
-    val reply = create("small", """{"limits":{"burstSize":2,"packageSize":1000}}""")
+    val reply = create("small", """{"limits":{"burstSize":2,"packageSize":1000,"egress":true}}""")
     val shown = reply.json.hcursor.downField("limits")
     assertEquals(shown.get[Int]("burstSize"), Right(2))
     assertEquals(shown.get[Long]("packageSize"), Right(1000L))
+    assertEquals(shown.get[Boolean]("egress"), Right(true))
     val configured = burst.controller.PlatformLimits.from(config).namespace
     assertEquals(
       storage.namespaces.limits("small"),
-      Some(configured.copy(burstSize = 2, packageBytes = 1000): NamespaceLimits)
+      Some(configured.copy(burstSize = 2, packageBytes = 1000, egress = true): NamespaceLimits)
     )
+
+  test("a flare may reach the internet if its namespace may, and it may only where that was said"):
+    def asked(limits: String, name: String) =
+      val auth = create(name, limits).json.hcursor.get[String]("auth").toOption
+      assertEquals(send("PUT", s"$bursts/x", deployment(), auth).status, 200)
+      assertEquals(send("POST", s"$bursts/x", Some("""{"size":1}"""), auth).status, 202)
+      service.last.get.map(_.egress)
+    assertEquals(asked("{}", "kept"), Some(false))
+    assertEquals(asked("""{"limits":{"egress":true}}""", "let"), Some(true))
+    refused(create("odd", """{"limits":{"egress":"yes"}}"""), 400, "'limits.egress'", "true or false")
 
   test("only the administrator administers, and is nobody's user"):
     val wrong = Seq(

@@ -1,9 +1,9 @@
 package burst.controller.http
 
-import scala.util.Using
+import scala.concurrent.duration.DurationInt
 
 /** Bodies that are too large, too slow or never come. */
-class BodyLimitsSuite extends HttpSuite:
+class BodyLimitsSuite extends ConnectionSuite:
   override def settings = """
     burst.http.flare-body-limit = 64KiB
     burst.http.deploy-body-limit = 256KiB
@@ -11,16 +11,6 @@ class BodyLimitsSuite extends HttpSuite:
     burst.http.flare-bodies-limit = 128KiB
     burst.http.body-timeout = 3s
     """
-
-  private def head(method: String, path: String, more: String*): String =
-    (Seq(
-      s"$method $path HTTP/1.1",
-      "Host: x",
-      s"Authorization: ${basic(credentials)}",
-      "Content-Type: application/json"
-    ) ++ more).mkString("", "\r\n", "\r\n\r\n")
-
-  private def raw[A](use: RawConnection => A): A = Using.resource(RawConnection(port))(use)
 
   private def chunk(size: Int) = s"${size.toHexString}\r\n${"x" * size}\r\n"
 
@@ -126,22 +116,13 @@ class SlowBodySuite extends ConnectionSuite:
     """
 
   private def dripping(c: RawConnection): Reply =
-    Iterator
-      .continually:
-        Thread.sleep(20)
-        c.send("x")
-      .take(3000)
-      .takeWhile(_ => !c.hasAnswer)
-      .foreach(_ => ())
-    assert(c.hasAnswer, "it was taken for a minute")
+    val answered = Iterator.continually(c.send("x").hears(20.millis)).take(3000).contains(true)
+    assert(answered, "it was taken for a minute")
     c.reply()
 
   test("a body that comes in drops is given up, of a stranger as well"):
     raw: c =>
-      c.send(
-        s"PUT $bursts/x HTTP/1.1\r\nHost: x\r\nAuthorization: ${basic(credentials)}\r\n" +
-          "Content-Type: application/json\r\nContent-Length: 200000\r\n\r\n"
-      )
+      c.send(head("PUT", s"$bursts/x", "Content-Length: 200000"))
       refused(dripping(c), 408, "did not arrive in time")
     raw: c =>
       c.send(s"PUT $bursts/x HTTP/1.1\r\nHost: x\r\nContent-Length: 200000\r\n\r\n")

@@ -1,9 +1,13 @@
 package burst.controller.http
 
+import burst.controller.flare.{FlareState, LogText}
+import burst.controller.store.Samples
+import burst.protocol.LogStream
 import java.io.EOFException
 import java.net.http.HttpResponse.BodyHandlers
 import java.net.http.{HttpClient, HttpRequest}
 import java.net.{SocketException, SocketTimeoutException, URI}
+import scala.concurrent.duration.DurationInt
 import scala.util.{Try, Using}
 
 /** Connections that cost their clients nothing. */
@@ -14,6 +18,14 @@ abstract class ConnectionSuite extends HttpSuite:
 
   protected def get(path: String, auth: String = credentials, more: String = ""): String =
     s"GET $path HTTP/1.1\r\nHost: x\r\nAuthorization: ${basic(auth)}\r\n$more\r\n"
+
+  protected def head(method: String, path: String, more: String*): String =
+    (Seq(
+      s"$method $path HTTP/1.1",
+      "Host: x",
+      s"Authorization: ${basic(credentials)}",
+      "Content-Type: application/json"
+    ) ++ more).mkString("", "\r\n", "\r\n\r\n")
 
   /** Whether the platform ends the connection, within the time for which reads wait. */
   protected def isEnded(connection: RawConnection): Boolean =
@@ -46,19 +58,19 @@ class CrowdSuite extends ConnectionSuite:
         assert(half.take(100).forall(isEnded), "the oldest are still there")
       finally half.foreach(_.close())
 
+  test("thousands of requests in one piece are answered one after the other"):
+    val asked = "GET /ping HTTP/1.1\r\nHost: x\r\n\r\n" * 4000
+    raw: c =>
+      val sending = Thread { () => c.send(asked); () }
+      sending.start()
+      (1 to 4000).foreach(_ => assertEquals(c.reply().status, 200))
+      sending.join()
+
   test("a header that does not end is not held"):
     raw: c =>
       c.send("GET /ping HTTP/1.1\r\nHost: x\r\n")
       val lines = (1 to 60).map(i => s"X-$i: ${"x" * 8000}\r\n")
       assert(Try(lines.foreach(c.send)).isFailure || isEnded(c))
-
-  private def head(method: String, path: String, more: String*): String =
-    (Seq(
-      s"$method $path HTTP/1.1",
-      "Host: x",
-      s"Authorization: ${basic(credentials)}",
-      "Content-Type: application/json"
-    ) ++ more).mkString("", "\r\n", "\r\n\r\n")
 
   test("a request of one that has credentials is not cut for another: the new connection is refused"):
     val asked = head("POST", s"$bursts/x", "Content-Length: 2", "Expect: 100-continue")
@@ -88,22 +100,39 @@ class IdleSuite extends ConnectionSuite:
       assertEquals(c.send(get("/ping")).reply().status, 200)
       assert(isEnded(c.send("GET")))
 
+  test("an answer of which only the head was asked for is over with it"):
+    val flare = Samples.flare(state = FlareState.Running)
+    storage.flares.insert(flare)
+    Vector("result", "logs").foreach: part =>
+      raw: c =>
+        val asked = s"HEAD $flares/${flare.id.value}/$part HTTP/1.1\r\nHost: x\r\n"
+        c.send(s"${asked}Authorization: ${basic(credentials)}\r\n\r\n")
+        assertEquals(c.head().status, 200)
+        assert(isEnded(c))
+
   test("a header that comes in drops is ended all the same"):
     raw: c =>
-      val dripping = Iterator.continually:
-        Thread.sleep(50)
-        c.send("x")
       c.send("GET /ping HTTP/1.1\r\nX: ")
-      assert(Try(dripping.take(1000).foreach(_ => ())).isFailure, "it was taken for ever")
+      val ended = Iterator.continually(c.send("x").hears(50.millis)).take(1000).contains(true)
+      assert(ended && isEnded(c), "it was taken for ever")
 
   test("a request may take longer than a connection may be idle"):
     raw: c =>
-      c.send(
-        s"POST $bursts/x HTTP/1.1\r\nHost: x\r\nAuthorization: ${basic(credentials)}\r\n" +
-          "Content-Type: application/json\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n"
-      )
+      c.send(head("POST", s"$bursts/x", "Content-Length: 2", "Expect: 100-continue"))
       c.interim()
-      Thread.sleep(2500)
+      assert(!c.hears(2500.millis), "it was ended")
+      refused(c.send("{}").reply(), 404)
+
+  test("a request that came before the last answer was sent may take as long"):
+    val flare = Samples.flare(state = FlareState.Running)
+    storage.flares.insert(flare)
+    val text = LogText(Some(0), 0, LogStream.Stdout, 1, Vector.fill(100)("x" * 200).mkString("\n"))
+    storage.flares.addLogs(flare.id, Vector.fill(300)(text))
+    raw: c =>
+      c.send(get(s"$flares/${flare.id.value}/logs") + head("POST", s"$bursts/x", "Content-Length: 2"))
+      c.head()
+      c.chunks()
+      assert(!c.hears(2500.millis), "it was ended")
       refused(c.send("{}").reply(), 404)
 
   test("an answer that nobody takes is given up"):

@@ -1,5 +1,6 @@
 package burst.controller.http
 
+import burst.controller.blob.BlobName
 import burst.controller.flare.*
 import burst.controller.http.FakeFlareService.ended
 import burst.controller.scheduler.{CancelOutcome, Standing, WaitsFor}
@@ -77,7 +78,7 @@ class FlaresSuite extends HttpSuite:
     val large = "\"" + "x" * 3_000_000 + "\""
     val spooled =
       java.nio.file.Files.writeString(java.nio.file.Files.createTempFile("burst-output", ""), large)
-    storage.outputs.put(f.id, 1, spooled)
+    storage.blobs.put(f.id, BlobName.output(1), spooled)
     val results =
       Vector(
         WorkerResult(0, Some(Output.Inline(JsonText(deep))), None),

@@ -1,13 +1,15 @@
 package burst.controller.http
 
 import java.io.{BufferedInputStream, EOFException}
-import java.net.Socket
+import java.net.{Socket, SocketException, SocketTimeoutException}
 import java.nio.charset.StandardCharsets.ISO_8859_1
+import scala.concurrent.duration.FiniteDuration
 
 /** A connection that may send what no HTTP client would. */
 final class RawConnection(port: Int) extends AutoCloseable:
+  private val Patience = 20000
   private val socket = Socket("127.0.0.1", port)
-  socket.setSoTimeout(20000)
+  socket.setSoTimeout(Patience)
   private val in = BufferedInputStream(socket.getInputStream)
 
   def send(text: String): RawConnection =
@@ -39,7 +41,23 @@ final class RawConnection(port: Int) extends AutoCloseable:
       ).toMap
     if status == 100 then head() else Reply(status, "", headers)
 
-  def hasAnswer: Boolean = in.available > 0
+  /** Whether anything comes before that time has passed, be it the end. */
+  def hears(within: FiniteDuration): Boolean =
+    socket.setSoTimeout(within.toMillis.toInt)
+    in.mark(1)
+    try
+      in.read()
+      in.reset()
+      true
+    catch
+      case _: SocketTimeoutException => false
+      case _: SocketException => true
+    finally socket.setSoTimeout(Patience)
+
+  /** Passes over a body in chunks, none of which holds a line feed. */
+  def chunks(): Unit =
+    Iterator.continually(line()).takeWhile(_ != "0").foreach(_ => ())
+    val _ = line()
 
   /** All that comes until the other end hangs up. */
   def rest(): String = String(in.readAllBytes(), ISO_8859_1)

@@ -39,10 +39,12 @@ class FlareLifecyclePropertySuite extends ScalaCheckSuite:
     1 -> Gen.option(Gen.const(Failure(FailureKind.Backend, "b"))).map(e => _.happen(FlareEvent.Cleaned(e, 0)))
   )
 
-  /** What the world owes the flare from here on: writes return, timers expire, packs asked to end do, and at
-    * last so do those that were given up.
+  /** What the world owes the flare from here on: writes return, timers expire, packs asked to end do, and so
+    * do those that were given up: `early`, while its end is being stored, or at last.
     */
-  private def settle(driver: LifecycleDriver): Unit =
+  private def settle(driver: LifecycleDriver, early: Boolean): Unit =
+    def endPacks() =
+      for id <- Vector("a", "b") do driver.happen(FlareEvent.InvokerLost(InvokerId(id), "gone", 0))
     var steps = 0
     while driver.life.stage != Stage.Ended && steps < 50 do
       steps += 1
@@ -53,13 +55,15 @@ class FlareLifecyclePropertySuite extends ScalaCheckSuite:
         case Stage.Running => driver.expire(FlareTimer.Deadline)
         case Stage.Stopping => driver.expire(FlareTimer.Abort)
         case Stage.Cleaning => driver.expire(FlareTimer.Clean)
-        case Stage.Closing => driver.stored(driver.life.flare.state)
+        case Stage.Closing =>
+          if early then endPacks()
+          driver.stored(driver.life.flare.state)
         case Stage.Ended => ()
-    for id <- Vector("a", "b") do driver.happen(FlareEvent.InvokerLost(InvokerId(id), "gone", 0))
+    endPacks()
 
   for cleans <- Vector(false, true) do
     property(s"every sequence of events ends once, with every slot released once (cleaning: $cleans)"):
-      forAll(Gen.listOf(moves), Gen.choose(0, 2)) { (sequence, retries) =>
+      forAll(Gen.listOf(moves), Gen.choose(0, 2), Gen.oneOf(true, false)) { (sequence, retries, early) =>
         val driver = LifecycleDriver(retries = retries, cleans = cleans)
         // what the scheduler gave: by attempt, as it gives slots to an attempt once
         var placed = Set.empty[Int]
@@ -69,7 +73,7 @@ class FlareLifecyclePropertySuite extends ScalaCheckSuite:
           if before.stage == Stage.Waiting && driver.life.stage == Stage.Placing then
             placed += before.flare.attempt
         }
-        settle(driver)
+        settle(driver, early)
         assertEquals(driver.life.stage, Stage.Ended)
         assertEquals(driver.announced.length, 1)
         assertEquals(driver.effects.count(_ == Retire), 1)

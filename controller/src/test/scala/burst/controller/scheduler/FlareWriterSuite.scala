@@ -1,9 +1,11 @@
 package burst.controller.scheduler
 
-import burst.controller.flare.{FlareState, LogText, WorkerResult}
-import burst.controller.store.logTexts
+import burst.controller.flare.{FlareState, LogText, OutputPiece, WorkerResult}
+import burst.controller.store.{logTexts, LogChunk}
 import burst.protocol.LogStream
+import java.nio.file.Files
 import munit.FunSuite
+import org.apache.pekko.util.ByteString
 import scala.concurrent.ExecutionContext
 
 class FlareWriterSuite extends FunSuite:
@@ -11,7 +13,11 @@ class FlareWriterSuite extends FunSuite:
   private def line(n: Int) = LogText(Some(0), 0, LogStream.Stdout, n, f"line $n%3d")
 
   /** A store thread that runs when told to, and what was told of its writes. */
-  private final class Bench(mayLog: Long => Boolean = _ => true):
+  private final class Bench(
+      mayLog: Long => Boolean = _ => true,
+      logBuffer: Long = Samples.settings.logBuffer,
+      spool: Spool = Samples.spool
+  ):
     val store = MemoryFlareStore()
     private var jobs = Vector.empty[Runnable]
     var told: Vector[Written] = Vector.empty
@@ -19,10 +25,10 @@ class FlareWriterSuite extends FunSuite:
     val writer: FlareWriter =
       FlareWriter(
         store,
-        Samples.outputs,
+        spool,
         flare.id,
         alreadyStored = false,
-        Samples.settings,
+        Samples.settings.copy(logBuffer = logBuffer),
         mayLog,
         thread,
         w => told :+= w
@@ -50,6 +56,28 @@ class FlareWriterSuite extends FunSuite:
     bench.run()
     bench.run()
     assertEquals(bench.store.writes, Vector("insert Queued", "update Running"))
+
+  test("a large part of a log stands beside the database, and nothing more is written of one that is full"):
+    val bench = Bench(logBuffer = 1 << 20)
+    val large = LogText(Some(0), 0, LogStream.Stdout, 0, "x" * 70_000)
+    bench.writer.confirm(flare)
+    bench.writer.logs(Vector(line(1)))
+    bench.writer.flush()
+    bench.run()
+    bench.store.fails = _ == "addLogs"
+    bench.writer.logs(Vector(large))
+    bench.writer.flush()
+    bench.run()
+    bench.store.fails = _ => false
+    bench.store.logRoom = false
+    bench.writer.flush()
+    bench.run()
+    bench.writer.logs(Vector(large))
+    bench.writer.flush()
+    bench.run()
+    val parts = bench.store.besides.map(name => LogChunk.decode(Samples.blobs.load(flare.id, name).toArray))
+    assertEquals(parts, Vector(Vector(large)))
+    assertEquals(bench.store.writes, Vector("insert Queued", "logs", "logs"))
 
   test("logs beyond the buffer are dropped, and the log says how many"):
     val bench = Bench()
@@ -117,6 +145,20 @@ class FlareWriterSuite extends FunSuite:
     bench.writer.flush()
     bench.run()
     assertEquals(bench.store.writes, Vector("insert Queued", "results", "logs", "update Succeeded"))
+
+  test("of a flare that is given up on no outputs stay in the spool"):
+    val spool = Files.createTempDirectory("burst-spool")
+    val bench = Bench(spool = Spool.open(spool, Samples.blobs))
+    val gathered = spool.resolve(flare.id.value)
+    bench.writer.confirm(flare)
+    bench.writer.outputs(Vector(OutputPiece(0, 0, ByteString("half"))))
+    bench.writer.flush()
+    bench.run()
+    assert(Files.exists(gathered))
+    bench.writer.giveUp()
+    bench.run()
+    assert(!Files.exists(gathered))
+    Files.delete(spool)
 
   test("a cleared attempt takes what of it was not stored along"):
     val bench = Bench()

@@ -2,6 +2,7 @@ package burst.controller.scheduler
 
 import burst.protocol.FlareId
 import munit.FunSuite
+import scala.collection.immutable.AbstractMap
 
 class GroupTurnsSuite extends FunSuite:
   private val group = FlareId.random()
@@ -29,3 +30,17 @@ class GroupTurnsSuite extends FunSuite:
     assertEquals(turns.groupOf(b), Some(other))
     val rest = turns.ended(other)
     assertEquals((rest.current(other), rest.groupOf(b), rest.current(group)), (None, None, Some(a)))
+
+  test("what becomes of one flare is known without a look at all groups"):
+    val none = GroupTurns(Unscannable(Map.empty), Unscannable(Map.empty))
+    val turns = none.opened(group).join(group, a).join(group, b)
+    assertEquals((turns.groupOf(a), turns.groupOf(c)), (Some(group), None))
+    assertEquals((turns.position(b), turns.leave(a).current(group)), (Some(1), Some(b)))
+    assertEquals(turns.ended(group).groupOf(b), None)
+
+/** A map in which each group can be looked up, and through which nobody may go. */
+final class Unscannable[V](of: Map[FlareId, V]) extends AbstractMap[FlareId, V]:
+  def get(key: FlareId): Option[V] = of.get(key)
+  def removed(key: FlareId): Map[FlareId, V] = Unscannable(of.removed(key))
+  def updated[W >: V](key: FlareId, value: W): Map[FlareId, W] = Unscannable(of.updated(key, value))
+  def iterator: Iterator[(FlareId, V)] = throw AssertionError("all groups were looked at")

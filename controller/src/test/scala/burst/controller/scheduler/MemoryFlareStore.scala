@@ -1,7 +1,18 @@
 package burst.controller.scheduler
 
+import burst.controller.blob.BlobName
 import burst.controller.flare.*
-import burst.controller.store.{FlareStore, FlareTaken, Keep, LogExtent, LogPart, PackageGone, StoreException}
+import burst.controller.store.{
+  FlareStore,
+  FlareTaken,
+  InputsFile,
+  Keep,
+  LogExtent,
+  LogPart,
+  PackageGone,
+  Pruned,
+  StoreException
+}
 import burst.protocol.{FlareId, Inputs, PackageId}
 
 /** A store in memory that keeps what was written in order, and fails when told to. */
@@ -14,6 +25,10 @@ final class MemoryFlareStore extends FlareStore:
 
   /** Decides by the name of the call whether it fails. */
   @volatile var fails: String => Boolean = _ => false
+
+  /** Whether logs find room, and the blobs that held parts of them. */
+  @volatile var logRoom = true
+  @volatile var besides: Vector[BlobName] = Vector.empty
 
   /** Another store has taken all flares over. */
   @volatile var taken = false
@@ -63,7 +78,9 @@ final class MemoryFlareStore extends FlareStore:
 
   def inputs(id: FlareId): Option[Inputs] =
     if fails("inputs") then throw StoreException("inputs", RuntimeException("locked"))
-    find(id).filterNot(_.state.isFinal).map(_.request.inputs)
+    find(id).filterNot(_.state.isFinal).map(_.request.inputs).map:
+      case Inputs.Kept(_) => InputsFile.decode(Samples.blobs.load(id, BlobName.Inputs))
+      case small => small
 
   def list(
       namespace: Option[String],
@@ -87,10 +104,15 @@ final class MemoryFlareStore extends FlareStore:
   def results(id: FlareId, from: Int, until: Int): Vector[WorkerResult] =
     synchronized(outputs.getOrElse(id, Vector.empty)).filter(r => r.worker >= from && r.worker < until)
   def unknown(ids: Vector[FlareId]): Vector[FlareId] = synchronized(ids.filterNot(flares.contains))
-  def addLogs(id: FlareId, more: Vector[LogText]): Unit = if more.nonEmpty then
-    write("addLogs", "logs") {
-      lines = lines.updated(id, lines.getOrElse(id, Vector.empty) ++ more)
-    }
+  def ended(ids: Vector[FlareId]): Vector[FlareId] =
+    synchronized(ids.filter(id => flares.get(id).exists(_.state.isFinal)))
+  def addLogs(id: FlareId, more: Vector[LogText], beside: Option[BlobName]): Boolean =
+    if more.nonEmpty then
+      write("addLogs", "logs") {
+        lines = lines.updated(id, lines.getOrElse(id, Vector.empty) ++ more)
+        besides ++= beside
+      }
+    logRoom
   def logExtent(id: FlareId): LogExtent =
     synchronized(LogExtent(0, lines.get(id).fold(0)(_.length), truncated = false))
   def logPart(id: FlareId, from: Long, until: Long): Option[LogPart] =
@@ -108,4 +130,4 @@ final class MemoryFlareStore extends FlareStore:
   def countByState(): Map[FlareState, Int] = Map.empty
   def namespaces(): Vector[String] = Vector.empty
   def outdated(namespace: String, keep: Keep): Option[Long] = None
-  def prune(namespace: String, until: Long, batch: Int): Int = 0
+  def prune(namespace: String, until: Long, batch: Int): Pruned = Pruned(0, Vector.empty)

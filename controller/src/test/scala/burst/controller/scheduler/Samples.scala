@@ -1,7 +1,7 @@
 package burst.controller.scheduler
 
 import burst.controller.definition.Packing
-import burst.controller.blob.DirectoryOutputStore
+import burst.controller.blob.DirectoryFlareBlobStore
 import burst.controller.flare.{FlareRequest, LogText, Output}
 import burst.controller.store.NamespaceLimits
 import burst.node.Allowance
@@ -22,8 +22,8 @@ object Samples:
     })
     made
 
-  lazy val outputStore: DirectoryOutputStore = DirectoryOutputStore.open(directory.resolve("outputs"))
-  lazy val outputs: OutputKeeper = OutputKeeper.open(directory.resolve("spool"), outputStore)
+  lazy val blobs: DirectoryFlareBlobStore = DirectoryFlareBlobStore.open(directory.resolve("flares"))
+  lazy val spool: Spool = Spool.open(directory.resolve("spool"), blobs)
 
   def inputMemory: Allowance = Allowance(1L << 20)
 
@@ -54,7 +54,7 @@ object Samples:
   val lease: Lease = Lease(request(1).definition, 0, Long.MaxValue, Long.MaxValue)
 
   val limits: NamespaceLimits =
-    NamespaceLimits(100, 100, 1024, 1 << 20, 1000, 100, 1 << 26, 1 << 30, 600, 60000, 500)
+    NamespaceLimits(100, 100, 1024, 1 << 20, 1000, 100, 1 << 26, 1 << 30, 600, 60000, 500, false)
 
   val settings: SchedulerSettings = SchedulerSettings(
     DefaultGranularity.Cheapest(PackCosts.Measured),
@@ -64,6 +64,7 @@ object Samples:
     queueLimit = 10,
     namespaceQueueLimit = 8,
     overtaking = 10.seconds,
+    startPace = 1.milli,
     backfillDepth = 100,
     queueDeadline = 10.minutes,
     startDeadline = 30.seconds,

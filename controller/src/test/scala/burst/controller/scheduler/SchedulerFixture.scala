@@ -71,7 +71,7 @@ final class ScriptedInvoker(name: String, probe: TestProbe[InvokerProtocol.Comma
   def end(pack: InvokerProtocol.PreparePack): Unit = report(pack, PackEvent.PackEnded(false, None, 4))
 
 /** None but those that were revoked. */
-final class Namespaces extends NamespaceStore:
+class Namespaces extends NamespaceStore:
   @volatile var gone = Set.empty[String]
   def revoked(): Set[String] = gone
   def authenticate(uuid: String, key: String): Option[Identity] = None
@@ -108,7 +108,7 @@ abstract class SchedulerFixture extends FunSuite:
     private val environment =
       FlareEnvironment(
         store,
-        Samples.outputs,
+        Samples.spool,
         Samples.inputMemory,
         Samples.backends,
         settings,

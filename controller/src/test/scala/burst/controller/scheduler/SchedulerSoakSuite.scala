@@ -38,6 +38,7 @@ class SchedulerSoakSuite extends FunSuite:
     queueLimit = 10000,
     namespaceQueueLimit = 10000,
     overtaking = 100.millis,
+    startPace = 20.millis,
     queueDeadline = 60.seconds,
     startDeadline = 150.millis,
     peerGrace = 20.millis,
@@ -120,7 +121,7 @@ class SchedulerSoakSuite extends FunSuite:
     val environment =
       FlareEnvironment(
         store,
-        Samples.outputs,
+        Samples.spool,
         Samples.inputMemory,
         Samples.backends,
         settings,

@@ -1,9 +1,13 @@
 package burst.controller.store
 
+import burst.controller.blob.BlobName
 import burst.controller.flare.*
+import burst.controller.scheduler.Spool
 import burst.controller.store.Samples.*
 import burst.protocol.*
+import java.nio.file.{Files, NoSuchFileException, Path}
 import java.util.concurrent.{Callable, Executors}
+import scala.concurrent.duration.DurationInt
 import scala.jdk.CollectionConverters.*
 import scala.util.Try
 
@@ -133,6 +137,57 @@ abstract class FlareStoreContract extends StorageFixtures:
       assertEquals(paused.flares.find(f.id), Some(bare(grown(f, FlareState.Failed))))
       assertEquals(paused.flares.results(f.id, 0, 99).flatMap(_.output), Vector(short("\"mine\"")))
       assertEquals(paused.flares.logTexts(f.id), Vector.empty)
+
+  storage.test("large inputs and parts of logs stand beside the database, and come back as they were"): s =>
+    val each = Inputs.Each(Vector(JsonText("\"é\""), JsonText("[1]"), JsonText("null")))
+    val files = Files.createTempDirectory("burst-beside")
+    val spool = Spool.open(files.resolve("spool"), s.blobs)
+    for inputs <- Vector(each, Inputs.Shared(JsonText(s"\"${"x" * Inputs.Small.toInt}\""))) do
+      val large = flare(inputs = inputs)
+      s.blobs.put(large.id, BlobName.Inputs, inputsFile(files, inputs))
+      s.flares.insert(large.copy(request = large.request.withoutInputs))
+      assertEquals(s.flares.inputs(large.id), Some(inputs))
+      val said = Vector(line("before"), line("é\n"))
+      assert(s.flares.addLogs(large.id, Vector(line("first"))))
+      val part = BlobName.log("w", 0)
+      spool.keepLog(large.id, part, said)
+      assert(s.flares.addLogs(large.id, said, Some(part)))
+      assert(s.flares.addLogs(large.id, Vector(line("last"))))
+      assertEquals(s.flares.logTexts(large.id), line("first") +: said :+ line("last"))
+      // A part that does not fit whole is cut, and no blob is needed.
+      val long = Vector.fill(20)(line("long"))
+      assert(!s.flares.addLogs(large.id, long, Some(BlobName.log("w", 1))))
+      assertEquals(s.flares.logTexts(large.id).last, line("long"))
+      s.blobs.delete(large.id, keep = Set(BlobName.Inputs))
+      val extent = s.flares.logExtent(large.id)
+      assertEquals(s.flares.logPart(large.id, extent.from + 1, extent.until), None)
+
+  storage.test("inputs that a controller left behind as it ended go with the next round, others stay"): s =>
+    val files = Files.createTempDirectory("burst-beside")
+    val (live, over) = (flare(inputs = Inputs.Kept(9)), flare(inputs = Inputs.Kept(9)))
+    for f <- Vector(live, over) do
+      s.flares.insert(f)
+      s.blobs.put(f.id, BlobName.Inputs, inputsFile(files, Inputs.Shared(JsonText("1"))))
+      s.blobs.put(f.id, BlobName.output(0), inputsFile(files, Inputs.Shared(JsonText("2"))))
+    s.flares.update(grown(over, FlareState.Failed))
+    val lost = FlareId.random()
+    s.blobs.put(lost, BlobName.output(0), inputsFile(files, Inputs.Shared(JsonText("3"))))
+    val retention = Retention(100, 100_000.days, 1.minute, 10)
+    var now = 0L
+    val janitor = Janitor(s.flares, s.packages, s.blobs, retention, _ => 1 << 20, () => now)
+    janitor.round()
+    // It may have been about to be stored.
+    assert(s.blobs.load(lost, BlobName.output(0)).nonEmpty)
+    now += Packages.Patience.toMicros
+    janitor.round()
+    assertEquals(s.blobs.flares().toSet, Set(live.id, over.id))
+    assertEquals(s.flares.inputs(live.id), Some(Inputs.Shared(JsonText("1"))))
+    intercept[NoSuchFileException](s.blobs.load(over.id, BlobName.Inputs))
+    assert(s.blobs.load(over.id, BlobName.output(0)).nonEmpty)
+
+  private def inputsFile(directory: Path, inputs: Inputs): Path =
+    val content = InputsFile.encode(inputs).reduce(_ ++ _)
+    Files.write(Files.createTempFile(directory, "inputs", ""), content.toArray)
 
   storage.test("groups are listed and counted apart from flares, and keep their inputs while they last"): s =>
     val (single, group) = (flare(), flare())
@@ -271,7 +326,7 @@ abstract class FlareStoreContract extends StorageFixtures:
     s.flares.addResults(ended(0).id, Vector(WorkerResult(0, Some(short("1")), None)))
     def left = s.flares.list(Some("guest"), None, None, 100, 0).map(_.created)
     def prune(keep: Keep, batch: Int): Int =
-      s.flares.outdated("guest", keep).fold(0)(s.flares.prune("guest", _, batch))
+      s.flares.outdated("guest", keep).fold(0)(s.flares.prune("guest", _, batch).flares)
     val all = Keep(10, 0, 1 << 20)
     assertEquals(prune(all, 10), 0)
     assertEquals(prune(all.copy(endedSince = 111), 1), 1)
@@ -301,7 +356,7 @@ abstract class FlareStoreContract extends StorageFixtures:
       assertEquals(outdated(40000), None)
       assertEquals(outdated(29000), Some(2L))
       assertEquals(outdated(0), Some(3L), "the newest stays whatever it takes")
-      assertEquals(s.flares.prune("guest", 2, 10), 1)
+      assertEquals(s.flares.prune("guest", 2, 10).flares, 1)
       assertEquals(s.flares.find(first), None)
       assertEquals((rest :+ others).flatMap(s.flares.find).size, 3)
       assertEquals(outdated(29000), None)
@@ -320,7 +375,7 @@ abstract class FlareStoreContract extends StorageFixtures:
     s.flares.insert(f)
     s.flares.addPhases(f.id, Vector(PhaseMark(0, "p", 1)))
     s.flares.update(grown(f, FlareState.Failed))
-    assertEquals(s.flares.prune("guest", Long.MaxValue, 10), 1)
+    assertEquals(s.flares.prune("guest", Long.MaxValue, 10).flares, 1)
     assertEquals(s.flares.phases(f.id), Vector.empty)
 
   storage.test("a flare is stored only while its package is there"): s =>

@@ -15,7 +15,7 @@ object Samples:
   val package1: PackageId = PackageId.of(Array[Byte](1))
   val package2: PackageId = PackageId.of(Array[Byte](2))
   val limits: NamespaceLimits =
-    NamespaceLimits(4096, 4096, 8192, 1 << 26, 10000, 100, 1 << 26, 1 << 20, 600, 60000, 500)
+    NamespaceLimits(4096, 4096, 8192, 1 << 26, 10000, 100, 1 << 26, 1 << 20, 600, 60000, 500, false)
 
   private val contents =
     Vector[Byte](1, 2).map(content => PackageId.of(Array(content)) -> Array(content)).toMap
@@ -70,7 +70,8 @@ object Samples:
       Some(1 << 20),
       60000,
       256,
-      0
+      0,
+      egress = true
     ),
     state,
     1,

@@ -15,12 +15,12 @@ final class Connection private[connection] (registry: Connections, val client: S
   // Bytes of a request that is not complete; all of them are held.
   private var header = 0L
   @volatile private var standing =
-    Standing(underWay = false, trusted = false, System.nanoTime(), fresh = true)
+    Standing(requests = 0, trusted = false, System.nanoTime(), fresh = true)
 
   /** A request's header is complete. */
   def requested(request: HttpRequest): HttpRequest =
     header = 0
-    move(_.copy(underWay = true, fresh = false))
+    move(now => now.copy(requests = now.requests + 1, fresh = false))
     request.addAttribute(Key, this)
 
   /** Whether so many bytes more are taken of what is not yet a request. The piece with its end may hold much
@@ -56,7 +56,7 @@ final class Connection private[connection] (registry: Connections, val client: S
 
   private[connection] def gone(): Unit = registry.remove(this)
 
-  private def rest(): Unit = move(_.copy(underWay = false))
+  private def rest(): Unit = move(now => now.copy(requests = now.requests - 1))
 
   private def move(change: Standing => Standing): Unit = registry.moved(this):
     standing = change(standing).copy(since = System.nanoTime())
@@ -70,13 +70,16 @@ object Connection:
   /** The one a request came over. */
   def of(request: HttpRequest): Option[Connection] = request.attribute(Key)
 
-  /** `since` when, in nanoseconds; `fresh` without any request so far. */
+  /** `since` when, in nanoseconds; `fresh` without any request so far. The next one may come before the last
+    * has its whole answer.
+    */
   private[connection] final case class Standing(
-      underWay: Boolean,
+      requests: Int,
       trusted: Boolean,
       since: Long,
       fresh: Boolean
-  )
+  ):
+    def underWay: Boolean = requests > 0
 
   /** How the platform ends a connection. */
   private[connection] enum End:

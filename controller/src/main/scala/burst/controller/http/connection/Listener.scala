@@ -66,9 +66,14 @@ final class Listener(limits: ConnectionLimits, server: ServerSettings, tls: Opti
     TLSProtocol.SslTlsInbound,
     Any
   ] =
-    val incoming = Flow[TLSProtocol.SslTlsInbound].filter:
-      case TLSProtocol.SessionBytes(_, bytes) => connection.takes(bytes.length)
-      case _ => true
+    val incoming = Flow[TLSProtocol.SslTlsInbound]
+      .filter:
+        case TLSProtocol.SessionBytes(_, bytes) => connection.takes(bytes.length)
+        case _ => true
+      .mapConcat:
+        case TLSProtocol.SessionBytes(session, bytes) if bytes.length > Piece =>
+          bytes.grouped(Piece).map(TLSProtocol.SessionBytes(session, _))
+        case other => Iterator.single(other)
     BidiFlow.fromFlows(Flow[TLSProtocol.SslTlsOutbound], incoming)
 
   private def encryption
@@ -94,6 +99,11 @@ final class Listener(limits: ConnectionLimits, server: ServerSettings, tls: Opti
 object Listener:
   private val log = LoggerFactory.getLogger(classOf[Listener])
   private val Quiet = 1.minute
+
+  /** Bytes that HTTP is given at a time. Of the requests in them each takes some of the stack, as its parser
+    * calls itself for the next one.
+    */
+  private val Piece = 4096
 
   private def affordable(limits: ConnectionLimits): ConnectionLimits =
     ManagementFactory.getOperatingSystemMXBean match

@@ -1,0 +1,81 @@
+package burst.controller.scheduler
+
+import burst.controller.blob.{BlobName, FlareBlobStore}
+import burst.controller.flare.{Flare, LogText, Output, OutputPiece}
+import burst.controller.store.{InputsFile, LogChunk}
+import burst.protocol.{FlareId, Inputs}
+import java.nio.channels.FileChannel
+import java.nio.file.StandardOpenOption.{CREATE, TRUNCATE_EXISTING, WRITE}
+import java.nio.file.{Files, Path}
+import java.util.Comparator
+import org.apache.pekko.util.ByteString
+import scala.util.Using
+
+/** Gathers what of flares is too large for the database in files of this controller until it is whole, and
+  * hands it to the store. Calls block; each may be made again after a failure.
+  */
+final class Spool private (directory: Path, blobs: FlareBlobStore):
+
+  /** Pieces of outputs at their places. */
+  def write(id: FlareId, pieces: Vector[OutputPiece]): Unit =
+    pieces.groupBy(_.worker).foreach: (worker, own) =>
+      Using.resource(FileChannel.open(file(id, BlobName.output(worker)), CREATE, WRITE)): channel =>
+        own.foreach: piece =>
+          val bytes = piece.bytes.asByteBuffer
+          while bytes.hasRemaining do channel.write(bytes, piece.end - bytes.remaining)
+
+  /** The output of a worker is whole. */
+  def keep(id: FlareId, worker: Int, output: Output): Unit = output match
+    case Output.Inline(_) => ()
+    case Output.Kept(_) =>
+      val name = BlobName.output(worker)
+      blobs.put(id, name, file(id, name))
+
+  /** The flare as its record is stored: large inputs stand beside it. */
+  def withInputsKept(flare: Flare): Flare = flare.request.inputs match
+    case large if Spool.isLarge(large) =>
+      whole(flare.id, BlobName.Inputs, InputsFile.encode(large))
+      flare.copy(request = flare.request.withoutInputs)
+    case _ => flare
+
+  /** A part of the log. */
+  def keepLog(id: FlareId, name: BlobName, texts: Vector[LogText]): Unit =
+    whole(id, name, Iterator.single(ByteString.fromArrayUnsafe(LogChunk.encode(texts))))
+
+  /** The flare has ended: nobody needs its inputs any more, and what is not whole by now never will be. */
+  def settle(flare: Flare): Unit =
+    discard(flare.id)
+    if Spool.isLarge(flare.request.inputs) then blobs.delete(flare.id, BlobName.Inputs)
+
+  /** What is gathered here of a flare is of no use any more. */
+  def discard(id: FlareId): Unit = Spool.delete(directory.resolve(id.value))
+
+  /** Nothing is kept of what an attempt left. */
+  def forget(id: FlareId): Unit =
+    discard(id)
+    blobs.delete(id, keep = Set(BlobName.Inputs))
+
+  private def whole(id: FlareId, name: BlobName, content: Iterator[ByteString]): Unit =
+    val spooled = file(id, name)
+    Using.resource(FileChannel.open(spooled, CREATE, WRITE, TRUNCATE_EXISTING)): channel =>
+      for piece <- content; buffer <- piece.asByteBuffers do
+        while buffer.hasRemaining do channel.write(buffer)
+    blobs.put(id, name, spooled)
+
+  private def file(id: FlareId, name: BlobName): Path =
+    Files.createDirectories(directory.resolve(id.value)).resolve(name.text)
+
+object Spool:
+  /** Of no other controller; what an earlier life left there is of flares that have ended since. */
+  def open(directory: Path, blobs: FlareBlobStore): Spool =
+    delete(directory)
+    Files.createDirectories(directory)
+    Spool(directory, blobs)
+
+  private def isLarge(inputs: Inputs): Boolean = inputs.length > Inputs.Small
+
+  private def delete(directory: Path): Unit =
+    if Files.exists(directory) then
+      Using.resource(
+        Files.walk(directory)
+      )(_.sorted(Comparator.reverseOrder).forEach(Files.deleteIfExists(_)))

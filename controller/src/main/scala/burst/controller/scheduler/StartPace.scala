@@ -1,0 +1,38 @@
+package burst.controller.scheduler
+
+import burst.controller.scheduler.ClusterState.Owner
+
+/** How many flares of one namespace are being started at once: whoever sends hundreds of short ones a second
+  * would have all processors busy with starting them otherwise, and everybody else's flares wait for one. His
+  * own are none the later for it, as they would wait for each other.
+  *
+  * A flare counts from its placement until it runs, for `longest` microseconds at most: one that is slow to
+  * start keeps the next ones waiting no longer. A namespace may have a quarter as many as there are slots,
+  * and two in any case.
+  */
+final case class StartPace private (starting: Map[Owner, StartPace.Starting], longest: Long):
+  import StartPace.*
+
+  def placed(owner: Owner, tenant: String, at: Long): StartPace =
+    copy(starting = starting.updated(owner, Starting(tenant, at)))
+
+  /** It runs, or never will. */
+  def over(owner: Owner): StartPace = if starting.contains(owner) then copy(starting - owner) else this
+
+  def at(time: Long): StartPace =
+    if starting.valuesIterator.forall(_.since > time - longest) then this
+    else copy(starting.filter((_, start) => start.since > time - longest))
+
+  /** How many more flares a namespace may have started now, in a cluster of so many slots. */
+  def room(slots: Int): String => Int =
+    val present = starting.valuesIterator.toVector.groupMapReduce(_.tenant)(_ => 1)(_ + _)
+    val most = (slots / Share).max(Least)
+    tenant => most - present.getOrElse(tenant, 0)
+
+object StartPace:
+  private val Share = 4
+  private val Least = 2
+
+  final case class Starting(tenant: String, since: Long)
+
+  def empty(longest: Long): StartPace = StartPace(Map.empty, longest)

@@ -1,0 +1,23 @@
+package burst.controller.http
+
+import scala.concurrent.{ExecutionContext, Future}
+
+class FailedLoginsSuite extends munit.FunSuite:
+  private given ExecutionContext = ExecutionContext.parasitic
+  private val rates = RateLimiter(() => 0L)
+  private val logins = FailedLogins(2, rates)
+
+  private def login(client: String)(look: => Future[Option[Int]]) =
+    logins.within(client, "u:k")(look).value.flatMap(_.toOption)
+
+  test("credentials of which nothing could be learned are not taken for wrong"):
+    (1 to 3).foreach(_ => assertEquals(login("a")(Future.failed(IllegalStateException("down"))), None))
+    assertEquals(login("a")(Future.successful(None)), Some(Right(None)))
+    assertEquals(login("a")(Future.successful(None)), Some(Right(None)))
+    assert(login("a")(Future.successful(Some(1))).exists(_.isLeft), "who guesses has to wait")
+    assertEquals(login("b")(Future.successful(Some(1))), Some(Right(Some(1))))
+    assertEquals(
+      login("a")(Future.successful(Some(1))),
+      Some(Right(Some(1))),
+      "who was let in before need not"
+    )

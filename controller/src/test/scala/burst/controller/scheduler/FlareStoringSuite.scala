@@ -1,0 +1,123 @@
+package burst.controller.scheduler
+
+import burst.controller.flare.FlareState
+import burst.controller.store.logTexts
+import burst.protocol.{FailureKind, LogStream, PackEvent}
+import scala.concurrent.duration.DurationInt
+
+/** What of a flare is stored when, and what becomes of it when it cannot be. */
+class FlareStoringSuite extends SchedulerFixture:
+  import GangScheduler.{Awaited, Submitted}
+
+  test("progress is stored while a flare runs"):
+    val world = World()
+    val a = world.invoker("a", 3)
+    val flare = world.submit(Samples.request(3))
+    val pack = a.prepared()
+    a.report(
+      pack,
+      PackEvent.Ready(None, 0),
+      PackEvent.WorkerStarted(0, 1),
+      PackEvent.Phase(0, "read", 1),
+      PackEvent.Log(Some(0), LogStream.Stdout, "hello", 1)
+    )
+    world.Steps(a, pack).settle()
+    world.pass(100.millis)
+    val probe = kit.createTestProbe[Unit]()
+    probe.awaitAssert(assertEquals(world.store.find(flare.id).map(_.state), Some(FlareState.Running)))
+    assertEquals(world.store.logTexts(flare.id).map(_.text), Vector("hello"))
+    assertEquals(world.store.phases(flare.id).map(_.name), Vector("read"))
+
+  test("a store that cannot take a flare: it is refused, and its slots come back"):
+    val world = World()
+    val a = world.invoker("a", 2)
+    world.store.fails = _ == "insert"
+    world.submitted(Samples.request(2)) match
+      case Submitted.NotStored(operation, _) => assertEquals(operation, "insert")
+      case other => fail(s"$other")
+    a.hearsNothing()
+    world.eventuallyFree("a" -> 2)
+    world.store.fails = _ => false
+    world.submit(Samples.request(2))
+    a.prepared()
+
+  test("a flare whose package is gone is refused, and its slots come back"):
+    val world = World()
+    val a = world.invoker("a", 2)
+    world.store.withoutPackage = true
+    assertEquals(world.submitted(Samples.request(2)), Submitted.Refused(Refusal.PackageGone))
+    a.hearsNothing()
+    world.eventuallyFree("a" -> 2)
+
+  test("a store that fails later fails the flare, and it never hangs"):
+    val world = World()
+    val a = world.invoker("a", 8)
+    val flare = world.submit(Samples.request(8))
+    val end = world.await(flare.id)
+    val pack = a.prepared()
+    val steps = world.Steps(a, pack)
+    world.store.fails = _ => true
+    a.report(pack, PackEvent.Ready(None, 0), PackEvent.WorkerSucceeded(0, "null", 1))
+    steps.settle()
+    world.pass(100.millis)
+    // each pause is twice as long as the one before
+    for pause <- Vector(200.millis, 400.millis) do
+      steps.settle()
+      a.hearsNothing()
+      world.pass(pause)
+    assertEquals(a.aborted().failure.kind, FailureKind.Internal)
+    a.end(pack)
+    val announced = kit.createTestProbe[Any]().awaitAssert {
+      world.pass(400.millis)
+      end.receiveMessage(50.millis)
+    }
+    announced match
+      case Awaited.Ended(ended) => assertEquals(ended.state, FlareState.Failed)
+      case other => fail(s"$other")
+    world.eventuallyFree("a" -> 8)
+    // However long it takes, the record comes to say what was told.
+    for _ <- 1 to 3 do world.pass(5.seconds)
+    assertEquals(world.store.find(flare.id).map(_.state), Some(FlareState.Starting))
+    world.store.fails = _ => false
+    kit.createTestProbe[Any]().awaitAssert {
+      world.pass(5.seconds)
+      assertEquals(world.store.find(flare.id).map(_.state), Some(FlareState.Failed))
+    }
+    assertEquals(world.outputs(flare.id).length, 8)
+
+  test("a hiccup of the store costs nothing"):
+    val world = World()
+    val a = world.invoker("a", 2)
+    val flare = world.submit(Samples.request(2))
+    val end = world.await(flare.id)
+    val pack = a.prepared()
+    world.store.fails = _ == "update"
+    a.succeed(pack)
+    // its slots come back when it closes, and then its end is to be stored
+    world.eventuallyFree("a" -> 2)
+    a.hearsNothing()
+    world.store.fails = _ => false
+    val announced = kit.createTestProbe[Any]().awaitAssert {
+      world.pass(200.millis)
+      end.receiveMessage(50.millis)
+    }
+    val stored = world.store.find(flare.id).get
+    assertEquals(announced, Awaited.Ended(stored.copy(request = stored.request.withoutInputs)))
+    assertEquals(stored.state, FlareState.Succeeded)
+    assertEquals(world.outputs(flare.id).length, 2, "results were stored once")
+
+  test("a flare that another controller has taken over is let go: its packs end, its end is not told"):
+    val world = World()
+    val a = world.invoker("a", 3)
+    val flare = world.submit(Samples.request(3))
+    val end = world.await(flare.id)
+    val pack = a.prepared()
+    world.store.taken = true
+    a.report(pack, PackEvent.Ready(None, 0), PackEvent.WorkerSucceeded(0, "null", 1))
+    world.Steps(a, pack).settle()
+    world.pass(100.millis)
+    assertEquals(a.aborted().failure.kind, FailureKind.Internal)
+    a.end(pack)
+    assertEquals(end.receiveMessage(), Awaited.NotActive)
+    world.eventuallyFree("a" -> 3)
+    assertEquals(world.store.find(flare.id).map(_.state), Some(FlareState.Starting))

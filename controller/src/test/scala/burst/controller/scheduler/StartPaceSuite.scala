@@ -1,0 +1,62 @@
+package burst.controller.scheduler
+
+import burst.controller.scheduler.ClusterState.Owner
+import burst.protocol.FlareId
+import munit.FunSuite
+import scala.concurrent.duration.DurationInt
+
+class StartPaceSuite extends FunSuite:
+  private def owner = Owner(FlareId.random(), attempt = 1)
+
+  test("a namespace may have a quarter of the slots in starting flares, and two in any case"):
+    val pace = StartPace.empty(100)
+    assertEquals(Vector(1, 8, 12, 960).map(slots => pace.room(slots)("a")), Vector(2, 2, 3, 240))
+    val (one, two) = (owner, owner)
+    val busy = pace.placed(one, "a", 0).placed(two, "a", 50)
+    assertEquals((busy.room(8)("a"), busy.room(8)("b")), (0, 2))
+    assertEquals(busy.over(one).room(8)("a"), 1)
+    assertEquals(busy.over(owner), busy)
+
+  test("who is slow to start counts no longer than the limit"):
+    val pace = StartPace.empty(100).placed(owner, "a", 0).placed(owner, "a", 50)
+    assertEquals(Vector(99L, 100L, 150L).map(pace.at(_).room(8)("a")), Vector(0, 1, 2))
+
+/** How the scheduler keeps that pace. */
+class StartPaceSchedulingSuite extends SchedulerFixture:
+  private val settings = Samples.settings.copy(startPace = 100.millis)
+  private def of(namespace: String) =
+    val request = Samples.request(1)
+    request.copy(definition = request.definition.copy(namespace = namespace))
+
+  test("the third flare of a namespace starts when one of the first two runs; another namespace's at once"):
+    val world = World(settings = settings)
+    val a = world.invoker("a", 8)
+    world.submit(of("greedy"))
+    world.submit(of("greedy"))
+    val first = a.prepared()
+    a.prepared()
+    val third = world.submit(of("greedy"))
+    a.hearsNothing()
+    val other = world.submit(of("modest"))
+    assertEquals(a.prepared().assignment.flareId, other.id)
+    a.report(first, burst.protocol.PackEvent.Ready(None, 0))
+    assertEquals(a.prepared().assignment.flareId, third.id)
+
+  test(
+    "a flare that does not start keeps others of its namespace for the limit only, one that fails not even so"
+  ):
+    val world = World(settings = settings)
+    val a = world.invoker("a", 8)
+    world.submit(of("greedy"))
+    val failing = world.submit(of("greedy"))
+    a.prepared()
+    val pack = a.prepared()
+    val third = world.submit(of("greedy"))
+    val fourth = world.submit(of("greedy"))
+    a.hearsNothing()
+    assertEquals(pack.assignment.flareId, failing.id)
+    a.end(pack)
+    assertEquals(a.prepared().assignment.flareId, third.id)
+    a.hearsNothing()
+    world.pass(100.millis)
+    assertEquals(a.prepared().assignment.flareId, fourth.id)

@@ -1,0 +1,74 @@
+package burst.controller.store
+
+import com.zaxxer.hikari.{HikariConfig, HikariDataSource}
+import java.lang.reflect.{InvocationTargetException, Proxy}
+import java.sql.{Connection, Statement}
+import org.sqlite.SQLiteDataSource
+import scalikejdbc.*
+
+/** Whose a connection is, and when it is another's. */
+class DatabaseSuite extends munit.FunSuite:
+  private val pools: FunFixture[Pool] = FunFixture(_ => Pool(), _.close())
+
+  private def reading(database: Database)(work: => Any) = () => database.read("reading")(work)
+  private def writing(database: Database)(work: => Any) = () => database.write("writing")(work)
+
+  pools.test("a connection that went back to its pool is its next user's alone"): pool =>
+    Vector(reading(pool.database)(()), writing(pool.database)(())).foreach: use =>
+      var next = Option.empty[(Connection, Statement)]
+      pool.onReturn = () =>
+        if next.isEmpty then
+          val connection = pool.take()
+          next = Some(connection -> connection.createStatement())
+      val _ = use()
+      val (connection, statement) = next.getOrElse(fail("the connection did not come back"))
+      val own = statement.unwrap(classOf[Statement])
+      assert(!own.isClosed)
+      connection.close()
+      assert(own.isClosed, "the pool lost count of what its next user had open")
+
+  pools.test("a connection on which work failed is thrown away before anybody else can have it"): pool =>
+    def broken = throw IllegalStateException("broken")
+    Vector(reading(pool.database)(broken), writing(pool.database)(broken)).foreach: use =>
+      var returned = 0
+      pool.onReturn = () => returned += 1
+      val before = pool.evicted
+      val _ = intercept[StoreException](use())
+      assertEquals((returned, pool.evicted), (0, before + 1))
+
+/** A pool of one connection, which tells when that is given back and when it is thrown away. */
+private final class Pool(config: HikariConfig = Pool.ofOne) extends HikariDataSource(config):
+  @volatile var onReturn: () => Unit = () => ()
+  @volatile var evicted = 0
+
+  val database: Database = Database(this, this, (_, _) => (), SQLSyntax.empty, SQLSyntax.empty)
+
+  def take(): Connection = super.getConnection
+
+  override def getConnection: Connection =
+    val connection = take()
+    val told = Proxy.newProxyInstance(
+      getClass.getClassLoader,
+      Array(classOf[Connection]),
+      (_, method, arguments) =>
+        if method.getName == "unwrap" then connection
+        else
+          try method.invoke(connection, Option(arguments).toSeq.flatten*)
+          catch case failure: InvocationTargetException => throw failure.getCause
+          finally if method.getName == "close" then onReturn()
+    )
+    told.asInstanceOf[Connection]
+
+  override def evictConnection(connection: Connection): Unit =
+    if !connection.isClosed then evicted += 1
+    super.evictConnection(connection.unwrap(classOf[Connection]))
+
+private object Pool:
+  def ofOne: HikariConfig =
+    val config = HikariConfig()
+    val memory = SQLiteDataSource()
+    memory.setUrl("jdbc:sqlite::memory:")
+    config.setDataSource(memory)
+    config.setMaximumPoolSize(1)
+    config.setConnectionTimeout(1000)
+    config
