@@ -1,6 +1,6 @@
 package burst.invoker
 
-import burst.invoker.driver.{DockerSettings, KubernetesSettings, Mount, Owner, ProcessSettings}
+import burst.invoker.driver.{DockerSettings, KubernetesSettings, Mount, Owner, ProcessSettings, UserRange}
 import burst.node.SetupException
 import burst.invoker.pack.PackTimings
 import burst.invoker.packages.{PackageCacheSettings, UnpackLimits}
@@ -128,7 +128,9 @@ object InvokerConfig:
   private def docker(config: Config) = DockerSettings(
     host = optional(config, "host"),
     image = config.getString("image"),
-    network = config.getString("network"),
+    network = optional(config, "network"),
+    reachable = config.getStringList("reachable").asScala.toVector,
+    notInternet = config.getStringList("not-internet").asScala.toVector,
     mounts = config.getStringList("mounts").asScala.toVector.map: text =>
       Mount.parse(text).fold(
         problem => throw SetupException(s"burst.invoker.docker.mounts: $problem."),
@@ -139,7 +141,12 @@ object InvokerConfig:
     pids = config.getLong("pids"),
     pidsPerWorker = config.getLong("pids-per-worker"),
     tmpSize = config.getInt("tmp-size"),
-    user = config.getString("user"),
+    descriptors = config.getLong("descriptors"),
+    users = UserRange.parse(config.getString("users")).fold(
+      problem => throw SetupException(s"burst.invoker.docker.users: $problem."),
+      identity
+    ),
+    group = config.getLong("group"),
     callTimeout = duration(config, "call-timeout"),
     startTimeout = duration(config, "start-timeout")
   )

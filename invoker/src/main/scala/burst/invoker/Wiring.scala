@@ -120,6 +120,7 @@ object Wiring:
     log.info("packs are of the driver {}: {}", driver.name, driver.limits)
     val orphans = scala.concurrent.Await.result(driver.removeOrphans(), OrphansBound)
     if orphans > 0 then log.warn("removed {} containers that an earlier run left", orphans)
+    driver.open()
     PreparedInvoker(config, driver, runtime, threads)
 
   private def namedThreads(name: String): java.util.concurrent.ThreadFactory =

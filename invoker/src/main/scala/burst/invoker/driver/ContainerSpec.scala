@@ -1,6 +1,6 @@
 package burst.invoker.driver
 
-import com.github.dockerjava.api.model.{AccessMode, Bind, Capability, HostConfig, LogConfig, Volume}
+import com.github.dockerjava.api.model.{AccessMode, Bind, Capability, HostConfig, LogConfig, Ulimit, Volume}
 import java.nio.file.Path
 import scala.jdk.CollectionConverters.*
 
@@ -19,6 +19,29 @@ private[driver] object ContainerSpec:
   val PackagePath = "/package"
   val Port = 8080
 
+  /** What the pack alone writes to, and is emptied of what its flares leave. */
+  private val Scratch = List("/tmp", "/dev/shm")
+
+  /** Where an operator's directory lies within one, that is not emptied. */
+  def command(settings: DockerSettings): List[String] =
+    val own = Scratch.filterNot(directory =>
+      settings.mounts.exists(mount => s"${mount.target}/".startsWith(s"$directory/"))
+    )
+    List("serve", "--listen", s"0.0.0.0:$Port", "--keep-open") ++ own.flatMap(List("--scratch", _))
+
+  /** What a container's processes may have each, or its user in all (signals and messages that wait). What
+    * they have is the container's memory; these keep it from what the machine has but once.
+    */
+  private def processLimits(settings: DockerSettings): List[Ulimit] =
+    List(
+      "nofile" -> settings.descriptors,
+      "sigpending" -> 4096L,
+      "memlock" -> (64L << 10),
+      "msgqueue" -> 0L,
+      "core" -> 0L
+    )
+      .map((name, most) => Ulimit(name, most, most))
+
   def nanoCpus(settings: DockerSettings, machineCpus: Int, workers: Int): Long =
     val cpus = math.min(workers * settings.cpuFactor, machineCpus.toDouble)
     math.max((cpus * 1e9).toLong, 10_000_000L) // Docker's least is a hundredth of a CPU
@@ -30,20 +53,26 @@ private[driver] object ContainerSpec:
       pids = settings.pids + resources.workers * settings.pidsPerWorker
     )
 
-  def hostConfig(settings: DockerSettings, packageDir: Path, allowed: ContainerLimits): HostConfig =
+  def hostConfig(
+      settings: DockerSettings,
+      network: String,
+      packageDir: Path,
+      allowed: ContainerLimits
+  ): HostConfig =
     HostConfig
       .newHostConfig()
       .withNanoCPUs(allowed.nanoCpus)
       .withMemory(allowed.memory)
       .withMemorySwap(allowed.memory)
       .withPidsLimit(allowed.pids)
+      .withUlimits(processLimits(settings).asJava)
       .withCapDrop(Capability.ALL)
       .withSecurityOpts(List("no-new-privileges").asJava)
       .withReadonlyRootfs(true)
       // A package's code is in /package: nothing has to be executed from scratch space.
       .withTmpFs(Map("/tmp" -> s"rw,noexec,nosuid,nodev,mode=1777,size=${settings.tmpSize}m").asJava)
       .withLogConfig(LogConfig(LogConfig.LoggingType.NONE)) // workers' lines travel in the pack's events
-      .withNetworkMode(settings.network)
+      .withNetworkMode(network)
       .withBinds(binds(settings, packageDir).asJava)
 
   private def binds(settings: DockerSettings, packageDir: Path): List[Bind] =

@@ -16,7 +16,7 @@ private[driver] final class DockerContainer(
   def source: PackageSource = PackageSource.Mounted(ContainerSpec.PackagePath)
   def exit: Future[ContainerExit] = ended.future
 
-  /** What its pack is to have. */
+  /** What its pack is to have: less than its limits for a moment, where it was there before its pack. */
   @volatile var needed: ContainerLimits = allowed
 
   val limits: HeldLimits[ContainerLimits] = HeldLimits(allowed)

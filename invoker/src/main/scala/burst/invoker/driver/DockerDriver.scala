@@ -4,22 +4,17 @@ import burst.invoker.packages.PackageForm
 import burst.node.SetupException
 import burst.protocol.{Failure, FailureKind, RuntimeInfo, Secret}
 import com.github.dockerjava.api.DockerClient
-import com.github.dockerjava.api.exception.{
-  ConflictException,
-  InternalServerErrorException,
-  NotFoundException
-}
 import java.io.IOException
 import java.net.{InetSocketAddress, Socket}
 import java.nio.file.{Files, Path}
 import java.util.concurrent.{ConcurrentHashMap, TimeUnit}
 import org.slf4j.LoggerFactory
 import scala.annotation.tailrec
-import scala.concurrent.duration.{Deadline, DurationInt}
-import scala.concurrent.{ExecutionContext, Future, Promise}
+import scala.concurrent.duration.DurationInt
+import scala.concurrent.{Await, ExecutionContext, Future, Promise}
 import scala.jdk.CollectionConverters.*
 import scala.util.control.NonFatal
-import scala.util.{Try, Using}
+import scala.util.Using
 
 /** Packs as containers of a Docker daemon on this machine, limited to what their size allows.
   *
@@ -49,14 +44,26 @@ final class DockerDriver(
   private val log = LoggerFactory.getLogger(classOf[DockerDriver])
   private val live = ConcurrentHashMap.newKeySet[DockerContainer]()
   private val removals = ConcurrentHashMap.newKeySet[Future[StopOutcome]]()
+  private val network = PackNetwork(settings, owner, daemon, blanks)
   private def docker: DockerClient = daemon.calls
+  private val users = ContainerUsers(settings.users)
+  private val held = DockerLimits(docker)
+  private val removal = ContainerRemoval(docker)
 
   def name = "docker"
   def isLocal = true
   def packageForm = PackageForm.Directory
-  def limits = "containers are held to the processors, memory and number of processes of their packs' workers"
+  def limits =
+    "containers are held to the processors, memory and number of processes of their packs' workers, and have " +
+      "users of their own; " +
+      (if network.isIsolated then "they reach their flare's packs and backend only"
+       else s"they reach all that the network ${network.name} does")
   def programMemory(workers: Int, memoryMiB: Int): Option[Long] = None
   def reserves = false
+
+  def open(): Unit =
+    try Await.result(network.open(), settings.startTimeout + settings.callTimeout)
+    catch case NonFatal(problem) => throw PackNetwork.refused(problem)
 
   def start(resources: PackResources): Future[Either[Failure, Container]] =
     Future(launch(resources, blank = None))
@@ -73,10 +80,11 @@ final class DockerDriver(
     case own: DockerContainer =>
       Future(own.blank.foreach(PackageFiles.link(resources.packagePath, _)))
         .flatMap: _ =>
-          own.needed = limits(resources)
-          if own.limits.current.allows(own.needed) then Future.successful(!own.exit.isCompleted)
-          else changed(own, own.needed)
-        .map(Option.when(_)(own))
+          held.allow(own, limits(resources))
+        .map: enough =>
+          // Its program may never say that it is up.
+          if enough then Delay.after(ConfineBound)(confine(own))
+          Option.when(enough)(own)
         .recover:
           case problem: IOException =>
             log.warn("container {} cannot be given a package: {}", own.id, reason(problem))
@@ -85,7 +93,7 @@ final class DockerDriver(
 
   def confine(container: Container): Unit = container match
     case own: DockerContainer =>
-      change(own, own.needed).foreach:
+      held.fit(own).foreach:
         case Change.Made => ()
         case _ if own.exit.isCompleted => ()
         case outcome =>
@@ -103,100 +111,110 @@ final class DockerDriver(
         docker.startContainerCmd(id).exec()
         val address = RuntimeAddress(addressOf(id), ContainerSpec.Port, token)
         val container = DockerContainer(id, address, allowed, ended(id), blank)
+        network.vacate(address.host)
         live.add(container)
+        container.exit.foreach(_ => disconnect(container))
         awaitListening(container).map(_ => container).left.map: failure =>
           val _ = remove(container)
           failure
       catch
         case NonFatal(problem) =>
-          val _ = removeById(id)
+          val _ = removal.remove(id)
           throw problem
     catch
       case NonFatal(problem) =>
         blank.foreach(PackageFiles.delete)
         Left(startFailed(s"Docker refused the container: ${reason(problem)}"))
 
+  def connect(container: Container, access: NetworkAccess): Future[Either[Failure, Unit]] =
+    if access.isNone || !network.isIsolated then Future.successful(Right(()))
+    else
+      Future(granted(access))
+        .flatMap(network.admit(container.id, container.address.host, _))
+        .recover { case problem: IOException => Left(s"its backend is not found: ${reason(problem)}") }
+        .map(_.left.map(startFailed))
+
+  /** Blocks. */
+  private def granted(access: NetworkAccess): Firewall.Grant =
+    val server = BackendServer.of(access.backend)
+    val backend = server.toVector.flatMap: server =>
+      Resolvers.addresses(server.host).map(Firewall.Destination("tcp", _, server.port))
+    val resolvers =
+      if access.egress || server.exists(_.isNamed) then
+        for address <- Resolvers.ofMachine(); protocol <- Vector("udp", "tcp")
+        yield Firewall.Destination(protocol, address, DnsPort)
+      else Vector.empty
+    Firewall.Grant(access.flare.value, access.egress, backend ++ resolvers)
+
+  def disconnect(container: Container): Unit =
+    val _ = network.exclude(container.id, container.address.host)
+
   def throttle(container: Container, workers: Int): Future[Boolean] = container match
     case own: DockerContainer =>
       val cpus = ContainerSpec.nanoCpus(settings, daemon.cpus, workers)
-      changed(own, own.limits.current.copy(nanoCpus = cpus))
+      held.hold(own, own.needed.copy(nanoCpus = cpus))
     case _ => Future.successful(false)
 
   def resize(container: Container, resources: PackResources): Future[Boolean] = container match
-    case own: DockerContainer => changed(own, limits(resources))
+    case own: DockerContainer => held.hold(own, limits(resources))
     case _ => Future.successful(false)
 
   private def limits(resources: PackResources) = ContainerSpec.limits(settings, daemon.cpus, resources)
 
-  private def changed(container: DockerContainer, wanted: ContainerLimits): Future[Boolean] =
-    // The daemon changes dead ones too, until they are removed.
-    change(container, wanted).map(_ == Change.Made && !container.exit.isCompleted)
-
-  private def change(container: DockerContainer, wanted: ContainerLimits): Future[Change] =
-    container.limits.change(wanted): current =>
-      val update = docker.updateContainerCmd(container.id)
-      if wanted.nanoCpus != current.nanoCpus then update.withNanoCPUs(wanted.nanoCpus)
-      if wanted.memory != current.memory then update.withMemory(wanted.memory).withMemorySwap(wanted.memory)
-      if wanted.pids != current.pids then update.withPidsLimit(wanted.pids)
-      try
-        update.exec()
-        Change.Made
-      catch
-        case NonFatal(problem) =>
-          log.debug("container {} cannot be resized: {}", container.id, reason(problem))
-          problem match
-            case _: InternalServerErrorException => Change.Refused
-            case _ => Change.Failed
-
   def stop(container: Container): Future[StopOutcome] = container match
     case own: DockerContainer =>
-      Future(kill(own.id)).flatMap: dead =>
-        val removal = Future(remove(own))
+      disconnect(own)
+      Future(removal.kill(own.id)).flatMap: dead =>
+        val removed = Future(remove(own))
         // Its processors and memory are free as soon as it is dead; the daemon takes much longer to remove it.
         if dead then
-          removals.add(removal)
-          removal.onComplete(_ => removals.remove(removal))
+          removals.add(removed)
+          removed.onComplete(_ => removals.remove(removed))
           Future.successful(StopOutcome.Gone)
-        else removal
+        else removed
     case _ => Future.successful(StopOutcome.Gone)
 
   def removeOrphans(): Future[Int] =
     Future(
       docker.listContainersCmd().withShowAll(true).withLabelFilter(List(s"$OwnerLabel=$owner").asJava).exec()
-    ).map(_.asScala.map(_.getId).toVector)
+    ).map(_.asScala.toVector)
       .recover: problem =>
         log.error("cannot look for containers of an earlier run: {}", reason(problem))
         Vector.empty
-      .flatMap(ids => Future.traverse(ids)(id => Future(removeById(id))))
+      .flatMap(left =>
+        Future.traverse(left)(container => Future(removal.remove(container.getId))).map(_ => left)
+      )
       .map: removed =>
         PackageFiles.delete(blanks)
-        removed.size
+        removed.count(container => !container.getLabels.containsKey(PackNetwork.Label))
 
   def close(): Future[Unit] =
     for
       _ <- Future.traverse(live.asScala.toVector)(stop)
       _ <- Future.sequence(removals.asScala.toVector)
+      _ <- network.close()
     yield daemon.close()
 
-  private def create(resources: PackResources, allowed: ContainerLimits, token: Secret): String =
-    docker
-      .createContainerCmd(settings.image)
-      .withName(s"burst-${owner.take(8)}-${java.lang.Long.toHexString(System.nanoTime)}")
-      .withCmd("serve", "--listen", s"0.0.0.0:${ContainerSpec.Port}", "--keep-open")
-      .withUser(settings.user)
-      .withEnv(s"${RuntimeAddress.TokenVariable}=${token.hex}")
-      .withLabels(Map(OwnerLabel -> owner).asJava)
-      .withHostConfig(ContainerSpec.hostConfig(settings, resources.packagePath, allowed))
-      .exec()
-      .getId
+  private def create(resources: PackResources, allowed: ContainerLimits, token: Secret): String = users.claim:
+    user =>
+      docker
+        .createContainerCmd(settings.image)
+        .withName(ContainerUsers.name(user))
+        .withCmd(ContainerSpec.command(settings).asJava)
+        .withUser(s"$user:${settings.group}")
+        .withEnv(s"${RuntimeAddress.TokenVariable}=${token.hex}")
+        .withLabels(Map(OwnerLabel -> owner).asJava)
+        .withHostConfig(ContainerSpec.hostConfig(settings, network.name, resources.packagePath, allowed))
+        .exec()
+        .getId
 
   private def addressOf(id: String): String =
     val networks = docker.inspectContainerCmd(id).exec().getNetworkSettings.getNetworks
-    Option(networks.get(settings.network))
+    Option(networks.get(network.name))
       .orElse(networks.values.asScala.headOption)
       .flatMap(network => Option(network.getIpAddress))
       .filter(_.nonEmpty)
-      .getOrElse(throw IOException(s"network '${settings.network}' gave the container no address"))
+      .getOrElse(throw IOException(s"network '${network.name}' gave the container no address"))
 
   /** The daemon answers before the runtime has bound its port: tries until a connection is accepted. */
   private def awaitListening(container: DockerContainer): Either[Failure, Unit] =
@@ -221,44 +239,13 @@ final class DockerDriver(
     daemon.awaitExit(id, exit)
     exit
 
-  /** Whether it is dead now: the daemon answers a kill when the container has ended. */
-  private def kill(id: String): Boolean =
-    Try(docker.killContainerCmd(id).exec()) match
-      case scala.util.Success(_) => true
-      case scala.util.Failure(_: NotFoundException | _: ConflictException) => true // it had ended before
-      case scala.util.Failure(problem) =>
-        log.warn("container {} cannot be killed, removing it by force: {}", id, reason(problem))
-        false
-
   private def remove(container: DockerContainer): StopOutcome =
-    val outcome = removeById(container.id)
+    val outcome = removal.remove(container.id)
     if outcome == StopOutcome.Gone then
       live.remove(container)
       container.blank.foreach(PackageFiles.delete)
       container.ended.trySuccess(ContainerExit(None, oomKilled = false))
     outcome
-
-  private def removeById(id: String): StopOutcome =
-    val deadline = RemoveBound.fromNow
-    @tailrec def attempt(): StopOutcome =
-      Try(docker.removeContainerCmd(id).withForce(true).withRemoveVolumes(true).exec()) match
-        case scala.util.Success(_) => StopOutcome.Gone
-        case scala.util.Failure(_: NotFoundException) => StopOutcome.Gone
-        case scala.util.Failure(_: ConflictException) if awaitRemoved(id, deadline) => StopOutcome.Gone
-        case scala.util.Failure(problem) if deadline.isOverdue() =>
-          log.error("container {} cannot be removed: {}", id, reason(problem))
-          StopOutcome.StillThere(s"container ${id.take(12)} cannot be removed: ${reason(problem)}")
-        case scala.util.Failure(_) =>
-          TimeUnit.MILLISECONDS.sleep(100)
-          attempt()
-    attempt()
-
-  /** Somebody else is removing it already: waits until that is done. */
-  private def awaitRemoved(id: String, deadline: Deadline): Boolean =
-    def gone =
-      Try(docker.inspectContainerCmd(id).exec()).failed.toOption.exists(_.isInstanceOf[NotFoundException])
-    while !gone && deadline.hasTimeLeft() do TimeUnit.MILLISECONDS.sleep(10)
-    gone
 
   private def startFailed(message: String): Failure = Failure(FailureKind.StartFailed, message)
 
@@ -266,7 +253,10 @@ object DockerDriver:
   private[driver] val OwnerLabel = "burst.owner"
   private val ConnectTimeout = 250.millis
   private val RetryPause = 2.millis
-  private val RemoveBound = 15.seconds
+  private val DnsPort = 53
+
+  /** For how long a pre-warmed container may have more than its pack while its program comes up. */
+  private val ConfineBound = 100.millis
 
   private[driver] def reason(problem: Throwable): String =
     Option(problem.getMessage).getOrElse(problem.getClass.getSimpleName).linesIterator.take(2).mkString(" ")

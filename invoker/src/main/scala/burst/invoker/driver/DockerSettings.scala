@@ -18,18 +18,24 @@ object Mount:
   private def refused(text: String) =
     Left(s"'$text' is not a mount: write /host/path:/container/path, with :ro or :rw after it")
 
-/** The keys of `burst.invoker.docker`, explained in `reference.conf`. Memory in MiB. */
+/** The keys of `burst.invoker.docker`, explained in `reference.conf`. Memory in MiB. Without a `network`
+  * packs are on one of their own, and isolated.
+  */
 final case class DockerSettings(
     host: Option[String],
     image: String,
-    network: String,
+    network: Option[String],
+    reachable: Vector[String],
+    notInternet: Vector[String],
     mounts: Vector[Mount],
     cpuFactor: Double,
     memoryOverhead: Int,
     pids: Long,
     pidsPerWorker: Long,
     tmpSize: Int,
-    user: String,
+    descriptors: Long,
+    users: UserRange,
+    group: Long,
     callTimeout: FiniteDuration,
     startTimeout: FiniteDuration
 )

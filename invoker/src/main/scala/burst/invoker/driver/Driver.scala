@@ -92,14 +92,19 @@ trait Driver:
     */
   def programMemory(workers: Int, memoryMiB: Int): Option[Long]
 
+  /** Makes ready what all containers need. Called once, after `removeOrphans` and before `start`. Throws
+    * `SetupException`.
+    */
+  def open(): Unit
+
   def start(resources: PackResources): Future[Either[Failure, Container]]
 
   /** Starts a container for whatever pack will come: of this size as a guess. */
   def prewarm(workers: Int, memoryMiB: Int): Future[Either[Failure, Container]]
 
   /** Makes a pre-warmed container one for a pack, with its package where the answer says. It has what the
-    * pack needs, and until `confine` may have more. Nothing when it could not be done; the container is then
-    * of no use.
+    * pack needs, and until `confine` may have more, but for a moment only, whether that is called or not.
+    * Nothing when it could not be done; the container is then of no use.
     */
   def adopt(container: Container, resources: PackResources): Future[Option[Container]]
 
@@ -107,6 +112,14 @@ trait Driver:
     * is killed. Called when its program is up.
     */
   def confine(container: Container): Unit
+
+  /** Lets a container reach what the flare it is to run needs, and nothing else. Until then, and after
+    * `disconnect`, it reaches nothing. A driver that cannot keep packs apart does nothing.
+    */
+  def connect(container: Container, access: NetworkAccess): Future[Either[Failure, Unit]]
+
+  /** The container is idle. */
+  def disconnect(container: Container): Unit
 
   /** Holds a container to the CPUs of so many workers, while others of its pack have ended. Memory is left as
     * it is: what ended workers used may not have come back. `false`: it could not be done.

@@ -104,7 +104,7 @@ final class KubernetesDriver(
           case None if deadline.isOverdue() => Future.successful(Left(late(pod)))
           case None =>
             val pause = Promise[Unit]()
-            WatchedPods.after(RetryPause)(pause.success(()))
+            Delay.after(RetryPause)(pause.success(()))
             pause.future.flatMap(_ => awaitListening(pod, address, deadline))
 
   private def accepts(address: RuntimeAddress): Boolean =
@@ -129,6 +129,11 @@ final class KubernetesDriver(
     case _ => Future.successful(None)
 
   /** Its kubelet does, since it was adopted. */
+  def open(): Unit = ()
+  def connect(container: Container, access: NetworkAccess): Future[Either[Failure, Unit]] =
+    Future.successful(Right(()))
+  def disconnect(container: Container): Unit = ()
+
   def confine(container: Container): Unit = ()
 
   def throttle(container: Container, workers: Int): Future[Boolean] = container match

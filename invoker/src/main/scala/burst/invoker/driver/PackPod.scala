@@ -140,7 +140,16 @@ private[driver] object PackPod:
       .withName("runtime")
       .withImage(settings.image)
       .withImagePullPolicy("IfNotPresent")
-      .withArgs("serve", "--listen", s"0.0.0.0:$Port", "--keep-open")
+      .withArgs(
+        "serve",
+        "--listen",
+        s"0.0.0.0:$Port",
+        "--keep-open",
+        "--scratch",
+        "/tmp",
+        "--scratch",
+        "/dev/shm"
+      )
       .withEnv(
         EnvVarBuilder()
           .withName(RuntimeAddress.TokenVariable)

@@ -53,6 +53,11 @@ final class ProcessDriver(settings: ProcessSettings, blocking: ExecutionContext)
   def prewarm(workers: Int, memoryMiB: Int): Future[Either[Failure, Container]] =
     launch(PackageSource.Mounted(""))
 
+  def open(): Unit = ()
+  def connect(container: Container, access: NetworkAccess): Future[Either[Failure, Unit]] =
+    Future.successful(Right(()))
+  def disconnect(container: Container): Unit = ()
+
   def confine(container: Container): Unit = ()
 
   def adopt(container: Container, resources: PackResources): Future[Option[Container]] =

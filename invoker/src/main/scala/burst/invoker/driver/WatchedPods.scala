@@ -3,7 +3,7 @@ package burst.invoker.driver
 import burst.node.SetupException
 import io.fabric8.kubernetes.api.model.Pod
 import io.fabric8.kubernetes.client.informers.{ResourceEventHandler, SharedIndexInformer}
-import java.util.concurrent.{CompletableFuture, ConcurrentHashMap, TimeUnit}
+import java.util.concurrent.{ConcurrentHashMap, TimeUnit}
 import scala.concurrent.duration.FiniteDuration
 import scala.concurrent.{ExecutionContext, Future, Promise}
 import scala.jdk.CollectionConverters.*
@@ -31,7 +31,7 @@ private[driver] final class WatchedPod(val name: String):
   /** The first that `read` finds in what is seen of the pod; nothing when that is not within the bound. */
   def until[A](read: Sight => Option[A], bound: FiniteDuration)(using ExecutionContext): Future[Option[A]] =
     val waiting = await(read)
-    WatchedPods.after(bound)(waiting.answer.trySuccess(None))
+    Delay.after(bound)(waiting.answer.trySuccess(None))
     waiting.answer.future
 
   def saw(sight: Sight): Unit = synchronized:
@@ -95,10 +95,3 @@ private[driver] final class WatchedPods(cluster: KubernetesCluster, owner: Strin
 
   private def tell(pod: Pod): Unit =
     Option(pods.get(pod.getMetadata.getName)).foreach(_.saw(Sight.Present(pod)))
-
-private[driver] object WatchedPods:
-  /** Runs `action` after some time. */
-  def after(time: FiniteDuration)(action: => Unit)(using executor: ExecutionContext): Unit =
-    CompletableFuture
-      .delayedExecutor(time.toMillis, TimeUnit.MILLISECONDS, executor.execute(_))
-      .execute(() => action)

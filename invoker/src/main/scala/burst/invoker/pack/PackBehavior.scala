@@ -1,6 +1,6 @@
 package burst.invoker.pack
 
-import burst.invoker.driver.{Container, ContainerExit, PackResources, StopOutcome}
+import burst.invoker.driver.{Container, ContainerExit, NetworkAccess, PackResources, StopOutcome}
 import burst.invoker.packages.PackageCache
 import burst.invoker.pool.PackShape
 import burst.invoker.runtime.Refusal
@@ -140,7 +140,10 @@ private[pack] final class PackBehavior(
     if isGroup then initialise(pack, start) else open(pack, start)
 
   private def initialise(pack: LoadedPack, start: PackStart): Behavior[Command] =
-    tell(runtime.init(pack.container.address, pack.container.source))(asTaken)(Initialised(_))
+    tell(connected(pack)(runtime.init(
+      pack.container.address,
+      pack.container.source
+    )))(asTaken)(Initialised(_))
     receive:
       case Initialised(Right(())) =>
         timers.cancel(InitOverdue)
@@ -149,6 +152,17 @@ private[pack] final class PackBehavior(
       case Exited(id, exit) if id == pack.container.id =>
         destroy(pack, Some(during(StartOperation.Init, died(exit))))
       case Ending(failure) => destroy(pack, Some(failure))
+
+  /** With its program's network in place: user code may run as soon as the runtime is asked. */
+  private def connected[A](pack: LoadedPack)(
+      ask: => Future[Either[Refusal, A]]
+  ): Future[Either[Refusal, A]] =
+    val access =
+      NetworkAccess(assignment.flareId, assignment.packSizes.size, assignment.backend, assignment.egress)
+    driver.connect(pack.container, access).flatMap:
+      case Right(()) => ask
+      case Left(failure) =>
+        Future.successful(Left(Refusal(failure.message, operation = Some(StartOperation.Create))))
 
   /** The runtime's answer is bad; if its container has died or is about to, then that is the reason to tell.
     */
@@ -213,7 +227,9 @@ private[pack] final class PackBehavior(
 
   private def open(pack: LoadedPack, start: PackStart): Behavior[Command] =
     val fresh = Option.when(start != PackStart.Warm)(pack.container.source)
-    tell(runtime.run(pack.container.address, runPack(pack), fresh))(asTaken)(Opened(_))
+    def run = runtime.run(pack.container.address, runPack(pack), fresh)
+    // a group's pack has the group's network
+    tell(if group.isEmpty then connected(pack)(run) else run)(asTaken)(Opened(_))
     val replaceable = start == PackStart.Warm && group.isEmpty
     receive:
       case Opened(Right(events)) =>
@@ -337,7 +353,9 @@ private[pack] final class PackBehavior(
     receive:
       case StreamEnded(None) =>
         outputs.close()
-        if group.isEmpty then invoker ! Finished(key, Some(pack))
+        if group.isEmpty then
+          driver.disconnect(pack.container)
+          invoker ! Finished(key, Some(pack))
         reporter.ended(reusable = true, error)
         group.fold(Behaviors.stopped)(_.rest(pack))
       case StreamEnded(Some(_)) | Settled => destroy(pack, error)

@@ -177,10 +177,16 @@ final class RuntimeClient(
   private def reason(problem: Throwable): String =
     Option(problem.getMessage).getOrElse(problem.getClass.getSimpleName)
 
-/** Why the runtime did not do as it was told, and what a program that did not come up has said. */
-final case class Refusal(reason: String, said: Vector[PackEvent] = Vector.empty):
+/** Why the runtime did not do as it was told, and what a program that did not come up has said; `operation`
+  * where it was not even asked.
+  */
+final case class Refusal(
+    reason: String,
+    said: Vector[PackEvent] = Vector.empty,
+    operation: Option[String] = None
+):
   def after(what: String): Refusal = copy(reason = s"$what: $reason")
-  def failure: Failure = Failure(FailureKind.StartFailed, reason)
+  def failure: Failure = Failure(FailureKind.StartFailed, reason, operation = operation)
 
 object Refusal:
   given Decoder[Refusal] = Decoder.instance: answer =>

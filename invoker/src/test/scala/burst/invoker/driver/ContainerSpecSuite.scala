@@ -1,5 +1,6 @@
 package burst.invoker.driver
 
+import com.github.dockerjava.api.exception.ConflictException
 import java.nio.file.{Files, Path}
 import scala.concurrent.duration.DurationInt
 
@@ -7,14 +8,18 @@ class ContainerSpecSuite extends munit.FunSuite:
   private val settings = DockerSettings(
     None,
     "i",
-    "bridge",
+    None,
+    Vector.empty,
+    Vector.empty,
     Vector(Mount("/d", "/e", readOnly = true)),
     cpuFactor = 0.5,
     memoryOverhead = 10,
     pids = 100,
     pidsPerWorker = 2,
     tmpSize = 8,
-    user = "1:1",
+    descriptors = 50,
+    users = UserRange(5, 9),
+    group = 1,
     1.second,
     1.second
   )
@@ -41,8 +46,32 @@ class ContainerSpecSuite extends munit.FunSuite:
     assertEquals(limits(4096, memory = 8192).memory, (4096L * 8192 + 10) << 20)
 
   test("the package is mounted read-only, operators' mounts as they say"):
-    val binds = ContainerSpec.hostConfig(settings, Path.of("/p"), limits(1)).getBinds
+    val binds = ContainerSpec.hostConfig(settings, "n", Path.of("/p"), limits(1)).getBinds
     assertEquals(binds.map(_.toString).toVector, Vector("/p:/package:ro", "/d:/e:ro"))
+
+  test("what only the pack writes to is emptied between its flares, and no directory of the operator's"):
+    def scratch(targets: String*) =
+      val mounts = targets.toVector.map(Mount("/d", _, readOnly = false))
+      ContainerSpec.command(settings.copy(mounts = mounts)).drop(4).filterNot(_ == "--scratch")
+    assertEquals(scratch("/e"), List("/tmp", "/dev/shm"))
+    assertEquals(scratch("/tmp/data"), List("/dev/shm"))
+    assertEquals(scratch("/tmp", "/dev/shm/x"), List.empty)
+
+  test("a range of users is two numbers, of which none is root's"):
+    assertEquals(UserRange.parse("1000-1999").map(_.size), Right(1000L))
+    for wrong <- List("", "1000", "0-9", "9-8", "1-2-3", "1-9999999999", "a-b", "-5-7") do
+      assert(UserRange.parse(wrong).isLeft, wrong)
+
+  test("users are tried until one is free"):
+    val users = ContainerUsers(UserRange(5, 9))
+    var taken = Set.empty[Long]
+    def create(user: Long): Long =
+      if taken(user) then throw ConflictException("taken")
+      taken += user
+      user
+    assertEquals(Vector.fill(5)(users.claim(create)).toSet, (5L to 9L).toSet)
+    assert(intercept[IllegalStateException](users.claim(create)).getMessage.contains("5 to 9"))
+    intercept[IllegalArgumentException](users.claim[Long](_ => throw IllegalArgumentException("else")))
 
   test("mounts are two absolute paths and a mode"):
     assertEquals(Mount.parse("/a:/b"), Right(Mount("/a", "/b", readOnly = false)))

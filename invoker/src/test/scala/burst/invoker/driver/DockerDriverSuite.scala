@@ -2,32 +2,24 @@ package burst.invoker.driver
 
 import burst.node.SetupException
 import com.github.dockerjava.api.exception.NotFoundException
+import com.github.dockerjava.api.model.Ulimit
 import java.nio.file.{Files, Path}
 import java.util.UUID
-import scala.concurrent.duration.DurationInt
+import scala.concurrent.Future
 import scala.jdk.CollectionConverters.*
 import scala.util.Try
 
 class DockerDriverSuite extends DriverContractSuite:
-  private val settings = DockerSettings(
-    host = None,
-    image = Prerequisites.image,
-    network = "bridge",
-    mounts = Vector.empty,
-    cpuFactor = 1.0,
-    memoryOverhead = 64,
-    pids = 256,
-    pidsPerWorker = 64,
-    tmpSize = 16,
-    user = "65534:65534",
-    callTimeout = 30.seconds,
-    startTimeout = 60.seconds
-  )
+  private val settings = Prerequisites.dockerSettings
 
   private lazy val observer = Prerequisites.dockerDaemon(settings).calls
   override protected def release(): Unit = observer.close()
 
-  protected def newDriver(): Driver = driverOf(settings, UUID.randomUUID.toString)
+  protected def newDriver(): Driver = opened(driverOf(settings, UUID.randomUUID.toString))
+
+  private def opened(driver: Driver): Driver =
+    driver.open()
+    driver
   protected def brokenDriver(): Driver =
     driverOf(
       settings.copy(mounts = Vector(Mount("/proc/none", "/x", readOnly = true))),
@@ -64,13 +56,37 @@ class DockerDriverSuite extends DriverContractSuite:
       assertEquals(host.getReadonlyRootfs.booleanValue, true)
       assertEquals(host.getCapDrop.map(_.name).toVector, Vector("ALL"))
       assertEquals(host.getSecurityOpts.asScala.toVector, Vector("no-new-privileges"))
-      assertEquals(shown.getConfig.getUser, "65534:65534")
+      assert(host.getUlimits.contains(Ulimit("nofile", 4096L, 4096L)))
+      assertEquals(
+        host.getUlimits.map(_.getName).toSet,
+        Set("nofile", "sigpending", "memlock", "msgqueue", "core")
+      )
       assertEquals(
         shown.getMounts.asScala.map(mount =>
           (mount.getDestination.getPath, mount.getRW.booleanValue)
         ).toVector,
         Vector(("/package", false))
       )
+
+  test("each container has a user of its own, whoever's it is, and its user is free when it is gone"):
+    val users = UserRange(2_000_100_000L, 2_000_100_002L)
+    val few = settings.copy(network = Some("bridge"), users = users)
+    val (one, other) =
+      (driverOf(few, UUID.randomUUID.toString), driverOf(few, UUID.randomUUID.toString))
+    def user(container: Container) = observer.inspectContainerCmd(container.id).exec().getConfig.getUser
+    for
+      containers <- Future.sequence(Vector(started(one), started(other), started(one)))
+      _ = assertEquals(
+        containers.map(user).toSet,
+        (2_000_100_000L to 2_000_100_002L).map(number => s"$number:65534").toSet
+      )
+      none <- other.start(resources(1))
+      _ = assert(none.left.exists(_.message.contains("no user")), none.toString)
+      _ <- one.close()
+      again <- started(other)
+      _ = assertNotEquals(user(again), user(containers(1)))
+      _ <- other.close()
+    yield ()
 
   test("resizing changes what a container may use"):
     val driver = newDriver()
@@ -85,7 +101,7 @@ class DockerDriverSuite extends DriverContractSuite:
     "a pre-warmed container gets its pack's limits and files, keeps its memory when throttled, leaves nothing"
   ):
     val owner = UUID.randomUUID.toString
-    val driver = driverOf(settings, owner)
+    val driver = opened(driverOf(settings, owner))
     val nested = Files.createDirectories(packageDir.resolve("data"))
     Files.writeString(packageDir.resolve("exec"), "program")
     Files.writeString(nested.resolve("table"), "rows")
@@ -108,7 +124,7 @@ class DockerDriverSuite extends DriverContractSuite:
     yield assert(!Files.exists(seen), "its directory is gone with it")
 
   test("a pre-warmed container is confined to a smaller pack's limits before any later change is made"):
-    val driver = driverOf(settings, UUID.randomUUID.toString)
+    val driver = newDriver()
     def limits(container: Container) = observer.inspectContainerCmd(container.id).exec().getHostConfig
     for
       blank <- driver.prewarm(2, 16).map(_.toOption.get)
@@ -124,7 +140,7 @@ class DockerDriverSuite extends DriverContractSuite:
 
   test("orphans of the same owner are removed, and those of no other"):
     val owner = UUID.randomUUID.toString
-    val (before, after, other) = (driverOf(settings, owner), driverOf(settings, owner), newDriver())
+    val (before, after, other) = (opened(driverOf(settings, owner)), driverOf(settings, owner), newDriver())
     for
       orphan <- started(before)
       foreign <- started(other)

@@ -168,9 +168,9 @@ private final class TestKubelet(client: KubernetesClient, runtime: Path) extends
     hold(name)
     val host = address()
     val container = pod.getSpec.getContainers.get(0)
-    // Without --keep-open it ends with this process, whatever becomes of that.
+    // Without --keep-open it ends with this process, whatever becomes of that; and /tmp is not its own here.
     val arguments =
-      container.getArgs.asScala.filter(_ != "--keep-open").map(_.replace("0.0.0.0", host))
+      container.getArgs.asScala.takeWhile(_ != "--keep-open").map(_.replace("0.0.0.0", host))
     val builder = ProcessBuilder((runtime.toString +: arguments).asJava)
     builder.environment.clear()
     container.getEnv.forEach: variable =>

@@ -51,6 +51,21 @@ final class FakeDriver(address: RuntimeAddress) extends Driver:
   def confine(container: Container): Unit =
     val _ = confined.add(container.id)
 
+  val connected: ConcurrentLinkedQueue[(String, NetworkAccess)] = ConcurrentLinkedQueue()
+  val disconnected: ConcurrentLinkedQueue[String] = ConcurrentLinkedQueue()
+
+  /** Why it cannot be done, if it cannot. */
+  @volatile var connecting: Option[Failure] = None
+
+  def open(): Unit = ()
+
+  def connect(container: Container, access: NetworkAccess): Future[Either[Failure, Unit]] =
+    connected.add((container.id, access))
+    Future.successful(connecting.toLeft(()))
+
+  def disconnect(container: Container): Unit =
+    val _ = disconnected.add(container.id)
+
   def adopt(container: Container, resources: PackResources): Future[Option[Container]] =
     adopted.add(resources)
     Future.successful(Option.when(adoptable)(container))

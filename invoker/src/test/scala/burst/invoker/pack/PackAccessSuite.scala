@@ -1,0 +1,55 @@
+package burst.invoker.pack
+
+import burst.invoker.driver.NetworkAccess
+import burst.protocol.*
+import org.apache.pekko.actor.testkit.typed.scaladsl.ActorTestKit
+import scala.jdk.CollectionConverters.*
+
+/** What a pack may reach, and when. */
+class PackAccessSuite extends munit.FunSuite:
+  private lazy val kit = ActorTestKit()
+  override def afterAll(): Unit = kit.shutdownTestKit()
+
+  private val setup = FunFixture[PackSetup](_ => PackSetup(kit), _.runtime.close())
+
+  setup.test("a pack has its flare's network before its program starts, and none while it is idle"): setup =>
+    import setup.*
+    val _ = begin(assignment.copy(egress = true))
+    givePackage()
+    val pack = runtime.pack()
+    val access = NetworkAccess(assignment.flareId, packs = 2, assignment.backend, egress = true)
+    assertEquals(driver.connected.asScala.toVector, Vector((driver.lastContainer.id, access)))
+    pack.say(ready, setup.ended(reusable = true))
+    assertEquals(driver.disconnected.asScala.toVector, Vector.empty)
+    pack.end()
+    assert(untilEnded()(1).reusable)
+    assertEquals(driver.disconnected.asScala.toVector, Vector(driver.lastContainer.id))
+
+  setup.test("a warm pack gets the network of the flare it is to run"): setup =>
+    import setup.*
+    val (pack, container) = warm()
+    val _ = launch(Some(pack))
+    val _ = runtime.pack()
+    assertEquals(driver.connected.asScala.toVector.map(_(0)), Vector(container.id))
+
+  setup.test("a program whose network cannot be had is not started"): setup =>
+    import setup.*
+    driver.connecting = Some(Failure(FailureKind.StartFailed, "no network"))
+    val _ = launch()
+    givePackage()
+    val failure = endedBadly()
+    assertEquals((failure.kind, failure.message), (FailureKind.StartFailed, "no network"))
+    assertEquals(failure.operation, Some("create"))
+    assertEquals(runtime.startedPrograms, 0)
+
+  setup.test("a group's packs keep theirs from flare to flare"): setup =>
+    import setup.*
+    val group = resting()
+    val (run, reports) = flare()
+    group ! run
+    val pack = runtime.pack()
+    pack.say(ready, setup.ended(reusable = true))
+    pack.end()
+    assertEquals(reports.receiveMessage().flareId, run.assignment.flareId)
+    assertEquals(driver.connected.asScala.toVector.map(_(1).flare), Vector(assignment.flareId))
+    assertEquals(driver.disconnected.asScala.toVector, Vector.empty)
