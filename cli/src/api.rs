@@ -340,6 +340,14 @@ pub struct Limits {
     pub definitions_size: u64,
     /// Bytes of its flares' results and logs.
     pub stored_size: u64,
+    /// Deploys in a minute.
+    pub deploys_per_minute: u64,
+    /// Requests of any kind in a minute.
+    pub requests_per_minute: u64,
+    /// Requests that may be under way at once.
+    pub concurrent_requests: u64,
+    /// Whether its packs may reach the internet.
+    pub egress: bool,
 }
 
 /// A namespace as its administrator sees it.
@@ -355,14 +363,16 @@ pub struct Namespace {
     pub revoked: Option<u64>,
 }
 
-/// Something of a namespace, as the administrator sees it.
+/// A flare or a group in a list of those of all namespaces.
 #[derive(Debug, Deserialize)]
-pub struct Owned<T> {
-    /// Whose it is.
+pub struct Listed {
+    #[serde(alias = "flareId", alias = "groupId")]
+    pub id: String,
     pub namespace: String,
-    /// What it is.
-    #[serde(flatten)]
-    pub of: T,
+    pub name: String,
+    pub state: String,
+    pub size: u32,
+    pub created: u64,
 }
 
 /// A namespace that has just got its credentials.

@@ -8,6 +8,7 @@
 mod bare_rabbitmq;
 mod bare_s3;
 mod collectives;
+mod crowd;
 mod direct;
 mod exchange;
 mod figures;
@@ -44,6 +45,9 @@ struct Options {
     /// Which backends are measured, where each is by itself; `bcm.csv` is of all of them.
     #[arg(long, value_delimiter = ',', value_parser = servers::BACKENDS, default_values = servers::BACKENDS)]
     backends: Vec<String>,
+    /// How many packs a crowd has, instead of the usual sizes.
+    #[arg(long, value_delimiter = ',')]
+    packs: Vec<u32>,
     /// Where `bcm.csv`, kept when the whole table was measured, and the figures' numbers and plots
     /// go.
     #[arg(long, default_value = "benchmarks/results")]
@@ -68,6 +72,8 @@ enum Measurement {
     NextFlare,
     /// All-to-all between packs, against a message per pair.
     Exchange,
+    /// All-to-all of many packs of one machine, each a process: time, threads and memory.
+    Crowd,
     /// Throughput by chunk size, for each backend.
     ChunkSizes,
     /// Throughput by number of pairs, for each backend.
@@ -92,6 +98,7 @@ impl Measurement {
         let Options {
             turns,
             backends,
+            packs,
             results,
             ..
         } = options;
@@ -113,6 +120,7 @@ impl Measurement {
                 }
             }
             Self::Exchange => exchange::all_to_all(turns, report),
+            Self::Crowd => crowd::all_to_all(packs, report),
             Self::ChunkSizes => figures::chunk_sizes(turns, backends, results)?,
             Self::Pairs => figures::pairs(turns, backends, results)?,
             Self::Granularity => figures::granularity(turns, results)?,
@@ -124,6 +132,12 @@ impl Measurement {
 fn main() -> ExitCode {
     if std::env::args().nth(1).as_deref() == Some(servers::SERVE_S3) {
         servers::serve_s3();
+        return ExitCode::SUCCESS;
+    }
+    if let [_, role, pack, packs] = &std::env::args().collect::<Vec<_>>()[..]
+        && role == crowd::PACK
+    {
+        crowd::pack(pack.parse().unwrap(), packs.parse().unwrap());
         return ExitCode::SUCCESS;
     }
     match measure(&Options::parse()) {
@@ -144,7 +158,8 @@ fn measure(options: &Options) -> Result<(), figures::NotKept> {
     }
     println!("{report}");
     // The table is of one run, or it is not kept.
-    let whole = options.backends.len() == servers::BACKENDS.len()
+    let whole = options.packs.is_empty()
+        && options.backends.len() == servers::BACKENDS.len()
         && (Measurement::value_variants().iter())
             .all(|which| which.is_figure() || options.measures(*which));
     if whole {

@@ -34,6 +34,13 @@ impl Bed {
         Self::with(settings(driver, slots).idle_timeout(Duration::from_millis(1)))
     }
 
+    /// As [`Bed::start_cold`], with packs that reach this server.
+    pub fn start_cold_near(driver: Driver, slots: u32, server: &str) -> Self {
+        let reachable = format!("[\"{server}\"]");
+        let settings = settings(driver, slots).set("burst.invoker.docker.reachable", &reachable);
+        Self::with(settings.idle_timeout(Duration::from_millis(1)))
+    }
+
     /// One that keeps this many containers ready, and on which every flare starts its packs anew, in them.
     pub fn start_prewarmed(driver: Driver, slots: u32, containers: u32) -> Self {
         // A container is replaced at a heartbeat, one at each.

@@ -22,7 +22,7 @@ pub fn measure(size: &Size, findings: &mut Findings) {
         .collect();
     std::fs::write(store.file("object"), &bytes).unwrap();
     drop(bytes);
-    let bed = Bed::start_cold(Driver::Docker, workers);
+    let bed = Bed::start_cold_near(Driver::Docker, workers, store.address());
     bed.deploy("probe");
     let memory = (size.object >> 20) + 64;
     let granularities = bed::granularities(workers);

@@ -26,7 +26,7 @@ pub fn measure(size: &Size, findings: &mut Findings) {
     }
     let text = text.repeat(size.texts as usize);
     std::fs::write(store.file("texts"), &text).unwrap();
-    let bed = Bed::start_cold(Driver::Docker, workers);
+    let bed = Bed::start_cold_near(Driver::Docker, workers, store.address());
     bed.deploy("gridsearch");
     let memory = (text.len() >> 20) * 4 + 64;
     // One epoch, and one combination for each worker: this is about what comes before.

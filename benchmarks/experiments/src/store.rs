@@ -85,6 +85,11 @@ impl Store {
         }
     }
 
+    /// `host:port`.
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
     /// The URL of an object, or of what the names of several begin with.
     pub fn url(&self, name: &str) -> String {
         format!("http://{}/{BUCKET}/{name}", self.address)

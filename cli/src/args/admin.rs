@@ -114,6 +114,15 @@ pub struct CreateArgs {
     /// Flares it may start in a minute
     #[arg(long, value_name = "N")]
     pub rate: Option<u32>,
+    /// Deploys it may make in a minute
+    #[arg(long, value_name = "N")]
+    pub deploy_rate: Option<u32>,
+    /// Requests of any kind it may send in a minute
+    #[arg(long, value_name = "N")]
+    pub request_rate: Option<u32>,
+    /// Requests of it that may be under way at once, such as of those who wait for a result
+    #[arg(long, value_name = "N")]
+    pub requests: Option<u32>,
     /// Definitions it may have
     #[arg(long, value_name = "N")]
     pub definitions: Option<u32>,
@@ -123,6 +132,9 @@ pub struct CreateArgs {
     /// What results and logs may take, such as 8G; beyond, its oldest flares are deleted
     #[arg(long, value_name = "SIZE", value_parser = bytes)]
     pub stored_size: Option<u64>,
+    /// Whether its packs may reach the internet, where the driver keeps packs apart
+    #[arg(long, value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub egress: Option<bool>,
     /// Give an existing namespace a new key and these limits
     #[arg(long)]
     pub overwrite: bool,

@@ -13,7 +13,7 @@ Examples:
   burst standalone
   burst standalone --slots 16 --data /var/lib/burst
   burst standalone --driver docker --image burst-runtime:latest --mount /data:/data:ro
-  burst standalone --backend redis-list=redis://localhost:6379 --default-backend redis-list
+  burst standalone --backend redis-list=redis://:PASSWORD@localhost --default-backend redis-list
   burst standalone --set burst.limits.burst-size=4096
 
 The settings are written to standalone.conf in the data directory, readable by you alone.

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::api::{CreatedNamespace, Flare, Group, Limits, Namespace, Owned};
+use crate::api::{CreatedNamespace, Limits, Listed, Namespace};
 use crate::args::admin::{
     AdminAction, AnyFlareAction, AnyGroupAction, CreateArgs, NamespaceAction,
 };
@@ -22,7 +22,10 @@ pub fn run(action: &AdminAction, args: &GlobalArgs) -> Result<(), Error> {
             namespace,
             state,
             page,
-        }) => flares(&client, namespace, state, page, args),
+        }) => {
+            let only = [("namespace", namespace), ("state", state)];
+            any(&client, ("flares", "FLARE"), &only, page, args)
+        }
         AdminAction::Flare(AnyFlareAction::Cancel { id }) => {
             let answer = client.delete_at(&["admin", "flares", id])?;
             output::answer(args.output, &answer, || {
@@ -30,7 +33,8 @@ pub fn run(action: &AdminAction, args: &GlobalArgs) -> Result<(), Error> {
             })
         }
         AdminAction::Group(AnyGroupAction::List { namespace, page }) => {
-            groups(&client, namespace, page, args)
+            let only = [("namespace", namespace)];
+            any(&client, ("groups", "GROUP"), &only, page, args)
         }
         AdminAction::Group(AnyGroupAction::Close { id }) => {
             let answer = client.delete_at(&["admin", "groups", id])?;
@@ -62,6 +66,10 @@ fn create(client: &Client, wanted: &CreateArgs, args: &GlobalArgs) -> Result<(),
         "definitions": wanted.definitions,
         "definitionsSize": wanted.definitions_size,
         "storedSize": wanted.stored_size,
+        "deploysPerMinute": wanted.deploy_rate,
+        "requestsPerMinute": wanted.request_rate,
+        "concurrentRequests": wanted.requests,
+        "egress": wanted.egress,
     }});
     let query = [("overwrite", wanted.overwrite.then(|| "true".into()))];
     let answer = client.put_at(&path(&wanted.name), &query, &body)?;
@@ -85,16 +93,25 @@ fn create(client: &Client, wanted: &CreateArgs, args: &GlobalArgs) -> Result<(),
                 Some(output::size(limits.definitions_size)),
             ),
             ("stored size", Some(output::size(limits.stored_size))),
+            (
+                "deploys a minute",
+                Some(limits.deploys_per_minute.to_string()),
+            ),
+            (
+                "requests a minute",
+                Some(limits.requests_per_minute.to_string()),
+            ),
+            (
+                "requests at once",
+                Some(limits.concurrent_requests.to_string()),
+            ),
+            ("internet", Some(internet(limits.egress).into())),
         ]) + "\nNobody can read these credentials again: keep them.")
     })
 }
 
 fn list(client: &Client, page: &PageArgs, args: &GlobalArgs) -> Result<(), Error> {
-    let query = [
-        ("limit", page.limit.map(|limit| limit.to_string())),
-        ("skip", page.skip.map(|skip| skip.to_string())),
-    ];
-    let answer = client.get_at(&NAMESPACES, &query)?;
+    let answer = client.get_at(&NAMESPACES, &page.query())?;
     output::answer(args.output, &answer, || {
         let heads = [
             "NAMESPACE",
@@ -106,6 +123,9 @@ fn list(client: &Client, page: &PageArgs, args: &GlobalArgs) -> Result<(), Error
             "RATE",
             "DEFINITIONS",
             "STORED",
+            "DEPLOYS",
+            "REQUESTS",
+            "INTERNET",
             "CREATED",
         ];
         let mut table = output::table(heads);
@@ -124,6 +144,10 @@ fn list(client: &Client, page: &PageArgs, args: &GlobalArgs) -> Result<(), Error
                 definitions,
                 definitions_size,
                 stored_size,
+                deploys_per_minute,
+                requests_per_minute,
+                concurrent_requests,
+                egress,
             } = namespace.limits;
             table.add_row([
                 namespace.name,
@@ -135,6 +159,9 @@ fn list(client: &Client, page: &PageArgs, args: &GlobalArgs) -> Result<(), Error
                 format!("{flares_per_minute}/min"),
                 format!("{definitions}, {}", output::size(definitions_size)),
                 output::size(stored_size),
+                format!("{deploys_per_minute}/min"),
+                format!("{requests_per_minute}/min, {concurrent_requests} at once"),
+                internet(egress).into(),
                 output::time(namespace.created),
             ]);
         }
@@ -142,62 +169,35 @@ fn list(client: &Client, page: &PageArgs, args: &GlobalArgs) -> Result<(), Error
     })
 }
 
-fn flares(
+/// Lists flares or groups of all namespaces.
+fn any(
     client: &Client,
-    namespace: &Option<String>,
-    state: &Option<String>,
+    (kind, head): (&str, &str),
+    only: &[(&str, &Option<String>)],
     page: &PageArgs,
     args: &GlobalArgs,
 ) -> Result<(), Error> {
-    let query = [
-        ("namespace", namespace.clone()),
-        ("state", state.clone()),
-        ("limit", page.limit.map(|limit| limit.to_string())),
-        ("skip", page.skip.map(|skip| skip.to_string())),
-    ];
-    let answer = client.get_at(&["admin", "flares"], &query)?;
+    let only = only.iter().map(|&(key, value)| (key, value.clone()));
+    let query: Vec<_> = only.chain(page.query()).collect();
+    let answer = client.get_at(&["admin", kind], &query)?;
     output::answer(args.output, &answer, || {
-        let mut table = output::table(["FLARE", "NAMESPACE", "NAME", "STATE", "SIZE", "CREATED"]);
-        for Owned { namespace, of } in answer.read::<Vec<Owned<Flare>>>()? {
+        let mut table = output::table([head, "NAMESPACE", "NAME", "STATE", "SIZE", "CREATED"]);
+        for listed in answer.read::<Vec<Listed>>()? {
             table.add_row([
-                of.flare_id,
-                namespace,
-                of.name,
-                of.state.name().into(),
-                of.size.to_string(),
-                output::time(of.created),
+                listed.id,
+                listed.namespace,
+                listed.name,
+                listed.state,
+                listed.size.to_string(),
+                output::time(listed.created),
             ]);
         }
         Ok(output::render(table))
     })
 }
 
-fn groups(
-    client: &Client,
-    namespace: &Option<String>,
-    page: &PageArgs,
-    args: &GlobalArgs,
-) -> Result<(), Error> {
-    let query = [
-        ("namespace", namespace.clone()),
-        ("limit", page.limit.map(|limit| limit.to_string())),
-        ("skip", page.skip.map(|skip| skip.to_string())),
-    ];
-    let answer = client.get_at(&["admin", "groups"], &query)?;
-    output::answer(args.output, &answer, || {
-        let mut table = output::table(["GROUP", "NAMESPACE", "NAME", "STATE", "SIZE", "CREATED"]);
-        for Owned { namespace, of } in answer.read::<Vec<Owned<Group>>>()? {
-            table.add_row([
-                of.group_id,
-                namespace,
-                of.name,
-                of.state.name().into(),
-                of.size.to_string(),
-                output::time(of.created),
-            ]);
-        }
-        Ok(output::render(table))
-    })
+fn internet(egress: bool) -> &'static str {
+    if egress { "yes" } else { "no" }
 }
 
 fn path(name: &str) -> [&str; 3] {

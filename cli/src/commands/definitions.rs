@@ -8,11 +8,7 @@ use crate::output;
 
 /// Lists the definitions of the caller's namespace.
 pub fn list(client: &Client, page: &PageArgs, format: Format) -> Result<(), Error> {
-    let query = [
-        ("limit", page.limit.map(|limit| limit.to_string())),
-        ("skip", page.skip.map(|skip| skip.to_string())),
-    ];
-    let answer = client.get(&["bursts"], &query)?;
+    let answer = client.get(&["bursts"], &page.query())?;
     output::answer(format, &answer, || {
         let mut table = output::table(["NAME", "VERSION", "KIND", "PACKAGE", "UPDATED"]);
         for definition in answer.read::<Vec<Definition>>()? {

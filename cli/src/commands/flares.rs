@@ -10,11 +10,12 @@ use crate::{failure, streamed};
 
 /// Lists flares, newest first.
 pub fn list(client: &Client, args: &FlaresArgs, format: Format) -> Result<(), Error> {
+    let [limit, skip] = args.page.query();
     let query = [
         ("name", args.name.clone()),
         ("state", args.state.clone()),
-        ("limit", args.page.limit.map(|limit| limit.to_string())),
-        ("skip", args.page.skip.map(|skip| skip.to_string())),
+        limit,
+        skip,
     ];
     let answer = client.get(&["flares"], &query)?;
     output::answer(format, &answer, || {

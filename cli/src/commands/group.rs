@@ -112,11 +112,8 @@ fn close(client: &Client, id: &str, format: Format) -> Result<(), Error> {
 }
 
 fn list(client: &Client, args: &GroupsArgs, format: Format) -> Result<(), Error> {
-    let query = [
-        ("name", args.name.clone()),
-        ("limit", args.page.limit.map(|limit| limit.to_string())),
-        ("skip", args.page.skip.map(|skip| skip.to_string())),
-    ];
+    let [limit, skip] = args.page.query();
+    let query = [("name", args.name.clone()), limit, skip];
     let answer = client.get(&["groups"], &query)?;
     output::answer(format, &answer, || {
         let mut table = output::table(["GROUP", "NAME", "VERSION", "STATE", "SIZE", "CREATED"]);

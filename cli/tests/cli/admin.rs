@@ -6,7 +6,7 @@ use crate::platform::Platform;
 use crate::program::Burst;
 
 const ADMIN: &str = "admin:secret-admin-key";
-const LIMITS: &str = r#"{"burstSize":9,"concurrentSlots":8,"memory":1024,"packageSize":1048576,"flaresPerMinute":60,"definitions":7,"definitionsSize":2097152,"storedSize":3145728}"#;
+const LIMITS: &str = r#"{"burstSize":9,"concurrentSlots":8,"memory":1024,"packageSize":1048576,"flaresPerMinute":60,"definitions":7,"definitionsSize":2097152,"storedSize":3145728,"deploysPerMinute":31,"requestsPerMinute":3200,"concurrentRequests":33,"egress":true}"#;
 
 fn administrator(platform: &Platform) -> Burst {
     Burst::of(platform).with("BURST_ADMIN_AUTH", ADMIN)
@@ -35,6 +35,13 @@ fn a_created_namespace_is_shown_with_its_credentials_and_limits() {
             "7",
             "--stored-size",
             "3M",
+            "--deploy-rate",
+            "31",
+            "--request-rate",
+            "3200",
+            "--requests",
+            "33",
+            "--egress",
             "--overwrite",
         ])
         .ok();
@@ -45,6 +52,10 @@ fn a_created_namespace_is_shown_with_its_credentials_and_limits() {
         "1.0 MiB",
         "2.0 MiB",
         "3.0 MiB",
+        "deploys a minute   31",
+        "requests a minute  3200",
+        "requests at once   33",
+        "internet",
         "keep them",
     ] {
         assert!(shown.contains(part), "{part}: {shown}");
@@ -58,7 +69,8 @@ fn a_created_namespace_is_shown_with_its_credentials_and_limits() {
         requests[0].body,
         json!({"limits": {"burstSize": null, "concurrentSlots": 8, "memory": 1024,
             "packageSize": 1_048_576, "flaresPerMinute": null, "definitions": 7, "definitionsSize": null,
-            "storedSize": 3_145_728}})
+            "storedSize": 3_145_728, "deploysPerMinute": 31, "requestsPerMinute": 3200,
+            "concurrentRequests": 33, "egress": true}})
     );
     assert!(requests[0].auth.starts_with("Basic "));
     let json = ["admin", "namespace", "create", "team", "--output", "json"];
