@@ -46,6 +46,23 @@ pub fn containers_mentioning(text: &str) -> Vec<Value> {
         .collect()
 }
 
+/// Whether a container keeps a platform's network of packs, and is none itself.
+pub fn keeps_network(container: &Value) -> bool {
+    !container["Config"]["Labels"]["burst.network"].is_null()
+}
+
+/// Names of the networks that belong to this invoker.
+pub fn networks_of(owner: &str) -> Vec<String> {
+    let label = format!("label=burst.owner={owner}");
+    let listed = docker(&["network", "ls", "--format", "{{.Name}}", "--filter", &label]);
+    listed.lines().map(str::to_owned).collect()
+}
+
+/// Removes a network; one that is gone already is fine.
+pub fn remove_network(name: &str) {
+    command::run(Command::new("docker").args(["network", "rm", name]), LIMIT);
+}
+
 /// A container's id.
 pub fn id(container: &Value) -> String {
     container["Id"].as_str().unwrap_or_default().to_owned()

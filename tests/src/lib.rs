@@ -11,6 +11,7 @@
 //! | servers of one's own: Redis, PostgreSQL, S3; their ports | `redis_server`, `postgres_server`, `s3_server`, `port` |
 //! | a machine that can be cut off, controllers that can be parted, a clock that can be set, what lies on the disk and one that is full | `network`, `clock`, `disk` |
 //! | certificates | `certificates` |
+//! | two tenants, and one's flare that the other's must not disturb | `tenants`, `neighbour` |
 //! | many clients at once | `load` |
 //! | packages, good and broken | `package` |
 //! | refused requests change nothing | `unchanged` |
@@ -41,6 +42,7 @@ pub mod invariants;
 pub mod leftovers;
 pub mod load;
 pub mod model;
+pub mod neighbour;
 pub mod network;
 pub mod node;
 pub mod package;
@@ -51,6 +53,7 @@ pub mod processes;
 pub mod redis_server;
 pub mod s3_server;
 pub mod settings;
+pub mod tenants;
 pub mod traffic;
 pub mod unchanged;
 pub mod wait;
@@ -58,6 +61,8 @@ pub mod wire;
 
 pub use api::{Answer, Api};
 pub use cluster::Cluster;
+pub use neighbour::Neighbour;
 pub use platform::Platform;
 pub use redis_server::Redis;
 pub use settings::{Driver, Settings};
+pub use tenants::{Tenant, Tenants};

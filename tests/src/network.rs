@@ -72,6 +72,13 @@ impl Cable {
         &self.there
     }
 
+    /// Gives the other machine one more address, which this one finds there.
+    pub fn give(&self, address: &str) {
+        let host = format!("{address}/32");
+        run(&["ip", "-n", &self.name, "addr", "add", &host, "dev", "lo"]);
+        run(&["ip", "route", "add", &host, "via", &self.there]);
+    }
+
     /// What runs a command on the other machine: to be put before it.
     pub fn prefix(&self) -> Vec<String> {
         ["ip", "netns", "exec", &self.name]

@@ -15,11 +15,18 @@ pub fn definition(code: &[u8]) -> Value {
 
 /// A zip with one executable file.
 pub fn zip_of(name: &str, content: &[u8]) -> Vec<u8> {
+    zip_of_all(&[(name, content)])
+}
+
+/// A zip with files that are all executable.
+pub fn zip_of_all(files: &[(&str, &[u8])]) -> Vec<u8> {
     let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
-    writer
-        .start_file(name, SimpleFileOptions::default().unix_permissions(0o755))
-        .unwrap();
-    writer.write_all(content).unwrap();
+    for (name, content) in files {
+        writer
+            .start_file(*name, SimpleFileOptions::default().unix_permissions(0o755))
+            .unwrap();
+        writer.write_all(content).unwrap();
+    }
     writer.finish().unwrap().into_inner()
 }
 

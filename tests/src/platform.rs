@@ -100,11 +100,13 @@ impl Platform {
         let left = self.processes_in(session);
         assert!(left.is_empty(), "processes outlive the platform: {left:#?}");
         assert!(!processes::is_listened_on(port), "port {port} is open");
-        let left = self.containers();
+        let left = self.all_containers();
         assert!(
             left.is_empty(),
             "containers outlive the platform: {left:#?}"
         );
+        let left = self.networks();
+        assert!(left.is_empty(), "networks outlive the platform: {left:?}");
     }
 
     /// Bytes of memory that its process has had at most.
@@ -165,11 +167,25 @@ impl Platform {
         self.processes_in(self.pid())
     }
 
-    /// Its containers, as `docker inspect` shows them.
+    /// Its packs' containers, as `docker inspect` shows them.
     pub fn containers(&self) -> Vec<serde_json::Value> {
+        let mut packs = self.all_containers();
+        packs.retain(|container| !docker::keeps_network(container));
+        packs
+    }
+
+    fn all_containers(&self) -> Vec<serde_json::Value> {
         match self.settings.driver() {
             Driver::Process => Vec::new(),
             Driver::Docker => docker::containers_mentioning(self.data().to_str().unwrap()),
+        }
+    }
+
+    fn networks(&self) -> Vec<String> {
+        let owner = fs::read_to_string(self.data().join("invoker/owner"));
+        match (self.settings.driver(), owner) {
+            (Driver::Docker, Ok(owner)) => docker::networks_of(owner.trim()),
+            _ => Vec::new(),
         }
     }
 
@@ -198,8 +214,11 @@ impl Platform {
         for process in processes::of_platform(session, &self.token, &self.data()) {
             node::kill(process.pid);
         }
-        for container in self.containers() {
+        for container in self.all_containers() {
             docker::remove(&docker::id(&container));
+        }
+        for network in self.networks() {
+            docker::remove_network(&network);
         }
         Node::last_words(&self.log_file());
     }

@@ -44,7 +44,17 @@ impl Redis {
 
     /// All keys on the server, in order.
     pub fn keys(&self) -> Vec<String> {
-        let mut keys: Vec<String> = self.connect().unwrap().keys("*").unwrap();
+        self.keys_in(0)
+    }
+
+    /// All keys of one of its databases, in order.
+    pub fn keys_in(&self, database: u8) -> Vec<String> {
+        let mut connection = self.connect().unwrap();
+        redis::cmd("SELECT")
+            .arg(database)
+            .exec(&mut connection)
+            .unwrap();
+        let mut keys: Vec<String> = connection.keys("*").unwrap();
         keys.sort();
         keys
     }

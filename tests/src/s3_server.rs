@@ -9,6 +9,7 @@ use crate::built;
 #[derive(Debug)]
 pub struct S3 {
     child: Child,
+    uri: String,
     key: String,
     secret: String,
     bucket: String,
@@ -45,12 +46,23 @@ impl S3 {
         let (place, _) = rest.split_once('?').unwrap();
         let (_, endpoint) = rest.split_once("endpoint=").unwrap();
         Self {
+            uri: said.trim().to_owned(),
             key: key.to_owned(),
             secret: secret.to_owned(),
             bucket: place.split('/').next().unwrap().to_owned(),
             endpoint: endpoint.split('&').next().unwrap().to_owned(),
             child,
         }
+    }
+
+    /// What makes it a backend.
+    pub fn uri(&self) -> &str {
+        &self.uri
+    }
+
+    /// What opens everything on it.
+    pub fn secret(&self) -> &str {
+        &self.secret
     }
 
     /// The settings of a controller that keeps its packages here.

@@ -104,6 +104,10 @@ impl Settings {
         arguments.extend(["--slots".into(), self.slots.to_string()]);
         let prewarmed = format!("burst.invoker.prewarmed={}", self.prewarmed);
         arguments.extend(["--set".into(), prewarmed]);
+        // Several checkouts may share a daemon.
+        if let (Driver::Docker, Ok(image)) = (self.driver, std::env::var("BURST_TEST_IMAGE")) {
+            arguments.extend(["--image".into(), image]);
+        }
         arguments.extend(self.flags.iter().cloned());
         arguments
     }

@@ -110,10 +110,13 @@ impl Cluster {
             let driver = ["--driver", setup.driver.name()];
             // What runs can then be told from what is kept warm.
             let cold = ["--set", "burst.invoker.prewarmed=0"];
+            // Containers of different invokers meet on a network of the operator's only.
+            let network = ["--set", "burst.invoker.docker.network=bridge"];
             let arguments = arguments
                 .into_iter()
                 .chain(driver)
                 .chain(cold)
+                .chain(network)
                 .map(String::from);
             let arguments = arguments
                 .chain(setup.invoker_flags.iter().cloned())

@@ -3,8 +3,11 @@
 
 mod attempts;
 mod limits;
+mod neighbour;
+mod neighbours;
 
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
@@ -14,6 +17,8 @@ use serde::{Deserialize, Serialize};
 
 /// With this argument the program only says who it is.
 const WHO: &str = "who";
+/// With this one it does nothing for ever.
+const WAIT: &str = "wait";
 
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "try")]
@@ -25,8 +30,22 @@ enum Input {
     },
     /// To take more than the container's share of what the machine has.
     Limits,
+    /// To stay where it is, for others to reach.
+    Stay,
+    /// To reach its peers, and these.
+    Visit { others: Vec<SocketAddr> },
     /// To end the runtime, which runs as the same user.
     EndRuntime,
+    /// To take all that the kernel gives a user, and keep it.
+    Exhaust,
+    /// To have a little of that.
+    Need,
+    /// To use memory.
+    Touch { mebibytes: usize },
+    /// To leave what outlives the flare.
+    Leave,
+    /// To find what others have left.
+    Look,
 }
 
 #[derive(Serialize)]
@@ -34,6 +53,10 @@ enum Input {
 enum Report {
     Everything(Everything),
     Limits(limits::Taken),
+    Found(neighbour::Found),
+    Touched(usize),
+    Nothing,
+    Reached(neighbours::Reached),
 }
 
 #[derive(Serialize)]
@@ -46,7 +69,7 @@ struct Everything {
     setuid: String,
 }
 
-fn work(input: Input, _burst: &BurstContext) -> Result<Report, Error> {
+fn work(input: Input, burst: &BurstContext) -> Result<Report, Error> {
     match input {
         Input::Everything { setuid } => {
             let said = Command::new(setuid).arg(WHO).output()?;
@@ -56,7 +79,14 @@ fn work(input: Input, _burst: &BurstContext) -> Result<Report, Error> {
                 setuid: String::from_utf8_lossy(&said.stdout).into_owned(),
             }))
         }
+        Input::Exhaust => Ok(neighbour::exhaust().map(|()| Report::Nothing)?),
+        Input::Need => Ok(neighbour::need().map(|()| Report::Nothing)?),
+        Input::Touch { mebibytes } => Ok(Report::Touched(neighbour::touch(mebibytes))),
+        Input::Leave => Ok(neighbour::leave().map(|()| Report::Nothing)?),
+        Input::Look => Ok(Report::Found(neighbour::look()?)),
         Input::Limits => Ok(Report::Limits(limits::exceed()?)),
+        Input::Stay => neighbours::stay(),
+        Input::Visit { others } => Ok(Report::Reached(neighbours::visit(&others, burst)?)),
         Input::EndRuntime => {
             kill_process(Pid::INIT, Signal::TERM)?;
             loop {
@@ -67,9 +97,14 @@ fn work(input: Input, _burst: &BurstContext) -> Result<Report, Error> {
 }
 
 fn main() -> ExitCode {
-    if std::env::args().nth(1).as_deref() == Some(WHO) {
-        print!("{}", geteuid().as_raw());
-        return ExitCode::SUCCESS;
+    match std::env::args().nth(1).as_deref() {
+        Some(WHO) => {
+            print!("{}", geteuid().as_raw());
+            ExitCode::SUCCESS
+        }
+        Some(WAIT) => loop {
+            std::thread::park();
+        },
+        _ => burst::program::run(work),
     }
-    burst::program::run(work)
 }

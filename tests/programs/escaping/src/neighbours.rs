@@ -1,0 +1,87 @@
+//! Whom a worker reaches: the packs of its own flare, and whoever it is told of.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::thread;
+use std::time::Duration;
+
+use burst::{BurstContext, Error};
+use serde::Serialize;
+
+/// Enough for a neighbour; who is kept from it may have to wait for nothing.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Where runtimes take their orders.
+const CONTROL: u16 = 8080;
+
+/// The kind of error each address met; none if somebody was there.
+type Met = BTreeMap<SocketAddr, Option<String>>;
+
+#[derive(Serialize)]
+pub struct Reached {
+    /// Ports of workers in other packs of this flare.
+    peers: Met,
+    /// Of the runtimes of those packs.
+    runtimes: Met,
+    others: Met,
+}
+
+/// Says where it is, and stays there.
+pub fn stay<T>() -> Result<T, Error> {
+    let (listener, address) = listen()?;
+    println!("listening on {address}");
+    loop {
+        drop(listener.accept()?);
+    }
+}
+
+pub fn visit(others: &[SocketAddr], burst: &BurstContext) -> Result<Reached, Error> {
+    let (listener, address) = listen()?;
+    thread::spawn(move || listener.incoming().for_each(drop));
+    let all: Vec<String> = burst.all_gather(address.to_string())?.to_vec();
+    let peers: Vec<SocketAddr> = (all.iter())
+        .filter_map(|peer| peer.parse().ok())
+        .filter(|peer: &SocketAddr| peer.ip() != address.ip())
+        .collect();
+    let runtimes: Vec<_> = (peers.iter())
+        .map(|peer| SocketAddr::new(peer.ip(), CONTROL))
+        .collect();
+    let reached = Reached {
+        peers: knock(&peers),
+        runtimes: knock(&runtimes),
+        others: knock(others),
+    };
+    // Nobody leaves while others may knock.
+    burst.barrier()?;
+    Ok(reached)
+}
+
+/// On a port of this pack's.
+fn listen() -> io::Result<(TcpListener, SocketAddr)> {
+    let listener = TcpListener::bind("0.0.0.0:0")?;
+    let port = listener.local_addr()?.port();
+    Ok((listener, SocketAddr::new(own_address()?, port)))
+}
+
+/// That from which anything else would be spoken to.
+fn own_address() -> io::Result<IpAddr> {
+    let socket = UdpSocket::bind("0.0.0.0:0")?;
+    socket.connect("192.0.2.1:9")?;
+    Ok(socket.local_addr()?.ip())
+}
+
+fn knock(addresses: &[SocketAddr]) -> Met {
+    thread::scope(|scope| {
+        let knocking: Vec<_> = (addresses.iter())
+            .map(|at| (at, scope.spawn(|| TcpStream::connect_timeout(at, PATIENCE))))
+            .collect();
+        (knocking.into_iter())
+            .map(|(at, met)| {
+                let met = met
+                    .join()
+                    .unwrap_or_else(|_| Err(io::Error::other("panic")));
+                (*at, met.err().map(|error| format!("{:?}", error.kind())))
+            })
+            .collect()
+    })
+}

@@ -1,0 +1,102 @@
+//! Frames on the control socket.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::mem::ManuallyDrop;
+use std::os::fd::FromRawFd;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde_json::Value;
+
+/// What many frames are sent in.
+const BLOCK: usize = 64 * 1024;
+
+/// This end of the socket, as long as no step closes it.
+pub struct Control {
+    socket: ManuallyDrop<File>,
+    /// The number of the run that events are about, where the runtime gives them numbers.
+    pub run: Value,
+}
+
+impl Control {
+    pub fn inherited() -> Self {
+        // SAFETY: the runtime leaves its socket open as this descriptor; it is never closed through this.
+        let socket = ManuallyDrop::new(unsafe { File::from_raw_fd(3) });
+        let run = Value::Null;
+        Self { socket, run }
+    }
+
+    /// Sends an event, with the time if it has none.
+    pub fn say(&mut self, event: &Value) -> io::Result<()> {
+        let frame = framed(&self.text(event));
+        self.socket.write_all(&frame)
+    }
+
+    /// A frame's text: that of an object gets the run and the time, and in that of a string `RUN` becomes the run's
+    /// number.
+    pub fn text(&self, frame: &Value) -> Vec<u8> {
+        match frame {
+            Value::String(text) => {
+                let run = self.run.as_u64().unwrap_or_default().to_string();
+                bytes(&text.replace("RUN", &run).into())
+            }
+            Value::Object(fields) => {
+                let mut fields = fields.clone();
+                fields.entry("at").or_insert_with(|| now().into());
+                if !self.run.is_null() {
+                    fields.entry("run").or_insert_with(|| self.run.clone());
+                }
+                Value::Object(fields).to_string().into_bytes()
+            }
+            other => other.to_string().into_bytes(),
+        }
+    }
+
+    /// Sends the same frame many times.
+    pub fn repeat(&mut self, frame: &[u8], times: u64) -> io::Result<()> {
+        let frame = framed(frame);
+        let at_once = (BLOCK / frame.len()).max(1) as u64;
+        let block = frame.repeat(at_once.min(times) as usize);
+        for _ in 0..times / at_once {
+            self.socket.write_all(&block)?;
+        }
+        for _ in 0..times % at_once {
+            self.socket.write_all(&frame)?;
+        }
+        Ok(())
+    }
+
+    /// Sends bytes as they are.
+    pub fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.socket.write_all(bytes)
+    }
+
+    /// The next command; none at the end.
+    pub fn read(&mut self) -> io::Result<Option<Value>> {
+        let mut length = [0; 4];
+        match self.socket.read_exact(&mut length) {
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
+            other => other?,
+        }
+        let mut frame = vec![0; u32::from_le_bytes(length) as usize];
+        self.socket.read_exact(&mut frame)?;
+        Ok(Some(serde_json::from_slice(&frame)?))
+    }
+}
+
+/// Bytes of a text that can be anything: each character below 256 is one.
+pub fn bytes(text: &Value) -> Vec<u8> {
+    let text = text.as_str().unwrap_or_default();
+    text.chars().map(|letter| letter as u8).collect()
+}
+
+fn framed(text: &[u8]) -> Vec<u8> {
+    let mut frame = (text.len() as u32).to_le_bytes().to_vec();
+    frame.extend_from_slice(text);
+    frame
+}
+
+fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.unwrap_or_default().as_micros() as u64
+}

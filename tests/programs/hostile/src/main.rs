@@ -1,0 +1,55 @@
+//! A program that plays the script it is given: frames to the runtime, and system calls. It is not built with the
+//! SDK, so nothing holds it to anything but those it is run by.
+//!
+//! Its input is `{"steps": [{"do": NAME, …}], "neighbour": ["host:port"], "host": ["host:port"]}`; the steps are in the modules by
+//! subject. A step that is refused is noted with the kind of its error, and the next one is played all the same.
+//! Steps in a file `before.json` of the package are played before the program says hello.
+
+mod backend;
+mod control;
+mod files;
+mod frames;
+mod kernel;
+mod look;
+mod memory;
+mod network;
+mod player;
+mod processes;
+mod system;
+
+use std::fs;
+use std::io;
+use std::process::ExitCode;
+
+use serde_json::{Value, json};
+
+use crate::control::Control;
+use crate::player::Player;
+
+const BEFORE: &str = "before.json";
+
+fn main() -> ExitCode {
+    match serve() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("hostile: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn serve() -> io::Result<()> {
+    let mut player = Player::new(Control::inherited());
+    if let Ok(before) = fs::read(BEFORE) {
+        player.play(&serde_json::from_slice::<Value>(&before)?);
+    }
+    player
+        .control
+        .say(&json!({"event": "hello", "sdk": "none"}))?;
+    while let Some(command) = player.control.read()? {
+        if command["command"] == "run" {
+            player.run(command);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,181 @@
+//! Connections, and all that may be wrong with them.
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::player::{Player, Step, kind, number, word};
+
+pub const STEPS: &[(&str, Step)] = &[
+    ("connect", connect),
+    ("scan", scan),
+    ("stream", stream),
+    ("datagrams", datagrams),
+    ("listen", listen),
+    ("wear-out-ports", wear_out_ports),
+];
+
+const PATIENCE: Duration = Duration::from_millis(300);
+
+/// The addresses of a step: its own, the runtime's, those of the flare's other packs, the host's, or the neighbour's.
+fn addresses(player: &Player, step: &Value) -> Vec<SocketAddr> {
+    let parsed = |text: &String| text.parse().ok();
+    match word(step, "to") {
+        "neighbour" => player.neighbour.iter().filter_map(parsed).collect(),
+        "host" => player.host.iter().filter_map(parsed).collect(),
+        "peers" => player.endpoints.iter().filter_map(parsed).collect(),
+        "runtime" => vec![SocketAddr::from(([127, 0, 0, 1], 8080))],
+        address => address.parse().into_iter().collect(),
+    }
+}
+
+/// The bytes of a step: of a text, each character one; or of a kind of their own.
+fn bytes(step: &Value) -> Vec<u8> {
+    let length = number(step, "length", 0) as usize;
+    let mut bytes = match word(step, "kind") {
+        // A request whose header never ends.
+        "half a header" => b"POST /packs HTTP/1.1\r\nHost: x\r\nX: ".to_vec(),
+        "a large body" => {
+            b"POST /packs HTTP/1.1\r\nHost: x\r\nContent-Length: 60000000\r\n\r\n".to_vec()
+        }
+        "no body" => b"GET /ping HTTP/1.1\r\nHost: x\r\n\r\n".repeat(8),
+        _ => crate::control::bytes(&step["text"]),
+    };
+    let mut state = 0x2545_F491_4F6C_DD1D_u64;
+    let random = word(step, "kind") == "noise";
+    while bytes.len() < length {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        bytes.push(if random { state as u8 } else { b'a' });
+    }
+    bytes
+}
+
+/// So many connections to each address, each of which says something and stays; how many there were, and what the
+/// others were refused with.
+fn connect(player: &mut Player, step: &Value) -> io::Result<Value> {
+    let bytes = bytes(step);
+    let mut open = Vec::new();
+    let mut refused = Value::Null;
+    for address in addresses(player, step) {
+        for _ in 0..number(step, "count", 1) {
+            match TcpStream::connect_timeout(&address, PATIENCE) {
+                Ok(stream) => {
+                    stream.set_nonblocking(true)?;
+                    open.push((stream, 0));
+                }
+                Err(error) => {
+                    refused = json!(kind(&error));
+                    break;
+                }
+            }
+        }
+    }
+    // Each is told as much as it takes, for the time the step lasts.
+    let until = Instant::now() + Duration::from_millis(number(step, "millis", 0));
+    loop {
+        for (stream, sent) in &mut open {
+            *sent += stream.write(&bytes[*sent..]).unwrap_or(0);
+        }
+        if Instant::now() >= until {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let count = open.len();
+    if step["kept"] == true {
+        std::mem::forget(open);
+    }
+    Ok(json!([count, refused]))
+}
+
+/// How many ports around those of the addresses let somebody in.
+fn scan(player: &mut Player, step: &Value) -> io::Result<Value> {
+    let until = Instant::now() + Duration::from_millis(number(step, "millis", 1000));
+    let mut open = 0;
+    for address in addresses(player, step) {
+        let around = number(step, "ports", 200) as u16 / 2;
+        let first = address.port().saturating_sub(around);
+        for port in first..=address.port().saturating_add(around) {
+            let address = SocketAddr::new(address.ip(), port);
+            if Instant::now() > until {
+                break;
+            }
+            open += u32::from(TcpStream::connect_timeout(&address, PATIENCE).is_ok());
+        }
+    }
+    Ok(json!(open))
+}
+
+/// As many bytes as are taken.
+fn stream(player: &mut Player, step: &Value) -> io::Result<Value> {
+    let block = vec![b'x'; 1 << 20];
+    let mut sent = 0;
+    for address in addresses(player, step) {
+        let Ok(mut stream) = TcpStream::connect_timeout(&address, PATIENCE) else {
+            continue;
+        };
+        stream.set_write_timeout(Some(PATIENCE))?;
+        for _ in 0..number(step, "mebibytes", 16) {
+            if stream.write_all(&block).is_err() {
+                break;
+            }
+            sent += 1;
+        }
+    }
+    Ok(json!(sent))
+}
+
+fn datagrams(player: &mut Player, step: &Value) -> io::Result<Value> {
+    let socket = UdpSocket::bind("0.0.0.0:0")?;
+    socket.set_nonblocking(true)?;
+    let bytes = bytes(step);
+    for address in addresses(player, step) {
+        for _ in 0..number(step, "count", 1000) {
+            let _ = socket.send_to(&bytes, address);
+        }
+    }
+    Ok(Value::Null)
+}
+
+/// Takes what comes at the flare's own endpoint for a time, and answers with noise.
+fn listen(player: &mut Player, step: &Value) -> io::Result<Value> {
+    let Some(listener) = &player.listener else {
+        return Err(io::ErrorKind::NotConnected.into());
+    };
+    listener.set_nonblocking(true)?;
+    let until = Instant::now() + Duration::from_millis(number(step, "millis", 300));
+    let mut buffer = vec![0; 1 << 16];
+    let mut taken = 0;
+    let mut open: Vec<TcpStream> = Vec::new();
+    while Instant::now() < until {
+        if let Ok((stream, _)) = listener.accept() {
+            stream.set_nonblocking(true)?;
+            open.push(stream);
+        }
+        for stream in &mut open {
+            taken += stream.read(&mut buffer).unwrap_or(0);
+            let _ = stream.write(&buffer[..100]);
+        }
+        std::thread::yield_now();
+    }
+    Ok(json!(taken))
+}
+
+/// Connections with oneself, until there are no ports left for more.
+fn wear_out_ports(_: &mut Player, step: &Value) -> io::Result<Value> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let address = listener.local_addr()?;
+    let wanted = number(step, "count", 30_000);
+    for made in 0..wanted {
+        let Ok(stream) = TcpStream::connect(address) else {
+            return Ok(json!(made));
+        };
+        let _ = listener.accept();
+        drop(stream);
+    }
+    Ok(json!(wanted))
+}

@@ -1,0 +1,147 @@
+//! Plays steps, one after the other.
+
+use std::io;
+use std::net::TcpListener;
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
+use serde_json::{Value, json};
+
+use crate::control::Control;
+use crate::{backend, files, frames, kernel, look, memory, network, processes};
+
+/// One thing to do; what it gives is noted.
+pub type Step = fn(&mut Player, &Value) -> io::Result<Value>;
+
+const ALL: [&[(&str, Step)]; 8] = [
+    frames::STEPS,
+    processes::STEPS,
+    memory::STEPS,
+    kernel::STEPS,
+    files::STEPS,
+    network::STEPS,
+    backend::STEPS,
+    look::STEPS,
+];
+
+/// The program, and what it has been told.
+pub struct Player {
+    pub control: Control,
+    /// The flare it plays in.
+    pub flare: Value,
+    /// What its steps have come to.
+    pub noted: Vec<Value>,
+    /// Where other packs of its flare reach it, if they are to.
+    pub listener: Option<TcpListener>,
+    /// Of all packs of its flare, once it has begun.
+    pub endpoints: Vec<String>,
+    /// Where another tenant's flare listens.
+    pub neighbour: Vec<String>,
+    /// Where somebody on the machine does.
+    pub host: Vec<String>,
+    /// Processor time between the end of the last flare and the beginning of this one.
+    pub idle: Duration,
+    used: Option<Duration>,
+}
+
+impl Player {
+    pub fn new(control: Control) -> Self {
+        Self {
+            control,
+            flare: Value::Null,
+            noted: Vec::new(),
+            listener: None,
+            endpoints: Vec::new(),
+            neighbour: Vec::new(),
+            host: Vec::new(),
+            idle: Duration::ZERO,
+            used: None,
+        }
+    }
+
+    /// Plays a flare's script.
+    pub fn run(&mut self, flare: Value) {
+        let now = processor_time();
+        self.idle = self.used.map_or(Duration::ZERO, |used| now - used);
+        self.control.run = flare["run"].clone();
+        self.flare = flare;
+        self.noted.clear();
+        self.listener = None;
+        let inputs = &self.flare["inputs"];
+        let input = match &inputs["shared"] {
+            Value::Null => &inputs["each"][0],
+            shared => shared,
+        };
+        let (steps, neighbour, host) = (
+            input["steps"].clone(),
+            texts(&input["neighbour"]),
+            texts(&input["host"]),
+        );
+        (self.neighbour, self.host) = (neighbour, host);
+        self.play(&steps);
+        self.used = Some(processor_time());
+    }
+
+    pub fn play(&mut self, steps: &Value) {
+        for step in steps.as_array().into_iter().flatten() {
+            let name = step["do"].as_str().unwrap_or_default();
+            let known = ALL
+                .into_iter()
+                .flatten()
+                .find(|(known, _)| *known == name)
+                .map(|(_, play)| play);
+            let came = match known {
+                Some(play) => play(self, step),
+                None => Err(io::Error::other(format!("no step is called {name}"))),
+            };
+            let came = came.unwrap_or_else(|error| json!({"refused": kind(&error)}));
+            self.noted.push(json!({ name: came }));
+        }
+    }
+
+    /// The ids of this pack's workers.
+    pub fn workers(&self) -> std::ops::Range<u64> {
+        let pack = self.flare["pack"].as_u64().unwrap_or_default() as usize;
+        let sizes = self.flare["packSizes"].as_array();
+        let sizes: Vec<u64> = sizes
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_u64)
+            .collect();
+        let first = sizes.iter().take(pack).sum();
+        first..first + sizes.get(pack).copied().unwrap_or(1)
+    }
+}
+
+fn texts(list: &Value) -> Vec<String> {
+    let texts = list.as_array().into_iter().flatten();
+    texts.filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+/// What a step was refused with; the kinds the standard library does not tell apart by their numbers.
+pub fn kind(error: &io::Error) -> String {
+    match (format!("{:?}", error.kind()), error.raw_os_error()) {
+        (kind, Some(number)) if kind == "Uncategorized" => format!("errno {number}"),
+        (kind, None) if kind == "Other" => error.to_string(),
+        (kind, _) => kind,
+    }
+}
+
+fn processor_time() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec.cast_unsigned(), time.tv_nsec as u32)
+}
+
+/// A whole number of a step, or what it is when left out.
+pub fn number(step: &Value, name: &str, default: u64) -> u64 {
+    step[name].as_u64().unwrap_or(default)
+}
+
+/// A word of a step; empty when left out.
+pub fn word<'a>(step: &'a Value, name: &str) -> &'a str {
+    step[name].as_str().unwrap_or_default()
+}
+
+pub fn pause(step: &Value, default: u64) {
+    std::thread::sleep(Duration::from_millis(number(step, "millis", default)));
+}

@@ -1,0 +1,109 @@
+//! A flare that runs while others misbehave, and must not notice. Its program (`tests/programs/neighbour`) uses
+//! something of all that can be used up, round after round, and talks between its packs.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::model::{Flare, Logs};
+use crate::tenants::Tenant;
+use crate::{built, wait};
+
+const NAME: &str = "neighbour";
+/// Longer than any test.
+const MILLIS: u64 = 600_000;
+/// How long a round may take while others do their worst. Nothing that is well waits for it.
+const PATIENCE: Duration = Duration::from_secs(30);
+const LOOK: Duration = Duration::from_millis(50);
+
+/// Two workers in two packs.
+#[derive(Debug)]
+pub struct Neighbour<'a> {
+    tenant: &'a Tenant,
+    flare: String,
+}
+
+impl<'a> Neighbour<'a> {
+    /// How many slots it takes.
+    pub const SIZE: u32 = 2;
+
+    /// Deploys and starts it, and waits until it is at work.
+    #[track_caller]
+    pub fn start(tenant: &'a Tenant) -> Self {
+        tenant.deploy(NAME, &built::program(NAME));
+        Self::start_again(tenant)
+    }
+
+    /// As [`start`](Self::start), where it has been deployed.
+    #[track_caller]
+    pub fn start_again(tenant: &'a Tenant) -> Self {
+        let request = json!({"size": Self::SIZE, "params": {"millis": MILLIS}, "granularity": 1,
+            "packing": "homogeneous", "timeout": MILLIS + 60_000});
+        let flare = tenant.api().flare(NAME, &request);
+        let neighbour = Self { tenant, flare };
+        wait::until_seen(
+            "the neighbour is at work",
+            wait::SOON,
+            || neighbour.goes_on(0),
+            Result::is_ok,
+        )
+        .unwrap();
+        neighbour
+    }
+
+    /// How many rounds it has done.
+    #[track_caller]
+    pub fn rounds(&self) -> usize {
+        let lines = self.logs(0).logs.into_iter();
+        lines.filter(|line| line.line.starts_with("round ")).count()
+    }
+
+    /// Where its packs listen.
+    #[track_caller]
+    pub fn addresses(&self) -> Vec<String> {
+        let lines = (0..Self::SIZE).flat_map(|worker| self.logs(worker).logs);
+        let said = lines.filter_map(|line| line.line.strip_prefix("listens: ").map(str::to_owned));
+        said.flat_map(|said| said.split(' ').map(str::to_owned).collect::<Vec<_>>())
+            .filter(|address| !address.is_empty())
+            .collect()
+    }
+
+    /// Waits for a whole round that has begun after so many were done; the error says why there was none.
+    ///
+    /// # Errors
+    /// When its flare has ended, or nothing comes of it.
+    #[track_caller]
+    pub fn goes_on(&self, since: usize) -> Result<(), String> {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            if self.rounds() > since + 1 {
+                return Ok(());
+            }
+            let flare = self.status();
+            if flare.has_ended() {
+                return Err(format!("it ended: {:?}", flare.error));
+            }
+            if Instant::now() > until {
+                return Err(format!("it did nothing for {PATIENCE:?}"));
+            }
+            std::thread::sleep(LOOK);
+        }
+    }
+
+    /// Ends it.
+    #[track_caller]
+    pub fn end(self) {
+        let api = self.tenant.api();
+        api.try_end(&format!("flares/{}", self.flare));
+        api.ended(&self.flare);
+    }
+
+    fn status(&self) -> Flare {
+        self.tenant.api().status(&self.flare)
+    }
+
+    fn logs(&self, worker: u32) -> Logs {
+        let path = format!("flares/{}/logs?worker={worker}", self.flare);
+        self.tenant.api().get(&path).expect(200)
+    }
+}

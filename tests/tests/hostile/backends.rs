@@ -1,0 +1,118 @@
+//! The server that carries the messages of everybody's flares.
+
+use burst_tests::Redis;
+use serde_json::{Value, json};
+
+use crate::script::{Ends, Script, honest, within};
+
+/// Commands, each of which the server must refuse; the flare's own user knows no others' keys.
+fn refused(name: &'static str, commands: &Value) -> Script {
+    played(name, &json!({"do": "redis", "commands": commands})).noted("redis", |answers| {
+        let mut answers = answers.as_array().into_iter().flatten();
+        answers.all(|answer| answer.as_str().is_some_and(|line| line.starts_with('-')))
+    })
+}
+
+/// Two packs, as others have no server.
+fn played(name: &'static str, deed: &Value) -> Script {
+    within(name, Ends::Well, json!([deed]))
+        .and(honest(json!([])))
+        .timeout(10_000)
+}
+
+pub fn redis() -> Vec<Script> {
+    vec![
+        refused(
+            "keys of others",
+            &json!([
+                ["GET", "x"],
+                ["SET", "x", "1"],
+                ["DEL", "burst:other:x"],
+                ["RPUSH", "burst:FLAR", "1"],
+                ["BLPOP", "burst:other:x", "0.1"],
+                ["XADD", "burst:other:x", "*", "a", "b"],
+                ["GET", "burst:*"]
+            ]),
+        ),
+        refused(
+            "the whole server",
+            &json!([
+                ["FLUSHALL"],
+                ["CONFIG", "SET", "maxmemory", "1"],
+                ["KEYS", "*"],
+                ["SCAN", "0"],
+                ["MONITOR"],
+                ["CLIENT", "KILL", "TYPE", "normal"],
+                ["CLIENT", "PAUSE", "10000"],
+                ["SHUTDOWN", "NOSAVE"],
+                ["DEBUG", "SLEEP", "5"],
+                ["EVAL", "while true do end", "0"],
+                ["ACL", "SETUSER", "default", "on", "nopass", "+@all", "~*"],
+                ["REPLICAOF", "127.0.0.1", "1"],
+                ["SUBSCRIBE", "x"],
+                ["PUBLISH", "x", "x"],
+                ["FUNCTION", "FLUSH"]
+            ]),
+        ),
+        refused("another database", &json!([["SELECT", "1"]])),
+        played(
+            "a key in another database",
+            &json!({"do": "redis", "commands": [["SELECT", "1"], ["SET", "burst:FLARE:left", "1"]]}),
+        ),
+        played(
+            "keys of its own that do not expire",
+            &json!({"do": "redis", "commands": [
+                ["SET", "burst:FLARE:left", "1"],
+                ["RPUSH", "burst:FLARE:list", "1"],
+                ["SADD", "burst:FLARE:set", "1"]
+            ]}),
+        ),
+        refused(
+            "somebody else's name",
+            &json!([
+                ["AUTH", "default", ""],
+                ["AUTH", "default", "default"],
+                ["AUTH", ""]
+            ]),
+        ),
+        played(
+            "no name at all",
+            &json!({"do": "redis", "anonymous": true, "commands": [["GET", "x"], ["PING"]]}),
+        )
+        .noted("redis", |answers| {
+            answers.to_string().matches("NOAUTH").count() == 2
+        }),
+        played(
+            "a hundred connections that wait",
+            &json!({"do": "redis", "connections": 100, "millis": 500,
+                "commands": [["PING"]]}),
+        ),
+        played(
+            "fifty megabytes of its own keys",
+            &json!({"do": "redis", "connections": 50, "commands": [
+                ["RPUSH", "burst:FLARE:left", "MEGABYTE"]
+            ]}),
+        ),
+        played(
+            "noise at the server",
+            &json!({"do": "backend-noise", "text": "\u{ff}\u{0}noise\r\n", "times": 10_000,
+                "connections": 50}),
+        ),
+        played(
+            "a command of a thousand million words",
+            &json!({"do": "backend-noise", "text": "*1000000000\r\n$1000000000\r\n",
+                "connections": 50}),
+        ),
+        played(
+            "half a command on each of many connections",
+            &json!({"do": "backend-noise", "text": "*3\r\n$3\r\nSET\r\n", "connections": 200}),
+        ),
+    ]
+}
+
+/// The server has nothing of any flare.
+#[track_caller]
+pub fn nothing_is_left(redis: &Redis) {
+    let left: Vec<_> = (0..16).map(|database| redis.keys_in(database)).collect();
+    assert!(left.iter().all(Vec::is_empty), "keys are left: {left:?}");
+}

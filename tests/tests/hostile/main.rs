@@ -1,0 +1,102 @@
+//! Programs that do their worst, each as data: a script that `tests/programs/hostile` plays. After each of them the
+//! other tenant's flare goes on, the next flare on the same pack has all to itself, and invoker and controller are as
+//! they were.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod backends;
+mod files;
+mod frames;
+mod kernel;
+mod memory;
+mod network;
+mod processes;
+mod script;
+mod suite;
+
+use burst_tests::s3_server::S3;
+use burst_tests::{Driver, Platform, Redis, Settings, Tenants, built};
+use serde_json::json;
+
+use crate::script::Script;
+
+/// Those that need no backend's server.
+fn scripts() -> Vec<Script> {
+    let all = [
+        frames::malformed(),
+        frames::untrue(),
+        frames::unending(),
+        frames::before(),
+        processes::scripts(),
+        memory::scripts(),
+        kernel::scripts(),
+        files::scripts(),
+        network::scripts(),
+    ];
+    all.into_iter().flatten().collect()
+}
+
+#[test]
+fn there_are_many_of_them_and_none_twice() {
+    let mut names: Vec<_> = (scripts().iter().chain(&backends::redis()))
+        .map(|script| script.name)
+        .collect();
+    assert!(names.len() >= 60, "{}", names.len());
+    names.sort_unstable();
+    assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{names:?}");
+}
+
+#[test]
+fn hostile_processes_harm_nobody() {
+    let driver = Driver::Process;
+    suite::play(driver, Settings::new(driver), scripts());
+}
+
+#[test]
+fn hostile_containers_harm_nobody() {
+    let driver = Driver::Docker;
+    suite::play(driver, Settings::new(driver), scripts());
+}
+
+#[test]
+fn hostile_processes_harm_nobody_on_redis() {
+    let driver = Driver::Process;
+    for kind in ["redis-list", "redis-stream"] {
+        let redis = Redis::start();
+        let settings = Settings::new(driver).backend(kind, redis.uri());
+        suite::play(driver, settings, backends::redis());
+        backends::nothing_is_left(&redis);
+    }
+}
+
+#[test]
+fn hostile_containers_harm_nobody_on_redis() {
+    let driver = Driver::Docker;
+    let redis = Redis::start_for_docker();
+    let settings = Settings::new(driver).backend("redis-list", redis.uri());
+    suite::play(driver, settings, backends::redis());
+    backends::nothing_is_left(&redis);
+}
+
+/// A program can read all that it is told.
+#[test]
+fn who_may_do_anything_on_the_server_is_not_told_to_programs() {
+    let (redis, s3) = (Redis::start(), S3::start());
+    for (kind, uri, secret) in [
+        ("redis-stream", redis.uri(), redis.password()),
+        ("s3", s3.uri(), s3.secret()),
+    ] {
+        let platform = Platform::start(Settings::new(Driver::Process).backend(kind, uri));
+        let tenant = Tenants::two(&platform).first;
+        tenant.deploy("hostile", &built::program("hostile"));
+        let steps = script::honest(json!([{"do": "backend-address"}]));
+        let inputs = vec![json!({"steps": steps}); 2];
+        let request = json!({"params": inputs, "granularity": 1, "packing": "homogeneous"});
+        let flare = tenant.api().ended(&tenant.api().flare("hostile", &request));
+        assert_eq!(flare.state, "succeeded", "{:#?}", flare.error);
+        for output in tenant.api().result(&flare.flare_id).outputs {
+            let told = output.output.unwrap_or_default().to_string();
+            assert!(told.contains("backend-address"), "{told}");
+            assert!(!told.contains(secret), "{kind}: {told}");
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! Plays scripts on one platform, and looks after each of them at what must have gone on: the neighbour, the next
+//! flare on the pack, the invoker, the controller.
+
+use std::fs;
+use std::net::TcpListener;
+use std::time::{Duration, Instant};
+
+use burst_tests::model::Flare;
+use burst_tests::{
+    Api, Driver, Neighbour, Platform, Settings, Tenants, built, docker, node, package, processes,
+    wait,
+};
+use serde_json::{Value, json};
+
+use crate::script::{Ends, Script};
+
+const NAME: &str = "hostile";
+/// Of programs that do something before they are up.
+const BEFORE: &str = "hostile-before";
+const SLOTS: u32 = 8;
+/// Longer than any script's flare may take, with what ends it.
+const LIMIT: Duration = Duration::from_secs(30);
+/// Longer than all scripts take where other work goes on.
+const LIFETIME: Duration = Duration::from_secs(900);
+/// How long a pack is watched that should be doing nothing, and for how long it may be at work meanwhile.
+const WATCH: Duration = Duration::from_millis(400);
+const AT_WORK: u64 = 100;
+/// Of what is found, so much is told.
+const TOLD: usize = 400;
+/// The JVM's threads and descriptors may grow by so many, as its pools fill.
+const GROWTH: usize = 60;
+/// Marks of a worker: its own, and the platform's.
+const PHASES: usize = 1000 + 10;
+
+/// What was wrong, by script.
+type Wrongs = Vec<(&'static str, Vec<String>)>;
+
+/// Plays all scripts that make sense with the driver; `HOSTILE` may name one, or a part of its name.
+#[track_caller]
+pub fn play(driver: Driver, settings: Settings, scripts: Vec<Script>) {
+    let platform = Platform::start(settings.slots(SLOTS).limit(LIFETIME));
+    let tenants = Tenants::two(&platform);
+    tenants.first.deploy(NAME, &built::program(NAME));
+    let only = std::env::var("HOSTILE").unwrap_or_default();
+    let mut neighbour = Neighbour::start(&tenants.second);
+    let api = tenants.first.api();
+    let listener = (driver == Driver::Docker)
+        .then(|| TcpListener::bind((docker::bridge_gateway(), 0)).unwrap());
+    let host: Vec<String> = (listener.iter())
+        .map(|listener| listener.local_addr().unwrap().to_string())
+        .collect();
+    let before = Held::by(&platform);
+    let mut wrongs: Wrongs = Vec::new();
+    for script in scripts {
+        let makes_sense = script.only.is_none_or(|only| only == driver);
+        if !makes_sense || !script.name.contains(&only) {
+            continue;
+        }
+        let began = Instant::now();
+        let mut wrong = Vec::new();
+        let request = script.request(&neighbour.addresses(), &host);
+        attack(api, &script, &request, &mut wrong);
+        let rounds = neighbour.rounds();
+        if script.spoiled {
+            forget(api, &script);
+        }
+        next(api, driver, &script, &mut wrong);
+        let undisturbed = neighbour.goes_on(rounds);
+        if let Err(cause) = &undisturbed {
+            wrong.push(format!("the neighbour does not go on: {cause}"));
+        }
+        if !wrong.is_empty() {
+            forget(api, &script);
+        }
+        if undisturbed.is_err() {
+            neighbour.end();
+            neighbour = Neighbour::start_again(&tenants.second);
+        }
+        invoker(api, &mut wrong);
+        orphans(&platform, &mut wrong);
+        println!("{:>6.1?} {} {wrong:?}", began.elapsed(), script.name);
+        if !wrong.is_empty() {
+            wrongs.push((script.name, wrong));
+        }
+    }
+    let after = Held::by(&platform);
+    if after.threads > before.threads + GROWTH || after.descriptors > before.descriptors + GROWTH {
+        wrongs.push((
+            "all together",
+            vec![format!("the JVM holds {after:?}, and held {before:?}")],
+        ));
+    }
+    neighbour.end();
+    assert!(
+        wrongs.is_empty(),
+        "{} went wrong: {wrongs:#?}",
+        wrongs.len()
+    );
+}
+
+/// The attack's own flare ends, as it must.
+fn attack(api: &Api, script: &Script, request: &Value, wrong: &mut Vec<String>) {
+    let name = script.before.as_ref().map_or(NAME, |before| {
+        let program = fs::read(built::program(NAME)).unwrap();
+        let before = before.to_string();
+        let files: [(&str, &[u8]); 2] = [("exec", &program), ("before.json", before.as_bytes())];
+        let package = package::definition(&package::zip_of_all(&files));
+        let answer = api.put(&format!("bursts/{BEFORE}?overwrite=true"), &package);
+        assert_eq!(answer.status, 200, "{}", answer.text);
+        BEFORE
+    });
+    let id = api.flare(name, request);
+    let Some(flare) = ended(api, &id) else {
+        wrong.push(format!("its flare does not end: {}", api.status(&id).state));
+        api.try_end(&format!("flares/{id}"));
+        return;
+    };
+    let kind = flare.error.as_ref().map(|error| &*error.kind);
+    let good = match script.ends {
+        Ends::Well => flare.state == "succeeded",
+        Ends::Badly(kinds) => {
+            flare.state == "failed" && kind.is_some_and(|kind| kinds.contains(&kind))
+        }
+        Ends::Late => flare.state == "timed-out",
+        Ends::Somehow => true,
+    };
+    if !good {
+        wrong.push(format!(
+            "its flare must end {:?}: {} {:?}",
+            script.ends, flare.state, flare.error
+        ));
+    }
+    if let (Some((step, good)), "succeeded") = (&script.noted, &*flare.state) {
+        let outputs = api.result(&id).outputs;
+        let output = outputs[0].output.clone().unwrap_or_default();
+        let came = noted(&output, step);
+        if !came.as_ref().is_some_and(good) {
+            wrong.push(format!("`{step}` came to {came:?}"));
+        }
+    }
+    // Whatever they hold, they can be had.
+    for what in ["result", "logs"] {
+        api.length(&format!("flares/{id}/{what}"));
+    }
+    let timeline = api.timeline(&id);
+    if let Some(marks) = timeline.workers.iter().find(|of| of.phases.len() > PHASES) {
+        wrong.push(format!("{} phases are kept", marks.phases.len()));
+    }
+}
+
+/// What a step came to, in an output of the program.
+fn noted(output: &Value, step: &str) -> Option<Value> {
+    let steps = output["noted"].as_array()?.iter();
+    steps.rev().find_map(|noted| noted.get(step)).cloned()
+}
+
+fn ended(api: &Api, id: &str) -> Option<Flare> {
+    let until = Instant::now() + LIMIT;
+    while Instant::now() < until {
+        let flare = api.status(id);
+        if flare.has_ended() {
+            return Some(flare);
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    None
+}
+
+/// The next flare gets its own outputs, and finds nothing of the one before.
+fn next(api: &Api, driver: Driver, script: &Script, wrong: &mut Vec<String>) {
+    if script.busy {
+        std::thread::sleep(WATCH);
+    }
+    let id = api.flare(NAME, &script.next());
+    let flare = ended(api, &id);
+    let Some(flare) = flare.filter(|flare| flare.state == "succeeded") else {
+        let flare = api.status(&id);
+        wrong.push(format!("the next flare: {} {:?}", flare.state, flare.error));
+        api.try_end(&format!("flares/{id}"));
+        return;
+    };
+    for output in api.result(&id).outputs {
+        let output = output.output.unwrap_or_default();
+        if output["flare"] != flare.flare_id {
+            wrong.push(format!("the next flare's output is not its own: {output}"));
+            continue;
+        }
+        let found = noted(&output, "look").unwrap_or_default();
+        let empty = |what: &str| found[what].as_array().is_some_and(Vec::is_empty);
+        // A pack that is a process shares directories and the kernel's tables with all of its user.
+        let shared = match driver {
+            Driver::Process => true,
+            Driver::Docker => {
+                empty("files") && empty("shared") && empty("package") && empty("kept")
+            }
+        };
+        let alone = empty("processes") && empty("lacks");
+        let idle = !script.busy || found["idle"].as_u64() < Some(AT_WORK);
+        if !shared || !alone || !idle {
+            let mut told = format!("the next flare finds {found}");
+            told.truncate(told.floor_char_boundary(TOLD));
+            wrong.push(told);
+        }
+    }
+}
+
+/// Ends the script's packs where they cannot be as they were: the next flare does not answer for it.
+fn forget(api: &Api, script: &Script) {
+    let mut request = script.next();
+    for input in request["params"].as_array_mut().into_iter().flatten() {
+        *input = json!({"steps": [{"do": "exit"}]});
+    }
+    ended(api, &api.flare(NAME, &request));
+}
+
+/// The invoker is up and has its slots back.
+fn invoker(api: &Api, wrong: &mut Vec<String>) {
+    let good = || {
+        let invokers = api.invokers();
+        let up = invokers.iter().all(|invoker| invoker.state == "up");
+        let free: u32 = invokers.iter().map(|invoker| invoker.free_slots).sum();
+        up && free == SLOTS - Neighbour::SIZE
+    };
+    let until = Instant::now() + wait::SOON;
+    while !good() {
+        if Instant::now() > until {
+            wrong.push(format!("the invokers: {:?}", api.invokers()));
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// None of the platform's processes is left without one that started it.
+fn orphans(platform: &Platform, wrong: &mut Vec<String>) {
+    let all = platform.processes();
+    for process in &all {
+        let parent = processes::parent(process.pid);
+        // It may have ended meanwhile.
+        let known = parent.is_none_or(|parent| all.iter().any(|other| other.pid == parent));
+        if process.pid != platform.pid() && !known {
+            wrong.push(format!("an orphan is left: {process:?}"));
+            // No other script answers for it.
+            node::kill(process.pid);
+        }
+    }
+}
+
+/// What the JVM of a platform has.
+#[derive(Debug)]
+struct Held {
+    threads: usize,
+    descriptors: usize,
+}
+
+impl Held {
+    fn by(platform: &Platform) -> Self {
+        let descriptors = fs::read_dir(format!("/proc/{}/fd", platform.pid()));
+        Self {
+            threads: processes::threads(platform.pid()).len(),
+            descriptors: descriptors.map_or(0, Iterator::count),
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! Two tenants' packs at once: whom a pack reaches, and whom not.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::process::{Child, Command, Stdio};
+
+use burst_tests::network::Cable;
+use burst_tests::{Api, Driver, Platform, Settings, built, docker, wait};
+use serde_json::{Value, json};
+
+const NAME: &str = "escaping";
+/// Where clouds tell machines who they are, with the keys to be that.
+const METADATA: &str = "169.254.169.254";
+/// An address for documentation, which no network has.
+const INTERNET: &str = "198.51.100.7";
+
+/// Whom a worker met, by the words of the program.
+type Met = BTreeMap<SocketAddr, Option<String>>;
+
+/// Another machine, which is the internet, and a server on it.
+#[derive(Debug)]
+struct Elsewhere {
+    server: Child,
+    port: u16,
+    _cable: Cable,
+}
+
+impl Elsewhere {
+    fn find() -> Self {
+        let cable = Cable::lay();
+        [METADATA, INTERNET].iter().for_each(|at| cable.give(at));
+        let port = burst_tests::port::free("127.0.0.1");
+        let runtime = built::dist("bin/burst-runtime");
+        let prefix = cable.prefix();
+        let server = Command::new(&prefix[0])
+            .args(&prefix[1..])
+            .arg(runtime)
+            .args(["serve", "--keep-open", "--listen"])
+            .arg(format!("0.0.0.0:{port}"))
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        let elsewhere = Self {
+            server,
+            port,
+            _cable: cable,
+        };
+        wait::until("the other machine answers", wait::SOON, || {
+            [METADATA, INTERNET]
+                .iter()
+                .all(|at| std::net::TcpStream::connect((*at, port)).is_ok())
+                .then_some(())
+        });
+        elsewhere
+    }
+
+    fn at(&self, address: &str) -> SocketAddr {
+        SocketAddr::new(address.parse().unwrap(), self.port)
+    }
+}
+
+impl Drop for Elsewhere {
+    fn drop(&mut self) {
+        let _ = self.server.kill();
+        let _ = self.server.wait();
+    }
+}
+
+/// A namespace of its own, in which the program is deployed.
+#[track_caller]
+fn tenant(platform: &Platform, name: &str, more: &[&str]) -> Api {
+    let owner = platform
+        .cli_setup()
+        .properties(platform.data().join("properties"));
+    let create = ["admin", "namespace", "create", name, "--output", "json"];
+    let created = owner.run(&[&create[..], more].concat()).exits(0).json();
+    let auth = created["auth"].as_str().unwrap();
+    let program = built::program(NAME);
+    let deploy = ["deploy", NAME, program.to_str().unwrap()];
+    platform.cli_setup().auth(auth).run(&deploy).exits(0);
+    Api::new(platform.api().base(), auth)
+}
+
+/// A flare of two packs.
+fn of_two_packs(params: Value) -> Value {
+    json!({"size": 2, "granularity": 1, "packing": "homogeneous", "memory": 64, "params": params})
+}
+
+/// Two packs that stay, and where their workers listen.
+#[track_caller]
+fn neighbour(api: &Api) -> (String, Vec<SocketAddr>) {
+    let id = api.flare(NAME, &of_two_packs(json!({"try": "stay"})));
+    api.all_wrote(&id, "listening on ");
+    let logs = api.logs(&id).logs;
+    let told = logs
+        .iter()
+        .filter_map(|line| line.line.strip_prefix("listening on "));
+    (id, told.map(|address| address.parse().unwrap()).collect())
+}
+
+/// Whom the two workers of a flare met: peers, their runtimes and others, of each.
+#[track_caller]
+fn visit(api: &Api, others: &[SocketAddr]) -> Vec<(Met, Met, Met)> {
+    let id = api.flare(
+        NAME,
+        &of_two_packs(json!({"try": "visit", "others": others})),
+    );
+    let flare = api.ended(&id);
+    assert_eq!(flare.state, "succeeded", "{:#?}", flare.error);
+    let outputs = api.result(&id).outputs;
+    let read = |output: &Value, field: &str| serde_json::from_value(output[field].clone()).unwrap();
+    (outputs.iter())
+        .map(|worker| worker.output.as_ref().unwrap())
+        .map(|met| {
+            (
+                read(met, "peers"),
+                read(met, "runtimes"),
+                read(met, "others"),
+            )
+        })
+        .collect()
+}
+
+/// Addresses by which containers could reach this machine.
+fn of_this_machine(containers: &[Value]) -> Vec<IpAddr> {
+    let networks = containers[0]["NetworkSettings"]["Networks"]
+        .as_object()
+        .unwrap();
+    let gateways = networks
+        .values()
+        .filter_map(|network| network["Gateway"].as_str()?.parse().ok());
+    let mut addresses: Vec<IpAddr> = gateways.collect();
+    assert!(!addresses.is_empty(), "{networks:#?}");
+    addresses.push(docker::bridge_gateway().parse().unwrap());
+    addresses
+}
+
+fn reached(met: &Met) -> Vec<SocketAddr> {
+    (met.iter())
+        .filter(|(_, error)| error.is_none())
+        .map(|(at, _)| *at)
+        .collect()
+}
+
+fn packs_reach_whom_they_may(settings: Settings) {
+    let elsewhere = Elsewhere::find();
+    let here = TcpListener::bind("0.0.0.0:0").unwrap();
+    let port = here.local_addr().unwrap().port();
+    let platform = Platform::start(settings);
+    let closed = tenant(&platform, "closed", &[]);
+    let open = tenant(&platform, "open", &["--egress"]);
+
+    let (id, neighbours) = neighbour(&closed);
+    assert_eq!(neighbours.len(), 2);
+    let containers = platform.containers();
+    let this_machine = of_this_machine(&containers);
+    let gateway = platform
+        .api()
+        .address()
+        .rsplit(':')
+        .next()
+        .unwrap()
+        .parse()
+        .unwrap();
+    let mut forbidden = neighbours.clone();
+    forbidden.extend(neighbours.iter().map(|at| SocketAddr::new(at.ip(), 8080)));
+    forbidden.extend(this_machine.iter().map(|at| SocketAddr::new(*at, port)));
+    forbidden.extend(this_machine.iter().map(|at| SocketAddr::new(*at, gateway)));
+    forbidden.push(elsewhere.at(METADATA));
+    let internet = elsewhere.at(INTERNET);
+    let others = [&forbidden[..], &[internet]].concat();
+
+    // Cold, then warm: what a flare may reach is the flare's, not the container's.
+    for _ in 0..2 {
+        for (api, allowed) in [(&open, vec![internet]), (&closed, vec![])] {
+            for (peers, runtimes, others) in visit(api, &others) {
+                assert_eq!(peers.len(), 1, "{peers:?}");
+                assert_eq!(reached(&peers).len(), 1, "{peers:?}");
+                assert_eq!(reached(&runtimes), [], "{runtimes:?}");
+                assert_eq!(reached(&others), allowed, "{others:#?}");
+            }
+        }
+    }
+
+    let neighbour = closed.status(&id);
+    assert_eq!(neighbour.state, "running", "{:#?}", neighbour.error);
+    closed.delete(&format!("flares/{id}"));
+    closed.ended(&id);
+}
+
+#[test]
+fn a_pack_reaches_its_flare_and_nobody_else() {
+    packs_reach_whom_they_may(Settings::new(Driver::Docker));
+    // One after the other: both have the same other machine.
+    packs_reach_whom_they_may(Settings::new(Driver::Docker).prewarmed(2));
+}

@@ -1,0 +1,103 @@
+//! What packs of one machine have of it, and what flares of one pack have of each other.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use burst_tests::model::Flare;
+use burst_tests::{Driver, Platform, Settings, built, docker, wait};
+use serde_json::{Value, json};
+
+const NAME: &str = "escaping";
+
+#[track_caller]
+fn start(settings: Settings) -> Platform {
+    let platform = Platform::start(settings);
+    let program = built::program(NAME);
+    platform
+        .cli(&["deploy", NAME, program.to_str().unwrap()])
+        .exits(0);
+    platform
+}
+
+/// Runs a flare of one pack to its end.
+#[track_caller]
+fn run(platform: &Platform, size: u32, input: &Value) -> Flare {
+    let options = json!({"size": size, "params": input, "memory": 128, "granularity": size});
+    platform.api().ended(&platform.api().flare(NAME, &options))
+}
+
+#[track_caller]
+fn succeeds(flare: &Flare, start: &str) {
+    assert_eq!(flare.state, "succeeded", "{:#?}", flare.error);
+    assert_eq!(flare.packs[0].start.as_deref(), Some(start));
+}
+
+fn touch(mebibytes: u32) -> Value {
+    json!({"try": "touch", "mebibytes": mebibytes})
+}
+
+#[test]
+fn a_warm_pack_has_what_its_present_workers_are_given() {
+    let platform = start(Settings::new(Driver::Docker));
+    succeeds(&run(&platform, 1, &touch(50)), "cold");
+    // Each the most that workers of 128 MiB can, and more than fewer of them could together.
+    for _ in 0..2 {
+        succeeds(&run(&platform, 6, &touch(100)), "warm");
+        succeeds(&run(&platform, 1, &touch(50)), "warm");
+    }
+    let greedy = run(&platform, 1, &touch(400));
+    assert_eq!(greedy.state, "failed", "400 MiB for one worker of 128");
+    let error = greedy.error.as_ref().unwrap();
+    assert_eq!(error.kind, "out-of-memory", "{error:#?}");
+}
+
+#[test]
+fn who_takes_all_that_the_kernel_gives_a_user_takes_it_from_nobody() {
+    let platform = start(Settings::new(Driver::Docker));
+    let api = platform.api();
+    // With less it would be killed for its memory before: a watch takes 192 bytes.
+    let options = json!({
+        "size": 1, "params": {"try": "exhaust"}, "memory": 3072, "timeout": 250_000,
+    });
+    let greedy = api.flare(NAME, &options);
+    // Some millions of them take ten seconds of an idle machine.
+    wait::until("it has all that a user is given", 4 * wait::SOON, || {
+        let logs = api.logs(&greedy).logs;
+        logs.iter()
+            .any(|line| line.line.starts_with("exhausted"))
+            .then_some(())
+    });
+    succeeds(&run(&platform, 1, &json!({"try": "need"})), "cold");
+    let users: Vec<_> = (platform.containers().iter())
+        .map(|container| container["Config"]["User"].clone())
+        .collect();
+    assert_eq!(users.len(), 2, "{users:?}");
+    assert_ne!(users[0], users[1]);
+    api.delete(&format!("flares/{greedy}"));
+    api.ended(&greedy);
+}
+
+#[test]
+fn what_a_flare_leaves_the_next_one_on_its_pack_does_not_find() {
+    let platform = start(Settings::new(Driver::Docker));
+    succeeds(&run(&platform, 1, &json!({"try": "leave"})), "cold");
+    let flare = run(&platform, 1, &json!({"try": "look"}));
+    succeeds(&flare, "warm");
+    let found = platform.api().result(&flare.flare_id).outputs[0]
+        .output
+        .clone();
+    assert_eq!(found, Some(json!({"files": [], "processes": 0})));
+}
+
+#[test]
+fn an_idle_pack_gets_no_processor() {
+    let platform = start(Settings::new(Driver::Docker));
+    succeeds(&run(&platform, 1, &json!({"try": "need"})), "cold");
+    let container = docker::id(&platform.containers()[0]);
+    wait::until("the program is stopped", wait::SOON, || {
+        let table = docker::docker(&["top", &container, "-eo", "stat,pid,comm"]);
+        let mut lines = table.lines().skip(1);
+        lines
+            .any(|line| line.trim_start().starts_with('T'))
+            .then_some(())
+    });
+    succeeds(&run(&platform, 1, &json!({"try": "need"})), "warm");
+}
