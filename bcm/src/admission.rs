@@ -1,5 +1,7 @@
 //! Who is let in by a backend's server.
 
+use std::fmt;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use crate::config::{BackendConfig, Secret};
@@ -15,10 +17,12 @@ pub struct Admission<'a> {
     pub secret: &'a Secret,
     /// When it ends.
     pub deadline: Option<SystemTime>,
+    /// How many packs it has, where that is known: what it may take of a server goes by it.
+    pub packs: Option<u32>,
     /// The group it is of, if any: flares of a group run one after the other, on the same packs.
     pub group: Option<&'a str>,
     /// What [`admit`] has given for the last flare of the group.
-    pub last: Option<&'a BackendConfig>,
+    pub last: Option<&'a Admitted>,
 }
 
 impl<'a> Admission<'a> {
@@ -28,26 +32,73 @@ impl<'a> Admission<'a> {
             flare_id,
             secret,
             deadline: None,
+            packs: None,
             group: None,
             last: None,
         }
     }
 }
 
-/// The same backend with credentials of the flare's own, as far as its server can make them:
-/// those of a user who reads and writes the flare's messages and nothing else. Called by whoever
-/// starts a pack, with the platform's own credentials, before the program is told of the backend;
-/// every pack gets the same. [`cleanup`](crate::cleanup) of the flare takes them away.
+/// What a flare's packs are told of a backend. To be kept for as long as they need it.
+#[derive(Clone)]
+pub struct Admitted {
+    /// The backend, with credentials of the flare's own.
+    pub backend: BackendConfig,
+    pub(crate) agent: Option<Arc<dyn Agent>>,
+}
+
+/// Does for a flare what needs the platform's own credentials, while the flare lasts.
+pub(crate) trait Agent: Send + Sync {
+    /// The next flare of the same group has begun.
+    #[cfg_attr(not(feature = "s3"), allow(dead_code))] // Nothing else has agents.
+    fn turn_to(&self, flare_id: &str);
+
+    /// The flare is over.
+    fn end(&self);
+}
+
+impl Admitted {
+    /// The pack has ended: nothing is done for its flare any more. A next flare of the same group
+    /// may still be let in by this.
+    pub fn end(&self) {
+        if let Some(agent) = &self.agent {
+            agent.end();
+        }
+    }
+}
+
+impl From<BackendConfig> for Admitted {
+    fn from(backend: BackendConfig) -> Self {
+        Self {
+            backend,
+            agent: None,
+        }
+    }
+}
+
+impl fmt::Debug for Admitted {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Admitted").field(&self.backend).finish()
+    }
+}
+
+/// The same backend with credentials of the flare's own: those of a user who reads and writes the
+/// flare's messages and nothing else. Called by whoever starts a pack, with the platform's own
+/// credentials, before the program is told of the backend; every pack's are as good as another's.
+/// [`cleanup`](crate::cleanup) of the flare takes them away.
 ///
-/// A group has one user for all its flares, so that its packs stay connected; who is admitted to
-/// the next flare has lost the last one's messages. `cleanup` of the group takes the user away.
+/// A group has one user for all its flares, so that its packs stay connected; `cleanup` of the
+/// group takes the user away.
 ///
 /// Redis, Valkey and DragonflyDB make a user (`ACL SETUSER`), which the platform's user must be
-/// allowed to. Other backends are given back as they are.
+/// allowed to; RabbitMQ a user and a virtual host, through its management API. S3 makes none: what
+/// is given back signs the flare's requests in this process, for as long as it is kept. A backend
+/// with [`shared_credentials`](BackendConfig::shared_credentials) is given back as it is.
 ///
 /// # Errors
 /// [`Error::InvalidConfiguration`] when there is no such backend; [`Error::Backend`] when its
-/// server cannot be reached or refuses.
-pub fn admit(flare: &Admission<'_>, backend: &BackendConfig) -> Result<BackendConfig, Error> {
+/// server cannot be reached, refuses, or is one on which credentials of a flare's own would not
+/// keep it from others' messages.
+pub fn admit(flare: &Admission<'_>, backend: &BackendConfig) -> Result<Admitted, Error> {
     remote::admit(flare, backend)
 }

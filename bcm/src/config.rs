@@ -33,6 +33,10 @@ pub struct BackendConfig {
     /// backend's [`default_chunk_size`](crate::default_chunk_size).
     #[serde(default)]
     pub chunk_size: Option<usize>,
+    /// Flares are given this very address, credentials and all, instead of one of their own: each
+    /// can do whatever the platform can on the server, to others' messages, too.
+    #[serde(default)]
+    pub shared_credentials: bool,
 }
 
 impl BackendConfig {
@@ -43,6 +47,7 @@ impl BackendConfig {
             uri: None,
             ca: None,
             chunk_size: None,
+            shared_credentials: false,
         }
     }
 
@@ -57,6 +62,13 @@ impl BackendConfig {
     #[must_use]
     pub fn with_ca(mut self, pem: impl Into<String>) -> Self {
         self.ca = Some(pem.into());
+        self
+    }
+
+    /// The same backend, for flares that trust each other with the platform's credentials.
+    #[must_use]
+    pub fn with_shared_credentials(mut self) -> Self {
+        self.shared_credentials = true;
         self
     }
 

@@ -72,7 +72,7 @@ pub enum Error {
     },
     /// Workers called different collectives where they should have called the same one.
     #[error(
-        "{operation} (collective {number}) does not match: worker {peer} called {found} as its \
+        "{called} (collective {number}) does not match: worker {peer} called {found} as its \
          collective {found_number}; all workers must call the same collectives in the same order \
          with the same root"
     )]
@@ -81,9 +81,11 @@ pub enum Error {
         operation: Operation,
         /// The number of this collective.
         number: u64,
+        /// What was called here, with its root if it has one.
+        called: String,
         /// The worker that called something else.
         peer: u32,
-        /// What it called, with its root where that is what differs.
+        /// What it called, with its root if it has one.
         found: String,
         /// The number of that collective.
         found_number: u64,

@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use sha2::{Digest, Sha256};
 
+use crate::collective::ledger::{Ledger, Ledgers};
 use crate::topology::Topology;
 
 /// The members of one pack.
@@ -37,6 +38,8 @@ pub(crate) struct Group {
     /// Made once, so that whoever asks again counts on with the others.
     my_pack: OnceLock<Arc<Group>>,
     pack_leaders: OnceLock<Arc<Group>>,
+    /// What the members in this pack have called.
+    ledger: OnceLock<Arc<Ledger>>,
 }
 
 impl Group {
@@ -88,6 +91,7 @@ impl Group {
             splits: AtomicU64::new(0),
             my_pack: OnceLock::new(),
             pack_leaders: OnceLock::new(),
+            ledger: OnceLock::new(),
         }
     }
 
@@ -171,6 +175,11 @@ impl Group {
         let members = ranks.iter().map(|&rank| self.worker(rank)).collect();
         let own = own.unwrap_or_default() as u32;
         Arc::new(Self::new(context, members, own, topology))
+    }
+
+    /// What the members in this pack have called.
+    pub(crate) fn ledger(&self, ledgers: &Ledgers) -> &Ledger {
+        self.ledger.get_or_init(|| ledgers.of(self.context))
     }
 
     /// Numbers this member's next split.

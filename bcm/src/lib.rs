@@ -56,7 +56,7 @@ pub mod testing;
 mod topology;
 mod wire;
 
-pub use admission::{Admission, admit};
+pub use admission::{Admission, Admitted, admit};
 pub use communicator::Communicator;
 pub use config::{
     BackendConfig, DEFAULT_MAX_BYTES_IN_FLIGHT, DEFAULT_MAX_MESSAGE, DEFAULT_OPERATION_TIMEOUT,

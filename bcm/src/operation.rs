@@ -83,6 +83,14 @@ impl Operation {
         )
     }
 
+    /// The operation as it was called, with the root where there is one.
+    pub(crate) fn with_root(self, root: u32) -> String {
+        match self.has_root() {
+            true => format!("{self} with root {root}"),
+            false => self.to_string(),
+        }
+    }
+
     pub(crate) fn code(self) -> u8 {
         self as u8
     }

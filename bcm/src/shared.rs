@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use crate::collective::ledger::Ledgers;
 use crate::control::{Control, Patience};
 use crate::error::{Error, Peer};
 use crate::failure::Failure;
@@ -36,6 +37,8 @@ pub(crate) struct Mailboxes {
     workers: Vec<Mailbox>,
     /// Holds what was sent to the pack as a whole; a collective's leader takes it from there.
     board: Mailbox,
+    /// What the workers of this pack have called.
+    pub(crate) ledgers: Ledgers,
 }
 
 impl Mailboxes {
@@ -46,6 +49,7 @@ impl Mailboxes {
                 .map(|_| Mailbox::new(first_worker, workers))
                 .collect(),
             board: Mailbox::new(first_worker, 0),
+            ledgers: Ledgers::default(),
         }
     }
 

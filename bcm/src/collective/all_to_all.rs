@@ -22,7 +22,7 @@ pub(crate) fn all_to_all<T: Payload>(
         );
         return Err(invalid(operation, reason));
     }
-    let mut call = Call::begin(communicator, operation, NO_ROOT)?;
+    let mut call = Call::begin::<T>(communicator, operation, NO_ROOT)?;
     let incoming = exchange(&mut call, values.into_iter().map(Some).collect(), |_| true)?;
     match incoming.len() == size as usize {
         true => Ok(incoming),

@@ -9,7 +9,7 @@ use crate::error::Error;
 use crate::operation::Operation;
 
 pub(crate) fn barrier(communicator: &Communicator) -> Result<(), Error> {
-    let mut call = Call::begin(communicator, Operation::Barrier, NO_ROOT)?;
+    let mut call = Call::begin::<()>(communicator, Operation::Barrier, NO_ROOT)?;
     let group = call.group;
     let ranks = &group.cluster().ranks;
     let me = ranks.partition_point(|&rank| rank < group.rank);

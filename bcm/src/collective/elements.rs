@@ -27,7 +27,7 @@ pub(crate) fn reduce<E: Number>(
     root: u32,
     reducer: Reducer,
 ) -> Result<(), Error> {
-    let mut call = Call::begin(communicator, Operation::Reduce, root)?;
+    let mut call = Call::begin::<[E]>(communicator, Operation::Reduce, root)?;
     let pack = Collectors::of(call.group, root);
     match combine_in_pack(&mut call, std::mem::take(values), pack.mine, reducer)? {
         None => *values = call.take_here(pack.mine)?,
@@ -48,14 +48,14 @@ pub(crate) fn all_reduce<E: Number>(
     reducer: Reducer,
 ) -> Result<Arc<Vec<E>>, Error> {
     let root = NO_ROOT;
-    let mut call = Call::begin(communicator, Operation::AllReduce, root)?;
+    let mut call = Call::begin::<[E]>(communicator, Operation::AllReduce, root)?;
     let pack = Collectors::of(call.group, root);
     let mut combined = combine_in_pack(&mut call, values, pack.mine, reducer)?;
     if let Some((combined, _)) = &mut combined {
         *combined = combine_packs(&mut call, std::mem::take(combined), &pack, reducer)?;
     }
     // A second number, because on the way back the same workers meet again.
-    let mut call = Call::begin(communicator, Operation::AllReduce, root)?;
+    let mut call = Call::begin::<[E]>(communicator, Operation::AllReduce, root)?;
     let Some((combined, parts)) = combined else {
         // With the vector this worker passed, whose memory it frees itself.
         let (_, result): (Vec<E>, _) = call.take_here(pack.mine)?;

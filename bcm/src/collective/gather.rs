@@ -15,7 +15,7 @@ pub(crate) fn gather<T: Payload>(
     value: T,
     root: u32,
 ) -> Result<Option<Vec<T>>, Error> {
-    let mut call = Call::begin(communicator, Operation::Gather, root)?;
+    let mut call = Call::begin::<T>(communicator, Operation::Gather, root)?;
     let group = call.group;
     if group.rank == root {
         return collect(&mut call, value).map(Some);
@@ -70,7 +70,7 @@ pub(crate) fn all_gather<T: Payload>(
     value: T,
     operation: Operation,
 ) -> Result<Arc<Vec<T>>, Error> {
-    let mut call = Call::begin(communicator, operation, NO_ROOT)?;
+    let mut call = Call::begin::<T>(communicator, operation, NO_ROOT)?;
     let group = call.group;
     let members = &group.cluster().ranks;
     let leader = members[0];

@@ -13,6 +13,7 @@ pub(crate) mod broadcast;
 mod bundles;
 pub(crate) mod elements;
 pub(crate) mod gather;
+pub(crate) mod ledger;
 pub(crate) mod reduce;
 pub(crate) mod reduce_scatter;
 pub(crate) mod scan;
@@ -21,6 +22,7 @@ pub(crate) mod split;
 
 use std::sync::Arc;
 
+use self::ledger::Called;
 use crate::communicator::Communicator;
 use crate::control::Patience;
 use crate::error::{Error, Peer};
@@ -44,8 +46,9 @@ pub(crate) struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
-    /// Begins a collective, checking the root first so that a refused call leaves no trace.
-    pub(crate) fn begin(
+    /// Begins a collective that exchanges values of type `T`, checking the root first so that a refused call leaves
+    /// no trace. An error, too, where another worker has called something else instead.
+    pub(crate) fn begin<T: ?Sized + 'static>(
         communicator: &'a Communicator,
         operation: Operation,
         root: u32,
@@ -62,11 +65,16 @@ impl<'a> Call<'a> {
             });
         }
         shared.control.check()?;
+        let number = group.number();
+        let called = Called::new::<T>(operation, root);
+        let ledger = group.ledger(&shared.mailboxes.ledgers);
+        let members = group.cluster().ranks.len();
+        ledger.enter(number, called, group.worker(group.rank), members)?;
         Ok(Self {
             shared,
             group,
             class: Class::Collective {
-                number: group.number(),
+                number,
                 operation,
                 root,
             },

@@ -24,7 +24,7 @@ pub(crate) fn reduce<T: Payload>(
     root: u32,
     op: impl Fn(T, T) -> T,
 ) -> Result<Option<T>, Error> {
-    let mut call = Call::begin(communicator, Operation::Reduce, root)?;
+    let mut call = Call::begin::<T>(communicator, Operation::Reduce, root)?;
     combine(&mut call, value, root, &op)
 }
 
@@ -34,10 +34,10 @@ pub(crate) fn all_reduce<T: Payload>(
     op: impl Fn(T, T) -> T,
 ) -> Result<Arc<T>, Error> {
     let root = NO_ROOT;
-    let mut call = Call::begin(communicator, Operation::AllReduce, root)?;
+    let mut call = Call::begin::<T>(communicator, Operation::AllReduce, root)?;
     let combined = combine(&mut call, value, root, &op)?;
     // A second number, because on the way back the same workers meet again.
-    let call = Call::begin(communicator, Operation::AllReduce, root)?;
+    let call = Call::begin::<T>(communicator, Operation::AllReduce, root)?;
     spread(call, combined.map(Arc::new), root)
 }
 

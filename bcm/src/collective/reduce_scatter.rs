@@ -24,7 +24,7 @@ pub(crate) fn reduce_scatter<T: Payload>(
         );
         return Err(invalid(operation, reason));
     }
-    let mut call = Call::begin(communicator, operation, NO_ROOT)?;
+    let mut call = Call::begin::<T>(communicator, operation, NO_ROOT)?;
     let group = call.group;
     let me = group.rank;
     let run = group.runs()[group.run_of(me)].clone();
@@ -58,7 +58,7 @@ pub(crate) fn reduce_scatter<T: Payload>(
     }
 
     // A second call: in it every member gives each other one at most one value again.
-    let mut call = Call::begin(communicator, operation, NO_ROOT)?;
+    let mut call = Call::begin::<T>(communicator, operation, NO_ROOT)?;
     let mut outgoing: Vec<Option<T>> = Vec::new();
     outgoing.resize_with(size as usize, || None);
     for (dest, value) in (0..size).filter(|&dest| combiner(dest) == me).zip(combined) {

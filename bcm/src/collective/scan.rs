@@ -35,7 +35,7 @@ fn prefixes<T: Payload + Clone>(
     value: T,
     op: impl Fn(T, T) -> T,
 ) -> Result<Prefixes<T>, Error> {
-    let mut call = Call::begin(communicator, operation, NO_ROOT)?;
+    let mut call = Call::begin::<T>(communicator, operation, NO_ROOT)?;
     let group = call.group;
     let mine = group.run_of(group.rank);
     let run = group.runs()[mine].clone();

@@ -15,7 +15,7 @@ pub(crate) fn scatter<T: Payload>(
     let operation = Operation::Scatter;
     let group = &communicator.group;
     if group.rank != root {
-        let mut call = Call::begin(communicator, operation, root)?;
+        let mut call = Call::begin::<T>(communicator, operation, root)?;
         let _expected = match group.is_local(root) {
             true => None,
             false => call.expect(group.cluster().ranks[0], root)?,
@@ -28,7 +28,7 @@ pub(crate) fn scatter<T: Payload>(
             let reason = format!("the root must pass one value per worker, {}", group.size());
             invalid(operation, reason)
         })?;
-    let mut call = Call::begin(communicator, operation, root)?;
+    let mut call = Call::begin::<T>(communicator, operation, root)?;
     let mut values: Vec<Option<T>> = values.into_iter().map(Some).collect();
     let own = values[root as usize].take();
     for &rank in &group.cluster().ranks {

@@ -168,16 +168,14 @@ impl Want {
             } => (number, operation, root),
             Class::Point { .. } => (0, Operation::Recv, 0),
         };
-        let (number, operation, _) = parts(self.class);
+        let (number, operation, own_root) = parts(self.class);
         let (found_number, found, root) = parts(found);
         Error::CollectiveMismatch {
             operation,
             number,
+            called: operation.with_root(own_root),
             peer: self.source,
-            found: match found.has_root() {
-                true => format!("{found} with root {root}"),
-                false => found.to_string(),
-            },
+            found: found.with_root(root),
             found_number,
         }
     }

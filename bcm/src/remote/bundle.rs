@@ -143,7 +143,8 @@ fn parts(bytes: &[u8], most: usize) -> Result<Vec<Part>, WireError> {
     let encoding = encoding
         .filter(|&encoding| encoding != Encoding::Bundle)
         .ok_or_else(|| invalid("encoding in a bundle", code))?;
-    if count as usize > most {
+    // Without a value nobody would hold its room.
+    if count == 0 || count as usize > most {
         return Err(invalid("number of bundled values", count));
     }
     let mut parts = Vec::with_capacity(count as usize);
@@ -202,7 +203,7 @@ mod tests {
     proptest! {
         #[test]
         fn what_goes_in_comes_out(
-            values in prop::collection::vec((0u32..9, 0u32..9, any::<Vec<u8>>()), 0..9)
+            values in prop::collection::vec((0u32..9, 0u32..9, any::<Vec<u8>>()), 1..9)
         ) {
             let bytes = bundle(&values);
             let parts = parts(&bytes, values.len()).unwrap();
@@ -240,6 +241,7 @@ mod tests {
         let good = bundle(&[(1, 2, vec![1, 2, 3])]);
         assert!(parts(&good, 1).is_ok());
         assert!(parts(&good, 0).is_err());
+        assert!(parts(&bundle(&[]), 1).is_err());
         assert!(parts(&good[..good.len() - 1], 1).is_err());
         assert!(parts(&good[..10], 1).is_err());
         assert!(parts(&[], 1).is_err());

@@ -18,6 +18,7 @@
 mod assembly;
 mod bundle;
 mod counters;
+mod credentials;
 mod direct;
 #[cfg(feature = "faults")]
 mod faults;

@@ -11,12 +11,12 @@ use super::redis::{list, stream};
 #[cfg(feature = "s3")]
 use super::s3;
 use super::{Backend, direct, memory};
-use crate::admission::Admission;
+use crate::admission::{Admission, Admitted};
 use crate::config::{BackendConfig, PackConfig};
 use crate::error::Error;
 
 type Open = fn(&PackConfig, Arc<Inbox>) -> Result<Arc<dyn Backend>, Error>;
-type Admit = fn(&Admission<'_>, &BackendConfig) -> Result<BackendConfig, Error>;
+type Admit = fn(&Admission<'_>, &BackendConfig) -> Result<Admitted, Error>;
 type Clean = fn(&str, &BackendConfig) -> Result<(), Error>;
 
 const MIB: usize = 1 << 20;
@@ -43,18 +43,18 @@ const BACKENDS: &[Entry] = &[
         rabbitmq::NAME,
         MIB,
         rabbitmq::open,
-        AS_IT_IS,
+        rabbitmq::admit,
         rabbitmq::clean,
     ),
     #[cfg(feature = "s3")]
-    (s3::NAME, 4 * MIB, s3::open, AS_IT_IS, s3::clean),
+    (s3::NAME, 4 * MIB, s3::open, s3::admit, s3::clean),
     (memory::NAME, MIB, memory::open, AS_IT_IS, NOTHING),
     #[cfg(feature = "faults")]
     (faults::NAME, MIB, faults::open, AS_IT_IS, NOTHING),
 ];
 
-/// Backends whose server, if there is one, makes no users through the connection of one.
-const AS_IT_IS: Admit = |_, config| Ok(config.clone());
+/// Backends without a server.
+const AS_IT_IS: Admit = |_, config| Ok(config.clone().into());
 /// Backends that keep nothing.
 const NOTHING: Clean = |_, _| Ok(());
 
@@ -75,9 +75,12 @@ pub(crate) fn open(config: &PackConfig, inbox: Arc<Inbox>) -> Result<Arc<dyn Bac
 }
 
 /// The backend with credentials of the flare's own.
-pub(crate) fn admit(flare: &Admission<'_>, config: &BackendConfig) -> Result<BackendConfig, Error> {
+pub(crate) fn admit(flare: &Admission<'_>, config: &BackendConfig) -> Result<Admitted, Error> {
     let (.., admit, _) = find(&config.kind)?;
-    admit(flare, config)
+    match config.shared_credentials {
+        true => Ok(config.clone().into()),
+        false => admit(flare, config),
+    }
 }
 
 /// Deletes what a flare left on a backend.

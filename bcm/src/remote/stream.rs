@@ -79,6 +79,10 @@ pub(super) enum Known {
 }
 
 impl Stream {
+    pub(super) fn due(&self) -> u64 {
+        self.due
+    }
+
     pub(super) fn known(&self, sequence: u64) -> Known {
         if sequence < self.due {
             return Known::Done;

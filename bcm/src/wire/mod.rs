@@ -31,4 +31,6 @@ pub(crate) enum WireError {
     TooLarge { total: u64, limit: u64 },
     #[error("more unasked-for bytes than its window allows")]
     Window,
+    #[error("more messages offered at once than a pack may")]
+    Offers,
 }

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use burst_bcm::{Error, Reducer};
+use burst_bcm::{BackendConfig, Communicator, Error, Reducer};
 
-use crate::harness::{SHAPES, pattern};
+use crate::harness::{SHAPES, pattern, under_watchdog};
 use crate::on_every_backend;
 
 on_every_backend! {
@@ -365,4 +365,36 @@ fn split(size: u32) -> Vec<u32> {
         1 => vec![1],
         _ => vec![size / 2 + size % 2, size / 2],
     }
+}
+
+/// Where messages are pushed to who did not ask for them.
+#[test]
+fn roots_that_nobody_waits_for_are_compared_all_the_same() {
+    // Each takes itself, or the other one, for the root, so that nobody waits for anybody.
+    type Call = fn(&Communicator) -> Result<(), Error>;
+    let calls: [Call; 4] = [
+        |worker| (worker.broadcast(Some(1u32), worker.worker_id())).map(|_| ()),
+        |worker| (worker.scatter(Some(vec![1u32; 2]), worker.worker_id())).map(|_| ()),
+        |worker| worker.gather(1u32, 1 - worker.worker_id()).map(|_| ()),
+        |worker| (worker.reduce(1u32, 1 - worker.worker_id(), |a, _| a)).map(|_| ()),
+    ];
+    under_watchdog(move || {
+        for kind in ["memory", "direct"] {
+            for call in calls {
+                let backend = BackendConfig::new(kind);
+                let results = burst_bcm::testing::run(&[1, 1], &backend, |worker| {
+                    call(worker)?;
+                    (0..100).try_for_each(|_| worker.barrier())
+                });
+                let told = |result: &Result<(), Error>| {
+                    let message = result.as_ref().err().map(ToString::to_string);
+                    message.is_some_and(|message| {
+                        message.contains("with root 0") && message.contains("with root 1")
+                    })
+                };
+                assert!(results.iter().any(told), "{kind}: {results:?}");
+                assert!(results.iter().all(Result::is_err), "{kind}: {results:?}");
+            }
+        }
+    });
 }

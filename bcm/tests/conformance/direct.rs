@@ -1,12 +1,13 @@
 //! What only `direct` has: connections of its own, which strangers may try too.
 
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use burst_bcm::{BackendConfig, Error, Pack, PackConfig, Topology, testing};
 
-use crate::harness::under_watchdog;
+use crate::harness::{promised, under_watchdog};
 
 const SECRET: &str = "the flare's secret";
 
@@ -46,6 +47,70 @@ fn strangers_are_turned_away_and_disturb_nobody() {
                 assert!(answer.len() <= 40, "nothing follows the challenge");
             }
         }
+    });
+}
+
+#[test]
+fn however_many_strangers_there_are_packs_find_each_other() {
+    under_watchdog(|| {
+        // Over the way that everybody can take.
+        let backend = BackendConfig::new("direct").with_uri("tcp:");
+        let packs = testing::packs(&[1, 1, 1], &backend, |_| {}).unwrap();
+        let endpoints: Vec<_> = packs.iter().filter_map(Pack::endpoint).collect();
+        let over = AtomicBool::new(false);
+        let mut half_open: Vec<_> = endpoints
+            .iter()
+            .flat_map(|endpoint| std::iter::repeat_n(endpoint, 400))
+            .map(|endpoint| TcpStream::connect(endpoint).unwrap())
+            .collect();
+        std::thread::scope(|scope| {
+            // A port scan, and whoever was turned away comes back.
+            scope.spawn(|| {
+                for endpoint in endpoints.iter().cycle() {
+                    if over.load(Ordering::Relaxed) {
+                        return;
+                    }
+                    drop(TcpStream::connect(endpoint));
+                    half_open.extend(TcpStream::connect(endpoint));
+                    half_open.swap_remove(0);
+                }
+            });
+            let results = testing::run_on(&packs, |worker| {
+                // Connections for messages, and for what is offered.
+                for _ in 0..10 {
+                    worker.all_to_all(vec![vec![1u8; 100]; 3])?;
+                    worker.all_to_all(vec![vec![1u8; 3 << 20]; 3])?;
+                }
+                worker.barrier()
+            });
+            over.store(true, Ordering::Relaxed);
+            assert_eq!(results, vec![Ok(()); 3]);
+        });
+    });
+}
+
+#[test]
+fn a_stranger_has_so_long_however_busy_he_looks() {
+    under_watchdog(|| {
+        let packs = testing::packs(&[1, 1], &BackendConfig::new("direct"), |_| {}).unwrap();
+        let mut stranger = TcpStream::connect(packs[0].endpoint().unwrap()).unwrap();
+        stranger
+            .set_read_timeout(Some(Duration::from_millis(100)))
+            .unwrap();
+        let begun = Instant::now();
+        let mut challenge = [0; 40];
+        stranger.read_exact(&mut challenge).unwrap();
+        loop {
+            // One byte of his proof at a time.
+            let _ = stranger.write_all(b"B");
+            match stranger.read(&mut challenge) {
+                Ok(0) => break,
+                Err(error) if error.kind() == ErrorKind::ConnectionReset => break,
+                Ok(_) => panic!("nothing follows the challenge"),
+                Err(_) => {}
+            }
+        }
+        promised(Duration::from_secs(3), begun);
     });
 }
 

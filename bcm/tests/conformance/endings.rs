@@ -127,6 +127,7 @@ fn on_redis_stream() {
 fn on_rabbitmq() {
     let server = crate::rabbitmq_server::shared();
     let backend = BackendConfig::new("rabbitmq").with_uri(server.uri());
+    let backend = backend.with_shared_credentials();
     all_at_once(backend, |flare_id| {
         let mut all = server.ask(&["list_queues", "name"]);
         all.extend(server.ask(&["list_exchanges", "name"]));

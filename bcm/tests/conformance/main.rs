@@ -23,12 +23,17 @@ mod proxy;
 mod rabbitmq;
 #[cfg(feature = "rabbitmq")]
 mod rabbitmq_server;
+#[cfg(feature = "management")]
+mod rabbitmq_tenants;
 mod redis;
 mod redis_server;
+mod redis_tenants;
 #[cfg(feature = "s3")]
 mod s3;
 #[cfg(feature = "s3")]
 mod s3_server;
+#[cfg(feature = "s3")]
+mod s3_tenants;
 mod second;
 mod server_faults;
 mod volume;

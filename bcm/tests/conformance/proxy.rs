@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 
@@ -14,6 +14,8 @@ pub struct Proxy {
 
 #[derive(Default)]
 struct State {
+    /// The server's port.
+    server: AtomicU16,
     closed: AtomicBool,
     accepted: AtomicUsize,
     open: Mutex<Vec<TcpStream>>,
@@ -29,6 +31,7 @@ impl Proxy {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let state = Arc::new(State::default());
+        state.server.store(server, Ordering::SeqCst);
         let shared = Arc::clone(&state);
         thread::spawn(move || {
             for client in listener.incoming() {
@@ -37,6 +40,7 @@ impl Proxy {
                 }
                 let number = shared.accepted.fetch_add(1, Ordering::SeqCst);
                 shared.wait_until_released(number);
+                let server = shared.server.load(Ordering::SeqCst);
                 let (Ok(client), Ok(server)) = (client, TcpStream::connect(("127.0.0.1", server)))
                 else {
                     continue;
@@ -55,6 +59,11 @@ impl Proxy {
 
     pub fn port(&self) -> u16 {
         self.port
+    }
+
+    /// New connections go to another server, as when one takes over from the other.
+    pub fn redirect(&self, server: u16) {
+        self.state.server.store(server, Ordering::SeqCst);
     }
 
     /// Cuts every connection, whatever is on its way in it. New ones are welcome.

@@ -20,7 +20,10 @@ use crate::server_faults::{
 };
 
 fn config(server: &RabbitServer) -> BackendConfig {
-    BackendConfig::new("rabbitmq").with_uri(server.uri())
+    // Its flares have no users of their own.
+    BackendConfig::new("rabbitmq")
+        .with_uri(server.uri())
+        .with_shared_credentials()
 }
 
 /// Runs a test of connections to the server, which a proxy holds up and cuts.

@@ -30,6 +30,7 @@ struct Ports {
     amqp: u16,
     distribution: u16,
     mapper: u16,
+    management: u16,
 }
 
 /// One node serves all tests that do not harm it: it takes seconds to start.
@@ -38,11 +39,21 @@ pub fn shared() -> &'static RabbitServer {
     SERVER.get_or_init(|| RabbitServer::start(""))
 }
 
+/// Another one, with the management API, which makes a user of its own for each flare.
+pub fn managed() -> &'static RabbitServer {
+    static SERVER: OnceLock<RabbitServer> = OnceLock::new();
+    SERVER.get_or_init(|| RabbitServer::start_with("rabbitmq_management", ""))
+}
+
 impl RabbitServer {
     /// A node with these further lines in its configuration.
     pub fn start(settings: &str) -> Self {
+        Self::start_with("", settings)
+    }
+
+    fn start_with(plugin: &str, settings: &str) -> Self {
         for _ in 0..5 {
-            if let Some(server) = Self::try_start(settings) {
+            if let Some(server) = Self::try_start(plugin, settings) {
                 return server;
             }
         }
@@ -50,11 +61,19 @@ impl RabbitServer {
     }
 
     /// `None` when someone else took a port in the meantime.
-    fn try_start(settings: &str) -> Option<Self> {
+    fn try_start(plugin: &str, settings: &str) -> Option<Self> {
         let ports = Ports {
             amqp: free_port(),
             distribution: free_port(),
             mapper: free_port(),
+            management: free_port(),
+        };
+        let management = match plugin {
+            "" => String::new(),
+            _ => format!(
+                "management.tcp.ip = 127.0.0.1\nmanagement.tcp.port = {}",
+                ports.management
+            ),
         };
         let directory = tempfile::tempdir().unwrap();
         let configuration = format!(
@@ -64,11 +83,16 @@ impl RabbitServer {
              loopback_users = none\n\
              log.console = true\n\
              log.console.level = info\n\
+             {management}\n\
              {settings}\n",
             ports.amqp
         );
         fs::write(directory.path().join("rabbitmq.conf"), configuration).unwrap();
-        fs::write(directory.path().join("enabled_plugins"), "[].").unwrap();
+        fs::write(
+            directory.path().join("enabled_plugins"),
+            format!("[{plugin}]."),
+        )
+        .unwrap();
         let mut server = command("rabbitmq-server", directory.path(), ports)
             .process_group(0)
             .stdin(Stdio::null())
@@ -116,6 +140,20 @@ impl RabbitServer {
 
     pub fn uri(&self) -> String {
         self.uri_at(self.ports.amqp)
+    }
+
+    /// The address with that of the management API.
+    pub fn managed_uri(&self) -> String {
+        self.managed_uri_at(self.ports.amqp)
+    }
+
+    /// As seen through another port.
+    pub fn managed_uri_at(&self, port: u16) -> String {
+        let management = self.ports.management;
+        format!(
+            "{}?management=http://127.0.0.1:{management}",
+            self.uri_at(port)
+        )
     }
 
     /// The address of the server as seen through another port.

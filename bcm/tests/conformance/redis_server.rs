@@ -52,6 +52,19 @@ impl RedisServer {
         Self::try_start(settings).expect("redis-server did not start")
     }
 
+    /// A server that has what another one has.
+    pub fn replica_of(master: &Self) -> Self {
+        let master = format!("127.0.0.1 {}", master.port);
+        let replica = Self::with(&["--replicaof", &master, "--masterauth", PASSWORD]);
+        loop {
+            let info: String = replica.ask(&["INFO", "replication"]);
+            if info.contains("master_link_status:up") {
+                return replica;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+    }
+
     /// `None` when someone else took the port in the meantime.
     fn try_start(settings: &[&str]) -> Option<Self> {
         let port = free_port();

@@ -1,6 +1,7 @@
 //! The dialling end: finds another pack and proves to be one of the same flare.
 
 use std::sync::OnceLock;
+use std::thread;
 use std::time::Duration;
 
 use socket2::Socket;
@@ -11,6 +12,8 @@ use crate::error::Error;
 
 /// How long connecting may take, and so may the handshake.
 const TIMEOUT: Duration = Duration::from_secs(3);
+/// Milliseconds between dials, when the other end turns this one away.
+const PAUSES: [u64; 6] = [5, 10, 20, 40, 80, 160];
 /// How long a pack that is only looked for has to answer.
 const PROBE_TIMEOUT: Duration = Duration::from_millis(250);
 
@@ -49,9 +52,30 @@ impl Dialler {
         }
     }
 
-    /// A connection that has passed the handshake.
+    /// A connection that has passed the handshake. Whoever is turned away before that may have had
+    /// to make room for others ([`super::lobby`]), and comes again.
     pub(super) fn dial(&self, to: u32, purpose: Purpose) -> Result<Socket, Error> {
         let endpoint = self.endpoint(to)?;
+        // Those who were turned away together do not all come back together.
+        let apart = u64::from(self.pack % 16);
+        let mut pauses = PAUSES
+            .iter()
+            .map(|pause| Duration::from_millis(pause + apart));
+        loop {
+            match (self.try_dial(to, endpoint, purpose), pauses.next()) {
+                (Ok(socket), _) => return Ok(socket),
+                (Err(reason), Some(pause)) if reason.is_turned_away() => thread::sleep(pause),
+                (Err(reason), _) => return Err(unreachable(to, endpoint, &reason)),
+            }
+        }
+    }
+
+    fn try_dial(
+        &self,
+        to: u32,
+        endpoint: &str,
+        purpose: Purpose,
+    ) -> Result<Socket, HandshakeError> {
         let introduce = |socket: Socket| -> Result<Socket, HandshakeError> {
             handshake::introduce(&socket, &self.credentials, self.pack, to, purpose)?;
             Ok(socket)
@@ -63,10 +87,7 @@ impl Dialler {
         {
             return Ok(socket);
         }
-        socket::connect(endpoint, TIMEOUT)
-            .map_err(HandshakeError::from)
-            .and_then(introduce)
-            .map_err(|reason| unreachable(to, endpoint, &reason))
+        introduce(socket::connect(endpoint, TIMEOUT)?)
     }
 
     /// Whether something listens where a pack should be.

@@ -1,34 +1,29 @@
 //! The reading end of one connection, which whoever has time may drive.
 //!
 //! A worker that waits for a message reads it from the socket itself, without blocking: that
-//! spares two wake-ups, of the connection's own thread and by it. The connection's thread reads
-//! when no worker does. While workers are at it, it only looks in from time to time, and it is
-//! called back by the last one that leaves ([`super::attendance`]).
+//! spares two wake-ups, of the reading thread and by it. The reading thread ([`super::reader`])
+//! reads when no worker does. While workers are at it, it only looks in from time to time, and it
+//! is called back by the last one that leaves ([`super::attendance`]).
 
 use std::io::{ErrorKind, Read};
+use std::net::Shutdown;
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
-use std::thread::{self, Thread};
-use std::time::Duration;
 
 use parking_lot::{Mutex, MutexGuard};
-use rustix::event::{PollFd, PollFlags, poll};
 use socket2::Socket;
 
 use super::attendance::Attendance;
 use super::peers::Peers;
+use super::read_ahead::ReadAhead;
+use super::reader::Desk;
 use crate::local::Bell;
 use crate::remote::inbox::{Chunk, Inbox, Incoming};
 use crate::wire::{HEADER_SIZE, Header, Kind, WireError};
 
-/// Holds a header and a small message, so that both come with one system call; most of a large
-/// payload goes past it.
-const READ_AHEAD: usize = 16 << 10;
-/// How often the connection's thread looks whether workers still read.
-const LOOK_IN: Duration = Duration::from_millis(1);
-/// Longest sleep of the connection's thread while workers sleep on the connection.
-const LONGEST: Duration = Duration::from_millis(100);
+/// Steps the reading thread takes on a connection before it looks at the others.
+const TURN: usize = 64;
 
 /// Why nothing more can be read.
 pub(super) type End = String;
@@ -38,25 +33,23 @@ pub(super) type End = String;
 pub(super) struct Intake {
     stream: Socket,
     pack: u32,
-    /// Which of the pack's connections it is.
+    /// Which of all connections it is.
     number: u64,
     progress: Mutex<Progress>,
-    /// A worker has read here since the thread last looked.
+    /// A worker has read here since the reading thread last looked.
     helped: AtomicBool,
     pub(super) attendance: Attendance,
-    /// The thread sleeps until nobody does.
+    /// The reading thread leaves the connection to workers.
     called_off: AtomicBool,
-    thread: OnceLock<Thread>,
+    reading: Arc<Desk>,
 }
 
 #[derive(Debug)]
 struct Progress {
     /// Of the present flare. What comes of an older one is dropped.
     inbox: Arc<Inbox>,
-    /// What was read beyond what was asked for lies in `start..end`.
-    buffer: Box<[u8]>,
-    start: usize,
-    end: usize,
+    /// The beginning of a header.
+    kept: Vec<u8>,
     stage: Stage,
 }
 
@@ -76,6 +69,15 @@ enum Stage {
     Ended(End),
 }
 
+/// What has become of the reading thread's turn.
+#[derive(Debug)]
+pub(super) enum Turn {
+    Taken,
+    /// A worker has it.
+    Left,
+    Ended(End),
+}
+
 /// How far one step got.
 #[derive(Debug, PartialEq, Eq)]
 enum Step {
@@ -86,25 +88,35 @@ enum Step {
 }
 
 impl Intake {
-    /// The stream must not block; all frames must come from this pack, whose connections have
-    /// different numbers.
-    pub(super) fn new(stream: Socket, (pack, number): (u32, u64), inbox: Arc<Inbox>) -> Self {
+    /// The stream must not block; all frames must come from this pack.
+    pub(super) fn new(
+        stream: Socket,
+        (pack, number): (u32, u64),
+        inbox: Arc<Inbox>,
+        reading: Arc<Desk>,
+    ) -> Self {
         Self {
             stream,
             pack,
             number,
             progress: Mutex::new(Progress {
                 inbox,
-                buffer: vec![0; READ_AHEAD].into(),
-                start: 0,
-                end: 0,
+                kept: Vec::new(),
                 stage: Stage::Header,
             }),
             helped: AtomicBool::new(false),
             attendance: Attendance::default(),
             called_off: AtomicBool::new(false),
-            thread: OnceLock::new(),
+            reading,
         }
+    }
+
+    pub(super) fn pack(&self) -> u32 {
+        self.pack
+    }
+
+    pub(super) fn number(&self) -> u64 {
+        self.number
     }
 
     /// The next flare begins: what is read from now on is for its inbox.
@@ -132,61 +144,60 @@ impl Intake {
         if matches!(progress.stage, Stage::Ended(_)) {
             return false;
         }
-        let mut forward = false;
-        // What was read ahead must not stay behind: nothing would tell the thread of it.
-        while progress.step(self, peers) == Step::Forward {
-            forward = true;
-            if progress.start == progress.end {
-                break;
-            }
-        }
+        // What was read ahead must not stay behind: nothing would tell anybody of it.
+        let forward = progress.drive(self, peers, || false);
         if matches!(progress.stage, Stage::Ended(_)) {
             drop(progress);
-            self.relieve();
+            self.reading.ended(self.number);
         }
         forward
     }
 
-    /// The worker goes to sleep: the connection's thread is to read again.
+    /// The worker goes to sleep: the reading thread is to read again.
     pub(super) fn relieve(&self) {
-        if self.helped.swap(false, Ordering::AcqRel)
-            && let Some(thread) = self.thread.get()
-        {
-            thread.unpark();
+        if self.helped.swap(false, Ordering::SeqCst) && self.called_off.load(Ordering::SeqCst) {
+            self.reading.call();
         }
     }
 
-    /// The connection's own thread, until its end.
-    pub(super) fn read(&self, peers: &Peers) -> End {
-        self.thread.get_or_init(thread::current);
-        loop {
-            if let Stage::Ended(end) = &self.progress.lock().stage {
-                return end.clone();
-            }
-            if self.helped.swap(false, Ordering::AcqRel) {
-                // A worker reads. For the time being: calling back at every message would cost
-                // more than it spares.
-                thread::park_timeout(LOOK_IN);
-                self.called_off.store(true, Ordering::SeqCst);
-                if self.attendance.is_any() {
-                    thread::park_timeout(LONGEST);
-                    self.helped.store(true, Ordering::Relaxed);
-                }
-                self.called_off.store(false, Ordering::SeqCst);
-                continue;
-            }
-            let mut readable = [PollFd::new(&self.stream, PollFlags::IN)];
-            // Interrupted or not, the next step tells what there is.
-            let _ = poll(&mut readable, None);
-            if self.helped.load(Ordering::Acquire) {
-                continue;
-            }
-            let mut progress = self.progress.lock();
-            while progress.step(self, peers) == Step::Forward
-                && (progress.start < progress.end || !self.helped.load(Ordering::Relaxed))
-            {
-            }
+    /// The reading thread's turn: reads what has come, unless a worker does, which may take as long
+    /// as that one has to wait for a processor.
+    pub(super) fn take_turn(&self, peers: &Peers) -> Turn {
+        let Some(mut progress) = self.progress.try_lock() else {
+            return Turn::Left;
+        };
+        let mut steps = 0;
+        progress.drive(self, peers, || {
+            steps += 1;
+            steps < TURN && !self.helped.load(Ordering::Relaxed)
+        });
+        match &progress.stage {
+            Stage::Ended(end) => Turn::Ended(end.clone()),
+            _ => Turn::Taken,
         }
+    }
+
+    /// Why nothing more will come, once that is so.
+    pub(super) fn end(&self) -> Option<End> {
+        match &self.progress.lock().stage {
+            Stage::Ended(end) => Some(end.clone()),
+            _ => None,
+        }
+    }
+
+    /// Whether a worker reads, which the reading thread had better not disturb.
+    pub(super) fn is_helped(&self) -> bool {
+        self.helped.load(Ordering::Acquire)
+    }
+
+    /// The reading thread leaves the connection to workers, or comes back.
+    pub(super) fn call_off(&self, off: bool) {
+        self.called_off.store(off, Ordering::SeqCst);
+    }
+
+    /// Whether workers still read: one has since the last time, or sleeps here.
+    pub(super) fn is_still_helped(&self) -> bool {
+        self.helped.swap(false, Ordering::SeqCst) || self.attendance.is_any()
     }
 
     /// A worker sleeps here: it reads, or another one does.
@@ -196,15 +207,19 @@ impl Intake {
         }
     }
 
-    /// The worker has what it waited for. When nobody is left to read, the connection's thread
-    /// looks in from time to time again.
+    /// The worker has what it waited for. When nobody is left to read, the reading thread looks
+    /// in from time to time again.
     pub(super) fn leave(&self, bell: &Arc<Bell>) {
-        if self.attendance.leave(bell)
-            && self.called_off.swap(false, Ordering::SeqCst)
-            && let Some(thread) = self.thread.get()
-        {
-            thread.unpark();
+        if self.attendance.leave(bell) {
+            // It may come back at once: the reading thread is not to come in between.
+            self.helped.store(true, Ordering::Relaxed);
+            self.reading.wake();
         }
+    }
+
+    /// Ends the connection, both ways.
+    pub(super) fn hang_up(&self) {
+        let _ = self.stream.shutdown(Shutdown::Both);
     }
 }
 
@@ -215,9 +230,27 @@ impl AsFd for Intake {
 }
 
 impl Progress {
+    /// Reads on while there is something that was read ahead, and as long as `go_on` says; whether
+    /// something has come.
+    fn drive(&mut self, intake: &Intake, peers: &Peers, mut go_on: impl FnMut() -> bool) -> bool {
+        let mut kept = std::mem::take(&mut self.kept);
+        let forward = ReadAhead::with(&mut kept, |ahead| {
+            let mut forward = false;
+            while self.step(intake, peers, ahead) == Step::Forward {
+                forward = true;
+                if ahead.is_empty() && !go_on() {
+                    break;
+                }
+            }
+            forward
+        });
+        self.kept = kept;
+        forward
+    }
+
     /// Reads until a frame is whole, part of a chunk has come, or nothing more is there.
-    fn step(&mut self, intake: &Intake, peers: &Peers) -> Step {
-        match self.try_step(intake, peers) {
+    fn step(&mut self, intake: &Intake, peers: &Peers, ahead: &mut ReadAhead) -> Step {
+        match self.try_step(intake, peers, ahead) {
             Ok(step) => step,
             Err(end) => {
                 self.stage = Stage::Ended(end);
@@ -226,26 +259,27 @@ impl Progress {
         }
     }
 
-    fn try_step(&mut self, intake: &Intake, peers: &Peers) -> Result<Step, End> {
+    fn try_step(
+        &mut self,
+        intake: &Intake,
+        peers: &Peers,
+        ahead: &mut ReadAhead,
+    ) -> Result<Step, End> {
         let stream = &intake.stream;
         loop {
             match &mut self.stage {
                 Stage::Ended(_) => return Ok(Step::Stuck),
                 Stage::Header => {
-                    if self.end - self.start < HEADER_SIZE {
-                        if !self.read_ahead(stream)? {
-                            return Ok(Step::Stuck);
-                        }
-                        continue;
+                    if let Some(bytes) = ahead.next(HEADER_SIZE) {
+                        self.stage = begin(bytes, intake.pack, &self.inbox)?;
+                    } else if ahead.fill(|room| read(stream, room))? == 0 {
+                        return Ok(Step::Stuck);
                     }
-                    let bytes = &self.buffer[self.start..self.start + HEADER_SIZE];
-                    self.start += HEADER_SIZE;
-                    self.stage = begin(bytes, intake.pack, &self.inbox)?;
                 }
                 Stage::Chunk { chunk, filled } => {
                     let place = &mut chunk.bytes()[*filled..];
                     let left = place.len();
-                    let here = take(&self.buffer, &mut self.start, self.end, place);
+                    let here = ahead.take(place);
                     *filled += here;
                     if here < left {
                         match read(stream, &mut place[here..])? {
@@ -268,10 +302,9 @@ impl Progress {
                     payload,
                     filled,
                 } => {
-                    let place = &mut payload[*filled..];
-                    *filled += take(&self.buffer, &mut self.start, self.end, place);
+                    *filled += ahead.take(&mut payload[*filled..]);
                     if *filled < payload.len() {
-                        if !self.read_ahead(stream)? {
+                        if ahead.fill(|room| read(stream, room))? == 0 {
                             return Ok(Step::Stuck);
                         }
                         continue;
@@ -284,27 +317,15 @@ impl Progress {
                     return Ok(Step::Forward);
                 }
                 Stage::Skip(left) => {
-                    let here = (self.end - self.start).min(*left);
-                    self.start += here;
-                    *left -= here;
+                    *left -= ahead.skip(*left);
                     if *left == 0 {
                         self.stage = Stage::Header;
-                    } else if !self.read_ahead(stream)? {
+                    } else if ahead.fill(|room| read(stream, room))? == 0 {
                         return Ok(Step::Stuck);
                     }
                 }
             }
         }
-    }
-
-    /// Reads more into the buffer; `false` when nothing has come.
-    fn read_ahead(&mut self, stream: &Socket) -> Result<bool, End> {
-        self.buffer.copy_within(self.start..self.end, 0);
-        self.end -= self.start;
-        self.start = 0;
-        let got = read(stream, &mut self.buffer[self.end..])?;
-        self.end += got;
-        Ok(got > 0)
     }
 }
 
@@ -342,14 +363,6 @@ fn begin(bytes: &[u8], pack: u32, inbox: &Inbox) -> Result<Stage, End> {
         },
         Incoming::Skip(length) => Stage::Skip(length),
     })
-}
-
-/// Moves what was read ahead to its place; how much.
-fn take(buffer: &[u8], start: &mut usize, end: usize, place: &mut [u8]) -> usize {
-    let count = (end - *start).min(place.len());
-    place[..count].copy_from_slice(&buffer[*start..*start + count]);
-    *start += count;
-    count
 }
 
 /// Reads what has come; 0 when nothing has.

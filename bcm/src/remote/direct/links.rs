@@ -2,16 +2,17 @@
 //! the other packs and from them, and the watch.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use parking_lot::Mutex;
-
 use super::connection::Connection;
+use super::courier::Courier;
 use super::dialler::Dialler;
 use super::error;
 use super::handshake::{Credentials, Purpose};
 use super::listener::Listener;
 use super::peers::Peers;
+use super::reader::Reader;
 use super::watch::Watch;
 use crate::config::PackConfig;
 use crate::error::Error;
@@ -34,16 +35,19 @@ pub(super) struct Links {
     dialler: Arc<Dialler>,
     pub(super) peers: Arc<Peers>,
     pub(super) watch: Arc<Watch>,
+    pub(super) courier: Courier,
+    reader: Arc<Reader>,
     listener: Listener,
     routes: Vec<Route>,
+    /// Threads that may still be started to help with large messages.
+    helpers: AtomicUsize,
     /// Asked once: the answer takes reading several files.
     pub(super) cores: usize,
 }
 
-/// The connections to one other pack.
+/// The connections for data to one other pack.
 #[derive(Debug)]
 pub(super) struct Route {
-    pub(super) control: Mutex<Option<Connection>>,
     pub(super) data: Pool<Connection>,
 }
 
@@ -77,16 +81,27 @@ impl Links {
             Arc::clone(&peers),
             Arc::clone(&dialler),
         )?);
+        let courier = Courier::start(packs, Arc::clone(&dialler), Arc::clone(&watch))
+            .inspect_err(|_| watch.close())?;
+        let reader = Reader::start(Arc::clone(&peers), Arc::clone(&watch))
+            .map(Arc::new)
+            .inspect_err(|_| {
+                watch.close();
+                courier.close();
+            })?;
         let listener = Listener::bind(
             (&config.advertise, locally),
             (pack, packs),
             credentials,
-            Arc::clone(&peers),
+            (Arc::clone(&peers), Arc::clone(&reader)),
             Arc::clone(&watch),
         )
-        .inspect_err(|_| watch.close())?;
+        .inspect_err(|_| {
+            watch.close();
+            courier.close();
+            reader.close();
+        })?;
         let route = |_| Route {
-            control: Mutex::default(),
             data: Pool::new(cores.clamp(CONNECTIONS.0, CONNECTIONS.1)),
         };
         Ok(Self {
@@ -95,7 +110,10 @@ impl Links {
             dialler,
             peers,
             watch,
+            courier,
+            reader,
             listener,
+            helpers: AtomicUsize::new(CONNECTIONS.1 - 1),
             routes: (0..packs).map(route).collect(),
             cores,
         })
@@ -115,7 +133,7 @@ impl Links {
         }
         if self.dialler.learn(endpoints)? {
             self.watch.join(&self.dialler, self.pack, self.packs)?;
-            self.listener.open_gate();
+            self.reader.open_gate();
         } else {
             self.watch.rejoin();
         }
@@ -139,26 +157,38 @@ impl Links {
         Connection::new(stream).map_err(|reason| error(Some(pack), reason))
     }
 
+    /// Takes threads to help with a message, as many as there are and so many at most; whoever
+    /// takes them gives them back.
+    pub(super) fn take_helpers(&self, most: usize) -> usize {
+        let taken = |free: usize| Some(free - free.min(most));
+        let (order, fetch) = (Ordering::Relaxed, Ordering::Relaxed);
+        match self.helpers.fetch_update(order, fetch, taken) {
+            Ok(free) | Err(free) => free.min(most),
+        }
+    }
+
+    pub(super) fn give_back_helpers(&self, count: usize) {
+        self.helpers.fetch_add(count, Ordering::Relaxed);
+    }
+
     /// Writes a frame on every connection that nobody has taken. Whoever does not read any more
     /// needs none, and the connection is given up.
     pub(super) fn last_words(&self, frame: &Frame<'_>) {
         for route in &self.routes {
             route.last_words(frame);
-            let mut control = route.control.lock();
-            if !control.as_mut().is_none_or(|it| say(it, frame)) {
-                *control = None;
-            }
         }
+        self.courier.last_words(frame);
     }
 
     /// Hangs up. Does nothing the second time.
     pub(super) fn close(&self) {
         for route in &self.routes {
             drop(route.data.close());
-            drop(route.control.lock().take());
         }
+        self.courier.close();
         self.watch.close();
         self.listener.close();
+        self.reader.close();
     }
 }
 

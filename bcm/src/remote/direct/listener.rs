@@ -1,25 +1,30 @@
 //! The listening end: accepts connections and lets packs of the flare in.
 
 use std::io::ErrorKind;
-use std::net::Shutdown;
+use std::os::fd::AsFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use parking_lot::{Condvar, Mutex};
-use rustix::event::{PollFd, PollFlags, poll};
+use parking_lot::Mutex;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use socket2::Socket;
 
-use super::handshake::{self, Credentials, Guest, Purpose};
+use super::handshake::{Credentials, Guest, Purpose};
+use super::lobby::Lobby;
 use super::peers::Peers;
+use super::reader::Reader;
 use super::watch::Watch;
 use super::{error, socket, spawn};
 use crate::error::Error;
 use crate::local::Bell;
 
-/// Connections that have not proved themselves yet; more are turned away.
+/// Connections that have not proved themselves yet, besides one of each pack: all may dial the
+/// middle of the watch at once.
 const STRANGERS: usize = 256;
+/// Connections that are accepted before those who were are listened to.
+const AT_ONCE: usize = 64;
 
 /// See the module's documentation.
 #[derive(Debug)]
@@ -35,15 +40,11 @@ struct Shared {
     packs: u32,
     credentials: Credentials,
     peers: Arc<Peers>,
+    reader: Arc<Reader>,
     watch: Arc<Watch>,
     closing: AtomicBool,
     /// Wakes the accepting thread.
     bell: Bell,
-    /// Closed until this pack can answer what it reads.
-    gate: Mutex<bool>,
-    gate_opened: Condvar,
-    strangers: AtomicUsize,
-    connections: Mutex<Vec<(Socket, JoinHandle<()>)>>,
 }
 
 impl Listener {
@@ -52,7 +53,7 @@ impl Listener {
         (advertise, locally): (&str, bool),
         (pack, packs): (u32, u32),
         credentials: Credentials,
-        peers: Arc<Peers>,
+        (peers, reader): (Arc<Peers>, Arc<Reader>),
         watch: Arc<Watch>,
     ) -> Result<Self, Error> {
         let wrap = |reason: std::io::Error| error(None, format!("cannot listen: {reason}"));
@@ -71,13 +72,10 @@ impl Listener {
             packs,
             credentials,
             peers,
+            reader,
             watch,
             closing: AtomicBool::new(false),
             bell: Bell::new().map_err(wrap)?,
-            gate: Mutex::new(false),
-            gate_opened: Condvar::new(),
-            strangers: AtomicUsize::new(0),
-            connections: Mutex::default(),
         });
         let accepting = Arc::clone(&shared);
         let acceptor = spawn("bcm-accept", move || accepting.accept_all(&sockets))?;
@@ -92,115 +90,115 @@ impl Listener {
         &self.endpoint
     }
 
-    /// This pack knows where the others are: what they send is read from now on.
-    pub(super) fn open_gate(&self) {
-        *self.shared.gate.lock() = true;
-        self.shared.gate_opened.notify_all();
-    }
-
-    /// Ends all connections and threads. Does nothing the second time.
+    /// Ends the thread, and with it whoever has not proved himself. Does nothing the second time.
     pub(super) fn close(&self) {
         self.shared.closing.store(true, Ordering::Release);
-        self.open_gate();
-        let Some(acceptor) = self.acceptor.lock().take() else {
-            return;
-        };
         self.shared.bell.ring();
-        let _ = acceptor.join();
-        let connections = std::mem::take(&mut *self.shared.connections.lock());
-        for (stream, _) in &connections {
-            let _ = stream.shutdown(Shutdown::Both);
-        }
-        for (_, reader) in connections {
-            let _ = reader.join();
+        if let Some(acceptor) = self.acceptor.lock().take() {
+            let _ = acceptor.join();
         }
     }
 }
 
 impl Shared {
-    fn accept_all(self: &Arc<Self>, listening: &[Socket]) {
+    fn accept_all(&self, listening: &[Socket]) {
+        let mut lobby = Lobby::new(STRANGERS + self.packs as usize);
         while !self.closing.load(Ordering::Acquire) {
-            let mut watched = vec![PollFd::new(&self.bell, PollFlags::IN)];
-            watched.extend(
-                listening
-                    .iter()
-                    .map(|socket| PollFd::new(socket, PollFlags::IN)),
-            );
+            let sockets = listening.iter().map(AsFd::as_fd);
+            let descriptors = [self.bell.as_fd()].into_iter().chain(sockets);
+            let mut watched: Vec<_> = descriptors
+                .chain(lobby.streams())
+                .map(|descriptor| PollFd::from_borrowed_fd(descriptor, PollFlags::IN))
+                .collect();
+            let limit = lobby.patience();
+            let limit = limit.and_then(|limit| Timespec::try_from(limit).ok());
             // Interrupted or not, everybody is looked at.
-            let _ = poll(&mut watched, None);
+            let _ = poll(&mut watched, limit.as_ref());
+            let spoken: Vec<_> = watched.iter().map(|it| !it.revents().is_empty()).collect();
+            let spoken = |place: usize| spoken.get(1 + listening.len() + place) == Some(&true);
+            let guests = lobby.listen(spoken, &self.credentials, (self.pack, self.packs));
+            for (guest, stream) in guests {
+                self.welcome(&guest, stream);
+            }
             for socket in listening {
-                match socket.accept() {
-                    Ok((stream, _)) => self.receive(stream),
-                    Err(reason) if reason.kind() == ErrorKind::WouldBlock => {}
-                    // Out of descriptors, mostly: others may be closed in the meantime.
-                    Err(_) => thread::sleep(Duration::from_millis(10)),
+                self.accept(socket, &mut lobby);
+            }
+        }
+    }
+
+    fn accept(&self, socket: &Socket, lobby: &mut Lobby) {
+        for _ in 0..AT_ONCE {
+            match socket.accept() {
+                // Whoever has gone again needs no answer.
+                Ok((stream, address)) => drop(lobby.enter(stream, &address)),
+                Err(reason) if reason.kind() == ErrorKind::WouldBlock => return,
+                // Out of descriptors, mostly: strangers have to go first.
+                Err(_) if lobby.evict() => {}
+                Err(_) => {
+                    thread::sleep(Duration::from_millis(10));
+                    return;
                 }
             }
         }
     }
 
-    /// Gives a connection to a thread of its own.
-    fn receive(self: &Arc<Self>, stream: Socket) {
-        self.connections
-            .lock()
-            .retain(|(_, reader)| !reader.is_finished());
-        if self.strangers.fetch_add(1, Ordering::AcqRel) >= STRANGERS {
-            self.strangers.fetch_sub(1, Ordering::AcqRel);
+    /// A pack of the flare is let in, unless it has been often enough.
+    fn welcome(&self, guest: &Guest, stream: Socket) {
+        let pack = guest.pack;
+        if guest.purpose == Purpose::Watch {
+            if guest.welcome(&stream).is_ok() {
+                self.watch.adopt(pack, stream);
+            }
             return;
         }
-        let shared = Arc::clone(self);
-        let served = stream
-            .try_clone()
-            .map_err(|reason| error(None, reason))
-            .and_then(|serving| spawn("bcm-read", move || shared.serve(serving)));
-        match served {
-            Ok(reader) => self.connections.lock().push((stream, reader)),
-            Err(_) => {
-                self.strangers.fetch_sub(1, Ordering::AcqRel);
-            }
-        }
-    }
-
-    /// One connection, from its handshake to its end.
-    fn serve(&self, stream: Socket) {
-        let met = handshake::receive(&stream, &self.credentials, self.pack, self.packs);
-        self.strangers.fetch_sub(1, Ordering::AcqRel);
-        // A stranger is turned away without a word.
-        match met {
-            Ok(guest) if guest.purpose == Purpose::Watch => {
-                if guest.welcome(&stream).is_ok() {
-                    self.watch.adopt(guest.pack, stream);
+        let Some(number) = self.peers.connected(pack) else {
+            return;
+        };
+        match guest
+            .welcome(&stream)
+            .and_then(|()| socket::prepare(&stream))
+        {
+            Ok(()) => self.reader.add(stream, pack, number),
+            Err(reason) => {
+                if !self.peers.disconnected(pack, number) {
+                    self.watch.suspect(pack, reason.to_string());
                 }
             }
-            Ok(guest) => self.read(&stream, &guest),
-            Err(_) => {
-                let _ = stream.shutdown(Shutdown::Both);
-            }
         }
     }
+}
 
-    /// Reads what a pack sends; that it broke off is for the watch to judge.
-    fn read(&self, stream: &Socket, guest: &Guest) {
-        let number = self.peers.connected(guest.pack);
-        let welcomed = guest.welcome(stream).and_then(|()| socket::prepare(stream));
-        let ended = match welcomed {
-            Ok(()) => {
-                self.wait_at_gate();
-                self.peers.read(stream, guest.pack, number)
-            }
-            Err(error) => error.to_string(),
-        };
-        let _ = stream.shutdown(Shutdown::Both);
-        let in_order = self.peers.disconnected(guest.pack, number);
-        if !in_order && !self.closing.load(Ordering::Acquire) {
-            self.watch.suspect(guest.pack, ended);
-        }
-    }
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+    use std::time::Duration;
 
-    fn wait_at_gate(&self) {
-        let mut open = self.gate.lock();
-        while !*open {
-            self.gate_opened.wait(&mut open);
+    use socket2::Socket;
+
+    use crate::config::PackConfig;
+    use crate::pack::Pack;
+    use crate::remote::direct::handshake::{self, Credentials, Purpose};
+    use crate::remote::direct::socket;
+    use crate::topology::Topology;
+    use crate::wire::flare_digest;
+
+    #[test]
+    fn a_thousand_packs_may_dial_the_middle_at_once() {
+        const PACKS: u32 = 1000;
+        const TIMEOUT: Duration = Duration::from_secs(20);
+        let topology = Topology::new(&[1; PACKS as usize]).unwrap();
+        let mut config = PackConfig::new("many", PACKS - 1, topology);
+        config.secret = "secret".into();
+        let middle = Pack::join(config).unwrap();
+        let endpoint = middle.endpoint().unwrap();
+        // All are there before the first one has proved himself.
+        let others: Vec<Socket> = (1..PACKS)
+            .map(|_| socket::connect(&endpoint, TIMEOUT).unwrap())
+            .collect();
+        let credentials = Credentials::new(&"secret".into(), flare_digest("many"));
+        for (pack, other) in (0..).zip(&others) {
+            handshake::introduce(other, &credentials, pack, PACKS - 1, Purpose::Watch)
+                .unwrap_or_else(|reason| panic!("pack {pack}: {reason}"));
         }
     }
 }

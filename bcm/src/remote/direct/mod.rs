@@ -6,10 +6,11 @@
 //! from the one who dialled; that a pack has left or failed is told another way ([`watch`]).
 //! Both ends prove that they know the flare's secret before anything else ([`handshake`]).
 //!
-//! Each incoming connection is read by the worker that waits for what comes on it, or else by a
-//! thread of its own ([`intake`]). Payloads go straight to their place, and reading never waits
-//! for a worker; so a writer waits for the network at most, and for its turn on
-//! a connection no longer than one chunk takes.
+//! A connection is read by the worker that waits for what comes on it ([`intake`]), or else by the
+//! one thread that reads for the whole pack ([`reader`]). Payloads go straight to their place, and
+//! reading never waits for a worker, nor for another pack ([`courier`]); so a writer waits for the
+//! network at most, and for its turn on a connection no longer than one chunk takes. A pack has
+//! four threads here, however many others there are.
 //!
 //! A connection that ends before its `Goodbye` frame means that the pack is lost, unless it has
 //! said goodbye otherwise.
@@ -21,12 +22,19 @@
 
 mod attendance;
 mod connection;
+mod courier;
 mod dialler;
 mod handshake;
+#[cfg(test)]
+mod hostile;
 mod intake;
 mod links;
 mod listener;
+mod lobby;
+mod outbox;
 mod peers;
+mod read_ahead;
+mod reader;
 mod socket;
 mod watch;
 
@@ -34,7 +42,6 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
 
 use super::inbox::Inbox;
 use super::{Backend, Frame};
@@ -47,9 +54,6 @@ use connection::WriteError;
 use links::Links;
 
 pub(super) const NAME: &str = "direct";
-
-/// How long a control frame may take: the peer's reader takes them as they come.
-const CONTROL_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// One flare's use of the [`Links`].
 #[derive(Debug)]
@@ -186,12 +190,10 @@ impl Backend for Direct {
         frames: &[Frame<'_>],
         patience: &mut Patience<'_>,
     ) -> Result<(), Error> {
-        let helpers = self.helpers(frames.len());
-        if helpers == 0 {
-            return frames
-                .iter()
-                .try_for_each(|frame| self.write(to, frame, patience));
-        }
+        let helpers = match self.helpers(frames.len()) {
+            0 => 0,
+            most => self.links.take_helpers(most),
+        };
         let next = AtomicUsize::new(0);
         let run = |patience: &mut Patience<'_>| -> Result<(), Error> {
             while let Some(frame) = frames.get(next.fetch_add(1, Ordering::Relaxed)) {
@@ -199,7 +201,10 @@ impl Backend for Direct {
             }
             Ok(())
         };
-        thread::scope(|scope| {
+        if helpers == 0 {
+            return run(patience);
+        }
+        let sent = thread::scope(|scope| {
             let run = &run;
             let threads: Vec<_> = (0..helpers)
                 .map(|_| {
@@ -215,7 +220,9 @@ impl Backend for Direct {
                 result = result.and(other);
             }
             result
-        })
+        });
+        self.links.give_back_helpers(helpers);
+        sent
     }
 
     fn broadcast(
@@ -231,40 +238,7 @@ impl Backend for Direct {
     /// A peer that cannot be reached is suspected and no error: whoever waits for its answer
     /// hears what the watch finds out.
     fn control(&self, to: u32, frame: &Frame<'_>) -> Result<(), Error> {
-        let mut control = self.links.route(to)?.control.lock();
-        if self.has_ended() {
-            return Ok(());
-        }
-        if control.is_none() {
-            match self.links.dial(to) {
-                Ok(connection) => *control = Some(connection),
-                Err(Error::Backend { reason, .. }) => {
-                    self.links.watch.suspect(to, reason);
-                    return Ok(());
-                }
-                Err(other) => return Err(other),
-            }
-        }
-        let Some(connection) = control.as_mut() else {
-            return Ok(());
-        };
-        let since = Instant::now();
-        let result = connection.write(frame, || match since.elapsed() < CONTROL_TIMEOUT {
-            true => Ok(()),
-            false => Err(error(Some(to), "it does not read")),
-        });
-        match result {
-            Ok(()) => Ok(()),
-            Err(WriteError::GivenUp(reason)) => {
-                *control = None;
-                Err(reason)
-            }
-            Err(WriteError::Broken(reason)) => {
-                *control = None;
-                self.links.watch.suspect(to, reason);
-                Ok(())
-            }
-        }
+        self.links.courier.send(to, frame, || self.has_ended())
     }
 
     /// Only failures: a goodbye is said on every connection, when everything else is.

@@ -9,13 +9,17 @@ use parking_lot::{Mutex, RwLock};
 use socket2::Socket;
 
 use super::attendance;
-use super::intake::{self, Intake};
+use super::intake::Intake;
+use super::links::CONNECTIONS;
+use super::reader::Desk;
 use crate::local::Sleeper;
 use crate::remote::inbox::Inbox;
 use crate::wire::Header;
 
 /// Looks at the connection that was busy last for each look at another one.
 const TURN: usize = 8;
+/// Connections one pack may have here: those it needs, and as many that have just ended.
+pub(super) const MOST: usize = 2 * (CONNECTIONS.1 + 1);
 
 /// See the module's documentation.
 #[derive(Debug)]
@@ -102,48 +106,54 @@ impl Peers {
         self.states.get(pack as usize)
     }
 
-    /// A pack has connected; the number of the connection. Asked for before it can send anything,
-    /// so that it has not left while one of its connections is still read.
-    pub(super) fn connected(&self, pack: u32) -> u64 {
+    /// A pack has connected; the number of the connection, or `None` when it has more than it can
+    /// need. Asked for before it can send anything, so that it has not left while one of its
+    /// connections is still read.
+    pub(super) fn connected(&self, pack: u32) -> Option<u64> {
         let mut roll = self.roll.lock();
-        roll.connections += 1;
-        let number = roll.connections;
-        if let Some(presence) = roll.packs.get_mut(pack as usize) {
-            presence.connections.push(Incoming {
-                number,
-                finished: false,
-                owed: 0,
-            });
+        let number = roll.connections + 1;
+        let presence = roll.packs.get_mut(pack as usize)?;
+        if presence.connections.len() >= MOST {
+            return None;
         }
-        number
+        presence.connections.push(Incoming {
+            number,
+            finished: false,
+            owed: 0,
+        });
+        roll.connections = number;
+        Some(number)
     }
 
-    /// Reads a connection to its end, together with workers that wait for what it brings.
-    pub(super) fn read(&self, stream: &Socket, pack: u32, number: u64) -> intake::End {
-        let Some(peer) = self.of(pack) else {
-            return "there is no such pack".to_owned();
-        };
-        let broke = |error: std::io::Error| format!("its connection broke: {error}");
-        let cloned = stream
-            .set_nonblocking(true)
-            .and_then(|()| stream.try_clone());
-        let stream = match cloned {
-            Ok(stream) => stream,
-            Err(error) => return broke(error),
-        };
-        let intake = {
-            let mut intakes = peer.intakes.write();
-            // Looked up while nobody goes through the intakes, so that it is renewed with them.
-            let inbox = Arc::clone(&self.roll.lock().inbox);
-            let intake = Arc::new(Intake::new(stream, (pack, number), inbox));
+    /// What a pack sends on a connection is read from now on, by workers that wait for it and by
+    /// the thread of this desk. The stream must not block.
+    pub(super) fn admit(
+        &self,
+        stream: Socket,
+        (pack, number): (u32, u64),
+        reading: &Arc<Desk>,
+    ) -> Arc<Intake> {
+        let mut intakes = self.of(pack).map(|peer| peer.intakes.write());
+        // Looked up while nobody goes through the intakes, so that it is renewed with them.
+        let inbox = Arc::clone(&self.roll.lock().inbox);
+        let intake = Arc::new(Intake::new(
+            stream,
+            (pack, number),
+            inbox,
+            Arc::clone(reading),
+        ));
+        if let Some(intakes) = &mut intakes {
             intakes.push(Arc::clone(&intake));
-            intake
-        };
-        let ended = intake.read(self);
-        peer.intakes
-            .write()
-            .retain(|other| !Arc::ptr_eq(other, &intake));
-        ended
+        }
+        intake
+    }
+
+    /// A connection has come to its end.
+    pub(super) fn forget(&self, intake: &Arc<Intake>) {
+        if let Some(peer) = self.of(intake.pack()) {
+            let mut intakes = peer.intakes.write();
+            intakes.retain(|other| !Arc::ptr_eq(other, intake));
+        }
     }
 
     /// All that a pack sent on a connection in the flare it names here was read.

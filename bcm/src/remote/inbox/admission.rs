@@ -11,7 +11,7 @@ use std::sync::{Arc, Weak};
 use super::super::Frame;
 use super::super::assembly::Assembly;
 use super::super::flow::{Charge, cost, window};
-use super::super::stream::{Known, StreamKey};
+use super::super::stream::{Known, Stream, StreamKey};
 use super::{Inbox, State};
 use crate::wire::{Header, Kind, Layout, WireError};
 
@@ -131,17 +131,12 @@ impl Inbox {
             let granted = {
                 let mut state = self.state.lock();
                 let mut granted = Vec::new();
-                while let Some(offer) = state.offers.front() {
-                    if !self.has_room(offer) {
-                        break;
-                    }
-                    let Some(offer) = state.offers.pop_front() else {
-                        break;
-                    };
+                while state.offers.first().is_some_and(|it| self.has_room(it))
+                    && let Some(offer) = state.offers.take_first()
+                {
                     granted.push(self.admit(&mut state, offer));
                 }
-                self.offers_waiting
-                    .store(state.offers.len(), Ordering::Release);
+                self.count_offers(&state);
                 granted
             };
             self.grant(granted);
@@ -149,63 +144,62 @@ impl Inbox {
     }
 
     /// Another pack would like to send a message.
-    pub(super) fn offered(&self, header: &Header) {
+    pub(super) fn offered(&self, header: &Header) -> Result<(), WireError> {
         let granted = {
             let mut state = self.state.lock();
             if state.closed {
-                return;
+                return Ok(());
             }
             let key = StreamKey::of(header);
-            let stream = state.streams.entry(key).or_default();
-            match stream.known(header.sequence) {
+            match state.known(key, header.sequence) {
                 // Said before, and perhaps not heard.
-                Known::Partly(_) => vec![self.grant_of(header)],
-                Known::Done => Vec::new(),
+                Known::Partly(_) => Some(self.grant_of(header)),
+                Known::Done => None,
+                Known::New
+                    if state.is_wanted(key, header.sequence)
+                        || (state.offers.is_empty() && self.has_room(header)) =>
+                {
+                    Some(self.admit(&mut state, *header))
+                }
                 Known::New => {
-                    let again = |offer: &Header| {
-                        StreamKey::of(offer) == key && offer.sequence == header.sequence
-                    };
-                    if state.offers.iter().any(again) {
-                        Vec::new()
-                    } else if state.expected.contains_key(&key)
-                        || (state.offers.is_empty() && self.has_room(header))
-                    {
-                        vec![self.admit(&mut state, *header)]
-                    } else {
-                        state.offers.push_back(*header);
-                        self.offers_waiting
-                            .store(state.offers.len(), Ordering::Release);
-                        Vec::new()
-                    }
+                    state.offers.add(*header)?;
+                    self.count_offers(&state);
+                    None
                 }
             }
         };
         self.grant(granted);
+        Ok(())
     }
 
-    /// A worker waits for the next message of a stream: whatever was offered in it is granted,
-    /// room or not, because it will be taken at once.
+    /// A worker waits for the next message of a stream: when that was offered it is granted, room
+    /// or not, because it will be taken at once.
     pub(in crate::remote) fn expect(&self, key: StreamKey) -> Option<Expectation> {
         let inbox = self.me.upgrade()?;
         let granted = {
             let mut state = self.state.lock();
             *state.expected.entry(key).or_default() += 1;
-            let mut granted = Vec::new();
-            while let Some(place) = state
-                .offers
-                .iter()
-                .position(|offer| StreamKey::of(offer) == key)
-            {
-                if let Some(offer) = state.offers.remove(place) {
-                    granted.push(self.admit(&mut state, offer));
-                }
-            }
-            self.offers_waiting
-                .store(state.offers.len(), Ordering::Release);
-            granted
+            self.admit_wanted(&mut state, key)
         };
         self.grant(granted);
         Some(Expectation { inbox, key })
+    }
+
+    /// Makes room for the next message of a stream, when a worker waits for it and it was offered.
+    /// Only for that one: what comes after it may be as much as its sender likes.
+    pub(super) fn admit_wanted(&self, state: &mut State, key: StreamKey) -> Option<Header> {
+        if state.offers.is_empty() || !state.expected.contains_key(&key) {
+            return None;
+        }
+        let due = state.streams.get(&key).map_or(0, Stream::due);
+        let offer = state.offers.take(key, due)?;
+        self.count_offers(state);
+        Some(self.admit(state, offer))
+    }
+
+    fn count_offers(&self, state: &State) {
+        let waiting = state.offers.len();
+        self.offers_waiting.store(waiting, Ordering::Release);
     }
 
     fn has_room(&self, offer: &Header) -> bool {
@@ -242,7 +236,7 @@ impl Inbox {
         }
     }
 
-    fn grant(&self, grants: Vec<Header>) {
+    pub(super) fn grant(&self, grants: impl IntoIterator<Item = Header>) {
         for grant in grants {
             let header = Header {
                 pack: self.config.pack,

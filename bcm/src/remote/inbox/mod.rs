@@ -7,27 +7,30 @@
 
 mod admission;
 mod checks;
+mod endings;
+mod offers;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::iter;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, OnceLock, Weak};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use admission::Budget;
+use offers::Offers;
 use parking_lot::Mutex;
 
 pub(crate) use admission::Expectation;
 pub(super) use checks::check_news;
 
+use super::Backend;
 use super::assembly::{Assembly, Slot};
 use super::bundle;
 use super::counters::Counters;
 use super::flow::Flow;
 use super::stream::{Arrival, Arrived, Known, Stream, StreamKey};
-use super::{Backend, Frame};
 use crate::control::Control;
 use crate::error::Error;
 use crate::failure::{Failure, FailureKind};
@@ -37,9 +40,6 @@ use crate::payload::{Body, Encoding};
 use crate::shared::{Destination, Mailboxes};
 use crate::topology::Topology;
 use crate::wire::{Header, Kind, WireError};
-
-/// How long after a pack's goodbye its last messages may still be on their way.
-const STRAGGLERS: Duration = Duration::from_millis(500);
 
 /// What an inbox needs to know.
 #[derive(Debug)]
@@ -68,15 +68,37 @@ pub(crate) struct Inbox {
     departed: Vec<OnceLock<Instant>>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct State {
     streams: HashMap<StreamKey, Stream>,
-    /// Offers there was no room for, first come first served.
-    offers: VecDeque<Header>,
+    offers: Offers,
     /// What workers are waiting for.
     expected: HashMap<StreamKey, usize>,
     /// The pack has left the flare: what still comes for it is dropped.
     closed: bool,
+}
+
+impl State {
+    fn new(packs: u32) -> Self {
+        Self {
+            streams: HashMap::new(),
+            offers: Offers::new(packs),
+            expected: HashMap::new(),
+            closed: false,
+        }
+    }
+
+    /// What is known of a message; only one that has a charge makes a stream.
+    fn known(&self, key: StreamKey, sequence: u64) -> Known {
+        let stream = self.streams.get(&key);
+        stream.map_or(Known::New, |stream| stream.known(sequence))
+    }
+
+    /// Whether a worker waits for this message next.
+    fn is_wanted(&self, key: StreamKey, sequence: u64) -> bool {
+        let due = self.streams.get(&key).map_or(0, Stream::due);
+        sequence == due && self.expected.contains_key(&key)
+    }
 }
 
 /// What a backend does with the payload that follows a header.
@@ -130,7 +152,7 @@ impl Inbox {
             backend: OnceLock::new(),
             flow: Flow::new(limit, packs),
             counters: Counters::default(),
-            state: Mutex::default(),
+            state: Mutex::new(State::new(packs)),
             budget: Mutex::new(Budget::new(limit, packs)),
             offers_waiting: AtomicUsize::new(0),
             departed: (0..packs).map(|_| OnceLock::new()).collect(),
@@ -165,13 +187,14 @@ impl Inbox {
             if state.closed {
                 return Ok(Incoming::Skip(length));
             }
-            let stream = state.streams.entry(StreamKey::of(header)).or_default();
-            match stream.known(header.sequence) {
+            let key = StreamKey::of(header);
+            match state.known(key, header.sequence) {
                 Known::Done => return Ok(Incoming::Skip(length)),
                 Known::Partly(assembly) => assembly,
                 Known::New => {
                     let charge = self.charge_unasked(header)?;
                     let assembly = Arc::new(Assembly::new(layout, header.encoding, charge));
+                    let stream = state.streams.entry(key).or_default();
                     stream.begin(header.sequence, Arc::clone(&assembly));
                     assembly
                 }
@@ -224,7 +247,11 @@ impl Inbox {
     pub(crate) fn notice(&self, header: &Header, payload: &[u8]) {
         match header.kind {
             Kind::Data | Kind::Stored => {}
-            Kind::Offer => self.offered(header),
+            Kind::Offer => {
+                if let Err(error) = self.offered(header) {
+                    self.refused(Some(header.pack), &error);
+                }
+            }
             Kind::Grant => {
                 let key = StreamKey::of(header);
                 self.flow.granted(key, header.sequence, header.pack);
@@ -242,97 +269,6 @@ impl Inbox {
         }
     }
 
-    /// Another pack has ended in good order.
-    pub(crate) fn left(&self, pack: u32) {
-        if let Some(departed) = self.departed.get(pack as usize) {
-            departed.get_or_init(Instant::now);
-            self.config.control.announce_change();
-        }
-    }
-
-    /// Whether the pack's operations have ended, well or badly.
-    pub(crate) fn is_over(&self) -> bool {
-        self.config.control.ended().is_some()
-    }
-
-    /// Whether the flare has failed.
-    pub(crate) fn is_aborted(&self) -> bool {
-        !matches!(self.config.control.ended(), None | Some(Error::Closed))
-    }
-
-    /// Whether another pack has said goodbye.
-    pub(crate) fn has_left(&self, pack: u32) -> bool {
-        self.departed
-            .get(pack as usize)
-            .is_some_and(|departed| departed.get().is_some())
-    }
-
-    /// Whether nothing can come from a worker any more.
-    pub(super) fn departed(&self, worker: u32) -> bool {
-        let pack = self.config.topology.pack_of(worker);
-        pack.and_then(|pack| self.departed.get(pack as usize))
-            .and_then(|departed| departed.get())
-            .is_some_and(|at| at.elapsed() > STRAGGLERS)
-    }
-
-    /// Another pack is gone without a goodbye: the flare fails.
-    pub(crate) fn lost(&self, pack: u32, reason: &str) {
-        let mut failure = Failure::new(FailureKind::PackLost, reason);
-        failure.pack = Some(pack);
-        self.fail(failure);
-    }
-
-    /// Something arrived that cannot be right: the flare fails rather than compute with it.
-    pub(crate) fn refused(&self, pack: Option<u32>, error: &WireError) {
-        let mut failure = Failure::new(FailureKind::Backend, format!("a damaged message: {error}"));
-        failure.pack = pack;
-        self.fail(failure);
-    }
-
-    /// This pack can receive nothing more: the flare fails.
-    pub(crate) fn broken(&self, reason: &Error) {
-        self.fail(reason.to_failure(None, Some(self.config.pack)));
-    }
-
-    /// A pack that has closed and still keeps the others together tells them too.
-    fn fail(&self, failure: Failure) {
-        let first = self.end(Error::Aborted(failure.clone()));
-        if first || matches!(self.config.control.ended(), Some(Error::Closed)) {
-            self.tell_all(&failure);
-        }
-    }
-
-    /// Ends this pack's operations; `true` when nothing else has yet.
-    fn end(&self, error: Error) -> bool {
-        let first = self.config.control.end(error);
-        if first {
-            self.config.mailboxes.wake_all();
-            self.flow.wake_all();
-        }
-        first
-    }
-
-    /// Tells every other pack of a failure. Best effort: who cannot be told notices by itself.
-    pub(super) fn tell_all(&self, failure: &Failure) {
-        let Ok(payload) = serde_json::to_vec(failure) else {
-            return;
-        };
-        self.notify(Kind::Abort, &payload);
-    }
-
-    /// Sends a frame without a receiver in particular to every other pack.
-    pub(super) fn notify(&self, kind: Kind, payload: &[u8]) {
-        let Some(backend) = self.backend.get().and_then(Weak::upgrade) else {
-            return;
-        };
-        let config = &self.config;
-        let header = Header::notice(kind, config.flare, config.pack, payload.len() as u64);
-        let others: Vec<u32> = (0..config.topology.num_packs())
-            .filter(|&pack| pack != config.pack && !self.has_left(pack))
-            .collect();
-        backend.announce(&others, &Frame { header, payload });
-    }
-
     /// The last chunk of a message is in place.
     fn complete(&self, header: &Header, assembly: &Assembly) {
         let arrival = match self.arrival(header, assembly) {
@@ -340,32 +276,50 @@ impl Inbox {
             Err(error) => return self.refused(Some(header.pack), &error),
         };
         let parcel = |arrived| Parcel::Remote(Box::new(arrived));
+        let key = StreamKey::of(header);
         let mut state = self.state.lock();
         if state.closed {
             return;
         }
-        let stream = state.streams.entry(StreamKey::of(header)).or_default();
+        let stream = state.streams.entry(key).or_default();
         let (sequence, class) = (header.sequence, header.class);
-        stream.complete(sequence, class, arrival, |class, arrival| match arrival {
-            Arrival::One(arrived) => {
-                if let Some(mailbox) = self.mailbox(header.destination) {
-                    let only = [(header.source, parcel(arrived))];
-                    mailbox.deliver_from_afar(header.context, class, only.into_iter());
-                }
+        let ledgers = &self.config.mailboxes.ledgers;
+        // With what arrived, which must not be dropped under the lock either.
+        let mut mismatched = Vec::new();
+        stream.complete(sequence, class, arrival, |class, arrival| {
+            if let Err(error) = ledgers.heard(header.context, class, header.source) {
+                mismatched.push((error, arrival));
+                return;
             }
-            Arrival::Several(bundled) => {
-                let mut bundled = bundled.into_iter().peekable();
-                while let Some(destination) = bundled.peek().map(|value| value.destination) {
-                    let same = || bundled.next_if(|value| value.destination == destination);
-                    let parcels =
-                        iter::from_fn(same).map(|value| (value.source, parcel(value.arrived)));
-                    match self.mailbox(destination) {
-                        Some(mailbox) => mailbox.deliver_from_afar(header.context, class, parcels),
-                        None => parcels.for_each(drop),
+            match arrival {
+                Arrival::One(arrived) => {
+                    if let Some(mailbox) = self.mailbox(header.destination) {
+                        let only = [(header.source, parcel(arrived))];
+                        mailbox.deliver_from_afar(header.context, class, only.into_iter());
+                    }
+                }
+                Arrival::Several(bundled) => {
+                    let mut bundled = bundled.into_iter().peekable();
+                    while let Some(destination) = bundled.peek().map(|value| value.destination) {
+                        let same = || bundled.next_if(|value| value.destination == destination);
+                        let parcels =
+                            iter::from_fn(same).map(|value| (value.source, parcel(value.arrived)));
+                        match self.mailbox(destination) {
+                            Some(mailbox) => {
+                                mailbox.deliver_from_afar(header.context, class, parcels)
+                            }
+                            None => parcels.for_each(drop),
+                        }
                     }
                 }
             }
         });
+        let wanted = self.admit_wanted(&mut state, key);
+        drop(state);
+        self.grant(wanted);
+        for (error, _) in mismatched {
+            self.mismatched(error);
+        }
     }
 
     fn arrival(&self, header: &Header, assembly: &Assembly) -> Result<Arrival, WireError> {
@@ -403,7 +357,7 @@ impl Inbox {
     pub(super) fn clear(&self) {
         let closed = State {
             closed: true,
-            ..State::default()
+            ..State::new(0)
         };
         let state = std::mem::replace(&mut *self.state.lock(), closed);
         drop(state);

@@ -15,11 +15,15 @@
 //! Queues are durable, and a frame is acknowledged when the inbox has it: what was on its way in
 //! a connection that breaks comes again, and what comes twice is dropped. Frames are not written
 //! to disk, since a flare does not outlive a server's restart. Queues without a reader expire,
-//! with the last of them the exchange goes, and [`clean`] deletes what is left. A pack whose
+//! with the last of them the exchange goes, and [`clean`] deletes what is left. A flare that was
+//! let in by [`admit`] has all this in a virtual host of its own. A pack whose
 //! queue has lost its reader, and has none again soon, is lost.
 
+mod admission;
 mod connection;
 mod consumer;
+#[cfg(feature = "management")]
+mod management;
 mod names;
 mod publisher;
 mod server;
@@ -34,7 +38,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::inbox::Inbox;
 use super::runtime::Runtime;
 use super::{Backend, Frame};
-use crate::config::{BackendConfig, PackConfig};
+use crate::config::PackConfig;
 use crate::control::Patience;
 use crate::error::{Error, Peer};
 use crate::wire::{HEADER_SIZE, Kind};
@@ -42,6 +46,8 @@ use connection::Connection;
 use names::Names;
 use publisher::{Message, Publisher};
 use server::{Server, error};
+
+pub(super) use admission::{admit, clean};
 
 pub(super) const NAME: &str = "rabbitmq";
 
@@ -51,8 +57,6 @@ const LARGEST: usize = 16 << 20;
 const BATCH: usize = 8 << 20;
 /// How long joining may take.
 const CONNECTING: Duration = Duration::from_secs(10);
-/// How long deleting all of a flare's queues may take.
-const CLEANING: Duration = Duration::from_secs(30);
 /// How long taking leave may take.
 const LEAVING: Duration = Duration::from_secs(1);
 /// How long a connection that broke is tried to be made again, so that everybody knows within a
@@ -151,19 +155,6 @@ fn over(
         control,
         runtime,
     }))
-}
-
-/// Deletes every queue and exchange of a flare.
-pub(super) fn clean(flare_id: &str, config: &BackendConfig) -> Result<(), Error> {
-    let server = Server::new(config)?;
-    let names = Names::new(flare_id)?;
-    let runtime = Runtime::start(NAME)?;
-    runtime.run_for(CLEANING, async move {
-        let connection = Connection::to(server);
-        let result = names.delete_all(&connection).await.map_err(server::failed);
-        connection.close().await;
-        result
-    })
 }
 
 impl RabbitMq {

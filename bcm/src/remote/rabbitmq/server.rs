@@ -19,6 +19,9 @@ pub(super) struct Server(Arc<Location>);
 
 struct Location {
     uri: AMQPUri,
+    /// Where its management API is, when the address says so.
+    #[cfg(feature = "management")]
+    management: Option<String>,
     /// Whom to trust over TLS, as PEM.
     ca: Option<String>,
 }
@@ -31,7 +34,8 @@ impl fmt::Debug for Server {
 }
 
 impl Server {
-    /// From `amqp://[user:password@]host[:port][/vhost]`, `amqps://…` for TLS.
+    /// From `amqp://[user:password@]host[:port][/vhost][?management=http://host:port]`,
+    /// `amqps://…` for TLS.
     pub(super) fn new(config: &BackendConfig) -> Result<Self, Error> {
         let refuse = |reason: &str| Error::InvalidConfiguration {
             reason: format!("{NAME}: {reason}"),
@@ -40,6 +44,8 @@ impl Server {
             .uri
             .as_deref()
             .ok_or_else(|| refuse("the server's URI is missing"))?;
+        #[cfg(feature = "management")]
+        let management = option(uri, "management").map(str::to_owned);
         // The parser's own error might show what it could not parse.
         let mut uri: AMQPUri = uri.parse().map_err(|_| {
             refuse("the URI is not of the form amqp://user:password@host:port/vhost")
@@ -56,11 +62,41 @@ impl Server {
         }
         uri.query.heartbeat.get_or_insert(HEARTBEAT);
         let ca = config.ca.clone();
-        Ok(Self(Arc::new(Location { uri, ca })))
+        Ok(Self(Arc::new(Location {
+            uri,
+            #[cfg(feature = "management")]
+            management,
+            ca,
+        })))
     }
 
     pub(super) fn uri(&self) -> AMQPUri {
         self.0.uri.clone()
+    }
+
+    /// The same server's address for another user, in a virtual host of the same name.
+    #[cfg(feature = "management")]
+    pub(super) fn uri_for(&self, user: &str, password: &str) -> String {
+        let mut uri = self.uri();
+        uri.authority.userinfo.username = user.to_owned();
+        uri.authority.userinfo.password = password.to_owned();
+        uri.vhost = user.to_owned();
+        uri.to_string()
+    }
+
+    #[cfg(feature = "management")]
+    pub(super) fn management(&self) -> Option<&str> {
+        self.0.management.as_deref()
+    }
+
+    /// Its user, if that is one made for a flare.
+    #[cfg(feature = "management")]
+    pub(super) fn account(&self) -> crate::remote::credentials::Credentials {
+        let login = self.uri().authority.userinfo;
+        crate::remote::credentials::Credentials {
+            user: login.username,
+            password: login.password,
+        }
     }
 
     pub(super) fn tls(&self) -> OwnedTLSConfig {
@@ -69,6 +105,16 @@ impl Server {
             cert_chain: self.0.ca.clone(),
         }
     }
+}
+
+/// One of the options behind an address.
+#[cfg(feature = "management")]
+fn option<'a>(uri: &'a str, name: &str) -> Option<&'a str> {
+    let (_, options) = uri.split_once('?')?;
+    let mut options = options
+        .split('&')
+        .filter_map(|option| option.split_once('='));
+    options.find_map(|(key, value)| (key == name).then_some(value))
 }
 
 pub(super) fn error(reason: impl ToString) -> Error {

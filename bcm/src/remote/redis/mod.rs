@@ -12,6 +12,7 @@
 //! | threads that read, and connect again | [`threads`] |
 //! | packs that die, servers that forget | [`pulse`] |
 //! | what both store: names, expiry, cleaning | [`keys`] |
+//! | letting a flare in, cleaning up behind it | [`admission`] |
 //! | the flare's own user | [`account`] |
 //!
 //! All commands name a single key and are among those DragonflyDB documents.
@@ -26,6 +27,7 @@ pub(super) mod list;
 pub(super) mod stream;
 
 mod account;
+mod admission;
 mod connections;
 mod keys;
 mod pulse;
@@ -40,13 +42,10 @@ mod writer;
 
 use std::time::{Duration, Instant};
 
-use account::Account;
-use resp::{Client, GoOn, RespError};
+use resp::{Client, RespError};
 use server::Server;
 
 use super::Frame;
-use crate::admission::Admission;
-use crate::config::BackendConfig;
 use crate::error::Error;
 
 /// How long the server may take for a control frame, or to answer at all.
@@ -60,48 +59,6 @@ const AGAIN: Duration = Duration::from_millis(20);
 const LARGEST: usize = 256 << 20;
 /// Bytes one sender writes before it lets others have its connection.
 const BATCH: usize = 8 << 20;
-
-/// The same server, as a user made for the flare.
-pub(in crate::remote) fn admit(
-    name: &'static str,
-    flare: &Admission<'_>,
-    config: &BackendConfig,
-) -> Result<BackendConfig, Error> {
-    let server = Server::new(name, config)?;
-    let last = match flare.last {
-        Some(last) => Account::of(&Server::new(name, last)?),
-        None => None,
-    };
-    let account = last.filter(|account| account.is_for(flare));
-    let account = account.or_else(|| Account::new(flare)).ok_or_else(|| {
-        server
-            .error("the ids of flares and groups may have letters, digits, hyphens and underscores")
-    })?;
-    let mut client = connect(&server)?;
-    let since = Instant::now();
-    let go_on: GoOn<'_> = &mut || within(&server, since, CONTROL_TIMEOUT);
-    account
-        .make(&mut client, flare.flare_id, go_on)
-        .map_err(|reason| match reason {
-            RespError::Refused(reason) => server.error(format!(
-                "the server lets the platform's user make none for the flare (ACL SETUSER): {reason}"
-            )),
-            other => server.failed(other),
-        })?;
-    let uri = server.uri_for(&account.user, &account.password);
-    Ok(config.clone().with_uri(uri))
-}
-
-/// Deletes every key of a flare, and its user.
-fn clean(name: &'static str, flare_id: &str, config: &BackendConfig) -> Result<(), Error> {
-    let server = Server::new(name, config)?;
-    let mut client = connect(&server)?;
-    let since = Instant::now();
-    let go_on: GoOn<'_> = &mut || within(&server, since, 30 * CONTROL_TIMEOUT);
-    keys::delete_all(&mut client, flare_id, go_on)
-        .and_then(|()| account::remove(&mut client, flare_id, go_on))
-        .map_err(|reason| server.failed(reason))
-}
 
 fn connect(server: &Server) -> Result<Client, Error> {
     let since = Instant::now();
@@ -129,7 +86,7 @@ pub(crate) fn read_all(
     inbox: Option<&crate::remote::inbox::Inbox>,
 ) {
     let mut client = Client::over(server::Stream::Unix(stream));
-    let go_on: GoOn<'_> = &mut || Ok(());
+    let go_on: resp::GoOn<'_> = &mut || Ok(());
     match inbox {
         None => while client.reply(go_on).is_ok() {},
         Some(inbox) => {

@@ -3,11 +3,15 @@
 //!
 //! Each pack counts up a key of its own, `burst:<flare>:pulse:<pack>`, from when it joins. From
 //! the flare's start, when all have, it looks at that of the next pack that has not said goodbye.
-//! One that stands still for [`STILL`] is lost. A count below one's own means that the server has
-//! lost what it held, messages too. An orderly pack leaves `left` in its key.
+//! One that stands still for [`STILL`] is lost. An orderly pack leaves `left` in its key.
+//!
+//! A count that is not above what the server has confirmed before means that it has lost what came
+//! last, messages too. Where a pack goes on after its connections broke, it counts behind each
+//! batch of messages ([`Count`]): a server that has come back, or the replica that took its place,
+//! has all that came before what it has.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use super::keys;
@@ -31,8 +35,48 @@ const LEFT: &[u8] = b"left";
 /// A pack's signs of life, and its watch over another's.
 #[derive(Debug)]
 pub(super) struct Pulse {
-    key: String,
+    pub(super) count: Arc<Count>,
     started: Arc<AtomicBool>,
+}
+
+/// What a pack counts on the server.
+#[derive(Debug)]
+pub(super) struct Count {
+    key: String,
+    confirmed: AtomicI64,
+}
+
+impl Count {
+    /// What the count will have gone beyond, when commands yet to be written are carried out.
+    pub(super) fn confirmed(&self) -> i64 {
+        self.confirmed.load(Ordering::Acquire)
+    }
+
+    /// Counts. One reply, for [`Count::confirm`].
+    pub(super) fn up(&self, client: &mut Client, go_on: GoOn<'_>) -> Result<(), RespError> {
+        client.command(&[&[b"INCR"], &[self.key.as_bytes()]], go_on)
+    }
+
+    /// Reads where the count is now.
+    pub(super) fn confirm(
+        &self,
+        before: i64,
+        client: &mut Client,
+        go_on: GoOn<'_>,
+    ) -> Result<(), RespError> {
+        let count = match client.reply(go_on)? {
+            Reply::Integer(count) => count,
+            Reply::Error(reason) => return Err(RespError::Refused(reason)),
+            _ => return Err(RespError::Protocol),
+        };
+        if count <= before {
+            let reason =
+                "it has lost the flare's messages; was it restarted, emptied or failed over?";
+            return Err(RespError::Refused(reason.to_owned()));
+        }
+        self.confirmed.fetch_max(count, Ordering::AcqRel);
+        Ok(())
+    }
 }
 
 impl Pulse {
@@ -43,20 +87,24 @@ impl Pulse {
         threads: &Threads,
     ) -> Result<Self, Error> {
         let started = Arc::new(AtomicBool::new(false));
+        let prefix = keys::prefix(&config.flare_id);
+        let count = Arc::new(Count {
+            key: key(&prefix, config.pack),
+            confirmed: AtomicI64::new(0),
+        });
         let mut heart = Heart {
-            prefix: keys::prefix(&config.flare_id),
+            prefix,
             pack: config.pack,
             packs: config.topology.num_packs(),
             deadline: config.deadline,
             started: Arc::clone(&started),
-            count: 0,
+            count: Arc::clone(&count),
             watched: None,
             last: None,
         };
-        let key = heart.key(heart.pack);
         writer.control(|client, go_on| heart.beat(client, go_on).map(|()| 0))?;
         threads.spawn(heart)?;
-        Ok(Self { key, started })
+        Ok(Self { count, started })
     }
 
     /// All packs have joined: from now on they are missed.
@@ -68,8 +116,9 @@ impl Pulse {
     pub(super) fn leave(&self, writer: &Writer) -> Result<(), Error> {
         let expiry = writer.expiry();
         writer.control(|client, go_on| {
-            client.command(&[&[b"SET"], &[self.key.as_bytes()], &[LEFT]], go_on)?;
-            keys::expire(client, &self.key, expiry, go_on)?;
+            let key = &self.count.key;
+            client.command(&[&[b"SET"], &[key.as_bytes()], &[LEFT]], go_on)?;
+            keys::expire(client, key, expiry, go_on)?;
             Ok(2)
         })
     }
@@ -83,8 +132,7 @@ struct Heart {
     packs: u32,
     deadline: Option<SystemTime>,
     started: Arc<AtomicBool>,
-    /// What the server has confirmed.
-    count: i64,
+    count: Arc<Count>,
     watched: Option<Watched>,
     last: Option<Instant>,
 }
@@ -97,28 +145,18 @@ struct Watched {
     since: Instant,
 }
 
-impl Heart {
-    /// The name of a pack's key.
-    fn key(&self, pack: u32) -> String {
-        format!("{}:pulse:{pack}", self.prefix)
-    }
+/// The name of a pack's key.
+fn key(prefix: &str, pack: u32) -> String {
+    format!("{prefix}:pulse:{pack}")
+}
 
+impl Heart {
     fn beat(&mut self, client: &mut Client, go_on: GoOn<'_>) -> Result<(), RespError> {
-        let own = self.key(self.pack);
-        client.command(&[&[b"INCR"], &[own.as_bytes()]], go_on)?;
-        keys::expire(client, &own, keys::expiry(self.deadline), go_on)?;
-        let count = match client.reply(go_on)? {
-            Reply::Integer(count) => count,
-            Reply::Error(reason) => return Err(RespError::Refused(reason)),
-            _ => return Err(RespError::Protocol),
-        };
-        client.expect(1, go_on)?;
-        if count <= self.count {
-            let reason = "it has lost the flare's messages; was it restarted or emptied?";
-            return Err(RespError::Refused(reason.to_owned()));
-        }
-        self.count = count;
-        Ok(())
+        let before = self.count.confirmed();
+        self.count.up(client, go_on)?;
+        keys::expire(client, &self.count.key, keys::expiry(self.deadline), go_on)?;
+        self.count.confirm(before, client, go_on)?;
+        client.expect(1, go_on)
     }
 
     /// Looks at the next pack; gives the one that is lost.
@@ -134,7 +172,7 @@ impl Heart {
         let Some(pack) = next else {
             return Ok(None);
         };
-        let its = self.key(pack);
+        let its = key(&self.prefix, pack);
         client.command(&[&[b"GET"], &[its.as_bytes()]], go_on)?;
         let value = match client.reply(go_on)? {
             Reply::Bulk(value) => value,

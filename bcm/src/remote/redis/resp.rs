@@ -69,25 +69,30 @@ impl Client {
     /// Connects and logs in.
     pub(super) fn connect(server: &Server, go_on: GoOn<'_>) -> Result<Self, RespError> {
         let mut client = Self::over(server.open().map_err(RespError::Connect)?);
+        client.log_in(server, go_on)?;
+        Ok(client)
+    }
+
+    /// Becomes the user the server's address names, in its database.
+    pub(super) fn log_in(&mut self, server: &Server, go_on: GoOn<'_>) -> Result<(), RespError> {
         let mut replies = 0;
         if let Some(password) = server.password() {
             let password: &[u8] = password.as_bytes();
             match server.user() {
                 Some(user) => {
-                    client.command(&[&[b"AUTH"], &[user.as_bytes()], &[password]], go_on)?;
+                    self.command(&[&[b"AUTH"], &[user.as_bytes()], &[password]], go_on)?;
                 }
-                None => client.command(&[&[b"AUTH"], &[password]], go_on)?,
+                None => self.command(&[&[b"AUTH"], &[password]], go_on)?,
             }
             replies += 1;
         }
         if server.database() != 0 {
             let database = server.database().to_string();
-            client.command(&[&[b"SELECT"], &[database.as_bytes()]], go_on)?;
+            self.command(&[&[b"SELECT"], &[database.as_bytes()]], go_on)?;
             replies += 1;
         }
-        client.command(&[&[b"PING"]], go_on)?;
-        client.expect(replies + 1, go_on)?;
-        Ok(client)
+        self.command(&[&[b"PING"]], go_on)?;
+        self.expect(replies + 1, go_on)
     }
 
     /// Asks whether the server is still there.

@@ -15,6 +15,7 @@ use super::resp::RespError;
 use super::tls::{Tls, TlsStream};
 use crate::config::BackendConfig;
 use crate::error::Error;
+use crate::remote::credentials;
 
 /// How often a blocked read or write asks whether to go on.
 const LOOK: Duration = Duration::from_millis(100);
@@ -130,8 +131,20 @@ impl Server {
     pub(super) fn failed(&self, reason: RespError) -> Error {
         match reason {
             RespError::GivenUp(error) => error,
+            RespError::Refused(reason)
+                if reason.starts_with("WRONGPASS") && self.is_of_a_flare() =>
+            {
+                self.error(
+                    "the server has forgotten the flare's user; was it restarted or failed over?",
+                )
+            }
             other => self.error(other),
         }
+    }
+
+    /// Whether its user was made for a flare, and so was known to the server.
+    fn is_of_a_flare(&self) -> bool {
+        self.user().is_some_and(credentials::is_of_a_flare)
     }
 
     pub(super) fn open(&self) -> std::io::Result<Stream> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::connections::Connections;
-use super::pulse::Pulse;
+use super::pulse::{Count, Pulse};
 use super::resp::{Client, GoOn, RespError};
 use super::threads::{Task, Threads};
 use super::writer::Writer;
@@ -47,6 +47,12 @@ impl Session {
             inbox,
             left: AtomicBool::new(false),
         })
+    }
+
+    /// What is to be counted up behind each batch of messages where the pack goes on after its
+    /// connections broke.
+    pub(super) fn count(&self) -> &Count {
+        &self.pulse.count
     }
 
     pub(super) fn start(&self) {

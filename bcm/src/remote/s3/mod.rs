@@ -12,7 +12,7 @@
 //! which the batch announces, stored once however many packs read it.
 //!
 //! **Requests.** One-to-one, small: a `PUT`, a `GET`, and a share of a bulk deletion of up to a
-//! thousand objects; less when several messages wait at the same time. One-to-one in `k` large
+//! thousand objects (where requests are signed elsewhere, of each object); less when several messages wait at the same time. One-to-one in `k` large
 //! chunks: one of each for every chunk, and at most one more for every 32 MiB, which are announced
 //! together. To `p` packs in `k` large chunks, `m` times 32 MiB: `k + p * m` `PUT`s and
 //! `p * (k + m)` `GET`s. A pack that waits asks each other one between once every [`FIRST_LOOK`] and every
@@ -25,6 +25,8 @@
 
 mod locations;
 mod reader;
+mod signed;
+mod signer;
 mod store;
 mod writer;
 
@@ -43,6 +45,7 @@ use crate::control::Patience;
 use crate::error::{Error, Peer};
 use crate::wire::{Header, Kind};
 use locations::Locations;
+pub(super) use signer::admit;
 use store::{Store, error};
 use writer::{Batch, Writer};
 

@@ -9,12 +9,15 @@ use futures_util::{StreamExt, TryStreamExt, stream};
 use object_store::aws::{AmazonS3, AmazonS3Builder};
 use object_store::client::{HttpError, HttpErrorKind};
 use object_store::path::Path;
+use object_store::signer::Signer;
 use object_store::{
     BackoffConfig, ClientOptions, ObjectStore, ObjectStoreExt, PutPayload, RetryConfig,
 };
+use reqwest::Method;
 use url::Url;
 
 use super::NAME;
+use super::signed::Signatures;
 use crate::config::BackendConfig;
 use crate::error::Error;
 
@@ -24,6 +27,9 @@ const RECOVERY: Duration = Duration::from_millis(600);
 /// How long one request may take.
 const REQUEST: Duration = Duration::from_secs(30);
 const CONNECT: Duration = Duration::from_millis(900);
+
+/// Stands for a service whose address comes with each signature.
+const ELSEWHERE: &str = "http://signed.invalid";
 
 /// A bucket. Shows nothing of the credentials.
 #[derive(Clone)]
@@ -42,6 +48,7 @@ impl fmt::Debug for Store {
 impl Store {
     /// From `s3://[key:secret@]bucket[/prefix][?endpoint=…&region=…&token=…]`. Without
     /// credentials, those of the environment or the machine are used, as AWS' own tools do.
+    /// `s3://flare:token@bucket[/prefix]?signer=…` has its requests signed elsewhere.
     pub(super) fn new(config: &BackendConfig) -> Result<Self, Error> {
         let refuse = |reason: &str| Error::InvalidConfiguration {
             reason: format!("{NAME}: {reason}"),
@@ -57,20 +64,35 @@ impl Store {
             .host_str()
             .filter(|_| uri.scheme() == "s3")
             .ok_or_else(form)?;
-        let mut builder = AmazonS3Builder::from_env()
+        let decode = |text: &str| {
+            percent_encoding::percent_decode_str(text)
+                .decode_utf8_lossy()
+                .into_owned()
+        };
+        let signer = uri.query_pairs().find(|(name, _)| name == "signer");
+        let builder = match &signer {
+            Some((_, signer)) => AmazonS3Builder::new()
+                .with_region("elsewhere")
+                .with_endpoint(ELSEWHERE)
+                .with_skip_signature(true)
+                .with_disable_bulk_delete(true)
+                .with_http_connector(Signatures {
+                    signer: signer.clone().into_owned(),
+                    token: uri.password().unwrap_or_default().to_owned(),
+                    bucket: bucket.to_owned(),
+                }),
+            None => AmazonS3Builder::from_env(),
+        };
+        let mut builder = builder
             .with_bucket_name(bucket)
             .with_retry(retries())
             .with_client_options(
                 ClientOptions::new()
+                    .with_allow_http(signer.is_some())
                     .with_timeout(REQUEST)
                     .with_connect_timeout(CONNECT),
             );
-        if !uri.username().is_empty() {
-            let decode = |text: &str| {
-                percent_encoding::percent_decode_str(text)
-                    .decode_utf8_lossy()
-                    .into_owned()
-            };
+        if signer.is_none() && !uri.username().is_empty() {
             builder = builder
                 .with_access_key_id(decode(uri.username()))
                 .with_secret_access_key(decode(uri.password().unwrap_or_default()));
@@ -82,6 +104,7 @@ impl Store {
                     .with_endpoint(value),
                 "region" => builder.with_region(value),
                 "token" => builder.with_token(value),
+                "signer" => builder,
                 _ => return Err(refuse("the URI's options are endpoint, region and token")),
             };
         }
@@ -95,6 +118,30 @@ impl Store {
             prefix: Path::from(uri.path()),
             client: Arc::new(client),
         })
+    }
+
+    /// The address of the same objects for who has no credentials but a signer.
+    pub(super) fn signed_uri(&self, signer: &str, token: &str) -> String {
+        let (bucket, prefix) = (&self.bucket, &self.prefix);
+        let prefix = prefix.parts().fold(String::new(), |all, part| {
+            let part = percent_encoding::utf8_percent_encode(
+                part.as_ref(),
+                percent_encoding::NON_ALPHANUMERIC,
+            );
+            format!("{all}/{part}")
+        });
+        format!("s3://flare:{token}@{bucket}{prefix}?signer={signer}")
+    }
+
+    /// A URL that allows this to be done to an object, for a while.
+    pub(super) async fn sign(
+        &self,
+        method: Method,
+        location: &Path,
+        valid: Duration,
+    ) -> object_store::Result<String> {
+        let url = self.client.signed_url(method, location, valid).await?;
+        Ok(url.into())
     }
 
     /// What the names of all objects begin with.

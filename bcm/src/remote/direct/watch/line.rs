@@ -1,17 +1,21 @@
 //! One connection of the watch: whole notices in and out, without ever blocking.
 
-use std::io::{ErrorKind, Read, Write};
+use std::io::{ErrorKind, Read};
 use std::net::Shutdown;
 use std::os::fd::{AsFd, BorrowedFd};
 
 use socket2::Socket;
 
+use crate::remote::direct::outbox::Outbox;
 use crate::remote::direct::socket;
 use crate::remote::inbox::check_news;
 use crate::wire::{HEADER_SIZE, Header, Kind, WireError};
 
 /// Bytes read at a time.
 const READ: usize = 4096;
+/// Bytes that may be read and not understood yet, and that may be said and not written: as much as
+/// the longest news and a word of each pack, twice.
+const MOST: usize = 4 << 20;
 
 /// See the module's documentation. Hangs up when dropped.
 #[derive(Debug)]
@@ -19,7 +23,7 @@ pub(super) struct Line {
     pub(super) pack: u32,
     stream: Socket,
     heard: Vec<u8>,
-    unsaid: Vec<u8>,
+    unsaid: Outbox,
 }
 
 /// A header and what follows it.
@@ -34,13 +38,13 @@ impl Line {
             pack,
             stream,
             heard: Vec::new(),
-            unsaid: Vec::new(),
+            unsaid: Outbox::default(),
         })
     }
 
     /// Leaves with the next [`Line::flush`].
     pub(super) fn say(&mut self, notice: &[u8]) {
-        self.unsaid.extend_from_slice(notice);
+        self.unsaid.add(notice);
     }
 
     /// Whether everything said is written.
@@ -50,15 +54,8 @@ impl Line {
 
     /// Writes as much as there is room for. What is wrong with a connection shows in reading it.
     pub(super) fn flush(&mut self) {
-        while !self.unsaid.is_empty() {
-            match self.stream.write(&self.unsaid) {
-                Ok(written) => drop(self.unsaid.drain(..written)),
-                Err(error) => match error.kind() {
-                    ErrorKind::Interrupted => {}
-                    ErrorKind::WouldBlock => return,
-                    _ => self.unsaid.clear(),
-                },
-            }
+        if self.unsaid.flush(&self.stream).is_err() {
+            self.unsaid.clear();
         }
     }
 
@@ -87,8 +84,12 @@ impl Line {
     }
 
     fn read(&mut self) -> Option<String> {
+        if self.unsaid.len() > MOST {
+            return Some("it does not read".to_owned());
+        }
         let mut bytes = [0; READ];
-        loop {
+        // The rest is read when this has been understood.
+        while self.heard.len() < MOST {
             match self.stream.read(&mut bytes) {
                 Ok(0) => return Some("its connection ended without a goodbye".to_owned()),
                 Ok(count) => self.heard.extend_from_slice(&bytes[..count]),
@@ -99,6 +100,7 @@ impl Line {
                 },
             }
         }
+        None
     }
 }
 

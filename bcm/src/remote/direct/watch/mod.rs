@@ -20,6 +20,7 @@
 //! 3 leaves before the others:   3 ──Goodbye(3)──▶ 0, 1, 2; hangs up;   0, 1 ──dial──▶ 2
 //! ```
 
+mod flare;
 mod line;
 mod watcher;
 
@@ -175,6 +176,7 @@ impl Watch {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+    use std::collections::BTreeSet;
     use std::io::{ErrorKind, Read, Write};
     use std::net::{Shutdown, TcpListener};
     use std::os::unix::net::UnixStream;
@@ -265,6 +267,53 @@ mod tests {
         watch.rest();
         let mut heard = [0; HEADER_SIZE];
         other.read_exact(&mut heard).unwrap();
+        assert_eq!(Header::decode(&heard).unwrap().kind, Kind::Goodbye);
+        watch.close();
+    }
+
+    #[test]
+    fn a_thousand_packs_hear_of_each_other_through_the_middle() {
+        const PACKS: u32 = 1000;
+        let (watch, _dialler) = watch(PACKS - 1, PACKS);
+        let mut others: Vec<_> = (0..PACKS - 1)
+            .map(|pack| {
+                let (line, other) = UnixStream::pair().unwrap();
+                watch.adopt(pack, Socket::from(line));
+                other
+            })
+            .collect();
+        for (pack, other) in (0..).zip(&mut others) {
+            let goodbye = Header::notice(Kind::Goodbye, FLARE, pack, 0);
+            other.write_all(&goodbye.encode()).unwrap();
+        }
+        for (pack, other) in (0..).zip(&mut others) {
+            // Each of the others, and itself: it may go.
+            let mut left: BTreeSet<u32> = (0..PACKS - 1).collect();
+            while !left.is_empty() {
+                let mut heard = [0; HEADER_SIZE];
+                other.read_exact(&mut heard).unwrap();
+                let heard = Header::decode(&heard).unwrap();
+                assert_eq!(heard.kind, Kind::Goodbye);
+                assert!(left.remove(&heard.pack), "pack {pack} hears it twice");
+            }
+        }
+        drop(others);
+        watch.close();
+    }
+
+    #[test]
+    fn a_pack_has_one_line() {
+        let (watch, _dialler) = watch(0, 2);
+        let (line, mut first) = UnixStream::pair().unwrap();
+        watch.adopt(1, Socket::from(line));
+        for _ in 0..100 {
+            let (line, mut more) = UnixStream::pair().unwrap();
+            watch.adopt(1, Socket::from(line));
+            assert_eq!(more.read(&mut [0]).unwrap(), 0);
+        }
+        watch.rest();
+        let mut heard = [0; HEADER_SIZE];
+        first.read_exact(&mut heard).unwrap();
         assert_eq!(Header::decode(&heard).unwrap().kind, Kind::Goodbye);
         watch.close();
     }

@@ -1,13 +1,13 @@
 //! The watch's thread: hears, repeats, judges who is lost, and finds the middle.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
+use super::Desk;
+use super::flare::Flare;
 use super::line::{Line, Notice};
-use super::{Desk, EXPLANATION};
 use crate::remote::Frame;
 use crate::remote::direct::dialler::Dialler;
 use crate::remote::direct::error;
@@ -40,59 +40,6 @@ pub(super) struct Watcher {
     lines: Vec<Line>,
     flare: Flare,
     closing: Option<Instant>,
-}
-
-/// What the thread knows of the present flare.
-struct Flare {
-    inbox: Arc<Inbox>,
-    /// Whose goodbye was heard.
-    left: Vec<bool>,
-    /// The failure that goes round.
-    failure: Option<Vec<u8>>,
-    suspects: BTreeMap<u32, Suspect>,
-    /// This pack is in the star.
-    joined: bool,
-    /// When this pack said its goodbye.
-    leaving: Option<Instant>,
-    /// Its goodbye has come back to it from the middle.
-    heeded: bool,
-    /// When packs that did not dial are looked for.
-    probe: Option<Instant>,
-}
-
-struct Suspect {
-    until: Instant,
-    reason: String,
-}
-
-impl Flare {
-    fn new(inbox: Arc<Inbox>) -> Self {
-        let packs = inbox.config().topology.num_packs();
-        Self {
-            inbox,
-            left: vec![false; packs as usize],
-            failure: None,
-            suspects: BTreeMap::new(),
-            joined: false,
-            leaving: None,
-            heeded: false,
-            probe: None,
-        }
-    }
-
-    fn has_left(&self, pack: u32) -> bool {
-        self.left.get(pack as usize).copied().unwrap_or(false)
-    }
-
-    fn suspect(&mut self, pack: u32, reason: String) {
-        let until = Instant::now() + EXPLANATION;
-        (self.suspects.entry(pack)).or_insert(Suspect { until, reason });
-    }
-
-    /// It has failed, and everybody is told.
-    fn is_over(&self) -> bool {
-        self.failure.is_some() || self.inbox.is_aborted()
-    }
 }
 
 impl Watcher {
@@ -155,6 +102,10 @@ impl Watcher {
         self.flare.joined = tray.joined;
         drop(tray);
         for (pack, stream) in lines {
+            // Whoever has a line needs no other.
+            if self.has_line(pack) {
+                continue;
+            }
             match Line::new(pack, stream) {
                 Ok(line) => self.greet(line),
                 Err(reason) => self.flare.suspect(pack, reason.to_string()),

@@ -30,8 +30,8 @@ use std::sync::Arc;
 use super::connections::Connections;
 use super::server::Server;
 use super::session::Session;
-use super::{LARGEST, batches};
-use crate::admission::Admission;
+use super::{LARGEST, admission, batches};
+use crate::admission::{Admission, Admitted};
 use crate::config::{BackendConfig, PackConfig};
 use crate::control::Patience;
 use crate::error::{Error, Peer};
@@ -96,13 +96,13 @@ fn read_by(keys: &Keys, pack: u32) -> impl Iterator<Item = String> {
 pub(in crate::remote) fn admit(
     flare: &Admission<'_>,
     config: &BackendConfig,
-) -> Result<BackendConfig, Error> {
-    super::admit(NAME, flare, config)
+) -> Result<Admitted, Error> {
+    admission::admit(NAME, flare, config)
 }
 
 /// Deletes every key of a flare, and its user.
 pub(in crate::remote) fn clean(flare_id: &str, config: &BackendConfig) -> Result<(), Error> {
-    super::clean(NAME, flare_id, config)
+    admission::clean(NAME, flare_id, config)
 }
 
 impl Backend for RedisList {

@@ -9,7 +9,7 @@
 //! | `burst:<flare>:pulse:<p>` | signs of life of pack `p` |
 //!
 //! A chunk is one entry with one field. A one-to-one message costs an `XADD` per chunk, one
-//! `EXPIRE`, and the reader's `XREAD` and `XDEL`, of which one serves all entries that wait. A
+//! `EXPIRE`, one `INCR` ([`pulse`](super::pulse)), and the reader's `XREAD` and `XDEL`, of which one serves all entries that wait. A
 //! message for all other packs is one entry in the common stream, which each of them reads and
 //! notes; the last one deletes it: an `XADD` for each chunk, `XREAD`, `SADD`, `EXPIRE` and `SCARD`
 //! by each reader. One for some of the packs only goes to each of them.
@@ -29,8 +29,8 @@ use super::connections::Connections;
 use super::keys::expire;
 use super::server::Server;
 use super::session::Session;
-use super::{LARGEST, batches};
-use crate::admission::Admission;
+use super::{LARGEST, admission, batches};
+use crate::admission::{Admission, Admitted};
 use crate::config::{BackendConfig, PackConfig};
 use crate::control::Patience;
 use crate::error::{Error, Peer};
@@ -68,13 +68,13 @@ pub(in crate::remote) fn open(
 pub(in crate::remote) fn admit(
     flare: &Admission<'_>,
     config: &BackendConfig,
-) -> Result<BackendConfig, Error> {
-    super::admit(NAME, flare, config)
+) -> Result<Admitted, Error> {
+    admission::admit(NAME, flare, config)
 }
 
 /// Deletes every key of a flare, and its user.
 pub(in crate::remote) fn clean(flare_id: &str, config: &BackendConfig) -> Result<(), Error> {
-    super::clean(NAME, flare_id, config)
+    admission::clean(NAME, flare_id, config)
 }
 
 impl RedisStream {
@@ -120,8 +120,9 @@ impl RedisStream {
         let expiry = self.session.writer.expiry();
         let peer = to.first().map_or(Peer::AnyWorker, |&pack| Peer::Pack(pack));
         batches(frames).try_for_each(|batch| {
-            let touched = self.touched(to, batch);
+            let (touched, count) = (self.touched(to, batch), self.session.count());
             self.session.writer.run(peer, patience, |client, go_on| {
+                let before = count.confirmed();
                 for frame in batch {
                     let frame = frame.sealed();
                     for &pack in to {
@@ -131,7 +132,9 @@ impl RedisStream {
                 for stream in &touched {
                     expire(client, stream, expiry, go_on)?;
                 }
-                Ok(batch.len() * to.len() + touched.len())
+                count.up(client, go_on)?;
+                client.expect(batch.len() * to.len() + touched.len(), go_on)?;
+                count.confirm(before, client, go_on).map(|()| 0)
             })
         })
     }
@@ -183,11 +186,14 @@ impl Backend for RedisStream {
             self.session
                 .writer
                 .run(Peer::AnyWorker, patience, |client, go_on| {
+                    let (count, before) = (self.session.count(), self.session.count().confirmed());
                     for frame in batch {
                         commands::add(client, &cast, frame, go_on)?;
                     }
                     expire(client, &cast, expiry, go_on)?;
-                    Ok(batch.len() + 1)
+                    count.up(client, go_on)?;
+                    client.expect(batch.len() + 1, go_on)?;
+                    count.confirm(before, client, go_on).map(|()| 0)
                 })
         })
     }

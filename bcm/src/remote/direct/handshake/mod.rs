@@ -10,9 +10,12 @@
 //! Both nonces are new for every connection, so nothing that was recorded can be used again.
 //! Codes are compared in constant time.
 
+#[cfg(test)]
+mod tests;
+
 use std::fmt;
-use std::io::{Read, Write};
-use std::time::Duration;
+use std::io::{self, ErrorKind, Read, Write};
+use std::time::{Duration, Instant};
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
@@ -28,7 +31,7 @@ const CODE: usize = 32;
 const CHALLENGE_SIZE: usize = 8 + NONCE;
 const HELLO_SIZE: usize = 32 + NONCE;
 
-/// How long either end may take for its part.
+/// How long the listener may take for its part.
 const TIMEOUT: Duration = Duration::from_secs(3);
 
 /// What a connection is for.
@@ -51,12 +54,28 @@ pub(super) enum HandshakeError {
     Io(#[from] std::io::Error),
     #[error("the other end is not a pack of this version")]
     Protocol,
+    #[error("the other end takes too long")]
+    Slow,
     #[error("the other end belongs to another flare or another pack")]
     Stranger,
     #[error("the other end does not know the flare's secret")]
     Secret,
     #[error("there is no randomness")]
     Randomness,
+}
+
+impl HandshakeError {
+    /// Whether the other end has hung up in the middle, and not refused to be connected to.
+    pub(super) fn is_turned_away(&self) -> bool {
+        use ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+        let turned_away = [
+            BrokenPipe,
+            ConnectionAborted,
+            ConnectionReset,
+            UnexpectedEof,
+        ];
+        matches!(self, Self::Io(reason) if turned_away.contains(&reason.kind()))
+    }
 }
 
 /// What the packs of a flare know each other by.
@@ -118,10 +137,10 @@ pub(super) fn introduce(
     to: u32,
     purpose: Purpose,
 ) -> Result<(), HandshakeError> {
-    stream.set_read_timeout(Some(TIMEOUT))?;
+    let until = Instant::now() + TIMEOUT;
     stream.set_write_timeout(Some(TIMEOUT))?;
     let mut challenge = [0; CHALLENGE_SIZE];
-    stream.read_exact(&mut challenge)?;
+    read_until(stream, &mut challenge, until)?;
     if challenge[..4] != CHALLENGE || challenge[4] != VERSION {
         return Err(HandshakeError::Protocol);
     }
@@ -140,11 +159,35 @@ pub(super) fn introduce(
     stream.write_all(&[&hello[..], &code[..]].concat())?;
 
     let mut answer = [0; CODE];
-    stream.read_exact(&mut answer)?;
+    read_until(stream, &mut answer, until)?;
     credentials
         .mac(b"server", &challenge[8..], &hello)?
         .verify_slice(&answer)
         .map_err(|_| HandshakeError::Secret)
+}
+
+/// Fills a place in time, however little comes at once.
+fn read_until(
+    mut stream: &Socket,
+    mut place: &mut [u8],
+    until: Instant,
+) -> Result<(), HandshakeError> {
+    while !place.is_empty() {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(HandshakeError::Slow);
+        }
+        stream.set_read_timeout(Some(left))?;
+        match stream.read(place) {
+            Ok(0) => return Err(io::Error::from(ErrorKind::UnexpectedEof).into()),
+            Ok(count) => place = &mut place[count..],
+            Err(error) => match error.kind() {
+                ErrorKind::Interrupted | ErrorKind::WouldBlock | ErrorKind::TimedOut => {}
+                _ => return Err(error.into()),
+            },
+        }
+    }
+    Ok(())
 }
 
 /// Someone who has proved to be a pack of this flare, and waits for the answer.
@@ -162,133 +205,90 @@ impl Guest {
     }
 }
 
-/// The listening end: checks whoever dialled.
-pub(super) fn receive(
-    mut stream: &Socket,
-    credentials: &Credentials,
-    pack: u32,
-    packs: u32,
-) -> Result<Guest, HandshakeError> {
-    stream.set_read_timeout(Some(TIMEOUT))?;
-    stream.set_write_timeout(Some(TIMEOUT))?;
-    let mut challenge = [0; CHALLENGE_SIZE];
-    challenge[..4].copy_from_slice(&CHALLENGE);
-    challenge[4] = VERSION;
-    challenge[8..].copy_from_slice(&nonce()?);
-    stream.write_all(&challenge)?;
+/// The listening end, which never waits: challenges whoever dialled, and checks the answer.
+#[derive(Debug)]
+pub(super) struct Reception {
+    nonce: [u8; NONCE],
+    heard: [u8; HELLO_SIZE + CODE],
+    filled: usize,
+}
 
-    let mut hello = [0; HELLO_SIZE];
-    let mut code = [0; CODE];
-    stream.read_exact(&mut hello)?;
-    stream.read_exact(&mut code)?;
-    if hello[..4] != HELLO || hello[4] != VERSION {
-        return Err(HandshakeError::Protocol);
+impl Reception {
+    /// The stream is new and does not block.
+    pub(super) fn begin(mut stream: &Socket) -> Result<Self, HandshakeError> {
+        let nonce = nonce()?;
+        let mut challenge = [0; CHALLENGE_SIZE];
+        challenge[..4].copy_from_slice(&CHALLENGE);
+        challenge[4] = VERSION;
+        challenge[8..].copy_from_slice(&nonce);
+        stream.write_all(&challenge)?;
+        Ok(Self {
+            nonce,
+            heard: [0; HELLO_SIZE + CODE],
+            filled: 0,
+        })
     }
-    credentials
-        .mac(b"client", &challenge[8..], &hello)?
-        .verify_slice(&code)
-        .map_err(|_| HandshakeError::Secret)?;
-    let purpose = *Purpose::ALL
-        .get(usize::from(hello[5]))
-        .ok_or(HandshakeError::Protocol)?;
-    let number = |at: usize| {
-        let mut bytes = [0; 4];
-        bytes.copy_from_slice(&hello[at..at + 4]);
-        u32::from_le_bytes(bytes)
-    };
-    let (from, to) = (number(8), number(12));
-    if from >= packs || from == pack || to != pack || hello[16..32] != credentials.flare {
-        return Err(HandshakeError::Stranger);
+
+    /// Reads what has come; `None` while that is not all.
+    pub(super) fn hear(
+        &mut self,
+        mut stream: &Socket,
+        credentials: &Credentials,
+        pack: u32,
+        packs: u32,
+    ) -> Result<Option<Guest>, HandshakeError> {
+        while self.filled < self.heard.len() {
+            match stream.read(&mut self.heard[self.filled..]) {
+                Ok(0) => return Err(io::Error::from(ErrorKind::UnexpectedEof).into()),
+                Ok(count) => self.filled += count,
+                Err(error) => match error.kind() {
+                    ErrorKind::Interrupted => {}
+                    ErrorKind::WouldBlock => return Ok(None),
+                    _ => return Err(error.into()),
+                },
+            }
+        }
+        self.check(credentials, pack, packs).map(Some)
     }
-    let mac = credentials.mac(b"server", &challenge[8..], &hello)?;
-    Ok(Guest {
-        pack: from,
-        purpose,
-        answer: mac.finalize().into_bytes().into(),
-    })
+
+    fn check(
+        &self,
+        credentials: &Credentials,
+        pack: u32,
+        packs: u32,
+    ) -> Result<Guest, HandshakeError> {
+        let mut hello = [0; HELLO_SIZE];
+        hello.copy_from_slice(&self.heard[..HELLO_SIZE]);
+        if hello[..4] != HELLO || hello[4] != VERSION {
+            return Err(HandshakeError::Protocol);
+        }
+        credentials
+            .mac(b"client", &self.nonce, &hello)?
+            .verify_slice(&self.heard[HELLO_SIZE..])
+            .map_err(|_| HandshakeError::Secret)?;
+        let purpose = *Purpose::ALL
+            .get(usize::from(hello[5]))
+            .ok_or(HandshakeError::Protocol)?;
+        let number = |at: usize| {
+            let mut bytes = [0; 4];
+            bytes.copy_from_slice(&hello[at..at + 4]);
+            u32::from_le_bytes(bytes)
+        };
+        let (from, to) = (number(8), number(12));
+        if from >= packs || from == pack || to != pack || hello[16..32] != credentials.flare {
+            return Err(HandshakeError::Stranger);
+        }
+        let mac = credentials.mac(b"server", &self.nonce, &hello)?;
+        Ok(Guest {
+            pack: from,
+            purpose,
+            answer: mac.finalize().into_bytes().into(),
+        })
+    }
 }
 
 fn nonce() -> Result<[u8; NONCE], HandshakeError> {
     let mut nonce = [0; NONCE];
     getrandom::fill(&mut nonce).map_err(|_| HandshakeError::Randomness)?;
     Ok(nonce)
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-    use std::net::{TcpListener, TcpStream};
-    use std::thread;
-
-    use super::*;
-
-    type Outcome<T> = Result<T, HandshakeError>;
-
-    fn meet(dialler: Credentials, to: u32) -> (Outcome<()>, Outcome<Guest>) {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
-        let other = thread::spawn(move || {
-            let stream = Socket::from(TcpStream::connect(address).unwrap());
-            introduce(&stream, &dialler, 1, to, Purpose::Watch)
-        });
-        let stream = Socket::from(listener.accept().unwrap().0);
-        let credentials = Credentials::new(&"secret".into(), [7; 16]);
-        let received =
-            receive(&stream, &credentials, 0, 2).inspect(|guest| guest.welcome(&stream).unwrap());
-        drop(stream);
-        (other.join().unwrap(), received)
-    }
-
-    #[test]
-    fn who_knows_the_secret_is_let_in() {
-        let (introduced, received) = meet(Credentials::new(&"secret".into(), [7; 16]), 0);
-        introduced.unwrap();
-        let guest = received.unwrap();
-        assert_eq!((guest.pack, guest.purpose), (1, Purpose::Watch));
-    }
-
-    #[test]
-    fn who_does_not_is_not() {
-        let (introduced, received) = meet(Credentials::new(&"guess".into(), [7; 16]), 0);
-        assert!(introduced.is_err());
-        assert!(matches!(received, Err(HandshakeError::Secret)));
-    }
-
-    #[test]
-    fn another_flare_or_pack_is_a_stranger() {
-        let (_, received) = meet(Credentials::new(&"secret".into(), [8; 16]), 0);
-        assert!(matches!(received, Err(HandshakeError::Stranger)));
-        let (_, received) = meet(Credentials::new(&"secret".into(), [7; 16]), 1);
-        assert!(matches!(received, Err(HandshakeError::Stranger)));
-    }
-
-    #[test]
-    fn a_listener_that_does_not_know_the_secret_is_found_out() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
-        let dialler = thread::spawn(move || {
-            let stream = Socket::from(TcpStream::connect(address).unwrap());
-            let credentials = Credentials::new(&"secret".into(), [7; 16]);
-            introduce(&stream, &credentials, 1, 0, Purpose::Frames)
-        });
-        let (mut stream, _) = listener.accept().unwrap();
-        let mut challenge = [0; CHALLENGE_SIZE];
-        challenge[..4].copy_from_slice(&CHALLENGE);
-        challenge[4] = VERSION;
-        stream.write_all(&challenge).unwrap();
-        let mut hello = [0; HELLO_SIZE + CODE];
-        stream.read_exact(&mut hello).unwrap();
-        // The best it can do is to send back what it was sent.
-        stream.write_all(&hello[HELLO_SIZE..]).unwrap();
-        assert!(matches!(
-            dialler.join().unwrap(),
-            Err(HandshakeError::Secret)
-        ));
-    }
-
-    #[test]
-    fn credentials_are_not_printed() {
-        let credentials = Credentials::new(&"secret".into(), [7; 16]);
-        assert!(!format!("{credentials:?}").contains("secret"));
-    }
 }

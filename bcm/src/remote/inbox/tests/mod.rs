@@ -1,6 +1,8 @@
 //! The inbox under everything a backend may do, and what none should.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod admission;
+
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -12,7 +14,7 @@ use crate::local::Want;
 use crate::message::Class;
 use crate::operation::Operation;
 use crate::payload;
-use crate::remote::Bundle;
+use crate::remote::{Bundle, Frame};
 use crate::wire::{Layout, flare_digest};
 
 const LIMIT: u64 = 64 << 10;
@@ -204,95 +206,6 @@ fn what_cannot_be_right_is_refused() {
     let thirds = message(1, &vec![1; 10], 4);
     let contradicted = setup.inbox.accept(&thirds[1].0, &thirds[1].1);
     assert!(matches!(contradicted, Err(WireError::Layout { .. })));
-}
-
-#[test]
-fn unasked_bytes_are_bounded_and_credited_when_received() {
-    let setup = setup();
-    let value = vec![5u8; 4000];
-    let mut sent = 0;
-    let refused = loop {
-        let (header, payload) = message(sent, &value, 1 << 20).remove(0);
-        match setup.inbox.accept(&header, &payload) {
-            Ok(()) => sent += 1,
-            Err(refused) => break refused,
-        }
-    };
-    assert_eq!(refused, WireError::Window);
-    assert!(sent * 4000 <= LIMIT / 2 && (sent + 1) * 4256 > LIMIT / 2);
-    assert_eq!(setup.recorded(), []);
-    for _ in 0..sent {
-        assert!(setup.take().is_some());
-    }
-    let credits = setup.recorded();
-    let told = credits
-        .iter()
-        .map(|(_, header)| header.total)
-        .max()
-        .unwrap();
-    assert!(
-        credits
-            .iter()
-            .all(|(to, header)| *to == 1 && header.kind == Kind::Credit)
-    );
-    assert!(told > sent * 4256 / 2);
-    // The refused one has not been lost: it may come again.
-    let (header, payload) = message(sent, &value, 1 << 20).remove(0);
-    setup.inbox.accept(&header, &payload).unwrap();
-    assert_eq!(setup.take(), Some(value));
-}
-
-fn offer(sequence: u64, size: usize) -> Header {
-    let (header, _) = message(sequence, &vec![0; size], 1 << 20).remove(0);
-    Header {
-        kind: Kind::Offer,
-        ..header
-    }
-}
-
-fn granted(setup: &Setup) -> Vec<u64> {
-    let answers = setup.recorded();
-    assert!(
-        answers
-            .iter()
-            .all(|(to, h)| *to == 1 && h.kind == Kind::Grant && h.pack == 0)
-    );
-    answers.iter().map(|(_, header)| header.sequence).collect()
-}
-
-#[test]
-fn offers_are_granted_when_there_is_room() {
-    let setup = setup();
-    for sequence in 0..4 {
-        setup.inbox.accept(&offer(sequence, 15_000), &[]).unwrap();
-    }
-    assert_eq!(granted(&setup), [0, 1]);
-    // Heard twice: answered again, without more room being taken; or still waiting.
-    setup.inbox.accept(&offer(0, 15_000), &[]).unwrap();
-    setup.inbox.accept(&offer(3, 15_000), &[]).unwrap();
-    assert_eq!(granted(&setup), [0]);
-    let (header, payload) = message(0, &vec![0; 15_000], 1 << 20).remove(0);
-    setup.inbox.accept(&header, &payload).unwrap();
-    assert_eq!(granted(&setup), Vec::<u64>::new());
-    assert!(setup.take().is_some());
-    assert_eq!(granted(&setup), [2]);
-}
-
-#[test]
-fn what_a_worker_waits_for_is_granted_without_room() {
-    let setup = setup();
-    for sequence in 0..3 {
-        setup.inbox.accept(&offer(sequence, 60_000), &[]).unwrap();
-    }
-    assert_eq!(granted(&setup), [0]);
-    let key = StreamKey::of(&offer(0, 0));
-    let expected = setup.inbox.expect(key);
-    assert_eq!(granted(&setup), [1, 2]);
-    setup.inbox.accept(&offer(3, 60_000), &[]).unwrap();
-    assert_eq!(granted(&setup), [3]);
-    drop(expected);
-    setup.inbox.accept(&offer(4, 60_000), &[]).unwrap();
-    assert_eq!(granted(&setup), Vec::<u64>::new());
 }
 
 #[test]

@@ -1,0 +1,303 @@
+//! What was called as which collective of a group, so that who calls something else is told at once: what it would
+//! wait for never comes, or it would wait for nothing and never know.
+//!
+//! The members of the group in this pack enter what they call. What workers of other packs called is known from
+//! their messages, and compared as far as those speak of calls that are remembered.
+
+use std::any::{TypeId, type_name};
+use std::collections::VecDeque;
+use std::sync::{Arc, Weak};
+
+use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
+
+use crate::error::{Error, Peer};
+use crate::message::Class;
+use crate::operation::Operation;
+
+/// Calls that all members of this pack have made, and are remembered for messages that come late.
+const PAST: usize = 64;
+/// Calls that workers of other packs have made before those of this pack, of each group.
+const AHEAD: usize = 1024;
+
+/// The ledgers of a pack, by the group's context.
+#[derive(Debug, Default)]
+pub(crate) struct Ledgers {
+    /// That of the group of all workers, which others may speak of before anyone here does.
+    world: Arc<Ledger>,
+    others: Mutex<FxHashMap<u32, Weak<Ledger>>>,
+}
+
+/// See the module's documentation.
+#[derive(Debug, Default)]
+pub(crate) struct Ledger {
+    calls: Mutex<Calls>,
+}
+
+/// What a worker calls.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Called {
+    operation: Operation,
+    root: u32,
+    /// What is exchanged: by workers of this pack, of which alone that is known.
+    kind: Option<Kind>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Kind {
+    id: TypeId,
+    name: fn() -> &'static str,
+}
+
+#[derive(Debug, Default)]
+struct Calls {
+    /// The number of the first of `entries`.
+    first: u64,
+    /// The last of them are those that not all members of this pack have made.
+    entries: VecDeque<Option<Entry>>,
+    /// How many at the beginning all have made.
+    past: usize,
+    /// By number.
+    ahead: FxHashMap<u64, (Called, u32)>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    called: Called,
+    by: u32,
+    /// How many members of this pack have made this call.
+    callers: usize,
+}
+
+impl Ledgers {
+    /// The ledger of a group, as long as one of its members here holds it.
+    pub(crate) fn of(&self, context: u32) -> Arc<Ledger> {
+        if context == 0 {
+            return Arc::clone(&self.world);
+        }
+        let mut ledgers = self.others.lock();
+        if let Some(ledger) = ledgers.get(&context).and_then(Weak::upgrade) {
+            return ledger;
+        }
+        // Programs may make groups all the time.
+        if ledgers.len() >= 64 && ledgers.len().is_power_of_two() {
+            ledgers.retain(|_, ledger| ledger.strong_count() > 0);
+        }
+        let ledger = Arc::new(Ledger::default());
+        ledgers.insert(context, Arc::downgrade(&ledger));
+        ledger
+    }
+
+    /// A worker of another pack has sent a message of this class. The error says that a worker of this pack has
+    /// called something else.
+    pub(crate) fn heard(&self, context: u32, class: Class, worker: u32) -> Result<(), Error> {
+        let Class::Collective {
+            number,
+            operation,
+            root,
+        } = class
+        else {
+            return Ok(());
+        };
+        let called = Called {
+            operation,
+            root,
+            kind: None,
+        };
+        if context == 0 {
+            return self.world.heard(number, called, worker);
+        }
+        let ledger = self.others.lock().get(&context).and_then(Weak::upgrade);
+        ledger.map_or(Ok(()), |ledger| ledger.heard(number, called, worker))
+    }
+}
+
+impl Ledger {
+    /// A worker makes its call of this number, one of so many members in this pack. The error names who has called
+    /// something else.
+    pub(crate) fn enter(
+        &self,
+        number: u64,
+        called: Called,
+        worker: u32,
+        members: usize,
+    ) -> Result<(), Error> {
+        let mut calls = self.calls.lock();
+        let Some(place) = number.checked_sub(calls.first) else {
+            return Ok(());
+        };
+        let place = place as usize;
+        if calls.entries.len() <= place {
+            calls.entries.resize(place + 1, None);
+        }
+        let heard = calls.ahead.remove(&number);
+        let entry = calls.entries[place].get_or_insert(Entry {
+            called,
+            by: worker,
+            callers: 0,
+        });
+        entry.callers += 1;
+        let entry = *entry;
+        calls.forget(members);
+        called.compare(number, entry.called, entry.by)?;
+        heard.map_or(Ok(()), |(other, by)| called.compare(number, other, by))
+    }
+
+    fn heard(&self, number: u64, other: Called, by: u32) -> Result<(), Error> {
+        let mut calls = self.calls.lock();
+        let Some(place) = number.checked_sub(calls.first) else {
+            return Ok(());
+        };
+        match calls.entries.get(place as usize).copied().flatten() {
+            Some(entry) => entry.called.compare(number, other, by),
+            None => {
+                if calls.ahead.len() < AHEAD {
+                    calls.ahead.insert(number, (other, by));
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+impl Calls {
+    /// Forgets what is long past.
+    fn forget(&mut self, members: usize) {
+        let made = |entry: Option<&Option<Entry>>| {
+            (entry.copied().flatten()).is_some_and(|entry| entry.callers >= members)
+        };
+        while made(self.entries.get(self.past)) {
+            self.past += 1;
+        }
+        while self.past > PAST {
+            self.entries.pop_front();
+            self.first += 1;
+            self.past -= 1;
+        }
+    }
+}
+
+impl Called {
+    /// A call that exchanges values of this type.
+    pub(crate) fn new<T: ?Sized + 'static>(operation: Operation, root: u32) -> Self {
+        Self {
+            operation,
+            root,
+            kind: Some(Kind {
+                id: TypeId::of::<T>(),
+                name: type_name::<T>,
+            }),
+        }
+    }
+
+    /// An error where another worker's call of the same number is another one.
+    fn compare(&self, number: u64, other: Self, by: u32) -> Result<(), Error> {
+        let operation = self.operation;
+        if operation != other.operation || (operation.has_root() && self.root != other.root) {
+            return Err(Error::CollectiveMismatch {
+                operation,
+                number,
+                called: operation.with_root(self.root),
+                peer: by,
+                found: other.operation.with_root(other.root),
+                found_number: number,
+            });
+        }
+        match (self.kind, other.kind) {
+            (Some(mine), Some(theirs)) if mine.id != theirs.id => Err(Error::TypeMismatch {
+                operation,
+                peer: Peer::Worker(by),
+                expected: (mine.name)().to_owned(),
+                found: (theirs.name)().to_owned(),
+            }),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn broadcast(root: u32) -> Called {
+        Called::new::<u32>(Operation::Broadcast, root)
+    }
+
+    fn of(operation: Operation, root: u32, number: u64) -> Class {
+        Class::Collective {
+            number,
+            operation,
+            root,
+        }
+    }
+
+    #[test]
+    fn who_calls_something_else_is_told_who_called_what() {
+        let ledger = Ledger::default();
+        ledger.enter(0, broadcast(1), 4, 3).unwrap();
+        ledger.enter(0, broadcast(1), 5, 3).unwrap();
+        let error = ledger.enter(0, broadcast(2), 6, 3).unwrap_err().to_string();
+        assert!(
+            error.starts_with(
+                "broadcast with root 2 (collective 0) does not match: worker 4 called broadcast with root 1 as its \
+                 collective 0"
+            ),
+            "{error}"
+        );
+        let barrier = Called::new::<()>(Operation::Barrier, 0);
+        ledger.enter(1, barrier, 4, 3).unwrap();
+        assert!(ledger.enter(1, broadcast(0), 5, 3).is_err());
+        ledger.enter(2, broadcast(0), 4, 3).unwrap();
+        let other = Called::new::<u64>(Operation::Broadcast, 0);
+        let error = ledger.enter(2, other, 5, 3).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "broadcast: expected u64 from worker 4, which sent u32"
+        );
+    }
+
+    #[test]
+    fn what_all_have_called_is_forgotten_and_who_runs_ahead_is_not() {
+        let ledger = Ledger::default();
+        for number in 0..1000 {
+            ledger.enter(number, broadcast(0), 0, 2).unwrap();
+        }
+        assert_eq!(ledger.calls.lock().entries.len(), 1000);
+        for number in 0..1000 {
+            ledger.enter(number, broadcast(0), 1, 2).unwrap();
+        }
+        assert_eq!(ledger.calls.lock().entries.len(), PAST);
+    }
+
+    #[test]
+    fn other_packs_calls_are_compared_whoever_is_first() {
+        let ledgers = Ledgers::default();
+        let ledger = ledgers.of(7);
+        ledger.enter(0, broadcast(0), 0, 1).unwrap();
+        ledgers.heard(7, of(Operation::Broadcast, 0, 0), 5).unwrap();
+        assert!(ledgers.heard(7, of(Operation::Broadcast, 5, 0), 5).is_err());
+        ledgers.heard(7, of(Operation::Gather, 5, 1), 5).unwrap();
+        let gather = Called::new::<u32>(Operation::Gather, 0);
+        assert!(ledger.enter(1, gather, 0, 1).is_err());
+        // Nobody here is of that group, or not yet.
+        ledgers.heard(8, of(Operation::Gather, 5, 1), 5).unwrap();
+        for number in 0..10_000 {
+            ledgers
+                .heard(7, of(Operation::Scan, 0, 1000 + number), 5)
+                .unwrap();
+        }
+        assert_eq!(ledger.calls.lock().ahead.len(), AHEAD);
+    }
+
+    #[test]
+    fn groups_that_are_gone_are_forgotten() {
+        let ledgers = Ledgers::default();
+        for context in 1..10_000 {
+            ledgers.of(context);
+        }
+        assert!(ledgers.others.lock().len() <= 128);
+        let kept = ledgers.of(1);
+        assert!(Arc::ptr_eq(&kept, &ledgers.of(1)));
+    }
+}

@@ -1,0 +1,165 @@
+//! The name and the password of a user that a server makes for a flare.
+//!
+//! The name `burst.<until>.<flare>` says when the user is of no use any more, in seconds since the
+//! epoch: users do not expire, so whoever clears up after a flare removes those of others that are
+//! over, too. The password comes from the flare's secret, so every pack makes the same user.
+//!
+//! The flares of a group have one user, called after the group, which is the first one's. When its
+//! time is up before a flare's is, the flare gets a new one.
+
+use std::time::{Duration, SystemTime};
+
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+
+use crate::admission::Admission;
+
+/// How long what a flare leaves is kept after its deadline.
+pub(super) const GRACE: Duration = Duration::from_secs(60);
+/// How long a flare without a deadline may go without sending anything.
+const NO_DEADLINE: Duration = Duration::from_secs(3600);
+/// How long after its first flare a group has the same user.
+const LIFE_OF_A_GROUP: Duration = Duration::from_secs(24 * 3600);
+
+/// Longer than any group, in seconds.
+pub(super) const DAYS: u64 = 7 * 24 * 3600;
+
+/// What is said where ids cannot be part of a name.
+pub(super) const ODD_ID: &str =
+    "the ids of flares and groups may have letters, digits, hyphens and underscores";
+
+/// See the module's documentation. Neither part has letters that mean something in an address.
+pub(super) struct Credentials {
+    pub(super) user: String,
+    pub(super) password: String,
+}
+
+impl Credentials {
+    /// `None` when an id cannot be part of a name.
+    pub(super) fn new(flare: &Admission<'_>) -> Option<Self> {
+        let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_".contains(letter);
+        let owner = owner(flare);
+        if ![flare.flare_id, owner]
+            .iter()
+            .all(|id| id.chars().all(plain))
+        {
+            return None;
+        }
+        let more = flare.group.map_or(Duration::ZERO, |_| LIFE_OF_A_GROUP);
+        let until = gone_at(flare.deadline) + more;
+        let mut mac = <Hmac<Sha256> as KeyInit>::new_from_slice(flare.secret.as_bytes()).ok()?;
+        mac.update(b"burst user");
+        let tag = mac.finalize().into_bytes();
+        Some(Self {
+            user: name(until.as_secs(), owner),
+            password: tag.iter().map(|byte| format!("{byte:02x}")).collect(),
+        })
+    }
+
+    /// Whether it belongs to the flare's group, and for as long as the flare may take.
+    pub(super) fn is_for(&self, flare: &Admission<'_>) -> bool {
+        let needed = gone_at(flare.deadline).as_secs();
+        parts(&self.user)
+            .is_some_and(|(until, group)| Some(group) == flare.group && until >= needed)
+    }
+}
+
+/// Whether a user is of this flare or group, or of one that is over.
+pub(super) fn is_done_with(user: &str, flare_id: &str) -> bool {
+    is_over(user, flare_id, now().as_secs())
+}
+
+/// Whether a user was made for a flare.
+pub(super) fn is_of_a_flare(user: &str) -> bool {
+    parts(user).is_some()
+}
+
+/// When nothing of a flare that does nothing any more is left, since the epoch.
+pub(super) fn gone_at(deadline: Option<SystemTime>) -> Duration {
+    let end = deadline.unwrap_or_else(|| SystemTime::now() + NO_DEADLINE);
+    let end = end.duration_since(SystemTime::UNIX_EPOCH);
+    end.unwrap_or_default() + GRACE
+}
+
+/// Whom a flare's user is called after.
+fn owner<'a>(flare: &Admission<'a>) -> &'a str {
+    flare.group.unwrap_or(flare.flare_id)
+}
+
+fn name(until: u64, owner: &str) -> String {
+    format!("burst.{until}.{owner}")
+}
+
+/// What a name was made from.
+fn parts(user: &str) -> Option<(u64, &str)> {
+    let (until, owner) = user.strip_prefix("burst.")?.split_once('.')?;
+    Some((until.parse().ok()?, owner))
+}
+
+fn is_over(user: &str, flare_id: &str, now: u64) -> bool {
+    parts(user).is_some_and(|(until, owner)| owner == flare_id || until < now)
+}
+
+fn now() -> Duration {
+    SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+    use super::*;
+    use crate::config::Secret;
+
+    fn admission<'a>(flare_id: &'a str, secret: &'a Secret) -> Admission<'a> {
+        Admission {
+            deadline: Some(SystemTime::UNIX_EPOCH + Duration::from_secs(1000)),
+            ..Admission::new(flare_id, secret)
+        }
+    }
+
+    #[test]
+    fn every_pack_makes_the_same_user() {
+        let (secret, another) = ("secret".into(), "another".into());
+        let credentials = || Credentials::new(&admission("f1", &secret)).unwrap();
+        assert_eq!(credentials().user, credentials().user);
+        assert_eq!(credentials().password, credentials().password);
+        let other = Credentials::new(&admission("f1", &another)).unwrap();
+        assert_ne!(credentials().password, other.password);
+        assert!(Credentials::new(&admission("f *", &secret)).is_none());
+    }
+
+    #[test]
+    fn a_group_has_one_user_as_long_as_it_lives() {
+        let secret = "secret".into();
+        let flare = |flare_id, hours: u64| Admission {
+            group: Some("g1"),
+            deadline: Some(SystemTime::UNIX_EPOCH + Duration::from_secs(hours * 3600)),
+            ..admission(flare_id, &secret)
+        };
+        let credentials = Credentials::new(&flare("f1", 1)).unwrap();
+        assert!(credentials.is_for(&flare("f2", 2)) && credentials.is_for(&flare("f3", 25)));
+        assert!(!credentials.is_for(&flare("f4", 26)));
+        assert!(!credentials.is_for(&admission("g1", &secret)));
+        let other = Admission {
+            group: Some("g2"),
+            ..flare("f5", 1)
+        };
+        assert!(!credentials.is_for(&other));
+        assert!(is_over(&credentials.user, "g1", 0));
+        assert!(!is_over(&credentials.user, "f1", 0));
+        let wrong = Admission {
+            group: Some("g *"),
+            ..flare("f6", 1)
+        };
+        assert!(Credentials::new(&wrong).is_none());
+    }
+
+    #[test]
+    fn users_go_with_their_flare_or_their_time() {
+        assert!(is_over(&name(2000, "f1"), "f1", 1000));
+        assert!(!is_over(&name(2000, "f1"), "f2", 1000));
+        assert!(is_over(&name(999, "f1"), "f2", 1000));
+        assert!(!is_over("default", "f1", 1000));
+        assert!(!is_over("burst.", "", 1000));
+    }
+}

@@ -1,0 +1,284 @@
+//! Carries what nobody may wait for: offers, and the answers to them, which are given by whoever
+//! reads. They are written at once where that takes no waiting; dialling, and waiting for room,
+//! is left to a thread.
+
+use std::collections::BTreeSet;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use parking_lot::Mutex;
+use rustix::event::{PollFd, PollFlags, poll};
+use socket2::Socket;
+
+use super::dialler::Dialler;
+use super::handshake::Purpose;
+use super::outbox::Outbox;
+use super::watch::Watch;
+use super::{error, socket, spawn};
+use crate::error::Error;
+use crate::local::Bell;
+use crate::remote::Frame;
+
+/// Bytes a pack may leave unread: thousands of frames, each of which somebody waits for.
+const MOST: usize = 256 << 10;
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub(super) struct Courier {
+    desk: Arc<Desk>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// What the thread shares with those who send.
+#[derive(Debug)]
+struct Desk {
+    ways: Vec<Mutex<Way>>,
+    dialler: Arc<Dialler>,
+    watch: Arc<Watch>,
+    tray: Mutex<Tray>,
+    bell: Bell,
+}
+
+#[derive(Debug, Default)]
+struct Tray {
+    /// Packs that the thread is to dial, or to wait for.
+    waiting: BTreeSet<u32>,
+    closing: bool,
+}
+
+/// The way to one pack.
+#[derive(Debug, Default)]
+struct Way {
+    /// Made when there is something to send.
+    stream: Option<Arc<Socket>>,
+    outbox: Outbox,
+}
+
+impl Courier {
+    pub(super) fn start(
+        packs: u32,
+        dialler: Arc<Dialler>,
+        watch: Arc<Watch>,
+    ) -> Result<Self, Error> {
+        let bell = Bell::new().map_err(|reason| error(None, format!("cannot send: {reason}")))?;
+        let desk = Arc::new(Desk {
+            ways: (0..packs).map(|_| Mutex::default()).collect(),
+            dialler,
+            watch,
+            tray: Mutex::default(),
+            bell,
+        });
+        let carrying = Arc::clone(&desk);
+        let thread = spawn("bcm-answer", move || carrying.run())?;
+        Ok(Self {
+            desk,
+            thread: Mutex::new(Some(thread)),
+        })
+    }
+
+    /// Sends a frame to a pack, unless `ended` says that there is nothing more to send. That it
+    /// cannot be reached is for the watch to judge.
+    pub(super) fn send(
+        &self,
+        to: u32,
+        frame: &Frame<'_>,
+        ended: impl FnOnce() -> bool,
+    ) -> Result<(), Error> {
+        let Some(way) = self.desk.ways.get(to as usize) else {
+            return Err(error(Some(to), "there is no such pack"));
+        };
+        let mut way = way.lock();
+        if ended() {
+            return Ok(());
+        }
+        if way.outbox.len() >= MOST {
+            return Err(error(Some(to), "it does not read"));
+        }
+        self.desk.add(to, &mut way, frame);
+        Ok(())
+    }
+
+    /// Sends the last frame of a flare to all packs anything was sent to.
+    pub(super) fn last_words(&self, frame: &Frame<'_>) {
+        for (to, way) in (0..).zip(&self.desk.ways) {
+            let mut way = way.lock();
+            if way.stream.is_some() || !way.outbox.is_empty() {
+                self.desk.add(to, &mut way, frame);
+            }
+        }
+    }
+
+    /// Hangs up and ends the thread. Does nothing the second time.
+    pub(super) fn close(&self) {
+        self.desk.tray.lock().closing = true;
+        self.desk.bell.ring();
+        if let Some(thread) = self.thread.lock().take() {
+            let _ = thread.join();
+        }
+        for way in &self.desk.ways {
+            *way.lock() = Way::default();
+        }
+    }
+}
+
+impl Desk {
+    fn add(&self, to: u32, way: &mut Way, frame: &Frame<'_>) {
+        // With something in the outbox the thread is at it already.
+        let first = way.outbox.is_empty();
+        way.outbox.add(&frame.header.encode());
+        way.outbox.add(frame.payload);
+        if !first {
+            return;
+        }
+        self.flush(to, way);
+        if !way.outbox.is_empty() {
+            self.tray.lock().waiting.insert(to);
+            self.bell.ring();
+        }
+    }
+
+    /// Writes what there is room for, once there is a connection.
+    fn flush(&self, to: u32, way: &mut Way) {
+        let Way { stream, outbox } = way;
+        if let Some(open) = stream
+            && let Err(reason) = outbox.flush(open)
+        {
+            self.broken(to, way, reason.to_string());
+        }
+    }
+
+    fn broken(&self, to: u32, way: &mut Way, reason: String) {
+        *way = Way::default();
+        self.watch.suspect(to, reason);
+    }
+
+    fn run(&self) {
+        loop {
+            let waiting = {
+                let mut tray = self.tray.lock();
+                if tray.closing {
+                    return;
+                }
+                std::mem::take(&mut tray.waiting)
+            };
+            let mut stuck = Vec::new();
+            for to in waiting {
+                if let Some(stream) = self.carry(to) {
+                    stuck.push((to, stream));
+                }
+            }
+            let mut watched = vec![PollFd::new(&self.bell, PollFlags::IN)];
+            watched.extend(
+                (stuck.iter())
+                    .map(|(_, stream)| PollFd::from_borrowed_fd(stream.as_fd(), PollFlags::OUT)),
+            );
+            // Interrupted or not, everybody is looked at.
+            let _ = poll(&mut watched, None);
+            self.bell.silence();
+            let stuck = stuck.iter().map(|(to, _)| *to);
+            self.tray.lock().waiting.extend(stuck);
+        }
+    }
+
+    /// Dials a pack if need be and writes to it; its connection while that has no room.
+    fn carry(&self, to: u32) -> Option<Arc<Socket>> {
+        let way = self.ways.get(to as usize)?;
+        if way.lock().stream.is_none() {
+            let dialled = self.dialler.dial(to, Purpose::Frames).and_then(|stream| {
+                socket::prepare(&stream)
+                    .and_then(|()| stream.set_nonblocking(true))
+                    .map_err(|reason| error(Some(to), reason))?;
+                Ok(stream)
+            });
+            let mut way = way.lock();
+            match dialled {
+                Ok(stream) => way.stream = Some(Arc::new(stream)),
+                Err(reason) => {
+                    let reason = match reason {
+                        Error::Backend { reason, .. } => reason,
+                        other => other.to_string(),
+                    };
+                    self.broken(to, &mut way, reason);
+                }
+            }
+        }
+        let mut way = way.lock();
+        self.flush(to, &mut way);
+        match way.outbox.is_empty() {
+            true => None,
+            false => way.stream.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+    use std::net::TcpListener;
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::control::Control;
+    use crate::remote::direct::handshake::{Credentials, Reception};
+    use crate::remote::direct::peers::Peers;
+    use crate::remote::inbox::{Inbox, InboxConfig};
+    use crate::shared::Mailboxes;
+    use crate::topology::Topology;
+    use crate::wire::{Header, Kind};
+
+    const FLARE: [u8; 16] = [7; 16];
+
+    #[test]
+    fn a_pack_that_does_not_read_is_given_so_much_and_holds_up_nobody() {
+        let inbox = Inbox::new(InboxConfig {
+            flare: FLARE,
+            pack: 0,
+            topology: Topology::new(&[1, 1]).unwrap(),
+            max_message: 1 << 20,
+            max_bytes_in_flight: 1 << 20,
+            control: Arc::new(Control::new(1, None, Duration::from_secs(5))),
+            mailboxes: Arc::new(Mailboxes::new(0, 1)),
+        });
+        let credentials = Credentials::new(&"secret".into(), FLARE);
+        let dialler = Arc::new(Dialler::new(0, credentials.clone(), false));
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let endpoint = listener.local_addr().unwrap().to_string();
+        dialler.learn(&["nowhere:1".to_owned(), endpoint]).unwrap();
+        let peers = Arc::new(Peers::new(Arc::clone(&inbox)));
+        let watch = Arc::new(Watch::start(inbox, peers, Arc::clone(&dialler)).unwrap());
+        let courier = Courier::start(2, dialler, Arc::clone(&watch)).unwrap();
+        let (done, finished) = mpsc::channel::<()>();
+        let deaf = std::thread::spawn(move || {
+            let stream = Socket::from(listener.accept().unwrap().0);
+            let mut reception = Reception::begin(&stream).unwrap();
+            let guest = loop {
+                if let Some(guest) = reception.hear(&stream, &credentials, 1, 2).unwrap() {
+                    break guest;
+                }
+            };
+            guest.welcome(&stream).unwrap();
+            let _ = finished.recv();
+        });
+        let header = Header::notice(Kind::Credit, FLARE, 0, 0);
+        let frame = Frame {
+            header,
+            payload: &[],
+        };
+        let mut sent = 0u64;
+        let refused = loop {
+            match courier.send(1, &frame, || false) {
+                Ok(()) => sent += 1,
+                Err(refused) => break refused,
+            }
+            assert!(sent < 1 << 20, "there is no bound");
+        };
+        assert!(refused.to_string().contains("does not read"), "{refused}");
+        courier.last_words(&frame);
+        drop(done);
+        deaf.join().unwrap();
+        courier.close();
+        watch.close();
+    }
+}

@@ -1,0 +1,384 @@
+//! A pack of the flare that knows its secret and sends what it likes. Nothing that the other pack
+//! has may grow without bound, and it goes on, or its flare fails with the reason.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::io::Write;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use socket2::Socket;
+
+use super::dialler::Dialler;
+use super::handshake::{Credentials, Purpose};
+use super::peers;
+use crate::config::BackendConfig;
+use crate::error::Error;
+use crate::message::Class;
+use crate::pack::Pack;
+use crate::payload::Encoding;
+use crate::shared::Destination;
+use crate::testing;
+use crate::wire::{HEADER_SIZE, Header, Kind, flare_digest};
+
+const MAX_MESSAGE: usize = 1 << 20;
+const BOUND: usize = 256 << 10;
+/// No worker waits in it.
+const NOBODYS: u32 = 999;
+
+/// Pack 1, which is attacked, and pack 0, as which the attacker sends.
+struct Flare {
+    packs: Vec<Pack>,
+    digest: [u8; 16],
+    dialler: Dialler,
+}
+
+/// What becomes of the flare.
+enum Then {
+    GoesOn,
+    Fails(&'static str),
+}
+use Then::{Fails, GoesOn};
+
+impl Flare {
+    fn start() -> Self {
+        let name = std::sync::Mutex::new(String::new());
+        let backend = BackendConfig::new("direct");
+        let packs = testing::packs(&[1, 1], &backend, |config| {
+            config.max_message = MAX_MESSAGE;
+            config.max_bytes_in_flight = BOUND;
+            *name.lock().unwrap() = config.flare_id.clone();
+        })
+        .unwrap();
+        let name = name.into_inner().unwrap();
+        let digest = flare_digest(&name);
+        let dialler = Dialler::new(0, Credentials::new(&name.as_str().into(), digest), false);
+        let endpoints: Vec<_> = packs.iter().filter_map(Pack::endpoint).collect();
+        dialler.learn(&endpoints).unwrap();
+        Self {
+            packs,
+            digest,
+            dialler,
+        }
+    }
+
+    fn dial(&self) -> Socket {
+        self.dialler.dial(1, Purpose::Frames).unwrap()
+    }
+
+    /// An empty message nobody waits for.
+    fn header(&self) -> Header {
+        Header {
+            kind: Kind::Data,
+            flare: self.digest,
+            pack: 0,
+            source: 0,
+            destination: Destination::Worker(1),
+            context: NOBODYS,
+            class: Class::Point { tag: 0 },
+            sequence: 0,
+            total: 0,
+            chunk: 0,
+            chunks: 1,
+            encoding: Encoding::U8,
+            fingerprint: 0,
+            checksum: 0,
+        }
+    }
+
+    /// Runs a script against the pack.
+    fn play(&self, script: impl FnOnce(Header) -> Vec<u8>, then: Then) {
+        let mut stream = self.dial();
+        let before = self.packs[1].traffic().messages_received;
+        // Whoever is found out is hung up on.
+        let _ = stream.write_all(&script(self.header()));
+        match then {
+            GoesOn => {
+                let last = Header {
+                    context: NOBODYS + 1,
+                    ..self.header()
+                };
+                stream.write_all(&last.encode()).unwrap();
+                self.goes_on(|| self.packs[1].traffic().messages_received > before);
+            }
+            Fails(reason) => self.fails(reason),
+        }
+        let most = self.packs[1].traffic().most_bytes_in_flight as usize;
+        assert!(most <= BOUND + MAX_MESSAGE, "{most} bytes in flight");
+    }
+
+    fn goes_on(&self, attacked: impl Fn() -> bool) {
+        let until = Instant::now() + Duration::from_secs(60);
+        while !attacked() {
+            assert!(Instant::now() < until, "the script was not read to its end");
+            thread::sleep(Duration::from_millis(1));
+        }
+        let results = testing::run_on(&self.packs, |worker| {
+            worker.barrier()?;
+            worker.all_to_all(vec![vec![7u8; 100_000]; 2]).map(drop)
+        });
+        assert_eq!(results, vec![Ok(()); 2]);
+    }
+
+    fn fails(&self, reason: &str) {
+        let worker = self.packs[1].communicators().remove(0);
+        match worker.recv::<u8>(0).unwrap_err() {
+            Error::Aborted(failure) => {
+                assert!(
+                    failure.message.contains(reason),
+                    "{failure:?}, not {reason}"
+                );
+                assert_eq!(failure.pack, Some(0));
+            }
+            other => panic!("{other}"),
+        }
+    }
+}
+
+fn play(name: &str, script: impl FnOnce(Header) -> Vec<u8>, then: Then) {
+    println!("{name}");
+    Flare::start().play(script, then);
+}
+
+/// A frame whose header was changed, with as much payload as it says.
+fn frame(header: Header) -> Vec<u8> {
+    let mut bytes = header.encode().to_vec();
+    bytes.resize(HEADER_SIZE + header.total as usize, 1);
+    bytes
+}
+
+fn poke(header: Header, at: usize, bytes: &[u8]) -> Vec<u8> {
+    let mut frame = frame(header);
+    frame[at..at + bytes.len()].copy_from_slice(bytes);
+    frame
+}
+
+#[test]
+fn what_is_no_frame_fails_the_flare() {
+    play(
+        "no header",
+        |_| vec![0; HEADER_SIZE],
+        Fails("not a message"),
+    );
+    play("noise", |_| vec![0xff; 100_000], Fails("not a message"));
+    play(
+        "a version to come",
+        |it| poke(it, 4, &[9]),
+        Fails("version 9"),
+    );
+    play(
+        "an unknown kind",
+        |it| poke(it, 5, &[200]),
+        Fails("unknown"),
+    );
+    play(
+        "an unknown encoding",
+        |it| poke(it, 7, &[200]),
+        Fails("unknown"),
+    );
+    play(
+        "an unknown operation",
+        |it| poke(it, 6, &[200]),
+        Fails("unknown"),
+    );
+}
+
+#[test]
+fn who_pretends_to_be_somebody_else_fails_the_flare() {
+    let changed = |name, change: fn(&mut Header), reason| {
+        let script = |mut header: Header| {
+            change(&mut header);
+            frame(header)
+        };
+        play(name, script, Fails(reason));
+    };
+    changed("the other pack", |it| it.pack = 1, "sending pack 1");
+    changed("no pack", |it| it.pack = u32::MAX, "sending pack");
+    changed("another's worker", |it| it.source = 1, "source 1");
+    changed("no worker", |it| it.source = u32::MAX, "source");
+    changed(
+        "to itself",
+        |it| it.destination = Destination::Worker(0),
+        "destination 0",
+    );
+    changed(
+        "to nobody",
+        |it| it.destination = Destination::Worker(77),
+        "destination 77",
+    );
+}
+
+#[test]
+fn lengths_that_cannot_be_fail_the_flare() {
+    let layout = |total: u64, chunk: u32, chunks: u32| {
+        move |header: Header| {
+            let header = Header {
+                total,
+                chunk,
+                chunks,
+                ..header
+            };
+            header.encode().to_vec()
+        }
+    };
+    play("endless", layout(u64::MAX, 0, 1), Fails("at most"));
+    play(
+        "too much",
+        layout(1 + MAX_MESSAGE as u64, 0, 1),
+        Fails("at most"),
+    );
+    play(
+        "more than a window",
+        layout(BOUND as u64, 0, 1),
+        Fails("window"),
+    );
+    play("no chunks", layout(10, 0, 0), Fails("cannot be part"));
+    play(
+        "more chunks than bytes",
+        layout(10, 0, 11),
+        Fails("cannot be part"),
+    );
+    play(
+        "endless chunks",
+        layout(1 << 20, 0, u32::MAX),
+        Fails("cannot be part"),
+    );
+    play(
+        "a chunk too many",
+        layout(10, 2, 2),
+        Fails("cannot be part"),
+    );
+    let other_layout = |header: Header| {
+        let whole = Header {
+            total: 10,
+            chunks: 2,
+            ..header
+        };
+        let other = Header { total: 12, ..whole };
+        let mut bytes = whole.encode().to_vec();
+        bytes.extend([0; 5]);
+        bytes.extend(other.encode());
+        bytes
+    };
+    play("two lengths", other_layout, Fails("cannot be part"));
+    let part = |header: Header| {
+        let header = Header {
+            total: 7,
+            encoding: Encoding::F64,
+            ..header
+        };
+        frame(header)
+    };
+    play("half a number", part, Fails(""));
+    let bundle = |header: Header| {
+        let header = Header {
+            total: 8,
+            encoding: Encoding::Bundle,
+            ..header
+        };
+        let mut bytes = header.encode().to_vec();
+        bytes.extend([3, 0, 0, 0, 0, 0, 0, 0]);
+        bytes
+    };
+    play("an empty bundle", bundle, Fails("damaged"));
+    let failure = |header: Header| {
+        let header = Header {
+            kind: Kind::Abort,
+            total: 2 << 20,
+            ..header
+        };
+        header.encode().to_vec()
+    };
+    play("a failure without end", failure, Fails("at most"));
+}
+
+#[test]
+fn floods_end_at_a_bound() {
+    let many = |count: u32, kind: Kind, total: u64| {
+        move |header: Header| {
+            (0..count)
+                .flat_map(|context| {
+                    let header = Header {
+                        kind,
+                        total,
+                        context: NOBODYS + 2 + context,
+                        ..header
+                    };
+                    header.encode()
+                })
+                .collect()
+        }
+    };
+    play(
+        "messages for nobody",
+        many(100_000, Kind::Data, 0),
+        Fails("window"),
+    );
+    play(
+        "offers",
+        many(100_000, Kind::Offer, 100_000),
+        Fails("offered at once"),
+    );
+    play("grants", many(10_000, Kind::Grant, 0), GoesOn);
+    play("credits", many(10_000, Kind::Credit, u64::MAX), GoesOn);
+}
+
+#[test]
+fn what_means_nothing_changes_nothing() {
+    let twice = |header: Header| [frame(header), frame(header)].concat();
+    play("the same message twice", twice, GoesOn);
+    let far = |header: Header| {
+        let header = Header {
+            sequence: u64::MAX,
+            ..header
+        };
+        frame(header)
+    };
+    play("the last message first", far, GoesOn);
+    let others = |header: Header| {
+        let header = Header {
+            flare: [9; 16],
+            total: 10_000,
+            ..header
+        };
+        let goodbye = Header::notice(Kind::Goodbye, [9; 16], 0, 0);
+        [frame(header), frame(goodbye), frame(goodbye)].concat()
+    };
+    play("of another flare", others, GoesOn);
+    let stored = |header: Header| {
+        let header = Header {
+            kind: Kind::Stored,
+            ..header
+        };
+        frame(header)
+    };
+    play("stored where nothing is", stored, GoesOn);
+}
+
+#[test]
+fn whoever_hangs_up_in_the_middle_is_lost() {
+    for length in [1, HEADER_SIZE - 1, HEADER_SIZE, HEADER_SIZE + 99] {
+        let flare = Flare::start();
+        let header = Header {
+            total: 100,
+            ..flare.header()
+        };
+        let mut stream = flare.dial();
+        stream.write_all(&frame(header)[..length]).unwrap();
+        drop(stream);
+        flare.fails("without a goodbye");
+    }
+}
+
+#[test]
+fn a_pack_may_have_so_many_connections() {
+    let flare = Flare::start();
+    let streams: Vec<_> = (0..peers::MOST + 4)
+        .filter_map(|_| flare.dialler.dial(1, Purpose::Frames).ok())
+        .collect();
+    // Its own may be made before or after.
+    assert!(
+        streams.len() <= peers::MOST,
+        "{} connections",
+        streams.len()
+    );
+}

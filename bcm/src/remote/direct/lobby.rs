@@ -1,0 +1,184 @@
+//! Those who have connected and not proved themselves yet.
+//!
+//! There is room for so many, and each may stay for so long. When it is full, somebody who came
+//! from where most came from goes, the one who has been there longest: a pack needs a moment for
+//! its proof, so it is seldom the one, and dials again if it is ([`super::dialler`]).
+
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv6Addr, Shutdown};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::{Duration, Instant};
+
+use socket2::{SockAddr, Socket};
+
+use super::handshake::{Credentials, Guest, HandshakeError, Reception};
+
+/// How long a stranger may take to prove himself.
+const STAY: Duration = Duration::from_secs(3);
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub(super) struct Lobby {
+    room: usize,
+    /// In the order they came.
+    strangers: Vec<Stranger>,
+}
+
+#[derive(Debug)]
+struct Stranger {
+    stream: Socket,
+    source: Source,
+    since: Instant,
+    reception: Reception,
+}
+
+/// Where somebody came from; nothing for this machine.
+type Source = Option<IpAddr>;
+
+impl Lobby {
+    pub(super) fn new(room: usize) -> Self {
+        Self {
+            room,
+            strangers: Vec::new(),
+        }
+    }
+
+    /// Somebody has connected.
+    pub(super) fn enter(
+        &mut self,
+        stream: Socket,
+        address: &SockAddr,
+    ) -> Result<(), HandshakeError> {
+        stream.set_nonblocking(true)?;
+        let reception = Reception::begin(&stream)?;
+        if self.strangers.len() >= self.room {
+            self.evict();
+        }
+        self.strangers.push(Stranger {
+            stream,
+            source: source(address),
+            since: Instant::now(),
+            reception,
+        });
+        Ok(())
+    }
+
+    /// Makes room; whether there was anybody to go.
+    pub(super) fn evict(&mut self) -> bool {
+        let mut sources: HashMap<Source, usize> = HashMap::new();
+        for stranger in &self.strangers {
+            *sources.entry(stranger.source).or_default() += 1;
+        }
+        let most = sources.into_iter().max_by_key(|(_, count)| *count);
+        let oldest = (self.strangers.iter())
+            .position(|stranger| most.is_some_and(|(source, _)| source == stranger.source));
+        match oldest {
+            Some(place) => {
+                self.strangers.remove(place).turn_away();
+                true
+            }
+            None => false,
+        }
+    }
+
+    pub(super) fn streams(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.strangers
+            .iter()
+            .map(|stranger| stranger.stream.as_fd())
+    }
+
+    /// How long until somebody's time is up.
+    pub(super) fn patience(&self) -> Option<Duration> {
+        let oldest = self.strangers.first()?;
+        Some(STAY.saturating_sub(oldest.since.elapsed()))
+    }
+
+    /// Listens to those at these places among the [streams](Lobby::streams), and turns away whose
+    /// time is up: who has proved to be a pack.
+    pub(super) fn listen(
+        &mut self,
+        spoken: impl Fn(usize) -> bool,
+        credentials: &Credentials,
+        (pack, packs): (u32, u32),
+    ) -> Vec<(Guest, Socket)> {
+        let mut guests = Vec::new();
+        let mut stay = Vec::with_capacity(self.strangers.len());
+        for (place, mut stranger) in self.strangers.drain(..).enumerate() {
+            let proof = match spoken(place) {
+                true => (stranger.reception).hear(&stranger.stream, credentials, pack, packs),
+                false => Ok(None),
+            };
+            match proof {
+                Ok(Some(guest)) => guests.push((guest, stranger.stream)),
+                Ok(None) if stranger.since.elapsed() < STAY => stay.push(stranger),
+                // Without a word.
+                Ok(None) | Err(_) => stranger.turn_away(),
+            }
+        }
+        self.strangers = stay;
+        guests
+    }
+}
+
+impl Stranger {
+    fn turn_away(self) {
+        let _ = self.stream.shutdown(Shutdown::Both);
+    }
+}
+
+/// An IPv6 network counts as one: it has more addresses than anybody has room for.
+fn source(address: &SockAddr) -> Source {
+    match address.as_socket()?.ip() {
+        IpAddr::V6(address) if address.to_ipv4_mapped().is_none() => {
+            let network = u128::from(address) >> 64 << 64;
+            Some(Ipv6Addr::from(network).into())
+        }
+        address => Some(address),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+    use std::io::{ErrorKind, Read};
+    use std::net::SocketAddr;
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    fn enter(lobby: &mut Lobby, from: &str) -> UnixStream {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let address: SocketAddr = format!("{from}:1").parse().unwrap();
+        lobby.enter(ours.into(), &address.into()).unwrap();
+        theirs
+    }
+
+    fn is_there(mut stranger: &UnixStream) -> bool {
+        stranger.set_nonblocking(true).unwrap();
+        let mut challenge = [0; 64];
+        let _ = stranger.read(&mut challenge);
+        let read = stranger.read(&mut challenge);
+        read.is_err_and(|error| error.kind() == ErrorKind::WouldBlock)
+    }
+
+    #[test]
+    fn whoever_came_with_most_others_goes_first() {
+        let mut lobby = Lobby::new(4);
+        let pack = enter(&mut lobby, "10.0.0.1");
+        let crowd: Vec<_> = (0..9).map(|_| enter(&mut lobby, "10.0.0.2")).collect();
+        assert!(is_there(&pack));
+        let left: Vec<_> = crowd.iter().map(is_there).collect();
+        assert_eq!(left, [[false; 6].as_slice(), &[true; 3]].concat());
+    }
+
+    #[test]
+    fn a_network_is_one_source() {
+        let mut lobby = Lobby::new(3);
+        let pack = enter(&mut lobby, "[2001:db8:1::1]");
+        let crowd: Vec<_> = (1..9)
+            .map(|i| enter(&mut lobby, &format!("[2001:db8:2::{i}]")))
+            .collect();
+        assert!(is_there(&pack));
+        assert_eq!(crowd.iter().filter(|it| is_there(it)).count(), 2);
+    }
+}

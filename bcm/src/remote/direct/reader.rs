@@ -1,0 +1,374 @@
+//! The thread that reads what no worker reads, on all connections of a pack.
+//!
+//! It sleeps until something comes on any of them. When a worker reads a connection itself the
+//! thread would only be in its way, so it takes that one out of its set: for as long as workers
+//! sleep on it, and else until it finds, looking in every millisecond, that none has read since.
+//! So neither side pays for the other with each message.
+
+use std::collections::HashMap;
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+use rustix::event::{Timespec, epoll};
+use socket2::Socket;
+
+use super::intake::{Intake, Turn};
+use super::peers::Peers;
+use super::watch::Watch;
+use super::{error, spawn};
+use crate::error::Error;
+use crate::local::Bell;
+
+/// How often the thread looks whether workers still read.
+const LOOK_IN: Duration = Duration::from_millis(1);
+/// How often, while workers sleep on each connection that it has left to them.
+const LONGEST: Duration = Duration::from_millis(100);
+/// Connections that are told of at a time.
+const EVENTS: usize = 64;
+/// The bell's place in the set; connections are numbered from 1.
+const BELL: u64 = 0;
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub(super) struct Reader {
+    desk: Arc<Desk>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// What others leave for the reading thread.
+#[derive(Debug)]
+pub(super) struct Desk {
+    set: OwnedFd,
+    bell: Bell,
+    /// The thread sleeps for as long as workers do.
+    dozes: AtomicBool,
+    tray: Mutex<Tray>,
+}
+
+#[derive(Debug, Default)]
+struct Tray {
+    /// Connections that are to be read once this pack can answer, with their pack and number.
+    new: Vec<(Socket, u32, u64)>,
+    ended: Vec<u64>,
+    open: bool,
+    closing: bool,
+}
+
+impl Desk {
+    fn ask(&self, what: impl FnOnce(&mut Tray)) {
+        what(&mut self.tray.lock());
+        self.call();
+    }
+
+    /// The thread is to look around.
+    pub(super) fn call(&self) {
+        self.bell.ring();
+    }
+
+    /// A worker does not sleep on a connection any more.
+    pub(super) fn wake(&self) {
+        if self.dozes.swap(false, Ordering::SeqCst) {
+            self.call();
+        }
+    }
+
+    /// A worker has come to the end of a connection.
+    pub(super) fn ended(&self, number: u64) {
+        self.ask(|tray| tray.ended.push(number));
+    }
+}
+
+impl Reader {
+    pub(super) fn start(peers: Arc<Peers>, watch: Arc<Watch>) -> Result<Self, Error> {
+        let wrap = |reason: std::io::Error| error(None, format!("cannot read: {reason}"));
+        let set =
+            epoll::create(epoll::CreateFlags::CLOEXEC).map_err(|reason| wrap(reason.into()))?;
+        let bell = Bell::new().map_err(wrap)?;
+        let number = epoll::EventData::new_u64(BELL);
+        epoll::add(&set, &bell, number, epoll::EventFlags::IN)
+            .map_err(|reason| wrap(reason.into()))?;
+        let desk = Arc::new(Desk {
+            set,
+            bell,
+            dozes: AtomicBool::new(false),
+            tray: Mutex::default(),
+        });
+        let reading = Reading {
+            desk: Arc::clone(&desk),
+            peers,
+            watch,
+            intakes: HashMap::new(),
+            left: Vec::new(),
+            looked: Instant::now(),
+            pause: None,
+        };
+        let thread = spawn("bcm-read", move || reading.run())?;
+        Ok(Self {
+            desk,
+            thread: Mutex::new(Some(thread)),
+        })
+    }
+
+    /// This pack knows where the others are: what they send is read from now on.
+    pub(super) fn open_gate(&self) {
+        self.desk.ask(|tray| tray.open = true);
+    }
+
+    /// A pack has made a connection, which has this number.
+    pub(super) fn add(&self, stream: Socket, pack: u32, number: u64) {
+        self.desk.ask(|tray| tray.new.push((stream, pack, number)));
+    }
+
+    /// Ends all connections and the thread. Does nothing the second time.
+    pub(super) fn close(&self) {
+        self.desk.ask(|tray| tray.closing = true);
+        if let Some(thread) = self.thread.lock().take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// What the thread alone knows.
+struct Reading {
+    desk: Arc<Desk>,
+    peers: Arc<Peers>,
+    watch: Arc<Watch>,
+    intakes: HashMap<u64, Arc<Intake>>,
+    /// Those of them that are not in the set, mostly because they are left to workers.
+    left: Vec<Arc<Intake>>,
+    /// When the thread looked last whether they still are, and how long it may sleep since.
+    looked: Instant,
+    pause: Option<Duration>,
+}
+
+impl Reading {
+    fn run(mut self) {
+        loop {
+            let rung = self.sleep();
+            if rung && self.empty_tray() {
+                break;
+            }
+            let dozed = self.pause == Some(LONGEST);
+            if rung || dozed || self.left_to_sleep().is_none_or(|left| left.is_zero()) {
+                self.look_in(rung);
+            }
+        }
+        for (_, intake) in self.intakes.drain() {
+            intake.hang_up();
+            self.peers.forget(&intake);
+        }
+    }
+
+    /// Until something comes, the bell rings or it is time to look in, and reads what has come;
+    /// whether the bell rang.
+    fn sleep(&mut self) -> bool {
+        let mut events = [MaybeUninit::<epoll::Event>::uninit(); EVENTS];
+        let limit = self.left_to_sleep();
+        let limit = limit.and_then(|limit| Timespec::try_from(limit).ok());
+        let desk = Arc::clone(&self.desk);
+        let come = epoll::wait(&desk.set, &mut events, limit.as_ref());
+        desk.dozes.store(false, Ordering::SeqCst);
+        // Interrupted, it finds nothing and sleeps again.
+        let come = come.map_or(&[][..], |(come, _)| come);
+        let mut rung = false;
+        for event in come {
+            match event.data.u64() {
+                BELL => {
+                    desk.bell.silence();
+                    rung = true;
+                }
+                number => self.come(number),
+            }
+        }
+        rung
+    }
+
+    fn left_to_sleep(&self) -> Option<Duration> {
+        let pause = self.pause?;
+        Some(pause.saturating_sub(self.looked.elapsed()))
+    }
+
+    fn come(&mut self, number: u64) {
+        let Some(intake) = self.intakes.get(&number) else {
+            return;
+        };
+        let turn = match intake.is_helped() {
+            true => Turn::Left,
+            false => intake.take_turn(&self.peers),
+        };
+        match turn {
+            Turn::Taken => {}
+            Turn::Left => {
+                let _ = epoll::delete(&self.desk.set, &**intake);
+                intake.call_off(true);
+                self.left.push(Arc::clone(intake));
+            }
+            Turn::Ended(end) => self.end(number, end),
+        }
+    }
+
+    /// Does what others ask for; whether that is to end.
+    fn empty_tray(&mut self) -> bool {
+        let (new, ended) = {
+            let mut tray = self.desk.tray.lock();
+            if tray.closing {
+                return true;
+            }
+            let new = match tray.open {
+                true => std::mem::take(&mut tray.new),
+                false => Vec::new(),
+            };
+            (new, std::mem::take(&mut tray.ended))
+        };
+        for (stream, pack, number) in new {
+            let intake = self.peers.admit(stream, (pack, number), &self.desk);
+            self.intakes.insert(number, Arc::clone(&intake));
+            self.watch_over(&intake);
+        }
+        for number in ended {
+            if let Some(end) = self.intakes.get(&number).and_then(|it| it.end()) {
+                self.end(number, end);
+            }
+        }
+        false
+    }
+
+    /// Puts a connection into the set. When the system has no room for it there (what one user may
+    /// have is counted together) it is looked at from time to time.
+    fn watch_over(&mut self, intake: &Arc<Intake>) {
+        let number = epoll::EventData::new_u64(intake.number());
+        let added = epoll::add(&self.desk.set, &**intake, number, epoll::EventFlags::IN);
+        intake.call_off(added.is_err());
+        if added.is_ok() {
+            return;
+        }
+        match intake.take_turn(&self.peers) {
+            Turn::Ended(end) => self.end(intake.number(), end),
+            Turn::Taken | Turn::Left => self.left.push(Arc::clone(intake)),
+        }
+    }
+
+    /// Comes back to connections that no worker reads any more, and decides how long to sleep.
+    fn look_in(&mut self, rung: bool) {
+        let left = std::mem::take(&mut self.left);
+        for intake in left {
+            if intake.is_still_helped() {
+                self.left.push(intake);
+            } else {
+                self.watch_over(&intake);
+            }
+        }
+        self.looked = Instant::now();
+        self.pause = match self.left.is_empty() {
+            true => None,
+            // Called by a worker that mostly sleeps again soon: to doze off at once would cost it
+            // another call.
+            false if rung => Some(LOOK_IN),
+            false => Some(self.doze()),
+        };
+    }
+
+    fn doze(&self) -> Duration {
+        self.desk.dozes.store(true, Ordering::SeqCst);
+        match self.left.iter().all(|intake| intake.attendance.is_any()) {
+            true => LONGEST,
+            false => {
+                self.desk.dozes.store(false, Ordering::SeqCst);
+                LOOK_IN
+            }
+        }
+    }
+
+    /// Nothing more will come; that a pack broke off is for the watch to judge.
+    fn end(&mut self, number: u64, end: String) {
+        let Some(intake) = self.intakes.remove(&number) else {
+            return;
+        };
+        let _ = epoll::delete(&self.desk.set, &*intake);
+        self.left.retain(|other| other.number() != number);
+        intake.hang_up();
+        self.peers.forget(&intake);
+        if !self.peers.disconnected(intake.pack(), number) {
+            self.watch.suspect(intake.pack(), end);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+    use std::io::Write;
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+    use crate::control::Control;
+    use crate::message::Class;
+    use crate::payload::Encoding;
+    use crate::remote::direct::dialler::Dialler;
+    use crate::remote::direct::handshake::Credentials;
+    use crate::remote::inbox::{Inbox, InboxConfig};
+    use crate::shared::{Destination, Mailboxes};
+    use crate::topology::Topology;
+    use crate::wire::{Header, Kind};
+
+    const FLARE: [u8; 16] = [7; 16];
+
+    #[test]
+    fn what_the_system_has_no_room_to_watch_is_read_all_the_same() {
+        let inbox = Inbox::new(InboxConfig {
+            flare: FLARE,
+            pack: 0,
+            topology: Topology::new(&[1, 1]).unwrap(),
+            max_message: 1 << 20,
+            max_bytes_in_flight: 1 << 20,
+            control: Arc::new(Control::new(1, None, Duration::from_secs(5))),
+            mailboxes: Arc::new(Mailboxes::new(0, 1)),
+        });
+        let peers = Arc::new(Peers::new(Arc::clone(&inbox)));
+        let credentials = Credentials::new(&"secret".into(), FLARE);
+        let dialler = Arc::new(Dialler::new(0, credentials, false));
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        ours.set_nonblocking(true).unwrap();
+        let ours = Socket::from(ours);
+        let watch = Watch::start(Arc::clone(&inbox), Arc::clone(&peers), dialler);
+        let watch = Arc::new(watch.unwrap());
+        let reader = Reader::start(Arc::clone(&peers), Arc::clone(&watch)).unwrap();
+        // Refused the second time, as for want of room.
+        let other = epoll::EventData::new_u64(99);
+        epoll::add(&reader.desk.set, &ours, other, epoll::EventFlags::empty()).unwrap();
+        let number = peers.connected(1).unwrap();
+        reader.add(ours, 1, number);
+        reader.open_gate();
+        for sequence in 0..3 {
+            let message = Header {
+                kind: Kind::Data,
+                flare: FLARE,
+                pack: 1,
+                source: 1,
+                destination: Destination::Worker(0),
+                context: 0,
+                class: Class::Point { tag: 0 },
+                sequence,
+                total: 0,
+                chunk: 0,
+                chunks: 1,
+                encoding: Encoding::U8,
+                fingerprint: 0,
+                checksum: 0,
+            };
+            theirs.write_all(&message.encode()).unwrap();
+            let until = Instant::now() + Duration::from_secs(60);
+            while inbox.counters.snapshot().messages_received <= sequence {
+                assert!(Instant::now() < until, "it is not read");
+                std::thread::yield_now();
+            }
+        }
+        watch.close();
+        reader.close();
+    }
+}

@@ -1,0 +1,115 @@
+//! How a flare ends for a pack: others leave it, are lost or fail, and what this pack finds wrong
+//! goes to the others.
+
+use std::sync::Weak;
+use std::time::{Duration, Instant};
+
+use super::Inbox;
+use crate::error::Error;
+use crate::failure::{Failure, FailureKind};
+use crate::remote::Frame;
+use crate::wire::{Header, Kind, WireError};
+
+/// How long after a pack's goodbye its last messages may still be on their way.
+const STRAGGLERS: Duration = Duration::from_millis(500);
+
+impl Inbox {
+    /// Another pack has ended in good order.
+    pub(crate) fn left(&self, pack: u32) {
+        if let Some(departed) = self.departed.get(pack as usize) {
+            departed.get_or_init(Instant::now);
+            self.config.control.announce_change();
+        }
+    }
+
+    /// Whether the pack's operations have ended, well or badly.
+    pub(crate) fn is_over(&self) -> bool {
+        self.config.control.ended().is_some()
+    }
+
+    /// Whether the flare has failed.
+    pub(crate) fn is_aborted(&self) -> bool {
+        !matches!(self.config.control.ended(), None | Some(Error::Closed))
+    }
+
+    /// Whether another pack has said goodbye.
+    pub(crate) fn has_left(&self, pack: u32) -> bool {
+        self.departed
+            .get(pack as usize)
+            .is_some_and(|departed| departed.get().is_some())
+    }
+
+    /// Whether nothing can come from a worker any more.
+    pub(in crate::remote) fn departed(&self, worker: u32) -> bool {
+        let pack = self.config.topology.pack_of(worker);
+        pack.and_then(|pack| self.departed.get(pack as usize))
+            .and_then(|departed| departed.get())
+            .is_some_and(|at| at.elapsed() > STRAGGLERS)
+    }
+
+    /// Another pack is gone without a goodbye: the flare fails.
+    pub(crate) fn lost(&self, pack: u32, reason: &str) {
+        let mut failure = Failure::new(FailureKind::PackLost, reason);
+        failure.pack = Some(pack);
+        self.fail(failure);
+    }
+
+    /// Something arrived that cannot be right: the flare fails rather than compute with it.
+    pub(crate) fn refused(&self, pack: Option<u32>, error: &WireError) {
+        let mut failure = Failure::new(FailureKind::Backend, format!("a damaged message: {error}"));
+        failure.pack = pack;
+        self.fail(failure);
+    }
+
+    /// This pack can receive nothing more: the flare fails.
+    pub(crate) fn broken(&self, reason: &Error) {
+        self.fail(reason.to_failure(None, Some(self.config.pack)));
+    }
+
+    /// Workers of two packs have called different collectives.
+    pub(super) fn mismatched(&self, error: Error) {
+        let failure = error.to_failure(None, Some(self.config.pack));
+        if self.end(error) {
+            self.tell_all(&failure);
+        }
+    }
+
+    /// A pack that has closed and still keeps the others together tells them too.
+    fn fail(&self, failure: Failure) {
+        let first = self.end(Error::Aborted(failure.clone()));
+        if first || matches!(self.config.control.ended(), Some(Error::Closed)) {
+            self.tell_all(&failure);
+        }
+    }
+
+    /// Ends this pack's operations; `true` when nothing else has yet.
+    pub(super) fn end(&self, error: Error) -> bool {
+        let first = self.config.control.end(error);
+        if first {
+            self.config.mailboxes.wake_all();
+            self.flow.wake_all();
+        }
+        first
+    }
+
+    /// Tells every other pack of a failure. Best effort: who cannot be told notices by itself.
+    pub(in crate::remote) fn tell_all(&self, failure: &Failure) {
+        let Ok(payload) = serde_json::to_vec(failure) else {
+            return;
+        };
+        self.notify(Kind::Abort, &payload);
+    }
+
+    /// Sends a frame without a receiver in particular to every other pack.
+    pub(in crate::remote) fn notify(&self, kind: Kind, payload: &[u8]) {
+        let Some(backend) = self.backend.get().and_then(Weak::upgrade) else {
+            return;
+        };
+        let config = &self.config;
+        let header = Header::notice(kind, config.flare, config.pack, payload.len() as u64);
+        let others: Vec<u32> = (0..config.topology.num_packs())
+            .filter(|&pack| pack != config.pack && !self.has_left(pack))
+            .collect();
+        backend.announce(&others, &Frame { header, payload });
+    }
+}

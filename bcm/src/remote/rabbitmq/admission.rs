@@ -1,0 +1,71 @@
+//! What the platform does with its own credentials: lets a flare in as a user of its own, and
+//! removes what it has left.
+
+use std::time::Duration;
+
+use super::NAME;
+use super::connection::Connection;
+#[cfg(feature = "management")]
+use super::management::{self, Management};
+use super::names::Names;
+use super::server::{self, Server};
+use crate::admission::{Admission, Admitted};
+use crate::config::BackendConfig;
+use crate::error::Error;
+use crate::remote::runtime::Runtime;
+
+/// How long letting a flare in may take.
+#[cfg(feature = "management")]
+const ADMITTING: Duration = Duration::from_secs(15);
+/// How long deleting all of a flare's queues may take.
+const CLEANING: Duration = Duration::from_secs(30);
+
+/// The same server, as a user made for the flare, in a virtual host that is the flare's alone.
+#[cfg(feature = "management")]
+pub(in crate::remote) fn admit(
+    flare: &Admission<'_>,
+    config: &BackendConfig,
+) -> Result<Admitted, Error> {
+    if let Some(last) = flare.last
+        && Server::new(&last.backend)?.account().is_for(flare)
+    {
+        return Ok(last.clone());
+    }
+    let server = Server::new(config)?;
+    let account = management::account(flare)?;
+    let uri = server.uri_for(&account.user, &account.password);
+    let (management, packs) = (Management::of(&server, config)?, flare.packs);
+    let runtime = Runtime::start(NAME)?;
+    runtime.run_for(
+        ADMITTING,
+        async move { management.make(&account, packs).await },
+    )?;
+    Ok(config.clone().with_uri(uri).into())
+}
+
+/// The platform's own part.
+#[cfg(not(feature = "management"))]
+pub(in crate::remote) fn admit(_: &Admission<'_>, _: &BackendConfig) -> Result<Admitted, Error> {
+    Err(Error::InvalidConfiguration {
+        reason: format!("{NAME}: this program was built without the feature \"management\""),
+    })
+}
+
+/// Deletes a flare's user and virtual host with all that is there, or, where it had none, its
+/// queues and its exchange.
+pub(in crate::remote) fn clean(flare_id: &str, config: &BackendConfig) -> Result<(), Error> {
+    let server = Server::new(config)?;
+    let runtime = Runtime::start(NAME)?;
+    #[cfg(feature = "management")]
+    if !config.shared_credentials {
+        let (management, flare_id) = (Management::of(&server, config)?, flare_id.to_owned());
+        return runtime.run_for(CLEANING, async move { management.remove(&flare_id).await });
+    }
+    let names = Names::new(flare_id)?;
+    runtime.run_for(CLEANING, async move {
+        let connection = Connection::to(server);
+        let result = names.delete_all(&connection).await.map_err(server::failed);
+        connection.close().await;
+        result
+    })
+}

@@ -1,0 +1,196 @@
+//! A user and a virtual host of a flare's own, both of one name, through the server's management
+//! API: AMQP itself makes neither.
+//!
+//! The user may do anything in that virtual host, which has nothing but the flare's queues, and
+//! nothing outside. Both go with the flare, whatever it has made there.
+
+use std::fmt::Display;
+use std::time::Duration;
+
+use lapin::uri::{AMQPScheme, AMQPUserInfo};
+use reqwest::{Method, StatusCode};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::NAME;
+use super::server::{Server, error};
+use crate::admission::Admission;
+use crate::config::BackendConfig;
+use crate::error::Error;
+use crate::remote::credentials::{self, Credentials};
+
+/// Where the API is on the server's host unless the address says otherwise.
+const PORT: u16 = 15672;
+const TLS_PORT: u16 = 15671;
+/// Characters of what it says when it refuses.
+const MOST_SAID: usize = 200;
+/// How often, and after what time, user and virtual host are tried to be made.
+const ATTEMPTS: u32 = 8;
+const AGAIN: Duration = Duration::from_millis(150);
+/// How long one call may take.
+const CALL: Duration = Duration::from_secs(5);
+/// A pack has two queues and two connections; those of a group's last flare may still be there, and
+/// so may what the server takes for a connection that broke.
+const QUEUES_OF_A_PACK: u32 = 4;
+const CONNECTIONS_OF_A_PACK: u32 = 8;
+
+/// See the module's documentation.
+pub(super) struct Management {
+    client: reqwest::Client,
+    base: String,
+    login: AMQPUserInfo,
+}
+
+impl Management {
+    /// At `management` of the address' options, or where servers have it.
+    pub(super) fn of(server: &Server, config: &BackendConfig) -> Result<Self, Error> {
+        let refuse = |reason: &str| Error::InvalidConfiguration {
+            reason: format!("{NAME}: {reason}"),
+        };
+        let uri = server.uri();
+        let base = server.management().map(str::to_owned).unwrap_or_else(|| {
+            let host = match uri.authority.host.contains(':') {
+                true => format!("[{}]", uri.authority.host),
+                false => uri.authority.host.clone(),
+            };
+            match uri.scheme {
+                AMQPScheme::AMQPS => format!("https://{host}:{TLS_PORT}"),
+                AMQPScheme::AMQP => format!("http://{host}:{PORT}"),
+            }
+        });
+        // Fails when another part of the program has chosen one already, which is as good.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let mut builder = reqwest::Client::builder().timeout(CALL).no_proxy();
+        if let Some(pem) = &config.ca {
+            let authorities = reqwest::Certificate::from_pem_bundle(pem.as_bytes())
+                .map_err(|_| refuse("the certificates of the authorities cannot be read"))?;
+            builder = builder.tls_certs_only(authorities);
+        }
+        let client = builder
+            .build()
+            .map_err(|_| refuse("the management API's client cannot be set up"))?;
+        Ok(Self {
+            client,
+            base: base.trim_end_matches('/').to_owned(),
+            login: uri.authority.userinfo,
+        })
+    }
+
+    /// Makes user and virtual host, or finds them made. The server refuses one of two packs that
+    /// make the same at once, who then tries again.
+    pub(super) async fn make(
+        &self,
+        account: &Credentials,
+        packs: Option<u32>,
+    ) -> Result<(), Error> {
+        let mut attempts = 0;
+        loop {
+            attempts += 1;
+            match self.make_once(account, packs).await {
+                Err(_) if attempts < ATTEMPTS => tokio::time::sleep(AGAIN).await,
+                result => return result,
+            }
+        }
+    }
+
+    /// The user comes first and goes last: who has one may have the other.
+    async fn make_once(&self, account: &Credentials, packs: Option<u32>) -> Result<(), Error> {
+        let name = &account.user;
+        let permission = format!("permissions/{name}/{name}");
+        // Given last: with it everything is there, and a pack that comes later has asked once.
+        let made = self.call(Method::GET, &permission, None).await?;
+        if made.is_some() {
+            return Ok(());
+        }
+        let user = json!({"password": account.password, "tags": ""});
+        self.put(&format!("users/{name}"), user).await?;
+        self.put(&format!("vhosts/{name}"), json!({})).await?;
+        if let Some(packs) = packs {
+            for (limit, each) in [
+                ("max-queues", QUEUES_OF_A_PACK),
+                ("max-connections", CONNECTIONS_OF_A_PACK),
+            ] {
+                let value = json!({"value": packs.saturating_mul(each)});
+                self.put(&format!("vhost-limits/{name}/{limit}"), value)
+                    .await?;
+            }
+        }
+        let all = json!({"configure": ".*", "write": ".*", "read": ".*"});
+        self.put(&permission, all).await
+    }
+
+    /// Removes those of a flare or a group, and those of flares that are over.
+    pub(super) async fn remove(&self, flare_id: &str) -> Result<(), Error> {
+        #[derive(Deserialize)]
+        struct User {
+            name: String,
+        }
+        let answer = self.call(Method::GET, "users?columns=name", None).await?;
+        let users: Vec<User> = serde_json::from_str(&answer.unwrap_or_default())
+            .map_err(|_| self.failed("it gave no list of users"))?;
+        for User { name } in users {
+            if credentials::is_done_with(&name, flare_id) {
+                for kind in ["vhosts", "users"] {
+                    self.call(Method::DELETE, &format!("{kind}/{name}"), None)
+                        .await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn put(&self, path: &str, body: Value) -> Result<(), Error> {
+        self.call(Method::PUT, path, Some(body)).await.map(drop)
+    }
+
+    /// Of names that need no escaping; `None` when there is no such thing.
+    async fn call(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<Value>,
+    ) -> Result<Option<String>, Error> {
+        let url = format!("{}/api/{path}", self.base);
+        let mut request = self
+            .client
+            .request(method.clone(), url)
+            .basic_auth(&self.login.username, Some(&self.login.password));
+        if let Some(body) = body {
+            request = request
+                .header("content-type", "application/json")
+                .body(body.to_string());
+        }
+        let answer = request.send().await;
+        let answer = answer.map_err(|reason| self.failed(reason.without_url()))?;
+        match answer.status() {
+            status if status.is_success() => {
+                let text = answer.text().await;
+                text.map(Some)
+                    .map_err(|reason| self.failed(reason.without_url()))
+            }
+            StatusCode::NOT_FOUND if method != Method::PUT => Ok(None),
+            status @ (StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) => Err(self.failed(
+                format!("{status}: the platform's user must have the tag administrator"),
+            )),
+            status => {
+                let said = answer.text().await.unwrap_or_default();
+                let said: String = said.chars().take(MOST_SAID).collect();
+                Err(self.failed(format!("{status} {said}")))
+            }
+        }
+    }
+
+    fn failed(&self, reason: impl Display) -> Error {
+        error(format!(
+            "the server's management API at {} is needed for users of flares: {reason}; enable its \
+             plug-in rabbitmq_management, say where it is with ?management=http://host:port, or \
+             set shared-credentials = true for this backend if all flares may trust each other",
+            self.base
+        ))
+    }
+}
+
+/// The user of a flare, where its id can be part of a name at all.
+pub(super) fn account(flare: &Admission<'_>) -> Result<Credentials, Error> {
+    Credentials::new(flare).ok_or_else(|| error(credentials::ODD_ID))
+}

@@ -1,0 +1,185 @@
+//! Signs a flare's requests, with credentials that the flare's programs never see: S3 makes no users.
+//!
+//! Whoever starts a pack keeps a signer, in its own process. The program says over a Unix socket,
+//! with a token, what it wants to do with which object; if that is under the flare's name it gets a
+//! URL which allows that and nothing else, for a minute. What the objects hold goes straight
+//! between program and service.
+//!
+//! ```text
+//! program  TOKEN ⏎ PUT ⏎ some/where/burst/FLARE/log/0/1/7   ▶  signer
+//!          +https://host/bucket/some/where/…?X-Amz-Signature=…  ◀
+//! ```
+
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixListener};
+use std::sync::Arc;
+use std::time::Duration;
+
+use object_store::path::Path;
+use parking_lot::Mutex;
+use reqwest::Method;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+
+use super::NAME;
+use super::locations::Locations;
+use super::store::{Store, error};
+use crate::admission::{Admission, Admitted, Agent};
+use crate::config::BackendConfig;
+use crate::error::Error;
+use crate::remote::runtime::Runtime;
+
+/// How long a signature is good for.
+const VALID: Duration = Duration::from_secs(60);
+/// Longest question: S3's names have 1024 bytes, each of which may be escaped.
+const QUESTION: u64 = 4 << 10;
+/// How long one may take to be asked, and how many are asked at once.
+const ASKING: Duration = Duration::from_secs(2);
+const AT_ONCE: usize = 64;
+/// How long it may take to begin.
+const STARTING: Duration = Duration::from_secs(5);
+
+/// See the module's documentation. Ends when dropped.
+struct Signer {
+    desk: Arc<Desk>,
+    /// Its tasks end with it.
+    _runtime: Runtime,
+}
+
+/// What is known where questions are answered.
+struct Desk {
+    store: Store,
+    token: String,
+    /// What all objects of the flare are under, while there is one.
+    root: Mutex<Option<Path>>,
+}
+
+/// The same bucket, whose requests are signed here.
+pub(in crate::remote) fn admit(
+    flare: &Admission<'_>,
+    config: &BackendConfig,
+) -> Result<Admitted, Error> {
+    if let Some(last) = flare.last
+        && let Some(signer) = &last.agent
+    {
+        signer.turn_to(flare.flare_id);
+        return Ok(last.clone());
+    }
+    let (name, token) = (random()?, random()?);
+    let address = SocketAddr::from_abstract_name(&name).map_err(error)?;
+    let listener = UnixListener::bind_addr(&address).map_err(error)?;
+    listener.set_nonblocking(true).map_err(error)?;
+    let store = Store::new(config)?;
+    let uri = store.signed_uri(&name, &token);
+    let desk = Arc::new(Desk {
+        store,
+        token,
+        root: Mutex::default(),
+    });
+    let (runtime, serving) = (Runtime::start(NAME)?, Arc::clone(&desk));
+    runtime.run_for(STARTING, async move {
+        let listener = tokio::net::UnixListener::from_std(listener).map_err(error)?;
+        tokio::spawn(serve(serving, listener));
+        Ok(())
+    })?;
+    let signer = Signer {
+        desk,
+        _runtime: runtime,
+    };
+    signer.turn_to(flare.flare_id);
+    Ok(Admitted {
+        backend: config.clone().with_uri(uri),
+        agent: Some(Arc::new(signer)),
+    })
+}
+
+impl Agent for Signer {
+    fn turn_to(&self, flare_id: &str) {
+        let root = Locations::new(self.desk.store.prefix(), flare_id).root();
+        *self.desk.root.lock() = Some(root);
+    }
+
+    fn end(&self) {
+        *self.desk.root.lock() = None;
+    }
+}
+
+async fn serve(desk: Arc<Desk>, listener: tokio::net::UnixListener) {
+    let places = Arc::new(Semaphore::new(AT_ONCE));
+    loop {
+        let Ok(place) = Arc::clone(&places).acquire_owned().await else {
+            return;
+        };
+        match listener.accept().await {
+            Ok((mut stream, _)) => {
+                let desk = Arc::clone(&desk);
+                tokio::spawn(async move {
+                    let _ = timeout(ASKING, desk.attend(&mut stream)).await;
+                    drop(place);
+                });
+            }
+            // Out of descriptors, say: others end meanwhile.
+            Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
+        }
+    }
+}
+
+impl Desk {
+    async fn attend(&self, stream: &mut UnixStream) -> std::io::Result<()> {
+        let mut question = String::new();
+        (&mut *stream)
+            .take(QUESTION)
+            .read_to_string(&mut question)
+            .await?;
+        let answer = match self.sign(&question).await {
+            Ok(url) => format!("+{url}"),
+            Err(reason) => format!("-{reason}"),
+        };
+        stream.write_all(answer.as_bytes()).await
+    }
+
+    async fn sign(&self, question: &str) -> Result<String, &'static str> {
+        let mut lines = question.split('\n');
+        let (Some(token), Some(method), Some(path), None) =
+            (lines.next(), lines.next(), lines.next(), lines.next())
+        else {
+            return Err("that is no question");
+        };
+        if !same(token, &self.token) {
+            return Err("the token is wrong");
+        }
+        let method = match method {
+            "GET" => Method::GET,
+            "PUT" => Method::PUT,
+            "DELETE" => Method::DELETE,
+            _ => return Err("only GET, PUT and DELETE are signed"),
+        };
+        // Neither empty nor dots can be part of it.
+        let path = Path::from_url_path(path).map_err(|_| "that is no object's name")?;
+        let root = self.root.lock().clone().ok_or("the flare is over")?;
+        let under = path.prefix_match(&root).map(|mut rest| rest.next());
+        if !matches!(under, Some(Some(_))) {
+            return Err("the object is not the flare's");
+        }
+        let signed = self.store.sign(method, &path, VALID).await;
+        signed.map_err(|_| "the platform has no credentials to sign with")
+    }
+}
+
+/// 256 bits nobody can guess.
+fn random() -> Result<String, Error> {
+    let mut bytes = [0; 32];
+    getrandom::fill(&mut bytes).map_err(error)?;
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
+
+/// Compares all of it, so that no time tells how much was right.
+fn same(one: &str, other: &str) -> bool {
+    let differing = one
+        .bytes()
+        .zip(other.bytes())
+        .fold(0, |all, (a, b)| all | (a ^ b));
+    one.len() == other.len() && differing == 0
+}

@@ -1,0 +1,246 @@
+//! RabbitMQ as tenants share it: each flare has a user and a virtual host of its own.
+
+use std::time::{Duration, SystemTime};
+
+use burst_bcm::{
+    Admission, Admitted, BackendConfig, Error, Pack, PackConfig, admit, cleanup, testing,
+};
+
+use crate::harness::{pattern, under_watchdog};
+use crate::proxy::Proxy;
+use crate::rabbitmq_server::{PASSWORD, RabbitServer, managed};
+use crate::redis_server::free_port;
+
+fn platform(server: &RabbitServer) -> BackendConfig {
+    BackendConfig::new("rabbitmq").with_uri(server.managed_uri())
+}
+
+fn let_in(platform: &BackendConfig, flare_id: &str, packs: u32) -> Result<BackendConfig, Error> {
+    let secret = flare_id.into();
+    let flare = Admission {
+        deadline: Some(SystemTime::now() + Duration::from_secs(60)),
+        packs: Some(packs),
+        ..Admission::new(flare_id, &secret)
+    };
+    // What comes between two packs' calls is no part of the name.
+    admit(&flare, platform).map(|admitted| admitted.backend)
+}
+
+fn packs(backend: &BackendConfig, flare_id: &str, sizes: &[u32]) -> Result<Vec<Pack>, Error> {
+    testing::packs(sizes, backend, |config: &mut PackConfig| {
+        flare_id.clone_into(&mut config.flare_id);
+    })
+}
+
+fn exchange(packs: &[Pack]) {
+    let results = testing::run_on(packs, |worker| {
+        let (me, all) = (worker.worker_id(), worker.burst_size());
+        worker.all_to_all((0..all).map(|to| pattern(9000, me, to)).collect())?;
+        worker.broadcast((me == 1).then(|| pattern(90_000, 1, 0)), 1)?;
+        worker.barrier()
+    });
+    assert!(results.iter().all(Result::is_ok), "{results:?}");
+}
+
+/// The user an address names, which is its virtual host, too.
+fn user(backend: &BackendConfig) -> String {
+    let uri = backend.uri.as_deref().unwrap();
+    let rest = uri.strip_prefix("amqp://").unwrap();
+    let user = rest.split(':').next().unwrap();
+    user.replace("%2E", ".").replace("%2D", "-")
+}
+
+/// The server's users and virtual hosts that were made for such flares.
+fn made_for(server: &RabbitServer, flares: &str) -> Vec<String> {
+    let mut all = server.ask(&["list_users"]);
+    all.extend(server.ask(&["list_vhosts"]));
+    all.retain(|line| line.contains(&format!(".{flares}")));
+    all
+}
+
+#[test]
+fn a_flare_has_a_user_and_a_place_of_its_own() {
+    let server = managed();
+    under_watchdog(move || {
+        let platform = platform(server);
+        // All packs ask at once, and any of them may be the first.
+        let own = std::thread::scope(|scope| {
+            let asking: Vec<_> = (0..4)
+                .map(|_| scope.spawn(|| admit_until(&platform, "t1-own", 3, soon())))
+                .collect();
+            let mut given: Vec<_> = asking
+                .into_iter()
+                .map(|asking| asking.join().unwrap())
+                .collect();
+            given.dedup();
+            assert_eq!(given.len(), 1, "{given:?}");
+            given.remove(0)
+        });
+        let others = let_in(&platform, "t1-others", 2).unwrap();
+        for given in [&own, &others] {
+            let uri = given.uri.as_deref().unwrap();
+            assert!(
+                !uri.contains(PASSWORD) && !uri.contains("management"),
+                "{uri}"
+            );
+        }
+        let neighbours = packs(&others, "t1-others", &[1, 1]).unwrap();
+        exchange(&packs(&own, "t1-own", &[2, 1, 1]).unwrap());
+
+        // Neither the platform's place nor another flare's, and no more of its own than it needs.
+        let uri = own.uri.clone().unwrap();
+        let (address, mine) = uri.split_at(uri.rfind('/').unwrap());
+        for place in ["/%2f".to_owned(), format!("/{}", user(&others))] {
+            let (rest, query) = mine
+                .split_once('?')
+                .map_or(("", ""), |(_, query)| ("?", query));
+            let there = own
+                .clone()
+                .with_uri(format!("{address}{place}{rest}{query}"));
+            let error = packs(&there, "t1-others", &[1, 1]).unwrap_err().to_string();
+            let refused = ["NOT_ALLOWED", "ACCESS_REFUSED"];
+            assert!(
+                refused.iter().any(|said| error.contains(said)),
+                "{place}: {error}"
+            );
+        }
+        let mut kept = Vec::new();
+        let full =
+            (0..20).find_map(
+                |stray| match packs(&own, &format!("t1-stray-{stray}"), &[1, 1]) {
+                    Ok(packs) => {
+                        kept.push(packs);
+                        None
+                    }
+                    Err(error) => Some(error.to_string()),
+                },
+            );
+        let full = full.expect("it may declare as many queues as it likes");
+        assert!(
+            full.contains("PRECONDITION_FAILED")
+                || full.contains("NOT_ALLOWED")
+                || full.contains("limit"),
+            "{full}"
+        );
+
+        // It goes, with all that was left there.
+        std::mem::forget(kept);
+        cleanup("t1-own", &platform).unwrap();
+        assert_eq!(made_for(server, "t1-own"), Vec::<String>::new());
+        assert!(packs(&own, "t1-own", &[1, 1]).is_err());
+        exchange(&neighbours);
+        drop(neighbours);
+        cleanup("t1-others", &platform).unwrap();
+        cleanup("t1-others", &platform).unwrap();
+        assert_eq!(made_for(server, "t1-others"), Vec::<String>::new());
+    });
+}
+
+fn soon() -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_secs(4_000_000_000)
+}
+
+fn admit_until(
+    platform: &BackendConfig,
+    flare_id: &str,
+    packs: u32,
+    deadline: SystemTime,
+) -> BackendConfig {
+    let secret = flare_id.into();
+    let flare = Admission {
+        deadline: Some(deadline),
+        packs: Some(packs),
+        ..Admission::new(flare_id, &secret)
+    };
+    admit(&flare, platform).unwrap().backend
+}
+
+#[test]
+fn a_group_has_one_user_and_stays_connected() {
+    let server = managed();
+    under_watchdog(move || {
+        let proxy = Proxy::to(server.port());
+        let platform = platform(server);
+        let platform = platform.with_uri(server.managed_uri_at(proxy.port()));
+        let (mut kept, mut last, mut first) = (Vec::new(), None::<Admitted>, 0);
+        for (number, flare_id) in (0..).zip(["t2-1", "t2-2", "t2-3"]) {
+            let secret = flare_id.into();
+            let flare = Admission {
+                group: Some("t2"),
+                packs: Some(3),
+                last: last.as_ref(),
+                ..Admission::new(flare_id, &secret)
+            };
+            let admitted = admit(&flare, &platform).unwrap();
+            let same = |last: &Admitted| last.backend == admitted.backend;
+            assert!(
+                last.as_ref().is_none_or(same),
+                "another user for {flare_id}"
+            );
+            let packs = testing::packs_over(kept, &[1, 1, 1], &admitted.backend, |config| {
+                flare_id.clone_into(&mut config.flare_id);
+            });
+            let packs = packs.unwrap();
+            exchange(&packs);
+            kept = packs.iter().map(Pack::leave).collect();
+            drop(packs);
+            cleanup(flare_id, &platform).unwrap();
+            if number == 0 {
+                first = proxy.accepted();
+            }
+            last = Some(admitted);
+        }
+        assert_eq!(proxy.accepted(), first, "it connected again");
+        drop(kept);
+        assert_eq!(made_for(server, "t2").len(), 2);
+        cleanup("t2", &platform).unwrap();
+        assert_eq!(made_for(server, "t2"), Vec::<String>::new());
+    });
+}
+
+#[test]
+fn whoever_cleans_up_removes_those_of_flares_that_are_over() {
+    let server = managed();
+    under_watchdog(move || {
+        let platform = platform(server);
+        let past = SystemTime::UNIX_EPOCH + Duration::from_secs(1000);
+        let over = admit_until(&platform, "t3-over", 2, past);
+        assert_eq!(user(&over), "burst.1060.t3-over");
+        let_in(&platform, "t3-running", 2).unwrap();
+        cleanup("t3-another", &platform).unwrap();
+        assert_eq!(made_for(server, "t3-over"), Vec::<String>::new());
+        assert_eq!(made_for(server, "t3-running").len(), 2);
+        cleanup("t3-running", &platform).unwrap();
+    });
+}
+
+#[test]
+fn where_no_user_can_be_made_no_flare_is_let_in() {
+    let server = managed();
+    under_watchdog(move || {
+        let nowhere = free_port();
+        let silent = server.uri() + &format!("?management=http://127.0.0.1:{nowhere}");
+        let silent = BackendConfig::new("rabbitmq").with_uri(silent);
+        let error = let_in(&silent, "t4", 2).unwrap_err().to_string();
+        assert!(error.contains("rabbitmq_management"), "{error}");
+        assert!(
+            error.contains("shared-credentials") && !error.contains(PASSWORD),
+            "{error}"
+        );
+
+        // A user without a tag, as flares have.
+        let platform = platform(server);
+        let nobody = let_in(&platform, "t4-nobody", 2).unwrap();
+        let (login, _) = nobody.uri.as_deref().unwrap().split_once('@').unwrap();
+        let management = server.managed_uri().split_once('@').unwrap().1.to_owned();
+        let nobody = nobody.clone().with_uri(format!("{login}@{management}"));
+        let error = let_in(&nobody, "t4", 2).unwrap_err().to_string();
+        assert!(error.contains("administrator"), "{error}");
+        cleanup("t4-nobody", &platform).unwrap();
+
+        let odd = let_in(&platform, "t4/../..", 2).unwrap_err().to_string();
+        assert!(odd.contains("ids of flares"), "{odd}");
+        let shared = silent.with_shared_credentials();
+        assert_eq!(let_in(&shared, "t4", 2), Ok(shared));
+    });
+}

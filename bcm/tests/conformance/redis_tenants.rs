@@ -1,0 +1,481 @@
+//! Redis as tenants share it: what a flare's user may do there, servers that no flare may be let
+//! in by, servers that fail under flares with users of their own, and workers that spoil the keys
+//! of their own flare.
+
+use std::time::{Duration, Instant, SystemTime};
+
+use burst_bcm::{
+    Admission, BackendConfig, Error, FailureKind, Pack, PackConfig, admit, cleanup, testing,
+};
+
+use crate::harness::{pattern, promised, under_watchdog};
+use crate::proxy::Proxy;
+use crate::redis_server::RedisServer;
+
+const KINDS: [&str; 2] = ["redis-list", "redis-stream"];
+
+/// What is always allowed: to say who one is, and to go.
+const ALWAYS: [&str; 4] = ["auth", "hello", "quit", "reset"];
+const ALLOWED: [&str; 14] = [
+    "blpop", "decr", "del", "expire", "get", "incr", "ping", "rpush", "sadd", "scard", "set",
+    "xadd", "xdel", "xread",
+];
+
+fn let_in(platform: &BackendConfig, flare_id: &str) -> Result<BackendConfig, Error> {
+    let secret = flare_id.into();
+    let end = SystemTime::now() + Duration::from_secs(60);
+    let flare = Admission {
+        deadline: Some(end),
+        ..Admission::new(flare_id, &secret)
+    };
+    admit(&flare, platform).map(|admitted| admitted.backend)
+}
+
+fn packs(backend: &BackendConfig, flare_id: &'static str, sizes: &[u32]) -> Vec<Pack> {
+    let configure = |config: &mut PackConfig| config.flare_id = flare_id.to_owned();
+    testing::packs(sizes, backend, configure).unwrap()
+}
+
+/// Everybody talks to everybody, for so many rounds; what arrives is right.
+fn exchange(packs: &[Pack], rounds: u32) -> Vec<Result<(), Error>> {
+    testing::run_on(packs, |worker| {
+        let (me, all) = (worker.worker_id(), worker.burst_size());
+        for round in 0..rounds {
+            let got = worker.all_to_all((0..all).map(|to| pattern(9000, me, to)).collect())?;
+            assert!(
+                got == (0..all)
+                    .map(|from| pattern(9000, from, me))
+                    .collect::<Vec<_>>()
+            );
+            let root = round % all;
+            let cast =
+                worker.broadcast((me == root).then(|| pattern(90_000, root, round)), root)?;
+            assert!(*cast == pattern(90_000, root, round));
+            worker.barrier()?;
+        }
+        Ok(())
+    })
+}
+
+fn connection(backend: &BackendConfig) -> redis::Connection {
+    let client = redis::Client::open(backend.uri.as_deref().unwrap()).unwrap();
+    client.get_connection().unwrap()
+}
+
+fn say(connection: &mut redis::Connection, words: &[&str]) -> Result<(), String> {
+    let answer = redis::cmd(words[0]).arg(&words[1..]).exec(connection);
+    answer.map_err(|error| error.to_string())
+}
+
+fn is_refusal(answer: &Result<(), String>) -> bool {
+    let error = answer.as_ref().err();
+    error.is_some_and(|error| error.contains("NOPERM") || error.contains("permission"))
+}
+
+/// Whom the flare's failure blames, and with what it fails within so long.
+fn fails(packs: &[Pack], limit: Duration) -> String {
+    let begun = Instant::now();
+    let results = exchange(packs, 100_000);
+    promised(limit, begun);
+    let mut said = String::new();
+    for result in results {
+        match result.unwrap_err() {
+            Error::Aborted(failure) => {
+                assert_eq!(failure.kind, FailureKind::Backend, "{failure}");
+                said = failure.to_string();
+            }
+            Error::Backend { reason, .. } => said = reason,
+            other => panic!("not the backend's: {other}"),
+        }
+    }
+    said
+}
+
+#[test]
+fn of_all_commands_a_flare_has_those_that_carry_messages() {
+    // Those that nobody has by default are refused before rights are looked at.
+    let server = RedisServer::with(&[
+        "--enable-debug-command",
+        "yes",
+        "--enable-module-command",
+        "yes",
+    ]);
+    under_watchdog(move || {
+        let platform = BackendConfig::new("redis-list").with_uri(server.uri());
+        let own = let_in(&platform, "own").unwrap();
+        let mut connection = connection(&own);
+        let commands: Vec<String> = server.ask(&["COMMAND", "LIST"]);
+        assert!(commands.len() > 200, "{commands:?}");
+        for command in &commands {
+            // Those with others behind them are names and no commands.
+            let container = format!("{command}|");
+            if ALWAYS.contains(&&**command) || commands.iter().any(|c| c.starts_with(&container)) {
+                continue;
+            }
+            // Enough arguments for the server to look at the user's rights.
+            let known: redis::Value = server.ask(&["COMMAND", "INFO", command]);
+            let mut words: Vec<&str> = command.split('|').collect();
+            while words.len() < arity(&known) {
+                words.push("burst:own:0");
+            }
+            let answer = say(&mut connection, &words);
+            let allowed = ALLOWED.contains(&&**command);
+            assert_eq!(is_refusal(&answer), !allowed, "{words:?}: {answer:?}");
+        }
+        for words in [
+            ["GET", "burst:others:pulse:0"],
+            ["DECR", "burst:others:pulse:0"],
+            ["DEL", "burst:others:pulse:0"],
+            ["INCR", "burst:ownother"],
+            ["SCARD", "other"],
+        ] {
+            assert!(is_refusal(&say(&mut connection, &words)), "{words:?}");
+        }
+        for words in [
+            "BLPOP burst:own:a burst:others:a 1",
+            "DEL burst:own:a burst:others:a",
+            "EXPIRE burst:others:a 1",
+            "RPUSH burst:others:a 1",
+            "SADD burst:others:a 1",
+            "SET burst:others:a 1",
+            "XADD burst:others:a * f 1",
+            "XDEL burst:others:a 1-1",
+            "XREAD STREAMS burst:own:a burst:others:a 0 0",
+        ] {
+            let words: Vec<&str> = words.split(' ').collect();
+            assert!(is_refusal(&say(&mut connection, &words)), "{words:?}");
+        }
+    });
+}
+
+/// How many words a command has at least, its name among them.
+fn arity(known: &redis::Value) -> usize {
+    let redis::Value::Array(commands) = known else {
+        panic!("{known:?}");
+    };
+    let redis::Value::Array(parts) = &commands[0] else {
+        panic!("{known:?}");
+    };
+    let redis::Value::Int(arity) = parts[1] else {
+        panic!("{known:?}");
+    };
+    arity.unsigned_abs() as usize
+}
+
+#[test]
+fn a_flare_stays_in_its_database_and_leaves_no_key() {
+    let server = RedisServer::start();
+    under_watchdog(move || {
+        for (kind, database) in [("redis-list", 0), ("redis-list", 3), ("redis-stream", 3)] {
+            let uri = server.uri().replace("/0", &format!("/{database}"));
+            let platform = BackendConfig::new(kind).with_uri(uri);
+            let own = let_in(&platform, "own").unwrap();
+            let packs = packs(&own, "own", &[1, 1]);
+            assert_eq!(exchange(&packs, 3), vec![Ok(()); 2]);
+
+            let mut connection = connection(&own);
+            let mut there = 0;
+            for other in 0..16 {
+                match say(&mut connection, &["SELECT", &other.to_string()]) {
+                    // Where its connection begins, and where its messages are.
+                    Ok(()) => assert_eq!(other, database),
+                    refused => assert!(is_refusal(&refused), "{other}: {refused:?}"),
+                }
+                let key = format!("burst:own:{other}");
+                say(&mut connection, &["SET", &key, "for ever"]).unwrap();
+                there += 1;
+            }
+            assert_eq!(there, 16);
+            // Where every connection begins.
+            let begin = own
+                .uri
+                .as_ref()
+                .unwrap()
+                .replace(&format!("/{database}"), "/0");
+            let mut begin = self::connection(&own.clone().with_uri(begin));
+            say(&mut begin, &["SET", "burst:own:begin", "for ever"]).unwrap();
+            drop(packs);
+            cleanup("own", &platform).unwrap();
+            let left: String = server.ask(&["INFO", "keyspace"]);
+            assert!(!left.contains("keys="), "{left}");
+        }
+    });
+}
+
+#[test]
+fn a_server_that_lets_in_whoever_asks_is_refused() {
+    let server = RedisServer::start();
+    under_watchdog(move || {
+        let rights = ["ON", ">platform", "~*", "&*", "+@all"];
+        let maker: Vec<&str> = ["ACL", "SETUSER", "platform"]
+            .into_iter()
+            .chain(rights)
+            .collect();
+        server.ask::<()>(&maker);
+        let uri = server.uri().replace("redis://:", "redis://platform:");
+        let uri = uri.replace(crate::redis_server::PASSWORD, "platform");
+        let platform = BackendConfig::new("redis-list").with_uri(uri);
+        let_in(&platform, "before").unwrap();
+
+        server.ask::<()>(&["ACL", "SETUSER", "default", "nopass"]);
+        let open = BackendConfig::new("redis-list")
+            .with_uri(format!("redis://127.0.0.1:{}", server.port()));
+        for backend in [&platform, &open] {
+            let error = let_in(backend, "own").unwrap_err().to_string();
+            assert!(error.contains("no password"), "{error}");
+            let shared = backend.clone().with_shared_credentials();
+            assert_eq!(let_in(&shared, "own").unwrap(), shared);
+        }
+        // Who may do nothing harms nobody.
+        let mut admin = connection(&platform);
+        say(&mut admin, &["ACL", "SETUSER", "default", "-@all", "+ping"]).unwrap();
+        let own = let_in(&platform, "own").unwrap();
+        assert_eq!(exchange(&packs(&own, "own", &[1, 1]), 3), vec![Ok(()); 2]);
+    });
+}
+
+#[test]
+fn a_server_that_drops_messages_is_refused() {
+    let server = RedisServer::start();
+    under_watchdog(move || {
+        for kind in KINDS {
+            let platform = BackendConfig::new(kind).with_uri(server.uri());
+            for policy in [
+                "allkeys-lru",
+                "volatile-ttl",
+                "allkeys-random",
+                "noeviction",
+            ] {
+                server.ask::<()>(&["CONFIG", "SET", "maxmemory-policy", policy]);
+                match let_in(&platform, "own") {
+                    Ok(_) => assert_eq!(policy, "noeviction"),
+                    Err(error) => {
+                        let error = error.to_string();
+                        let says = format!("maxmemory-policy is {policy}");
+                        assert!(error.contains(&says) && policy != "noeviction", "{error}");
+                    }
+                }
+            }
+        }
+    });
+}
+
+/// Nobody asks a server during a flare whether it began to drop messages; then some never come.
+#[test]
+fn a_server_that_begins_to_drop_messages_makes_nothing_wrong() {
+    const LIMIT: Duration = Duration::from_secs(3);
+    for kind in KINDS {
+        let server = RedisServer::start();
+        under_watchdog(move || {
+            let platform = BackendConfig::new(kind).with_uri(server.uri());
+            let own = let_in(&platform, "e1").unwrap();
+            let packs = testing::packs(&[1, 1, 1], &own, |config| {
+                config.flare_id = "e1".to_owned();
+                config.operation_timeout = LIMIT;
+            });
+            let packs = packs.unwrap();
+            server.ask::<()>(&["CONFIG", "SET", "maxmemory-policy", "allkeys-random"]);
+            server.ask::<()>(&["CONFIG", "SET", "maxmemory", "2mb"]);
+            for result in exchange(&packs, 200) {
+                match result {
+                    Ok(())
+                    | Err(Error::Aborted(_) | Error::Backend { .. } | Error::Timeout { .. }) => {}
+                    Err(other) => panic!("{other}"),
+                }
+            }
+            drop(packs);
+            server.ask::<()>(&["CONFIG", "SET", "maxmemory", "0"]);
+            server.ask::<()>(&["CONFIG", "SET", "maxmemory-policy", "noeviction"]);
+            cleanup("e1", &platform).unwrap();
+            let next = self::packs(&let_in(&platform, "e2").unwrap(), "e2", &[1, 1, 1]);
+            assert_eq!(exchange(&next, 3), vec![Ok(()); 3]);
+        });
+    }
+}
+
+/// Its flare's user is not known to a server that was restarted.
+#[test]
+fn a_restarted_server_fails_its_flares_and_serves_the_next() {
+    for kind in KINDS {
+        let mut server = RedisServer::with(&["--appendonly", "yes", "--appendfsync", "always"]);
+        under_watchdog(move || {
+            let proxy = Proxy::to(server.port());
+            let platform = BackendConfig::new(kind).with_uri(server.uri_at(proxy.port()));
+            let running = packs(&let_in(&platform, "r1").unwrap(), "r1", &[1, 1, 1]);
+            let blocked = running[0].communicators().remove(0);
+            std::thread::scope(|scope| {
+                let blocked = scope.spawn(move || blocked.recv::<u8>(1));
+                proxy.hold();
+                server.restart();
+                proxy.release();
+                proxy.cut();
+                let restarted = Instant::now();
+                let error = blocked.join().unwrap().unwrap_err();
+                promised(Duration::from_secs(1), restarted);
+                let Error::Aborted(failure) = &error else {
+                    panic!("expected an abort, not {error}");
+                };
+                assert_eq!(failure.kind, FailureKind::Backend, "{failure}");
+                if kind == "redis-stream" {
+                    assert!(failure.message.contains("restarted"), "{failure}");
+                }
+            });
+            drop(running);
+            cleanup("r1", &platform).unwrap();
+            let next = packs(&let_in(&platform, "r2").unwrap(), "r2", &[1, 1, 1]);
+            assert_eq!(exchange(&next, 3), vec![Ok(()); 3]);
+        });
+    }
+}
+
+/// A replica takes over, with everything or without what was said last; users are never copied.
+#[test]
+fn a_failover_fails_its_flares_and_serves_the_next() {
+    for kind in KINDS {
+        let mut master = RedisServer::start();
+        let replica = RedisServer::replica_of(&master);
+        under_watchdog(move || {
+            let proxy = Proxy::to(master.port());
+            let platform = BackendConfig::new(kind).with_uri(master.uri_at(proxy.port()));
+            let running = packs(&let_in(&platform, "o1").unwrap(), "o1", &[1, 1, 1]);
+            let neighbours = packs(&let_in(&platform, "o2").unwrap(), "o2", &[1, 1]);
+            for (flare, all) in [(&running, 3), (&neighbours, 2)] {
+                assert_eq!(exchange(flare, 3), vec![Ok(()); all]);
+            }
+            replica.ask::<()>(&["REPLICAOF", "NO", "ONE"]);
+            running[0].communicators()[0].send(1u8, 1).unwrap();
+            proxy.redirect(replica.port());
+            master.kill();
+            for flare in [&running, &neighbours] {
+                fails(flare, Duration::from_secs(1));
+            }
+            drop((running, neighbours));
+            cleanup("o1", &platform).unwrap();
+            cleanup("o2", &platform).unwrap();
+            let next = packs(&let_in(&platform, "o3").unwrap(), "o3", &[1, 1, 1]);
+            assert_eq!(exchange(&next, 3), vec![Ok(()); 3]);
+            drop(next);
+            cleanup("o3", &platform).unwrap();
+            assert_eq!(replica.keys(), Vec::<String>::new());
+        });
+    }
+}
+
+/// What a replica had not been told yet is lost, and that is noticed: no worker waits for it.
+#[test]
+fn what_a_failover_has_lost_is_noticed() {
+    let mut master = RedisServer::start();
+    let replica = RedisServer::replica_of(&master);
+    under_watchdog(move || {
+        let (sending, receiving) = (Proxy::to(master.port()), Proxy::to(master.port()));
+        let packs = testing::packs(&[1, 1], &BackendConfig::new("redis-stream"), |config| {
+            let proxy = if config.pack == 0 {
+                &sending
+            } else {
+                &receiving
+            };
+            config.backend.uri = Some(master.uri_at(proxy.port()));
+        });
+        let packs = packs.unwrap();
+        assert_eq!(exchange(&packs, 3), vec![Ok(()); 2]);
+        let workers: Vec<_> = packs.iter().flat_map(Pack::communicators).collect();
+        // The replica has every sign of life so far, and the message is confirmed to its sender.
+        receiving.hold();
+        replica.ask::<()>(&["REPLICAOF", "NO", "ONE"]);
+        workers[0].send(pattern(9000, 0, 1), 1).unwrap();
+        for proxy in [&sending, &receiving] {
+            proxy.redirect(replica.port());
+        }
+        master.kill();
+        // With what was held.
+        receiving.cut();
+        receiving.release();
+        let begun = Instant::now();
+        let error = match workers[1].recv::<Vec<u8>>(0) {
+            Ok(_) => panic!("it was not lost"),
+            Err(error) => error,
+        };
+        promised(Duration::from_secs(1), begun);
+        assert!(
+            error.to_string().contains("lost the flare's messages"),
+            "{error}"
+        );
+    });
+}
+
+/// The keys of a flare of three packs, and what makes values of the wrong kind of them.
+fn spoilers(kind: &str) -> Vec<Vec<&'static str>> {
+    let lists: &[&str] = &[
+        "SET burst:own:pack:1 x",
+        "SET burst:own:control:1 x",
+        "RPUSH burst:own:pulse:1 x",
+        "SET burst:own:pulse:1 x",
+        "SET burst:own:pulse:1 9223372036854775807",
+        "SET burst:own:pulse:1 -5",
+        "RPUSH burst:own:pack:1 x",
+        "RPUSH burst:own:control:1 x",
+        "SADD burst:own:pack:1 x",
+        "DEL burst:own:pulse:1",
+    ];
+    let streams: &[&str] = &[
+        "SET burst:own:lane:1:0 x",
+        "SET burst:own:lane:1:1 x",
+        "SET burst:own:control:1 x",
+        "SET burst:own:cast x",
+        "RPUSH burst:own:pulse:1 x",
+        "SET burst:own:pulse:1 x",
+        "XADD burst:own:lane:1:0 18446744073709551615-18446744073709551615 f x",
+        "XADD burst:own:control:1 * f x",
+        "XADD burst:own:cast * f x",
+        "XADD burst:own:lane:1:0 * a b c d",
+        "DEL burst:own:pulse:1",
+    ];
+    let all = if kind == "redis-list" { lists } else { streams };
+    all.iter().map(|line| line.split(' ').collect()).collect()
+}
+
+#[test]
+fn who_spoils_the_keys_of_a_flare_fails_that_flare_alone() {
+    let server = RedisServer::start();
+    under_watchdog(move || {
+        for kind in KINDS {
+            let platform = BackendConfig::new(kind).with_uri(server.uri());
+            let neighbours = packs(&let_in(&platform, "others").unwrap(), "others", &[1, 1]);
+            for words in spoilers(kind) {
+                let own = let_in(&platform, "own").unwrap();
+                let running = packs(&own, "own", &[1, 1, 1]);
+                let mut hostile = connection(&own);
+                let key = words[1];
+                std::thread::scope(|scope| {
+                    let spoiling = scope.spawn(|| {
+                        while running[0].communicators()[0].check().is_ok() {
+                            // Until the flare has failed: it may put the key right again.
+                            if say(&mut hostile, &words).is_err() {
+                                say(&mut hostile, &["DEL", key]).unwrap();
+                            }
+                            std::thread::sleep(Duration::from_millis(1));
+                        }
+                    });
+                    let said = fails(&running, Duration::from_secs(8));
+                    assert!(!said.is_empty(), "{words:?}");
+                    spoiling.join().unwrap();
+                });
+                drop(running);
+                assert_eq!(exchange(&neighbours, 2), vec![Ok(()); 2], "{words:?}");
+                cleanup("own", &platform).unwrap();
+                assert!(
+                    server
+                        .keys()
+                        .iter()
+                        .all(|key| key.starts_with("burst:others:"))
+                );
+                let next = packs(&let_in(&platform, "next").unwrap(), "next", &[1, 1, 1]);
+                assert_eq!(exchange(&next, 2), vec![Ok(()); 3], "{words:?}");
+                drop(next);
+                cleanup("next", &platform).unwrap();
+            }
+            drop(neighbours);
+            cleanup("others", &platform).unwrap();
+        }
+    });
+}

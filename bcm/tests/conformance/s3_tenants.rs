@@ -1,0 +1,226 @@
+//! S3 as tenants share it: a flare has no credentials, and what it asks for is signed where they are.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixStream};
+
+use burst_bcm::{
+    Admission, Admitted, BackendConfig, Error, Pack, PackConfig, admit, cleanup, testing,
+};
+
+use crate::harness::{pattern, under_watchdog};
+use crate::s3_server::{S3Server, SECRET, shared};
+
+fn platform(server: &S3Server) -> BackendConfig {
+    BackendConfig::new("s3").with_uri(server.uri())
+}
+
+fn let_in(server: &S3Server, flare_id: &str) -> Admitted {
+    let secret = flare_id.into();
+    admit(&Admission::new(flare_id, &secret), &platform(server)).unwrap()
+}
+
+fn packs(backend: &BackendConfig, flare_id: &str, sizes: &[u32]) -> Result<Vec<Pack>, Error> {
+    testing::packs(sizes, backend, |config: &mut PackConfig| {
+        flare_id.clone_into(&mut config.flare_id);
+    })
+}
+
+fn exchange(packs: &[Pack]) {
+    let results = testing::run_on(packs, |worker| {
+        let (me, all) = (worker.worker_id(), worker.burst_size());
+        worker.all_to_all((0..all).map(|to| pattern(100_000, me, to)).collect())?;
+        worker.broadcast((me == 1).then(|| pattern(5 << 20, 1, 0)), 1)?;
+        worker.barrier()
+    });
+    assert!(results.iter().all(Result::is_ok), "{results:?}");
+}
+
+/// Who signs, and what one has to show there.
+fn signer(given: &Admitted) -> (String, String) {
+    let uri = given.backend.uri.as_deref().unwrap();
+    let (flare, signer) = uri.split_once("?signer=").unwrap();
+    let (_, token) = flare.split_once('@').unwrap().0.rsplit_once(':').unwrap();
+    (signer.to_owned(), token.to_owned())
+}
+
+/// The URL, or why there is none.
+fn ask(signer: &str, question: &str) -> Result<String, String> {
+    let address = SocketAddr::from_abstract_name(signer).unwrap();
+    let mut stream = UnixStream::connect_addr(&address).map_err(|error| error.to_string())?;
+    // It may hang up before it has heard everything.
+    let _ = stream.write_all(question.as_bytes());
+    let _ = stream.shutdown(std::net::Shutdown::Write);
+    let mut answer = String::new();
+    let _ = stream.read_to_string(&mut answer);
+    match answer.strip_prefix('+') {
+        Some(url) => Ok(url.to_owned()),
+        None => Err(answer),
+    }
+}
+
+/// The status of an HTTP request with an empty body.
+fn request(method: &str, url: &str, headers: &str) -> u16 {
+    let (host, path) = url
+        .strip_prefix("http://")
+        .unwrap()
+        .split_once('/')
+        .unwrap();
+    let mut stream = TcpStream::connect(host).unwrap();
+    write!(
+        stream,
+        "{method} /{path} HTTP/1.1\r\nHost: {host}\r\nContent-Length: 0\r\nConnection: close\r\n{headers}\r\n"
+    )
+    .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer.split(' ').nth(1).unwrap().parse().unwrap()
+}
+
+#[test]
+fn a_flare_works_without_credentials_under_its_own_name() {
+    let server = shared();
+    under_watchdog(move || {
+        // Every pack has a signer of its own.
+        let given: Vec<_> = (0..3).map(|_| let_in(server, "u1")).collect();
+        for given in &given {
+            let told = serde_json::to_string(&given.backend).unwrap();
+            assert!(!told.contains(SECRET) && !told.contains("http"), "{told}");
+        }
+        let packs = testing::packs(&[2, 1, 1], &given[0].backend, |config| {
+            config.flare_id = "u1".to_owned();
+            config.backend = given[config.pack as usize].backend.clone();
+        });
+        let packs = packs.unwrap();
+        exchange(&packs);
+        assert!(!server.objects("some/where/burst/u1/").is_empty());
+        drop(packs);
+        cleanup("u1", &platform(server)).unwrap();
+        assert_eq!(server.objects("some/where/burst/u1/"), Vec::<String>::new());
+
+        let error = self::packs(&given[0].backend, "u1-other", &[1, 1]).unwrap_err();
+        assert!(error.to_string().contains("not the flare's"), "{error}");
+    });
+}
+
+#[test]
+fn nothing_else_is_signed() {
+    let server = shared();
+    under_watchdog(move || {
+        let given = let_in(server, "u2");
+        let (signer, token) = signer(&given);
+        let own = "some/where/burst/u2/x";
+        let question =
+            |method: &str, path: &str| ask(&signer, &format!("{token}\n{method}\n{path}"));
+        for method in ["GET", "PUT", "DELETE"] {
+            assert!(
+                question(method, own).unwrap().contains("u2/x?X-Amz-"),
+                "{method}"
+            );
+        }
+        for method in [
+            "POST",
+            "HEAD",
+            "get",
+            "",
+            "LIST",
+            "PUT\nsome/where/burst/u2/y",
+        ] {
+            assert!(question(method, own).is_err(), "{method}");
+        }
+        for path in [
+            "some/where/burst/u1/x",
+            "some/where/burst/u2-other/x",
+            "some/where/burst/u2",
+            "",
+            "some/where/burst/u2/",
+            "some/where/burst/u2/../u1/x",
+            "some/where/burst/u2/%2e%2e/u1/x",
+            "some/where/burst/u2//x",
+            "/some/where/burst/u2/x/../../../x",
+            "x",
+            "burst/u2/x",
+            "..",
+            "some/where/burst/u2/%2E%2E%2Fu1%2Fx",
+            "some/where/burst/u2/x?acl",
+            "%00",
+            "%ff",
+        ] {
+            let answer = question("PUT", path);
+            // What looks like more than a name may be one: then it is escaped.
+            let escaped = answer
+                .as_ref()
+                .is_ok_and(|url| url.contains("/burst/u2/x%3Facl?X-Amz"));
+            assert!(answer.is_err() || escaped, "{path}: {answer:?}");
+        }
+        for wrong in [
+            "",
+            "\n",
+            "\n\n",
+            "x\nGET\nsome/where/burst/u2/x",
+            &"x".repeat(100_000),
+        ] {
+            assert!(ask(&signer, wrong).is_err(), "{wrong:.9}");
+        }
+
+        // What was signed is good for that alone.
+        let put = question("PUT", own).unwrap();
+        assert_eq!(request("PUT", &put, ""), 200);
+        assert_eq!(
+            server.objects("some/where/burst/u2/"),
+            ["some/where/burst/u2/x"]
+        );
+        assert_eq!(request("GET", &put, ""), 403);
+        assert_eq!(request("PUT", &put.replace("/u2/", "/u3/"), ""), 403);
+        assert_eq!(request("PUT", &format!("{put}&acl="), ""), 403);
+
+        // Who asks slowly keeps nobody else waiting.
+        let address = SocketAddr::from_abstract_name(&signer).unwrap();
+        let silent: Vec<_> = (0..20)
+            .map(|_| UnixStream::connect_addr(&address).unwrap())
+            .collect();
+        assert!(question("GET", own).is_ok());
+        drop(silent);
+
+        given.end();
+        assert_eq!(question("GET", own), Err("-the flare is over".to_owned()));
+        drop(given);
+        assert!(question("GET", own).is_err());
+        cleanup("u2", &platform(server)).unwrap();
+    });
+}
+
+#[test]
+fn a_group_has_one_signer_for_one_flare_at_a_time() {
+    let server = shared();
+    under_watchdog(move || {
+        let (mut kept, mut last) = (Vec::new(), None::<Admitted>);
+        for flare_id in ["u4-1", "u4-2"] {
+            let secret = flare_id.into();
+            let flare = Admission {
+                group: Some("u4"),
+                last: last.as_ref(),
+                ..Admission::new(flare_id, &secret)
+            };
+            let admitted = admit(&flare, &platform(server)).unwrap();
+            let same = |last: &Admitted| last.backend == admitted.backend;
+            assert!(last.as_ref().is_none_or(same));
+            let packs = testing::packs_over(kept, &[1, 1], &admitted.backend, |config| {
+                flare_id.clone_into(&mut config.flare_id);
+            });
+            let packs = packs.unwrap();
+            exchange(&packs);
+            kept = packs.iter().map(Pack::leave).collect();
+            drop(packs);
+            admitted.end();
+            let (signer, token) = signer(&admitted);
+            let after = format!("{token}\nPUT\nsome/where/burst/{flare_id}/x");
+            assert!(ask(&signer, &after).is_err());
+            cleanup(flare_id, &platform(server)).unwrap();
+            last = Some(admitted);
+        }
+        drop(kept);
+        assert_eq!(server.objects("some/where/burst/u4"), Vec::<String>::new());
+    });
+}

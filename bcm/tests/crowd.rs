@@ -1,0 +1,137 @@
+//! A flare of many packs on one machine, each in a process of its own: what a pack takes does not
+//! depend on how many others there are, but for a little memory and descriptors.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+use burst_bcm::{Pack, PackConfig, Topology};
+
+const PACKS: u32 = 256;
+/// Of a pack, whoever its peers are, besides its workers.
+const THREADS: usize = 8;
+/// For a peer that says nothing.
+const KIB_PER_PEER: usize = 64;
+/// For a peer, of which each sends and is sent messages and what is said about them.
+const DESCRIPTORS_PER_PEER: usize = 4;
+/// Says which pack a process is.
+const PACK: &str = "BURST_TEST_PACK";
+
+/// Not a test: one of the packs, of one worker.
+#[test]
+#[ignore = "started by the other test"]
+fn pack_in_a_process() {
+    let pack = std::env::var(PACK).unwrap().parse().unwrap();
+    let mut config = PackConfig::new("crowd", pack, Topology::new(&[1; PACKS as usize]).unwrap());
+    config.secret = "crowd".into();
+    config.operation_timeout = Duration::from_secs(300);
+    let before = (count("task"), count("fd"), memory());
+    let pack = Pack::join(config).unwrap();
+    println!("endpoint {}", pack.endpoint().unwrap());
+    let mut endpoints = String::new();
+    std::io::stdin().read_line(&mut endpoints).unwrap();
+    let endpoints = endpoints.split_whitespace().map(str::to_owned).collect();
+    pack.start(endpoints).unwrap();
+    let worker = pack.communicators().remove(0);
+    for round in 0..3u8 {
+        let me = worker.worker_id();
+        let sent = (0..PACKS).map(|to| [round, me as u8, to as u8].repeat(1000));
+        let got = worker.all_to_all(sent.collect()).unwrap();
+        for (from, value) in (0..PACKS).zip(got) {
+            assert_eq!(value, [round, from as u8, me as u8].repeat(1000));
+        }
+    }
+    worker.barrier().unwrap();
+    let peers = PACKS as usize - 1;
+    println!(
+        "found {} {} {}",
+        count("task") - before.0,
+        (count("fd") - before.1) / peers,
+        (memory() - before.2) / peers,
+    );
+    worker.barrier().unwrap();
+    drop(worker);
+    pack.close();
+    println!("closed");
+}
+
+fn count(what: &str) -> usize {
+    fs::read_dir(format!("/proc/self/{what}")).unwrap().count()
+}
+
+/// The process's own, in KiB.
+fn memory() -> usize {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let own = status
+        .lines()
+        .find_map(|line| line.strip_prefix("RssAnon:"));
+    own.unwrap().trim().trim_end_matches(" kB").parse().unwrap()
+}
+
+struct Process {
+    child: Child,
+    output: BufReader<ChildStdout>,
+}
+
+impl Process {
+    fn start(pack: u32) -> Self {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--ignored", "--exact", "pack_in_a_process", "--nocapture"])
+            .env(PACK, pack.to_string())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        Self { child, output }
+    }
+
+    /// What follows a word.
+    fn said(&mut self, word: &str) -> String {
+        let mut line = String::new();
+        while self.output.read_line(&mut line).unwrap() > 0 {
+            if let Some((_, rest)) = line.split_once(word) {
+                return rest.trim().to_owned();
+            }
+            line.clear();
+        }
+        panic!("the process ended without saying {word:?}");
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn a_pack_takes_little_however_many_others_there_are() {
+    let mut processes: Vec<_> = (0..PACKS).map(Process::start).collect();
+    let endpoints: Vec<_> = (processes.iter_mut())
+        .map(|process| process.said("endpoint"))
+        .collect();
+    let endpoints = endpoints.join(" ");
+    for process in &processes {
+        writeln!(process.child.stdin.as_ref().unwrap(), "{endpoints}").unwrap();
+    }
+    for process in &mut processes {
+        let found = process.said("found");
+        let found: Vec<usize> = found.split(' ').map(|it| it.parse().unwrap()).collect();
+        let [threads, descriptors, memory] = found[..] else {
+            panic!("{found:?}");
+        };
+        assert!(threads <= THREADS, "{threads} threads");
+        assert!(
+            descriptors <= DESCRIPTORS_PER_PEER,
+            "{descriptors} descriptors"
+        );
+        assert!(memory <= KIB_PER_PEER, "{memory} KiB");
+    }
+    for process in &mut processes {
+        process.said("closed");
+    }
+}
