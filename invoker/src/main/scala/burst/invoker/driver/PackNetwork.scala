@@ -4,8 +4,8 @@ import burst.node.SetupException
 import burst.protocol.Secret
 import com.github.dockerjava.api.DockerClient
 import com.github.dockerjava.api.async.ResultCallback
-import com.github.dockerjava.api.exception.{ConflictException, NotFoundException}
-import com.github.dockerjava.api.model.{AccessMode, Bind, Capability, Frame, HostConfig, Volume}
+import com.github.dockerjava.api.exception.NotFoundException
+import com.github.dockerjava.api.model.{AccessMode, Bind, Capability, Frame, HostConfig, Network, Volume}
 import java.io.IOException
 import java.nio.file.attribute.PosixFilePermissions
 import java.nio.file.{Files, Path}
@@ -131,28 +131,34 @@ private[driver] final class PackNetwork(
       case problem => log.warn("the firewall's container stays: {}", DockerDriver.reason(problem))
 
   private def ensure(): Running = process.getOrElse:
-    val running = start(subnet.getOrElse(createNetwork()))
+    val running = start(subnet.getOrElse(openNetwork()))
     process = Some(running)
     admitted.foreach { case (address, (_, grant)) => running.line.admit(address, grant) }
     running
 
   /** That of an earlier life is taken again. It was not removed before, as its rules would have outlived it.
+    * It is looked for first, as not every version of Docker's says in the same way that it is there.
     */
-  private def createNetwork(): String =
-    try
-      docker
-        .createNetworkCmd()
-        .withName(own)
-        .withDriver("bridge")
-        .withOptions(Map("com.docker.network.bridge.name" -> bridge).asJava)
-        .withLabels(labels.asJava)
-        .exec()
-    catch case _: ConflictException => () // it is there
-    val found = docker.inspectNetworkCmd().withNetworkId(own).exec().getIpam.getConfig.asScala
-      .flatMap(config => Option(config.getSubnet))
-      .find(!_.contains(':'))
-    subnet = found
-    found.getOrElse(throw IOException(s"Docker gave the network $own no addresses"))
+  private def openNetwork(): String =
+    val network =
+      try inspect()
+      catch
+        case _: NotFoundException =>
+          createNetwork()
+          inspect()
+    subnet = network.getIpam.getConfig.asScala.flatMap(config => Option(config.getSubnet)).find(!_.contains(':'))
+    subnet.getOrElse(throw IOException(s"Docker gave the network $own no addresses"))
+
+  private def inspect(): Network = docker.inspectNetworkCmd().withNetworkId(own).exec()
+
+  private def createNetwork(): Unit =
+    val _ = docker
+      .createNetworkCmd()
+      .withName(own)
+      .withDriver("bridge")
+      .withOptions(Map("com.docker.network.bridge.name" -> bridge).asJava)
+      .withLabels(labels.asJava)
+      .exec()
 
   private def bridge = s"burst${owner.take(8)}" // the kernel's names have 15 letters
 
