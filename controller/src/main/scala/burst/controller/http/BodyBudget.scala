@@ -1,5 +1,7 @@
 package burst.controller.http
 
+import burst.controller.BytePace
+import scala.concurrent.duration.{Duration, FiniteDuration}
 import scala.concurrent.{ExecutionContext, Future}
 
 /** How many bytes of large bodies may be held at once, over all connections: each is held several times over
@@ -7,8 +9,10 @@ import scala.concurrent.{ExecutionContext, Future}
   *
   * @param most
   *   of them for one namespace, so that none keeps the others out
+  * @param pace
+  *   at which each namespace's come, as they cost processor time that all share
   */
-final class BodyBudget(total: Long, most: Long):
+final class BodyBudget(total: Long, most: Long, pace: Option[BytePace] = None):
   private var held = Map.empty[String, Long].withDefaultValue(0L)
 
   /** Works with a share of the budget, which is given back when the work has ended. */
@@ -21,7 +25,10 @@ final class BodyBudget(total: Long, most: Long):
   private final class Own(namespace: String) extends BodyBudget.Share:
     private var mine = 0L
 
-    def take(bytes: Long): Boolean = BodyBudget.this.synchronized:
+    def take(bytes: Long): Option[FiniteDuration] = Option.when(setAside(bytes)):
+      pace.fold(Duration.Zero)(_.spend(namespace, bytes))
+
+    private def setAside(bytes: Long): Boolean = BodyBudget.this.synchronized:
       val fits = held.valuesIterator.sum + bytes <= total && held(namespace) + bytes <= most
       if fits then
         mine += bytes
@@ -36,9 +43,9 @@ final class BodyBudget(total: Long, most: Long):
 object BodyBudget:
   /** One request's part. */
   trait Share:
-    /** Sets bytes aside, unless there are too few left. */
-    def take(bytes: Long): Boolean
+    /** Sets bytes aside, unless there are too few left, and says for how long no more are to be read. */
+    def take(bytes: Long): Option[FiniteDuration]
 
   /** For bodies that are small in any case. */
   object Free extends Share:
-    def take(bytes: Long): Boolean = true
+    def take(bytes: Long): Option[FiniteDuration] = Some(Duration.Zero)

@@ -36,6 +36,9 @@ final class BodySink(limit: Long, times: BodyTimes, share: BodyBudget.Share = Bo
     private var moved = false
     private var sizeBefore = 0L
 
+    /** That little has come is not only the client's doing. */
+    private var held = false
+
     setHandler(in, this)
 
     override def preStart(): Unit =
@@ -51,9 +54,20 @@ final class BodySink(limit: Long, times: BodyTimes, share: BodyBudget.Share = Bo
       moved = true
       if refused.isEmpty then
         if size > limit then refuse(ApiError.BodyTooLarge(limit))
-        else if share.take(piece.length) then pieces ++= piece
-        else refuse(ApiError.Busy)
-      if size > limit + BodySink.Tolerance then end(result) else pull(in)
+        else
+          share.take(piece.length) match
+            case Some(pause) =>
+              pieces ++= piece
+              hold(pause)
+            case None => refuse(ApiError.Busy)
+      if size > limit + BodySink.Tolerance then end(result)
+      else if !isTimerActive(BodySink.Resume) then pull(in)
+
+    /** The client sends as much as the connection holds, and then waits. */
+    private def hold(pause: FiniteDuration): Unit =
+      if pause >= BodySink.LeastHold then
+        held = true
+        scheduleOnce(BodySink.Resume, pause)
 
     override def onUpstreamFinish(): Unit = end(result)
 
@@ -63,7 +77,10 @@ final class BodySink(limit: Long, times: BodyTimes, share: BodyBudget.Share = Bo
     override protected def onTimer(key: Any): Unit = key match
       case BodySink.Paused if moved => moved = false
       case BodySink.Paused => end(result)
-      case BodySink.Pace if size - sizeBefore >= times.least => sizeBefore = size
+      case BodySink.Resume => pull(in)
+      case BodySink.Pace if held || size - sizeBefore >= times.least =>
+        sizeBefore = size
+        held = isTimerActive(BodySink.Resume)
       case _ => end(Left(refused.getOrElse(ApiError.BodyTooSlow)))
 
     // The stage may be torn down with its connection; nobody shall wait for ever.
@@ -83,6 +100,10 @@ final class BodySink(limit: Long, times: BodyTimes, share: BodyBudget.Share = Bo
 private object BodySink:
   val Overall = "overall"
   val Paused = "paused"
+  val Resume = "resume"
+
+  /** What is less is left for later. */
+  val LeastHold: FiniteDuration = 5.millis
   val Pace = "pace"
 
   /** Bytes beyond the limit that are still seen off: more than any call takes, so that whoever is refused for

@@ -1,7 +1,7 @@
 package burst.controller.http
 
 import burst.controller.json.JsonPieces
-import burst.controller.PlatformLimits
+import burst.controller.{BytePace, PlatformLimits}
 import burst.controller.definition.{Definitions, PackageInspector}
 import burst.controller.http.connection.{Listener, Listening}
 import burst.controller.scheduler.FlareService
@@ -32,7 +32,11 @@ object HttpServer:
       body,
       pieces,
       RateLimiter(),
-      BodyBudget(settings.flareBodiesLimit, (settings.flareBodiesLimit / 2).max(settings.flareBodyLimit)),
+      BodyBudget(
+        settings.flareBodiesLimit,
+        (settings.flareBodiesLimit / 2).max(settings.flareBodyLimit),
+        Some(BytePace(settings.flareBodiesRate, settings.flareBodiesBurst))
+      ),
       results,
       blocking,
       Blocking(system.dispatchers.lookup(DispatcherSelector.fromConfig(HttpSettings.LargeBodyDispatcher))),

@@ -18,6 +18,8 @@ final case class HttpSettings(
     deployBodiesLimit: Long,
     flareBodyLimit: Long,
     flareBodiesLimit: Long,
+    flareBodiesRate: Long,
+    flareBodiesBurst: Long,
     bodyTimes: BodyTimes,
     json: JsonLimits,
     failedLoginsPerMinute: Int,
@@ -48,6 +50,8 @@ object HttpSettings:
       http.getBytes("deploy-bodies-limit"),
       http.getBytes("flare-body-limit"),
       share(http, "flare-bodies-limit"),
+      http.getBytes("flare-bodies-rate"),
+      http.getBytes("flare-bodies-burst"),
       BodyTimes(
         http.getDuration("body-timeout").toScala,
         http.getBytes("body-pace.bytes"),

@@ -1,9 +1,9 @@
 package burst.controller.http
 
-import java.nio.ByteBuffer
-import java.nio.CharBuffer
 import java.nio.charset.CodingErrorAction
 import java.nio.charset.StandardCharsets.UTF_8
+import java.nio.{ByteBuffer, CharBuffer}
+import org.apache.pekko.util.ByteString
 
 /** What JSON may be like that comes from outside. */
 final case class JsonLimits(depth: Int, values: Int, number: Int)
@@ -24,21 +24,21 @@ enum JsonProblem:
   * for what is no text, which would be something else when it is written again. Whether it is JSON is the
   * parser's business.
   */
-final class JsonCheck private (bytes: ByteBuffer, limits: JsonLimits):
+final class JsonCheck private (bytes: Array[Byte], limits: JsonLimits):
   import JsonProblem.*
 
-  private val end = bytes.limit()
-  private var at = bytes.position()
+  private val end = bytes.length
+  private var at = 0
   private var depth = 0
   private var values = 1
+  private var ascii = true
   private var problem = Option.empty[JsonProblem]
 
   private def look(): Option[JsonProblem] =
-    if end - at >= 3 && bytes.get(at) == -17 && bytes.get(at + 1) == -69 && bytes.get(at + 2) == -65 then
-      Some(ByteOrderMark)
+    if bytes.startsWith(JsonCheck.Mark) then Some(ByteOrderMark)
     else
       while at < end && problem.isEmpty do
-        bytes.get(at) match
+        bytes(at) match
           case '"' => string()
           case '[' | '{' =>
             depth += 1
@@ -52,36 +52,50 @@ final class JsonCheck private (bytes: ByteBuffer, limits: JsonLimits):
             values += 1
             at += 1
           case byte if byte == '-' || isDigit(byte) => number()
-          case _ => at += 1
+          case byte =>
+            if byte < 0 then ascii = false
+            at += 1
         if problem.isEmpty && values > limits.values then problem = Some(TooManyValues(limits.values))
-      problem.orElse(Option.unless(isUtf8)(NotUtf8))
+      problem.orElse(Option.unless(ascii || isUtf8)(NotUtf8))
 
   private def number(): Unit =
     val start = at
-    while at < end && ofNumber(bytes.get(at)) do at += 1
+    while at < end && ofNumber(bytes(at)) do at += 1
     if at - start > limits.number then problem = Some(LongNumber(limits.number))
 
   private def string(): Unit =
-    at += 1
-    while at < end && problem.isEmpty && bytes.get(at) != '"' do
-      if bytes.get(at) != '\\' then at += 1
+    at = plain(at + 1)
+    while at < end && bytes(at) != '"' && problem.isEmpty do
+      val unit = escapedUnit(at)
+      if unit < 0 then at += 2
+      else if !Character.isSurrogate(unit.toChar) then at += 6
       else
-        val unit = escapedUnit(at)
-        if unit < 0 then at += 2
-        else if !Character.isSurrogate(unit.toChar) then at += 6
-        else
-          val next = escapedUnit(at + 6)
-          if Character.isHighSurrogate(unit.toChar) && next >= 0 && Character.isLowSurrogate(next.toChar) then
-            at += 12
-          else problem = Some(HalfSurrogate)
+        val next = escapedUnit(at + 6)
+        if Character.isHighSurrogate(unit.toChar) && next >= 0 && Character.isLowSurrogate(next.toChar) then
+          at += 12
+        else problem = Some(HalfSurrogate)
+      at = plain(at)
     at += 1
+
+  /** Where the next quote or backslash is. Most bytes of large documents pass here: only locals are touched.
+    */
+  private def plain(from: Int): Int =
+    val bytes = this.bytes
+    var place = from
+    var byte: Byte = 0
+    var signs = 0
+    while place < bytes.length && { byte = bytes(place); byte != '"' && byte != '\\' } do
+      signs |= byte
+      place += 1
+    if signs < 0 then ascii = false
+    place
 
   /** The 16 bits that `\` and `u` with four digits stand for at a place, or -1 where they do not stand. */
   private def escapedUnit(from: Int): Int =
-    if from + 6 > end || bytes.get(from) != '\\' || bytes.get(from + 1) != 'u' then -1
+    if from + 6 > end || bytes(from) != '\\' || bytes(from + 1) != 'u' then -1
     else
       (from + 2 until from + 6).foldLeft(0): (unit, place) =>
-        val byte = bytes.get(place)
+        val byte = bytes(place)
         if unit < 0 || byte < 0 then -1
         else
           val digit = Character.digit(byte.toChar, 16)
@@ -92,7 +106,7 @@ final class JsonCheck private (bytes: ByteBuffer, limits: JsonLimits):
       UTF_8.newDecoder().onMalformedInput(
         CodingErrorAction.REPORT
       ).onUnmappableCharacter(CodingErrorAction.REPORT)
-    val (rest, into) = (bytes.duplicate(), CharBuffer.allocate(8192))
+    val (rest, into) = (ByteBuffer.wrap(bytes), CharBuffer.allocate(8192))
     var result = decoder.decode(rest, into, true)
     while result.isOverflow do
       into.clear()
@@ -105,5 +119,8 @@ final class JsonCheck private (bytes: ByteBuffer, limits: JsonLimits):
     isDigit(byte) || byte == '-' || byte == '+' || byte == '.' || byte == 'e' || byte == 'E'
 
 object JsonCheck:
-  def problem(bytes: ByteBuffer, limits: JsonLimits): Option[JsonProblem] =
-    JsonCheck(bytes.duplicate(), limits).look()
+  private val Mark = Array(0xef.toByte, 0xbb.toByte, 0xbf.toByte)
+
+  /** Costs no copy where the bytes are in one piece. */
+  def problem(bytes: ByteString, limits: JsonLimits): Option[JsonProblem] =
+    JsonCheck(bytes.toArrayUnsafe(), limits).look()

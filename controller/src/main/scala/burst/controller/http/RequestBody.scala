@@ -26,15 +26,17 @@ final class RequestBody(times: BodyTimes, limits: JsonLimits)(using Materializer
     else
       entity match
         case HttpEntity.Strict(_, bytes) =>
-          Future.successful(Either.cond(share.take(bytes.length), bytes, ApiError.Busy))
+          Future.successful(share.take(bytes.length).map(_ => bytes).toRight(ApiError.Busy))
         case streamed => streamed.withoutSizeLimit.dataBytes.runWith(BodySink(limit, times, share))
 
-  /** A body whose JSON may be read. It may be megabytes: not for threads that serve requests. */
+  /** A body whose JSON may be read, in one piece. It may be megabytes: not for threads that serve requests.
+    */
   def checked(
       bytes: ByteString,
       limits: JsonLimits = RequestBody.unbuilt(limits)
   ): Either[ApiError, ByteString] =
-    JsonCheck.problem(bytes.asByteBuffer, limits).map(ApiError.JsonRefused(_)).toLeft(bytes)
+    val whole = bytes.compact
+    JsonCheck.problem(whole, limits).map(ApiError.JsonRefused(_)).toLeft(whole)
 
   def parse(bytes: ByteString): Either[ApiError, Json] =
     checked(bytes, limits).flatMap: bytes =>

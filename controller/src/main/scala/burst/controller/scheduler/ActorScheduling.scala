@@ -1,5 +1,6 @@
 package burst.controller.scheduler
 
+import burst.controller.BytePace
 import burst.node.Allowance
 import burst.controller.{PlatformLimits, Scheduling}
 import burst.controller.cluster.{SchedulerHome, SchedulerNode}
@@ -31,7 +32,7 @@ object ActorScheduling:
         settings,
         blocking,
         clock,
-        LogPace(settings)
+        BytePace(settings.namespaceLogRate, settings.namespaceLogBurst)
       )
     val default = PlatformLimits.from(config).namespace.concurrentSlots
     val limits = SlotLimits(storage.namespaces, default, settings.limitsRefresh, blocking, clock.elapsed)

@@ -1,5 +1,6 @@
 package burst.controller.scheduler
 
+import burst.controller.BytePace
 import burst.node.Allowance
 import burst.controller.store.FlareStore
 import scala.concurrent.ExecutionContext
@@ -16,5 +17,5 @@ final case class FlareEnvironment(
     settings: SchedulerSettings,
     blocking: ExecutionContext,
     clock: Clock,
-    logPace: LogPace
+    logPace: BytePace
 )

@@ -1,14 +1,14 @@
 package burst.controller.http
 
 import burst.controller.http.JsonProblem.*
-import java.nio.ByteBuffer
 import java.nio.charset.StandardCharsets.UTF_8
+import org.apache.pekko.util.ByteString
 
 class JsonCheckSuite extends munit.FunSuite:
   private val limits = JsonLimits(depth = 3, values = 5_000_000, number = 10)
 
   private def problem(bytes: Array[Byte]): Option[JsonProblem] =
-    JsonCheck.problem(ByteBuffer.wrap(bytes), limits)
+    JsonCheck.problem(ByteString(bytes), limits)
 
   private def problem(text: String): Option[JsonProblem] = problem(text.getBytes(UTF_8))
 

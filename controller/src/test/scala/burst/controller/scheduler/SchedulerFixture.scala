@@ -1,5 +1,6 @@
 package burst.controller.scheduler
 
+import burst.controller.BytePace
 import burst.controller.flare.{Flare, FlareRequest, Output}
 import burst.controller.store.{Identity, Namespace, NamespaceStore, OwnLimits}
 import burst.protocol.*
@@ -114,7 +115,7 @@ abstract class SchedulerFixture extends FunSuite:
         settings,
         blocking,
         Clock(() => clock.get + set.get, elapsed),
-        LogPace(settings)
+        BytePace(settings.namespaceLogRate, settings.namespaceLogBurst)
       )
     val namespaces: Namespaces = Namespaces()
     namespaces.gone = revoked

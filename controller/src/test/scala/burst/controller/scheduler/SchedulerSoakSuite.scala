@@ -1,5 +1,6 @@
 package burst.controller.scheduler
 
+import burst.controller.BytePace
 import burst.controller.definition.Packing
 import burst.controller.flare.{Flare, FlareState}
 import burst.protocol.*
@@ -127,7 +128,7 @@ class SchedulerSoakSuite extends FunSuite:
         settings,
         stores,
         Clock.ofMachine,
-        LogPace(settings)
+        BytePace(settings.namespaceLogRate, settings.namespaceLogBurst)
       )
     val scheduler =
       kit.spawn(GangScheduler(environment, SlotLimits(Namespaces(), 100, 1.hour, stores, () => 0L)))

@@ -144,8 +144,15 @@ final class RuntimeClient(
   private def json(body: ByteString) =
     val bytes =
       if body.length <= LargeBody then BodyPublishers.ofByteArray(body.toArrayUnsafe())
-      else BodyPublishers.fromPublisher(BodyPublishers.ofInputStream(() => body.asInputStream), body.length)
+      else BodyPublishers.fromPublisher(pieces(body), body.length)
     Content("application/json", bytes)
+
+  /** Anew for each time that it is sent. */
+  private def pieces(body: ByteString): Publisher[ByteBuffer] = subscriber =>
+    Source
+      .fromIterator(() => body.grouped(Piece).map(_.asByteBuffer))
+      .runWith(JavaFlowSupport.Sink.asPublisher(fanout = false))
+      .subscribe(subscriber)
 
   private val events: Flow[ByteString, Vector[PackEvent], NotUsed] = Flow[ByteString]
     .statefulMap(() => LineBuffer(maxLine))(
@@ -217,3 +224,6 @@ object RuntimeClient:
   /** With what a program has said, every byte of it escaped. */
   private val MaxReason = 1024L * 1024
   private val LargeBody = 64 * 1024
+
+  /** Bytes that are written at once: each time costs some switches between threads. */
+  private val Piece = 256 * 1024

@@ -71,8 +71,8 @@ final class Listener(limits: ConnectionLimits, server: ServerSettings, tls: Opti
         case TLSProtocol.SessionBytes(_, bytes) => connection.takes(bytes.length)
         case _ => true
       .mapConcat:
-        case TLSProtocol.SessionBytes(session, bytes) if bytes.length > Piece =>
-          bytes.grouped(Piece).map(TLSProtocol.SessionBytes(session, _))
+        case TLSProtocol.SessionBytes(session, bytes) =>
+          pieces(bytes).map(TLSProtocol.SessionBytes(session, _))
         case other => Iterator.single(other)
     BidiFlow.fromFlows(Flow[TLSProtocol.SslTlsOutbound], incoming)
 
@@ -100,10 +100,21 @@ object Listener:
   private val log = LoggerFactory.getLogger(classOf[Listener])
   private val Quiet = 1.minute
 
-  /** Bytes that HTTP is given at a time. Of the requests in them each takes some of the stack, as its parser
-    * calls itself for the next one.
+  /** Lines that HTTP is given at a time. Of the requests in them, which have two or more, each takes some of
+    * the stack, as its parser calls itself for the next one.
     */
-  private val Piece = 4096
+  private val Lines = 256
+
+  private def pieces(bytes: ByteString): Iterator[ByteString] = Iterator.unfold(bytes): left =>
+    Option.when(left.nonEmpty)(left.splitAt(endOfLines(left)))
+
+  private def endOfLines(bytes: ByteString): Int =
+    var (end, lines) = (0, 0)
+    while lines < Lines && end < bytes.length do
+      val newline = bytes.indexOf('\n'.toByte, end)
+      end = if newline < 0 then bytes.length else newline + 1
+      lines += 1
+    end
 
   private def affordable(limits: ConnectionLimits): ConnectionLimits =
     ManagementFactory.getOperatingSystemMXBean match

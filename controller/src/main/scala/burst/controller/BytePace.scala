@@ -1,0 +1,33 @@
+package burst.controller
+
+import java.util.concurrent.ConcurrentHashMap
+import scala.concurrent.duration.{DurationLong, FiniteDuration}
+
+/** How many bytes of something a namespace may have in a second: a bucket of `burst` bytes for each, which
+  * fills up by `rate` bytes a second, so that no namespace keeps what all of them share to itself. `clock` is
+  * in nanoseconds.
+  */
+final class BytePace(rate: Long, burst: Long, clock: () => Long = () => System.nanoTime()):
+  private val buckets = ConcurrentHashMap[String, BytePace.Bucket]()
+
+  /** Takes so many bytes off, if they are there. */
+  def take(namespace: String, bytes: Long): Boolean = filled(namespace): bucket =>
+    val there = bucket.level >= bytes
+    if there then bucket.level -= bytes
+    there
+
+  /** Takes so many bytes off in any case, and says for how long no more should be. */
+  def spend(namespace: String, bytes: Long): FiniteDuration = filled(namespace): bucket =>
+    bucket.level -= bytes
+    (bucket.level.min(0) / rate * -1e9).ceil.toLong.nanos
+
+  private def filled[A](namespace: String)(use: BytePace.Bucket => A): A =
+    val bucket = buckets.computeIfAbsent(namespace, _ => BytePace.Bucket(burst.toDouble, clock()))
+    bucket.synchronized:
+      val now = clock()
+      bucket.level = (bucket.level + (now - bucket.filled).max(0) * (rate / 1e9)).min(burst.toDouble)
+      bucket.filled = now
+      use(bucket)
+
+object BytePace:
+  private final class Bucket(var level: Double, var filled: Long)

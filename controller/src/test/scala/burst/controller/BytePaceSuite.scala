@@ -1,0 +1,31 @@
+package burst.controller
+
+import munit.FunSuite
+import scala.concurrent.duration.DurationInt
+
+class BytePaceSuite extends FunSuite:
+  test("a namespace may write a burst, then its rate, and takes nothing from another's"):
+    var now = 0L
+    val pace = BytePace(rate = 10, burst = 100, () => now)
+    assert(pace.take("a", 60))
+    assert(!pace.take("a", 60))
+    assert(pace.take("a", 40))
+    assert(!pace.take("a", 1))
+    assert(pace.take("b", 100))
+    now += 1_500_000_000L
+    assert(pace.take("a", 15))
+    assert(!pace.take("a", 1))
+    now += 3600_000_000_000L
+    assert(pace.take("a", 100))
+    assert(!pace.take("a", 1))
+
+  test("what is spent beyond is waited for afterwards"):
+    var now = 0L
+    val pace = BytePace(rate = 10, burst = 100, () => now)
+    assertEquals(pace.spend("a", 100), 0.seconds)
+    assertEquals(pace.spend("a", 20), 2.seconds)
+    assertEquals(pace.spend("b", 20), 0.seconds)
+    now += 1_000_000_000L
+    assertEquals(pace.spend("a", 0), 1.second)
+    now += 1_000_000_000L
+    assertEquals(pace.spend("a", 5), 500.millis)
