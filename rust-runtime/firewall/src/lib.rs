@@ -5,11 +5,15 @@
 //! One process serves one invoker and one network ([`serve`]): it puts a table of rules into the
 //! kernel ([`table`]) whose sets say who may reach whom ([`members`]). It talks to the kernel
 //! itself ([`netlink`]), since containers have no `nft`. The rules stay when it ends, and then
-//! nobody new is admitted; only [`serve::Request::End`] removes them.
+//! nobody new is admitted; [`serve::Request::End`] removes them, and, if their network goes
+//! without that, the next one of these processes ([`stale`]).
 
 mod members;
+#[cfg(test)]
+mod namespace;
 mod netlink;
 mod serve;
+mod stale;
 mod table;
 
 pub use members::{Destination, Member, Protocol};

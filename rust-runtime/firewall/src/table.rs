@@ -46,11 +46,12 @@ use crate::Error;
 use crate::members::{Change, Entry};
 use crate::netlink::{APPEND, Attributes, Batch, CREATE, Netlink};
 
-const INET: u8 = 1;
-const BRIDGE: u8 = 7;
+pub(crate) const INET: u8 = 1;
+pub(crate) const BRIDGE: u8 = 7;
 
-const NEW_TABLE: u16 = 0;
-const DEL_TABLE: u16 = 2;
+pub(crate) const NEW_TABLE: u16 = 0;
+pub(crate) const GET_TABLE: u16 = 1;
+pub(crate) const DEL_TABLE: u16 = 2;
 const NEW_CHAIN: u16 = 3;
 const NEW_RULE: u16 = 6;
 const NEW_SET: u16 = 9;
@@ -148,12 +149,7 @@ pub(crate) struct Table {
 
 impl Table {
     /// In place of one with the same name: nobody is admitted.
-    pub(crate) fn create(fence: &Fence) -> Result<Self, Error> {
-        let refused = |reason| Error::Kernel {
-            what: "the rules that keep packs apart",
-            reason,
-        };
-        let kernel = Netlink::open().map_err(refused)?;
+    pub(crate) fn create(kernel: Netlink, fence: &Fence) -> Result<Self, Error> {
         let mut script = Script::new(&fence.name);
         script.replace_table(BRIDGE);
         script.replace_table(INET);
@@ -163,7 +159,10 @@ impl Table {
         script.between_packs(fence);
         script.guard_machine(fence);
         script.beyond(fence);
-        kernel.run(script.batch).map_err(refused)?;
+        kernel.run(script.batch).map_err(|reason| Error::Kernel {
+            what: "the rules that keep packs apart",
+            reason,
+        })?;
         Ok(Self {
             kernel,
             name: fence.name.clone(),
