@@ -10,10 +10,11 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
+use crate::fence::Fence;
 use crate::members::{Member, Members};
 use crate::netlink::Netlink;
 use crate::stale;
-use crate::table::{Fence, Table};
+use crate::table::Table;
 
 /// Bytes of a request.
 const LONGEST: u64 = 64 << 10;
