@@ -148,7 +148,8 @@ private[driver] final class PackNetwork(
         case _: NotFoundException =>
           createNetwork()
           inspect()
-    subnet = network.getIpam.getConfig.asScala.flatMap(config => Option(config.getSubnet)).find(!_.contains(':'))
+    subnet =
+      network.getIpam.getConfig.asScala.flatMap(config => Option(config.getSubnet)).find(!_.contains(':'))
     subnet.getOrElse(throw IOException(s"Docker gave the network $own no addresses"))
 
   private def inspect(): Network = docker.inspectNetworkCmd().withNetworkId(own).exec()
