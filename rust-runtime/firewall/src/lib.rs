@@ -2,19 +2,28 @@
 //! is beyond it, but for what an invoker admits: the packs of one flare to each other, and each
 //! pack to its backend and, where its namespace may, to the internet.
 //!
-//! One process serves one invoker and one network ([`serve`]): it puts a table of rules into the
-//! kernel ([`table`]) whose sets say who may reach whom ([`members`]). It talks to the kernel
-//! itself ([`netlink`]), since containers have no `nft`. The rules stay when it ends, and then
-//! nobody new is admitted; only [`serve::Request::End`] removes them.
+//! One process serves one invoker and one network ([`serve`]): it puts tables of rules ([`ruleset`])
+//! into the kernel ([`table`]) whose sets ([`set`]) say who may reach whom ([`members`]). It talks to
+//! the kernel itself ([`netlink`]), since containers have no `nft`. The rules stay when it ends, and then
+//! nobody new is admitted; [`serve::Request::End`] removes them, and, if their network goes
+//! without that, the next one of these processes ([`stale`]).
 
+mod expression;
+mod fence;
 mod members;
+#[cfg(test)]
+mod namespace;
 mod netlink;
+mod ruleset;
+mod script;
 mod serve;
+mod set;
+mod stale;
 mod table;
 
+pub use fence::{Fence, Range};
 pub use members::{Destination, Member, Protocol};
 pub use serve::{Answer, Request, serve};
-pub use table::{Fence, Range};
 
 /// Why the firewall cannot do what it is asked to.
 #[derive(Debug, thiserror::Error)]

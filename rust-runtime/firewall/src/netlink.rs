@@ -11,17 +11,24 @@ const NF_TABLES: u16 = 10;
 const BATCH_BEGIN: u16 = 0x10;
 const BATCH_END: u16 = 0x11;
 const ERROR: u16 = 2;
+const DONE: u16 = 3;
 const NESTED: u16 = 0x8000;
 
-/// A request; one that asks for an answer.
+/// A request; one that asks for an answer; one for all there are.
 const REQUEST: u16 = 1;
 const ACKNOWLEDGE: u16 = 4;
+const DUMP: u16 = 0x300;
+/// What is dumped has changed meanwhile.
+const INTERRUPTED: u16 = 0x10;
 /// What is to be made, and at the end of what is there.
 pub(crate) const CREATE: u16 = 0x400;
 pub(crate) const APPEND: u16 = 0x800;
 
 /// The kernel answers at once.
 const ANSWER: Duration = Duration::from_secs(5);
+
+/// How often a dump is asked for that others' changes interrupt.
+const DUMPS: usize = 10;
 
 /// Attributes, one after the other.
 #[derive(Debug, Default, Clone)]
@@ -58,6 +65,17 @@ impl Attributes {
     }
 }
 
+/// Those of a message, by kind.
+pub(crate) fn attributes(mut rest: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+    std::iter::from_fn(move || {
+        let header: [u8; 4] = *rest.first_chunk()?;
+        let length = usize::from(u16::from_ne_bytes([header[0], header[1]]));
+        let value = rest.get(4..length)?;
+        rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
+        Some((u16::from_ne_bytes([header[2], header[3]]), value))
+    })
+}
+
 /// What the kernel does as a whole or not at all.
 #[derive(Debug)]
 pub(crate) struct Batch {
@@ -82,24 +100,15 @@ impl Batch {
         self.message(NF_TABLES << 8 | kind, flags, (family, 0), attributes);
     }
 
-    fn message(
-        &mut self,
-        kind: u16,
-        flags: u16,
-        (family, resource): (u8, u16),
-        attributes: &Attributes,
-    ) {
+    fn message(&mut self, kind: u16, flags: u16, of: (u8, u16), attributes: &Attributes) {
         self.last = self.messages.len();
-        let length = 20 + attributes.0.len();
-        let length = u32::try_from(length).unwrap_or(u32::MAX);
-        self.messages.extend(length.to_ne_bytes());
-        self.messages.extend(kind.to_ne_bytes());
-        self.messages.extend((REQUEST | flags).to_ne_bytes());
-        self.messages.extend(self.count.to_ne_bytes());
-        self.messages.extend(0_u32.to_ne_bytes());
-        self.messages.extend([family, 0]);
-        self.messages.extend(resource.to_be_bytes());
-        self.messages.extend(&attributes.0);
+        message(
+            &mut self.messages,
+            (kind, flags),
+            self.count,
+            of,
+            attributes,
+        );
         self.count += 1;
     }
 
@@ -111,6 +120,25 @@ impl Batch {
         self.message(BATCH_END, 0, (0, NF_TABLES), &Attributes::default());
         (self.messages, asked)
     }
+}
+
+/// Adds a request with this number, for a family of protocols or a part of the kernel's.
+fn message(
+    to: &mut Vec<u8>,
+    (kind, flags): (u16, u16),
+    number: u32,
+    (family, resource): (u8, u16),
+    attributes: &Attributes,
+) {
+    let length = u32::try_from(20 + attributes.0.len()).unwrap_or(u32::MAX);
+    to.extend(length.to_ne_bytes());
+    to.extend(kind.to_ne_bytes());
+    to.extend((REQUEST | flags).to_ne_bytes());
+    to.extend(number.to_ne_bytes());
+    to.extend(0_u32.to_ne_bytes());
+    to.extend([family, 0]);
+    to.extend(resource.to_be_bytes());
+    to.extend(&attributes.0);
 }
 
 /// A line to the kernel's nf_tables.
@@ -132,46 +160,119 @@ impl Netlink {
     pub(crate) fn run(&self, batch: Batch) -> io::Result<()> {
         let (messages, last) = batch.finish();
         self.0.send(&messages)?;
-        let mut answers = vec![0; 64 << 10];
         let mut refused = Ok(());
         loop {
-            let length = (&self.0).read(&mut answers)?;
-            let mut rest = &answers[..length];
-            while let Some((code, number)) = next_answer(&mut rest)? {
-                if code != 0 && refused.is_ok() {
-                    refused = Err(io::Error::from_raw_os_error(-code));
+            let datagram = self.receive()?;
+            let mut rest = datagram.as_slice();
+            while let Some(message) = next_message(&mut rest)? {
+                if message.kind != ERROR {
+                    continue;
+                }
+                let answer = message.answer();
+                if refused.is_ok() {
+                    refused = answer;
                 }
                 // The batch's own end or beginning is answered only when there is no batch.
-                if number == last || number == 0 {
+                if message.number == last || message.number == 0 {
                     return refused;
                 }
             }
         }
     }
-}
 
-/// The code and the number of the next message that is an answer.
-fn next_answer(rest: &mut &[u8]) -> io::Result<Option<(i32, u32)>> {
-    let cut = || io::Error::from(ErrorKind::UnexpectedEof);
-    let word = |bytes: &[u8], at: usize| -> io::Result<[u8; 4]> {
-        let part = bytes.get(at..at + 4).ok_or_else(cut)?;
-        part.try_into().map_err(|_| cut())
-    };
-    while !rest.is_empty() {
-        let length = u32::from_ne_bytes(word(rest, 0)?) as usize;
-        let message = rest.get(..length.max(16)).ok_or_else(cut)?;
-        let kind = word(message, 4)?;
-        let answer = match u16::from_ne_bytes([kind[0], kind[1]]) {
-            ERROR => Some((
-                i32::from_ne_bytes(word(message, 16)?),
-                u32::from_ne_bytes(word(message, 8)?),
-            )),
-            _ => None,
-        };
-        *rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
-        if answer.is_some() {
-            return Ok(answer);
+    /// All there are, of every family.
+    pub(crate) fn dump(&self, kind: u16) -> io::Result<Vec<Dumped>> {
+        for _ in 0..DUMPS {
+            if let Some(all) = self.dump_once(kind)? {
+                return Ok(all);
+            }
+        }
+        Err(ErrorKind::ResourceBusy.into())
+    }
+
+    /// Nothing if what there is changed meanwhile.
+    fn dump_once(&self, kind: u16) -> io::Result<Option<Vec<Dumped>>> {
+        let mut request = Vec::new();
+        let none = Attributes::default();
+        let kind = NF_TABLES << 8 | kind;
+        message(&mut request, (kind, DUMP), 0, (0, 0), &none);
+        self.0.send(&request)?;
+        let mut all = Vec::new();
+        let mut consistent = true;
+        loop {
+            let datagram = self.receive()?;
+            let mut rest = datagram.as_slice();
+            while let Some(message) = next_message(&mut rest)? {
+                consistent &= message.flags & INTERRUPTED == 0;
+                match message.kind {
+                    DONE => return Ok(consistent.then_some(all)),
+                    ERROR => message.answer()?,
+                    _ => {
+                        let (head, attributes) =
+                            message.body.split_at_checked(4).ok_or_else(cut)?;
+                        all.push(Dumped {
+                            family: head[0],
+                            attributes: attributes.to_vec(),
+                        });
+                    }
+                }
+            }
         }
     }
-    Ok(None)
+
+    fn receive(&self) -> io::Result<Vec<u8>> {
+        let mut datagram = vec![0; 64 << 10];
+        let length = (&self.0).read(&mut datagram)?;
+        datagram.truncate(length);
+        Ok(datagram)
+    }
+}
+
+/// What a dump says of one thing.
+#[derive(Debug)]
+pub(crate) struct Dumped {
+    pub(crate) family: u8,
+    pub(crate) attributes: Vec<u8>,
+}
+
+/// One of the kernel's.
+struct Message<'a> {
+    kind: u16,
+    flags: u16,
+    number: u32,
+    body: &'a [u8],
+}
+
+impl Message<'_> {
+    /// What one of the kind [`ERROR`] says, which is also how it says that all went well.
+    fn answer(&self) -> io::Result<()> {
+        match i32::from_ne_bytes(*self.body.first_chunk().ok_or_else(cut)?) {
+            0 => Ok(()),
+            code => Err(io::Error::from_raw_os_error(-code)),
+        }
+    }
+}
+
+/// The next one of a datagram.
+fn next_message<'a>(rest: &mut &'a [u8]) -> io::Result<Option<Message<'a>>> {
+    if rest.is_empty() {
+        return Ok(None);
+    }
+    let header: [u8; 16] = *rest.first_chunk().ok_or_else(cut)?;
+    let word = |at: usize| {
+        u32::from_ne_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])
+    };
+    let length = word(0) as usize;
+    let body = rest.get(16..length).ok_or_else(cut)?;
+    *rest = rest.get(length.next_multiple_of(4)..).unwrap_or_default();
+    Ok(Some(Message {
+        kind: u16::from_ne_bytes([header[4], header[5]]),
+        flags: u16::from_ne_bytes([header[6], header[7]]),
+        number: word(8),
+        body,
+    }))
+}
+
+fn cut() -> io::Error {
+    ErrorKind::UnexpectedEof.into()
 }

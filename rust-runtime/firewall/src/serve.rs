@@ -10,8 +10,11 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
+use crate::fence::Fence;
 use crate::members::{Member, Members};
-use crate::table::{Fence, Table};
+use crate::netlink::Netlink;
+use crate::stale;
+use crate::table::Table;
 
 /// Bytes of a request.
 const LONGEST: u64 = 64 << 10;
@@ -50,13 +53,23 @@ pub fn serve(fence: &Fence, path: &Path) -> Result<(), Error> {
         path: path.display().to_string(),
         reason,
     };
-    let table = Table::create(fence)?;
+    let table = enclose(fence)?;
     let listener = UnixListener::bind(path).map_err(broken)?;
     // The invoker is somebody else; the directory around it is for its eyes only.
     fs::set_permissions(path, Permissions::from_mode(0o666)).map_err(broken)?;
     let (invoker, _) = listener.accept().map_err(broken)?;
     let _ = fs::remove_file(path);
     converse(&invoker, &table).map_err(broken)
+}
+
+/// With these rules, and none of who is gone, which might hold for this network by now.
+fn enclose(fence: &Fence) -> Result<Table, Error> {
+    let kernel = Netlink::open().map_err(|reason| Error::Kernel {
+        what: "to be talked to",
+        reason,
+    })?;
+    stale::remove(&kernel)?;
+    Table::create(kernel, fence)
 }
 
 fn converse(invoker: &UnixStream, table: &Table) -> std::io::Result<()> {
@@ -94,4 +107,36 @@ fn change(
     table.apply(&change).map_err(|error| error.to_string())?;
     *members = next;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::namespace;
+    use crate::table::{BRIDGE, INET};
+
+    #[test]
+    fn rules_of_who_is_gone_make_room_for_new_ones() {
+        if !namespace::enter("serve::tests::rules_of_who_is_gone_make_room_for_new_ones") {
+            return;
+        }
+        let fence = |name: &str, bridge: &str| Fence {
+            name: name.to_owned(),
+            bridge: bridge.to_owned(),
+            network: "172.20.0.0/16".parse().unwrap(),
+            control: 8080,
+            open: vec!["10.0.0.0/8".parse().unwrap()],
+            closed: vec!["0.0.0.0/0".parse().unwrap()],
+        };
+        let name = "burst-fedcba987654";
+        enclose(&fence("burst-0123456789ab", "burst01234567")).unwrap();
+        let table = enclose(&fence(name, "burstfedcba98")).unwrap();
+        assert_eq!(
+            namespace::tables(),
+            [(INET, name.to_owned()), (BRIDGE, name.to_owned())]
+        );
+        table.remove().unwrap();
+        assert_eq!(namespace::tables(), []);
+    }
 }

@@ -142,10 +142,7 @@ object InvokerConfig:
     pidsPerWorker = config.getLong("pids-per-worker"),
     tmpSize = config.getInt("tmp-size"),
     descriptors = config.getLong("descriptors"),
-    users = UserRange.parse(config.getString("users")).fold(
-      problem => throw SetupException(s"burst.invoker.docker.users: $problem."),
-      identity
-    ),
+    users = users(config, "docker"),
     group = config.getLong("group"),
     callTimeout = duration(config, "call-timeout"),
     startTimeout = duration(config, "start-timeout")
@@ -163,12 +160,19 @@ object InvokerConfig:
     cpuFactor = config.getDouble("cpus-per-worker"),
     memoryOverhead = config.getInt("memory-overhead"),
     scratchSize = config.getInt("scratch-size"),
-    user = config.getLong("user"),
+    users = users(config, "kubernetes"),
+    group = config.getLong("group"),
     callTimeout = duration(config, "call-timeout"),
     startTimeout = duration(config, "start-timeout"),
     stopTimeout = duration(config, "stop-timeout"),
     parallelism = config.getInt("parallelism")
   )
+
+  private def users(config: Config, driver: String): UserRange =
+    UserRange.parse(config.getString("users")).fold(
+      problem => throw SetupException(s"burst.invoker.$driver.users: $problem."),
+      identity
+    )
 
   /** A key that may be left empty. */
   private def optional(config: Config, key: String): Option[String] =

@@ -1,7 +1,7 @@
 package burst.controller.scheduler
 
 import scala.util.{Success, Try}
-import scala.concurrent.ExecutionContext
+import scala.concurrent.{ExecutionContext, Future}
 import org.apache.pekko.actor.typed.PostStop
 import burst.node.Allowance
 import burst.controller.flare.{Flare, FlareState}
@@ -66,8 +66,12 @@ object FlareActor:
   private final case class Cleaned(answer: InvokerProtocol.FlareCleaned) extends Command
   private final case class Expired(timer: FlareTimer, attempt: Int) extends Command
   private final case class StoreAnswered(written: Written) extends Command
-  private final case class InputsLoaded(plan: Plan, inputs: Try[Option[Inputs]], grant: Allowance.Grant)
-      extends Command
+  private final case class InputsLoaded(
+      attempt: Int,
+      plan: Plan,
+      inputs: Try[Option[Inputs]],
+      grant: Allowance.Grant
+  ) extends Command
   private case object WriteProgress extends Command
   private case object WriteAgain extends Command
   private case object StoreOverdue extends Command
@@ -114,6 +118,9 @@ private final class FlareActor(
 
   /** The memory for large inputs, while the packs are being given them. */
   private var granted = Option.empty[Allowance.Grant]
+
+  /** All that was asked for of it, which may be granted when nobody is here any more. */
+  private var asked = Vector.empty[Future[Allowance.Grant]]
   private val terms = settings.terms(backends.needsCleaning(request.backend))
   private val reports = context.messageAdapter[PackReport](Report(_))
   private val cleanings = context.messageAdapter[InvokerProtocol.FlareCleaned](Cleaned(_))
@@ -160,7 +167,7 @@ private final class FlareActor(
       if life.stage != FlareLifecycle.Stage.Starting then giveBack()
       next
   }.receiveSignal { case (_, PostStop) =>
-    giveBack()
+    asked.foreach(_.foreach(_.close())(using ExecutionContext.parasitic))
     Behaviors.same
   }
 
@@ -172,7 +179,10 @@ private final class FlareActor(
     case Report(report) =>
       happen(FlareEvent.Reported(report, now()))
       if report.isAnswered then answer(report)
-    case InputsLoaded(plan, loaded, grant) => onInputs(plan, loaded, grant)
+    case InputsLoaded(attempt, plan, loaded, grant) if attempt == life.flare.attempt =>
+      granted = Some(grant)
+      onInputs(plan, loaded)
+    case stale: InputsLoaded => stale.grant.close() // all invokers of that attempt were lost meanwhile
     case InvokerDown(invoker, reason) => happen(FlareEvent.InvokerLost(invoker, reason, now()))
     case Expired(timer, attempt) => happen(FlareEvent.Expired(timer, attempt, now()))
     case Cleaned(answer) => happen(FlareEvent.Cleaned(answer.error, now()))
@@ -279,14 +289,16 @@ private final class FlareActor(
   private def prepare(plan: Plan): Unit = inputs match
     case Inputs.Kept(size) =>
       given ExecutionContext = environment.blocking
-      environment.inputs.take(size).foreach: grant =>
+      val attempt = life.flare.attempt
+      val grant = environment.inputs.take(size)
+      asked :+= grant
+      grant.foreach: grant =>
         val loaded = Try(environment.store.inputs(id))
-        context.self ! InputsLoaded(plan, loaded, grant)
+        context.self ! InputsLoaded(attempt, plan, loaded, grant)
     case atHand => prepare(plan, atHand)
 
   /** The flare may be ending by now; its packs are asked for all the same, as their ends are waited for. */
-  private def onInputs(plan: Plan, loaded: Try[Option[Inputs]], grant: Allowance.Grant): Unit =
-    granted = Some(grant)
+  private def onInputs(plan: Plan, loaded: Try[Option[Inputs]]): Unit =
     loaded match
       case Success(Some(inputs)) =>
         prepare(plan, inputs)

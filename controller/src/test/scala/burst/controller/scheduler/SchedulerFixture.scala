@@ -3,6 +3,7 @@ package burst.controller.scheduler
 import burst.controller.BytePace
 import burst.controller.flare.{Flare, FlareRequest, Output}
 import burst.controller.store.{Identity, Namespace, NamespaceStore, OwnLimits}
+import burst.node.Allowance
 import burst.protocol.*
 import com.typesafe.config.ConfigFactory
 import java.util.concurrent.atomic.AtomicLong
@@ -99,7 +100,8 @@ abstract class SchedulerFixture extends FunSuite:
       settings: SchedulerSettings = Samples.settings,
       // by default writes return before the next message is handled: tests see no order but the actors' own
       blocking: ExecutionContext = ExecutionContext.parasitic,
-      revoked: Set[String] = Set.empty
+      revoked: Set[String] = Set.empty,
+      inputMemory: Allowance = Samples.inputMemory
   ):
     val clock: AtomicLong = AtomicLong(1_000_000L)
 
@@ -110,7 +112,7 @@ abstract class SchedulerFixture extends FunSuite:
       FlareEnvironment(
         store,
         Samples.spool,
-        Samples.inputMemory,
+        inputMemory,
         Samples.backends,
         settings,
         blocking,

@@ -8,6 +8,11 @@ import scala.util.{Failure, Success, Try}
 final case class UserRange(first: Long, last: Long):
   def size: Long = last - first + 1
 
+  /** All of them, from a random one on: where others seldom are, and where the last one was seldom. */
+  def fromAnywhere: Iterator[Long] =
+    val start = ThreadLocalRandom.current.nextLong(size)
+    Iterator.iterate(start)(offset => (offset + 1) % size).map(first + _).take(size.toInt)
+
 object UserRange:
   /** What the daemon takes for a user's number at most. */
   private val Greatest = Int.MaxValue.toLong
@@ -30,11 +35,8 @@ private[driver] final class ContainerUsers(range: UserRange):
 
   /** The first that nobody else has, by `create`, which fails with a conflict where somebody has. */
   def claim[A](create: Long => A): A =
-    // Where others seldom are, and where the last one was seldom.
-    val start = ThreadLocalRandom.current.nextLong(range.size)
-    val users = Iterator.iterate(start)(offset => (offset + 1) % range.size).map(range.first + _)
-    users
-      .take(range.size.min(ContainerUsers.MaxAttempts).toInt)
+    range.fromAnywhere
+      .take(ContainerUsers.MaxAttempts)
       .map(user => Try(create(user)))
       .collectFirst:
         case Success(created) => created
@@ -43,6 +45,6 @@ private[driver] final class ContainerUsers(range: UserRange):
 
 private[driver] object ContainerUsers:
   /** What is taken so often in a row is taken by too many. */
-  private val MaxAttempts = 1000L
+  private val MaxAttempts = 1000
 
   def name(user: Long): String = s"burst-$user"

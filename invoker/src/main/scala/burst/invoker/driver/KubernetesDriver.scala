@@ -35,6 +35,7 @@ final class KubernetesDriver(
   private given ExecutionContext = blocking
   private val log = LoggerFactory.getLogger(classOf[KubernetesDriver])
   private val watched = WatchedPods(cluster, owner)
+  private val users = PodUsers(settings.users)
   @volatile private var closing = false
   private val removals = ConcurrentHashMap.newKeySet[Future[StopOutcome]]()
 
@@ -56,10 +57,23 @@ final class KubernetesDriver(
   // ---- Starting ------------------------------------------------------------------------------------------
 
   private def launch(allowed: PodLimits, source: PackageSource): Future[Either[Failure, Container]] =
+    users.claim(watched.users) match
+      case Some(user) => launch(user, allowed, source)
+      case None =>
+        val range = s"${settings.users.first} to ${settings.users.last}"
+        val why = s"no user from $range is free: burst.invoker.kubernetes.users has too few"
+        Future.successful(Left(Failure(FailureKind.StartFailed, why)))
+
+  private def launch(
+      user: Long,
+      allowed: PodLimits,
+      source: PackageSource
+  ): Future[Either[Failure, Container]] =
     val deadline = settings.startTimeout.fromNow
     val token = Secret.random()
     val pod = watched.expect(PackPod.name(owner))
-    Future(create(pod, allowed, token))
+    pod.exit.foreach(_ => users.release(user))(using ExecutionContext.parasitic)
+    Future(create(pod, allowed, user, token))
       .flatMap(_ => pod.until(PodState.address, deadline.timeLeft))
       .flatMap:
         case Some(Right(host)) => awaitListening(pod, RuntimeAddress(host, PackPod.Port, token), deadline)
@@ -82,11 +96,11 @@ final class KubernetesDriver(
           remove(pod).map(_ => Left(failure))
 
   /** The kubelet looks for the token when it starts the container: it has to be there before. */
-  private def create(pod: WatchedPod, allowed: PodLimits, token: Secret): Unit =
+  private def create(pod: WatchedPod, allowed: PodLimits, user: Long, token: Secret): Unit =
     try
       if closing then throw IllegalStateException("the invoker is being stopped")
       cluster.secrets.resource(PackPod.secret(pod.name, owner, token, cluster.invoker)).create()
-      cluster.pods.resource(PackPod.pod(settings, pod.name, owner, allowed, cluster.invoker)).create()
+      cluster.pods.resource(PackPod.pod(settings, pod.name, owner, allowed, user, cluster.invoker)).create()
     finally
       val _ = pod.asked.trySuccess(())
 

@@ -36,6 +36,8 @@ private[driver] final class PackNetwork(
   import PackNetwork.*
 
   private val log = LoggerFactory.getLogger(classOf[PackNetwork])
+
+  // Also the name of its rules. By it and the bridge's the firewall knows rules that have outlived their network.
   private val own = s"burst-${owner.take(12)}"
   private val labels = Map(DockerDriver.OwnerLabel -> owner, Label -> "")
 

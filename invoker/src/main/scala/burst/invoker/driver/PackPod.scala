@@ -61,10 +61,10 @@ private[driver] object PodLimits:
 
 /** What Kubernetes is asked for: pure.
   *
-  * A pod is fenced in as the containers of the Docker driver are, but for what a pod cannot say: how many
-  * processes it may have is the kubelet's setting (`podPidsLimit`), and `/tmp` can be executed from, which a
-  * package that is unpacked there needs. That lies on the node's disk, as a volume of memory would be charged
-  * to the pod.
+  * A pod is fenced in as the containers of the Docker driver are, a user of its own included, but for what a
+  * pod cannot say: how many processes it may have is the kubelet's setting (`podPidsLimit`), and `/tmp` can
+  * be executed from, which a package that is unpacked there needs. That lies on the node's disk, as a volume
+  * of memory would be charged to the pod.
   *
   * The token is in a Secret of the pod's name, so that no description of the pod shows it, and the Secret is
   * only needed until the runtime has begun.
@@ -88,12 +88,20 @@ private[driver] object PackPod:
       name: String,
       owner: String,
       limits: PodLimits,
+      user: Long,
       invoker: Option[OwnerReference]
   ): Pod =
     PodBuilder()
       .withMetadata(metadata(name, owner, invoker))
-      .withSpec(spec(settings, container(settings, name, limits)))
+      .withSpec(spec(settings, user, container(settings, name, limits)))
       .build()
+
+  /** Whom it runs as, if it says so. */
+  def user(pod: Pod): Option[Long] =
+    for
+      context <- Option(pod.getSpec.getSecurityContext)
+      user <- Option(context.getRunAsUser)
+    yield user.longValue
 
   def secret(name: String, owner: String, token: Secret, invoker: Option[OwnerReference]): KubernetesSecret =
     SecretBuilder()
@@ -110,7 +118,7 @@ private[driver] object PackPod:
       .withOwnerReferences(invoker.toList.asJava)
       .build()
 
-  private def spec(settings: KubernetesSettings, container: PodContainerSpec): PodSpec =
+  private def spec(settings: KubernetesSettings, user: Long, container: PodContainerSpec): PodSpec =
     PodSpecBuilder()
       .withRestartPolicy("Never")
       .withTerminationGracePeriodSeconds(GraceSeconds)
@@ -119,8 +127,8 @@ private[driver] object PackPod:
       .withSecurityContext(
         PodSecurityContextBuilder()
           .withRunAsNonRoot(true)
-          .withRunAsUser(settings.user)
-          .withRunAsGroup(settings.user)
+          .withRunAsUser(user)
+          .withRunAsGroup(settings.group)
           .withSeccompProfile(SeccompProfileBuilder().withType("RuntimeDefault").build())
           .build()
       )

@@ -91,6 +91,11 @@ private[driver] final class WatchedPods(cluster: KubernetesCluster, owner: Strin
       pod.asked.trySuccess(())
       pod
 
+  /** Whom those run as that have not ended, also those of this owner's earlier life. */
+  def users: Set[Long] =
+    val live = informer.getStore.list().asScala.filter(pod => PodState.exit(Sight.Present(pod)).isEmpty)
+    live.flatMap(PackPod.user).toSet
+
   def close(): Unit = informer.close()
 
   private def tell(pod: Pod): Unit =

@@ -41,7 +41,8 @@ import org.apache.pekko.stream.scaladsl.Source
   *     slots are free exactly when the machine is.
   *   - A pack of a group rests where another one would open: each flare of the group that comes opens it, and
   *     it rests again when that has ended well. However it ends, both are told: the flare it ran and the
-  *     group.
+  *     group. ([[PackLifecycle]] brings it there and ends it, [[FlarePack]] runs one flare on it and
+  *     [[GroupPack]] those of a group, each as a [[FlareRun]].)
   *   - A container that will not go is logged as an error and reported like any other end. Its package stays
   *     held, since it may still be mounted.
   */
@@ -115,4 +116,9 @@ object PackActor:
       Behaviors.withTimers: timers =>
         Behaviors.receiveMessagePartial:
           case Begin(assignment, supply, replyTo, lease) =>
-            new PackBehavior(assignment, services, replyTo, invoker, lease, context, timers).begin(supply)
+            val at = PackContext(services, invoker, context, timers)
+            val pack =
+              if assignment.group.exists(_.isInstanceOf[GroupRole.Holder]) then
+                GroupPack(assignment, replyTo, lease, at)
+              else FlarePack(assignment, replyTo, lease, at)
+            pack.begin(supply)

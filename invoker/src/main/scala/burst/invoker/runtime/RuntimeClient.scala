@@ -17,7 +17,7 @@ import org.apache.pekko.NotUsed
 import org.apache.pekko.actor.ClassicActorSystemProvider
 import org.apache.pekko.stream.scaladsl.{Flow, JavaFlowSupport, Source}
 import org.apache.pekko.util.ByteString
-import scala.concurrent.duration.FiniteDuration
+import scala.concurrent.duration.{DurationInt, FiniteDuration}
 import scala.concurrent.{ExecutionContext, Future}
 import scala.jdk.CollectionConverters.*
 import scala.jdk.DurationConverters.*
@@ -105,12 +105,18 @@ final class RuntimeClient(
   def abort(address: RuntimeAddress, flareId: FlareId, failure: Failure): Future[Either[Failure, Unit]] =
     command(address, s"/packs/${flareId.value}/abort", failure.asJson)
 
-  /** The pack may run for so long from now on. */
+  /** The pack may run for so long from now on; an answer is waited for no longer than that. */
   def renew(address: RuntimeAddress, flareId: FlareId, left: FiniteDuration): Future[Either[Failure, Unit]] =
-    command(address, s"/packs/${flareId.value}/lease", Json.obj("millis" -> left.toMillis.asJson))
+    val body = Json.obj("millis" -> left.toMillis.asJson)
+    command(address, s"/packs/${flareId.value}/lease", body, Some(left.max(1.milli)))
 
-  private def command(address: RuntimeAddress, path: String, body: Json): Future[Either[Failure, Unit]] =
-    post(address, path, json(body), Nothing)
+  private def command(
+      address: RuntimeAddress,
+      path: String,
+      body: Json,
+      within: Option[FiniteDuration] = None
+  ): Future[Either[Failure, Unit]] =
+    post(address, path, json(body), Nothing, within)
       .map(_.left.map(refusal => Failure(FailureKind.PackLost, s"the runtime refused: ${refusal.reason}")))
       .recover: problem =>
         Left(Failure(FailureKind.PackLost, s"the runtime cannot be reached: ${reason(problem)}"))
@@ -120,14 +126,15 @@ final class RuntimeClient(
       address: RuntimeAddress,
       path: String,
       body: Content,
-      accepted: () => BodySubscriber[A]
+      accepted: () => BodySubscriber[A],
+      within: Option[FiniteDuration] = None
   ): Future[Either[Refusal, A]] =
-    val request = HttpRequest
+    val asked = HttpRequest
       .newBuilder(URI(s"http://${address.host}:${address.port}$path"))
       .header("Authorization", s"Bearer ${address.token.hex}")
       .header("Content-Type", body.form)
       .POST(body.bytes)
-      .build()
+    val request = within.fold(asked)(limit => asked.timeout(limit.toJava)).build()
     val handler: BodyHandler[Either[Body, A]] = info =>
       if info.statusCode / 100 == 2 then BodySubscribers.mapping(accepted(), Right(_))
       else BodySubscribers.mapping(Stream(), Left(_))

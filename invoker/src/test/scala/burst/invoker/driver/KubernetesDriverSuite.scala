@@ -9,7 +9,7 @@ import java.nio.file.Files
 import java.util.UUID
 import org.apache.pekko.actor.testkit.typed.scaladsl.ActorTestKit
 import scala.concurrent.Future
-import scala.concurrent.duration.{DurationInt, FiniteDuration}
+import scala.concurrent.duration.{Deadline, DurationInt, FiniteDuration}
 import scala.jdk.CollectionConverters.*
 
 class KubernetesDriverSuite extends DriverContractSuite:
@@ -40,7 +40,8 @@ class KubernetesDriverSuite extends DriverContractSuite:
     cpuFactor = 0.1,
     memoryOverhead = 64,
     scratchSize = 100,
-    user = 65534,
+    users = UserRange(2_000_065_536L, 2_000_131_071L),
+    group = 65534,
     callTimeout = 10.seconds,
     startTimeout = 20.seconds,
     stopTimeout = 20.seconds,
@@ -119,6 +120,34 @@ class KubernetesDriverSuite extends DriverContractSuite:
     yield
       val left = cluster.client.secrets().withLabel(PackPod.OwnerLabel, owner).list().getItems
       assertEquals(left.asScala.toVector, Vector.empty)
+
+  test("each pod has a user of its own, which is free again when the pod is gone"):
+    val owner = UUID.randomUUID.toString
+    val driver = driverOf(settings.copy(users = UserRange(2_000_200_000L, 2_000_200_002L)), owner)
+    def user(container: Container): Long = PackPod.user(pod(container.id)).get
+    // What is told of a pod's end is told to all at once.
+    def startedSoon(deadline: Deadline): Future[Container] = driver.start(resources(1)).flatMap:
+      case Left(_) if deadline.hasTimeLeft() => startedSoon(deadline)
+      case outcome => Future.successful(outcome.fold(failure => fail(failure.message), identity))
+    for
+      first <- started(driver)
+      second <- driver.prewarm(1, 16).map(_.toOption.get)
+      third <- started(driver)
+      users = Vector(first, second, third).map(user)
+      _ = assertEquals(users.toSet, (2_000_200_000L to 2_000_200_002L).toSet)
+      refused <- driver.start(resources(1))
+      message = refused.swap.toOption.fold("it started")(_.message)
+      _ = assert(message.contains("no user from 2000200000 to 2000200002 is free"), message)
+      _ <- driver.stop(second)
+      again <- startedSoon(10.seconds.fromNow)
+      _ = assertEquals(user(again), users(1))
+      // One of an earlier life has its user for as long as it is there.
+      next = driverOf(settings.copy(users = UserRange(users.head, users.head)), owner)
+      refused <- next.start(resources(1))
+      _ = assert(refused.isLeft)
+      _ <- next.close()
+      _ <- driver.close()
+    yield ()
 
   test("a package is sent into a pod and run there"):
     val driver = newDriver()
@@ -209,7 +238,7 @@ class KubernetesDriverSuite extends DriverContractSuite:
 
   test("an invoker in a pod owns its packs, one that is nowhere is a set-up problem"):
     val own =
-      PackPod.pod(settings.copy(image = Image.Missing), "invoker-0", "nobody", PodLimits(10, 10), None)
+      PackPod.pod(settings.copy(image = Image.Missing), "invoker-0", "nobody", PodLimits(10, 10), 1000, None)
     cluster.client.pods().resource(own).create()
     val inPod = settings.copy(pod = Some("invoker-0"))
     val driver = driverOf(inPod)

@@ -16,7 +16,8 @@ class PackPodSuite extends munit.FunSuite:
     cpuFactor = 0.5,
     memoryOverhead = 64,
     scratchSize = 2048,
-    user = 65534,
+    users = UserRange(2_000_065_536L, 2_000_131_071L),
+    group = 65534,
     callTimeout = 1.second,
     startTimeout = 1.second,
     stopTimeout = 1.second,
@@ -33,7 +34,14 @@ class PackPodSuite extends munit.FunSuite:
     Using.resource(getClass.getResourceAsStream(name))(stream => String(stream.readAllBytes, UTF_8))
 
   test("a pack's pod is what the golden copy says"):
-    val pod = PackPod.pod(settings, "burst-a-1", "a", PodLimits.of(settings, 3, 256), Some(invoker))
+    val pod = PackPod.pod(
+      settings,
+      "burst-a-1",
+      "a",
+      PodLimits.of(settings, 3, 256),
+      user = 2_000_070_000L,
+      Some(invoker)
+    )
     assertEquals(Serialization.asYaml(pod), golden("pack-pod.yaml"))
 
   test("its token is in a secret of the same name, which nobody can change"):

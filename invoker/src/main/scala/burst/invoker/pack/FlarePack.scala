@@ -1,0 +1,48 @@
+package burst.invoker.pack
+
+import burst.invoker.driver.Container
+import burst.invoker.runtime.Refusal
+import burst.protocol.*
+import org.apache.pekko.actor.typed.scaladsl.Behaviors
+import org.apache.pekko.actor.typed.{ActorRef, Behavior}
+import scala.concurrent.Future
+
+/** A pack that runs one flare, and is kept warm then if it may be. */
+private[pack] final class FlarePack(
+    asked: PackAssignment,
+    replyTo: ActorRef[PackReport],
+    lease: Option[Long],
+    at: PackContext
+) extends PackLifecycle(asked, replyTo, lease, at),
+      FlareHost:
+  import PackActor.*
+  import at.{invoker, services}
+  import services.driver
+
+  private val run = FlareRun(asked, replyTo, this, at)
+
+  override def begin(supply: Supply): Behavior[Command] =
+    run.limitTime()
+    super.begin(supply)
+
+  protected def supplied(pack: LoadedPack, start: PackStart): Behavior[Command] = run.open(pack, start)
+
+  protected def end(error: Option[Failure], unused: Option[Container]): Unit =
+    run.close()
+    invoker ! Finished(key, None, unused)
+    run.ended(error)
+
+  // ---- For its flare -------------------------------------------------------------------------------------
+
+  def group: Option[FlareId] = None
+
+  def reach[A](pack: LoadedPack)(ask: => Future[Either[Refusal, A]]): Future[Either[Refusal, A]] =
+    connected(pack)(ask)
+
+  def replaced(pack: LoadedPack): Option[Behavior[Command]] = Some(replace(pack))
+
+  def kept(pack: LoadedPack)(report: => Unit): Behavior[Command] =
+    driver.disconnect(pack.container)
+    invoker ! Finished(key, Some(pack))
+    report
+    Behaviors.stopped

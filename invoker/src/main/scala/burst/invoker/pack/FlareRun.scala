@@ -1,0 +1,213 @@
+package burst.invoker.pack
+
+import burst.invoker.driver.ContainerExit
+import burst.invoker.runtime.Refusal
+import burst.protocol.*
+import org.apache.pekko.actor.typed.scaladsl.Behaviors
+import org.apache.pekko.actor.typed.{ActorRef, Behavior}
+import scala.concurrent.Future
+import scala.concurrent.duration.{DurationLong, FiniteDuration}
+
+/** The pack on which a flare runs: the flare's own, or its group's. */
+private[pack] trait FlareHost:
+  /** The group, where it is a group's. */
+  def group: Option[FlareId]
+
+  def concerns(id: FlareId): Boolean
+  def leaseLeft: Option[FiniteDuration]
+  def prolong(until: Long): Unit
+
+  /** Takes note of what is not for the flare. */
+  def note(command: PackActor.Command): Unit
+
+  /** Asks the runtime when the program has its network. */
+  def reach[A](pack: LoadedPack)(ask: => Future[Either[Refusal, A]]): Future[Either[Refusal, A]]
+
+  /** Tries with another container, if it can, as this one turned out dead before anything ran in it. */
+  def replaced(pack: LoadedPack): Option[Behavior[PackActor.Command]]
+
+  /** The flare has ended well, which remains to be reported. */
+  def kept(pack: LoadedPack)(report: => Unit): Behavior[PackActor.Command]
+
+  /** The container goes, and the pack ends. */
+  def destroy(pack: LoadedPack, error: Option[Failure]): Behavior[PackActor.Command]
+
+/** A flare's part on a pack whose container is there. */
+private[pack] final class FlareRun(
+    asked: PackAssignment,
+    replyTo: ActorRef[PackReport],
+    host: FlareHost,
+    at: PackContext
+) extends PackStates(asked.withoutInputs, replyTo, at):
+  import PackActor.*
+  import at.{context, services, timers}
+  import services.{driver, runtime, timings}
+
+  // Forgotten once the runtime has them: they may be large, and a pack may last.
+  private var inputs = asked.inputs
+  private val outputs = OutputFlow(services.outputs)
+  private val due = System.nanoTime() + assignment.timeLeft.micros.toNanos
+
+  override def concerns(id: FlareId): Boolean = super.concerns(id) || host.concerns(id)
+  protected def note(command: Command): Unit = host.note(command)
+  protected def destroy(pack: LoadedPack, error: Option[Failure]): Behavior[Command] =
+    host.destroy(pack, error)
+
+  def limitTime(): Unit =
+    timers.startSingleTimer(FlareOverdue, assignment.timeLeft.micros + timings.deadlineSlack)
+
+  /** No output is held any more. */
+  def close(): Unit = outputs.close()
+
+  /** The pack has ended under it. */
+  def ended(error: Option[Failure]): Unit = reporter.ended(reusable = false, error)
+
+  // ---- Opening -------------------------------------------------------------------------------------------
+
+  /** The call that opens a fresh pack also starts its program. */
+  def open(pack: LoadedPack, start: PackStart): Behavior[Command] =
+    val fresh = Option.when(start != PackStart.Warm)(pack.container.source)
+    tell(host.reach(pack)(runtime.run(pack.container.address, runPack(pack), fresh)))(asTaken)(Opened(_))
+    def replaced = if start == PackStart.Warm then host.replaced(pack) else None
+    receive:
+      case Opened(Right(events)) =>
+        timers.cancel(InitOverdue)
+        inputs = Inputs.Hidden
+        events.via(outputs.flow).runForeach(batch => context.self ! Events(batch)).onComplete: ended =>
+          context.self ! StreamEnded(ended.failed.toOption)
+        running(pack, start, aborted = None)
+      case Opened(Left(refusal)) => replaced.getOrElse(breakOff(pack, refusal))
+      case Exited(id, exit) if id == pack.container.id =>
+        replaced.getOrElse(destroy(pack, Some(during(StartOperation.Init, died(exit)))))
+      case Ending(failure) => destroy(pack, Some(failure))
+
+  // ---- Running -------------------------------------------------------------------------------------------
+
+  private def running(pack: LoadedPack, start: PackStart, aborted: Option[Failure]): Behavior[Command] =
+    receive:
+      case Events(events) => pass(pack, start, events, intact = aborted.isEmpty).getOrElse(Behaviors.same)
+      case Start(id, endpoints) if id == assignment.flareId =>
+        tell(runtime.start(pack.container.address, id, endpoints))(asAnswer)(Started(id, _))
+        Behaviors.same
+      case OutputStored(id) if id == assignment.flareId =>
+        outputs.stored()
+        Behaviors.same
+      case Started(id, Left(failure)) if id == assignment.flareId =>
+        breaking(pack, start, aborted, Some(failure), streamEnded = false, exit = None)
+      case StreamEnded(_) => breaking(pack, start, aborted, None, streamEnded = true, exit = None)
+      case Exited(id, exit) if id == pack.container.id =>
+        breaking(pack, start, aborted, None, streamEnded = false, exit = Some(exit))
+      case Lease(until) =>
+        host.prolong(until)
+        // Another one follows before this is over: an answer that is lost costs nothing.
+        host.leaseLeft.foreach(left => runtime.renew(pack.container.address, assignment.flareId, left))
+        Behaviors.same
+      case SlotsDue =>
+        val left = shape.workers - finished
+        tell(driver.throttle(pack.container, left))(_.getOrElse(false))(Throttled(left, _))
+        Behaviors.same
+      case Throttled(left, done) =>
+        if done then reporter.tell(Vector.empty, slots = Some(left))
+        if done && shape.workers - finished < left then returnSlotsSoon()
+        running(pack.copy(throttled = pack.throttled || done), start, aborted)
+      case AtOnce(failure) => destroy(pack, Some(failure))
+      case Ending(failure) if aborted.isEmpty =>
+        tell(runtime.abort(pack.container.address, assignment.flareId, failure))(asAnswer)(AbortSent(_))
+        timers.startSingleTimer(AbortOverdue, timings.abort)
+        running(pack, start, Some(failure))
+      case AbortOverdue => destroy(pack, aborted)
+
+  /** The pack is lost; waits shortly for what is still on its way: last events, and how the container ended.
+    */
+  private def breaking(
+      pack: LoadedPack,
+      start: PackStart,
+      aborted: Option[Failure],
+      reason: Option[Failure],
+      streamEnded: Boolean,
+      exit: Option[ContainerExit]
+  ): Behavior[Command] =
+    def lost = exit.map(died).orElse(aborted).orElse(reason).getOrElse:
+      Failure(FailureKind.PackLost, "the connection to the pack's runtime broke")
+    if streamEnded && exit.nonEmpty then destroy(pack, Some(lost))
+    else
+      if !timers.isTimerActive(Settled) then timers.startSingleTimer(Settled, timings.settle)
+      receive:
+        case Events(events) => pass(pack, start, events, intact = false).getOrElse(Behaviors.same)
+        case OutputStored(id) if id == assignment.flareId =>
+          outputs.stored()
+          Behaviors.same
+        case StreamEnded(_) => breaking(pack, start, aborted, reason, streamEnded = true, exit)
+        case Exited(id, exit) if id == pack.container.id =>
+          breaking(pack, start, aborted, reason, streamEnded, Some(exit))
+        case Settled | AbortOverdue => destroy(pack, Some(lost))
+        case AtOnce(failure) => destroy(pack, Some(failure))
+
+  /** Reports what happened; answers where to go when the pack has ended by it. Only one that nothing has
+    * befallen (`intact`) is kept, whatever its runtime thinks of it.
+    */
+  private def pass(
+      pack: LoadedPack,
+      start: PackStart,
+      events: Vector[PackEvent],
+      intact: Boolean
+  ): Option[Behavior[Command]] =
+    val (before, ended) = events.span(!_.isInstanceOf[PackEvent.PackEnded])
+    if before.nonEmpty then
+      val ready = before.exists(_.isInstanceOf[PackEvent.Ready])
+      reporter.tell(before, Option.when(ready)(start))
+      if ready then driver.confine(pack.container)
+      noteFinished(before)
+    ended.headOption.collect:
+      case PackEvent.PackEnded(true, error, _) if intact => keep(pack, error.map(ofProgram))
+      case PackEvent.PackEnded(_, error, _) => destroy(pack, error.map(ofProgram))
+
+  /** A program may say what it likes, but not in the invoker's name that the machine is at fault. */
+  private def ofProgram(error: Failure): Failure =
+    error.copy(operation = error.operation.filterNot(StartOperation.All))
+
+  private var finished = 0
+
+  /** Workers of a pack that goes on give their slots back after a while, those that end meanwhile together:
+    * most packs end as a whole, and are spared the calls.
+    */
+  private def noteFinished(events: Vector[PackEvent]): Unit =
+    val before = finished
+    finished += events.count:
+      case _: (PackEvent.WorkerSucceeded | PackEvent.WorkerFailed) => true
+      case _ => false
+    // a group keeps its slots for its next flare
+    if host.group.isEmpty && finished > before && finished < shape.workers && !timers.isTimerActive(SlotsDue)
+    then
+      returnSlotsSoon()
+
+  private def returnSlotsSoon(): Unit =
+    timings.slotReturn.foreach(delay => timers.startSingleTimer(SlotsDue, SlotsDue, delay))
+
+  // ---- Ended well ----------------------------------------------------------------------------------------
+
+  /** The answer is read to its end first: to break it off would look to the runtime like a lost invoker. */
+  private def keep(pack: LoadedPack, error: Option[Failure]): Behavior[Command] =
+    timers.startSingleTimer(Settled, timings.settle)
+    receive:
+      case StreamEnded(None) =>
+        close()
+        host.kept(pack)(reporter.ended(reusable = true, error))
+      case StreamEnded(Some(_)) | Settled => destroy(pack, error)
+      case Exited(id, _) if id == pack.container.id => destroy(pack, error)
+      case AtOnce(_) => destroy(pack, error)
+
+  private def runPack(pack: LoadedPack) = RunPack(
+    assignment.flareId,
+    assignment.pack,
+    assignment.packSizes,
+    inputs,
+    assignment.backend,
+    assignment.secret,
+    services.advertise.getOrElse(pack.container.address.host),
+    services.clock() + (due - System.nanoTime()).nanos.toMicros,
+    host.group,
+    assignment.autostart,
+    host.leaseLeft.map(_.toMillis),
+    driver.programMemory(shape.workers, shape.memoryMiB)
+  )

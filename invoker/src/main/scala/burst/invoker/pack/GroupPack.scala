@@ -1,0 +1,102 @@
+package burst.invoker.pack
+
+import burst.invoker.driver.Container
+import burst.invoker.runtime.Refusal
+import burst.protocol.*
+import org.apache.pekko.actor.typed.{ActorRef, Behavior}
+import scala.concurrent.Future
+
+/** A pack that serves a group: it rests between the group's flares, and ends when the group does, or when a
+  * flare on it has not ended well.
+  */
+private[pack] final class GroupPack(
+    asked: PackAssignment,
+    replyTo: ActorRef[PackReport],
+    lease: Option[Long],
+    at: PackContext
+) extends PackLifecycle(asked, replyTo, lease, at),
+      FlareHost:
+  import PackActor.*
+  import at.{invoker, services, timers}
+  import services.{driver, runtime}
+
+  /** What came while it could not be done: the next flare, and the group's end. */
+  private var waiting = Option.empty[Run]
+  private var closing = Option.empty[Failure]
+
+  /** The flare that runs, and the last one that did. */
+  private var running = Option.empty[FlareRun]
+  private var answered = Option.empty[FlareId]
+
+  override def note(command: Command): Unit = command match
+    case run: Run => waiting = Some(run)
+    case Abort(id, failure, _) if concerns(id) => closing = Some(failure)
+    case other => super.note(other)
+
+  protected def supplied(pack: LoadedPack, start: PackStart): Behavior[Command] =
+    if start == PackStart.Warm then loaded(pack, start) else initialise(pack, start)
+
+  // ---- Initialising --------------------------------------------------------------------------------------
+
+  /** There is nothing to run yet, so its program is started by itself. */
+  private def initialise(pack: LoadedPack, start: PackStart): Behavior[Command] =
+    val container = pack.container
+    tell(connected(pack)(runtime.init(container.address, container.source)))(asTaken)(Initialised(_))
+    receive:
+      case Initialised(Right(())) =>
+        timers.cancel(InitOverdue)
+        loaded(pack, start)
+      case Initialised(Left(refusal)) => breakOff(pack, refusal)
+      case Exited(id, exit) if id == container.id =>
+        destroy(pack, Some(during(StartOperation.Init, died(exit))))
+      case Ending(failure) => destroy(pack, Some(failure))
+
+  private def loaded(pack: LoadedPack, start: PackStart): Behavior[Command] =
+    reporter.tell(Vector(PackEvent.Ready(endpoint = None, services.clock())), Some(start))
+    driver.confine(pack.container)
+    rest(pack)
+
+  // ---- Resting -------------------------------------------------------------------------------------------
+
+  private def rest(pack: LoadedPack): Behavior[Command] =
+    Seq(FlareOverdue, Settled, AbortOverdue).foreach(timers.cancel)
+    val next = waiting
+    waiting = None
+    closing.map(failure => destroy(pack, Some(failure))).orElse(next.map(serve(pack, _))).getOrElse:
+      receive:
+        case run: Run => serve(pack, run)
+        case Exited(id, exit) if id == pack.container.id => destroy(pack, Some(died(exit)))
+        case Ending(failure) => destroy(pack, Some(failure))
+
+  private def serve(pack: LoadedPack, next: Run): Behavior[Command] =
+    val run = FlareRun(next.assignment, next.replyTo, this, at)
+    answered = Some(next.assignment.flareId)
+    running = Some(run)
+    run.limitTime()
+    run.open(pack, PackStart.Warm)
+
+  protected def end(error: Option[Failure], unused: Option[Container]): Unit =
+    running.foreach(_.close())
+    invoker ! Finished(key, None, unused, answered = waiting.map(_.assignment.flareId).orElse(answered))
+    running.foreach(_.ended(error))
+    reporter.ended(reusable = false, error)
+    waiting.foreach(notServed)
+
+  private def notServed(run: Run): Unit =
+    val gone =
+      Failure(FailureKind.PackLost, "the group ended before the flare began", operation = Some("start"))
+    PackReporter(run.assignment, services, run.replyTo).ended(reusable = false, Some(gone))
+
+  // ---- For its flares ------------------------------------------------------------------------------------
+
+  def group: Option[FlareId] = Some(assignment.flareId)
+
+  /** They have the group's network. */
+  def reach[A](pack: LoadedPack)(ask: => Future[Either[Refusal, A]]): Future[Either[Refusal, A]] = ask
+
+  def replaced(pack: LoadedPack): Option[Behavior[Command]] = None
+
+  def kept(pack: LoadedPack)(report: => Unit): Behavior[Command] =
+    report
+    running = None
+    rest(pack)

@@ -1,0 +1,169 @@
+package burst.invoker.pack
+
+import burst.invoker.driver.{Container, ContainerExit, NetworkAccess, PackResources, StopOutcome}
+import burst.invoker.packages.PackageCache
+import burst.invoker.runtime.Refusal
+import burst.protocol.*
+import java.nio.file.Path
+import org.apache.pekko.actor.typed.scaladsl.Behaviors
+import org.apache.pekko.actor.typed.{ActorRef, Behavior}
+import scala.concurrent.Future
+import scala.concurrent.duration.{DurationLong, FiniteDuration}
+
+/** A pack from what it begins with to its end, whatever runs on it in between: it gets its container, and
+  * gives it back.
+  */
+private[pack] abstract class PackLifecycle(
+    asked: PackAssignment,
+    replyTo: ActorRef[PackReport],
+    firstLease: Option[Long],
+    at: PackContext
+) extends PackStates(asked.withoutInputs, replyTo, at):
+  import PackActor.*
+  import at.{context, services, timers}
+  import services.{driver, timings}
+
+  private var lease = firstLease
+
+  protected val key: PackKey = PackKey(assignment)
+
+  /** It has its container, in which its program runs if it is a warm one. */
+  protected def supplied(pack: LoadedPack, start: PackStart): Behavior[Command]
+
+  /** Tells of the end of a pack that holds no container, but for one it never used. */
+  protected def end(error: Option[Failure], unused: Option[Container] = None): Unit
+
+  def note(command: Command): Unit = command match
+    case Lease(until) => prolong(until)
+    case _ => ()
+
+  /** On a group's pack the flares have the group's lease. */
+  def prolong(until: Long): Unit = lease = Some(until)
+
+  def leaseLeft: Option[FiniteDuration] = lease.map(until => (until - System.nanoTime()).max(0).nanos)
+
+  def begin(supply: Supply): Behavior[Command] = supply match
+    case Supply.Nothing => fetch(None)
+    case Supply.Prewarmed(container) => fetch(Some(container))
+    case Supply.Warm(pack) =>
+      if pack.shape.workers == shape.workers && !pack.throttled then supplied(pack, PackStart.Warm)
+      else resize(pack)
+
+  // ---- Resizing, Replacing -------------------------------------------------------------------------------
+
+  private def resize(pack: LoadedPack): Behavior[Command] =
+    tell(driver.resize(pack.container, resources(pack.packagePath)))(_.getOrElse(false))(Resized(_))
+    receive:
+      case Resized(true) => supplied(pack.copy(shape = shape, throttled = false), PackStart.Warm)
+      case Resized(false) => replace(pack)
+      case Ending(failure) => destroy(pack, Some(failure))
+
+  /** The warm pack is of no use: a cold one takes its place, unless the flare has ended meanwhile. */
+  protected def replace(pack: LoadedPack, aborted: Option[Failure] = None): Behavior[Command] =
+    tell(driver.stop(pack.container))(asOutcome)(Removed(_))
+    replacing(pack, aborted)
+
+  private def replacing(pack: LoadedPack, aborted: Option[Failure]): Behavior[Command] = receive:
+    case Removed(outcome) =>
+      release(outcome)
+      aborted.fold(fetch(None))(failure => stop(Some(failure)))
+    case Ending(failure) => replacing(pack, aborted.orElse(Some(failure)))
+
+  // ---- Fetching ------------------------------------------------------------------------------------------
+
+  private def fetch(prewarmed: Option[Container]): Behavior[Command] =
+    val answer = context.messageAdapter[Either[Failure, Path]](PackageReady(_))
+    services.packages ! PackageCache.Acquire(shape.definition.packageId, answer)
+    receive:
+      case PackageReady(Right(directory)) => prewarmed.fold(create(directory))(adopt(_, directory))
+      case PackageReady(Left(failure)) => stop(Some(failure), prewarmed)
+      case Ending(failure) =>
+        // Nothing of this pack is on the machine, so its end is told now; only the package has to be returned.
+        end(Some(failure), prewarmed)
+        receive:
+          case PackageReady(outcome) =>
+            outcome.foreach(_ => releasePackage())
+            Behaviors.stopped
+
+  // ---- Adopting ------------------------------------------------------------------------------------------
+
+  private def adopt(prewarmed: Container, directory: Path): Behavior[Command] =
+    tell(driver.adopt(prewarmed, resources(directory)))(_.toOption.flatten)(Adopted(_))
+    adopting(prewarmed, directory, aborted = None)
+
+  private def adopting(prewarmed: Container, directory: Path, aborted: Option[Failure]): Behavior[Command] =
+    receive:
+      case Adopted(Some(container)) =>
+        val pack = LoadedPack(container, shape, directory)
+        watchExit(container)
+        aborted.fold(load(pack, PackStart.Prewarmed))(failure => destroy(pack, Some(failure)))
+      case Adopted(None) =>
+        tell(driver.stop(prewarmed))(asOutcome)(Removed(_))
+        discarding(directory, aborted)
+      case Ending(failure) => adopting(prewarmed, directory, aborted.orElse(Some(failure)))
+
+  /** The pre-warmed container is of no use: a new one takes its place. */
+  private def discarding(directory: Path, aborted: Option[Failure]): Behavior[Command] = receive:
+    case Removed(_) if aborted.isEmpty => create(directory)
+    case Removed(_) =>
+      releasePackage()
+      stop(aborted)
+    case Ending(failure) => discarding(directory, aborted.orElse(Some(failure)))
+
+  // ---- Creating ------------------------------------------------------------------------------------------
+
+  private def create(directory: Path): Behavior[Command] =
+    tell(driver.start(resources(directory)))(asAnswer)(Created(_))
+    creating(directory, aborted = None)
+
+  private def creating(directory: Path, aborted: Option[Failure]): Behavior[Command] = receive:
+    case Created(Right(container)) =>
+      val pack = LoadedPack(container, shape, directory)
+      watchExit(container)
+      aborted.fold(load(pack, PackStart.Cold))(failure => destroy(pack, Some(failure)))
+    case Created(Left(failure)) =>
+      releasePackage()
+      stop(aborted.orElse(Some(during(StartOperation.Create, failure))))
+    case Ending(failure) => creating(directory, aborted.orElse(Some(failure)))
+
+  /** Its program has to be started. */
+  private def load(pack: LoadedPack, start: PackStart): Behavior[Command] =
+    timers.startSingleTimer(InitOverdue, timings.init)
+    supplied(pack, start)
+
+  /** With its program's network in place: user code may run as soon as the runtime is asked. */
+  protected def connected[A](pack: LoadedPack)(
+      ask: => Future[Either[Refusal, A]]
+  ): Future[Either[Refusal, A]] =
+    val access =
+      NetworkAccess(assignment.flareId, assignment.packSizes.size, assignment.backend, assignment.egress)
+    driver.connect(pack.container, access).flatMap:
+      case Right(()) => ask
+      case Left(failure) =>
+        Future.successful(Left(Refusal(failure.message, operation = Some(StartOperation.Create))))
+
+  // ---- Destroying, Ended ---------------------------------------------------------------------------------
+
+  def destroy(pack: LoadedPack, error: Option[Failure]): Behavior[Command] =
+    tell(driver.stop(pack.container))(asOutcome)(Removed(_))
+    receive:
+      case Removed(outcome) =>
+        release(outcome)
+        stop(error)
+
+  private def stop(error: Option[Failure], unused: Option[Container] = None): Behavior[Command] =
+    end(error, unused)
+    Behaviors.stopped
+
+  private def release(outcome: StopOutcome): Unit = outcome match
+    case StopOutcome.Gone => releasePackage()
+    case StopOutcome.StillThere(reason) =>
+      context.log.error("pack {} of flare {}: {}", assignment.pack, assignment.flareId.value, reason)
+
+  private def releasePackage(): Unit =
+    services.packages ! PackageCache.Release(shape.definition.packageId)
+
+  private def watchExit(container: Container): Unit =
+    context.pipeToSelf(container.exit)(exit => Exited(container.id, ContainerExit.of(exit)))
+
+  private def resources(directory: Path) = PackResources(shape.workers, shape.memoryMiB, directory)

@@ -1,0 +1,108 @@
+package burst.invoker.pack
+
+import burst.invoker.driver.{ContainerExit, StopOutcome}
+import burst.invoker.pool.PackShape
+import burst.invoker.runtime.Refusal
+import burst.protocol.*
+import org.apache.pekko.actor.typed.scaladsl.{ActorContext, Behaviors, TimerScheduler}
+import org.apache.pekko.actor.typed.{ActorRef, Behavior}
+import org.apache.pekko.stream.Materializer
+import scala.concurrent.{ExecutionContext, Future}
+import scala.util.Try
+
+/** The actor of a pack, and whom it serves. */
+private[pack] final case class PackContext(
+    services: PackServices,
+    invoker: ActorRef[PackActor.Finished],
+    context: ActorContext[PackActor.Command],
+    timers: TimerScheduler[PackActor.Command]
+)
+
+/** What the states of a pack, and those of a flare on it, have in common. */
+private[pack] abstract class PackStates(
+    protected val assignment: PackAssignment,
+    replyTo: ActorRef[PackReport],
+    at: PackContext
+):
+  import PackActor.*
+
+  import at.{context, services, timers}
+  import services.timings
+
+  protected given ExecutionContext = context.executionContext
+  protected given Materializer = Materializer(context)
+  protected val reporter = PackReporter(assignment, services, replyTo)
+  protected val shape = PackShape(assignment.definition, assignment.size, assignment.memory)
+
+  /** Whether what is said to this flare, or group, is said to the pack. */
+  def concerns(id: FlareId): Boolean = id == assignment.flareId
+
+  /** Takes note of what comes while a state does not wait for it. */
+  protected def note(command: Command): Unit
+
+  /** Removes the container; the pack ends with it. */
+  protected def destroy(pack: LoadedPack, error: Option[Failure]): Behavior[Command]
+
+  /** What a state does not name does not concern it: timers and answers it no longer waits for. */
+  protected def receive(handler: PartialFunction[Command, Behavior[Command]]): Behavior[Command] =
+    Behaviors.receiveMessagePartial[Command](handler.orElse { other =>
+      note(other)
+      Behaviors.same
+    })
+
+  /** What ends a pack other than its own end: an abort, a program that does not come up, or the flare's
+    * deadline when nobody has sent one.
+    */
+  protected object Ending:
+    def unapply(command: Command): Option[Failure] = command match
+      case Abort(id, failure, _) if concerns(id) => Some(failure)
+      case FlareOverdue => Some(Failure(FailureKind.Timeout, "the flare's deadline has passed"))
+      case InitOverdue =>
+        val message = s"the program did not report within ${timings.init}: is it linked with the Burst SDK?"
+        Some(Failure(FailureKind.StartFailed, message, operation = Some(StartOperation.Init)))
+      case _ => None
+
+  /** An abort that gives nobody time. */
+  protected object AtOnce:
+    def unapply(command: Command): Option[Failure] = command match
+      case Abort(id, failure, true) if concerns(id) => Some(failure)
+      case _ => None
+
+  /** The program's runtime has answered badly; if its container has died or is about to, then that is the
+    * reason to tell.
+    */
+  protected def breakOff(pack: LoadedPack, refusal: Refusal): Behavior[Command] =
+    if refusal.said.nonEmpty then reporter.tell(refusal.said)
+    timers.startSingleTimer(Settled, timings.settle)
+    receive:
+      case Exited(id, exit) if id == pack.container.id && exit.oomKilled =>
+        destroy(pack, Some(during(StartOperation.Init, died(exit))))
+      case Exited(id, _) if id == pack.container.id =>
+        destroy(pack, Some(during(StartOperation.Init, refusal.failure)))
+      case Settled => destroy(pack, Some(during(StartOperation.Init, refusal.failure)))
+      case Ending(aborted) => destroy(pack, Some(aborted))
+
+  protected def tell[A, B](future: Future[A])(outcome: Try[A] => B)(command: B => Command): Unit =
+    context.pipeToSelf(future)(result => command(outcome(result)))
+
+  protected def asAnswer[A](result: Try[Either[Failure, A]]): Either[Failure, A] =
+    result.fold(problem => Left(internal(problem)), identity)
+
+  protected def asTaken[A](result: Try[Either[Refusal, A]]): Either[Refusal, A] =
+    result.fold(problem => Left(Refusal(internal(problem).message)), identity)
+
+  protected def asOutcome(result: Try[StopOutcome]): StopOutcome =
+    result.fold(problem => StopOutcome.StillThere(internal(problem).message), identity)
+
+  private def internal(problem: Throwable): Failure =
+    Failure(FailureKind.Internal, s"${problem.getClass.getSimpleName}: ${problem.getMessage}")
+
+  protected def died(exit: ContainerExit): Failure =
+    if exit.oomKilled then
+      val memory = s"${shape.totalMemoryMiB} MiB for ${shape.workers} workers"
+      Failure(FailureKind.OutOfMemory, s"the pack's container used more than its memory ($memory)")
+    else
+      Failure(FailureKind.PackLost, s"the pack's container ${exit.how}")
+
+  protected def during(operation: String, failure: Failure): Failure =
+    failure.copy(operation = failure.operation.orElse(Some(operation)))

@@ -1,0 +1,239 @@
+//! A rule as the kernel takes it: expressions, of which each must hold for the next to be looked
+//! at, and a verdict. They are called as in `nft --debug=netlink`.
+
+use crate::fence::Range;
+use crate::netlink::Attributes;
+use crate::set::Set;
+
+const TCP: u8 = 6;
+const IPV4: u16 = 0x0800;
+
+/// States of a connection, a bit for each.
+pub(crate) const ESTABLISHED: u32 = 2;
+pub(crate) const RELATED: u32 = 4;
+
+/// One of the kernel's registers of a word each.
+#[derive(Debug, Clone, Copy)]
+struct Register(u32);
+
+const FIRST: Register = Register(8);
+
+impl Register {
+    fn after(self, words: u32) -> Self {
+        Self(self.0 + words)
+    }
+}
+
+/// What `meta` knows of a packet.
+#[derive(Debug, Clone, Copy)]
+enum Meta {
+    Protocol = 1,
+    IifName = 6,
+    OifName = 7,
+    L4Proto = 16,
+}
+
+/// What `ct` knows of a packet's connection.
+#[derive(Debug, Clone, Copy)]
+enum Ct {
+    State = 0,
+    ProtoDst = 12,
+    DstIp = 20,
+}
+
+/// A field of a packet: the header it is in, where there, and how long it is.
+#[derive(Debug, Clone, Copy)]
+struct Field(u32, u32, u32);
+
+const SADDR: Field = Field(1, 12, 4);
+const DADDR: Field = Field(1, 16, 4);
+const SPORT: Field = Field(2, 0, 2);
+const DPORT: Field = Field(2, 2, 2);
+
+/// How `cmp` compares.
+#[derive(Debug, Clone, Copy)]
+enum Comparison {
+    Eq = 0,
+    Neq = 1,
+}
+
+/// Expressions, one after the other.
+#[derive(Debug, Default)]
+pub(crate) struct Rule(Attributes);
+
+impl Rule {
+    /// For IPv4 only.
+    pub(crate) fn ipv4() -> Self {
+        Self::default()
+            .meta(Meta::Protocol, FIRST)
+            .eq(&IPV4.to_be_bytes())
+    }
+
+    pub(crate) fn iifname(self, name: &str) -> Self {
+        self.meta(Meta::IifName, FIRST).eq(&card(name))
+    }
+
+    pub(crate) fn iifname_not(self, name: &str) -> Self {
+        self.meta(Meta::IifName, FIRST).neq(&card(name))
+    }
+
+    pub(crate) fn oifname(self, name: &str) -> Self {
+        self.meta(Meta::OifName, FIRST).eq(&card(name))
+    }
+
+    pub(crate) fn saddr(self, range: Range) -> Self {
+        self.payload(SADDR, FIRST).within(range)
+    }
+
+    pub(crate) fn daddr(self, range: Range) -> Self {
+        self.payload(DADDR, FIRST).within(range)
+    }
+
+    pub(crate) fn tcp_sport(self, port: u16) -> Self {
+        self.tcp().payload(SPORT, FIRST).eq(&port.to_be_bytes())
+    }
+
+    pub(crate) fn tcp_dport(self, port: u16) -> Self {
+        self.tcp().payload(DPORT, FIRST).eq(&port.to_be_bytes())
+    }
+
+    /// The connection is in one of these states.
+    pub(crate) fn ct_state(self, states: u32) -> Self {
+        self.ct(Ct::State, None, FIRST)
+            .bitwise(&states.to_ne_bytes())
+            .neq(&[0; 4])
+    }
+
+    /// The connection was begun to the range, and to its port where it has one.
+    pub(crate) fn ct_original_daddr(self, range: Range) -> Self {
+        let to = self.original(Ct::DstIp, FIRST).within(range);
+        match range.port {
+            Some(port) => to.original(Ct::ProtoDst, FIRST).eq(&port.to_be_bytes()),
+            None => to,
+        }
+    }
+
+    /// Where it is from is in the set.
+    pub(crate) fn saddr_in(self, set: &Set) -> Self {
+        self.payload(SADDR, FIRST).lookup(set)
+    }
+
+    /// Where it is from, and where to, are in the set.
+    pub(crate) fn addresses_in(self, set: &Set) -> Self {
+        self.payload(SADDR, FIRST)
+            .payload(DADDR, FIRST.after(1))
+            .lookup(set)
+    }
+
+    /// Where it is from, and the protocol, address and port the connection was begun to, are in the set.
+    pub(crate) fn destination_in(self, set: &Set) -> Self {
+        self.payload(SADDR, FIRST)
+            .original(Ct::DstIp, FIRST.after(1))
+            .meta(Meta::L4Proto, FIRST.after(2))
+            .original(Ct::ProtoDst, FIRST.after(3))
+            .lookup(set)
+    }
+
+    pub(crate) fn accept(self) -> Self {
+        self.verdict(1)
+    }
+
+    pub(crate) fn drop(self) -> Self {
+        self.verdict(0)
+    }
+
+    /// Who asks is told that it is not allowed, and need not wait for an answer.
+    pub(crate) fn reject(self) -> Self {
+        let (icmpx, prohibited) = (2, 3);
+        let reason = Attributes::default().number(1, icmpx);
+        self.expression("reject", &reason.bytes(2, &[prohibited]))
+    }
+
+    /// As a message has them.
+    pub(crate) fn expressions(&self) -> &Attributes {
+        &self.0
+    }
+
+    fn tcp(self) -> Self {
+        self.meta(Meta::L4Proto, FIRST).eq(&[TCP])
+    }
+
+    fn within(self, range: Range) -> Self {
+        self.bitwise(&range.mask()).eq(&range.network())
+    }
+
+    fn original(self, key: Ct, into: Register) -> Self {
+        self.ct(key, Some(0), into)
+    }
+
+    fn eq(self, value: &[u8]) -> Self {
+        self.cmp(Comparison::Eq, value)
+    }
+
+    fn neq(self, value: &[u8]) -> Self {
+        self.cmp(Comparison::Neq, value)
+    }
+
+    // The kernel's expressions, with their attributes in its order.
+
+    fn meta(self, key: Meta, into: Register) -> Self {
+        let place = Attributes::default().number(1, into.0);
+        self.expression("meta", &place.number(2, key as u32))
+    }
+
+    fn payload(self, Field(base, offset, length): Field, into: Register) -> Self {
+        let place = Attributes::default().number(1, into.0).number(2, base);
+        self.expression("payload", &place.number(3, offset).number(4, length))
+    }
+
+    fn ct(self, key: Ct, direction: Option<u8>, into: Register) -> Self {
+        let place = Attributes::default()
+            .number(1, into.0)
+            .number(2, key as u32);
+        let place = match direction {
+            Some(direction) => place.bytes(3, &[direction]),
+            None => place,
+        };
+        self.expression("ct", &place)
+    }
+
+    fn cmp(self, how: Comparison, value: &[u8]) -> Self {
+        let operands = Attributes::default()
+            .number(1, FIRST.0)
+            .number(2, how as u32);
+        self.expression("cmp", &operands.data(3, value))
+    }
+
+    fn bitwise(self, mask: &[u8; 4]) -> Self {
+        let operands = Attributes::default().number(1, FIRST.0).number(2, FIRST.0);
+        let masks = operands.number(3, 4).data(4, mask).data(5, &[0; 4]);
+        self.expression("bitwise", &masks)
+    }
+
+    fn lookup(self, set: &Set) -> Self {
+        let lookup = Attributes::default().text(1, set.name).number(2, FIRST.0);
+        self.expression("lookup", &lookup.number(4, set.id))
+    }
+
+    fn verdict(self, code: u32) -> Self {
+        let verdict = Attributes::default().number(1, code);
+        let data = Attributes::default().nested(2, &verdict);
+        self.expression(
+            "immediate",
+            &Attributes::default().number(1, 0).nested(2, &data),
+        )
+    }
+
+    fn expression(self, name: &str, data: &Attributes) -> Self {
+        let expression = Attributes::default().text(1, name).nested(2, data);
+        Self(self.0.nested(1, &expression))
+    }
+}
+
+/// As the kernel compares names.
+fn card(name: &str) -> [u8; 16] {
+    let mut bytes = [0; 16];
+    let length = name.len().min(15);
+    bytes[..length].copy_from_slice(&name.as_bytes()[..length]);
+    bytes
+}

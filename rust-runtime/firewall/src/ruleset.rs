@@ -1,0 +1,133 @@
+//! The rules. In `nft`'s words, with `BRIDGE`, `NET` and `CONTROL` of the [`Fence`]:
+//!
+//! ```text
+//! table bridge NAME {          # from pack to pack
+//!     set pairs { type ipv4_addr . ipv4_addr }
+//!     chain forward {
+//!         type filter hook forward priority 0
+//!         ip saddr NET tcp dport CONTROL drop     # orders come from the invoker
+//!         ip saddr . ip daddr @pairs accept
+//!         ip saddr NET drop
+//!         ip daddr NET drop
+//!     }
+//! }
+//! table inet NAME {            # to and from everything else
+//!     set reach  { type ipv4_addr . ipv4_addr . inet_proto . inet_service }
+//!     set egress { type ipv4_addr }
+//!     chain input {
+//!         type filter hook input priority -10
+//!         iifname != BRIDGE accept
+//!         tcp sport CONTROL ct state established accept
+//!         @reach, as below, and the open ranges that have a port, accept; reject
+//!     }
+//!     chain forward {
+//!         type filter hook forward priority -10
+//!         iifname BRIDGE oifname BRIDGE accept      # seen above
+//!         oifname BRIDGE ct state established,related accept
+//!         oifname BRIDGE drop
+//!         iifname != BRIDGE accept
+//!         ip saddr . ct original ip daddr . l4proto . ct original proto-dst @reach accept
+//!         the open ranges accept; the closed ones reject
+//!         ip saddr @egress accept
+//!         reject
+//!     }
+//! }
+//! ```
+//!
+//! Where something is going is taken from the connection's beginning: that is what was allowed,
+//! also where the machine passes it on to another address. Packs cannot pretend to be others, as
+//! they may not make packets themselves.
+
+use crate::expression::{ESTABLISHED, RELATED, Rule};
+use crate::fence::Fence;
+use crate::script::{Chain, Hook, Script};
+use crate::set::{EGRESS, PAIRS, REACH, SETS};
+use crate::table::{BRIDGE, INET};
+
+/// In place of those there are; the sets are empty.
+pub(crate) fn replace(script: &mut Script<'_>, fence: &Fence) {
+    script.replace_table(BRIDGE);
+    script.replace_table(INET);
+    SETS.iter().for_each(|set| script.add_set(set));
+    bridge_forward(script, fence);
+    inet_input(script, fence);
+    inet_forward(script, fence);
+}
+
+/// Packs send within their own network only, and nobody else does.
+fn bridge_forward(script: &mut Script<'_>, fence: &Fence) {
+    let chain = Chain {
+        family: BRIDGE,
+        name: "forward",
+        hook: Hook::Forward,
+        priority: 0,
+    };
+    let rules = [
+        Rule::ipv4()
+            .saddr(fence.network)
+            .tcp_dport(fence.control)
+            .drop(),
+        Rule::ipv4().addresses_in(&PAIRS).accept(),
+        Rule::ipv4().saddr(fence.network).drop(),
+        Rule::ipv4().daddr(fence.network).drop(),
+    ];
+    add(script, &chain, rules);
+}
+
+/// To the machine.
+fn inet_input(script: &mut Script<'_>, fence: &Fence) {
+    let chain = Chain {
+        family: INET,
+        name: "input",
+        hook: Hook::Input,
+        priority: -10,
+    };
+    let open = fence.open.iter().filter(|range| range.port.is_some());
+    let mut rules = vec![
+        Rule::default().iifname_not(&fence.bridge).accept(),
+        Rule::ipv4()
+            .tcp_sport(fence.control)
+            .ct_state(ESTABLISHED)
+            .accept(),
+        Rule::ipv4().destination_in(&REACH).accept(),
+    ];
+    rules.extend(open.map(|range| Rule::ipv4().ct_original_daddr(*range).accept()));
+    rules.push(Rule::default().reject());
+    add(script, &chain, rules);
+}
+
+/// To and from everything but the machine.
+fn inet_forward(script: &mut Script<'_>, fence: &Fence) {
+    let chain = Chain {
+        family: INET,
+        name: "forward",
+        hook: Hook::Forward,
+        priority: -10,
+    };
+    let bridge = fence.bridge.as_str();
+    let out = || Rule::default().oifname(bridge);
+    let mut rules = vec![
+        // Where the kernel shows this chain what a bridge forwards, the other table has decided.
+        Rule::default().iifname(bridge).oifname(bridge).accept(),
+        out().ct_state(ESTABLISHED | RELATED).accept(),
+        out().drop(),
+        Rule::default().iifname_not(bridge).accept(),
+        Rule::ipv4().destination_in(&REACH).accept(),
+    ];
+    let open = fence.open.iter();
+    rules.extend(open.map(|range| Rule::ipv4().ct_original_daddr(*range).accept()));
+    for range in &fence.closed {
+        rules.push(Rule::ipv4().daddr(*range).reject());
+        rules.push(Rule::ipv4().ct_original_daddr(*range).reject());
+    }
+    rules.push(Rule::ipv4().saddr_in(&EGRESS).accept());
+    rules.push(Rule::default().reject());
+    add(script, &chain, rules);
+}
+
+fn add(script: &mut Script<'_>, chain: &Chain, rules: impl IntoIterator<Item = Rule>) {
+    script.add_chain(chain);
+    rules
+        .into_iter()
+        .for_each(|rule| script.add_rule(chain, &rule));
+}

@@ -1,0 +1,117 @@
+//! What is done to the tables of one name, as in a file for `nft -f`: all of it or nothing.
+
+use crate::expression::Rule;
+use crate::netlink::{APPEND, Attributes, Batch, CREATE};
+use crate::set::Set;
+use crate::table::{DEL_TABLE, NEW_TABLE};
+
+const NEW_CHAIN: u16 = 3;
+const NEW_RULE: u16 = 6;
+const NEW_SET: u16 = 9;
+const NEW_ELEMENT: u16 = 12;
+const DEL_ELEMENT: u16 = 14;
+
+/// Elements of one message: the length of their list has 16 bits.
+const ELEMENTS: usize = 500;
+
+/// Where the kernel asks a chain.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Hook {
+    Input = 1,
+    Forward = 2,
+}
+
+/// A chain of one of the tables.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Chain {
+    pub(crate) family: u8,
+    pub(crate) name: &'static str,
+    pub(crate) hook: Hook,
+    pub(crate) priority: i32,
+}
+
+#[derive(Debug)]
+pub(crate) struct Script<'a> {
+    table: &'a str,
+    batch: Batch,
+}
+
+impl<'a> Script<'a> {
+    pub(crate) fn new(table: &'a str) -> Self {
+        Self {
+            table,
+            batch: Batch::new(),
+        }
+    }
+
+    pub(crate) fn finish(self) -> Batch {
+        self.batch
+    }
+
+    pub(crate) fn replace_table(&mut self, family: u8) {
+        // There is one to be deleted as soon as one was made.
+        self.push(NEW_TABLE, CREATE, family, |table| table);
+        self.delete_table(family);
+        self.push(NEW_TABLE, CREATE, family, |table| table);
+    }
+
+    pub(crate) fn delete_table(&mut self, family: u8) {
+        self.push(DEL_TABLE, 0, family, |table| table);
+    }
+
+    pub(crate) fn add_set(&mut self, set: &Set) {
+        self.push(NEW_SET, CREATE, set.family, |table| {
+            table
+                .text(2, set.name)
+                .number(3, 0)
+                .number(4, 0)
+                .number(5, set.key_length)
+                .number(10, set.id)
+        });
+    }
+
+    pub(crate) fn add_elements(&mut self, set: &Set, keys: &[Vec<u8>]) {
+        self.elements((NEW_ELEMENT, CREATE), set, keys);
+    }
+
+    pub(crate) fn delete_elements(&mut self, set: &Set, keys: &[Vec<u8>]) {
+        self.elements((DEL_ELEMENT, 0), set, keys);
+    }
+
+    pub(crate) fn add_chain(&mut self, chain: &Chain) {
+        let hook = Attributes::default()
+            .number(1, chain.hook as u32)
+            .number(2, chain.priority.cast_unsigned());
+        self.push(NEW_CHAIN, CREATE, chain.family, |table| {
+            table.text(3, chain.name).nested(4, &hook).text(7, "filter")
+        });
+    }
+
+    pub(crate) fn add_rule(&mut self, chain: &Chain, rule: &Rule) {
+        self.push(NEW_RULE, CREATE | APPEND, chain.family, |table| {
+            table.text(2, chain.name).nested(4, rule.expressions())
+        });
+    }
+
+    fn elements(&mut self, (kind, flags): (u16, u16), set: &Set, keys: &[Vec<u8>]) {
+        for keys in keys.chunks(ELEMENTS) {
+            let list = keys.iter().fold(Attributes::default(), |list, key| {
+                list.nested(1, &Attributes::default().data(1, key))
+            });
+            self.push(kind, flags, set.family, |table| {
+                table.text(2, set.name).nested(3, &list)
+            });
+        }
+    }
+
+    fn push(
+        &mut self,
+        kind: u16,
+        flags: u16,
+        family: u8,
+        more: impl FnOnce(Attributes) -> Attributes,
+    ) {
+        let attributes = more(Attributes::default().text(1, self.table));
+        self.batch.push(kind, flags, family, &attributes);
+    }
+}
