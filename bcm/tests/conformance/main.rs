@@ -16,6 +16,7 @@ mod groups;
 mod harness;
 mod nonblocking;
 mod point_to_point;
+mod port;
 mod process;
 mod properties;
 mod proxy;
