@@ -243,7 +243,7 @@ on_every_backend! {
         ];
         for call in cases {
             let begun = Instant::now();
-            let results = backend.run_with(&[2, 2], |_| {}, |worker| call(worker));
+            let results = backend.run_with(&[2, 2], |_| {}, call);
             promised(Duration::from_secs(5), begun);
             let mismatch = |result: &Result<(), Error>| {
                 matches!(result, Err(Error::CollectiveMismatch { .. }))
