@@ -85,7 +85,13 @@ pub fn seeds() -> Vec<(&'static str, Vec<u8>)> {
             seeds.push(("replies", popped));
         }
     }
-    for kind in [Kind::Offer, Kind::Grant, Kind::Credit, Kind::Goodbye] {
+    for kind in [
+        Kind::Offer,
+        Kind::Grant,
+        Kind::Credit,
+        Kind::Goodbye,
+        Kind::Waiting,
+    ] {
         let header = Header::notice(kind, flare_digest(FLARE), 1, 0);
         message.extend_from_slice(&header.encode());
     }

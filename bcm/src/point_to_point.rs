@@ -241,8 +241,9 @@ impl Communicator {
 
     pub(crate) fn take<T: Payload>(&self, operation: Operation, want: &Want) -> Result<T, Error> {
         let mut patience = Patience::new(&self.shared.control, operation);
-        let mine = Destination::Worker(self.worker_id());
-        let parcel = self.shared.take(&mut patience, mine, want)?;
+        let me = self.worker_id();
+        let mine = Destination::Worker(me);
+        let parcel = self.shared.take(&mut patience, me, mine, want)?;
         parcel.open(operation, Peer::Worker(want.source))
     }
 

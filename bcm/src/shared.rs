@@ -1,7 +1,9 @@
 //! What the workers of a pack share.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 use crate::collective::ledger::Ledgers;
 use crate::control::{Control, Patience};
@@ -14,6 +16,9 @@ use crate::operation::Operation;
 use crate::payload::{self, Payload};
 use crate::remote::Remote;
 use crate::topology::Topology;
+
+/// How long a worker waits before it says so: longer than workers that do the same are apart, as a rule.
+const LONG: Duration = Duration::from_secs(1);
 
 /// One pack: its mailboxes, and the way to the other packs.
 #[derive(Debug)]
@@ -104,10 +109,11 @@ impl Shared {
             .send((context, source), destination, class, &encoded, patience)
     }
 
-    /// Takes the message wanted, waiting for it.
+    /// Takes the message wanted, for which this worker waits.
     pub(crate) fn take(
         &self,
         patience: &mut Patience<'_>,
+        worker: u32,
         destination: Destination,
         want: &Want,
     ) -> Result<Parcel, Error> {
@@ -126,8 +132,11 @@ impl Shared {
         let _expected = remote.expect(destination, want.context, want.source);
         let afar = FromWorker {
             remote,
-            source: want.source,
+            worker,
+            want: *want,
             operation: patience.operation,
+            began: Cell::new(None),
+            told_at: Cell::new(LONG),
         };
         mailbox.take(want, patience, Some(&afar))
     }
@@ -200,23 +209,36 @@ impl Shared {
 /// A wait for a worker of another pack.
 struct FromWorker<'a> {
     remote: &'a Remote,
-    source: u32,
+    worker: u32,
+    want: Want,
     operation: Operation,
+    /// When it was first tired of waiting.
+    began: Cell<Option<Instant>>,
+    /// How long it has to have waited for the other pack to be told next.
+    told_at: Cell<Duration>,
 }
 
 impl Afar for FromWorker<'_> {
     fn help(&self) -> bool {
-        self.remote.help(self.source)
+        self.remote.help(self.want.source)
     }
 
     fn tire(&self) -> Result<(), Error> {
-        match self.remote.departed(self.source) {
-            true => Err(Error::Departed {
+        let source = self.want.source;
+        if self.remote.departed(source) {
+            return Err(Error::Departed {
                 operation: self.operation,
-                peer: Peer::Worker(self.source),
-            }),
-            false => Ok(()),
+                peer: Peer::Worker(source),
+            });
         }
+        let began = self.began.get().unwrap_or_else(Instant::now);
+        self.began.set(Some(began));
+        if began.elapsed() >= self.told_at.get() {
+            // Again later: who was told may not have known of the group.
+            self.told_at.set(self.told_at.get() * 2);
+            self.remote.waits(self.worker, &self.want);
+        }
+        Ok(())
     }
 
     fn sleeps(&self) -> bool {
@@ -224,7 +246,7 @@ impl Afar for FromWorker<'_> {
     }
 
     fn sleep(&self, sleeper: &Sleeper<'_>) {
-        self.remote.sleep(Some(self.source), sleeper);
+        self.remote.sleep(Some(self.want.source), sleeper);
     }
 }
 

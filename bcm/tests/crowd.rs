@@ -3,11 +3,15 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 use burst_bcm::{Pack, PackConfig, Topology};
+
+use pack_process::{PACK, PackProcess};
+
+#[allow(dead_code)]
+#[path = "conformance/pack_process.rs"]
+mod pack_process;
 
 const PACKS: u32 = 256;
 /// Of a pack, whoever its peers are, besides its workers.
@@ -16,8 +20,6 @@ const THREADS: usize = 8;
 const KIB_PER_PEER: usize = 64;
 /// For a peer, of which each sends and is sent messages and what is said about them.
 const DESCRIPTORS_PER_PEER: usize = 4;
-/// Says which pack a process is.
-const PACK: &str = "BURST_TEST_PACK";
 
 /// Not a test: one of the packs, of one worker.
 #[test]
@@ -70,53 +72,17 @@ fn memory() -> usize {
     own.unwrap().trim().trim_end_matches(" kB").parse().unwrap()
 }
 
-struct Process {
-    child: Child,
-    output: BufReader<ChildStdout>,
-}
-
-impl Process {
-    fn start(pack: u32) -> Self {
-        let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--ignored", "--exact", "pack_in_a_process", "--nocapture"])
-            .env(PACK, pack.to_string())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let output = BufReader::new(child.stdout.take().unwrap());
-        Self { child, output }
-    }
-
-    /// What follows a word.
-    fn said(&mut self, word: &str) -> String {
-        let mut line = String::new();
-        while self.output.read_line(&mut line).unwrap() > 0 {
-            if let Some((_, rest)) = line.split_once(word) {
-                return rest.trim().to_owned();
-            }
-            line.clear();
-        }
-        panic!("the process ended without saying {word:?}");
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
 #[test]
 fn a_pack_takes_little_however_many_others_there_are() {
-    let mut processes: Vec<_> = (0..PACKS).map(Process::start).collect();
+    let mut processes: Vec<_> = (0..PACKS)
+        .map(|pack| PackProcess::start("pack_in_a_process", pack))
+        .collect();
     let endpoints: Vec<_> = (processes.iter_mut())
         .map(|process| process.said("endpoint"))
         .collect();
     let endpoints = endpoints.join(" ");
-    for process in &processes {
-        writeln!(process.child.stdin.as_ref().unwrap(), "{endpoints}").unwrap();
+    for process in &mut processes {
+        process.tell(&endpoints);
     }
     for process in &mut processes {
         let found = process.said("found");

@@ -2,6 +2,8 @@
 //! program of its own, since it counts those of the whole process.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[path = "conformance/port.rs"]
+mod port;
 #[allow(dead_code)]
 #[path = "conformance/redis_server.rs"]
 mod redis_server;

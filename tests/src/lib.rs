@@ -8,7 +8,7 @@
 //! | one process of either, and the ordinary user it is | `node`, `account` |
 //! | what it runs: processes, listening ports, containers | `processes`, `docker` |
 //! | talk to it: typed HTTP, its answers, raw sockets, the CLI | `api`, `model`, `wire`, `cli` |
-//! | servers of one's own: Redis, PostgreSQL, S3; their ports | `redis_server`, `postgres_server`, `s3_server`, `port` |
+//! | servers of one's own: Redis, RabbitMQ, PostgreSQL, S3; their ports | `redis_server`, `rabbitmq_server`, `rabbitmq_accounts`, `postgres_server`, `s3_server`, `port` |
 //! | a machine that can be cut off, controllers that can be parted, a clock that can be set, what lies on the disk and one that is full | `network`, `clock`, `disk` |
 //! | certificates | `certificates` |
 //! | two tenants, and one's flare that the other's must not disturb | `tenants`, `neighbour` |
@@ -16,6 +16,7 @@
 //! | packages, good and broken | `package` |
 //! | refused requests change nothing | `unchanged` |
 //! | the work function whose behaviour its input chooses | `failing` |
+//! | the work function that tries to break out | `escaping` |
 //! | where built things are, and waiting with a deadline | `built`, `wait`, `command` |
 //!
 //! The platform runs as an ordinary user, whoever runs the tests: none of them needs one that is root. Root is needed
@@ -36,6 +37,7 @@ pub mod cluster;
 pub mod command;
 pub mod disk;
 pub mod docker;
+pub mod escaping;
 pub mod failing;
 pub mod faults;
 pub mod invariants;
@@ -47,9 +49,13 @@ pub mod network;
 pub mod node;
 pub mod package;
 pub mod platform;
+#[path = "../../bcm/tests/conformance/port.rs"]
 pub mod port;
 pub mod postgres_server;
 pub mod processes;
+pub mod rabbitmq_accounts;
+#[path = "../../bcm/tests/conformance/rabbitmq_server.rs"]
+pub mod rabbitmq_server;
 pub mod redis_server;
 pub mod s3_server;
 pub mod settings;

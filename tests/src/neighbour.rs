@@ -51,6 +51,11 @@ impl<'a> Neighbour<'a> {
         neighbour
     }
 
+    /// What its flare is called.
+    pub fn flare_id(&self) -> &str {
+        &self.flare
+    }
+
     /// How many rounds it has done.
     #[track_caller]
     pub fn rounds(&self) -> usize {

@@ -5,11 +5,10 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
+use burst_tests::escaping::{NAME, start};
 use burst_tests::model::Flare;
 use burst_tests::{Driver, Platform, Settings, built, failing, wait};
 use serde_json::{Value, json};
-
-const NAME: &str = "escaping";
 
 /// Each attempt of the program, and how it must be refused; not every kernel has everything.
 const REFUSED: &[(&str, &str)] = &[
@@ -47,16 +46,6 @@ const REFUSED: &[(&str, &str)] = &[
     ("kill the runtime", "Unsupported"),
     ("stop the runtime", "Unsupported"),
 ];
-
-#[track_caller]
-fn start(settings: Settings) -> Platform {
-    let platform = Platform::start(settings);
-    let program = built::program(NAME);
-    platform
-        .cli(&["deploy", NAME, program.to_str().unwrap()])
-        .exits(0);
-    platform
-}
 
 /// What the only worker of a flare that succeeds returns.
 #[track_caller]

@@ -1,21 +1,10 @@
 //! What packs of one machine have of it, and what flares of one pack have of each other.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+use burst_tests::escaping::{NAME, start};
 use burst_tests::model::Flare;
-use burst_tests::{Driver, Platform, Settings, built, docker, wait};
+use burst_tests::{Driver, Platform, Settings, docker, wait};
 use serde_json::{Value, json};
-
-const NAME: &str = "escaping";
-
-#[track_caller]
-fn start(settings: Settings) -> Platform {
-    let platform = Platform::start(settings);
-    let program = built::program(NAME);
-    platform
-        .cli(&["deploy", NAME, program.to_str().unwrap()])
-        .exits(0);
-    platform
-}
 
 /// Runs a flare of one pack to its end.
 #[track_caller]

@@ -185,32 +185,32 @@ impl<'a> Call<'a> {
 
     /// Takes what a member of this pack moved here with [`Call::give_here`].
     pub(crate) fn take_here<T: Send + 'static>(&mut self, from: u32) -> Result<T, Error> {
-        let (mine, want) = (self.mine(), self.want(from));
-        let parcel = self.shared.take(&mut self.patience, mine, &want)?;
-        parcel.open_here(self.operation(), Peer::Worker(want.source))
+        let parcel = self.parcel(self.mine(), from)?;
+        parcel.open_here(self.operation(), self.peer(from))
     }
 
     /// Takes what a member moved to this one.
     pub(crate) fn take<T: Payload>(&mut self, from: u32) -> Result<T, Error> {
-        let (mine, want) = (self.mine(), self.want(from));
-        let parcel = self.shared.take(&mut self.patience, mine, &want)?;
-        parcel.open(self.operation(), Peer::Worker(want.source))
+        let parcel = self.parcel(self.mine(), from)?;
+        parcel.open(self.operation(), self.peer(from))
     }
 
     /// Takes what a member of this pack shared.
     pub(crate) fn take_shared<T: Payload>(&mut self, from: u32) -> Result<Arc<T>, Error> {
-        let (mine, want) = (self.mine(), self.want(from));
-        let parcel = self.shared.take(&mut self.patience, mine, &want)?;
-        parcel.open_shared(self.operation(), Peer::Worker(want.source))
+        let parcel = self.parcel(self.mine(), from)?;
+        parcel.open_shared(self.operation(), self.peer(from))
     }
 
     /// Takes what a member of another pack published. One member of each pack does.
     pub(crate) fn take_published<T: Payload>(&mut self, from: u32) -> Result<T, Error> {
+        let parcel = self.parcel(Destination::Board, from)?;
+        parcel.open(self.operation(), self.peer(from))
+    }
+
+    fn parcel(&mut self, destination: Destination, from: u32) -> Result<Parcel, Error> {
         let want = self.want(from);
-        let parcel = self
-            .shared
-            .take(&mut self.patience, Destination::Board, &want)?;
-        parcel.open(self.operation(), Peer::Worker(want.source))
+        let me = self.group.worker(self.group.rank);
+        self.shared.take(&mut self.patience, me, destination, &want)
     }
 
     /// Announces that this member is going to take what all members of other packs publish, so
@@ -233,6 +233,10 @@ impl<'a> Call<'a> {
         let source = self.group.worker(from);
         let remote = self.shared.remote()?;
         Ok(remote.expect(destination, self.group.context, source))
+    }
+
+    fn peer(&self, rank: u32) -> Peer {
+        Peer::Worker(self.group.worker(rank))
     }
 
     fn mine(&self) -> Destination {

@@ -14,7 +14,8 @@ pub(crate) struct Carried {
     room: MaybeUninit<Room>,
 }
 
-// SAFETY: a `Carried` is only made from a value that is `Send`.
+// SAFETY: `new` is the only way to make one and asks for a value that is `Send`; what else there is, the kind, is a
+// reference to something constant. The value goes with the room, and is taken or dropped by whoever has that.
 unsafe impl Send for Carried {}
 
 struct Kind {
@@ -57,7 +58,8 @@ impl Carried {
             // SAFETY: `INSIDE` says that size and alignment fit, and the room is this value's.
             unsafe { room.as_mut_ptr().cast::<T>().write(value) };
         } else {
-            // SAFETY: a box is one word, and the room is this value's.
+            // SAFETY: a box of something with a size is one pointer, for which a room is always large and aligned enough, and
+            // the room is this value's.
             unsafe { room.as_mut_ptr().cast::<Box<T>>().write(Box::new(value)) };
         }
         Self {

@@ -14,7 +14,7 @@ use super::{Backend, Frame};
 use crate::control::Patience;
 use crate::error::Error;
 use crate::failure::Failure;
-use crate::local::Sleeper;
+use crate::local::{Sleeper, Want};
 use crate::message::Class;
 use crate::operation::Operation;
 use crate::payload::Encoded;
@@ -267,6 +267,27 @@ impl Remote {
             None => 0..topology.num_packs(),
         };
         self.backend.sleep(packs, sleeper);
+    }
+
+    /// A worker has waited long for this message. If it is one of a collective the pack it should come from is told: it
+    /// may have called another one, and wait as well.
+    pub(crate) fn waits(&self, worker: u32, want: &Want) {
+        let config = self.inbox.config();
+        let (Class::Collective { .. }, Some(pack)) =
+            (want.class, config.topology.pack_of(want.source))
+        else {
+            return;
+        };
+        let header = Header {
+            source: worker,
+            destination: Destination::Worker(want.source),
+            context: want.context,
+            class: want.class,
+            ..Header::notice(Kind::Waiting, config.flare, config.pack, 0)
+        };
+        let payload = &[];
+        // Where it cannot be told the time-out ends the wait.
+        let _ = self.backend.control(pack, &Frame { header, payload });
     }
 
     /// Whether nothing can come from a worker any more.

@@ -51,10 +51,13 @@ pub(crate) enum Kind {
     Goodbye,
     /// A chunk that lies where the backend keeps what many packs read.
     Stored,
+    /// The source has waited long for the destination in a collective: a call of both, or one of them has called
+    /// something else.
+    Waiting,
 }
 
 impl Kind {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::Data,
         Self::Offer,
         Self::Grant,
@@ -62,6 +65,7 @@ impl Kind {
         Self::Abort,
         Self::Goodbye,
         Self::Stored,
+        Self::Waiting,
     ];
 }
 

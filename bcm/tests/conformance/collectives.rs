@@ -1,10 +1,11 @@
 //! Every collective, at every root, on packs of every shape.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use burst_bcm::{BackendConfig, Communicator, Error, Reducer};
+use burst_bcm::{BackendConfig, Communicator, Error, PackConfig, Reducer};
 
-use crate::harness::{SHAPES, pattern, under_watchdog};
+use crate::harness::{SHAPES, pattern, promised, under_watchdog};
 use crate::on_every_backend;
 
 on_every_backend! {
@@ -224,6 +225,49 @@ on_every_backend! {
             results.iter().any(|r| matches!(r, Err(Error::CollectiveMismatch { .. }))),
             "{results:?}"
         );
+    }
+
+    fn workers_that_wait_for_each_other_are_told_of_different_roots(backend) {
+        type Call = fn(&Communicator) -> Result<(), Error>;
+        // Nobody sends anything.
+        let cases: [Call; 5] = [
+            |worker| worker.gather(1u8, worker.worker_id() / 2 * 2).map(drop),
+            |worker| worker.reduce(1u8, worker.worker_id() / 2 * 2, |a, _| a).map(drop),
+            |worker| worker.broadcast::<u8>(None, 2 - worker.worker_id() / 2 * 2).map(drop),
+            |worker| worker.scatter::<u8>(None, 2 - worker.worker_id() / 2 * 2).map(drop),
+            // In a group, of which its members know nothing before they call.
+            |worker| {
+                let pair = worker.split(Some(worker.worker_id() % 2), 0)?;
+                pair.map_or(Ok(()), |pair| pair.broadcast::<u8>(None, 1 - pair.rank()).map(drop))
+            },
+        ];
+        for call in cases {
+            let begun = Instant::now();
+            let results = backend.run_with(&[2, 2], |_| {}, call);
+            promised(Duration::from_secs(5), begun);
+            let mismatch = |result: &Result<(), Error>| {
+                matches!(result, Err(Error::CollectiveMismatch { .. }))
+            };
+            assert!(results.iter().any(mismatch), "{results:?}");
+            // Who only sends has done its part.
+            let waited = |result: &Result<(), Error>| matches!(result, Err(Error::Timeout { .. }));
+            assert!(!results.iter().any(waited), "{results:?}");
+        }
+    }
+
+    fn two_roots_of_large_values_are_told_of_each_other(backend) {
+        let narrow = |config: &mut PackConfig| config.max_bytes_in_flight = 1 << 20;
+        let begun = Instant::now();
+        let results = backend.run_with(&[1, 1], narrow, |worker| {
+            let me = worker.worker_id();
+            worker.broadcast(Some(vec![0u8; 4 << 20]), me)?;
+            worker.barrier()
+        });
+        promised(Duration::from_secs(5), begun);
+        let mismatch = |result: &Result<(), Error>| {
+            matches!(result, Err(Error::CollectiveMismatch { .. }))
+        };
+        assert!(results.iter().any(mismatch), "{results:?}");
     }
 
     fn a_broadcast_leaves_a_pack_once_per_other_pack(backend) {

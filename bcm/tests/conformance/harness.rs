@@ -114,6 +114,15 @@ impl Backend {
     }
 
     fn packs_with(&self, pack_sizes: &[u32], configure: impl Fn(&mut PackConfig)) -> Vec<Pack> {
+        self.try_packs(pack_sizes, configure).unwrap()
+    }
+
+    /// As `packs`, where they may come up too late.
+    pub fn try_packs(
+        &self,
+        pack_sizes: &[u32],
+        configure: impl Fn(&mut PackConfig),
+    ) -> Result<Vec<Pack>, Error> {
         let mut kept = Vec::new();
         if self.second {
             let first = testing::packs(pack_sizes, &self.config, |_| {}).unwrap();
@@ -122,7 +131,7 @@ impl Backend {
             }
             kept = first.iter().map(Pack::leave).collect();
         }
-        testing::packs_over(kept, pack_sizes, &self.config, configure).unwrap()
+        testing::packs_over(kept, pack_sizes, &self.config, configure)
     }
 
     pub fn chunked(&self, bytes: usize) -> impl Fn(&mut PackConfig) + '_ {

@@ -15,7 +15,9 @@ mod flow;
 mod groups;
 mod harness;
 mod nonblocking;
+mod pack_process;
 mod point_to_point;
+mod port;
 mod process;
 mod properties;
 mod proxy;
@@ -26,6 +28,8 @@ mod rabbitmq_server;
 #[cfg(feature = "management")]
 mod rabbitmq_tenants;
 mod redis;
+mod redis_connections;
+mod redis_losses;
 mod redis_server;
 mod redis_tenants;
 #[cfg(feature = "s3")]

@@ -153,7 +153,7 @@ fn what_was_in_a_connection_that_is_cut_comes_again_and_once() {
 #[test]
 fn connections_may_be_encrypted() {
     let certificate = crate::certificate::Certificate::new();
-    let port = crate::redis_server::free_port();
+    let port = crate::port::free("127.0.0.1");
     let server = RabbitServer::start(&format!(
         "listeners.ssl.default = 127.0.0.1:{port}\n\
          ssl_options.certfile = {}\n\

@@ -10,22 +10,25 @@ use std::sync::OnceLock;
 
 use tempfile::TempDir;
 
-use super::redis_server::free_port;
+use super::port;
 
+/// Who may do anything.
 pub const USER: &str = "burst";
 /// Not the one everybody has, so that logging in is tested too.
 pub const PASSWORD: &str = "conformance-password";
 
 /// Ends when dropped, and when the process that started it ends, however it does; so does its port
 /// mapper, which stays as long as it thinks that the node lives.
+#[derive(Debug)]
 pub struct RabbitServer {
+    host: String,
     server: Child,
     guard: Child,
     ports: Ports,
     directory: TempDir,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy)]
 struct Ports {
     amqp: u16,
     distribution: u16,
@@ -42,18 +45,23 @@ pub fn shared() -> &'static RabbitServer {
 /// Another one, with the management API, which makes a user of its own for each flare.
 pub fn managed() -> &'static RabbitServer {
     static SERVER: OnceLock<RabbitServer> = OnceLock::new();
-    SERVER.get_or_init(|| RabbitServer::start_with("rabbitmq_management", ""))
+    SERVER.get_or_init(|| RabbitServer::managed_at("127.0.0.1"))
 }
 
 impl RabbitServer {
     /// A node with these further lines in its configuration.
     pub fn start(settings: &str) -> Self {
-        Self::start_with("", settings)
+        Self::start_with("127.0.0.1", "", settings)
     }
 
-    fn start_with(plugin: &str, settings: &str) -> Self {
+    /// A node with the management API, at one of this machine's addresses.
+    pub fn managed_at(host: &str) -> Self {
+        Self::start_with(host, "rabbitmq_management", "")
+    }
+
+    fn start_with(host: &str, plugin: &str, settings: &str) -> Self {
         for _ in 0..5 {
-            if let Some(server) = Self::try_start(plugin, settings) {
+            if let Some(server) = Self::try_start(host, plugin, settings) {
                 return server;
             }
         }
@@ -61,23 +69,23 @@ impl RabbitServer {
     }
 
     /// `None` when someone else took a port in the meantime.
-    fn try_start(plugin: &str, settings: &str) -> Option<Self> {
+    fn try_start(host: &str, plugin: &str, settings: &str) -> Option<Self> {
         let ports = Ports {
-            amqp: free_port(),
-            distribution: free_port(),
-            mapper: free_port(),
-            management: free_port(),
+            amqp: port::free(host),
+            distribution: port::free("0.0.0.0"),
+            mapper: port::free("127.0.0.1"),
+            management: port::free(host),
         };
         let management = match plugin {
             "" => String::new(),
             _ => format!(
-                "management.tcp.ip = 127.0.0.1\nmanagement.tcp.port = {}",
+                "management.tcp.ip = {host}\nmanagement.tcp.port = {}",
                 ports.management
             ),
         };
         let directory = tempfile::tempdir().unwrap();
         let configuration = format!(
-            "listeners.tcp.default = 127.0.0.1:{}\n\
+            "listeners.tcp.default = {host}:{}\n\
              default_user = {USER}\n\
              default_pass = {PASSWORD}\n\
              loopback_users = none\n\
@@ -124,6 +132,7 @@ impl RabbitServer {
                 // Nobody reads on, but it must not be killed by what it writes.
                 std::thread::spawn(move || std::io::copy(&mut log, &mut std::io::sink()));
                 return Some(Self {
+                    host: host.to_owned(),
                     server,
                     guard,
                     ports,
@@ -138,6 +147,7 @@ impl RabbitServer {
         None
     }
 
+    /// The address, with who may do anything.
     pub fn uri(&self) -> String {
         self.uri_at(self.ports.amqp)
     }
@@ -149,18 +159,24 @@ impl RabbitServer {
 
     /// As seen through another port.
     pub fn managed_uri_at(&self, port: u16) -> String {
-        let management = self.ports.management;
         format!(
-            "{}?management=http://127.0.0.1:{management}",
-            self.uri_at(port)
+            "{}?management=http://{}",
+            self.uri_at(port),
+            self.management()
         )
     }
 
     /// The address of the server as seen through another port.
     pub fn uri_at(&self, port: u16) -> String {
-        format!("amqp://{USER}:{PASSWORD}@127.0.0.1:{port}/%2f")
+        format!("amqp://{USER}:{PASSWORD}@{}:{port}/%2f", self.host)
     }
 
+    /// Where its management API listens.
+    pub fn management(&self) -> String {
+        format!("{}:{}", self.host, self.ports.management)
+    }
+
+    /// Where packs and programs connect to.
     pub fn port(&self) -> u16 {
         self.ports.amqp
     }

@@ -1,5 +1,7 @@
 //! RabbitMQ as tenants share it: each flare has a user and a virtual host of its own.
 
+use std::io::{Read, Write};
+use std::net::TcpListener;
 use std::time::{Duration, SystemTime};
 
 use burst_bcm::{
@@ -7,9 +9,9 @@ use burst_bcm::{
 };
 
 use crate::harness::{pattern, under_watchdog};
+use crate::port;
 use crate::proxy::Proxy;
 use crate::rabbitmq_server::{PASSWORD, RabbitServer, managed};
-use crate::redis_server::free_port;
 
 fn platform(server: &RabbitServer) -> BackendConfig {
     BackendConfig::new("rabbitmq").with_uri(server.managed_uri())
@@ -218,7 +220,7 @@ fn whoever_cleans_up_removes_those_of_flares_that_are_over() {
 fn where_no_user_can_be_made_no_flare_is_let_in() {
     let server = managed();
     under_watchdog(move || {
-        let nowhere = free_port();
+        let nowhere = port::free("127.0.0.1");
         let silent = server.uri() + &format!("?management=http://127.0.0.1:{nowhere}");
         let silent = BackendConfig::new("rabbitmq").with_uri(silent);
         let error = let_in(&silent, "t4", 2).unwrap_err().to_string();
@@ -242,5 +244,57 @@ fn where_no_user_can_be_made_no_flare_is_let_in() {
         assert!(odd.contains("ids of flares"), "{odd}");
         let shared = silent.with_shared_credentials();
         assert_eq!(let_in(&shared, "t4", 2), Ok(shared));
+    });
+}
+
+/// Of two packs that make the same one at once, one is told that it is there before it has started.
+#[test]
+fn a_virtual_host_that_is_just_starting_is_waited_for() {
+    under_watchdog(|| {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let server = std::thread::spawn(move || {
+            let mut asked = Vec::new();
+            for stream in listener.incoming() {
+                let (mut stream, mut request) = (stream.unwrap(), [0; 4096]);
+                let length = stream.read(&mut request).unwrap();
+                let request = String::from_utf8_lossy(&request[..length]).into_owned();
+                let line = request.lines().next().unwrap().to_owned();
+                let looks = asked
+                    .iter()
+                    .filter(|line: &&String| line.contains("GET /api/vhosts"));
+                let (status, body) = match &*line {
+                    line if line.starts_with("GET /api/permissions") => ("404 Not Found", ""),
+                    line if line.starts_with("GET") && looks.count() < 2 => {
+                        ("200 OK", r#"{"cluster_state":{"one":"stopped"}}"#)
+                    }
+                    line if line.starts_with("GET") => {
+                        ("200 OK", r#"{"cluster_state":{"one":"running"}}"#)
+                    }
+                    _ => ("204 No Content", ""),
+                };
+                let head = "Content-Type: application/json\r\nConnection: close";
+                let length = body.len();
+                write!(
+                    stream,
+                    "HTTP/1.1 {status}\r\n{head}\r\nContent-Length: {length}\r\n\r\n{body}"
+                )
+                .unwrap();
+                asked.push(line);
+                if asked.last().unwrap().starts_with("PUT /api/permissions") {
+                    return asked;
+                }
+            }
+            asked
+        });
+        let uri = format!("amqp://a:b@127.0.0.1/%2f?management=http://{address}");
+        let platform = BackendConfig::new("rabbitmq").with_uri(uri);
+        let_in(&platform, "t6", 2).unwrap();
+        let asked = server.join().unwrap();
+        let looks = asked
+            .iter()
+            .filter(|line| line.contains("GET /api/vhosts"))
+            .count();
+        assert_eq!(looks, 3, "{asked:#?}");
     });
 }

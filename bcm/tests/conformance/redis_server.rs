@@ -1,33 +1,15 @@
 //! A Redis server of a test's own, on a port nobody else has.
 
 use std::io::{BufRead, BufReader};
-use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU16, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use tempfile::TempDir;
 
+use super::port;
+
 /// The password every server is given, so that logging in is tested too.
 pub const PASSWORD: &str = "conformance-password";
-
-/// A port on which nobody listens. It is from below those that the system gives to connections and to who asks for
-/// any: none of them can have it before its server does, nor while that is down.
-pub fn free_port() -> u16 {
-    const FIRST: u16 = 18_000;
-    const COUNT: u16 = 12_000;
-    static NEXT: AtomicU16 = AtomicU16::new(0);
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
-    let start = now.subsec_nanos() ^ std::process::id().rotate_left(16);
-    (0..COUNT)
-        .map(|_| {
-            let step = u32::from(NEXT.fetch_add(1, Ordering::Relaxed));
-            FIRST + (start.wrapping_add(step) % u32::from(COUNT)) as u16
-        })
-        .find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok())
-        .expect("a free port")
-}
 
 /// Ends when dropped.
 pub struct RedisServer {
@@ -67,7 +49,7 @@ impl RedisServer {
 
     /// `None` when someone else took the port in the meantime.
     fn try_start(settings: &[&str]) -> Option<Self> {
-        let port = free_port();
+        let port = port::free("127.0.0.1");
         let directory = tempfile::tempdir().unwrap();
         let settings: Vec<String> = settings.iter().map(|&setting| setting.to_owned()).collect();
         Some(Self {

@@ -1,6 +1,5 @@
 //! Redis as tenants share it: what a flare's user may do there, servers that no flare may be let
-//! in by, servers that fail under flares with users of their own, and workers that spoil the keys
-//! of their own flare.
+//! in by, and workers that spoil the keys of their own flare.
 
 use std::time::{Duration, Instant, SystemTime};
 
@@ -9,10 +8,9 @@ use burst_bcm::{
 };
 
 use crate::harness::{pattern, promised, under_watchdog};
-use crate::proxy::Proxy;
 use crate::redis_server::RedisServer;
 
-const KINDS: [&str; 2] = ["redis-list", "redis-stream"];
+pub const KINDS: [&str; 2] = ["redis-list", "redis-stream"];
 
 /// What is always allowed: to say who one is, and to go.
 const ALWAYS: [&str; 4] = ["auth", "hello", "quit", "reset"];
@@ -21,7 +19,7 @@ const ALLOWED: [&str; 14] = [
     "xadd", "xdel", "xread",
 ];
 
-fn let_in(platform: &BackendConfig, flare_id: &str) -> Result<BackendConfig, Error> {
+pub fn let_in(platform: &BackendConfig, flare_id: &str) -> Result<BackendConfig, Error> {
     let secret = flare_id.into();
     let end = SystemTime::now() + Duration::from_secs(60);
     let flare = Admission {
@@ -31,13 +29,13 @@ fn let_in(platform: &BackendConfig, flare_id: &str) -> Result<BackendConfig, Err
     admit(&flare, platform).map(|admitted| admitted.backend)
 }
 
-fn packs(backend: &BackendConfig, flare_id: &'static str, sizes: &[u32]) -> Vec<Pack> {
+pub fn packs(backend: &BackendConfig, flare_id: &'static str, sizes: &[u32]) -> Vec<Pack> {
     let configure = |config: &mut PackConfig| config.flare_id = flare_id.to_owned();
     testing::packs(sizes, backend, configure).unwrap()
 }
 
 /// Everybody talks to everybody, for so many rounds; what arrives is right.
-fn exchange(packs: &[Pack], rounds: u32) -> Vec<Result<(), Error>> {
+pub fn exchange(packs: &[Pack], rounds: u32) -> Vec<Result<(), Error>> {
     testing::run_on(packs, |worker| {
         let (me, all) = (worker.worker_id(), worker.burst_size());
         for round in 0..rounds {
@@ -73,7 +71,7 @@ fn is_refusal(answer: &Result<(), String>) -> bool {
 }
 
 /// Whom the flare's failure blames, and with what it fails within so long.
-fn fails(packs: &[Pack], limit: Duration) -> String {
+pub fn fails(packs: &[Pack], limit: Duration) -> String {
     let begun = Instant::now();
     let results = exchange(packs, 100_000);
     promised(limit, begun);
@@ -257,149 +255,6 @@ fn a_server_that_drops_messages_is_refused() {
                 }
             }
         }
-    });
-}
-
-/// Nobody asks a server during a flare whether it began to drop messages; then some never come.
-#[test]
-fn a_server_that_begins_to_drop_messages_makes_nothing_wrong() {
-    const LIMIT: Duration = Duration::from_secs(3);
-    for kind in KINDS {
-        let server = RedisServer::start();
-        under_watchdog(move || {
-            let platform = BackendConfig::new(kind).with_uri(server.uri());
-            let own = let_in(&platform, "e1").unwrap();
-            let packs = testing::packs(&[1, 1, 1], &own, |config| {
-                config.flare_id = "e1".to_owned();
-                config.operation_timeout = LIMIT;
-            });
-            let packs = packs.unwrap();
-            server.ask::<()>(&["CONFIG", "SET", "maxmemory-policy", "allkeys-random"]);
-            server.ask::<()>(&["CONFIG", "SET", "maxmemory", "2mb"]);
-            for result in exchange(&packs, 200) {
-                match result {
-                    Ok(())
-                    | Err(Error::Aborted(_) | Error::Backend { .. } | Error::Timeout { .. }) => {}
-                    Err(other) => panic!("{other}"),
-                }
-            }
-            drop(packs);
-            server.ask::<()>(&["CONFIG", "SET", "maxmemory", "0"]);
-            server.ask::<()>(&["CONFIG", "SET", "maxmemory-policy", "noeviction"]);
-            cleanup("e1", &platform).unwrap();
-            let next = self::packs(&let_in(&platform, "e2").unwrap(), "e2", &[1, 1, 1]);
-            assert_eq!(exchange(&next, 3), vec![Ok(()); 3]);
-        });
-    }
-}
-
-/// Its flare's user is not known to a server that was restarted.
-#[test]
-fn a_restarted_server_fails_its_flares_and_serves_the_next() {
-    for kind in KINDS {
-        let mut server = RedisServer::with(&["--appendonly", "yes", "--appendfsync", "always"]);
-        under_watchdog(move || {
-            let proxy = Proxy::to(server.port());
-            let platform = BackendConfig::new(kind).with_uri(server.uri_at(proxy.port()));
-            let running = packs(&let_in(&platform, "r1").unwrap(), "r1", &[1, 1, 1]);
-            let blocked = running[0].communicators().remove(0);
-            std::thread::scope(|scope| {
-                let blocked = scope.spawn(move || blocked.recv::<u8>(1));
-                proxy.hold();
-                server.restart();
-                proxy.release();
-                proxy.cut();
-                let restarted = Instant::now();
-                let error = blocked.join().unwrap().unwrap_err();
-                promised(Duration::from_secs(1), restarted);
-                let Error::Aborted(failure) = &error else {
-                    panic!("expected an abort, not {error}");
-                };
-                assert_eq!(failure.kind, FailureKind::Backend, "{failure}");
-                if kind == "redis-stream" {
-                    assert!(failure.message.contains("restarted"), "{failure}");
-                }
-            });
-            drop(running);
-            cleanup("r1", &platform).unwrap();
-            let next = packs(&let_in(&platform, "r2").unwrap(), "r2", &[1, 1, 1]);
-            assert_eq!(exchange(&next, 3), vec![Ok(()); 3]);
-        });
-    }
-}
-
-/// A replica takes over, with everything or without what was said last; users are never copied.
-#[test]
-fn a_failover_fails_its_flares_and_serves_the_next() {
-    for kind in KINDS {
-        let mut master = RedisServer::start();
-        let replica = RedisServer::replica_of(&master);
-        under_watchdog(move || {
-            let proxy = Proxy::to(master.port());
-            let platform = BackendConfig::new(kind).with_uri(master.uri_at(proxy.port()));
-            let running = packs(&let_in(&platform, "o1").unwrap(), "o1", &[1, 1, 1]);
-            let neighbours = packs(&let_in(&platform, "o2").unwrap(), "o2", &[1, 1]);
-            for (flare, all) in [(&running, 3), (&neighbours, 2)] {
-                assert_eq!(exchange(flare, 3), vec![Ok(()); all]);
-            }
-            replica.ask::<()>(&["REPLICAOF", "NO", "ONE"]);
-            running[0].communicators()[0].send(1u8, 1).unwrap();
-            proxy.redirect(replica.port());
-            master.kill();
-            for flare in [&running, &neighbours] {
-                fails(flare, Duration::from_secs(1));
-            }
-            drop((running, neighbours));
-            cleanup("o1", &platform).unwrap();
-            cleanup("o2", &platform).unwrap();
-            let next = packs(&let_in(&platform, "o3").unwrap(), "o3", &[1, 1, 1]);
-            assert_eq!(exchange(&next, 3), vec![Ok(()); 3]);
-            drop(next);
-            cleanup("o3", &platform).unwrap();
-            assert_eq!(replica.keys(), Vec::<String>::new());
-        });
-    }
-}
-
-/// What a replica had not been told yet is lost, and that is noticed: no worker waits for it.
-#[test]
-fn what_a_failover_has_lost_is_noticed() {
-    let mut master = RedisServer::start();
-    let replica = RedisServer::replica_of(&master);
-    under_watchdog(move || {
-        let (sending, receiving) = (Proxy::to(master.port()), Proxy::to(master.port()));
-        let packs = testing::packs(&[1, 1], &BackendConfig::new("redis-stream"), |config| {
-            let proxy = if config.pack == 0 {
-                &sending
-            } else {
-                &receiving
-            };
-            config.backend.uri = Some(master.uri_at(proxy.port()));
-        });
-        let packs = packs.unwrap();
-        assert_eq!(exchange(&packs, 3), vec![Ok(()); 2]);
-        let workers: Vec<_> = packs.iter().flat_map(Pack::communicators).collect();
-        // The replica has every sign of life so far, and the message is confirmed to its sender.
-        receiving.hold();
-        replica.ask::<()>(&["REPLICAOF", "NO", "ONE"]);
-        workers[0].send(pattern(9000, 0, 1), 1).unwrap();
-        for proxy in [&sending, &receiving] {
-            proxy.redirect(replica.port());
-        }
-        master.kill();
-        // With what was held.
-        receiving.cut();
-        receiving.release();
-        let begun = Instant::now();
-        let error = match workers[1].recv::<Vec<u8>>(0) {
-            Ok(_) => panic!("it was not lost"),
-            Err(error) => error,
-        };
-        promised(Duration::from_secs(1), begun);
-        assert!(
-            error.to_string().contains("lost the flare's messages"),
-            "{error}"
-        );
     });
 }
 

@@ -18,6 +18,7 @@ const BUCKET: &str = "messages";
 
 /// Ends when dropped.
 pub struct S3Server {
+    host: String,
     port: u16,
     requests: Arc<Mutex<BTreeMap<String, u64>>>,
     directory: TempDir,
@@ -32,6 +33,11 @@ pub fn shared() -> &'static S3Server {
 
 impl S3Server {
     pub fn start() -> Self {
+        Self::start_at("127.0.0.1")
+    }
+
+    /// At one of this machine's addresses.
+    pub fn start_at(host: &str) -> Self {
         let directory = tempfile::tempdir().unwrap();
         std::fs::create_dir(directory.path().join(BUCKET)).unwrap();
         let files = s3s_fs::FileSystem::new(directory.path()).unwrap();
@@ -45,7 +51,7 @@ impl S3Server {
             .enable_all()
             .build()
             .unwrap();
-        let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
+        let listener = runtime.block_on(TcpListener::bind((host, 0))).unwrap();
         let port = listener.local_addr().unwrap().port();
         runtime.spawn(async move {
             loop {
@@ -66,6 +72,7 @@ impl S3Server {
             }
         });
         Self {
+            host: host.to_owned(),
             port,
             requests,
             directory,
@@ -80,8 +87,14 @@ impl S3Server {
     /// The address of the service as seen through another port.
     pub fn uri_at(&self, port: u16) -> String {
         format!(
-            "s3://key:{SECRET}@{BUCKET}/some/where?region=us-east-1&endpoint=http://127.0.0.1:{port}"
+            "s3://key:{SECRET}@{BUCKET}/some/where?region=us-east-1&endpoint=http://{}:{port}",
+            self.host
         )
+    }
+
+    /// Where the objects are, by bucket.
+    pub fn directory(&self) -> &Path {
+        self.directory.path()
     }
 
     pub fn port(&self) -> u16 {
@@ -95,7 +108,7 @@ impl S3Server {
 
     /// The names of all objects under a prefix, without the service's own notes.
     pub fn objects(&self, prefix: &str) -> Vec<String> {
-        let root = self.directory.path().join(BUCKET);
+        let root = self.directory().join(BUCKET);
         let mut found = Vec::new();
         walk(&root, &root, &mut found);
         found.retain(|name| name.starts_with(prefix));

@@ -1,8 +1,6 @@
 //! How packs of `direct` learn that another one is lost or has left, whether they are connected to
 //! it or not.
 
-use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
@@ -10,13 +8,12 @@ use std::time::{Duration, Instant};
 use burst_bcm::{BackendConfig, Communicator, Error, FailureKind, Pack, PackConfig, Topology};
 
 use crate::harness::under_watchdog;
+use crate::pack_process::{PACK, PackProcess};
 
 const PACKS: u32 = 4;
 const MIDDLE: u32 = PACKS - 1;
 /// Of operations, where nobody is missed.
 const TIMEOUT: Duration = Duration::from_secs(20);
-/// Says which pack a process is.
-const PACK: &str = "BURST_TEST_PACK";
 
 fn join(pack: u32) -> Pack {
     let topology = Topology::new(&[1; PACKS as usize]).unwrap();
@@ -52,65 +49,17 @@ fn pack_in_a_process() {
     let _ = me.recv::<u8>(me.worker_id());
 }
 
-struct Process {
-    child: Child,
-    output: BufReader<std::process::ChildStdout>,
-}
-
-impl Process {
-    fn start(pack: u32) -> Self {
-        let mut child = Command::new(std::env::current_exe().unwrap())
-            .args([
-                "--ignored",
-                "--exact",
-                "watch::pack_in_a_process",
-                "--nocapture",
-            ])
-            .env(PACK, pack.to_string())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let output = BufReader::new(child.stdout.take().unwrap());
-        Self { child, output }
-    }
-
-    /// What follows a word in the output.
-    fn said(&mut self, word: &str) -> String {
-        let mut line = String::new();
-        while self.output.read_line(&mut line).unwrap() > 0 {
-            if let Some((_, rest)) = line.split_once(word) {
-                return rest.trim().to_owned();
-            }
-            line.clear();
-        }
-        panic!("the process ended without saying {word:?}");
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
 /// Pack `dying` is killed after the packs `leaving` have left: all others are told long before
 /// their operations time out, though none of them is connected to it but for the watch. (That it
 /// is within a second is held by the whole-system tests, which run undisturbed.)
 fn a_killed_pack_is_noticed(dying: u32, leaving: &[u32]) {
     let leaving = leaving.to_vec();
-    let mut process = Process::start(dying);
+    let mut process = PackProcess::start("watch::pack_in_a_process", dying);
     under_watchdog(move || {
         let mut packs: Vec<Pack> = (0..PACKS).filter(|&pack| pack != dying).map(join).collect();
         let mut endpoints: Vec<_> = packs.iter().filter_map(Pack::endpoint).collect();
         endpoints.insert(dying as usize, process.said("endpoint"));
-        writeln!(
-            process.child.stdin.as_mut().unwrap(),
-            "{}",
-            endpoints.join(" ")
-        )
-        .unwrap();
+        process.tell(&endpoints.join(" "));
         for pack in &packs {
             pack.start(endpoints.clone()).unwrap();
         }
@@ -141,7 +90,7 @@ fn a_killed_pack_is_noticed(dying: u32, leaving: &[u32]) {
                 });
             }
             killed.set(Instant::now()).unwrap();
-            process.child.kill().unwrap();
+            process.kill();
         });
     });
 }

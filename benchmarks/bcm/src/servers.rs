@@ -7,6 +7,8 @@ use s3_server::S3Server;
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
 
+#[path = "../../../bcm/tests/conformance/port.rs"]
+mod port;
 #[allow(dead_code)]
 #[path = "../../../bcm/tests/conformance/rabbitmq_server.rs"]
 mod rabbitmq_server;

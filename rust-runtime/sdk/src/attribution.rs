@@ -71,7 +71,7 @@ extern "C" fn on_signal(signal: c_int, info: *mut siginfo_t, _context: *mut c_vo
     let known = SIGNALS.iter().position(|known| *known == signal);
     // A fault strikes again by itself on return; a signal that was sent must be sent again, and
     // only the default action is sure to end the process then.
-    // SAFETY: the kernel passes a valid siginfo.
+    // SAFETY: the handler was installed with SA_SIGINFO, so the kernel passes a pointer to a siginfo on this stack.
     let sent = unsafe { (*info).si_code } <= 0;
     // SAFETY: puts back an action that was valid before, or the default one; `raise` may be called
     // from a handler, and its signal waits until this handler returns.

@@ -143,7 +143,8 @@ impl Pipe {
 /// written to. It does not block.
 pub(crate) fn read_now(descriptor: &impl AsRawFd, buffer: &mut [u8]) -> io::Result<usize> {
     let (start, length) = (buffer.as_mut_ptr().cast(), buffer.len());
-    // SAFETY: reads into a buffer of the given length from an open descriptor.
+    // SAFETY: the pointer and the length are those of a slice that is borrowed mutably until the call has returned, and
+    // the descriptor's owner is borrowed for as long.
     let length = unsafe { libc::read(descriptor.as_raw_fd(), start, length) };
     usize::try_from(length).map_err(|_| io::Error::last_os_error())
 }

@@ -47,7 +47,8 @@ pub(crate) fn buried(process: i32) {
 /// # Errors
 /// When the kernel refuses.
 pub fn adopt() -> io::Result<impl Future<Output = ()>> {
-    // SAFETY: sets an attribute of this process.
+    // SAFETY: takes numbers alone and reads no memory of ours; the attribute makes no difference to what Rust code
+    // may assume, only to whose children others become.
     if unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) } != 0 {
         return Err(io::Error::last_os_error());
     }
@@ -74,8 +75,8 @@ pub fn care() {
         if supervised.contains(&process) {
             continue;
         }
-        // SAFETY: plain system calls; the process is our child and only this function reaps it,
-        // under the lock held here, so the number is its own.
+        // SAFETY: numbers alone, and null where `waitpid` may put the status, which it then leaves out. The process is
+        // our child and only this function reaps it, under the lock held here: nobody else can have its number.
         unsafe {
             if supervised.is_empty() {
                 libc::kill(process, libc::SIGKILL);
@@ -87,7 +88,9 @@ pub fn care() {
 
 /// Whether a child of this process has ended and was not waited for.
 fn any_ended() -> bool {
-    // SAFETY: `siginfo_t` is plain data; the call fills it, or leaves it as it is where none has ended.
+    // SAFETY: `siginfo_t` is integers and pointers, of which all zeroes is a valid value; the call fills it, or leaves
+    // it as it is where none has ended. `si_pid` reads a field that is there for SIGCHLD, which is all that `waitid`
+    // tells of, and zero otherwise.
     unsafe {
         let mut info: libc::siginfo_t = std::mem::zeroed();
         let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;

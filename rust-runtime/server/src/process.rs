@@ -92,7 +92,7 @@ impl Group {
 /// # Errors
 /// When the kernel refuses.
 pub fn keep_from_others() -> io::Result<()> {
-    // SAFETY: a plain system call; it only takes rights away.
+    // SAFETY: takes integers alone; it only takes rights from others, none of which this process uses on itself.
     match unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0) } {
         0 => Ok(()),
         _ => Err(io::Error::last_os_error()),
@@ -150,7 +150,9 @@ fn spawn(command: &mut Command, control: UnixStream) -> io::Result<Child> {
     let _placeholder = File::open("/dev/null")?;
     let control_socket = control.as_raw_fd();
     let runtime = std::process::id();
-    // SAFETY: between fork and exec only async-signal-safe calls are made.
+    // SAFETY: other threads of the runtime may hold any lock while this one forks, so the closure may neither allocate
+    // nor lock: it holds two integers, and `prepare_child` makes nothing but system calls, whose errors are integers
+    // too.
     unsafe {
         command.pre_exec(move || {
             prepare_child(control_socket, runtime)?;
@@ -192,7 +194,8 @@ fn prepare_child(control: i32, runtime: u32) -> io::Result<()> {
         rlim_cur: 0,
         rlim_max: 0,
     };
-    // SAFETY: plain system calls with valid arguments; strings are static and end in zero.
+    // SAFETY: the pointers are to values on this stack and to static strings that end in zero, all of which outlive
+    // their calls. The descriptors are integers that the parent keeps open until the child has started.
     unsafe {
         check(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL))?;
         if libc::getppid() as u32 != runtime {

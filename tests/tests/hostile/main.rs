@@ -3,18 +3,24 @@
 //! they were.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod backends;
+mod ends;
 mod files;
 mod frames;
 mod kernel;
 mod memory;
 mod network;
 mod processes;
+mod rabbitmq;
+mod redis;
+mod s3;
 mod script;
+mod servers;
 mod suite;
+mod untrue;
 
+use burst_tests::rabbitmq_server::{self, RabbitServer};
 use burst_tests::s3_server::S3;
-use burst_tests::{Driver, Platform, Redis, Settings, Tenants, built};
+use burst_tests::{Driver, Platform, Redis, Settings, Tenants, built, docker};
 use serde_json::json;
 
 use crate::script::Script;
@@ -22,10 +28,10 @@ use crate::script::Script;
 /// Those that need no backend's server.
 fn scripts() -> Vec<Script> {
     let all = [
-        frames::malformed(),
-        frames::untrue(),
-        frames::unending(),
-        frames::before(),
+        frames::scripts(),
+        untrue::scripts(),
+        ends::unending(),
+        ends::before(),
         processes::scripts(),
         memory::scripts(),
         kernel::scripts(),
@@ -37,9 +43,14 @@ fn scripts() -> Vec<Script> {
 
 #[test]
 fn there_are_many_of_them_and_none_twice() {
-    let mut names: Vec<_> = (scripts().iter().chain(&backends::redis()))
-        .map(|script| script.name)
-        .collect();
+    let all = [
+        scripts(),
+        servers::scripts(),
+        redis::scripts(),
+        rabbitmq::scripts("address"),
+        s3::scripts("address", "bucket"),
+    ];
+    let mut names: Vec<_> = all.iter().flatten().map(|script| script.name).collect();
     assert!(names.len() >= 60, "{}", names.len());
     names.sort_unstable();
     assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{names:?}");
@@ -63,8 +74,8 @@ fn hostile_processes_harm_nobody_on_redis() {
     for kind in ["redis-list", "redis-stream"] {
         let redis = Redis::start();
         let settings = Settings::new(driver).backend(kind, redis.uri());
-        suite::play(driver, settings, backends::redis());
-        backends::nothing_is_left(&redis);
+        suite::play(driver, settings, redis::scripts());
+        redis::nothing_is_left(&redis);
     }
 }
 
@@ -73,16 +84,60 @@ fn hostile_containers_harm_nobody_on_redis() {
     let driver = Driver::Docker;
     let redis = Redis::start_for_docker();
     let settings = Settings::new(driver).backend("redis-list", redis.uri());
-    suite::play(driver, settings, backends::redis());
-    backends::nothing_is_left(&redis);
+    suite::play(driver, settings, redis::scripts());
+    redis::nothing_is_left(&redis);
+}
+
+#[test]
+fn hostile_processes_harm_nobody_on_rabbitmq() {
+    on_rabbitmq(Driver::Process, rabbitmq_server::managed());
+}
+
+#[test]
+fn hostile_containers_harm_nobody_on_rabbitmq() {
+    on_rabbitmq(
+        Driver::Docker,
+        &RabbitServer::managed_at(&docker::bridge_gateway()),
+    );
+}
+
+#[track_caller]
+fn on_rabbitmq(driver: Driver, server: &RabbitServer) {
+    let settings = Settings::new(driver).backend("rabbitmq", &server.managed_uri());
+    let scripts = [rabbitmq::scripts(&server.management()), servers::scripts()];
+    suite::play(driver, settings, scripts.concat());
+    rabbitmq::nothing_is_left(server);
+}
+
+#[test]
+fn hostile_processes_harm_nobody_on_s3() {
+    on_s3(Driver::Process, &S3::start());
+}
+
+#[test]
+fn hostile_containers_harm_nobody_on_s3() {
+    on_s3(Driver::Docker, &S3::start_for_docker());
+}
+
+#[track_caller]
+fn on_s3(driver: Driver, server: &S3) {
+    let settings = Settings::new(driver).backend("s3", server.uri());
+    let scripts = [
+        s3::scripts(server.address(), server.bucket()),
+        servers::scripts(),
+    ];
+    suite::play(driver, settings, scripts.concat());
+    s3::nothing_is_left(server);
 }
 
 /// A program can read all that it is told.
 #[test]
 fn who_may_do_anything_on_the_server_is_not_told_to_programs() {
-    let (redis, s3) = (Redis::start(), S3::start());
+    let (redis, rabbit, s3) = (Redis::start(), rabbitmq_server::managed(), S3::start());
+    let rabbit_uri = rabbit.managed_uri();
     for (kind, uri, secret) in [
         ("redis-stream", redis.uri(), redis.password()),
+        ("rabbitmq", &rabbit_uri, rabbitmq_server::PASSWORD),
         ("s3", s3.uri(), s3.secret()),
     ] {
         let platform = Platform::start(Settings::new(Driver::Process).backend(kind, uri));

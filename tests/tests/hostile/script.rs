@@ -1,6 +1,6 @@
 //! What a hostile program does, and what must come of it.
 
-use burst_tests::Driver;
+use burst_tests::{Driver, Neighbour};
 use serde_json::{Value, json};
 
 /// MiB of a worker.
@@ -126,9 +126,12 @@ impl Script {
     }
 
     /// The request of its flare.
-    pub fn request(&self, neighbour: &[String], host: &[String]) -> Value {
+    pub fn request(&self, neighbour: &Neighbour<'_>, host: &[String]) -> Value {
+        let (addresses, flare) = (neighbour.addresses(), neighbour.flare_id());
         let inputs: Vec<Value> = (self.steps.iter())
-            .map(|steps| json!({"steps": steps, "neighbour": neighbour, "host": host}))
+            .map(|steps| {
+                json!({"steps": steps, "neighbour": addresses, "neighbourFlare": flare, "host": host})
+            })
             .collect();
         json!({"params": inputs, "granularity": 1, "packing": "homogeneous", "memory": MEMORY,
             "timeout": self.timeout})

@@ -58,7 +58,7 @@ pub fn play(driver: Driver, settings: Settings, scripts: Vec<Script>) {
         }
         let began = Instant::now();
         let mut wrong = Vec::new();
-        let request = script.request(&neighbour.addresses(), &host);
+        let request = script.request(&neighbour, &host);
         attack(api, &script, &request, &mut wrong);
         let rounds = neighbour.rounds();
         if script.spoiled {

@@ -23,7 +23,8 @@ pub(super) struct Job<E> {
     next: AtomicUsize,
 }
 
-// SAFETY: a `Job` owns its vectors, of elements that are `Send` and `Sync`.
+// SAFETY: the pointer, the only field that is not `Send` by itself, is to a vector that nobody else has: `new` takes it
+// by value, and it is given back or dropped once. Its elements are `Send`, as all numbers are.
 unsafe impl<E: Number> Send for Job<E> {}
 // SAFETY: threads that share a job write to disjoint slices of the result, as `next` deals them
 // out, and only read the other vectors.

@@ -217,30 +217,18 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
     use std::net::TcpListener;
     use std::sync::mpsc;
-    use std::time::Duration;
 
     use super::*;
-    use crate::control::Control;
     use crate::remote::direct::handshake::{Credentials, Reception};
     use crate::remote::direct::peers::Peers;
-    use crate::remote::inbox::{Inbox, InboxConfig};
-    use crate::shared::Mailboxes;
-    use crate::topology::Topology;
+    use crate::remote::inbox::Inbox;
     use crate::wire::{Header, Kind};
 
     const FLARE: [u8; 16] = [7; 16];
 
     #[test]
     fn a_pack_that_does_not_read_is_given_so_much_and_holds_up_nobody() {
-        let inbox = Inbox::new(InboxConfig {
-            flare: FLARE,
-            pack: 0,
-            topology: Topology::new(&[1, 1]).unwrap(),
-            max_message: 1 << 20,
-            max_bytes_in_flight: 1 << 20,
-            control: Arc::new(Control::new(1, None, Duration::from_secs(5))),
-            mailboxes: Arc::new(Mailboxes::new(0, 1)),
-        });
+        let inbox = Inbox::of_two_packs(FLARE);
         let credentials = Credentials::new(&"secret".into(), FLARE);
         let dialler = Arc::new(Dialler::new(0, credentials.clone(), false));
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -320,6 +320,7 @@ fn floods_end_at_a_bound() {
     );
     play("grants", many(10_000, Kind::Grant, 0), GoesOn);
     play("credits", many(10_000, Kind::Credit, u64::MAX), GoesOn);
+    play("complaints", many(100_000, Kind::Waiting, 0), GoesOn);
 }
 
 #[test]

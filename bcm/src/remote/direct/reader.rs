@@ -306,29 +306,19 @@ mod tests {
     use std::os::unix::net::UnixStream;
 
     use super::*;
-    use crate::control::Control;
     use crate::message::Class;
     use crate::payload::Encoding;
     use crate::remote::direct::dialler::Dialler;
     use crate::remote::direct::handshake::Credentials;
-    use crate::remote::inbox::{Inbox, InboxConfig};
-    use crate::shared::{Destination, Mailboxes};
-    use crate::topology::Topology;
+    use crate::remote::inbox::Inbox;
+    use crate::shared::Destination;
     use crate::wire::{Header, Kind};
 
     const FLARE: [u8; 16] = [7; 16];
 
     #[test]
     fn what_the_system_has_no_room_to_watch_is_read_all_the_same() {
-        let inbox = Inbox::new(InboxConfig {
-            flare: FLARE,
-            pack: 0,
-            topology: Topology::new(&[1, 1]).unwrap(),
-            max_message: 1 << 20,
-            max_bytes_in_flight: 1 << 20,
-            control: Arc::new(Control::new(1, None, Duration::from_secs(5))),
-            mailboxes: Arc::new(Mailboxes::new(0, 1)),
-        });
+        let inbox = Inbox::of_two_packs(FLARE);
         let peers = Arc::new(Peers::new(Arc::clone(&inbox)));
         let credentials = Credentials::new(&"secret".into(), FLARE);
         let dialler = Arc::new(Dialler::new(0, credentials, false));

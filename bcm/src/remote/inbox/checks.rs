@@ -44,6 +44,7 @@ impl Inbox {
             Kind::Data | Kind::Stored | Kind::Offer | Kind::Grant => config.max_message,
             Kind::Credit => u64::MAX,
             Kind::Abort | Kind::Goodbye => LARGEST_FAILURE,
+            Kind::Waiting => 0,
         };
         if header.total > limit {
             return Err(WireError::TooLarge {
@@ -51,7 +52,10 @@ impl Inbox {
                 limit,
             });
         }
-        if matches!(header.kind, Kind::Data | Kind::Stored | Kind::Offer) {
+        if matches!(
+            header.kind,
+            Kind::Data | Kind::Stored | Kind::Offer | Kind::Waiting
+        ) {
             self.check_ends(header.pack, header.source, header.destination)?;
         }
         Ok(())

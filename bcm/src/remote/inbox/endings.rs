@@ -66,6 +66,14 @@ impl Inbox {
         self.fail(reason.to_failure(None, Some(self.config.pack)));
     }
 
+    /// Compares what another pack's worker does with what has been called here.
+    pub(super) fn compare(&self, header: &Header) {
+        let ledgers = &self.config.mailboxes.ledgers;
+        if let Err(error) = ledgers.heard(header.context, header.class, header.source) {
+            self.mismatched(error);
+        }
+    }
+
     /// Workers of two packs have called different collectives.
     pub(super) fn mismatched(&self, error: Error) {
         let failure = error.to_failure(None, Some(self.config.pack));

@@ -248,6 +248,7 @@ impl Inbox {
         match header.kind {
             Kind::Data | Kind::Stored => {}
             Kind::Offer => {
+                self.compare(header);
                 if let Err(error) = self.offered(header) {
                     self.refused(Some(header.pack), &error);
                 }
@@ -266,6 +267,7 @@ impl Inbox {
                 self.end(Error::Aborted(failure));
             }
             Kind::Goodbye => self.left(header.pack),
+            Kind::Waiting => self.compare(header),
         }
     }
 

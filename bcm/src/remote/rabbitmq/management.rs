@@ -4,6 +4,7 @@
 //! The user may do anything in that virtual host, which has nothing but the flare's queues, and
 //! nothing outside. Both go with the flare, whatever it has made there.
 
+use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::time::Duration;
 
@@ -105,6 +106,7 @@ impl Management {
         let user = json!({"password": account.password, "tags": ""});
         self.put(&format!("users/{name}"), user).await?;
         self.put(&format!("vhosts/{name}"), json!({})).await?;
+        self.started(name).await?;
         if let Some(packs) = packs {
             for (limit, each) in [
                 ("max-queues", QUEUES_OF_A_PACK),
@@ -117,6 +119,26 @@ impl Management {
         }
         let all = json!({"configure": ".*", "write": ".*", "read": ".*"});
         self.put(&permission, all).await
+    }
+
+    /// Waits until a virtual host has started. The server answers who makes one when it has, but whoever else makes
+    /// the same one meanwhile before that.
+    async fn started(&self, name: &str) -> Result<(), Error> {
+        #[derive(Deserialize)]
+        struct Place {
+            #[serde(default)]
+            cluster_state: BTreeMap<String, String>,
+        }
+        let path = format!("vhosts/{name}?columns=cluster_state");
+        loop {
+            let answer = self.call(Method::GET, &path, None).await?;
+            let place: Place = serde_json::from_str(&answer.unwrap_or_default())
+                .map_err(|_| self.failed("it does not know the virtual host it has made"))?;
+            if place.cluster_state.values().all(|state| state == "running") {
+                return Ok(());
+            }
+            tokio::time::sleep(AGAIN).await;
+        }
     }
 
     /// Removes those of a flare or a group, and those of flares that are over.

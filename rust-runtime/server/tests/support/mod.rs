@@ -1,17 +1,29 @@
 //! A runtime as a process of its own, talked to over plain sockets.
-#![allow(dead_code, clippy::unwrap_used, clippy::panic, missing_docs)]
+#![allow(
+    dead_code,
+    unused_imports,
+    clippy::unwrap_used,
+    clippy::panic,
+    missing_docs
+)]
+
+mod events;
+mod packages;
+mod waits;
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, UNIX_EPOCH};
 
 use serde_json::{Value, json};
-use tempfile::TempDir;
+
+pub use events::{end, failure, logs, named};
+pub use packages::{Package, acts, exec_of, package_of};
+pub use waits::{assert_at_once, now_micros, process_exists, wait_until, wait_until_gone};
 
 /// No single answer in these tests may take longer. Only what hangs does: a machine that has much else to do needs half
 /// a minute to unpack a program that was built without optimisation.
@@ -379,116 +391,4 @@ impl Run {
 
 pub fn act(name: &str) -> Value {
     json!({ "act": name })
-}
-
-/// A package directory holding the acting program.
-pub fn acts() -> Package {
-    package_of(env!("CARGO_BIN_EXE_burst-runtime-test-program"))
-}
-
-/// A package directory holding this program.
-fn package_of(program: &str) -> Package {
-    let package = Package::empty();
-    symlink(program, package.path().join("exec")).unwrap();
-    package
-}
-
-/// A package directory holding this script, or whatever else it is.
-///
-/// Another process writes it. Were it open for writing in this one, a process that the test beside starts meanwhile
-/// would have it open as well until it executes, and nobody can execute what is open for writing.
-pub fn exec_of(bytes: &[u8]) -> Package {
-    let package = Package::empty();
-    let mut writer = Command::new("sh")
-        .args(["-c", r#"cat > "$1" && chmod 755 "$1""#, "sh"])
-        .arg(package.path().join("exec"))
-        .stdin(Stdio::piped())
-        .spawn()
-        .unwrap();
-    writer.stdin.take().unwrap().write_all(bytes).unwrap();
-    assert!(writer.wait().unwrap().success());
-    package
-}
-
-pub struct Package(TempDir);
-
-impl Package {
-    fn empty() -> Self {
-        Self(tempfile::tempdir().unwrap())
-    }
-
-    pub fn path(&self) -> &Path {
-        self.0.path()
-    }
-}
-
-pub fn named<'a>(events: &'a [Value], name: &str) -> Vec<&'a Value> {
-    events
-        .iter()
-        .filter(|event| event["event"] == name)
-        .collect()
-}
-
-/// The failure of a worker, which must have failed exactly once.
-pub fn failure(events: &[Value], worker: u64) -> Value {
-    let failed = named(events, "worker-failed");
-    let of: Vec<_> = failed
-        .iter()
-        .filter(|event| event["worker"] == worker)
-        .collect();
-    assert_eq!(of.len(), 1, "worker {worker}: {events:?}");
-    of[0]["error"].clone()
-}
-
-/// The last event, which must be the pack's end.
-pub fn end(events: &[Value]) -> &Value {
-    let last = events.last().unwrap();
-    assert_eq!(last["event"], "pack-ended", "{events:?}");
-    last
-}
-
-pub fn logs(events: &[Value], worker: Value, stream: &str) -> Vec<String> {
-    named(events, "log")
-        .into_iter()
-        .filter(|event| event["worker"] == worker && event["stream"] == stream)
-        .flat_map(|event| event["text"].as_str().unwrap().split('\n'))
-        .map(str::to_owned)
-        .collect()
-}
-
-/// Looks again and again until there is something, for at most as long as patience lasts.
-pub fn wait_until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        if let Some(seen) = look() {
-            return seen;
-        }
-        assert!(Instant::now() < deadline, "not in time: {what}");
-        std::thread::yield_now();
-    }
-}
-
-/// What is done at once has not waited for the flare's time-out. How long it takes is not asserted: this machine may
-/// have much else to do.
-pub fn assert_at_once(since: Instant) {
-    let took = since.elapsed();
-    assert!(took < PATIENCE, "it took {took:?}");
-}
-
-/// Whether a process of this number is there, be it as a zombie.
-pub fn process_exists(process: u64) -> bool {
-    PathBuf::from(format!("/proc/{process}")).exists()
-}
-
-pub fn wait_until_gone(process: u64) {
-    wait_until("the process is gone", || {
-        (!process_exists(process)).then_some(())
-    });
-}
-
-pub fn now_micros() -> u64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap()
-        .as_micros() as u64
 }

@@ -1,10 +1,11 @@
 //! A program that plays the script it is given: frames to the runtime, and system calls. It is not built with the
 //! SDK, so nothing holds it to anything but those it is run by.
 //!
-//! Its input is `{"steps": [{"do": NAME, …}], "neighbour": ["host:port"], "host": ["host:port"]}`; the steps are in the modules by
-//! subject. A step that is refused is noted with the kind of its error, and the next one is played all the same.
+//! Its input is `{"steps": [{"do": NAME, …}], "neighbour": ["host:port"], "neighbourFlare": ID, "host": ["host:port"]}`;
+//! the steps are in the modules by subject. A step that is refused is noted with the kind of its error, and the next one is played all the same.
 //! Steps in a file `before.json` of the package are played before the program says hello.
 
+mod amqp;
 mod backend;
 mod control;
 mod files;
@@ -13,8 +14,11 @@ mod kernel;
 mod look;
 mod memory;
 mod network;
+mod objects;
+mod place;
 mod player;
 mod processes;
+mod redis;
 mod system;
 
 use std::fs;

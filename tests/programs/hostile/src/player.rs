@@ -8,12 +8,14 @@ use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
 
 use crate::control::Control;
-use crate::{backend, files, frames, kernel, look, memory, network, processes};
+use crate::{
+    amqp, backend, files, frames, kernel, look, memory, network, objects, processes, redis,
+};
 
 /// One thing to do; what it gives is noted.
 pub type Step = fn(&mut Player, &Value) -> io::Result<Value>;
 
-const ALL: [&[(&str, Step)]; 8] = [
+const ALL: [&[(&str, Step)]; 11] = [
     frames::STEPS,
     processes::STEPS,
     memory::STEPS,
@@ -21,6 +23,9 @@ const ALL: [&[(&str, Step)]; 8] = [
     files::STEPS,
     network::STEPS,
     backend::STEPS,
+    redis::STEPS,
+    amqp::STEPS,
+    objects::STEPS,
     look::STEPS,
 ];
 
@@ -37,6 +42,8 @@ pub struct Player {
     pub endpoints: Vec<String>,
     /// Where another tenant's flare listens.
     pub neighbour: Vec<String>,
+    /// What that flare is called.
+    pub neighbour_flare: String,
     /// Where somebody on the machine does.
     pub host: Vec<String>,
     /// Processor time between the end of the last flare and the beginning of this one.
@@ -53,6 +60,7 @@ impl Player {
             listener: None,
             endpoints: Vec::new(),
             neighbour: Vec::new(),
+            neighbour_flare: String::new(),
             host: Vec::new(),
             idle: Duration::ZERO,
             used: None,
@@ -77,6 +85,7 @@ impl Player {
             texts(&input["neighbour"]),
             texts(&input["host"]),
         );
+        self.neighbour_flare = word(input, "neighbourFlare").to_owned();
         (self.neighbour, self.host) = (neighbour, host);
         self.play(&steps);
         self.used = Some(processor_time());
@@ -97,6 +106,13 @@ impl Player {
             let came = came.unwrap_or_else(|error| json!({"refused": kind(&error)}));
             self.noted.push(json!({ name: came }));
         }
+    }
+
+    /// A text in which `FLARE` stands for the flare's id, and `NEIGHBOUR` for that of the neighbour's.
+    pub fn named(&self, text: &str) -> String {
+        let flare = word(&self.flare, "flareId");
+        text.replace("FLARE", flare)
+            .replace("NEIGHBOUR", &self.neighbour_flare)
     }
 
     /// The ids of this pack's workers.

@@ -65,6 +65,21 @@ fn setup() -> Setup {
     Setup { inbox, recorder }
 }
 
+impl Inbox {
+    /// That of the first of two packs with a worker each.
+    pub(crate) fn of_two_packs(flare: [u8; 16]) -> Arc<Self> {
+        Self::new(InboxConfig {
+            flare,
+            pack: 0,
+            topology: Topology::new(&[1, 1]).unwrap(),
+            max_message: 1 << 20,
+            max_bytes_in_flight: 1 << 20,
+            control: Arc::new(Control::new(1, None, Duration::from_secs(5))),
+            mailboxes: Arc::new(Mailboxes::new(0, 1)),
+        })
+    }
+}
+
 impl Setup {
     fn take(&self) -> Option<Vec<u8>> {
         let class = Class::Point { tag: 0 };

@@ -136,11 +136,11 @@ final class DockerDriver(
 
   /** Blocks. */
   private def granted(access: NetworkAccess): Firewall.Grant =
-    val server = BackendServer.of(access.backend)
-    val backend = server.toVector.flatMap: server =>
+    val servers = BackendServer.of(access.backend)
+    val backend = servers.flatMap: server =>
       Resolvers.addresses(server.host).map(Firewall.Destination("tcp", _, server.port))
     val resolvers =
-      if access.egress || server.exists(_.isNamed) then
+      if access.egress || servers.exists(_.isNamed) then
         for address <- Resolvers.ofMachine(); protocol <- Vector("udp", "tcp")
         yield Firewall.Destination(protocol, address, DnsPort)
       else Vector.empty

@@ -1,33 +1,25 @@
-//! The server that carries the messages of everybody's flares.
+//! Redis, where a flare has a user of its own.
 
 use burst_tests::Redis;
 use serde_json::{Value, json};
 
-use crate::script::{Ends, Script, honest, within};
+use crate::script::Script;
+use crate::servers::{all, played};
 
 /// Commands, each of which the server must refuse; the flare's own user knows no others' keys.
 fn refused(name: &'static str, commands: &Value) -> Script {
-    played(name, &json!({"do": "redis", "commands": commands})).noted("redis", |answers| {
-        let mut answers = answers.as_array().into_iter().flatten();
-        answers.all(|answer| answer.as_str().is_some_and(|line| line.starts_with('-')))
-    })
+    played(name, &json!({"do": "redis", "commands": commands}))
+        .noted("redis", |came| all(came, |answer| answer.starts_with('-')))
 }
 
-/// Two packs, as others have no server.
-fn played(name: &'static str, deed: &Value) -> Script {
-    within(name, Ends::Well, json!([deed]))
-        .and(honest(json!([])))
-        .timeout(10_000)
-}
-
-pub fn redis() -> Vec<Script> {
+pub fn scripts() -> Vec<Script> {
     vec![
         refused(
             "keys of others",
             &json!([
                 ["GET", "x"],
                 ["SET", "x", "1"],
-                ["DEL", "burst:other:x"],
+                ["DEL", "burst:NEIGHBOUR:0"],
                 ["RPUSH", "burst:FLAR", "1"],
                 ["BLPOP", "burst:other:x", "0.1"],
                 ["XADD", "burst:other:x", "*", "a", "b"],

@@ -1,0 +1,140 @@
+//! Requests to the service that keeps the flare's objects, and to who signs them.
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixStream};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::backend;
+use crate::control;
+use crate::place::{Place, open};
+use crate::player::{Player, Step, number, pause, word};
+
+pub const STEPS: &[(&str, Step)] = &[
+    ("sign", sign),
+    ("others-signers", others_signers),
+    ("signer-noise", signer_noise),
+    ("object", object),
+];
+
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Has objects signed for, each as method and name below the bucket's prefix; what each comes to: `signed`, or why not.
+fn sign(player: &mut Player, step: &Value) -> io::Result<Value> {
+    let place = Place::of(player)?;
+    let mut came = Vec::new();
+    for question in step["questions"].as_array().into_iter().flatten() {
+        let text = |index: usize| question[index].as_str().unwrap_or_default();
+        came.push(match signed(player, &place, text(0), text(1)) {
+            Ok(_) => "signed".to_owned(),
+            Err(refused) => refused,
+        });
+    }
+    Ok(json!(came))
+}
+
+/// Asks whoever listens on this machine at a name like a signer's, with the flare's own token.
+fn others_signers(player: &mut Player, _: &Value) -> io::Result<Value> {
+    let place = Place::of(player)?;
+    let question = format!("{}\nGET\n{}/burst/NEIGHBOUR/x", place.password, place.path);
+    let question = player.named(&question);
+    let own = signer(&place);
+    let mut came = Vec::new();
+    for line in fs::read_to_string("/proc/net/unix")?.lines() {
+        let name = line
+            .rsplit_once(" @")
+            .map_or("", |(_, name)| name.trim_end_matches('@'));
+        if name.len() == own.len() && name != own && !came.contains(&name.to_owned()) {
+            came.push(ask(name, &question).err().unwrap_or_default());
+        }
+    }
+    came.dedup();
+    Ok(json!(came))
+}
+
+/// Connections to the flare's own signer that say something, and stay for a while.
+fn signer_noise(player: &mut Player, step: &Value) -> io::Result<Value> {
+    let place = Place::of(player)?;
+    let address = SocketAddr::from_abstract_name(signer(&place))?;
+    let text = control::bytes(&step["text"]).repeat(number(step, "times", 1) as usize);
+    let mut open_ones = Vec::new();
+    for _ in 0..number(step, "connections", 1) {
+        let stream = UnixStream::connect_addr(&address)?;
+        stream.set_nonblocking(true)?;
+        let _ = (&stream).write_all(&text);
+        open_ones.push(stream);
+    }
+    pause(step, 0);
+    Ok(json!(open_ones.len()))
+}
+
+/// What was signed for one object is used, so many times: with another `method` or `instead` of its name another one
+/// (by replacing the one text by the other), with `bytes` as the body, of which so many are `announced`; the last
+/// status.
+fn object(player: &mut Player, step: &Value) -> io::Result<Value> {
+    let place = Place::of(player)?;
+    let mut came = 0;
+    let mut open_ones = Vec::new();
+    for number in 0..number(step, "times", 1) {
+        let name = word(step, "name").replace("NUMBER", &number.to_string());
+        let url = signed(player, &place, "PUT", &name).map_err(io::Error::other)?;
+        let (_, rest) = url.split_once("://").ok_or(io::ErrorKind::InvalidData)?;
+        let (host, path) = rest.split_once('/').ok_or(io::ErrorKind::InvalidData)?;
+        let mut path = path.to_owned();
+        if let (Some(from), Some(to)) = (step["instead"][0].as_str(), step["instead"][1].as_str()) {
+            path = path.replace(&player.named(from), &player.named(to));
+        }
+        let body = vec![b'x'; crate::player::number(step, "bytes", 0) as usize];
+        let announced = crate::player::number(step, "announced", body.len() as u64);
+        let method = match word(step, "method") {
+            "" => "PUT",
+            method => method,
+        };
+        let mut request = format!(
+            "{method} /{path} HTTP/1.1\r\nHost: {host}\r\nContent-Length: {announced}\r\n\r\n"
+        )
+        .into_bytes();
+        request.extend(&body);
+        if announced > body.len() as u64 {
+            let stream: TcpStream = open(host)?;
+            let _ = (&stream).write_all(&request);
+            open_ones.push(stream);
+        } else {
+            came = backend::status(host, &request);
+        }
+    }
+    pause(step, 0);
+    Ok(json!(came))
+}
+
+/// The URL, or why there is none.
+fn signed(player: &Player, place: &Place, method: &str, name: &str) -> Result<String, String> {
+    let name = player.named(name);
+    let question = format!("{}\n{method}\n{}/{name}", place.password, place.path);
+    ask(signer(place), &question)
+}
+
+fn signer(place: &Place) -> &str {
+    place.options.trim_start_matches("signer=")
+}
+
+fn ask(signer: &str, question: &str) -> Result<String, String> {
+    let mut answer = String::new();
+    let read = SocketAddr::from_abstract_name(signer)
+        .and_then(|address| UnixStream::connect_addr(&address))
+        .and_then(|mut stream| {
+            stream.set_read_timeout(Some(PATIENCE))?;
+            let _ = stream.write_all(question.as_bytes());
+            stream.shutdown(std::net::Shutdown::Write)?;
+            stream.read_to_string(&mut answer)
+        });
+    match (answer.strip_prefix('+'), read) {
+        (Some(url), Ok(_)) => Ok(url.to_owned()),
+        (_, Err(error)) => Err(error.to_string()),
+        _ => Err(answer),
+    }
+}

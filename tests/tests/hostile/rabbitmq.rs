@@ -1,0 +1,146 @@
+//! RabbitMQ, where a flare has a user and a virtual host of its own.
+
+use burst_tests::rabbitmq_accounts::names;
+use burst_tests::rabbitmq_server::{RabbitServer, USER};
+use burst_tests::wait;
+use serde_json::{Value, json};
+
+use crate::script::Script;
+use crate::servers::{all, forbidden, played};
+
+/// Whom the server lets in nowhere: it says so, or hangs up.
+fn kept_out(name: &'static str, deed: Value) -> Script {
+    let mut deed = deed;
+    deed["do"] = json!("amqp");
+    played(name, &deed).noted("amqp", |came| {
+        all(came, |answer| {
+            let said = [
+                "login: ",
+                "virtual host: NOT_ALLOWED",
+                "virtual host: INTERNAL",
+            ];
+            said.iter().any(|said| answer.starts_with(said))
+        })
+    })
+}
+
+/// Methods in the flare's own virtual host.
+fn methods(name: &'static str, methods: &Value) -> Script {
+    played(name, &json!({"do": "amqp", "methods": methods}))
+}
+
+/// For a server whose management API is at this address.
+pub fn scripts(management: &str) -> Vec<Script> {
+    let declare = json!({"method": "declare", "queue": "left"});
+    let asked = |name, requests: Value| {
+        let deed = json!({"do": "http", "to": management, "requests": requests});
+        played(name, &deed).noted("http", forbidden)
+    };
+    let noise = |name, text: &str, times: u32, connections: u32| {
+        let deed = json!({"do": "backend-noise", "text": text, "times": times, "connections": connections});
+        played(name, &deed)
+    };
+    vec![
+        kept_out("the platform's virtual host", json!({"vhost": "/"})),
+        kept_out(
+            "a virtual host of another flare",
+            json!({"vhost": "burst.1.NEIGHBOUR"}),
+        ),
+        kept_out(
+            "the user of a fresh server",
+            json!({"user": "guest", "password": "guest", "vhost": "/"}),
+        ),
+        kept_out(
+            "the platform's user, with one's own password",
+            json!({"user": USER}),
+        ),
+        asked(
+            "who is who, from the management API",
+            json!([
+                ["GET", "/api/users", "OWN"],
+                ["GET", "/api/vhosts", "OWN"],
+                ["GET", "/api/definitions", "OWN"],
+                ["GET", "/api/connections", "guest:guest"],
+                ["GET", "/api/overview", ""]
+            ]),
+        ),
+        asked(
+            "more rights, from the management API",
+            json!([
+                ["PUT", "/api/users/hostile-left", "OWN"],
+                ["PUT", "/api/permissions/%2F/hostile-left", "OWN"],
+                ["PUT", "/api/vhosts/hostile-left", "OWN"],
+                ["PUT", "/api/policies/%2F/hostile-left", "OWN"],
+                ["DELETE", "/api/vhosts/%2F", "OWN"],
+                ["DELETE", "/api/users/burst", "OWN"]
+            ]),
+        ),
+        methods(
+            "queues of others, by name",
+            &json!([
+                {"method": "delete", "queue": "burst:NEIGHBOUR:pack:0"},
+                {"method": "delete", "queue": "burst:NEIGHBOUR:control:0"},
+                {"method": "publish", "exchange": "", "queue": "burst:NEIGHBOUR:pack:0", "bytes": 100},
+                {"method": "publish", "exchange": "", "queue": "burst:NEIGHBOUR:control:1", "bytes": 100}
+            ]),
+        ),
+        methods(
+            "more queues than it may have",
+            &json!([{"method": "declare", "queue": "left-NUMBER", "times": 30}]),
+        )
+        .noted("amqp", |came| {
+            came.to_string().contains("PRECONDITION_FAILED")
+        }),
+        methods(
+            "a queue and an exchange for ever",
+            &json!([declare, {"method": "exchange", "exchange": "left"},
+                {"method": "publish", "exchange": "", "queue": "left", "bytes": 1000}]),
+        )
+        .noted("amqp", |came| came == &json!(["ok", "sent"])),
+        methods(
+            "fifty megabytes in its queue",
+            &json!([declare, {"method": "publish", "exchange": "", "queue": "left", "bytes": 1 << 20, "times": 50}]),
+        ),
+        methods(
+            "twenty megabytes that are never read",
+            &json!([declare, {"method": "consume", "queue": "left"},
+                {"method": "publish", "exchange": "", "queue": "left", "bytes": 1 << 20, "times": 20}]),
+        ),
+        methods(
+            "a message that is announced and not sent",
+            &json!([declare, {"method": "publish", "exchange": "", "queue": "left", "bytes": 10,
+                "announced": 1_u64 << 62}]),
+        ),
+        played(
+            "all the channels there are",
+            &json!({"do": "amqp", "methods": [{"method": "channels"}], "millis": 300}),
+        ),
+        played(
+            "a hundred connections to the queues",
+            &json!({"do": "amqp", "connections": 100, "methods": [], "millis": 300}),
+        )
+        // Each pack may have eight.
+        .noted("amqp", |came| came.to_string().contains("NOT_ALLOWED")),
+        noise("noise at the queues", "\u{ff}\u{0}noise\r\n", 10_000, 50),
+        noise(
+            "a frame of four gigabytes",
+            "AMQP\u{0}\u{0}\u{9}\u{1}\u{1}\u{0}\u{0}\u{ff}\u{ff}\u{ff}\u{ff}",
+            1,
+            50,
+        ),
+        noise("half a greeting on each of many connections", "AMQ", 1, 200),
+    ]
+}
+
+/// The server has no user and no virtual host but its own, once all who use it have ended.
+#[track_caller]
+pub fn nothing_is_left(server: &RabbitServer) {
+    for (what, own) in [("users", USER), ("vhosts", "/")] {
+        wait::until_seen(
+            &format!("no other {what} are left"),
+            wait::SOON,
+            || names(server, what),
+            |found| found == &[own],
+        );
+    }
+}

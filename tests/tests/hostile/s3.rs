@@ -1,0 +1,146 @@
+//! S3, where a flare has no account: what it asks for is signed where the platform's is.
+
+use burst_tests::s3_server::S3;
+use serde_json::{Value, json};
+
+use crate::script::Script;
+use crate::servers::{all, forbidden, played};
+
+/// Questions, each as method and object, none of which may be signed.
+fn unsigned(name: &'static str, questions: &Value) -> Script {
+    played(name, &json!({"do": "sign", "questions": questions}))
+        .noted("sign", |came| all(came, |answer| answer.starts_with('-')))
+}
+
+/// What is signed for one object, used otherwise.
+fn misused(name: &'static str, deed: &Value) -> Script {
+    let mut deed = deed.clone();
+    deed["do"] = json!("object");
+    deed["name"] = json!("burst/FLARE/left");
+    played(name, &deed).noted("object", |came| came == 403)
+}
+
+/// For a service at this address, and the platform's bucket there.
+pub fn scripts(address: &str, bucket: &str) -> Vec<Script> {
+    let bucket = format!("/{bucket}");
+    let noise = |name, text: &str, times: u32, connections: u32| {
+        let deed = json!({"do": "backend-noise", "to": address, "text": text, "times": times,
+            "connections": connections});
+        played(name, &deed)
+    };
+    let asked = |name, requests: Value, headers: &str| {
+        let deed = json!({"do": "http", "to": address, "requests": requests, "headers": headers});
+        played(name, &deed).noted("http", forbidden)
+    };
+    let object = |name, deed: Value| {
+        let mut deed = deed;
+        deed["do"] = json!("object");
+        played(name, &deed)
+    };
+    vec![
+        unsigned(
+            "objects of others",
+            &json!([
+                ["GET", "burst/NEIGHBOUR/joined/0"],
+                ["PUT", "burst/NEIGHBOUR/joined/0"],
+                ["DELETE", "burst/NEIGHBOUR/joined/0"],
+                ["PUT", "burst/NEIGHBOUR/log/0/1/0"],
+                ["GET", "burst/FLARE/../NEIGHBOUR/joined/0"],
+                ["GET", "burst/FLARE/%2e%2e/NEIGHBOUR/joined/0"],
+                ["PUT", "burst/FLARE"],
+                ["PUT", "burst"],
+                ["PUT", ""]
+            ]),
+        ),
+        unsigned(
+            "methods that are not for flares",
+            &json!([
+                ["POST", "burst/FLARE/x"],
+                ["HEAD", "burst/FLARE/x"],
+                ["LIST", "burst/FLARE/x"],
+                ["PUT\nx", "burst/FLARE/x"]
+            ]),
+        ),
+        played("the signers of others", &json!({"do": "others-signers"}))
+            // In a container there is nobody else.
+            .noted("others-signers", |came| {
+                came == &json!([]) || all(came, |answer| !answer.is_empty())
+            }),
+        played(
+            "a signature after the end",
+            &json!({"do": "sign", "questions": []}),
+        )
+        .then(json!([{"do": "sign", "questions": [["PUT", "burst/FLARE/left"]]}])),
+        played(
+            "noise at the signer",
+            &json!({"do": "signer-noise", "text": "\u{ff}\n", "times": 5000, "connections": 100}),
+        ),
+        played(
+            "two hundred who ask the signer nothing",
+            &json!({"do": "signer-noise", "connections": 200, "millis": 500}),
+        ),
+        asked(
+            "the bucket without a name",
+            json!([
+                ["GET", bucket],
+                ["GET", format!("{bucket}?list-type=2")],
+                ["DELETE", bucket],
+                ["PUT", format!("{bucket}/hostile-left")],
+                ["PUT", "/hostile-left"],
+                ["GET", "/"]
+            ]),
+            "",
+        ),
+        asked(
+            "the bucket with somebody else's name",
+            json!([
+                ["GET", bucket],
+                ["PUT", format!("{bucket}/hostile-left")],
+                ["DELETE", bucket]
+            ]),
+            "x-amz-date: 20260101T000000Z\r\nx-amz-content-sha256: UNSIGNED-PAYLOAD\r\nAuthorization: AWS4-HMAC-SHA256 \
+             Credential=key/20260101/us-east-1/s3/aws4_request, SignedHeaders=host;x-amz-date, \
+             Signature=0000000000000000000000000000000000000000000000000000000000000000\r\n",
+        ),
+        misused(
+            "a signature for another object",
+            &json!({"instead": ["FLARE", "NEIGHBOUR"]}),
+        ),
+        misused(
+            "a signature for another method",
+            &json!({"method": "DELETE"}),
+        ),
+        misused(
+            "a signature for longer",
+            &json!({"instead": ["X-Amz-Expires=60", "X-Amz-Expires=604800"]}),
+        ),
+        object(
+            "a hundred objects for ever",
+            json!({"name": "burst/FLARE/left/NUMBER", "times": 100, "bytes": 1000}),
+        )
+        .noted("object", |came| came == 200),
+        object(
+            "fifty megabytes of its own objects",
+            json!({"name": "burst/FLARE/left/NUMBER", "times": 50, "bytes": 1 << 20}),
+        )
+        .noted("object", |came| came == 200),
+        object(
+            "objects that are announced and not sent",
+            json!({"name": "burst/FLARE/left/NUMBER", "times": 50, "bytes": 10, "announced": 1_u64 << 40,
+                "millis": 300}),
+        ),
+        noise("noise at the bucket", "\u{ff}\u{0}noise\r\n", 10_000, 50),
+        noise(
+            "half a request on each of many connections",
+            "PUT /x HTTP/1.1\r\nHost: x\r\nX: ",
+            1,
+            200,
+        ),
+    ]
+}
+
+/// The bucket has nothing of any flare.
+#[track_caller]
+pub fn nothing_is_left(server: &S3) {
+    assert_eq!(server.objects(), Vec::<String>::new());
+}
