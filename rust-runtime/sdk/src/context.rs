@@ -7,10 +7,10 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 
 use burst_bcm::{Communicator, Failure, FailureKind};
+use burst_protocol::{MESSAGE, PHASE_NAME, PHASES};
 
 use crate::error::{self, Error};
 use crate::pack::Local;
-use crate::protocol::{MESSAGE, PHASE_NAME, PHASES};
 use crate::state::State;
 
 /// A worker's view of its flare: who it is, who the others are, and how to talk to them.

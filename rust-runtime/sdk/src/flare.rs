@@ -5,6 +5,7 @@ use std::thread;
 use std::time::Instant;
 
 use burst_bcm::{Communicator, Connections, Failure, FailureKind, Pack, PackConfig, Topology};
+use burst_protocol::{LogStream, PackEvent, RunPack, due, now, time};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -14,7 +15,6 @@ use crate::control::Control;
 use crate::data::Loads;
 use crate::error;
 use crate::pack::{Local, Report};
-use crate::protocol::{LogStream, PackEvent, RunPack, due, now, time};
 use crate::state::States;
 use crate::worker::{self, Work};
 

@@ -62,8 +62,6 @@ mod pack;
 mod panics;
 #[doc(hidden)]
 pub mod program;
-#[doc(hidden)]
-pub mod protocol;
 mod state;
 pub mod testing;
 mod worker;
