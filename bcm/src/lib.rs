@@ -42,6 +42,7 @@ mod failure;
 pub mod fuzzing;
 mod group;
 mod groups;
+mod interruptions;
 mod local;
 mod message;
 mod number;

@@ -13,6 +13,7 @@ use crate::control::Control;
 use crate::error::Error;
 use crate::failure::Failure;
 use crate::group::Group;
+use crate::interruptions::Interruptions;
 use crate::remote::{self, Inbox, InboxConfig, Remote, Traffic};
 use crate::shared::{Mailboxes, Shared};
 use crate::wire::flare_digest;
@@ -120,6 +121,7 @@ impl Pack {
             first_worker: workers.start,
             control,
             mailboxes,
+            interruptions: Interruptions::new(workers.start, count),
             turn: AtomicUsize::new(0),
             remote: OnceLock::new(),
         });

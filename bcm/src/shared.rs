@@ -8,6 +8,7 @@ use crate::control::{Control, Patience};
 use crate::error::{Error, Peer};
 use crate::failure::Failure;
 use crate::group::Group;
+use crate::interruptions::Interruptions;
 use crate::local::{Afar, Mailbox, Sleeper, Want};
 use crate::message::{Class, Parcel};
 use crate::operation::Operation;
@@ -24,6 +25,7 @@ pub(crate) struct Shared {
     pub(crate) first_worker: u32,
     pub(crate) control: Arc<Control>,
     pub(crate) mailboxes: Arc<Mailboxes>,
+    pub(crate) interruptions: Interruptions,
     /// With whom the next look for a message of any worker begins.
     pub(crate) turn: AtomicUsize,
     /// Set by `start` when there are other packs.

@@ -180,7 +180,6 @@ impl Flare<'_> {
         let pack = Pack::join_over(connections, config)?;
         let endpoint = pack.endpoint();
         let local = Arc::new(Local {
-            flare_id: self.run.flare_id.clone(),
             first_worker: self.run.first_worker(),
             deadline: time(self.run.deadline),
             due,
