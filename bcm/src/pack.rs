@@ -14,8 +14,9 @@ use crate::error::Error;
 use crate::failure::Failure;
 use crate::group::Group;
 use crate::interruptions::Interruptions;
+use crate::mailboxes::Mailboxes;
 use crate::remote::{self, Inbox, InboxConfig, Remote, Traffic};
-use crate::shared::{Mailboxes, Shared};
+use crate::shared::Shared;
 use crate::wire::flare_digest;
 
 /// One pack of a flare; there is one per process and flare.

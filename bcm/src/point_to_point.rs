@@ -1,14 +1,13 @@
 //! Messages from one worker to one other.
 
+use crate::address::{Class, Destination};
 use crate::communicator::Communicator;
 use crate::control::Patience;
 use crate::error::{Error, Peer};
 use crate::local::Want;
-use crate::message::Class;
 use crate::operation::Operation;
 use crate::payload::Payload;
 use crate::request::{RecvRequest, SendRequest};
-use crate::shared::Destination;
 
 /// The tag of messages that are sent without one.
 const NO_TAG: u32 = 0;

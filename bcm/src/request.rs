@@ -4,15 +4,14 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
+use crate::address::{Class, Destination};
 use crate::communicator::Communicator;
 use crate::control::Patience;
 use crate::error::{Error, Peer};
 use crate::local::Want;
-use crate::message::Class;
 use crate::operation::Operation;
 use crate::payload::{self, Payload};
 use crate::remote::Expectation;
-use crate::shared::Destination;
 
 /// A value on its way, from [`Communicator::isend`]. Dropped, it is sent all the same.
 #[derive(Debug)]
