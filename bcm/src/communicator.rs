@@ -152,7 +152,32 @@ impl Communicator {
     /// assert_eq!(results, [Ok(())]);
     /// ```
     pub fn check(&self) -> Result<(), Error> {
-        self.shared.control.check()
+        self.noted(self.shared.control.check())
+    }
+
+    /// The first error by which an operation of this worker ended through no fault of its own, on this handle or any
+    /// other it has, on a group's or a request: the flare was aborted, or a peer left or did not answer in time.
+    ///
+    /// ```
+    /// # use burst_bcm::{BackendConfig, Error, Failure, FailureKind, testing};
+    /// let results = testing::run(&[1], &BackendConfig::new("memory"), |worker| {
+    ///     worker.my_pack().barrier()?;
+    ///     assert_eq!(worker.interrupted_by(), None);
+    ///     worker.abort(Failure::new(FailureKind::Cancelled, "enough"));
+    ///     let error = worker.my_pack().barrier().unwrap_err();
+    ///     assert_eq!(worker.interrupted_by(), Some(&error));
+    ///     Ok(())
+    /// });
+    /// assert_eq!(results, [Ok(())]);
+    /// ```
+    pub fn interrupted_by(&self) -> Option<&Error> {
+        self.shared.interruptions.of(self.worker)
+    }
+
+    /// Passes on what this worker is told. Every method that may wait or be refused ends with it.
+    #[inline]
+    pub(crate) fn noted<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
+        self.shared.interruptions.noted(self.worker, result)
     }
 
     /// Returns when every worker has called it.
@@ -172,7 +197,7 @@ impl Communicator {
     /// assert_eq!(results, [Ok(()), Ok(()), Ok(())]);
     /// ```
     pub fn barrier(&self) -> Result<(), Error> {
-        collective::barrier::barrier(self)
+        self.noted(collective::barrier::barrier(self))
     }
 
     /// Gives the root's value to every worker.
@@ -196,7 +221,7 @@ impl Communicator {
     /// assert!(results.iter().all(|r| r.as_ref().is_ok_and(|v| **v == "the word")));
     /// ```
     pub fn broadcast<T: Payload>(&self, value: Option<T>, root: u32) -> Result<Arc<T>, Error> {
-        collective::broadcast::broadcast(self, value, root)
+        self.noted(collective::broadcast::broadcast(self, value, root))
     }
 
     /// Combines the values of all workers at the root, which gets `Some`.
@@ -222,7 +247,7 @@ impl Communicator {
         T: Payload,
         F: Fn(T, T) -> T,
     {
-        collective::reduce::reduce(self, value, root, op)
+        self.noted(collective::reduce::reduce(self, value, root, op))
     }
 
     /// Combines the values of all workers and gives the result to every one.
@@ -244,7 +269,7 @@ impl Communicator {
         T: Payload,
         F: Fn(T, T) -> T,
     {
-        collective::reduce::all_reduce(self, value, op)
+        self.noted(collective::reduce::all_reduce(self, value, op))
     }
 
     /// Combines the vectors of all workers element by element; the root's then holds the result.
@@ -277,7 +302,7 @@ impl Communicator {
         root: u32,
         reducer: Reducer,
     ) -> Result<(), Error> {
-        collective::elements::reduce(self, values, root, reducer)
+        self.noted(collective::elements::reduce(self, values, root, reducer))
     }
 
     /// Combines the vectors of all workers element by element, for every one.
@@ -301,7 +326,7 @@ impl Communicator {
         values: Vec<E>,
         reducer: Reducer,
     ) -> Result<Arc<Vec<E>>, Error> {
-        collective::elements::all_reduce(self, values, reducer)
+        self.noted(collective::elements::all_reduce(self, values, reducer))
     }
 
     /// Collects the values of all workers at the root, in the order of ranks.
@@ -323,7 +348,7 @@ impl Communicator {
     /// assert_eq!(results[0], Ok(Some(vec![0, 10, 20])));
     /// ```
     pub fn gather<T: Payload>(&self, value: T, root: u32) -> Result<Option<Vec<T>>, Error> {
-        collective::gather::gather(self, value, root)
+        self.noted(collective::gather::gather(self, value, root))
     }
 
     /// Collects the values of all workers, in the order of ranks, for every one.
@@ -344,7 +369,11 @@ impl Communicator {
     /// assert_eq!(results, vec![Ok(vec![0, 1, 2]); 3]);
     /// ```
     pub fn all_gather<T: Payload>(&self, value: T) -> Result<Arc<Vec<T>>, Error> {
-        collective::gather::all_gather(self, value, Operation::AllGather)
+        self.noted(collective::gather::all_gather(
+            self,
+            value,
+            Operation::AllGather,
+        ))
     }
 
     /// Gives each worker its own one of the root's values.
@@ -367,7 +396,7 @@ impl Communicator {
     /// assert_eq!(results, [Ok('a'), Ok('b'), Ok('c')]);
     /// ```
     pub fn scatter<T: Payload>(&self, values: Option<Vec<T>>, root: u32) -> Result<T, Error> {
-        collective::scatter::scatter(self, values, root)
+        self.noted(collective::scatter::scatter(self, values, root))
     }
 
     /// Gives value `i` of every worker to worker `i`, which gets them in the order of their
@@ -390,7 +419,7 @@ impl Communicator {
     /// assert_eq!(results[1], Ok(vec![(0, 1), (1, 1)]));
     /// ```
     pub fn all_to_all<T: Payload>(&self, values: Vec<T>) -> Result<Vec<T>, Error> {
-        collective::all_to_all::all_to_all(self, values)
+        self.noted(collective::all_to_all::all_to_all(self, values))
     }
 
     /// Combines value `i` of every worker for worker `i`.
@@ -417,7 +446,7 @@ impl Communicator {
         T: Payload,
         F: Fn(T, T) -> T,
     {
-        collective::reduce_scatter::reduce_scatter(self, values, op)
+        self.noted(collective::reduce_scatter::reduce_scatter(self, values, op))
     }
 
     /// Combines the values of all workers up to and including this one, in the order of ranks.
@@ -439,7 +468,7 @@ impl Communicator {
         T: Payload + Clone,
         F: Fn(T, T) -> T,
     {
-        collective::scan::scan(self, value, op)
+        self.noted(collective::scan::scan(self, value, op))
     }
 
     /// Combines the values of all workers before this one, in the order of ranks; `None` for the
@@ -462,6 +491,6 @@ impl Communicator {
         T: Payload + Clone,
         F: Fn(T, T) -> T,
     {
-        collective::scan::exclusive_scan(self, value, op)
+        self.noted(collective::scan::exclusive_scan(self, value, op))
     }
 }

@@ -7,12 +7,12 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::address::{Class, Destination};
 use crate::control::Control;
-use crate::message::Class;
+use crate::mailboxes::Mailboxes;
 use crate::operation::Operation;
 use crate::payload::{self, Encoding};
 use crate::remote::{Bundle, Inbox, InboxConfig, redis_replies};
-use crate::shared::{Destination, Mailboxes};
 use crate::topology::Topology;
 use crate::wire::{HEADER_SIZE, Header, Kind, Layout, flare_digest};
 

@@ -92,7 +92,7 @@ impl Communicator {
     /// assert_eq!(results[3], Ok(vec![3, 1]));
     /// ```
     pub fn split(&self, color: Option<u32>, key: i64) -> Result<Option<Self>, Error> {
-        collective::split::split(self, color, key)
+        self.noted(collective::split::split(self, color, key))
     }
 
     /// This worker's handle in another group it is in.

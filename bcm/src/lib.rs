@@ -29,6 +29,7 @@
 //! assert_eq!(results, [Ok(0), Ok(1 << 20)]);
 //! ```
 
+mod address;
 mod admission;
 mod collective;
 mod communicator;
@@ -42,7 +43,9 @@ mod failure;
 pub mod fuzzing;
 mod group;
 mod groups;
+mod interruptions;
 mod local;
+mod mailboxes;
 mod message;
 mod number;
 mod operation;

@@ -9,20 +9,6 @@ use crate::operation::Operation;
 use crate::payload::{self, Payload};
 use crate::remote::Arrived;
 
-/// What a message belongs to. Point-to-point messages and collectives can never be taken for
-/// one another, and every collective has a number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Class {
-    Point {
-        tag: u32,
-    },
-    Collective {
-        number: u64,
-        operation: Operation,
-        root: u32,
-    },
-}
-
 /// The value of a message. Inside a pack it is the value itself, not a copy of it.
 #[derive(Debug)]
 pub(crate) enum Parcel {

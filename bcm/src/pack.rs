@@ -13,8 +13,10 @@ use crate::control::Control;
 use crate::error::Error;
 use crate::failure::Failure;
 use crate::group::Group;
+use crate::interruptions::Interruptions;
+use crate::mailboxes::Mailboxes;
 use crate::remote::{self, Inbox, InboxConfig, Remote, Traffic};
-use crate::shared::{Mailboxes, Shared};
+use crate::shared::Shared;
 use crate::wire::flare_digest;
 
 /// One pack of a flare; there is one per process and flare.
@@ -120,6 +122,7 @@ impl Pack {
             first_worker: workers.start,
             control,
             mailboxes,
+            interruptions: Interruptions::new(workers.start, count),
             turn: AtomicUsize::new(0),
             remote: OnceLock::new(),
         });

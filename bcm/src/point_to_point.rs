@@ -1,14 +1,13 @@
 //! Messages from one worker to one other.
 
+use crate::address::{Class, Destination};
 use crate::communicator::Communicator;
 use crate::control::Patience;
 use crate::error::{Error, Peer};
 use crate::local::Want;
-use crate::message::Class;
 use crate::operation::Operation;
 use crate::payload::Payload;
 use crate::request::{RecvRequest, SendRequest};
-use crate::shared::Destination;
 
 /// The tag of messages that are sent without one.
 const NO_TAG: u32 = 0;
@@ -71,7 +70,7 @@ impl Communicator {
         let mut patience = Patience::new(&self.shared.control, operation);
         let from = (self.group.context, self.worker_id());
         let class = Class::Point { tag };
-        self.shared.give(&mut patience, from, to, class, value)
+        self.noted(self.shared.give(&mut patience, from, to, class, value))
     }
 
     /// Receives the next value a worker has sent to this one; waits for it.
@@ -144,8 +143,9 @@ impl Communicator {
             source: self.worker_id(),
             class: Class::Point { tag },
         };
-        self.shared.control.check()?;
-        let (worker, parcel) = self.shared.take_any(&mut patience, &self.group, &want)?;
+        self.check()?;
+        let taken = self.shared.take_any(&mut patience, &self.group, &want);
+        let (worker, parcel) = self.noted(taken)?;
         let value = parcel.open(operation, Peer::Worker(worker))?;
         Ok((self.group.rank_of(worker).unwrap_or(worker), value))
     }
@@ -205,8 +205,7 @@ impl Communicator {
     pub fn isend<T: Payload>(&self, value: T, dest: u32, tag: u32) -> Result<SendRequest, Error> {
         let operation = Operation::Send;
         let to = self.existing(operation, "destination", dest)?;
-        let from = (self.group.context, self.worker_id());
-        SendRequest::begin(&self.shared, from, to, Class::Point { tag }, value)
+        self.noted(SendRequest::begin(self, to, Class::Point { tag }, value))
     }
 
     /// Begins to receive a value: its sender may send it now, however large it is, and it is
@@ -235,7 +234,7 @@ impl Communicator {
     /// ```
     pub fn irecv<T: Payload>(&self, source: u32, tag: u32) -> Result<RecvRequest<T>, Error> {
         let want = self.want(Operation::Recv, source, tag)?;
-        self.shared.control.check()?;
+        self.check()?;
         RecvRequest::begin(self.clone(), want)
     }
 
@@ -243,7 +242,7 @@ impl Communicator {
         let mut patience = Patience::new(&self.shared.control, operation);
         let me = self.worker_id();
         let mine = Destination::Worker(me);
-        let parcel = self.shared.take(&mut patience, me, mine, want)?;
+        let parcel = self.noted(self.shared.take(&mut patience, me, mine, want))?;
         parcel.open(operation, Peer::Worker(want.source))
     }
 

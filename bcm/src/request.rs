@@ -4,32 +4,33 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
+use crate::address::{Class, Destination};
 use crate::communicator::Communicator;
 use crate::control::Patience;
 use crate::error::{Error, Peer};
 use crate::local::Want;
-use crate::message::Class;
 use crate::operation::Operation;
 use crate::payload::{self, Payload};
 use crate::remote::Expectation;
-use crate::shared::{Destination, Shared};
 
 /// A value on its way, from [`Communicator::isend`]. Dropped, it is sent all the same.
 #[derive(Debug)]
 #[must_use = "only the request tells whether the value was sent"]
 pub struct SendRequest {
-    sending: Option<JoinHandle<Result<(), Error>>>,
+    /// Until it is known what came of it, and whose it is.
+    sending: Option<(Communicator, JoinHandle<Result<(), Error>>)>,
 }
 
 impl SendRequest {
     pub(crate) fn begin<T: Payload>(
-        shared: &Arc<Shared>,
-        origin: (u32, u32),
+        communicator: &Communicator,
         to: u32,
         class: Class,
         value: T,
     ) -> Result<Self, Error> {
         let operation = Operation::Send;
+        let shared = &communicator.shared;
+        let origin = (communicator.group.context, communicator.worker_id());
         if shared.is_local(to) {
             let mut patience = Patience::new(&shared.control, operation);
             shared.give(&mut patience, origin, to, class, value)?;
@@ -58,7 +59,7 @@ impl SendRequest {
             .spawn(body);
         match sending {
             Ok(sending) => Ok(Self {
-                sending: Some(sending),
+                sending: Some((communicator.clone(), sending)),
             }),
             Err(error) => Err(Error::Backend {
                 backend: "threads",
@@ -84,7 +85,7 @@ impl SendRequest {
         if self
             .sending
             .as_ref()
-            .is_some_and(|sending| !sending.is_finished())
+            .is_some_and(|(_, sending)| !sending.is_finished())
         {
             return Ok(false);
         }
@@ -92,13 +93,14 @@ impl SendRequest {
     }
 
     fn join(&mut self) -> Result<(), Error> {
-        let Some(sending) = self.sending.take() else {
+        let Some((communicator, sending)) = self.sending.take() else {
             return Ok(());
         };
         // A panic in an encoder is the caller's own.
-        sending
+        let sent = sending
             .join()
-            .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+            .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        communicator.noted(sent)
     }
 }
 
@@ -150,7 +152,7 @@ impl<T: Payload> RecvRequest<T> {
     pub fn test(&mut self) -> Result<Option<T>, Error> {
         self.open()?;
         let shared = &self.communicator.shared;
-        shared.control.check()?;
+        self.communicator.check()?;
         if !shared.is_local(self.want.source) {
             shared.remote()?.help(self.want.source);
         }
@@ -212,7 +214,8 @@ pub fn wait_any<T: Payload>(requests: &mut Vec<RecvRequest<T>>) -> Result<(usize
         }
         Ok(None)
     };
-    let found = shared.watch(&mut patience, communicator.worker_id(), attempt)?;
+    let found = shared.watch(&mut patience, communicator.worker_id(), attempt);
+    let found = communicator.noted(found)?;
     drop(requests.remove(found.0));
     Ok(found)
 }

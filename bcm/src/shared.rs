@@ -5,13 +5,15 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use crate::collective::ledger::Ledgers;
+use crate::address::{Class, Destination};
 use crate::control::{Control, Patience};
 use crate::error::{Error, Peer};
 use crate::failure::Failure;
 use crate::group::Group;
-use crate::local::{Afar, Mailbox, Sleeper, Want};
-use crate::message::{Class, Parcel};
+use crate::interruptions::Interruptions;
+use crate::local::{Afar, Sleeper, Want};
+use crate::mailboxes::Mailboxes;
+use crate::message::Parcel;
 use crate::operation::Operation;
 use crate::payload::{self, Payload};
 use crate::remote::Remote;
@@ -29,59 +31,11 @@ pub(crate) struct Shared {
     pub(crate) first_worker: u32,
     pub(crate) control: Arc<Control>,
     pub(crate) mailboxes: Arc<Mailboxes>,
+    pub(crate) interruptions: Interruptions,
     /// With whom the next look for a message of any worker begins.
     pub(crate) turn: AtomicUsize,
     /// Set by `start` when there are other packs.
     pub(crate) remote: OnceLock<Remote>,
-}
-
-/// The mailboxes of a pack.
-#[derive(Debug)]
-pub(crate) struct Mailboxes {
-    pub(crate) first_worker: u32,
-    workers: Vec<Mailbox>,
-    /// Holds what was sent to the pack as a whole; a collective's leader takes it from there.
-    board: Mailbox,
-    /// What the workers of this pack have called.
-    pub(crate) ledgers: Ledgers,
-}
-
-impl Mailboxes {
-    pub(crate) fn new(first_worker: u32, workers: u32) -> Self {
-        Self {
-            first_worker,
-            workers: (0..workers)
-                .map(|_| Mailbox::new(first_worker, workers))
-                .collect(),
-            board: Mailbox::new(first_worker, 0),
-            ledgers: Ledgers::default(),
-        }
-    }
-
-    /// The mailbox of a worker of this pack, `None` for any other worker.
-    pub(crate) fn of(&self, worker: u32) -> Option<&Mailbox> {
-        let index = worker.checked_sub(self.first_worker)?;
-        self.workers.get(index as usize)
-    }
-
-    pub(crate) fn board(&self) -> &Mailbox {
-        &self.board
-    }
-
-    pub(crate) fn wake_all(&self) {
-        for mailbox in self.workers.iter().chain([&self.board]) {
-            mailbox.wake_all();
-        }
-    }
-}
-
-/// Which mailbox a message is taken from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Destination {
-    /// A worker's own.
-    Worker(u32),
-    /// The pack's board.
-    Board,
 }
 
 impl Shared {

@@ -6,11 +6,11 @@
 //! The sender alone decides; who receives takes what comes, either way.
 
 use super::Call;
+use crate::address::Destination;
 use crate::error::Error;
 use crate::group::Cluster;
 use crate::payload::{self, Encoded, Payload};
 use crate::remote::{BUNDLE_ENTRY, Bundle, Expectation};
-use crate::shared::Destination;
 
 /// Longest value that is bundled, in bytes as it is sent. Over `direct` longer ones take less time
 /// by themselves; backends with a server would gain a little up to twice as much.

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use super::{Call, NO_ROOT};
+use crate::address::Destination;
 use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::operation::Operation;
 use crate::payload::{self, Payload};
 use crate::remote::{Bundle, Expectation};
-use crate::shared::Destination;
 
 pub(crate) fn gather<T: Payload>(
     communicator: &Communicator,

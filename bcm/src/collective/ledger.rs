@@ -11,8 +11,8 @@ use std::sync::{Arc, Weak};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
+use crate::address::Class;
 use crate::error::{Error, Peer};
-use crate::message::Class;
 use crate::operation::Operation;
 
 /// Calls that all members of this pack have made, and are remembered for messages that come late.

@@ -23,16 +23,17 @@ pub(crate) mod split;
 use std::sync::Arc;
 
 use self::ledger::Called;
+use crate::address::{Class, Destination};
 use crate::communicator::Communicator;
 use crate::control::Patience;
 use crate::error::{Error, Peer};
 use crate::group::Group;
 use crate::local::{Carried, Want};
-use crate::message::{Class, Parcel};
+use crate::message::Parcel;
 use crate::operation::Operation;
 use crate::payload::{self, Encoded, Payload};
 use crate::remote::Expectation;
-use crate::shared::{Destination, Shared};
+use crate::shared::Shared;
 
 /// Stands for the root in collectives that have none.
 const NO_ROOT: u32 = 0;

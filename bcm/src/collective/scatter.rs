@@ -1,11 +1,11 @@
 //! Scatter: to each member its own value; short ones to another pack in one message.
 
 use super::{Call, invalid};
+use crate::address::Destination;
 use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::operation::Operation;
 use crate::payload::Payload;
-use crate::shared::Destination;
 
 pub(crate) fn scatter<T: Payload>(
     communicator: &Communicator,

@@ -5,8 +5,9 @@ use std::collections::hash_map::Entry;
 
 use rustc_hash::FxHashMap;
 
+use crate::address::Class;
 use crate::error::Error;
-use crate::message::{Class, Parcel};
+use crate::message::Parcel;
 use crate::operation::Operation;
 
 /// Which message a receiver wants.

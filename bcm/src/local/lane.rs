@@ -123,9 +123,9 @@ impl Lane {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
     use super::*;
+    use crate::address::Class;
     use crate::error::Peer;
     use crate::local::kept::Stamp;
-    use crate::message::Class;
     use crate::operation::Operation;
 
     fn envelope(tag: u32, value: u32) -> Envelope {

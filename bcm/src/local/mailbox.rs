@@ -14,9 +14,10 @@ use super::kept::{Envelope, Stamp, Want};
 use super::lane::Lane;
 use super::sleepers::Sleepers;
 use super::tray::Tray;
+use crate::address::Class;
 use crate::control::{Patience, Pause};
 use crate::error::{Error, Peer};
-use crate::message::{Class, Parcel};
+use crate::message::Parcel;
 
 /// See the module's documentation.
 #[derive(Debug)]

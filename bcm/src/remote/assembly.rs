@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 
-use super::flow::Charge;
+use super::charge::Charge;
 use crate::payload::{Buffer, Encoding};
 use crate::wire::Layout;
 

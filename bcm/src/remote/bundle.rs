@@ -12,10 +12,10 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::flow::Charge;
-use super::stream::Arrived;
+use super::arrived::Arrived;
+use super::charge::Charge;
+use crate::address::Destination;
 use crate::payload::{Body, Buffer, Encoded, Encoding};
-use crate::shared::Destination;
 use crate::wire::WireError;
 
 const HEAD: usize = 8;

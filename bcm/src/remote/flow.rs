@@ -2,14 +2,13 @@
 //! for. The receiving half is in [`super::inbox`].
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Weak};
 use std::thread::{self, Thread};
 
 use parking_lot::Mutex;
 
 use super::Backend;
-use super::inbox::Inbox;
 use super::stream::StreamKey;
 use crate::control::{Patience, Pause};
 use crate::error::{Error, Peer};
@@ -156,24 +155,6 @@ impl Flow {
     pub(super) fn wake_all(&self) {
         for ticket in self.waiting.lock().values() {
             ticket.thread.unpark();
-        }
-    }
-}
-
-/// The room a message takes at its receiver until a worker has it. Gives it back when dropped.
-#[derive(Debug)]
-pub(crate) struct Charge {
-    pub(super) inbox: Weak<Inbox>,
-    pub(super) pack: u32,
-    pub(super) cost: u64,
-    /// Whether it came unasked, through the sender's window.
-    pub(super) unasked: bool,
-}
-
-impl Drop for Charge {
-    fn drop(&mut self) {
-        if let Some(inbox) = self.inbox.upgrade() {
-            inbox.release(self.pack, self.cost, self.unasked);
         }
     }
 }

@@ -11,14 +11,13 @@ use super::flow::cost;
 use super::inbox::{Expectation, Inbox};
 use super::stream::StreamKey;
 use super::{Backend, Frame};
+use crate::address::{Class, Destination};
 use crate::control::Patience;
 use crate::error::Error;
 use crate::failure::Failure;
 use crate::local::{Sleeper, Want};
-use crate::message::Class;
 use crate::operation::Operation;
 use crate::payload::Encoded;
-use crate::shared::Destination;
 use crate::wire::{Header, Kind, Layout};
 
 /// The way to the other packs.

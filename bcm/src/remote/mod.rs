@@ -15,8 +15,10 @@
 //! there is room, or when a worker is waiting for it. So nothing ever waits inside a backend, a
 //! reader of frames never blocks, and the memory of a pack is bounded.
 
+mod arrived;
 mod assembly;
 mod bundle;
+mod charge;
 mod counters;
 mod credentials;
 mod direct;
@@ -41,6 +43,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
+pub(crate) use arrived::Arrived;
 pub(crate) use bundle::{Bundle, ENTRY as BUNDLE_ENTRY};
 pub use counters::Traffic;
 pub(crate) use inbox::{Expectation, Inbox, InboxConfig};
@@ -49,7 +52,6 @@ pub(crate) use link::Remote;
 pub(crate) use redis::read_all as redis_replies;
 pub use registry::default_chunk_size;
 pub(crate) use registry::{admit, clean, open};
-pub(crate) use stream::Arrived;
 
 use crate::config::PackConfig;
 use crate::control::Patience;

@@ -3,12 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::arrived::Arrived;
 use super::assembly::Assembly;
 use super::bundle::Bundled;
-use super::flow::Charge;
-use crate::message::Class;
-use crate::payload::{Body, Encoding};
-use crate::shared::Destination;
+use crate::address::{Class, Destination};
 use crate::wire::Header;
 
 /// Names a stream.
@@ -26,23 +24,6 @@ impl StreamKey {
             destination: header.destination,
             context: header.context,
         }
-    }
-}
-
-/// A whole message from another pack, not decoded yet.
-#[derive(Debug)]
-pub(crate) struct Arrived {
-    pub(super) encoding: Encoding,
-    pub(super) fingerprint: u64,
-    pub(super) body: Body,
-    pub(super) charge: Option<Charge>,
-}
-
-impl Arrived {
-    /// The bytes; from here on they are the worker's and no longer count as in flight.
-    pub(crate) fn into_parts(self) -> (Encoding, u64, Body) {
-        drop(self.charge);
-        (self.encoding, self.fingerprint, self.body)
     }
 }
 

@@ -24,10 +24,9 @@
 use sha2::{Digest, Sha256};
 
 use super::{Layout, WireError};
-use crate::message::Class;
+use crate::address::{Class, Destination};
 use crate::operation::Operation;
 use crate::payload::Encoding;
-use crate::shared::Destination;
 
 const MAGIC: [u8; 4] = *b"BRST";
 pub(super) const VERSION: u8 = 1;

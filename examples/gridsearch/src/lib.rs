@@ -18,7 +18,7 @@
 //! - [`data::load`](burst::data::load) gives every worker of a pack the same read-only bytes, of which each has read a
 //!   slice.
 //! - Each worker turns its share of the lines into numbers, and an all-gather in the group of the pack's workers
-//!   ([`my_pack`](burst::BurstContext::my_pack)) gives all of them everything ([`texts`]): pointers, no copies.
+//!   ([`my_pack`](burst::Communicator::my_pack)) gives all of them everything ([`texts`]): pointers, no copies.
 //! - Worker `w` of `n` trains the combinations `w`, `w + n`, … ([`model`]: logistic regression by stochastic gradient
 //!   descent) and tries each on texts that are kept apart.
 //! - The scores are gathered at worker 0, which sorts them ([`search`]).

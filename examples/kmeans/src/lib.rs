@@ -13,7 +13,7 @@
 //! Each worker reads its share of the points ([`points`]) and keeps it. The first centres are found one after another,
 //! as the point that is furthest from those there are: an all-reduce picks the furthest of what each worker has. Then,
 //! again and again, each worker adds up its points by the centre they are nearest to,
-//! [`all_reduce_elements`](burst::BurstContext::all_reduce_elements) adds the sums and counts of all workers, and each
+//! [`all_reduce_elements`](burst::Communicator::all_reduce_elements) adds the sums and counts of all workers, and each
 //! centre moves to the mean of its points, until none moves any more ([`cluster`]). What is sent is `k` points,
 //! however many points there are.
 //!

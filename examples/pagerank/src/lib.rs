@@ -20,7 +20,7 @@
 //! The graph is a text of lines `from to`. Each worker reads its share of the lines ([`edges`]) and keeps its links by
 //! their source ([`links`]): no worker needs a certain part of the graph, because what leads to a node is summed over
 //! all workers anyway. In each iteration every worker adds up what its links carry, and
-//! [`all_reduce_elements`](burst::BurstContext::all_reduce_elements) adds the vectors of all: inside a pack by all its
+//! [`all_reduce_elements`](burst::Communicator::all_reduce_elements) adds the vectors of all: inside a pack by all its
 //! workers together, between packs once per pack. The result is shared by the pack, not copied. Then each worker
 //! compares old and new ranks of its share of the *nodes*, and an all-reduce of two numbers tells all of them how
 //! much changed ([`rank`]).

@@ -8,6 +8,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use burst_protocol::frame;
 use libc::{c_int, c_void, sigaction, siginfo_t};
 
 use crate::capture;
@@ -113,7 +114,7 @@ fn report(control: &Control, worker: Option<u32>, signal: Option<c_int>) {
 /// The frame `{"event":"dying","run":R,"worker":W,"signal":S}` without touching the heap.
 fn dying_frame(run: u64, worker: Option<u32>, signal: Option<c_int>) -> ([u8; 128], usize) {
     let mut frame = [0; 128];
-    let mut length = 4;
+    let mut length = frame::HEADER;
     let mut push = |bytes: &[u8]| {
         frame[length..length + bytes.len()].copy_from_slice(bytes);
         length += bytes.len();
@@ -125,8 +126,7 @@ fn dying_frame(run: u64, worker: Option<u32>, signal: Option<c_int>) -> ([u8; 12
     push(br#","signal":"#);
     push_optional(&mut push, signal.map(|signal| signal.unsigned_abs().into()));
     push(b"}");
-    let body = (length - 4) as u32;
-    frame[..4].copy_from_slice(&body.to_le_bytes());
+    frame::seal(&mut frame[..length]);
     (frame, length)
 }
 
@@ -150,7 +150,6 @@ fn push_optional(push: &mut impl FnMut(&[u8]), number: Option<u64>) {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use std::io::Read;
     use std::os::unix::net::UnixStream;
 
     #[test]
@@ -162,9 +161,10 @@ mod tests {
         let _capture = capture::begin(Arc::clone(&control), 7);
         assert!(capture::take(2, b"half"));
         flush(&control);
-        let mut frame = [0; 200];
-        let length = theirs.read(&mut frame).unwrap();
-        let text = String::from_utf8_lossy(&frame[4..length]);
+        let message = frame::read(&mut theirs, frame::EVENT_LIMIT)
+            .unwrap()
+            .unwrap();
+        let text = String::from_utf8_lossy(&message);
         assert!(
             text.contains(r#""worker":7,"stream":"stderr","text":"half""#),
             "{text}"
@@ -175,9 +175,9 @@ mod tests {
     fn the_frame_is_what_the_protocol_says() {
         let text = |worker, signal| {
             let (frame, length) = dying_frame(u64::MAX - 1, worker, signal);
-            let header = u32::from_le_bytes(*frame.first_chunk().unwrap()) as usize;
-            assert_eq!(header, length - 4);
-            String::from_utf8(frame[4..length].to_vec()).unwrap()
+            let message = frame::read(&mut &frame[..length], length).unwrap().unwrap();
+            assert_eq!(message.len(), length - frame::HEADER);
+            String::from_utf8(message).unwrap()
         };
         assert_eq!(
             text(Some(30), Some(6)),

@@ -10,8 +10,9 @@ use std::marker::PhantomData;
 use std::ptr;
 use std::sync::Arc;
 
-use crate::control::{Busy, Control, LINE_LIMIT};
-use crate::protocol::{LINE_COST, LOG_LIMIT, LogStream, now};
+use burst_protocol::{LINE, LINE_COST, LOG_LIMIT, LogStream, now};
+
+use crate::control::{Busy, Control};
 
 thread_local! {
     static CURRENT: Cell<*mut Capture> = const { Cell::new(ptr::null_mut()) };
@@ -33,7 +34,7 @@ struct Line {
 impl Capture {
     fn push(&mut self, stream: usize, mut bytes: &[u8]) {
         while !bytes.is_empty() {
-            let room = LINE_LIMIT - self.lines[stream].bytes.len();
+            let room = LINE - self.lines[stream].bytes.len();
             let end = bytes.iter().take(room).position(|&byte| byte == b'\n');
             let taken = end.unwrap_or(bytes.len().min(room));
             self.lines[stream].bytes.extend_from_slice(&bytes[..taken]);
@@ -41,7 +42,7 @@ impl Capture {
             if end.is_some() {
                 bytes = &bytes[1..];
                 self.emit(stream);
-            } else if self.lines[stream].bytes.len() == LINE_LIMIT {
+            } else if self.lines[stream].bytes.len() == LINE {
                 self.emit(stream);
                 // The line's own newline may follow exactly here: it must not become a blank line.
                 bytes = bytes.strip_prefix(b"\n").unwrap_or(bytes);
@@ -83,7 +84,7 @@ pub(crate) struct CaptureGuard {
 pub(crate) fn begin(control: Arc<Control>, worker: u32) -> CaptureGuard {
     let line = |stream| Line {
         stream,
-        bytes: Vec::with_capacity(LINE_LIMIT),
+        bytes: Vec::with_capacity(LINE),
     };
     let capture = Box::into_raw(Box::new(Capture {
         control,
@@ -204,11 +205,11 @@ mod tests {
     #[test]
     fn a_very_long_line_is_cut_into_pieces() {
         let lines = lines_of(|| {
-            let mut long = vec![b'x'; 2 * LINE_LIMIT];
+            let mut long = vec![b'x'; 2 * LINE];
             long.push(b'\n');
             assert!(take(1, &long));
         });
-        let piece = "x".repeat(LINE_LIMIT);
+        let piece = "x".repeat(LINE);
         assert_eq!(lines, stdout(&[&piece, &piece]));
     }
 

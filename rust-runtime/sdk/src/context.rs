@@ -1,23 +1,25 @@
 //! Who a worker is, and what it can say about itself.
 
 use std::fmt;
-use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::ops::Deref;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant, SystemTime};
 
 use burst_bcm::{Communicator, Failure, FailureKind};
+use burst_protocol::{MESSAGE, PHASE_NAME, PHASES};
 
 use crate::error::{self, Error};
 use crate::pack::Local;
-use crate::protocol::{MESSAGE, PHASE_NAME, PHASES};
 use crate::state::State;
 
 /// A worker's view of its flare: who it is, who the others are, and how to talk to them.
 ///
-/// Every worker gets its own; it can be shared with threads which the worker starts. The
-/// communication methods are in the second half of this page. All workers must call the same
-/// collectives in the same order.
+/// Every worker gets its own; it can be shared with threads which the worker starts. It is the [`Communicator`] of
+/// all workers, whose methods are below: they say who is where, send and receive, and are the collectives, which all
+/// workers must call in the same order. A value sent to a worker of the same pack is moved, not copied; between packs
+/// it is carried by the flare's backend. Every operation ends with an error when a peer fails, when the flare is
+/// cancelled, or at its deadline.
 ///
 /// ```
 /// use burst::{BurstContext, Error};
@@ -31,15 +33,40 @@ use crate::state::State;
 /// assert_eq!(outputs[3], "worker 3 of 4, in pack 1");
 /// # Ok::<(), burst::testing::FlareFailed>(())
 /// ```
+///
+/// ```
+/// use burst::{BurstContext, Error};
+///
+/// fn work(numbers: Vec<u64>, burst: &BurstContext) -> Result<u64, Error> {
+///     let (me, n) = (burst.worker_id(), burst.burst_size());
+///     burst.send(numbers, (me + 1) % n)?;
+///     let passed_on: Vec<u64> = burst.recv((me + n - 1) % n)?;
+///     let total = burst.all_reduce(passed_on.len() as u64, |a, b| a + b)?;
+///     let Some(half) = burst.split(Some(me % 2), 0)? else {
+///         return Ok(0);
+///     };
+///     Ok(*total * 100 + *half.all_reduce(u64::from(me), |a, b| a + b)?)
+/// }
+///
+/// let outputs = burst::testing::run(work, vec![vec![1], vec![2, 3], vec![], vec![4]], 2)?;
+/// assert_eq!(outputs, [402, 404, 402, 404]);
+/// # Ok::<(), burst::testing::FlareFailed>(())
+/// ```
 pub struct BurstContext {
     pub(crate) communicator: Communicator,
     pub(crate) local: Arc<Local>,
     pub(crate) loads_called: AtomicU64,
     phases: AtomicU32,
-    /// Why communication ended here, if it was not this worker's doing.
-    ended_by: OnceLock<Failure>,
-    /// A group or a request was given out: what it tells the worker is not seen here.
-    handles: AtomicBool,
+    /// Why a load ended here before any communication did, if it was not this worker's doing.
+    load_ended_by: OnceLock<Failure>,
+}
+
+impl Deref for BurstContext {
+    type Target = Communicator;
+
+    fn deref(&self) -> &Communicator {
+        &self.communicator
+    }
 }
 
 impl BurstContext {
@@ -49,54 +76,8 @@ impl BurstContext {
             local,
             loads_called: AtomicU64::new(0),
             phases: AtomicU32::new(0),
-            ended_by: OnceLock::new(),
-            handles: AtomicBool::new(false),
+            load_ended_by: OnceLock::new(),
         }
-    }
-
-    /// This worker's id, from 0 to [`burst_size`](Self::burst_size) - 1.
-    pub fn worker_id(&self) -> u32 {
-        self.communicator.worker_id()
-    }
-
-    /// The number of workers in the flare.
-    pub fn burst_size(&self) -> u32 {
-        self.communicator.burst_size()
-    }
-
-    /// The id of this worker's pack.
-    pub fn pack_id(&self) -> u32 {
-        self.communicator.pack_id()
-    }
-
-    /// The number of workers in this worker's pack.
-    pub fn pack_size(&self) -> u32 {
-        self.communicator.pack_size()
-    }
-
-    /// The number of packs in the flare.
-    pub fn num_packs(&self) -> u32 {
-        self.communicator.num_packs()
-    }
-
-    /// The pack that `worker` is in; none when there is no such worker.
-    pub fn pack_of(&self, worker: u32) -> Option<u32> {
-        self.communicator.pack_of(worker)
-    }
-
-    /// The workers in `pack`; none when there is no such pack.
-    pub fn workers_of(&self, pack: u32) -> Option<Range<u32>> {
-        self.communicator.workers_of(pack)
-    }
-
-    /// Whether this is the first worker of its pack.
-    pub fn is_pack_leader(&self) -> bool {
-        self.communicator.is_pack_leader()
-    }
-
-    /// The flare's id.
-    pub fn flare_id(&self) -> &str {
-        &self.local.flare_id
     }
 
     /// When the flare is stopped if it has not ended by then, as long as nobody sets the machine's clock.
@@ -158,45 +139,25 @@ impl BurstContext {
         self.local.states.take(index, init)
     }
 
-    /// Passes on the result of a communication, remembering that another one's failure or the flare's time-out
-    /// ended it.
-    pub(crate) fn seen<T>(
-        &self,
-        result: Result<T, burst_bcm::Error>,
-    ) -> Result<T, burst_bcm::Error> {
-        if let Err(error) = &result
-            && matches!(
-                error,
-                burst_bcm::Error::Aborted(_)
-                    | burst_bcm::Error::Departed { .. }
-                    | burst_bcm::Error::Timeout { .. }
-            )
-        {
-            self.ended(error::failure_of(error, self.worker_id(), self.pack_id()));
+    /// What this worker waited for will not be loaded, and that is not its doing.
+    pub(crate) fn load_ended(&self, cause: Failure) {
+        if self.interrupted_by().is_none() {
+            let _ = self.load_ended_by.set(cause);
         }
-        result
     }
 
-    /// What this worker waited for will not come, and that is not its doing.
-    pub(crate) fn ended(&self, cause: Failure) {
-        let _ = self.ended_by.set(cause);
-    }
-
-    /// The communicator, for operations that give out others like it.
-    pub(crate) fn handles(&self) -> &Communicator {
-        self.handles.store(true, Ordering::Relaxed);
-        &self.communicator
+    /// What ended a load or a communication of this worker, the first one that was not its doing.
+    fn ended_by(&self) -> Option<Failure> {
+        let interrupted = |error| error::failure_of(error, self.worker_id(), self.pack_id());
+        let load = self.load_ended_by.get().cloned();
+        load.or_else(|| self.interrupted_by().map(interrupted))
     }
 
     /// Gives the failure of this worker its final form. A worker that failed after a communication
     /// told it that the flare had failed (and returned that as text, or panicked on it) is not a
     /// cause of its own.
     pub(crate) fn attribute(&self, mut failure: Failure) -> Failure {
-        if self.handles.load(Ordering::Relaxed) {
-            // It may have heard of the flare's failure through any of them.
-            let _ = self.check();
-        }
-        if let Some(cause) = self.ended_by.get() {
+        if let Some(cause) = self.ended_by() {
             if matches!(failure.kind, FailureKind::Error | FailureKind::Panic) {
                 if !failure.message.contains(&cause.message) {
                     failure.message = format!("{} ({})", failure.message, cause.message);

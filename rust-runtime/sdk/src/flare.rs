@@ -5,6 +5,7 @@ use std::thread;
 use std::time::Instant;
 
 use burst_bcm::{Communicator, Connections, Failure, FailureKind, Pack, PackConfig, Topology};
+use burst_protocol::{LogStream, PackEvent, RunPack, due, now, time};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -14,7 +15,6 @@ use crate::control::Control;
 use crate::data::Loads;
 use crate::error;
 use crate::pack::{Local, Report};
-use crate::protocol::{LogStream, PackEvent, RunPack, due, now, time};
 use crate::state::States;
 use crate::worker::{self, Work};
 
@@ -180,7 +180,6 @@ impl Flare<'_> {
         let pack = Pack::join_over(connections, config)?;
         let endpoint = pack.endpoint();
         let local = Arc::new(Local {
-            flare_id: self.run.flare_id.clone(),
             first_worker: self.run.first_worker(),
             deadline: time(self.run.deadline),
             due,

@@ -43,14 +43,14 @@
 //!
 //! | module | holds |
 //! | --- | --- |
-//! | [`BurstContext`] | who a worker is; all communication |
+//! | [`BurstContext`] | who a worker is, and what it can say about itself |
+//! | [`Communicator`] | what workers say to each other: the methods of every context, and of groups |
 //! | [`data`] | loading input data once per pack |
 //! | [`testing`] | running a work function in a test |
 //! | [`Error`] | why a work function gave no output |
 
 mod attribution;
 mod capture;
-mod communication;
 mod context;
 mod control;
 pub mod data;
@@ -62,8 +62,6 @@ mod pack;
 mod panics;
 #[doc(hidden)]
 pub mod program;
-#[doc(hidden)]
-pub mod protocol;
 mod state;
 pub mod testing;
 mod worker;

@@ -18,7 +18,6 @@ pub(crate) trait Report: Send + Sync {
 
 /// One flare as seen from one pack.
 pub(crate) struct Local {
-    pub(crate) flare_id: String,
     /// The id of this pack's first worker.
     pub(crate) first_worker: u32,
     pub(crate) deadline: SystemTime,

@@ -1,12 +1,13 @@
 //! The life of a deployed program: hello, then one flare after the other until the runtime leaves.
 
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufReader};
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 use std::sync::{Arc, mpsc};
 use std::thread;
 
+use burst_protocol::{CONTROL_FD, Command, ProgramEvent, RunPack, frame};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -14,7 +15,6 @@ use crate::attribution;
 use crate::control::Control;
 use crate::flare::{self, Signals};
 use crate::interpose;
-use crate::protocol::{COMMAND_FRAME_LIMIT, CONTROL_FD, Command, ProgramEvent, RunPack};
 use crate::worker::Work;
 
 /// What [`main!`](crate::main) expands to.
@@ -100,8 +100,8 @@ fn read_commands(
 ) -> io::Result<()> {
     let mut socket = BufReader::new(socket);
     let mut current = Arc::new(Signals::default());
-    while let Some(frame) = read_frame(&mut socket)? {
-        match Command::parse(&frame)? {
+    while let Some(message) = frame::read(&mut socket, frame::COMMAND_LIMIT)? {
+        match Command::parse(&message)? {
             Command::Run { run, pack } => {
                 current = Arc::new(Signals::default());
                 if flares.send((run, pack, Arc::clone(&current))).is_err() {
@@ -113,42 +113,4 @@ fn read_commands(
         }
     }
     Ok(())
-}
-
-/// The next frame; none at the end of the stream.
-fn read_frame(socket: &mut impl Read) -> io::Result<Option<Vec<u8>>> {
-    let mut header = [0; 4];
-    match socket.read_exact(&mut header) {
-        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
-        other => other?,
-    }
-    let length = u32::from_le_bytes(header) as usize;
-    if length > COMMAND_FRAME_LIMIT {
-        return Err(io::Error::other(format!(
-            "a frame of {length} bytes is too large"
-        )));
-    }
-    let mut frame = vec![0; length];
-    socket.read_exact(&mut frame)?;
-    Ok(Some(frame))
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use super::*;
-
-    #[test]
-    fn frames_are_read_until_the_end() {
-        let mut stream: &[u8] = b"\x02\0\0\0{}\0\0\0\0";
-        assert_eq!(read_frame(&mut stream).unwrap().unwrap(), b"{}");
-        assert_eq!(read_frame(&mut stream).unwrap().unwrap(), b"");
-        assert!(read_frame(&mut stream).unwrap().is_none());
-    }
-
-    #[test]
-    fn a_torn_or_huge_frame_is_an_error() {
-        assert!(read_frame(&mut b"\x05\0\0\0{}".as_slice()).is_err());
-        assert!(read_frame(&mut b"\xff\xff\xff\xff".as_slice()).is_err());
-    }
 }

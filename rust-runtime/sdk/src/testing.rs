@@ -215,7 +215,6 @@ fn join(sizes: &[u32], states: &[Arc<States>]) -> Result<Workers, FlareFailed> {
         config.deadline = Some(deadline);
         let first_worker = sizes.iter().take(packs.len()).sum();
         packs.push(Arc::new(Local {
-            flare_id: flare_id.clone(),
             first_worker,
             deadline,
             due,
@@ -272,7 +271,7 @@ impl Report for Console {
 mod tests {
     #![allow(clippy::unwrap_used, clippy::panic)]
     use super::*;
-    use crate::Error;
+    use crate::{Error, wait_any};
 
     #[test]
     fn packs_hold_granularity_workers_and_the_last_one_the_rest() {
@@ -360,15 +359,70 @@ mod tests {
                 1 => Ok(burst.recv::<u8>(0).unwrap()),
                 2 => Ok(burst.my_pack().recv::<u8>(0).unwrap()),
                 3 => Ok(burst.irecv::<u8>(0, 1)?.wait().unwrap()),
+                4 => Ok(wait_any(&mut vec![burst.irecv::<u8>(0, 1)?]).unwrap().1),
                 _ => burst.recv(0).map_err(|error| Error::new(error.to_string())),
             },
-            [(); 5],
-            5,
+            [(); 6],
+            6,
         )
         .unwrap_err();
         assert_eq!(failed.first.message, "zero");
         let kinds: Vec<_> = failed.failures.iter().map(|failure| failure.kind).collect();
         let peer = FailureKind::PeerFailed;
-        assert_eq!(kinds, [FailureKind::Error, peer, peer, peer, peer]);
+        assert_eq!(kinds, [FailureKind::Error, peer, peer, peer, peer, peer]);
+    }
+
+    #[test]
+    fn what_a_group_tells_a_worker_is_attributed_as_what_the_flare_does() {
+        let failed = run(
+            |_: (), burst| {
+                let me = burst.worker_id();
+                let half = burst.split(Some(me % 2), 0)?;
+                match (me, half) {
+                    (0, _) => Err(Error::new("zero")),
+                    (1, Some(half)) => Ok(half.recv::<u8>(1).unwrap()),
+                    (2, Some(half)) => Ok(*half.broadcast(None::<u8>, 0).unwrap()),
+                    (_, half) => {
+                        let sums = half.map(|half| half.my_pack().all_reduce(1, u8::max));
+                        burst
+                            .recv::<u8>(0)
+                            .map_err(|_| Error::new(format!("{sums:?}")))
+                    }
+                }
+            },
+            [(); 4],
+            2,
+        )
+        .unwrap_err();
+        assert_eq!(failed.first.message, "zero");
+        let kinds: Vec<_> = failed.failures.iter().map(|failure| failure.kind).collect();
+        let peer = FailureKind::PeerFailed;
+        assert_eq!(kinds, [FailureKind::Error, peer, peer, peer]);
+    }
+
+    #[test]
+    fn a_worker_that_was_told_nothing_failed_by_itself_whatever_handles_it_has() {
+        let aborted = std::sync::Barrier::new(2);
+        let failed = run(
+            |_: (), burst| match burst.worker_id() {
+                0 => Err(Error::new("zero")),
+                1 => {
+                    let _pack = burst.my_pack();
+                    aborted.wait();
+                    Err::<u8, _>(Error::new("one"))
+                }
+                _ => {
+                    let error = burst.recv::<u8>(0).unwrap_err();
+                    aborted.wait();
+                    Err(error.into())
+                }
+            },
+            [(); 3],
+            3,
+        )
+        .unwrap_err();
+        let kinds: Vec<_> = failed.failures.iter().map(|failure| failure.kind).collect();
+        let (own, peer) = (FailureKind::Error, FailureKind::PeerFailed);
+        assert_eq!(kinds, [own, own, peer]);
     }
 }

@@ -3,6 +3,7 @@
 use std::io;
 
 use burst_bcm::{Failure, FailureKind};
+use burst_protocol::{Depth, OUTPUT_DEPTH, OUTPUT_LIMIT, without_values};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
@@ -10,7 +11,6 @@ use serde_json::value::RawValue;
 use crate::context::BurstContext;
 use crate::error::Error;
 use crate::panics;
-use crate::protocol::{Depth, OUTPUT_DEPTH, OUTPUT_LIMIT, without_values};
 
 /// What [`main!`](crate::main) and [`testing::run`](crate::testing::run) accept: any function or
 /// closure `Fn(Input, &BurstContext) -> Result<Output, Error>`.

@@ -3,8 +3,8 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use burst::protocol::{RunPack, time};
 use burst_bcm::{Admission, Admitted};
+use burst_protocol::{RunPack, time};
 
 use crate::error::Error;
 

@@ -1,7 +1,7 @@
 //! What a program says, made to fit: it may speak past the SDK, and what is wrong with its events
 //! must not become a fault of those who pass them on.
 
-use burst::protocol::{
+use burst_protocol::{
     Depth, Failure, FailureKind, Heard, MESSAGE, OUTPUT_DEPTH, OUTPUT_LIMIT, PHASE_NAME, PackEvent,
     ProgramEvent, RunPack, now, without_values,
 };

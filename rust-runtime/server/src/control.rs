@@ -2,17 +2,19 @@
 
 use std::io;
 
-use burst::protocol::{Command, EVENT_FRAME_LIMIT};
+use burst_protocol::{Command, frame};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio_util::codec::{Decoder, LengthDelimitedCodec};
 
 use crate::logs::read_now;
 
 /// Frames from the program.
 pub(crate) struct Incoming {
     socket: OwnedReadHalf,
+    decoder: LengthDelimitedCodec,
     buffer: BytesMut,
 }
 
@@ -27,6 +29,7 @@ pub(crate) fn split(socket: UnixStream) -> (Incoming, Outgoing) {
     (
         Incoming {
             socket: read,
+            decoder: frame::decoder(frame::EVENT_LIMIT),
             buffer: BytesMut::with_capacity(64 * 1024),
         },
         Outgoing {
@@ -63,33 +66,23 @@ impl Incoming {
 
     /// Whether what was read ends within a frame: nothing that follows could be understood.
     pub(crate) fn is_cut_short(&self) -> bool {
-        let mut rest = &self.buffer[..];
-        while let Some((header, frames)) = rest.split_first_chunk::<4>() {
-            match frames.get(u32::from_le_bytes(*header) as usize..) {
-                Some(next) => rest = next,
-                None => return true,
-            }
-        }
+        let (mut decoder, mut rest) = (self.decoder.clone(), self.buffer.clone());
+        while let Ok(Some(_)) = decoder.decode(&mut rest) {}
         !rest.is_empty()
     }
 
-    /// The next whole frame, if it is there. A frame that is too large is an error.
+    /// The next message, if all of it is there. One that is too large is an error.
     pub(crate) fn next(&mut self) -> io::Result<Option<Bytes>> {
-        let Some(header) = self.buffer.first_chunk::<4>() else {
-            return Ok(None);
-        };
-        let length = u32::from_le_bytes(*header) as usize;
-        if length > EVENT_FRAME_LIMIT {
-            return Err(io::Error::other(format!(
-                "the program sent a frame of {length} bytes"
-            )));
-        }
-        if self.buffer.len() < 4 + length {
-            self.buffer.reserve(4 + length - self.buffer.len());
-            return Ok(None);
-        }
-        self.buffer.advance(4);
-        Ok(Some(self.buffer.split_to(length).freeze()))
+        let frame = self.decoder.decode(&mut self.buffer).map_err(|_| {
+            let limit = frame::EVENT_LIMIT;
+            io::Error::other(format!(
+                "the program sent a frame of more than {limit} bytes"
+            ))
+        })?;
+        Ok(frame.map(|mut frame| {
+            frame.advance(frame::HEADER);
+            frame.freeze()
+        }))
     }
 }
 
@@ -97,10 +90,9 @@ impl Outgoing {
     /// Queues a command; [`flush`](Self::flush) sends it.
     pub(crate) fn queue(&mut self, command: &Command) -> serde_json::Result<()> {
         let start = self.buffer.len();
-        self.buffer.put_u32_le(0);
+        self.buffer.put_bytes(0, frame::HEADER);
         serde_json::to_writer((&mut self.buffer).writer(), command)?;
-        let length = (self.buffer.len() - start - 4) as u32;
-        self.buffer[start..start + 4].copy_from_slice(&length.to_le_bytes());
+        frame::seal(&mut self.buffer[start..]);
         Ok(())
     }
 
@@ -159,11 +151,31 @@ mod tests {
 
     #[tokio::test]
     async fn a_huge_frame_is_an_error() {
-        let (ours, mut theirs) = UnixStream::pair().unwrap();
-        let (mut incoming, _outgoing) = split(ours);
-        theirs.write_all(&u32::MAX.to_le_bytes()).await.unwrap();
-        incoming.fill().await.unwrap();
-        assert!(incoming.next().is_err());
+        for length in [frame::EVENT_LIMIT + 1, u32::MAX as usize] {
+            let (ours, mut theirs) = UnixStream::pair().unwrap();
+            let (mut incoming, _outgoing) = split(ours);
+            theirs.write_all(&frame::header(length)).await.unwrap();
+            incoming.fill().await.unwrap();
+            assert!(incoming.next().is_err());
+        }
+    }
+
+    #[tokio::test]
+    async fn half_a_frame_is_told_from_a_whole_one_also_after_it_was_looked_at() {
+        for (sent, cut) in [
+            (&b"\x02\0\0\0{}"[..], false),
+            (b"\x02\0\0\0{}\x02\0", true),
+            (b"\x02\0\0\0", true),
+            (b"\x02\0\0\0{", true),
+        ] {
+            let (ours, mut theirs) = UnixStream::pair().unwrap();
+            let (mut incoming, _outgoing) = split(ours);
+            theirs.write_all(sent).await.unwrap();
+            incoming.fill().await.unwrap();
+            assert_eq!(incoming.is_cut_short(), cut, "{sent:?}");
+            while incoming.next().unwrap().is_some() {}
+            assert_eq!((incoming.is_cut_short(), incoming.is_empty()), (cut, !cut));
+        }
     }
 
     #[tokio::test]

@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use burst::protocol::PackEvent;
+use burst_protocol::PackEvent;
 
 /// Why a request got no result.
 #[derive(Debug, thiserror::Error)]

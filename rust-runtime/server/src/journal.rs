@@ -1,7 +1,7 @@
 //! What a flare's workers and its pack say: bounded here, whatever the program does, and gathered
 //! into few events, so that nobody further on has one for each line.
 
-use burst::protocol::{LINE_COST, LOG_LIMIT, LogStream, PackEvent, now};
+use burst_protocol::{LINE, LINE_COST, LOG_LIMIT, LogStream, PackEvent, now};
 use tokio::time::Instant;
 
 use crate::limits;
@@ -178,7 +178,7 @@ fn pieces(line: &str) -> impl Iterator<Item = &str> {
     let mut rest = Some(line);
     std::iter::from_fn(move || {
         let line = rest.take()?;
-        let (piece, after) = line.split_at(line.floor_char_boundary(limits::LINE));
+        let (piece, after) = line.split_at(line.floor_char_boundary(LINE));
         rest = Some(after).filter(|after| !after.is_empty());
         Some(piece)
     })
@@ -290,14 +290,14 @@ mod tests {
     #[test]
     fn a_long_line_is_cut_between_characters_and_a_long_passage_between_lines() {
         let mut journal = Journal::new(0, 1);
-        journal.say(None, OUT, &"é".repeat(limits::LINE), 1);
+        journal.say(None, OUT, &"é".repeat(LINE), 1);
         let lengths = |journal: &mut Journal| -> Vec<Vec<usize>> {
             texts(&journal.take())
                 .iter()
                 .map(|(.., text)| text.split('\n').map(str::len).collect())
                 .collect()
         };
-        assert_eq!(lengths(&mut journal), [[limits::LINE], [limits::LINE]]);
+        assert_eq!(lengths(&mut journal), [[LINE], [LINE]]);
         let line = "x".repeat(limits::PASSAGE / 4);
         (0..6).for_each(|_| journal.say(Some(0), OUT, &line, 1));
         assert_eq!(

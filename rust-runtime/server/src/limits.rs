@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use burst::protocol;
+use burst_protocol::frame;
 
 const MIB: usize = 1024 * 1024;
 
@@ -21,7 +21,7 @@ pub(crate) const INIT_BODY: usize = 257 * MIB;
 /// A package that is sent to `/init` as it is.
 pub(crate) const PACKAGE: u64 = 1024 * MIB as u64;
 /// The body of `/packs`: what fits into the frame to the program.
-pub(crate) const PACKS_BODY: usize = protocol::COMMAND_FRAME_LIMIT - MIB;
+pub(crate) const PACKS_BODY: usize = frame::COMMAND_LIMIT - MIB;
 /// The body of `/run`.
 pub(crate) const RUN_BODY: usize = 16 * MIB;
 /// The bodies of `start` and `abort`.
@@ -34,8 +34,6 @@ pub(crate) const ENTRIES: usize = 10_000;
 /// What each of them may in all is a limit of the protocol's.
 pub(crate) const LOG_AT_ONCE: usize = 8 * MIB;
 pub(crate) const LOG_RATE: usize = MIB;
-/// The longest piece of a line in a log.
-pub(crate) const LINE: usize = 8 * 1024;
 /// What lines that travel together count at most.
 pub(crate) const PASSAGE: usize = 16 * 1024;
 /// The names of operations that failures speak of.
@@ -52,9 +50,8 @@ pub(crate) const DYING_SIGNALS: [i32; 5] = [
 ];
 /// How far, in microseconds, the time of an event may be from that at which it is heard.
 pub(crate) const SKEW: u64 = 3600 * 1_000_000;
-/// What is told of the output of a program that did not come up, and what a line counts beside its length.
+/// What is told of the output of a program that did not come up.
 pub(crate) const STARTUP_LOG: usize = 64 * 1024;
-pub(crate) const ENVELOPE: usize = 64;
 /// What is kept of standard error for the message about a failed start.
 pub(crate) const TAIL: usize = 4 * 1024;
 /// Bytes of events that may wait for a slow client before the program has to wait as well.

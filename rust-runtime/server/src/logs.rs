@@ -6,7 +6,7 @@
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
-use burst::protocol::LogStream;
+use burst_protocol::{LINE, LINE_COST, LogStream};
 use tokio::net::unix::pipe::Receiver;
 
 use crate::limits;
@@ -91,7 +91,7 @@ impl Pipe {
     pub(crate) fn keep_last(&mut self, limit: usize) {
         let mut cost = 0;
         let kept = self.lines.iter().rev().take_while(|line| {
-            cost += limits::ENVELOPE + line.len();
+            cost += LINE_COST + line.len();
             cost <= limit
         });
         let surplus = self.lines.len() - kept.count();
@@ -120,8 +120,8 @@ impl Pipe {
         let surplus = self.tail.len().saturating_sub(limits::TAIL);
         self.tail.drain(..surplus);
         for piece in bytes.split_inclusive(|&byte| byte == b'\n') {
-            for piece in piece.chunks(limits::LINE) {
-                if self.partial.len() + piece.len() > limits::LINE {
+            for piece in piece.chunks(LINE) {
+                if self.partial.len() + piece.len() > LINE {
                     self.line();
                 }
                 let text = piece.strip_suffix(b"\n");
@@ -173,11 +173,8 @@ mod tests {
             lines_of(b"one\ntw\xff\n\nlast").await,
             ["one", "tw\u{fffd}", "", "last"]
         );
-        let long = lines_of(&[b'x'; limits::LINE + 1]).await;
-        assert_eq!(
-            long.iter().map(String::len).collect::<Vec<_>>(),
-            [limits::LINE, 1]
-        );
+        let long = lines_of(&[b'x'; LINE + 1]).await;
+        assert_eq!(long.iter().map(String::len).collect::<Vec<_>>(), [LINE, 1]);
     }
 
     #[tokio::test]

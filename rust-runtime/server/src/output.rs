@@ -1,25 +1,9 @@
 //! Workers' outputs on their way to the client: as text, long ones in pieces, so that nobody after
 //! this has to hold one whole or to look into it.
 
-use std::borrow::Cow;
-
-use serde::{Deserialize, Serialize};
+use burst_protocol::OutputEvent;
 
 use crate::limits;
-
-/// What the client is told of an output.
-#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "event", rename_all = "kebab-case")]
-pub(crate) enum OutputEvent<'a> {
-    /// A piece; more follows.
-    Output { worker: u32, text: Cow<'a, str> },
-    /// The last piece, or all of it.
-    WorkerSucceeded {
-        worker: u32,
-        output: Cow<'a, str>,
-        at: u64,
-    },
-}
 
 /// The events that tell a worker's output.
 pub(crate) fn events(worker: u32, output: &str, at: u64) -> impl Iterator<Item = OutputEvent<'_>> {
@@ -100,40 +84,6 @@ mod tests {
         for shift in 0..4 {
             let output = format!("{}{}", "x".repeat(shift), "🦀".repeat(limits::OUTPUT_PIECE));
             assert_eq!(told(&output).0, output);
-        }
-    }
-
-    #[test]
-    fn these_are_the_events_the_invoker_reads() {
-        let golden = |name: &str| {
-            let path = concat!(
-                env!("CARGO_MANIFEST_DIR"),
-                "/../../protocol/src/main/resources/golden"
-            );
-            std::fs::read_to_string(format!("{path}/{name}.json")).unwrap()
-        };
-        for (name, event) in [
-            (
-                "told-output",
-                OutputEvent::Output {
-                    worker: 4,
-                    text: r#"{"greeting":"#.into(),
-                },
-            ),
-            (
-                "told-worker-succeeded",
-                OutputEvent::WorkerSucceeded {
-                    worker: 4,
-                    output: r#""Hello","numbers":[1,2.5,null]}"#.into(),
-                    at: 1_700_000_000_000_005,
-                },
-            ),
-        ] {
-            let text = golden(name);
-            assert_eq!(
-                serde_json::from_str::<OutputEvent<'_>>(&text).unwrap(),
-                event
-            );
         }
     }
 }

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use burst::protocol::CONTROL_FD;
+use burst_protocol::CONTROL_FD;
 use tokio::sync::{oneshot, watch};
 
 use crate::package::Package;

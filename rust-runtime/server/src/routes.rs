@@ -12,7 +12,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, get, post};
 use axum::{Json, Router, middleware};
-use burst::protocol::{Failure, RunPack, without_values};
+use burst_protocol::{Failure, RunPack, without_values};
 use bytes::Bytes;
 use http_body::Frame;
 use serde::Deserialize;

@@ -2,15 +2,14 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use burst::protocol::{
-    BackendConfig, FailureKind, Inputs, LogStream, PackEvent, RunPack, Secret, micros,
+use burst_protocol::{
+    BackendConfig, FailureKind, Inputs, LogStream, OutputEvent, PackEvent, RunPack, Secret, micros,
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::error::Error;
 use crate::limits;
-use crate::output::OutputEvent;
 use crate::runtime::Runtime;
 
 /// Closes the log of one activation on both streams.

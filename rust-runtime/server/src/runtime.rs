@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use burst::protocol::RunPack;
+use burst_protocol::RunPack;
 use bytes::Bytes;
 use tokio::sync::mpsc;
 

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::ExitStatus;
 use std::sync::Arc;
 
-use burst::protocol::{FailureKind, LogStream, PackEvent, ProgramEvent, now};
+use burst_protocol::{FailureKind, LINE_COST, LogStream, PackEvent, ProgramEvent, now};
 use tokio::net::UnixStream;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
@@ -114,7 +114,7 @@ impl Program {
             let lines: Vec<_> = pipe.lines().collect();
             // The last ones: they are about the end.
             for line in lines.into_iter().rev() {
-                let Some(left) = room.checked_sub(limits::ENVELOPE + line.len()) else {
+                let Some(left) = room.checked_sub(LINE_COST + line.len()) else {
                     break;
                 };
                 room = left;

@@ -1,6 +1,6 @@
 //! What is known about the workers of the pack that runs. Pure: events in, verdicts out.
 
-use burst::protocol::{Failure, FailureKind, PHASES, PackEvent, RunPack};
+use burst_protocol::{Failure, FailureKind, PHASES, PackEvent, RunPack};
 
 /// Follows one flare's events and judges them: a program is not trusted to tell the truth about
 /// workers it does not have, or to end them twice.

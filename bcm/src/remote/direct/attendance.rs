@@ -1,4 +1,4 @@
-//! Workers that sleep on connections.
+//! Which of the workers that sleep on a connection reads it.
 //!
 //! One of those that sleep on a connection reads what comes, for all of them, and stays with it
 //! until it has what it waits for itself: if all of them woke up for everything that comes, most
@@ -6,17 +6,12 @@
 //! next one in the queue, and rings for it.
 
 use std::collections::VecDeque;
-use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
 
 use parking_lot::Mutex;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::intake::Intake;
-use super::peers::Peers;
-use crate::local::{Bell, Sleeper};
+use crate::local::Bell;
 
 /// Who sleeps on one connection.
 #[derive(Debug, Default)]
@@ -50,7 +45,7 @@ impl Attendance {
     }
 
     /// Whether it is the turn of the worker with this bell.
-    fn reads(&self, bell: &Arc<Bell>) -> bool {
+    pub(super) fn reads(&self, bell: &Arc<Bell>) -> bool {
         let workers = self.workers.lock();
         workers
             .reader
@@ -75,63 +70,11 @@ impl Attendance {
     }
 }
 
-/// A worker sleeps on these connections, and reads those that nobody else does.
-pub(super) fn sleep(intakes: &[Arc<Intake>], peers: &Peers, sleeper: &Sleeper<'_>) {
-    let until = Instant::now() + sleeper.limit;
-    let bell = sleeper.bell;
-    for intake in intakes {
-        intake.attend(bell);
-    }
-    while read(intakes, peers, sleeper, until) {}
-    for intake in intakes {
-        intake.leave(bell);
-    }
-}
-
-/// Reads the connections it is this worker's turn with; `true` when it has become its turn with
-/// more of them.
-fn read(intakes: &[Arc<Intake>], peers: &Peers, sleeper: &Sleeper<'_>, until: Instant) -> bool {
-    let bell = sleeper.bell;
-    let turns = || {
-        intakes
-            .iter()
-            .filter(|intake| intake.attendance.reads(bell))
-    };
-    let mine: Vec<_> = turns().collect();
-    let descriptors = mine
-        .iter()
-        .map(|intake| intake.as_fd())
-        .chain([bell.as_fd()]);
-    let mut watched: Vec<_> = descriptors
-        .map(|descriptor| PollFd::from_borrowed_fd(descriptor, PollFlags::IN))
-        .collect();
-    loop {
-        let left = until.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return false;
-        }
-        // An error is an interruption: the next round tells.
-        let _ = poll(&mut watched, Timespec::try_from(left).ok().as_ref());
-        let come = |watched: &PollFd<'_>| !watched.revents().is_empty();
-        let read = mine.iter().zip(&watched).filter(|(_, it)| come(it));
-        // A connection at its end is always readable: the worker has to look around.
-        let ended = read.filter(|(intake, _)| !intake.read_here(peers)).count() > 0;
-        let rung = watched.last().is_some_and(come);
-        if rung {
-            bell.silence();
-        }
-        if ended || (sleeper.found)() {
-            return false;
-        }
-        if rung {
-            return turns().count() > mine.len();
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
     use super::*;
 
     fn bell() -> Arc<Bell> {

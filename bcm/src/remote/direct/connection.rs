@@ -10,6 +10,10 @@ use super::socket;
 use crate::error::Error;
 use crate::remote::Frame;
 
+/// Fewest and most connections per peer: two at least, so that a small message finds one while a
+/// chunk of a large one is being written.
+pub(super) const CONNECTIONS: (usize, usize) = (2, 4);
+
 /// How often a blocked write looks whether it should go on.
 const LOOK: Duration = Duration::from_millis(100);
 

@@ -220,7 +220,7 @@ mod tests {
 
     use super::*;
     use crate::remote::direct::handshake::{Credentials, Reception};
-    use crate::remote::direct::peers::Peers;
+    use crate::remote::direct::membership::Membership;
     use crate::remote::inbox::Inbox;
     use crate::wire::{Header, Kind};
 
@@ -234,8 +234,8 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let endpoint = listener.local_addr().unwrap().to_string();
         dialler.learn(&["nowhere:1".to_owned(), endpoint]).unwrap();
-        let peers = Arc::new(Peers::new(Arc::clone(&inbox)));
-        let watch = Arc::new(Watch::start(inbox, peers, Arc::clone(&dialler)).unwrap());
+        let membership = Arc::new(Membership::new(Arc::clone(&inbox)));
+        let watch = Arc::new(Watch::start(inbox, membership, Arc::clone(&dialler)).unwrap());
         let courier = Courier::start(2, dialler, Arc::clone(&watch)).unwrap();
         let (done, finished) = mpsc::channel::<()>();
         let deaf = std::thread::spawn(move || {

@@ -10,13 +10,12 @@ use socket2::Socket;
 
 use super::dialler::Dialler;
 use super::handshake::{Credentials, Purpose};
-use super::peers;
+use super::membership;
+use crate::address::{Class, Destination};
 use crate::config::BackendConfig;
 use crate::error::Error;
-use crate::message::Class;
 use crate::pack::Pack;
 use crate::payload::Encoding;
-use crate::shared::Destination;
 use crate::testing;
 use crate::wire::{HEADER_SIZE, Header, Kind, flare_digest};
 
@@ -373,12 +372,12 @@ fn whoever_hangs_up_in_the_middle_is_lost() {
 #[test]
 fn a_pack_may_have_so_many_connections() {
     let flare = Flare::start();
-    let streams: Vec<_> = (0..peers::MOST + 4)
+    let streams: Vec<_> = (0..membership::MOST + 4)
         .filter_map(|_| flare.dialler.dial(1, Purpose::Frames).ok())
         .collect();
     // Its own may be made before or after.
     assert!(
-        streams.len() <= peers::MOST,
+        streams.len() <= membership::MOST,
         "{} connections",
         streams.len()
     );

@@ -15,7 +15,7 @@ use parking_lot::{Mutex, MutexGuard};
 use socket2::Socket;
 
 use super::attendance::Attendance;
-use super::peers::Peers;
+use super::membership::Membership;
 use super::read_ahead::ReadAhead;
 use super::reader::Desk;
 use crate::local::Bell;
@@ -41,6 +41,7 @@ pub(super) struct Intake {
     pub(super) attendance: Attendance,
     /// The reading thread leaves the connection to workers.
     called_off: AtomicBool,
+    membership: Arc<Membership>,
     reading: Arc<Desk>,
 }
 
@@ -92,7 +93,7 @@ impl Intake {
     pub(super) fn new(
         stream: Socket,
         (pack, number): (u32, u64),
-        inbox: Arc<Inbox>,
+        membership: Arc<Membership>,
         reading: Arc<Desk>,
     ) -> Self {
         Self {
@@ -100,13 +101,14 @@ impl Intake {
             pack,
             number,
             progress: Mutex::new(Progress {
-                inbox,
+                inbox: membership.inbox(),
                 kept: Vec::new(),
                 stage: Stage::Header,
             }),
             helped: AtomicBool::new(false),
             attendance: Attendance::default(),
             called_off: AtomicBool::new(false),
+            membership,
             reading,
         }
     }
@@ -126,26 +128,26 @@ impl Intake {
 
     /// A worker reads what has come, unless someone else does. Never blocks; `true` when
     /// something has come.
-    pub(super) fn help(&self, peers: &Peers) -> bool {
+    pub(super) fn help(&self) -> bool {
         if !self.helped.load(Ordering::Relaxed) {
             self.helped.store(true, Ordering::Relaxed);
         }
         let progress = self.progress.try_lock();
-        progress.is_some_and(|progress| self.read_on(progress, peers))
+        progress.is_some_and(|progress| self.read_on(progress))
     }
 
     /// A worker that slept on the connection reads what has come; `false` when that is nothing.
     /// Waits for whoever is reading, who stops after the next frame or part of a chunk.
-    pub(super) fn read_here(&self, peers: &Peers) -> bool {
-        self.read_on(self.progress.lock(), peers)
+    pub(super) fn read_here(&self) -> bool {
+        self.read_on(self.progress.lock())
     }
 
-    fn read_on(&self, mut progress: MutexGuard<'_, Progress>, peers: &Peers) -> bool {
+    fn read_on(&self, mut progress: MutexGuard<'_, Progress>) -> bool {
         if matches!(progress.stage, Stage::Ended(_)) {
             return false;
         }
         // What was read ahead must not stay behind: nothing would tell anybody of it.
-        let forward = progress.drive(self, peers, || false);
+        let forward = progress.drive(self, || false);
         if matches!(progress.stage, Stage::Ended(_)) {
             drop(progress);
             self.reading.ended(self.number);
@@ -162,12 +164,12 @@ impl Intake {
 
     /// The reading thread's turn: reads what has come, unless a worker does, which may take as long
     /// as that one has to wait for a processor.
-    pub(super) fn take_turn(&self, peers: &Peers) -> Turn {
+    pub(super) fn take_turn(&self) -> Turn {
         let Some(mut progress) = self.progress.try_lock() else {
             return Turn::Left;
         };
         let mut steps = 0;
-        progress.drive(self, peers, || {
+        progress.drive(self, || {
             steps += 1;
             steps < TURN && !self.helped.load(Ordering::Relaxed)
         });
@@ -232,11 +234,11 @@ impl AsFd for Intake {
 impl Progress {
     /// Reads on while there is something that was read ahead, and as long as `go_on` says; whether
     /// something has come.
-    fn drive(&mut self, intake: &Intake, peers: &Peers, mut go_on: impl FnMut() -> bool) -> bool {
+    fn drive(&mut self, intake: &Intake, mut go_on: impl FnMut() -> bool) -> bool {
         let mut kept = std::mem::take(&mut self.kept);
         let forward = ReadAhead::with(&mut kept, |ahead| {
             let mut forward = false;
-            while self.step(intake, peers, ahead) == Step::Forward {
+            while self.step(intake, ahead) == Step::Forward {
                 forward = true;
                 if ahead.is_empty() && !go_on() {
                     break;
@@ -249,8 +251,8 @@ impl Progress {
     }
 
     /// Reads until a frame is whole, part of a chunk has come, or nothing more is there.
-    fn step(&mut self, intake: &Intake, peers: &Peers, ahead: &mut ReadAhead) -> Step {
-        match self.try_step(intake, peers, ahead) {
+    fn step(&mut self, intake: &Intake, ahead: &mut ReadAhead) -> Step {
+        match self.try_step(intake, ahead) {
             Ok(step) => step,
             Err(end) => {
                 self.stage = Stage::Ended(end);
@@ -259,12 +261,7 @@ impl Progress {
         }
     }
 
-    fn try_step(
-        &mut self,
-        intake: &Intake,
-        peers: &Peers,
-        ahead: &mut ReadAhead,
-    ) -> Result<Step, End> {
+    fn try_step(&mut self, intake: &Intake, ahead: &mut ReadAhead) -> Result<Step, End> {
         let stream = &intake.stream;
         loop {
             match &mut self.stage {
@@ -310,7 +307,7 @@ impl Progress {
                         continue;
                     }
                     match header.kind {
-                        Kind::Goodbye => peers.finished(header, intake.number),
+                        Kind::Goodbye => intake.membership.finished(header, intake.number),
                         _ => self.inbox.notice(header, payload),
                     }
                     self.stage = Stage::Header;

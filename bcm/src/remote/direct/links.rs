@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use super::connection::Connection;
+use super::connection::{CONNECTIONS, Connection};
 use super::courier::Courier;
 use super::dialler::Dialler;
 use super::error;
@@ -22,10 +22,6 @@ use crate::remote::pool::Pool;
 
 /// The URI that forgoes Unix sockets.
 const TCP_ONLY: &str = "tcp:";
-
-/// Fewest and most connections per peer: two at least, so that a small message finds one while a
-/// chunk of a large one is being written.
-pub(super) const CONNECTIONS: (usize, usize) = (2, 4);
 
 /// See the module's documentation. All threads and connections end with it.
 #[derive(Debug)]
@@ -78,7 +74,7 @@ impl Links {
         let peers = Arc::new(Peers::new(Arc::clone(inbox)));
         let watch = Arc::new(Watch::start(
             Arc::clone(inbox),
-            Arc::clone(&peers),
+            Arc::clone(&peers.membership),
             Arc::clone(&dialler),
         )?);
         let courier = Courier::start(packs, Arc::clone(&dialler), Arc::clone(&watch))

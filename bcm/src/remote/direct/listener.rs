@@ -151,7 +151,7 @@ impl Shared {
             }
             return;
         }
-        let Some(number) = self.peers.connected(pack) else {
+        let Some(number) = self.peers.membership.connected(pack) else {
             return;
         };
         match guest
@@ -160,7 +160,7 @@ impl Shared {
         {
             Ok(()) => self.reader.add(stream, pack, number),
             Err(reason) => {
-                if !self.peers.disconnected(pack, number) {
+                if !self.peers.membership.disconnected(pack, number) {
                     self.watch.suspect(pack, reason.to_string());
                 }
             }

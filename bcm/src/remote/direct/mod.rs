@@ -31,10 +31,12 @@ mod intake;
 mod links;
 mod listener;
 mod lobby;
+mod membership;
 mod outbox;
 mod peers;
 mod read_ahead;
 mod reader;
+mod sleep;
 mod socket;
 mod watch;
 
@@ -169,7 +171,7 @@ impl Direct {
     /// Several threads share the frames of a large message when there are cores for it.
     fn helpers(&self, frames: usize) -> usize {
         (self.links.cores / 2)
-            .min(links::CONNECTIONS.1)
+            .min(connection::CONNECTIONS.1)
             .min(frames / 2)
             .saturating_sub(1)
     }

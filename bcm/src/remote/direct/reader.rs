@@ -199,7 +199,7 @@ impl Reading {
         };
         let turn = match intake.is_helped() {
             true => Turn::Left,
-            false => intake.take_turn(&self.peers),
+            false => intake.take_turn(),
         };
         match turn {
             Turn::Taken => {}
@@ -247,7 +247,7 @@ impl Reading {
         if added.is_ok() {
             return;
         }
-        match intake.take_turn(&self.peers) {
+        match intake.take_turn() {
             Turn::Ended(end) => self.end(intake.number(), end),
             Turn::Taken | Turn::Left => self.left.push(Arc::clone(intake)),
         }
@@ -293,7 +293,7 @@ impl Reading {
         self.left.retain(|other| other.number() != number);
         intake.hang_up();
         self.peers.forget(&intake);
-        if !self.peers.disconnected(intake.pack(), number) {
+        if !self.peers.membership.disconnected(intake.pack(), number) {
             self.watch.suspect(intake.pack(), end);
         }
     }
@@ -306,12 +306,11 @@ mod tests {
     use std::os::unix::net::UnixStream;
 
     use super::*;
-    use crate::message::Class;
+    use crate::address::{Class, Destination};
     use crate::payload::Encoding;
     use crate::remote::direct::dialler::Dialler;
     use crate::remote::direct::handshake::Credentials;
     use crate::remote::inbox::Inbox;
-    use crate::shared::Destination;
     use crate::wire::{Header, Kind};
 
     const FLARE: [u8; 16] = [7; 16];
@@ -325,13 +324,13 @@ mod tests {
         let (ours, mut theirs) = UnixStream::pair().unwrap();
         ours.set_nonblocking(true).unwrap();
         let ours = Socket::from(ours);
-        let watch = Watch::start(Arc::clone(&inbox), Arc::clone(&peers), dialler);
+        let watch = Watch::start(Arc::clone(&inbox), Arc::clone(&peers.membership), dialler);
         let watch = Arc::new(watch.unwrap());
         let reader = Reader::start(Arc::clone(&peers), Arc::clone(&watch)).unwrap();
         // Refused the second time, as for want of room.
         let other = epoll::EventData::new_u64(99);
         epoll::add(&reader.desk.set, &ours, other, epoll::EventFlags::empty()).unwrap();
-        let number = peers.connected(1).unwrap();
+        let number = peers.membership.connected(1).unwrap();
         reader.add(ours, 1, number);
         reader.open_gate();
         for sequence in 0..3 {

@@ -10,79 +10,11 @@ use std::sync::{Arc, Weak};
 
 use super::super::Frame;
 use super::super::assembly::Assembly;
-use super::super::flow::{Charge, cost, window};
+use super::super::charge::{Charge, Release};
+use super::super::flow::cost;
 use super::super::stream::{Known, Stream, StreamKey};
 use super::{Inbox, State};
 use crate::wire::{Header, Kind, Layout, WireError};
-
-#[derive(Debug)]
-pub(super) struct Budget {
-    /// Bytes that came unasked, and bytes that were granted.
-    unasked: u64,
-    granted: u64,
-    limit: u64,
-    window: u64,
-    peers: Vec<PeerBudget>,
-}
-
-#[derive(Debug, Clone, Copy, Default)]
-struct PeerBudget {
-    unasked: u64,
-    /// Since the beginning: received by workers, and last told to the sender.
-    received: u64,
-    told: u64,
-}
-
-impl Budget {
-    pub(super) fn new(limit: u64, packs: u32) -> Self {
-        Self {
-            unasked: 0,
-            granted: 0,
-            limit,
-            window: window(limit, packs),
-            peers: vec![PeerBudget::default(); packs as usize],
-        }
-    }
-
-    pub(super) fn used(&self) -> u64 {
-        self.unasked + self.granted
-    }
-
-    fn take_unasked(&mut self, pack: u32, cost: u64) -> Result<(), WireError> {
-        let Some(peer) = self.peers.get_mut(pack as usize) else {
-            return Err(WireError::Window);
-        };
-        if peer.unasked.saturating_add(cost) > self.window {
-            return Err(WireError::Window);
-        }
-        peer.unasked += cost;
-        self.unasked += cost;
-        Ok(())
-    }
-
-    /// Gives the number of bytes to tell the sender of, when it is time to.
-    fn give_back(&mut self, pack: u32, cost: u64, unasked: bool) -> Option<u64> {
-        let used = match unasked {
-            true => &mut self.unasked,
-            false => &mut self.granted,
-        };
-        *used = used.saturating_sub(cost);
-        let threshold = self.window / 4;
-        let peer = self.peers.get_mut(pack as usize).filter(|_| unasked)?;
-        peer.unasked = peer.unasked.saturating_sub(cost);
-        peer.received += cost;
-        (peer.received - peer.told >= threshold).then(|| {
-            peer.told = peer.received;
-            peer.received
-        })
-    }
-
-    /// Whether one more may be granted: into the half of the limit that is not for what comes
-    /// unasked. A message larger than that has room when no other was granted.
-    fn has_room(&self, cost: u64) -> bool {
-        self.granted == 0 || self.granted.saturating_add(cost) <= self.limit / 2
-    }
-}
 
 /// A worker waits for messages of a stream for as long as this lives.
 #[derive(Debug)]
@@ -113,34 +45,11 @@ impl Inbox {
             self.counters.in_flight(budget.used());
         }
         Ok(Charge {
-            inbox: self.me.clone(),
+            owner: self.me.clone(),
             pack: header.pack,
             cost,
             unasked: true,
         })
-    }
-
-    /// A message has become a worker's own: its room is free again.
-    pub(in crate::remote) fn release(&self, pack: u32, cost: u64, unasked: bool) {
-        let credit = self.budget.lock().give_back(pack, cost, unasked);
-        if let Some(received) = credit {
-            let (flare, own) = (self.config.flare, self.config.pack);
-            self.answer(pack, Header::notice(Kind::Credit, flare, own, received));
-        }
-        if self.offers_waiting.load(Ordering::Acquire) > 0 {
-            let granted = {
-                let mut state = self.state.lock();
-                let mut granted = Vec::new();
-                while state.offers.first().is_some_and(|it| self.has_room(it))
-                    && let Some(offer) = state.offers.take_first()
-                {
-                    granted.push(self.admit(&mut state, offer));
-                }
-                self.count_offers(&state);
-                granted
-            };
-            self.grant(granted);
-        }
     }
 
     /// Another pack would like to send a message.
@@ -211,11 +120,11 @@ impl Inbox {
         let cost = cost(offer.total);
         {
             let mut budget = self.budget.lock();
-            budget.granted += cost;
+            budget.grant(cost);
             self.counters.in_flight(budget.used());
         }
         let charge = Charge {
-            inbox: self.me.clone(),
+            owner: self.me.clone(),
             pack: offer.pack,
             cost,
             unasked: false,
@@ -256,6 +165,30 @@ impl Inbox {
             && self.config.control.ended().is_none()
         {
             self.broken(&error);
+        }
+    }
+}
+
+impl Release for Inbox {
+    fn release(&self, pack: u32, cost: u64, unasked: bool) {
+        let credit = self.budget.lock().give_back(pack, cost, unasked);
+        if let Some(received) = credit {
+            let (flare, own) = (self.config.flare, self.config.pack);
+            self.answer(pack, Header::notice(Kind::Credit, flare, own, received));
+        }
+        if self.offers_waiting.load(Ordering::Acquire) > 0 {
+            let granted = {
+                let mut state = self.state.lock();
+                let mut granted = Vec::new();
+                while state.offers.first().is_some_and(|it| self.has_room(it))
+                    && let Some(offer) = state.offers.take_first()
+                {
+                    granted.push(self.admit(&mut state, offer));
+                }
+                self.count_offers(&state);
+                granted
+            };
+            self.grant(granted);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Whether a header can be true in this flare: it may come from anyone.
 
 use super::Inbox;
-use crate::shared::Destination;
+use crate::address::Destination;
 use crate::wire::{Header, Kind, WireError};
 
 /// Largest failure another pack may describe.

@@ -2,10 +2,11 @@
 //! and gives them to the mailboxes of this pack's workers.
 //!
 //! Lock order: `state`, then `budget`, then a mailbox's own. No frame is sent and no payload is
-//! copied under a lock. A [`Charge`](super::flow::Charge) is never dropped under `state`, since giving back its room
+//! copied under a lock. A [`Charge`](super::charge::Charge) is never dropped under `state`, since giving back its room
 //! may grant an offer.
 
 mod admission;
+mod budget;
 mod checks;
 mod endings;
 mod offers;
@@ -18,7 +19,7 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Instant;
 
-use admission::Budget;
+use budget::Budget;
 use offers::Offers;
 use parking_lot::Mutex;
 
@@ -26,18 +27,20 @@ pub(crate) use admission::Expectation;
 pub(super) use checks::check_news;
 
 use super::Backend;
+use super::arrived::Arrived;
 use super::assembly::{Assembly, Slot};
 use super::bundle;
 use super::counters::Counters;
 use super::flow::Flow;
-use super::stream::{Arrival, Arrived, Known, Stream, StreamKey};
+use super::stream::{Arrival, Known, Stream, StreamKey};
+use crate::address::Destination;
 use crate::control::Control;
 use crate::error::Error;
 use crate::failure::{Failure, FailureKind};
 use crate::local::Mailbox;
+use crate::mailboxes::Mailboxes;
 use crate::message::Parcel;
 use crate::payload::{Body, Encoding};
-use crate::shared::{Destination, Mailboxes};
 use crate::topology::Topology;
 use crate::wire::{Header, Kind, WireError};
 

@@ -2,7 +2,7 @@
 
 use object_store::path::Path;
 
-use crate::shared::Destination;
+use crate::address::Destination;
 use crate::wire::Header;
 
 /// The names of a flare's objects.

@@ -10,9 +10,9 @@ use tokio::time::{sleep, timeout};
 
 use super::store::error;
 use super::{FIRST_LOOK, LAST_LOOK, Shared, TRANSFERS};
+use crate::address::Destination;
 use crate::error::Error;
 use crate::remote::inbox::Incoming;
-use crate::shared::Destination;
 use crate::wire::{HEADER_SIZE, Header, Kind, WireError};
 
 /// How long the service may leave a request for a batch without an answer.

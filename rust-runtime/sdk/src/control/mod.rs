@@ -20,19 +20,17 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread;
 use std::time::Duration;
 
+use burst_protocol::{LINE, LogStream, Said, frame};
 use serde::Serialize;
 
 pub(crate) use busy::Busy;
 
 use crate::json::{push_escaped, push_number};
-use crate::protocol::{LogStream, Said};
 
 /// Bytes that may wait for the writer. Larger frames are sent from the caller's own buffer.
 const BUFFER: usize = 256 * 1024;
 
-/// The largest line [`Control::log`] takes; six bytes each once escaped, in the worst case.
-pub(crate) const LINE_LIMIT: usize = 8 * 1024;
-
+/// What a `log` event takes beside its line's bytes, of which each is six once escaped, in the worst case.
 const LOG_ENVELOPE: usize = 192;
 
 /// How long a frame that is sent later may wait for company.
@@ -114,7 +112,7 @@ impl Control {
     /// Sends one frame holding `body`, which is JSON.
     pub(crate) fn send(&self, body: &[u8]) {
         let _busy = Busy::enter();
-        let header = frame_header(body.len());
+        let header = frame::header(body.len());
         if header.len() + body.len() > BUFFER / 2 {
             self.send_large(&header, body);
             return;
@@ -127,7 +125,7 @@ impl Control {
     /// Sends a small frame with the next one, or a moment later.
     fn send_later(&self, body: &[u8]) {
         let _busy = Busy::enter();
-        if let Some(mut state) = self.put_whole(&frame_header(body.len()), body)
+        if let Some(mut state) = self.put_whole(&frame::header(body.len()), body)
             && !state.late
         {
             state.late = true;
@@ -154,13 +152,13 @@ impl Control {
         }
     }
 
-    /// Sends one worker's line (at most [`LINE_LIMIT`] bytes) without allocating.
+    /// Sends one worker's line (at most [`LINE`] bytes) without allocating.
     pub(crate) fn log(&self, worker: u32, stream: LogStream, line: &[u8], at: u64) {
         let _busy = Busy::enter();
-        let line = &line[..line.len().min(LINE_LIMIT)];
+        let line = &line[..line.len().min(LINE)];
         let put = self.put(LOG_ENVELOPE + 6 * line.len(), |waiting| {
             let start = waiting.len();
-            waiting.extend_from_slice(&[0; 4]);
+            waiting.extend_from_slice(&[0; frame::HEADER]);
             waiting.extend_from_slice(br#"{"event":"log","run":"#);
             push_number(waiting, self.run());
             waiting.extend_from_slice(br#","worker":"#);
@@ -172,8 +170,7 @@ impl Control {
             waiting.extend_from_slice(br#"","at":"#);
             push_number(waiting, at);
             waiting.push(b'}');
-            let header = frame_header(waiting.len() - start - 4);
-            waiting[start..start + 4].copy_from_slice(&header);
+            frame::seal(&mut waiting[start..]);
         });
         if let Some(state) = put {
             self.leave(state);
@@ -337,11 +334,6 @@ impl Drop for Hold<'_> {
         state.held -= 1;
         self.control.leave(state);
     }
-}
-
-fn frame_header(length: usize) -> [u8; 4] {
-    // Bodies are bounded far below 4 GiB by the output and line limits.
-    (length as u32).to_le_bytes()
 }
 
 #[cfg(test)]

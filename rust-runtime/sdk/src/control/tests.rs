@@ -14,11 +14,8 @@ fn pair() -> (Arc<Control>, UnixStream) {
 }
 
 fn frame(socket: &mut UnixStream) -> serde_json::Value {
-    let mut header = [0; 4];
-    socket.read_exact(&mut header).unwrap();
-    let mut body = vec![0; u32::from_le_bytes(header) as usize];
-    socket.read_exact(&mut body).unwrap();
-    serde_json::from_slice(&body).unwrap()
+    let message = frame::read(socket, frame::EVENT_LIMIT).unwrap().unwrap();
+    serde_json::from_slice(&message).unwrap()
 }
 
 #[test]
@@ -35,9 +32,9 @@ fn a_log_line_is_escaped_and_never_invalid_utf8() {
 #[test]
 fn the_longest_worst_line_fits_its_reservation() {
     let (control, mut socket) = pair();
-    control.log(u32::MAX, LogStream::Stdout, &[1; LINE_LIMIT + 1], u64::MAX);
+    control.log(u32::MAX, LogStream::Stdout, &[1; LINE + 1], u64::MAX);
     let line = frame(&mut socket)["text"].as_str().unwrap().len();
-    assert_eq!(line, LINE_LIMIT);
+    assert_eq!(line, LINE);
     assert_eq!(control.lock().spare.capacity(), BUFFER);
     assert_eq!(control.lock().waiting.capacity(), BUFFER);
 }

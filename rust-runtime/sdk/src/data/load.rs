@@ -171,7 +171,7 @@ impl Load {
             if let Some(failure) = stopped {
                 let stopped = burst_bcm::Error::Aborted(failure);
                 let cause = error::failure_of(&stopped, burst.worker_id(), burst.pack_id());
-                burst.ended(match waited {
+                burst.load_ended(match waited {
                     true => cause.in_operation("load"),
                     false => cause,
                 });

@@ -3,7 +3,7 @@
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
-use burst::protocol::{Failure, FailureKind, PackEvent, now};
+use burst_protocol::{Failure, FailureKind, PackEvent, now};
 use bytes::BytesMut;
 
 use super::{Flare, Outcome};

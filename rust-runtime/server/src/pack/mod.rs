@@ -16,7 +16,7 @@ mod timers;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use burst::protocol::{
+use burst_protocol::{
     Command, Failure, FailureKind, LogStream, PackEvent, ProgramEvent, RunPack, now,
 };
 use bytes::Bytes;

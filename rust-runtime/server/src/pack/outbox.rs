@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use burst::protocol::{LogStream, PackEvent, RunPack};
+use burst_protocol::{LogStream, PackEvent, RunPack};
 use bytes::{BufMut, BytesMut};
 use serde::Serialize;
 use tokio::time::Instant;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use burst::protocol::{self, RunPack};
+use burst_protocol::{RunPack, due};
 use tokio::time::Instant;
 
 use crate::limits;
@@ -37,7 +37,7 @@ impl Timers {
     pub(super) fn new(run: &RunPack) -> Self {
         let now = Instant::now();
         Self {
-            deadline: protocol::due(run.deadline).into(),
+            deadline: due(run.deadline).into(),
             ready: Some(now + limits::READY),
             lease: run
                 .lease

@@ -1,11 +1,11 @@
 //! Frames on the control socket.
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::mem::ManuallyDrop;
 use std::os::fd::FromRawFd;
-use std::time::{SystemTime, UNIX_EPOCH};
 
+use burst_protocol::{frame, now};
 use serde_json::Value;
 
 /// What many frames are sent in.
@@ -73,14 +73,8 @@ impl Control {
 
     /// The next command; none at the end.
     pub fn read(&mut self) -> io::Result<Option<Value>> {
-        let mut length = [0; 4];
-        match self.socket.read_exact(&mut length) {
-            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
-            other => other?,
-        }
-        let mut frame = vec![0; u32::from_le_bytes(length) as usize];
-        self.socket.read_exact(&mut frame)?;
-        Ok(Some(serde_json::from_slice(&frame)?))
+        let message = frame::read(&mut *self.socket, frame::COMMAND_LIMIT)?;
+        Ok(message.map(|it| serde_json::from_slice(&it)).transpose()?)
     }
 }
 
@@ -91,12 +85,5 @@ pub fn bytes(text: &Value) -> Vec<u8> {
 }
 
 fn framed(text: &[u8]) -> Vec<u8> {
-    let mut frame = (text.len() as u32).to_le_bytes().to_vec();
-    frame.extend_from_slice(text);
-    frame
-}
-
-fn now() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.unwrap_or_default().as_micros() as u64
+    [&frame::header(text.len()), text].concat()
 }

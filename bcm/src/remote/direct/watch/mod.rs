@@ -33,7 +33,7 @@ use socket2::Socket;
 
 use super::dialler::Dialler;
 use super::handshake::Purpose;
-use super::peers::Peers;
+use super::membership::Membership;
 use super::{error, spawn};
 use crate::error::Error;
 use crate::local::Bell;
@@ -77,7 +77,7 @@ struct Tray {
 impl Watch {
     pub(super) fn start(
         inbox: Arc<Inbox>,
-        peers: Arc<Peers>,
+        membership: Arc<Membership>,
         dialler: Arc<Dialler>,
     ) -> Result<Self, Error> {
         let bell = Bell::new().map_err(|reason| error(None, format!("cannot watch: {reason}")))?;
@@ -86,7 +86,7 @@ impl Watch {
             bell,
             may_go: Condvar::new(),
         });
-        let watcher = Watcher::new(inbox, peers, dialler, Arc::clone(&desk));
+        let watcher = Watcher::new(inbox, membership, dialler, Arc::clone(&desk));
         let thread = spawn("bcm-watch", move || watcher.run())?;
         Ok(Self {
             desk,
@@ -184,9 +184,9 @@ mod tests {
 
     use super::*;
     use crate::control::Control;
+    use crate::mailboxes::Mailboxes;
     use crate::remote::direct::handshake::Credentials;
     use crate::remote::inbox::InboxConfig;
-    use crate::shared::Mailboxes;
     use crate::topology::Topology;
     use crate::wire::{HEADER_SIZE, Header, Kind};
 
@@ -207,10 +207,10 @@ mod tests {
     /// The watch of a pack among others of one worker each.
     fn watch(pack: u32, packs: u32) -> (Watch, Arc<Dialler>) {
         let inbox = inbox(FLARE, pack, packs);
-        let peers = Arc::new(Peers::new(Arc::clone(&inbox)));
+        let membership = Arc::new(Membership::new(Arc::clone(&inbox)));
         let credentials = Credentials::new(&"secret".into(), FLARE);
         let dialler = Arc::new(Dialler::new(pack, credentials, false));
-        let watch = Watch::start(inbox, peers, Arc::clone(&dialler)).unwrap();
+        let watch = Watch::start(inbox, membership, Arc::clone(&dialler)).unwrap();
         (watch, dialler)
     }
 

@@ -12,7 +12,7 @@ use crate::remote::Frame;
 use crate::remote::direct::dialler::Dialler;
 use crate::remote::direct::error;
 use crate::remote::direct::handshake::Purpose;
-use crate::remote::direct::peers::Peers;
+use crate::remote::direct::membership::Membership;
 use crate::remote::inbox::Inbox;
 use crate::wire::{Header, Kind};
 
@@ -32,7 +32,7 @@ fn encode(frame: &Frame<'_>) -> Vec<u8> {
 
 /// The watch's thread and what it alone knows.
 pub(super) struct Watcher {
-    peers: Arc<Peers>,
+    membership: Arc<Membership>,
     dialler: Arc<Dialler>,
     desk: Arc<Desk>,
     pack: u32,
@@ -45,14 +45,14 @@ pub(super) struct Watcher {
 impl Watcher {
     pub(super) fn new(
         inbox: Arc<Inbox>,
-        peers: Arc<Peers>,
+        membership: Arc<Membership>,
         dialler: Arc<Dialler>,
         desk: Arc<Desk>,
     ) -> Self {
         let pack = inbox.config().pack;
         let packs = inbox.config().topology.num_packs();
         Self {
-            peers,
+            membership,
             dialler,
             desk,
             pack,
@@ -223,10 +223,10 @@ impl Watcher {
             self.flare.suspects.clear();
             return;
         }
-        let (left, peers) = (&self.flare.left, &self.peers);
+        let (left, membership) = (&self.flare.left, &self.membership);
         self.flare.suspects.retain(|&pack, _| {
             let explained = left.get(pack as usize).copied().unwrap_or(true);
-            !explained && !peers.has_said_goodbye(pack)
+            !explained && !membership.has_said_goodbye(pack)
         });
         let now = Instant::now();
         let lost = self.flare.suspects.iter().find(|(_, it)| it.until <= now);
@@ -335,7 +335,7 @@ impl Watcher {
                     if let Some(left) = self.flare.left.get_mut(header.pack as usize) {
                         *left = true;
                     }
-                    self.peers.said_goodbye(header);
+                    self.membership.said_goodbye(header);
                     self.repeat(&encode(&frame), Some(from));
                 }
                 if header.pack == from {

@@ -9,9 +9,9 @@ use parking_lot::Mutex;
 use proptest::prelude::*;
 
 use super::*;
+use crate::address::Class;
 use crate::control::Patience;
 use crate::local::Want;
-use crate::message::Class;
 use crate::operation::Operation;
 use crate::payload;
 use crate::remote::{Bundle, Frame};

@@ -40,12 +40,12 @@ pub struct Runtime {
 
 impl Runtime {
     pub fn start() -> Self {
-        Self::start_with(Command::new(env!("CARGO_BIN_EXE_burst-runtime")))
+        Self::start_with(Command::new(env!("CARGO_BIN_EXE_burst-runtime-under-test")))
     }
 
     /// One that takes orders only from who knows its token, as this one does.
     pub fn with_token() -> Self {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_burst-runtime"));
+        let mut command = Command::new(env!("CARGO_BIN_EXE_burst-runtime-under-test"));
         command.env("BURST_RUNTIME_TOKEN", "token");
         let mut runtime = Self::start_with(command);
         runtime.token = Some("token");
@@ -92,7 +92,7 @@ impl Runtime {
 
     /// As before, and with a directory that is its own.
     pub fn with_acts_and(scratch: Option<&Path>) -> Self {
-        let command = Command::new(env!("CARGO_BIN_EXE_burst-runtime"));
+        let command = Command::new(env!("CARGO_BIN_EXE_burst-runtime-under-test"));
         let mut runtime = Self::serve(command, scratch);
         runtime.init_with(acts());
         runtime

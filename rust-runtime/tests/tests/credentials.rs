@@ -20,7 +20,7 @@ struct S3 {
 
 impl S3 {
     fn start() -> Self {
-        let programs = Path::new(env!("CARGO_BIN_EXE_burst-runtime")).parent();
+        let programs = Path::new(env!("CARGO_BIN_EXE_burst-runtime-under-test")).parent();
         let program = programs.unwrap().join("burst-s3-server");
         let mut child = Command::new(program)
             .stdin(Stdio::piped())
@@ -80,7 +80,7 @@ fn holds(process: u32, text: &str) -> bool {
 }
 
 fn clean(flare_id: &str, backend: &Value) {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_burst-runtime"))
+    let mut child = Command::new(env!("CARGO_BIN_EXE_burst-runtime-under-test"))
         .arg("cleanup")
         .stdin(Stdio::piped())
         .spawn()

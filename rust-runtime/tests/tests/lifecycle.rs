@@ -36,7 +36,7 @@ fn process(runtime: &Runtime) -> u64 {
 
 #[test]
 fn a_runtime_with_a_token_takes_orders_from_nobody_else() {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_burst-runtime"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_burst-runtime-under-test"));
     command.env("BURST_RUNTIME_TOKEN", "secret");
     let runtime = Runtime::start_with(command);
     for path in [
@@ -364,7 +364,7 @@ fn processes_that_a_worker_left_behind_are_killed_with_the_program() {
 
 #[test]
 fn the_machine_is_described() {
-    let runtime = env!("CARGO_BIN_EXE_burst-runtime");
+    let runtime = env!("CARGO_BIN_EXE_burst-runtime-under-test");
     let output = Command::new(runtime).arg("describe").output().unwrap();
     let description: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(description["arch"], std::env::consts::ARCH);

@@ -190,7 +190,7 @@ fn short_of_memory(acts: &[Value]) -> Option<Vec<Value>> {
         eprintln!("left out: only root can make a control group here");
         return None;
     };
-    let runtime = Runtime::start_with(group.enter(env!("CARGO_BIN_EXE_burst-runtime")));
+    let runtime = Runtime::start_with(group.enter(env!("CARGO_BIN_EXE_burst-runtime-under-test")));
     let package = support::acts();
     runtime.init(package.path());
     Some(runtime.act(acts))

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
-use burst::protocol::{Failure, FailureKind, PackEvent, RunPack};
+use burst_protocol::{Failure, FailureKind, OutputEvent, PackEvent, RunPack};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -70,4 +70,28 @@ fn failures() {
     }
     let (name, kinds) = &golden("failure-kinds.json")[0];
     survives::<Vec<FailureKind>>(name, kinds);
+}
+
+#[test]
+fn outputs_as_the_invoker_is_told_them() {
+    for (name, event) in [
+        (
+            "told-output.json",
+            OutputEvent::Output {
+                worker: 4,
+                text: r#"{"greeting":"#.into(),
+            },
+        ),
+        (
+            "told-worker-succeeded.json",
+            OutputEvent::WorkerSucceeded {
+                worker: 4,
+                output: r#""Hello","numbers":[1,2.5,null]}"#.into(),
+                at: 1_700_000_000_000_005,
+            },
+        ),
+    ] {
+        let (name, text) = &golden(name)[0];
+        assert_eq!(survives::<OutputEvent<'_>>(name, text), event);
+    }
 }

@@ -6,11 +6,11 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::fs::File;
-use std::io::{Read, Write};
+use std::io::Write;
 use std::mem::ManuallyDrop;
 use std::os::fd::FromRawFd;
 
-use burst::protocol::Command;
+use burst_protocol::{Command, frame};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -28,20 +28,16 @@ struct Socket(ManuallyDrop<File>);
 impl Socket {
     fn say(&mut self, event: &Value) {
         let event = event.to_string();
-        let mut frame = (event.len() as u32).to_le_bytes().to_vec();
-        frame.extend_from_slice(event.as_bytes());
-        self.0.write_all(&frame).unwrap();
+        let message = [&frame::header(event.len()), event.as_bytes()].concat();
+        self.0.write_all(&message).unwrap();
     }
 
     /// The next command; ends with the runtime.
     fn command(&mut self) -> Command {
-        let mut length = [0; 4];
-        if self.0.read_exact(&mut length).is_err() {
+        let Ok(Some(message)) = frame::read(&mut *self.0, frame::COMMAND_LIMIT) else {
             std::process::exit(0);
-        }
-        let mut frame = vec![0; u32::from_le_bytes(length) as usize];
-        self.0.read_exact(&mut frame).unwrap();
-        Command::parse(&frame).unwrap()
+        };
+        Command::parse(&message).unwrap()
     }
 }
 

@@ -1,24 +1,35 @@
-//! The wire between runtime and program, and between invoker and runtime: one set of types.
+//! What invoker, runtime and program say to each other: one set of types for all of them.
 //!
-//! Golden copies of every message are in `protocol/src/main/resources/golden/`; the Scala side
-//! reads the same files. Not part of the SDK's stable surface.
+//! | between | said | as |
+//! | --- | --- | --- |
+//! | invoker → runtime | [`RunPack`], [`Failure`] | bodies of HTTP requests |
+//! | runtime → invoker | [`PackEvent`], [`OutputEvent`] | lines of JSON |
+//! | runtime → program | [`Command`] | [frames](frame) |
+//! | program → runtime | [`ProgramEvent`], as [`Said`] and [`Heard`] | [frames](frame) |
+//!
+//! Golden copies of what the invoker sees are in `protocol/src/main/resources/golden/`; the Scala side reads the same
+//! files. The contract is in `docs/architecture.md`, sections 4 and 5.
 
 mod command;
 mod depth;
 mod event;
+pub mod frame;
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 pub use burst_bcm::{BackendConfig, Failure, FailureKind, Secret};
 pub use command::{Command, Inputs, RunPack};
 pub use depth::Depth;
-pub use event::{Heard, LogStream, PackEvent, ProgramEvent, Said};
+pub use event::{Heard, LogStream, OutputEvent, PackEvent, ProgramEvent, Said};
 
 /// The environment variable naming the control socket's descriptor.
 pub const CONTROL_FD: &str = "BURST_CONTROL_FD";
 
 /// The largest serialised output of a worker.
 pub const OUTPUT_LIMIT: usize = 16 * 1024 * 1024;
+
+/// The longest line of a log; what is more is the next one.
+pub const LINE: usize = 8 * 1024;
 
 /// What a worker, or a pack for itself, may log in one flare: each line's bytes and [`LINE_COST`].
 pub const LOG_LIMIT: usize = 1024 * 1024;
@@ -34,14 +45,9 @@ pub const PHASE_NAME: usize = 200;
 
 /// Bytes of a failure's message.
 pub const MESSAGE: usize = 4 * 1024;
+
 /// How deeply a worker's output may be nested: what reads it, on its way or at its end, may do so by recursion.
 pub const OUTPUT_DEPTH: usize = 256;
-
-/// The largest frame from program to runtime: an output and its envelope.
-pub const EVENT_FRAME_LIMIT: usize = OUTPUT_LIMIT + 64 * 1024;
-
-/// The largest frame from runtime to program: all inputs of a pack.
-pub const COMMAND_FRAME_LIMIT: usize = 64 * 1024 * 1024;
 
 /// The time now, in microseconds since the epoch.
 pub fn now() -> u64 {

@@ -1,5 +1,7 @@
 //! What a program and a pack report.
 
+use std::borrow::Cow;
+
 use burst_bcm::Failure;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -62,6 +64,25 @@ pub enum PackEvent {
     PackEnded {
         reusable: bool,
         error: Option<Failure>,
+        at: u64,
+    },
+}
+
+/// What the invoker is told of an output in place of [`PackEvent::WorkerSucceeded`]: its text, in pieces, so that
+/// nobody after the runtime has to hold one whole or to look into it.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+#[allow(
+    missing_docs,
+    reason = "the fields are described in docs/architecture.md, section 4"
+)]
+pub enum OutputEvent<'a> {
+    /// A piece; more follows.
+    Output { worker: u32, text: Cow<'a, str> },
+    /// The last piece, or all of it.
+    WorkerSucceeded {
+        worker: u32,
+        output: Cow<'a, str>,
         at: u64,
     },
 }

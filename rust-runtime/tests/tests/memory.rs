@@ -86,7 +86,10 @@ fn an_ordinary_users_program_is_held_as_well_and_goes_before_its_runtime() {
         assert!(cp.arg(program).arg(&to).status().unwrap().success());
         to
     };
-    let binary = copy(env!("CARGO_BIN_EXE_burst-runtime"), "burst-runtime");
+    let binary = copy(
+        env!("CARGO_BIN_EXE_burst-runtime-under-test"),
+        "burst-runtime",
+    );
     copy(env!("CARGO_BIN_EXE_burst-runtime-test-program"), "exec");
     // SAFETY: a plain system call.
     let mut command = match unsafe { libc::getuid() } {

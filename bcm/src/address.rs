@@ -1,0 +1,26 @@
+//! Whom a message is for, and what it belongs to.
+
+use crate::operation::Operation;
+
+/// Which mailbox a message is taken from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Destination {
+    /// A worker's own.
+    Worker(u32),
+    /// The pack's board.
+    Board,
+}
+
+/// What a message belongs to. Point-to-point messages and collectives can never be taken for
+/// one another, and every collective has a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Class {
+    Point {
+        tag: u32,
+    },
+    Collective {
+        number: u64,
+        operation: Operation,
+        root: u32,
+    },
+}

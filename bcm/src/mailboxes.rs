@@ -1,0 +1,44 @@
+//! Where the messages for a pack's workers lie.
+
+use crate::collective::ledger::Ledgers;
+use crate::local::Mailbox;
+
+/// The mailboxes of a pack.
+#[derive(Debug)]
+pub(crate) struct Mailboxes {
+    pub(crate) first_worker: u32,
+    workers: Vec<Mailbox>,
+    /// Holds what was sent to the pack as a whole; a collective's leader takes it from there.
+    board: Mailbox,
+    /// What the workers of this pack have called.
+    pub(crate) ledgers: Ledgers,
+}
+
+impl Mailboxes {
+    pub(crate) fn new(first_worker: u32, workers: u32) -> Self {
+        Self {
+            first_worker,
+            workers: (0..workers)
+                .map(|_| Mailbox::new(first_worker, workers))
+                .collect(),
+            board: Mailbox::new(first_worker, 0),
+            ledgers: Ledgers::default(),
+        }
+    }
+
+    /// The mailbox of a worker of this pack, `None` for any other worker.
+    pub(crate) fn of(&self, worker: u32) -> Option<&Mailbox> {
+        let index = worker.checked_sub(self.first_worker)?;
+        self.workers.get(index as usize)
+    }
+
+    pub(crate) fn board(&self) -> &Mailbox {
+        &self.board
+    }
+
+    pub(crate) fn wake_all(&self) {
+        for mailbox in self.workers.iter().chain([&self.board]) {
+            mailbox.wake_all();
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! The room that messages from other packs take here.
+
+use std::sync::Weak;
+
+/// Whose room it is.
+pub(super) trait Release: Send + Sync {
+    /// A message has become a worker's own: its room is free again.
+    fn release(&self, pack: u32, cost: u64, unasked: bool);
+}
+
+/// The room a message takes until a worker has it. Gives it back when dropped.
+#[derive(Debug)]
+pub(crate) struct Charge {
+    pub(super) owner: Weak<dyn Release>,
+    pub(super) pack: u32,
+    pub(super) cost: u64,
+    /// Whether it came unasked, through the sender's window.
+    pub(super) unasked: bool,
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        if let Some(owner) = self.owner.upgrade() {
+            owner.release(self.pack, self.cost, self.unasked);
+        }
+    }
+}

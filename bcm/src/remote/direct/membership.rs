@@ -1,0 +1,159 @@
+//! Which packs are still in the present flare: a pack has left it when it has said so and all that it sent on its
+//! connections has been read.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use super::connection::CONNECTIONS;
+use crate::remote::inbox::Inbox;
+use crate::wire::Header;
+
+/// Connections one pack may have here: those it needs, and as many that have just ended.
+pub(super) const MOST: usize = 2 * (CONNECTIONS.1 + 1);
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub(super) struct Membership {
+    members: Mutex<Members>,
+}
+
+#[derive(Debug)]
+struct Members {
+    /// Of the present flare.
+    inbox: Arc<Inbox>,
+    packs: Vec<Member>,
+    /// How many connections there have been.
+    connections: u64,
+}
+
+#[derive(Debug, Default)]
+struct Member {
+    /// It has said that it sends nothing more.
+    goodbye: bool,
+    connections: Vec<Inbound>,
+}
+
+/// A connection that a pack has made.
+#[derive(Debug)]
+struct Inbound {
+    number: u64,
+    /// All that was sent on it in the present flare was read.
+    finished: bool,
+    /// Goodbyes of older flares that have not come yet.
+    owed: u32,
+}
+
+impl Member {
+    /// A pack has left when it has said so and all that it sent has been read.
+    fn has_left(&self) -> bool {
+        self.goodbye && self.connections.iter().all(|it| it.finished)
+    }
+}
+
+impl Membership {
+    pub(super) fn new(inbox: Arc<Inbox>) -> Self {
+        let packs = inbox.config().topology.num_packs();
+        Self {
+            members: Mutex::new(Members {
+                inbox,
+                packs: (0..packs).map(|_| Member::default()).collect(),
+                connections: 0,
+            }),
+        }
+    }
+
+    /// The next flare begins, with all packs present.
+    pub(super) fn renew(&self, inbox: &Arc<Inbox>) {
+        let mut members = self.members.lock();
+        members.inbox = Arc::clone(inbox);
+        for member in &mut members.packs {
+            member.goodbye = false;
+            for connection in &mut member.connections {
+                connection.owed += u32::from(!connection.finished);
+                connection.finished = false;
+            }
+        }
+    }
+
+    /// The present flare's inbox.
+    pub(super) fn inbox(&self) -> Arc<Inbox> {
+        Arc::clone(&self.members.lock().inbox)
+    }
+
+    /// A pack has connected; the number of the connection, or `None` when it has more than it can
+    /// need. Asked for before it can send anything, so that it has not left while one of its
+    /// connections is still read.
+    pub(super) fn connected(&self, pack: u32) -> Option<u64> {
+        let mut members = self.members.lock();
+        let number = members.connections + 1;
+        let member = members.packs.get_mut(pack as usize)?;
+        if member.connections.len() >= MOST {
+            return None;
+        }
+        member.connections.push(Inbound {
+            number,
+            finished: false,
+            owed: 0,
+        });
+        members.connections = number;
+        Some(number)
+    }
+
+    /// All that a pack sent on a connection in the flare it names here was read.
+    pub(super) fn finished(&self, goodbye: &Header, number: u64) {
+        self.change(goodbye.pack, |inbox, member| {
+            let present = inbox.is_of(goodbye);
+            member.goodbye |= present;
+            let mut connections = member.connections.iter_mut();
+            if let Some(connection) = connections.find(|it| it.number == number) {
+                match present {
+                    true => connection.finished = true,
+                    false => connection.owed = connection.owed.saturating_sub(1),
+                }
+            }
+        });
+    }
+
+    /// A connection has ended; whether that is no sign of a pack that is lost: all that was sent on
+    /// it was read, or it was given up in an older flare, in the middle of what nobody needed any
+    /// more.
+    pub(super) fn disconnected(&self, pack: u32, number: u64) -> bool {
+        let mut in_order = false;
+        self.change(pack, |_, member| {
+            let ended = |it: &Inbound| it.number == number;
+            let mut connections = member.connections.iter();
+            in_order = connections.any(|it| ended(it) && (it.finished || it.owed > 0));
+            member.connections.retain(|it| !ended(it));
+        });
+        in_order
+    }
+
+    /// A pack says, through another one, that it sends nothing more.
+    pub(super) fn said_goodbye(&self, goodbye: &Header) {
+        self.change(goodbye.pack, |inbox, member| {
+            member.goodbye |= inbox.is_of(goodbye);
+        });
+    }
+
+    pub(super) fn has_said_goodbye(&self, pack: u32) -> bool {
+        let members = self.members.lock();
+        let member = members.packs.get(pack as usize);
+        member.is_some_and(|member| member.goodbye)
+    }
+
+    /// Notes something about a pack, and tells when that means that it has left.
+    fn change(&self, pack: u32, note: impl FnOnce(&Inbox, &mut Member)) {
+        let mut members = self.members.lock();
+        let Members { inbox, packs, .. } = &mut *members;
+        let Some(member) = packs.get_mut(pack as usize) else {
+            return;
+        };
+        note(inbox, member);
+        if member.has_left() {
+            let inbox = Arc::clone(inbox);
+            drop(members);
+            inbox.left(pack);
+        }
+    }
+}

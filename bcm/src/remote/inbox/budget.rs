@@ -1,0 +1,77 @@
+//! How many bytes may be on their way to this pack, and how many are.
+
+use crate::remote::flow::window;
+use crate::wire::WireError;
+
+#[derive(Debug)]
+pub(super) struct Budget {
+    /// Bytes that came unasked, and bytes that were granted.
+    unasked: u64,
+    granted: u64,
+    limit: u64,
+    window: u64,
+    peers: Vec<PeerBudget>,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct PeerBudget {
+    unasked: u64,
+    /// Since the beginning: received by workers, and last told to the sender.
+    received: u64,
+    told: u64,
+}
+
+impl Budget {
+    pub(super) fn new(limit: u64, packs: u32) -> Self {
+        Self {
+            unasked: 0,
+            granted: 0,
+            limit,
+            window: window(limit, packs),
+            peers: vec![PeerBudget::default(); packs as usize],
+        }
+    }
+
+    pub(super) fn used(&self) -> u64 {
+        self.unasked + self.granted
+    }
+
+    pub(super) fn take_unasked(&mut self, pack: u32, cost: u64) -> Result<(), WireError> {
+        let Some(peer) = self.peers.get_mut(pack as usize) else {
+            return Err(WireError::Window);
+        };
+        if peer.unasked.saturating_add(cost) > self.window {
+            return Err(WireError::Window);
+        }
+        peer.unasked += cost;
+        self.unasked += cost;
+        Ok(())
+    }
+
+    pub(super) fn grant(&mut self, cost: u64) {
+        self.granted += cost;
+    }
+
+    /// Gives the number of bytes to tell the sender of, when it is time to.
+    pub(super) fn give_back(&mut self, pack: u32, cost: u64, unasked: bool) -> Option<u64> {
+        let used = match unasked {
+            true => &mut self.unasked,
+            false => &mut self.granted,
+        };
+        *used = used.saturating_sub(cost);
+        let threshold = self.window / 4;
+        let peer = self.peers.get_mut(pack as usize).filter(|_| unasked)?;
+        peer.unasked = peer.unasked.saturating_sub(cost);
+        peer.received += cost;
+        (peer.received - peer.told >= threshold).then(|| {
+            peer.told = peer.received;
+            peer.received
+        })
+    }
+
+    /// Whether one more may be granted: into the half of the limit that is not for what comes
+    /// unasked. A message larger than that has room when no other was granted.
+    pub(super) fn has_room(&self, cost: u64) -> bool {
+        self.granted == 0 || self.granted.saturating_add(cost) <= self.limit / 2
+    }
+}
