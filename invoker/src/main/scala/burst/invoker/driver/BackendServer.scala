@@ -19,8 +19,8 @@ private[driver] object BackendServer:
   private val Ports =
     Map("redis" -> 6379, "rediss" -> 6379, "amqp" -> 5672, "amqps" -> 5671, "http" -> 80, "https" -> 443)
 
-  /** None where it has none, or one whose addresses change all the time, as Amazon's S3. RabbitMQ's management
-    * API, through which a pack's runtime has a user made, has a port of its own.
+  /** None where it has none, or one whose addresses change all the time, as Amazon's S3. RabbitMQ's
+    * management API, through which a pack's runtime has a user made, has a port of its own.
     */
   def of(backend: BackendConfig): Vector[BackendServer] = backend.uri match
     case Some(uri) if backend.kind == "s3" => option(Endpoint, uri).flatMap(read).toVector
