@@ -123,7 +123,7 @@ pub fn scripts(management: &str) -> Vec<Script> {
         .noted("amqp", |came| came.to_string().contains("NOT_ALLOWED")),
         noise("noise at the queues", "\u{ff}\u{0}noise\r\n", 10_000, 50),
         noise(
-            "a frame of four gigabytes",
+            "a frame of four gigabytes for the queues",
             "AMQP\u{0}\u{0}\u{9}\u{1}\u{1}\u{0}\u{0}\u{ff}\u{ff}\u{ff}\u{ff}",
             1,
             50,
