@@ -23,7 +23,7 @@ RELEASE := target/release
 PROGRAMS := hello terasort wordcount montecarlo pagerank tables gridsearch kmeans failing escaping hostile neighbour collectives noop probe burden mapreduce
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-rust test-jvm test-system test-kubernetes prepare image bench load experiments soak simulate fuzz verify fuzz-api fmt lint clean
+.PHONY: help build demo test test-rust test-jvm test-system test-kubernetes prepare image bench load experiments soak simulate fuzz verify fuzz-api fmt lint deny book clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -98,6 +98,14 @@ lint: ## formatting and warnings, as errors
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 	$(MVN) spotless:check
 
+deny: ## known vulnerabilities, licences and sources of the Rust dependencies, with cargo-deny; asks the network for advisories
+	@cargo deny --version >/dev/null 2>&1 || $(CARGO) install --locked cargo-deny
+	$(CARGO) deny --locked check
+
+book: ## docs/ as a book in book/, with mdBook
+	@mdbook --version >/dev/null 2>&1 || $(CARGO) install --locked mdbook
+	mdbook build docs
+
 fuzz-api: build ## the running API against its own description, with schemathesis; FUZZ_EXAMPLES calls of each operation
 	tests/fuzz/api.sh $(FUZZ_EXAMPLES)
 
@@ -111,5 +119,5 @@ verify: ## the queues between threads: every order of their steps with loom; und
 	MIRIFLAGS=-Zmiri-disable-isolation PROPTEST_CASES=4 $(CARGO) +$(NIGHTLY) miri test --locked --target-dir target/miri -p burst-bcm --no-default-features --lib -- $(UNSAFE)
 
 clean: ## forget what was built
-	rm -rf target dist
+	rm -rf target dist book
 	$(MVN) clean

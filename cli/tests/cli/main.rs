@@ -4,6 +4,7 @@
 mod admin;
 mod connection;
 mod deploy;
+mod documentation;
 mod escapes;
 mod flare;
 mod group;

@@ -50,6 +50,8 @@
 //! | [`Error`] | why a work function gave no output |
 
 mod attribution;
+#[cfg(doctest)]
+mod book;
 mod capture;
 mod context;
 mod control;

@@ -1,0 +1,150 @@
+//! What the documents say of this program and of each other.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::program::Burst;
+
+/// A document, and where it stands.
+struct Page {
+    path: PathBuf,
+    text: String,
+}
+
+fn repository() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
+}
+
+/// Those at the top, the book, and what goes with deployments.
+fn pages() -> Vec<Page> {
+    let mut paths = below(repository(), false);
+    paths.extend(
+        ["docs", "deploy"]
+            .map(|it| below(&repository().join(it), true))
+            .concat(),
+    );
+    assert!(paths.len() > 60, "{paths:?}");
+    let read = |path: PathBuf| Page {
+        text: fs::read_to_string(&path).unwrap(),
+        path,
+    };
+    paths.into_iter().map(read).collect()
+}
+
+fn below(directory: &Path, deep: bool) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if deep && path.is_dir() {
+            found.extend(below(&path, deep));
+        } else if path.extension().is_some_and(|it| it == "md") {
+            found.push(path);
+        }
+    }
+    found
+}
+
+impl Page {
+    fn name(&self) -> String {
+        let name = self.path.strip_prefix(repository()).unwrap();
+        name.to_str().unwrap().to_owned()
+    }
+
+    /// What stands in code blocks (of every second part), and what stands between them.
+    fn parts(&self, code: bool) -> impl Iterator<Item = &str> {
+        let first = usize::from(code);
+        self.text.split("```").skip(first).step_by(2)
+    }
+
+    /// The commands of this program in blocks of a shell, as words.
+    fn commands(&self) -> Vec<Vec<String>> {
+        let mut found = Vec::new();
+        for block in self.parts(true) {
+            let (language, lines) = block.split_once('\n').unwrap();
+            let start = match language {
+                "console" => "$ burst ",
+                "sh" => "burst ",
+                _ => continue,
+            };
+            let lines = lines.replace("\\\n", " ");
+            let commands = lines.lines().filter_map(|line| line.strip_prefix(start));
+            found.extend(commands.map(words));
+        }
+        found
+    }
+
+    /// Where its relative links lead.
+    fn links(&self) -> Vec<&str> {
+        let links = self.parts(false).flat_map(|text| text.split("](").skip(1));
+        links
+            .filter_map(|rest| rest.split(')').next())
+            .filter(|link| !link.contains("://") && !link.starts_with('#'))
+            .filter_map(|link| link.split('#').next())
+            .collect()
+    }
+}
+
+/// The words of a command until the shell takes over. No document needs more of a shell's rules.
+fn words(command: &str) -> Vec<String> {
+    let words = command.split_whitespace();
+    words
+        .take_while(|word| !["&", "|", ">", "#"].contains(word))
+        .map(|word| word.trim_matches(['"', '\'']))
+        .map(|word| {
+            if word.starts_with('$') {
+                "variable"
+            } else {
+                word
+            }
+        })
+        .map(str::to_owned)
+        .collect()
+}
+
+#[test]
+fn commands_are_understood() {
+    let burst = Burst::alone();
+    let mut seen = 0;
+    for page in pages() {
+        for mut command in page.commands() {
+            // Looked at last: what comes before it is read, and nothing is done.
+            command.push("--help".to_owned());
+            let ran = burst.run(&command);
+            assert_eq!(ran.code, Some(0), "{}: {command:?}: {ran:?}", page.name());
+            seen += 1;
+        }
+    }
+    assert!(seen > 40, "only {seen} were found");
+}
+
+#[test]
+fn links_lead_somewhere() {
+    for page in pages() {
+        for link in page.links() {
+            let target = page.path.parent().unwrap().join(link);
+            assert!(target.exists(), "{}: there is no {link}", page.name());
+        }
+    }
+}
+
+#[test]
+fn the_book_has_every_page() {
+    let docs = repository().join("docs");
+    let summary = fs::read_to_string(docs.join("SUMMARY.md")).unwrap();
+    for path in below(&docs, true) {
+        let page = path.strip_prefix(&docs).unwrap().to_str().unwrap();
+        let named = summary.contains(&format!("({page})"));
+        assert!(named || page == "SUMMARY.md", "SUMMARY.md lacks {page}");
+    }
+}
+
+#[test]
+fn rust_code_is_tested() {
+    let tested = repository().join("rust-runtime/sdk/src/book.rs");
+    let tested = fs::read_to_string(tested).unwrap();
+    for page in pages() {
+        let rust = page.parts(true).any(|block| block.starts_with("rust\n"));
+        let named = tested.contains(&format!("\"{}\"", page.name()));
+        assert!(named || !rust, "{} is not in sdk/src/book.rs", page.name());
+    }
+}
