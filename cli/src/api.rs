@@ -365,14 +365,24 @@ pub struct Namespace {
 
 /// A flare or a group in a list of those of all namespaces.
 #[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Listed {
-    #[serde(alias = "flareId", alias = "groupId")]
-    pub id: String,
+    flare_id: Option<String>,
+    /// The group itself, or the one that a flare is on.
+    group_id: Option<String>,
     pub namespace: String,
     pub name: String,
     pub state: String,
     pub size: u32,
     pub created: u64,
+}
+
+impl Listed {
+    /// The flare's id, or the group's.
+    pub fn id(&self) -> &str {
+        let id = self.flare_id.as_deref().or(self.group_id.as_deref());
+        id.unwrap_or_default()
+    }
 }
 
 /// A namespace that has just got its credentials.

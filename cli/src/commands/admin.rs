@@ -184,7 +184,7 @@ fn any(
         let mut table = output::table([head, "NAMESPACE", "NAME", "STATE", "SIZE", "CREATED"]);
         for listed in answer.read::<Vec<Listed>>()? {
             table.add_row([
-                listed.id,
+                listed.id().to_owned(),
                 listed.namespace,
                 listed.name,
                 listed.state,

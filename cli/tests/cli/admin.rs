@@ -124,7 +124,7 @@ fn flares_and_groups_of_all_namespaces_are_listed_and_ended() {
     platform.on(
         "GET /api/v1/admin/flares?namespace=team&state=running",
         200,
-        &format!(r#"[{{"flareId":"f1","state":"running",{shared}}}]"#),
+        &format!(r#"[{{"flareId":"f1","groupId":null,"state":"running",{shared}}},{{"flareId":"f2","groupId":"g1","state":"running",{shared}}}]"#),
     );
     platform.on(
         "GET /api/v1/admin/groups",
@@ -135,18 +135,20 @@ fn flares_and_groups_of_all_namespaces_are_listed_and_ended() {
     platform.on("DELETE /api/v1/admin/groups/g1", 202, "{}");
     let burst = administrator(&platform);
     let list = ["admin", "flare", "list", "--namespace", "team"];
-    let cells = |shown: String| -> Vec<String> {
-        let line = shown.lines().nth(1).unwrap_or_default();
-        line.split_whitespace().map(Into::into).collect()
+    let cells = |shown: String| -> Vec<Vec<String>> {
+        let rows = shown.lines().skip(1);
+        rows.map(|row| row.split_whitespace().take(5).map(Into::into).collect())
+            .collect()
     };
     let flares = cells(
         burst
             .run(&[&list[..], &["--state", "running"]].concat())
             .ok(),
     );
-    assert_eq!(flares[..5], ["f1", "team", "work", "running", "4"]);
+    assert_eq!(flares[0], ["f1", "team", "work", "running", "4"]);
+    assert_eq!(flares[1], ["f2", "team", "work", "running", "4"]);
     let groups = cells(burst.run(&["admin", "group", "list"]).ok());
-    assert_eq!(groups[..5], ["g1", "team", "work", "open", "4"]);
+    assert_eq!(groups[0], ["g1", "team", "work", "open", "4"]);
     assert_eq!(
         burst.run(&["admin", "flare", "cancel", "f1"]).ok(),
         "ok: cancelling flare f1\n"
