@@ -21,6 +21,10 @@ final class BytePace(rate: Long, burst: Long, clock: () => Long = () => System.n
     bucket.level -= bytes
     (bucket.level.min(0) / rate * -1e9).ceil.toLong.nanos
 
+  /** What was spent came to nothing. */
+  def giveBack(namespace: String, bytes: Long): Unit = filled(namespace): bucket =>
+    bucket.level = (bucket.level + bytes).min(burst.toDouble)
+
   private def filled[A](namespace: String)(use: BytePace.Bucket => A): A =
     val bucket = buckets.computeIfAbsent(namespace, _ => BytePace.Bucket(burst.toDouble, clock()))
     bucket.synchronized:

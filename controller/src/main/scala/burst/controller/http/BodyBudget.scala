@@ -10,7 +10,7 @@ import scala.concurrent.{ExecutionContext, Future}
   * @param most
   *   of them for one namespace, so that none keeps the others out
   * @param pace
-  *   at which each namespace's come, as they cost processor time that all share
+  *   at which each namespace's are taken in, as they cost processor time that all share
   */
 final class BodyBudget(total: Long, most: Long, pace: Option[BytePace] = None):
   private var held = Map.empty[String, Long].withDefaultValue(0L)
@@ -24,28 +24,39 @@ final class BodyBudget(total: Long, most: Long, pace: Option[BytePace] = None):
 
   private final class Own(namespace: String) extends BodyBudget.Share:
     private var mine = 0L
+    private var announced = 0L
+    private var refused = false
 
-    def take(bytes: Long): Option[FiniteDuration] = Option.when(setAside(bytes)):
+    def announce(bytes: Long): FiniteDuration =
+      BodyBudget.this.synchronized(announced += bytes)
       pace.fold(Duration.Zero)(_.spend(namespace, bytes))
 
-    private def setAside(bytes: Long): Boolean = BodyBudget.this.synchronized:
+    def take(bytes: Long): Boolean = BodyBudget.this.synchronized:
       val fits = held.valuesIterator.sum + bytes <= total && held(namespace) + bytes <= most
       if fits then
         mine += bytes
         held = held.updated(namespace, held(namespace) + bytes)
+      else refused = true
       fits
 
     def close(): Unit = BodyBudget.this.synchronized:
       val left = held(namespace) - mine
       held = if left == 0 then held - namespace else held.updated(namespace, left)
       mine = 0
+      // It will be sent again.
+      if refused then pace.foreach(_.giveBack(namespace, announced))
+      announced = 0
 
 object BodyBudget:
   /** One request's part. */
   trait Share:
-    /** Sets bytes aside, unless there are too few left, and says for how long no more are to be read. */
-    def take(bytes: Long): Option[FiniteDuration]
+    /** So many bytes are to come: says how long to wait before any of them is read. */
+    def announce(bytes: Long): FiniteDuration
+
+    /** Sets bytes aside, unless there are too few left. */
+    def take(bytes: Long): Boolean
 
   /** For bodies that are small in any case. */
   object Free extends Share:
-    def take(bytes: Long): Option[FiniteDuration] = Some(Duration.Zero)
+    def announce(bytes: Long): FiniteDuration = Duration.Zero
+    def take(bytes: Long): Boolean = true

@@ -3,21 +3,26 @@ package burst.controller.http
 import org.apache.pekko.stream.stage.*
 import org.apache.pekko.stream.{Attributes, Inlet, SinkShape}
 import org.apache.pekko.util.{ByteString, ByteStringBuilder}
-import scala.concurrent.duration.{DurationInt, FiniteDuration}
+import scala.concurrent.duration.{Duration, DurationInt, FiniteDuration}
 import scala.concurrent.{Future, Promise}
 
 /** How long a body may take: `overall`, and no more than `pace` for each `least` bytes. */
 final case class BodyTimes(overall: FiniteDuration, least: Long, pace: FiniteDuration)
 
-/** Takes in a body of at most `limit` bytes within its times, as far as its `share` of the memory goes.
+/** Takes in a body of at most `limit` bytes within its times, which begin after a `pause`, as far as its
+  * `share` of the memory goes.
   *
   * What goes beyond the limit is counted and dropped. The refusal still waits until the client has sent its
   * body, pauses ([[BodySink.Pause]]) or has gone far beyond the limit ([[BodySink.Tolerance]]): the server
   * closes a connection that it answers early, and a client in the middle of sending may then see its
   * connection reset instead of the answer that says why.
   */
-final class BodySink(limit: Long, times: BodyTimes, share: BodyBudget.Share = BodyBudget.Free)
-    extends GraphStageWithMaterializedValue[SinkShape[ByteString], Future[Either[ApiError, ByteString]]]:
+final class BodySink(
+    limit: Long,
+    times: BodyTimes,
+    share: BodyBudget.Share = BodyBudget.Free,
+    pause: FiniteDuration = Duration.Zero
+) extends GraphStageWithMaterializedValue[SinkShape[ByteString], Future[Either[ApiError, ByteString]]]:
   private val in = Inlet[ByteString]("body")
   override val shape: SinkShape[ByteString] = SinkShape(in)
 
@@ -36,12 +41,12 @@ final class BodySink(limit: Long, times: BodyTimes, share: BodyBudget.Share = Bo
     private var moved = false
     private var sizeBefore = 0L
 
-    /** That little has come is not only the client's doing. */
-    private var held = false
-
     setHandler(in, this)
 
     override def preStart(): Unit =
+      if pause > Duration.Zero then scheduleOnce(BodySink.Begin, pause) else begin()
+
+    private def begin(): Unit =
       scheduleOnce(BodySink.Overall, times.overall)
       scheduleWithFixedDelay(BodySink.Pace, times.pace, times.pace)
       // A limit of nothing is for a body that is refused unseen: it may never be sent at all.
@@ -54,20 +59,9 @@ final class BodySink(limit: Long, times: BodyTimes, share: BodyBudget.Share = Bo
       moved = true
       if refused.isEmpty then
         if size > limit then refuse(ApiError.BodyTooLarge(limit))
-        else
-          share.take(piece.length) match
-            case Some(pause) =>
-              pieces ++= piece
-              hold(pause)
-            case None => refuse(ApiError.Busy)
-      if size > limit + BodySink.Tolerance then end(result)
-      else if !isTimerActive(BodySink.Resume) then pull(in)
-
-    /** The client sends as much as the connection holds, and then waits. */
-    private def hold(pause: FiniteDuration): Unit =
-      if pause >= BodySink.LeastHold then
-        held = true
-        scheduleOnce(BodySink.Resume, pause)
+        else if share.take(piece.length) then pieces ++= piece
+        else refuse(ApiError.Busy)
+      if size > limit + BodySink.Tolerance then end(result) else pull(in)
 
     override def onUpstreamFinish(): Unit = end(result)
 
@@ -77,10 +71,8 @@ final class BodySink(limit: Long, times: BodyTimes, share: BodyBudget.Share = Bo
     override protected def onTimer(key: Any): Unit = key match
       case BodySink.Paused if moved => moved = false
       case BodySink.Paused => end(result)
-      case BodySink.Resume => pull(in)
-      case BodySink.Pace if held || size - sizeBefore >= times.least =>
-        sizeBefore = size
-        held = isTimerActive(BodySink.Resume)
+      case BodySink.Begin => begin()
+      case BodySink.Pace if size - sizeBefore >= times.least => sizeBefore = size
       case _ => end(Left(refused.getOrElse(ApiError.BodyTooSlow)))
 
     // The stage may be torn down with its connection; nobody shall wait for ever.
@@ -100,10 +92,7 @@ final class BodySink(limit: Long, times: BodyTimes, share: BodyBudget.Share = Bo
 private object BodySink:
   val Overall = "overall"
   val Paused = "paused"
-  val Resume = "resume"
-
-  /** What is less is left for later. */
-  val LeastHold: FiniteDuration = 5.millis
+  val Begin = "begin"
   val Pace = "pace"
 
   /** Bytes beyond the limit that are still seen off: more than any call takes, so that whoever is refused for

@@ -26,8 +26,12 @@ final class RequestBody(times: BodyTimes, limits: JsonLimits)(using Materializer
     else
       entity match
         case HttpEntity.Strict(_, bytes) =>
-          Future.successful(share.take(bytes.length).map(_ => bytes).toRight(ApiError.Busy))
-        case streamed => streamed.withoutSizeLimit.dataBytes.runWith(BodySink(limit, times, share))
+          val _ = share.announce(bytes.length)
+          Future.successful(Either.cond(share.take(bytes.length), bytes, ApiError.Busy))
+        case streamed =>
+          // Of one without a length the most that it may have.
+          val pause = share.announce(entity.contentLengthOption.getOrElse(limit))
+          streamed.withoutSizeLimit.dataBytes.runWith(BodySink(limit, times, share, pause))
 
   /** A body whose JSON may be read, in one piece. It may be megabytes: not for threads that serve requests.
     */

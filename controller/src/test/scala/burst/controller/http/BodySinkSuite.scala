@@ -1,11 +1,12 @@
 package burst.controller.http
 
+import burst.controller.BytePace
 import munit.FunSuite
 import org.apache.pekko.actor.ActorSystem
 import org.apache.pekko.stream.scaladsl.Source
 import org.apache.pekko.util.ByteString
-import scala.concurrent.Await
-import scala.concurrent.duration.{DurationInt, FiniteDuration}
+import scala.concurrent.duration.{Duration, DurationInt, FiniteDuration}
+import scala.concurrent.{Await, Future}
 
 class BodySinkSuite extends FunSuite:
   private given system: ActorSystem = ActorSystem("body-sink")
@@ -15,23 +16,37 @@ class BodySinkSuite extends FunSuite:
 
   private val piece = ByteString("x" * 100)
 
-  /** Lets each piece be followed by a pause. */
-  private final class Paced(pause: Int => FiniteDuration) extends BodyBudget.Share:
-    @volatile var taken = 0
-    def take(bytes: Long): Option[FiniteDuration] =
-      taken += 1
-      Some(pause(taken))
+  private def read(times: BodyTimes, pause: FiniteDuration, seen: () => Unit): Either[ApiError, ByteString] =
+    val body = Source.fromIterator(() => Iterator.fill(5) { seen(); piece })
+    Await.result(body.runWith(BodySink(10_000, times, BodyBudget.Free, pause)), 10.seconds)
 
-  private def read(share: BodyBudget.Share, pieces: Int, times: BodyTimes): Either[ApiError, ByteString] =
-    Await.result(Source.repeat(piece).take(pieces).runWith(BodySink(10_000, times, share)), 10.seconds)
+  test("a body that is not read yet is not its client's fault"):
+    val times = BodyTimes(overall = 20.millis, least = 1_000_000, pace = 20.millis)
+    assertEquals(read(times, pause = 200.millis, () => ()).map(_.length), Right(500))
 
-  test("a body that is read slowly on purpose is not its client's fault"):
-    val share = Paced(_ => 30.millis)
-    val body = read(share, 5, BodyTimes(overall = 10.seconds, least = 1_000_000, pace = 20.millis))
-    assertEquals(body.map(_.length), Right(500))
+  test("nothing is held of a body that is not read yet"):
+    @volatile var asked = 0
+    val budget = BodyBudget(1000, 1000, Some(BytePace(rate = 1, burst = 100)))
+    val times = BodyTimes(overall = 10.seconds, least = 0, pace = 1.hour)
+    val first = budget.within("a")(share => Future.successful(share.announce(100)))
+    assertEquals(Await.result(first, 1.second), Duration.Zero)
+    val pause = Await.result(budget.within("a")(share => Future.successful(share.announce(3600))), 1.second)
+    assert(pause > 30.minutes, pause)
+    val waiting = Source
+      .fromIterator(() => Iterator.fill(5) { asked += 1; piece })
+      .runWith(BodySink(10_000, times, BodyBudget.Free, pause))
+    assertEquals(read(times, Duration.Zero, () => ()).map(_.length), Right(500))
+    assert(!waiting.isCompleted)
+    assert(asked <= 1, asked)
 
-  test("nothing is read during a pause"):
-    val share = Paced(taken => if taken < 3 then 0.seconds else 1.hour)
-    val body = read(share, 5, BodyTimes(overall = 500.millis, least = 0, pace = 1.hour))
-    assertEquals(body, Left(ApiError.BodyTooSlow))
-    assertEquals(share.taken, 3)
+  test("a body that was refused costs nothing of the pace"):
+    val budget = BodyBudget(10, 10, Some(BytePace(rate = 1, burst = 1000)))
+    def announce(bytes: Long, takes: Long) =
+      Await.result(
+        budget.within("a"): share =>
+          Future.successful((share.announce(bytes), share.take(takes))),
+        1.second
+      )
+    assertEquals(announce(1000, takes = 100), (Duration.Zero, false))
+    assertEquals(announce(1000, takes = 5), (Duration.Zero, true))
+    assert(announce(100, takes = 5)._1 > 90.seconds)
