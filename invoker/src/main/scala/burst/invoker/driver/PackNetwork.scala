@@ -159,6 +159,8 @@ private[driver] final class PackNetwork(
       .createNetworkCmd()
       .withName(own)
       .withDriver("bridge")
+      // What the rules say is of IPv4.
+      .withEnableIpv6(false)
       .withOptions(Map("com.docker.network.bridge.name" -> bridge).asJava)
       .withLabels(labels.asJava)
       .exec()

@@ -33,15 +33,19 @@ private[pack] final class GroupPack(
     case Abort(id, failure, _) if concerns(id) => closing = Some(failure)
     case other => super.note(other)
 
-  protected def supplied(pack: LoadedPack, start: PackStart): Behavior[Command] =
-    if start == PackStart.Warm then loaded(pack, start) else initialise(pack, start)
+  protected def supplied(pack: LoadedPack, start: PackStart): Behavior[Command] = initialise(pack, start)
 
   // ---- Initialising --------------------------------------------------------------------------------------
 
-  /** There is nothing to run yet, so its program is started by itself. */
+  /** There is nothing to run yet, so its program is started by itself; that of a warm pack runs. All get the
+    * network of the group.
+    */
   private def initialise(pack: LoadedPack, start: PackStart): Behavior[Command] =
     val container = pack.container
-    tell(connected(pack)(runtime.init(container.address, container.source)))(asTaken)(Initialised(_))
+    def program = start match
+      case PackStart.Warm => Future.successful(Right(()))
+      case _ => runtime.init(container.address, container.source)
+    tell(connected(pack)(program))(asTaken)(Initialised(_))
     receive:
       case Initialised(Right(())) =>
         timers.cancel(InitOverdue)

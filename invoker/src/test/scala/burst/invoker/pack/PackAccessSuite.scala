@@ -53,3 +53,16 @@ class PackAccessSuite extends munit.FunSuite:
     assertEquals(reports.receiveMessage().flareId, run.assignment.flareId)
     assertEquals(driver.connected.asScala.toVector.map(_(1).flare), Vector(assignment.flareId))
     assertEquals(driver.disconnected.asScala.toVector, Vector.empty)
+
+  setup.test("a group that begins on a warm pack gets its network before it is ready"): setup =>
+    import setup.*
+    val (pack, container) = warm()
+    val holder = assignment.copy(attempt = 1, group = Some(GroupRole.Holder(1000)), timeLeft = 0)
+    val _ = begin(holder, Supply.Warm(pack))
+    assertEquals(
+      controller.receiveMessage().events.map(_.getClass),
+      Vector(PackEvent.Ready(None, 0).getClass)
+    )
+    val network = driver.connected.asScala.toVector.map((id, access) => (id, access.flare))
+    assertEquals(network, Vector((container.id, holder.flareId)))
+    assertEquals(runtime.startedPrograms, 0)
