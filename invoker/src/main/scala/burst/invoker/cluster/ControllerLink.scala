@@ -184,6 +184,7 @@ private final class ControllerLink(
         invoker ! Invoker.Lease(session.lease)
         events ! Event.Joined
         inside(invoker, status, session)
+      case _: UnregisterInvoker => departed
     }
 
   private def unanswered: String =
@@ -228,7 +229,8 @@ private final class ControllerLink(
       Behaviors.same
     case UnregisterInvoker(_, _, reason) =>
       session.welcome.session ! Farewell(reason)
-      Behaviors.same
+      session.close()
+      departed
   }
 
   private def obey(invoker: ActorRef[Invoker.Command], order: Order): Unit = order match
@@ -256,7 +258,13 @@ private final class ControllerLink(
     fetches = Map.empty
     val failure = Failure(FailureKind.InvokerLost, reason, invoker = Some(status.id))
     invoker ! Invoker.EndPacks(failure, context.messageAdapter[Done](_ => Ended))
-    receive { case Ended => knocking(invoker, status, session.welcome.tries + 1) }
+    receive {
+      case Ended => knocking(invoker, status, session.welcome.tries + 1)
+      case _: UnregisterInvoker => departed
+    }
+
+  /** The process is ending: that the scheduler ends the session, too, is no reason to begin another one. */
+  private def departed: Behavior[Command] = receive(PartialFunction.empty)
 
   /** What a state does not name does not concern it. */
   private def receive(handler: PartialFunction[Command, Behavior[Command]]): Behavior[Command] =

@@ -2,7 +2,7 @@ package burst.invoker.cluster
 
 import burst.invoker.Invoker
 import burst.protocol.*
-import burst.protocol.ControllerProtocol.{Heartbeat, RegisterInvoker}
+import burst.protocol.ControllerProtocol.{Heartbeat, RegisterInvoker, UnregisterInvoker}
 import burst.protocol.link.*
 import org.apache.pekko.Done
 import org.apache.pekko.actor.testkit.typed.scaladsl.{ActorTestKit, TestProbe}
@@ -108,6 +108,19 @@ class ControllerLinkSuite extends munit.FunSuite:
     hello.from ! Over(welcome.session)
     fixture.ended()
     assertEquals(fixture.door.receiveMessage().tries, 2L)
+
+  test("who has said farewell begins no other session"):
+    val fixture = Fixture()
+    val hello = fixture.door.receiveMessage()
+    val welcome = fixture.welcome(hello)
+    fixture.session.expectMessageType[Beat]
+    fixture.invoker.expectMessageType[Invoker.Lease]
+    fixture.link ! UnregisterInvoker(status.id, fixture.invoker.ref, "it was stopped")
+    fixture.session.expectMessage(Farewell("it was stopped"))
+    hello.from ! Over(welcome.session)
+    fixture.link ! Heartbeat(status)
+    fixture.invoker.expectNoMessage(50.millis)
+    fixture.door.expectNoMessage(50.millis)
 
   test("a scheduler of the past is not followed"):
     val fixture = Fixture()
