@@ -73,6 +73,8 @@ pub(crate) const GRACE: Duration = Duration::from_millis(250);
 pub(crate) const CLEARING: Duration = Duration::from_millis(250);
 /// From a flare's end until its program is stopped, if no other has begun.
 pub(crate) const PAUSE: Duration = Duration::from_millis(100);
+/// How long a program may take to stop, and how long one at rest is not looked at if the kernel tells nothing of it.
+pub(crate) const STOPPING: Duration = Duration::from_secs(1);
 /// From the announcement of a process's end, or of its socket's, until it is helped along: its
 /// peers wait meanwhile, but a busy machine may keep a process even from dying.
 pub(crate) const DYING: Duration = Duration::from_secs(2);

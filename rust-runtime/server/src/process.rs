@@ -56,6 +56,27 @@ impl Group {
         self.signal(libc::SIGCONT);
     }
 
+    /// What the kernel has to tell of the program's stops, which it tells once: the last one of what came to pass since
+    /// it was asked before.
+    pub(crate) fn turn(&self) -> Option<Turn> {
+        // Under the lock the number is still its own.
+        let leader = self.leader();
+        let process = (*leader)? as libc::id_t;
+        let options = libc::WSTOPPED | libc::WCONTINUED | libc::WNOHANG;
+        // SAFETY: `siginfo_t` is integers and pointers, of which all zeroes is a valid value; the call fills it, or
+        // leaves it as it is where there is nothing to tell. Without WEXITED it buries nobody. `si_pid` reads a field
+        // that is there for SIGCHLD, which is all that `waitid` tells of, and zero otherwise.
+        let (told, code) = unsafe {
+            let mut info: libc::siginfo_t = std::mem::zeroed();
+            let result = libc::waitid(libc::P_PID, process, &mut info, options);
+            (result == 0 && info.si_pid() != 0, info.si_code)
+        };
+        told.then_some(match code {
+            libc::CLD_CONTINUED => Turn::WentOn,
+            _ => Turn::Stopped,
+        })
+    }
+
     /// The program's own number, while it is its own.
     pub(crate) fn number(&self) -> Option<i32> {
         *self.leader()
@@ -84,6 +105,13 @@ impl Group {
     fn leader(&self) -> MutexGuard<'_, Option<i32>> {
         self.leader.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// What became of a program that may be stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Turn {
+    Stopped,
+    WentOn,
 }
 
 /// Keeps this process's memory and environment, where the runtime's token is, from the program, which runs as the same
@@ -285,5 +313,45 @@ impl Ending {
             (Some(code), _) => Self::Exited(code),
             (None, signal) => Self::Signal(signal.unwrap_or_default()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn next_turn(group: &Group) -> Turn {
+        loop {
+            if let Some(turn) = group.turn() {
+                return turn;
+            }
+            thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn a_program_that_went_on_is_known_though_it_has_stopped_again() {
+        let mut child = Command::new("sleep").arg("600").spawn().unwrap();
+        let group = Group {
+            leader: Mutex::new(Some(child.id() as i32)),
+            gone: watch::Sender::new(false),
+        };
+        assert_eq!(group.turn(), None);
+        group.stop();
+        assert_eq!(next_turn(&group), Turn::Stopped);
+        assert_eq!(group.turn(), None);
+        group.go_on();
+        group.stop();
+        // It may be seen between the two.
+        while next_turn(&group) != Turn::Stopped {}
+        assert_eq!(group.turn(), None);
+        group.go_on();
+        assert_eq!(next_turn(&group), Turn::WentOn);
+        assert_eq!(group.turn(), None);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        *group.leader() = None;
+        assert_eq!(group.turn(), None);
     }
 }

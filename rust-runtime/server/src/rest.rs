@@ -7,9 +7,11 @@
 //! | System V queues, semaphores, shared memory | the pack is not used again |
 //! | threads that go on computing | the program is killed a moment later |
 //! | threads that wait | stopped with the program until the next flare |
+//! | timers that have the program go on | the program is killed when one does |
 //!
-//! Between flares the program is stopped (`SIGSTOP`), which it can neither see nor prevent, so that it gets no
-//! processor. The pack of a group is not: it holds its workers' slots from flare to flare, and what they keep.
+//! Between flares the program is stopped (`SIGSTOP`), so that it gets no processor. It cannot prevent that, but it can
+//! undo it: a timer of its own goes on meanwhile and may send it `SIGCONT`. The kernel tells its parent, so that a
+//! program that goes on before the runtime has it do so is killed, whether it has stopped again or not. The pack of a group is not: it holds its workers' slots from flare to flare, and what they keep.
 
 use std::collections::HashSet;
 use std::fs;
@@ -20,6 +22,7 @@ use std::time::{Duration, Instant};
 
 use crate::descendants;
 use crate::limits;
+use crate::process::Turn;
 use crate::supervisor::Program;
 
 /// Directories that nobody else writes to.
@@ -120,11 +123,19 @@ fn clear(directories: &[PathBuf], package: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The moment between a flare's end and its program's rest.
+/// The moment between a flare's end and its program's rest, and that rest.
 pub(crate) struct Pause {
     flares: u64,
     began: Instant,
     runnable: Duration,
+    rest: Rest,
+}
+
+enum Rest {
+    Ahead,
+    /// The program was told to stop then, and is not known to have done so.
+    Asked(Instant),
+    Stopped,
 }
 
 impl Pause {
@@ -133,6 +144,7 @@ impl Pause {
             flares: program.flares(),
             began: Instant::now(),
             runnable: runnable(program),
+            rest: Rest::Ahead,
         }
     }
 
@@ -141,18 +153,48 @@ impl Pause {
         self.flares == program.flares()
     }
 
-    /// Stops a program until its next flare. The error says why it is of no use for one.
-    pub(crate) fn end(&self, program: &mut Program) -> Result<(), String> {
+    /// Stops a program until its next flare, and then looks whether it stays so. The error says why it is of no use for
+    /// one.
+    pub(crate) fn go_by(&mut self, program: &mut Program) -> Result<(), String> {
+        if let Rest::Ahead = self.rest {
+            self.end(program)?;
+            self.rest = Rest::Asked(Instant::now());
+        }
+        let woken = match (program.group.turn(), &self.rest) {
+            (Some(Turn::Stopped), Rest::Asked(_)) => {
+                self.rest = Rest::Stopped;
+                false
+            }
+            (Some(_), _) => true,
+            // That it has stopped is never told if it goes on before all its threads have.
+            (None, Rest::Asked(at)) => at.elapsed() > limits::STOPPING,
+            (None, _) => false,
+        };
+        match woken {
+            true => Err("its flare had ended, and it did not stay stopped".to_owned()),
+            false => Ok(()),
+        }
+    }
+
+    fn end(&self, program: &mut Program) -> Result<(), String> {
         let ran = runnable(program).saturating_sub(self.runnable);
         if ran * 2 > self.began.elapsed() {
             return Err("its flare had ended, and threads of it went on computing".to_owned());
         }
+        // That it went on with the flare that has ended is not told yet.
+        program.group.turn();
         program.stop();
         match sweep(program) {
             true => Ok(()),
             false => Err("processes it left behind do not end".to_owned()),
         }
     }
+}
+
+/// Kills a program that is of no use, and what it may have started since others were looked for.
+pub(crate) fn put_down(program: &Program) {
+    program.group.kill();
+    sweep(program);
 }
 
 /// For how long a program's threads together have been on a processor or waited for one; zero where the kernel does not

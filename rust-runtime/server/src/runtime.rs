@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use burst_protocol::RunPack;
 use bytes::Bytes;
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
 use crate::admission::Admissions;
@@ -12,7 +13,7 @@ use crate::limits;
 use crate::pack::{self, Order, Outcome};
 use crate::package::Package;
 use crate::process::Group;
-use crate::rest::Pause;
+use crate::rest::{self, Pause};
 use crate::supervisor::{Program, Stillborn};
 
 /// Shared by all requests.
@@ -149,7 +150,7 @@ impl Runtime {
 
     /// The program waits for the next flare: soon at rest, unless it is that of a group, which pays for what it does.
     fn keep(&self, program: Box<Program>, grouped: bool) {
-        let pause = Pause::of(&program);
+        let mut pause = Pause::of(&program);
         *self.slot() = Slot::Idle(program);
         if grouped {
             return;
@@ -157,20 +158,37 @@ impl Runtime {
         let runtime = self.clone();
         tokio::spawn(async move {
             tokio::time::sleep(limits::PAUSE).await;
-            runtime.rest(&pause);
+            // By which the kernel tells that the program has stopped or goes on.
+            let mut turns = signal(SignalKind::child()).ok();
+            while runtime.rests(&mut pause) {
+                let turn = async {
+                    match &mut turns {
+                        Some(turns) => turns.recv().await,
+                        None => std::future::pending().await,
+                    }
+                };
+                let _ = tokio::time::timeout(limits::STOPPING, turn).await;
+            }
         });
     }
 
-    fn rest(&self, pause: &Pause) {
+    /// Sees to it that an idle program rests. Whether it has to be looked at again. Nobody has it go on for its next
+    /// flare meanwhile: for that it is taken out of the slot first.
+    fn rests(&self, pause: &mut Pause) -> bool {
         let mut slot = self.slot();
-        if let Slot::Idle(program) = &mut *slot
-            && pause.lasts(program)
-            && let Err(reason) = pause.end(program)
-        {
-            let group = Arc::clone(&program.group);
-            // Which kills it.
-            *slot = Slot::Spent { reason, group };
+        let Slot::Idle(program) = &mut *slot else {
+            return false;
+        };
+        if !pause.lasts(program) || program.group.number().is_none() {
+            return false;
         }
+        let Err(reason) = pause.go_by(program) else {
+            return true;
+        };
+        rest::put_down(program);
+        let group = Arc::clone(&program.group);
+        *slot = Slot::Spent { reason, group };
+        false
     }
 
     /// Passes an order to a flare that runs here.

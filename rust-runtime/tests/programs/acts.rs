@@ -77,6 +77,10 @@ enum Act {
     LeaveSpinning {
         threads: u32,
     },
+    /// Leaves a timer behind that has this process go on where it was stopped, and says which process that is.
+    LeaveWaking {
+        milliseconds: u32,
+    },
     /// The names of its environment variables, its open descriptors, its working directory.
     Surroundings,
 }
@@ -192,6 +196,10 @@ fn work(act: Act, burst: &BurstContext) -> Result<Value, Error> {
             }
             Value::Null
         }
+        Act::LeaveWaking { milliseconds } => {
+            wake_every(milliseconds)?;
+            json!({ "process": std::process::id() })
+        }
         Act::Surroundings => {
             let names: Vec<_> = std::env::vars().map(|(name, _)| name).collect();
             let descriptors: Vec<_> = fs::read_dir("/proc/self/fd")?
@@ -212,6 +220,47 @@ fn work(act: Act, burst: &BurstContext) -> Result<Value, Error> {
             })
         }
     })
+}
+
+/// Has the kernel send `SIGCONT` to this process from now on.
+fn wake_every(milliseconds: u32) -> std::io::Result<()> {
+    // Or newer kernels end the timer with its first signal, as one that is ignored.
+    extern "C" fn notice(_: i32) {}
+    let check = |result: i32| match result {
+        -1 => Err(std::io::Error::last_os_error()),
+        _ => Ok(()),
+    };
+    let interval = libc::timespec {
+        tv_sec: (milliseconds / 1000).into(),
+        tv_nsec: (milliseconds % 1000 * 1_000_000).into(),
+    };
+    let times = libc::itimerspec {
+        it_interval: interval,
+        it_value: interval,
+    };
+    // SAFETY: `sigaction` and `sigevent` are plain data, of which all zeroes is a valid value. All pointers are to
+    // values on this stack that outlive their calls, or null where none is asked for. The handler does nothing, which
+    // may be done at any time.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = notice as extern "C" fn(i32) as usize;
+        action.sa_flags = libc::SA_RESTART;
+        check(libc::sigaction(
+            libc::SIGCONT,
+            &action,
+            std::ptr::null_mut(),
+        ))?;
+        let mut event: libc::sigevent = std::mem::zeroed();
+        event.sigev_notify = libc::SIGEV_SIGNAL;
+        event.sigev_signo = libc::SIGCONT;
+        let mut timer: libc::timer_t = std::mem::zeroed();
+        check(libc::timer_create(
+            libc::CLOCK_MONOTONIC,
+            &mut event,
+            &mut timer,
+        ))?;
+        check(libc::timer_settime(timer, 0, &times, std::ptr::null_mut()))
+    }
 }
 
 fn forever() -> ! {

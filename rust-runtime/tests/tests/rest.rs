@@ -73,6 +73,30 @@ fn threads_that_compute_on_end_with_their_flare() {
     );
 }
 
+#[test]
+fn a_program_that_has_itself_go_on_ends_and_another_runs_the_next_flare() {
+    let runtime = Runtime::with_acts();
+    let wake = json!({"act": "leave-waking", "milliseconds": 200});
+    let events = runtime.act(&[wake]);
+    assert_eq!(end(&events)["reusable"], true, "{events:?}");
+    let program = process(&events);
+    wait_until("the program is dead", || {
+        state(program)
+            .is_none_or(|state| state == "Z")
+            .then_some(())
+    });
+    let (status, answer) = runtime.post("/packs", &Run::new(&[act("hello")]).body());
+    assert_eq!(status, 409);
+    assert!(
+        answer["error"].as_str().unwrap().contains("stay stopped"),
+        "{answer}"
+    );
+    // As whoever is refused starts another pack.
+    let fresh = Runtime::with_acts();
+    let events = fresh.act(&[act("hello")]);
+    assert_eq!(end(&events)["reusable"], true, "{events:?}");
+}
+
 fn leave(file: &Path) -> Value {
     json!({"act": "leave-behind", "file": file})
 }
