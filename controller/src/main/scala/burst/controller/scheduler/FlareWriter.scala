@@ -5,11 +5,13 @@ import burst.controller.flare.{Flare, FlareState, LogText, OutputPiece, PhaseMar
 import burst.controller.store.{FlareStore, StoreException}
 import burst.protocol.{FlareId, Inputs, LogStream}
 import scala.concurrent.{ExecutionContext, Future}
+import org.slf4j.LoggerFactory
 import scala.util.control.NonFatal
 
 /** What of a flare waits to be stored. It is stored all at once, so that a record that says "ended" is never
   * seen without its results. `confirms` are those who wait for the record to be durable, `waiting` the packs
-  * that send no more outputs before these are stored.
+  * that send no more outputs before these are stored. `forgotten`: what an attempt left beside the database
+  * is gone already.
   */
 final case class WriteBatch(
     clear: Boolean = false,
@@ -19,13 +21,16 @@ final case class WriteBatch(
     results: Vector[WorkerResult] = Vector.empty,
     logs: Vector[LogText] = Vector.empty,
     phases: Vector[PhaseMark] = Vector.empty,
-    waiting: Set[Int] = Set.empty
+    waiting: Set[Int] = Set.empty,
+    forgotten: Boolean = false
 ):
   def isEmpty: Boolean =
     !clear && record.isEmpty && results.isEmpty && logs.isEmpty && phases.isEmpty && confirms.isEmpty &&
       outputs.isEmpty && waiting.isEmpty
 
-/** What became of a batch; on failure nothing of it is stored. `logFull`: no more of the flare's log is kept.
+/** What became of a batch; on failure nothing of it is in the database, and `batch` is what is still to be
+  * done: outputs that have reached the spool are whole only together with what came before them, and are not
+  * written to it again. `logFull`: no more of the flare's log is kept.
   */
 enum Written:
   case Done(confirms: Vector[(Int, FlareState)], waiting: Set[Int], logFull: Boolean)
@@ -185,7 +190,8 @@ final class FlareWriter(
           left.results ++ since.results,
           left.logs ++ since.logs,
           (left.phases ++ since.phases).take(settings.phaseBuffer),
-          left.waiting ++ since.waiting
+          left.waiting ++ since.waiting,
+          left.forgotten
         )
 
   private def noteDropped(batch: WriteBatch): WriteBatch =
@@ -200,10 +206,13 @@ final class FlareWriter(
 
   /** Runs on a store thread. */
   private def write(batch: WriteBatch, create: Boolean, logName: BlobName): Written =
+    var left = batch
     try
       // Before the transaction, which keeps all other writers waiting.
-      if batch.clear then spool.forget(id)
+      if batch.clear && !batch.forgotten then spool.forget(id)
+      left = left.copy(forgotten = true)
       spool.write(id, batch.outputs)
+      left = left.copy(outputs = Vector.empty)
       batch.results.foreach(result => result.output.foreach(spool.keep(id, result.worker, _)))
       val log = Option.when(batch.logs.iterator.map(_.cost).sum > FlareWriter.LargeLog)(logName)
       log.foreach(spool.keepLog(id, _, batch.logs))
@@ -216,13 +225,22 @@ final class FlareWriter(
         mayLog = store.addLogs(id, batch.logs, log)
         store.addPhases(id, batch.phases)
         if !create then batch.record.foreach(store.update)
-      batch.record.filter(_.state.isFinal).foreach(spool.settle)
+      batch.record.filter(_.state.isFinal).foreach(settle)
       Written.Done(batch.confirms, batch.waiting, logFull = !mayLog)
     catch
-      case failure: StoreException => Written.Failed(failure.operation, failure, batch)
-      case NonFatal(failure) => Written.Failed("storing the flare", failure, batch)
+      case failure: StoreException => Written.Failed(failure.operation, failure, left)
+      case NonFatal(failure) => Written.Failed("storing the flare", failure, left)
+
+  /** What is stored is stored, whatever becomes of what is not needed any more; the janitor looks for it,
+    * too.
+    */
+  private def settle(flare: Flare): Unit =
+    try spool.settle(flare)
+    catch case NonFatal(problem) => FlareWriter.log.warn(s"files of flare ${id.value} stay for now", problem)
 
 object FlareWriter:
+  private val log = LoggerFactory.getLogger(classOf[FlareWriter])
+
   /** More of a log at once stands beside the database. */
   private val LargeLog = Inputs.Small
 

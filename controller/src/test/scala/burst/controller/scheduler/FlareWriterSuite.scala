@@ -1,6 +1,7 @@
 package burst.controller.scheduler
 
-import burst.controller.flare.{FlareState, LogText, OutputPiece, WorkerResult}
+import burst.controller.blob.BlobName
+import burst.controller.flare.{FlareState, LogText, Output, OutputPiece, WorkerResult}
 import burst.controller.store.{logTexts, LogChunk}
 import burst.protocol.LogStream
 import java.nio.file.Files
@@ -145,6 +146,22 @@ class FlareWriterSuite extends FunSuite:
     bench.writer.flush()
     bench.run()
     assertEquals(bench.store.writes, Vector("insert Queued", "results", "logs", "update Succeeded"))
+
+  test("an output is whole though its last part was stored at the second try"):
+    val bench = Bench()
+    bench.writer.confirm(flare)
+    bench.writer.outputs(Vector(OutputPiece(0, 0, ByteString("begun, "))))
+    bench.writer.flush()
+    bench.run()
+    bench.store.fails = _ == "addResults"
+    bench.writer.outputs(Vector(OutputPiece(0, 7, ByteString("ended"))))
+    bench.writer.results(Vector(WorkerResult(0, Some(Output.Kept(12)), None)))
+    bench.writer.flush()
+    bench.run()
+    bench.store.fails = _ => false
+    bench.writer.flush()
+    bench.run()
+    assertEquals(Samples.blobs.load(flare.id, BlobName.output(0)).utf8String, "begun, ended")
 
   test("of a flare that is given up on no outputs stay in the spool"):
     val spool = Files.createTempDirectory("burst-spool")
