@@ -8,13 +8,14 @@
 #[path = "../../../bcm/tests/conformance/s3_server.rs"]
 mod s3_server;
 
-use std::io;
+use std::io::{self, Write};
 
 fn main() -> io::Result<()> {
     let host = std::env::args().nth(1);
     let server = s3_server::S3Server::start_at(host.as_deref().unwrap_or("127.0.0.1"));
-    println!("{}", server.uri());
-    println!("{}", server.directory().display());
+    // In one write: whoever wants the first line alone may be gone before a second one.
+    let said = format!("{}\n{}\n", server.uri(), server.directory().display());
+    io::stdout().write_all(said.as_bytes())?;
     // Whoever started this holds the other end, so that it does not outlive them.
     io::copy(&mut io::stdin().lock(), &mut io::sink())?;
     Ok(())
