@@ -69,6 +69,11 @@ pub(super) fn is_done_with(user: &str, flare_id: &str) -> bool {
     is_over(user, flare_id, now().as_secs())
 }
 
+/// Whether a user was made for this flare, or group.
+pub(super) fn is_of(user: &str, flare_id: &str) -> bool {
+    parts(user).is_some_and(|(_, owner)| owner == flare_id)
+}
+
 /// Whether a user was made for a flare.
 pub(super) fn is_of_a_flare(user: &str) -> bool {
     parts(user).is_some()
@@ -97,7 +102,7 @@ fn parts(user: &str) -> Option<(u64, &str)> {
 }
 
 fn is_over(user: &str, flare_id: &str, now: u64) -> bool {
-    parts(user).is_some_and(|(until, owner)| owner == flare_id || until < now)
+    is_of(user, flare_id) || parts(user).is_some_and(|(until, _)| until < now)
 }
 
 fn now() -> Duration {

@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
+use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
 
 use burst_bcm::{
@@ -247,54 +248,85 @@ fn where_no_user_can_be_made_no_flare_is_let_in() {
     });
 }
 
+/// A management API that answers as it is told until something ends it. Told the request's first line
+/// and those before it, it says the status and the body. Where it is, and what it was asked in the end.
+fn management(
+    mut answer: impl FnMut(&str, &[String]) -> (&'static str, &'static str) + Send + 'static,
+    last: &'static str,
+) -> (BackendConfig, JoinHandle<Vec<String>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let serving = std::thread::spawn(move || {
+        let mut asked = Vec::new();
+        for stream in listener.incoming() {
+            let (mut stream, mut request) = (stream.unwrap(), [0; 4096]);
+            let length = stream.read(&mut request).unwrap();
+            let request = String::from_utf8_lossy(&request[..length]).into_owned();
+            let line = request.lines().next().unwrap().to_owned();
+            let (status, body) = answer(&line, &asked);
+            let head = "Content-Type: application/json\r\nConnection: close";
+            let length = body.len();
+            write!(
+                stream,
+                "HTTP/1.1 {status}\r\n{head}\r\nContent-Length: {length}\r\n\r\n{body}"
+            )
+            .unwrap();
+            asked.push(line);
+            if asked.last().unwrap().starts_with(last) {
+                return asked;
+            }
+        }
+        asked
+    });
+    let uri = format!("amqp://a:b@127.0.0.1/%2f?management=http://{address}");
+    (BackendConfig::new("rabbitmq").with_uri(uri), serving)
+}
+
 /// Of two packs that make the same one at once, one is told that it is there before it has started.
 #[test]
 fn a_virtual_host_that_is_just_starting_is_waited_for() {
     under_watchdog(|| {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
-        let server = std::thread::spawn(move || {
-            let mut asked = Vec::new();
-            for stream in listener.incoming() {
-                let (mut stream, mut request) = (stream.unwrap(), [0; 4096]);
-                let length = stream.read(&mut request).unwrap();
-                let request = String::from_utf8_lossy(&request[..length]).into_owned();
-                let line = request.lines().next().unwrap().to_owned();
-                let looks = asked
-                    .iter()
-                    .filter(|line: &&String| line.contains("GET /api/vhosts"));
-                let (status, body) = match &*line {
-                    line if line.starts_with("GET /api/permissions") => ("404 Not Found", ""),
-                    line if line.starts_with("GET") && looks.count() < 2 => {
-                        ("200 OK", r#"{"cluster_state":{"one":"stopped"}}"#)
-                    }
-                    line if line.starts_with("GET") => {
-                        ("200 OK", r#"{"cluster_state":{"one":"running"}}"#)
-                    }
-                    _ => ("204 No Content", ""),
-                };
-                let head = "Content-Type: application/json\r\nConnection: close";
-                let length = body.len();
-                write!(
-                    stream,
-                    "HTTP/1.1 {status}\r\n{head}\r\nContent-Length: {length}\r\n\r\n{body}"
-                )
-                .unwrap();
-                asked.push(line);
-                if asked.last().unwrap().starts_with("PUT /api/permissions") {
-                    return asked;
-                }
+        let looks = |asked: &[String]| {
+            let looks = asked.iter().filter(|line| line.contains("GET /api/vhosts"));
+            looks.count()
+        };
+        let answer = move |line: &str, asked: &[String]| match line {
+            line if line.starts_with("GET /api/permissions") => ("404 Not Found", ""),
+            line if line.starts_with("GET") && looks(asked) < 2 => {
+                ("200 OK", r#"{"cluster_state":{"one":"stopped"}}"#)
             }
-            asked
-        });
-        let uri = format!("amqp://a:b@127.0.0.1/%2f?management=http://{address}");
-        let platform = BackendConfig::new("rabbitmq").with_uri(uri);
+            line if line.starts_with("GET") => ("200 OK", r#"{"cluster_state":{"one":"running"}}"#),
+            _ => ("204 No Content", ""),
+        };
+        let (platform, server) = management(answer, "PUT /api/permissions");
         let_in(&platform, "t6", 2).unwrap();
         let asked = server.join().unwrap();
-        let looks = asked
-            .iter()
-            .filter(|line| line.contains("GET /api/vhosts"))
-            .count();
-        assert_eq!(looks, 3, "{asked:#?}");
+        assert_eq!(looks(&asked), 3, "{asked:#?}");
+    });
+}
+
+/// Its own goes, and others that are over, whichever cannot be removed.
+#[test]
+fn what_cannot_be_removed_keeps_nothing_else() {
+    under_watchdog(|| {
+        let users =
+            r#"[{"name":"burst.1.stuck"},{"name":"burst.2.over"},{"name":"burst.9999999999.t7"}]"#;
+        let answer = move |line: &str, _: &[String]| match line {
+            line if line.starts_with("GET") => ("200 OK", users),
+            line if line.contains("stuck") => ("500 Internal Server Error", "stuck"),
+            _ => ("204 No Content", ""),
+        };
+        let (platform, server) = management(answer, "DELETE /api/users/burst.2.over");
+        let error = cleanup("t7", &platform).unwrap_err().to_string();
+        assert!(error.contains("500"), "{error}");
+        let asked = server.join().unwrap();
+        let place = |what: &str| asked.iter().position(|line| line.starts_with(what));
+        assert!(
+            place("DELETE /api/users/burst.9999999999.t7")
+                < place("DELETE /api/vhosts/burst.1.stuck"),
+            "{asked:#?}"
+        );
+        // Who is not gone can be found by its user.
+        assert_eq!(place("DELETE /api/users/burst.1.stuck"), None);
     });
 }

@@ -1,12 +1,13 @@
 //! The invoker's line: requests as JSON, one in a line, each answered by a line.
 
 use std::fs::{self, Permissions};
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::Ipv4Addr;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
@@ -18,6 +19,11 @@ use crate::table::Table;
 
 /// Bytes of a request.
 const LONGEST: u64 = 64 << 10;
+/// How long the invoker may take to come, which starts this process for itself.
+const COMING: Timespec = Timespec {
+    tv_sec: 60,
+    tv_nsec: 0,
+};
 
 /// What an invoker asks for.
 #[derive(Debug, Serialize, Deserialize)]
@@ -57,9 +63,21 @@ pub fn serve(fence: &Fence, path: &Path) -> Result<(), Error> {
     let listener = UnixListener::bind(path).map_err(broken)?;
     // The invoker is somebody else; the directory around it is for its eyes only.
     fs::set_permissions(path, Permissions::from_mode(0o666)).map_err(broken)?;
-    let (invoker, _) = listener.accept().map_err(broken)?;
+    let invoker = await_invoker(&listener, &COMING).map_err(broken)?;
     let _ = fs::remove_file(path);
-    converse(&invoker, &table).map_err(broken)
+    converse(&invoker, |request, members| {
+        answer(request, members, &table)
+    })
+    .map_err(broken)
+}
+
+/// One that was killed meanwhile never comes.
+fn await_invoker(listener: &UnixListener, patience: &Timespec) -> io::Result<UnixStream> {
+    let mut waiting = [PollFd::new(listener, PollFlags::IN)];
+    match poll(&mut waiting, Some(patience))? {
+        0 => Err(io::Error::new(ErrorKind::TimedOut, "no invoker has come")),
+        _ => listener.accept().map(|(invoker, _)| invoker),
+    }
 }
 
 /// With these rules, and none of who is gone, which might hold for this network by now.
@@ -68,11 +86,19 @@ fn enclose(fence: &Fence) -> Result<Table, Error> {
         what: "to be talked to",
         reason,
     })?;
-    stale::remove(&kernel)?;
+    if let Err(problem) = stale::remove(&kernel) {
+        // Of this network they are replaced anyway; those of others are the next one's to try.
+        eprintln!("burst-runtime: {problem}");
+    }
     Table::create(kernel, fence)
 }
 
-fn converse(invoker: &UnixStream, table: &Table) -> std::io::Result<()> {
+/// Until the invoker goes, or says more at once than it may: what follows could not be told from
+/// the rest of that.
+fn converse(
+    invoker: &UnixStream,
+    mut answer: impl FnMut(Request, &mut Members) -> Result<(), String>,
+) -> io::Result<()> {
     let mut requests = BufReader::new(invoker);
     let mut answers = invoker;
     let mut members = Members::default();
@@ -83,17 +109,26 @@ fn converse(invoker: &UnixStream, table: &Table) -> std::io::Result<()> {
         if length == 0 {
             return Ok(());
         }
+        let whole = line.ends_with(b"\n");
         let done = match serde_json::from_slice(&line) {
-            Ok(Request::Admit { address, member }) => {
-                change(table, &mut members, address, Some(member))
-            }
-            Ok(Request::Exclude { address }) => change(table, &mut members, address, None),
-            Ok(Request::End {}) => table.remove().map_err(|error| error.to_string()),
+            _ if !whole => Err(format!("a request has {LONGEST} bytes at most")),
+            Ok(request) => answer(request, &mut members),
             Err(error) => Err(format!("the request is not understood: {error}")),
         };
-        let mut answer = serde_json::to_vec(&Answer { error: done.err() })?;
-        answer.push(b'\n');
-        answers.write_all(&answer)?;
+        let mut said = serde_json::to_vec(&Answer { error: done.err() })?;
+        said.push(b'\n');
+        answers.write_all(&said)?;
+        if !whole {
+            return Ok(());
+        }
+    }
+}
+
+fn answer(request: Request, members: &mut Members, table: &Table) -> Result<(), String> {
+    match request {
+        Request::Admit { address, member } => change(table, members, address, Some(member)),
+        Request::Exclude { address } => change(table, members, address, None),
+        Request::End {} => table.remove().map_err(|error| error.to_string()),
     }
 }
 
@@ -115,6 +150,45 @@ mod tests {
     use super::*;
     use crate::namespace;
     use crate::table::{BRIDGE, INET};
+
+    #[test]
+    fn an_invoker_that_does_not_come_is_not_waited_for_for_ever() {
+        let directory = std::env::temp_dir().join(format!("burst-line-{}", std::process::id()));
+        let listener = UnixListener::bind(&directory).unwrap();
+        let moment = Timespec {
+            tv_sec: 0,
+            tv_nsec: 1_000_000,
+        };
+        let error = await_invoker(&listener, &moment).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::TimedOut);
+        let _invoker = UnixStream::connect(&directory).unwrap();
+        await_invoker(&listener, &COMING).unwrap();
+        fs::remove_file(directory).unwrap();
+    }
+
+    #[test]
+    fn a_request_that_is_too_long_is_refused_and_nothing_after_it_is_heard() {
+        let (mut invoker, here) = UnixStream::pair().unwrap();
+        let serving = std::thread::spawn(move || {
+            let mut heard = 0;
+            converse(&here, |_, _| {
+                heard += 1;
+                Ok(())
+            })
+            .unwrap();
+            heard
+        });
+        let exclude = "{\"exclude\":{\"address\":\"10.0.0.1\"}}\n";
+        invoker.write_all(exclude.as_bytes()).unwrap();
+        // The end of it would be a request.
+        let long = " ".repeat(usize::try_from(LONGEST).unwrap()) + exclude;
+        invoker.write_all(long.as_bytes()).unwrap();
+        let mut said = String::new();
+        // What it has not read is lost to it, as the line is cut.
+        let _ = invoker.read_to_string(&mut said);
+        assert_eq!(serving.join().unwrap(), 1);
+        assert!(said.starts_with("{\"error\":null}\n"), "{said}");
+    }
 
     #[test]
     fn rules_of_who_is_gone_make_room_for_new_ones() {

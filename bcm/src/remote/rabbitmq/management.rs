@@ -141,7 +141,8 @@ impl Management {
         }
     }
 
-    /// Removes those of a flare or a group, and those of flares that are over.
+    /// Removes those of a flare or a group, and those of flares that are over: one that cannot be
+    /// removed keeps no other.
     pub(super) async fn remove(&self, flare_id: &str) -> Result<(), Error> {
         #[derive(Deserialize)]
         struct User {
@@ -150,13 +151,20 @@ impl Management {
         let answer = self.call(Method::GET, "users?columns=name", None).await?;
         let users: Vec<User> = serde_json::from_str(&answer.unwrap_or_default())
             .map_err(|_| self.failed("it gave no list of users"))?;
-        for User { name } in users {
-            if credentials::is_done_with(&name, flare_id) {
-                for kind in ["vhosts", "users"] {
-                    self.call(Method::DELETE, &format!("{kind}/{name}"), None)
-                        .await?;
-                }
-            }
+        let mut names: Vec<_> = users.into_iter().map(|user| user.name).collect();
+        names.retain(|name| credentials::is_done_with(name, flare_id));
+        names.sort_by_key(|name| !credentials::is_of(name, flare_id));
+        let mut outcome = Ok(());
+        for name in names {
+            outcome = outcome.and(self.remove_one(&name).await);
+        }
+        outcome
+    }
+
+    async fn remove_one(&self, name: &str) -> Result<(), Error> {
+        for kind in ["vhosts", "users"] {
+            self.call(Method::DELETE, &format!("{kind}/{name}"), None)
+                .await?;
         }
         Ok(())
     }
