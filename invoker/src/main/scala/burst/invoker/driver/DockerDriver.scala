@@ -126,13 +126,13 @@ final class DockerDriver(
         blank.foreach(PackageFiles.delete)
         Left(startFailed(s"Docker refused the container: ${reason(problem)}"))
 
-  def connect(container: Container, access: NetworkAccess): Future[Either[Failure, Unit]] =
-    if access.isNone || !network.isIsolated then Future.successful(Right(()))
-    else
+  def connect(container: Container, access: NetworkAccess): Future[Either[Failure, Unit]] = container match
+    case own: DockerContainer if !access.isNone && network.isIsolated =>
       Future(granted(access))
-        .flatMap(network.admit(container.id, container.address.host, _))
+        .flatMap(network.admit(own, _))
         .recover { case problem: IOException => Left(s"its backend is not found: ${reason(problem)}") }
         .map(_.left.map(startFailed))
+    case _ => Future.successful(Right(()))
 
   /** Blocks. */
   private def granted(access: NetworkAccess): Firewall.Grant =

@@ -22,8 +22,8 @@ import scala.util.control.NonFatal
   * network of Docker's, and a process that puts rules for it into the kernel. That has no more rights than to
   * do so, in a container of its own, as the invoker may be an ordinary user.
   *
-  * Should that process die the rules stay; it is started again when somebody is to be admitted, and told who
-  * was. With a network of the operator's there are no rules.
+  * Should that process die the rules stay; it is started again when they are to change, and told who is
+  * admitted. With a network of the operator's there are no rules.
   *
   * `directory` is the invoker's, for the line to that process.
   */
@@ -68,18 +68,22 @@ private[driver] final class PackNetwork(
   def open(): Future[Unit] = if isIsolated then Future(ensure()).map(_ => ()) else Future.unit
 
   /** A container may reach this from now on, and nothing else. */
-  def admit(container: String, address: String, grant: Firewall.Grant): Future[Either[String, Unit]] =
+  def admit(container: DockerContainer, grant: Firewall.Grant): Future[Either[String, Unit]] =
     if !isIsolated then Future.successful(Right(()))
     else
       Future:
-        try
-          ensure().line.admit(address, grant)
-          admitted += address -> (container, grant)
-          Right(())
-        catch
-          case NonFatal(problem) =>
-            lose()
-            Left(s"the pack cannot be given its network: ${DockerDriver.reason(problem)}")
+        val address = container.address.host
+        // Somebody else may have the address by now.
+        if container.exit.isCompleted then Left("the pack's container has ended")
+        else
+          try
+            ensure().line.admit(address, grant)
+            admitted += address -> (container.id, grant)
+            Right(())
+          catch
+            case NonFatal(problem) =>
+              renew()
+              Left(s"the pack cannot be given its network: ${DockerDriver.reason(problem)}")
 
   /** It may reach nothing any more. Somebody else may have the address by now. */
   def exclude(container: String, address: String): Future[Unit] = exclude(address, _ == container)
@@ -96,8 +100,8 @@ private[driver] final class PackNetwork(
           try process.foreach(_.line.exclude(address))
           catch
             case NonFatal(problem) =>
-              log.warn("a pack's network cannot be taken from it: {}", DockerDriver.reason(problem))
-              lose()
+              log.warn("a pack's network could not be taken from it: {}", DockerDriver.reason(problem))
+              renew()
 
   /** Its containers are gone: so are the network and its rules. */
   def close(): Future[Unit] =
@@ -126,6 +130,16 @@ private[driver] final class PackNetwork(
       removeContainer(running.container)
       PackageFiles.delete(running.room)
     process = None
+
+  /** Another process begins with rules that admit those who are, and nobody else. */
+  private def renew(): Unit =
+    lose()
+    try
+      val _ = ensure()
+    catch
+      case NonFatal(problem) =>
+        log.error("packs keep the network they have: {}", DockerDriver.reason(problem))
+        lose()
 
   private def removeContainer(id: String): Unit =
     Try(docker.removeContainerCmd(id).withForce(true).exec()).failed.foreach:
@@ -198,6 +212,8 @@ private[driver] final class PackNetwork(
     val host = HostConfig
       .newHostConfig()
       .withNetworkMode("host")
+      // Where the daemon gives containers other users, a host's network takes the host's.
+      .withUsernsMode("host")
       .withCapDrop(Capability.ALL)
       .withCapAdd(Capability.NET_ADMIN)
       .withSecurityOpts(List("no-new-privileges").asJava)

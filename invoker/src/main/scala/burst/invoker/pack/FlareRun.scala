@@ -66,6 +66,7 @@ private[pack] final class FlareRun(
 
   /** The call that opens a fresh pack also starts its program. */
   def open(pack: LoadedPack, start: PackStart): Behavior[Command] =
+    timers.startSingleTimer(InitOverdue, timings.init)
     val fresh = Option.when(start != PackStart.Warm)(pack.container.source)
     tell(host.reach(pack)(runtime.run(pack.container.address, runPack(pack), fresh)))(asTaken)(Opened(_))
     def replaced = if start == PackStart.Warm then host.replaced(pack) else None
@@ -79,6 +80,9 @@ private[pack] final class FlareRun(
       case Opened(Left(refusal)) => replaced.getOrElse(breakOff(pack, refusal))
       case Exited(id, exit) if id == pack.container.id =>
         replaced.getOrElse(destroy(pack, Some(during(StartOperation.Init, died(exit)))))
+      case InitOverdue if start == PackStart.Warm =>
+        val silent = s"the warm pack's runtime did not answer within ${timings.init}"
+        destroy(pack, Some(during(StartOperation.Init, Failure(FailureKind.PackLost, silent))))
       case Ending(failure) => destroy(pack, Some(failure))
 
   // ---- Running -------------------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ private[pack] final class GroupPack(
       FlareHost:
   import PackActor.*
   import at.{invoker, services, timers}
-  import services.{driver, runtime}
+  import services.{driver, runtime, timings}
 
   /** What came while it could not be done: the next flare, and the group's end. */
   private var waiting = Option.empty[Run]
@@ -41,6 +41,7 @@ private[pack] final class GroupPack(
     * network of the group.
     */
   private def initialise(pack: LoadedPack, start: PackStart): Behavior[Command] =
+    timers.startSingleTimer(InitOverdue, timings.init)
     val container = pack.container
     def program = start match
       case PackStart.Warm => Future.successful(Right(()))

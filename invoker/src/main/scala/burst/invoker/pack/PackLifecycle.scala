@@ -20,8 +20,8 @@ private[pack] abstract class PackLifecycle(
     at: PackContext
 ) extends PackStates(asked.withoutInputs, replyTo, at):
   import PackActor.*
-  import at.{context, services, timers}
-  import services.{driver, timings}
+  import at.{context, services}
+  import services.driver
 
   private var lease = firstLease
 
@@ -96,7 +96,7 @@ private[pack] abstract class PackLifecycle(
       case Adopted(Some(container)) =>
         val pack = LoadedPack(container, shape, directory)
         watchExit(container)
-        aborted.fold(load(pack, PackStart.Prewarmed))(failure => destroy(pack, Some(failure)))
+        aborted.fold(supplied(pack, PackStart.Prewarmed))(failure => destroy(pack, Some(failure)))
       case Adopted(None) =>
         tell(driver.stop(prewarmed))(asOutcome)(Removed(_))
         discarding(directory, aborted)
@@ -120,16 +120,11 @@ private[pack] abstract class PackLifecycle(
     case Created(Right(container)) =>
       val pack = LoadedPack(container, shape, directory)
       watchExit(container)
-      aborted.fold(load(pack, PackStart.Cold))(failure => destroy(pack, Some(failure)))
+      aborted.fold(supplied(pack, PackStart.Cold))(failure => destroy(pack, Some(failure)))
     case Created(Left(failure)) =>
       releasePackage()
       stop(aborted.orElse(Some(during(StartOperation.Create, failure))))
     case Ending(failure) => creating(directory, aborted.orElse(Some(failure)))
-
-  /** Its program has to be started. */
-  private def load(pack: LoadedPack, start: PackStart): Behavior[Command] =
-    timers.startSingleTimer(InitOverdue, timings.init)
-    supplied(pack, start)
 
   /** With its program's network in place: user code may run as soon as the runtime is asked. */
   protected def connected[A](pack: LoadedPack)(

@@ -1,11 +1,14 @@
 package burst.invoker.driver
 
 import burst.node.SetupException
+import burst.protocol.{BackendConfig, FlareId}
 import com.github.dockerjava.api.exception.NotFoundException
 import com.github.dockerjava.api.model.Ulimit
 import java.nio.file.{Files, Path}
 import java.util.UUID
+import java.util.concurrent.TimeUnit
 import scala.concurrent.Future
+import scala.concurrent.duration.DurationInt
 import scala.jdk.CollectionConverters.*
 import scala.util.Try
 
@@ -152,6 +155,37 @@ class DockerDriverSuite extends DriverContractSuite:
       _ <- orphan.exit
       _ <- other.close()
       _ <- before.close()
+    yield ()
+
+  private def eventually(done: => Boolean): Unit =
+    val deadline = 30.seconds.fromNow
+    while !done && deadline.hasTimeLeft() do TimeUnit.MILLISECONDS.sleep(20)
+    assert(done)
+
+  private def firewallsOf(owner: String): Vector[String] =
+    val labels = List(s"${DockerDriver.OwnerLabel}=$owner", PackNetwork.Label)
+    observer.listContainersCmd().withLabelFilter(labels.asJava).exec().asScala.map(_.getId).toVector
+
+  test("a pack loses its network though the firewall's process has died, and one that has ended gets none"):
+    val owner = UUID.randomUUID.toString
+    val driver = opened(driverOf(settings, owner))
+    def access =
+      NetworkAccess(FlareId.random(), packs = 2, BackendConfig("direct", None, None), egress = false)
+    for
+      container <- started(driver)
+      connected <- driver.connect(container, access)
+      _ = assertEquals(connected, Right(()))
+      old = firewallsOf(owner)
+      _ = assertEquals(old.size, 1)
+      _ = observer.killContainerCmd(old.head).exec()
+      _ = driver.disconnect(container)
+      _ = eventually(firewallsOf(owner).exists(!old.contains(_)))
+      other <- started(driver)
+      _ = kill(other)
+      _ <- other.exit
+      late <- driver.connect(other, access)
+      _ = assert(late.left.exists(_.message.contains("has ended")), late.toString)
+      _ <- driver.close()
     yield ()
 
   test("an image that is not there is a set-up problem that says what to do"):

@@ -14,7 +14,7 @@ import org.apache.pekko.stream.OverflowStrategy
 import org.apache.pekko.util.ByteString
 import java.util.concurrent.{LinkedBlockingQueue, TimeUnit}
 import scala.concurrent.duration.DurationInt
-import scala.concurrent.{Await, Future}
+import scala.concurrent.{Await, Future, Promise}
 
 /** A pack the fake runtime was asked to run; the test says what becomes of it. */
 final class FakePack(val request: RunPack, answer: SourceQueueWithComplete[ByteString]):
@@ -34,6 +34,9 @@ final class FakeRuntime(using system: ClassicActorSystemProvider):
   @volatile var initAnswer: Future[HttpResponse] = Future.successful(HttpResponse(entity = """{"ok":true}"""))
   @volatile var refusePacks: Option[HttpResponse] = None
 
+  /** Takes packs without ever answering. */
+  @volatile var silent = false
+
   private val init = (path("init") & extractRequestEntity & entity(as[String])): (sent, body) =>
     val isPackage = sent.contentType == ContentTypes.`application/octet-stream`
     def directory = json(body).hcursor.downField("value").get[String]("path").fold(throw _, identity)
@@ -43,8 +46,10 @@ final class FakeRuntime(using system: ClassicActorSystemProvider):
   private val run = (path("packs") & parameter("init".?) & entity(as[String])): (fresh, body) =>
     fresh.foreach(inits.add)
     val initialised = fresh.fold(Future.successful(HttpResponse()))(_ => initAnswer)
-    complete(initialised.map: answer =>
-      if answer.status.isFailure then answer else refusePacks.getOrElse(opened(body)))
+    if silent then complete(Promise[HttpResponse]().future)
+    else
+      complete(initialised.map: answer =>
+        if answer.status.isFailure then answer else refusePacks.getOrElse(opened(body)))
 
   private val ordered = (path("packs" / Segment / Segment) & entity(as[String])): (_, order, body) =>
     orders.add((order, json(body)))

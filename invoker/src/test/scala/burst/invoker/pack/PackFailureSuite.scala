@@ -93,6 +93,17 @@ class PackFailureSuite extends munit.FunSuite:
     assertEquals(driver.stops.size, 1)
     expectRelease()
 
+  hastySetup.test("the runtime of a warm pack never answers"): setup =>
+    import setup.*
+    runtime.silent = true
+    val (pack, _) = warm()
+    launch(Some(pack))
+    val failure = endedBadly()
+    assertEquals(failure.kind, FailureKind.PackLost)
+    assert(failure.message.contains("did not answer"), failure.message)
+    assertEquals(driver.stops.size, 1)
+    expectRelease()
+
   setup.test("the container dies before the program reports, for want of memory"): setup =>
     import setup.*
     runtime.initAnswer = Promise[HttpResponse]().future
