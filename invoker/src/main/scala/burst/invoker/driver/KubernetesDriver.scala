@@ -143,11 +143,6 @@ final class KubernetesDriver(
     case _ => Future.successful(None)
 
   /** Its kubelet does, since it was adopted. */
-  def open(): Unit = ()
-  def connect(container: Container, access: NetworkAccess): Future[Either[Failure, Unit]] =
-    Future.successful(Right(()))
-  def disconnect(container: Container): Unit = ()
-
   def confine(container: Container): Unit = ()
 
   def throttle(container: Container, workers: Int): Future[Boolean] = container match
@@ -192,6 +187,14 @@ final class KubernetesDriver(
             _ => Change.Made
           )
       .map(_ == Change.Made && !own.exit.isCompleted)
+
+  // ---- Network -------------------------------------------------------------------------------------------
+
+  /** What pods reach is for the cluster's network policies to say. */
+  def open(): Unit = ()
+  def connect(container: Container, access: NetworkAccess): Future[Either[Failure, Unit]] =
+    Future.successful(Right(()))
+  def disconnect(container: Container): Unit = ()
 
   // ---- Stopping ------------------------------------------------------------------------------------------
 
