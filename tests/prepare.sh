@@ -68,7 +68,7 @@ need rabbitmq-server rabbitmq-server
 need ip iproute2
 need iptables iptables
 # For the JVM's tests; they use the same server as those of the Rust half.
-cargo build --quiet --locked -p burst-s3-server || complain "the S3 server of the tests could not be built: see above"
+cargo build --quiet --locked -p burst-test-servers || complain "the S3 server of the tests could not be built: see above"
 if need docker docker.io && ! docker_answers 1; then
     if [ "$(id -u)" = 0 ] && need dockerd docker.io; then
         mkdir -p target

@@ -2,14 +2,8 @@
 //! program of its own, since it counts those of the whole process.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-#[path = "conformance/port.rs"]
-mod port;
-#[allow(dead_code)]
-#[path = "conformance/redis_server.rs"]
-mod redis_server;
-
 use burst_bcm::{BackendConfig, Communicator, Error, testing};
-use redis_server::RedisServer;
+use burst_test_servers::Redis;
 
 fn count(directory: &str) -> usize {
     std::fs::read_dir(directory).unwrap().count()
@@ -36,7 +30,7 @@ fn fails(worker: &Communicator) -> Result<(), Error> {
 
 #[test]
 fn closed_packs_leave_nothing_in_the_process() {
-    let server = RedisServer::start();
+    let server = Redis::start();
     let backends = [
         BackendConfig::new("memory"),
         BackendConfig::new("direct"),

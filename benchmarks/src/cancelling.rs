@@ -3,7 +3,7 @@
 
 use crate::report::Report;
 use crate::summary::Summary;
-use burst_tests::{Driver, Platform, Redis, Settings, failing, wait};
+use burst_tests::{Driver, Platform, Redis, Settings, docker, failing, wait};
 use serde_json::json;
 use std::time::{Duration, Instant};
 
@@ -13,9 +13,9 @@ pub fn measure(runs: usize, report: &mut Report) {
     for driver in [Driver::Process, Driver::Docker] {
         let redis = match driver {
             Driver::Process => Redis::start(),
-            Driver::Docker => Redis::start_for_docker(),
+            Driver::Docker => Redis::start_at(&docker::bridge_gateway()),
         };
-        let settings = Settings::new(driver).backend("redis-list", redis.uri());
+        let settings = Settings::new(driver).backend("redis-list", &redis.uri());
         let platform = Platform::start(settings.limit(Duration::from_secs(600)));
         failing::deploy(&platform);
         // The first one warms up the JVM and the daemon.

@@ -4,8 +4,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use serde_json::Value;
-
 use crate::command::{self, Finished};
 use crate::{Api, built};
 
@@ -85,38 +83,5 @@ impl Cli {
             command.env("BURST_AUTH", auth);
         }
         command
-    }
-}
-
-impl Finished {
-    /// Checks the exit code.
-    #[track_caller]
-    pub fn exits(self, code: i32) -> Self {
-        assert_eq!(
-            self.code,
-            Some(code),
-            "stdout: {}\nstderr: {}",
-            self.stdout,
-            self.stderr
-        );
-        self
-    }
-
-    /// Standard output as JSON.
-    #[track_caller]
-    pub fn json(&self) -> Value {
-        serde_json::from_str(&self.stdout)
-            .unwrap_or_else(|cause| panic!("standard output is no JSON ({cause}): {self:#?}"))
-    }
-
-    /// Checks that standard error holds a text.
-    #[track_caller]
-    pub fn complains_of(self, text: &str) -> Self {
-        assert!(
-            self.stderr.contains(text),
-            "`{text}` is missing in: {}",
-            self.stderr
-        );
-        self
     }
 }

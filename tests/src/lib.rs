@@ -8,7 +8,7 @@
 //! | one process of either, and the ordinary user it is | `node`, `account` |
 //! | what it runs: processes, listening ports, containers | `processes`, `docker` |
 //! | talk to it: typed HTTP, its answers, raw sockets, the CLI | `api`, `model`, `wire`, `cli` |
-//! | servers of one's own: Redis, RabbitMQ, PostgreSQL, S3; their ports | `redis_server`, `rabbitmq_server`, `rabbitmq_accounts`, `postgres_server`, `s3_server`, `port` |
+//! | servers of one's own: Redis, RabbitMQ, PostgreSQL, S3; their ports | `burst_test_servers`; `rabbitmq_accounts` |
 //! | a machine that can be cut off, controllers that can be parted, a clock that can be set, what lies on the disk and one that is full | `network`, `clock`, `disk` |
 //! | certificates | `certificates` |
 //! | two tenants, and one's flare that the other's must not disturb | `tenants`, `neighbour` |
@@ -17,7 +17,7 @@
 //! | refused requests change nothing | `unchanged` |
 //! | the work function whose behaviour its input chooses | `failing` |
 //! | the work function that tries to break out | `escaping` |
-//! | where built things are, and waiting with a deadline | `built`, `wait`, `command` |
+//! | where built things are; waiting with a deadline | `built`; `burst_test_servers` |
 //!
 //! The platform runs as an ordinary user, whoever runs the tests: none of them needs one that is root. Root is needed
 //! by the tests themselves where they cut cables, open rifts or fill disks ([`network::Cable`], [`network::Rift`],
@@ -34,7 +34,6 @@ pub mod certificates;
 pub mod cli;
 pub mod clock;
 pub mod cluster;
-pub mod command;
 pub mod disk;
 pub mod docker;
 pub mod escaping;
@@ -49,26 +48,20 @@ pub mod network;
 pub mod node;
 pub mod package;
 pub mod platform;
-#[path = "../../bcm/tests/conformance/port.rs"]
-pub mod port;
-pub mod postgres_server;
 pub mod processes;
 pub mod rabbitmq_accounts;
-#[path = "../../bcm/tests/conformance/rabbitmq_server.rs"]
-pub mod rabbitmq_server;
-pub mod redis_server;
-pub mod s3_server;
 pub mod settings;
 pub mod tenants;
 pub mod traffic;
 pub mod unchanged;
-pub mod wait;
 pub mod wire;
 
 pub use api::{Answer, Api};
+pub use burst_test_servers::{
+    Postgres, RabbitMq, Redis, S3Process, command, port, postgres, rabbitmq, wait,
+};
 pub use cluster::Cluster;
 pub use neighbour::Neighbour;
 pub use platform::Platform;
-pub use redis_server::Redis;
 pub use settings::{Driver, Settings};
 pub use tenants::{Tenant, Tenants};

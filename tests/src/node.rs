@@ -38,7 +38,6 @@ impl Node {
             .stdin(Stdio::null())
             .stderr(said.try_clone().unwrap())
             .stdout(said);
-        command::ends_with_its_test(&mut command);
         // SAFETY: one system call between fork and exec, safe to make there; it allocates nothing.
         unsafe {
             command.pre_exec(|| {
@@ -47,7 +46,7 @@ impl Node {
                 Ok(())
             });
         }
-        let child = command.spawn().unwrap();
+        let child = command::spawn(command).unwrap();
         Self {
             _watchdog: watch(child.id(), lifetime),
             child,

@@ -3,11 +3,11 @@
 use reqwest::blocking::Client;
 use serde::Deserialize;
 
-use crate::rabbitmq_server::{PASSWORD, RabbitServer, USER};
+use crate::rabbitmq::{PASSWORD, RabbitMq, USER};
 
 /// Names of the server's `users` or `vhosts`, in order.
 #[track_caller]
-pub fn names(server: &RabbitServer, what: &str) -> Vec<String> {
+pub fn names(server: &RabbitMq, what: &str) -> Vec<String> {
     #[derive(Deserialize)]
     struct Named {
         name: String,

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use burst_tests::{Driver, Platform, Redis, Settings, failing, wait};
+use burst_tests::{Driver, Platform, Redis, Settings, docker, failing, wait};
 use serde_json::{Value, json};
 
 const SIZE: u32 = 4;
@@ -17,12 +17,12 @@ fn processes() {
 
 #[test]
 fn containers() {
-    every_case(Driver::Docker, &Redis::start_for_docker());
+    every_case(Driver::Docker, &Redis::start_at(&docker::bridge_gateway()));
 }
 
 #[track_caller]
 fn every_case(driver: Driver, redis: &Redis) {
-    let platform = Platform::start(Settings::new(driver).backend("redis-list", redis.uri()));
+    let platform = Platform::start(Settings::new(driver).backend("redis-list", &redis.uri()));
     failing::deploy(&platform);
     // Worker 3 computes and never looks up; the others wait for it in a receive and a barrier.
     cancelled(&platform, redis, &failing::input("loop", 3), |worker| {

@@ -1,10 +1,10 @@
 //! Every operation of workers, on every backend and driver, by the platform: as a flare's own user on the server.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+use burst_tests::S3Process;
 use burst_tests::rabbitmq_accounts::names;
-use burst_tests::rabbitmq_server::{self, RabbitServer};
-use burst_tests::s3_server::S3;
 use burst_tests::{Driver, Platform, Redis, Settings, built, docker};
+use burst_tests::{RabbitMq, rabbitmq};
 use serde_json::json;
 
 const NAME: &str = "collectives";
@@ -48,15 +48,15 @@ fn of_containers_among_themselves() {
 fn of_processes_on_redis() {
     for kind in ["redis-list", "redis-stream"] {
         let redis = Redis::start();
-        all_operations(Settings::new(Driver::Process).backend(kind, redis.uri()));
+        all_operations(Settings::new(Driver::Process).backend(kind, &redis.uri()));
         assert_eq!(redis.keys(), Vec::<String>::new());
     }
 }
 
 #[test]
 fn of_containers_on_redis() {
-    let redis = Redis::start_for_docker();
-    all_operations(Settings::new(Driver::Docker).backend("redis-stream", redis.uri()));
+    let redis = Redis::start_at(&docker::bridge_gateway());
+    all_operations(Settings::new(Driver::Docker).backend("redis-stream", &redis.uri()));
 }
 
 #[test]
@@ -71,24 +71,27 @@ fn of_containers_on_rabbitmq() {
 
 #[track_caller]
 fn on_rabbitmq(driver: Driver, host: &str) {
-    let server = RabbitServer::managed_at(host);
+    let server = RabbitMq::managed_at(host);
     all_operations(Settings::new(driver).backend("rabbitmq", &server.managed_uri()));
-    assert_eq!(names(&server, "users"), [rabbitmq_server::USER]);
+    assert_eq!(names(&server, "users"), [rabbitmq::USER]);
     assert_eq!(names(&server, "vhosts"), ["/"]);
 }
 
 #[test]
 fn of_processes_on_s3() {
-    on_s3(Driver::Process, &S3::start());
+    on_s3(Driver::Process, &S3Process::start());
 }
 
 #[test]
 fn of_containers_on_s3() {
-    on_s3(Driver::Docker, &S3::start_for_docker());
+    on_s3(
+        Driver::Docker,
+        &S3Process::start_at(&docker::bridge_gateway()),
+    );
 }
 
 #[track_caller]
-fn on_s3(driver: Driver, server: &S3) {
+fn on_s3(driver: Driver, server: &S3Process) {
     all_operations(Settings::new(driver).backend("s3", server.uri()));
     assert_eq!(server.objects(), Vec::<String>::new());
 }

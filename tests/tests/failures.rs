@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use burst_tests::leftovers::Footprint;
 use burst_tests::model::{Flare, Output};
-use burst_tests::{Driver, Platform, Redis, Settings, failing, wait};
+use burst_tests::{Driver, Platform, Redis, Settings, docker, failing, wait};
 use serde_json::{Value, json};
 
 const SIZE: u32 = 4;
@@ -82,7 +82,10 @@ fn docker_packs_over_direct() {
 
 #[test]
 fn docker_packs_over_redis_list() {
-    all_cases(Driver::Docker, Some(&Redis::start_for_docker()));
+    all_cases(
+        Driver::Docker,
+        Some(&Redis::start_at(&docker::bridge_gateway())),
+    );
 }
 
 /// A worker of one case may take a whole processor, and times are measured: one platform at a time.
@@ -94,7 +97,7 @@ fn all_cases(driver: Driver, redis: Option<&Redis>) {
     let _undisturbed = UNDISTURBED.lock().unwrap_or_else(PoisonError::into_inner);
     let mut settings = Settings::new(driver).limit(Duration::from_secs(600));
     if let Some(redis) = redis {
-        settings = settings.backend("redis-list", redis.uri());
+        settings = settings.backend("redis-list", &redis.uri());
     }
     let platform = Platform::start(settings);
     failing::deploy(&platform);

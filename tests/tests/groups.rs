@@ -5,8 +5,8 @@
 use std::collections::BTreeSet;
 use std::fs;
 
+use burst_tests::Redis;
 use burst_tests::model::{Flare, Group};
-use burst_tests::redis_server::Redis;
 use burst_tests::{Driver, Platform, Settings, failing, node, processes, wait};
 use serde_json::{Value, json};
 
@@ -186,7 +186,7 @@ fn packs_stay_connected_from_one_flare_to_the_next() {
 #[test]
 fn packs_stay_connected_to_their_server_which_keeps_nothing() {
     let redis = Redis::start();
-    stays_connected(Settings::new(Driver::Process).backend("redis-list", redis.uri()));
+    stays_connected(Settings::new(Driver::Process).backend("redis-list", &redis.uri()));
     assert_eq!(redis.keys(), Vec::<String>::new());
     assert_eq!(redis.users(), ["default"]);
 }

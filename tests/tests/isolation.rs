@@ -103,7 +103,7 @@ fn the_runtime_is_closed_to_the_program_it_supervises() {
 fn a_flare_with_a_secret() -> (Redis, Platform, String) {
     let redis = Redis::start();
     let platform =
-        Platform::start(Settings::new(Driver::Process).backend("redis-list", redis.uri()));
+        Platform::start(Settings::new(Driver::Process).backend("redis-list", &redis.uri()));
     failing::deploy(&platform);
     let mut input = failing::hold(60_000);
     input["secret"] = json!(SECRET);

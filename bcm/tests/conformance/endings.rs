@@ -6,7 +6,7 @@ use std::time::Duration;
 use burst_bcm::{BackendConfig, Communicator, Error, Failure, FailureKind, Pack, cleanup, testing};
 
 use crate::harness::{eventually, pattern, under_watchdog};
-use crate::redis_server::RedisServer;
+use burst_test_servers::Redis;
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum End {
@@ -103,7 +103,7 @@ fn exchange(worker: &Communicator, number: u32, round: u32) -> Result<(), Error>
 }
 
 fn on_redis(kind: &str) {
-    let server = RedisServer::start();
+    let server = Redis::start();
     let backend = BackendConfig::new(kind).with_uri(server.uri());
     all_at_once(backend, move |flare_id| {
         let mut keys = server.keys();
@@ -125,7 +125,7 @@ fn on_redis_stream() {
 #[cfg(feature = "rabbitmq")]
 #[test]
 fn on_rabbitmq() {
-    let server = crate::rabbitmq_server::shared();
+    let server = burst_test_servers::RabbitMq::shared();
     let backend = BackendConfig::new("rabbitmq").with_uri(server.uri());
     let backend = backend.with_shared_credentials();
     all_at_once(backend, |flare_id| {
@@ -139,7 +139,7 @@ fn on_rabbitmq() {
 #[cfg(feature = "s3")]
 #[test]
 fn on_s3() {
-    let server = crate::s3_server::shared();
+    let server = burst_test_servers::S3Server::shared();
     let backend = BackendConfig::new("s3").with_uri(server.uri());
     all_at_once(backend, |flare_id| {
         let mut all = server.objects("");

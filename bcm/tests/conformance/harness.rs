@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use burst_bcm::{BackendConfig, Communicator, Error, Pack, PackConfig, testing};
 
-use crate::redis_server::RedisServer;
+use burst_test_servers::Redis;
 
 /// Longer than any test takes that does not hang, also on a machine that has much else to do: the tool of RabbitMQ
 /// alone, which some ask six times, may then need 20 s.
@@ -34,20 +34,20 @@ pub fn on_second(kind: &'static str, test: fn(&Backend)) {
 
 fn run_on(kind: &'static str, second: bool, test: fn(&Backend)) {
     // Kept out of the test's own thread, so that it ends even when that hangs.
-    let server = kind.starts_with("redis").then(RedisServer::start);
+    let server = kind.starts_with("redis").then(Redis::start);
     let mut config = BackendConfig::new(kind);
-    config.uri = server.as_ref().map(RedisServer::uri);
+    config.uri = server.as_ref().map(Redis::uri);
     if kind == "direct-tcp" {
         // Packs of one process would use Unix sockets.
         config = BackendConfig::new("direct").with_uri("tcp:");
     }
     #[cfg(feature = "rabbitmq")]
     if kind == "rabbitmq" {
-        config.uri = Some(crate::rabbitmq_server::shared().uri());
+        config.uri = Some(burst_test_servers::RabbitMq::shared().uri());
     }
     #[cfg(feature = "s3")]
     if kind == "s3" {
-        config.uri = Some(crate::s3_server::shared().uri());
+        config.uri = Some(burst_test_servers::S3Server::shared().uri());
     }
     under_watchdog(move || test(&Backend { config, second }));
 }

@@ -3,8 +3,6 @@
 //! `memory` and `direct` need nothing; for the others the harness starts a server of their own.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-#[cfg(feature = "tls")]
-mod certificate;
 mod chunking;
 mod collectives;
 mod direct;
@@ -17,25 +15,19 @@ mod harness;
 mod nonblocking;
 mod pack_process;
 mod point_to_point;
-mod port;
 mod process;
 mod properties;
 mod proxy;
 #[cfg(feature = "rabbitmq")]
 mod rabbitmq;
-#[cfg(feature = "rabbitmq")]
-mod rabbitmq_server;
 #[cfg(feature = "management")]
 mod rabbitmq_tenants;
 mod redis;
 mod redis_connections;
 mod redis_losses;
-mod redis_server;
 mod redis_tenants;
 #[cfg(feature = "s3")]
 mod s3;
-#[cfg(feature = "s3")]
-mod s3_server;
 #[cfg(feature = "s3")]
 mod s3_tenants;
 mod second;

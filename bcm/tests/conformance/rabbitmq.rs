@@ -10,7 +10,6 @@ use crate::process::{
     a_killed_pack_is_named_within_a_second, a_pack_that_joins_late_is_waited_for,
 };
 use crate::proxy::Proxy;
-use crate::rabbitmq_server::{PASSWORD, RabbitServer, shared};
 use crate::second::{replaces_silent_connections, stays_connected};
 #[cfg(feature = "tls")]
 use crate::server_faults::only_a_server_with_a_certificate_is_talked_to;
@@ -18,8 +17,10 @@ use crate::server_faults::{
     a_server_that_dies_fails_the_flare, a_server_that_stands_still_holds_up_work,
     work_goes_on_while_connections_are_cut, wrong_credentials_are_refused,
 };
+use burst_test_servers::RabbitMq;
+use burst_test_servers::rabbitmq::PASSWORD;
 
-fn config(server: &RabbitServer) -> BackendConfig {
+fn config(server: &RabbitMq) -> BackendConfig {
     // Its flares have no users of their own.
     BackendConfig::new("rabbitmq")
         .with_uri(server.uri())
@@ -28,7 +29,7 @@ fn config(server: &RabbitServer) -> BackendConfig {
 
 /// Runs a test of connections to the server, which a proxy holds up and cuts.
 fn behind_a_proxy(test: impl FnOnce(BackendConfig, &Proxy) + Send + 'static) {
-    let server = shared();
+    let server = RabbitMq::shared();
     under_watchdog(move || {
         let proxy = Proxy::to(server.port());
         test(
@@ -44,7 +45,7 @@ fn packs(backend: &BackendConfig, flare_id: &'static str, sizes: &[u32]) -> Vec<
 }
 
 /// The flare's queues and exchanges.
-fn left(server: &RabbitServer, flare_id: &str) -> Vec<String> {
+fn left(server: &RabbitMq, flare_id: &str) -> Vec<String> {
     let mut all = server.ask(&["list_queues", "name", "arguments"]);
     all.extend(server.ask(&["list_exchanges", "name", "arguments"]));
     let prefix = format!("burst:{flare_id}:");
@@ -55,7 +56,7 @@ fn left(server: &RabbitServer, flare_id: &str) -> Vec<String> {
 
 #[test]
 fn everything_is_the_flares_own_expires_and_is_deleted() {
-    let server = shared();
+    let server = RabbitMq::shared();
     under_watchdog(move || {
         let other = packs(&config(server), "q1-other", &[1, 1]);
         let packs = packs(&config(server), "q1", &[1, 1, 1]);
@@ -94,7 +95,7 @@ fn everything_is_the_flares_own_expires_and_is_deleted() {
 
 #[test]
 fn a_flare_that_ended_well_leaves_only_what_cleanup_deletes() {
-    let server = shared();
+    let server = RabbitMq::shared();
     under_watchdog(move || {
         let packs = packs(&config(server), "q2", &[2, 2, 2]);
         let results = testing::run_on(&packs, |worker| {
@@ -118,17 +119,17 @@ fn a_flare_that_ended_well_leaves_only_what_cleanup_deletes() {
 
 #[test]
 fn a_killed_pack_is_missed() {
-    under_watchdog(|| a_killed_pack_is_named_within_a_second(&config(shared()), "q3"));
+    under_watchdog(|| a_killed_pack_is_named_within_a_second(&config(RabbitMq::shared()), "q3"));
 }
 
 #[test]
 fn a_late_pack_is_waited_for() {
-    under_watchdog(|| a_pack_that_joins_late_is_waited_for(&config(shared())));
+    under_watchdog(|| a_pack_that_joins_late_is_waited_for(&config(RabbitMq::shared())));
 }
 
 #[test]
 fn a_dead_server_is_noticed() {
-    let server = RabbitServer::start("");
+    let server = RabbitMq::start("");
     under_watchdog(move || {
         a_server_that_dies_fails_the_flare(&config(&server), PASSWORD, || server.signal("KILL"));
     });
@@ -136,7 +137,7 @@ fn a_dead_server_is_noticed() {
 
 #[test]
 fn pauses_are_survived() {
-    let server = RabbitServer::start("");
+    let server = RabbitMq::start("");
     under_watchdog(move || {
         a_server_that_stands_still_holds_up_work(&config(&server), |name| server.signal(name));
     });
@@ -152,9 +153,9 @@ fn what_was_in_a_connection_that_is_cut_comes_again_and_once() {
 #[cfg(feature = "tls")]
 #[test]
 fn connections_may_be_encrypted() {
-    let certificate = crate::certificate::Certificate::new();
-    let port = crate::port::free("127.0.0.1");
-    let server = RabbitServer::start(&format!(
+    let certificate = burst_test_servers::certificate::Certificate::new();
+    let port = burst_test_servers::port::free("127.0.0.1");
+    let server = RabbitMq::start(&format!(
         "listeners.ssl.default = 127.0.0.1:{port}\n\
          ssl_options.certfile = {}\n\
          ssl_options.keyfile = {}\n\
@@ -173,7 +174,7 @@ fn connections_may_be_encrypted() {
 #[test]
 fn wrong_credentials_are_an_error_that_does_not_show_them() {
     let wrong = "a-wrong-password";
-    let uri = shared().uri().replace(PASSWORD, wrong);
+    let uri = RabbitMq::shared().uri().replace(PASSWORD, wrong);
     let backend = BackendConfig::new("rabbitmq").with_uri(uri);
     under_watchdog(move || wrong_credentials_are_refused(&backend, wrong, "ACCESS_REFUSED"));
 }
@@ -181,7 +182,7 @@ fn wrong_credentials_are_an_error_that_does_not_show_them() {
 #[test]
 fn a_full_server_is_an_error_that_says_so() {
     // It has no memory at all to give.
-    let server = RabbitServer::start("vm_memory_high_watermark.absolute = 1MB");
+    let server = RabbitMq::start("vm_memory_high_watermark.absolute = 1MB");
     under_watchdog(move || {
         let begun = Instant::now();
         let error = testing::packs(&[1, 1], &config(&server), |_| {}).unwrap_err();
@@ -192,7 +193,7 @@ fn a_full_server_is_an_error_that_says_so() {
 
 #[test]
 fn a_chunk_larger_than_the_server_takes_is_cut_smaller() {
-    let server = shared();
+    let server = RabbitMq::shared();
     under_watchdog(move || {
         let backend = config(server).with_chunk_size(1 << 30);
         let results = testing::run(&[1, 1], &backend, |worker| {

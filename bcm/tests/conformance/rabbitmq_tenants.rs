@@ -10,11 +10,12 @@ use burst_bcm::{
 };
 
 use crate::harness::{pattern, under_watchdog};
-use crate::port;
 use crate::proxy::Proxy;
-use crate::rabbitmq_server::{PASSWORD, RabbitServer, managed};
+use burst_test_servers::RabbitMq;
+use burst_test_servers::port;
+use burst_test_servers::rabbitmq::PASSWORD;
 
-fn platform(server: &RabbitServer) -> BackendConfig {
+fn platform(server: &RabbitMq) -> BackendConfig {
     BackendConfig::new("rabbitmq").with_uri(server.managed_uri())
 }
 
@@ -54,7 +55,7 @@ fn user(backend: &BackendConfig) -> String {
 }
 
 /// The server's users and virtual hosts that were made for such flares.
-fn made_for(server: &RabbitServer, flares: &str) -> Vec<String> {
+fn made_for(server: &RabbitMq, flares: &str) -> Vec<String> {
     let mut all = server.ask(&["list_users"]);
     all.extend(server.ask(&["list_vhosts"]));
     all.retain(|line| line.contains(&format!(".{flares}")));
@@ -63,7 +64,7 @@ fn made_for(server: &RabbitServer, flares: &str) -> Vec<String> {
 
 #[test]
 fn a_flare_has_a_user_and_a_place_of_its_own() {
-    let server = managed();
+    let server = RabbitMq::managed();
     under_watchdog(move || {
         let platform = platform(server);
         // All packs ask at once, and any of them may be the first.
@@ -160,7 +161,7 @@ fn admit_until(
 
 #[test]
 fn a_group_has_one_user_and_stays_connected() {
-    let server = managed();
+    let server = RabbitMq::managed();
     under_watchdog(move || {
         let proxy = Proxy::to(server.port());
         let platform = platform(server);
@@ -203,7 +204,7 @@ fn a_group_has_one_user_and_stays_connected() {
 
 #[test]
 fn whoever_cleans_up_removes_those_of_flares_that_are_over() {
-    let server = managed();
+    let server = RabbitMq::managed();
     under_watchdog(move || {
         let platform = platform(server);
         let past = SystemTime::UNIX_EPOCH + Duration::from_secs(1000);
@@ -219,7 +220,7 @@ fn whoever_cleans_up_removes_those_of_flares_that_are_over() {
 
 #[test]
 fn where_no_user_can_be_made_no_flare_is_let_in() {
-    let server = managed();
+    let server = RabbitMq::managed();
     under_watchdog(move || {
         let nowhere = port::free("127.0.0.1");
         let silent = server.uri() + &format!("?management=http://127.0.0.1:{nowhere}");

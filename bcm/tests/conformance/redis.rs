@@ -11,11 +11,11 @@ use crate::process::{
     a_killed_pack_is_named_within_a_second, a_pack_that_joins_late_is_waited_for,
 };
 use crate::proxy::Proxy;
-use crate::redis_server::{PASSWORD, RedisServer};
 use crate::server_faults::{
     a_server_that_dies_fails_the_flare, a_server_that_stands_still_holds_up_work,
     wrong_credentials_are_refused,
 };
+use burst_test_servers::redis::{PASSWORD, Redis};
 
 /// Defines each test once per backend.
 macro_rules! on_both {
@@ -31,7 +31,7 @@ macro_rules! on_both {
 }
 pub(crate) use on_both;
 
-pub fn config(kind: &str, server: &RedisServer) -> BackendConfig {
+pub fn config(kind: &str, server: &Redis) -> BackendConfig {
     BackendConfig::new(kind).with_uri(server.uri())
 }
 
@@ -52,7 +52,7 @@ pub fn exchange(packs: &[Pack]) {
 }
 
 /// Bytes clients have sent to the server.
-fn written(server: &RedisServer) -> u64 {
+fn written(server: &Redis) -> u64 {
     let info: String = server.ask(&["INFO", "stats"]);
     let field = "total_net_input_bytes:";
     let line = info
@@ -64,7 +64,7 @@ fn written(server: &RedisServer) -> u64 {
 
 on_both! {
     fn every_key_is_the_flares_own_expires_and_is_deleted(kind) {
-        let server = RedisServer::start();
+        let server = Redis::start();
         server.ask::<()>(&["SET", "burst:other:pack:0", "another flare's"]);
         let backend = config(kind, &server);
         under_watchdog(move || {
@@ -97,7 +97,7 @@ on_both! {
     }
 
     fn a_flare_that_ended_well_leaves_nothing_but_what_cleanup_deletes(kind) {
-        let server = RedisServer::start();
+        let server = Redis::start();
         let backend = config(kind, &server);
         under_watchdog(move || {
             let packs = packs(&config(kind, &server), "f2", &[2, 2, 2]);
@@ -120,7 +120,7 @@ on_both! {
     }
 
     fn a_broadcast_is_stored_once(kind) {
-        let server = RedisServer::start();
+        let server = Redis::start();
         under_watchdog(move || {
             let packs = packs(&config(kind, &server), "f3", &[1, 1, 1, 1]);
             let before: u64 = written(&server);
@@ -138,7 +138,7 @@ on_both! {
     }
 
     fn a_full_server_is_an_error_that_says_so(kind) {
-        let server = RedisServer::with(&["--maxmemory", "4mb", "--maxmemory-policy", "noeviction"]);
+        let server = Redis::with(&["--maxmemory", "4mb", "--maxmemory-policy", "noeviction"]);
         under_watchdog(move || {
             let packs = packs(&config(kind, &server), "f6", &[1, 1]);
             let worker = packs[0].communicators().remove(0);
@@ -151,7 +151,7 @@ on_both! {
     }
 
     fn frames_that_make_no_sense_fail_the_flare(kind) {
-        let server = RedisServer::start();
+        let server = Redis::start();
         under_watchdog(move || {
             let packs = packs(&config(kind, &server), "f8", &[1, 1]);
             let worker = packs[0].communicators().remove(0);
@@ -172,14 +172,14 @@ on_both! {
     }
 
     fn a_killed_pack_is_missed(kind) {
-        let server = RedisServer::start();
+        let server = Redis::start();
         under_watchdog(move || {
             a_killed_pack_is_named_within_a_second(&config(kind, &server), "f9");
         });
     }
 
     fn a_server_that_comes_back_without_its_memory_fails_the_flare(kind) {
-        let mut server = RedisServer::start();
+        let mut server = Redis::start();
         under_watchdog(move || {
             let packs = packs(&config(kind, &server), "f10", &[1, 1]);
             let worker = packs[0].communicators().remove(0);
@@ -200,19 +200,19 @@ on_both! {
     }
 
     fn a_late_pack_is_waited_for(kind) {
-        let server = RedisServer::start();
+        let server = Redis::start();
         under_watchdog(move || a_pack_that_joins_late_is_waited_for(&config(kind, &server)));
     }
 
     fn a_dead_server_is_noticed(kind) {
-        let mut server = RedisServer::start();
+        let mut server = Redis::start();
         under_watchdog(move || {
             a_server_that_dies_fails_the_flare(&config(kind, &server), PASSWORD, || server.kill());
         });
     }
 
     fn pauses_are_survived(kind) {
-        let server = RedisServer::start();
+        let server = Redis::start();
         under_watchdog(move || {
             a_server_that_stands_still_holds_up_work(&config(kind, &server), |name| {
                 server.signal(name);
@@ -221,7 +221,7 @@ on_both! {
     }
 
     fn a_flare_can_do_nothing_but_its_own_work(kind) {
-        let server = RedisServer::start();
+        let server = Redis::start();
         under_watchdog(move || {
             let platform = config(kind, &server);
             let end = std::time::SystemTime::now() + Duration::from_secs(60);
@@ -270,7 +270,7 @@ on_both! {
     }
 
     fn wrong_credentials_are_an_error_that_does_not_show_them(kind) {
-        let server = RedisServer::start();
+        let server = Redis::start();
         let wrong = "a-wrong-password";
         let backend = BackendConfig::new(kind).with_uri(server.uri().replace(PASSWORD, wrong));
         under_watchdog(move || {
@@ -283,7 +283,7 @@ on_both! {
 
 #[test]
 fn a_stream_server_that_remembers_is_as_if_it_had_not_restarted() {
-    let mut server = RedisServer::with(&["--appendonly", "yes", "--appendfsync", "always"]);
+    let mut server = Redis::with(&["--appendonly", "yes", "--appendfsync", "always"]);
     under_watchdog(move || {
         // Until the server is there again, who connects waits here. It would be refused otherwise, for longer than a flare
         // bears where a server takes its time to start.

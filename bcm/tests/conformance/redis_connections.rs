@@ -4,20 +4,20 @@ use std::time::{Duration, Instant};
 
 use burst_bcm::{Admission, Admitted, BackendConfig, Error, Pack, admit, cleanup, testing};
 
-#[cfg(feature = "tls")]
-use crate::certificate::Certificate;
 use crate::harness::{pattern, promised, under_watchdog};
 use crate::proxy::Proxy;
 use crate::redis::{config, exchange, on_both, packs};
-use crate::redis_server::RedisServer;
 use crate::second::replaces_silent_connections;
 #[cfg(feature = "tls")]
 use crate::server_faults::only_a_server_with_a_certificate_is_talked_to;
 use crate::server_faults::work_goes_on_while_connections_are_cut;
+use burst_test_servers::Redis;
+#[cfg(feature = "tls")]
+use burst_test_servers::certificate::Certificate;
 
 on_both! {
     fn a_group_stays_connected_and_reaches_one_flare_at_a_time(kind) {
-        let server = RedisServer::start();
+        let server = Redis::start();
         under_watchdog(move || {
             let (platform, proxy) = (config(kind, &server), Proxy::to(server.port()));
             let (mut kept, mut last, mut first) = (Vec::new(), None, 0);
@@ -82,7 +82,7 @@ on_both! {
     }
 
     fn what_the_server_has_closed_between_two_flares_is_made_anew(kind) {
-        let server = RedisServer::start();
+        let server = Redis::start();
         under_watchdog(move || {
             let backend = config(kind, &server);
             let first = packs(&backend, "c-1", &[1, 1, 1]);
@@ -95,7 +95,7 @@ on_both! {
     }
 
     fn a_server_that_stood_still_between_two_flares_is_asked_again(kind) {
-        let server = RedisServer::start();
+        let server = Redis::start();
         under_watchdog(move || {
             let proxy = Proxy::to(server.port());
             let backend = BackendConfig::new(kind).with_uri(server.uri_at(proxy.port()));
@@ -109,7 +109,7 @@ on_both! {
     }
 
     fn a_second_flare_replaces_connections_that_fell_silent(kind) {
-        let server = RedisServer::start();
+        let server = Redis::start();
         under_watchdog(move || {
             let proxy = Proxy::to(server.port());
             let backend = BackendConfig::new(kind).with_uri(server.uri_at(proxy.port()));
@@ -118,7 +118,7 @@ on_both! {
     }
 
     fn a_sender_whose_connections_are_cut_sends_again(kind) {
-        let server = RedisServer::start();
+        let server = Redis::start();
         under_watchdog(move || {
             let proxy = Proxy::to(server.port());
             let backend = BackendConfig::new(kind).with_uri(server.uri_at(proxy.port()));
@@ -147,7 +147,7 @@ on_both! {
 
 #[test]
 fn streams_go_on_where_their_connection_was_cut() {
-    let server = RedisServer::start();
+    let server = Redis::start();
     under_watchdog(move || {
         let proxy = Proxy::to(server.port());
         let backend = BackendConfig::new("redis-stream").with_uri(server.uri_at(proxy.port()));
@@ -157,7 +157,7 @@ fn streams_go_on_where_their_connection_was_cut() {
 
 #[test]
 fn a_list_whose_reader_is_cut_off_fails_the_flare_at_once() {
-    let server = RedisServer::start();
+    let server = Redis::start();
     under_watchdog(move || {
         let proxy = Proxy::to(server.port());
         let backend = BackendConfig::new("redis-list").with_uri(server.uri_at(proxy.port()));
@@ -178,8 +178,8 @@ fn a_list_whose_reader_is_cut_off_fails_the_flare_at_once() {
 #[test]
 fn connections_may_be_encrypted() {
     let certificate = Certificate::new();
-    let port = crate::port::free("127.0.0.1");
-    let server = RedisServer::with(&[
+    let port = burst_test_servers::port::free("127.0.0.1");
+    let server = Redis::with(&[
         "--tls-port",
         &port.to_string(),
         "--tls-auth-clients",

@@ -6,15 +6,15 @@ use burst_bcm::{BackendConfig, Error, FailureKind, Pack, cleanup, testing};
 
 use crate::harness::{pattern, promised, under_watchdog};
 use crate::proxy::Proxy;
-use crate::redis_server::RedisServer;
 use crate::redis_tenants::{KINDS, exchange, fails, let_in, packs};
+use burst_test_servers::Redis;
 
 /// Nobody asks a server during a flare whether it began to drop messages; then some never come.
 #[test]
 fn a_server_that_begins_to_drop_messages_makes_nothing_wrong() {
     const LIMIT: Duration = Duration::from_secs(3);
     for kind in KINDS {
-        let server = RedisServer::start();
+        let server = Redis::start();
         under_watchdog(move || {
             let platform = BackendConfig::new(kind).with_uri(server.uri());
             let own = let_in(&platform, "e1").unwrap();
@@ -46,7 +46,7 @@ fn a_server_that_begins_to_drop_messages_makes_nothing_wrong() {
 #[test]
 fn a_restarted_server_fails_its_flares_and_serves_the_next() {
     for kind in KINDS {
-        let mut server = RedisServer::with(&["--appendonly", "yes", "--appendfsync", "always"]);
+        let mut server = Redis::with(&["--appendonly", "yes", "--appendfsync", "always"]);
         under_watchdog(move || {
             let proxy = Proxy::to(server.port());
             let platform = BackendConfig::new(kind).with_uri(server.uri_at(proxy.port()));
@@ -81,8 +81,8 @@ fn a_restarted_server_fails_its_flares_and_serves_the_next() {
 #[test]
 fn a_failover_fails_its_flares_and_serves_the_next() {
     for kind in KINDS {
-        let mut master = RedisServer::start();
-        let replica = RedisServer::replica_of(&master);
+        let mut master = Redis::start();
+        let replica = Redis::replica_of(&master);
         under_watchdog(move || {
             let proxy = Proxy::to(master.port());
             let platform = BackendConfig::new(kind).with_uri(master.uri_at(proxy.port()));
@@ -113,8 +113,8 @@ fn a_failover_fails_its_flares_and_serves_the_next() {
 /// What a replica had not been told yet is lost, and that is noticed: no worker waits for it.
 #[test]
 fn what_a_failover_has_lost_is_noticed() {
-    let mut master = RedisServer::start();
-    let replica = RedisServer::replica_of(&master);
+    let mut master = Redis::start();
+    let replica = Redis::replica_of(&master);
     under_watchdog(move || {
         let (sending, receiving) = (Proxy::to(master.port()), Proxy::to(master.port()));
         let packs = testing::packs(&[1, 1], &BackendConfig::new("redis-stream"), |config| {

@@ -8,7 +8,7 @@ use burst_bcm::{
 };
 
 use crate::harness::{pattern, promised, under_watchdog};
-use crate::redis_server::RedisServer;
+use burst_test_servers::Redis;
 
 pub const KINDS: [&str; 2] = ["redis-list", "redis-stream"];
 
@@ -92,7 +92,7 @@ pub fn fails(packs: &[Pack], limit: Duration) -> String {
 #[test]
 fn of_all_commands_a_flare_has_those_that_carry_messages() {
     // Those that nobody has by default are refused before rights are looked at.
-    let server = RedisServer::with(&[
+    let server = Redis::with(&[
         "--enable-debug-command",
         "yes",
         "--enable-module-command",
@@ -162,7 +162,7 @@ fn arity(known: &redis::Value) -> usize {
 
 #[test]
 fn a_flare_stays_in_its_database_and_leaves_no_key() {
-    let server = RedisServer::start();
+    let server = Redis::start();
     under_watchdog(move || {
         for (kind, database) in [("redis-list", 0), ("redis-list", 3), ("redis-stream", 3)] {
             let uri = server.uri().replace("/0", &format!("/{database}"));
@@ -202,7 +202,7 @@ fn a_flare_stays_in_its_database_and_leaves_no_key() {
 
 #[test]
 fn a_server_that_lets_in_whoever_asks_is_refused() {
-    let server = RedisServer::start();
+    let server = Redis::start();
     under_watchdog(move || {
         let rights = ["ON", ">platform", "~*", "&*", "+@all"];
         let maker: Vec<&str> = ["ACL", "SETUSER", "platform"]
@@ -211,7 +211,7 @@ fn a_server_that_lets_in_whoever_asks_is_refused() {
             .collect();
         server.ask::<()>(&maker);
         let uri = server.uri().replace("redis://:", "redis://platform:");
-        let uri = uri.replace(crate::redis_server::PASSWORD, "platform");
+        let uri = uri.replace(burst_test_servers::redis::PASSWORD, "platform");
         let platform = BackendConfig::new("redis-list").with_uri(uri);
         let_in(&platform, "before").unwrap();
 
@@ -234,7 +234,7 @@ fn a_server_that_lets_in_whoever_asks_is_refused() {
 
 #[test]
 fn a_server_that_drops_messages_is_refused() {
-    let server = RedisServer::start();
+    let server = Redis::start();
     under_watchdog(move || {
         for kind in KINDS {
             let platform = BackendConfig::new(kind).with_uri(server.uri());
@@ -291,7 +291,7 @@ fn spoilers(kind: &str) -> Vec<Vec<&'static str>> {
 
 #[test]
 fn who_spoils_the_keys_of_a_flare_fails_that_flare_alone() {
-    let server = RedisServer::start();
+    let server = Redis::start();
     under_watchdog(move || {
         for kind in KINDS {
             let platform = BackendConfig::new(kind).with_uri(server.uri());

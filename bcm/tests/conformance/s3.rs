@@ -7,12 +7,13 @@ use burst_bcm::{BackendConfig, Pack, PackConfig, cleanup, testing};
 
 use crate::harness::{eventually, pattern, under_watchdog};
 use crate::proxy::Proxy;
-use crate::s3_server::{S3Server, SECRET, shared};
 use crate::second::{replaces_silent_connections, stays_connected};
 use crate::server_faults::{
     a_server_that_dies_fails_the_flare, work_goes_on_while_connections_are_cut,
     wrong_credentials_are_refused,
 };
+use burst_test_servers::S3Server;
+use burst_test_servers::s3::SECRET;
 
 fn config(server: &S3Server) -> BackendConfig {
     BackendConfig::new("s3").with_uri(server.uri())
@@ -20,7 +21,7 @@ fn config(server: &S3Server) -> BackendConfig {
 
 /// Runs a test of connections to the server, which a proxy holds up and cuts.
 fn behind_a_proxy(test: impl FnOnce(BackendConfig, &Proxy) + Send + 'static) {
-    let server = shared();
+    let server = S3Server::shared();
     under_watchdog(move || {
         let proxy = Proxy::to(server.port());
         test(
@@ -37,7 +38,7 @@ fn packs(backend: &BackendConfig, flare_id: &'static str, sizes: &[u32]) -> Vec<
 
 #[test]
 fn everything_is_under_the_flare_and_is_deleted() {
-    let server = shared();
+    let server = S3Server::shared();
     under_watchdog(move || {
         let packs = packs(&config(server), "o1", &[1, 1, 1]);
         let other = self::packs(&config(server), "o1-other", &[1, 1]);
@@ -154,7 +155,7 @@ fn a_request_that_took_long_is_made_again_too() {
 #[test]
 fn wrong_credentials_are_an_error_that_does_not_show_them() {
     let wrong = "a-wrong-secret";
-    let uri = shared().uri().replace(SECRET, wrong);
+    let uri = S3Server::shared().uri().replace(SECRET, wrong);
     let backend = BackendConfig::new("s3").with_uri(uri);
     under_watchdog(move || wrong_credentials_are_refused(&backend, wrong, "SignatureDoesNotMatch"));
 }

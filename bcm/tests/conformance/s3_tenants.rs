@@ -10,7 +10,8 @@ use burst_bcm::{
 };
 
 use crate::harness::{pattern, under_watchdog};
-use crate::s3_server::{S3Server, SECRET, shared};
+use burst_test_servers::S3Server;
+use burst_test_servers::s3::SECRET;
 
 fn platform(server: &S3Server) -> BackendConfig {
     BackendConfig::new("s3").with_uri(server.uri())
@@ -80,7 +81,7 @@ fn request(method: &str, url: &str, headers: &str) -> u16 {
 
 #[test]
 fn a_flare_works_without_credentials_under_its_own_name() {
-    let server = shared();
+    let server = S3Server::shared();
     under_watchdog(move || {
         // Every pack has a signer of its own.
         let given: Vec<_> = (0..3).map(|_| let_in(server, "u1")).collect();
@@ -106,7 +107,7 @@ fn a_flare_works_without_credentials_under_its_own_name() {
 
 #[test]
 fn nothing_else_is_signed() {
-    let server = shared();
+    let server = S3Server::shared();
     under_watchdog(move || {
         let given = let_in(server, "u2");
         let (signer, token) = signer(&given);
@@ -193,7 +194,7 @@ fn nothing_else_is_signed() {
 
 #[test]
 fn a_group_has_one_signer_for_one_flare_at_a_time() {
-    let server = shared();
+    let server = S3Server::shared();
     under_watchdog(move || {
         let (mut kept, mut last) = (Vec::new(), None::<Admitted>);
         for flare_id in ["u4-1", "u4-2"] {

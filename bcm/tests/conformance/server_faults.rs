@@ -136,7 +136,7 @@ pub fn only_a_server_with_a_certificate_is_talked_to(backend: &BackendConfig, ca
     });
     assert_eq!(large, vec![Ok(()); 2]);
 
-    let another = crate::certificate::Certificate::new().pem;
+    let another = burst_test_servers::certificate::Certificate::new().pem;
     let mut misnamed = trusting.clone();
     misnamed.uri = backend
         .uri

@@ -4,48 +4,13 @@
 mod support;
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Write};
+use std::io::Write;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
+use burst_test_servers::S3Process;
 use serde_json::{Value, json};
 use support::{Run, Runtime, act, end, named};
-
-/// A service of its own; ends when dropped.
-struct S3 {
-    child: Child,
-    uri: String,
-}
-
-impl S3 {
-    fn start() -> Self {
-        let programs = Path::new(env!("CARGO_BIN_EXE_burst-runtime-under-test")).parent();
-        let program = programs.unwrap().join("burst-s3-server");
-        let mut child = Command::new(program)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap_or_else(|error| panic!("cargo build -p burst-s3-server: {error}"));
-        let mut uri = String::new();
-        let mut said = BufReader::new(child.stdout.take().unwrap());
-        said.read_line(&mut uri).unwrap();
-        let uri = uri.trim().to_owned();
-        Self { child, uri }
-    }
-
-    fn secret(&self) -> &str {
-        let (login, _) = self.uri.split_once('@').unwrap();
-        login.rsplit_once(':').unwrap().1
-    }
-}
-
-impl Drop for S3 {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
 
 /// The processes a process has started.
 fn children(process: u32) -> Vec<u32> {
@@ -97,12 +62,12 @@ fn clean(flare_id: &str, backend: &Value) {
 
 #[test]
 fn packs_talk_through_s3_without_its_credentials() {
-    let s3 = S3::start();
+    let s3 = S3Process::start();
     let runtimes = [Runtime::with_acts(), Runtime::with_acts()];
     // The second flare is let in over the first one's connections.
     for _ in 0..2 {
         let mut run = Run::new(&[]);
-        run.backend = json!({"kind": "s3", "uri": s3.uri, "chunkSize": null});
+        run.backend = json!({"kind": "s3", "uri": s3.uri(), "chunkSize": null});
         run.pack_sizes = vec![1, 1];
         run.autostart = false;
         run.inputs = json!({ "each": [act("sum")] });

@@ -14,15 +14,15 @@ use tempfile::TempDir;
 
 use self::member::Member;
 pub use self::setup::Setup;
+use crate::Redis;
+use crate::S3Process;
 use crate::account::{self, Account};
 use crate::cli::Cli;
 use crate::clock::Clock;
 use crate::network::{Cable, Rift};
-use crate::postgres_server::{self, Postgres};
-use crate::redis_server::Redis;
-use crate::s3_server::S3;
 use crate::settings::Driver;
 use crate::{Api, built, docker, node, port, wait};
+use crate::{Postgres, postgres};
 
 /// A running cluster. Dropping it stops it and checks that nothing is left of it.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ pub struct Cluster {
     cables: BTreeMap<usize, Cable>,
     rift: Option<Rift>,
     redis: Option<Redis>,
-    _s3: Option<S3>,
+    _s3: Option<S3Process>,
     _turn: MutexGuard<'static, ()>,
 }
 
@@ -71,7 +71,7 @@ impl Cluster {
             .to_owned();
         let (postgres, s3) = match setup.controllers {
             0 | 1 => (None, None),
-            _ => (Some(Postgres::start()), Some(S3::start())),
+            _ => (Some(Postgres::start()), Some(S3Process::start())),
         };
         let seeds: Vec<String> = (0..setup.controllers)
             .map(|_| format!("{here}:{}", port::free(&here)))
@@ -249,12 +249,16 @@ impl Cluster {
 }
 
 /// Settings of controllers that share these servers.
-fn stores(postgres: &Postgres, s3: &S3) -> String {
+fn stores(postgres: &Postgres, s3: &S3Process) -> String {
     format!(
-        "burst.store.postgresql {{ url = \"{}\", user = \"{}\", password = \"{}\" }}\n{}",
+        "burst.store.postgresql {{ url = \"{}\", user = \"{}\", password = \"{}\" }}\n\
+         burst.store.s3 {{ url = \"s3://{}/packages\", endpoint = \"http://{}\", access-key = \"key\", \
+         secret-key = \"{}\" }}\n",
         postgres.url(),
-        postgres_server::USER,
+        postgres::USER,
         postgres.password(),
-        s3.settings()
+        s3.bucket(),
+        s3.address(),
+        s3.secret()
     )
 }

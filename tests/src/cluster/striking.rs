@@ -3,8 +3,8 @@
 use rustix::process::Signal;
 
 use super::Cluster;
+use crate::Postgres;
 use crate::network::Rift;
-use crate::postgres_server::Postgres;
 use crate::{node, wait};
 
 impl Cluster {

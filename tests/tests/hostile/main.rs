@@ -18,9 +18,9 @@ mod servers;
 mod suite;
 mod untrue;
 
-use burst_tests::rabbitmq_server::{self, RabbitServer};
-use burst_tests::s3_server::S3;
+use burst_tests::S3Process;
 use burst_tests::{Driver, Platform, Redis, Settings, Tenants, built, docker};
+use burst_tests::{RabbitMq, rabbitmq as rabbitmq_server};
 use serde_json::json;
 
 use crate::script::Script;
@@ -73,7 +73,7 @@ fn hostile_processes_harm_nobody_on_redis() {
     let driver = Driver::Process;
     for kind in ["redis-list", "redis-stream"] {
         let redis = Redis::start();
-        let settings = Settings::new(driver).backend(kind, redis.uri());
+        let settings = Settings::new(driver).backend(kind, &redis.uri());
         suite::play(driver, settings, redis::scripts());
         redis::nothing_is_left(&redis);
     }
@@ -82,27 +82,27 @@ fn hostile_processes_harm_nobody_on_redis() {
 #[test]
 fn hostile_containers_harm_nobody_on_redis() {
     let driver = Driver::Docker;
-    let redis = Redis::start_for_docker();
-    let settings = Settings::new(driver).backend("redis-list", redis.uri());
+    let redis = Redis::start_at(&docker::bridge_gateway());
+    let settings = Settings::new(driver).backend("redis-list", &redis.uri());
     suite::play(driver, settings, redis::scripts());
     redis::nothing_is_left(&redis);
 }
 
 #[test]
 fn hostile_processes_harm_nobody_on_rabbitmq() {
-    on_rabbitmq(Driver::Process, rabbitmq_server::managed());
+    on_rabbitmq(Driver::Process, RabbitMq::managed());
 }
 
 #[test]
 fn hostile_containers_harm_nobody_on_rabbitmq() {
     on_rabbitmq(
         Driver::Docker,
-        &RabbitServer::managed_at(&docker::bridge_gateway()),
+        &RabbitMq::managed_at(&docker::bridge_gateway()),
     );
 }
 
 #[track_caller]
-fn on_rabbitmq(driver: Driver, server: &RabbitServer) {
+fn on_rabbitmq(driver: Driver, server: &RabbitMq) {
     let settings = Settings::new(driver).backend("rabbitmq", &server.managed_uri());
     let scripts = [rabbitmq::scripts(&server.management()), servers::scripts()];
     suite::play(driver, settings, scripts.concat());
@@ -111,16 +111,19 @@ fn on_rabbitmq(driver: Driver, server: &RabbitServer) {
 
 #[test]
 fn hostile_processes_harm_nobody_on_s3() {
-    on_s3(Driver::Process, &S3::start());
+    on_s3(Driver::Process, &S3Process::start());
 }
 
 #[test]
 fn hostile_containers_harm_nobody_on_s3() {
-    on_s3(Driver::Docker, &S3::start_for_docker());
+    on_s3(
+        Driver::Docker,
+        &S3Process::start_at(&docker::bridge_gateway()),
+    );
 }
 
 #[track_caller]
-fn on_s3(driver: Driver, server: &S3) {
+fn on_s3(driver: Driver, server: &S3Process) {
     let settings = Settings::new(driver).backend("s3", server.uri());
     let scripts = [
         s3::scripts(server.address(), server.bucket()),
@@ -133,14 +136,13 @@ fn on_s3(driver: Driver, server: &S3) {
 /// A program can read all that it is told.
 #[test]
 fn who_may_do_anything_on_the_server_is_not_told_to_programs() {
-    let (redis, rabbit, s3) = (Redis::start(), rabbitmq_server::managed(), S3::start());
-    let rabbit_uri = rabbit.managed_uri();
+    let (redis, rabbit, s3) = (Redis::start(), RabbitMq::managed(), S3Process::start());
     for (kind, uri, secret) in [
         ("redis-stream", redis.uri(), redis.password()),
-        ("rabbitmq", &rabbit_uri, rabbitmq_server::PASSWORD),
-        ("s3", s3.uri(), s3.secret()),
+        ("rabbitmq", rabbit.managed_uri(), rabbitmq_server::PASSWORD),
+        ("s3", s3.uri().to_owned(), s3.secret()),
     ] {
-        let platform = Platform::start(Settings::new(Driver::Process).backend(kind, uri));
+        let platform = Platform::start(Settings::new(Driver::Process).backend(kind, &uri));
         let tenant = Tenants::two(&platform).first;
         tenant.deploy("hostile", &built::program("hostile"));
         let steps = script::honest(json!([{"do": "backend-address"}]));

@@ -1,7 +1,7 @@
 //! RabbitMQ, where a flare has a user and a virtual host of its own.
 
+use burst_tests::rabbitmq::{RabbitMq, USER};
 use burst_tests::rabbitmq_accounts::names;
-use burst_tests::rabbitmq_server::{RabbitServer, USER};
 use burst_tests::wait;
 use serde_json::{Value, json};
 
@@ -134,7 +134,7 @@ pub fn scripts(management: &str) -> Vec<Script> {
 
 /// The server has no user and no virtual host but its own, once all who use it have ended.
 #[track_caller]
-pub fn nothing_is_left(server: &RabbitServer) {
+pub fn nothing_is_left(server: &RabbitMq) {
     for (what, own) in [("users", USER), ("vhosts", "/")] {
         wait::until_seen(
             &format!("no other {what} are left"),

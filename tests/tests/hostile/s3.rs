@@ -1,6 +1,6 @@
 //! S3, where a flare has no account: what it asks for is signed where the platform's is.
 
-use burst_tests::s3_server::S3;
+use burst_tests::S3Process;
 use serde_json::{Value, json};
 
 use crate::script::Script;
@@ -141,6 +141,6 @@ pub fn scripts(address: &str, bucket: &str) -> Vec<Script> {
 
 /// The bucket has nothing of any flare.
 #[track_caller]
-pub fn nothing_is_left(server: &S3) {
+pub fn nothing_is_left(server: &S3Process) {
     assert_eq!(server.objects(), Vec::<String>::new());
 }

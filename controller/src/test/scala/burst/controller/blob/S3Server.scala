@@ -6,7 +6,7 @@ import java.nio.file.{Files, Path}
 import java.util.concurrent.TimeUnit
 import scala.concurrent.duration.DurationInt
 
-/** The S3 server of the tests (`tests/s3-server`), as a process that ends with this JVM. */
+/** The S3 server of the tests (`tests/servers`), as a process that ends with this JVM. */
 final class S3Server private (process: Process, val settings: S3Settings) extends AutoCloseable:
   override def close(): Unit =
     process.destroyForcibly()
@@ -43,5 +43,5 @@ object S3Server:
       )
       .find(Files.isExecutable)
       .getOrElse(munit.Assertions.fail(
-        "the S3 server of the tests is not built: run `cargo build -p burst-s3-server`; tests/prepare.sh does"
+        "the S3 server of the tests is not built: run `cargo build -p burst-test-servers`; tests/prepare.sh does"
       ))

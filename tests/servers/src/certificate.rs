@@ -5,12 +5,21 @@ use std::path::PathBuf;
 use tempfile::TempDir;
 
 /// In files, which go with it.
+#[derive(Debug)]
 pub struct Certificate {
     directory: TempDir,
+    /// What has to be trusted.
     pub pem: String,
 }
 
+impl Default for Certificate {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Certificate {
+    /// For `localhost`.
     pub fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let names = vec!["localhost".to_owned()];
@@ -24,10 +33,12 @@ impl Certificate {
         certificate
     }
 
+    /// Where it is.
     pub fn file(&self) -> PathBuf {
         self.directory.path().join("certificate.pem")
     }
 
+    /// Where its key is.
     pub fn key_file(&self) -> PathBuf {
         self.directory.path().join("key.pem")
     }

@@ -10,17 +10,17 @@ use std::sync::OnceLock;
 
 use tempfile::TempDir;
 
-use super::port;
+use crate::port;
 
 /// Who may do anything.
 pub const USER: &str = "burst";
 /// Not the one everybody has, so that logging in is tested too.
-pub const PASSWORD: &str = "conformance-password";
+pub const PASSWORD: &str = "rabbitmq-password-of-tests";
 
 /// Ends when dropped, and when the process that started it ends, however it does; so does its port
 /// mapper, which stays as long as it thinks that the node lives.
 #[derive(Debug)]
-pub struct RabbitServer {
+pub struct RabbitMq {
     host: String,
     server: Child,
     guard: Child,
@@ -36,19 +36,19 @@ struct Ports {
     management: u16,
 }
 
-/// One node serves all tests that do not harm it: it takes seconds to start.
-pub fn shared() -> &'static RabbitServer {
-    static SERVER: OnceLock<RabbitServer> = OnceLock::new();
-    SERVER.get_or_init(|| RabbitServer::start(""))
-}
+impl RabbitMq {
+    /// One node serves all tests that do not harm it: it takes seconds to start.
+    pub fn shared() -> &'static Self {
+        static SERVER: OnceLock<RabbitMq> = OnceLock::new();
+        SERVER.get_or_init(|| Self::start(""))
+    }
 
-/// Another one, with the management API, which makes a user of its own for each flare.
-pub fn managed() -> &'static RabbitServer {
-    static SERVER: OnceLock<RabbitServer> = OnceLock::new();
-    SERVER.get_or_init(|| RabbitServer::managed_at("127.0.0.1"))
-}
+    /// Another one, with the management API, which makes a user of its own for each flare.
+    pub fn managed() -> &'static Self {
+        static SERVER: OnceLock<RabbitMq> = OnceLock::new();
+        SERVER.get_or_init(|| Self::managed_at("127.0.0.1"))
+    }
 
-impl RabbitServer {
     /// A node with these further lines in its configuration.
     pub fn start(settings: &str) -> Self {
         Self::start_with("127.0.0.1", "", settings)
@@ -204,7 +204,7 @@ impl RabbitServer {
     }
 }
 
-impl Drop for RabbitServer {
+impl Drop for RabbitMq {
     fn drop(&mut self) {
         drop(self.guard.stdin.take());
         let _ = self.server.wait();

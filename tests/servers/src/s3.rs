@@ -13,10 +13,13 @@ use s3s::service::S3ServiceBuilder;
 use tempfile::TempDir;
 use tokio::net::TcpListener;
 
-pub const SECRET: &str = "conformance-secret";
-const BUCKET: &str = "messages";
+/// What opens everything on it, with the access key `key`.
+pub const SECRET: &str = "s3-secret-of-tests";
+/// The only one it has.
+pub const BUCKET: &str = "messages";
 
 /// Ends when dropped.
+#[derive(Debug)]
 pub struct S3Server {
     host: String,
     port: u16,
@@ -25,13 +28,14 @@ pub struct S3Server {
     runtime: Option<tokio::runtime::Runtime>,
 }
 
-/// One service serves all tests that do not harm it or count its requests.
-pub fn shared() -> &'static S3Server {
-    static SERVER: OnceLock<S3Server> = OnceLock::new();
-    SERVER.get_or_init(S3Server::start)
-}
-
 impl S3Server {
+    /// One service serves all tests that do not harm it or count its requests.
+    pub fn shared() -> &'static Self {
+        static SERVER: OnceLock<S3Server> = OnceLock::new();
+        SERVER.get_or_init(Self::start)
+    }
+
+    /// For who runs on this machine.
     pub fn start() -> Self {
         Self::start_at("127.0.0.1")
     }
@@ -80,6 +84,7 @@ impl S3Server {
         }
     }
 
+    /// `s3://KEY:SECRET@BUCKET/PREFIX?region=…&endpoint=http://HOST:PORT`.
     pub fn uri(&self) -> String {
         self.uri_at(self.port)
     }
@@ -97,6 +102,7 @@ impl S3Server {
         self.directory.path()
     }
 
+    /// Where it listens.
     pub fn port(&self) -> u16 {
         self.port
     }
@@ -106,13 +112,10 @@ impl S3Server {
         self.requests.lock().unwrap().clone()
     }
 
-    /// The names of all objects under a prefix, without the service's own notes.
+    /// The names of all objects under a prefix, in order.
     pub fn objects(&self, prefix: &str) -> Vec<String> {
-        let root = self.directory().join(BUCKET);
-        let mut found = Vec::new();
-        walk(&root, &root, &mut found);
+        let mut found = objects_in(self.directory());
         found.retain(|name| name.starts_with(prefix));
-        found.sort();
         found
     }
 
@@ -124,23 +127,24 @@ impl S3Server {
     }
 }
 
-fn walk(root: &Path, directory: &Path, found: &mut Vec<String>) {
-    let Ok(entries) = std::fs::read_dir(directory) else {
-        return;
-    };
-    for entry in entries.flatten() {
-        let path = entry.path();
-        if path.is_dir() {
-            walk(root, &path, found);
-        } else {
-            found.push(
-                path.strip_prefix(root)
-                    .unwrap()
-                    .to_string_lossy()
-                    .into_owned(),
-            );
+/// The names of all objects in the bucket of a service with this directory, in order.
+pub(crate) fn objects_in(directory: &Path) -> Vec<String> {
+    let root = directory.join(BUCKET);
+    let mut found = Vec::new();
+    let mut directories = vec![root.clone()];
+    while let Some(directory) = directories.pop() {
+        for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
+            match entry.path() {
+                path if path.is_dir() => directories.push(path),
+                path => {
+                    let name = path.strip_prefix(&root).unwrap_or(&path);
+                    found.push(name.to_string_lossy().into_owned());
+                }
+            }
         }
     }
+    found.sort();
+    found
 }
 
 impl Drop for S3Server {

@@ -1,12 +1,15 @@
 //! Child processes that are not waited for without end.
 
-use std::io::Read;
+use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::OnceLock;
+use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
+use serde_json::Value;
 
 /// What a command said and how it ended.
 #[derive(Debug)]
@@ -17,6 +20,39 @@ pub struct Finished {
     pub stdout: String,
     /// Standard error.
     pub stderr: String,
+}
+
+impl Finished {
+    /// Checks the exit code.
+    #[track_caller]
+    pub fn exits(self, code: i32) -> Self {
+        assert_eq!(
+            self.code,
+            Some(code),
+            "stdout: {}\nstderr: {}",
+            self.stdout,
+            self.stderr
+        );
+        self
+    }
+
+    /// Standard output as JSON.
+    #[track_caller]
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout)
+            .unwrap_or_else(|cause| panic!("standard output is no JSON ({cause}): {self:#?}"))
+    }
+
+    /// Checks that standard error holds a text.
+    #[track_caller]
+    pub fn complains_of(self, text: &str) -> Self {
+        assert!(
+            self.stderr.contains(text),
+            "`{text}` is missing in: {}",
+            self.stderr
+        );
+        self
+    }
 }
 
 /// Runs a command to its end; a command that takes longer than `limit` is killed and fails the
@@ -44,16 +80,30 @@ pub fn run(command: &mut Command, limit: Duration) -> Finished {
     }
 }
 
-/// Has the child killed when the thread that starts it ends, which is its test's: also one that is interrupted
-/// takes its servers along.
-pub fn ends_with_its_test(command: &mut Command) -> &mut Command {
+/// Starts a child that is killed when this process ends, however it does: also a test that is interrupted takes its
+/// servers along.
+pub fn spawn(mut command: Command) -> io::Result<Child> {
     // SAFETY: one system call between fork and exec, safe to make there; it allocates nothing.
     unsafe {
         command.pre_exec(|| {
             rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
             Ok(())
-        })
+        });
     }
+    // A child is killed when the thread that has started it ends, and this one ends with the process.
+    static PARENT: OnceLock<Sender<(Command, Sender<io::Result<Child>>)>> = OnceLock::new();
+    let parent = PARENT.get_or_init(|| {
+        let (parent, orders) = channel::<(Command, Sender<io::Result<Child>>)>();
+        thread::spawn(move || {
+            for (mut command, told) in orders {
+                let _ = told.send(command.spawn());
+            }
+        });
+        parent
+    });
+    let (told, outcome) = channel();
+    let _ = parent.send((command, told));
+    outcome.recv().map_err(io::Error::other)?
 }
 
 /// Waits for a child to end, at most `limit`.

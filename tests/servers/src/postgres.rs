@@ -81,7 +81,7 @@ impl Postgres {
             server.arg("-D").arg(&data);
             server.args(["-h", HOST, "-p", &self.port.to_string(), "-k"]);
             server.arg(self.directory.path());
-            self.postmaster = Some(server.spawn().unwrap());
+            self.postmaster = Some(command::spawn(server).unwrap());
             None
         });
         let question = "select 1";
@@ -119,7 +119,7 @@ impl Postgres {
             .arg("-D")
             .arg(self.data())
             .arg(format!("--pwfile={}", password.display()));
-        let mut child = initdb.spawn().unwrap();
+        let mut child = command::spawn(initdb).unwrap();
         let status = command::wait(&mut child, LIMIT).expect("initdb ends");
         assert!(status.success(), "initdb: {}", self.said());
     }
@@ -132,7 +132,7 @@ impl Postgres {
         self.directory.path().join("data")
     }
 
-    /// One of its programs, as the user it wants, that says all to its log and ends with the test.
+    /// One of its programs, as the user it wants, that says all to its log.
     fn program(&self, name: &str) -> Command {
         let log = self.directory.path().join("log");
         let log = fs::OpenOptions::new()
@@ -159,7 +159,6 @@ impl Postgres {
             .stdin(Stdio::null())
             .stderr(log.try_clone().unwrap())
             .stdout(log);
-        command::ends_with_its_test(&mut command);
         command
     }
 }

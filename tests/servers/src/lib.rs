@@ -1,0 +1,22 @@
+//! Servers for tests and benchmarks: each one's own, on a port nobody else has, gone when it is dropped or when the
+//! process that started it ends, however it does.
+//!
+//! What cannot be started fails the test that wants it, with what to install.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+pub mod certificate;
+pub mod command;
+pub mod port;
+pub mod postgres;
+pub mod rabbitmq;
+pub mod redis;
+pub mod s3;
+pub mod s3_process;
+pub mod wait;
+
+pub use certificate::Certificate;
+pub use postgres::Postgres;
+pub use rabbitmq::RabbitMq;
+pub use redis::Redis;
+pub use s3::S3Server;
+pub use s3_process::S3Process;

@@ -1,0 +1,7 @@
+//! An S3 server for tests that are not written in Rust, or want one they can kill: see
+//! [`burst_test_servers::s3_process::serve`]. It listens on the address it is given, or for this machine alone.
+
+fn main() -> std::io::Result<()> {
+    let host = std::env::args().nth(1);
+    burst_test_servers::s3_process::serve(host.as_deref().unwrap_or("127.0.0.1"))
+}
