@@ -206,6 +206,8 @@ object ApiError:
       s"The package holds $count entries, but at most $allowed are allowed."
     case PackageProblem.UnpacksTooLarge(bytes, allowed) =>
       s"The package unpacks to $bytes bytes, but at most $allowed are allowed."
+    case PackageProblem.ExecutableTooLarge(bytes, allowed) =>
+      s"The package's 'exec' has $bytes bytes, but this platform can look at $allowed; make it smaller."
     case PackageProblem.NotAnExecutable =>
       "The package's 'exec' is not a Linux executable (ELF); build the program for Linux."
     case PackageProblem.CorruptExecutable(reason) =>
