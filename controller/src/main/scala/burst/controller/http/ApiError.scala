@@ -176,8 +176,11 @@ object ApiError:
     case DeployRefusal.TooMany(allowed) =>
       ContentTooLarge -> s"This namespace may have $allowed definitions and has them; remove one it needs no more."
     case DeployRefusal.TooLarge(bytes, allowed) =>
-      ContentTooLarge -> s"""With it the packages of this namespace's definitions would have $bytes bytes, but it
-        | may have $allowed; remove a definition it needs no more.""".stripMargin.replace("\n", "")
+      ContentTooLarge -> s"""With it the packages and parameters of this namespace's definitions would have $bytes
+        | bytes, but it may have $allowed; remove a definition it needs no more.""".stripMargin.replace(
+        "\n",
+        ""
+      )
 
   private def describe(problem: JsonProblem): String = problem match
     case JsonProblem.TooDeep(limit) => s"The body's JSON is nested deeper than $limit levels; flatten it."
