@@ -192,6 +192,10 @@ object ApiError:
     case JsonProblem.ByteOrderMark => "The body begins with a byte order mark; send it without."
     case JsonProblem.HalfSurrogate =>
       "The body holds half of a surrogate pair, which is no character; correct that string."
+    case JsonProblem.TooManyNames(limit) =>
+      s"The body holds an object of more than $limit fields, with those around it; put it where the workers can read it."
+    case JsonProblem.LongName(limit) =>
+      s"The body holds a field whose name has more than $limit bytes; make it shorter."
     case JsonProblem.RepeatedField => "The body names a field twice in one object; name it once."
 
   private def describe(problem: PackageProblem): String = problem match
