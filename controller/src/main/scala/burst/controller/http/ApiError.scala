@@ -16,7 +16,7 @@ enum ApiError:
   case MalformedRequest(problem: String)
   case MalformedJson
   case JsonRefused(problem: JsonProblem)
-  case FieldsTooLarge(limit: Long)
+  case FieldsTooLarge(beside: String, limit: Long)
   case InputsTooLarge(limit: Long)
   case UnknownField(path: String, allowed: Seq[String])
   case MissingField(path: String)
@@ -84,8 +84,8 @@ object ApiError:
     case MalformedRequest(problem) => BadRequest -> problem
     case MalformedJson => BadRequest -> "The body is not valid JSON."
     case JsonRefused(problem) => BadRequest -> describe(problem)
-    case FieldsTooLarge(limit) =>
-      ContentTooLarge -> s"The fields beside 'params' have more than $limit bytes together; make them smaller."
+    case FieldsTooLarge(beside, limit) =>
+      ContentTooLarge -> s"The fields beside '$beside' have more than $limit bytes together; make them smaller."
     case InputsTooLarge(limit) =>
       ContentTooLarge -> s"""The inputs have more than $limit bytes together, with the definition's parameters under
         | each; send smaller ones, or fewer.""".stripMargin.replace("\n", "")
