@@ -1,7 +1,7 @@
 package burst.controller.http
 
 import burst.controller.json.JsonPieces
-import burst.controller.{BytePace, PlatformLimits}
+import burst.controller.PlatformLimits
 import burst.controller.definition.{Definitions, PackageInspector}
 import burst.controller.http.connection.{Listener, Listening}
 import burst.controller.scheduler.FlareService
@@ -27,22 +27,18 @@ object HttpServer:
     val body = RequestBody(settings.bodyTimes, settings.json)
     val results = ResultAnswer(storage.flares, storage.blobs, blocking)
     val pieces = JsonPieces(settings.json.depth)
+    def intake(bodies: BodyIntake.Settings, dispatcher: String) =
+      val threads = system.dispatchers.lookup(DispatcherSelector.fromConfig(dispatcher))
+      BodyIntake(body, bodies, Turns(threads), blocking)
     val flareCall = FlareCall(
       service,
-      body,
+      intake(settings.flareBodies, HttpSettings.LargeBodyDispatcher),
       pieces,
       RateLimiter(),
-      BodyBudget(
-        settings.flareBodiesLimit,
-        (settings.flareBodiesLimit / 2).max(settings.flareBodyLimit),
-        Some(BytePace(settings.flareBodiesRate, settings.flareBodiesBurst))
-      ),
       results,
-      blocking,
-      Blocking(system.dispatchers.lookup(DispatcherSelector.fromConfig(HttpSettings.LargeBodyDispatcher))),
       settings
     )
-    val flareBody = FlareBody(options, defaults, pieces, settings.flareBodyLimit)
+    val flareBody = FlareBody(options, defaults, pieces, settings.flareBodies.bodyLimit)
     Routes(
       MetaRoutes(metrics, storage.flares, service, blocking),
       InvokersRoutes(service),
@@ -52,14 +48,12 @@ object HttpServer:
         service,
         flareCall,
         PackageInspector(limits.packages),
-        DeployBody(options),
+        DeployBody(options, pieces),
         flareBody,
-        body,
-        BodyBudget(settings.deployBodiesLimit, settings.deployBodiesLimit),
+        intake(settings.deployBodies, HttpSettings.DeployDispatcher),
         RateLimiter(),
         Views(defaults),
-        blocking,
-        settings
+        blocking
       ),
       FlaresRoutes(storage.flares, service, results, blocking),
       GroupsRoutes(storage.definitions, storage.flares, service, flareCall, flareBody, pieces, blocking),
