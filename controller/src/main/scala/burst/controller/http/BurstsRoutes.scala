@@ -2,7 +2,7 @@ package burst.controller.http
 
 import burst.controller.definition.{Definition, Definitions, EntityName, PackageInspector}
 import burst.controller.scheduler.FlareService
-import burst.controller.store.{Blocking, DefinitionStore, Identity}
+import burst.controller.store.{Blocking, DefinitionStore, Identity, Transfers}
 import burst.protocol.PackageId
 import io.circe.{Json, JsonObject}
 import org.apache.pekko.http.scaladsl.model.{HttpRequest, HttpResponse, StatusCodes}
@@ -25,6 +25,7 @@ final class BurstsRoutes(
     deploys: RateLimiter,
     views: Views,
     blocking: Blocking,
+    transfers: Transfers,
     settings: HttpSettings
 )(using ExecutionContext):
 
@@ -58,7 +59,7 @@ final class BurstsRoutes(
       case None => Left(ApiError.NoSuchDefinition(name))
 
   private def remove(caller: Identity, name: String): Answer =
-    blocking(definitions.remove(caller.namespace, name)).map:
+    moving(caller)(definitions.remove(caller.namespace, name)).map:
       case Some(definition) => ok(views.definition(definition))
       case None => Left(ApiError.NoSuchDefinition(name))
 
@@ -79,7 +80,7 @@ final class BurstsRoutes(
       .invokers()
       .map(_.filter(_.up).map(_.status.runtime).distinct)
       .flatMap: runtimes =>
-        blocking:
+        moving(caller):
           for
             json <- body.parse(bytes)
             deployment <- deployBody.read(json, caller.limits)
@@ -95,6 +96,9 @@ final class BurstsRoutes(
               .left
               .map(ApiError.NotDeployed(name, _))
           yield JsonMarshalling.response(StatusCodes.OK, views.definition(stored))
+
+  /** For what stores and deletes packages. */
+  private def moving(caller: Identity) = Blocking(transfers.of(caller.namespace))
 
   private def definition(caller: Identity, name: String, deployment: Deployment): Definition =
     Definition(
