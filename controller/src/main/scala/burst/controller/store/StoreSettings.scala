@@ -35,9 +35,10 @@ object StoreSettings:
   def from(config: Config): StoreSettings =
     val store = config.getConfig("burst.store")
     val retention = store.getConfig("retention")
+    val directory = Path.of(store.getString("directory"))
     StoreSettings(
-      Path.of(store.getString("directory")),
-      Path.of(store.getString("spool")),
+      directory,
+      nonEmpty(store, "spool").fold(directory.resolve("spool"))(Path.of(_)),
       store.getInt("read-connections"),
       store.getDuration("busy-timeout").toScala,
       store.getBoolean("flush-flares"),
