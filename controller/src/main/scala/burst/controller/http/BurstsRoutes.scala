@@ -2,7 +2,7 @@ package burst.controller.http
 
 import burst.controller.definition.{Definition, Definitions, EntityName, PackageInspector}
 import burst.controller.scheduler.FlareService
-import burst.controller.store.{Blocking, DefinitionStore, Identity}
+import burst.controller.store.{Blocking, DefinitionStore, Identity, Transfers}
 import burst.protocol.{PackageId, RuntimeInfo}
 import io.circe.{Json, JsonObject}
 import org.apache.pekko.http.scaladsl.model.{HttpRequest, HttpResponse, StatusCodes}
@@ -23,7 +23,8 @@ final class BurstsRoutes(
     intake: BodyIntake,
     deploys: RateLimiter,
     views: Views,
-    blocking: Blocking
+    blocking: Blocking,
+    transfers: Transfers
 )(using ExecutionContext):
 
   def route(caller: Identity): Route =
@@ -56,7 +57,7 @@ final class BurstsRoutes(
       case None => Left(ApiError.NoSuchDefinition(name))
 
   private def remove(caller: Identity, name: String): Answer =
-    blocking(definitions.remove(caller.namespace, name)).map:
+    moving(caller)(definitions.remove(caller.namespace, name)).map:
       case Some(definition) => ok(views.definition(definition))
       case None => Left(ApiError.NoSuchDefinition(name))
 
@@ -73,8 +74,8 @@ final class BurstsRoutes(
         for
           runtimes <- service.invokers().map(_.filter(_.up).map(_.status.runtime).distinct)
           inspected <- taken.inTurn(inspect(caller, _, runtimes))
-          // A bucket may take long: nobody waits for it who has nothing to deploy.
-          answer <- Refusable(inspected)(found => taken.inTurn(_ => store(caller, name, overwrite, found)))
+          // A bucket may take long: no other namespace waits for it.
+          answer <- Refusable(inspected)(found => moving(caller)(store(caller, name, overwrite, found)))
         yield answer
 
   private def inspect(
@@ -104,6 +105,9 @@ final class BurstsRoutes(
       .map(there => JsonMarshalling.response(StatusCodes.OK, views.definition(there)))
       .left
       .map(ApiError.NotDeployed(name, _))
+
+  /** For what stores and deletes packages. */
+  private def moving(caller: Identity) = Blocking(transfers.of(caller.namespace))
 
   private def definition(caller: Identity, name: String, deployment: Deployment): Definition =
     Definition(

@@ -5,7 +5,7 @@ import burst.controller.PlatformLimits
 import burst.controller.definition.{Definitions, PackageInspector}
 import burst.controller.http.connection.{Listener, Listening}
 import burst.controller.scheduler.FlareService
-import burst.controller.store.{Blocking, Storage}
+import burst.controller.store.{Blocking, Storage, Transfers}
 import org.apache.pekko.actor.typed.{ActorSystem, DispatcherSelector}
 import org.apache.pekko.http.scaladsl.server.Route
 import scala.concurrent.{ExecutionContext, Future}
@@ -19,13 +19,14 @@ object HttpServer:
       storage: Storage,
       definitions: Definitions,
       service: FlareService,
-      blocking: Blocking
+      blocking: Blocking,
+      transfers: Transfers
   )(using system: ActorSystem[?]): Route =
     given ExecutionContext = system.executionContext
     val options = OptionsReader(defaults, limits)
     val metrics = Metrics()
     val body = RequestBody(settings.bodyTimes, settings.json)
-    val results = ResultAnswer(storage.flares, storage.blobs, blocking)
+    val results = ResultAnswer(storage.flares, storage.blobs, blocking, transfers)
     val pieces = JsonPieces(settings.json.depth)
     def intake(bodies: BodyIntake.Settings, dispatcher: String) =
       val threads = system.dispatchers.lookup(DispatcherSelector.fromConfig(dispatcher))
@@ -53,9 +54,10 @@ object HttpServer:
         intake(settings.deployBodies, HttpSettings.DeployDispatcher),
         RateLimiter(),
         Views(defaults),
-        blocking
+        blocking,
+        transfers
       ),
-      FlaresRoutes(storage.flares, service, results, blocking),
+      FlaresRoutes(storage.flares, service, results, blocking, transfers),
       GroupsRoutes(storage.definitions, storage.flares, service, flareCall, flareBody, pieces, blocking),
       AdminRoutes(
         NamespacesRoutes(storage.namespaces, service, body, blocking),
