@@ -65,6 +65,18 @@ fn an_unreachable_host_is_named() {
 }
 
 #[test]
+fn a_platform_that_never_answers_is_not_waited_for_for_ever() {
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = silent.local_addr().unwrap().to_string();
+    let burst = Burst::alone()
+        .with("BURST_APIHOST", &address)
+        .with("BURST_AUTH", AUTH);
+    let ran = burst.run(&["list"]);
+    let said = ran.fails(9);
+    assert!(said.contains("30 s"), "{said}");
+}
+
+#[test]
 fn flag_environment_and_files_win_in_this_order() {
     let platform = Platform::start();
     platform.on("GET /bursts", 200, "[]");

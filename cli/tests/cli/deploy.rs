@@ -173,6 +173,12 @@ fn what_is_no_package_is_not_uploaded() {
             .fails(2)
             .contains("cannot read none")
     );
+    let huge = burst.file("huge", "");
+    let huge = std::fs::File::options().write(true).open(huge).unwrap();
+    huge.set_len((1 << 30) + 1).unwrap();
+    let ran = burst.run(&["deploy", "hello", "huge"]);
+    let refused = ran.fails(11);
+    assert!(refused.contains("is larger than 1.0 GiB"), "{refused}");
     assert!(platform.requests().is_empty());
 }
 

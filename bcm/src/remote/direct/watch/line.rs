@@ -127,3 +127,51 @@ impl Drop for Line {
         let _ = self.stream.shutdown(Shutdown::Both);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::io::Write;
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+
+    fn line() -> (Line, UnixStream) {
+        let (here, there) = UnixStream::pair().unwrap();
+        (Line::new(1, Socket::from(here)).unwrap(), there)
+    }
+
+    #[test]
+    fn who_does_not_read_what_is_said_is_not_listened_to() {
+        let (mut line, _there) = line();
+        let notice = vec![0; 1 << 20];
+        let mut said = 0;
+        while line.hear(2).1.is_none() {
+            line.say(&notice);
+            line.flush();
+            said += notice.len();
+            assert!(said < 3 * MOST, "all of it is kept");
+        }
+        assert_eq!(line.hear(2).1.unwrap(), "it does not read");
+        assert!(said > MOST, "{said}");
+    }
+
+    #[test]
+    fn no_more_is_read_ahead_than_may_be() {
+        let (mut line, mut there) = line();
+        there.set_nonblocking(true).unwrap();
+        // The beginning of something longer, as far as anybody can tell.
+        let bytes = vec![0; 1 << 16];
+        let mut sent = 0;
+        while let Ok(count) = there.write(&bytes) {
+            sent += count;
+            let before = line.heard.len();
+            assert_eq!(line.read(), None);
+            assert!(line.heard.len() <= MOST + READ, "{}", line.heard.len());
+            if line.heard.len() == before {
+                break;
+            }
+        }
+        assert!(sent >= MOST, "{sent}");
+    }
+}
