@@ -1,12 +1,8 @@
 package burst.controller.blob
 
 import burst.protocol.FlareId
-import java.nio.ByteBuffer
-import java.nio.channels.FileChannel
-import java.nio.file.StandardOpenOption.READ
 import java.nio.file.{Files, NoSuchFileException, Path}
 import org.apache.pekko.util.ByteString
-import scala.util.Using
 
 /** Blobs as files, in a directory of their flare. A file appears under its name when it is whole and on the
   * disk.
@@ -22,13 +18,10 @@ final class DirectoryFlareBlobStore private (directory: Path) extends FlareBlobS
     else if !Files.exists(target) then throw NoSuchFileException(file.toString)
 
   def piece(id: FlareId, name: BlobName, from: Long, length: Int): ByteString =
-    Using.resource(FileChannel.open(path(id, name), READ)): channel =>
-      val buffer = ByteBuffer.allocate((channel.size - from).max(0).min(length).toInt)
-      while buffer.hasRemaining && channel.read(buffer, from + buffer.position) >= 0 do ()
-      ByteString.fromArrayUnsafe(buffer.array, 0, buffer.position)
+    ByteString.fromArrayUnsafe(FileBytes.read(path(id, name), from, length))
 
   def load(id: FlareId, name: BlobName): ByteString =
-    ByteString.fromArrayUnsafe(Files.readAllBytes(path(id, name)))
+    ByteString.fromArrayUnsafe(FileBytes.readAll(path(id, name)))
 
   def delete(id: FlareId, keep: Set[BlobName]): Unit =
     val own = directory.resolve(id.value)

@@ -3,7 +3,7 @@ package burst.controller.blob
 import java.nio.ByteBuffer
 import java.nio.channels.FileChannel
 import java.nio.file.StandardCopyOption.ATOMIC_MOVE
-import java.nio.file.StandardOpenOption.{CREATE_NEW, READ, WRITE}
+import java.nio.file.StandardOpenOption.{CREATE_NEW, WRITE}
 import java.nio.file.{Files, NoSuchFileException, Path}
 import scala.util.Using
 
@@ -15,8 +15,7 @@ final class DirectoryPackageStore private (directory: Path) extends PackageStore
     val temporary = directory.resolve(s"${Directories.Incoming}${java.util.UUID.randomUUID}")
     try
       Using.resource(FileChannel.open(temporary, CREATE_NEW, WRITE)): channel =>
-        val buffer = ByteBuffer.wrap(bytes)
-        while buffer.hasRemaining do channel.write(buffer)
+        FileBytes.write(channel, ByteBuffer.wrap(bytes))
         channel.force(true)
       Files.move(temporary, path(copy), ATOMIC_MOVE)
     finally Files.deleteIfExists(temporary)
@@ -27,12 +26,7 @@ final class DirectoryPackageStore private (directory: Path) extends PackageStore
     catch case _: NoSuchFileException => None
 
   def read(copy: PackageCopy, offset: Long, length: Int): Option[Array[Byte]] =
-    try
-      Using.resource(FileChannel.open(path(copy), READ)): channel =>
-        val from = offset.max(0).min(channel.size)
-        val buffer = ByteBuffer.allocate((channel.size - from).min(length.max(0)).toInt)
-        while buffer.hasRemaining && channel.read(buffer, from + buffer.position) >= 0 do ()
-        Some(java.util.Arrays.copyOf(buffer.array, buffer.position))
+    try Some(FileBytes.read(path(copy), offset, length))
     catch case _: NoSuchFileException => None
 
   def delete(copy: PackageCopy): Unit = Files.deleteIfExists(path(copy))

@@ -1,6 +1,6 @@
 package burst.controller.scheduler
 
-import burst.controller.blob.{BlobName, FlareBlobStore}
+import burst.controller.blob.{BlobName, FileBytes, FlareBlobStore}
 import burst.controller.flare.{Flare, LogText, Output, OutputPiece}
 import burst.controller.store.{InputsFile, LogChunk}
 import burst.protocol.{FlareId, Inputs}
@@ -21,8 +21,8 @@ final class Spool private (directory: Path, blobs: FlareBlobStore):
     pieces.groupBy(_.worker).foreach: (worker, own) =>
       Using.resource(FileChannel.open(file(id, BlobName.output(worker)), CREATE, WRITE)): channel =>
         own.foreach: piece =>
-          val bytes = piece.bytes.asByteBuffer
-          while bytes.hasRemaining do channel.write(bytes, piece.end - bytes.remaining)
+          channel.position(piece.end - piece.bytes.length)
+          FileBytes.write(channel, piece.bytes.asByteBuffer)
 
   /** The output of a worker is whole. */
   def keep(id: FlareId, worker: Int, output: Output): Unit = output match
@@ -59,8 +59,7 @@ final class Spool private (directory: Path, blobs: FlareBlobStore):
   private def whole(id: FlareId, name: BlobName, content: Iterator[ByteString]): Unit =
     val spooled = file(id, name)
     Using.resource(FileChannel.open(spooled, CREATE, WRITE, TRUNCATE_EXISTING)): channel =>
-      for piece <- content; buffer <- piece.asByteBuffers do
-        while buffer.hasRemaining do channel.write(buffer)
+      for piece <- content; buffer <- piece.asByteBuffers do FileBytes.write(channel, buffer)
     blobs.put(id, name, spooled)
 
   private def file(id: FlareId, name: BlobName): Path =
