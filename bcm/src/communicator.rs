@@ -152,7 +152,7 @@ impl Communicator {
     /// assert_eq!(results, [Ok(())]);
     /// ```
     pub fn check(&self) -> Result<(), Error> {
-        self.noted(self.shared.control.check())
+        self.noted(self.shared.cancellation.check())
     }
 
     /// The first error by which an operation of this worker ended through no fault of its own, on this handle or any

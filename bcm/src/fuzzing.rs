@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::address::{Class, Destination};
-use crate::control::Control;
+use crate::cancellation::Cancellation;
 use crate::mailboxes::Mailboxes;
 use crate::operation::Operation;
 use crate::payload::{self, Encoding};
@@ -133,7 +133,7 @@ fn inbox() -> Arc<Inbox> {
         topology: Topology::new(&[2, 2]).unwrap_or_else(|_| unreachable!("two packs of two")),
         max_message: 1 << 20,
         max_bytes_in_flight: 64 << 10,
-        control: Arc::new(Control::new(2, None, Duration::from_secs(1))),
+        cancellation: Arc::new(Cancellation::new(2, None, Duration::from_secs(1))),
         mailboxes: Arc::new(Mailboxes::new(0, 2)),
     })
 }

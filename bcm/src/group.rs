@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use sha2::{Digest, Sha256};
 
-use crate::collective::ledger::{Ledger, Ledgers};
+use crate::collective::call_history::{CallHistories, CallHistory};
 use crate::topology::Topology;
 
 /// The members of one pack.
@@ -39,7 +39,7 @@ pub(crate) struct Group {
     my_pack: OnceLock<Arc<Group>>,
     pack_leaders: OnceLock<Arc<Group>>,
     /// What the members in this pack have called.
-    ledger: OnceLock<Arc<Ledger>>,
+    history: OnceLock<Arc<CallHistory>>,
 }
 
 impl Group {
@@ -91,7 +91,7 @@ impl Group {
             splits: AtomicU64::new(0),
             my_pack: OnceLock::new(),
             pack_leaders: OnceLock::new(),
-            ledger: OnceLock::new(),
+            history: OnceLock::new(),
         }
     }
 
@@ -178,8 +178,8 @@ impl Group {
     }
 
     /// What the members in this pack have called.
-    pub(crate) fn ledger(&self, ledgers: &Ledgers) -> &Ledger {
-        self.ledger.get_or_init(|| ledgers.of(self.context))
+    pub(crate) fn history(&self, histories: &CallHistories) -> &CallHistory {
+        self.history.get_or_init(|| histories.of(self.context))
     }
 
     /// Numbers this member's next split.

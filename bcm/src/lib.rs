@@ -31,11 +31,11 @@
 
 mod address;
 mod admission;
+mod cancellation;
 mod collective;
 mod communicator;
 mod config;
 mod connections;
-mod control;
 mod error;
 mod failure;
 #[cfg(feature = "fuzzing")]

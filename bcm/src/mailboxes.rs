@@ -1,6 +1,6 @@
 //! Where the messages for a pack's workers lie.
 
-use crate::collective::ledger::Ledgers;
+use crate::collective::call_history::CallHistories;
 use crate::local::Mailbox;
 
 /// The mailboxes of a pack.
@@ -11,7 +11,7 @@ pub(crate) struct Mailboxes {
     /// Holds what was sent to the pack as a whole; a collective's leader takes it from there.
     board: Mailbox,
     /// What the workers of this pack have called.
-    pub(crate) ledgers: Ledgers,
+    pub(crate) histories: CallHistories,
 }
 
 impl Mailboxes {
@@ -22,7 +22,7 @@ impl Mailboxes {
                 .map(|_| Mailbox::new(first_worker, workers))
                 .collect(),
             board: Mailbox::new(first_worker, 0),
-            ledgers: Ledgers::default(),
+            histories: CallHistories::default(),
         }
     }
 

@@ -4,29 +4,29 @@ use std::any::type_name;
 use std::sync::Arc;
 
 use crate::error::{Error, Peer};
-use crate::local::Carried;
+use crate::local::ErasedValue;
 use crate::operation::Operation;
 use crate::payload::{self, Payload};
 use crate::remote::Arrived;
 
 /// The value of a message. Inside a pack it is the value itself, not a copy of it.
 #[derive(Debug)]
-pub(crate) enum Parcel {
+pub(crate) enum Message {
     /// From this pack: a `T` that moves to the receiver, or an `Arc<T>` that sender and
     /// receivers share.
-    Here(Carried),
+    Here(ErasedValue),
     /// Bytes from another pack.
     Remote(Box<Arrived>),
 }
 
-impl Parcel {
+impl Message {
     #[inline]
     pub(crate) fn moved<T: Payload>(value: T) -> Self {
-        Self::Here(Carried::new(value))
+        Self::Here(ErasedValue::new(value))
     }
 
     pub(crate) fn shared<T: Payload>(value: Arc<T>) -> Self {
-        Self::Here(Carried::new(value))
+        Self::Here(ErasedValue::new(value))
     }
 
     /// The value, which the receiver now owns.
@@ -34,7 +34,7 @@ impl Parcel {
     pub(crate) fn open<T: Payload>(self, operation: Operation, peer: Peer) -> Result<T, Error> {
         match self {
             // Only broadcasts share, and their receivers ask for the shared value.
-            Self::Here(carried) => carried
+            Self::Here(erased) => erased
                 .take::<T>()
                 .map_err(|other| mismatch::<T>(operation, peer, other.type_name())),
             Self::Remote(arrived) => {
@@ -51,7 +51,7 @@ impl Parcel {
         peer: Peer,
     ) -> Result<T, Error> {
         match self {
-            Self::Here(carried) => carried
+            Self::Here(erased) => erased
                 .take::<T>()
                 .map_err(|other| mismatch::<T>(operation, peer, other.type_name())),
             Self::Remote(_) => Err(mismatch::<T>(operation, peer, "bytes")),
@@ -65,7 +65,7 @@ impl Parcel {
         peer: Peer,
     ) -> Result<Arc<T>, Error> {
         match self {
-            Self::Here(carried) => carried
+            Self::Here(erased) => erased
                 .take::<Arc<T>>()
                 .map_err(|other| mismatch::<T>(operation, peer, other.type_name())),
             Self::Remote(_) => self.open(operation, peer).map(Arc::new),

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant, SystemTime};
 
 use parking_lot::Mutex;
 
+use crate::cancellation::Cancellation;
 use crate::communicator::Communicator;
 use crate::config::PackConfig;
 use crate::connections::Connections;
-use crate::control::Control;
 use crate::error::Error;
 use crate::failure::Failure;
 use crate::group::Group;
@@ -104,7 +104,7 @@ impl Pack {
         };
         let count = workers.end - workers.start;
         check(&config)?;
-        let control = Arc::new(Control::new(
+        let cancellation = Arc::new(Cancellation::new(
             count as usize,
             config.deadline.map(instant_of),
             config.operation_timeout,
@@ -114,13 +114,13 @@ impl Pack {
             .map(|worker| Arc::new(Group::world(&topology, worker)))
             .collect();
         let mailboxes = Arc::new(Mailboxes::new(workers.start, count));
-        let remote = connect(kept, &config, &control, &mailboxes)?;
+        let remote = connect(kept, &config, &cancellation, &mailboxes)?;
         let shared = Arc::new(Shared {
             flare_id: config.flare_id.clone(),
             pack: config.pack,
             topology,
             first_worker: workers.start,
-            control,
+            cancellation,
             mailboxes,
             interruptions: Interruptions::new(workers.start, count),
             turn: AtomicUsize::new(0),
@@ -178,7 +178,7 @@ impl Pack {
 
     /// Whether the flare's deadline has passed, by the clock that its operations are measured by.
     pub fn is_overdue(&self) -> bool {
-        self.shared.control.is_overdue()
+        self.shared.cancellation.is_overdue()
     }
 
     /// What this pack has sent to and received from other packs so far.
@@ -215,7 +215,7 @@ impl Pack {
     }
 
     fn end_operations(&self) {
-        self.shared.control.end(Error::Closed);
+        self.shared.cancellation.end(Error::Closed);
         self.shared.wake_all();
     }
 }
@@ -230,7 +230,7 @@ impl Drop for Pack {
 fn connect(
     kept: Option<Connections>,
     config: &PackConfig,
-    control: &Arc<Control>,
+    cancellation: &Arc<Cancellation>,
     mailboxes: &Arc<Mailboxes>,
 ) -> Result<Option<Remote>, Error> {
     let topology = &config.topology;
@@ -243,7 +243,7 @@ fn connect(
         topology: topology.clone(),
         max_message: config.max_message as u64,
         max_bytes_in_flight: config.max_bytes_in_flight as u64,
-        control: Arc::clone(control),
+        cancellation: Arc::clone(cancellation),
         mailboxes: Arc::clone(mailboxes),
     });
     let backend = Connections::open(kept, config, Arc::clone(&inbox))?;

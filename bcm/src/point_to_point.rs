@@ -1,10 +1,10 @@
 //! Messages from one worker to one other.
 
 use crate::address::{Class, Destination};
+use crate::cancellation::WaitBudget;
 use crate::communicator::Communicator;
-use crate::control::Patience;
 use crate::error::{Error, Peer};
-use crate::local::Want;
+use crate::local::MatchSpec;
 use crate::operation::Operation;
 use crate::payload::Payload;
 use crate::request::{RecvRequest, SendRequest};
@@ -67,10 +67,10 @@ impl Communicator {
     pub fn send_tagged<T: Payload>(&self, value: T, dest: u32, tag: u32) -> Result<(), Error> {
         let operation = Operation::Send;
         let to = self.existing(operation, "destination", dest)?;
-        let mut patience = Patience::new(&self.shared.control, operation);
+        let mut budget = WaitBudget::new(&self.shared.cancellation, operation);
         let from = (self.group.context, self.worker_id());
         let class = Class::Point { tag };
-        self.noted(self.shared.give(&mut patience, from, to, class, value))
+        self.noted(self.shared.give(&mut budget, from, to, class, value))
     }
 
     /// Receives the next value a worker has sent to this one; waits for it.
@@ -107,8 +107,8 @@ impl Communicator {
     /// ```
     pub fn recv_tagged<T: Payload>(&self, source: u32, tag: u32) -> Result<T, Error> {
         let operation = Operation::Recv;
-        let want = self.want(operation, source, tag)?;
-        self.take(operation, &want)
+        let spec = self.spec(operation, source, tag)?;
+        self.take(operation, &spec)
     }
 
     /// Receives a value from whichever worker has sent one with this tag; waits for it. Gives the
@@ -137,16 +137,16 @@ impl Communicator {
     /// ```
     pub fn recv_any<T: Payload>(&self, tag: u32) -> Result<(u32, T), Error> {
         let operation = Operation::Recv;
-        let mut patience = Patience::new(&self.shared.control, operation);
-        let want = Want {
+        let mut budget = WaitBudget::new(&self.shared.cancellation, operation);
+        let spec = MatchSpec {
             context: self.group.context,
             source: self.worker_id(),
             class: Class::Point { tag },
         };
         self.check()?;
-        let taken = self.shared.take_any(&mut patience, &self.group, &want);
-        let (worker, parcel) = self.noted(taken)?;
-        let value = parcel.open(operation, Peer::Worker(worker))?;
+        let taken = self.shared.take_any(&mut budget, &self.group, &spec);
+        let (worker, message) = self.noted(taken)?;
+        let value = message.open(operation, Peer::Worker(worker))?;
         Ok((self.group.rank_of(worker).unwrap_or(worker), value))
     }
 
@@ -233,22 +233,26 @@ impl Communicator {
     /// assert_eq!(results[1], Ok(5));
     /// ```
     pub fn irecv<T: Payload>(&self, source: u32, tag: u32) -> Result<RecvRequest<T>, Error> {
-        let want = self.want(Operation::Recv, source, tag)?;
+        let spec = self.spec(Operation::Recv, source, tag)?;
         self.check()?;
-        RecvRequest::begin(self.clone(), want)
+        RecvRequest::begin(self.clone(), spec)
     }
 
-    pub(crate) fn take<T: Payload>(&self, operation: Operation, want: &Want) -> Result<T, Error> {
-        let mut patience = Patience::new(&self.shared.control, operation);
+    pub(crate) fn take<T: Payload>(
+        &self,
+        operation: Operation,
+        spec: &MatchSpec,
+    ) -> Result<T, Error> {
+        let mut budget = WaitBudget::new(&self.shared.cancellation, operation);
         let me = self.worker_id();
         let mine = Destination::Worker(me);
-        let parcel = self.noted(self.shared.take(&mut patience, me, mine, want))?;
-        parcel.open(operation, Peer::Worker(want.source))
+        let message = self.noted(self.shared.take(&mut budget, me, mine, spec))?;
+        message.open(operation, Peer::Worker(spec.source))
     }
 
     #[inline]
-    fn want(&self, operation: Operation, source: u32, tag: u32) -> Result<Want, Error> {
-        Ok(Want {
+    fn spec(&self, operation: Operation, source: u32, tag: u32) -> Result<MatchSpec, Error> {
+        Ok(MatchSpec {
             context: self.group.context,
             source: self.existing(operation, "source", source)?,
             class: Class::Point { tag },

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 use crate::address::{Class, Destination};
+use crate::cancellation::WaitBudget;
 use crate::communicator::Communicator;
-use crate::control::Patience;
 use crate::error::{Error, Peer};
-use crate::local::Want;
+use crate::local::MatchSpec;
 use crate::operation::Operation;
 use crate::payload::{self, Payload};
 use crate::remote::Expectation;
@@ -32,11 +32,11 @@ impl SendRequest {
         let shared = &communicator.shared;
         let origin = (communicator.group.context, communicator.worker_id());
         if shared.is_local(to) {
-            let mut patience = Patience::new(&shared.control, operation);
-            shared.give(&mut patience, origin, to, class, value)?;
+            let mut budget = WaitBudget::new(&shared.cancellation, operation);
+            shared.give(&mut budget, origin, to, class, value)?;
             return Ok(Self { sending: None });
         }
-        shared.control.check()?;
+        shared.cancellation.check()?;
         // Whatever can be wrong with the value shows now; from here on its place among the
         // messages is taken, and it has to be sent.
         let encoded = payload::encode(operation, &value)?;
@@ -45,14 +45,14 @@ impl SendRequest {
         let encoded = encoded.into_owned();
         let shared = Arc::clone(shared);
         let body = move || {
-            let mut patience = Patience::new(&shared.control, operation);
+            let mut budget = WaitBudget::new(&shared.cancellation, operation);
             let encoded = match encoded {
                 Some(encoded) => encoded,
                 None => payload::encode(operation, &value)?,
             };
             shared
                 .remote()?
-                .send_at(place, class, &encoded, &mut patience)
+                .send_at(place, class, &encoded, &mut budget)
         };
         let sending = thread::Builder::new()
             .name("bcm-send".to_owned())
@@ -109,7 +109,7 @@ impl SendRequest {
 #[must_use = "the value is received with the request"]
 pub struct RecvRequest<T> {
     communicator: Communicator,
-    want: Want,
+    spec: MatchSpec,
     done: bool,
     /// Lets the sender send for as long as the request lives.
     _expected: Option<Expectation>,
@@ -117,18 +117,18 @@ pub struct RecvRequest<T> {
 }
 
 impl<T: Payload> RecvRequest<T> {
-    pub(crate) fn begin(communicator: Communicator, want: Want) -> Result<Self, Error> {
+    pub(crate) fn begin(communicator: Communicator, spec: MatchSpec) -> Result<Self, Error> {
         let shared = &communicator.shared;
-        let expected = match shared.is_local(want.source) {
+        let expected = match shared.is_local(spec.source) {
             true => None,
             false => {
                 let mine = Destination::Worker(communicator.worker_id());
-                shared.remote()?.expect(mine, want.context, want.source)
+                shared.remote()?.expect(mine, spec.context, spec.source)
             }
         };
         Ok(Self {
             communicator,
-            want,
+            spec,
             done: false,
             _expected: expected,
             value: PhantomData,
@@ -142,7 +142,7 @@ impl<T: Payload> RecvRequest<T> {
     /// given it.
     pub fn wait(self) -> Result<T, Error> {
         self.open()?;
-        self.communicator.take(Operation::Recv, &self.want)
+        self.communicator.take(Operation::Recv, &self.spec)
     }
 
     /// The value, if it is there; never waits.
@@ -153,16 +153,16 @@ impl<T: Payload> RecvRequest<T> {
         self.open()?;
         let shared = &self.communicator.shared;
         self.communicator.check()?;
-        if !shared.is_local(self.want.source) {
-            shared.remote()?.help(self.want.source);
+        if !shared.is_local(self.spec.source) {
+            shared.remote()?.help(self.spec.source);
         }
         let mailbox = shared.mailboxes.of(self.communicator.worker_id());
-        let Some(parcel) = mailbox.ok_or(Error::Closed)?.try_take(&self.want)? else {
+        let Some(message) = mailbox.ok_or(Error::Closed)?.try_take(&self.spec)? else {
             return Ok(None);
         };
         self.done = true;
-        let peer = Peer::Worker(self.want.source);
-        parcel.open(Operation::Recv, peer).map(Some)
+        let peer = Peer::Worker(self.spec.source);
+        message.open(Operation::Recv, peer).map(Some)
     }
 
     fn open(&self) -> Result<(), Error> {
@@ -205,7 +205,7 @@ pub fn wait_any<T: Payload>(requests: &mut Vec<RecvRequest<T>>) -> Result<(usize
         });
     };
     let shared = &communicator.shared;
-    let mut patience = Patience::new(&shared.control, operation);
+    let mut budget = WaitBudget::new(&shared.cancellation, operation);
     let attempt = || {
         for (place, request) in requests.iter_mut().enumerate() {
             if let Some(value) = request.test()? {
@@ -214,7 +214,7 @@ pub fn wait_any<T: Payload>(requests: &mut Vec<RecvRequest<T>>) -> Result<(usize
         }
         Ok(None)
     };
-    let found = shared.watch(&mut patience, communicator.worker_id(), attempt);
+    let found = shared.watch(&mut budget, communicator.worker_id(), attempt);
     let found = communicator.noted(found)?;
     drop(requests.remove(found.0));
     Ok(found)

@@ -6,14 +6,14 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use crate::address::{Class, Destination};
-use crate::control::{Control, Patience};
+use crate::cancellation::{Cancellation, WaitBudget};
 use crate::error::{Error, Peer};
 use crate::failure::Failure;
 use crate::group::Group;
 use crate::interruptions::Interruptions;
-use crate::local::{Afar, Sleeper, Want};
+use crate::local::{ConnectionWait, MatchSpec, RemoteProgress};
 use crate::mailboxes::Mailboxes;
-use crate::message::Parcel;
+use crate::message::Message;
 use crate::operation::Operation;
 use crate::payload::{self, Payload};
 use crate::remote::Remote;
@@ -29,7 +29,7 @@ pub(crate) struct Shared {
     pub(crate) pack: u32,
     pub(crate) topology: Topology,
     pub(crate) first_worker: u32,
-    pub(crate) control: Arc<Control>,
+    pub(crate) cancellation: Arc<Cancellation>,
     pub(crate) mailboxes: Arc<Mailboxes>,
     pub(crate) interruptions: Interruptions,
     /// With whom the next look for a message of any worker begins.
@@ -47,67 +47,67 @@ impl Shared {
     /// returns once the backend has taken the bytes.
     pub(crate) fn give<T: Payload>(
         &self,
-        patience: &mut Patience<'_>,
+        budget: &mut WaitBudget<'_>,
         (context, source): (u32, u32),
         destination: u32,
         class: Class,
         value: T,
     ) -> Result<(), Error> {
-        patience.check(Peer::Worker(destination))?;
+        budget.check(Peer::Worker(destination))?;
         if let Some(mailbox) = self.mailboxes.of(destination) {
-            mailbox.deliver(context, source, class, || Parcel::moved(value));
+            mailbox.deliver(context, source, class, || Message::moved(value));
             return Ok(());
         }
-        let encoded = payload::encode(patience.operation, &value)?;
+        let encoded = payload::encode(budget.operation, &value)?;
         self.remote()?
-            .send((context, source), destination, class, &encoded, patience)
+            .send((context, source), destination, class, &encoded, budget)
     }
 
     /// Takes the message wanted, for which this worker waits.
     pub(crate) fn take(
         &self,
-        patience: &mut Patience<'_>,
+        budget: &mut WaitBudget<'_>,
         worker: u32,
         destination: Destination,
-        want: &Want,
-    ) -> Result<Parcel, Error> {
-        patience.check(Peer::Worker(want.source))?;
+        spec: &MatchSpec,
+    ) -> Result<Message, Error> {
+        budget.check(Peer::Worker(spec.source))?;
         let mailbox = match destination {
             Destination::Worker(worker) => self.mailboxes.of(worker).ok_or(Error::Closed)?,
             Destination::Board => self.mailboxes.board(),
         };
-        if self.is_local(want.source) {
-            return mailbox.take(want, patience, None);
+        if self.is_local(spec.source) {
+            return mailbox.take(spec, budget, None);
         }
-        if let Some(parcel) = mailbox.try_take(want)? {
-            return Ok(parcel);
+        if let Some(message) = mailbox.try_take(spec)? {
+            return Ok(message);
         }
         let remote = self.remote()?;
-        let _expected = remote.expect(destination, want.context, want.source);
-        let afar = FromWorker {
+        let _expected = remote.expect(destination, spec.context, spec.source);
+        let progress = FromWorker {
             remote,
             worker,
-            want: *want,
-            operation: patience.operation,
+            spec: *spec,
+            operation: budget.operation,
             began: Cell::new(None),
             told_at: Cell::new(LONG),
         };
-        mailbox.take(want, patience, Some(&afar))
+        mailbox.take(spec, budget, Some(&progress))
     }
 
     /// Takes a message of any member of the group, who is named.
     pub(crate) fn take_any(
         &self,
-        patience: &mut Patience<'_>,
+        budget: &mut WaitBudget<'_>,
         group: &Group,
-        want: &Want,
-    ) -> Result<(u32, Parcel), Error> {
-        let me = want.source;
+        spec: &MatchSpec,
+    ) -> Result<(u32, Message), Error> {
+        let me = spec.source;
         let mailbox = self.mailboxes.of(me).ok_or(Error::Closed)?;
         let mut turn = self.turn.fetch_add(1, Ordering::Relaxed);
         let mut attempt = || {
             turn = turn.wrapping_add(1);
-            mailbox.try_take_any(want, turn)
+            mailbox.try_take_any(spec, turn)
         };
         if let Some(found) = attempt()? {
             return Ok(found);
@@ -117,24 +117,24 @@ impl Shared {
                 .members()
                 .iter()
                 .filter(|&&worker| !self.is_local(worker))
-                .filter_map(|&source| remote.expect(Destination::Worker(me), want.context, source))
+                .filter_map(|&source| remote.expect(Destination::Worker(me), spec.context, source))
                 .collect(),
             None => Vec::new(),
         };
-        self.watch(patience, me, attempt)
+        self.watch(budget, me, attempt)
     }
 
     /// Waits until `attempt` finds something in a worker's mailbox, from wherever it comes.
     pub(crate) fn watch<R>(
         &self,
-        patience: &mut Patience<'_>,
+        budget: &mut WaitBudget<'_>,
         worker: u32,
         attempt: impl FnMut() -> Result<Option<R>, Error>,
     ) -> Result<R, Error> {
         let mailbox = self.mailboxes.of(worker).ok_or(Error::Closed)?;
         let anyone = self.remote.get().map(|remote| FromAnyone { remote });
-        let afar = anyone.as_ref().map(|anyone| anyone as &dyn Afar);
-        mailbox.watch(Peer::AnyWorker, patience, attempt, afar)
+        let progress = anyone.as_ref().map(|anyone| anyone as &dyn RemoteProgress);
+        mailbox.watch(Peer::AnyWorker, budget, attempt, progress)
     }
 
     pub(crate) fn remote(&self) -> Result<&Remote, Error> {
@@ -144,7 +144,7 @@ impl Shared {
     /// Ends every operation of the pack's workers and tells the other packs. Only the first
     /// failure counts.
     pub(crate) fn abort(&self, failure: Failure) {
-        if self.control.end(Error::Aborted(failure.clone())) {
+        if self.cancellation.end(Error::Aborted(failure.clone())) {
             self.wake_all();
             if let Some(remote) = self.remote.get() {
                 remote.abort(&failure);
@@ -164,7 +164,7 @@ impl Shared {
 struct FromWorker<'a> {
     remote: &'a Remote,
     worker: u32,
-    want: Want,
+    spec: MatchSpec,
     operation: Operation,
     /// When it was first tired of waiting.
     began: Cell<Option<Instant>>,
@@ -172,13 +172,13 @@ struct FromWorker<'a> {
     told_at: Cell<Duration>,
 }
 
-impl Afar for FromWorker<'_> {
+impl RemoteProgress for FromWorker<'_> {
     fn help(&self) -> bool {
-        self.remote.help(self.want.source)
+        self.remote.help(self.spec.source)
     }
 
-    fn tire(&self) -> Result<(), Error> {
-        let source = self.want.source;
+    fn before_sleep(&self) -> Result<(), Error> {
+        let source = self.spec.source;
         if self.remote.departed(source) {
             return Err(Error::Departed {
                 operation: self.operation,
@@ -190,7 +190,7 @@ impl Afar for FromWorker<'_> {
         if began.elapsed() >= self.told_at.get() {
             // Again later: who was told may not have known of the group.
             self.told_at.set(self.told_at.get() * 2);
-            self.remote.waits(self.worker, &self.want);
+            self.remote.waits(self.worker, &self.spec);
         }
         Ok(())
     }
@@ -199,8 +199,8 @@ impl Afar for FromWorker<'_> {
         self.remote.sleeps()
     }
 
-    fn sleep(&self, sleeper: &Sleeper<'_>) {
-        self.remote.sleep(Some(self.want.source), sleeper);
+    fn sleep(&self, wait: &ConnectionWait<'_>) {
+        self.remote.sleep(Some(self.spec.source), wait);
     }
 }
 
@@ -209,12 +209,12 @@ struct FromAnyone<'a> {
     remote: &'a Remote,
 }
 
-impl Afar for FromAnyone<'_> {
+impl RemoteProgress for FromAnyone<'_> {
     fn help(&self) -> bool {
         self.remote.help_anyone()
     }
 
-    fn tire(&self) -> Result<(), Error> {
+    fn before_sleep(&self) -> Result<(), Error> {
         Ok(())
     }
 
@@ -222,7 +222,7 @@ impl Afar for FromAnyone<'_> {
         self.remote.sleeps()
     }
 
-    fn sleep(&self, sleeper: &Sleeper<'_>) {
-        self.remote.sleep(None, sleeper);
+    fn sleep(&self, wait: &ConnectionWait<'_>) {
+        self.remote.sleep(None, wait);
     }
 }

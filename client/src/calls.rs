@@ -142,13 +142,13 @@ impl Client {
         self.answer(Call::new(Method::GET, &["api", "v1", "invokers"]))
     }
 
-    /// The namespace's definitions, those deployed last first.
+    /// The namespace's definitions without their parameters, those deployed last first.
     ///
     /// `GET /api/v1/namespaces/{namespace}/bursts`
     pub fn list_definitions(
         &self,
         query: &ListDefinitionsQuery,
-    ) -> Result<Answer<Vec<Definition>>, Error> {
+    ) -> Result<Answer<Vec<DefinitionSummary>>, Error> {
         self.answer(
             Call::new(
                 Method::GET,

@@ -217,7 +217,8 @@ pub struct Deployment {
     /// What is absent is the platform's choice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config: Option<Options>,
-    /// Merged under every input that is an object. An overwrite without them keeps those there are.
+    /// Merged under every input that is an object. An overwrite without them keeps those there are. At most 64
+    /// KiB, with all other fields beside the package.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parameters: Option<BTreeMap<String, Box<RawValue>>>,
 }
@@ -297,6 +298,24 @@ pub struct Definition {
     pub config: Config,
     /// Merged under every input that is an object.
     pub parameters: BTreeMap<String, Box<RawValue>>,
+    /// When it was deployed last.
+    pub updated: u64,
+}
+
+/// A definition without its parameters.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DefinitionSummary {
+    /// Whose it is.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// It rises with every deploy.
+    pub version: String,
+    /// A definition's package.
+    pub exec: Exec,
+    /// What is null is the platform's choice; the rest is in force.
+    pub config: Config,
     /// When it was deployed last.
     pub updated: u64,
 }
@@ -737,7 +756,7 @@ pub struct Limits {
     pub flares_per_minute: u32,
     /// How many definitions it may have.
     pub definitions: u32,
-    /// Bytes of their packages together.
+    /// Bytes of their packages and parameters together.
     pub definitions_size: u64,
     /// Bytes that results and logs of its flares may take; beyond, its oldest ended flares are deleted.
     pub stored_size: u64,
@@ -773,7 +792,7 @@ pub struct OwnLimits {
     /// How many definitions it may have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub definitions: Option<u32>,
-    /// Bytes of their packages together.
+    /// Bytes of their packages and parameters together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub definitions_size: Option<u64>,
     /// Bytes that results and logs of its flares may take.

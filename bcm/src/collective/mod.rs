@@ -11,9 +11,9 @@ pub(crate) mod all_to_all;
 pub(crate) mod barrier;
 pub(crate) mod broadcast;
 mod bundles;
+pub(crate) mod call_history;
 pub(crate) mod elements;
 pub(crate) mod gather;
-pub(crate) mod ledger;
 pub(crate) mod reduce;
 pub(crate) mod reduce_scatter;
 pub(crate) mod scan;
@@ -22,14 +22,14 @@ pub(crate) mod split;
 
 use std::sync::Arc;
 
-use self::ledger::Called;
+use self::call_history::Called;
 use crate::address::{Class, Destination};
+use crate::cancellation::WaitBudget;
 use crate::communicator::Communicator;
-use crate::control::Patience;
 use crate::error::{Error, Peer};
 use crate::group::Group;
-use crate::local::{Carried, Want};
-use crate::message::Parcel;
+use crate::local::{ErasedValue, MatchSpec};
+use crate::message::Message;
 use crate::operation::Operation;
 use crate::payload::{self, Encoded, Payload};
 use crate::remote::Expectation;
@@ -43,7 +43,7 @@ pub(crate) struct Call<'a> {
     shared: &'a Shared,
     pub(crate) group: &'a Group,
     class: Class,
-    patience: Patience<'a>,
+    budget: WaitBudget<'a>,
 }
 
 impl<'a> Call<'a> {
@@ -65,12 +65,12 @@ impl<'a> Call<'a> {
                 ),
             });
         }
-        shared.control.check()?;
+        shared.cancellation.check()?;
         let number = group.number();
         let called = Called::new::<T>(operation, root);
-        let ledger = group.ledger(&shared.mailboxes.ledgers);
+        let history = group.history(&shared.mailboxes.histories);
         let members = group.cluster().ranks.len();
-        ledger.enter(number, called, group.worker(group.rank), members)?;
+        history.enter(number, called, group.worker(group.rank), members)?;
         Ok(Self {
             shared,
             group,
@@ -79,25 +79,25 @@ impl<'a> Call<'a> {
                 operation,
                 root,
             },
-            patience: Patience::new(&shared.control, operation),
+            budget: WaitBudget::new(&shared.cancellation, operation),
         })
     }
 
     fn operation(&self) -> Operation {
-        self.patience.operation
+        self.budget.operation
     }
 
     /// How many workers of this pack run at the same time.
     fn processors(&self) -> usize {
-        self.shared.control.cores()
+        self.shared.cancellation.cores()
     }
 
     fn origin(&self) -> (u32, u32) {
         (self.group.context, self.group.worker(self.group.rank))
     }
 
-    fn want(&self, from: u32) -> Want {
-        Want {
+    fn spec(&self, from: u32) -> MatchSpec {
+        MatchSpec {
             context: self.group.context,
             source: self.group.worker(from),
             class: self.class,
@@ -108,28 +108,28 @@ impl<'a> Call<'a> {
     pub(crate) fn give<T: Payload>(&mut self, to: u32, value: T) -> Result<(), Error> {
         let (origin, worker) = (self.origin(), self.group.worker(to));
         self.shared
-            .give(&mut self.patience, origin, worker, self.class, value)
+            .give(&mut self.budget, origin, worker, self.class, value)
     }
 
     /// Sends to a member of another pack what is encoded.
     pub(crate) fn send(&mut self, to: u32, encoded: &Encoded<'_>) -> Result<(), Error> {
         let (origin, worker) = (self.origin(), self.group.worker(to));
-        self.patience.check(Peer::Worker(worker))?;
+        self.budget.check(Peer::Worker(worker))?;
         let remote = self.shared.remote()?;
-        remote.send(origin, worker, self.class, encoded, &mut self.patience)
+        remote.send(origin, worker, self.class, encoded, &mut self.budget)
     }
 
     /// Shares a value with the other members in this pack.
     pub(crate) fn share<T: Payload>(&mut self, value: &Arc<T>) -> Result<(), Error> {
-        self.patience.check(Peer::AnyWorker)?;
+        self.budget.check(Peer::AnyWorker)?;
         let (context, source) = self.origin();
         for &rank in &self.group.cluster().ranks {
             if rank == self.group.rank {
                 continue;
             }
             if let Some(mailbox) = self.shared.mailboxes.of(self.group.worker(rank)) {
-                let parcel = Parcel::shared(Arc::clone(value));
-                mailbox.deliver(context, source, self.class, || parcel);
+                let message = Message::shared(Arc::clone(value));
+                mailbox.deliver(context, source, self.class, || message);
             }
         }
         Ok(())
@@ -157,7 +157,7 @@ impl<'a> Call<'a> {
         let origin = self.origin();
         self.shared
             .remote()?
-            .broadcast(origin, &packs, self.class, encoded, &mut self.patience)
+            .broadcast(origin, &packs, self.class, encoded, &mut self.budget)
     }
 
     /// Moves anything to a member of this pack.
@@ -174,44 +174,44 @@ impl<'a> Call<'a> {
         value: T,
     ) -> Result<(), Error> {
         let worker = self.group.worker(to);
-        self.patience.check(Peer::Worker(worker))?;
+        self.budget.check(Peer::Worker(worker))?;
         let (context, source) = (self.group.context, self.group.worker(from));
         let mailbox = self.shared.mailboxes.of(worker);
-        let parcel = Parcel::Here(Carried::new(value));
+        let message = Message::Here(ErasedValue::new(value));
         mailbox
             .ok_or(Error::Closed)?
-            .deliver(context, source, self.class, || parcel);
+            .deliver(context, source, self.class, || message);
         Ok(())
     }
 
     /// Takes what a member of this pack moved here with [`Call::give_here`].
     pub(crate) fn take_here<T: Send + 'static>(&mut self, from: u32) -> Result<T, Error> {
-        let parcel = self.parcel(self.mine(), from)?;
-        parcel.open_here(self.operation(), self.peer(from))
+        let message = self.message(self.mine(), from)?;
+        message.open_here(self.operation(), self.peer(from))
     }
 
     /// Takes what a member moved to this one.
     pub(crate) fn take<T: Payload>(&mut self, from: u32) -> Result<T, Error> {
-        let parcel = self.parcel(self.mine(), from)?;
-        parcel.open(self.operation(), self.peer(from))
+        let message = self.message(self.mine(), from)?;
+        message.open(self.operation(), self.peer(from))
     }
 
     /// Takes what a member of this pack shared.
     pub(crate) fn take_shared<T: Payload>(&mut self, from: u32) -> Result<Arc<T>, Error> {
-        let parcel = self.parcel(self.mine(), from)?;
-        parcel.open_shared(self.operation(), self.peer(from))
+        let message = self.message(self.mine(), from)?;
+        message.open_shared(self.operation(), self.peer(from))
     }
 
     /// Takes what a member of another pack published. One member of each pack does.
     pub(crate) fn take_published<T: Payload>(&mut self, from: u32) -> Result<T, Error> {
-        let parcel = self.parcel(Destination::Board, from)?;
-        parcel.open(self.operation(), self.peer(from))
+        let message = self.message(Destination::Board, from)?;
+        message.open(self.operation(), self.peer(from))
     }
 
-    fn parcel(&mut self, destination: Destination, from: u32) -> Result<Parcel, Error> {
-        let want = self.want(from);
+    fn message(&mut self, destination: Destination, from: u32) -> Result<Message, Error> {
+        let spec = self.spec(from);
         let me = self.group.worker(self.group.rank);
-        self.shared.take(&mut self.patience, me, destination, &want)
+        self.shared.take(&mut self.budget, me, destination, &spec)
     }
 
     /// Announces that this member is going to take what all members of other packs publish, so

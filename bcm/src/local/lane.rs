@@ -5,37 +5,37 @@
 //! sender never waits.
 //!
 //! The receiver takes the first message that is of the class it wants: a pending point-to-point
-//! message is simply not looked at by a collective. What is passed over is kept aside.
+//! message is simply not looked at by a collective. What is passed over is put aside.
 
 use std::collections::VecDeque;
 
 use super::claim::Claim;
-use super::kept::{Envelope, Kept, Want};
 use super::primitives::{AtomicBool, Mutex, Ordering, spin_loop, yield_now};
 use super::ring::{Apart, Ring};
-use super::sleepers::Sleepers;
+use super::unexpected::{Envelope, MatchSpec, UnexpectedQueue};
+use super::waiters::Waiters;
 use crate::error::Error;
-use crate::message::Parcel;
+use crate::message::Message;
 
 /// See the module's documentation.
 #[derive(Debug)]
 pub(super) struct Lane {
     ring: Ring<Envelope>,
     /// The receiving end: whoever holds it may pop the ring.
-    kept: Apart<Claim<Kept>>,
+    unexpected: Apart<Claim<UnexpectedQueue>>,
     overflowing: AtomicBool,
     overflow: Mutex<VecDeque<Envelope>>,
-    pub(super) sleepers: Sleepers,
+    pub(super) waiters: Waiters,
 }
 
 impl Lane {
     pub(super) fn new() -> Self {
         Self {
             ring: Ring::new(),
-            kept: Apart(Claim::new(Kept::default())),
+            unexpected: Apart(Claim::new(UnexpectedQueue::default())),
             overflowing: AtomicBool::new(false),
             overflow: Mutex::default(),
-            sleepers: Sleepers::default(),
+            waiters: Waiters::default(),
         }
     }
 
@@ -51,7 +51,7 @@ impl Lane {
             Some(place) => place.fill(envelope()),
             None => self.pile_up(envelope()),
         }
-        self.sleepers.wake();
+        self.waiters.wake();
     }
 
     #[cold]
@@ -64,50 +64,54 @@ impl Lane {
     /// The message wanted, if it is there by the last of so many looks. The receiving end is held
     /// meanwhile: taking it costs as much as a message, and is done by the time one comes.
     #[inline]
-    pub(super) fn try_take(&self, want: &Want, looks: u32) -> Result<Option<Parcel>, Box<Error>> {
-        let mut kept = self.kept.0.claim();
-        if !kept.is_empty()
-            && let Some(parcel) = kept.take(want)?
+    pub(super) fn try_take(
+        &self,
+        spec: &MatchSpec,
+        looks: u32,
+    ) -> Result<Option<Message>, Box<Error>> {
+        let mut unexpected = self.unexpected.0.claim();
+        if !unexpected.is_empty()
+            && let Some(message) = unexpected.take(spec)?
         {
-            return Ok(Some(parcel));
+            return Ok(Some(message));
         }
         for look in 0..looks {
             if look > 0 {
                 spin_loop();
             }
-            // SAFETY: only the holder of `kept` pops, and the claim orders one after the other.
+            // SAFETY: only the holder of `unexpected` pops, and the claim orders one after the other.
             while let Some(first) = unsafe { self.ring.first() } {
-                match want.matches(first.look().stamp) {
-                    Ok(true) => return Ok(Some(first.take().parcel)),
-                    Ok(false) => kept.keep(first.take()),
+                match spec.matches(first.look().stamp) {
+                    Ok(true) => return Ok(Some(first.take().message)),
+                    Ok(false) => unexpected.keep(first.take()),
                     Err(error) => {
-                        kept.keep(first.take());
+                        unexpected.keep(first.take());
                         return Err(error);
                     }
                 }
             }
         }
         if self.overflowing.load(Ordering::SeqCst) {
-            self.clear_up(&mut kept);
-            return kept.take(want);
+            self.clear_up(&mut unexpected);
+            return unexpected.take(spec);
         }
         Ok(None)
     }
 
     /// Empties the overflow. What is in the ring by now was sent before it.
     #[cold]
-    fn clear_up(&self, kept: &mut Kept) {
+    fn clear_up(&self, unexpected: &mut UnexpectedQueue) {
         let mut overflow = self.overflow.lock();
         while !self.ring.drained() {
             // SAFETY: as in `try_take`, whose claim this is.
             match unsafe { self.ring.first() } {
-                Some(first) => kept.keep(first.take()),
+                Some(first) => unexpected.keep(first.take()),
                 // Its sender has taken the place and is about to fill it.
                 None => yield_now(),
             }
         }
         for envelope in overflow.drain(..) {
-            kept.keep(envelope);
+            unexpected.keep(envelope);
         }
         self.overflowing.store(false, Ordering::Relaxed);
     }
@@ -125,24 +129,24 @@ mod tests {
     use super::*;
     use crate::address::Class;
     use crate::error::Peer;
-    use crate::local::kept::Stamp;
+    use crate::local::unexpected::Stamp;
     use crate::operation::Operation;
 
     fn envelope(tag: u32, value: u32) -> Envelope {
         Envelope {
             stamp: Stamp::new(0, Class::Point { tag }),
-            parcel: Parcel::moved(value),
+            message: Message::moved(value),
         }
     }
 
     fn take(lane: &Lane, tag: u32) -> Option<u32> {
-        let want = Want {
+        let spec = MatchSpec {
             context: 0,
             source: 0,
             class: Class::Point { tag },
         };
-        let parcel = lane.try_take(&want, 1).unwrap()?;
-        Some(parcel.open(Operation::Recv, Peer::Worker(0)).unwrap())
+        let message = lane.try_take(&spec, 1).unwrap()?;
+        Some(message.open(Operation::Recv, Peer::Worker(0)).unwrap())
     }
 
     #[test]

@@ -5,7 +5,7 @@ use loom::thread;
 
 use super::primitives::{AtomicBool, Mutex, Ordering};
 use super::ring::{First, Ring};
-use super::sleepers::Sleepers;
+use super::waiters::Waiters;
 
 fn push<T>(ring: &Ring<T>, value: T) -> bool {
     let place = ring.reserve();
@@ -80,22 +80,22 @@ fn two_senders_never_fill_the_same_place() {
 fn whoever_sleeps_is_woken_by_what_comes() {
     loom::model(|| {
         let ring = Arc::new(Ring::new());
-        let sleepers = Arc::new(Sleepers::default());
+        let waiters = Arc::new(Waiters::default());
         let sender = {
-            let (ring, sleepers) = (Arc::clone(&ring), Arc::clone(&sleepers));
+            let (ring, waiters) = (Arc::clone(&ring), Arc::clone(&waiters));
             thread::spawn(move || {
                 assert!(push(&ring, 7));
-                sleepers.wake();
+                waiters.wake();
             })
         };
         loop {
-            sleepers.announce(None);
+            waiters.announce(None);
             // SAFETY: this is the only thread that takes.
             let found = unsafe { ring.first() }.map(First::take);
             if found.is_none() {
                 thread::park();
             }
-            sleepers.withdraw();
+            waiters.withdraw();
             // SAFETY: as above.
             if let Some(value) = found.or_else(|| unsafe { ring.first() }.map(First::take)) {
                 assert_eq!(value, 7);
@@ -111,31 +111,31 @@ fn what_is_published_under_a_lock_wakes_too() {
     loom::model(|| {
         let place = Arc::new(Mutex::<Option<u32>>::default());
         let ended = Arc::new(AtomicBool::new(false));
-        let sleepers = Arc::new(Sleepers::default());
+        let waiters = Arc::new(Waiters::default());
         let sender = {
             let (place, ended) = (Arc::clone(&place), Arc::clone(&ended));
-            let sleepers = Arc::clone(&sleepers);
+            let waiters = Arc::clone(&waiters);
             thread::spawn(move || {
                 *place.lock() = Some(7);
-                sleepers.wake();
+                waiters.wake();
                 // And as an abort does it.
                 ended.store(true, Ordering::Release);
-                sleepers.wake_all();
+                waiters.wake_all();
             })
         };
         while place.lock().is_none() {
-            sleepers.announce(None);
+            waiters.announce(None);
             if place.lock().is_none() {
                 thread::park();
             }
-            sleepers.withdraw();
+            waiters.withdraw();
         }
         while !ended.load(Ordering::Acquire) {
-            sleepers.announce(None);
+            waiters.announce(None);
             if !ended.load(Ordering::Acquire) {
                 thread::park();
             }
-            sleepers.withdraw();
+            waiters.withdraw();
         }
         sender.join().unwrap();
     });

@@ -1,7 +1,7 @@
 //! The mailbox of one worker, where messages from its pack and from other packs end up.
 //!
 //! There is a [`Lane`] for each worker of the pack, made when that one first sends or is waited
-//! for, and a [`Tray`] for all other packs. A receiver that finds nothing looks at the one it
+//! for, and a [`RemoteQueue`] for all other packs. A receiver that finds nothing looks at the one it
 //! waits for: first spinning, then yielding, then parked (see [`crate::control`]).
 
 use std::cell::Cell;
@@ -9,24 +9,24 @@ use std::hint::spin_loop;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use super::bell::{Bell, Sleeper};
-use super::kept::{Envelope, Stamp, Want};
 use super::lane::Lane;
-use super::sleepers::Sleepers;
-use super::tray::Tray;
+use super::remote_queue::RemoteQueue;
+use super::unexpected::{Envelope, MatchSpec, Stamp};
+use super::waiters::Waiters;
+use super::waker::{ConnectionWait, Waker};
 use crate::address::Class;
-use crate::control::{Patience, Pause};
+use crate::cancellation::{Pause, WaitBudget};
 use crate::error::{Error, Peer};
-use crate::message::Parcel;
+use crate::message::Message;
 
 /// See the module's documentation.
 #[derive(Debug)]
 pub(crate) struct Mailbox {
     first_worker: u32,
     lanes: Box<[OnceLock<Box<Lane>>]>,
-    tray: Tray,
+    remote_queue: RemoteQueue,
     /// Threads that wait for more than one sender.
-    watchers: Sleepers,
+    watchers: Waiters,
 }
 
 impl Mailbox {
@@ -35,8 +35,8 @@ impl Mailbox {
         Self {
             first_worker,
             lanes: (0..workers).map(|_| OnceLock::new()).collect(),
-            tray: Tray::default(),
-            watchers: Sleepers::default(),
+            remote_queue: RemoteQueue::default(),
+            watchers: Waiters::default(),
         }
     }
 
@@ -48,7 +48,7 @@ impl Mailbox {
         Some(lane.get_or_init(|| Box::new(Lane::new())))
     }
 
-    /// Puts a message into its place and wakes whoever waits for it. Never blocks. The parcel is
+    /// Puts a message into its place and wakes whoever waits for it. Never blocks. The message is
     /// made where it is to lie.
     #[inline]
     pub(crate) fn deliver(
@@ -56,16 +56,18 @@ impl Mailbox {
         context: u32,
         source: u32,
         class: Class,
-        parcel: impl FnOnce() -> Parcel,
+        message: impl FnOnce() -> Message,
     ) {
         let stamp = Stamp::new(context, class);
         let envelope = || Envelope {
             stamp,
-            parcel: parcel(),
+            message: message(),
         };
         match self.lane(source) {
             Some(lane) => lane.deliver(envelope),
-            None => self.tray.deliver([(source, envelope())].into_iter()),
+            None => self
+                .remote_queue
+                .deliver([(source, envelope())].into_iter()),
         }
         self.watchers.wake();
     }
@@ -75,29 +77,29 @@ impl Mailbox {
         &self,
         context: u32,
         class: Class,
-        parcels: impl Iterator<Item = (u32, Parcel)>,
+        messages: impl Iterator<Item = (u32, Message)>,
     ) {
         let stamp = Stamp::new(context, class);
-        let envelopes = parcels.map(|(source, parcel)| (source, Envelope { stamp, parcel }));
-        self.tray.deliver(envelopes);
+        let envelopes = messages.map(|(source, message)| (source, Envelope { stamp, message }));
+        self.remote_queue.deliver(envelopes);
         self.watchers.wake();
     }
 
     /// Wakes everyone, so that they see that something ended.
     pub(crate) fn wake_all(&self) {
         for lane in self.lanes.iter().filter_map(OnceLock::get) {
-            lane.sleepers.wake_all();
+            lane.waiters.wake_all();
         }
-        self.tray.sleepers.wake_all();
+        self.remote_queue.waiters.wake_all();
         self.watchers.wake_all();
     }
 
     /// The message wanted, if it is there.
     #[inline]
-    pub(crate) fn try_take(&self, want: &Want) -> Result<Option<Parcel>, Error> {
-        match self.lane(want.source) {
-            Some(lane) => lane.try_take(want, 1),
-            None => self.tray.try_take(want),
+    pub(crate) fn try_take(&self, spec: &MatchSpec) -> Result<Option<Message>, Error> {
+        match self.lane(spec.source) {
+            Some(lane) => lane.try_take(spec, 1),
+            None => self.remote_queue.try_take(spec),
         }
         .map_err(|error| *error)
     }
@@ -105,70 +107,77 @@ impl Mailbox {
     /// A message of any sender, who is named. Which sender comes first changes with `turn`.
     pub(crate) fn try_take_any(
         &self,
-        want: &Want,
+        spec: &MatchSpec,
         turn: usize,
-    ) -> Result<Option<(u32, Parcel)>, Error> {
+    ) -> Result<Option<(u32, Message)>, Error> {
         let count = self.lanes.len();
         for place in (0..count).map(|step| (turn + step) % count) {
             if let Some(lane) = self.lanes[place].get() {
                 let source = self.first_worker + place as u32;
-                if let Some(parcel) = lane
-                    .try_take(&Want { source, ..*want }, 1)
+                if let Some(message) = lane
+                    .try_take(&MatchSpec { source, ..*spec }, 1)
                     .map_err(|error| *error)?
                 {
-                    return Ok(Some((source, parcel)));
+                    return Ok(Some((source, message)));
                 }
             }
         }
-        self.tray.try_take_any(want).map_err(|error| *error)
+        self.remote_queue.try_take_any(spec).map_err(|error| *error)
     }
 
-    /// The message wanted; waits for it as long as the operation's patience lasts.
+    /// The message wanted; waits for it as long as the operation's budget lasts.
     ///
-    /// `afar` says what to do meanwhile for a message from another pack.
+    /// `progress` says what to do meanwhile for a message from another pack.
     pub(crate) fn take(
         &self,
-        want: &Want,
-        patience: &mut Patience<'_>,
-        afar: Option<&dyn Afar>,
-    ) -> Result<Parcel, Error> {
-        let peer = Peer::Worker(want.source);
-        let Some(lane) = self.lane(want.source) else {
+        spec: &MatchSpec,
+        budget: &mut WaitBudget<'_>,
+        progress: Option<&dyn RemoteProgress>,
+    ) -> Result<Message, Error> {
+        let peer = Peer::Worker(spec.source);
+        let Some(lane) = self.lane(spec.source) else {
             let seen = Cell::new(0);
-            let ready = || self.tray.version() != seen.get();
+            let ready = || self.remote_queue.version() != seen.get();
             let attempt = || {
-                seen.set(self.tray.version());
-                self.tray.try_take(want).map_err(|error| *error)
+                seen.set(self.remote_queue.version());
+                self.remote_queue.try_take(spec).map_err(|error| *error)
             };
             let look = when_ready(&ready, attempt);
-            return wait(peer, patience, &self.tray.sleepers, &ready, look, afar);
+            return wait(
+                peer,
+                budget,
+                &self.remote_queue.waiters,
+                &ready,
+                look,
+                progress,
+            );
         };
         let ready = || lane.ready();
-        let look = |_| lane.try_take(want, LOOKS).map_err(|error| *error);
-        wait(peer, patience, &lane.sleepers, &ready, look, None)
+        let look = |_| lane.try_take(spec, LOOKS).map_err(|error| *error);
+        wait(peer, budget, &lane.waiters, &ready, look, None)
     }
 
     /// Waits until `attempt`, which may look at all that has come, finds something.
     pub(crate) fn watch<R>(
         &self,
         peer: Peer,
-        patience: &mut Patience<'_>,
+        budget: &mut WaitBudget<'_>,
         mut attempt: impl FnMut() -> Result<Option<R>, Error>,
-        afar: Option<&dyn Afar>,
+        progress: Option<&dyn RemoteProgress>,
     ) -> Result<R, Error> {
         let seen = Cell::new(0);
         let attempt = || {
-            seen.set(self.tray.version());
+            seen.set(self.remote_queue.version());
             attempt()
         };
         let ready = || {
-            self.tray.version() != seen.get()
+            self.remote_queue.version() != seen.get()
                 || (self.lanes.iter())
                     .filter_map(OnceLock::get)
                     .any(|lane| lane.ready())
         };
         let look = when_ready(&ready, attempt);
-        wait(peer, patience, &self.watchers, &ready, look, afar)
+        wait(peer, budget, &self.watchers, &ready, look, progress)
     }
 }
 
@@ -205,77 +214,81 @@ fn when_ready<R>(
 }
 
 /// What a worker does while it waits for something from other packs.
-pub(crate) trait Afar {
+pub(crate) trait RemoteProgress {
     /// Gets what can be had at once; `true` when that was something.
     fn help(&self) -> bool;
 
     /// The worker is about to sleep. An error ends its wait: nothing can come any more.
-    fn tire(&self) -> Result<(), Error>;
+    fn before_sleep(&self) -> Result<(), Error>;
 
-    /// Whether [`Afar::sleep`] is of use; else the worker sleeps on its own lock.
+    /// Whether [`RemoteProgress::sleep`] is of use; else the worker sleeps on its own lock.
     fn sleeps(&self) -> bool;
 
-    /// Sleeps until something is found, the bell rings or the time is up, and gets what came.
-    fn sleep(&self, sleeper: &Sleeper<'_>);
+    /// Sleeps until something is found, the waker wakes it or the time is up, and gets what came.
+    fn sleep(&self, wait: &ConnectionWait<'_>);
 }
 
 /// Waits until a `look` finds something, which goes on for a moment by itself. Something that
-/// comes wakes the `sleepers`.
+/// comes wakes the `waiters`.
 #[inline]
 fn wait<R>(
     peer: Peer,
-    patience: &mut Patience<'_>,
-    sleepers: &Sleepers,
+    budget: &mut WaitBudget<'_>,
+    waiters: &Waiters,
     ready: &dyn Fn() -> bool,
     mut look: impl FnMut(Look) -> Result<Option<R>, Error>,
-    afar: Option<&dyn Afar>,
+    progress: Option<&dyn RemoteProgress>,
 ) -> Result<R, Error> {
-    patience.refresh();
+    budget.refresh();
     // Sleeping on a connection costs little more than looking at it.
-    patience.prompt = afar.is_some_and(|afar| afar.sleeps());
-    let mut bell = None;
+    budget.prompt = progress.is_some_and(|progress| progress.sleeps());
+    let mut waker = None;
     let mut next = Look::Surely;
     loop {
-        patience.check(peer)?;
+        budget.check(peer)?;
         if let Some(found) = look(next)? {
-            patience.rewarded();
+            budget.rewarded();
             return Ok(found);
         }
         next = Look::IfReady;
-        if let Pause::Park(limit) = patience.pause(peer)? {
-            if let Some(afar) = afar {
-                afar.tire()?;
-                bell = bell.or_else(|| afar.sleeps().then(Bell::mine).flatten());
+        if let Pause::Park(limit) = budget.pause(peer)? {
+            if let Some(progress) = progress {
+                progress.before_sleep()?;
+                waker = waker.or_else(|| progress.sleeps().then(Waker::mine).flatten());
             }
-            sleepers.announce(bell.clone());
+            waiters.announce(waker.clone());
             // What ended or came before the announcement woke nobody.
-            let last = patience.check(peer).and_then(|()| look(Look::Surely));
+            let last = budget.check(peer).and_then(|()| look(Look::Surely));
             if matches!(last, Ok(None)) {
-                sleep(patience, bell.as_ref(), afar, limit, ready);
+                sleep(budget, waker.as_ref(), progress, limit, ready);
             }
-            sleepers.withdraw();
+            waiters.withdraw();
             if let Some(found) = last? {
                 return Ok(found);
             }
             next = Look::Surely;
-        } else if afar.is_some_and(|afar| afar.help()) {
-            patience.refresh();
+        } else if progress.is_some_and(|progress| progress.help()) {
+            budget.refresh();
         }
     }
 }
 
 #[cold]
 fn sleep(
-    patience: &mut Patience<'_>,
-    bell: Option<&Arc<Bell>>,
-    afar: Option<&dyn Afar>,
+    budget: &mut WaitBudget<'_>,
+    waker: Option<&Arc<Waker>>,
+    progress: Option<&dyn RemoteProgress>,
     limit: Duration,
     found: &dyn Fn() -> bool,
 ) {
-    let (Some(bell), Some(afar)) = (bell, afar) else {
-        return patience.control.park(limit);
+    let (Some(waker), Some(progress)) = (waker, progress) else {
+        return budget.cancellation.park(limit);
     };
-    let found = &|| found() || patience.control.ended().is_some();
-    let sleeper = Sleeper { bell, limit, found };
-    patience.control.sleep(|| afar.sleep(&sleeper));
+    let found = &|| found() || budget.cancellation.ended().is_some();
+    let wait = ConnectionWait {
+        waker,
+        limit,
+        found,
+    };
+    budget.cancellation.sleep(|| progress.sleep(&wait));
 }

@@ -1,19 +1,19 @@
 //! Messages inside a pack: the sender puts the value itself into the receiver's mailbox.
 
-mod bell;
-mod carried;
 mod claim;
-mod kept;
+mod erased;
 mod lane;
 #[cfg(all(test, burst_loom))]
 mod loom;
 mod mailbox;
 mod primitives;
+mod remote_queue;
 mod ring;
-mod sleepers;
-mod tray;
+mod unexpected;
+mod waiters;
+mod waker;
 
-pub(crate) use bell::{Bell, Sleeper};
-pub(crate) use carried::Carried;
-pub(crate) use kept::Want;
-pub(crate) use mailbox::{Afar, Mailbox};
+pub(crate) use erased::ErasedValue;
+pub(crate) use mailbox::{Mailbox, RemoteProgress};
+pub(crate) use unexpected::MatchSpec;
+pub(crate) use waker::{ConnectionWait, Waker};

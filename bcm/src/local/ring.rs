@@ -6,7 +6,7 @@
 //! message costs one line moving from core to core.
 //!
 //! A turn is stored and read sequentially consistent, which the park protocol relies on (see
-//! [`super::sleepers`]); the store is the only fence of a send.
+//! [`super::waiters`]); the store is the only fence of a send.
 
 use std::fmt;
 use std::mem::MaybeUninit;

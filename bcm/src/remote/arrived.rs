@@ -1,6 +1,6 @@
 //! A message as it came from another pack.
 
-use super::charge::Charge;
+use super::permit::Permit;
 use crate::payload::{Body, Encoding};
 
 /// A whole message from another pack, not decoded yet.
@@ -9,13 +9,13 @@ pub(crate) struct Arrived {
     pub(super) encoding: Encoding,
     pub(super) fingerprint: u64,
     pub(super) body: Body,
-    pub(super) charge: Option<Charge>,
+    pub(super) permit: Option<Permit>,
 }
 
 impl Arrived {
     /// The bytes; from here on they are the worker's and no longer count as in flight.
     pub(crate) fn into_parts(self) -> (Encoding, u64, Body) {
-        drop(self.charge);
+        drop(self.permit);
         (self.encoding, self.fingerprint, self.body)
     }
 }

@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 
-use super::charge::Charge;
+use super::permit::Permit;
 use crate::payload::{Buffer, Encoding};
 use crate::wire::Layout;
 
@@ -26,7 +26,7 @@ pub(super) struct Assembly {
     memory: OnceLock<Memory>,
     states: Box<[AtomicU8]>,
     missing: AtomicU32,
-    charge: Mutex<Option<Charge>>,
+    permit: Mutex<Option<Permit>>,
 }
 
 #[derive(Debug)]
@@ -57,14 +57,14 @@ impl Memory {
 }
 
 impl Assembly {
-    pub(super) fn new(layout: Layout, encoding: Encoding, charge: Charge) -> Self {
+    pub(super) fn new(layout: Layout, encoding: Encoding, permit: Permit) -> Self {
         Self {
             layout,
             encoding,
             memory: OnceLock::new(),
             states: (0..layout.chunks()).map(|_| AtomicU8::new(FREE)).collect(),
             missing: AtomicU32::new(layout.chunks()),
-            charge: Mutex::new(Some(charge)),
+            permit: Mutex::new(Some(permit)),
         }
     }
 
@@ -87,16 +87,16 @@ impl Assembly {
     }
 
     /// The message, for whoever filled the last chunk.
-    pub(super) fn finish(&self) -> (Encoding, Buffer, Option<Charge>) {
+    pub(super) fn finish(&self) -> (Encoding, Buffer, Option<Permit>) {
         let memory = self
             .memory
             .get_or_init(|| Memory::new(self.encoding, self.layout.total()));
         let buffer = memory.buffer.lock().take();
-        let charge = self.charge.lock().take();
+        let permit = self.permit.lock().take();
         (
             self.encoding,
             buffer.unwrap_or(Buffer::One(Vec::new())),
-            charge,
+            permit,
         )
     }
 }

@@ -13,7 +13,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::arrived::Arrived;
-use super::charge::Charge;
+use super::permit::Permit;
 use crate::address::Destination;
 use crate::payload::{Body, Buffer, Encoded, Encoding};
 use crate::wire::WireError;
@@ -91,7 +91,7 @@ pub(super) struct Bundled {
 #[derive(Debug)]
 struct Memory {
     buffer: Buffer,
-    _charge: Option<Charge>,
+    _permit: Option<Permit>,
 }
 
 impl AsRef<[u8]> for Memory {
@@ -104,13 +104,13 @@ impl AsRef<[u8]> for Memory {
 pub(super) fn open(
     fingerprint: u64,
     buffer: Buffer,
-    charge: Option<Charge>,
+    permit: Option<Permit>,
     most: usize,
 ) -> Result<Vec<Bundled>, WireError> {
     let parts = parts(buffer.as_bytes(), most)?;
     let memory = Arc::new(Memory {
         buffer,
-        _charge: charge,
+        _permit: permit,
     });
     let bundled = |(source, destination, encoding, range)| Bundled {
         source,
@@ -119,7 +119,7 @@ pub(super) fn open(
             encoding,
             fingerprint,
             body: Body::Part(Arc::clone(&memory) as _, range),
-            charge: None,
+            permit: None,
         },
     };
     Ok(parts.into_iter().map(bundled).collect())

@@ -17,8 +17,8 @@ use serde::Deserialize;
 
 use super::inbox::Inbox;
 use super::{Backend, Frame};
+use crate::cancellation::{Cancellation, WaitBudget};
 use crate::config::{BackendConfig, PackConfig};
-use crate::control::{Control, Patience};
 use crate::error::{Error, Peer};
 use crate::operation::Operation;
 use crate::wire::{Header, Kind};
@@ -126,7 +126,7 @@ pub(super) fn open(config: &PackConfig, inbox: Arc<Inbox>) -> Result<Arc<dyn Bac
 
 /// Gives frames to the inner backend when they are due, and all that are left in the end.
 fn carry(frames: &mpsc::Receiver<Held>, inner: &Weak<dyn Backend>) {
-    let control = Control::new(1, None, Duration::from_secs(20));
+    let cancellation = Cancellation::new(1, None, Duration::from_secs(20));
     let mut waiting: BinaryHeap<Reverse<Held>> = BinaryHeap::new();
     let mut ended = false;
     while !(ended && waiting.is_empty()) {
@@ -155,10 +155,10 @@ fn carry(frames: &mpsc::Receiver<Held>, inner: &Weak<dyn Backend>) {
                 header: held.header,
                 payload: &held.payload,
             };
-            let mut patience = Patience::new(&control, Operation::Send);
+            let mut budget = WaitBudget::new(&cancellation, Operation::Send);
             // Who has left in the meantime misses nothing.
             let _ = match frame.header.kind {
-                Kind::Data => inner.send(held.to, &[frame], &mut patience),
+                Kind::Data => inner.send(held.to, &[frame], &mut budget),
                 _ => inner.control(held.to, &frame),
             };
         }
@@ -252,9 +252,9 @@ impl Backend for Faults {
         &self,
         to: u32,
         frames: &[Frame<'_>],
-        patience: &mut Patience<'_>,
+        budget: &mut WaitBudget<'_>,
     ) -> Result<(), Error> {
-        patience.remaining(Peer::Pack(to))?;
+        budget.remaining(Peer::Pack(to))?;
         frames.iter().try_for_each(|frame| self.hold(to, frame))
     }
 
@@ -262,10 +262,10 @@ impl Backend for Faults {
         &self,
         to: &[u32],
         frames: &[Frame<'_>],
-        patience: &mut Patience<'_>,
+        budget: &mut WaitBudget<'_>,
     ) -> Result<(), Error> {
         to.iter()
-            .try_for_each(|&pack| self.send(pack, frames, patience))
+            .try_for_each(|&pack| self.send(pack, frames, budget))
     }
 
     fn control(&self, to: u32, frame: &Frame<'_>) -> Result<(), Error> {

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 
 use super::Backend;
 use super::stream::StreamKey;
-use crate::control::{Patience, Pause};
+use crate::cancellation::{Pause, WaitBudget};
 use crate::error::{Error, Peer};
 
 /// What a message costs besides its bytes, so that empty ones are not free.
@@ -97,7 +97,7 @@ impl Flow {
         &self,
         place: (StreamKey, u64),
         packs: &[u32],
-        patience: &mut Patience<'_>,
+        budget: &mut WaitBudget<'_>,
         backend: &dyn Backend,
         has_left: impl Fn(u32) -> bool,
         offer: impl FnOnce() -> Result<(), Error>,
@@ -109,25 +109,25 @@ impl Flow {
         });
         self.waiting.lock().insert(place, Arc::clone(&ticket));
         let result = offer().and_then(|()| {
-            patience.refresh();
+            budget.refresh();
             while !ticket.granted.load(Ordering::Acquire) {
                 let first = ticket.missing.lock().first().copied();
                 let peer = first.map_or(Peer::AnyWorker, Peer::Pack);
-                match (patience.pause(peer)?, first) {
+                match (budget.pause(peer)?, first) {
                     (Pause::Look, Some(pack)) => {
                         backend.help(pack);
                     }
                     (Pause::Look, None) => {}
                     (Pause::Park(_), Some(pack)) if has_left(pack) => {
                         return Err(Error::Departed {
-                            operation: patience.operation,
+                            operation: budget.operation,
                             peer,
                         });
                     }
                     (Pause::Park(limit), _) => {
                         packs.iter().for_each(|&pack| backend.relieve(pack));
                         if !ticket.granted.load(Ordering::Acquire) {
-                            patience.control.park(limit);
+                            budget.cancellation.park(limit);
                         }
                     }
                 }

@@ -12,10 +12,10 @@ use super::inbox::{Expectation, Inbox};
 use super::stream::StreamKey;
 use super::{Backend, Frame};
 use crate::address::{Class, Destination};
-use crate::control::Patience;
+use crate::cancellation::WaitBudget;
 use crate::error::Error;
 use crate::failure::Failure;
-use crate::local::{Sleeper, Want};
+use crate::local::{ConnectionWait, MatchSpec};
 use crate::operation::Operation;
 use crate::payload::Encoded;
 use crate::wire::{Header, Kind, Layout};
@@ -71,11 +71,11 @@ impl Remote {
         destination: u32,
         class: Class,
         encoded: &Encoded<'_>,
-        patience: &mut Patience<'_>,
+        budget: &mut WaitBudget<'_>,
     ) -> Result<(), Error> {
         let origin = (context, source);
-        let place = self.reserve(origin, destination, encoded, patience.operation)?;
-        self.send_at(place, class, encoded, patience)
+        let place = self.reserve(origin, destination, encoded, budget.operation)?;
+        self.send_at(place, class, encoded, budget)
     }
 
     /// Takes the next place among the messages to one worker of another pack. What has a place
@@ -112,14 +112,14 @@ impl Remote {
         place: Place,
         class: Class,
         encoded: &Encoded<'_>,
-        patience: &mut Patience<'_>,
+        budget: &mut WaitBudget<'_>,
     ) -> Result<(), Error> {
         let Place {
             key,
             sequence,
             pack,
         } = place;
-        self.transfer((key, sequence), &[pack], class, encoded, patience)
+        self.transfer((key, sequence), &[pack], class, encoded, budget)
     }
 
     /// Sends to other packs as a whole, one message each. All packs of a group must be given
@@ -130,16 +130,16 @@ impl Remote {
         packs: &[u32],
         class: Class,
         encoded: &Encoded<'_>,
-        patience: &mut Patience<'_>,
+        budget: &mut WaitBudget<'_>,
     ) -> Result<(), Error> {
         let key = StreamKey {
             source,
             destination: Destination::Board,
             context,
         };
-        self.check_size(encoded, patience.operation)?;
+        self.check_size(encoded, budget.operation)?;
         let place = (key, self.next(key));
-        self.transfer(place, packs, class, encoded, patience)
+        self.transfer(place, packs, class, encoded, budget)
     }
 
     fn check_size(&self, encoded: &Encoded<'_>, operation: Operation) -> Result<(), Error> {
@@ -161,7 +161,7 @@ impl Remote {
         packs: &[u32],
         class: Class,
         encoded: &Encoded<'_>,
-        patience: &mut Patience<'_>,
+        budget: &mut WaitBudget<'_>,
     ) -> Result<(), Error> {
         let config = self.inbox.config();
         let body = &*encoded.body;
@@ -197,7 +197,7 @@ impl Remote {
             let place = (key, sequence);
             self.inbox
                 .flow
-                .ask(place, packs, patience, &*self.backend, has_left, offer)?;
+                .ask(place, packs, budget, &*self.backend, has_left, offer)?;
         }
         let frame = |chunk| Frame {
             header: Header { chunk, ..header },
@@ -205,14 +205,14 @@ impl Remote {
         };
         if let (Destination::Worker(_), [pack]) = (key.destination, packs) {
             if layout.chunks() == 1 {
-                self.backend.send(*pack, &[frame(0)], patience)?;
+                self.backend.send(*pack, &[frame(0)], budget)?;
             } else {
                 let frames: Vec<_> = (0..layout.chunks()).map(frame).collect();
-                self.backend.send(*pack, &frames, patience)?;
+                self.backend.send(*pack, &frames, budget)?;
             }
         } else {
             let frames: Vec<_> = (0..layout.chunks()).map(frame).collect();
-            self.backend.broadcast(packs, &frames, patience)?;
+            self.backend.broadcast(packs, &frames, budget)?;
         }
         self.inbox.counters.sent(packs.len(), body.len());
         Ok(())
@@ -258,30 +258,30 @@ impl Remote {
     }
 
     /// Sleeps until something comes from that worker's pack (or from any), and reads it.
-    pub(crate) fn sleep(&self, source: Option<u32>, sleeper: &Sleeper<'_>) {
+    pub(crate) fn sleep(&self, source: Option<u32>, wait: &ConnectionWait<'_>) {
         let topology = &self.inbox.config().topology;
         let pack = source.and_then(|source| topology.pack_of(source));
         let packs = match pack {
             Some(pack) => pack..pack + 1,
             None => 0..topology.num_packs(),
         };
-        self.backend.sleep(packs, sleeper);
+        self.backend.sleep(packs, wait);
     }
 
     /// A worker has waited long for this message. If it is one of a collective the pack it should come from is told: it
     /// may have called another one, and wait as well.
-    pub(crate) fn waits(&self, worker: u32, want: &Want) {
+    pub(crate) fn waits(&self, worker: u32, spec: &MatchSpec) {
         let config = self.inbox.config();
         let (Class::Collective { .. }, Some(pack)) =
-            (want.class, config.topology.pack_of(want.source))
+            (spec.class, config.topology.pack_of(spec.source))
         else {
             return;
         };
         let header = Header {
             source: worker,
-            destination: Destination::Worker(want.source),
-            context: want.context,
-            class: want.class,
+            destination: Destination::Worker(spec.source),
+            context: spec.context,
+            class: spec.class,
             ..Header::notice(Kind::Waiting, config.flare, config.pack, 0)
         };
         let payload = &[];

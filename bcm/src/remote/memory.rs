@@ -8,8 +8,8 @@ use parking_lot::Mutex;
 
 use super::inbox::Inbox;
 use super::{Backend, Frame};
+use crate::cancellation::WaitBudget;
 use crate::config::PackConfig;
-use crate::control::Patience;
 use crate::error::Error;
 use crate::wire::Header;
 
@@ -76,7 +76,7 @@ impl Backend for Memory {
         &self,
         to: u32,
         frames: &[Frame<'_>],
-        _patience: &mut Patience<'_>,
+        _budget: &mut WaitBudget<'_>,
     ) -> Result<(), Error> {
         frames
             .iter()
@@ -87,10 +87,10 @@ impl Backend for Memory {
         &self,
         to: &[u32],
         frames: &[Frame<'_>],
-        patience: &mut Patience<'_>,
+        budget: &mut WaitBudget<'_>,
     ) -> Result<(), Error> {
         to.iter()
-            .try_for_each(|&pack| self.send(pack, frames, patience))
+            .try_for_each(|&pack| self.send(pack, frames, budget))
     }
 
     fn control(&self, to: u32, frame: &Frame<'_>) -> Result<(), Error> {

@@ -18,7 +18,6 @@
 mod arrived;
 mod assembly;
 mod bundle;
-mod charge;
 mod counters;
 mod credentials;
 mod direct;
@@ -28,6 +27,7 @@ mod flow;
 mod inbox;
 mod link;
 mod memory;
+mod permit;
 mod pool;
 #[cfg(feature = "rabbitmq")]
 mod rabbitmq;
@@ -53,10 +53,10 @@ pub(crate) use redis::read_all as redis_replies;
 pub use registry::default_chunk_size;
 pub(crate) use registry::{admit, clean, open};
 
+use crate::cancellation::WaitBudget;
 use crate::config::PackConfig;
-use crate::control::Patience;
 use crate::error::Error;
-use crate::local::Sleeper;
+use crate::local::ConnectionWait;
 use crate::wire::{HEADER_SIZE, Header};
 
 /// A header and the bytes that follow it.
@@ -99,7 +99,7 @@ impl Frame<'_> {
 /// - `send` and `broadcast` return once the frames are in safe hands: written to a connection
 ///   or confirmed by a server. They may be called by many threads at once; they never hold up
 ///   each other for longer than one frame takes, and never wait for a worker of another pack.
-/// - Every wait inside is bounded by the patience it is given, or by a second.
+/// - Every wait inside is bounded by the budget it is given, or by a second.
 /// - A peer that is gone without a goodbye is reported with [`Inbox::lost`], where the backend
 ///   can tell.
 /// - No error and no `Debug` output shows a credential.
@@ -112,7 +112,7 @@ pub(crate) trait Backend: fmt::Debug + Send + Sync {
     fn start(&self, endpoints: &[String]) -> Result<(), Error>;
 
     /// One to one: the frames of one message, which may be sent concurrently.
-    fn send(&self, to: u32, frames: &[Frame<'_>], patience: &mut Patience<'_>)
+    fn send(&self, to: u32, frames: &[Frame<'_>], budget: &mut WaitBudget<'_>)
     -> Result<(), Error>;
 
     /// One to many: as `send` to each of the packs. Backends with a server store the frames
@@ -121,7 +121,7 @@ pub(crate) trait Backend: fmt::Debug + Send + Sync {
         &self,
         to: &[u32],
         frames: &[Frame<'_>],
-        patience: &mut Patience<'_>,
+        budget: &mut WaitBudget<'_>,
     ) -> Result<(), Error>;
 
     /// One small frame that overtakes what `send` is busy with. It is called by reading threads
@@ -157,9 +157,9 @@ pub(crate) trait Backend: fmt::Debug + Send + Sync {
         false
     }
 
-    /// Sleeps until what is waited for comes from one of these packs, the bell rings or the time
+    /// Sleeps until what is waited for comes from one of these packs, the waker wakes it or the time
     /// is up. What comes for others meanwhile is read too.
-    fn sleep(&self, _packs: Range<u32>, _sleeper: &Sleeper<'_>) {}
+    fn sleep(&self, _packs: Range<u32>, _wait: &ConnectionWait<'_>) {}
 
     /// Takes leave of the flare, and keeps what the next flare of the same packs can use.
     fn leave(&self) {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
-use crate::control::Patience;
+use crate::cancellation::WaitBudget;
 use crate::error::{Error, Peer};
 
 /// How often someone waiting for a connection looks whether to go on.
@@ -44,7 +44,7 @@ impl<C> Pool<C> {
     pub(super) fn acquire<E: From<Error>>(
         &self,
         peer: Peer,
-        patience: &mut Patience<'_>,
+        budget: &mut WaitBudget<'_>,
         dial: impl FnOnce() -> Result<C, E>,
     ) -> Result<C, E> {
         let mut state = self.state.lock();
@@ -59,7 +59,7 @@ impl<C> Pool<C> {
                 state.open += 1;
                 break;
             }
-            let left = patience.remaining(peer)?;
+            let left = budget.remaining(peer)?;
             self.freed.wait_for(&mut state, left.min(LOOK));
         }
         drop(state);

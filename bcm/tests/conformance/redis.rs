@@ -246,7 +246,7 @@ on_both! {
             let client = redis::Client::open(own.uri.as_deref().unwrap()).unwrap();
             let mut connection = client.get_connection().unwrap();
             for refused in [
-                "GET burst:others:pulse:0", "BLPOP burst:others:pack:1 1", "DEL burst:others:pulse:0",
+                "GET burst:others:heartbeat:0", "BLPOP burst:others:pack:1 1", "DEL burst:others:heartbeat:0",
                 "XREAD STREAMS burst:others:lane:1:0 0", "GET burst:ownother", "KEYS *", "SCAN 0",
                 "RANDOMKEY", "FLUSHALL", "CONFIG GET *", "ACL LIST", "CLIENT LIST", "INFO",
                 "EVAL return 0", "PUBLISH a b", "SHUTDOWN", "RENAME burst:own:a burst:others:a",

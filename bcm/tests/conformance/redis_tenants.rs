@@ -121,9 +121,9 @@ fn of_all_commands_a_flare_has_those_that_carry_messages() {
             assert_eq!(is_refusal(&answer), !allowed, "{words:?}: {answer:?}");
         }
         for words in [
-            ["GET", "burst:others:pulse:0"],
-            ["DECR", "burst:others:pulse:0"],
-            ["DEL", "burst:others:pulse:0"],
+            ["GET", "burst:others:heartbeat:0"],
+            ["DECR", "burst:others:heartbeat:0"],
+            ["DEL", "burst:others:heartbeat:0"],
             ["INCR", "burst:ownother"],
             ["SCARD", "other"],
         ] {
@@ -263,27 +263,27 @@ fn spoilers(kind: &str) -> Vec<Vec<&'static str>> {
     let lists: &[&str] = &[
         "SET burst:own:pack:1 x",
         "SET burst:own:control:1 x",
-        "RPUSH burst:own:pulse:1 x",
-        "SET burst:own:pulse:1 x",
-        "SET burst:own:pulse:1 9223372036854775807",
-        "SET burst:own:pulse:1 -5",
+        "RPUSH burst:own:heartbeat:1 x",
+        "SET burst:own:heartbeat:1 x",
+        "SET burst:own:heartbeat:1 9223372036854775807",
+        "SET burst:own:heartbeat:1 -5",
         "RPUSH burst:own:pack:1 x",
         "RPUSH burst:own:control:1 x",
         "SADD burst:own:pack:1 x",
-        "DEL burst:own:pulse:1",
+        "DEL burst:own:heartbeat:1",
     ];
     let streams: &[&str] = &[
         "SET burst:own:lane:1:0 x",
         "SET burst:own:lane:1:1 x",
         "SET burst:own:control:1 x",
         "SET burst:own:cast x",
-        "RPUSH burst:own:pulse:1 x",
-        "SET burst:own:pulse:1 x",
+        "RPUSH burst:own:heartbeat:1 x",
+        "SET burst:own:heartbeat:1 x",
         "XADD burst:own:lane:1:0 18446744073709551615-18446744073709551615 f x",
         "XADD burst:own:control:1 * f x",
         "XADD burst:own:cast * f x",
         "XADD burst:own:lane:1:0 * a b c d",
-        "DEL burst:own:pulse:1",
+        "DEL burst:own:heartbeat:1",
     ];
     let all = if kind == "redis-list" { lists } else { streams };
     all.iter().map(|line| line.split(' ').collect()).collect()

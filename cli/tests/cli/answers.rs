@@ -1,8 +1,8 @@
 //! What the API answers, by its model: all fields that it promises, and no other.
 
 use burst_client::{
-    Accepted, AcceptedGroup, CreatedNamespace, Definition, Flare, FlareResult, FlareSummary, Group,
-    GroupSummary, Invoker, Logs, Namespace, Timeline,
+    Accepted, AcceptedGroup, CreatedNamespace, Definition, DefinitionSummary, Flare, FlareResult,
+    FlareSummary, Group, GroupSummary, Invoker, Logs, Namespace, Timeline,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -15,7 +15,7 @@ pub fn check(line: &str, body: &str) {
     let path = path.trim_start_matches("/api/v1").trim_start_matches('/');
     let parts: Vec<&str> = path.split('/').collect();
     let says = match (method, &parts[..]) {
-        ("GET", ["bursts"]) => says::<Vec<Definition>>,
+        ("GET", ["bursts"]) => says::<Vec<DefinitionSummary>>,
         ("GET" | "PUT" | "DELETE", ["bursts", _]) => says::<Definition>,
         ("GET", ["flares"] | ["admin", "flares"]) => says::<Vec<FlareSummary>>,
         ("GET", ["flares", _]) => says::<Flare>,

@@ -4,6 +4,10 @@ use crate::flare::{flare, summary};
 use crate::platform::Platform;
 use crate::program::Burst;
 
+const LISTED: &str = r#"{"namespace":"guest","name":"hello","version":"0.0.3",
+    "exec":{"kind":"rust","package":"abc","size":1048576},
+    "config":{"granularity":null,"packing":null,"backend":null,"chunkSize":null,
+              "timeout":60000,"memory":256,"retries":0},"updated":1700000000000000}"#;
 const DEFINITION: &str = r#"{"namespace":"guest","name":"hello","version":"0.0.3",
     "exec":{"kind":"rust","package":"abc","size":1048576},
     "config":{"granularity":null,"packing":null,"backend":null,"chunkSize":null,
@@ -14,7 +18,7 @@ const DEFINITION: &str = r#"{"namespace":"guest","name":"hello","version":"0.0.3
 fn definitions_are_listed_shown_and_deleted() {
     let platform = Platform::start();
     platform
-        .on("GET /bursts", 200, &format!("[{DEFINITION}]"))
+        .on("GET /bursts", 200, &format!("[{LISTED}]"))
         .on("GET /bursts/hello", 200, DEFINITION)
         .on("DELETE /bursts/hello", 200, DEFINITION);
     let burst = Burst::of(&platform);
@@ -287,13 +291,11 @@ fn what_is_nested_deeply_is_printed() {
     let definition = DEFINITION.replace(r#"{"name":"Ada"}"#, &format!(r#"{{"deep":{deep}}}"#));
     platform
         .whatever("GET /flares/f1/result", 200, &result)
-        .whatever("GET /bursts", 200, &format!("[{definition}]"))
         .whatever("GET /bursts/hello", 200, &definition)
         .on("POST /bursts/hello", 202, r#"{"flareId":"f1"}"#);
     let burst = Burst::of(&platform);
     let shown = burst.run(&["result", "f1"]).ok();
     assert_eq!(shown, format!("[\n  {deep}\n]\n"));
-    burst.run(&["list"]).ok();
     assert!(burst.run(&["get", "hello"]).ok().contains("[[["));
     burst.file("deep.json", format!(r#"{{"a":{deep}}}"#));
     let flare = ["flare", "hello", "--param-file", "deep.json", "--param"];

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 /// What goes to one worker. Inside a pack it is moved, and the memory of its columns shared with what goes to others;
 /// between packs the table travels as an Arrow IPC stream.
 #[derive(Serialize, Deserialize)]
-struct Parcel {
+struct Slice {
     #[serde(with = "stream")]
     table: RecordBatch,
     starts: Vec<u32>,
@@ -18,14 +18,14 @@ struct Parcel {
 /// Sends each worker the parts that belong to it: the first ones to worker 0, and as many to each.
 pub fn exchange(parts: &Parts, burst: &BurstContext) -> Result<Received, FrameError> {
     let each = (parts.starts.len() - 1) / burst.burst_size() as usize;
-    let parcels = (0..burst.burst_size() as usize).map(|worker| {
+    let slices = (0..burst.burst_size() as usize).map(|worker| {
         let Parts { table, starts } = parts.slice(worker * each..(worker + 1) * each);
-        Parcel { table, starts }
+        Slice { table, starts }
     });
-    let received = burst.all_to_all(parcels.collect())?;
+    let received = burst.all_to_all(slices.collect())?;
     let received = received
         .into_iter()
-        .map(|Parcel { table, starts }| Parts { table, starts });
+        .map(|Slice { table, starts }| Parts { table, starts });
     Received::all(received.collect(), burst.worker_id())
 }
 

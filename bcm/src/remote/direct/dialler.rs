@@ -53,7 +53,7 @@ impl Dialler {
     }
 
     /// A connection that has passed the handshake. Whoever is turned away before that may have had
-    /// to make room for others ([`super::lobby`]), and comes again.
+    /// to make room for others ([`super::unauthenticated`]), and comes again.
     pub(super) fn dial(&self, to: u32, purpose: Purpose) -> Result<Socket, Error> {
         let endpoint = self.endpoint(to)?;
         // Those who were turned away together do not all come back together.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use super::connection::{CONNECTIONS, Connection};
-use super::courier::Courier;
+use super::control_sender::ControlSender;
 use super::dialler::Dialler;
 use super::error;
 use super::handshake::{Credentials, Purpose};
@@ -31,7 +31,7 @@ pub(super) struct Links {
     dialler: Arc<Dialler>,
     pub(super) peers: Arc<Peers>,
     pub(super) watch: Arc<Watch>,
-    pub(super) courier: Courier,
+    pub(super) control_sender: ControlSender,
     reader: Arc<Reader>,
     listener: Listener,
     routes: Vec<Route>,
@@ -77,13 +77,13 @@ impl Links {
             Arc::clone(&peers.membership),
             Arc::clone(&dialler),
         )?);
-        let courier = Courier::start(packs, Arc::clone(&dialler), Arc::clone(&watch))
+        let control_sender = ControlSender::start(packs, Arc::clone(&dialler), Arc::clone(&watch))
             .inspect_err(|_| watch.close())?;
         let reader = Reader::start(Arc::clone(&peers), Arc::clone(&watch))
             .map(Arc::new)
             .inspect_err(|_| {
                 watch.close();
-                courier.close();
+                control_sender.close();
             })?;
         let listener = Listener::bind(
             (&config.advertise, locally),
@@ -94,7 +94,7 @@ impl Links {
         )
         .inspect_err(|_| {
             watch.close();
-            courier.close();
+            control_sender.close();
             reader.close();
         })?;
         let route = |_| Route {
@@ -106,7 +106,7 @@ impl Links {
             dialler,
             peers,
             watch,
-            courier,
+            control_sender,
             reader,
             listener,
             helpers: AtomicUsize::new(CONNECTIONS.1 - 1),
@@ -173,7 +173,7 @@ impl Links {
         for route in &self.routes {
             route.last_words(frame);
         }
-        self.courier.last_words(frame);
+        self.control_sender.last_words(frame);
     }
 
     /// Hangs up. Does nothing the second time.
@@ -181,7 +181,7 @@ impl Links {
         for route in &self.routes {
             drop(route.data.close());
         }
-        self.courier.close();
+        self.control_sender.close();
         self.watch.close();
         self.listener.close();
         self.reader.close();

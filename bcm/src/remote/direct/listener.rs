@@ -12,13 +12,13 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use socket2::Socket;
 
 use super::handshake::{Credentials, Guest, Purpose};
-use super::lobby::Lobby;
 use super::peers::Peers;
 use super::reader::Reader;
+use super::unauthenticated::Unauthenticated;
 use super::watch::Watch;
 use super::{error, socket, spawn};
 use crate::error::Error;
-use crate::local::Bell;
+use crate::local::Waker;
 
 /// Connections that have not proved themselves yet, besides one of each pack: all may dial the
 /// middle of the watch at once.
@@ -44,7 +44,7 @@ struct Shared {
     watch: Arc<Watch>,
     closing: AtomicBool,
     /// Wakes the accepting thread.
-    bell: Bell,
+    waker: Waker,
 }
 
 impl Listener {
@@ -75,7 +75,7 @@ impl Listener {
             reader,
             watch,
             closing: AtomicBool::new(false),
-            bell: Bell::new().map_err(wrap)?,
+            waker: Waker::new().map_err(wrap)?,
         });
         let accepting = Arc::clone(&shared);
         let acceptor = spawn("bcm-accept", move || accepting.accept_all(&sockets))?;
@@ -93,7 +93,7 @@ impl Listener {
     /// Ends the thread, and with it whoever has not proved himself. Does nothing the second time.
     pub(super) fn close(&self) {
         self.shared.closing.store(true, Ordering::Release);
-        self.shared.bell.ring();
+        self.shared.waker.wake();
         if let Some(acceptor) = self.acceptor.lock().take() {
             let _ = acceptor.join();
         }
@@ -102,38 +102,38 @@ impl Listener {
 
 impl Shared {
     fn accept_all(&self, listening: &[Socket]) {
-        let mut lobby = Lobby::new(STRANGERS + self.packs as usize);
+        let mut unauthenticated = Unauthenticated::new(STRANGERS + self.packs as usize);
         while !self.closing.load(Ordering::Acquire) {
             let sockets = listening.iter().map(AsFd::as_fd);
-            let descriptors = [self.bell.as_fd()].into_iter().chain(sockets);
+            let descriptors = [self.waker.as_fd()].into_iter().chain(sockets);
             let mut watched: Vec<_> = descriptors
-                .chain(lobby.streams())
+                .chain(unauthenticated.streams())
                 .map(|descriptor| PollFd::from_borrowed_fd(descriptor, PollFlags::IN))
                 .collect();
-            let limit = lobby.patience();
+            let limit = unauthenticated.budget();
             let limit = limit.and_then(|limit| Timespec::try_from(limit).ok());
             // Interrupted or not, everybody is looked at.
             let _ = poll(&mut watched, limit.as_ref());
             let spoken: Vec<_> = watched.iter().map(|it| !it.revents().is_empty()).collect();
             let spoken = |place: usize| spoken.get(1 + listening.len() + place) == Some(&true);
-            let guests = lobby.listen(spoken, &self.credentials, (self.pack, self.packs));
+            let guests = unauthenticated.listen(spoken, &self.credentials, (self.pack, self.packs));
             for (guest, stream) in guests {
                 self.welcome(&guest, stream);
             }
             for socket in listening {
-                self.accept(socket, &mut lobby);
+                self.accept(socket, &mut unauthenticated);
             }
         }
     }
 
-    fn accept(&self, socket: &Socket, lobby: &mut Lobby) {
+    fn accept(&self, socket: &Socket, unauthenticated: &mut Unauthenticated) {
         for _ in 0..AT_ONCE {
             match socket.accept() {
                 // Whoever has gone again needs no answer.
-                Ok((stream, address)) => drop(lobby.enter(stream, &address)),
+                Ok((stream, address)) => drop(unauthenticated.enter(stream, &address)),
                 Err(reason) if reason.kind() == ErrorKind::WouldBlock => return,
                 // Out of descriptors, mostly: strangers have to go first.
-                Err(_) if lobby.evict() => {}
+                Err(_) if unauthenticated.evict() => {}
                 Err(_) => {
                     thread::sleep(Duration::from_millis(10));
                     return;

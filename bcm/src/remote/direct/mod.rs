@@ -6,9 +6,9 @@
 //! from the one who dialled; that a pack has left or failed is told another way ([`watch`]).
 //! Both ends prove that they know the flare's secret before anything else ([`handshake`]).
 //!
-//! A connection is read by the worker that waits for what comes on it ([`intake`]), or else by the
+//! A connection is read by the worker that waits for what comes on it ([`connection_reader`]), or else by the
 //! one thread that reads for the whole pack ([`reader`]). Payloads go straight to their place, and
-//! reading never waits for a worker, nor for another pack ([`courier`]); so a writer waits for the
+//! reading never waits for a worker, nor for another pack ([`control_sender`]); so a writer waits for the
 //! network at most, and for its turn on a connection no longer than one chunk takes. A pack has
 //! four threads here, however many others there are.
 //!
@@ -20,24 +20,24 @@
 //! names an older one is dropped. Connections belong to the packs: they are made with the secret
 //! of the first flare, whichever one dials them.
 
-mod attendance;
 mod connection;
-mod courier;
+mod connection_reader;
+mod control_sender;
 mod dialler;
 mod handshake;
 #[cfg(test)]
 mod hostile;
-mod intake;
 mod links;
 mod listener;
-mod lobby;
 mod membership;
 mod outbox;
 mod peers;
 mod read_ahead;
 mod reader;
+mod reader_election;
 mod sleep;
 mod socket;
+mod unauthenticated;
 mod watch;
 
 use std::ops::Range;
@@ -47,10 +47,10 @@ use std::thread::{self, JoinHandle};
 
 use super::inbox::Inbox;
 use super::{Backend, Frame};
+use crate::cancellation::WaitBudget;
 use crate::config::PackConfig;
-use crate::control::Patience;
 use crate::error::{Error, Peer};
-use crate::local::Sleeper;
+use crate::local::ConnectionWait;
 use crate::wire::{Header, Kind};
 use connection::WriteError;
 use links::Links;
@@ -114,20 +114,20 @@ impl Direct {
     }
 
     /// Writes one frame on a connection of the pool.
-    fn write(&self, to: u32, frame: &Frame<'_>, patience: &mut Patience<'_>) -> Result<(), Error> {
+    fn write(&self, to: u32, frame: &Frame<'_>, budget: &mut WaitBudget<'_>) -> Result<(), Error> {
         if self.has_ended() {
             return Err(Error::Closed);
         }
         let route = self.links.route(to)?;
         let acquired = route
             .data
-            .acquire(Peer::Pack(to), patience, || self.links.dial(to));
+            .acquire(Peer::Pack(to), budget, || self.links.dial(to));
         let mut connection = match acquired {
             Ok(connection) => connection,
-            Err(Error::Backend { reason, .. }) => return Err(self.gone(to, reason, patience)),
+            Err(Error::Backend { reason, .. }) => return Err(self.gone(to, reason, budget)),
             Err(given_up) => return Err(given_up),
         };
-        let result = connection.write(frame, || patience.remaining(Peer::Pack(to)).map(drop));
+        let result = connection.write(frame, || budget.remaining(Peer::Pack(to)).map(drop));
         match result {
             Ok(()) => {
                 route.data.put_back(connection);
@@ -142,27 +142,27 @@ impl Direct {
             }
             Err(WriteError::Broken(reason)) => {
                 route.data.forget();
-                Err(self.gone(to, reason, patience))
+                Err(self.gone(to, reason, budget))
             }
         }
     }
 
     /// What has become of a peer that cannot be written to: the watch finds out.
-    fn gone(&self, pack: u32, reason: String, patience: &mut Patience<'_>) -> Error {
+    fn gone(&self, pack: u32, reason: String, budget: &mut WaitBudget<'_>) -> Error {
         self.links.watch.suspect(pack, reason);
-        let control = &self.inbox.config().control;
+        let cancellation = &self.inbox.config().cancellation;
         loop {
-            if let Err(ended) = patience.check(Peer::Pack(pack)) {
+            if let Err(ended) = budget.check(Peer::Pack(pack)) {
                 return ended;
             }
             if self.inbox.has_left(pack) {
                 return Error::Departed {
-                    operation: patience.operation,
+                    operation: budget.operation,
                     peer: Peer::Pack(pack),
                 };
             }
-            match patience.remaining(Peer::Pack(pack)) {
-                Ok(left) => control.wait_until(left, || self.inbox.has_left(pack)),
+            match budget.remaining(Peer::Pack(pack)) {
+                Ok(left) => cancellation.wait_until(left, || self.inbox.has_left(pack)),
                 Err(given_up) => return given_up,
             }
         }
@@ -190,31 +190,31 @@ impl Backend for Direct {
         &self,
         to: u32,
         frames: &[Frame<'_>],
-        patience: &mut Patience<'_>,
+        budget: &mut WaitBudget<'_>,
     ) -> Result<(), Error> {
         let helpers = match self.helpers(frames.len()) {
             0 => 0,
             most => self.links.take_helpers(most),
         };
         let next = AtomicUsize::new(0);
-        let run = |patience: &mut Patience<'_>| -> Result<(), Error> {
+        let run = |budget: &mut WaitBudget<'_>| -> Result<(), Error> {
             while let Some(frame) = frames.get(next.fetch_add(1, Ordering::Relaxed)) {
-                self.write(to, frame, patience)?;
+                self.write(to, frame, budget)?;
             }
             Ok(())
         };
         if helpers == 0 {
-            return run(patience);
+            return run(budget);
         }
         let sent = thread::scope(|scope| {
             let run = &run;
             let threads: Vec<_> = (0..helpers)
                 .map(|_| {
-                    let mut patience = patience.share();
-                    scope.spawn(move || run(&mut patience))
+                    let mut budget = budget.share();
+                    scope.spawn(move || run(&mut budget))
                 })
                 .collect();
-            let mut result = run(patience);
+            let mut result = run(budget);
             for thread in threads {
                 let other = thread
                     .join()
@@ -231,16 +231,18 @@ impl Backend for Direct {
         &self,
         to: &[u32],
         frames: &[Frame<'_>],
-        patience: &mut Patience<'_>,
+        budget: &mut WaitBudget<'_>,
     ) -> Result<(), Error> {
         to.iter()
-            .try_for_each(|&pack| self.send(pack, frames, patience))
+            .try_for_each(|&pack| self.send(pack, frames, budget))
     }
 
     /// A peer that cannot be reached is suspected and no error: whoever waits for its answer
     /// hears what the watch finds out.
     fn control(&self, to: u32, frame: &Frame<'_>) -> Result<(), Error> {
-        self.links.courier.send(to, frame, || self.has_ended())
+        self.links
+            .control_sender
+            .send(to, frame, || self.has_ended())
     }
 
     /// Only failures: a goodbye is said on every connection, when everything else is.
@@ -262,8 +264,8 @@ impl Backend for Direct {
         true
     }
 
-    fn sleep(&self, packs: Range<u32>, sleeper: &Sleeper<'_>) {
-        self.links.peers.sleep(packs, sleeper);
+    fn sleep(&self, packs: Range<u32>, wait: &ConnectionWait<'_>) {
+        self.links.peers.sleep(packs, wait);
     }
 
     fn leave(&self) {

@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use parking_lot::RwLock;
 use socket2::Socket;
 
-use super::intake::Intake;
+use super::connection_reader::ConnectionReader;
 use super::membership::Membership;
-use super::reader::Desk;
+use super::reader::ReaderShared;
 use super::sleep;
-use crate::local::Sleeper;
+use crate::local::ConnectionWait;
 use crate::remote::inbox::Inbox;
 
 /// Looks at the connection that was busy last for each look at another one.
@@ -25,7 +25,7 @@ pub(super) struct Peers {
 
 #[derive(Debug, Default)]
 struct Peer {
-    intakes: RwLock<Vec<Arc<Intake>>>,
+    connections: RwLock<Vec<Arc<ConnectionReader>>>,
     /// Which of them something came on last.
     busy: AtomicUsize,
     turn: AtomicUsize,
@@ -44,8 +44,8 @@ impl Peers {
     pub(super) fn renew(&self, inbox: &Arc<Inbox>) {
         self.membership.renew(inbox);
         for peer in &self.states {
-            for intake in &*peer.intakes.read() {
-                intake.renew(inbox);
+            for connection in &*peer.connections.read() {
+                connection.renew(inbox);
             }
         }
     }
@@ -55,32 +55,32 @@ impl Peers {
     }
 
     /// What a pack sends on a connection is read from now on, by workers that wait for it and by
-    /// the thread of this desk. The stream must not block.
+    /// the thread of this shared. The stream must not block.
     pub(super) fn admit(
         &self,
         stream: Socket,
         (pack, number): (u32, u64),
-        reading: &Arc<Desk>,
-    ) -> Arc<Intake> {
-        let mut intakes = self.of(pack).map(|peer| peer.intakes.write());
-        // Looked up while nobody goes through the intakes, so that it is renewed with them.
-        let intake = Arc::new(Intake::new(
+        reading: &Arc<ReaderShared>,
+    ) -> Arc<ConnectionReader> {
+        let mut connections = self.of(pack).map(|peer| peer.connections.write());
+        // Looked up while nobody goes through the connections, so that it is renewed with them.
+        let connection = Arc::new(ConnectionReader::new(
             stream,
             (pack, number),
             Arc::clone(&self.membership),
             Arc::clone(reading),
         ));
-        if let Some(intakes) = &mut intakes {
-            intakes.push(Arc::clone(&intake));
+        if let Some(connections) = &mut connections {
+            connections.push(Arc::clone(&connection));
         }
-        intake
+        connection
     }
 
     /// A connection has come to its end.
-    pub(super) fn forget(&self, intake: &Arc<Intake>) {
-        if let Some(peer) = self.of(intake.pack()) {
-            let mut intakes = peer.intakes.write();
-            intakes.retain(|other| !Arc::ptr_eq(other, intake));
+    pub(super) fn forget(&self, connection: &Arc<ConnectionReader>) {
+        if let Some(peer) = self.of(connection.pack()) {
+            let mut connections = peer.connections.write();
+            connections.retain(|other| !Arc::ptr_eq(other, connection));
         }
     }
 
@@ -89,12 +89,12 @@ impl Peers {
         let Some(peer) = self.of(pack) else {
             return false;
         };
-        let intakes = peer.intakes.read();
-        if intakes.is_empty() {
+        let connections = peer.connections.read();
+        if connections.is_empty() {
             return false;
         }
         let busy = peer.busy.load(Ordering::Relaxed);
-        if intakes.get(busy).is_some_and(|it| it.help()) {
+        if connections.get(busy).is_some_and(|it| it.help()) {
             return true;
         }
         // The next message mostly comes where the last one did; the others are tried in turn.
@@ -102,8 +102,8 @@ impl Peers {
         if !turn.is_multiple_of(TURN) {
             return false;
         }
-        let other = turn / TURN % intakes.len();
-        let found = other != busy && intakes[other].help();
+        let other = turn / TURN % connections.len();
+        let found = other != busy && connections[other].help();
         if found {
             peer.busy.store(other, Ordering::Relaxed);
         }
@@ -113,16 +113,16 @@ impl Peers {
     /// The worker sleeps otherwise.
     pub(super) fn relieve(&self, pack: u32) {
         if let Some(peer) = self.of(pack) {
-            peer.intakes.read().iter().for_each(|it| it.relieve());
+            peer.connections.read().iter().for_each(|it| it.relieve());
         }
     }
 
     /// A worker sleeps, and reads what comes from these packs meanwhile.
-    pub(super) fn sleep(&self, packs: Range<u32>, sleeper: &Sleeper<'_>) {
-        let mut intakes = Vec::new();
+    pub(super) fn sleep(&self, packs: Range<u32>, wait: &ConnectionWait<'_>) {
+        let mut connections = Vec::new();
         for peer in packs.filter_map(|pack| self.of(pack)) {
-            intakes.extend(peer.intakes.read().iter().map(Arc::clone));
+            connections.extend(peer.connections.read().iter().map(Arc::clone));
         }
-        sleep::sleep(&intakes, sleeper);
+        sleep::sleep(&connections, wait);
     }
 }

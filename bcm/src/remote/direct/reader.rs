@@ -17,12 +17,12 @@ use parking_lot::Mutex;
 use rustix::event::{Timespec, epoll};
 use socket2::Socket;
 
-use super::intake::{Intake, Turn};
+use super::connection_reader::{ConnectionReader, Turn};
 use super::peers::Peers;
 use super::watch::Watch;
 use super::{error, spawn};
 use crate::error::Error;
-use crate::local::Bell;
+use crate::local::Waker;
 
 /// How often the thread looks whether workers still read.
 const LOOK_IN: Duration = Duration::from_millis(1);
@@ -30,28 +30,28 @@ const LOOK_IN: Duration = Duration::from_millis(1);
 const LONGEST: Duration = Duration::from_millis(100);
 /// Connections that are told of at a time.
 const EVENTS: usize = 64;
-/// The bell's place in the set; connections are numbered from 1.
-const BELL: u64 = 0;
+/// The waker's place in the set; connections are numbered from 1.
+const WAKER: u64 = 0;
 
 /// See the module's documentation.
 #[derive(Debug)]
 pub(super) struct Reader {
-    desk: Arc<Desk>,
+    shared: Arc<ReaderShared>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 /// What others leave for the reading thread.
 #[derive(Debug)]
-pub(super) struct Desk {
+pub(super) struct ReaderShared {
     set: OwnedFd,
-    bell: Bell,
+    waker: Waker,
     /// The thread sleeps for as long as workers do.
     dozes: AtomicBool,
-    tray: Mutex<Tray>,
+    pending: Mutex<Pending>,
 }
 
 #[derive(Debug, Default)]
-struct Tray {
+struct Pending {
     /// Connections that are to be read once this pack can answer, with their pack and number.
     new: Vec<(Socket, u32, u64)>,
     ended: Vec<u64>,
@@ -59,15 +59,15 @@ struct Tray {
     closing: bool,
 }
 
-impl Desk {
-    fn ask(&self, what: impl FnOnce(&mut Tray)) {
-        what(&mut self.tray.lock());
+impl ReaderShared {
+    fn ask(&self, what: impl FnOnce(&mut Pending)) {
+        what(&mut self.pending.lock());
         self.call();
     }
 
     /// The thread is to look around.
     pub(super) fn call(&self) {
-        self.bell.ring();
+        self.waker.wake();
     }
 
     /// A worker does not sleep on a connection any more.
@@ -79,7 +79,7 @@ impl Desk {
 
     /// A worker has come to the end of a connection.
     pub(super) fn ended(&self, number: u64) {
-        self.ask(|tray| tray.ended.push(number));
+        self.ask(|pending| pending.ended.push(number));
     }
 }
 
@@ -88,45 +88,46 @@ impl Reader {
         let wrap = |reason: std::io::Error| error(None, format!("cannot read: {reason}"));
         let set =
             epoll::create(epoll::CreateFlags::CLOEXEC).map_err(|reason| wrap(reason.into()))?;
-        let bell = Bell::new().map_err(wrap)?;
-        let number = epoll::EventData::new_u64(BELL);
-        epoll::add(&set, &bell, number, epoll::EventFlags::IN)
+        let waker = Waker::new().map_err(wrap)?;
+        let number = epoll::EventData::new_u64(WAKER);
+        epoll::add(&set, &waker, number, epoll::EventFlags::IN)
             .map_err(|reason| wrap(reason.into()))?;
-        let desk = Arc::new(Desk {
+        let shared = Arc::new(ReaderShared {
             set,
-            bell,
+            waker,
             dozes: AtomicBool::new(false),
-            tray: Mutex::default(),
+            pending: Mutex::default(),
         });
         let reading = Reading {
-            desk: Arc::clone(&desk),
+            shared: Arc::clone(&shared),
             peers,
             watch,
-            intakes: HashMap::new(),
+            connections: HashMap::new(),
             left: Vec::new(),
             looked: Instant::now(),
             pause: None,
         };
         let thread = spawn("bcm-read", move || reading.run())?;
         Ok(Self {
-            desk,
+            shared,
             thread: Mutex::new(Some(thread)),
         })
     }
 
     /// This pack knows where the others are: what they send is read from now on.
     pub(super) fn open_gate(&self) {
-        self.desk.ask(|tray| tray.open = true);
+        self.shared.ask(|pending| pending.open = true);
     }
 
     /// A pack has made a connection, which has this number.
     pub(super) fn add(&self, stream: Socket, pack: u32, number: u64) {
-        self.desk.ask(|tray| tray.new.push((stream, pack, number)));
+        self.shared
+            .ask(|pending| pending.new.push((stream, pack, number)));
     }
 
     /// Ends all connections and the thread. Does nothing the second time.
     pub(super) fn close(&self) {
-        self.desk.ask(|tray| tray.closing = true);
+        self.shared.ask(|pending| pending.closing = true);
         if let Some(thread) = self.thread.lock().take() {
             let _ = thread.join();
         }
@@ -135,12 +136,12 @@ impl Reader {
 
 /// What the thread alone knows.
 struct Reading {
-    desk: Arc<Desk>,
+    shared: Arc<ReaderShared>,
     peers: Arc<Peers>,
     watch: Arc<Watch>,
-    intakes: HashMap<u64, Arc<Intake>>,
+    connections: HashMap<u64, Arc<ConnectionReader>>,
     /// Those of them that are not in the set, mostly because they are left to workers.
-    left: Vec<Arc<Intake>>,
+    left: Vec<Arc<ConnectionReader>>,
     /// When the thread looked last whether they still are, and how long it may sleep since.
     looked: Instant,
     pause: Option<Duration>,
@@ -149,43 +150,43 @@ struct Reading {
 impl Reading {
     fn run(mut self) {
         loop {
-            let rung = self.sleep();
-            if rung && self.empty_tray() {
+            let woken = self.sleep();
+            if woken && self.empty_tray() {
                 break;
             }
             let dozed = self.pause == Some(LONGEST);
-            if rung || dozed || self.left_to_sleep().is_none_or(|left| left.is_zero()) {
-                self.look_in(rung);
+            if woken || dozed || self.left_to_sleep().is_none_or(|left| left.is_zero()) {
+                self.look_in(woken);
             }
         }
-        for (_, intake) in self.intakes.drain() {
-            intake.hang_up();
-            self.peers.forget(&intake);
+        for (_, connection) in self.connections.drain() {
+            connection.hang_up();
+            self.peers.forget(&connection);
         }
     }
 
-    /// Until something comes, the bell rings or it is time to look in, and reads what has come;
-    /// whether the bell rang.
+    /// Until something comes, the waker wakes it or it is time to look in, and reads what has come;
+    /// whether the waker has.
     fn sleep(&mut self) -> bool {
         let mut events = [MaybeUninit::<epoll::Event>::uninit(); EVENTS];
         let limit = self.left_to_sleep();
         let limit = limit.and_then(|limit| Timespec::try_from(limit).ok());
-        let desk = Arc::clone(&self.desk);
-        let come = epoll::wait(&desk.set, &mut events, limit.as_ref());
-        desk.dozes.store(false, Ordering::SeqCst);
+        let shared = Arc::clone(&self.shared);
+        let come = epoll::wait(&shared.set, &mut events, limit.as_ref());
+        shared.dozes.store(false, Ordering::SeqCst);
         // Interrupted, it finds nothing and sleeps again.
         let come = come.map_or(&[][..], |(come, _)| come);
-        let mut rung = false;
+        let mut woken = false;
         for event in come {
             match event.data.u64() {
-                BELL => {
-                    desk.bell.silence();
-                    rung = true;
+                WAKER => {
+                    shared.waker.reset();
+                    woken = true;
                 }
                 number => self.come(number),
             }
         }
-        rung
+        woken
     }
 
     fn left_to_sleep(&self) -> Option<Duration> {
@@ -194,19 +195,19 @@ impl Reading {
     }
 
     fn come(&mut self, number: u64) {
-        let Some(intake) = self.intakes.get(&number) else {
+        let Some(connection) = self.connections.get(&number) else {
             return;
         };
-        let turn = match intake.is_helped() {
+        let turn = match connection.is_helped() {
             true => Turn::Left,
-            false => intake.take_turn(),
+            false => connection.take_turn(),
         };
         match turn {
             Turn::Taken => {}
             Turn::Left => {
-                let _ = epoll::delete(&self.desk.set, &**intake);
-                intake.call_off(true);
-                self.left.push(Arc::clone(intake));
+                let _ = epoll::delete(&self.shared.set, &**connection);
+                connection.call_off(true);
+                self.left.push(Arc::clone(connection));
             }
             Turn::Ended(end) => self.end(number, end),
         }
@@ -215,23 +216,23 @@ impl Reading {
     /// Does what others ask for; whether that is to end.
     fn empty_tray(&mut self) -> bool {
         let (new, ended) = {
-            let mut tray = self.desk.tray.lock();
-            if tray.closing {
+            let mut pending = self.shared.pending.lock();
+            if pending.closing {
                 return true;
             }
-            let new = match tray.open {
-                true => std::mem::take(&mut tray.new),
+            let new = match pending.open {
+                true => std::mem::take(&mut pending.new),
                 false => Vec::new(),
             };
-            (new, std::mem::take(&mut tray.ended))
+            (new, std::mem::take(&mut pending.ended))
         };
         for (stream, pack, number) in new {
-            let intake = self.peers.admit(stream, (pack, number), &self.desk);
-            self.intakes.insert(number, Arc::clone(&intake));
-            self.watch_over(&intake);
+            let connection = self.peers.admit(stream, (pack, number), &self.shared);
+            self.connections.insert(number, Arc::clone(&connection));
+            self.watch_over(&connection);
         }
         for number in ended {
-            if let Some(end) = self.intakes.get(&number).and_then(|it| it.end()) {
+            if let Some(end) = self.connections.get(&number).and_then(|it| it.end()) {
                 self.end(number, end);
             }
         }
@@ -240,27 +241,32 @@ impl Reading {
 
     /// Puts a connection into the set. When the system has no room for it there (what one user may
     /// have is counted together) it is looked at from time to time.
-    fn watch_over(&mut self, intake: &Arc<Intake>) {
-        let number = epoll::EventData::new_u64(intake.number());
-        let added = epoll::add(&self.desk.set, &**intake, number, epoll::EventFlags::IN);
-        intake.call_off(added.is_err());
+    fn watch_over(&mut self, connection: &Arc<ConnectionReader>) {
+        let number = epoll::EventData::new_u64(connection.number());
+        let added = epoll::add(
+            &self.shared.set,
+            &**connection,
+            number,
+            epoll::EventFlags::IN,
+        );
+        connection.call_off(added.is_err());
         if added.is_ok() {
             return;
         }
-        match intake.take_turn() {
-            Turn::Ended(end) => self.end(intake.number(), end),
-            Turn::Taken | Turn::Left => self.left.push(Arc::clone(intake)),
+        match connection.take_turn() {
+            Turn::Ended(end) => self.end(connection.number(), end),
+            Turn::Taken | Turn::Left => self.left.push(Arc::clone(connection)),
         }
     }
 
     /// Comes back to connections that no worker reads any more, and decides how long to sleep.
-    fn look_in(&mut self, rung: bool) {
+    fn look_in(&mut self, woken: bool) {
         let left = std::mem::take(&mut self.left);
-        for intake in left {
-            if intake.is_still_helped() {
-                self.left.push(intake);
+        for connection in left {
+            if connection.is_still_helped() {
+                self.left.push(connection);
             } else {
-                self.watch_over(&intake);
+                self.watch_over(&connection);
             }
         }
         self.looked = Instant::now();
@@ -268,17 +274,21 @@ impl Reading {
             true => None,
             // Called by a worker that mostly sleeps again soon: to doze off at once would cost it
             // another call.
-            false if rung => Some(LOOK_IN),
+            false if woken => Some(LOOK_IN),
             false => Some(self.doze()),
         };
     }
 
     fn doze(&self) -> Duration {
-        self.desk.dozes.store(true, Ordering::SeqCst);
-        match self.left.iter().all(|intake| intake.attendance.is_any()) {
+        self.shared.dozes.store(true, Ordering::SeqCst);
+        match self
+            .left
+            .iter()
+            .all(|connection| connection.election.is_any())
+        {
             true => LONGEST,
             false => {
-                self.desk.dozes.store(false, Ordering::SeqCst);
+                self.shared.dozes.store(false, Ordering::SeqCst);
                 LOOK_IN
             }
         }
@@ -286,15 +296,19 @@ impl Reading {
 
     /// Nothing more will come; that a pack broke off is for the watch to judge.
     fn end(&mut self, number: u64, end: String) {
-        let Some(intake) = self.intakes.remove(&number) else {
+        let Some(connection) = self.connections.remove(&number) else {
             return;
         };
-        let _ = epoll::delete(&self.desk.set, &*intake);
+        let _ = epoll::delete(&self.shared.set, &*connection);
         self.left.retain(|other| other.number() != number);
-        intake.hang_up();
-        self.peers.forget(&intake);
-        if !self.peers.membership.disconnected(intake.pack(), number) {
-            self.watch.suspect(intake.pack(), end);
+        connection.hang_up();
+        self.peers.forget(&connection);
+        if !self
+            .peers
+            .membership
+            .disconnected(connection.pack(), number)
+        {
+            self.watch.suspect(connection.pack(), end);
         }
     }
 }
@@ -329,7 +343,7 @@ mod tests {
         let reader = Reader::start(Arc::clone(&peers), Arc::clone(&watch)).unwrap();
         // Refused the second time, as for want of room.
         let other = epoll::EventData::new_u64(99);
-        epoll::add(&reader.desk.set, &ours, other, epoll::EventFlags::empty()).unwrap();
+        epoll::add(&reader.shared.set, &ours, other, epoll::EventFlags::empty()).unwrap();
         let number = peers.membership.connected(1).unwrap();
         reader.add(ours, 1, number);
         reader.open_gate();

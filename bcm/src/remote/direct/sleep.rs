@@ -6,36 +6,36 @@ use std::time::Instant;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::intake::Intake;
-use crate::local::Sleeper;
+use super::connection_reader::ConnectionReader;
+use crate::local::ConnectionWait;
 
 /// A worker sleeps on these connections, and reads those that nobody else does.
-pub(super) fn sleep(intakes: &[Arc<Intake>], sleeper: &Sleeper<'_>) {
-    let until = Instant::now() + sleeper.limit;
-    let bell = sleeper.bell;
-    for intake in intakes {
-        intake.attend(bell);
+pub(super) fn sleep(connections: &[Arc<ConnectionReader>], wait: &ConnectionWait<'_>) {
+    let until = Instant::now() + wait.limit;
+    let waker = wait.waker;
+    for connection in connections {
+        connection.attend(waker);
     }
-    while read(intakes, sleeper, until) {}
-    for intake in intakes {
-        intake.leave(bell);
+    while read(connections, wait, until) {}
+    for connection in connections {
+        connection.leave(waker);
     }
 }
 
 /// Reads the connections it is this worker's turn with; `true` when it has become its turn with
 /// more of them.
-fn read(intakes: &[Arc<Intake>], sleeper: &Sleeper<'_>, until: Instant) -> bool {
-    let bell = sleeper.bell;
+fn read(connections: &[Arc<ConnectionReader>], wait: &ConnectionWait<'_>, until: Instant) -> bool {
+    let waker = wait.waker;
     let turns = || {
-        intakes
+        connections
             .iter()
-            .filter(|intake| intake.attendance.reads(bell))
+            .filter(|connection| connection.election.reads(waker))
     };
     let mine: Vec<_> = turns().collect();
     let descriptors = mine
         .iter()
-        .map(|intake| intake.as_fd())
-        .chain([bell.as_fd()]);
+        .map(|connection| connection.as_fd())
+        .chain([waker.as_fd()]);
     let mut watched: Vec<_> = descriptors
         .map(|descriptor| PollFd::from_borrowed_fd(descriptor, PollFlags::IN))
         .collect();
@@ -49,12 +49,15 @@ fn read(intakes: &[Arc<Intake>], sleeper: &Sleeper<'_>, until: Instant) -> bool 
         let come = |watched: &PollFd<'_>| !watched.revents().is_empty();
         let read = mine.iter().zip(&watched).filter(|(_, it)| come(it));
         // A connection at its end is always readable: the worker has to look around.
-        let ended = read.filter(|(intake, _)| !intake.read_here()).count() > 0;
+        let ended = read
+            .filter(|(connection, _)| !connection.read_here())
+            .count()
+            > 0;
         let rung = watched.last().is_some_and(come);
         if rung {
-            bell.silence();
+            waker.reset();
         }
-        if ended || (sleeper.found)() {
+        if ended || (wait.found)() {
             return false;
         }
         if rung {

@@ -18,18 +18,18 @@ impl Inbox {
     pub(crate) fn left(&self, pack: u32) {
         if let Some(departed) = self.departed.get(pack as usize) {
             departed.get_or_init(Instant::now);
-            self.config.control.announce_change();
+            self.config.cancellation.announce_change();
         }
     }
 
     /// Whether the pack's operations have ended, well or badly.
     pub(crate) fn is_over(&self) -> bool {
-        self.config.control.ended().is_some()
+        self.config.cancellation.ended().is_some()
     }
 
     /// Whether the flare has failed.
     pub(crate) fn is_aborted(&self) -> bool {
-        !matches!(self.config.control.ended(), None | Some(Error::Closed))
+        !matches!(self.config.cancellation.ended(), None | Some(Error::Closed))
     }
 
     /// Whether another pack has said goodbye.
@@ -68,8 +68,8 @@ impl Inbox {
 
     /// Compares what another pack's worker does with what has been called here.
     pub(super) fn compare(&self, header: &Header) {
-        let ledgers = &self.config.mailboxes.ledgers;
-        if let Err(error) = ledgers.heard(header.context, header.class, header.source) {
+        let histories = &self.config.mailboxes.histories;
+        if let Err(error) = histories.heard(header.context, header.class, header.source) {
             self.mismatched(error);
         }
     }
@@ -85,14 +85,14 @@ impl Inbox {
     /// A pack that has closed and still keeps the others together tells them too.
     fn fail(&self, failure: Failure) {
         let first = self.end(Error::Aborted(failure.clone()));
-        if first || matches!(self.config.control.ended(), Some(Error::Closed)) {
+        if first || matches!(self.config.cancellation.ended(), Some(Error::Closed)) {
             self.tell_all(&failure);
         }
     }
 
     /// Ends this pack's operations; `true` when nothing else has yet.
     pub(super) fn end(&self, error: Error) -> bool {
-        let first = self.config.control.end(error);
+        let first = self.config.cancellation.end(error);
         if first {
             self.config.mailboxes.wake_all();
             self.flow.wake_all();

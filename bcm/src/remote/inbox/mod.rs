@@ -2,13 +2,13 @@
 //! and gives them to the mailboxes of this pack's workers.
 //!
 //! Lock order: `state`, then `budget`, then a mailbox's own. No frame is sent and no payload is
-//! copied under a lock. A [`Charge`](super::charge::Charge) is never dropped under `state`, since giving back its room
+//! copied under a lock. A [`Permit`](super::permit::Permit) is never dropped under `state`, since giving back its room
 //! may grant an offer.
 
-mod admission;
 mod budget;
 mod checks;
 mod endings;
+mod grants;
 mod offers;
 #[cfg(test)]
 mod tests;
@@ -23,8 +23,8 @@ use budget::Budget;
 use offers::Offers;
 use parking_lot::Mutex;
 
-pub(crate) use admission::Expectation;
 pub(super) use checks::check_news;
+pub(crate) use grants::Expectation;
 
 use super::Backend;
 use super::arrived::Arrived;
@@ -34,12 +34,12 @@ use super::counters::Counters;
 use super::flow::Flow;
 use super::stream::{Arrival, Known, Stream, StreamKey};
 use crate::address::Destination;
-use crate::control::Control;
+use crate::cancellation::Cancellation;
 use crate::error::Error;
 use crate::failure::{Failure, FailureKind};
 use crate::local::Mailbox;
 use crate::mailboxes::Mailboxes;
-use crate::message::Parcel;
+use crate::message::Message;
 use crate::payload::{Body, Encoding};
 use crate::topology::Topology;
 use crate::wire::{Header, Kind, WireError};
@@ -52,7 +52,7 @@ pub(crate) struct InboxConfig {
     pub(crate) topology: Topology,
     pub(crate) max_message: u64,
     pub(crate) max_bytes_in_flight: u64,
-    pub(crate) control: Arc<Control>,
+    pub(crate) cancellation: Arc<Cancellation>,
     pub(crate) mailboxes: Arc<Mailboxes>,
 }
 
@@ -91,7 +91,7 @@ impl State {
         }
     }
 
-    /// What is known of a message; only one that has a charge makes a stream.
+    /// What is known of a message; only one that has a permit makes a stream.
     fn known(&self, key: StreamKey, sequence: u64) -> Known {
         let stream = self.streams.get(&key);
         stream.map_or(Known::New, |stream| stream.known(sequence))
@@ -195,8 +195,8 @@ impl Inbox {
                 Known::Done => return Ok(Incoming::Skip(length)),
                 Known::Partly(assembly) => assembly,
                 Known::New => {
-                    let charge = self.charge_unasked(header)?;
-                    let assembly = Arc::new(Assembly::new(layout, header.encoding, charge));
+                    let permit = self.permit_unasked(header)?;
+                    let assembly = Arc::new(Assembly::new(layout, header.encoding, permit));
                     let stream = state.streams.entry(key).or_default();
                     stream.begin(header.sequence, Arc::clone(&assembly));
                     assembly
@@ -280,7 +280,7 @@ impl Inbox {
             Ok(arrival) => arrival,
             Err(error) => return self.refused(Some(header.pack), &error),
         };
-        let parcel = |arrived| Parcel::Remote(Box::new(arrived));
+        let message = |arrived| Message::Remote(Box::new(arrived));
         let key = StreamKey::of(header);
         let mut state = self.state.lock();
         if state.closed {
@@ -288,18 +288,18 @@ impl Inbox {
         }
         let stream = state.streams.entry(key).or_default();
         let (sequence, class) = (header.sequence, header.class);
-        let ledgers = &self.config.mailboxes.ledgers;
+        let histories = &self.config.mailboxes.histories;
         // With what arrived, which must not be dropped under the lock either.
         let mut mismatched = Vec::new();
         stream.complete(sequence, class, arrival, |class, arrival| {
-            if let Err(error) = ledgers.heard(header.context, class, header.source) {
+            if let Err(error) = histories.heard(header.context, class, header.source) {
                 mismatched.push((error, arrival));
                 return;
             }
             match arrival {
                 Arrival::One(arrived) => {
                     if let Some(mailbox) = self.mailbox(header.destination) {
-                        let only = [(header.source, parcel(arrived))];
+                        let only = [(header.source, message(arrived))];
                         mailbox.deliver_from_afar(header.context, class, only.into_iter());
                     }
                 }
@@ -307,13 +307,13 @@ impl Inbox {
                     let mut bundled = bundled.into_iter().peekable();
                     while let Some(destination) = bundled.peek().map(|value| value.destination) {
                         let same = || bundled.next_if(|value| value.destination == destination);
-                        let parcels =
-                            iter::from_fn(same).map(|value| (value.source, parcel(value.arrived)));
+                        let messages =
+                            iter::from_fn(same).map(|value| (value.source, message(value.arrived)));
                         match self.mailbox(destination) {
                             Some(mailbox) => {
-                                mailbox.deliver_from_afar(header.context, class, parcels)
+                                mailbox.deliver_from_afar(header.context, class, messages)
                             }
-                            None => parcels.for_each(drop),
+                            None => messages.for_each(drop),
                         }
                     }
                 }
@@ -328,7 +328,7 @@ impl Inbox {
     }
 
     fn arrival(&self, header: &Header, assembly: &Assembly) -> Result<Arrival, WireError> {
-        let (encoding, buffer, charge) = assembly.finish();
+        let (encoding, buffer, permit) = assembly.finish();
         self.counters.received(buffer.as_bytes().len());
         let fingerprint = header.fingerprint;
         if encoding != Encoding::Bundle {
@@ -336,13 +336,13 @@ impl Inbox {
                 encoding,
                 fingerprint,
                 body: Body::Whole(buffer),
-                charge,
+                permit,
             }));
         }
         let topology = &self.config.topology;
         let (theirs, ours) = (header.pack, self.config.pack);
         let most = topology.pack_size(theirs) as usize * topology.pack_size(ours) as usize;
-        let mut bundled = bundle::open(fingerprint, buffer, charge, most)?;
+        let mut bundled = bundle::open(fingerprint, buffer, permit, most)?;
         // What is for one receiver is given to it together.
         bundled.sort_by_key(|value| value.destination);
         for value in &bundled {

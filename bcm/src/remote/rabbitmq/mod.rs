@@ -38,8 +38,8 @@ use tokio::sync::{mpsc, oneshot};
 use super::inbox::Inbox;
 use super::runtime::Runtime;
 use super::{Backend, Frame};
+use crate::cancellation::WaitBudget;
 use crate::config::PackConfig;
-use crate::control::Patience;
 use crate::error::{Error, Peer};
 use crate::wire::{HEADER_SIZE, Kind};
 use connection::Connection;
@@ -86,13 +86,13 @@ struct RabbitMq {
     shared: Arc<Shared>,
     publisher: Arc<Publisher>,
     /// Control frames leave in order, and whoever has one does not wait.
-    control: mpsc::UnboundedSender<Errand>,
+    control: mpsc::UnboundedSender<Outgoing>,
     runtime: Arc<Runtime>,
 }
 
 /// What the task that publishes control frames is given.
 #[derive(Debug)]
-enum Errand {
+enum Outgoing {
     Publish(Message),
     /// Tells when everything before it was published.
     Tell(oneshot::Sender<()>),
@@ -123,7 +123,7 @@ fn over(
         back,
     });
     let publisher = Arc::new(Publisher::new(Arc::clone(&shared)));
-    let (control, errands) = mpsc::unbounded_channel();
+    let (control, outgoing) = mpsc::unbounded_channel();
     let expiry = names::expiry(config.deadline);
     let opening = {
         let (shared, publisher) = (Arc::clone(&shared), Arc::clone(&publisher));
@@ -144,7 +144,7 @@ fn over(
                     .map_err(server::failed)?;
                 tokio::spawn(consumer::run(Arc::clone(&shared), queue, consumer));
             }
-            tokio::spawn(publisher::run_errands(publisher, errands));
+            tokio::spawn(publisher::run_errands(publisher, outgoing));
             count
         }
     };
@@ -162,12 +162,11 @@ impl RabbitMq {
         &self,
         peer: Peer,
         messages: Vec<Message>,
-        patience: &mut Patience<'_>,
+        budget: &mut WaitBudget<'_>,
     ) -> Result<(), Error> {
         let publisher = Arc::clone(&self.publisher);
         let task = async move { publisher.publish(&messages).await };
-        self.runtime
-            .run(task, || patience.remaining(peer).map(drop))
+        self.runtime.run(task, || budget.remaining(peer).map(drop))
     }
 }
 
@@ -191,13 +190,13 @@ impl Backend for RabbitMq {
         &self,
         to: u32,
         frames: &[Frame<'_>],
-        patience: &mut Patience<'_>,
+        budget: &mut WaitBudget<'_>,
     ) -> Result<(), Error> {
         let queue = self.shared.names.pack(to);
         batches(frames).try_for_each(|batch| {
             let message = |frame| Message::to_queue(&queue, frame);
             let messages = batch.iter().map(message).collect();
-            self.publish(Peer::Pack(to), messages, patience)
+            self.publish(Peer::Pack(to), messages, budget)
         })
     }
 
@@ -205,18 +204,18 @@ impl Backend for RabbitMq {
         &self,
         to: &[u32],
         frames: &[Frame<'_>],
-        patience: &mut Patience<'_>,
+        budget: &mut WaitBudget<'_>,
     ) -> Result<(), Error> {
         if to.len() < 2 || to.len() as u32 + 1 != self.shared.packs {
             return to
                 .iter()
-                .try_for_each(|&pack| self.send(pack, frames, patience));
+                .try_for_each(|&pack| self.send(pack, frames, budget));
         }
         let exchange = self.shared.names.cast();
         batches(frames).try_for_each(|batch| {
             let message = |frame| Message::to_exchange(&exchange, frame);
             let messages = batch.iter().map(message).collect();
-            self.publish(Peer::AnyWorker, messages, patience)
+            self.publish(Peer::AnyWorker, messages, budget)
         })
     }
 
@@ -227,7 +226,7 @@ impl Backend for RabbitMq {
             _ => self.shared.names.control(to),
         };
         self.control
-            .send(Errand::Publish(Message::to_queue(&queue, frame)))
+            .send(Outgoing::Publish(Message::to_queue(&queue, frame)))
             .map_err(|_| error("the server does not answer"))
     }
 
@@ -240,7 +239,7 @@ impl Backend for RabbitMq {
             return;
         }
         let (told, done) = oneshot::channel();
-        let _ = self.control.send(Errand::Tell(told));
+        let _ = self.control.send(Outgoing::Tell(told));
         let shared = Arc::clone(&self.shared);
         // Best effort: what cannot be said or deleted now is found out, and expires.
         let _ = self.runtime.run_for(LEAVING, async move {

@@ -12,7 +12,7 @@ use tokio::sync::{Mutex, mpsc};
 
 use super::connection::{CONNECTING, Link, broken};
 use super::server::{error, failed};
-use super::{AGAIN, Errand, RECOVERY, SILENCE, Shared};
+use super::{AGAIN, Outgoing, RECOVERY, SILENCE, Shared};
 use crate::error::Error;
 use crate::remote::Frame;
 
@@ -187,17 +187,17 @@ pub(super) fn recovery(reason: &lapin::Error) -> Duration {
 /// Publishes control frames in their order.
 pub(super) async fn run_errands(
     publisher: Arc<Publisher>,
-    mut errands: mpsc::UnboundedReceiver<Errand>,
+    mut outgoing: mpsc::UnboundedReceiver<Outgoing>,
 ) {
-    while let Some(errand) = errands.recv().await {
-        match errand {
-            Errand::Publish(message) => {
+    while let Some(outgoing) = outgoing.recv().await {
+        match outgoing {
+            Outgoing::Publish(message) => {
                 if let Err(reason) = publisher.publish(&[message]).await {
                     // What follows may be what tells the others, and may get through.
                     publisher.shared.broken(&reason);
                 }
             }
-            Errand::Tell(done) => {
+            Outgoing::Tell(done) => {
                 let _ = done.send(());
             }
         }

@@ -45,14 +45,14 @@ pub(super) async fn run(shared: Arc<Shared>) {
         }
         // It may be connecting again; what cut this pack's connection may have cut its too, and it
         // may be slower.
-        let patience = match cut {
+        let budget = match cut {
             Some(cut) if cut.elapsed() < SILENCE => SILENCE,
             _ => RECOVERY,
         };
         let (seen, since) = *unread.get_or_insert_with(|| (pack, Instant::now()));
         if seen != pack {
             unread = None;
-        } else if since.elapsed() > patience {
+        } else if since.elapsed() > budget {
             return shared
                 .inbox
                 .lost(pack, "nobody reads its queue on the server");

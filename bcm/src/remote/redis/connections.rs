@@ -17,13 +17,13 @@ pub(super) struct Connections {
     /// For messages.
     pub(super) pool: Pool<Client>,
     /// For control frames.
-    pub(super) control: Mutex<Control>,
+    pub(super) control: Mutex<ControlConnection>,
     /// Those of reading threads that have ended with their flare.
     pub(super) reading: Mutex<Vec<Client>>,
 }
 
 #[derive(Debug)]
-pub(super) enum Control {
+pub(super) enum ControlConnection {
     Open(Client),
     /// The last one broke; the next frame needs a new one.
     Broken,
@@ -36,7 +36,7 @@ impl Connections {
     pub(super) fn open(server: Server) -> Result<Self, Error> {
         Ok(Self {
             pool: Pool::new(WRITING),
-            control: Mutex::new(Control::Open(super::connect(&server)?)),
+            control: Mutex::new(ControlConnection::Open(super::connect(&server)?)),
             reading: Mutex::default(),
             server,
         })
@@ -45,15 +45,15 @@ impl Connections {
     /// The next flare begins: a server that did not answer in the last one is asked again.
     pub(super) fn renew(&self) {
         let mut control = self.control.lock();
-        if let Control::GivenUp = *control {
-            *control = Control::Broken;
+        if let ControlConnection::GivenUp = *control {
+            *control = ControlConnection::Broken;
         }
     }
 
     /// Closes all that nobody is using, and lets nobody have one any more.
     pub(super) fn close(&self) {
         drop(self.pool.close());
-        *self.control.lock() = Control::GivenUp;
+        *self.control.lock() = ControlConnection::GivenUp;
         self.reading.lock().clear();
     }
 }

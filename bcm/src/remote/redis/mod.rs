@@ -10,7 +10,7 @@
 //! | connections, from one flare to the next | [`connections`] |
 //! | writing, and trying again | [`writer`] |
 //! | threads that read, and connect again | [`threads`] |
-//! | packs that die, servers that forget | [`pulse`] |
+//! | packs that die, servers that forget | [`heartbeat`] |
 //! | what both store: names, expiry, cleaning | [`keys`] |
 //! | letting a flare in, cleaning up behind it | [`admission`] |
 //! | the flare's own user | [`account`] |
@@ -29,8 +29,8 @@ pub(super) mod stream;
 mod account;
 mod admission;
 mod connections;
+mod heartbeat;
 mod keys;
-mod pulse;
 mod resp;
 mod server;
 mod session;

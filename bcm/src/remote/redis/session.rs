@@ -1,10 +1,10 @@
-//! What both backends have in one flare: threads that read, connections to write on, and a pulse.
+//! What both backends have in one flare: threads that read, connections to write on, and a heartbeat.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::connections::Connections;
-use super::pulse::{Count, Pulse};
+use super::heartbeat::{Count, Heartbeat};
 use super::resp::{Client, GoOn, RespError};
 use super::threads::{Task, Threads};
 use super::writer::Writer;
@@ -20,7 +20,7 @@ pub(super) struct Session {
     connections: Arc<Connections>,
     pub(super) writer: Writer,
     threads: Threads,
-    pulse: Pulse,
+    heartbeat: Heartbeat,
     inbox: Arc<Inbox>,
     left: AtomicBool,
 }
@@ -38,12 +38,12 @@ impl Session {
         for reader in readers {
             threads.spawn(reader)?;
         }
-        let pulse = Pulse::begin(config, &writer, &threads)?;
+        let heartbeat = Heartbeat::begin(config, &writer, &threads)?;
         Ok(Self {
             connections,
             writer,
             threads,
-            pulse,
+            heartbeat,
             inbox,
             left: AtomicBool::new(false),
         })
@@ -52,11 +52,11 @@ impl Session {
     /// What is to be counted up behind each batch of messages where the pack goes on after its
     /// connections broke.
     pub(super) fn count(&self) -> &Count {
-        &self.pulse.count
+        &self.heartbeat.count
     }
 
     pub(super) fn start(&self) {
-        self.pulse.start();
+        self.heartbeat.start();
     }
 
     /// For the next flare.
@@ -96,7 +96,7 @@ impl Session {
         if self.left.swap(true, Ordering::AcqRel) {
             return;
         }
-        let _ = self.pulse.leave(&self.writer);
+        let _ = self.heartbeat.leave(&self.writer);
         self.writer.delete(own);
     }
 }

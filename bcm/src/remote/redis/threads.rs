@@ -279,7 +279,7 @@ impl Line {
     }
 }
 
-/// Patience with a server that says something from time to time.
+/// WaitBudget with a server that says something from time to time.
 pub(super) struct Attention<'a> {
     server: &'a Server,
     finish: &'a Finish,

@@ -8,10 +8,10 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use super::connections::{Connections, Control};
+use super::connections::{Connections, ControlConnection};
 use super::resp::{Client, GoOn, Reply, RespError};
 use super::{AGAIN, CONTROL_TIMEOUT, RECOVERY, keys, within};
-use crate::control::Patience;
+use crate::cancellation::WaitBudget;
 use crate::error::{Error, Peer};
 
 /// See the module's documentation.
@@ -39,35 +39,35 @@ impl Writer {
     pub(super) fn run(
         &self,
         peer: Peer,
-        patience: &mut Patience<'_>,
+        budget: &mut WaitBudget<'_>,
         mut write: impl FnMut(&mut Client, GoOn<'_>) -> Result<usize, RespError>,
     ) -> Result<(), Error> {
         let mut broken = Broken::default();
         loop {
-            let result = self.attempt(peer, patience, &mut write);
+            let result = self.attempt(peer, budget, &mut write);
             let Err(reason) = result else {
                 return Ok(());
             };
             if !broken.may_try_again(&reason) {
                 return Err(self.connections.server.failed(reason));
             }
-            patience.remaining(peer)?;
+            budget.remaining(peer)?;
         }
     }
 
     fn attempt(
         &self,
         peer: Peer,
-        patience: &mut Patience<'_>,
+        budget: &mut WaitBudget<'_>,
         write: &mut impl FnMut(&mut Client, GoOn<'_>) -> Result<usize, RespError>,
     ) -> Result<(), RespError> {
         let since = Instant::now();
-        let mut client = self.connections.pool.acquire(peer, patience, || {
+        let mut client = self.connections.pool.acquire(peer, budget, || {
             Client::connect(&self.connections.server, &mut || {
                 within(&self.connections.server, since, 3 * CONTROL_TIMEOUT)
             })
         })?;
-        let go_on: GoOn<'_> = &mut || patience.remaining(peer).map(drop);
+        let go_on: GoOn<'_> = &mut || budget.remaining(peer).map(drop);
         let result = write(&mut client, go_on).and_then(|replies| client.expect(replies, go_on));
         match result {
             Ok(()) => self.connections.pool.put_back(client),
@@ -88,26 +88,28 @@ impl Writer {
         let mut broken = Broken::default();
         loop {
             let result = match &mut *control {
-                Control::Open(client) => {
+                ControlConnection::Open(client) => {
                     write(client, go_on).and_then(|replies| client.expect(replies, go_on))
                 }
-                Control::Broken => match Client::connect(server, go_on) {
+                ControlConnection::Broken => match Client::connect(server, go_on) {
                     Ok(client) => {
-                        *control = Control::Open(client);
+                        *control = ControlConnection::Open(client);
                         continue;
                     }
                     Err(reason) => Err(reason),
                 },
-                Control::GivenUp => return Err(server.error("the server does not answer")),
+                ControlConnection::GivenUp => {
+                    return Err(server.error("the server does not answer"));
+                }
             };
             let Err(reason) = result else {
                 return Ok(());
             };
             if !broken.may_try_again(&reason) {
-                *control = Control::GivenUp;
+                *control = ControlConnection::GivenUp;
                 return Err(server.failed(reason));
             }
-            *control = Control::Broken;
+            *control = ControlConnection::Broken;
         }
     }
 

@@ -40,8 +40,8 @@ use tokio::task::JoinSet;
 use super::inbox::Inbox;
 use super::runtime::Runtime;
 use super::{Backend, Frame};
+use crate::cancellation::WaitBudget;
 use crate::config::{BackendConfig, PackConfig};
-use crate::control::Patience;
 use crate::error::{Error, Peer};
 use crate::wire::{Header, Kind};
 use locations::Locations;
@@ -166,13 +166,13 @@ impl S3 {
         &self,
         peer: Peer,
         bytes: usize,
-        patience: &mut Patience<'_>,
+        budget: &mut WaitBudget<'_>,
     ) -> Result<OwnedSemaphorePermit, Error> {
         // A chunk that is larger than all the room there is waits for all of it.
         let bytes = bytes.min(WRITING) as u32;
         let room = Arc::clone(&self.shared.room);
         if let Ok(permit) = Arc::clone(&room).try_acquire_many_owned(bytes) {
-            patience.remaining(peer)?;
+            budget.remaining(peer)?;
             return Ok(permit);
         }
         let task = async move {
@@ -180,8 +180,7 @@ impl S3 {
                 .await
                 .map_err(|_| Error::Closed)
         };
-        self.runtime
-            .run(task, || patience.remaining(peer).map(drop))
+        self.runtime.run(task, || budget.remaining(peer).map(drop))
     }
 
     /// Stores large chunks, and announces each few of them as soon as they are stored, so that
@@ -191,7 +190,7 @@ impl S3 {
         peer: Peer,
         writers: &[Writer],
         frames: &[Frame<'_>],
-        patience: &mut Patience<'_>,
+        budget: &mut WaitBudget<'_>,
     ) -> Result<Tasks, Error> {
         let largest = frames.first().map_or(1, |frame| frame.payload.len().max(1));
         let mut announced = Tasks::new();
@@ -207,7 +206,7 @@ impl S3 {
                     },
                     payload: &[],
                 });
-                let room = self.room(peer, frame.payload.len(), patience)?;
+                let room = self.room(peer, frame.payload.len(), budget)?;
                 let location = self.shared.locations.data(&frame.header);
                 let bytes = bytes::Bytes::copy_from_slice(frame.payload);
                 let shared = Arc::clone(&self.shared);
@@ -248,16 +247,16 @@ impl Backend for S3 {
         &self,
         to: u32,
         frames: &[Frame<'_>],
-        patience: &mut Patience<'_>,
+        budget: &mut WaitBudget<'_>,
     ) -> Result<(), Error> {
-        self.broadcast(&[to], frames, patience)
+        self.broadcast(&[to], frames, budget)
     }
 
     fn broadcast(
         &self,
         to: &[u32],
         frames: &[Frame<'_>],
-        patience: &mut Patience<'_>,
+        budget: &mut WaitBudget<'_>,
     ) -> Result<(), Error> {
         let peer = match to {
             &[pack] => Peer::Pack(pack),
@@ -266,17 +265,17 @@ impl Backend for S3 {
         let writers: Vec<_> = (to.iter())
             .map(|&pack| self.writer(pack).cloned())
             .collect::<Result<_, _>>()?;
-        let go_on = |patience: &mut Patience<'_>| patience.remaining(peer).map(drop);
+        let go_on = |budget: &mut WaitBudget<'_>| budget.remaining(peer).map(drop);
         match frames {
             [frame] if frame.payload.len() <= INLINE => {
                 let mut batch = Batch::default();
                 batch.push(frame);
                 let task = async move { writer::append(&writers, batch).await };
-                self.runtime.run(task, || go_on(patience))
+                self.runtime.run(task, || go_on(budget))
             }
             _ => {
-                let announced = self.store(peer, &writers, frames, patience)?;
-                self.runtime.run(all(announced), || go_on(patience))
+                let announced = self.store(peer, &writers, frames, budget)?;
+                self.runtime.run(all(announced), || go_on(budget))
             }
         }
     }

@@ -43,13 +43,13 @@ const STARTING: Duration = Duration::from_secs(5);
 
 /// See the module's documentation. Ends when dropped.
 struct Signer {
-    desk: Arc<Desk>,
+    state: Arc<SignerState>,
     /// Its tasks end with it.
     _runtime: Runtime,
 }
 
 /// What is known where questions are answered.
-struct Desk {
+struct SignerState {
     store: Store,
     token: String,
     /// What all objects of the flare are under, while there is one.
@@ -73,19 +73,19 @@ pub(in crate::remote) fn admit(
     listener.set_nonblocking(true).map_err(error)?;
     let store = Store::new(config)?;
     let uri = store.signed_uri(&name, &token);
-    let desk = Arc::new(Desk {
+    let state = Arc::new(SignerState {
         store,
         token,
         root: Mutex::default(),
     });
-    let (runtime, serving) = (Runtime::start(NAME)?, Arc::clone(&desk));
+    let (runtime, serving) = (Runtime::start(NAME)?, Arc::clone(&state));
     runtime.run_for(STARTING, async move {
         let listener = tokio::net::UnixListener::from_std(listener).map_err(error)?;
         tokio::spawn(serve(serving, listener));
         Ok(())
     })?;
     let signer = Signer {
-        desk,
+        state,
         _runtime: runtime,
     };
     signer.turn_to(flare.flare_id);
@@ -97,16 +97,16 @@ pub(in crate::remote) fn admit(
 
 impl Agent for Signer {
     fn turn_to(&self, flare_id: &str) {
-        let root = Locations::new(self.desk.store.prefix(), flare_id).root();
-        *self.desk.root.lock() = Some(root);
+        let root = Locations::new(self.state.store.prefix(), flare_id).root();
+        *self.state.root.lock() = Some(root);
     }
 
     fn end(&self) {
-        *self.desk.root.lock() = None;
+        *self.state.root.lock() = None;
     }
 }
 
-async fn serve(desk: Arc<Desk>, listener: tokio::net::UnixListener) {
+async fn serve(state: Arc<SignerState>, listener: tokio::net::UnixListener) {
     let places = Arc::new(Semaphore::new(AT_ONCE));
     loop {
         let Ok(place) = Arc::clone(&places).acquire_owned().await else {
@@ -114,9 +114,9 @@ async fn serve(desk: Arc<Desk>, listener: tokio::net::UnixListener) {
         };
         match listener.accept().await {
             Ok((mut stream, _)) => {
-                let desk = Arc::clone(&desk);
+                let state = Arc::clone(&state);
                 tokio::spawn(async move {
-                    let _ = timeout(ASKING, desk.attend(&mut stream)).await;
+                    let _ = timeout(ASKING, state.attend(&mut stream)).await;
                     drop(place);
                 });
             }
@@ -126,7 +126,7 @@ async fn serve(desk: Arc<Desk>, listener: tokio::net::UnixListener) {
     }
 }
 
-impl Desk {
+impl SignerState {
     async fn attend(&self, stream: &mut UnixStream) -> std::io::Result<()> {
         let mut question = String::new();
         (&mut *stream)

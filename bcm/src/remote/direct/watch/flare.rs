@@ -8,7 +8,7 @@ use super::EXPLANATION;
 use crate::remote::inbox::Inbox;
 
 /// See the module's documentation.
-pub(super) struct Flare {
+pub(super) struct FlareState {
     pub(super) inbox: Arc<Inbox>,
     /// Whose goodbye was heard.
     pub(super) left: Vec<bool>,
@@ -20,7 +20,7 @@ pub(super) struct Flare {
     /// When this pack said its goodbye.
     pub(super) leaving: Option<Instant>,
     /// Its goodbye has come back to it from the middle.
-    pub(super) heeded: bool,
+    pub(super) acknowledged: bool,
     /// When packs that did not dial are looked for.
     pub(super) probe: Option<Instant>,
 }
@@ -30,7 +30,7 @@ pub(super) struct Suspect {
     pub(super) reason: String,
 }
 
-impl Flare {
+impl FlareState {
     pub(super) fn new(inbox: Arc<Inbox>) -> Self {
         let packs = inbox.config().topology.num_packs();
         Self {
@@ -40,7 +40,7 @@ impl Flare {
             suspects: BTreeMap::new(),
             joined: false,
             leaving: None,
-            heeded: false,
+            acknowledged: false,
             probe: None,
         }
     }

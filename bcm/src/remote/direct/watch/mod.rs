@@ -36,7 +36,7 @@ use super::handshake::Purpose;
 use super::membership::Membership;
 use super::{error, spawn};
 use crate::error::Error;
-use crate::local::Bell;
+use crate::local::Waker;
 use crate::remote::Frame;
 use crate::remote::inbox::Inbox;
 use line::Notice;
@@ -47,20 +47,20 @@ pub(super) const EXPLANATION: Duration = Duration::from_millis(600);
 /// See the module's documentation.
 #[derive(Debug)]
 pub(super) struct Watch {
-    desk: Arc<Desk>,
+    shared: Arc<Shared>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 /// What others leave for the watch's thread.
 #[derive(Debug)]
-struct Desk {
-    tray: Mutex<Tray>,
-    bell: Bell,
+struct Shared {
+    pending: Mutex<Pending>,
+    waker: Waker,
     may_go: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct Tray {
+struct Pending {
     lines: Vec<(u32, Socket)>,
     failure: Option<Notice>,
     suspects: Vec<(u32, String)>,
@@ -80,16 +80,17 @@ impl Watch {
         membership: Arc<Membership>,
         dialler: Arc<Dialler>,
     ) -> Result<Self, Error> {
-        let bell = Bell::new().map_err(|reason| error(None, format!("cannot watch: {reason}")))?;
-        let desk = Arc::new(Desk {
-            tray: Mutex::default(),
-            bell,
+        let waker =
+            Waker::new().map_err(|reason| error(None, format!("cannot watch: {reason}")))?;
+        let shared = Arc::new(Shared {
+            pending: Mutex::default(),
+            waker,
             may_go: Condvar::new(),
         });
-        let watcher = Watcher::new(inbox, membership, dialler, Arc::clone(&desk));
+        let watcher = Watcher::new(inbox, membership, dialler, Arc::clone(&shared));
         let thread = spawn("bcm-watch", move || watcher.run())?;
         Ok(Self {
-            desk,
+            shared,
             thread: Mutex::new(Some(thread)),
         })
     }
@@ -103,70 +104,70 @@ impl Watch {
         };
         // In one step: the thread would dial a second line, from which the middle could have taken leave before
         // this one has reached it.
-        self.ask(|tray| {
-            tray.lines.extend(line);
-            tray.joined = true;
+        self.ask(|pending| {
+            pending.lines.extend(line);
+            pending.joined = true;
         });
         Ok(())
     }
 
     /// The next flare begins, with all packs present and on the lines there are.
     pub(super) fn renew(&self, inbox: Arc<Inbox>) {
-        self.ask(|tray| {
+        self.ask(|pending| {
             // What is not done yet was for a flare that is over.
-            *tray = Tray {
-                lines: std::mem::take(&mut tray.lines),
+            *pending = Pending {
+                lines: std::mem::take(&mut pending.lines),
                 renewed: Some(inbox),
-                ..Tray::default()
+                ..Pending::default()
             };
         });
     }
 
     /// The next flare has started.
     pub(super) fn rejoin(&self) {
-        self.ask(|tray| tray.joined = true);
+        self.ask(|pending| pending.joined = true);
     }
 
-    fn ask(&self, what: impl FnOnce(&mut Tray)) {
-        what(&mut self.desk.tray.lock());
-        self.desk.bell.ring();
+    fn ask(&self, what: impl FnOnce(&mut Pending)) {
+        what(&mut self.shared.pending.lock());
+        self.shared.waker.wake();
     }
 
     /// A connection to a pack has passed the handshake.
     pub(super) fn adopt(&self, pack: u32, stream: Socket) {
-        self.ask(|tray| tray.lines.push((pack, stream)));
+        self.ask(|pending| pending.lines.push((pack, stream)));
     }
 
     /// Tells everybody of a failure of the present flare. Only the first one goes round.
     pub(super) fn announce(&self, failure: &Frame<'_>) {
-        self.ask(|tray| {
-            (tray.failure).get_or_insert_with(|| (failure.header, failure.payload.to_vec()));
+        self.ask(|pending| {
+            (pending.failure).get_or_insert_with(|| (failure.header, failure.payload.to_vec()));
         });
     }
 
     /// A connection from or to a pack does not work: it leaves, or is lost within
     /// [`EXPLANATION`].
     pub(super) fn suspect(&self, pack: u32, reason: String) {
-        self.ask(|tray| tray.suspects.push((pack, reason)));
+        self.ask(|pending| pending.suspects.push((pack, reason)));
     }
 
     /// Says goodbye and stays: whoever is not told yet will be.
     pub(super) fn rest(&self) {
-        self.ask(|tray| tray.leaving = true);
+        self.ask(|pending| pending.leaving = true);
     }
 
     /// Says goodbye and waits until everyone is told, or can do without.
     pub(super) fn leave(&self) {
         self.rest();
-        let mut tray = self.desk.tray.lock();
-        while !tray.may_go {
-            self.desk.may_go.wait(&mut tray);
+        let mut pending = self.shared.pending.lock();
+        while !pending.may_go {
+            self.shared.may_go.wait(&mut pending);
         }
     }
 
     /// Hangs up and ends the thread. Does nothing the second time.
     pub(super) fn close(&self) {
-        self.ask(|tray| tray.closing = true);
+        self.ask(|pending| pending.closing = true);
         if let Some(thread) = self.thread.lock().take() {
             let _ = thread.join();
         }
@@ -183,7 +184,7 @@ mod tests {
     use std::time::Instant;
 
     use super::*;
-    use crate::control::Control;
+    use crate::cancellation::Cancellation;
     use crate::mailboxes::Mailboxes;
     use crate::remote::direct::handshake::Credentials;
     use crate::remote::inbox::InboxConfig;
@@ -199,7 +200,7 @@ mod tests {
             topology: Topology::new(&vec![1; packs as usize]).unwrap(),
             max_message: 1 << 20,
             max_bytes_in_flight: 1 << 20,
-            control: Arc::new(Control::new(1, None, Duration::from_secs(5))),
+            cancellation: Arc::new(Cancellation::new(1, None, Duration::from_secs(5))),
             mailboxes: Arc::new(Mailboxes::new(pack, 1)),
         })
     }
@@ -244,10 +245,10 @@ mod tests {
         }
         middle.shutdown(Shutdown::Write).unwrap();
         let begun = Instant::now();
-        watch.ask(|tray| {
-            tray.lines.push((2, Socket::from(line)));
-            tray.joined = true;
-            tray.leaving = true;
+        watch.ask(|pending| {
+            pending.lines.push((2, Socket::from(line)));
+            pending.joined = true;
+            pending.leaving = true;
         });
         watch.leave();
         // What it would wait for packs that have not dialled it.

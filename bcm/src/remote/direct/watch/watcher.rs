@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use super::Desk;
-use super::flare::Flare;
+use super::Shared;
+use super::flare::FlareState;
 use super::line::{Line, Notice};
 use crate::remote::Frame;
 use crate::remote::direct::dialler::Dialler;
@@ -34,11 +34,11 @@ fn encode(frame: &Frame<'_>) -> Vec<u8> {
 pub(super) struct Watcher {
     membership: Arc<Membership>,
     dialler: Arc<Dialler>,
-    desk: Arc<Desk>,
+    shared: Arc<Shared>,
     pack: u32,
     packs: u32,
     lines: Vec<Line>,
-    flare: Flare,
+    flare: FlareState,
     closing: Option<Instant>,
 }
 
@@ -47,18 +47,18 @@ impl Watcher {
         inbox: Arc<Inbox>,
         membership: Arc<Membership>,
         dialler: Arc<Dialler>,
-        desk: Arc<Desk>,
+        shared: Arc<Shared>,
     ) -> Self {
         let pack = inbox.config().pack;
         let packs = inbox.config().topology.num_packs();
         Self {
             membership,
             dialler,
-            desk,
+            shared,
             pack,
             packs,
             lines: Vec::new(),
-            flare: Flare::new(inbox),
+            flare: FlareState::new(inbox),
             closing: None,
         }
     }
@@ -77,10 +77,10 @@ impl Watcher {
                 return;
             }
             if self.may_go() {
-                let mut tray = self.desk.tray.lock();
+                let mut pending = self.shared.pending.lock();
                 // Unless that is said of a flare that is over.
-                tray.may_go = tray.renewed.is_none();
-                self.desk.may_go.notify_all();
+                pending.may_go = pending.renewed.is_none();
+                self.shared.may_go.notify_all();
             }
             self.sleep();
             self.hear();
@@ -89,18 +89,18 @@ impl Watcher {
 
     /// Does what others ask for.
     fn empty_tray(&mut self) {
-        let desk = Arc::clone(&self.desk);
-        let mut tray = desk.tray.lock();
-        if let Some(inbox) = tray.renewed.take() {
-            self.flare = Flare::new(inbox);
+        let shared = Arc::clone(&self.shared);
+        let mut pending = shared.pending.lock();
+        if let Some(inbox) = pending.renewed.take() {
+            self.flare = FlareState::new(inbox);
         }
-        let lines = std::mem::take(&mut tray.lines);
-        let suspects = std::mem::take(&mut tray.suspects);
-        let failure = tray.failure.take();
+        let lines = std::mem::take(&mut pending.lines);
+        let suspects = std::mem::take(&mut pending.suspects);
+        let failure = pending.failure.take();
         let failure = failure.filter(|(header, _)| self.flare.inbox.is_of(header));
-        let (leaves, closes) = (tray.leaving, tray.closing);
-        self.flare.joined = tray.joined;
-        drop(tray);
+        let (leaves, closes) = (pending.leaving, pending.closing);
+        self.flare.joined = pending.joined;
+        drop(pending);
         for (pack, stream) in lines {
             // Whoever has a line needs no other.
             if self.has_line(pack) {
@@ -242,9 +242,13 @@ impl Watcher {
             return false;
         };
         let stayed = since.elapsed();
-        // Whoever heeded it was in the middle and has told the others; should that one have left
+        // Whoever acknowledged it was in the middle and has told the others; should that one have left
         // meanwhile, too, nobody will dial this pack.
-        if self.flare.heeded || self.flare.is_over() || !self.flare.joined || stayed >= MEETING {
+        if self.flare.acknowledged
+            || self.flare.is_over()
+            || !self.flare.joined
+            || stayed >= MEETING
+        {
             return true;
         }
         if self.middle() != self.pack {
@@ -279,7 +283,7 @@ impl Watcher {
                     .max(Duration::from_millis(1))
             })
             .and_then(|limit| Timespec::try_from(limit).ok());
-        let mut watched = vec![PollFd::new(&self.desk.bell, PollFlags::IN)];
+        let mut watched = vec![PollFd::new(&self.shared.waker, PollFlags::IN)];
         for line in &self.lines {
             let flags = match line.is_flushed() {
                 true => PollFlags::IN,
@@ -289,7 +293,7 @@ impl Watcher {
         }
         // Interrupted or not, everybody is looked at.
         let _ = poll(&mut watched, limit.as_ref());
-        self.desk.bell.silence();
+        self.shared.waker.reset();
     }
 
     fn hear(&mut self) {
@@ -314,7 +318,7 @@ impl Watcher {
 
     /// What is news goes on to all others. A goodbye goes back too, to the pack that said it. What
     /// is of an older flare is dropped; of the next one nothing comes before its inbox lies in the
-    /// tray.
+    /// pending.
     fn take(&mut self, from: u32, (header, payload): &Notice) {
         if !self.flare.inbox.is_of(header) {
             self.empty_tray();
@@ -328,7 +332,7 @@ impl Watcher {
         };
         match header.kind {
             Kind::Goodbye if header.pack == self.pack => {
-                self.flare.heeded |= self.middle() != self.pack;
+                self.flare.acknowledged |= self.middle() != self.pack;
             }
             Kind::Goodbye => {
                 if !self.flare.has_left(header.pack) {

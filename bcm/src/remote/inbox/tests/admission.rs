@@ -115,7 +115,7 @@ fn what_was_offered_before_it_goes_first_to_whoever_waits() {
 
 /// Why the flare has failed.
 fn failure(setup: &Setup) -> Option<String> {
-    match setup.inbox.config.control.ended() {
+    match setup.inbox.config.cancellation.ended() {
         Some(Error::Aborted(failure)) => Some(failure.message.clone()),
         _ => None,
     }

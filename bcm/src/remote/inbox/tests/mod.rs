@@ -10,8 +10,8 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::address::Class;
-use crate::control::Patience;
-use crate::local::Want;
+use crate::cancellation::WaitBudget;
+use crate::local::MatchSpec;
 use crate::operation::Operation;
 use crate::payload;
 use crate::remote::{Bundle, Frame};
@@ -30,10 +30,10 @@ impl Backend for Recorder {
     fn start(&self, _: &[String]) -> Result<(), Error> {
         Ok(())
     }
-    fn send(&self, _: u32, _: &[Frame<'_>], _: &mut Patience<'_>) -> Result<(), Error> {
+    fn send(&self, _: u32, _: &[Frame<'_>], _: &mut WaitBudget<'_>) -> Result<(), Error> {
         Ok(())
     }
-    fn broadcast(&self, _: &[u32], _: &[Frame<'_>], _: &mut Patience<'_>) -> Result<(), Error> {
+    fn broadcast(&self, _: &[u32], _: &[Frame<'_>], _: &mut WaitBudget<'_>) -> Result<(), Error> {
         Ok(())
     }
     fn control(&self, to: u32, frame: &Frame<'_>) -> Result<(), Error> {
@@ -56,7 +56,7 @@ fn setup() -> Setup {
         topology: Topology::new(&[2, 2]).unwrap(),
         max_message: 1 << 20,
         max_bytes_in_flight: LIMIT,
-        control: Arc::new(Control::new(2, None, Duration::from_secs(5))),
+        cancellation: Arc::new(Cancellation::new(2, None, Duration::from_secs(5))),
         mailboxes: Arc::new(Mailboxes::new(0, 2)),
     });
     let recorder = Arc::new(Recorder::default());
@@ -74,7 +74,7 @@ impl Inbox {
             topology: Topology::new(&[1, 1]).unwrap(),
             max_message: 1 << 20,
             max_bytes_in_flight: 1 << 20,
-            control: Arc::new(Control::new(1, None, Duration::from_secs(5))),
+            cancellation: Arc::new(Cancellation::new(1, None, Duration::from_secs(5))),
             mailboxes: Arc::new(Mailboxes::new(0, 1)),
         })
     }
@@ -83,15 +83,15 @@ impl Inbox {
 impl Setup {
     fn take(&self) -> Option<Vec<u8>> {
         let class = Class::Point { tag: 0 };
-        let want = Want {
+        let want = MatchSpec {
             context: 0,
             source: 2,
             class,
         };
         let mailbox = self.inbox.config.mailboxes.of(0).unwrap();
-        let parcel = mailbox.try_take(&want).unwrap()?;
+        let message = mailbox.try_take(&want).unwrap()?;
         Some(
-            parcel
+            message
                 .open(Operation::Recv, crate::Peer::Worker(2))
                 .unwrap(),
         )
@@ -229,7 +229,7 @@ fn a_lost_pack_fails_the_flare_and_everyone_is_told() {
     setup
         .inbox
         .lost(1, "its connection ended without a goodbye");
-    let ended = setup.inbox.config.control.ended().unwrap().to_string();
+    let ended = setup.inbox.config.cancellation.ended().unwrap().to_string();
     assert!(ended.contains("pack 1 was lost"), "{ended}");
     let told = setup.recorded();
     assert!(
@@ -244,7 +244,7 @@ fn an_abort_that_cannot_be_read_is_still_an_abort() {
     let setup = setup();
     let header = Header::notice(Kind::Abort, flare_digest("f"), 1, 3);
     setup.inbox.accept(&header, b"{x}").unwrap();
-    let ended = setup.inbox.config.control.ended().unwrap().to_string();
+    let ended = setup.inbox.config.cancellation.ended().unwrap().to_string();
     assert!(ended.contains("pack 1"), "{ended}");
 }
 
@@ -277,14 +277,14 @@ fn each_value_of_a_bundle_goes_to_its_worker_and_all_hold_its_room() {
     assert!(whole >= header.total);
     assert_eq!(setup.take(), Some(vec![1; 100]));
     assert_eq!((used(), setup.take()), (whole, None));
-    let want = Want {
+    let want = MatchSpec {
         context: 0,
         source: 2,
         class: Class::Point { tag: 0 },
     };
     let mailbox = setup.inbox.config.mailboxes.of(1).unwrap();
-    let parcel = mailbox.try_take(&want).unwrap().unwrap();
-    let value: Vec<u8> = parcel
+    let message = mailbox.try_take(&want).unwrap().unwrap();
+    let value: Vec<u8> = message
         .open(Operation::Recv, crate::Peer::Worker(2))
         .unwrap();
     assert_eq!((value, used()), (vec![2; 50], 0));

@@ -6,7 +6,7 @@
 //! | `burst:<flare>:control:<p>` | list of control frames for pack `p`, which overtake the above |
 //! | `burst:<flare>:cast:<source>:<context>:<sequence>:<chunk>` | a chunk many packs read |
 //! | `…:left` of the above | how many of them have not read it yet; the last one deletes both |
-//! | `burst:<flare>:pulse:<p>` | signs of life of pack `p` |
+//! | `burst:<flare>:heartbeat:<p>` | signs of life of pack `p` |
 //!
 //! A one-to-one message costs one `RPUSH` (with its `EXPIRE`) and one `BLPOP` per chunk; a
 //! one-to-many message is stored once, costs one small `RPUSH` per pack and chunk, and one `GET`
@@ -32,8 +32,8 @@ use super::server::Server;
 use super::session::Session;
 use super::{LARGEST, admission, batches};
 use crate::admission::{Admission, Admitted};
+use crate::cancellation::WaitBudget;
 use crate::config::{BackendConfig, PackConfig};
-use crate::control::Patience;
 use crate::error::{Error, Peer};
 use crate::remote::inbox::Inbox;
 use crate::remote::{Backend, Frame};
@@ -119,13 +119,13 @@ impl Backend for RedisList {
         &self,
         to: u32,
         frames: &[Frame<'_>],
-        patience: &mut Patience<'_>,
+        budget: &mut WaitBudget<'_>,
     ) -> Result<(), Error> {
         let (list, expiry) = (self.keys.pack(to), self.session.writer.expiry());
         batches(frames).try_for_each(|batch| {
             self.session
                 .writer
-                .run(Peer::Pack(to), patience, |client, go_on| {
+                .run(Peer::Pack(to), budget, |client, go_on| {
                     for frame in batch {
                         commands::push(client, &list, frame, expiry, go_on)?;
                     }
@@ -138,7 +138,7 @@ impl Backend for RedisList {
         &self,
         to: &[u32],
         frames: &[Frame<'_>],
-        patience: &mut Patience<'_>,
+        budget: &mut WaitBudget<'_>,
     ) -> Result<(), Error> {
         let expiry = self.session.writer.expiry();
         let lists: Vec<String> = to.iter().map(|&pack| self.keys.pack(pack)).collect();
@@ -146,7 +146,7 @@ impl Backend for RedisList {
         if let [frame] = frames
             && frame.payload.len() <= INLINE
         {
-            return self.session.writer.run(peer, patience, |client, go_on| {
+            return self.session.writer.run(peer, budget, |client, go_on| {
                 for list in &lists {
                     commands::push(client, list, frame, expiry, go_on)?;
                 }
@@ -154,7 +154,7 @@ impl Backend for RedisList {
             });
         }
         batches(frames).try_for_each(|batch| {
-            self.session.writer.run(peer, patience, |client, go_on| {
+            self.session.writer.run(peer, budget, |client, go_on| {
                 for frame in batch {
                     let frame = frame.sealed();
                     let key = self.keys.cast(&frame.header);

@@ -6,10 +6,10 @@
 //! | `burst:<flare>:control:<p>` | stream of control frames for pack `p`, which overtake the above |
 //! | `burst:<flare>:cast` | stream of chunks every pack reads |
 //! | `burst:<flare>:cast:<source>:<context>:<sequence>:<chunk>` | the packs that have read one |
-//! | `burst:<flare>:pulse:<p>` | signs of life of pack `p` |
+//! | `burst:<flare>:heartbeat:<p>` | signs of life of pack `p` |
 //!
 //! A chunk is one entry with one field. A one-to-one message costs an `XADD` per chunk, one
-//! `EXPIRE`, one `INCR` ([`pulse`](super::pulse)), and the reader's `XREAD` and `XDEL`, of which one serves all entries that wait. A
+//! `EXPIRE`, one `INCR` ([`heartbeat`](super::heartbeat)), and the reader's `XREAD` and `XDEL`, of which one serves all entries that wait. A
 //! message for all other packs is one entry in the common stream, which each of them reads and
 //! notes; the last one deletes it: an `XADD` for each chunk, `XREAD`, `SADD`, `EXPIRE` and `SCARD`
 //! by each reader. One for some of the packs only goes to each of them.
@@ -31,8 +31,8 @@ use super::server::Server;
 use super::session::Session;
 use super::{LARGEST, admission, batches};
 use crate::admission::{Admission, Admitted};
+use crate::cancellation::WaitBudget;
 use crate::config::{BackendConfig, PackConfig};
-use crate::control::Patience;
 use crate::error::{Error, Peer};
 use crate::remote::inbox::Inbox;
 use crate::remote::{Backend, Frame};
@@ -115,13 +115,13 @@ impl RedisStream {
         &self,
         to: &[u32],
         frames: &[Frame<'_>],
-        patience: &mut Patience<'_>,
+        budget: &mut WaitBudget<'_>,
     ) -> Result<(), Error> {
         let expiry = self.session.writer.expiry();
         let peer = to.first().map_or(Peer::AnyWorker, |&pack| Peer::Pack(pack));
         batches(frames).try_for_each(|batch| {
             let (touched, count) = (self.touched(to, batch), self.session.count());
-            self.session.writer.run(peer, patience, |client, go_on| {
+            self.session.writer.run(peer, budget, |client, go_on| {
                 let before = count.confirmed();
                 for frame in batch {
                     let frame = frame.sealed();
@@ -165,27 +165,27 @@ impl Backend for RedisStream {
         &self,
         to: u32,
         frames: &[Frame<'_>],
-        patience: &mut Patience<'_>,
+        budget: &mut WaitBudget<'_>,
     ) -> Result<(), Error> {
-        self.send_each(&[to], frames, patience)
+        self.send_each(&[to], frames, budget)
     }
 
     fn broadcast(
         &self,
         to: &[u32],
         frames: &[Frame<'_>],
-        patience: &mut Patience<'_>,
+        budget: &mut WaitBudget<'_>,
     ) -> Result<(), Error> {
         let for_all = to.len() > 1 && to.len() as u32 == self.packs - 1;
         let small = matches!(frames, [frame] if frame.payload.len() <= INLINE);
         if !for_all || small {
-            return self.send_each(to, frames, patience);
+            return self.send_each(to, frames, budget);
         }
         let (cast, expiry) = (self.keys.cast(), self.session.writer.expiry());
         batches(frames).try_for_each(|batch| {
             self.session
                 .writer
-                .run(Peer::AnyWorker, patience, |client, go_on| {
+                .run(Peer::AnyWorker, budget, |client, go_on| {
                     let (count, before) = (self.session.count(), self.session.count().confirmed());
                     for frame in batch {
                         commands::add(client, &cast, frame, go_on)?;

@@ -16,10 +16,13 @@ final class BytePace(rate: Long, burst: Long, clock: () => Long = () => System.n
     if there then bucket.level -= bytes
     there
 
-  /** Takes so many bytes off in any case, and says for how long no more should be. */
-  def spend(namespace: String, bytes: Long): FiniteDuration = filled(namespace): bucket =>
-    bucket.level -= bytes
-    (bucket.level.min(0) / rate * -1e9).ceil.toLong.nanos
+  /** Takes so many bytes off, which may be before they are there, and says how long it takes until they are.
+    * Nothing when others wait for a burst already: nobody waits for longer than one takes, or his own bytes.
+    */
+  def spend(namespace: String, bytes: Long): Option[FiniteDuration] = filled(namespace): bucket =>
+    Option.when(bucket.level >= 0 || bucket.level - bytes >= -burst):
+      bucket.level -= bytes
+      (bucket.level.min(0) / rate * -1e9).ceil.toLong.nanos
 
   /** What was spent came to nothing. */
   def giveBack(namespace: String, bytes: Long): Unit = filled(namespace): bucket =>

@@ -16,6 +16,8 @@ final case class PlatformLimits(
 )
 
 object PlatformLimits:
+  private val ExecutableHeapShare = 8
+
   def from(config: Config): PlatformLimits =
     val limits = config.getConfig("burst.limits")
     PlatformLimits(
@@ -38,5 +40,9 @@ object PlatformLimits:
       limits.getInt("retries"),
       limits.getBytes("chunk-size-min").toInt,
       limits.getBytes("chunk-size-max").toInt,
-      PackageLimits(limits.getInt("package-entries"), limits.getBytes("unpacked-size"))
+      PackageLimits(
+        limits.getInt("package-entries"),
+        limits.getBytes("unpacked-size"),
+        Runtime.getRuntime.maxMemory / ExecutableHeapShare
+      )
     )

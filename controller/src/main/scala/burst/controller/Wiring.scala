@@ -3,7 +3,7 @@ package burst.controller
 import burst.controller.definition.Definitions
 import burst.controller.http.*
 import burst.controller.scheduler.FlareService
-import burst.controller.store.{Blocking, Janitor, Retention, Storage, StoreSettings}
+import burst.controller.store.{Blocking, Janitor, Retention, Storage, StoreSettings, Transfers}
 import burst.protocol.ControllerProtocol
 import com.typesafe.config.Config
 import org.apache.pekko.actor.typed.{ActorRef, ActorSystem, DispatcherSelector}
@@ -83,6 +83,7 @@ object Wiring:
       blocking: Blocking
   )(using system: ActorSystem[?], ec: ExecutionContext): Future[Controller] =
     val definitions = Definitions(storage.definitions, storage.packages)
+    val transfers = Transfers.of(system)
     for
       scheduler <- blocking(scheduling(storage))
       defaults = settings.defaults.copy(backend = scheduler.defaultBackend, backends = scheduler.backends)
@@ -93,13 +94,14 @@ object Wiring:
         storage,
         definitions,
         scheduler.service,
-        blocking
+        blocking,
+        transfers
       )
       binding <- orUndo(HttpServer.bind(settings.http, route))(scheduler.shutdown())
       // Only when everything else stands: credentials that nobody gets to see would lock the owner out.
       guest <- orUndo(blocking(storage.namespaces.establish(Controller.Guest))):
         binding.terminate(Draining).transformWith(_ => scheduler.shutdown())
-      stopJanitor = janitor(settings, storage).start(blocking)
+      stopJanitor = janitor(settings, storage).start(Blocking(transfers.ofAll))
     yield
       def stop(): Future[Unit] =
         for

@@ -22,10 +22,23 @@ class BytePaceSuite extends FunSuite:
   test("what is spent beyond is waited for afterwards"):
     var now = 0L
     val pace = BytePace(rate = 10, burst = 100, () => now)
-    assertEquals(pace.spend("a", 100), 0.seconds)
-    assertEquals(pace.spend("a", 20), 2.seconds)
-    assertEquals(pace.spend("b", 20), 0.seconds)
+    assertEquals(pace.spend("a", 100), Some(0.seconds))
+    assertEquals(pace.spend("a", 20), Some(2.seconds))
+    assertEquals(pace.spend("b", 20), Some(0.seconds))
     now += 1_000_000_000L
-    assertEquals(pace.spend("a", 0), 1.second)
+    assertEquals(pace.spend("a", 0), Some(1.second))
     now += 1_000_000_000L
-    assertEquals(pace.spend("a", 5), 500.millis)
+    assertEquals(pace.spend("a", 5), Some(500.millis))
+
+  test("nobody is a burst behind, but for what is more than one by itself"):
+    var now = 0L
+    val pace = BytePace(rate = 10, burst = 100, () => now)
+    (1 to 2).foreach(_ => pace.spend("a", 100))
+    assertEquals(pace.spend("a", 1), None)
+    assertEquals(pace.spend("a", 0), Some(10.seconds))
+    assertEquals(pace.spend("b", 350), Some(25.seconds))
+    assertEquals(pace.spend("b", 1), None)
+    now += 1_000_000_000L
+    assertEquals(pace.spend("a", 10), Some(10.seconds))
+    pace.giveBack("a", 50)
+    assertEquals(pace.spend("a", 50), Some(10.seconds))

@@ -58,7 +58,14 @@ private object SettingsCheck:
   /** What is below is looked at by somebody else: names are the operator's, or settings are those of Pekko.
     */
   private val Foreign: Set[Vector[String]] =
-    Set("backends", "scheduler.backends", "http.server", "http.large-body-dispatcher", "store.dispatcher")
+    Set(
+      "backends",
+      "scheduler.backends",
+      "http.server",
+      "http.large-body-dispatcher",
+      "store.dispatcher",
+      "store.transfer-dispatcher"
+    )
       .map(section => ("burst." + section).split('.').toVector)
 
   /** Times of which the first makes no sense beyond the second; then sizes. */

@@ -24,3 +24,13 @@ class AllowanceSuite extends munit.FunSuite:
     assert(!next.isCompleted)
     all.close()
     granted(next)
+
+  test("owners take turns, however many of one wait"):
+    val allowance = Allowance(10)
+    val held = granted(allowance.take(10, "many"))
+    val many = Vector.fill(1000)(allowance.take(10, "many"))
+    val one = allowance.take(10, "one")
+    held.close()
+    granted(many.head).close()
+    granted(one).close()
+    assert(many(1).isCompleted && !many(2).isCompleted)

@@ -158,5 +158,6 @@ class PlatformSuite extends munit.FunSuite:
   test("without settings the modules keep their data below ours, and direct is the default"):
     val config = settings(Path.of("/x")).config
     assertEquals(config.getString("burst.store.directory"), "/x/controller")
+    assertEquals(config.getString("burst.store.spool"), "/x/controller/spool")
     assertEquals(config.getString("burst.invoker.directory"), "/x/invoker")
     assertEquals(config.getString("burst.scheduler.default-backend"), "direct")

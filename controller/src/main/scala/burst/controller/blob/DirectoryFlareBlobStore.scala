@@ -1,14 +1,11 @@
 package burst.controller.blob
 
 import burst.protocol.FlareId
+import java.nio.ByteBuffer
 import java.nio.channels.FileChannel
-import java.nio.file.StandardCopyOption.ATOMIC_MOVE
-import java.nio.file.StandardOpenOption.WRITE
+import java.nio.file.StandardOpenOption.READ
 import java.nio.file.{Files, NoSuchFileException, Path}
-import org.apache.pekko.NotUsed
-import org.apache.pekko.stream.scaladsl.{FileIO, Source}
 import org.apache.pekko.util.ByteString
-import scala.jdk.StreamConverters.*
 import scala.util.Using
 
 /** Blobs as files, in a directory of their flare. A file appears under its name when it is whole and on the
@@ -18,13 +15,17 @@ final class DirectoryFlareBlobStore private (directory: Path) extends FlareBlobS
   def put(id: FlareId, name: BlobName, file: Path): Unit =
     val target = path(id, name)
     if Files.exists(file) then
-      Files.createDirectories(target.getParent)
-      Using.resource(FileChannel.open(file, WRITE))(_.force(true))
-      val _ = Files.move(file, target, ATOMIC_MOVE)
+      if !Files.exists(target.getParent) then
+        Files.createDirectories(target.getParent)
+        Directories.flush(directory)
+      Directories.move(file, target)
     else if !Files.exists(target) then throw NoSuchFileException(file.toString)
 
-  def read(id: FlareId, name: BlobName): Source[ByteString, NotUsed] =
-    FileIO.fromPath(path(id, name), DirectoryFlareBlobStore.Piece).mapMaterializedValue(_ => NotUsed)
+  def piece(id: FlareId, name: BlobName, from: Long, length: Int): ByteString =
+    Using.resource(FileChannel.open(path(id, name), READ)): channel =>
+      val buffer = ByteBuffer.allocate((channel.size - from).max(0).min(length).toInt)
+      while buffer.hasRemaining && channel.read(buffer, from + buffer.position) >= 0 do ()
+      ByteString.fromArrayUnsafe(buffer.array, 0, buffer.position)
 
   def load(id: FlareId, name: BlobName): ByteString =
     ByteString.fromArrayUnsafe(Files.readAllBytes(path(id, name)))
@@ -32,9 +33,8 @@ final class DirectoryFlareBlobStore private (directory: Path) extends FlareBlobS
   def delete(id: FlareId, keep: Set[BlobName]): Unit =
     val own = directory.resolve(id.value)
     if Files.exists(own) then
-      val (kept, going) =
-        Using.resource(Files.list(own))(_.toScala(Vector)).partition: file =>
-          keep.exists(_.text == file.getFileName.toString)
+      val (kept, going) = Directories.paths(own).partition: file =>
+        keep.exists(_.text == file.getFileName.toString)
       going.foreach(Files.deleteIfExists(_))
       if kept.isEmpty then
         val _ = Files.deleteIfExists(own)
@@ -42,16 +42,21 @@ final class DirectoryFlareBlobStore private (directory: Path) extends FlareBlobS
   def delete(id: FlareId, name: BlobName): Unit =
     val _ = Files.deleteIfExists(path(id, name))
 
-  def flares(): Vector[FlareId] =
-    Using.resource(Files.list(directory))(_.toScala(Vector).flatMap(path =>
-      FlareId.parse(path.getFileName.toString)
-    ))
+  def flares(): Vector[FlareId] = Directories.names(directory).flatMap(FlareId.parse)
 
   private def path(id: FlareId, name: BlobName): Path = directory.resolve(id.value).resolve(name.text)
 
 object DirectoryFlareBlobStore:
-  private val Piece = 64 * 1024
-
-  def open(directory: Path): DirectoryFlareBlobStore =
+  /** `former` is where earlier versions had them, by the same names: what is there is taken over. */
+  def open(directory: Path, former: Option[Path] = None): DirectoryFlareBlobStore =
     Files.createDirectories(directory)
+    former.filter(Files.exists(_)).foreach(takeOver(_, directory))
     DirectoryFlareBlobStore(directory)
+
+  private def takeOver(former: Path, directory: Path): Unit =
+    for flare <- Directories.paths(former) if FlareId.parse(flare.getFileName.toString).isDefined do
+      val own = Files.createDirectories(directory.resolve(flare.getFileName))
+      for file <- Directories.paths(flare) do Directories.move(file, own.resolve(file.getFileName))
+      Files.delete(flare)
+    Directories.flush(directory)
+    if Directories.names(former).isEmpty then Files.delete(former)

@@ -1,22 +1,18 @@
 package burst.controller.blob
 
-import java.io.IOException
 import java.nio.ByteBuffer
 import java.nio.channels.FileChannel
 import java.nio.file.StandardCopyOption.ATOMIC_MOVE
 import java.nio.file.StandardOpenOption.{CREATE_NEW, READ, WRITE}
 import java.nio.file.{Files, NoSuchFileException, Path}
-import scala.jdk.StreamConverters.*
 import scala.util.Using
 
 /** Packages as files named by their hash and a tag. A copy appears under its name only when all its bytes are
   * on the disk, so that a crash leaves at most a temporary file, which the next start removes.
   */
 final class DirectoryPackageStore private (directory: Path) extends PackageStore:
-  import DirectoryPackageStore.*
-
   def put(copy: PackageCopy, bytes: Array[Byte]): Unit =
-    val temporary = directory.resolve(s"$TemporaryPrefix${java.util.UUID.randomUUID}")
+    val temporary = directory.resolve(s"${Directories.Incoming}${java.util.UUID.randomUUID}")
     try
       Using.resource(FileChannel.open(temporary, CREATE_NEW, WRITE)): channel =>
         val buffer = ByteBuffer.wrap(bytes)
@@ -24,7 +20,7 @@ final class DirectoryPackageStore private (directory: Path) extends PackageStore
         channel.force(true)
       Files.move(temporary, path(copy), ATOMIC_MOVE)
     finally Files.deleteIfExists(temporary)
-    flushDirectory()
+    Directories.flush(directory)
 
   def size(copy: PackageCopy): Option[Long] =
     try Some(Files.size(path(copy)))
@@ -41,24 +37,14 @@ final class DirectoryPackageStore private (directory: Path) extends PackageStore
 
   def delete(copy: PackageCopy): Unit = Files.deleteIfExists(path(copy))
 
-  def copies(): Vector[PackageCopy] = names(directory).flatMap(PackageCopy.parse)
+  def copies(): Vector[PackageCopy] = Directories.names(directory).flatMap(PackageCopy.parse)
 
   private def path(copy: PackageCopy): Path = directory.resolve(copy.name)
 
-  // A rename is durable once the directory is; where a directory cannot be flushed the file system does it.
-  private def flushDirectory(): Unit =
-    try Using.resource(FileChannel.open(directory, READ))(_.force(true))
-    catch case _: IOException => ()
-
 object DirectoryPackageStore:
-  private val TemporaryPrefix = "incoming-"
-
   def open(directory: Path): DirectoryPackageStore =
     Files.createDirectories(directory)
-    names(directory)
-      .filter(_.startsWith(TemporaryPrefix))
+    Directories.names(directory)
+      .filter(_.startsWith(Directories.Incoming))
       .foreach(name => Files.deleteIfExists(directory.resolve(name)))
     DirectoryPackageStore(directory)
-
-  private def names(directory: Path): Vector[String] =
-    Using.resource(Files.list(directory))(_.toScala(Vector).map(_.getFileName.toString))

@@ -5,6 +5,7 @@ import java.nio.file.Path
 import org.apache.pekko.NotUsed
 import org.apache.pekko.stream.scaladsl.Source
 import org.apache.pekko.util.ByteString
+import scala.concurrent.{ExecutionContext, Future}
 
 /** What flares have that is too large for the database, by flare and name. Implementations: a directory, a
   * bucket. Calls block, but for [[read]]; a bucket that fails or does not answer in time is a
@@ -16,8 +17,21 @@ trait FlareBlobStore extends AutoCloseable:
     */
   def put(id: FlareId, name: BlobName, file: Path): Unit
 
-  /** Read as it is asked for; fails when it is not there. */
-  def read(id: FlareId, name: BlobName): Source[ByteString, NotUsed]
+  /** Read as it is asked for, a piece at a time and nothing ahead, on these threads; fails when it is not
+    * there.
+    */
+  final def read(id: FlareId, name: BlobName)(using threads: ExecutionContext): Source[ByteString, NotUsed] =
+    import FlareBlobStore.Piece
+    Source.unfoldAsync(Option(0L)):
+      case None => Future.successful(None)
+      case Some(from) =>
+        Future(piece(id, name, from, Piece)).map: bytes =>
+          val next = Option.when(bytes.length == Piece)(from + Piece)
+          Option.when(bytes.nonEmpty)((next, bytes))
+
+  /** Up to `length` bytes from that place, none beyond the end; `NoSuchFileException` when it is not there.
+    */
+  def piece(id: FlareId, name: BlobName, from: Long, length: Int): ByteString
 
   /** The whole of one whose size is bounded; `NoSuchFileException` when it is not there. */
   def load(id: FlareId, name: BlobName): ByteString
@@ -33,6 +47,10 @@ trait FlareBlobStore extends AutoCloseable:
 
   override def close(): Unit = ()
 
+object FlareBlobStore:
+  /** As many may be read as there are connections, each by somebody slow. */
+  private val Piece = 256 * 1024
+
 /** What of a flare a blob holds. */
 final case class BlobName private (text: String)
 
@@ -42,8 +60,8 @@ object BlobName:
 
   def output(worker: Int): BlobName = BlobName(worker.toString)
 
-  /** A part of the log: the `number`th that `writer` wrote. */
-  def log(writer: String, number: Long): BlobName = BlobName(s"log-$writer-$number")
+  /** A part of the log, of the `batch`th that `writer` wrote. */
+  def log(writer: String, batch: Long, part: Int = 0): BlobName = BlobName(s"log-$writer-$batch-$part")
 
   /** As a record has it. */
   private[controller] def stored(text: String): BlobName = BlobName(text)

@@ -2,18 +2,16 @@ package burst.controller.blob
 
 import burst.protocol.FlareId
 import java.nio.file.{Files, NoSuchFileException, Path}
-import org.apache.pekko.NotUsed
-import org.apache.pekko.stream.{ActorAttributes, Attributes}
-import org.apache.pekko.stream.scaladsl.Source
 import org.apache.pekko.util.ByteString
 import scala.jdk.CollectionConverters.*
+import software.amazon.awssdk.core.ResponseBytes
 import software.amazon.awssdk.core.sync.RequestBody
+import software.amazon.awssdk.services.s3.model.{GetObjectResponse, S3Exception}
 
 /** Blobs as objects below `flares/`, in a folder of their flare. They are read in ranges, so that a slow
   * reader keeps no connection to the bucket.
   */
-final class S3FlareBlobStore(store: S3Bucket) extends FlareBlobStore:
-  import S3FlareBlobStore.Piece
+final class S3FlareBlobStore private (store: S3Bucket) extends FlareBlobStore:
   import store.settings.bucket
   import store.{attempt, client, present}
 
@@ -26,18 +24,14 @@ final class S3FlareBlobStore(store: S3Bucket) extends FlareBlobStore:
       Files.delete(file)
     else if size(id, name).isEmpty then throw NoSuchFileException(file.toString)
 
-  def read(id: FlareId, name: BlobName): Source[ByteString, NotUsed] =
-    Source
-      .lazySingle(() => size(id, name).getOrElse(throw NoSuchFileException(key(id, name))))
-      .mapConcat(size => Range.Long(0L, size, Piece).map(from => (from, (from + Piece).min(size))))
-      .map: (from, until) =>
-        attempt("reading a blob"):
-          val range = s"bytes=$from-${until - 1}"
-          val bytes = client.getObjectAsBytes(_.bucket(bucket).key(key(id, name)).range(range))
-          ByteString.fromArrayUnsafe(bytes.asByteArrayUnsafe)
-      .withAttributes(Attributes(ActorAttributes.IODispatcher))
-      .async
-      .mapMaterializedValue(_ => NotUsed)
+  def piece(id: FlareId, name: BlobName, from: Long, length: Int): ByteString =
+    val range = s"bytes=$from-${from + length - 1}"
+    attempt("reading a blob"):
+      try present(client.getObjectAsBytes(_.bucket(bucket).key(key(id, name)).range(range)))
+      catch case beyond: S3Exception if beyond.statusCode == 416 => Some(S3FlareBlobStore.Nothing)
+    .fold(throw NoSuchFileException(key(id, name)))(bytes =>
+      ByteString.fromArrayUnsafe(bytes.asByteArrayUnsafe)
+    )
 
   def load(id: FlareId, name: BlobName): ByteString =
     attempt("reading a blob"):
@@ -77,4 +71,26 @@ final class S3FlareBlobStore(store: S3Bucket) extends FlareBlobStore:
   private def key(id: FlareId, name: BlobName): String = s"$prefix${id.value}/${name.text}"
 
 object S3FlareBlobStore:
-  private val Piece = 1024L * 1024
+  private val Nothing =
+    ResponseBytes.fromByteArrayUnsafe(GetObjectResponse.builder().build(), Array.emptyByteArray)
+
+  /** Takes over what earlier versions had below `outputs/`, by the same names. */
+  def open(store: S3Bucket): S3FlareBlobStore =
+    import store.client
+    import store.settings.{bucket, prefix}
+    val former = s"${prefix}outputs/"
+    store.attempt("taking over outputs of an earlier version"):
+      client
+        .listObjectsV2Paginator(_.bucket(bucket).prefix(former))
+        .contents
+        .asScala
+        .map(_.key)
+        .foreach: from =>
+          val to = s"${prefix}flares/${from.stripPrefix(former)}"
+          // Another controller that starts now may have moved it.
+          val copied = store.present:
+            client.copyObject(
+              _.sourceBucket(bucket).sourceKey(from).destinationBucket(bucket).destinationKey(to)
+            )
+          copied.foreach(_ => client.deleteObject(_.bucket(bucket).key(from)))
+    S3FlareBlobStore(store)

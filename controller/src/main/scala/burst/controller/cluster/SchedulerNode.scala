@@ -83,7 +83,7 @@ object SchedulerNode:
         scheduler,
         parts.storage.packages,
         RegistrySettings.from(parts.config),
-        parts.environment.blocking
+        parts.environment.transfers.ofAll
       ),
       "invoker-registry"
     )

@@ -11,6 +11,7 @@ enum PackageProblem:
   case UnsafePath(path: String)
   case NotAFile(path: String)
   case TooManyEntries(count: Int, allowed: Int)
+  case ExecutableTooLarge(bytes: Long, allowed: Long)
   case UnpacksTooLarge(bytes: Long, allowed: Long)
 
   /** `exec` is something else than a program for Linux, e.g. a script or another system's executable. */

@@ -2,8 +2,8 @@ package burst.controller.definition
 
 import java.util.zip.{CRC32, DataFormatException, Inflater}
 
-/** Limits for what a package may unpack to. */
-final case class PackageLimits(entries: Int, unpackedBytes: Long)
+/** Limits for what a package may unpack to; its executable is held while it is looked at. */
+final case class PackageLimits(entries: Int, unpackedBytes: Long, executableBytes: Long)
 
 /** Reads a zip as whoever will unpack it does, and trusts nothing in it: both descriptions of each entry must
   * agree, every entry is unpacked once (into nowhere, but for the wanted one), and it may not grow beyond the
@@ -28,6 +28,8 @@ private[definition] final class ZipReader(bytes: Array[Byte], limits: PackageLim
         CorruptZip("a path occurs in it twice")
       )
       wanted <- entries.find(_.path == name).toRight(NoExec)
+      most = limits.executableBytes
+      _ <- Either.cond(wanted.size <= most, (), ExecutableTooLarge(wanted.size, most))
       _ <- first(entries.filterNot(_ eq wanted))(unpack(_, (_, _) => ()))
       content = new Array[Byte](wanted.size.toInt)
       into = Collector(content)
@@ -128,17 +130,18 @@ private[definition] final class ZipReader(bytes: Array[Byte], limits: PackageLim
           Either.cond(sound && crc.getValue == entry.crc, (), broken)
 
   private def copy(start: Long, entry: Entry, sink: (Array[Byte], Int) => Unit): Boolean =
-    entry.packed == entry.size && view
-      .slice(start, entry.size)
-      .exists: piece =>
-        sink(piece, piece.length)
-        true
+    val sound = entry.packed == entry.size && view.has(start, entry.size)
+    if sound then
+      val end = start + entry.size
+      Iterator.iterate(start)(_ + PieceSize).takeWhile(_ < end).foreach: at =>
+        view.slice(at, (end - at).min(PieceSize)).foreach(piece => sink(piece, piece.length))
+    sound
 
   private def inflate(start: Long, entry: Entry, sink: (Array[Byte], Int) => Unit): Boolean =
     val inflater = Inflater(true)
     try
       inflater.setInput(bytes, start.toInt, entry.packed.toInt)
-      val piece = new Array[Byte](64 * 1024)
+      val piece = new Array[Byte](PieceSize)
       var written = 0L
       var n = 1
       // No progress means that input is missing or a preset dictionary is asked for: both are damage.
@@ -169,6 +172,7 @@ private object ZipReader:
       System.arraycopy(piece, 0, content, filled, n)
       filled += n
 
+  val PieceSize: Int = 64 * 1024
   val EndMagic = 0x06054b50L
   val EndSize = 22
   val EntryMagic = 0x02014b50L

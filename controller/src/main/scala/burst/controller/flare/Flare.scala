@@ -97,7 +97,7 @@ enum Output:
 
 object Output:
   /** Bytes of an inline output; a runtime sends longer ones in pieces. */
-  val MostInline: Int = 64 * 1024
+  val MostInline: Int = 32 * 1024
 
 /** A part of an output that is to be kept apart. */
 final case class OutputPiece(worker: Int, offset: Long, bytes: ByteString):

@@ -16,7 +16,7 @@ enum ApiError:
   case MalformedRequest(problem: String)
   case MalformedJson
   case JsonRefused(problem: JsonProblem)
-  case FieldsTooLarge(limit: Long)
+  case FieldsTooLarge(beside: String, limit: Long)
   case InputsTooLarge(limit: Long)
   case UnknownField(path: String, allowed: Seq[String])
   case MissingField(path: String)
@@ -84,8 +84,8 @@ object ApiError:
     case MalformedRequest(problem) => BadRequest -> problem
     case MalformedJson => BadRequest -> "The body is not valid JSON."
     case JsonRefused(problem) => BadRequest -> describe(problem)
-    case FieldsTooLarge(limit) =>
-      ContentTooLarge -> s"The fields beside 'params' have more than $limit bytes together; make them smaller."
+    case FieldsTooLarge(beside, limit) =>
+      ContentTooLarge -> s"The fields beside '$beside' have more than $limit bytes together; make them smaller."
     case InputsTooLarge(limit) =>
       ContentTooLarge -> s"""The inputs have more than $limit bytes together, with the definition's parameters under
         | each; send smaller ones, or fewer.""".stripMargin.replace("\n", "")
@@ -176,8 +176,11 @@ object ApiError:
     case DeployRefusal.TooMany(allowed) =>
       ContentTooLarge -> s"This namespace may have $allowed definitions and has them; remove one it needs no more."
     case DeployRefusal.TooLarge(bytes, allowed) =>
-      ContentTooLarge -> s"""With it the packages of this namespace's definitions would have $bytes bytes, but it
-        | may have $allowed; remove a definition it needs no more.""".stripMargin.replace("\n", "")
+      ContentTooLarge -> s"""With it the packages and parameters of this namespace's definitions would have $bytes
+        | bytes, but it may have $allowed; remove a definition it needs no more.""".stripMargin.replace(
+        "\n",
+        ""
+      )
 
   private def describe(problem: JsonProblem): String = problem match
     case JsonProblem.TooDeep(limit) => s"The body's JSON is nested deeper than $limit levels; flatten it."
@@ -189,6 +192,10 @@ object ApiError:
     case JsonProblem.ByteOrderMark => "The body begins with a byte order mark; send it without."
     case JsonProblem.HalfSurrogate =>
       "The body holds half of a surrogate pair, which is no character; correct that string."
+    case JsonProblem.TooManyNames(limit) =>
+      s"The body holds an object of more than $limit fields, with those around it; put it where the workers can read it."
+    case JsonProblem.LongName(limit) =>
+      s"The body holds a field whose name has more than $limit bytes; make it shorter."
     case JsonProblem.RepeatedField => "The body names a field twice in one object; name it once."
 
   private def describe(problem: PackageProblem): String = problem match
@@ -206,6 +213,8 @@ object ApiError:
       s"The package holds $count entries, but at most $allowed are allowed."
     case PackageProblem.UnpacksTooLarge(bytes, allowed) =>
       s"The package unpacks to $bytes bytes, but at most $allowed are allowed."
+    case PackageProblem.ExecutableTooLarge(bytes, allowed) =>
+      s"The package's 'exec' has $bytes bytes, but this platform can look at $allowed; make it smaller."
     case PackageProblem.NotAnExecutable =>
       "The package's 'exec' is not a Linux executable (ELF); build the program for Linux."
     case PackageProblem.CorruptExecutable(reason) =>

@@ -4,8 +4,8 @@ import burst.controller.BytePace
 import scala.concurrent.duration.{Duration, FiniteDuration}
 import scala.concurrent.{ExecutionContext, Future}
 
-/** How many bytes of large bodies may be held at once, over all connections: each is held several times over
-  * while it is decoded, and a handful of the largest would exhaust the heap, which ends the process.
+/** How many bytes of bodies may be held at once, over all connections: each is held several times over while
+  * it is taken apart, and a handful of the largest would exhaust the heap, which ends the process.
   *
   * @param most
   *   of them for one namespace, so that none keeps the others out
@@ -14,6 +14,7 @@ import scala.concurrent.{ExecutionContext, Future}
   */
 final class BodyBudget(total: Long, most: Long, pace: Option[BytePace] = None):
   private var held = Map.empty[String, Long].withDefaultValue(0L)
+  private var inAll = 0L
 
   /** Works with a share of the budget, which is given back when the work has ended. */
   def within[A](namespace: String)(work: BodyBudget.Share => Future[A]): Future[A] =
@@ -27,36 +28,41 @@ final class BodyBudget(total: Long, most: Long, pace: Option[BytePace] = None):
     private var announced = 0L
     private var refused = false
 
-    def announce(bytes: Long): FiniteDuration =
-      BodyBudget.this.synchronized(announced += bytes)
-      pace.fold(Duration.Zero)(_.spend(namespace, bytes))
+    def announce(bytes: Long): Option[FiniteDuration] =
+      val pause = pace.fold(Some(Duration.Zero))(_.spend(namespace, bytes))
+      if pause.isDefined then BodyBudget.this.synchronized(announced += bytes)
+      pause
 
     def take(bytes: Long): Boolean = BodyBudget.this.synchronized:
-      val fits = held.valuesIterator.sum + bytes <= total && held(namespace) + bytes <= most
-      if fits then
-        mine += bytes
-        held = held.updated(namespace, held(namespace) + bytes)
-      else refused = true
+      val fits = inAll + bytes <= total && held(namespace) + bytes <= most
+      if fits then hold(bytes) else refused = true
       fits
 
     def close(): Unit = BodyBudget.this.synchronized:
-      val left = held(namespace) - mine
-      held = if left == 0 then held - namespace else held.updated(namespace, left)
-      mine = 0
-      // It will be sent again.
-      if refused then pace.foreach(_.giveBack(namespace, announced))
+      // What was refused will be sent again, and what did not come costs nothing.
+      val unspent = if refused then announced else announced - mine
+      if unspent > 0 then pace.foreach(_.giveBack(namespace, unspent))
       announced = 0
+      hold(-mine)
+
+    private def hold(bytes: Long): Unit =
+      mine += bytes
+      inAll += bytes
+      val left = held(namespace) + bytes
+      held = if left == 0 then held - namespace else held.updated(namespace, left)
 
 object BodyBudget:
   /** One request's part. */
   trait Share:
-    /** So many bytes are to come: says how long to wait before any of them is read. */
-    def announce(bytes: Long): FiniteDuration
+    /** So many bytes are to come: says how long to wait before any of them is read. Nothing when too many are
+      * waited for already.
+      */
+    def announce(bytes: Long): Option[FiniteDuration]
 
     /** Sets bytes aside, unless there are too few left. */
     def take(bytes: Long): Boolean
 
   /** For bodies that are small in any case. */
   object Free extends Share:
-    def announce(bytes: Long): FiniteDuration = Duration.Zero
+    def announce(bytes: Long): Option[FiniteDuration] = Some(Duration.Zero)
     def take(bytes: Long): Boolean = true

@@ -2,7 +2,7 @@ package burst.controller.http
 
 import org.apache.pekko.stream.stage.*
 import org.apache.pekko.stream.{Attributes, Inlet, SinkShape}
-import org.apache.pekko.util.{ByteString, ByteStringBuilder}
+import org.apache.pekko.util.ByteString
 import scala.concurrent.duration.{Duration, DurationInt, FiniteDuration}
 import scala.concurrent.{Future, Promise}
 
@@ -35,7 +35,7 @@ final class BodySink(
   private final class Logic(answer: Promise[Either[ApiError, ByteString]])
       extends TimerGraphStageLogic(shape),
         InHandler:
-    private val pieces = ByteStringBuilder()
+    private val gathered = Gathered()
     private var size = 0L
     private var refused = Option.empty[ApiError]
     private var moved = false
@@ -59,7 +59,7 @@ final class BodySink(
       moved = true
       if refused.isEmpty then
         if size > limit then refuse(ApiError.BodyTooLarge(limit))
-        else if share.take(piece.length) then pieces ++= piece
+        else if share.take(piece.length) then gathered.add(piece)
         else refuse(ApiError.Busy)
       if size > limit + BodySink.Tolerance then end(result) else pull(in)
 
@@ -80,10 +80,10 @@ final class BodySink(
 
     private def refuse(error: ApiError): Unit =
       refused = Some(error)
-      pieces.clear()
+      gathered.clear()
       if limit > 0 then scheduleWithFixedDelay(BodySink.Paused, BodySink.Pause, BodySink.Pause)
 
-    private def result: Either[ApiError, ByteString] = refused.toLeft(pieces.result())
+    private def result: Either[ApiError, ByteString] = refused.toLeft(gathered.result())
 
     private def end(result: Either[ApiError, ByteString]): Unit =
       answer.trySuccess(result)

@@ -2,8 +2,8 @@ package burst.controller.http
 
 import burst.controller.definition.{Definition, Definitions, EntityName, PackageInspector}
 import burst.controller.scheduler.FlareService
-import burst.controller.store.{Blocking, DefinitionStore, Identity}
-import burst.protocol.PackageId
+import burst.controller.store.{Blocking, DefinitionStore, Identity, Transfers}
+import burst.protocol.{PackageId, RuntimeInfo}
 import io.circe.{Json, JsonObject}
 import org.apache.pekko.http.scaladsl.model.{HttpRequest, HttpResponse, StatusCodes}
 import org.apache.pekko.http.scaladsl.server.Directives.*
@@ -14,18 +14,17 @@ import scala.concurrent.{ExecutionContext, Future}
 /** `/bursts`: deploying, reading and removing definitions, and starting flares of them. */
 final class BurstsRoutes(
     definitions: Definitions,
-    store: DefinitionStore,
+    stored: DefinitionStore,
     service: FlareService,
     flareCall: FlareCall,
     inspector: PackageInspector,
     deployBody: DeployBody,
     flareBody: FlareBody,
-    body: RequestBody,
-    budget: BodyBudget,
+    intake: BodyIntake,
     deploys: RateLimiter,
     views: Views,
     blocking: Blocking,
-    settings: HttpSettings
+    transfers: Transfers
 )(using ExecutionContext):
 
   def route(caller: Identity): Route =
@@ -49,16 +48,16 @@ final class BurstsRoutes(
     parameters(request).page() match
       case Left(error) => Future.successful(Left(error))
       case Right(page) =>
-        blocking(store.list(caller.namespace, page.limit, page.skip)).map: found =>
-          ok(Json.fromValues(found.map(views.definition)))
+        blocking(stored.list(caller.namespace, page.limit, page.skip)).map: found =>
+          ok(Json.fromValues(found.map(views.summary)))
 
   private def show(caller: Identity, name: String): Answer =
-    blocking(store.find(caller.namespace, name)).map:
+    blocking(stored.find(caller.namespace, name)).map:
       case Some(definition) => ok(views.definition(definition))
       case None => Left(ApiError.NoSuchDefinition(name))
 
   private def remove(caller: Identity, name: String): Answer =
-    blocking(definitions.remove(caller.namespace, name)).map:
+    moving(caller)(definitions.remove(caller.namespace, name)).map:
       case Some(definition) => ok(views.definition(definition))
       case None => Left(ApiError.NoSuchDefinition(name))
 
@@ -71,30 +70,44 @@ final class BurstsRoutes(
         _ <- deploys.take(caller.namespace, perMinute).left.map(ApiError.DeploysLimited(perMinute, _))
       yield overwrite
     Refusable(wanted): overwrite =>
-      budget.within(caller.namespace): share =>
-        Refusable(body.read(request, settings.deployBodyLimit, share))(take(caller, name, overwrite, _))
+      intake(caller.namespace, request): taken =>
+        for
+          runtimes <- service.invokers().map(_.filter(_.up).map(_.status.runtime).distinct)
+          inspected <- taken.inTurn(inspect(caller, _, runtimes))
+          // A bucket may take long: no other namespace waits for it.
+          answer <- Refusable(inspected)(found => moving(caller)(store(caller, name, overwrite, found)))
+        yield answer
 
-  private def take(caller: Identity, name: String, overwrite: Boolean, bytes: ByteString): Answer =
-    service
-      .invokers()
-      .map(_.filter(_.up).map(_.status.runtime).distinct)
-      .flatMap: runtimes =>
-        blocking:
-          for
-            json <- body.parse(bytes)
-            deployment <- deployBody.read(json, caller.limits)
-            _ <- inspector.inspect(deployment.code, runtimes).left.map(ApiError.PackageRefused(_))
-            stored <- definitions
-              .deploy(
-                definition(caller, name, deployment),
-                deployment.code,
-                overwrite,
-                caller.limits,
-                replaceParameters = deployment.parameters.isDefined
-              )
-              .left
-              .map(ApiError.NotDeployed(name, _))
-          yield JsonMarshalling.response(StatusCodes.OK, views.definition(stored))
+  private def inspect(
+      caller: Identity,
+      body: ByteString,
+      runtimes: Vector[RuntimeInfo]
+  ): Either[ApiError, Deployment] =
+    for
+      deployment <- deployBody.read(body, caller.limits)
+      _ <- inspector.inspect(deployment.code, runtimes).left.map(ApiError.PackageRefused(_))
+    yield deployment
+
+  private def store(
+      caller: Identity,
+      name: String,
+      overwrite: Boolean,
+      deployment: Deployment
+  ): Either[ApiError, HttpResponse] =
+    definitions
+      .deploy(
+        definition(caller, name, deployment),
+        deployment.code,
+        overwrite,
+        caller.limits,
+        replaceParameters = deployment.parameters.isDefined
+      )
+      .map(there => JsonMarshalling.response(StatusCodes.OK, views.definition(there)))
+      .left
+      .map(ApiError.NotDeployed(name, _))
+
+  /** For what stores and deletes packages. */
+  private def moving(caller: Identity) = Blocking(transfers.of(caller.namespace))
 
   private def definition(caller: Identity, name: String, deployment: Deployment): Definition =
     Definition(
@@ -110,10 +123,10 @@ final class BurstsRoutes(
     )
 
   private def flare(caller: Identity, name: String, request: HttpRequest): Answer =
-    flareCall(caller, request): body =>
+    flareCall(caller, request): (body, room) =>
       for
-        definition <- store.find(caller.namespace, name).toRight(ApiError.NoSuchDefinition(name))
-        wanted <- flareBody.read(body, definition, caller.limits)
+        definition <- stored.find(caller.namespace, name).toRight(ApiError.NoSuchDefinition(name))
+        wanted <- flareBody.read(body, definition, caller.limits, room)
       yield wanted
 
   private def ok(json: Json): Either[ApiError, HttpResponse] =

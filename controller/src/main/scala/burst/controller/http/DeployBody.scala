@@ -1,9 +1,12 @@
 package burst.controller.http
 
 import burst.controller.definition.FlareOptions
+import burst.controller.json.JsonPieces
+import burst.controller.json.JsonPieces.Problem
 import burst.controller.store.NamespaceLimits
-import io.circe.{Json, JsonObject}
-import java.util.Base64
+import burst.protocol.JsonText
+import io.circe.JsonObject
+import org.apache.pekko.util.ByteString
 
 /** What a deploy brings: the package's bytes and the definition around it. Without parameters it leaves those
   * that are there.
@@ -16,10 +19,11 @@ final case class Deployment(
 )
 
 /** Reads the body of a deploy. Pure. */
-final class DeployBody(options: OptionsReader):
-  def read(body: Json, limits: NamespaceLimits): Either[ApiError, Deployment] =
+final class DeployBody(options: OptionsReader, pieces: JsonPieces):
+  def read(body: ByteString, limits: NamespaceLimits): Either[ApiError, Deployment] =
     for
-      fields <- Fields.of(body)
+      split <- SplitBody.ofDeploy(body, pieces)
+      fields = Fields.of(split.fields)
       _ <- fields.only("exec", "config", "parameters")
       exec <- fields.requiredFields("exec")
       _ <- exec.only("kind", "code")
@@ -29,17 +33,24 @@ final class DeployBody(options: OptionsReader):
       _ <- config.only(OptionsReader.Names*)
       own <- options.read(config, limits)
       parameters <- fields.objectAt("parameters")
-      code <- exec.requiredString("code")
+      code <- split.large.toRight(ApiError.MissingField("exec.code"))
       bytes <- decode(code, limits)
     yield Deployment(kind, bytes, own, parameters)
 
-  private def decode(code: String, limits: NamespaceLimits): Either[ApiError, Array[Byte]] =
-    // Told by the length of the text, before a buffer for its content is made.
-    val size = code.length.toLong * 3 / 4 - code.reverseIterator.take(2).count(_ == '=')
-    if size > limits.packageBytes then Left(ApiError.PackageTooLarge(size, limits.packageBytes))
+  private def decode(code: JsonText, limits: NamespaceLimits): Either[ApiError, Array[Byte]] =
+    // Told by the length of the text, before there is an array for its content.
+    val text = code.bytes.drop(1).dropRight(1)
+    val size = text.length.toLong * 3 / 4 - text.takeRight(2).count(_ == '=')
+    val tooLarge = ApiError.PackageTooLarge(size, limits.packageBytes)
+    if size > limits.packageBytes && JsonPieces.first(code) == '"' then Left(tooLarge)
     else
-      try Right(Base64.getDecoder.decode(code))
-      catch case _: IllegalArgumentException => Left(ApiError.WrongType("exec.code", "base64"))
+      pieces
+        .binary(code, limits.packageBytes.min(Int.MaxValue).toInt)
+        .left
+        .map:
+          case Problem.OtherType => ApiError.WrongType("exec.code", "a string")
+          case Problem.TooMany => tooLarge
+          case _ => ApiError.WrongType("exec.code", "base64")
 
 object DeployBody:
   /** Kinds of work functions the runtime can start. */

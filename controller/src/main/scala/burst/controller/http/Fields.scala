@@ -72,4 +72,6 @@ final class Fields private (values: JsonObject, path: String):
 
 object Fields:
   def of(body: Json): Either[ApiError, Fields] =
-    body.asObject.toRight(ApiError.WrongType("", "a JSON object")).map(Fields(_, ""))
+    body.asObject.toRight(ApiError.WrongType("", "a JSON object")).map(of)
+
+  def of(fields: JsonObject): Fields = Fields(fields, "")

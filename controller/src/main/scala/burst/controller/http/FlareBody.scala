@@ -1,7 +1,8 @@
 package burst.controller.http
 
 import burst.protocol.JsonText
-import burst.controller.json.JsonPieces
+import burst.controller.json.{Defaults, JsonPieces}
+import burst.controller.http.BodyIntake.Room
 import burst.controller.definition.{Definition, FlareOptions}
 import burst.controller.flare.{Flare, FlareRequest}
 import burst.controller.scheduler.Refusal
@@ -18,15 +19,20 @@ final class FlareBody(
 ):
   import ApiError.*
 
-  def read(body: FlareText, definition: Definition, limits: NamespaceLimits): Either[ApiError, FlareRequest] =
+  def read(
+      body: SplitBody,
+      definition: Definition,
+      limits: NamespaceLimits,
+      room: Room
+  ): Either[ApiError, FlareRequest] =
+    val fields = Fields.of(body.fields)
     for
-      fields <- Fields.of(body.fields)
       _ <- fields.only("params" +: "size" +: OptionsReader.Names*)
       own <- options.read(fields, limits)
       size <- fields.int("size", 1, limits.burstSize)
-      sized <- inputs(size, body.params, limits)
+      sized <- inputs(size, body.large, limits)
       (workers, inputs) = sized
-      filled <- withParameters(inputs, FlareBody.texts(definition.parameters))
+      filled <- withParameters(inputs, FlareBody.defaults(definition.parameters), room)
       request = complete(definition, workers, filled, own, limits)
       _ <- allowed(request, limits)
     yield request
@@ -49,17 +55,18 @@ final class FlareBody(
 
   /** A flare on a group, whose own inputs stand under the flare's. */
   def readMember(
-      body: FlareText,
+      body: SplitBody,
       group: Flare,
-      below: Vector[(String, JsonText)],
-      limits: NamespaceLimits
+      below: Defaults,
+      limits: NamespaceLimits,
+      room: Room
   ): Either[ApiError, FlareRequest] =
+    val fields = Fields.of(body.fields)
     for
-      fields <- Fields.of(body.fields)
       _ <- fields.only("params", "timeout")
       own <- options.read(fields, limits)
-      sized <- inputs(Some(group.request.size), body.params, limits)
-      filled <- withParameters(sized._2, below)
+      sized <- inputs(Some(group.request.size), body.large, limits)
+      filled <- withParameters(sized._2, below, room)
     yield group.request.copy(
       inputs = filled,
       timeout = own.timeout.getOrElse(group.request.timeout),
@@ -99,18 +106,22 @@ final class FlareBody(
   /** The definition's parameters under every input that is an object; the input's own fields win. */
   private def withParameters(
       inputs: Inputs,
-      parameters: Vector[(String, JsonText)]
-  ): Either[ApiError, Inputs] = inputs match
-    case Inputs.Shared(value) => bounded(Inputs.Shared(pieces.over(parameters, value)))
-    case Inputs.Each(values) =>
-      var left = inputsLimit
-      val filled = values.map: value =>
-        // What is refused in the end need not be made.
-        val whole = if left < 0 then value else pieces.over(parameters, value)
-        left -= whole.length
-        whole
-      bounded(Inputs.Each(filled))
-    case kept: Inputs.Kept => Right(kept)
+      parameters: Defaults,
+      room: Room
+  ): Either[ApiError, Inputs] =
+    var left = inputsLimit
+    var fits = true
+    def filled(value: JsonText) =
+      // What is refused in the end need not be made.
+      val whole = if left < 0 || !fits then value else pieces.over(parameters, value)
+      left -= whole.length
+      if (whole ne value) && left >= 0 then fits = room(whole.length)
+      whole
+    val all = inputs match
+      case Inputs.Shared(value) => Inputs.Shared(filled(value))
+      case Inputs.Each(values) => Inputs.Each(values.map(filled))
+      case kept: Inputs.Kept => kept
+    if fits then bounded(all) else Left(Busy)
 
   private def bounded(inputs: Inputs): Either[ApiError, Inputs] =
     Either.cond(inputs.length <= inputsLimit, inputs, InputsTooLarge(inputsLimit))
@@ -138,5 +149,5 @@ final class FlareBody(
     )
 
 object FlareBody:
-  def texts(parameters: JsonObject): Vector[(String, JsonText)] =
-    parameters.toVector.map((name, value) => name -> JsonText.of(value))
+  private def defaults(parameters: JsonObject): Defaults =
+    Defaults(parameters.toVector.map((name, value) => name -> JsonText.of(value)))

@@ -3,28 +3,25 @@ package burst.controller.http
 import burst.controller.json.JsonPieces
 import burst.controller.flare.{Flare, FlareRequest, FlareState}
 import burst.controller.scheduler.{FlareService, Refusal}
-import burst.controller.store.{Blocking, Identity}
+import burst.controller.http.BodyIntake.Room
+import burst.controller.store.Identity
 import org.apache.pekko.http.scaladsl.model.{HttpRequest, HttpResponse, StatusCodes}
-import org.apache.pekko.util.ByteString
 import scala.concurrent.{ExecutionContext, Future}
 import scala.util.Success
 
 /** A call that starts something: what is common to flares of a definition, flares on a group, and groups. */
 final class FlareCall(
     service: FlareService,
-    body: RequestBody,
+    intake: BodyIntake,
     pieces: JsonPieces,
     rates: RateLimiter,
-    budget: BodyBudget,
     results: ResultAnswer,
-    blocking: Blocking,
-    largeBodies: Blocking,
     settings: HttpSettings
 )(using ExecutionContext):
 
   /** Starts the flare that `read` finds in the body, and waits for it when asked to. */
   def apply(caller: Identity, request: HttpRequest)(
-      read: FlareText => Either[ApiError, FlareRequest]
+      read: (SplitBody, Room) => Either[ApiError, FlareRequest]
   ): Answer =
     val query = QueryParameters(request.uri.query())
     val wanted =
@@ -39,19 +36,14 @@ final class FlareCall(
 
   /** As accepted. */
   def submit(caller: Identity, request: HttpRequest)(
-      read: FlareText => Either[ApiError, FlareRequest]
+      read: (SplitBody, Room) => Either[ApiError, FlareRequest]
   ): Future[Either[ApiError, Flare]] =
     val perMinute = caller.limits.flaresPerMinute
     rates.take(caller.namespace, perMinute) match
       case Left(pause) => Future.successful(Left(ApiError.RateLimited(perMinute, pause)))
       case Right(()) =>
         // Until the flare is stored: from then on large inputs are on the disk.
-        val started = budget.within(caller.namespace): share =>
-          body
-            .read(request, settings.flareBodyLimit, share)
-            .flatMap:
-              case Left(error) => Future.successful(Left(error))
-              case Right(bytes) => begin(bytes, read, FlareCall.Tries)
+        val started = intake(caller.namespace, request)(begin(_, read, FlareCall.Tries))
         // What is refused was no flare; how often one may be refused is bounded with all other requests.
         started.andThen:
           case Success(Right(_)) => ()
@@ -60,18 +52,19 @@ final class FlareCall(
   /** What was read of the definition may be no more by the time that the flare is stored: it is read again.
     */
   private def begin(
-      bytes: ByteString,
-      read: FlareText => Either[ApiError, FlareRequest],
+      body: BodyIntake#Taken,
+      read: (SplitBody, Room) => Either[ApiError, FlareRequest],
       tries: Int
   ): Future[Either[ApiError, Flare]] =
-    // Megabytes keep nobody from the database's threads, nor all of the processors from everybody else.
-    val threads = if bytes.length > FlareCall.LargeBody then largeBodies else blocking
-    threads(body.checked(bytes).flatMap(FlareText.read(_, pieces)).flatMap(read)).flatMap:
-      case Left(error) => Future.successful(Left(error))
-      case Right(wanted) =>
-        service.submit(wanted).flatMap:
-          case Left(Refusal.PackageGone) if tries > 1 => begin(bytes, read, tries - 1)
-          case answer => Future.successful(answer.left.map(ApiError.Refused(_)))
+    val tried = body.growing: room =>
+      body
+        .read(SplitBody.ofFlare(_, pieces).flatMap(read(_, room)))
+        .flatMap:
+          case Left(error) => Future.successful(Left(error))
+          case Right(wanted) => service.submit(wanted).map(_.left.map(ApiError.Refused(_)))
+    tried.flatMap:
+      case Left(ApiError.Refused(Refusal.PackageGone)) if tries > 1 => begin(body, read, tries - 1)
+      case answer => Future.successful(answer)
 
   private def ended(flare: Flare, resultOnly: Boolean): Answer =
     service
@@ -89,6 +82,3 @@ final class FlareCall(
 
 object FlareCall:
   private val Tries = 10
-
-  /** Bytes that are read at once by any thread. */
-  private val LargeBody = 64 * 1024

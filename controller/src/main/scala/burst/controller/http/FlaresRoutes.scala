@@ -2,7 +2,7 @@ package burst.controller.http
 
 import burst.controller.flare.{Flare, FlareState, Timeline}
 import burst.controller.scheduler.{CancelOutcome, Clock, FlareService}
-import burst.controller.store.{Blocking, FlareStore, Identity}
+import burst.controller.store.{Blocking, FlareStore, Identity, Transfers}
 import burst.protocol.FlareId
 import io.circe.Json
 import io.circe.syntax.*
@@ -17,11 +17,12 @@ final class FlaresRoutes(
     service: FlareService,
     results: ResultAnswer,
     blocking: Blocking,
+    transfers: Transfers,
     clock: Clock = Clock.ofMachine
 )(using ExecutionContext):
   import FlaresRoutes.States
 
-  private val logAnswer = LogAnswer(store, blocking)
+  private val logAnswer = LogAnswer(store, transfers)
 
   def route(caller: Identity): Route =
     concat(
@@ -48,7 +49,7 @@ final class FlaresRoutes(
       (path("logs") & get & extractRequest): request =>
         Answer:
           Refusable(QueryParameters(request.uri.query()).optionalInt("worker")): worker =>
-            Refusable(blocking(own(caller, id)))(_ => logAnswer(id, worker))
+            Refusable(blocking(own(caller, id)))(_ => logAnswer(caller.namespace, id, worker))
       ,
       (path("timeline") & get):
         Answer:

@@ -1,7 +1,7 @@
 package burst.controller.http
 
-import burst.protocol.JsonText
-import burst.controller.json.JsonPieces
+import burst.controller.http.BodyIntake.Room
+import burst.controller.json.{Defaults, JsonPieces}
 import burst.controller.definition.EntityName
 import burst.controller.flare.{Flare, FlareRequest, FlareState}
 import burst.controller.scheduler.{CancelOutcome, FlareService}
@@ -43,9 +43,9 @@ final class GroupsRoutes(
     )
 
   private def open(caller: Identity, request: HttpRequest): Answer =
-    val opened = flareCall.submit(caller, request): body =>
+    val opened = flareCall.submit(caller, request): (body, _) =>
+      val fields = Fields.of(body.fields)
       for
-        fields <- Fields.of(body.fields)
         name <- fields.requiredString("definition")
         _ <- Either.cond(EntityName.isValid(name), (), ApiError.InvalidName)
         definition <- definitions.find(caller.namespace, name).toRight(ApiError.NoSuchDefinition(name))
@@ -54,19 +54,25 @@ final class GroupsRoutes(
     opened.map(_.map(group => JsonMarshalling.response(StatusCodes.Accepted, Views.acceptedGroup(group.id))))
 
   private def flare(caller: Identity, id: FlareId, request: HttpRequest): Answer =
-    flareCall(caller, request)(body => member(caller, id, body))
+    flareCall(caller, request)((body, room) => member(caller, id, body, room))
 
-  private def member(caller: Identity, id: FlareId, body: FlareText): Either[ApiError, FlareRequest] =
+  private def member(
+      caller: Identity,
+      id: FlareId,
+      body: SplitBody,
+      room: Room
+  ): Either[ApiError, FlareRequest] =
     for
       group <- own(caller, id)
       // Forgotten with the group's end.
       below <- flares.inputs(id).toRight(ApiError.GroupEnded(id))
-      wanted <- flareBody.readMember(body, group, membersOf(below), caller.limits)
+      wanted <- flareBody.readMember(body, group, membersOf(below), caller.limits, room)
     yield wanted
 
-  private def membersOf(inputs: Inputs): Vector[(String, JsonText)] = inputs match
-    case Inputs.Shared(value) => pieces.members(value.bytes, Int.MaxValue).getOrElse(Vector.empty)
-    case _ => Vector.empty
+  private def membersOf(inputs: Inputs): Defaults = inputs match
+    case Inputs.Shared(value) =>
+      Defaults(pieces.members(value.bytes, Int.MaxValue).getOrElse(Vector.empty))
+    case _ => Defaults(Vector.empty)
 
   private def list(caller: Identity, request: HttpRequest): Answer =
     val query = QueryParameters(request.uri.query())

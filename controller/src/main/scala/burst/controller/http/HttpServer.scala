@@ -1,11 +1,11 @@
 package burst.controller.http
 
 import burst.controller.json.JsonPieces
-import burst.controller.{BytePace, PlatformLimits}
+import burst.controller.PlatformLimits
 import burst.controller.definition.{Definitions, PackageInspector}
 import burst.controller.http.connection.{Listener, Listening}
 import burst.controller.scheduler.FlareService
-import burst.controller.store.{Blocking, Storage}
+import burst.controller.store.{Blocking, Storage, Transfers}
 import org.apache.pekko.actor.typed.{ActorSystem, DispatcherSelector}
 import org.apache.pekko.http.scaladsl.server.Route
 import scala.concurrent.{ExecutionContext, Future}
@@ -19,30 +19,27 @@ object HttpServer:
       storage: Storage,
       definitions: Definitions,
       service: FlareService,
-      blocking: Blocking
+      blocking: Blocking,
+      transfers: Transfers
   )(using system: ActorSystem[?]): Route =
     given ExecutionContext = system.executionContext
     val options = OptionsReader(defaults, limits)
     val metrics = Metrics()
     val body = RequestBody(settings.bodyTimes, settings.json)
-    val results = ResultAnswer(storage.flares, storage.blobs, blocking)
+    val results = ResultAnswer(storage.flares, storage.blobs, blocking, transfers)
     val pieces = JsonPieces(settings.json.depth)
+    def intake(bodies: BodyIntake.Settings, dispatcher: String) =
+      val threads = system.dispatchers.lookup(DispatcherSelector.fromConfig(dispatcher))
+      BodyIntake(body, bodies, Turns(threads), blocking)
     val flareCall = FlareCall(
       service,
-      body,
+      intake(settings.flareBodies, HttpSettings.LargeBodyDispatcher),
       pieces,
       RateLimiter(),
-      BodyBudget(
-        settings.flareBodiesLimit,
-        (settings.flareBodiesLimit / 2).max(settings.flareBodyLimit),
-        Some(BytePace(settings.flareBodiesRate, settings.flareBodiesBurst))
-      ),
       results,
-      blocking,
-      Blocking(system.dispatchers.lookup(DispatcherSelector.fromConfig(HttpSettings.LargeBodyDispatcher))),
       settings
     )
-    val flareBody = FlareBody(options, defaults, pieces, settings.flareBodyLimit)
+    val flareBody = FlareBody(options, defaults, pieces, settings.flareBodies.bodyLimit)
     Routes(
       MetaRoutes(metrics, storage.flares, service, blocking),
       InvokersRoutes(service),
@@ -52,16 +49,15 @@ object HttpServer:
         service,
         flareCall,
         PackageInspector(limits.packages),
-        DeployBody(options),
+        DeployBody(options, pieces),
         flareBody,
-        body,
-        BodyBudget(settings.deployBodiesLimit, settings.deployBodiesLimit),
+        intake(settings.deployBodies, HttpSettings.DeployDispatcher),
         RateLimiter(),
         Views(defaults),
         blocking,
-        settings
+        transfers
       ),
-      FlaresRoutes(storage.flares, service, results, blocking),
+      FlaresRoutes(storage.flares, service, results, blocking, transfers),
       GroupsRoutes(storage.definitions, storage.flares, service, flareCall, flareBody, pieces, blocking),
       AdminRoutes(
         NamespacesRoutes(storage.namespaces, service, body, blocking),

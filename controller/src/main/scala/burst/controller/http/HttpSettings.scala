@@ -14,12 +14,8 @@ final case class HttpSettings(
     host: String,
     port: Int,
     blockingLimit: FiniteDuration,
-    deployBodyLimit: Long,
-    deployBodiesLimit: Long,
-    flareBodyLimit: Long,
-    flareBodiesLimit: Long,
-    flareBodiesRate: Long,
-    flareBodiesBurst: Long,
+    deployBodies: BodyIntake.Settings,
+    flareBodies: BodyIntake.Settings,
     bodyTimes: BodyTimes,
     json: JsonLimits,
     failedLoginsPerMinute: Int,
@@ -32,6 +28,7 @@ final case class HttpSettings(
 
 object HttpSettings:
   val LargeBodyDispatcher = "burst.http.large-body-dispatcher"
+  val DeployDispatcher = "burst.http.deploy-dispatcher"
 
   /** Pekko HTTP takes no notice of what charset somebody says his JSON is in, unless it might be any. */
   private def withCharsets(server: ServerSettings): ServerSettings =
@@ -46,12 +43,8 @@ object HttpSettings:
       http.getString("host"),
       http.getInt("port"),
       http.getDuration("blocking-limit").toScala,
-      http.getBytes("deploy-body-limit"),
-      http.getBytes("deploy-bodies-limit"),
-      http.getBytes("flare-body-limit"),
-      share(http, "flare-bodies-limit"),
-      http.getBytes("flare-bodies-rate"),
-      http.getBytes("flare-bodies-burst"),
+      bodies(http, "deploy", DeployHeapShare),
+      bodies(http, "flare", FlareHeapShare),
       BodyTimes(
         http.getDuration("body-timeout").toScala,
         http.getBytes("body-pace.bytes"),
@@ -71,14 +64,17 @@ object HttpSettings:
       )
     )
 
-  /** At most this part of the heap, however it is set. */
-  private val HeapShare = 16
+  // However they are set: a deploy's body is held twice while it is taken in, a flare's up to four times.
+  private val DeployHeapShare = 8
+  private val FlareHeapShare = 16
 
-  private def share(config: Config, key: String): Long =
-    Math.max(
-      Math.min(config.getBytes(key), Runtime.getRuntime.maxMemory / HeapShare),
-      config.getBytes("flare-body-limit")
-    )
+  private def bodies(http: Config, call: String, heapShare: Int): BodyIntake.Settings =
+    BodyIntake.Settings(
+      http.getBytes(s"$call-body-limit"),
+      Math.min(http.getBytes(s"$call-bodies-limit"), Runtime.getRuntime.maxMemory / heapShare),
+      http.getBytes(s"$call-bodies-rate"),
+      http.getBytes(s"$call-bodies-burst")
+    ).fitting
 
 /** `burst.flare-defaults`: what a flare gets when neither it nor its definition says otherwise. `backends`
   * are the names the operator configured, known once the scheduler's side is.

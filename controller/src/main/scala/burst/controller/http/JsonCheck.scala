@@ -17,10 +17,13 @@ enum JsonProblem:
   case ByteOrderMark
   case HalfSurrogate
   case RepeatedField
+  case TooManyNames(limit: Int)
+  case LongName(limit: Int)
 
 /** Looks JSON over before it is parsed, for what costs more than its length once it is parsed: what walks a
   * document recurses, and a few megabytes of brackets would overflow its stack, which ends the whole process;
-  * each value is some objects in memory; the time to read a number grows with the square of its length. And
+  * each value is some objects in memory; the time to read a number grows with the square of its length; and
+  * of an object that is not at its end, and those around it, all names are remembered, to find one twice. And
   * for what is no text, which would be something else when it is written again. Whether it is JSON is the
   * parser's business.
   */
@@ -32,6 +35,10 @@ final class JsonCheck private (bytes: Array[Byte], limits: JsonLimits):
   private var depth = 0
   private var values = 1
   private var ascii = true
+  private var stringLength = 0
+  // Of the objects that are not at their end, by depth and together.
+  private val namesAt = new Array[Int](limits.depth + 1)
+  private var names = 0
   private var problem = Option.empty[JsonProblem]
 
   private def look(): Option[JsonProblem] =
@@ -46,7 +53,13 @@ final class JsonCheck private (bytes: Array[Byte], limits: JsonLimits):
             if depth > limits.depth then problem = Some(TooDeep(limits.depth))
             at += 1
           case ']' | '}' =>
+            if depth > 0 then
+              names -= namesAt(depth)
+              namesAt(depth) = 0
             depth -= 1
+            at += 1
+          case ':' =>
+            name()
             at += 1
           case ',' =>
             values += 1
@@ -58,12 +71,19 @@ final class JsonCheck private (bytes: Array[Byte], limits: JsonLimits):
         if problem.isEmpty && values > limits.values then problem = Some(TooManyValues(limits.values))
       problem.orElse(Option.unless(ascii || isUtf8)(NotUtf8))
 
+  private def name(): Unit =
+    names += 1
+    if depth > 0 then namesAt(depth) += 1
+    if names > JsonCheck.MostNames then problem = Some(TooManyNames(JsonCheck.MostNames))
+    else if stringLength > JsonCheck.LongestName then problem = Some(LongName(JsonCheck.LongestName))
+
   private def number(): Unit =
     val start = at
     while at < end && ofNumber(bytes(at)) do at += 1
     if at - start > limits.number then problem = Some(LongNumber(limits.number))
 
   private def string(): Unit =
+    val start = at
     at = plain(at + 1)
     while at < end && bytes(at) != '"' && problem.isEmpty do
       val unit = escapedUnit(at)
@@ -75,6 +95,7 @@ final class JsonCheck private (bytes: Array[Byte], limits: JsonLimits):
           at += 12
         else problem = Some(HalfSurrogate)
       at = plain(at)
+    stringLength = at - start - 1
     at += 1
 
   /** Where the next quote or backslash is. Most bytes of large documents pass here: only locals are touched.
@@ -119,6 +140,12 @@ final class JsonCheck private (bytes: Array[Byte], limits: JsonLimits):
     isDigit(byte) || byte == '-' || byte == '+' || byte == '.' || byte == 'e' || byte == 'E'
 
 object JsonCheck:
+  /** Names are remembered as they are read, at about 100 bytes each. */
+  val MostNames = 100_000
+
+  /** Bytes of a name, as it is written. */
+  val LongestName = 4096
+
   private val Mark = Array(0xef.toByte, 0xbb.toByte, 0xbf.toByte)
 
   /** Costs no copy where the bytes are in one piece. */

@@ -1,10 +1,11 @@
 package burst.controller.http
 
 import burst.controller.flare.LogText
-import burst.controller.store.{Blocking, LogPart, LogReader}
+import burst.controller.store.{Blocking, LogPart, LogReader, Transfers}
 import burst.protocol.FlareId
 import io.circe.Json
 import io.circe.syntax.*
+import java.util.concurrent.atomic.AtomicReference
 import org.apache.pekko.NotUsed
 import org.apache.pekko.http.scaladsl.model.{ContentTypes, HttpEntity, HttpResponse, StatusCodes}
 import org.apache.pekko.stream.scaladsl.Source
@@ -18,35 +19,38 @@ import scala.concurrent.{ExecutionContext, Future}
   * is run again) cannot be told to its end: then the connection breaks, as any other way to end would pass
   * for the whole.
   */
-final class LogAnswer(logs: LogReader, blocking: Blocking)(using ExecutionContext):
+final class LogAnswer(logs: LogReader, transfers: Transfers)(using ExecutionContext):
   import LogAnswer.*
 
-  def apply(id: FlareId, worker: Option[Int]): Answer =
+  def apply(namespace: String, id: FlareId, worker: Option[Int]): Answer =
+    // Parts may be in the bucket.
+    val blocking = Blocking(transfers.of(namespace))
     blocking:
       val extent = logs.logExtent(id)
       // The first part is read before anything is answered: a store that fails is a failure of the call.
       val first = Option.when(extent.from < extent.until)(logs.logPart(id, extent.from, extent.until))
       (extent, first.flatten)
     .map: (extent, first) =>
-      val more = Source.unfoldAsync(first): present =>
-        present.fold(Future.successful(None)): part =>
-          val next = if part.next < extent.until then readPart(id, part.next, extent.until) else Done
-          next.map(following => Some(following -> part))
-      val objects = more.mapConcat(part => objectsOf(part, worker))
+      // Not held for as long as the rest takes.
+      val begun = AtomicReference(first)
+      val until = if first.isEmpty then extent.from else extent.until
+      val parts = Source.unfoldAsync(extent.from): next =>
+        if next >= until then Future.successful(None)
+        else
+          val ready = begun.getAndSet(None).map(Future.successful)
+          ready.getOrElse(blocking(readPart(id, next, until))).map(part => Some(part.next -> part))
+      val objects = parts.mapConcat(part => objectsOf(part, worker))
       Right(response(head(id, extent.truncated), objects))
 
-  private def readPart(id: FlareId, from: Long, until: Long): Future[Option[LogPart]] =
-    blocking(logs.logPart(id, from, until)).map: part =>
-      Some(part.getOrElse(throw Cleared(id)))
+  private def readPart(id: FlareId, from: Long, until: Long): LogPart =
+    logs.logPart(id, from, until).getOrElse(throw Cleared(id))
 
 private object LogAnswer:
-  private val Done: Future[Option[LogPart]] = Future.successful(None)
-
   private final class Cleared(id: FlareId)
       extends RuntimeException(s"the log of flare ${id.value} was cleared while it was read")
 
-  /** Lines that are written to the connection at a time. */
-  private val Together = 200
+  /** Characters that are written to the connection at a time, and the rest of a line. */
+  private val Together = 16 * 1024
 
   private def head(id: FlareId, truncated: Boolean): String =
     s"""{"flareId":${id.asJson.noSpaces},"truncated":$truncated,"logs":["""
@@ -54,7 +58,14 @@ private object LogAnswer:
   /** A few lines at a time, each written when it is asked for. */
   private def objectsOf(part: LogPart, worker: Option[Int]): Iterator[String] =
     val texts = part.texts.iterator.filter(text => worker.forall(text.worker.contains))
-    texts.flatMap(text => text.lines.map(line => objectOf(text, line))).grouped(Together).map(_.mkString(","))
+    together(texts.flatMap(text => text.lines.map(line => objectOf(text, line))))
+
+  private def together(objects: Iterator[String]): Iterator[String] =
+    Iterator.unfold(objects): rest =>
+      Option.when(rest.hasNext):
+        val some = StringBuilder(rest.next())
+        while some.length < Together && rest.hasNext do some.append(',').append(rest.next())
+        (some.result(), rest)
 
   private def objectOf(text: LogText, line: String): String = Json
     .obj(

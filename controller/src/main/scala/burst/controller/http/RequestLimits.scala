@@ -1,12 +1,16 @@
 package burst.controller.http
 
 import burst.controller.store.Identity
-import org.apache.pekko.http.scaladsl.server.Directive0
+import org.apache.pekko.http.scaladsl.server.{Directive0, RouteResult}
 import org.apache.pekko.http.scaladsl.server.Directives.mapInnerRoute
+import org.apache.pekko.stream.scaladsl.Flow
+import org.apache.pekko.util.ByteString
 import scala.collection.mutable
 import scala.concurrent.{ExecutionContext, Future}
 
-/** How much of the API one namespace may have: requests of any kind in a minute, and under way at once. */
+/** How much of the API one namespace may have: requests of any kind in a minute, and under way at once. One
+  * whose answer is streamed is under way until that ends, or its client has left.
+  */
 final class RequestLimits(rates: RateLimiter):
   private val underWay = mutable.HashMap[String, Int]()
 
@@ -22,12 +26,29 @@ final class RequestLimits(rates: RateLimiter):
           case Right(()) =>
             given ExecutionContext = ExecutionContext.parasitic
             // Begun within a future, so that it is left when it throws.
-            Future.unit.flatMap(_ => inner(context)).andThen { case _ => leave(namespace) }
+            Future.unit
+              .flatMap(_ => inner(context))
+              .map(streaming(namespace, _))
+              .andThen { case _ => leave(namespace) }
+
+  /** It enters anew when its stream begins: that of an answer nobody was there to take any more never does,
+    * and would not end either.
+    */
+  private def streaming(namespace: String, result: RouteResult): RouteResult = result match
+    case RouteResult.Complete(response) if !response.entity.isStrict =>
+      val counted = Flow[ByteString].watchTermination(): (_, ended) =>
+        begin(namespace)
+        ended.onComplete(_ => leave(namespace))(using ExecutionContext.parasitic)
+      RouteResult.Complete(response.mapEntity(_.transformDataBytes(counted)))
+    case other => other
+
+  private def begin(namespace: String): Unit = synchronized:
+    underWay(namespace) = underWay.getOrElse(namespace, 0) + 1
 
   private def enter(namespace: String, most: Int): Boolean = synchronized:
-    val before = underWay.getOrElse(namespace, 0)
-    if before < most then underWay(namespace) = before + 1
-    before < most
+    val fits = underWay.getOrElse(namespace, 0) < most
+    if fits then begin(namespace)
+    fits
 
   private def leave(namespace: String): Unit = synchronized:
     underWay.updateWith(namespace)(_.map(_ - 1).filter(_ > 0))

@@ -2,7 +2,7 @@ package burst.controller.http
 
 import burst.controller.blob.{BlobName, FlareBlobStore}
 import burst.controller.flare.{Flare, Output, WorkerResult}
-import burst.controller.store.{Blocking, FlareStore}
+import burst.controller.store.{Blocking, FlareStore, Transfers}
 import io.circe.syntax.*
 import org.apache.pekko.NotUsed
 import org.apache.pekko.http.scaladsl.model.{ContentTypes, HttpEntity, HttpResponse, StatusCode}
@@ -13,7 +13,12 @@ import org.apache.pekko.util.ByteString
   * outputs a piece at a time. Whoever goes away ends the reading. Should the store fail in the middle, the
   * answer breaks off, which a client cannot take for its end.
   */
-final class ResultAnswer(flares: FlareStore, blobs: FlareBlobStore, blocking: Blocking):
+final class ResultAnswer(
+    flares: FlareStore,
+    blobs: FlareBlobStore,
+    blocking: Blocking,
+    transfers: Transfers
+):
   import ResultAnswer.*
 
   def apply(status: StatusCode, flare: Flare): HttpResponse =
@@ -44,7 +49,10 @@ final class ResultAnswer(flares: FlareStore, blobs: FlareBlobStore, blocking: Bl
         Source.single(ByteString(s"""$begin,"output":""") ++ text.bytes ++ ByteString(s"$error}"))
       case Some(_: Output.Kept) =>
         Source.single(ByteString(s"""$begin,"output":""")) ++
-          blobs.read(flare.id, BlobName.output(worker)) ++ Source.single(ByteString(s"$error}"))
+          blobs.read(
+            flare.id,
+            BlobName.output(worker)
+          )(using transfers.of(flare.namespace)) ++ Source.single(ByteString(s"$error}"))
 
 object ResultAnswer:
   /** Workers whose results are read at once: their inline outputs have half a megabyte. */

@@ -10,7 +10,11 @@ import io.circe.syntax.*
 
 /** What the API shows of the domain: one function per body of docs/architecture.md, section 2. */
 final class Views(defaults: FlareDefaults):
-  def definition(definition: Definition): Json = Json.obj(
+  def definition(definition: Definition): Json =
+    summary(definition).mapObject(_.add("parameters", definition.parameters.asJson))
+
+  /** Without its parameters. */
+  def summary(definition: Definition): Json = Json.obj(
     "namespace" -> definition.namespace.asJson,
     "name" -> definition.name.asJson,
     "version" -> definition.version.asJson,
@@ -20,7 +24,6 @@ final class Views(defaults: FlareDefaults):
       "size" -> definition.packageSize.asJson
     ),
     "config" -> config(definition.options),
-    "parameters" -> definition.parameters.asJson,
     "updated" -> definition.updated.asJson
   )
 

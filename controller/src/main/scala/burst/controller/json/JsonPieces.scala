@@ -2,6 +2,7 @@ package burst.controller.json
 
 import burst.protocol.JsonText
 import com.fasterxml.jackson.core.{
+  Base64Variants,
   JsonFactory,
   JsonParseException,
   JsonParser,
@@ -10,8 +11,7 @@ import com.fasterxml.jackson.core.{
   StreamReadConstraints,
   StreamReadFeature
 }
-import io.circe.Json
-import org.apache.pekko.util.{ByteString, ByteStringBuilder}
+import org.apache.pekko.util.ByteString
 import scala.util.Using
 
 /** Takes JSON documents apart at their outermost level, without building what is inside: the pieces are parts
@@ -23,82 +23,75 @@ import scala.util.Using
 final class JsonPieces(depth: Int):
   import JsonPieces.*
 
-  private val factory = JsonFactory
+  // A field's name is a stranger's word: it shall not stay among all strings of this process, nor, as each
+  // document has a factory of its own, be remembered for the next one. Without its table of names altogether
+  // the parser could not say at which byte it is.
+  private val settings = JsonFactory
     .builder()
+    .disable(JsonFactory.Feature.INTERN_FIELD_NAMES)
     .enable(StreamReadFeature.STRICT_DUPLICATE_DETECTION)
     .streamReadConstraints(
       StreamReadConstraints.builder().maxNestingDepth(
         depth
       ).maxStringLength(Int.MaxValue).maxNameLength(Int.MaxValue).build()
     )
-    .build()
 
   /** The members of an object in their order, at most `most` of them. */
   def members(text: ByteString, most: Int): Either[Problem, Vector[(String, JsonText)]] =
-    read(text, JsonToken.START_OBJECT): (parser, bytes) =>
+    read(text, JsonToken.START_OBJECT): parser =>
       val found = Vector.newBuilder[(String, JsonText)]
       var count = 0
       while parser.nextToken() == JsonToken.FIELD_NAME && count <= most do
         val name = parser.currentName
         parser.nextToken()
-        found += name -> piece(parser, bytes)
+        found += name -> piece(parser, text)
         count += 1
       if count > most then Left(Problem.TooMany) else Right(found.result())
 
   /** An object with those of `defaults` that it does not have itself. What is no object stays as it is. */
-  def over(defaults: Vector[(String, JsonText)], text: JsonText): JsonText =
+  def over(defaults: Defaults, text: JsonText): JsonText =
     if defaults.isEmpty || first(text) != '{' then text
     else
-      val known = defaults.map(_._1).toSet
-      val own = read(text.bytes, JsonToken.START_OBJECT): (parser, _) =>
+      val own = read(text.bytes, JsonToken.START_OBJECT): parser =>
         var found = Set.empty[String]
         var empty = true
         while parser.nextToken() == JsonToken.FIELD_NAME do
           empty = false
-          if known(parser.currentName) then found += parser.currentName
+          if defaults.has(parser.currentName) then found += parser.currentName
           parser.nextToken()
           parser.skipChildren()
         Right((found, empty))
-      own.fold(
-        _ => text,
-        (names, empty) => prepended(defaults.filterNot((name, _) => names(name)), text, empty)
-      )
-
-  private def prepended(members: Vector[(String, JsonText)], text: JsonText, empty: Boolean): JsonText =
-    if members.isEmpty then text
-    else
-      val whole = ByteStringBuilder()
-      whole.addOne('{')
-      members.zipWithIndex.foreach: (member, index) =>
-        if index > 0 then whole.addOne(',')
-        whole ++= ByteString(Json.fromString(member._1).noSpaces)
-        whole.addOne(':')
-        whole ++= member._2.bytes
-      if !empty then whole.addOne(',')
-      whole ++= text.bytes.drop(text.bytes.indexOf('{'.toByte) + 1)
-      JsonText(whole.result())
+      own.fold(_ => text, (names, empty) => defaults.under(text, names, empty))
 
   /** The elements of an array, at most `most` of them. */
   def elements(text: ByteString, most: Int): Either[Problem, Vector[JsonText]] =
-    read(text, JsonToken.START_ARRAY): (parser, bytes) =>
+    read(text, JsonToken.START_ARRAY): parser =>
       val found = Vector.newBuilder[JsonText]
       var count = 0
       while parser.nextToken() != JsonToken.END_ARRAY && count <= most do
-        found += piece(parser, bytes)
+        found += piece(parser, text)
         count += 1
       if count > most then Left(Problem.TooMany) else Right(found.result())
 
+  /** The bytes that a string in base64 stands for, at most `most`. */
+  def binary(text: JsonText, most: Int): Either[Problem, Array[Byte]] =
+    val decoded = BoundedBytes((text.length.toLong * 3 / 4).min(most).toInt)
+    val read = Using.resource(settings.build().createParser(text.bytes.asInputStream)): parser =>
+      try
+        if parser.nextToken() != JsonToken.VALUE_STRING then Left(Problem.OtherType)
+        else Right(parser.readBinaryValue(Base64, decoded))
+      catch case _: JsonProcessingException | _: IllegalArgumentException => Left(Problem.Malformed)
+    read.flatMap(_ => decoded.result.toRight(Problem.TooMany))
+
   private def read[A](text: ByteString, start: JsonToken)(
-      inside: (JsonParser, ByteString) => Either[Problem, A]
+      inside: JsonParser => Either[Problem, A]
   ): Either[Problem, A] =
-    val whole = text.compact
-    val array = whole.toArrayUnsafe()
     try
-      Using.resource(factory.createParser(array)): parser =>
+      Using.resource(settings.build().createParser(text.asInputStream)): parser =>
         if parser.nextToken() != start then
           if parser.currentToken == null then Left(Problem.Malformed) else Left(Problem.OtherType)
         else
-          inside(parser, ByteString.fromArrayUnsafe(array)).flatMap: found =>
+          inside(parser).flatMap: found =>
             if parser.nextToken() == null then Right(found) else Left(Problem.Malformed)
     catch
       case twice: JsonParseException
@@ -109,9 +102,18 @@ final class JsonPieces(depth: Int):
   /** What the parser stands at, and moves to the end of. */
   private def piece(parser: JsonParser, bytes: ByteString): JsonText =
     val from = parser.currentTokenLocation.getByteOffset.toInt
-    parser.skipChildren()
-    parser.finishToken()
-    JsonText(bytes.slice(from, parser.currentLocation.getByteOffset.toInt))
+    // To tell a string's end the parser would decode it; passing over it, it only checks it.
+    if parser.currentToken == JsonToken.VALUE_STRING then
+      JsonText(bytes.slice(from, endOfString(bytes, from)))
+    else
+      parser.skipChildren()
+      parser.finishToken()
+      JsonText(bytes.slice(from, parser.currentLocation.getByteOffset.toInt))
+
+  private def endOfString(bytes: ByteString, from: Int): Int =
+    var at = from + 1
+    while at < bytes.length && bytes(at) != '"' do at += (if bytes(at) == '\\' then 2 else 1)
+    at + 1
 
 object JsonPieces:
   enum Problem:
@@ -121,6 +123,8 @@ object JsonPieces:
     case Repeated
     case OtherType
     case TooMany
+
+  private val Base64 = Base64Variants.MIME_NO_LINEFEEDS.withPaddingAllowed()
 
   /** Whether a document is an array, an object, or something else: its first character that is no space. */
   def first(text: JsonText): Char =

@@ -4,7 +4,7 @@ import burst.controller.BytePace
 import burst.node.Allowance
 import burst.controller.{PlatformLimits, Scheduling}
 import burst.controller.cluster.{SchedulerHome, SchedulerNode}
-import burst.controller.store.{Storage, StoreSettings}
+import burst.controller.store.{Storage, StoreSettings, Transfers}
 import com.typesafe.config.Config
 import org.apache.pekko.actor.typed.{ActorSystem, DispatcherSelector}
 import scala.concurrent.ExecutionContext
@@ -21,7 +21,7 @@ object ActorScheduling:
     val settings = SchedulerSettings.from(config)
     val backends = BackendCatalog.from(config)
     val clock = Clock.ofMachine
-    val spool = Spool.open(StoreSettings.from(config).directory.resolve("spool"), storage.blobs)
+    val spool = Spool.open(StoreSettings.from(config).spool, storage.blobs)
     val inputs = Allowance(settings.inputMemory)
     val environment =
       FlareEnvironment(
@@ -31,6 +31,7 @@ object ActorScheduling:
         backends,
         settings,
         blocking,
+        Transfers.of(system),
         clock,
         BytePace(settings.namespaceLogRate, settings.namespaceLogBurst)
       )

@@ -6,18 +6,7 @@ import org.apache.pekko.actor.typed.PostStop
 import burst.node.Allowance
 import burst.controller.flare.{Flare, FlareState}
 import burst.controller.store.{FlareTaken, PackageGone}
-import burst.protocol.{
-  BackendConfig,
-  Failure,
-  FailureKind,
-  Inputs,
-  InvokerId,
-  InvokerProtocol,
-  PackAssignment,
-  PackEvent,
-  PackReport,
-  Secret
-}
+import burst.protocol.{BackendConfig, Inputs, InvokerId, InvokerProtocol, PackAssignment, PackReport, Secret}
 import org.apache.pekko.actor.typed.scaladsl.{ActorContext, Behaviors, TimerScheduler}
 import org.apache.pekko.actor.typed.{ActorRef, Behavior}
 import scala.util.control.NonFatal
@@ -66,12 +55,8 @@ object FlareActor:
   private final case class Cleaned(answer: InvokerProtocol.FlareCleaned) extends Command
   private final case class Expired(timer: FlareTimer, attempt: Int) extends Command
   private final case class StoreAnswered(written: Written) extends Command
-  private final case class InputsLoaded(
-      attempt: Int,
-      plan: Plan,
-      inputs: Try[Option[Inputs]],
-      grant: Allowance.Grant
-  ) extends Command
+  private final case class InputsGranted(attempt: Int, grant: Allowance.Grant) extends Command
+  private final case class InputsLoaded(attempt: Int, inputs: Try[Option[Inputs]]) extends Command
   private case object WriteProgress extends Command
   private case object WriteAgain extends Command
   private case object StoreOverdue extends Command
@@ -116,7 +101,10 @@ private final class FlareActor(
   /** Only while they are small, or not stored yet. */
   private var inputs = accepted.request.inputs
 
-  /** The memory for large inputs, while the packs are being given them. */
+  /** Those that were read again, while the packs are asked for. */
+  private var readAgain = Option.empty[Inputs]
+
+  /** The memory for large inputs, until the packs have them. */
   private var granted = Option.empty[Allowance.Grant]
 
   /** All that was asked for of it, which may be granted when nobody is here any more. */
@@ -132,6 +120,7 @@ private final class FlareActor(
     settings,
     cost => environment.logPace.take(request.definition.namespace, cost),
     environment.blocking,
+    environment.transfers.of(request.definition.namespace),
     written => context.self ! StoreAnswered(written)
   )
 
@@ -164,7 +153,7 @@ private final class FlareActor(
           context.log.error(s"flare ${id.value}: a defect of the controller", defect)
           carryOut(life.step(FlareEvent.Broken(s"the controller failed: ${defect.getMessage}", now())))
       writer.flushIfAwaited()
-      if life.stage != FlareLifecycle.Stage.Starting then giveBack()
+      if !isStarting then giveBack()
       next
   }.receiveSignal { case (_, PostStop) =>
     asked.foreach(_.foreach(_.close())(using ExecutionContext.parasitic))
@@ -179,10 +168,8 @@ private final class FlareActor(
     case Report(report) =>
       happen(FlareEvent.Reported(report, now()))
       if report.isAnswered then answer(report)
-    case InputsLoaded(attempt, plan, loaded, grant) if attempt == life.flare.attempt =>
-      granted = Some(grant)
-      onInputs(plan, loaded)
-    case stale: InputsLoaded => stale.grant.close() // all invokers of that attempt were lost meanwhile
+    case InputsGranted(attempt, grant) => if isPlacing(attempt) then load(attempt, grant) else grant.close()
+    case InputsLoaded(attempt, loaded) => if isPlacing(attempt) then onInputs(loaded)
     case InvokerDown(invoker, reason) => happen(FlareEvent.InvokerLost(invoker, reason, now()))
     case Expired(timer, attempt) => happen(FlareEvent.Expired(timer, attempt, now()))
     case Cleaned(answer) => happen(FlareEvent.Cleaned(answer.error, now()))
@@ -239,7 +226,8 @@ private final class FlareActor(
       writer.phases(marks)
       progressSoon()
     case FlareEffect.ClearAttempt => writer.clear()
-    case FlareEffect.Prepare(plan) => prepare(plan)
+    case FlareEffect.ReadInputs => readInputs()
+    case FlareEffect.Prepare(plan) => prepare(plan, readAgain.getOrElse(inputs))
     case FlareEffect.Start(endpoints) =>
       eachPack(life.progress.fold(Vector.empty)(_.plan.packs)) { pack =>
         InvokerProtocol.StartPack(id, pack.pack, endpoints)
@@ -286,32 +274,38 @@ private final class FlareActor(
 
   // ---- Asking for packs ----------------------------------------------------------------------------------
 
-  private def prepare(plan: Plan): Unit = inputs match
-    case Inputs.Kept(size) =>
-      given ExecutionContext = environment.blocking
-      val attempt = life.flare.attempt
-      val grant = environment.inputs.take(size)
-      asked :+= grant
-      grant.foreach: grant =>
-        val loaded = Try(environment.store.inputs(id))
-        context.self ! InputsLoaded(attempt, plan, loaded, grant)
-    case atHand => prepare(plan, atHand)
+  /** What is not at hand is read as soon as there is memory for it. */
+  private def readInputs(): Unit =
+    val attempt = life.flare.attempt
+    inputs match
+      case Inputs.Kept(size) =>
+        val grant = environment.inputs.take(size, request.definition.namespace)
+        asked :+= grant
+        grant.foreach(context.self ! InputsGranted(attempt, _))(using ExecutionContext.parasitic)
+      case _ => happen(FlareEvent.InputsRead(attempt, now()))
 
-  /** The flare may be ending by now; its packs are asked for all the same, as their ends are waited for. */
-  private def onInputs(plan: Plan, loaded: Try[Option[Inputs]]): Unit =
+  private def load(attempt: Int, grant: Allowance.Grant): Unit =
+    granted = Some(grant)
+    val reading = Future(environment.store.inputs(id))(using
+      environment.transfers.of(request.definition.namespace)
+    )
+    context.pipeToSelf(reading)(InputsLoaded(attempt, _))
+
+  private def onInputs(loaded: Try[Option[Inputs]]): Unit =
     loaded match
       case Success(Some(inputs)) =>
-        prepare(plan, inputs)
-        life.cause.filter(_ => life.stage != FlareLifecycle.Stage.Starting).foreach: cause =>
-          eachPack(plan.packs)(pack => InvokerProtocol.AbortPack(id, pack.pack, cause.failure))
+        readAgain = Some(inputs)
+        happen(FlareEvent.InputsRead(life.flare.attempt, now()))
+        readAgain = None
       case missing =>
         missing.failed.foreach(context.log.error(s"the inputs of flare ${id.value} cannot be read", _))
-        val failure =
-          Failure(FailureKind.Internal, "the flare's inputs cannot be read", operation = Some("start"))
-        plan.packs.foreach: pack =>
-          val ended = PackEvent.PackEnded(reusable = false, Some(failure), now())
-          val report = PackReport(id, life.flare.attempt, pack.pack, pack.invoker, None, Vector(ended))
-          happen(FlareEvent.Reported(report, now()))
+        happen(FlareEvent.Broken("the flare's inputs cannot be read", now()))
+
+  private def isPlacing(attempt: Int): Boolean =
+    life.stage == FlareLifecycle.Stage.Placing && life.flare.attempt == attempt
+
+  private def isStarting: Boolean =
+    life.stage == FlareLifecycle.Stage.Placing || life.stage == FlareLifecycle.Stage.Starting
 
   /** What was stored need not be held here as well. */
   private def forgetInputs(): Unit =

@@ -90,6 +90,15 @@ object FlareEnding:
     )
   )
 
+  def inputsTooSlow(limit: String): Cause = Cause(
+    FlareState.TimedOut,
+    Failure(
+      FailureKind.Timeout,
+      s"the flare's inputs were not read within $limit: the memory for large ones was taken by other flares",
+      operation = Some("queue")
+    )
+  )
+
   def startTooSlow(progress: AttemptProgress, limit: String): Cause =
     val slow = progress.firstUnready
     Cause(

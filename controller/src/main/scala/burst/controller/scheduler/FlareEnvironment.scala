@@ -2,12 +2,12 @@ package burst.controller.scheduler
 
 import burst.controller.BytePace
 import burst.node.Allowance
-import burst.controller.store.FlareStore
+import burst.controller.store.{FlareStore, Transfers}
 import scala.concurrent.ExecutionContext
 
-/** What the scheduler and its flares need of the world around them. `blocking` runs what waits for the store;
-  * `inputs` is the memory for large inputs on their way to the packs; `logPace` holds all flares of a
-  * namespace together.
+/** What the scheduler and its flares need of the world around them. `blocking` runs what waits for the
+  * database, `transfers` what moves large things; `inputs` is the memory for large inputs on their way to the
+  * packs; `logPace` holds all flares of a namespace together.
   */
 final case class FlareEnvironment(
     store: FlareStore,
@@ -16,6 +16,7 @@ final case class FlareEnvironment(
     backends: BackendCatalog,
     settings: SchedulerSettings,
     blocking: ExecutionContext,
+    transfers: Transfers,
     clock: Clock,
     logPace: BytePace
 )

@@ -8,7 +8,10 @@ enum FlareTimer:
   /** In the queue. */
   case Queue
 
-  /** From the slots being reserved until every pack is ready. */
+  /** From the slots being reserved until what packs are to be given is read: as long as in the queue. */
+  case Inputs
+
+  /** From the packs being asked for until every one is ready. */
   case Start
 
   /** The flare's own time-out. Runs from the moment its packs are asked for: waiting for slots is not
@@ -33,6 +36,9 @@ enum FlareEvent:
   /** The record stored for `attempt` in `state` is durable. */
   case Stored(attempt: Int, state: FlareState, at: Long)
   case StoreFailed(operation: String, at: Long)
+
+  /** What the packs of `attempt` are to be given is at hand. */
+  case InputsRead(attempt: Int, at: Long)
   case Reported(report: PackReport, at: Long)
   case InvokerLost(invoker: InvokerId, reason: String, at: Long)
   case Cancel(at: Long, by: CancelledBy = CancelledBy.User)
@@ -61,6 +67,11 @@ enum FlareEffect:
 
   /** Forget the results, logs and phases of the attempt that ended. */
   case ClearAttempt
+
+  /** Have at hand what packs are to be given; answered with [[FlareEvent.InputsRead]], or with
+    * [[FlareEvent.Broken]].
+    */
+  case ReadInputs
   case Prepare(plan: Plan)
   case Start(endpoints: Vector[Option[String]])
   case Abort(packs: Vector[Int], failure: Failure)

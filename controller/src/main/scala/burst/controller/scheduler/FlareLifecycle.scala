@@ -11,7 +11,7 @@ import FlareLifecycle.{Stage, Step}
   *
   * ==States==
   * {{{
-  *              Placed             Stored            all packs ready
+  *              Placed           InputsRead          all packs ready
   *  Waiting ─────────────▶ Placing ───────▶ Starting ───────────────▶ Running
   *     │  ▲                   │                │                         │  every pack ended
   *     │  │ retry             │ first cause    │ first cause             ├──────────┐
@@ -22,9 +22,10 @@ import FlareLifecycle.{Stage, Step}
   *  Closing ◀─────────────────┴────────── (Cleaning) ────────────────────────▶  Closing ──▶ Ended
   * }}}
   *   - ''Waiting'' (`queued`): in the scheduler's queue.
-  *   - ''Placing'': every slot is reserved; the record is being stored as `starting`. No invoker knows yet,
-  *     so whatever goes wrong here just gives the slots back. `placing` is never stored by itself: it lasts
-  *     for one write, and that write already says what comes next.
+  *   - ''Placing'': every slot is reserved; the record is being stored as `starting`, and then what the packs
+  *     are to be given is read, for which large inputs wait for memory (`Inputs` runs). No invoker knows yet,
+  *     so whatever goes wrong here just gives the slots back, and no time of it counts against an invoker or
+  *     the flare. `placing` is never stored by itself: that write already says what comes next.
   *   - ''Starting'' (`starting`): packs are asked for, `Start` and `Deadline` run.
   *   - ''Running'' (`running`): every pack was ready. The record follows soon, not before the workers start:
   *     a restarting controller treats `starting` and `running` alike.
@@ -74,6 +75,8 @@ final case class FlareLifecycle private (
   def step(event: FlareEvent): Step = event match
     case FlareEvent.Placed(attempt, plan, at) => onPlaced(attempt, plan, at)
     case FlareEvent.Stored(attempt, state, at) => onStored(attempt, state, at)
+    case FlareEvent.InputsRead(attempt, at) =>
+      if stage == Stage.Placing && attempt == flare.attempt then begin(at) else Step(this)
     case FlareEvent.StoreFailed(operation, at) => onBroken(s"the database failed during $operation", at)
     case FlareEvent.Broken(message, at) => onBroken(message, at)
     case FlareEvent.Reported(report, at) => onReport(report, at)
@@ -93,7 +96,6 @@ final case class FlareLifecycle private (
       val placed = copy(
         stage = Stage.Placing,
         progress = Some(begun),
-        deadline = Some(at + flare.request.timeout * 1000),
         flare =
           flare.copy(state = FlareState.Starting, placed = Some(at), granularity = Some(plan.granularity))
       )
@@ -103,13 +105,17 @@ final case class FlareLifecycle private (
 
   private def onStored(attempt: Int, state: FlareState, at: Long): Step = stage match
     case Stage.Placing if attempt == flare.attempt && state == FlareState.Starting =>
-      val plan = progress.map(_.plan)
-      Step(copy(stage = Stage.Starting))
-        .add(plan.map(Prepare(_)).toVector)
-        .add(Vector(SetTimer(FlareTimer.Start)))
-        .add(if flare.request.isGroup then Vector.empty else Vector(SetTimer(FlareTimer.Deadline)))
+      Step(this, SetTimer(FlareTimer.Inputs), ReadInputs)
     case Stage.Closing if state.isFinal => end(at)
     case _ => Step(this)
+
+  /** All is there that packs are given: they are asked for, and the flare's time begins. */
+  private def begin(at: Long): Step =
+    Step(copy(stage = Stage.Starting, deadline = Some(at + flare.request.timeout * 1000)))
+      .add(Vector(StopTimer(FlareTimer.Inputs)))
+      .add(progress.map(p => Prepare(p.plan)).toVector)
+      .add(Vector(SetTimer(FlareTimer.Start)))
+      .add(if flare.request.isGroup then Vector.empty else Vector(SetTimer(FlareTimer.Deadline)))
 
   /** Announces; the record says so even when it could not be stored, so that nobody waits for ever. */
   private def end(at: Long): Step =
@@ -215,6 +221,7 @@ final case class FlareLifecycle private (
   private def onExpired(timer: FlareTimer, at: Long): Step = (timer, stage) match
     case (FlareTimer.Queue, Stage.Waiting) =>
       stop(FlareEnding.waitedTooLong(flare.request.size, terms.queueLimit), at)
+    case (FlareTimer.Inputs, Stage.Placing) => stop(FlareEnding.inputsTooSlow(terms.queueLimit), at)
     case (FlareTimer.Start, Stage.Starting) =>
       val late = progress.fold(Vector.empty)(StartOutcome.ofLate(_, terms.startLimit))
       Step(this, Starts(late)).andThen(_.stopWith(p => FlareEnding.startTooSlow(p, terms.startLimit), at))
@@ -248,7 +255,7 @@ final case class FlareLifecycle private (
     case Stage.Placing =>
       val packs = progress.fold(Vector.empty)(_.plan.packs.map(_.pack))
       val unasked = copy(cause = Some(why), progress = progress.map(_.neverAsked))
-      Step(unasked, Release(flare.attempt, packs)).andThen(_.finishUnasked(at))
+      Step(unasked, StopTimer(FlareTimer.Inputs), Release(flare.attempt, packs)).andThen(_.finishUnasked(at))
     case _ =>
       val stopping = copy(stage = Stage.Stopping, cause = Some(why))
       if allEnded then stopping.finish(at)

@@ -2,16 +2,14 @@ package burst.controller.scheduler
 
 import burst.controller.blob.BlobName
 import burst.controller.flare.{Flare, FlareState, LogText, OutputPiece, PhaseMark, WorkerResult}
-import burst.controller.store.{FlareStore, StoreException}
-import burst.protocol.{FlareId, Inputs, LogStream}
+import burst.controller.store.FlareStore
+import burst.protocol.{FlareId, LogStream}
 import scala.concurrent.{ExecutionContext, Future}
-import org.slf4j.LoggerFactory
-import scala.util.control.NonFatal
 
 /** What of a flare waits to be stored. It is stored all at once, so that a record that says "ended" is never
   * seen without its results. `confirms` are those who wait for the record to be durable, `waiting` the packs
-  * that send no more outputs before these are stored. `forgotten`: what an attempt left beside the database
-  * is gone already.
+  * that send no more outputs before these are stored. `cleared`: of what is to be cleared only what stands
+  * beside the database is left.
   */
 final case class WriteBatch(
     clear: Boolean = false,
@@ -22,15 +20,15 @@ final case class WriteBatch(
     logs: Vector[LogText] = Vector.empty,
     phases: Vector[PhaseMark] = Vector.empty,
     waiting: Set[Int] = Set.empty,
-    forgotten: Boolean = false
+    cleared: Boolean = false
 ):
   def isEmpty: Boolean =
     !clear && record.isEmpty && results.isEmpty && logs.isEmpty && phases.isEmpty && confirms.isEmpty &&
       outputs.isEmpty && waiting.isEmpty
 
-/** What became of a batch; on failure nothing of it is in the database, and `batch` is what is still to be
-  * done: outputs that have reached the spool are whole only together with what came before them, and are not
-  * written to it again. `logFull`: no more of the flare's log is kept.
+/** What became of a batch; on failure nothing of it is in the database, but for what it cleared, and `batch`
+  * is what is still to be done: outputs that have reached the spool are whole only together with what came
+  * before them, and are not written to it again. `logFull`: no more of the flare's log is kept.
   */
 enum Written:
   case Done(confirms: Vector[(Int, FlareState)], waiting: Set[Int], logFull: Boolean)
@@ -42,7 +40,7 @@ enum Written:
   * replaces the one before), so a flare that is placed at once is inserted as `starting` in a single write,
   * and a short flare makes two: that one, and its results with the final record.
   *
-  * Not thread-safe: belongs to the flare's actor. `tell` is called on a store thread and must only send.
+  * Not thread-safe: belongs to the flare's actor. `tell` is called on another thread and must only send.
   * `mayLog` says whether the flare's namespace may write so many bytes of log now.
   */
 final class FlareWriter(
@@ -53,8 +51,10 @@ final class FlareWriter(
     settings: SchedulerSettings,
     mayLog: Long => Boolean,
     blocking: ExecutionContext,
+    transfers: ExecutionContext,
     tell: Written => Unit
 ):
+  private val storing = BatchStoring(store, spool, id, blocking, transfers)
   private var pending = WriteBatch()
   private var busy = false
 
@@ -73,7 +73,7 @@ final class FlareWriter(
 
   // Names of this writer's parts of the log: one that failed is written again under the name it had.
   private val logWriter = java.lang.Long.toHexString(java.security.SecureRandom().nextLong())
-  private var logParts = 0L
+  private var logBatches = 0L
   private var logFull = false
 
   /** The flare is in the store. */
@@ -127,7 +127,7 @@ final class FlareWriter(
     pausing = false
     pending = WriteBatch(waiting = pending.waiting)
     // Should it not succeed, the next start does it.
-    val _ = Future(spool.discard(id))(using blocking)
+    val _ = Future(spool.discard(id))(using transfers)
 
   def isGivenUp: Boolean = abandoned
 
@@ -141,10 +141,11 @@ final class FlareWriter(
       pending = WriteBatch()
       logCostWriting = logCost
       busy = true
-      val create = !inserted
-      val logName = BlobName.log(logWriter, logParts)
       if abandoned then tell(Written.Failed("storing the flare", FlareWriter.GivenUp, batch))
-      else Future(tell(write(batch, create, logName)))(using blocking)
+      else
+        val number = logBatches
+        storing(batch, create = !inserted, BlobName.log(logWriter, number, _))
+          .foreach(tell)(using ExecutionContext.parasitic)
 
   /** Starts writing if somebody waits for it; what nobody waits for gathers until then. */
   def flushIfAwaited(): Unit =
@@ -160,7 +161,7 @@ final class FlareWriter(
       case Written.Done(_, _, full) =>
         inserted = true
         logCost -= logCostWriting
-        logParts += 1
+        logBatches += 1
         logFull = full && !pending.clear
       case Written.Failed(_, _, batch) =>
         pausing = true
@@ -191,7 +192,7 @@ final class FlareWriter(
           left.logs ++ since.logs,
           (left.phases ++ since.phases).take(settings.phaseBuffer),
           left.waiting ++ since.waiting,
-          left.forgotten
+          left.cleared
         )
 
   private def noteDropped(batch: WriteBatch): WriteBatch =
@@ -204,44 +205,5 @@ final class FlareWriter(
     dropped = 0
     lastDropped = None
 
-  /** Runs on a store thread. */
-  private def write(batch: WriteBatch, create: Boolean, logName: BlobName): Written =
-    var left = batch
-    try
-      // Before the transaction, which keeps all other writers waiting.
-      if batch.clear && !batch.forgotten then spool.forget(id)
-      left = left.copy(forgotten = true)
-      spool.write(id, batch.outputs)
-      left = left.copy(outputs = Vector.empty)
-      batch.results.foreach(result => result.output.foreach(spool.keep(id, result.worker, _)))
-      val log = Option.when(batch.logs.iterator.map(_.cost).sum > FlareWriter.LargeLog)(logName)
-      log.foreach(spool.keepLog(id, _, batch.logs))
-      val inserted = batch.record.filter(_ => create).map(spool.withInputsKept)
-      var mayLog = true
-      store.together:
-        inserted.foreach(store.insert)
-        if batch.clear then store.clearAttempt(id)
-        store.addResults(id, batch.results)
-        mayLog = store.addLogs(id, batch.logs, log)
-        store.addPhases(id, batch.phases)
-        if !create then batch.record.foreach(store.update)
-      batch.record.filter(_.state.isFinal).foreach(settle)
-      Written.Done(batch.confirms, batch.waiting, logFull = !mayLog)
-    catch
-      case failure: StoreException => Written.Failed(failure.operation, failure, left)
-      case NonFatal(failure) => Written.Failed("storing the flare", failure, left)
-
-  /** What is stored is stored, whatever becomes of what is not needed any more; the janitor looks for it,
-    * too.
-    */
-  private def settle(flare: Flare): Unit =
-    try spool.settle(flare)
-    catch case NonFatal(problem) => FlareWriter.log.warn(s"files of flare ${id.value} stay for now", problem)
-
 object FlareWriter:
-  private val log = LoggerFactory.getLogger(classOf[FlareWriter])
-
-  /** More of a log at once stands beside the database. */
-  private val LargeLog = Inputs.Small
-
   private object GivenUp extends RuntimeException("the store was given up on", null, false, false)

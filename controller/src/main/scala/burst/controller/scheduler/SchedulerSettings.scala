@@ -39,7 +39,7 @@ final case class SchedulerSettings(
 ):
   /** How long a flare waits for what. */
   def durationOf(timer: FlareTimer, request: FlareRequest): FiniteDuration = timer match
-    case FlareTimer.Queue => queueDeadline
+    case FlareTimer.Queue | FlareTimer.Inputs => queueDeadline
     case FlareTimer.Start => startDeadline
     case FlareTimer.Deadline => request.idleTimeout.getOrElse(request.timeout).millis
     case FlareTimer.PeerGrace => peerGrace

@@ -31,16 +31,17 @@ final class Spool private (directory: Path, blobs: FlareBlobStore):
       val name = BlobName.output(worker)
       blobs.put(id, name, file(id, name))
 
-  /** The flare as its record is stored: large inputs stand beside it. */
-  def withInputsKept(flare: Flare): Flare = flare.request.inputs match
-    case large if Spool.isLarge(large) =>
-      whole(flare.id, BlobName.Inputs, InputsFile.encode(large))
-      flare.copy(request = flare.request.withoutInputs)
-    case _ => flare
+  /** Inputs that stand beside the record. */
+  def keepInputs(flare: Flare): Unit = flare.request.inputs match
+    case large if Spool.isLarge(large) => whole(flare.id, BlobName.Inputs, InputsFile.encode(large))
+    case _ => ()
 
   /** A part of the log. */
   def keepLog(id: FlareId, name: BlobName, texts: Vector[LogText]): Unit =
     whole(id, name, Iterator.single(ByteString.fromArrayUnsafe(LogChunk.encode(texts))))
+
+  /** Whether there is something that goes when the flare has ended. */
+  def holdsOf(flare: Flare): Boolean = Spool.isLarge(flare.request.inputs) || Files.exists(own(flare.id))
 
   /** The flare has ended: nobody needs its inputs any more, and what is not whole by now never will be. */
   def settle(flare: Flare): Unit =
@@ -48,7 +49,7 @@ final class Spool private (directory: Path, blobs: FlareBlobStore):
     if Spool.isLarge(flare.request.inputs) then blobs.delete(flare.id, BlobName.Inputs)
 
   /** What is gathered here of a flare is of no use any more. */
-  def discard(id: FlareId): Unit = Spool.delete(directory.resolve(id.value))
+  def discard(id: FlareId): Unit = Spool.delete(own(id))
 
   /** Nothing is kept of what an attempt left. */
   def forget(id: FlareId): Unit =
@@ -63,7 +64,9 @@ final class Spool private (directory: Path, blobs: FlareBlobStore):
     blobs.put(id, name, spooled)
 
   private def file(id: FlareId, name: BlobName): Path =
-    Files.createDirectories(directory.resolve(id.value)).resolve(name.text)
+    Files.createDirectories(own(id)).resolve(name.text)
+
+  private def own(id: FlareId): Path = directory.resolve(id.value)
 
 object Spool:
   /** Of no other controller; what an earlier life left there is of flares that have ended since. */
@@ -72,7 +75,11 @@ object Spool:
     Files.createDirectories(directory)
     Spool(directory, blobs)
 
-  private def isLarge(inputs: Inputs): Boolean = inputs.length > Inputs.Small
+  /** The flare as its record is stored: large inputs stand beside it. */
+  def besides(flare: Flare): Flare =
+    if isLarge(flare.request.inputs) then flare.copy(request = flare.request.withoutInputs) else flare
+
+  def isLarge(inputs: Inputs): Boolean = inputs.length > Inputs.Small
 
   private def delete(directory: Path): Unit =
     if Files.exists(directory) then

@@ -30,6 +30,9 @@ final class Janitor(
   /** Flares that had blobs and no record then. */
   @volatile private var strangers = Set.empty[FlareId]
 
+  /** Flares that have ended and whose inputs went with an earlier sweep at the latest: they get no others. */
+  @volatile private var settled = Set.empty[FlareId]
+
   /** One round: as many steps as it takes. Returns how many flares went. */
   def round(): Int =
     val deleted = flares.namespaces().map(prune).sum
@@ -62,7 +65,9 @@ final class Janitor(
     val unknown = flares.unknown(present).toSet
     goingOn(unknown.filter(strangers)).foreach(blobs.delete(_))
     strangers = unknown
-    goingOn(flares.ended(present)).foreach(blobs.delete(_, BlobName.Inputs))
+    val ended = flares.ended(present).toSet
+    goingOn(ended.diff(settled)).foreach(blobs.delete(_, BlobName.Inputs))
+    settled = ended
 
   private def goingOn[A](all: Iterable[A]): Iterator[A] = all.iterator.takeWhile(_ => !stopping)
 

@@ -14,8 +14,11 @@ final class JdbcDefinitionStore(database: Database, packages: PackageIndex) exte
 
   def list(namespace: String, limit: Int, skip: Int): Vector[Definition] =
     database.read("listing definitions"):
-      sql"""SELECT * FROM definition WHERE namespace = $namespace
-            ORDER BY updated DESC, name LIMIT $limit OFFSET $skip""".map(definition).collection[Vector]()
+      sql"""SELECT namespace, name, revision, kind, package_id, package_size, options, updated
+            FROM definition WHERE namespace = $namespace
+            ORDER BY updated DESC, name LIMIT $limit OFFSET $skip"""
+        .map(definition(_, JsonObject.empty))
+        .collection[Vector]()
 
   def put(
       wanted: Definition,
@@ -30,22 +33,28 @@ final class JdbcDefinitionStore(database: Database, packages: PackageIndex) exte
       // Of one namespace one at a time, or two would both find room for one more.
       sql"SELECT 1 FROM namespace WHERE name = ${wanted.namespace} ${database.rowLock}".map(_.int(1)).single()
       for
-        _ <- room(wanted, limits)
+        _ <- room(wanted, limits, replaceParameters)
         stored <- store(wanted, overwrite, replaceParameters)
       yield stored
 
-  private def room(wanted: Definition, limits: NamespaceLimits)(using
+  private def room(wanted: Definition, limits: NamespaceLimits, replaceParameters: Boolean)(using
       DBSession
   ): Either[DeployRefusal, Unit] =
     val others =
-      sql"""SELECT COUNT(*) AS definitions, COALESCE(SUM(package_size), 0) AS bytes FROM definition
-            WHERE namespace = ${wanted.namespace} AND name <> ${wanted.name}"""
+      sql"""SELECT COUNT(*) AS definitions, COALESCE(SUM(package_size + OCTET_LENGTH(parameters)), 0) AS bytes
+            FROM definition WHERE namespace = ${wanted.namespace} AND name <> ${wanted.name}"""
         .map(row => (row.int("definitions"), row.long("bytes")))
         .single()
     val (definitions, bytes) = others.getOrElse((0, 0L))
+    val present =
+      if replaceParameters then None
+      else
+        sql"""SELECT OCTET_LENGTH(parameters) AS bytes FROM definition
+              WHERE namespace = ${wanted.namespace} AND name = ${wanted.name}""".map(_.long("bytes")).single()
+    val parameters = present.getOrElse(Stored.free(wanted.parameters.asJson.noSpaces).length.toLong)
+    val all = bytes + wanted.packageSize + parameters
     if definitions >= limits.definitions then Left(DeployRefusal.TooMany(limits.definitions))
-    else if bytes + wanted.packageSize > limits.definitionBytes then
-      Left(DeployRefusal.TooLarge(bytes + wanted.packageSize, limits.definitionBytes))
+    else if all > limits.definitionBytes then Left(DeployRefusal.TooLarge(all, limits.definitionBytes))
     else Right(())
 
   // One statement decides who creates and one who raises the revision, so that no lock is needed on any
@@ -81,9 +90,11 @@ final class JdbcDefinitionStore(database: Database, packages: PackageIndex) exte
         WHERE namespace = ${wanted.namespace} AND name = ${wanted.name}""".update() == 1
 
   private def select(namespace: String, name: String)(using DBSession): Option[Definition] =
-    sql"SELECT * FROM definition WHERE namespace = $namespace AND name = $name".map(definition).single()
+    sql"SELECT * FROM definition WHERE namespace = $namespace AND name = $name"
+      .map(row => definition(row, Stored.json[JsonObject](row.string("parameters"))))
+      .single()
 
-  private def definition(row: WrappedResultSet): Definition = Definition(
+  private def definition(row: WrappedResultSet, parameters: JsonObject): Definition = Definition(
     namespace = row.string("namespace"),
     name = row.string("name"),
     version = s"0.0.${row.int("revision")}",
@@ -91,6 +102,6 @@ final class JdbcDefinitionStore(database: Database, packages: PackageIndex) exte
     packageId = Stored.packageId(row.string("package_id")),
     packageSize = row.long("package_size"),
     options = Stored.json[FlareOptions](row.string("options")),
-    parameters = Stored.json[JsonObject](row.string("parameters")),
+    parameters = parameters,
     updated = row.long("updated")
   )

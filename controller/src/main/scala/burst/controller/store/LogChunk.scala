@@ -13,6 +13,9 @@ private[controller] object LogChunk:
   /** What the texts of a chunk cost, unless it is a single one. */
   val Limit: Long = 32L << 10
 
+  /** What is read of a log at a time costs no more, unless it is a single text. */
+  val Part: Long = 256L << 10
+
   def encode(texts: Vector[LogText]): Array[Byte] =
     val bytes = ByteArrayOutputStream()
     texts.foreach: text =>
@@ -38,12 +41,12 @@ private[controller] object LogChunk:
           case _ => throw Stored.Damaged("a log")
 
   /** Cuts texts into groups of which each becomes a chunk. */
-  def grouped(texts: Vector[LogText]): Vector[Vector[LogText]] =
+  def grouped(texts: Vector[LogText], limit: Long = Limit): Vector[Vector[LogText]] =
     val groups = Vector.newBuilder[Vector[LogText]]
     var group = Vector.empty[LogText]
     var cost = 0L
     texts.foreach: text =>
-      if group.nonEmpty && cost + text.cost > Limit then
+      if group.nonEmpty && cost + text.cost > limit then
         groups += group
         group = Vector.empty
         cost = 0

@@ -76,8 +76,8 @@ private[store] final class LogTable(database: Database, blobs: FlareBlobStore, l
           Some(LogPart(inline.flatMap((_, texts, _) => LogChunk.decode(texts)), from + inline.size))
 
 private[store] object LogTable:
-  /** Chunks that are read at a time: about a MiB. */
-  private val PartChunks = 32
+  /** Chunks of the database that are read at a time. */
+  private val PartChunks = LogChunk.Part / LogChunk.Limit
 
   /** What an addition cost, and whether something was dropped by now. */
   final case class Added(cost: Long, truncated: Boolean)

@@ -58,9 +58,16 @@ object Storage:
 
   private def directories(settings: StoreSettings) = Blobs(
     DirectoryPackageStore.open(settings.directory.resolve("packages")),
-    DirectoryFlareBlobStore.open(settings.directory.resolve("flares")),
+    DirectoryFlareBlobStore.open(
+      settings.directory.resolve("flares"),
+      former = Some(settings.directory.resolve("outputs"))
+    ),
     () => ()
   )
 
   private def bucket(bucket: S3Bucket) =
-    Blobs(S3PackageStore(bucket), S3FlareBlobStore(bucket), () => bucket.close())
+    try Blobs(S3PackageStore(bucket), S3FlareBlobStore.open(bucket), () => bucket.close())
+    catch
+      case NonFatal(cause) =>
+        bucket.close()
+        throw cause

@@ -11,6 +11,7 @@ import scala.util.Try
 /** `burst.store` of the configuration. */
 final case class StoreSettings(
     directory: Path,
+    spool: Path,
     readConnections: Int,
     busyTimeout: FiniteDuration,
     flushFlares: Boolean,
@@ -28,11 +29,16 @@ object StoreSettings:
   /** Path of the dispatcher for calls that block. */
   val Dispatcher = "burst.store.dispatcher"
 
+  /** And for what moves large things. */
+  val TransferDispatcher = "burst.store.transfer-dispatcher"
+
   def from(config: Config): StoreSettings =
     val store = config.getConfig("burst.store")
     val retention = store.getConfig("retention")
+    val directory = Path.of(store.getString("directory"))
     StoreSettings(
-      Path.of(store.getString("directory")),
+      directory,
+      nonEmpty(store, "spool").fold(directory.resolve("spool"))(Path.of(_)),
       store.getInt("read-connections"),
       store.getDuration("busy-timeout").toScala,
       store.getBoolean("flush-flares"),

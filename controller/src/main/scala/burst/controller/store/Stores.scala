@@ -11,6 +11,8 @@ import burst.protocol.{FlareId, Inputs}
   */
 trait DefinitionStore:
   def find(namespace: String, name: String): Option[Definition]
+
+  /** Newest first. The parameters of the answers are empty. */
   def list(namespace: String, limit: Int, skip: Int): Vector[Definition]
 
   /** Creates version 0.0.1, or with `overwrite` the next patch version, which keeps the options that
@@ -33,7 +35,7 @@ enum DeployRefusal:
   /** The namespace has as many as it may have. */
   case TooMany(allowed: Int)
 
-  /** The packages of the namespace's definitions would have so many bytes. */
+  /** The packages and parameters of the namespace's definitions would have so many bytes. */
   case TooLarge(bytes: Long, allowed: Long)
 
 /** A flare is written through one store at a time: the one that inserted it, until another takes it over.

@@ -4,12 +4,14 @@ import burst.controller.blob.BlobName.output
 import burst.protocol.FlareId
 import java.nio.file.{Files, NoSuchFileException, Path}
 import java.util.Comparator
+import java.util.concurrent.atomic.AtomicInteger
 import org.apache.pekko.actor.ActorSystem
 import org.apache.pekko.stream.scaladsl.Sink
 import org.apache.pekko.util.ByteString
 import scala.concurrent.Await
 import scala.concurrent.duration.DurationInt
 import scala.util.Try
+import software.amazon.awssdk.core.sync.RequestBody
 
 /** What every implementation of [[FlareBlobStore]] must do. */
 abstract class FlareBlobStoreContract extends munit.FunSuite:
@@ -19,6 +21,7 @@ abstract class FlareBlobStoreContract extends munit.FunSuite:
   protected def open(directory: Path): FlareBlobStore
 
   private given system: ActorSystem = ActorSystem("blobs")
+  private given scala.concurrent.ExecutionContext = system.dispatcher
   override def afterAll(): Unit =
     val _ = Await.ready(system.terminate(), 30.seconds)
 
@@ -85,10 +88,65 @@ abstract class FlareBlobStoreContract extends munit.FunSuite:
       store.delete(id)
       assertEquals(store.flares(), Vector.empty)
 
+  fixture.test("what is not taken is not read, and one that fills its last piece ends"): (store, directory) =>
+    val id = FlareId.random()
+    val long = ByteString(Array.tabulate[Byte](2 << 20)(i => (i * 31).toByte))
+    store.put(id, output(0), file(directory, long))
+    val pieces = AtomicInteger()
+    object counting extends FlareBlobStore:
+      export store.{piece as _, read as _, *}
+      def piece(id: FlareId, name: BlobName, from: Long, length: Int): ByteString =
+        pieces.incrementAndGet()
+        store.piece(id, name, from, length)
+    val first = Await.result(counting.read(id, output(0)).runWith(Sink.head), 30.seconds)
+    assertEquals(pieces.get, 1)
+    assert(first.length <= 256 * 1024)
+    assertEquals(read(store, id, output(0)), long)
+
 class DirectoryFlareBlobStoreSuite extends FlareBlobStoreContract:
   protected def open(directory: Path): FlareBlobStore = DirectoryFlareBlobStore.open(directory)
 
+  private val directory = FunFixture[Path](
+    _ => Files.createTempDirectory("burst-blobs"),
+    root => Files.walk(root).sorted(Comparator.reverseOrder).forEach(path => Files.delete(path))
+  )
+
+  directory.test("outputs of an earlier version are taken over"): root =>
+    val (one, two) = (FlareId.random(), FlareId.random())
+    val former = root.resolve("outputs")
+    for id <- Vector(one, two) do
+      Files.createDirectories(former.resolve(id.value))
+      Files.writeString(former.resolve(id.value).resolve("7"), id.value)
+    // It was interrupted the last time.
+    Files.createDirectories(root.resolve("flares").resolve(two.value))
+    for _ <- 1 to 2 do
+      val store = DirectoryFlareBlobStore.open(root.resolve("flares"), Some(former))
+      for id <- Vector(one, two) do assertEquals(store.load(id, output(7)).utf8String, id.value)
+    assert(!Files.exists(former))
+
+  directory.test("what comes from another file system is stored, too"): root =>
+    val elsewhere = Path.of("/dev/shm")
+    assume(Files.isWritable(elsewhere) && Files.getFileStore(elsewhere) != Files.getFileStore(root))
+    val spooled = Files.writeString(Files.createTempFile(elsewhere, "burst-spooled", ""), "far")
+    val store = open(root)
+    val id = FlareId.random()
+    store.put(id, output(0), spooled)
+    assert(!Files.exists(spooled))
+    assertEquals(store.load(id, output(0)).utf8String, "far")
+    store.delete(id)
+    assertEquals(store.flares(), Vector.empty)
+
 class S3FlareBlobStoreSuite extends FlareBlobStoreContract:
-  protected def open(directory: Path): FlareBlobStore =
-    val bucket = S3Server.shared.settings.copy(prefix = s"blobs/${java.util.UUID.randomUUID}/")
-    S3FlareBlobStore(S3Bucket.open(bucket))
+  private def fresh = S3Server.shared.settings.copy(prefix = s"blobs/${java.util.UUID.randomUUID}/")
+
+  protected def open(directory: Path): FlareBlobStore = S3FlareBlobStore.open(S3Bucket.open(fresh))
+
+  test("outputs of an earlier version are taken over"):
+    val bucket = S3Bucket.open(fresh)
+    val id = FlareId.random()
+    val former = s"${bucket.settings.prefix}outputs/${id.value}/7"
+    bucket.client.putObject(_.bucket(bucket.name).key(former), RequestBody.fromString("kept"))
+    for _ <- 1 to 2 do
+      assertEquals(S3FlareBlobStore.open(bucket).load(id, output(7)).utf8String, "kept")
+    assertEquals(bucket.present(bucket.client.headObject(_.bucket(bucket.name).key(former))), None)
+    bucket.close()

@@ -7,7 +7,7 @@ import java.nio.file.{Files, Path}
 import java.util.Random
 
 class PackageInspectorSuite extends munit.FunSuite:
-  private val limits = PackageLimits(entries = 20, unpackedBytes = 1 << 20)
+  private val limits = PackageLimits(entries = 20, unpackedBytes = 1 << 20, executableBytes = 1 << 19)
   private val inspector = PackageInspector(limits)
   private val runtime = RuntimeInfo("x86_64", "2.36")
 
@@ -86,6 +86,10 @@ class PackageInspectorSuite extends munit.FunSuite:
     assertEquals(refused(many), TooManyEntries(21, 20))
     val bomb = zip("exec" -> elf(), "zeros" -> new Array[Byte](3 << 20))
     assertEquals(refused(bomb), UnpacksTooLarge((3 << 20) + elf().length, 1 << 20))
+
+  test("an executable that is too large to look at is refused before it is unpacked"):
+    val large = zip("exec" -> (elf() ++ new Array[Byte](1 << 19)))
+    assertEquals(refused(large), ExecutableTooLarge((1 << 19) + elf().length, 1 << 19))
 
   test("an entry that unpacks to more or less than it declares is refused"):
     val honest = zip("exec" -> elf())

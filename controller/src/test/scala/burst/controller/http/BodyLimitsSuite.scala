@@ -7,7 +7,7 @@ class BodyLimitsSuite extends ConnectionSuite:
   override def settings = """
     burst.http.flare-body-limit = 64KiB
     burst.http.deploy-body-limit = 256KiB
-    burst.http.deploy-bodies-limit = 250KiB
+    burst.http.deploy-bodies-limit = 330KiB
     burst.http.flare-bodies-limit = 128KiB
     burst.http.body-timeout = 3s
     """
@@ -77,7 +77,7 @@ class BodyLimitsSuite extends ConnectionSuite:
       refused(first.send("x" * 100000).reply(), 400, "not valid JSON")
       refused(first.send(half + "x" * 100000).reply(), 400, "not valid JSON")
 
-  test("large bodies of flares share a memory, of which a namespace may have half"):
+  test("bodies of flares share a memory"):
     val body = """{"size":1,"params":"""" + "x" * 60000
     val request = head("POST", s"$bursts/ghost", s"Content-Length: ${body.length + 2}")
     raw: first =>

@@ -3,6 +3,7 @@ package burst.controller.http
 import burst.controller.BytePace
 import munit.FunSuite
 import org.apache.pekko.actor.ActorSystem
+import org.apache.pekko.http.scaladsl.model.{ContentTypes, HttpEntity, HttpRequest}
 import org.apache.pekko.stream.scaladsl.Source
 import org.apache.pekko.util.ByteString
 import scala.concurrent.duration.{Duration, DurationInt, FiniteDuration}
@@ -29,8 +30,10 @@ class BodySinkSuite extends FunSuite:
     val budget = BodyBudget(1000, 1000, Some(BytePace(rate = 1, burst = 100)))
     val times = BodyTimes(overall = 10.seconds, least = 0, pace = 1.hour)
     val first = budget.within("a")(share => Future.successful(share.announce(100)))
-    assertEquals(Await.result(first, 1.second), Duration.Zero)
-    val pause = Await.result(budget.within("a")(share => Future.successful(share.announce(3600))), 1.second)
+    assertEquals(Await.result(first, 1.second), Some(Duration.Zero))
+    // It does not come, which gives back what was announced.
+    val second = budget.within("a")(share => Future.successful(share.announce(3700)))
+    val pause = Await.result(second, 1.second).getOrElse(fail("refused"))
     assert(pause > 30.minutes, pause)
     val waiting = Source
       .fromIterator(() => Iterator.fill(5) { asked += 1; piece })
@@ -47,6 +50,32 @@ class BodySinkSuite extends FunSuite:
           Future.successful((share.announce(bytes), share.take(takes))),
         1.second
       )
-    assertEquals(announce(1000, takes = 100), (Duration.Zero, false))
-    assertEquals(announce(1000, takes = 5), (Duration.Zero, true))
-    assert(announce(100, takes = 5)._1 > 90.seconds)
+    assertEquals(announce(1000, takes = 100), (Some(Duration.Zero), false))
+    assertEquals(announce(1000, takes = 10), (Some(Duration.Zero), true))
+
+  test("what was announced and did not come costs nothing of the pace"):
+    val budget = BodyBudget(1000, 1000, Some(BytePace(rate = 1, burst = 1000)))
+    def come(bytes: Long) = Await.result(
+      budget.within("a"): share =>
+        Future.successful((share.announce(1000), share.take(bytes))),
+      1.second
+    )
+    assertEquals(come(10), (Some(Duration.Zero), true))
+    assert(come(1000)._1.exists(pause => pause > 5.seconds && pause <= 10.seconds))
+
+  test("a body that came in bytes is held in few pieces"):
+    val drops = Source.fromIterator(() => Iterator.tabulate(100_000)(i => ByteString(i.toByte)))
+    val times = BodyTimes(overall = 1.minute, least = 0, pace = 1.hour)
+    val body =
+      Await.result(drops.runWith(BodySink(200_000, times)), 1.minute).fold(e => fail(e.toString), identity)
+    assert(body.asByteBuffers.size < 20, body.asByteBuffers.size)
+    assertEquals(body, ByteString(Array.tabulate(100_000)(_.toByte)))
+
+  test("a body that is here already waits for its namespace's pace as others do"):
+    val body = RequestBody(BodyTimes(10.seconds, 0, 1.hour), JsonLimits(10, 10, 10))
+    val request = HttpRequest(entity = HttpEntity(ContentTypes.`application/json`, ByteString("x" * 100)))
+    val budget = BodyBudget(1000, 1000, Some(BytePace(rate = 1, burst = 100)))
+    // Its share is given back before it is looked at.
+    def read() = budget.within("a")(share => Future.successful(Vector(body.read(request, 1000, share))))
+    assertEquals(Await.result(read(), 1.second).head.value.map(_.isSuccess), Some(true))
+    assertEquals(Await.result(read(), 1.second).head.value, None)

@@ -10,7 +10,7 @@ class DeploySuite extends HttpSuite:
   override def settings = """
     burst.limits.package-size = 20KiB
     burst.limits.unpacked-size = 1MiB
-    burst.http.deploy-body-limit = 64KiB
+    burst.http.deploy-body-limit = 128KiB
     """
 
   private def put(body: String, name: String = "bad") = send("PUT", s"$bursts/$name", Some(body))
@@ -90,7 +90,7 @@ class DeploySuite extends HttpSuite:
 
   test("a package or body over the limit is 413"):
     refused(send("PUT", s"$bursts/bad", deployment(new Array[Byte](20481))), 413, "20481", "20480")
-    refused(put("x" * 70000), 413, "65536 bytes")
+    refused(put("x" * 140000), 413, "131072 bytes")
     unchanged()
 
   test("a name outside the rule is refused"):
@@ -138,10 +138,22 @@ class DeploySuite extends HttpSuite:
     assertEquals(named(few, "one").status, 200)
     assertEquals(named(few, "one").string("version"), "0.0.2")
     refused(named(few, "two"), 413, "1 definitions", "remove one")
-    val small = namespace("small", s""""definitionsSize":${elf().length + 1}""")
+    val small = namespace("small", s""""definitionsSize":${elf().length + 3}""")
     assertEquals(named(small, "one").status, 200)
-    refused(named(small, "two"), 413, s"${2 * elf().length} bytes", s"${elf().length + 1}")
+    refused(named(small, "two"), 413, s"${2 * elf().length + 4} bytes", s"${elf().length + 3}")
     noPackageAlone()
+    val one = s"$bursts/one?overwrite=true"
+    val more = deployment(more = ""","parameters":{"a":[1, 2]}""")
+    refused(send("PUT", one, more, Some(small)), 413, s"${elf().length + 11} bytes")
+
+  test("fields beside the package are small, and lists say nothing of parameters"):
+    def padded(size: Int) = deployment(more = s""","parameters":{"pad":"${"x" * size}"}""")
+    refused(send("PUT", s"$bursts/padded", padded(1 << 16)), 413, "'exec'", "65536")
+    assertEquals(send("PUT", s"$bursts/padded", padded(60_000)).status, 200)
+    val listed = send("GET", bursts).json.hcursor.values.get.map(_.asObject.get)
+    assert(listed.exists(_("name").contains(Json.fromString("padded"))))
+    assert(!listed.exists(_.contains("parameters")), listed)
+
   test("an overwrite keeps the parameters and options it says nothing of"):
     val first = deploy("kept", ""","config":{"granularity":4,"timeout":5000},"parameters":{"a":1,"b":2}""")
     def left(reply: Reply) = reply.json.mapObject(_.filterKeys(Set("config", "parameters")))

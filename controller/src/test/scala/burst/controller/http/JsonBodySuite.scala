@@ -75,6 +75,12 @@ class JsonBodySuite extends HttpSuite:
     ).foreach(body => refused(post(s"$bursts/json", body), 400, "twice"))
     assertEquals(post(s"$bursts/json", """{"params":[{"a":1},{"a":1}]}""").status, 202)
 
+  test("more names than can be remembered, or too long ones, are refused"):
+    def named(count: Int) = (1 to count).map(i => s"\"a$i\":0").mkString("{", ",", "}")
+    assertEquals(post(s"$bursts/json", s"""{"size":1,"params":${named(90_000)}}""").status, 202)
+    refused(post(s"$bursts/json", s"""{"size":1,"params":${named(100_001)}}"""), 400, "100000 fields")
+    refused(post(s"$bursts/json", s"""{"size":1,"params":{"${"x" * 5000}":1}}"""), 400, "4096 bytes")
+
   test("more values than are taken are refused, but in inputs, which nobody here takes apart"):
     assertEquals(post(s"$bursts/json", s"""{"size":1,"params":[[${"0," * 1000}0]]}""").status, 202)
     refused(

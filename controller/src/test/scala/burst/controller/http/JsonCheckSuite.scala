@@ -42,6 +42,22 @@ class JsonCheckSuite extends munit.FunSuite:
     is("1e1000000000000", LongNumber(10))
     fine("\"" + "1" * 100 + "\"")
 
+  test("names are as long, and an object and those around it have as many, as can be remembered"):
+    val long = JsonCheck.LongestName
+    fine(s"""{"${"x" * long}":1}""")
+    is(s"""{"${"x" * (long + 1)}":1}""", LongName(long))
+    is(s"""{"${"\\u0061" * long}" \n :1}""", LongName(long))
+    fine(s"""["${"x" * 10_000}",{"a":"${"x" * 10_000}"}]""")
+    val most = JsonCheck.MostNames
+    def named(count: Int) = "\"a\":0," * (count - 1) + "\"a\":0"
+    fine(s"{${named(most)}}")
+    is(s"{${named(most + 1)}}", TooManyNames(most))
+    fine(s"[{${named(most)}},{${named(most)}}]")
+    fine(s"""{"b":{${named(most - 1)}},"c":{${named(most - 2)}}}""")
+    is(s"""{"a":{${named(most)}}}""", TooManyNames(most))
+    is(":" * (most + 1), TooManyNames(most))
+    fine("]]]:")
+
   test("what is no text is told"):
     problem("""["😀", "é", "\ud83d\ude00", "\uD83D\uDE00", "\\ud83d", "\u0000", "\n"]""").foreach(p =>
       fail(p.toString)

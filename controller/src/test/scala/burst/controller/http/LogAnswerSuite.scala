@@ -1,7 +1,7 @@
 package burst.controller.http
 
 import burst.controller.flare.LogText
-import burst.controller.store.{Blocking, LogExtent, LogPart, LogReader}
+import burst.controller.store.{LogExtent, LogPart, LogReader, Transfers}
 import burst.protocol.{FlareId, LogStream}
 import io.circe.parser.parse
 import java.util.concurrent.atomic.AtomicInteger
@@ -32,7 +32,7 @@ class LogAnswerSuite extends munit.FunSuite:
       Option.when(from < there)(LogPart(texts, from + 1))
 
   private def body(log: LogReader, worker: Option[Int] = None) =
-    await(LogAnswer(log, Blocking(executionContext))(FlareId.random(), worker))
+    await(LogAnswer(log, Transfers(executionContext))("guest", FlareId.random(), worker))
       .fold(error => fail(error.toString), _.entity.dataBytes)
 
   test("a log of any length goes through in parts, whole"):
@@ -47,6 +47,12 @@ class LogAnswerSuite extends munit.FunSuite:
     val log = Log(100_000, there = 100_000)
     assert(await(body(log).runWith(Sink.head)).utf8String.startsWith("""{"flareId":"""))
     assert(log.read.get < 100, log.read.get)
+
+  test("one part is read at a time"):
+    val log = Log(9, there = 9)
+    // The beginning, and the first lines of the first part.
+    await(body(log).take(2).runWith(Sink.ignore))
+    assertEquals(log.read.get, 1)
 
   test("a log that is cleared meanwhile breaks off rather than to end"):
     val broken = await(body(Log(9, there = 4)).runWith(Sink.ignore).failed)

@@ -1,7 +1,9 @@
 package burst.controller.http
 
+import burst.controller.flare.{FlareState, LogText}
 import burst.controller.scheduler.Refusal
 import burst.controller.store.{OwnLimits, Samples}
+import burst.protocol.LogStream
 
 /** How much of the API one namespace, or one who guesses, may have. */
 class ShareSuite extends ConnectionSuite:
@@ -68,6 +70,24 @@ class ShareSuite extends ConnectionSuite:
       (1 to 3).foreach(_ => refused(send("POST", s"$bursts/x", Some("""{"size":1}"""), auth), 500))
       assertEquals(send("GET", bursts, auth = auth).status, 200)
     finally busy.foreach(_.close())
+
+  test("an answer that is streamed counts until it ends, or its client has left"):
+    val auth = namespace("streaming", OwnLimits(concurrentRequests = Some(1)))
+    val text = LogText(Some(0), 0, LogStream.Stdout, 1, Vector.fill(100)("x" * 200).mkString("\n"))
+    val flare = Samples.flare(namespace = "streaming", state = FlareState.Running)
+    storage.flares.insert(flare)
+    storage.flares.addLogs(flare.id, Vector.fill(300)(text))
+    def free() = kit.createTestProbe[Any]().awaitAssert:
+      assertEquals(send("GET", bursts, auth = auth).status, 200)
+    raw: c =>
+      c.send(get(s"$flares/${flare.id.value}/logs", auth.get)).head()
+      limited(send("GET", bursts, auth = auth), "1 requests under way")
+      limited(send("GET", bursts, auth = auth), "1 requests under way")
+    free()
+    raw: c =>
+      c.send(get(s"$flares/${flare.id.value}/logs", auth.get)).head()
+      c.chunks()
+      free()
 
   test("wrong credentials are bounded for each address, and lock out nobody who was let in before"):
     assertEquals(send("GET", bursts).status, 200)

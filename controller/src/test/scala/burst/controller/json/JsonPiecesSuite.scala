@@ -2,13 +2,14 @@ package burst.controller.json
 
 import burst.controller.json.JsonPieces.Problem
 import burst.protocol.JsonText
+import java.util.{Base64, Random}
 import org.apache.pekko.util.ByteString
 
 class JsonPiecesSuite extends munit.FunSuite:
   private val pieces = JsonPieces(depth = 20)
 
-  private def members(text: String) =
-    pieces.members(ByteString(text), 10).map(_.map((n, v) => n -> v.bytes.utf8String))
+  private def members(text: String, most: Int = 10) =
+    pieces.members(ByteString(text), most).map(_.map((n, v) => n -> v.bytes.utf8String))
   private def elements(text: String, most: Int = 10) =
     pieces.elements(ByteString(text), most).map(_.map(_.bytes.utf8String))
 
@@ -37,10 +38,48 @@ class JsonPiecesSuite extends munit.FunSuite:
     assertEquals(elements("[" * 3_000_000), Left(Problem.Malformed))
 
   test("defaults stand under an object's own members, and nowhere else"):
-    val defaults = Vector("a" -> JsonText("1"), "q\"" -> JsonText("{}"))
+    val defaults = Defaults(Vector("a" -> JsonText("1"), "q\"" -> JsonText("{}")))
     def over(text: String) = pieces.over(defaults, JsonText(text)).bytes.utf8String
     assertEquals(over(" {}"), """{"a":1,"q\"":{}}""")
     assertEquals(over("""{"b":{"a":2}}"""), """{"a":1,"q\"":{},"b":{"a":2}}""")
     assertEquals(over("""{"\u0061":2}"""), """{"q\"":{},"\u0061":2}""")
     assertEquals(over("[{}]"), "[{}]")
     assertEquals(over("7"), "7")
+    assertEquals(over(" { } "), """{"a":1,"q\"":{} } """)
+    assertEquals(over("""{"a":0,"q\"":1}"""), """{"a":0,"q\"":1}""")
+
+  test("an object with defaults under it is one piece of memory"):
+    val defaults = Defaults(Vector.tabulate(300)(i => s"name$i" -> JsonText(s"$i")))
+    val whole = pieces.over(defaults, JsonText("""{"own":1}""")).bytes
+    assert(whole.isCompact)
+    assertEquals(members(whole.utf8String, 301).map(_.last), Right("own" -> "1"))
+
+  test("pieces of large documents stand where they are, whatever is read of them at a time"):
+    val random = Random(7)
+    val values = Vector.fill(3000):
+      random.nextInt(4) match
+        case 0 => random.nextInt().toString
+        case 1 => "\"" + "x\\\"é😀\\\\".repeat(random.nextInt(30)) + "\""
+        case 2 => s"""[{"a" : ${random.nextInt()}}, []]"""
+        case _ => "true"
+    assertEquals(elements(values.mkString("[", " ,", "]"), 3000), Right(values))
+    val named = values.zipWithIndex.map((value, i) => s"n$i" -> value)
+    assertEquals(members(named.map((n, v) => s"\"$n\":$v").mkString("{", ",", "}"), 3000), Right(named))
+
+  test("as many names as a document may have are no trouble"):
+    val named = Vector.tabulate(99_000)(i => s"a name of some length $i" -> "0")
+    val text = named.map((n, v) => s"\"$n\":$v").mkString("{", ",", "}")
+    assertEquals(members(text, 100_000).map(_.size), Right(99_000))
+
+  test("base64 is decoded as it is written in JSON, and no further than it may be long"):
+    val bytes = Array.tabulate(10_000)(_.toByte)
+    val text = Base64.getEncoder.encodeToString(bytes)
+    def decoded(text: String, most: Int = 10_000) = pieces.binary(JsonText(text), most).map(_.toVector)
+    assertEquals(decoded(s"\"$text\""), Right(bytes.toVector))
+    assertEquals(decoded(s"\"${text.replace("/", "\\/")}\""), Right(bytes.toVector))
+    assertEquals(decoded(s"\"${text.replace("=", "")}\""), Right(bytes.toVector))
+    assertEquals(decoded(s"\"$text\"", most = 9_999), Left(Problem.TooMany))
+    assertEquals(decoded("\"\""), Right(Vector.empty))
+    assertEquals(decoded("7"), Left(Problem.OtherType))
+    Seq("\"%%%%\"", "\"a\"", "\"ab=\"", "\"====\"").foreach: bad =>
+      assertEquals(decoded(bad), Left(Problem.Malformed), bad)

@@ -3,13 +3,14 @@ package burst.controller.scheduler
 import burst.controller.flare.{FlareRequest, FlareState}
 import burst.node.Allowance
 import burst.protocol.{Inputs, JsonText}
-import scala.concurrent.Future
+import scala.concurrent.{ExecutionContext, Future}
+import scala.concurrent.duration.DurationLong
 
 /** Large inputs, which are given to packs as soon as there is memory for them. */
 class FlareInputsSuite extends SchedulerFixture:
-  private def large(retries: Int): FlareRequest =
+  private def large(retries: Int, namespace: String = "guest"): FlareRequest =
     val text = "x" * Inputs.Small.toInt
-    Samples.request(1, retries = retries).copy(inputs = Inputs.Shared(JsonText(s"\"$text\"")))
+    Samples.request(1, namespace, retries = retries).copy(inputs = Inputs.Shared(JsonText(s"\"$text\"")))
 
   /** Memory of which a flare can have all or nothing, and a part that is in its way. */
   private def scarce(): (Allowance, Allowance.Grant) =
@@ -54,3 +55,65 @@ class FlareInputsSuite extends SchedulerFixture:
     assertEquals(world.ended(end).state, FlareState.Succeeded)
     a.hearsNothing()
     kit.createTestProbe[Any]().awaitAssert(granted(memory.take(10)))
+
+  test("the wait for memory is nobody's fault: it is not the flare's time, nor an invoker's"):
+    val (memory, held) = scarce()
+    val world = World(inputMemory = memory)
+    val a = world.invoker("a", 1)
+    val flare = world.submit(large(retries = 0))
+    val end = world.await(flare.id)
+    behindFlare(memory)
+    world.pass(Samples.settings.startDeadline * 2)
+    world.pass(flare.request.timeout.millis * 2)
+    a.hearsNothing()
+    assertEquals(quarantined(world), Vector.empty)
+    held.close()
+    val pack = a.prepared()
+    assertEquals(pack.assignment.timeLeft, flare.request.timeout * 1000)
+    a.succeed(pack)
+    assertEquals(world.ended(end).state, FlareState.Succeeded)
+
+  test("who waits for memory for too long ends as one who waits for slots, and gives them back"):
+    val (memory, held) = scarce()
+    val world = World(inputMemory = memory)
+    val a = world.invoker("a", 1)
+    val flare = world.submit(large(retries = 0))
+    val end = world.await(flare.id)
+    behindFlare(memory)
+    world.pass(Samples.settings.queueDeadline)
+    val ended = world.ended(end)
+    assertEquals(ended.state, FlareState.TimedOut)
+    assertEquals(ended.error.flatMap(_.operation), Some("queue"))
+    world.eventuallyFree("a" -> 1)
+    a.hearsNothing()
+    held.close()
+
+  test("a flare that is cancelled while it waits for memory is never asked for"):
+    val (memory, held) = scarce()
+    val world = World(inputMemory = memory)
+    val a = world.invoker("a", 1)
+    val flare = world.submit(large(retries = 1))
+    val end = world.await(flare.id)
+    val next = behindFlare(memory)
+    assertEquals(world.cancel(flare.id), CancelOutcome.Accepted)
+    assertEquals(world.ended(end).state, FlareState.Cancelled)
+    held.close()
+    kit.createTestProbe[Any]().awaitAssert(granted(next))
+    a.hearsNothing()
+
+  test("namespaces take turns in the wait for memory"):
+    val (memory, held) = scarce()
+    val world = World(inputMemory = memory)
+    val a = world.invoker("a", 1)
+    world.submit(large(retries = 0, "many"))
+    behindFlare(memory).foreach(_.close())(using ExecutionContext.parasitic)
+    val many = Vector.fill(9)(memory.take(10, "many"))
+    val one = memory.take(10, "one")
+    held.close()
+    a.ready(a.prepared())
+    kit.createTestProbe[Any]().awaitAssert(granted(one))
+    assert(many.forall(!_.isCompleted))
+
+  private def quarantined(world: World) =
+    world.ask[GangScheduler.InvokerList](GangScheduler.ListInvokers(_)).receiveMessage().invokers
+      .filter(_.quarantine.isDefined)

@@ -28,6 +28,7 @@ class FlareLifecyclePropertySuite extends ScalaCheckSuite:
     6 -> Gen.const(_.place()),
     8 -> Gen.oneOf(FlareState.values.toVector).map(state => (d: LifecycleDriver) => d.stored(state)),
     6 -> Gen.const((d: LifecycleDriver) => d.stored(d.life.flare.state)),
+    6 -> Gen.const((d: LifecycleDriver) => d.inputsRead()),
     20 -> Gen.zip(Gen.choose(0, 1), Gen.listOf(packEvents)).map((p, events) => _.report(p, events*)),
     2 -> Gen
       .zip(Gen.choose(1, 3), Gen.choose(0, 1), packEvents)
@@ -50,7 +51,7 @@ class FlareLifecyclePropertySuite extends ScalaCheckSuite:
       steps += 1
       driver.life.stage match
         case Stage.Waiting => driver.expire(FlareTimer.Queue)
-        case Stage.Placing => driver.stored(FlareState.Starting)
+        case Stage.Placing => driver.stored(FlareState.Starting).inputsRead()
         case Stage.Starting => driver.expire(FlareTimer.Start)
         case Stage.Running => driver.expire(FlareTimer.Deadline)
         case Stage.Stopping => driver.expire(FlareTimer.Abort)

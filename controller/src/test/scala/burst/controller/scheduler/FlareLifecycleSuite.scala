@@ -29,7 +29,8 @@ final class LifecycleDriver(
   def attempt: Int = life.flare.attempt
   def place(): LifecycleDriver = happen(FlareEvent.Placed(attempt, plan, at))
   def stored(state: FlareState): LifecycleDriver = happen(FlareEvent.Stored(attempt, state, at))
-  def start(): LifecycleDriver = place().stored(FlareState.Starting)
+  def inputsRead(): LifecycleDriver = happen(FlareEvent.InputsRead(attempt, at))
+  def start(): LifecycleDriver = place().stored(FlareState.Starting).inputsRead()
 
   def report(pack: Int, events: PackEvent*): LifecycleDriver = reportOf(attempt, pack, events*)
 
@@ -85,6 +86,8 @@ class FlareLifecycleSuite extends FunSuite:
     assertEquals(driver.life.stage, Stage.Placing)
     assert(!driver.effects.exists(_.isInstanceOf[Prepare]), "no invoker is told before it is stored")
     driver.stored(FlareState.Starting)
+    assert(!driver.effects.exists(_.isInstanceOf[Prepare]), "nor before there is what it is to be given")
+    driver.inputsRead()
     assert(driver.effects.contains(Prepare(driver.plan)))
     driver.report(0, PackEvent.Ready(Some("h:0"), 0))
     assertEquals(driver.life.stage, Stage.Starting)

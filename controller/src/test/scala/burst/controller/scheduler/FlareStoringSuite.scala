@@ -1,8 +1,12 @@
 package burst.controller.scheduler
 
+import burst.controller.blob.{BlobName, FlareBlobStore}
 import burst.controller.flare.FlareState
 import burst.controller.store.logTexts
-import burst.protocol.{FailureKind, LogStream, PackEvent}
+import burst.protocol.{FailureKind, FlareId, Inputs, JsonText, LogStream, PackEvent}
+import java.nio.file.{Files, Path}
+import java.util.concurrent.{CountDownLatch, Executors}
+import scala.concurrent.ExecutionContext
 import scala.concurrent.duration.DurationInt
 
 /** What of a flare is stored when, and what becomes of it when it cannot be. */
@@ -121,3 +125,35 @@ class FlareStoringSuite extends SchedulerFixture:
     assertEquals(end.receiveMessage(), Awaited.NotActive)
     world.eventuallyFree("a" -> 3)
     assertEquals(world.store.find(flare.id).map(_.state), Some(FlareState.Starting))
+
+  /** A bucket that does not answer, yet. */
+  private object slow extends FlareBlobStore:
+    val answers = CountDownLatch(1)
+    export Samples.blobs.{close as _, put as _, read as _, *}
+    def put(id: FlareId, name: BlobName, file: Path): Unit =
+      answers.await()
+      Samples.blobs.put(id, name, file)
+
+  test("a bucket that does not answer keeps no small flare waiting"):
+    val threads = Executors.newFixedThreadPool(8)
+    val pool = ExecutionContext.fromExecutor(threads)
+    val database = Executors.newFixedThreadPool(2)
+    val world = World(
+      spool = Spool.open(Files.createTempDirectory("burst-spool"), slow),
+      blocking = ExecutionContext.fromExecutor(database),
+      transfers = pool
+    )
+    val a = world.invoker("a", 8)
+    val large = Samples.request(1, "large").copy(inputs = Inputs.Shared(JsonText(s"\"${"x" * 70_000}\"")))
+    val waiting = Vector.fill(6)(world.ask[Submitted](GangScheduler.Submit(large, 100, _)))
+    try
+      val end = world.await(world.submit(Samples.request(1)).id)
+      a.succeed(a.prepared())
+      assertEquals(world.ended(end).state, FlareState.Succeeded)
+      waiting.foreach(_.expectNoMessage(1.milli))
+      slow.answers.countDown()
+      waiting.foreach(probe => assert(probe.receiveMessage().isInstanceOf[Submitted.Accepted]))
+    finally
+      slow.answers.countDown()
+      threads.shutdown()
+      database.shutdown()

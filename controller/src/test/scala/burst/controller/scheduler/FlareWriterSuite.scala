@@ -32,13 +32,15 @@ class FlareWriterSuite extends FunSuite:
         Samples.settings.copy(logBuffer = logBuffer),
         mayLog,
         thread,
+        thread,
         w => told :+= w
       )
 
     def run(): Unit =
-      val now = jobs
-      jobs = Vector.empty
-      now.foreach(_.run())
+      while jobs.nonEmpty do
+        val now = jobs
+        jobs = Vector.empty
+        now.foreach(_.run())
       val news = told
       told = Vector.empty
       news.foreach { written =>
@@ -202,3 +204,32 @@ class FlareWriterSuite extends FunSuite:
     bench.writer.flush()
     bench.run()
     assertEquals(bench.store.find(flare.id), Some(flare))
+
+  test("who does not own a flare any more deletes nothing of it"):
+    val bench = Bench()
+    val name = BlobName.output(0)
+    bench.writer.confirm(flare)
+    bench.writer.flush()
+    bench.run()
+    Samples.spool.write(flare.id, Vector(OutputPiece(0, 0, ByteString("the successor's"))))
+    Samples.spool.keep(flare.id, 0, Output.Kept(15))
+    bench.store.taken = true
+    bench.writer.clear()
+    bench.writer.flush()
+    bench.run()
+    assertEquals(Samples.blobs.load(flare.id, name).utf8String, "the successor's")
+    bench.store.taken = false
+    bench.writer.flush()
+    bench.run()
+    intercept[java.nio.file.NoSuchFileException](Samples.blobs.load(flare.id, name))
+
+  test("a large log stands beside the database in parts that are not read all at once"):
+    val bench = Bench(logBuffer = 2 << 20)
+    bench.writer.confirm(flare)
+    val texts = Vector.tabulate(100)(at => LogText(Some(0), 0, LogStream.Stdout, at, "x" * 10_000))
+    bench.writer.logs(texts)
+    bench.writer.flush()
+    bench.run()
+    val parts = bench.store.besides.map(Samples.blobs.load(flare.id, _))
+    assertEquals(parts.flatMap(part => LogChunk.decode(part.toArray)), texts)
+    assert(parts.forall(_.length <= LogChunk.Part), parts.map(_.length))

@@ -24,6 +24,7 @@ class GroupLifecycleSuite extends FunSuite:
   private val open = Seq(
     FlareEvent.Placed(1, plan, 0),
     FlareEvent.Stored(1, FlareState.Starting, 0),
+    FlareEvent.InputsRead(1, 0),
     report(0, PackEvent.Ready(None, 0)),
     report(1, PackEvent.Ready(None, 0))
   )

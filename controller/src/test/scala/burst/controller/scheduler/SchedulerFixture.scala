@@ -2,7 +2,7 @@ package burst.controller.scheduler
 
 import burst.controller.BytePace
 import burst.controller.flare.{Flare, FlareRequest, Output}
-import burst.controller.store.{Identity, Namespace, NamespaceStore, OwnLimits}
+import burst.controller.store.{Identity, Namespace, NamespaceStore, OwnLimits, Transfers}
 import burst.node.Allowance
 import burst.protocol.*
 import com.typesafe.config.ConfigFactory
@@ -101,7 +101,9 @@ abstract class SchedulerFixture extends FunSuite:
       // by default writes return before the next message is handled: tests see no order but the actors' own
       blocking: ExecutionContext = ExecutionContext.parasitic,
       revoked: Set[String] = Set.empty,
-      inputMemory: Allowance = Samples.inputMemory
+      inputMemory: Allowance = Samples.inputMemory,
+      spool: Spool = Samples.spool,
+      transfers: ExecutionContext = ExecutionContext.parasitic
   ):
     val clock: AtomicLong = AtomicLong(1_000_000L)
 
@@ -111,11 +113,12 @@ abstract class SchedulerFixture extends FunSuite:
     private val environment =
       FlareEnvironment(
         store,
-        Samples.spool,
+        spool,
         inputMemory,
         Samples.backends,
         settings,
         blocking,
+        Transfers(transfers),
         Clock(() => clock.get + set.get, elapsed),
         BytePace(settings.namespaceLogRate, settings.namespaceLogBurst)
       )

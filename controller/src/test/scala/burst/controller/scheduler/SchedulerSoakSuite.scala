@@ -3,6 +3,7 @@ package burst.controller.scheduler
 import burst.controller.BytePace
 import burst.controller.definition.Packing
 import burst.controller.flare.{Flare, FlareState}
+import burst.controller.store.Transfers
 import burst.protocol.*
 import com.typesafe.config.ConfigFactory
 import java.util.concurrent.Executors
@@ -127,6 +128,7 @@ class SchedulerSoakSuite extends FunSuite:
         Samples.backends,
         settings,
         stores,
+        Transfers(stores),
         Clock.ofMachine,
         BytePace(settings.namespaceLogRate, settings.namespaceLogBurst)
       )

@@ -94,17 +94,43 @@ abstract class DefinitionStoreContract extends StorageFixtures:
     "a namespace has as many definitions, of as many bytes, as it may, also when they come at once"
   ): s =>
     s.namespaces.create("guest")
-    val few = limits.copy(definitions = 3, definitionBytes = 5)
+    def bare(name: String, namespace: String = "guest") =
+      definition(name, namespace).copy(parameters = JsonObject.empty)
+    // Each has a byte and the two of its parameters.
+    val few = limits.copy(definitions = 3, definitionBytes = 11)
     val pool = Executors.newFixedThreadPool(8)
     try
       val wanted = Vector.tabulate[Callable[Either[DeployRefusal, Definition]]](8): i =>
-        () => put(s, definition(s"d$i"), overwrite = true, few)
+        () => put(s, bare(s"d$i"), overwrite = true, few)
       val told = pool.invokeAll(wanted.asJava).asScala.toVector.map(_.get)
       assertEquals(told.count(_.isRight), 3)
       assertEquals(told.flatMap(_.left.toOption).distinct, Vector(DeployRefusal.TooMany(3)))
     finally pool.shutdownNow()
     val name = s.definitions.list("guest", 1, 0).head.name
-    val large = definition(name).copy(packageSize = 4)
-    assertEquals(put(s, large, overwrite = true, few), Left(DeployRefusal.TooLarge(6, 5)))
+    val large = bare(name).copy(packageSize = 4)
+    assertEquals(put(s, large, overwrite = true, few), Left(DeployRefusal.TooLarge(12, 11)))
     assert(put(s, large.copy(packageSize = 3), overwrite = true, few).isRight, "it is not counted twice")
-    assert(put(s, definition(namespace = "other"), overwrite = true, few).isRight)
+    assert(put(s, bare("hello", "other"), overwrite = true, few).isRight)
+
+  storage.test(
+    "parameters count among a namespace's bytes, also those that are kept, and lists leave them out"
+  ): s =>
+    val first = definition().copy(parameters = JsonObject("é" -> Json.fromInt(1)))
+    val few = limits.copy(definitionBytes = 10)
+    assertEquals(put(s, first.copy(packageSize = 3), limits = few), Left(DeployRefusal.TooLarge(11, 10)))
+    val stored = put(s, first.copy(packageSize = 2), limits = few)
+    assertEquals(stored.map(_.parameters), Right(first.parameters))
+    val next = first.copy(packageSize = 3, parameters = JsonObject.empty)
+    assertEquals(put(s, next, limits = few, replaceParameters = false), Left(DeployRefusal.TooLarge(11, 10)))
+    assertEquals(
+      put(s, definition("b").copy(parameters = JsonObject.empty), limits = few),
+      Left(DeployRefusal.TooLarge(13, 10))
+    )
+    assert(put(s, next, limits = few).isRight)
+    put(s, first, limits = few)
+    assertEquals(
+      s.definitions.list("guest", 10, 0),
+      s.definitions.find("guest", "hello").toVector.map(
+        _.copy(parameters = JsonObject.empty)
+      )
+    )

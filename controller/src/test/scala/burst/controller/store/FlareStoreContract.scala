@@ -1,6 +1,6 @@
 package burst.controller.store
 
-import burst.controller.blob.BlobName
+import burst.controller.blob.{BlobName, FlareBlobStore}
 import burst.controller.flare.*
 import burst.controller.scheduler.Spool
 import burst.controller.store.Samples.*
@@ -174,7 +174,14 @@ abstract class FlareStoreContract extends StorageFixtures:
     s.blobs.put(lost, BlobName.output(0), inputsFile(files, Inputs.Shared(JsonText("3"))))
     val retention = Retention(100, 100_000.days, 1.minute, 10)
     var now = 0L
-    val janitor = Janitor(s.flares, s.packages, s.blobs, retention, _ => 1 << 20, () => now)
+    var deletions = 0
+    object counting extends FlareBlobStore:
+      export s.blobs.{delete as _, read as _, *}
+      def delete(id: FlareId, keep: Set[BlobName]): Unit = s.blobs.delete(id, keep)
+      def delete(id: FlareId, name: BlobName): Unit =
+        deletions += 1
+        s.blobs.delete(id, name)
+    val janitor = Janitor(s.flares, s.packages, counting, retention, _ => 1 << 20, () => now)
     janitor.round()
     // It may have been about to be stored.
     assert(s.blobs.load(lost, BlobName.output(0)).nonEmpty)
@@ -184,6 +191,7 @@ abstract class FlareStoreContract extends StorageFixtures:
     assertEquals(s.flares.inputs(live.id), Some(Inputs.Shared(JsonText("1"))))
     intercept[NoSuchFileException](s.blobs.load(over.id, BlobName.Inputs))
     assert(s.blobs.load(over.id, BlobName.output(0)).nonEmpty)
+    assertEquals(deletions, 1, "of what is not there any more nothing is deleted each time")
 
   private def inputsFile(directory: Path, inputs: Inputs): Path =
     val content = InputsFile.encode(inputs).reduce(_ ++ _)

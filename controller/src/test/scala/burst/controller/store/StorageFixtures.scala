@@ -12,6 +12,7 @@ trait StorageFixtures extends munit.FunSuite:
   def settings(root: Path, postgres: Option[PostgresSettings] = None): StoreSettings =
     StoreSettings(
       root,
+      root.resolve("spool"),
       2,
       5.seconds,
       false,

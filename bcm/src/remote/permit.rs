@@ -10,7 +10,7 @@ pub(super) trait Release: Send + Sync {
 
 /// The room a message takes until a worker has it. Gives it back when dropped.
 #[derive(Debug)]
-pub(crate) struct Charge {
+pub(crate) struct Permit {
     pub(super) owner: Weak<dyn Release>,
     pub(super) pack: u32,
     pub(super) cost: u64,
@@ -18,7 +18,7 @@ pub(crate) struct Charge {
     pub(super) unasked: bool,
 }
 
-impl Drop for Charge {
+impl Drop for Permit {
     fn drop(&mut self) {
         if let Some(owner) = self.owner.upgrade() {
             owner.release(self.pack, self.cost, self.unasked);

@@ -14,7 +14,7 @@ use crate::operation::Operation;
 
 /// State shared by everyone who may wait in a pack.
 #[derive(Debug)]
-pub(crate) struct Control {
+pub(crate) struct Cancellation {
     /// Read on every operation, so apart from the reason, which is read once.
     ended: AtomicBool,
     reason: OnceLock<Error>,
@@ -29,7 +29,7 @@ pub(crate) struct Control {
     cores: usize,
 }
 
-impl Control {
+impl Cancellation {
     pub(crate) fn new(
         workers: usize,
         deadline: Option<Instant>,
@@ -55,7 +55,7 @@ impl Control {
         first
     }
 
-    /// What somebody waits for in [`Control::wait_until`] may have come about.
+    /// What somebody waits for in [`Cancellation::wait_until`] may have come about.
     pub(crate) fn announce_change(&self) {
         let _order = self.changes.lock();
         self.changed.notify_all();
@@ -103,7 +103,7 @@ impl Control {
         self.sleep(|| thread::park_timeout(limit));
     }
 
-    /// As [`Control::park`], for other ways of sleeping.
+    /// As [`Cancellation::park`], for other ways of sleeping.
     pub(crate) fn sleep(&self, sleep: impl FnOnce()) {
         self.awake.fetch_sub(1, Ordering::Relaxed);
         sleep();
@@ -155,8 +155,8 @@ pub(crate) enum Pause {
 
 /// The waits of one operation, all under one deadline.
 #[derive(Debug)]
-pub(crate) struct Patience<'a> {
-    pub(crate) control: &'a Control,
+pub(crate) struct WaitBudget<'a> {
+    pub(crate) cancellation: &'a Cancellation,
     pub(crate) operation: Operation,
     /// When the first wait outlasted spinning; reading the clock costs as much as a message.
     started: Option<Instant>,
@@ -168,11 +168,11 @@ pub(crate) struct Patience<'a> {
     pub(crate) prompt: bool,
 }
 
-impl<'a> Patience<'a> {
+impl<'a> WaitBudget<'a> {
     #[inline]
-    pub(crate) fn new(control: &'a Control, operation: Operation) -> Self {
+    pub(crate) fn new(cancellation: &'a Cancellation, operation: Operation) -> Self {
         Self {
-            control,
+            cancellation,
             operation,
             started: None,
             round: 0,
@@ -187,7 +187,7 @@ impl<'a> Patience<'a> {
         self.round = 0;
         self.yielding_since = None;
         let habit = HABIT.get();
-        self.spins = if self.control.crowded() {
+        self.spins = if self.cancellation.crowded() {
             FEWEST_SPINS
         } else if habit.waits.is_multiple_of(PROBE) {
             MOST_SPINS
@@ -198,7 +198,7 @@ impl<'a> Patience<'a> {
 
     /// The wait is over and has found what it waited for.
     pub(crate) fn rewarded(&self) {
-        if self.round == 0 || self.control.crowded() {
+        if self.round == 0 || self.cancellation.crowded() {
             return;
         }
         let habit = HABIT.get();
@@ -239,7 +239,7 @@ impl<'a> Patience<'a> {
     /// where somebody else was first to see that the time is up; one that has not begun to wait waited for nobody.
     #[inline]
     pub(crate) fn check(&self, peer: Peer) -> Result<(), Error> {
-        match (self.control.ended(), self.started) {
+        match (self.cancellation.ended(), self.started) {
             (None, _) => Ok(()),
             (Some(Error::Aborted(failure)), Some(started)) if failure.is_overdue() => {
                 Err(self.timed_out(peer, started.elapsed()))
@@ -254,10 +254,10 @@ impl<'a> Patience<'a> {
         self.remaining_at(Instant::now(), peer)
     }
 
-    /// The same patience for a thread that helps with the operation.
+    /// The same budget for a thread that helps with the operation.
     pub(crate) fn share(&self) -> Self {
         Self {
-            control: self.control,
+            cancellation: self.cancellation,
             operation: self.operation,
             started: self.started,
             round: 0,
@@ -268,16 +268,19 @@ impl<'a> Patience<'a> {
     }
 
     fn remaining_at(&mut self, now: Instant, peer: Peer) -> Result<Duration, Error> {
-        let until_deadline = self.control.deadline.map_or(Duration::MAX, |deadline| {
-            deadline.saturating_duration_since(now)
-        });
+        let until_deadline = self
+            .cancellation
+            .deadline
+            .map_or(Duration::MAX, |deadline| {
+                deadline.saturating_duration_since(now)
+            });
         let started = match self.started {
             None if until_deadline.is_zero() => return Err(Error::Aborted(Failure::overdue())),
             started => started.unwrap_or(now),
         };
         self.started = Some(started);
         let waited = now.duration_since(started);
-        let left = self.control.operation_timeout.saturating_sub(waited);
+        let left = self.cancellation.operation_timeout.saturating_sub(waited);
         match left.min(until_deadline) {
             Duration::ZERO => Err(self.timed_out(peer, waited)),
             left => Ok(left),

@@ -18,7 +18,7 @@ const STAY: Duration = Duration::from_secs(3);
 
 /// See the module's documentation.
 #[derive(Debug)]
-pub(super) struct Lobby {
+pub(super) struct Unauthenticated {
     room: usize,
     /// In the order they came.
     strangers: Vec<Stranger>,
@@ -35,7 +35,7 @@ struct Stranger {
 /// Where somebody came from; nothing for this machine.
 type Source = Option<IpAddr>;
 
-impl Lobby {
+impl Unauthenticated {
     pub(super) fn new(room: usize) -> Self {
         Self {
             room,
@@ -88,12 +88,12 @@ impl Lobby {
     }
 
     /// How long until somebody's time is up.
-    pub(super) fn patience(&self) -> Option<Duration> {
+    pub(super) fn budget(&self) -> Option<Duration> {
         let oldest = self.strangers.first()?;
         Some(STAY.saturating_sub(oldest.since.elapsed()))
     }
 
-    /// Listens to those at these places among the [streams](Lobby::streams), and turns away whose
+    /// Listens to those at these places among the [streams](Unauthenticated::streams), and turns away whose
     /// time is up: who has proved to be a pack.
     pub(super) fn listen(
         &mut self,
@@ -146,10 +146,10 @@ mod tests {
 
     use super::*;
 
-    fn enter(lobby: &mut Lobby, from: &str) -> UnixStream {
+    fn enter(unauthenticated: &mut Unauthenticated, from: &str) -> UnixStream {
         let (ours, theirs) = UnixStream::pair().unwrap();
         let address: SocketAddr = format!("{from}:1").parse().unwrap();
-        lobby.enter(ours.into(), &address.into()).unwrap();
+        unauthenticated.enter(ours.into(), &address.into()).unwrap();
         theirs
     }
 
@@ -163,9 +163,11 @@ mod tests {
 
     #[test]
     fn whoever_came_with_most_others_goes_first() {
-        let mut lobby = Lobby::new(4);
-        let pack = enter(&mut lobby, "10.0.0.1");
-        let crowd: Vec<_> = (0..9).map(|_| enter(&mut lobby, "10.0.0.2")).collect();
+        let mut unauthenticated = Unauthenticated::new(4);
+        let pack = enter(&mut unauthenticated, "10.0.0.1");
+        let crowd: Vec<_> = (0..9)
+            .map(|_| enter(&mut unauthenticated, "10.0.0.2"))
+            .collect();
         assert!(is_there(&pack));
         let left: Vec<_> = crowd.iter().map(is_there).collect();
         assert_eq!(left, [[false; 6].as_slice(), &[true; 3]].concat());
@@ -173,10 +175,10 @@ mod tests {
 
     #[test]
     fn a_network_is_one_source() {
-        let mut lobby = Lobby::new(3);
-        let pack = enter(&mut lobby, "[2001:db8:1::1]");
+        let mut unauthenticated = Unauthenticated::new(3);
+        let pack = enter(&mut unauthenticated, "[2001:db8:1::1]");
         let crowd: Vec<_> = (1..9)
-            .map(|i| enter(&mut lobby, &format!("[2001:db8:2::{i}]")))
+            .map(|i| enter(&mut unauthenticated, &format!("[2001:db8:2::{i}]")))
             .collect();
         assert!(is_there(&pack));
         assert_eq!(crowd.iter().filter(|it| is_there(it)).count(), 2);

@@ -7,12 +7,12 @@ use rustc_hash::FxHashMap;
 
 use crate::address::Class;
 use crate::error::Error;
-use crate::message::Parcel;
+use crate::message::Message;
 use crate::operation::Operation;
 
 /// Which message a receiver wants.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Want {
+pub(crate) struct MatchSpec {
     pub(crate) context: u32,
     pub(crate) source: u32,
     pub(crate) class: Class,
@@ -22,7 +22,7 @@ pub(crate) struct Want {
 #[derive(Debug)]
 pub(super) struct Envelope {
     pub(super) stamp: Stamp,
-    pub(super) parcel: Parcel,
+    pub(super) message: Message,
 }
 
 /// What a message belongs to, as numbers: an enum is copied around its discriminant in pieces
@@ -90,11 +90,11 @@ impl Key {
 
 /// See the module's documentation.
 #[derive(Debug, Default)]
-pub(super) struct Kept {
+pub(super) struct UnexpectedQueue {
     queues: FxHashMap<Key, VecDeque<Envelope>>,
 }
 
-impl Kept {
+impl UnexpectedQueue {
     pub(super) fn is_empty(&self) -> bool {
         self.queues.is_empty()
     }
@@ -105,15 +105,15 @@ impl Kept {
     }
 
     /// The first message wanted.
-    pub(super) fn take(&mut self, want: &Want) -> Result<Option<Parcel>, Box<Error>> {
-        let key = Key::of(want.stamp());
+    pub(super) fn take(&mut self, spec: &MatchSpec) -> Result<Option<Message>, Box<Error>> {
+        let key = Key::of(spec.stamp());
         let Entry::Occupied(mut entry) = self.queues.entry(key) else {
             return Ok(None);
         };
         let queue = entry.get_mut();
         let mut place = None;
         for (index, envelope) in queue.iter().enumerate() {
-            if want.matches(envelope.stamp)? {
+            if spec.matches(envelope.stamp)? {
                 place = Some(index);
                 break;
             }
@@ -123,11 +123,11 @@ impl Kept {
         if queue.is_empty() {
             entry.remove();
         }
-        Ok(found.map(|envelope| envelope.parcel))
+        Ok(found.map(|envelope| envelope.message))
     }
 }
 
-impl Want {
+impl MatchSpec {
     pub(super) fn stamp(&self) -> Stamp {
         Stamp::new(self.context, self.class)
     }

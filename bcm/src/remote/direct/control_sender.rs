@@ -17,7 +17,7 @@ use super::outbox::Outbox;
 use super::watch::Watch;
 use super::{error, socket, spawn};
 use crate::error::Error;
-use crate::local::Bell;
+use crate::local::Waker;
 use crate::remote::Frame;
 
 /// Bytes a pack may leave unread: thousands of frames, each of which somebody waits for.
@@ -25,23 +25,23 @@ const MOST: usize = 256 << 10;
 
 /// See the module's documentation.
 #[derive(Debug)]
-pub(super) struct Courier {
-    desk: Arc<Desk>,
+pub(super) struct ControlSender {
+    shared: Arc<Shared>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
 /// What the thread shares with those who send.
 #[derive(Debug)]
-struct Desk {
+struct Shared {
     ways: Vec<Mutex<Way>>,
     dialler: Arc<Dialler>,
     watch: Arc<Watch>,
-    tray: Mutex<Tray>,
-    bell: Bell,
+    pending: Mutex<Pending>,
+    waker: Waker,
 }
 
 #[derive(Debug, Default)]
-struct Tray {
+struct Pending {
     /// Packs that the thread is to dial, or to wait for.
     waiting: BTreeSet<u32>,
     closing: bool,
@@ -55,24 +55,24 @@ struct Way {
     outbox: Outbox,
 }
 
-impl Courier {
+impl ControlSender {
     pub(super) fn start(
         packs: u32,
         dialler: Arc<Dialler>,
         watch: Arc<Watch>,
     ) -> Result<Self, Error> {
-        let bell = Bell::new().map_err(|reason| error(None, format!("cannot send: {reason}")))?;
-        let desk = Arc::new(Desk {
+        let waker = Waker::new().map_err(|reason| error(None, format!("cannot send: {reason}")))?;
+        let shared = Arc::new(Shared {
             ways: (0..packs).map(|_| Mutex::default()).collect(),
             dialler,
             watch,
-            tray: Mutex::default(),
-            bell,
+            pending: Mutex::default(),
+            waker,
         });
-        let carrying = Arc::clone(&desk);
+        let carrying = Arc::clone(&shared);
         let thread = spawn("bcm-answer", move || carrying.run())?;
         Ok(Self {
-            desk,
+            shared,
             thread: Mutex::new(Some(thread)),
         })
     }
@@ -85,7 +85,7 @@ impl Courier {
         frame: &Frame<'_>,
         ended: impl FnOnce() -> bool,
     ) -> Result<(), Error> {
-        let Some(way) = self.desk.ways.get(to as usize) else {
+        let Some(way) = self.shared.ways.get(to as usize) else {
             return Err(error(Some(to), "there is no such pack"));
         };
         let mut way = way.lock();
@@ -95,34 +95,34 @@ impl Courier {
         if way.outbox.len() >= MOST {
             return Err(error(Some(to), "it does not read"));
         }
-        self.desk.add(to, &mut way, frame);
+        self.shared.add(to, &mut way, frame);
         Ok(())
     }
 
     /// Sends the last frame of a flare to all packs anything was sent to.
     pub(super) fn last_words(&self, frame: &Frame<'_>) {
-        for (to, way) in (0..).zip(&self.desk.ways) {
+        for (to, way) in (0..).zip(&self.shared.ways) {
             let mut way = way.lock();
             if way.stream.is_some() || !way.outbox.is_empty() {
-                self.desk.add(to, &mut way, frame);
+                self.shared.add(to, &mut way, frame);
             }
         }
     }
 
     /// Hangs up and ends the thread. Does nothing the second time.
     pub(super) fn close(&self) {
-        self.desk.tray.lock().closing = true;
-        self.desk.bell.ring();
+        self.shared.pending.lock().closing = true;
+        self.shared.waker.wake();
         if let Some(thread) = self.thread.lock().take() {
             let _ = thread.join();
         }
-        for way in &self.desk.ways {
+        for way in &self.shared.ways {
             *way.lock() = Way::default();
         }
     }
 }
 
-impl Desk {
+impl Shared {
     fn add(&self, to: u32, way: &mut Way, frame: &Frame<'_>) {
         // With something in the outbox the thread is at it already.
         let first = way.outbox.is_empty();
@@ -133,8 +133,8 @@ impl Desk {
         }
         self.flush(to, way);
         if !way.outbox.is_empty() {
-            self.tray.lock().waiting.insert(to);
-            self.bell.ring();
+            self.pending.lock().waiting.insert(to);
+            self.waker.wake();
         }
     }
 
@@ -156,11 +156,11 @@ impl Desk {
     fn run(&self) {
         loop {
             let waiting = {
-                let mut tray = self.tray.lock();
-                if tray.closing {
+                let mut pending = self.pending.lock();
+                if pending.closing {
                     return;
                 }
-                std::mem::take(&mut tray.waiting)
+                std::mem::take(&mut pending.waiting)
             };
             let mut stuck = Vec::new();
             for to in waiting {
@@ -168,16 +168,16 @@ impl Desk {
                     stuck.push((to, stream));
                 }
             }
-            let mut watched = vec![PollFd::new(&self.bell, PollFlags::IN)];
+            let mut watched = vec![PollFd::new(&self.waker, PollFlags::IN)];
             watched.extend(
                 (stuck.iter())
                     .map(|(_, stream)| PollFd::from_borrowed_fd(stream.as_fd(), PollFlags::OUT)),
             );
             // Interrupted or not, everybody is looked at.
             let _ = poll(&mut watched, None);
-            self.bell.silence();
+            self.waker.reset();
             let stuck = stuck.iter().map(|(to, _)| *to);
-            self.tray.lock().waiting.extend(stuck);
+            self.pending.lock().waiting.extend(stuck);
         }
     }
 
@@ -236,7 +236,7 @@ mod tests {
         dialler.learn(&["nowhere:1".to_owned(), endpoint]).unwrap();
         let membership = Arc::new(Membership::new(Arc::clone(&inbox)));
         let watch = Arc::new(Watch::start(inbox, membership, Arc::clone(&dialler)).unwrap());
-        let courier = Courier::start(2, dialler, Arc::clone(&watch)).unwrap();
+        let control_sender = ControlSender::start(2, dialler, Arc::clone(&watch)).unwrap();
         let (done, finished) = mpsc::channel::<()>();
         let deaf = std::thread::spawn(move || {
             let stream = Socket::from(listener.accept().unwrap().0);
@@ -256,17 +256,17 @@ mod tests {
         };
         let mut sent = 0u64;
         let refused = loop {
-            match courier.send(1, &frame, || false) {
+            match control_sender.send(1, &frame, || false) {
                 Ok(()) => sent += 1,
                 Err(refused) => break refused,
             }
             assert!(sent < 1 << 20, "there is no bound");
         };
         assert!(refused.to_string().contains("does not read"), "{refused}");
-        courier.last_words(&frame);
+        control_sender.last_words(&frame);
         drop(done);
         deaf.join().unwrap();
-        courier.close();
+        control_sender.close();
         watch.close();
     }
 }

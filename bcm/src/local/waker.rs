@@ -7,48 +7,49 @@ use std::time::Duration;
 
 use rustix::event::{EventfdFlags, eventfd};
 
-/// A descriptor that becomes readable when it is rung.
+/// A descriptor that becomes readable when the thread is to wake up.
 #[derive(Debug)]
-pub(crate) struct Bell(OwnedFd);
+pub(crate) struct Waker(OwnedFd);
 
 thread_local! {
-    static MINE: OnceCell<Option<Arc<Bell>>> = const { OnceCell::new() };
+    static MINE: OnceCell<Option<Arc<Waker>>> = const { OnceCell::new() };
 }
 
-impl Bell {
+impl Waker {
     pub(crate) fn new() -> std::io::Result<Self> {
         let flags = EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC;
         Ok(Self(eventfd(0, flags)?))
     }
 
-    /// The bell of this thread, kept until it ends; `None` when there are no descriptors left.
+    /// The waker of this thread, kept until it ends; `None` when there are no descriptors left.
     pub(crate) fn mine() -> Option<Arc<Self>> {
         MINE.with(|mine| mine.get_or_init(|| Self::new().ok().map(Arc::new)).clone())
     }
 
-    pub(crate) fn ring(&self) {
-        // The only possible error is that it rings already.
+    /// Also before it sleeps: then it does not.
+    pub(crate) fn wake(&self) {
+        // The only possible error is that it is readable already.
         let _ = rustix::io::write(&self.0, &1u64.to_ne_bytes());
     }
 
-    /// Ends the ringing.
-    pub(crate) fn silence(&self) {
-        // The only possible error is that it does not ring.
+    /// The thread is awake.
+    pub(crate) fn reset(&self) {
+        // The only possible error is that nobody has woken it.
         let _ = rustix::io::read(&self.0, &mut [0; 8]);
     }
 }
 
-impl AsFd for Bell {
+impl AsFd for Waker {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
 }
 
 /// A thread that sleeps on connections.
-pub(crate) struct Sleeper<'a> {
+pub(crate) struct ConnectionWait<'a> {
     /// What wakes it otherwise.
-    pub(crate) bell: &'a Arc<Bell>,
+    pub(crate) waker: &'a Arc<Waker>,
     pub(crate) limit: Duration,
-    /// Whether it has read something that may be what it waits for: nobody rings for that.
+    /// Whether it has read something that may be what it waits for: nobody wakes it for that.
     pub(crate) found: &'a dyn Fn() -> bool,
 }

@@ -9,14 +9,14 @@ type Room = [usize; 3];
 
 /// Any one value: a small one lies in it, so that sending it allocates nothing; a larger one lies
 /// in a box.
-pub(crate) struct Carried {
+pub(crate) struct ErasedValue {
     kind: &'static Kind,
     room: MaybeUninit<Room>,
 }
 
 // SAFETY: `new` is the only way to make one and asks for a value that is `Send`; what else there is, the kind, is a
 // reference to something constant. The value goes with the room, and is taken or dropped by whoever has that.
-unsafe impl Send for Carried {}
+unsafe impl Send for ErasedValue {}
 
 struct Kind {
     type_id: TypeId,
@@ -25,7 +25,7 @@ struct Kind {
     drop: unsafe fn(*mut Room),
 }
 
-/// The one way a type is carried.
+/// The one way a type is erased.
 struct Way<T>(std::marker::PhantomData<T>);
 
 impl<T: Send + 'static> Way<T> {
@@ -38,7 +38,7 @@ impl<T: Send + 'static> Way<T> {
     };
 
     /// # Safety
-    /// The room holds a `T` carried this way, which is not used afterwards.
+    /// The room holds a `T` erased this way, which is not used afterwards.
     unsafe fn drop(room: *mut Room) {
         if Self::INSIDE {
             // SAFETY: the caller vouches for the value, `INSIDE` for size and alignment.
@@ -50,7 +50,7 @@ impl<T: Send + 'static> Way<T> {
     }
 }
 
-impl Carried {
+impl ErasedValue {
     #[inline]
     pub(crate) fn new<T: Send + 'static>(value: T) -> Self {
         let mut room = MaybeUninit::<Room>::uninit();
@@ -90,16 +90,18 @@ impl Carried {
     }
 }
 
-impl Drop for Carried {
+impl Drop for ErasedValue {
     fn drop(&mut self) {
         // SAFETY: the kind is the value's own, and `take` forgets what it has taken from.
         unsafe { (self.kind.drop)(self.room.as_mut_ptr()) };
     }
 }
 
-impl fmt::Debug for Carried {
+impl fmt::Debug for ErasedValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Carried").field(&self.type_name()).finish()
+        f.debug_tuple("ErasedValue")
+            .field(&self.type_name())
+            .finish()
     }
 }
 
@@ -112,32 +114,37 @@ mod tests {
 
     #[test]
     fn small_and_large_values_come_back() {
-        assert_eq!(Carried::new(7u8).take::<u8>().unwrap(), 7);
-        assert_eq!(Carried::new([1u64; 9]).take::<[u64; 9]>().unwrap(), [1; 9]);
+        assert_eq!(ErasedValue::new(7u8).take::<u8>().unwrap(), 7);
+        assert_eq!(
+            ErasedValue::new([1u64; 9]).take::<[u64; 9]>().unwrap(),
+            [1; 9]
+        );
         let text = "text".to_owned();
         let at = text.as_ptr();
-        let back = Carried::new(text).take::<String>().unwrap();
+        let back = ErasedValue::new(text).take::<String>().unwrap();
         assert_eq!((back.as_str(), back.as_ptr()), ("text", at));
         #[derive(Debug, PartialEq)]
         #[repr(align(64))]
         struct Wide(u8);
-        assert_eq!(Carried::new(Wide(3)).take::<Wide>().unwrap(), Wide(3));
-        Carried::new(()).take::<()>().unwrap();
+        assert_eq!(ErasedValue::new(Wide(3)).take::<Wide>().unwrap(), Wide(3));
+        ErasedValue::new(()).take::<()>().unwrap();
     }
 
     #[test]
     fn another_type_leaves_it_as_it_is() {
-        let carried = Carried::new(7u32).take::<i32>().unwrap_err();
-        assert_eq!(carried.type_name(), "u32");
-        assert_eq!(carried.take::<u32>().unwrap(), 7);
+        let erased = ErasedValue::new(7u32).take::<i32>().unwrap_err();
+        assert_eq!(erased.type_name(), "u32");
+        assert_eq!(erased.take::<u32>().unwrap(), 7);
     }
 
     #[test]
     fn what_is_not_taken_is_dropped_once() {
         let value = Arc::new(());
-        drop(Carried::new(Arc::clone(&value)));
-        drop(Carried::new((Arc::clone(&value), [0u64; 9])));
-        let taken = Carried::new(Arc::clone(&value)).take::<Arc<()>>().unwrap();
+        drop(ErasedValue::new(Arc::clone(&value)));
+        drop(ErasedValue::new((Arc::clone(&value), [0u64; 9])));
+        let taken = ErasedValue::new(Arc::clone(&value))
+            .take::<Arc<()>>()
+            .unwrap();
         assert_eq!(Arc::strong_count(&value), 2);
         drop(taken);
         assert_eq!(Arc::strong_count(&value), 1);

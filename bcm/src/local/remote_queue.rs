@@ -3,22 +3,22 @@
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
-use super::kept::{Envelope, Kept, Want};
 use super::primitives::{AtomicUsize, Ordering};
-use super::sleepers::Sleepers;
+use super::unexpected::{Envelope, MatchSpec, UnexpectedQueue};
+use super::waiters::Waiters;
 use crate::error::Error;
-use crate::message::Parcel;
+use crate::message::Message;
 
 /// Messages of several senders, who are not many at a time, so one lock does.
 #[derive(Debug, Default)]
-pub(super) struct Tray {
+pub(super) struct RemoteQueue {
     /// Raised with every delivery.
     version: AtomicUsize,
-    by_source: Mutex<FxHashMap<u32, Kept>>,
-    pub(super) sleepers: Sleepers,
+    by_source: Mutex<FxHashMap<u32, UnexpectedQueue>>,
+    pub(super) waiters: Waiters,
 }
 
-impl Tray {
+impl RemoteQueue {
     /// Whoever sleeps is woken once, with all of them there.
     pub(super) fn deliver(&self, envelopes: impl Iterator<Item = (u32, Envelope)>) {
         {
@@ -28,21 +28,24 @@ impl Tray {
             }
             self.version.fetch_add(1, Ordering::Release);
         }
-        self.sleepers.wake();
+        self.waiters.wake();
     }
 
-    pub(super) fn try_take(&self, want: &Want) -> Result<Option<Parcel>, Box<Error>> {
-        match self.by_source.lock().get_mut(&want.source) {
-            Some(kept) => kept.take(want),
+    pub(super) fn try_take(&self, spec: &MatchSpec) -> Result<Option<Message>, Box<Error>> {
+        match self.by_source.lock().get_mut(&spec.source) {
+            Some(unexpected) => unexpected.take(spec),
             None => Ok(None),
         }
     }
 
     /// A message of any sender, who is named.
-    pub(super) fn try_take_any(&self, want: &Want) -> Result<Option<(u32, Parcel)>, Box<Error>> {
-        for (&source, kept) in self.by_source.lock().iter_mut() {
-            if let Some(parcel) = kept.take(&Want { source, ..*want })? {
-                return Ok(Some((source, parcel)));
+    pub(super) fn try_take_any(
+        &self,
+        spec: &MatchSpec,
+    ) -> Result<Option<(u32, Message)>, Box<Error>> {
+        for (&source, unexpected) in self.by_source.lock().iter_mut() {
+            if let Some(message) = unexpected.take(&MatchSpec { source, ..*spec })? {
+                return Ok(Some((source, message)));
             }
         }
         Ok(None)

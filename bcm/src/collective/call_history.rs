@@ -20,17 +20,17 @@ const PAST: usize = 64;
 /// Calls that workers of other packs have made before those of this pack, of each group.
 const AHEAD: usize = 1024;
 
-/// The ledgers of a pack, by the group's context.
+/// The histories of a pack, by the group's context.
 #[derive(Debug, Default)]
-pub(crate) struct Ledgers {
+pub(crate) struct CallHistories {
     /// That of the group of all workers, which others may speak of before anyone here does.
-    world: Arc<Ledger>,
-    others: Mutex<FxHashMap<u32, Weak<Ledger>>>,
+    world: Arc<CallHistory>,
+    others: Mutex<FxHashMap<u32, Weak<CallHistory>>>,
 }
 
 /// See the module's documentation.
 #[derive(Debug, Default)]
-pub(crate) struct Ledger {
+pub(crate) struct CallHistory {
     calls: Mutex<Calls>,
 }
 
@@ -69,23 +69,23 @@ struct Entry {
     callers: usize,
 }
 
-impl Ledgers {
-    /// The ledger of a group, as long as one of its members here holds it.
-    pub(crate) fn of(&self, context: u32) -> Arc<Ledger> {
+impl CallHistories {
+    /// The history of a group, as long as one of its members here holds it.
+    pub(crate) fn of(&self, context: u32) -> Arc<CallHistory> {
         if context == 0 {
             return Arc::clone(&self.world);
         }
-        let mut ledgers = self.others.lock();
-        if let Some(ledger) = ledgers.get(&context).and_then(Weak::upgrade) {
-            return ledger;
+        let mut histories = self.others.lock();
+        if let Some(history) = histories.get(&context).and_then(Weak::upgrade) {
+            return history;
         }
         // Programs may make groups all the time.
-        if ledgers.len() >= 64 && ledgers.len().is_power_of_two() {
-            ledgers.retain(|_, ledger| ledger.strong_count() > 0);
+        if histories.len() >= 64 && histories.len().is_power_of_two() {
+            histories.retain(|_, history| history.strong_count() > 0);
         }
-        let ledger = Arc::new(Ledger::default());
-        ledgers.insert(context, Arc::downgrade(&ledger));
-        ledger
+        let history = Arc::new(CallHistory::default());
+        histories.insert(context, Arc::downgrade(&history));
+        history
     }
 
     /// A worker of another pack has sent a message of this class. The error says that a worker of this pack has
@@ -107,12 +107,12 @@ impl Ledgers {
         if context == 0 {
             return self.world.heard(number, called, worker);
         }
-        let ledger = self.others.lock().get(&context).and_then(Weak::upgrade);
-        ledger.map_or(Ok(()), |ledger| ledger.heard(number, called, worker))
+        let history = self.others.lock().get(&context).and_then(Weak::upgrade);
+        history.map_or(Ok(()), |history| history.heard(number, called, worker))
     }
 }
 
-impl Ledger {
+impl CallHistory {
     /// A worker makes its call of this number, one of so many members in this pack. The error names who has called
     /// something else.
     pub(crate) fn enter(
@@ -234,10 +234,13 @@ mod tests {
 
     #[test]
     fn who_calls_something_else_is_told_who_called_what() {
-        let ledger = Ledger::default();
-        ledger.enter(0, broadcast(1), 4, 3).unwrap();
-        ledger.enter(0, broadcast(1), 5, 3).unwrap();
-        let error = ledger.enter(0, broadcast(2), 6, 3).unwrap_err().to_string();
+        let history = CallHistory::default();
+        history.enter(0, broadcast(1), 4, 3).unwrap();
+        history.enter(0, broadcast(1), 5, 3).unwrap();
+        let error = history
+            .enter(0, broadcast(2), 6, 3)
+            .unwrap_err()
+            .to_string();
         assert!(
             error.starts_with(
                 "broadcast with root 2 (collective 0) does not match: worker 4 called broadcast with root 1 as its \
@@ -246,11 +249,11 @@ mod tests {
             "{error}"
         );
         let barrier = Called::new::<()>(Operation::Barrier, 0);
-        ledger.enter(1, barrier, 4, 3).unwrap();
-        assert!(ledger.enter(1, broadcast(0), 5, 3).is_err());
-        ledger.enter(2, broadcast(0), 4, 3).unwrap();
+        history.enter(1, barrier, 4, 3).unwrap();
+        assert!(history.enter(1, broadcast(0), 5, 3).is_err());
+        history.enter(2, broadcast(0), 4, 3).unwrap();
         let other = Called::new::<u64>(Operation::Broadcast, 0);
-        let error = ledger.enter(2, other, 5, 3).unwrap_err();
+        let error = history.enter(2, other, 5, 3).unwrap_err();
         assert_eq!(
             error.to_string(),
             "broadcast: expected u64 from worker 4, which sent u32"
@@ -259,45 +262,51 @@ mod tests {
 
     #[test]
     fn what_all_have_called_is_forgotten_and_who_runs_ahead_is_not() {
-        let ledger = Ledger::default();
+        let history = CallHistory::default();
         for number in 0..1000 {
-            ledger.enter(number, broadcast(0), 0, 2).unwrap();
+            history.enter(number, broadcast(0), 0, 2).unwrap();
         }
-        assert_eq!(ledger.calls.lock().entries.len(), 1000);
+        assert_eq!(history.calls.lock().entries.len(), 1000);
         for number in 0..1000 {
-            ledger.enter(number, broadcast(0), 1, 2).unwrap();
+            history.enter(number, broadcast(0), 1, 2).unwrap();
         }
-        assert_eq!(ledger.calls.lock().entries.len(), PAST);
+        assert_eq!(history.calls.lock().entries.len(), PAST);
     }
 
     #[test]
     fn other_packs_calls_are_compared_whoever_is_first() {
-        let ledgers = Ledgers::default();
-        let ledger = ledgers.of(7);
-        ledger.enter(0, broadcast(0), 0, 1).unwrap();
-        ledgers.heard(7, of(Operation::Broadcast, 0, 0), 5).unwrap();
-        assert!(ledgers.heard(7, of(Operation::Broadcast, 5, 0), 5).is_err());
-        ledgers.heard(7, of(Operation::Gather, 5, 1), 5).unwrap();
+        let histories = CallHistories::default();
+        let history = histories.of(7);
+        history.enter(0, broadcast(0), 0, 1).unwrap();
+        histories
+            .heard(7, of(Operation::Broadcast, 0, 0), 5)
+            .unwrap();
+        assert!(
+            histories
+                .heard(7, of(Operation::Broadcast, 5, 0), 5)
+                .is_err()
+        );
+        histories.heard(7, of(Operation::Gather, 5, 1), 5).unwrap();
         let gather = Called::new::<u32>(Operation::Gather, 0);
-        assert!(ledger.enter(1, gather, 0, 1).is_err());
+        assert!(history.enter(1, gather, 0, 1).is_err());
         // Nobody here is of that group, or not yet.
-        ledgers.heard(8, of(Operation::Gather, 5, 1), 5).unwrap();
+        histories.heard(8, of(Operation::Gather, 5, 1), 5).unwrap();
         for number in 0..10_000 {
-            ledgers
+            histories
                 .heard(7, of(Operation::Scan, 0, 1000 + number), 5)
                 .unwrap();
         }
-        assert_eq!(ledger.calls.lock().ahead.len(), AHEAD);
+        assert_eq!(history.calls.lock().ahead.len(), AHEAD);
     }
 
     #[test]
     fn groups_that_are_gone_are_forgotten() {
-        let ledgers = Ledgers::default();
+        let histories = CallHistories::default();
         for context in 1..10_000 {
-            ledgers.of(context);
+            histories.of(context);
         }
-        assert!(ledgers.others.lock().len() <= 128);
-        let kept = ledgers.of(1);
-        assert!(Arc::ptr_eq(&kept, &ledgers.of(1)));
+        assert!(histories.others.lock().len() <= 128);
+        let kept = histories.of(1);
+        assert!(Arc::ptr_eq(&kept, &histories.of(1)));
     }
 }

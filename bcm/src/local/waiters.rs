@@ -7,33 +7,33 @@
 
 use std::sync::Arc;
 
-use super::bell::Bell;
 use super::primitives::{AtomicUsize, Mutex, Ordering, Thread, current};
+use super::waker::Waker;
 
 /// See the module's documentation.
 #[derive(Debug, Default)]
-pub(super) struct Sleepers {
+pub(super) struct Waiters {
     /// Length of `threads`, so that nobody takes the lock to find it empty.
     count: AtomicUsize,
-    threads: Mutex<Vec<Sleeper>>,
+    threads: Mutex<Vec<Waiter>>,
 }
 
 #[derive(Debug)]
-struct Sleeper {
+struct Waiter {
     thread: Thread,
     /// Of a thread that sleeps on connections.
-    bell: Option<Arc<Bell>>,
+    waker: Option<Arc<Waker>>,
 }
 
-impl Sleepers {
-    /// This thread is about to sleep, on its lock or on a bell. It has to look once more before
+impl Waiters {
+    /// This thread is about to sleep, on its lock or on a waker. It has to look once more before
     /// it does.
-    pub(super) fn announce(&self, bell: Option<Arc<Bell>>) {
+    pub(super) fn announce(&self, waker: Option<Arc<Waker>>) {
         {
             let mut threads = self.threads.lock();
-            threads.push(Sleeper {
+            threads.push(Waiter {
                 thread: current(),
-                bell,
+                waker,
             });
             self.count.store(threads.len(), Ordering::SeqCst);
         }
@@ -44,7 +44,7 @@ impl Sleepers {
     pub(super) fn withdraw(&self) {
         let me = current().id();
         let mut threads = self.threads.lock();
-        threads.retain(|sleeper| sleeper.thread.id() != me);
+        threads.retain(|waiter| waiter.thread.id() != me);
         self.count.store(threads.len(), Ordering::Relaxed);
     }
 
@@ -57,7 +57,7 @@ impl Sleepers {
         }
     }
 
-    /// As [`Sleepers::wake`], for what need not have been published that way.
+    /// As [`Waiters::wake`], for what need not have been published that way.
     #[cold]
     pub(super) fn wake_all(&self) {
         let threads = {
@@ -65,12 +65,12 @@ impl Sleepers {
             self.count.store(0, Ordering::Relaxed);
             std::mem::take(&mut *threads)
         };
-        for sleeper in threads {
-            match sleeper.bell {
+        for waiter in threads {
+            match waiter.waker {
                 // Who reads what it waits for itself is awake.
-                Some(_) if sleeper.thread.id() == current().id() => {}
-                Some(bell) => bell.ring(),
-                None => sleeper.thread.unpark(),
+                Some(_) if waiter.thread.id() == current().id() => {}
+                Some(waker) => waker.wake(),
+                None => waiter.thread.unpark(),
             }
         }
     }

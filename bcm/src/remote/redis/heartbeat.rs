@@ -1,7 +1,7 @@
 //! How packs notice, through the server, that one of them is gone, or that the server has
 //! forgotten what it was told.
 //!
-//! Each pack counts up a key of its own, `burst:<flare>:pulse:<pack>`, from when it joins. From
+//! Each pack counts up a key of its own, `burst:<flare>:heartbeat:<pack>`, from when it joins. From
 //! the flare's start, when all have, it looks at that of the next pack that has not said goodbye.
 //! One that stands still for [`STILL`] is lost. An orderly pack leaves `left` in its key.
 //!
@@ -24,7 +24,7 @@ use crate::remote::inbox::Inbox;
 
 /// Between two beats.
 const PERIOD: Duration = Duration::from_millis(100);
-/// How long a pulse may stand still. A pack that waits for it knows within a second.
+/// How long a heartbeat may stand still. A pack that waits for it knows within a second.
 const STILL: Duration = Duration::from_millis(650);
 /// A beat that comes later than this says that machine, server or network are busy; then the
 /// other pack may be as late, and gets its time anew.
@@ -34,7 +34,7 @@ const LEFT: &[u8] = b"left";
 
 /// A pack's signs of life, and its watch over another's.
 #[derive(Debug)]
-pub(super) struct Pulse {
+pub(super) struct Heartbeat {
     pub(super) count: Arc<Count>,
     started: Arc<AtomicBool>,
 }
@@ -79,7 +79,7 @@ impl Count {
     }
 }
 
-impl Pulse {
+impl Heartbeat {
     /// Gives the first sign, and more until the threads end.
     pub(super) fn begin(
         config: &PackConfig,
@@ -92,7 +92,7 @@ impl Pulse {
             key: key(&prefix, config.pack),
             confirmed: AtomicI64::new(0),
         });
-        let mut heart = Heart {
+        let mut beating = Beating {
             prefix,
             pack: config.pack,
             packs: config.topology.num_packs(),
@@ -102,8 +102,8 @@ impl Pulse {
             watched: None,
             last: None,
         };
-        writer.control(|client, go_on| heart.beat(client, go_on).map(|()| 0))?;
-        threads.spawn(heart)?;
+        writer.control(|client, go_on| beating.beat(client, go_on).map(|()| 0))?;
+        threads.spawn(beating)?;
         Ok(Self { count, started })
     }
 
@@ -126,7 +126,7 @@ impl Pulse {
 
 /// Beats and watches.
 #[derive(Debug)]
-struct Heart {
+struct Beating {
     prefix: String,
     pack: u32,
     packs: u32,
@@ -147,10 +147,10 @@ struct Watched {
 
 /// The name of a pack's key.
 fn key(prefix: &str, pack: u32) -> String {
-    format!("{prefix}:pulse:{pack}")
+    format!("{prefix}:heartbeat:{pack}")
 }
 
-impl Heart {
+impl Beating {
     fn beat(&mut self, client: &mut Client, go_on: GoOn<'_>) -> Result<(), RespError> {
         let before = self.count.confirmed();
         self.count.up(client, go_on)?;
@@ -195,7 +195,7 @@ impl Heart {
     }
 }
 
-impl Task for Heart {
+impl Task for Beating {
     fn step(&mut self, line: &mut Line) -> Result<(), End> {
         if line.is_over() {
             // A pack that failed and could not say so is missed.

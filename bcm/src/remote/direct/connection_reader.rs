@@ -3,7 +3,7 @@
 //! A worker that waits for a message reads it from the socket itself, without blocking: that
 //! spares two wake-ups, of the reading thread and by it. The reading thread ([`super::reader`])
 //! reads when no worker does. While workers are at it, it only looks in from time to time, and it
-//! is called back by the last one that leaves ([`super::attendance`]).
+//! is called back by the last one that leaves ([`super::reader_election`]).
 
 use std::io::{ErrorKind, Read};
 use std::net::Shutdown;
@@ -14,11 +14,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::{Mutex, MutexGuard};
 use socket2::Socket;
 
-use super::attendance::Attendance;
 use super::membership::Membership;
 use super::read_ahead::ReadAhead;
-use super::reader::Desk;
-use crate::local::Bell;
+use super::reader::ReaderShared;
+use super::reader_election::ReaderElection;
+use crate::local::Waker;
 use crate::remote::inbox::{Chunk, Inbox, Incoming};
 use crate::wire::{HEADER_SIZE, Header, Kind, WireError};
 
@@ -30,7 +30,7 @@ pub(super) type End = String;
 
 /// See the module's documentation.
 #[derive(Debug)]
-pub(super) struct Intake {
+pub(super) struct ConnectionReader {
     stream: Socket,
     pack: u32,
     /// Which of all connections it is.
@@ -38,11 +38,11 @@ pub(super) struct Intake {
     progress: Mutex<Progress>,
     /// A worker has read here since the reading thread last looked.
     helped: AtomicBool,
-    pub(super) attendance: Attendance,
+    pub(super) election: ReaderElection,
     /// The reading thread leaves the connection to workers.
     called_off: AtomicBool,
     membership: Arc<Membership>,
-    reading: Arc<Desk>,
+    reading: Arc<ReaderShared>,
 }
 
 #[derive(Debug)]
@@ -88,13 +88,13 @@ enum Step {
     Stuck,
 }
 
-impl Intake {
+impl ConnectionReader {
     /// The stream must not block; all frames must come from this pack.
     pub(super) fn new(
         stream: Socket,
         (pack, number): (u32, u64),
         membership: Arc<Membership>,
-        reading: Arc<Desk>,
+        reading: Arc<ReaderShared>,
     ) -> Self {
         Self {
             stream,
@@ -106,7 +106,7 @@ impl Intake {
                 stage: Stage::Header,
             }),
             helped: AtomicBool::new(false),
-            attendance: Attendance::default(),
+            election: ReaderElection::default(),
             called_off: AtomicBool::new(false),
             membership,
             reading,
@@ -199,20 +199,20 @@ impl Intake {
 
     /// Whether workers still read: one has since the last time, or sleeps here.
     pub(super) fn is_still_helped(&self) -> bool {
-        self.helped.swap(false, Ordering::SeqCst) || self.attendance.is_any()
+        self.helped.swap(false, Ordering::SeqCst) || self.election.is_any()
     }
 
     /// A worker sleeps here: it reads, or another one does.
-    pub(super) fn attend(&self, bell: &Arc<Bell>) {
-        if self.attendance.attend(bell) {
+    pub(super) fn attend(&self, waker: &Arc<Waker>) {
+        if self.election.attend(waker) {
             self.helped.store(true, Ordering::Release);
         }
     }
 
     /// The worker has what it waited for. When nobody is left to read, the reading thread looks
     /// in from time to time again.
-    pub(super) fn leave(&self, bell: &Arc<Bell>) {
-        if self.attendance.leave(bell) {
+    pub(super) fn leave(&self, waker: &Arc<Waker>) {
+        if self.election.leave(waker) {
             // It may come back at once: the reading thread is not to come in between.
             self.helped.store(true, Ordering::Relaxed);
             self.reading.wake();
@@ -225,7 +225,7 @@ impl Intake {
     }
 }
 
-impl AsFd for Intake {
+impl AsFd for ConnectionReader {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.stream.as_fd()
     }
@@ -234,11 +234,11 @@ impl AsFd for Intake {
 impl Progress {
     /// Reads on while there is something that was read ahead, and as long as `go_on` says; whether
     /// something has come.
-    fn drive(&mut self, intake: &Intake, mut go_on: impl FnMut() -> bool) -> bool {
+    fn drive(&mut self, connection: &ConnectionReader, mut go_on: impl FnMut() -> bool) -> bool {
         let mut kept = std::mem::take(&mut self.kept);
         let forward = ReadAhead::with(&mut kept, |ahead| {
             let mut forward = false;
-            while self.step(intake, ahead) == Step::Forward {
+            while self.step(connection, ahead) == Step::Forward {
                 forward = true;
                 if ahead.is_empty() && !go_on() {
                     break;
@@ -251,8 +251,8 @@ impl Progress {
     }
 
     /// Reads until a frame is whole, part of a chunk has come, or nothing more is there.
-    fn step(&mut self, intake: &Intake, ahead: &mut ReadAhead) -> Step {
-        match self.try_step(intake, ahead) {
+    fn step(&mut self, connection: &ConnectionReader, ahead: &mut ReadAhead) -> Step {
+        match self.try_step(connection, ahead) {
             Ok(step) => step,
             Err(end) => {
                 self.stage = Stage::Ended(end);
@@ -261,14 +261,18 @@ impl Progress {
         }
     }
 
-    fn try_step(&mut self, intake: &Intake, ahead: &mut ReadAhead) -> Result<Step, End> {
-        let stream = &intake.stream;
+    fn try_step(
+        &mut self,
+        connection: &ConnectionReader,
+        ahead: &mut ReadAhead,
+    ) -> Result<Step, End> {
+        let stream = &connection.stream;
         loop {
             match &mut self.stage {
                 Stage::Ended(_) => return Ok(Step::Stuck),
                 Stage::Header => {
                     if let Some(bytes) = ahead.next(HEADER_SIZE) {
-                        self.stage = begin(bytes, intake.pack, &self.inbox)?;
+                        self.stage = begin(bytes, connection.pack, &self.inbox)?;
                     } else if ahead.fill(|room| read(stream, room))? == 0 {
                         return Ok(Step::Stuck);
                     }
@@ -307,7 +311,7 @@ impl Progress {
                         continue;
                     }
                     match header.kind {
-                        Kind::Goodbye => intake.membership.finished(header, intake.number),
+                        Kind::Goodbye => connection.membership.finished(header, connection.number),
                         _ => self.inbox.notice(header, payload),
                     }
                     self.stage = Stage::Header;

@@ -10,8 +10,8 @@ use std::sync::{Arc, Weak};
 
 use super::super::Frame;
 use super::super::assembly::Assembly;
-use super::super::charge::{Charge, Release};
 use super::super::flow::cost;
+use super::super::permit::{Permit, Release};
 use super::super::stream::{Known, Stream, StreamKey};
 use super::{Inbox, State};
 use crate::wire::{Header, Kind, Layout, WireError};
@@ -37,14 +37,14 @@ impl Drop for Expectation {
 
 impl Inbox {
     /// Room for what its sender had room for in its window.
-    pub(super) fn charge_unasked(&self, header: &Header) -> Result<Charge, WireError> {
+    pub(super) fn permit_unasked(&self, header: &Header) -> Result<Permit, WireError> {
         let cost = cost(header.total);
         {
             let mut budget = self.budget.lock();
             budget.take_unasked(header.pack, cost)?;
             self.counters.in_flight(budget.used());
         }
-        Ok(Charge {
+        Ok(Permit {
             owner: self.me.clone(),
             pack: header.pack,
             cost,
@@ -123,14 +123,14 @@ impl Inbox {
             budget.grant(cost);
             self.counters.in_flight(budget.used());
         }
-        let charge = Charge {
+        let permit = Permit {
             owner: self.me.clone(),
             pack: offer.pack,
             cost,
             unasked: false,
         };
         let layout = offer.layout().unwrap_or(Layout::cut(0, 1));
-        let assembly = Arc::new(Assembly::new(layout, offer.encoding, charge));
+        let assembly = Arc::new(Assembly::new(layout, offer.encoding, permit));
         let stream = state.streams.entry(StreamKey::of(&offer)).or_default();
         stream.begin(offer.sequence, assembly);
         self.grant_of(&offer)
@@ -162,7 +162,7 @@ impl Inbox {
         let payload = &[];
         if let Err(error) = backend.control(to, &Frame { header, payload })
             && !self.has_left(to)
-            && self.config.control.ended().is_none()
+            && self.config.cancellation.ended().is_none()
         {
             self.broken(&error);
         }

@@ -1,0 +1,43 @@
+package burst.controller.blob
+
+import java.io.IOException
+import java.nio.channels.FileChannel
+import java.nio.file.StandardCopyOption.ATOMIC_MOVE
+import java.nio.file.StandardOpenOption.{READ, WRITE}
+import java.nio.file.{AtomicMoveNotSupportedException, Files, OpenOption, Path}
+import scala.jdk.StreamConverters.*
+import scala.util.Using
+
+/** Files that appear under their names when they are whole and on the disk. */
+private[blob] object Directories:
+  /** What has not got its name yet begins with this. */
+  val Incoming = "incoming-"
+
+  /** From another file system a file is copied first. */
+  def move(file: Path, target: Path): Unit =
+    flush(file, WRITE)
+    try
+      val _ = Files.move(file, target, ATOMIC_MOVE)
+    catch
+      case _: AtomicMoveNotSupportedException =>
+        val copy = target.resolveSibling(s"$Incoming${java.util.UUID.randomUUID}")
+        try
+          Files.copy(file, copy)
+          flush(copy, WRITE)
+          Files.move(copy, target, ATOMIC_MOVE)
+        finally Files.deleteIfExists(copy)
+        Files.delete(file)
+    flush(target.getParent)
+
+  /** A rename is durable once the directory is; where a directory cannot be flushed the file system does it.
+    */
+  def flush(directory: Path): Unit =
+    try flush(directory, READ)
+    catch case _: IOException => ()
+
+  def names(directory: Path): Vector[String] = paths(directory).map(_.getFileName.toString)
+
+  def paths(directory: Path): Vector[Path] = Using.resource(Files.list(directory))(_.toScala(Vector))
+
+  private def flush(path: Path, mode: OpenOption): Unit =
+    Using.resource(FileChannel.open(path, mode))(_.force(true))

@@ -1,0 +1,93 @@
+package burst.controller.http
+
+import burst.controller.BytePace
+import burst.controller.store.Blocking
+import org.apache.pekko.http.scaladsl.model.HttpRequest
+import org.apache.pekko.util.ByteString
+import scala.concurrent.{ExecutionContext, Future}
+
+/** Takes in the bodies of one kind of calls, which may be large: as many bytes at once as the settings allow,
+  * of each namespace its share and at its pace, and has them worked on by threads of their own, by turns.
+  *
+  * Small ones have a part of the memory, and a pace, to themselves: they never wait behind large ones, nor
+  * for their threads.
+  *
+  * @param anyThreads
+  *   for what is done with small bodies
+  */
+final class BodyIntake(
+    body: RequestBody,
+    settings: BodyIntake.Settings,
+    turns: Turns,
+    anyThreads: Blocking
+)(using ExecutionContext):
+  import BodyIntake.*
+
+  private val reserve = settings.reserve
+  private val small = budget(reserve, (reserve / Namespaces).max(Small))
+  private val large =
+    budget(settings.limit - reserve, (settings.limit / Namespaces).max(settings.bodyLimit))
+
+  private def budget(total: Long, most: Long) =
+    BodyBudget(total, most, Some(BytePace(settings.rate, settings.burst)))
+
+  /** Works with the body of a request, whose bytes are set aside until the work has ended. */
+  def apply[A](namespace: String, request: HttpRequest)(
+      work: Taken => Future[Either[ApiError, A]]
+  ): Future[Either[ApiError, A]] =
+    val isSmall = request.entity.contentLengthOption.exists(_ <= Small)
+    (if isSmall then small else large).within(namespace): share =>
+      body
+        .read(request, settings.bodyLimit, share)
+        .flatMap:
+          case Left(error) => Future.successful(Left(error))
+          case Right(bytes) =>
+            val checked =
+              if isSmall then Future.successful(body.checked(bytes))
+              else turns(namespace)(body.checked(bytes))
+            checked.flatMap:
+              case Left(error) => Future.successful(Left(error))
+              case Right(whole) => work(Taken(namespace, whole))
+
+  /** A body in one piece, whose JSON may be read. */
+  final class Taken private[BodyIntake] (namespace: String, bytes: ByteString):
+    /** Takes the body apart: a large one on the threads for that. */
+    def read[A](work: ByteString => A): Future[A] =
+      if bytes.length <= Small then anyThreads(work(bytes)) else inTurn(work)
+
+    /** Does with the body what is much work whatever its size. */
+    def inTurn[A](work: ByteString => A): Future[A] = turns(namespace)(work(bytes))
+
+    /** Works with memory for what is made of the body, which is given back when the work has ended. For as
+      * much as the body itself has there is memory in any case.
+      */
+    def growing[A](work: Room => Future[A]): Future[A] =
+      small.within(namespace): few =>
+        large.within(namespace): many =>
+          var beyond = -bytes.length.toLong
+          work: made =>
+            val more = (beyond + made).max(0) - beyond.max(0)
+            beyond += made
+            (beyond <= Small && few.take(more)) || many.take(more)
+
+object BodyIntake:
+  /** @param limit
+    *   bytes that are taken in at once, of bodies of `bodyLimit` bytes at most
+    * @param rate
+    *   bytes of a namespace in a second, after `burst` at once
+    */
+  final case class Settings(bodyLimit: Long, limit: Long, rate: Long, burst: Long):
+    /** For small bodies alone. */
+    def reserve: Long = (limit / 8).max(Small)
+
+    /** As far as the memory goes. */
+    def fitting: Settings = copy(bodyLimit = bodyLimit.min(limit - reserve))
+
+  /** Sets bytes aside, unless there are too few left. */
+  type Room = Long => Boolean
+
+  /** Bytes of a body that any thread may take apart. */
+  private val Small = 64 * 1024
+
+  /** How many namespaces share the memory at least, unless it is that of a few bodies. */
+  private val Namespaces = 4

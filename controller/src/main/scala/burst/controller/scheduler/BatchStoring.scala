@@ -1,0 +1,117 @@
+package burst.controller.scheduler
+
+import burst.controller.blob.BlobName
+import burst.controller.flare.{Flare, Output}
+import burst.controller.store.{FlareStore, LogChunk, StoreException}
+import burst.protocol.{FlareId, Inputs}
+import org.slf4j.LoggerFactory
+import scala.concurrent.{ExecutionContext, Future}
+import scala.util.control.NonFatal
+
+/** Stores batches of one flare, each step on the threads it is for: what stands beside the database moves on
+  * those of `transfers`, and before the transaction, which keeps all other writers waiting.
+  */
+private[scheduler] final class BatchStoring(
+    store: FlareStore,
+    spool: Spool,
+    id: FlareId,
+    blocking: ExecutionContext,
+    transfers: ExecutionContext
+):
+  import BatchStoring.*
+
+  /** Does not fail. `logName` names the parts of the log that do not stand in the database. */
+  def apply(batch: WriteBatch, create: Boolean, logName: Int => BlobName): Future[Written] =
+    given ExecutionContext = ExecutionContext.parasitic
+    val parts = logParts(batch, logName)
+    val stored =
+      for
+        cleared <- step(batch, batch.clear && !batch.cleared && !create)(blocking)(clear)
+        forgotten <- step(cleared, cleared.clear)(transfers)(forget)
+        spooled <- step(forgotten, forgotten.outputs.nonEmpty)(transfers)(gather)
+        beside <- step(spooled, hasBlobs(spooled, create, parts))(transfers)(keep(_, create, parts))
+        full <- attempt(beside)(blocking)(commit(beside, create, parts))
+        ended = beside.record.filter(flare => flare.state.isFinal && spool.holdsOf(flare))
+        _ <- ended.fold(Future.unit)(flare => Future(settle(flare))(using transfers))
+      yield Written.Done(batch.confirms, batch.waiting, full)
+    stored.recover { case Unfinished(left, cause) =>
+      val operation = cause match
+        case failure: StoreException => failure.operation
+        case _ => "storing the flare"
+      Written.Failed(operation, cause, left)
+    }
+
+  private def step(batch: WriteBatch, needed: Boolean)(threads: ExecutionContext)(
+      work: WriteBatch => WriteBatch
+  ): Future[WriteBatch] = if needed then attempt(batch)(threads)(work(batch)) else Future.successful(batch)
+
+  private def attempt[A](left: WriteBatch)(threads: ExecutionContext)(work: => A): Future[A] =
+    Future(work)(using threads).recover { case NonFatal(cause) => throw Unfinished(left, cause) }(using
+      ExecutionContext.parasitic
+    )
+
+  /** By itself and first: it shows whether the flare is still ours, and what stands beside the database may
+    * go.
+    */
+  private def clear(batch: WriteBatch): WriteBatch =
+    store.clearAttempt(id)
+    batch.copy(cleared = true)
+
+  private def forget(batch: WriteBatch): WriteBatch =
+    spool.forget(id)
+    batch.copy(clear = false, cleared = false)
+
+  private def gather(batch: WriteBatch): WriteBatch =
+    spool.write(id, batch.outputs)
+    batch.copy(outputs = Vector.empty)
+
+  private def hasBlobs(batch: WriteBatch, create: Boolean, parts: Vector[LogPiece]): Boolean =
+    val outputs = batch.results.exists(_.output.exists { case _: Output.Kept => true; case _ => false })
+    val inputs = create && batch.record.exists(flare => Spool.isLarge(flare.request.inputs))
+    outputs || inputs || parts.exists(_.beside.isDefined)
+
+  private def keep(batch: WriteBatch, create: Boolean, parts: Vector[LogPiece]): WriteBatch =
+    batch.results.foreach(result => result.output.foreach(spool.keep(id, result.worker, _)))
+    parts.foreach(part => part.beside.foreach(spool.keepLog(id, _, part.texts)))
+    if create then batch.record.foreach(spool.keepInputs)
+    batch
+
+  /** Whether no more of the log is kept. */
+  private def commit(batch: WriteBatch, create: Boolean, parts: Vector[LogPiece]): Boolean =
+    var mayLog = true
+    store.together:
+      if create then batch.record.foreach(flare => store.insert(Spool.besides(flare)))
+      store.addResults(id, batch.results)
+      parts.foreach(part => mayLog = store.addLogs(id, part.texts, part.beside) && mayLog)
+      store.addPhases(id, batch.phases)
+      if !create then batch.record.foreach(store.update)
+    !mayLog
+
+  /** What is stored is stored, whatever becomes of what is not needed any more; the janitor looks for it,
+    * too.
+    */
+  private def settle(flare: Flare): Unit =
+    try spool.settle(flare)
+    catch case NonFatal(problem) => log.warn(s"files of flare ${id.value} stay for now", problem)
+
+private[scheduler] object BatchStoring:
+  private val log = LoggerFactory.getLogger(classOf[BatchStoring])
+
+  /** More of a log at once stands beside the database, in parts that are read one at a time. */
+  private val LargeLog = Inputs.Small
+
+  private final case class LogPiece(texts: Vector[burst.controller.flare.LogText], beside: Option[BlobName])
+
+  private def logParts(batch: WriteBatch, name: Int => BlobName): Vector[LogPiece] =
+    if batch.logs.iterator.map(_.cost).sum <= LargeLog then Vector(LogPiece(batch.logs, None))
+    else
+      LogChunk.grouped(batch.logs, LogChunk.Part).zipWithIndex.map((texts, number) =>
+        LogPiece(texts, Some(name(number)))
+      )
+
+  /** What is still to be done of a batch. */
+  private final class Unfinished(val left: WriteBatch, cause: Throwable)
+      extends RuntimeException(null, cause, false, false)
+
+  private object Unfinished:
+    def unapply(failure: Unfinished): Some[(WriteBatch, Throwable)] = Some((failure.left, failure.getCause))

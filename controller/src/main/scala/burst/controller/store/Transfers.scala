@@ -1,0 +1,57 @@
+package burst.controller.store
+
+import org.apache.pekko.actor.typed.{ActorSystem, DispatcherSelector}
+import scala.collection.immutable.Queue
+import scala.concurrent.ExecutionContext
+
+/** Threads for large things on their way to and from a disk or a bucket, apart from those on which the
+  * database waits. Of these a namespace has so many at most, so that a bucket that is slow, or one who moves
+  * much, keeps neither small writes nor other namespaces waiting.
+  */
+final class Transfers(threads: ExecutionContext, most: Int = Transfers.MostOfOne):
+  import Transfers.Lane
+
+  private var lanes = Map.empty[String, Lane]
+
+  /** What a namespace moves. */
+  def of(namespace: String): ExecutionContext = new ExecutionContext:
+    def execute(work: Runnable): Unit = if mayBegin(namespace, work) then begin(namespace, work)
+    def reportFailure(cause: Throwable): Unit = threads.reportFailure(cause)
+
+  /** What belongs to no namespace alone, such as packages for invokers. */
+  val ofAll: ExecutionContext = of("")
+
+  private def begin(namespace: String, work: Runnable): Unit = threads.execute: () =>
+    try work.run()
+    finally next(namespace).foreach(begin(namespace, _))
+
+  private def mayBegin(namespace: String, work: Runnable): Boolean = synchronized:
+    val lane = lanes.getOrElse(namespace, Lane(0, Queue.empty))
+    val free = lane.underWay < most
+    val after =
+      if free then lane.copy(underWay = lane.underWay + 1)
+      else lane.copy(waiting = lane.waiting.enqueue(work))
+    lanes = lanes.updated(namespace, after)
+    free
+
+  private def next(namespace: String): Option[Runnable] = synchronized:
+    val lane = lanes(namespace)
+    lane.waiting.dequeueOption match
+      case Some((work, rest)) =>
+        lanes = lanes.updated(namespace, lane.copy(waiting = rest))
+        Some(work)
+      case None =>
+        lanes =
+          if lane.underWay == 1 then lanes.removed(namespace)
+          else lanes.updated(namespace, lane.copy(underWay = lane.underWay - 1))
+        None
+
+object Transfers:
+  /** What one namespace has under way at once. */
+  private val MostOfOne = 4
+
+  /** A namespace's transfers. */
+  private final case class Lane(underWay: Int, waiting: Queue[Runnable])
+
+  def of(system: ActorSystem[?]): Transfers =
+    Transfers(system.dispatchers.lookup(DispatcherSelector.fromConfig(StoreSettings.TransferDispatcher)))
