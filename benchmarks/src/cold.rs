@@ -42,7 +42,7 @@ fn cold_flare(platform: &Platform) -> f64 {
         "noop",
         json!({"size": 8, "params": {}, "granularity": 8}),
     );
-    assert_eq!(flare.packs[0].start.as_deref(), Some("cold"));
+    assert_eq!(flare.packs[0].start, Some("cold".into()));
     burst_tests::wait::until_seen(
         "no pack is left",
         Duration::from_secs(10),

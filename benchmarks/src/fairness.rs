@@ -2,6 +2,7 @@
 
 use crate::report::Report;
 use crate::summary::Summary;
+use burst_client::Waited;
 use burst_tests::{Api, Driver, Platform, Settings};
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -117,9 +118,9 @@ fn latency(api: &Api, count: usize) -> Summary {
     let request = json!({"size": 2, "params": {}});
     let times = (0..count).map(|_| {
         let start = Instant::now();
-        let answer = api.post("bursts/noop?blocking=true&result=true", &request);
+        let waited = api.client().flare_and_wait("noop", &request).unwrap();
         let time = start.elapsed().as_secs_f64() * 1e3;
-        answer.expect::<Value>(200);
+        assert!(matches!(waited, Waited::Ended(_)), "it goes on");
         time
     });
     Summary::of(times.collect())

@@ -17,7 +17,8 @@ mod spread;
 mod summary;
 mod warm;
 
-use burst_tests::{Api, Platform, built, model::Flare, package};
+use burst_client::Flare;
+use burst_tests::{Api, Platform, built, package};
 use clap::{Parser, ValueEnum};
 use report::Report;
 use serde_json::Value;

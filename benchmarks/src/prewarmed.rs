@@ -2,7 +2,7 @@
 
 use crate::report::Report;
 use crate::summary::Summary;
-use burst_tests::model::Flare;
+use burst_client::Flare;
 use burst_tests::{Driver, Platform, Settings, wait};
 use serde_json::json;
 use std::time::Duration;
@@ -56,7 +56,7 @@ pub fn measure(runs: usize, report: &mut Report) {
 fn flare(platform: &Platform, start: &str) -> f64 {
     let request = json!({"size": 8, "params": {}, "granularity": 8, "memory": 16});
     let flare: Flare = crate::run(platform, "noop", request);
-    assert_eq!(flare.packs[0].start.as_deref(), Some(start));
+    assert_eq!(flare.packs[0].start, Some(start.into()));
     let running = flare.workers.iter().filter_map(|w| w.started).max();
     (running.unwrap() - flare.created) as f64 / 1e3
 }

@@ -69,7 +69,7 @@ fn starts(platform: &Platform, granularity: u32) -> Starts {
         || platform.containers(),
         Vec::is_empty,
     );
-    let starts: Vec<i64> = flare.workers.iter().map(|w| w.started.unwrap()).collect();
+    let starts: Vec<u64> = flare.workers.iter().map(|w| w.started.unwrap()).collect();
     let (first, last) = (starts.iter().min().unwrap(), starts.iter().max().unwrap());
     Starts {
         all_running: (last - flare.created) as f64 / 1e3,

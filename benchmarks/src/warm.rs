@@ -3,8 +3,9 @@
 
 use crate::report::Report;
 use crate::summary::Summary;
+use burst_client::{Error, Waited};
 use burst_tests::{Driver, Platform, Settings};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::time::Instant;
 
 /// Flares before the counted ones: the JVM compiles what is used often.
@@ -14,26 +15,15 @@ pub fn measure(runs: usize, report: &mut Report) {
     for driver in [Driver::Process, Driver::Docker] {
         let platform = Platform::start(Settings::new(driver).slots(48));
         crate::deploy(&platform, "noop");
-        let flare = |path: &str, body: &Value| {
-            let asked = Instant::now();
-            let answer = platform
-                .api()
-                .post(&format!("{path}?blocking=true&result=true"), body);
-            let took = asked.elapsed();
-            let result: Value = answer.expect(200);
-            assert_eq!(result["outputs"].as_array().map(Vec::len), Some(48));
-            took.as_secs_f64() * 1e3
-        };
-        let many = |path: &str, body: Value| {
+        let client = platform.api().client();
+        let many = |flare: &dyn Fn() -> Result<Waited, Error>| {
             (0..WARM_UP).for_each(|_| {
-                flare(path, &body);
+                timed(flare);
             });
-            Summary::of((0..runs * 10).map(|_| flare(path, &body)).collect())
+            Summary::of((0..runs * 10).map(|_| timed(flare)).collect())
         };
-        let ours = many(
-            "bursts/noop",
-            json!({"size": 48, "params": {}, "granularity": 48, "memory": 16}),
-        );
+        let shape = json!({"size": 48, "params": {}, "granularity": 48, "memory": 16});
+        let ours = many(&|| client.flare_and_wait("noop", &shape));
         report.add(
             format!(
                 "flare of 48 no-op workers, warm pack, request to result, {}",
@@ -45,17 +35,30 @@ pub fn measure(runs: usize, report: &mut Report) {
             "<= 10",
         );
         let terms = json!({"definition": "noop", "size": 48, "granularity": 48, "memory": 16});
-        let opened: Value = platform.api().post("groups", &terms).expect(202);
-        let group = format!("groups/{}", opened["groupId"].as_str().unwrap());
+        let opened = client.open_group(&terms).unwrap();
+        let group = opened.read().unwrap().group_id;
+        let input = json!({"params": {}});
         report.add(
             format!(
                 "flare of 48 no-op workers on a group, request to result, {}",
                 driver.name()
             ),
             "ms",
-            many(&group, json!({"params": {}})),
+            many(&|| client.flare_on_group_and_wait(&group, &input)),
             Some(("the same on a warm pack", ours)),
             "",
         );
     }
+}
+
+/// Request to result in milliseconds.
+fn timed(flare: &dyn Fn() -> Result<Waited, Error>) -> f64 {
+    let asked = Instant::now();
+    let waited = flare().unwrap();
+    let took = asked.elapsed();
+    let Waited::Ended(answer) = waited else {
+        panic!("it goes on");
+    };
+    assert_eq!(answer.read().unwrap().outputs.len(), 48);
+    took.as_secs_f64() * 1e3
 }

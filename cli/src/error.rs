@@ -4,6 +4,8 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use burst_client::Error as ApiError;
+
 use crate::visible;
 
 /// Why a command did not do what it was asked to.
@@ -22,40 +24,20 @@ pub enum Error {
         /// What the system said.
         cause: io::Error,
     },
-    /// The API answered with an error.
-    #[error("{message}{}", transaction(code))]
-    Refused {
-        /// HTTP status.
-        status: u16,
-        /// The API's sentence.
-        message: String,
-        /// Transaction code, for whoever reads the platform's logs.
-        code: Option<String>,
+    /// The platform refused, failed, or could not be reached.
+    #[error(transparent)]
+    Api(#[from] ApiError),
+    /// The same while something went on there: what this leaves unknown follows.
+    #[error("{}", and(cause, more))]
+    Lost {
+        /// What happened.
+        cause: ApiError,
+        /// What is not known now.
+        more: String,
     },
     /// Something asked for does not exist, although the API answered well.
     #[error("{0}")]
     NotFound(String),
-    /// No connection could be made, or it broke.
-    #[error("cannot reach the platform at {host}: {cause}")]
-    Unreachable {
-        /// The API host.
-        host: String,
-        /// The innermost cause.
-        cause: String,
-    },
-    /// Connected, but no answer in time.
-    #[error("the platform at {host} did not answer within {seconds} s{more}")]
-    NoAnswer {
-        /// The API host.
-        host: String,
-        /// The time-out.
-        seconds: u64,
-        /// What this leaves unknown, if anything.
-        more: String,
-    },
-    /// The answer is not what the API promises.
-    #[error("the platform's answer could not be understood: {0}")]
-    BadAnswer(String),
     /// The platform cannot be started on this machine.
     #[error("{0}")]
     CannotStart(String),
@@ -100,18 +82,10 @@ impl Error {
                 ..
             } => 1,
             Self::Usage(_) | Self::File { .. } | Self::Output(_) => 2,
-            Self::NotFound(_) | Self::Refused { status: 404, .. } => 3,
-            Self::Refused {
-                status: 401 | 403, ..
-            } => 4,
-            Self::Refused { status: 409, .. } => 5,
-            Self::Refused {
-                status: 400..=499, ..
-            } => 6,
-            Self::Unreachable { .. } => 7,
-            Self::Refused { .. } | Self::BadAnswer(_) | Self::CannotStart(_) => 8,
-            Self::NoAnswer { .. }
-            | Self::Flare {
+            Self::NotFound(_) => 3,
+            Self::Api(cause) | Self::Lost { cause, .. } => code_of(cause),
+            Self::CannotStart(_) => 8,
+            Self::Flare {
                 end: FlareEnd::TimedOut,
                 ..
             } => 9,
@@ -135,19 +109,6 @@ impl Error {
         ExitCode::from(code)
     }
 
-    /// Whether trying the same again may help: the platform is restarting or out of reach.
-    pub fn is_transient(&self) -> bool {
-        matches!(
-            self,
-            Self::Unreachable { .. }
-                | Self::NoAnswer { .. }
-                | Self::Refused {
-                    status: 502..=504,
-                    ..
-                }
-        )
-    }
-
     /// For use with `map_err` on file operations.
     pub fn file(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
@@ -159,22 +120,54 @@ impl Error {
     }
 }
 
-fn transaction(code: &Option<String>) -> String {
-    code.as_ref()
-        .map(|code| format!(" [{code}]"))
-        .unwrap_or_default()
+fn code_of(cause: &ApiError) -> u8 {
+    match cause {
+        ApiError::Refused { status, .. } => match status {
+            404 => 3,
+            401 | 403 => 4,
+            409 => 5,
+            400..=499 => 6,
+            _ => 8,
+        },
+        ApiError::BadRequest(_)
+        | ApiError::BadAddress { .. }
+        | ApiError::BadCredentials
+        | ApiError::NoCertificate => 2,
+        ApiError::Unreachable { .. } => 7,
+        ApiError::NoAnswer { .. } => 9,
+        // The platform's failure, or HTTP's.
+        _ => 8,
+    }
+}
+
+/// The code of a refusal stays at the end.
+fn and(cause: &ApiError, more: &str) -> String {
+    match cause {
+        ApiError::Refused {
+            status,
+            message,
+            code,
+        } => ApiError::Refused {
+            status: *status,
+            message: format!("{message}{more}"),
+            code: code.clone(),
+        }
+        .to_string(),
+        other => format!("{other}{more}"),
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::panic)]
     use super::*;
 
     fn refused(status: u16) -> Error {
-        Error::Refused {
+        Error::Api(ApiError::Refused {
             status,
             message: "no".into(),
             code: Some("t1".into()),
-        }
+        })
     }
 
     #[test]
@@ -194,10 +187,10 @@ mod tests {
             (refused(413), 6),
             (refused(429), 6),
             (
-                Error::Unreachable {
+                Error::Api(ApiError::Unreachable {
                     host: String::new(),
                     cause: String::new(),
-                },
+                }),
                 7,
             ),
             (refused(500), 8),
@@ -212,7 +205,14 @@ mod tests {
     }
 
     #[test]
-    fn the_transaction_code_follows_in_brackets() {
+    fn the_code_stays_at_the_end() {
         assert_eq!(refused(400).to_string(), "no [t1]");
+        let Error::Api(cause) = refused(404) else {
+            panic!("not the API's");
+        };
+        let more = "; who knows".into();
+        let lost = Error::Lost { cause, more };
+        assert_eq!(lost.to_string(), "no; who knows [t1]");
+        assert_eq!(lost.exit_code(), 3);
     }
 }

@@ -1,6 +1,7 @@
 //! Failures as sentences.
 
-use crate::api::{Failure, Flare, State};
+use burst_client::{Failure, FailureKind, Flare, FlareState};
+
 use crate::error::{Error, FlareEnd};
 
 /// What a failure was, in one line.
@@ -30,15 +31,20 @@ pub fn of_flare(flare: &Flare) -> Option<Error> {
                 .filter_map(|worker| worker.error.as_ref())
         };
         errors()
-            .find(|failure| failure.kind != "peer-failed")
+            .find(|failure| failure.kind != FailureKind::PeerFailed)
             .or_else(|| errors().next())
     });
-    of_state(&flare.flare_id, flare.state, cause)
+    of_state(&flare.flare_id, &flare.state, cause)
 }
 
 /// The same from the parts of a flare that every answer about it has.
-pub fn of_state(id: &str, state: State, cause: Option<&Failure>) -> Option<Error> {
-    let end = state.bad_end()?;
+pub fn of_state(id: &str, state: &FlareState, cause: Option<&Failure>) -> Option<Error> {
+    let end = match state {
+        FlareState::Failed => FlareEnd::Failed,
+        FlareState::TimedOut => FlareEnd::TimedOut,
+        FlareState::Cancelled => FlareEnd::Cancelled,
+        _ => return None,
+    };
     let what = match end {
         FlareEnd::Failed => "failed",
         FlareEnd::TimedOut => "timed out",
@@ -76,22 +82,22 @@ fn subject(failure: &Failure) -> String {
     }
 }
 
-fn verb(kind: &str) -> String {
+fn verb(kind: &FailureKind) -> String {
     match kind {
-        "error" => "returned an error".into(),
-        "panic" => "panicked".into(),
-        "abort" => "aborted".into(),
-        "exit" => "exited".into(),
-        "signal" => "was killed by a signal".into(),
-        "out-of-memory" => "ran out of memory".into(),
-        "timeout" => "timed out".into(),
-        "cancelled" => "was cancelled".into(),
-        "peer-failed" => "was stopped by the failure of another".into(),
-        "pack-lost" | "invoker-lost" => "was lost".into(),
-        "start-failed" => "could not be started".into(),
-        "backend" => "lost its backend".into(),
-        "invalid-input" => "could not read its input".into(),
-        "controller-restarted" => "was lost when the controller restarted".into(),
+        FailureKind::Error => "returned an error".into(),
+        FailureKind::Panic => "panicked".into(),
+        FailureKind::Abort => "aborted".into(),
+        FailureKind::Exit => "exited".into(),
+        FailureKind::Signal => "was killed by a signal".into(),
+        FailureKind::OutOfMemory => "ran out of memory".into(),
+        FailureKind::Timeout => "timed out".into(),
+        FailureKind::Cancelled => "was cancelled".into(),
+        FailureKind::PeerFailed => "was stopped by the failure of another".into(),
+        FailureKind::PackLost | FailureKind::InvokerLost => "was lost".into(),
+        FailureKind::StartFailed => "could not be started".into(),
+        FailureKind::Backend => "lost its backend".into(),
+        FailureKind::InvalidInput => "could not read its input".into(),
+        FailureKind::ControllerRestarted => "was lost when the controller restarted".into(),
         other => format!("failed ({other})"),
     }
 }
@@ -127,11 +133,11 @@ mod tests {
     #[test]
     fn the_sentence_says_where_to_read_more() {
         let cause = failure(r#"{"kind":"error","worker":3,"message":"no"}"#);
-        let error = of_state("f1", State::Failed, Some(&cause)).unwrap();
+        let error = of_state("f1", &FlareState::Failed, Some(&cause)).unwrap();
         assert_eq!(
             error.to_string(),
             "flare f1 failed: worker 3 returned an error: no; see `burst logs f1 --worker 3`"
         );
-        assert!(of_state("f1", State::Succeeded, None).is_none());
+        assert!(of_state("f1", &FlareState::Succeeded, None).is_none());
     }
 }

@@ -7,10 +7,8 @@
 
 use std::time::{Duration, Instant};
 
-use serde::Serialize;
-use serde_json::value::to_raw_value;
+use burst_client::{Client, Error as ApiError};
 
-use crate::client::{Answer, Client};
 use crate::error::{Error, FlareEnd};
 use crate::interrupt::Interrupts;
 use crate::output;
@@ -38,13 +36,6 @@ impl Kind {
         match self {
             Self::Flare => "flare",
             Self::Group => "group",
-        }
-    }
-
-    fn collection(self) -> &'static str {
-        match self {
-            Self::Flare => "flares",
-            Self::Group => "groups",
         }
     }
 
@@ -82,15 +73,12 @@ pub struct Watcher<'a> {
 
 impl Watcher<'_> {
     /// Asks for a start; whether the user wants to stop already is seen when it is waited for.
-    pub fn start(&self, path: &[&str], body: &impl Serialize) -> Result<(Answer, bool), Error> {
+    pub fn start<A: Send + 'static>(
+        &self,
+        ask: impl FnOnce(&Client) -> Result<A, ApiError> + Send + 'static,
+    ) -> Result<(A, bool), Error> {
         let client = self.client.clone();
-        let path: Vec<String> = path.iter().map(ToString::to_string).collect();
-        let body = to_raw_value(body).map_err(|cause| Error::Usage(cause.to_string()))?;
-        let post = move || {
-            let path: Vec<&str> = path.iter().map(String::as_str).collect();
-            client.post(&path, &[], &body)
-        };
-        match self.interrupts.during(post) {
+        match self.interrupts.during(move || ask(&client)) {
             Ok(answer) => Ok((answer?, false)),
             Err(late) => match late.recv_timeout(LATE) {
                 Ok(answer) => Ok((answer?, true)),
@@ -104,11 +92,12 @@ impl Watcher<'_> {
     }
 
     /// Asks about the one of this id until `look` finds what it waits for.
-    pub fn until<T>(
+    pub fn until<A: Send + 'static, T>(
         &self,
         id: &str,
         stopped: bool,
-        mut look: impl FnMut(Answer) -> Result<Option<T>, Error>,
+        ask: fn(&Client, &str) -> Result<A, ApiError>,
+        mut look: impl FnMut(A) -> Result<Option<T>, Error>,
     ) -> Result<T, Error> {
         let begin = Instant::now();
         let mut last_seen = begin;
@@ -121,11 +110,7 @@ impl Watcher<'_> {
             }
             let asked = Instant::now();
             let (client, place) = (self.client.clone(), id.to_owned());
-            let collection = self.kind.collection();
-            match self
-                .interrupts
-                .during(move || client.get(&[collection, &place], &[]))
-            {
+            match self.interrupts.during(move || ask(&client, &place)) {
                 Err(_) => stopping = true,
                 Ok(Ok(answer)) => {
                     if let Some(found) = look(answer)? {
@@ -148,11 +133,15 @@ impl Watcher<'_> {
         output::hint(&format!(
             "cancelling {name} {id}; Ctrl-C again leaves it as it is"
         ));
-        let what = match self.client.delete(&[self.kind.collection(), id]) {
-            Ok(_) => format!(
+        let asked = match self.kind {
+            Kind::Flare => self.client.cancel_flare(id).map(drop),
+            Kind::Group => self.client.close_group(id).map(drop),
+        };
+        let what = match asked {
+            Ok(()) => format!(
                 "the platform was asked to cancel {name} {id}; `{look} {id}` shows what became of it"
             ),
-            Err(Error::Refused { status: 409, .. }) => return Ok(()),
+            Err(ApiError::Refused { status: 409, .. }) => return Ok(()),
             Err(cause) => format!(
                 "{name} {id} may still be running, as it could not be cancelled: {cause}; try \
                  `{stop} {id}`"
@@ -162,30 +151,10 @@ impl Watcher<'_> {
     }
 
     /// It goes on without its watcher, who must know its name.
-    fn lost(&self, error: Error, id: &str) -> Error {
+    fn lost(&self, cause: ApiError, id: &str) -> Error {
         let (name, look) = (self.kind.name(), self.kind.look());
         let more = format!("; {name} {id} may still be running: see `{look} {id}`");
-        match error {
-            Error::Unreachable { host, cause } => Error::Unreachable {
-                host,
-                cause: cause + &more,
-            },
-            Error::NoAnswer { host, seconds, .. } => Error::NoAnswer {
-                host,
-                seconds,
-                more,
-            },
-            Error::Refused {
-                status,
-                message,
-                code,
-            } => Error::Refused {
-                status,
-                message: message + &more,
-                code,
-            },
-            other => other,
-        }
+        Error::Lost { cause, more }
     }
 }
 

@@ -1,11 +1,9 @@
 //! The `burst` command: deploys work functions, runs them on many workers at once, and looks at
 //! what came of it.
 
-mod address;
-mod api;
 mod args;
-mod client;
 mod commands;
+mod connection;
 mod data;
 mod error;
 mod failure;
@@ -16,7 +14,6 @@ mod output;
 mod package;
 mod progress;
 mod properties;
-mod streamed;
 mod trace;
 mod visible;
 

@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 use std::time::{Duration, UNIX_EPOCH};
 
+use burst_client::{Answer, Body};
 use bytesize::ByteSize;
 use comfy_table::{ContentArrangement, Table, presets};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::args::Format;
-use crate::client::{Answer, Body};
 use crate::error::Error;
 use crate::visible;
 
@@ -50,9 +50,9 @@ impl Printer {
     }
 
     /// Writes an answer of whatever size, and ends its last line.
-    pub fn body(&mut self, mut body: Body) -> Result<(), Error> {
+    pub fn body<T>(&mut self, mut body: Body<T>) -> Result<(), Error> {
         if self.terminal {
-            self.json(body.text()?.0.trim_end())?;
+            self.json(body.text()?.text().trim_end())?;
             return self.people("\n");
         }
         let mut piece = vec![0; 64 * 1024];
@@ -108,15 +108,15 @@ pub fn hint(text: &str) {
 }
 
 /// Prints the answer as it came, or what the closure makes of it for people.
-pub fn answer(
+pub fn answer<T>(
     format: Format,
-    answer: &Answer,
+    answer: &Answer<T>,
     people: impl FnOnce() -> Result<String, Error>,
 ) -> Result<(), Error> {
     match format {
         Format::Json => {
             let mut printer = Printer::new();
-            printer.json(answer.0.trim_end())?;
+            printer.json(answer.text().trim_end())?;
             printer.people("\n")?;
             printer.end()
         }

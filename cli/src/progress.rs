@@ -3,9 +3,9 @@
 use std::io::{self, IsTerminal};
 use std::time::Duration;
 
+use burst_client::{Flare, FlareState, Queue, Worker, WorkerState};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::api::{Flare, State};
 use crate::{output, visible};
 
 const TICK: Duration = Duration::from_millis(100);
@@ -47,9 +47,10 @@ impl Progress {
 
     /// Shows where the flare's workers are.
     pub fn update(&self, flare: &Flare) {
-        let counts = Counts::of(flare);
+        let counts = Counts::of(flare.size, &flare.workers);
         self.0.set_position(counts.done.into());
-        self.0.set_message(counts.message(flare));
+        let message = counts.message(&flare.state, flare.queue.as_ref());
+        self.0.set_message(message);
     }
 }
 
@@ -68,35 +69,37 @@ struct Counts {
 }
 
 impl Counts {
-    fn of(flare: &Flare) -> Self {
+    fn of(size: u32, workers: &[Worker]) -> Self {
         let mut counts = Self {
             pending: 0,
             running: 0,
             done: 0,
         };
-        for worker in &flare.workers {
+        for worker in workers {
             match worker.state {
-                State::Running => counts.running += 1,
-                state if state.is_final() => counts.done += 1,
-                _ => {}
+                WorkerState::Running => counts.running += 1,
+                WorkerState::Succeeded | WorkerState::Failed | WorkerState::Cancelled => {
+                    counts.done += 1;
+                }
+                WorkerState::Pending | WorkerState::Unknown(_) => {}
             }
         }
         // While the flare is queued no worker need be listed.
-        counts.pending = flare.size.saturating_sub(counts.running + counts.done);
+        counts.pending = size.saturating_sub(counts.running + counts.done);
         counts
     }
 
-    fn message(&self, flare: &Flare) -> String {
+    fn message(&self, state: &FlareState, queue: Option<&Queue>) -> String {
         let workers = format!("{} running, {} pending", self.running, self.pending);
-        match (flare.state, &flare.queue) {
-            (State::Queued, Some(standing)) => {
-                let start = standing.start.map_or_else(String::new, |at| {
+        match (state, queue) {
+            (FlareState::Queued, Some(queue)) => {
+                let start = queue.start.map_or_else(String::new, |at| {
                     format!(", start expected {}", output::time(at))
                 });
-                format!("queued at position {}{start}", standing.position)
+                format!("queued at position {}{start}", queue.position)
             }
-            (state @ (State::Queued | State::Placing | State::Starting), _) => {
-                format!("{workers}, {}", state.name())
+            (FlareState::Queued | FlareState::Placing | FlareState::Starting, _) => {
+                format!("{workers}, {state}")
             }
             _ => workers,
         }
@@ -105,18 +108,26 @@ impl Counts {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
     use super::*;
 
     #[test]
     fn workers_are_counted_by_state() {
-        let mut flare: Flare = serde_json::from_str(
-            r#"{"flareId":"f","name":"n","version":"1","state":"running","size":5,"created":0,
-                "workers":[{"worker":0,"state":"running"},{"worker":1,"state":"succeeded"},
-                           {"worker":2,"state":"failed"},{"worker":3,"state":"pending"}]}"#,
-        )
-        .unwrap();
-        let counts = Counts::of(&flare);
+        let worker = |(worker, state)| Worker {
+            worker,
+            pack: None,
+            state,
+            started: None,
+            ended: None,
+            error: None,
+        };
+        let states = [
+            WorkerState::Running,
+            WorkerState::Succeeded,
+            WorkerState::Failed,
+            WorkerState::Pending,
+        ];
+        let workers: Vec<Worker> = (0..).zip(states).map(worker).collect();
+        let counts = Counts::of(5, &workers);
         assert_eq!(
             counts,
             Counts {
@@ -125,10 +136,20 @@ mod tests {
                 done: 2
             }
         );
-        assert_eq!(counts.message(&flare), "1 running, 2 pending");
-        flare.state = State::Queued;
-        assert_eq!(counts.message(&flare), "1 running, 2 pending, queued");
-        flare.queue = serde_json::from_str(r#"{"position":2,"start":null}"#).unwrap();
-        assert_eq!(counts.message(&flare), "queued at position 2");
+        let message = |state, queue| counts.message(&state, queue);
+        assert_eq!(message(FlareState::Running, None), "1 running, 2 pending");
+        assert_eq!(
+            message(FlareState::Queued, None),
+            "1 running, 2 pending, queued"
+        );
+        let queue = Queue {
+            position: 2,
+            start: None,
+            waits_for: None,
+        };
+        assert_eq!(
+            message(FlareState::Queued, Some(&queue)),
+            "queued at position 2"
+        );
     }
 }

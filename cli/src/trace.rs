@@ -2,28 +2,32 @@
 
 use std::io::{self, Write};
 
-use reqwest::StatusCode;
-use reqwest::blocking::Request;
-use reqwest::header::HeaderMap;
+use burst_client::Observer;
+use burst_client::reqwest::StatusCode;
+use burst_client::reqwest::blocking::Request;
+use burst_client::reqwest::header::HeaderMap;
 
 use crate::visible;
 
 /// Longer bodies are packages or large inputs, which no one reads on a terminal.
 const LONGEST_BODY: usize = 4096;
 
-/// Shows a request on standard error.
-pub fn request(request: &Request) {
-    let body = request
-        .body()
-        .and_then(|body| body.as_bytes())
-        .unwrap_or_default();
-    let first = format!("{} {}", request.method(), request.url());
-    show('>', &first, request.headers(), body);
-}
+/// Shows requests and answers on standard error.
+pub struct Trace;
 
-/// Shows an answer on standard error.
-pub fn answer(status: StatusCode, headers: &HeaderMap, body: &str) {
-    show('<', &status.to_string(), headers, body.as_bytes());
+impl Observer for Trace {
+    fn sent(&self, request: &Request) {
+        let body = request
+            .body()
+            .and_then(|body| body.as_bytes())
+            .unwrap_or_default();
+        let first = format!("{} {}", request.method(), request.url());
+        show('>', &first, request.headers(), body);
+    }
+
+    fn received(&self, status: StatusCode, headers: &HeaderMap, text: &str) {
+        show('<', &status.to_string(), headers, text.as_bytes());
+    }
 }
 
 fn show(mark: char, first: &str, headers: &HeaderMap, body: &[u8]) {
@@ -53,7 +57,7 @@ fn render(mark: char, first: &str, headers: &HeaderMap, body: &[u8]) -> String {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use reqwest::header::{AUTHORIZATION, HeaderValue};
+    use burst_client::reqwest::header::{AUTHORIZATION, HeaderValue};
 
     #[test]
     fn credentials_and_long_bodies_are_left_out() {

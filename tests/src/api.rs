@@ -1,13 +1,15 @@
-//! The platform's HTTP API, as a client in another language would use it.
+//! The platform's HTTP API: calls by the client whose answers the tests rely on, and requests of the tests' own.
 
 use std::time::Duration;
 
+use burst_client::{
+    Body, Client, Error, Flare, FlareResult, GetLogsQuery, Invoker, Logs, Timeline,
+};
 use reqwest::Method;
-use reqwest::blocking::{Client, RequestBuilder};
+use reqwest::blocking::RequestBuilder;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::model::{Flare, Invoker, Logs, Outcome, Timeline};
 use crate::wait;
 
 /// Longer than the API's own limit for blocking calls.
@@ -17,10 +19,8 @@ const LONG_CALL_LIMIT: Duration = Duration::from_secs(300);
 /// A caller with credentials.
 #[derive(Debug, Clone)]
 pub struct Api {
-    base: String,
-    uuid: String,
-    key: String,
     client: Client,
+    auth: String,
 }
 
 /// An HTTP answer whose body has been read.
@@ -60,44 +60,53 @@ impl Answer {
     }
 }
 
+/// What an answer that must be good says.
+#[track_caller]
+fn told<T: DeserializeOwned>(answer: Result<burst_client::Answer<T>, Error>) -> T {
+    let read = answer.and_then(|answer| answer.read());
+    read.unwrap_or_else(|cause| panic!("{cause}"))
+}
+
 impl Api {
     /// A caller of the platform at `base` (`http://host:port`) with `auth` (`uuid:key`).
     pub fn new(base: &str, auth: &str) -> Self {
-        let (uuid, key) = auth.split_once(':').expect("AUTH is uuid:key");
-        let client = Client::builder().timeout(CALL_LIMIT).build().unwrap();
+        let client = Client::builder(base, auth).timeout(CALL_LIMIT).build();
         Self {
-            base: base.into(),
-            uuid: uuid.into(),
-            key: key.into(),
-            client,
+            client: client.unwrap(),
+            auth: auth.into(),
         }
+    }
+
+    /// The client below.
+    pub fn client(&self) -> &Client {
+        &self.client
     }
 
     /// `host:port`.
     pub fn address(&self) -> &str {
-        self.base.trim_start_matches("http://")
+        self.base().trim_start_matches("http://")
     }
 
     /// `http://host:port`.
     pub fn base(&self) -> &str {
-        &self.base
+        self.client.host()
     }
 
     /// `uuid:key`.
     pub fn auth(&self) -> String {
-        format!("{}:{}", self.uuid, self.key)
+        self.auth.clone()
     }
 
     /// A request with credentials on a path below `/api/v1`.
     pub fn request(&self, method: Method, path: &str) -> RequestBuilder {
-        self.anonymous(method, path)
-            .basic_auth(&self.uuid, Some(&self.key))
+        let (uuid, key) = self.auth.split_once(':').expect("AUTH is uuid:key");
+        self.anonymous(method, path).basic_auth(uuid, Some(key))
     }
 
     /// A request without credentials on a path below `/api/v1`.
     pub fn anonymous(&self, method: Method, path: &str) -> RequestBuilder {
-        self.client
-            .request(method, format!("{}/api/v1/{path}", self.base))
+        let url = format!("{}/api/v1/{path}", self.base());
+        self.client.http().request(method, url)
     }
 
     /// Sends a request and reads the whole answer.
@@ -156,31 +165,24 @@ impl Api {
     /// Starts a flare and gives its id.
     #[track_caller]
     pub fn flare(&self, name: &str, body: &Value) -> String {
-        let accepted: Value = self.post(&format!("bursts/{name}"), body).expect(202);
-        accepted["flareId"].as_str().expect("a flareId").to_owned()
+        told(self.client.flare(name, body)).flare_id
     }
 
     /// Starts a flare on a platform that may be broken, and gives its id if it was accepted.
     pub fn try_flare(&self, name: &str, body: &Value) -> Option<String> {
-        self.try_post(&format!("bursts/{name}"), body, "flareId")
+        Some(self.client.flare(name, body).ok()?.read().ok()?.flare_id)
     }
 
     /// Opens a group on a platform that may be broken, and gives its id if it was accepted.
     pub fn try_group(&self, body: &Value) -> Option<String> {
-        self.try_post("groups", body, "groupId")
+        Some(self.client.open_group(body).ok()?.read().ok()?.group_id)
     }
 
     /// Starts a flare on a group that may be over, of a platform that may be broken, and gives its id if it was
     /// accepted.
     pub fn try_flare_on(&self, group: &str, body: &Value) -> Option<String> {
-        self.try_post(&format!("groups/{group}"), body, "flareId")
-    }
-
-    fn try_post(&self, path: &str, body: &Value, id: &str) -> Option<String> {
-        let request = self.request(Method::POST, &format!("namespaces/_/{path}"));
-        let answer = request.json(body).send().ok()?;
-        let accepted: Value = (answer.status() == 202).then(|| answer.json().ok())??;
-        accepted[id].as_str().map(str::to_owned)
+        let accepted = self.client.flare_on_group(group, body);
+        Some(accepted.ok()?.read().ok()?.flare_id)
     }
 
     /// Asks for the end of a flare or a group, at a path below the caller's namespace. Whether that came in time,
@@ -192,8 +194,7 @@ impl Api {
 
     /// The machines, of a platform that may be broken.
     pub fn try_invokers(&self) -> Option<Vec<Invoker>> {
-        let answer = self.request(Method::GET, "invokers").send().ok()?;
-        (answer.status() == 200).then(|| answer.json().ok())?
+        self.client.list_invokers().ok()?.read().ok()
     }
 
     /// Runs a flare of `size` equal workers to its end.
@@ -206,14 +207,15 @@ impl Api {
     /// A flare's present state.
     #[track_caller]
     pub fn status(&self, id: &str) -> Flare {
-        self.get(&format!("flares/{id}")).expect(200)
+        told(self.client.get_flare(id))
     }
 
     /// Waits for a flare's end.
     #[track_caller]
     pub fn ended(&self, id: &str) -> Flare {
         let look = || self.status(id);
-        wait::until_seen("the flare ends", CALL_LIMIT, look, Flare::has_ended)
+        let ended = |flare: &Flare| flare.state.is_final();
+        wait::until_seen("the flare ends", CALL_LIMIT, look, ended)
     }
 
     /// Waits until a flare is in `state`, and fails when it ended in another one.
@@ -223,7 +225,7 @@ impl Api {
             &format!("the flare is {state}"),
             wait::SOON,
             || self.status(id),
-            |flare| flare.state == state || flare.has_ended(),
+            |flare| flare.state == state || flare.state.is_final(),
         );
         assert_eq!(seen.state, state, "{seen:#?}");
         seen
@@ -251,26 +253,36 @@ impl Api {
 
     /// Outputs by worker.
     #[track_caller]
-    pub fn result(&self, id: &str) -> Outcome {
-        self.get(&format!("flares/{id}/result")).expect(200)
+    pub fn result(&self, id: &str) -> FlareResult {
+        told(self.client.get_result(id).and_then(Body::text))
     }
 
     /// What the workers wrote.
     #[track_caller]
     pub fn logs(&self, id: &str) -> Logs {
-        self.get(&format!("flares/{id}/logs")).expect(200)
+        let logs = self.client.get_logs(id, &GetLogsQuery::default());
+        told(logs.and_then(Body::text))
+    }
+
+    /// What one worker wrote.
+    #[track_caller]
+    pub fn logs_of(&self, id: &str, worker: u32) -> Logs {
+        let query = GetLogsQuery {
+            worker: Some(worker),
+        };
+        told(self.client.get_logs(id, &query).and_then(Body::text))
     }
 
     /// What the workers did when.
     #[track_caller]
     pub fn timeline(&self, id: &str) -> Timeline {
-        self.get(&format!("flares/{id}/timeline")).expect(200)
+        told(self.client.get_timeline(id))
     }
 
     /// When a flare's time is up: its time-out counts from the reservation of its slots, with which
     /// the phase `invocation` ends.
     #[track_caller]
-    pub fn deadline(&self, flare: &Flare) -> i64 {
+    pub fn deadline(&self, flare: &Flare) -> u64 {
         let timeline = self.timeline(&flare.flare_id);
         let invocation = &timeline.workers[0].phases[0];
         assert_eq!(invocation.name, "invocation");
@@ -280,7 +292,7 @@ impl Api {
     /// The machines.
     #[track_caller]
     pub fn invokers(&self) -> Vec<Invoker> {
-        self.send(self.request(Method::GET, "invokers")).expect(200)
+        told(self.client.list_invokers())
     }
 
     /// Slots no flare holds.

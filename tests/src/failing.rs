@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use crate::cluster::Setup;
 use crate::invariants::Accepted;
-use crate::model::Flare;
 use crate::{Api, Cluster, Platform, built};
+use burst_client::Flare;
 
 /// Name under which it is deployed.
 pub const NAME: &str = "failing";
@@ -48,7 +48,7 @@ pub fn holding(size: u32, millis: u64) -> Value {
 
 /// When a worker wrote its last line before its deed, in microseconds.
 #[track_caller]
-pub fn marked(api: &Api, flare: &Flare, who: u32) -> i64 {
+pub fn marked(api: &Api, flare: &Flare, who: u32) -> u64 {
     let logs = api.logs(&flare.flare_id).logs;
     let marks = logs
         .iter()

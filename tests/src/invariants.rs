@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::model::{Flare, Group};
 use crate::traffic::Sent;
 use crate::{Api, Cluster, wait};
+use burst_client::{Flare, FlareState, Group, ListFlaresQuery};
 
 /// Longer than anything a flare waits for once it has its slots: its time-out, that of a lost invoker, what
 /// packs and backends take to be cleared.
@@ -69,7 +69,9 @@ impl Accepted {
         drained(&api);
         for (id, known) in &mut self.flares {
             let look = || api.status(id);
-            let flare = wait::until_seen("the flare ends", LIMIT, look, Flare::has_ended);
+            let flare = wait::until_seen("the flare ends", LIMIT, look, |flare: &Flare| {
+                flare.state.is_final()
+            });
             let result = api.result(id);
             assert_eq!(result.outputs.len(), flare.size as usize, "{flare:#?}");
             for output in &result.outputs {
@@ -89,7 +91,7 @@ impl Accepted {
             assert_eq!(known.get_or_insert_with(|| now.clone()), &now, "it changed");
         }
         for id in &self.groups {
-            let look = || api.get(&format!("groups/{id}")).expect::<Group>(200);
+            let look = || api.client().get_group(id).unwrap().read().unwrap();
             let closed = |group: &Group| group.state == "closed";
             wait::until_seen("the group is closed", LIMIT, look, closed);
         }
@@ -136,12 +138,22 @@ fn drained(api: &Api) {
 
 /// Flares that have not ended, with their states and attempts: two hundred of each state at most. One that
 /// starts anew meanwhile may be missed.
-fn under_way(api: &Api) -> BTreeSet<(String, String, u32)> {
-    ["queued", "placing", "starting", "running"]
-        .iter()
+fn under_way(api: &Api) -> BTreeSet<(String, FlareState, u32)> {
+    let states = [
+        FlareState::Queued,
+        FlareState::Placing,
+        FlareState::Starting,
+        FlareState::Running,
+    ];
+    states
+        .into_iter()
         .flat_map(|state| {
-            api.get(&format!("flares?state={state}&limit=200"))
-                .expect::<Vec<Flare>>(200)
+            let query = ListFlaresQuery {
+                limit: Some(200),
+                state: Some(state),
+                ..ListFlaresQuery::default()
+            };
+            api.client().list_flares(&query).unwrap().read().unwrap()
         })
         .map(|flare| (flare.flare_id, flare.state, flare.attempt))
         .collect()

@@ -7,7 +7,7 @@
 //! | flares that keep coming, faults | `traffic`, `faults` |
 //! | one process of either, and the ordinary user it is | `node`, `account` |
 //! | what it runs: processes, listening ports, containers | `processes`, `docker` |
-//! | talk to it: typed HTTP, its answers, raw sockets, the CLI | `api`, `model`, `wire`, `cli` |
+//! | talk to it: HTTP, raw sockets, the CLI | `api` on `burst_client`; `wire`, `cli` |
 //! | servers of one's own: Redis, RabbitMQ, PostgreSQL, S3; their ports | `burst_test_servers`; `rabbitmq_accounts` |
 //! | a machine that can be cut off, controllers that can be parted, a clock that can be set, what lies on the disk and one that is full | `network`, `clock`, `disk` |
 //! | certificates | `certificates` |
@@ -42,7 +42,6 @@ pub mod faults;
 pub mod invariants;
 pub mod leftovers;
 pub mod load;
-pub mod model;
 pub mod neighbour;
 pub mod network;
 pub mod node;

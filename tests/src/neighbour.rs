@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::model::{Flare, Logs};
 use crate::tenants::Tenant;
 use crate::{built, wait};
+use burst_client::{Flare, Logs};
 
 const NAME: &str = "neighbour";
 /// Longer than any test.
@@ -85,7 +85,7 @@ impl<'a> Neighbour<'a> {
                 return Ok(());
             }
             let flare = self.status();
-            if flare.has_ended() {
+            if flare.state.is_final() {
                 return Err(format!("it ended: {:?}", flare.error));
             }
             if Instant::now() > until {
@@ -108,7 +108,6 @@ impl<'a> Neighbour<'a> {
     }
 
     fn logs(&self, worker: u32) -> Logs {
-        let path = format!("flares/{}/logs?worker={worker}", self.flare);
-        self.tenant.api().get(&path).expect(200)
+        self.tenant.api().logs_of(&self.flare, worker)
     }
 }

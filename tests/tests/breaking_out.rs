@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
+use burst_client::Flare;
 use burst_tests::escaping::{NAME, start};
-use burst_tests::model::Flare;
 use burst_tests::{Driver, Platform, Settings, built, failing, wait};
 use serde_json::{Value, json};
 
@@ -54,7 +54,7 @@ fn output(platform: &Platform, options: &Value) -> Value {
     let flare = platform.api().ended(&id);
     assert_eq!(flare.state, "succeeded", "{:#?}", flare.error);
     let outputs = platform.api().result(&id).outputs;
-    outputs[0].output.clone().unwrap()
+    outputs[0].read().unwrap().unwrap()
 }
 
 #[test]
@@ -130,7 +130,10 @@ fn who_takes_too_much_memory_goes_down_alone() {
     let flare = api.ended(&api.flare(failing::NAME, &request));
     assert_eq!(flare.state, "failed");
     let error = flare.error.as_ref().unwrap();
-    assert_eq!((&*error.kind, error.pack), ("out-of-memory", Some(0)));
+    assert_eq!(
+        (error.kind.as_str(), error.pack),
+        ("out-of-memory", Some(0))
+    );
     let mebibytes = eaten(&platform, &flare);
     assert!(
         (32..2 * MEMORY).contains(&mebibytes),

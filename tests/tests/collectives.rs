@@ -25,11 +25,11 @@ fn all_operations(settings: Settings) {
         assert_eq!(flare.state, "succeeded", "{:#?}", flare.error);
         assert_eq!(flare.packs.len(), 3);
         for pack in &flare.packs {
-            assert_eq!(pack.start.as_deref(), Some(start));
+            assert_eq!(pack.start, Some(start.into()));
         }
         for output in api.result(&flare.flare_id).outputs {
-            let called = output.output.unwrap();
-            assert_eq!(called.as_array().unwrap().len(), OPERATIONS, "{called}");
+            let called: Vec<serde_json::Value> = output.read().unwrap().unwrap();
+            assert_eq!(called.len(), OPERATIONS, "{called:?}");
         }
     }
 }

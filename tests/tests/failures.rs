@@ -6,8 +6,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use burst_client::{Flare, Output};
 use burst_tests::leftovers::Footprint;
-use burst_tests::model::{Flare, Output};
 use burst_tests::{Driver, Platform, Redis, Settings, docker, failing, wait};
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ const GRANULARITY: u32 = 2;
 const WHO: u32 = 3;
 /// In microseconds. It should take less than a second, which the benchmark measures; here it may take what a busy
 /// machine needs, as long as nobody waits for the flare's time-out.
-const LIMIT: i64 = 10_000_000;
+const LIMIT: u64 = 10_000_000;
 
 /// A way to fail.
 struct Case {
@@ -183,12 +183,11 @@ fn check_flare(platform: &Platform, flare: &Flare, case: &Case) {
     } else {
         failing::marked(platform.api(), flare, WHO)
     };
-    let took = ended - failed;
+    let took = ended
+        .checked_sub(failed)
+        .expect("the end after the failure");
     eprintln!("{}: ended {} ms after the failure", case.how, took / 1000);
-    assert!(
-        (0..LIMIT).contains(&took),
-        "the flare ended {took} µs after the failure"
-    );
+    assert!(took < LIMIT, "the flare ended {took} µs after the failure");
 }
 
 fn check_workers(platform: &Platform, flare: &Flare, case: &Case) {

@@ -5,8 +5,8 @@
 use std::collections::BTreeSet;
 use std::fs;
 
+use burst_client::{Flare, Group};
 use burst_tests::Redis;
-use burst_tests::model::{Flare, Group};
 use burst_tests::{Driver, Platform, Settings, failing, node, processes, wait};
 use serde_json::{Value, json};
 
@@ -31,8 +31,8 @@ impl<'a> Opened<'a> {
                                  "packing": "homogeneous"});
         let fields = request.as_object_mut().unwrap();
         fields.extend(options.as_object().unwrap().clone());
-        let accepted: Value = platform.api().post("groups", &request).expect(202);
-        let id = accepted["groupId"].as_str().unwrap().to_owned();
+        let accepted = platform.api().client().open_group(&request).unwrap();
+        let id = accepted.read().unwrap().group_id;
         Self { platform, id }
     }
 
@@ -41,7 +41,8 @@ impl<'a> Opened<'a> {
     }
 
     fn status(&self) -> Group {
-        self.platform.api().get(&self.path()).expect(200)
+        let group = self.platform.api().client().get_group(&self.id);
+        group.unwrap().read().unwrap()
     }
 
     fn open(self) -> Self {
@@ -63,11 +64,9 @@ impl<'a> Opened<'a> {
     }
 
     fn flare(&self, params: &Value) -> String {
-        let api = self.platform.api();
-        let accepted: Value = api
-            .post(&self.path(), &json!({ "params": params }))
-            .expect(202);
-        accepted["flareId"].as_str().unwrap().to_owned()
+        let client = self.platform.api().client();
+        let accepted = client.flare_on_group(&self.id, &json!({ "params": params }));
+        accepted.unwrap().read().unwrap().flare_id
     }
 
     fn run(&self, params: &Value) -> Flare {
@@ -81,7 +80,7 @@ impl<'a> Opened<'a> {
         assert_eq!(flare.group_id.as_ref(), Some(&self.id));
         let outcome = self.platform.api().result(&flare.flare_id);
         let outputs = outcome.outputs.iter().map(|output| {
-            let said = output.output.as_ref().unwrap().as_str().unwrap();
+            let said: String = output.read().unwrap().unwrap();
             let (call, process) = said.split_once(' ').unwrap();
             (
                 call.parse::<u32>().unwrap(),
@@ -137,7 +136,8 @@ fn finds_its_state_again(driver: Driver) {
     assert_eq!(alone.state, "succeeded", "{alone:#?}");
     assert_eq!(group.count(), (4, processes));
     group.close();
-    assert_eq!(group.is_over().error, None, "being closed is no error");
+    let error = group.is_over().error;
+    assert!(error.is_none(), "being closed is no error: {error:?}");
     assert_eq!(platform.api().delete(&group.path()).status, 409);
 }
 
@@ -229,7 +229,10 @@ fn one_flare_at_a_time_also_while_the_group_waits() {
         202
     );
     let (first, second) = (platform.api().ended(&first), platform.api().ended(&second));
-    assert_eq!((&*first.state, &*second.state), ("succeeded", "succeeded"));
+    assert_eq!(
+        (first.state.as_str(), second.state.as_str()),
+        ("succeeded", "succeeded")
+    );
     assert!(first.ended <= second.started, "{first:#?} {second:#?}");
     assert_eq!(group.count().0, 3);
     group.close();
@@ -251,7 +254,7 @@ fn whatever_ends_a_group_frees_its_slots() {
     assert_eq!(flare.state, "failed", "{flare:#?}");
     let error = failing_flare.is_over().error.expect("a reason");
     assert_eq!(
-        (&*error.kind, error.worker),
+        (error.kind.as_str(), error.worker),
         ("panic", Some(3)),
         "{error:?}"
     );
@@ -274,7 +277,7 @@ fn whatever_ends_a_group_frees_its_slots() {
     let running = closed.flare(&failing::hold(LONG));
     api.all_wrote(&running, failing::MARK);
     closed.close();
-    assert_eq!(closed.is_over().error, None);
+    assert!(closed.is_over().error.is_none());
     assert_eq!(api.ended(&running).state, "cancelled");
 
     // A runtime that dies ends its group at once, a program that does with the next flare.

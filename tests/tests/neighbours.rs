@@ -111,12 +111,12 @@ fn visit(api: &Api, others: &[SocketAddr]) -> Vec<(Met, Met, Met)> {
     let outputs = api.result(&id).outputs;
     let read = |output: &Value, field: &str| serde_json::from_value(output[field].clone()).unwrap();
     (outputs.iter())
-        .map(|worker| worker.output.as_ref().unwrap())
+        .map(|worker| worker.read::<Value>().unwrap().unwrap())
         .map(|met| {
             (
-                read(met, "peers"),
-                read(met, "runtimes"),
-                read(met, "others"),
+                read(&met, "peers"),
+                read(&met, "runtimes"),
+                read(&met, "others"),
             )
         })
         .collect()

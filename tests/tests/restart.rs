@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use burst_tests::model::Flare;
+use burst_client::Flare;
 use burst_tests::{Driver, Platform, Settings, docker, failing, wait};
 use serde_json::{Value, json};
 

@@ -1,8 +1,8 @@
 //! What packs of one machine have of it, and what flares of one pack have of each other.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+use burst_client::Flare;
 use burst_tests::escaping::{NAME, start};
-use burst_tests::model::Flare;
 use burst_tests::{Driver, Platform, Settings, docker, wait};
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ fn run(platform: &Platform, size: u32, input: &Value) -> Flare {
 #[track_caller]
 fn succeeds(flare: &Flare, start: &str) {
     assert_eq!(flare.state, "succeeded", "{:#?}", flare.error);
-    assert_eq!(flare.packs[0].start.as_deref(), Some(start));
+    assert_eq!(flare.packs[0].start, Some(start.into()));
 }
 
 fn touch(mebibytes: u32) -> Value {
@@ -70,9 +70,8 @@ fn what_a_flare_leaves_the_next_one_on_its_pack_does_not_find() {
     succeeds(&run(&platform, 1, &json!({"try": "leave"})), "cold");
     let flare = run(&platform, 1, &json!({"try": "look"}));
     succeeds(&flare, "warm");
-    let found = platform.api().result(&flare.flare_id).outputs[0]
-        .output
-        .clone();
+    let result = platform.api().result(&flare.flare_id);
+    let found: Option<Value> = result.outputs[0].read().unwrap();
     assert_eq!(found, Some(json!({"files": [], "processes": 0})));
 }
 

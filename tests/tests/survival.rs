@@ -5,12 +5,12 @@
 use std::fs;
 use std::time::Duration;
 
+use burst_client::Flare;
 use burst_tests::cluster::Setup;
 use burst_tests::disk::SmallDisk;
 use burst_tests::failing::{LONG, holding};
 use burst_tests::faults::Fault;
 use burst_tests::invariants::Accepted;
-use burst_tests::model::Flare;
 use burst_tests::traffic::{Traffic, Wishes};
 use burst_tests::{Cluster, Driver, Platform, Settings, docker, failing, node, wait};
 use rustix::process::Signal;
@@ -244,7 +244,7 @@ fn a_clock_is_set() {
 
 #[track_caller]
 fn clock_set(cluster: &Cluster, accepted: &mut Accepted, set: impl Fn(i64)) {
-    const TIME_OUT: i64 = 5_000;
+    const TIME_OUT: u64 = 5_000;
     // In warm packs all of them begin long before the time-out.
     let warming = accepted.flare(cluster, failing::NAME, &holding(8, 1));
     assert_eq!(accepted.ended(cluster, &warming).state, "succeeded");

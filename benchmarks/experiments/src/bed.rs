@@ -1,7 +1,7 @@
 //! A platform to run flares on, and what is read from them.
 
 use crate::findings::{Findings, Span};
-use burst_tests::model::{Flare, Timeline};
+use burst_client::{Flare, Start, Timeline};
 use burst_tests::{Driver, Platform, Redis, Settings, built, package, wait};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -117,9 +117,9 @@ impl Bed {
                 *seen == (0, containers)
             });
             let flare = run();
-            let kinds = flare.packs.iter().map(|pack| pack.start.as_deref());
+            let kinds = flare.packs.iter().map(|pack| pack.start.as_ref());
             kinds
-                .eq(vec![Some("prewarmed"); flare.packs.len()])
+                .eq(vec![Some(&Start::Prewarmed); flare.packs.len()])
                 .then_some(flare)
         });
         found.expect("a flare in pre-warmed containers")
@@ -143,7 +143,7 @@ impl Bed {
         let outputs = self.platform.api().result(&flare.flare_id).outputs;
         outputs
             .into_iter()
-            .map(|output| output.output.unwrap())
+            .map(|output| output.read().unwrap().unwrap())
             .collect()
     }
 
@@ -173,7 +173,7 @@ pub fn start_kind(flare: &Flare) -> String {
     let mut kinds: Vec<_> = flare
         .packs
         .iter()
-        .map(|pack| pack.start.clone().unwrap())
+        .map(|pack| pack.start.clone().unwrap().to_string())
         .collect();
     kinds.dedup();
     assert_eq!(kinds.len(), 1, "{kinds:?}");
@@ -209,7 +209,7 @@ pub fn extent(timeline: &Timeline, name: &str) -> f64 {
 }
 
 /// Keeps a time line, counted from `from`, in microseconds.
-pub fn keep_spans(findings: &mut Findings, system: &str, timeline: &Timeline, from: i64) {
+pub fn keep_spans(findings: &mut Findings, system: &str, timeline: &Timeline, from: u64) {
     for worker in &timeline.workers {
         findings
             .spans
@@ -223,7 +223,7 @@ pub fn keep_spans(findings: &mut Findings, system: &str, timeline: &Timeline, fr
     }
 }
 
-pub fn seconds(micros: i64) -> f64 {
+pub fn seconds(micros: u64) -> f64 {
     micros as f64 / 1e6
 }
 

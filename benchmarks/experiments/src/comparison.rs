@@ -4,7 +4,7 @@ use crate::bed::{self, Bed};
 use crate::findings::Findings;
 use crate::peers::{Answer, Peers};
 use crate::size::Size;
-use burst_tests::model::Flare;
+use burst_client::Flare;
 use burst_tests::{Driver, account};
 use pagerank::generate as graphs;
 use serde_json::{Value, json};

@@ -3,8 +3,8 @@
 use crate::bed::{self, Bed};
 use crate::findings::{self, Findings};
 use crate::size::Size;
+use burst_client::Flare;
 use burst_tests::Driver;
-use burst_tests::model::Flare;
 use serde_json::json;
 
 pub fn measure(size: &Size, findings: &mut Findings) {

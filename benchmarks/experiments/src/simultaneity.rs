@@ -3,8 +3,8 @@
 use crate::bed::{self, Bed};
 use crate::findings::{self, Findings};
 use crate::size::Size;
+use burst_client::Flare;
 use burst_tests::Driver;
-use burst_tests::model::Flare;
 use serde_json::json;
 
 /// Milliseconds.
@@ -82,7 +82,7 @@ pub fn measure(size: &Size, findings: &mut Findings) {
 fn keep(findings: &mut Findings, system: &str, flares: &[Flare]) {
     let asked = flares.iter().map(|flare| flare.created).min().unwrap();
     let workers = || flares.iter().flat_map(|flare| &flare.workers);
-    let since = |at: Option<i64>| bed::seconds(at.unwrap() - asked);
+    let since = |at: Option<u64>| bed::seconds(at.unwrap() - asked);
     let starts: Vec<f64> = workers().map(|worker| since(worker.started)).collect();
     let ends = workers().map(|worker| since(worker.ended));
     let first_end = ends.fold(f64::INFINITY, f64::min);

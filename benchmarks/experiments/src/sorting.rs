@@ -70,7 +70,7 @@ fn mapreduce(
     let from = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap()
-        .as_micros() as i64;
+        .as_micros() as u64;
     let params = json!({
         "round": "map", "input": input, "store": store.url("shuffle"), "splitters": splitters(input),
     });

@@ -173,16 +173,6 @@ pub struct PageArgs {
     pub skip: Option<u32>,
 }
 
-impl PageArgs {
-    /// As parameters of a request.
-    pub fn query(&self) -> [(&'static str, Option<String>); 2] {
-        [
-            ("limit", self.limit.map(|limit| limit.to_string())),
-            ("skip", self.skip.map(|skip| skip.to_string())),
-        ]
-    }
-}
-
 /// Which flares to list.
 #[derive(Debug, Args)]
 #[command(

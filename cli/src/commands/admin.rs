@@ -1,21 +1,22 @@
 //! `burst admin`.
 
-use serde_json::json;
+use burst_client::{
+    Answer, Client, CreateNamespaceQuery, FlareState, Limits, ListAllFlaresQuery,
+    ListAllGroupsQuery, ListNamespacesQuery, NamespaceRequest, OwnLimits,
+};
+use serde::de::DeserializeOwned;
 
-use crate::api::{CreatedNamespace, Limits, Listed, Namespace};
 use crate::args::admin::{
     AdminAction, AnyFlareAction, AnyGroupAction, CreateArgs, NamespaceAction,
 };
 use crate::args::{GlobalArgs, PageArgs};
-use crate::client::Client;
+use crate::connection;
 use crate::error::Error;
 use crate::output;
 
-const NAMESPACES: [&str; 2] = ["admin", "namespaces"];
-
 /// Does what the administrator asks.
 pub fn run(action: &AdminAction, args: &GlobalArgs) -> Result<(), Error> {
-    let client = Client::administrator(args)?;
+    let client = connection::administrator(args)?;
     match action {
         AdminAction::Namespace(action) => namespace(&client, action, args),
         AdminAction::Flare(AnyFlareAction::List {
@@ -23,21 +24,44 @@ pub fn run(action: &AdminAction, args: &GlobalArgs) -> Result<(), Error> {
             state,
             page,
         }) => {
-            let only = [("namespace", namespace), ("state", state)];
-            any(&client, ("flares", "FLARE"), &only, page, args)
+            let answer = client.list_all_flares(&ListAllFlaresQuery {
+                limit: page.limit,
+                skip: page.skip,
+                namespace: namespace.clone(),
+                state: state.as_deref().map(FlareState::from),
+            })?;
+            any(&answer, "FLARE", args, |flare| Listed {
+                id: flare.flare_id,
+                namespace: flare.namespace,
+                name: flare.name,
+                state: flare.state.to_string(),
+                size: flare.size,
+                created: flare.created,
+            })
         }
         AdminAction::Flare(AnyFlareAction::Cancel { id }) => {
-            let answer = client.delete_at(&["admin", "flares", id])?;
+            let answer = client.end_any_flare(id)?;
             output::answer(args.output, &answer, || {
                 Ok(format!("ok: cancelling flare {id}"))
             })
         }
         AdminAction::Group(AnyGroupAction::List { namespace, page }) => {
-            let only = [("namespace", namespace)];
-            any(&client, ("groups", "GROUP"), &only, page, args)
+            let answer = client.list_all_groups(&ListAllGroupsQuery {
+                limit: page.limit,
+                skip: page.skip,
+                namespace: namespace.clone(),
+            })?;
+            any(&answer, "GROUP", args, |group| Listed {
+                id: group.group_id,
+                namespace: group.namespace,
+                name: group.name,
+                state: group.state.to_string(),
+                size: group.size,
+                created: group.created,
+            })
         }
         AdminAction::Group(AnyGroupAction::Close { id }) => {
-            let answer = client.delete_at(&["admin", "groups", id])?;
+            let answer = client.end_any_group(id)?;
             output::answer(args.output, &answer, || {
                 Ok(format!("ok: closing group {id}"))
             })
@@ -50,31 +74,34 @@ fn namespace(client: &Client, action: &NamespaceAction, args: &GlobalArgs) -> Re
         NamespaceAction::Create(wanted) => create(client, wanted, args),
         NamespaceAction::List(page) => list(client, page, args),
         NamespaceAction::Revoke { name } => {
-            let answer = client.delete_at(&path(name))?;
+            let answer = client.revoke_namespace(name)?;
             output::answer(args.output, &answer, || Ok(format!("ok: revoked {name}")))
         }
     }
 }
 
 fn create(client: &Client, wanted: &CreateArgs, args: &GlobalArgs) -> Result<(), Error> {
-    let body = json!({"limits": {
-        "burstSize": wanted.burst_size,
-        "concurrentSlots": wanted.slots,
-        "memory": wanted.memory,
-        "packageSize": wanted.package_size,
-        "flaresPerMinute": wanted.rate,
-        "definitions": wanted.definitions,
-        "definitionsSize": wanted.definitions_size,
-        "storedSize": wanted.stored_size,
-        "deploysPerMinute": wanted.deploy_rate,
-        "requestsPerMinute": wanted.request_rate,
-        "concurrentRequests": wanted.requests,
-        "egress": wanted.egress,
-    }});
-    let query = [("overwrite", wanted.overwrite.then(|| "true".into()))];
-    let answer = client.put_at(&path(&wanted.name), &query, &body)?;
+    let limits = OwnLimits {
+        burst_size: wanted.burst_size,
+        concurrent_slots: wanted.slots,
+        memory: wanted.memory,
+        package_size: wanted.package_size,
+        flares_per_minute: wanted.rate,
+        definitions: wanted.definitions,
+        definitions_size: wanted.definitions_size,
+        stored_size: wanted.stored_size,
+        deploys_per_minute: wanted.deploy_rate,
+        requests_per_minute: wanted.request_rate,
+        concurrent_requests: wanted.requests,
+        egress: wanted.egress,
+    };
+    let limits = Some(limits);
+    let query = CreateNamespaceQuery {
+        overwrite: wanted.overwrite.then_some(true),
+    };
+    let answer = client.create_namespace(&wanted.name, &query, &NamespaceRequest { limits })?;
     output::answer(args.output, &answer, || {
-        let created: CreatedNamespace = answer.read()?;
+        let created = answer.read()?;
         let limits = created.limits;
         Ok(output::pairs([
             ("namespace", Some(created.name)),
@@ -111,7 +138,10 @@ fn create(client: &Client, wanted: &CreateArgs, args: &GlobalArgs) -> Result<(),
 }
 
 fn list(client: &Client, page: &PageArgs, args: &GlobalArgs) -> Result<(), Error> {
-    let answer = client.get_at(&NAMESPACES, &page.query())?;
+    let answer = client.list_namespaces(&ListNamespacesQuery {
+        limit: page.limit,
+        skip: page.skip,
+    })?;
     output::answer(args.output, &answer, || {
         let heads = [
             "NAMESPACE",
@@ -129,7 +159,7 @@ fn list(client: &Client, page: &PageArgs, args: &GlobalArgs) -> Result<(), Error
             "CREATED",
         ];
         let mut table = output::table(heads);
-        for namespace in answer.read::<Vec<Namespace>>()? {
+        for namespace in answer.read()? {
             let state = if namespace.revoked.is_some() {
                 "revoked"
             } else {
@@ -169,22 +199,28 @@ fn list(client: &Client, page: &PageArgs, args: &GlobalArgs) -> Result<(), Error
     })
 }
 
+/// A flare or a group in a list of those of all namespaces.
+struct Listed {
+    id: String,
+    namespace: String,
+    name: String,
+    state: String,
+    size: u32,
+    created: u64,
+}
+
 /// Lists flares or groups of all namespaces.
-fn any(
-    client: &Client,
-    (kind, head): (&str, &str),
-    only: &[(&str, &Option<String>)],
-    page: &PageArgs,
+fn any<T: DeserializeOwned>(
+    answer: &Answer<Vec<T>>,
+    head: &str,
     args: &GlobalArgs,
+    listed: impl Fn(T) -> Listed,
 ) -> Result<(), Error> {
-    let only = only.iter().map(|&(key, value)| (key, value.clone()));
-    let query: Vec<_> = only.chain(page.query()).collect();
-    let answer = client.get_at(&["admin", kind], &query)?;
-    output::answer(args.output, &answer, || {
+    output::answer(args.output, answer, || {
         let mut table = output::table([head, "NAMESPACE", "NAME", "STATE", "SIZE", "CREATED"]);
-        for listed in answer.read::<Vec<Listed>>()? {
+        for listed in answer.read()?.into_iter().map(listed) {
             table.add_row([
-                listed.id().to_owned(),
+                listed.id,
                 listed.namespace,
                 listed.name,
                 listed.state,
@@ -198,8 +234,4 @@ fn any(
 
 fn internet(egress: bool) -> &'static str {
     if egress { "yes" } else { "no" }
-}
-
-fn path(name: &str) -> [&str; 3] {
-    [NAMESPACES[0], NAMESPACES[1], name]
 }

@@ -1,23 +1,26 @@
 //! `burst list`, `get` and `delete`.
 
-use crate::api::Definition;
+use burst_client::{Client, Definition, ListDefinitionsQuery};
+
 use crate::args::{Format, PageArgs};
-use crate::client::Client;
 use crate::error::Error;
 use crate::output;
 
 /// Lists the definitions of the caller's namespace.
 pub fn list(client: &Client, page: &PageArgs, format: Format) -> Result<(), Error> {
-    let answer = client.get(&["bursts"], &page.query())?;
+    let answer = client.list_definitions(&ListDefinitionsQuery {
+        limit: page.limit,
+        skip: page.skip,
+    })?;
     output::answer(format, &answer, || {
         let mut table = output::table(["NAME", "VERSION", "KIND", "PACKAGE", "UPDATED"]);
-        for definition in answer.read::<Vec<Definition>>()? {
+        for definition in answer.read()? {
             table.add_row([
                 definition.name,
                 definition.version,
                 definition.exec.kind,
-                output::or_dash(definition.exec.size.map(output::size)),
-                output::or_dash(definition.updated.map(output::time)),
+                output::size(definition.exec.size),
+                output::time(definition.updated),
             ]);
         }
         Ok(output::render(table))
@@ -26,13 +29,13 @@ pub fn list(client: &Client, page: &PageArgs, format: Format) -> Result<(), Erro
 
 /// Shows a definition.
 pub fn get(client: &Client, name: &str, format: Format) -> Result<(), Error> {
-    let answer = client.get(&["bursts", name], &[])?;
+    let answer = client.get_definition(name)?;
     output::answer(format, &answer, || Ok(describe(answer.read()?)))
 }
 
 /// Deletes a definition.
 pub fn delete(client: &Client, name: &str, format: Format) -> Result<(), Error> {
-    let answer = client.delete(&["bursts", name])?;
+    let answer = client.delete_definition(name)?;
     output::answer(format, &answer, || Ok(format!("ok: deleted {name}")))
 }
 
@@ -44,37 +47,36 @@ fn describe(definition: Definition) -> String {
         config,
         parameters,
         updated,
+        ..
     } = definition;
     output::pairs([
         ("name", Some(name)),
         ("version", Some(version)),
         ("kind", Some(exec.kind)),
-        ("package", exec.package),
-        ("package size", exec.size.map(output::size)),
+        ("package", Some(exec.package)),
+        ("package size", Some(output::size(exec.size))),
         (
             "granularity",
             config
                 .granularity
                 .map(|workers| format!("{workers} workers per pack")),
         ),
-        ("packing", config.packing),
+        ("packing", config.packing.map(|packing| packing.to_string())),
         ("backend", config.backend),
-        ("chunk size", config.chunk_size.map(output::size)),
+        (
+            "chunk size",
+            config.chunk_size.map(|size| output::size(size.into())),
+        ),
         (
             "timeout",
-            config
-                .timeout
-                .map(|ms| output::duration(0, ms.saturating_mul(1000))),
+            Some(output::duration(0, config.timeout.saturating_mul(1000))),
         ),
-        (
-            "memory",
-            config.memory.map(|mib| format!("{mib} MiB per worker")),
-        ),
-        ("retries", config.retries.map(|retries| retries.to_string())),
+        ("memory", Some(format!("{} MiB per worker", config.memory))),
+        ("retries", Some(config.retries.to_string())),
         (
             "parameters",
             (!parameters.is_empty()).then(|| output::object(&parameters)),
         ),
-        ("updated", updated.map(output::time)),
+        ("updated", Some(output::time(updated))),
     ])
 }

@@ -2,11 +2,10 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use burst_client::{Client, DeployQuery, Error as ApiError, Kind, Package};
 use serde::Serialize;
 
-use crate::api::Definition;
 use crate::args::{DeployArgs, GlobalArgs, Options};
-use crate::client::Client;
 use crate::error::Error;
 use crate::inputs::{self, Params};
 use crate::progress::Progress;
@@ -14,16 +13,10 @@ use crate::{output, package};
 
 #[derive(Serialize)]
 struct Body<'a> {
-    exec: Exec,
+    exec: Package,
     config: &'a Options,
     #[serde(skip_serializing_if = "Option::is_none")]
     parameters: Option<Params>,
-}
-
-#[derive(Serialize)]
-struct Exec {
-    kind: &'static str,
-    code: String,
 }
 
 /// Builds or reads the package and uploads it.
@@ -34,24 +27,23 @@ pub fn run(client: &Client, args: &DeployArgs, global: &GlobalArgs) -> Result<()
     let package = package::prepare(&args.path, args.bin.as_deref(), global.verbose)?;
     let size = output::size(package.len() as u64);
     let body = Body {
-        exec: Exec {
-            kind: "rust",
+        exec: Package {
+            kind: Kind::Rust,
             code: STANDARD.encode(&package),
         },
         config: &args.options,
         parameters,
     };
     let progress = Progress::spinner(format!("uploading {size}"), global.verbose);
+    let query = DeployQuery {
+        overwrite: Some(args.overwrite),
+    };
     let answer = client
-        .put(
-            &["bursts", name],
-            &[("overwrite", Some(args.overwrite.to_string()))],
-            &body,
-        )
+        .deploy(name, &query, &body)
         .map_err(|error| explain(error, args))?;
     drop(progress);
     output::answer(global.output, &answer, || {
-        let definition: Definition = answer.read()?;
+        let definition = answer.read()?;
         Ok(format!(
             "ok: deployed {name} {} ({size})",
             definition.version
@@ -59,18 +51,18 @@ pub fn run(client: &Client, args: &DeployArgs, global: &GlobalArgs) -> Result<()
     })
 }
 
-fn explain(error: Error, args: &DeployArgs) -> Error {
+fn explain(error: ApiError, args: &DeployArgs) -> Error {
     match error {
-        Error::Refused {
+        ApiError::Refused {
             status: 409, code, ..
         } if !args.overwrite => {
             let message = format!("\"{}\" exists; pass --overwrite to replace it", args.name);
-            Error::Refused {
+            Error::Api(ApiError::Refused {
                 status: 409,
                 message,
                 code,
-            }
+            })
         }
-        other => other,
+        other => other.into(),
     }
 }

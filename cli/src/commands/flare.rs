@@ -1,11 +1,10 @@
 //! `burst flare`.
 
+use burst_client::{Accepted, Answer, Client, Error as ApiError};
 use serde::Serialize;
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
 
-use crate::api::{Flare, FlareRef};
 use crate::args::{FlareArgs, GlobalArgs, Options};
-use crate::client::Client;
 use crate::commands::{flares, result};
 use crate::error::Error;
 use crate::follow::{Kind, Watcher};
@@ -35,7 +34,7 @@ pub enum Inputs {
 pub fn run(client: &Client, args: &FlareArgs, global: &GlobalArgs) -> Result<(), Error> {
     let (body, size) = body(args)?;
     let start = Start {
-        path: &["bursts", &args.name],
+        on: On::Definition(args.name.clone()),
         name: &args.name,
         size,
         blocking: args.blocking,
@@ -44,10 +43,28 @@ pub fn run(client: &Client, args: &FlareArgs, global: &GlobalArgs) -> Result<(),
     start.run(client, &body, global)
 }
 
+/// What a flare is of.
+#[derive(Clone)]
+pub enum On {
+    /// The definition of this name.
+    Definition(String),
+    /// The group of this id.
+    Group(String),
+}
+
+impl On {
+    fn flare(&self, client: &Client, body: &RawValue) -> Result<Answer<Accepted>, ApiError> {
+        match self {
+            Self::Definition(name) => client.flare(name, body),
+            Self::Group(id) => client.flare_on_group(id, body),
+        }
+    }
+}
+
 /// A flare that is to be started.
 pub struct Start<'a> {
-    /// What it is posted to.
-    pub path: &'a [&'a str],
+    /// What it is of.
+    pub on: On,
     /// The definition's name.
     pub name: &'a str,
     /// How many workers it has.
@@ -66,9 +83,10 @@ impl Start<'_> {
         body: &impl Serialize,
         global: &GlobalArgs,
     ) -> Result<(), Error> {
+        let body = to_raw_value(body).map_err(unsendable)?;
         if !self.blocking && !self.result {
-            let answer = client.post(self.path, &[], body)?;
-            let id = answer.read::<FlareRef>()?.flare_id;
+            let answer = self.on.flare(client, &body)?;
+            let id = answer.read()?.flare_id;
             return output::answer(global.output, &answer, || Ok(format!("ok: flare {id}")));
         }
         // Listening before the flare exists, so that no moment is left in which Ctrl-C forgets it.
@@ -77,11 +95,12 @@ impl Start<'_> {
             kind: Kind::Flare,
             interrupts: Interrupts::listen()?,
         };
-        let (answer, stopped) = watcher.start(self.path, body)?;
-        let id = answer.read::<FlareRef>()?.flare_id;
+        let on = self.on.clone();
+        let (answer, stopped) = watcher.start(move |client| on.flare(client, &body))?;
+        let id = answer.read()?.flare_id;
         let progress = Progress::flare(self.name, self.size, global.verbose);
-        let (answer, flare) = watcher.until(&id, stopped, |answer| {
-            let flare: Flare = answer.read()?;
+        let (answer, flare) = watcher.until(&id, stopped, Client::get_flare, |answer| {
+            let flare = answer.read()?;
             if flare.state.is_final() {
                 return Ok(Some((answer, flare)));
             }
@@ -101,6 +120,11 @@ impl Start<'_> {
         }
         failed.map_or(Ok(()), Err)
     }
+}
+
+/// What a body that is no JSON is.
+pub fn unsendable(cause: serde_json::Error) -> Error {
+    Error::Usage(cause.to_string())
 }
 
 fn body(args: &FlareArgs) -> Result<(Body<'_>, u64), Error> {

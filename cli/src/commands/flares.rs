@@ -1,34 +1,32 @@
 //! `burst flares`, `status`, `logs`, `result` and `cancel`.
 
-use crate::api::{Flare, FlareRef, LogLine, Logs};
+use burst_client::{Client, Flare, FlareState, GetLogsQuery, ListFlaresQuery, WaitsFor};
+
 use crate::args::{FlaresArgs, Format, IdArgs, LogsArgs};
-use crate::client::{Answer, Client};
 use crate::commands::result;
 use crate::error::Error;
+use crate::failure;
 use crate::output::{self, Printer};
-use crate::{failure, streamed};
 
 /// Lists flares, newest first.
 pub fn list(client: &Client, args: &FlaresArgs, format: Format) -> Result<(), Error> {
-    let [limit, skip] = args.page.query();
-    let query = [
-        ("name", args.name.clone()),
-        ("state", args.state.clone()),
-        limit,
-        skip,
-    ];
-    let answer = client.get(&["flares"], &query)?;
+    let answer = client.list_flares(&ListFlaresQuery {
+        limit: args.page.limit,
+        skip: args.page.skip,
+        name: args.name.clone(),
+        state: args.state.as_deref().map(FlareState::from),
+    })?;
     output::answer(format, &answer, || {
         let heads = [
             "FLARE", "NAME", "VERSION", "STATE", "SIZE", "CREATED", "DURATION",
         ];
         let mut table = output::table(heads);
-        for flare in answer.read::<Vec<Flare>>()? {
+        for flare in answer.read()? {
             table.add_row([
                 flare.flare_id,
                 flare.name,
                 flare.version,
-                flare.state.name().into(),
+                flare.state.to_string(),
                 flare.size.to_string(),
                 output::time(flare.created),
                 output::or_dash(flare.ended.map(|end| output::duration(flare.created, end))),
@@ -40,25 +38,26 @@ pub fn list(client: &Client, args: &FlaresArgs, format: Format) -> Result<(), Er
 
 /// Shows a flare and its workers.
 pub fn status(client: &Client, id: &IdArgs, format: Format) -> Result<(), Error> {
-    let answer = client.get(&["flares", &resolve(client, id)?], &[])?;
+    let answer = client.get_flare(&resolve(client, id)?)?;
     output::answer(format, &answer, || Ok(describe(&answer.read()?)))
 }
 
 /// Prints what the workers wrote.
 pub fn logs(client: &Client, args: &LogsArgs, format: Format) -> Result<(), Error> {
     let id = resolve(client, &args.flare)?;
-    let query = [("worker", args.worker.map(|worker| worker.to_string()))];
-    let body = client.open(&["flares", &id, "logs"], &query)?;
+    let query = GetLogsQuery {
+        worker: args.worker,
+    };
+    let body = client.get_logs(&id, &query)?;
     let mut printer = Printer::new();
     if format == Format::Json {
         printer.body(body)?;
         return printer.end();
     }
-    let logs: Logs = streamed::read(body, "logs", |line: LogLine| {
-        let who = match (line.worker, line.pack) {
-            (Some(worker), _) => format!("worker {worker}"),
-            (None, Some(pack)) => format!("pack {pack}"),
-            (None, None) => "flare".into(),
+    let logs = body.each(|line| {
+        let who = match line.worker {
+            Some(worker) => format!("worker {worker}"),
+            None => format!("pack {}", line.pack),
         };
         let at = output::time(line.at);
         printer.people(&format!("{at} {who} {}: ", line.stream))?;
@@ -79,7 +78,7 @@ pub fn result(client: &Client, id: &IdArgs) -> Result<(), Error> {
 /// Asks the platform to stop a flare.
 pub fn cancel(client: &Client, id: &IdArgs, format: Format) -> Result<(), Error> {
     let id = resolve(client, id)?;
-    let answer: Answer = client.delete(&["flares", &id])?;
+    let answer = client.cancel_flare(&id)?;
     output::answer(format, &answer, || Ok(format!("ok: cancelling flare {id}")))
 }
 
@@ -88,8 +87,11 @@ pub fn resolve(client: &Client, args: &IdArgs) -> Result<String, Error> {
     if let Some(id) = &args.id {
         return Ok(id.clone());
     }
-    let newest = client.get(&["flares"], &[("limit", Some("1".into()))])?;
-    match newest.read::<Vec<FlareRef>>()?.into_iter().next() {
+    let newest = client.list_flares(&ListFlaresQuery {
+        limit: Some(1),
+        ..ListFlaresQuery::default()
+    })?;
+    match newest.read()?.into_iter().next() {
         Some(flare) => Ok(flare.flare_id),
         None => Err(Error::NotFound("there is no flare yet".into())),
     }
@@ -103,33 +105,32 @@ pub fn describe(flare: &Flare) -> String {
             "definition",
             Some(format!("{} {}", flare.name, flare.version)),
         ),
-        ("state", Some(flare.state.name().into())),
+        ("state", Some(flare.state.to_string())),
         (
             "queue",
-            flare.queue.as_ref().map(|standing| {
-                let start = match (standing.start, standing.waits_for.as_deref()) {
+            flare.queue.as_ref().map(|queue| {
+                let start = match (queue.start, &queue.waits_for) {
                     (Some(at), _) => format!("expected to start at {}", output::time(at)),
-                    (None, Some("turn")) => "starts when it is its turn on the group".into(),
-                    (None, Some("slots")) => {
+                    (None, Some(WaitsFor::Turn)) => {
+                        "starts when it is its turn on the group".into()
+                    }
+                    (None, Some(WaitsFor::Slots)) => {
                         "starts when groups end or busy invokers are idle again: nobody knows when"
                             .into()
                     }
                     (None, _) => "starts when enough invokers are up".into(),
                 };
-                format!("position {}, {start}", standing.position)
+                format!("position {}, {start}", queue.position)
             }),
         ),
         (
             "attempt",
-            flare
-                .attempt
-                .filter(|attempt| *attempt > 1)
-                .map(|n| n.to_string()),
+            (flare.attempt > 1).then(|| flare.attempt.to_string()),
         ),
         ("workers", Some(flare.size.to_string())),
         ("granularity", flare.granularity.map(|n| n.to_string())),
-        ("packing", flare.packing.clone()),
-        ("backend", flare.backend.clone()),
+        ("packing", Some(flare.packing.to_string())),
+        ("backend", Some(flare.backend.clone())),
         ("created", Some(output::time(flare.created))),
         ("started", flare.started.map(|at| after(flare, at))),
         ("ended", flare.ended.map(|at| after(flare, at))),
@@ -163,9 +164,9 @@ fn workers(flare: &Flare) -> String {
         table.add_row([
             worker.worker.to_string(),
             output::or_dash(worker.pack),
-            output::or_dash(pack.and_then(|pack| pack.invoker.as_ref())),
+            output::or_dash(pack.map(|pack| &pack.invoker)),
             output::or_dash(pack.and_then(|pack| pack.start.as_ref())),
-            worker.state.name().into(),
+            worker.state.to_string(),
             output::or_dash(times.map(|(start, end)| output::duration(start, end))),
             worker
                 .error

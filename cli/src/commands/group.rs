@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
+use burst_client::{Answer, Client, Group, GroupState, ListGroupsQuery};
 use serde::Serialize;
+use serde_json::value::to_raw_value;
 
-use crate::api::{Group, GroupRef, GroupState};
 use crate::args::group::{GroupAction, GroupFlareArgs, GroupsArgs, OpenArgs};
 use crate::args::{Format, GlobalArgs, Options};
-use crate::client::{Answer, Client};
-use crate::commands::flare::{self, Inputs};
+use crate::commands::flare::{self, Inputs, On, unsendable};
 use crate::error::{Error, FlareEnd};
 use crate::follow::{Kind, Watcher};
 use crate::interrupt::Interrupts;
@@ -23,7 +23,7 @@ pub fn run(action: &GroupAction, client: &Client, global: &GlobalArgs) -> Result
         GroupAction::Close(group) => close(client, &group.id, format),
         GroupAction::List(args) => list(client, args, format),
         GroupAction::Get(group) => {
-            let answer = client.get(&["groups", &group.id], &[])?;
+            let answer = client.get_group(&group.id)?;
             output::answer(format, &answer, || Ok(describe(&answer.read()?)))
         }
     }
@@ -41,33 +41,34 @@ struct OpenBody<'a> {
 }
 
 fn open(client: &Client, args: &OpenArgs, format: Format) -> Result<(), Error> {
-    let body = OpenBody {
+    let body = to_raw_value(&OpenBody {
         definition: &args.name,
         size: args.size,
         idle_timeout: args.idle_timeout,
         options: &args.options,
-    };
-    let printed = |answer: &Answer, id: &str| {
+    })
+    .map_err(unsendable)?;
+    let printed = |answer: &Answer<_>, id: &str| {
         output::answer(format, answer, || Ok(format!("ok: group {id}")))
     };
     if !args.blocking {
-        let answer = client.post(&["groups"], &[], &body)?;
-        return printed(&answer, &answer.read::<GroupRef>()?.group_id);
+        let answer = client.open_group(&body)?;
+        return printed(&answer, &answer.read()?.group_id);
     }
     let watcher = Watcher {
         client,
         kind: Kind::Group,
         interrupts: Interrupts::listen()?,
     };
-    let (answer, stopped) = watcher.start(&["groups"], &body)?;
-    let id = answer.read::<GroupRef>()?.group_id;
+    let (answer, stopped) = watcher.start(move |client| client.open_group(&body))?;
+    let id = answer.read()?.group_id;
     // The platform ends the wait: a group that does not get its slots or packs in time is closed.
-    watcher.until(&id, stopped, |answer| {
-        let group: Group = answer.read()?;
+    watcher.until(&id, stopped, Client::get_group, |answer| {
+        let group = answer.read()?;
         match group.state {
             GroupState::Open => Ok(Some(())),
             GroupState::Closed => Err(ended(&group)),
-            GroupState::Queued | GroupState::Opening | GroupState::Unknown => Ok(None),
+            GroupState::Queued | GroupState::Opening | GroupState::Unknown(_) => Ok(None),
         }
     })?;
     printed(&answer, &id)
@@ -94,9 +95,9 @@ fn run_flare(client: &Client, args: &GroupFlareArgs, global: &GlobalArgs) -> Res
         Some(path) => Inputs::Each(inputs::each(path)?),
         None => Inputs::Shared(inputs::params(&args.params)?),
     };
-    let group: Group = client.get(&["groups", &args.id], &[])?.read()?;
+    let group = client.get_group(&args.id)?.read()?;
     let start = flare::Start {
-        path: &["groups", &args.id],
+        on: On::Group(args.id.clone()),
         name: &group.name,
         size: group.size.into(),
         blocking: args.blocking,
@@ -107,22 +108,24 @@ fn run_flare(client: &Client, args: &GroupFlareArgs, global: &GlobalArgs) -> Res
 }
 
 fn close(client: &Client, id: &str, format: Format) -> Result<(), Error> {
-    let answer: Answer = client.delete(&["groups", id])?;
+    let answer = client.close_group(id)?;
     output::answer(format, &answer, || Ok(format!("ok: closing group {id}")))
 }
 
 fn list(client: &Client, args: &GroupsArgs, format: Format) -> Result<(), Error> {
-    let [limit, skip] = args.page.query();
-    let query = [("name", args.name.clone()), limit, skip];
-    let answer = client.get(&["groups"], &query)?;
+    let answer = client.list_groups(&ListGroupsQuery {
+        limit: args.page.limit,
+        skip: args.page.skip,
+        name: args.name.clone(),
+    })?;
     output::answer(format, &answer, || {
         let mut table = output::table(["GROUP", "NAME", "VERSION", "STATE", "SIZE", "CREATED"]);
-        for group in answer.read::<Vec<Group>>()? {
+        for group in answer.read()? {
             table.add_row([
                 group.group_id,
                 group.name,
                 group.version,
-                group.state.name().into(),
+                group.state.to_string(),
                 group.size.to_string(),
                 output::time(group.created),
             ]);
@@ -134,7 +137,7 @@ fn list(client: &Client, args: &GroupsArgs, format: Format) -> Result<(), Error>
 fn describe(group: &Group) -> String {
     let idle = Duration::from_millis(group.idle_timeout);
     let packs = group.packs.iter().map(|pack| {
-        let invoker = output::or_dash(pack.invoker.as_ref());
+        let invoker = &pack.invoker;
         let start = output::or_dash(pack.start.as_ref());
         format!("{} on {invoker} ({start})", pack.pack)
     });
@@ -145,7 +148,7 @@ fn describe(group: &Group) -> String {
             "definition",
             Some(format!("{} {}", group.name, group.version)),
         ),
-        ("state", Some(group.state.name().into())),
+        ("state", Some(group.state.to_string())),
         ("workers", Some(group.size.to_string())),
         (
             "idle time-out",

@@ -13,14 +13,14 @@ mod result;
 mod timeline;
 
 use crate::args::{Cli, Command};
-use crate::client::Client;
+use crate::connection;
 use crate::error::Error;
 
 /// Does what the command line says.
 pub fn run(cli: Cli) -> Result<(), Error> {
     let global = &cli.global;
     let format = global.output;
-    let client = || Client::new(global);
+    let client = || connection::user(global);
     match &cli.command {
         Command::Standalone(args) => platform::standalone(args, global.verbose),
         Command::Controller(args) => platform::controller(args, global.verbose),

@@ -1,19 +1,19 @@
 //! The outputs of a flare: always a JSON array by worker id, however the flare ended.
 
-use crate::api::{Outcome, Output};
-use crate::client::Client;
+use burst_client::{Client, Error as ApiError};
+
 use crate::error::Error;
+use crate::failure;
 use crate::output::{self, Printer};
-use crate::{failure, streamed};
 
 /// Prints the outputs, and fails as the flare did.
 pub fn print(client: &Client, id: &str) -> Result<(), Error> {
-    let body = client.open(&["flares", id, "result"], &[])?;
     let mut printer = Printer::new();
     let (mut workers, mut missing) = (0, 0);
-    let outcome: Outcome = streamed::read(body, "outputs", |output: Output| {
+    let outcome = client.get_result(id)?.each(|output| {
         if output.worker != workers {
-            return Err(Error::BadAnswer("its outputs are not by worker".into()));
+            let what = "its outputs are not by worker";
+            return Err(ApiError::BadAnswer(what.into()).into());
         }
         printer.people(if workers == 0 { "[\n  " } else { ",\n  " })?;
         workers += 1;
@@ -26,10 +26,10 @@ pub fn print(client: &Client, id: &str) -> Result<(), Error> {
     printer.people(if workers == 0 { "[]\n" } else { "\n]\n" })?;
     printer.end()?;
     if !outcome.state.is_final() {
-        let state = outcome.state.name();
+        let state = &outcome.state;
         output::note(&format!(
             "flare {id} is {state}: {missing} of {workers} workers have no output yet"
         ));
     }
-    failure::of_state(id, outcome.state, outcome.error.as_ref()).map_or(Ok(()), Err)
+    failure::of_state(id, &outcome.state, outcome.error.as_ref()).map_or(Ok(()), Err)
 }

@@ -1,10 +1,9 @@
 //! `burst timeline`: what each worker did when, as numbers and as bars.
 
+use burst_client::{Client, Phase, Timeline, WorkerPhases};
 use comfy_table::{CellAlignment, Table};
 
-use crate::api::{Phase, Timeline, WorkerPhases};
 use crate::args::{Format, IdArgs};
-use crate::client::Client;
 use crate::commands::flares;
 use crate::error::Error;
 use crate::output;
@@ -19,7 +18,7 @@ const WIDEST_BAR: usize = 80;
 /// Shows a flare's timeline.
 pub fn run(client: &Client, id: &IdArgs, format: Format) -> Result<(), Error> {
     let id = flares::resolve(client, id)?;
-    let answer = client.get(&["flares", &id, "timeline"], &[])?;
+    let answer = client.get_timeline(&id)?;
     output::answer(format, &answer, || {
         let width = Table::new().width().map_or(DEFAULT_WIDTH, usize::from);
         Ok(render(&answer.read()?, width))
@@ -197,6 +196,7 @@ mod tests {
     #[test]
     fn a_flare_without_workers_yet_is_no_trouble() {
         let timeline = Timeline {
+            flare_id: "f".into(),
             created: 5,
             now: 5,
             workers: vec![],

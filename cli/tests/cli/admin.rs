@@ -12,6 +12,10 @@ fn administrator(platform: &Platform) -> Burst {
     Burst::of(platform).with("BURST_ADMIN_AUTH", ADMIN)
 }
 
+fn namespace(name: &str, revoked: &str) -> String {
+    format!(r#"{{"name":"{name}","limits":{LIMITS},"created":1,"revoked":{revoked}}}"#)
+}
+
 #[test]
 fn a_created_namespace_is_shown_with_its_credentials_and_limits() {
     let platform = Platform::start();
@@ -67,8 +71,8 @@ fn a_created_namespace_is_shown_with_its_credentials_and_limits() {
     );
     assert_eq!(
         requests[0].body,
-        json!({"limits": {"burstSize": null, "concurrentSlots": 8, "memory": 1024,
-            "packageSize": 1_048_576, "flaresPerMinute": null, "definitions": 7, "definitionsSize": null,
+        json!({"limits": {"concurrentSlots": 8, "memory": 1024,
+            "packageSize": 1_048_576, "definitions": 7,
             "storedSize": 3_145_728, "deploysPerMinute": 31, "requestsPerMinute": 3200,
             "concurrentRequests": 33, "egress": true}})
     );
@@ -80,9 +84,6 @@ fn a_created_namespace_is_shown_with_its_credentials_and_limits() {
 #[test]
 fn namespaces_are_listed_with_their_state() {
     let platform = Platform::start();
-    let namespace = |name, revoked| {
-        format!(r#"{{"name":"{name}","limits":{LIMITS},"created":1,"revoked":{revoked}}}"#)
-    };
     platform.on(
         "GET /api/v1/admin/namespaces?limit=2",
         200,
@@ -103,7 +104,11 @@ fn namespaces_are_listed_with_their_state() {
 #[test]
 fn a_revocation_is_told_and_refusals_are_too() {
     let platform = Platform::start();
-    platform.on("DELETE /api/v1/admin/namespaces/team", 200, "{}");
+    platform.on(
+        "DELETE /api/v1/admin/namespaces/team",
+        200,
+        &namespace("team", "2"),
+    );
     let burst = administrator(&platform);
     assert_eq!(
         burst.run(&["admin", "namespace", "revoke", "team"]).ok(),
@@ -120,19 +125,27 @@ fn a_revocation_is_told_and_refusals_are_too() {
 #[test]
 fn flares_and_groups_of_all_namespaces_are_listed_and_ended() {
     let platform = Platform::start();
-    let shared = r#""namespace":"team","name":"work","version":"0.0.1","size":4,"created":1"#;
+    let shared = r#""namespace":"team","name":"work","version":"0.0.1","size":4,"created":1,
+        "granularity":null,"packing":"mixed","backend":"direct","chunkSize":null,"timeout":1,"memory":1,
+        "error":null"#;
+    let flare = |id: &str, group: &str| {
+        format!(
+            r#"{{"flareId":"{id}","groupId":{group},"state":"running","attempt":1,"started":1,
+                "ended":null,{shared}}}"#
+        )
+    };
     platform.on(
         "GET /api/v1/admin/flares?namespace=team&state=running",
         200,
-        &format!(r#"[{{"flareId":"f1","groupId":null,"state":"running",{shared}}},{{"flareId":"f2","groupId":"g1","state":"running",{shared}}}]"#),
+        &format!("[{},{}]", flare("f1", "null"), flare("f2", r#""g1""#)),
     );
     platform.on(
         "GET /api/v1/admin/groups",
         200,
-        &format!(r#"[{{"groupId":"g1","state":"open","idleTimeout":1,{shared}}}]"#),
+        &format!(r#"[{{"groupId":"g1","state":"open","idleTimeout":1,"opened":1,"closed":null,{shared}}}]"#),
     );
-    platform.on("DELETE /api/v1/admin/flares/f1", 202, "{}");
-    platform.on("DELETE /api/v1/admin/groups/g1", 202, "{}");
+    platform.on("DELETE /api/v1/admin/flares/f1", 202, r#"{"flareId":"f1"}"#);
+    platform.on("DELETE /api/v1/admin/groups/g1", 202, r#"{"groupId":"g1"}"#);
     let burst = administrator(&platform);
     let list = ["admin", "flare", "list", "--namespace", "team"];
     let cells = |shown: String| -> Vec<Vec<String>> {

@@ -36,7 +36,7 @@ fn an_answer_that_is_not_the_apis_is_a_failure_of_the_platform() {
     let platform = Platform::start();
     platform
         .on("GET /bursts", 502, "<html>")
-        .on("GET /flares", 200, "<html>");
+        .whatever("GET /flares", 200, "<html>");
     let burst = Burst::of(&platform);
     assert_eq!(
         burst.run(&["list"]).fails(8),
@@ -163,7 +163,7 @@ fn a_closed_reader_ends_the_program_quietly() {
     platform.on(
         "GET /flares/f/logs",
         200,
-        &format!(r#"{{"truncated":false,"logs":[{logs}]}}"#),
+        &format!(r#"{{"flareId":"f","truncated":false,"logs":[{logs}]}}"#),
     );
     let mut child = Burst::of(&platform)
         .command(&["logs", "f"])

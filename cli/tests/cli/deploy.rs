@@ -10,7 +10,8 @@ use crate::platform::Platform;
 use crate::program::Burst;
 
 const DEPLOYED: &str = r#"{"namespace":"guest","name":"hello","version":"0.0.1",
-    "exec":{"kind":"rust","package":"ab","size":9},"config":{},"parameters":{},"updated":0}"#;
+    "exec":{"kind":"rust","package":"ab","size":9},"config":{"granularity":null,
+    "packing":null,"backend":null,"chunkSize":null,"timeout":1,"memory":16,"retries":0},"parameters":{},"updated":0}"#;
 
 fn platform() -> Platform {
     let platform = Platform::start();

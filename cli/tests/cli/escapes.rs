@@ -23,7 +23,7 @@ fn acts(text: &str) -> bool {
 fn logs_are_shown_on_terminals_and_kept_in_files() {
     let platform = Platform::start();
     let logs = format!(
-        r#"{{"truncated":false,"logs":[{{"worker":1,"stream":"stdout","at":0,"line":{}}}]}}"#,
+        r#"{{"flareId":"f1","truncated":false,"logs":[{{"worker":1,"pack":0,"stream":"stdout","at":0,"line":{}}}]}}"#,
         quoted(LINE)
     );
     platform.on("GET /flares/f1/logs", 200, &logs);
@@ -49,7 +49,7 @@ fn outputs_are_the_same_json_on_terminals() {
     let platform = Platform::start();
     let output = "\u{9b}2J\u{202e}\u{7f}";
     let result = format!(
-        r#"{{"state":"succeeded","error":null,"outputs":[{{"worker":0,"output":"{output}"}}]}}"#
+        r#"{{"flareId":"f1","state":"succeeded","error":null,"outputs":[{{"worker":0,"output":"{output}"}}]}}"#
     );
     platform.on("GET /flares/f1/result", 200, &result);
     let burst = Burst::of(&platform);
@@ -66,8 +66,10 @@ fn errors_and_tables_are_shown_wherever_they_go() {
     let platform = Platform::start();
     let line = quoted(LINE);
     let failure = format!(r#"{{"kind":"error","worker":1,"message":{line},"operation":{line}}}"#);
-    let list =
-        format!(r#"[{{"id":{line},"slots":1,"freeSlots":1,"state":{line},"driver":{line}}}]"#);
+    let list = format!(
+        r#"[{{"id":{line},"slots":1,"freeSlots":1,"cpuLoad":0.5,"state":{line},"quarantine":null,
+            "driver":{line},"warmPacks":0,"prewarmedPacks":0,"runtime":{{"arch":{line},"glibc":""}}}}]"#
+    );
     platform
         .on(
             "GET /bursts",

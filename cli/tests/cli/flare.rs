@@ -2,6 +2,7 @@
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::group::group;
 use crate::platform::Platform;
 use crate::program::{Burst, Ran};
 use crate::terminal::Terminal;
@@ -12,14 +13,21 @@ const RESULT: &str = r#"{"flareId":"f1","state":"succeeded","error":null,"output
 
 pub fn flare(state: &str, error: &str) -> String {
     format!(
-        r#"{{"flareId":"f1","namespace":"guest","name":"hello","version":"0.0.1",
+        r#"{{"flareId":"f1","groupId":null,"namespace":"guest","name":"hello","version":"0.0.1",
             "state":"{state}","attempt":1,"size":2,"granularity":2,"packing":"mixed",
             "backend":"direct","chunkSize":null,"timeout":1,"memory":1,"created":1000,
-            "started":3000,"ended":9000,"error":{error},
+            "started":3000,"ended":9000,"error":{error},"queue":null,
             "packs":[{{"pack":0,"invoker":"invoker0","workers":[0,1],"start":"cold"}}],
             "workers":[{{"worker":0,"pack":0,"state":"{state}","started":3000,"ended":9000,"error":null}},
                        {{"worker":1,"pack":0,"state":"{state}","started":3000,"ended":null,"error":{error}}}]}}"#
     )
+}
+
+/// The same flare in a list.
+pub fn summary(state: &str) -> String {
+    let flare = flare(state, "null");
+    let (summary, _) = flare.split_once(r#","queue""#).unwrap();
+    format!("{summary}}}")
 }
 
 /// A platform on which a flare goes through these states.
@@ -216,12 +224,7 @@ fn the_result_is_an_array_by_worker() {
     assert_eq!(json, array);
     assert_eq!(burst.run(&["result", "f1", "--output", "json"]).ok(), array);
     platform
-        .on(
-            "GET /groups/g1",
-            200,
-            r#"{"groupId":"g1","state":"open","name":"hello",
-            "version":"1","size":2,"idleTimeout":1,"created":0}"#,
-        )
+        .on("GET /groups/g1", 200, &group("open", "null"))
         .on("POST /groups/g1", 202, STARTED);
     assert_eq!(burst.run(&["group", "flare", "g1", "--result"]).ok(), array);
 }

@@ -5,28 +5,38 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::platform::Platform;
 use crate::program::{Burst, Ran};
 
-const OPEN: &str = r#"{"groupId":"g1","state":"open","namespace":"guest","name":"hello",
-    "version":"0.0.3","size":2,"idleTimeout":600000,"created":1700000000000000,
-    "opened":1700000000001000,"closed":null,"error":null,"queue":null,
-    "packs":[{"pack":0,"invoker":"invoker0","workers":[0,1],"start":"cold"}]}"#;
-const OPENING: &str = r#"{"groupId":"g1","state":"opening","name":"hello","version":"0.0.3",
-    "size":2,"idleTimeout":600000,"created":1700000000000000}"#;
-const CLOSED: &str = r#"{"groupId":"g1","state":"closed","name":"hello","version":"0.0.3",
-    "size":2,"idleTimeout":1,"created":1700000000000000,"error":
-    {"kind":"start-failed","message":"the program did not report","pack":0}}"#;
+const OPENED: &str = r#"{"groupId":"g1"}"#;
+
+pub fn group(state: &str, error: &str) -> String {
+    format!(
+        r#"{{"groupId":"g1","state":"{state}","namespace":"guest","name":"hello","version":"0.0.3",
+            "size":2,"granularity":2,"packing":"mixed","backend":"direct","chunkSize":null,
+            "timeout":1,"memory":1,"idleTimeout":600000,"created":1700000000000000,
+            "opened":1700000000001000,"closed":null,"error":{error},"queue":null,
+            "packs":[{{"pack":0,"invoker":"invoker0","workers":[0,1],"start":"cold"}}]}}"#
+    )
+}
+
+fn opening() -> String {
+    group("opening", "null")
+}
+
+fn open() -> String {
+    group("open", "null")
+}
 
 #[test]
 fn a_group_is_opened_with_its_terms() {
     let platform = Platform::start();
     platform
-        .on("POST /groups", 202, r#"{"groupId":"g1"}"#)
-        .on("GET /groups/g1", 200, OPENING)
-        .on("GET /groups/g1", 200, OPEN);
+        .on("POST /groups", 202, OPENED)
+        .on("GET /groups/g1", 200, &opening())
+        .on("GET /groups/g1", 200, &open());
     let burst = Burst::of(&platform);
-    let open = ["group", "open", "hello", "--size", "2"];
-    assert_eq!(burst.run(&open).ok(), "ok: group g1\n");
+    let args = ["group", "open", "hello", "--size", "2"];
+    assert_eq!(burst.run(&args).ok(), "ok: group g1\n");
     let more = ["--idle-timeout", "10m", "--granularity", "1", "--blocking"];
-    let opened = burst.run(&[&open[..], &more[..]].concat()).ok();
+    let opened = burst.run(&[&args[..], &more[..]].concat()).ok();
     assert_eq!(opened, "ok: group g1\n");
     assert_eq!(platform.lines(), ["POST /groups", "GET /groups/g1"]);
     let bodies: Vec<_> = platform.requests().into_iter().map(|it| it.body).collect();
@@ -43,12 +53,13 @@ fn a_group_is_opened_with_its_terms() {
 
 #[test]
 fn one_that_does_not_open_says_why() {
+    let error = r#"{"kind":"start-failed","message":"the program did not report","pack":0}"#;
     let platform = Platform::start();
     platform
-        .on("POST /groups", 202, r#"{"groupId":"g1"}"#)
-        .on("GET /groups/g1", 200, CLOSED);
-    let open = ["group", "open", "hello", "--size", "2", "--blocking"];
-    let ran = Burst::of(&platform).run(&open);
+        .on("POST /groups", 202, OPENED)
+        .on("GET /groups/g1", 200, &group("closed", error));
+    let args = ["group", "open", "hello", "--size", "2", "--blocking"];
+    let ran = Burst::of(&platform).run(&args);
     let sentence = ran.fails(1);
     assert!(sentence.contains("did not report"), "{sentence}");
 }
@@ -57,11 +68,11 @@ fn one_that_does_not_open_says_why() {
 fn an_interrupt_closes_the_group_that_is_waited_for() {
     let platform = Platform::start();
     platform
-        .on("POST /groups", 202, r#"{"groupId":"g1"}"#)
-        .on("GET /groups/g1", 200, OPENING)
-        .on("DELETE /groups/g1", 202, r#"{"groupId":"g1"}"#);
-    let open = ["group", "open", "hello", "--size", "2", "--blocking"];
-    let child = Burst::of(&platform).command(&open).spawn().unwrap();
+        .on("POST /groups", 202, OPENED)
+        .on("GET /groups/g1", 200, &opening())
+        .on("DELETE /groups/g1", 202, OPENED);
+    let args = ["group", "open", "hello", "--size", "2", "--blocking"];
+    let child = Burst::of(&platform).command(&args).spawn().unwrap();
     platform.wait_for("GET /groups/g1");
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     let ran = Ran::from(child.wait_with_output().unwrap());
@@ -76,18 +87,18 @@ fn an_interrupt_closes_the_group_that_is_waited_for() {
 fn a_platform_that_restarts_while_a_group_opens_is_waited_for() {
     let platform = Platform::start();
     platform
-        .on("POST /groups", 202, r#"{"groupId":"g1"}"#)
+        .on("POST /groups", 202, OPENED)
         .on("GET /groups/g1", 503, r#"{"error":"Starting.","code":"t"}"#)
-        .on("GET /groups/g1", 200, OPEN);
-    let open = ["group", "open", "hello", "--size", "2", "--blocking"];
-    assert_eq!(Burst::of(&platform).run(&open).ok(), "ok: group g1\n");
+        .on("GET /groups/g1", 200, &open());
+    let args = ["group", "open", "hello", "--size", "2", "--blocking"];
+    assert_eq!(Burst::of(&platform).run(&args).ok(), "ok: group g1\n");
 }
 
 #[test]
 fn flares_run_on_a_group() {
     let platform = Platform::start();
     platform
-        .on("GET /groups/g1", 200, OPEN)
+        .on("GET /groups/g1", 200, &open())
         .on("POST /groups/g1", 202, r#"{"flareId":"f1"}"#);
     let burst = Burst::of(&platform);
     let flare = [
@@ -111,10 +122,13 @@ fn flares_run_on_a_group() {
 #[test]
 fn groups_are_listed_shown_and_closed() {
     let platform = Platform::start();
+    let listed = r#"{"groupId":"g1","state":"open","namespace":"guest","name":"hello","version":"0.0.3",
+        "size":2,"granularity":2,"packing":"mixed","backend":"direct","chunkSize":null,"timeout":1,
+        "memory":1,"idleTimeout":1,"created":1700000000000000,"opened":null,"closed":null,"error":null}"#;
     platform
-        .on("GET /groups", 200, &format!("[{OPEN}]"))
-        .on("GET /groups/g1", 200, OPEN)
-        .on("DELETE /groups/g1", 202, r#"{"groupId":"g1"}"#);
+        .on("GET /groups", 200, &format!("[{listed}]"))
+        .on("GET /groups/g1", 200, &open())
+        .on("DELETE /groups/g1", 202, OPENED);
     let burst = Burst::of(&platform);
     assert_eq!(
         burst.run(&["group", "list", "--name", "hello"]).ok(),

@@ -39,11 +39,11 @@ fn a_result_is_printed_output_by_output() {
     let outputs: Vec<String> = (0..PIECES)
         .map(|worker| format!(r#"{{"worker":{worker},"output":"{text}"}}"#))
         .collect();
-    platform.on(
+    platform.whatever(
         "GET /flares/f1/result",
         200,
         &format!(
-            r#"{{"state":"succeeded","error":null,"outputs":[{}]}}"#,
+            r#"{{"flareId":"f1","state":"succeeded","error":null,"outputs":[{}]}}"#,
             outputs.join(",")
         ),
     );
@@ -57,11 +57,11 @@ fn a_result_is_printed_output_by_output() {
 fn logs_are_printed_line_by_line() {
     let platform = Platform::start();
     let text = "x".repeat(1000);
-    let line = format!(r#"{{"worker":0,"stream":"stdout","at":0,"line":"{text}"}}"#);
+    let line = format!(r#"{{"worker":0,"pack":0,"stream":"stdout","at":0,"line":"{text}"}}"#);
     let count = PIECES * PIECE / 1000;
     let logs = vec![line; count].join(",");
-    let body = format!(r#"{{"truncated":false,"logs":[{logs}]}}"#);
-    platform.on("GET /flares/f1/logs", 200, &body);
+    let body = format!(r#"{{"flareId":"f1","truncated":false,"logs":[{logs}]}}"#);
+    platform.whatever("GET /flares/f1/logs", 200, &body);
     let burst = Burst::of(&platform);
     let prefix = "1970-01-01T00:00:00.000Z worker 0 stdout: ".len();
     let people = peak(&burst, &["logs", "f1"], count * (prefix + 1001));

@@ -12,6 +12,8 @@ use axum::response::IntoResponse;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 
+use crate::answers;
+
 /// Stands for no status at all.
 const SILENCE: u16 = 0;
 const NAMESPACE: &str = "/api/v1/namespaces/_";
@@ -72,12 +74,20 @@ impl Platform {
 
     /// Never answers such a request.
     pub fn silent(&self, line: &str) -> &Self {
-        self.on(line, SILENCE, "")
+        self.whatever(line, SILENCE, "")
     }
 
-    /// Answers such a request, written as `GET /flares/f1`, with or without its query. Several
-    /// answers are given one after the other, and the last one from then on.
+    /// Answers such a request, written as `GET /flares/f1`, with or without its query, by what the API
+    /// could answer. Several answers are given one after the other, and the last one from then on.
     pub fn on(&self, line: &str, status: u16, body: &str) -> &Self {
+        if (200..300).contains(&status) {
+            answers::check(line, body);
+        }
+        self.whatever(line, status, body)
+    }
+
+    /// The same by whatever it is.
+    pub fn whatever(&self, line: &str, status: u16, body: &str) -> &Self {
         let mut script = self.shared.script.lock().unwrap();
         script
             .answers

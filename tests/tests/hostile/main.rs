@@ -21,7 +21,7 @@ mod untrue;
 use burst_tests::S3Process;
 use burst_tests::{Driver, Platform, Redis, Settings, Tenants, built, docker};
 use burst_tests::{RabbitMq, rabbitmq as rabbitmq_server};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::script::Script;
 
@@ -151,7 +151,11 @@ fn who_may_do_anything_on_the_server_is_not_told_to_programs() {
         let flare = tenant.api().ended(&tenant.api().flare("hostile", &request));
         assert_eq!(flare.state, "succeeded", "{:#?}", flare.error);
         for output in tenant.api().result(&flare.flare_id).outputs {
-            let told = output.output.unwrap_or_default().to_string();
+            let told = output
+                .read::<Value>()
+                .unwrap()
+                .unwrap_or_default()
+                .to_string();
             assert!(told.contains("backend-address"), "{told}");
             assert!(!told.contains(secret), "{kind}: {told}");
         }

@@ -5,7 +5,7 @@ use std::fs;
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
-use burst_tests::model::Flare;
+use burst_client::Flare;
 use burst_tests::{
     Api, Driver, Neighbour, Platform, Settings, Tenants, built, docker, node, package, processes,
     wait,
@@ -115,7 +115,7 @@ fn attack(api: &Api, script: &Script, request: &Value, wrong: &mut Vec<String>) 
         api.try_end(&format!("flares/{id}"));
         return;
     };
-    let kind = flare.error.as_ref().map(|error| &*error.kind);
+    let kind = flare.error.as_ref().map(|error| error.kind.as_str());
     let good = match script.ends {
         Ends::Well => flare.state == "succeeded",
         Ends::Badly(kinds) => {
@@ -130,9 +130,9 @@ fn attack(api: &Api, script: &Script, request: &Value, wrong: &mut Vec<String>) 
             script.ends, flare.state, flare.error
         ));
     }
-    if let (Some((step, good)), "succeeded") = (&script.noted, &*flare.state) {
+    if let (Some((step, good)), "succeeded") = (&script.noted, flare.state.as_str()) {
         let outputs = api.result(&id).outputs;
-        let output = outputs[0].output.clone().unwrap_or_default();
+        let output = outputs[0].read::<Value>().unwrap().unwrap_or_default();
         let came = noted(&output, step);
         if !came.as_ref().is_some_and(good) {
             wrong.push(format!("`{step}` came to {came:?}"));
@@ -158,7 +158,7 @@ fn ended(api: &Api, id: &str) -> Option<Flare> {
     let until = Instant::now() + LIMIT;
     while Instant::now() < until {
         let flare = api.status(id);
-        if flare.has_ended() {
+        if flare.state.is_final() {
             return Some(flare);
         }
         std::thread::sleep(Duration::from_millis(10));
@@ -180,7 +180,7 @@ fn next(api: &Api, driver: Driver, script: &Script, wrong: &mut Vec<String>) {
         return;
     };
     for output in api.result(&id).outputs {
-        let output = output.output.unwrap_or_default();
+        let output = output.read::<Value>().unwrap().unwrap_or_default();
         if output["flare"] != flare.flare_id {
             wrong.push(format!("the next flare's output is not its own: {output}"));
             continue;

@@ -1,36 +1,46 @@
-//! What may be given as APIHOST.
+//! What may be given as a platform's address.
 
 use std::net::IpAddr;
 
 use reqwest::Url;
 
-use crate::error::Error;
-
 /// The port of a platform that runs on one machine.
 const DEFAULT_PORT: u16 = 3233;
 
+/// Why a text is no platform's address.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum AddressError {
+    /// It is not written as one.
+    #[error("{0}")]
+    Malformed(String),
+    /// It is a URL of something else.
+    #[error("expected host, host:port, or an http or https URL")]
+    NotHttp,
+    /// It has credentials in it, which are given apart.
+    #[error("credentials do not belong into it")]
+    HasCredentials,
+}
+
 /// The URL that the API is under: from a host, a host with a port, or a URL.
-pub fn base_url(host: &str) -> Result<Url, Error> {
-    let wrong = |why: &str| Error::Usage(format!("APIHOST \"{host}\" is not usable: {why}"));
+pub(crate) fn base_url(host: &str) -> Result<Url, AddressError> {
     let has_scheme = host.contains("://");
     let text = if has_scheme {
         host.to_owned()
     } else {
         format!("http://{host}")
     };
-    let mut url = Url::parse(&text).map_err(|cause| wrong(&cause.to_string()))?;
+    let mut url = Url::parse(&text).map_err(|cause| AddressError::Malformed(cause.to_string()))?;
     if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
-        return Err(wrong("expected host, host:port, or an http or https URL"));
+        return Err(AddressError::NotHttp);
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err(Error::Usage(
-            "credentials belong into AUTH, not into APIHOST".into(),
-        ));
+        return Err(AddressError::HasCredentials);
     }
     let names_port = |(_, port): (&str, &str)| port.bytes().all(|byte| byte.is_ascii_digit());
     if !has_scheme && !host.rsplit_once(':').is_some_and(names_port) {
         url.set_port(Some(DEFAULT_PORT))
-            .map_err(|()| wrong("it takes no port"))?;
+            .map_err(|()| AddressError::Malformed("it takes no port".into()))?;
     }
     url.set_query(None);
     url.set_fragment(None);
@@ -38,7 +48,7 @@ pub fn base_url(host: &str) -> Result<Url, Error> {
 }
 
 /// Whether that is this machine.
-pub fn is_loopback(url: &Url) -> bool {
+pub(crate) fn is_loopback(url: &Url) -> bool {
     url.host_str().is_some_and(|host| {
         host == "localhost"
             || host

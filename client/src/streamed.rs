@@ -8,29 +8,34 @@ use serde::de::{
 };
 use serde_json::value::RawValue;
 
-use crate::client::Body;
+use crate::answer::Body;
 use crate::error::Error;
 
-/// Hands over each element of the array by this name as soon as it is read, so that one at a time is
-/// held, and comes back with the other fields.
-pub fn read<T: DeserializeOwned, R: DeserializeOwned>(
-    body: Body,
-    array: &'static str,
-    mut each: impl FnMut(T) -> Result<(), Error>,
-) -> Result<R, Error> {
+/// What has a long array in it that can be read element by element.
+pub trait Streamed: DeserializeOwned {
+    /// What is in the array.
+    type Element: DeserializeOwned;
+    /// The array's name.
+    const ARRAY: &'static str;
+}
+
+/// Hands over each element, and comes back with the rest.
+pub(crate) fn each<T: Streamed, E: From<Error>>(
+    body: Body<T>,
+    mut reader: impl FnMut(T::Element) -> Result<(), E>,
+) -> Result<T, E> {
     let mut stopped = None;
-    let mut each = |element| each(element).map_err(|error| stopped = Some(error));
+    let mut each = |element| reader(element).map_err(|error| stopped = Some(error));
     let fields = body.parse(Object {
-        array,
+        array: T::ARRAY,
         each: &mut each,
     });
     // Then it is the reason why reading failed.
     if let Some(error) = stopped {
         return Err(error);
     }
-    serde_json::to_string(&fields?)
-        .and_then(|text| serde_json::from_str(&text))
-        .map_err(|cause| Error::BadAnswer(cause.to_string()))
+    let rest = serde_json::to_string(&fields?).and_then(|text| serde_json::from_str(&text));
+    Ok(rest.map_err(|cause| Error::BadAnswer(cause.to_string()))?)
 }
 
 type Each<'a, T> = &'a mut dyn FnMut(T) -> Result<(), ()>;
@@ -60,6 +65,10 @@ impl<'de, T: DeserializeOwned> Visitor<'de> for Object<'_, T> {
         while let Some(name) = from.next_key::<String>()? {
             if name == self.array {
                 from.next_value_seed(Array(&mut *self.each))?;
+                fields.insert(
+                    name,
+                    RawValue::from_string("[]".into()).map_err(A::Error::custom)?,
+                );
             } else {
                 fields.insert(name, from.next_value()?);
             }

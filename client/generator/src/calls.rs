@@ -1,0 +1,167 @@
+//! The calls: a method for each operation, and what its query may hold.
+
+use std::fmt::Write;
+
+use yaml_serde::Value;
+
+use crate::document::{Document, described, documentation, entries, pascal, snake};
+
+/// They have answers of several types.
+const BY_HAND: [&str; 2] = ["flare", "flareOnGroup"];
+
+const HEAD: &str = "\
+//! The API's operations.
+
+use reqwest::Method;
+use serde::Serialize;
+
+use crate::answer::{Answer, Body};
+use crate::call::{Call, NAMESPACE};
+use crate::client::Client;
+use crate::error::Error;
+use crate::model::*;
+";
+
+pub fn generate(document: &Document) -> String {
+    let mut queries = String::new();
+    let mut methods = String::new();
+    for (path, item) in document.paths() {
+        for (verb, operation) in entries(item) {
+            let Some(id) = operation.get("operationId").and_then(Value::as_str) else {
+                continue;
+            };
+            if BY_HAND.contains(&id) {
+                continue;
+            }
+            let call = Operation {
+                document,
+                id,
+                verb,
+                path,
+                shared: &item["parameters"],
+                value: operation,
+            };
+            call.query(&mut queries);
+            call.method(&mut methods);
+        }
+    }
+    format!("{HEAD}{queries}\nimpl Client {{\n{methods}}}\n")
+}
+
+struct Operation<'a> {
+    document: &'a Document,
+    id: &'a str,
+    verb: &'a str,
+    path: &'a str,
+    /// Parameters of all operations of the path.
+    shared: &'a Value,
+    value: &'a Value,
+}
+
+impl Operation<'_> {
+    fn parameters(&self, place: &str) -> Vec<&Value> {
+        let own = self.value["parameters"].as_sequence().into_iter().flatten();
+        let shared = self.shared.as_sequence().into_iter().flatten();
+        shared
+            .chain(own)
+            .map(|parameter| self.document.resolved(parameter))
+            .filter(|parameter| parameter["in"] == place)
+            .collect()
+    }
+
+    fn query_type(&self) -> String {
+        format!("{}Query", pascal(self.id))
+    }
+
+    fn query(&self, to: &mut String) {
+        let parameters = self.parameters("query");
+        if parameters.is_empty() {
+            return;
+        }
+        let (name, method) = (self.query_type(), snake(self.id));
+        write!(
+            to,
+            "\n/// What [`Client::{method}`] may be asked for.\n\
+             #[derive(Debug, Clone, Default)]\npub struct {name} {{\n"
+        )
+        .unwrap();
+        for parameter in parameters {
+            let field = parameter["name"].as_str().unwrap();
+            let about = described(&format!("{}.{field}", self.id), parameter);
+            let (rust, _) = self.document.rust(&parameter["schema"]);
+            writeln!(to, "{about}pub {}: Option<{rust}>,", snake(field)).unwrap();
+        }
+        to.push_str("}\n");
+    }
+
+    fn method(&self, to: &mut String) {
+        let Self { id, verb, path, .. } = self;
+        let verb = verb.to_uppercase();
+        let about = documentation(self.value["summary"].as_str().expect(id));
+        let more = match self.value["description"].as_str() {
+            Some(text) => format!("///\n{}", documentation(text)),
+            None => String::new(),
+        };
+        let mut arguments = String::from("&self");
+        for parameter in self.parameters("path") {
+            let name = parameter["name"].as_str().unwrap();
+            if name != "namespace" {
+                write!(arguments, ", {}: &str", snake(name)).unwrap();
+            }
+        }
+        let mut call = format!("Call::new(Method::{verb}, &[{}])", self.segments());
+        let query = self.parameters("query");
+        if !query.is_empty() {
+            write!(arguments, ", query: &{}", self.query_type()).unwrap();
+        }
+        for parameter in query {
+            let name = parameter["name"].as_str().unwrap();
+            write!(call, ".query(\"{name}\", query.{}.as_ref())", snake(name)).unwrap();
+        }
+        let mut request = String::new();
+        if let Some(body) = self.value.get("requestBody") {
+            arguments.push_str(", request: &(impl Serialize + ?Sized)");
+            call.push_str(".body(request)?");
+            let schema = &body["content"]["application/json"]["schema"];
+            let (rust, _) = self.document.rust(schema);
+            request = format!("///\n/// `request` is a [`{rust}`], or serializes as one.\n");
+        }
+        let (answer, how) = self.answer();
+        write!(
+            to,
+            "{about}{more}{request}///\n/// `{verb} {path}`\n\
+             pub fn {}({arguments}) -> Result<{answer}, Error> {{\nself.{how}({call})\n}}\n\n",
+            snake(id)
+        )
+        .unwrap();
+    }
+
+    fn segments(&self) -> String {
+        let segments = self.path.split('/').filter(|part| !part.is_empty());
+        let rust = segments.map(|part| match part.trim_matches(['{', '}']) {
+            "namespace" => "NAMESPACE".into(),
+            name if name != part => snake(name),
+            literal => format!("\"{literal}\""),
+        });
+        rust.collect::<Vec<_>>().join(", ")
+    }
+
+    /// The type of a successful answer, and the method that brings it.
+    fn answer(&self) -> (String, &'static str) {
+        let mut good =
+            entries(&self.value["responses"]).filter(|(status, _)| status.starts_with('2'));
+        let (_, response) = good.next().expect(self.id);
+        assert!(good.next().is_none(), "{} has several answers", self.id);
+        let content = &self.document.resolved(response)["content"];
+        let (kind, body) = entries(content).next().expect(self.id);
+        let schema = &body["schema"];
+        if kind != "application/json" {
+            return ("String".into(), "text");
+        }
+        let (rust, _) = self.document.rust(schema);
+        match self.document.resolved(schema).get("x-streamed") {
+            Some(_) => (format!("Body<{rust}>"), "open"),
+            None => (format!("Answer<{rust}>"), "answer"),
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! The API's description, and what Rust calls what is in it.
+
+use std::fmt::Write;
+
+use yaml_serde::Value;
+
+const TEXT: &str = include_str!("../../../protocol/src/main/resources/openapi.yaml");
+/// Longest line of documentation.
+const WIDTH: usize = 110;
+
+pub struct Document(Value);
+
+impl Document {
+    pub fn read() -> Self {
+        Self(yaml_serde::from_str(TEXT).unwrap())
+    }
+
+    pub fn paths(&self) -> impl Iterator<Item = (&str, &Value)> {
+        entries(&self.0["paths"])
+    }
+
+    pub fn schemas(&self) -> impl Iterator<Item = (&str, &Value)> {
+        entries(&self.0["components"]["schemas"])
+    }
+
+    /// What is meant: itself, or what it refers to.
+    pub fn resolved<'a>(&'a self, value: &'a Value) -> &'a Value {
+        match value["$ref"].as_str() {
+            Some(place) => (place.split('/').skip(1)).fold(&self.0, |value, name| &value[name]),
+            None => value,
+        }
+    }
+
+    /// The Rust type of values of this schema, and whether they may be null.
+    pub fn rust(&self, schema: &Value) -> (String, bool) {
+        let resolved = self.resolved(schema);
+        let nullable = resolved["nullable"] == true;
+        if let Some(place) = schema["$ref"].as_str() {
+            let name = place.rsplit('/').next().unwrap();
+            let is_type = resolved.get("properties").is_some() || resolved.get("enum").is_some();
+            if is_type {
+                return (name.into(), nullable);
+            }
+        }
+        let rust = match (resolved["type"].as_str(), resolved["format"].as_str()) {
+            (Some("string"), _) if resolved.get("enum").is_some() => self.named(resolved),
+            (Some("string"), _) => "String".into(),
+            (Some("boolean"), _) => "bool".into(),
+            (Some("integer"), None) => "u32".into(),
+            (Some("integer"), Some("int64")) => "u64".into(),
+            (Some("number"), None) => "f64".into(),
+            (Some("array"), _) => format!("Vec<{}>", self.rust(&resolved["items"]).0),
+            (Some("object"), _) if resolved.get("properties").is_none() => {
+                "BTreeMap<String, Box<RawValue>>".into()
+            }
+            (None, _) if resolved.get("oneOf").is_none() => "Box<RawValue>".into(),
+            _ => panic!("give it a name below components/schemas: {resolved:?}"),
+        };
+        (rust, nullable)
+    }
+
+    /// The schema that has the same names.
+    fn named(&self, schema: &Value) -> String {
+        let found = self
+            .schemas()
+            .find(|(_, other)| other.get("enum").is_some() && names(other) == names(schema));
+        let (name, _) =
+            found.unwrap_or_else(|| panic!("give it a name below components/schemas: {schema:?}"));
+        name.into()
+    }
+}
+
+/// The fields of an object, in the order in which they are written.
+pub fn entries(value: &Value) -> impl Iterator<Item = (&str, &Value)> {
+    let fields = value.as_mapping().expect("an object");
+    fields
+        .iter()
+        .map(|(name, value)| (name.as_str().unwrap_or_default(), value))
+}
+
+/// The names that a schema allows.
+pub fn names(schema: &Value) -> Vec<&str> {
+    let values = schema["enum"].as_sequence().unwrap();
+    values.iter().filter_map(Value::as_str).collect()
+}
+
+/// A description as documentation.
+pub fn documentation(text: &str) -> String {
+    let mut lines = String::new();
+    for paragraph in text.trim().split("\n\n") {
+        if !lines.is_empty() {
+            lines.push_str("///\n");
+        }
+        let mut line = String::from("///");
+        for word in paragraph.split_whitespace() {
+            if line.len() + word.len() > WIDTH {
+                writeln!(lines, "{line}").unwrap();
+                line = "///".into();
+            }
+            write!(line, " {word}").unwrap();
+        }
+        writeln!(lines, "{line}").unwrap();
+    }
+    lines
+}
+
+/// What a schema or a property is said to be; it must be said.
+pub fn described(of: &str, value: &Value) -> String {
+    let text = value["description"].as_str();
+    documentation(text.unwrap_or_else(|| panic!("{of} has no description")))
+}
+
+/// `packLost` or `pack-lost` as `pack_lost`.
+pub fn snake(name: &str) -> String {
+    let mut snake = String::new();
+    for c in name.chars() {
+        if c.is_uppercase() {
+            snake.push('_');
+        }
+        snake.extend(if c == '-' {
+            '_'.to_lowercase()
+        } else {
+            c.to_lowercase()
+        });
+    }
+    snake
+}
+
+/// `packLost` or `pack-lost` as `PackLost`.
+pub fn pascal(name: &str) -> String {
+    snake(name)
+        .split('_')
+        .map(|word| word[..1].to_uppercase() + &word[1..])
+        .collect()
+}

@@ -1,0 +1,96 @@
+//! The types of requests and answers.
+
+use std::fmt::Write;
+
+use yaml_serde::Value;
+
+use crate::document::{Document, described, entries, names, pascal, snake};
+
+const HEAD: &str = "\
+//! What the API's requests and answers say.
+//!
+//! Times are microseconds since the epoch, time-outs milliseconds, memory MiB per worker, other sizes bytes.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::value::RawValue;
+
+use crate::streamed::Streamed;
+use crate::vocabulary::vocabulary;
+
+/// A value that is there, if only `null`.
+fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Box<RawValue>>, D::Error> {
+    Box::deserialize(from).map(Some)
+}
+";
+
+pub fn generate(document: &Document) -> String {
+    let mut source = String::from(HEAD);
+    for (name, schema) in document.schemas() {
+        if schema.get("properties").is_some() {
+            structure(document, name, schema, &mut source);
+        } else if schema.get("enum").is_some() {
+            vocabulary(name, schema, &mut source);
+        }
+    }
+    source
+}
+
+fn vocabulary(name: &str, schema: &Value, to: &mut String) {
+    // Within a macro rustfmt leaves lines as they are.
+    let about = described(name, schema).replace("///", "    ///");
+    let variants: String = names(schema)
+        .iter()
+        .map(|name| format!("        {} = \"{name}\",\n", pascal(name)))
+        .collect();
+    write!(
+        to,
+        "\nvocabulary! {{\n{about}    {name} {{\n{variants}    }}\n}}\n"
+    )
+    .unwrap();
+}
+
+fn structure(document: &Document, name: &str, schema: &Value, to: &mut String) {
+    let required: Vec<&str> = schema["required"]
+        .as_sequence()
+        .map(|names| names.iter().filter_map(Value::as_str).collect())
+        .unwrap_or_default();
+    let default = if required.is_empty() { ", Default" } else { "" };
+    write!(
+        to,
+        "\n{}#[derive(Debug, Clone{default}, Serialize, Deserialize)]\n\
+         #[serde(rename_all = \"camelCase\")]\npub struct {name} {{\n",
+        described(name, schema)
+    )
+    .unwrap();
+    for (field, property) in entries(&schema["properties"]) {
+        let about = described(&format!("{name}.{field}"), document.resolved(property));
+        let (mut rust, nullable) = document.rust(property);
+        let is_required = required.contains(&field);
+        let mut attributes = String::new();
+        if !is_required {
+            attributes = "#[serde(default, skip_serializing_if = \"Option::is_none\")]\n".into();
+            if rust == "Box<RawValue>" {
+                attributes = attributes.replace(")]", ", deserialize_with = \"present\")]");
+            }
+        }
+        if schema["x-streamed"] == *field {
+            attributes = "#[serde(default)]\n".into();
+        }
+        if nullable || !is_required {
+            rust = format!("Option<{rust}>");
+        }
+        writeln!(to, "{about}{attributes}pub {}: {rust},", snake(field)).unwrap();
+    }
+    to.push_str("}\n");
+    if let Some(array) = schema["x-streamed"].as_str() {
+        let (element, _) = document.rust(&schema["properties"][array]["items"]);
+        write!(
+            to,
+            "\nimpl Streamed for {name} {{\ntype Element = {element};\n\
+             const ARRAY: &'static str = \"{array}\";\n}}\n"
+        )
+        .unwrap();
+    }
+}

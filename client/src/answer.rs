@@ -1,0 +1,163 @@
+//! Answers, read and still to be read.
+
+use std::fmt;
+use std::io::{self, BufReader, Read};
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::blocking::Response;
+use serde::de::{DeserializeOwned, DeserializeSeed};
+use serde_json::Deserializer;
+use serde_json::error::Category;
+
+use crate::builder::Observer;
+use crate::client::root;
+use crate::error::Error;
+use crate::streamed::{self, Streamed};
+
+/// How much of an answer is read at once.
+const PIECE: usize = 64 * 1024;
+
+/// The text of a successful answer, as it came, that says a `T`.
+#[derive(Debug, Clone)]
+pub struct Answer<T> {
+    text: String,
+    says: PhantomData<fn() -> T>,
+}
+
+impl<T> Answer<T> {
+    /// The text as it came.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The text as it came, to keep.
+    pub fn into_text(self) -> String {
+        self.text
+    }
+}
+
+impl<T: DeserializeOwned> Answer<T> {
+    /// Reads what it says.
+    pub fn read(&self) -> Result<T, Error> {
+        serde_json::from_str(&self.text).map_err(|cause| Error::BadAnswer(cause.to_string()))
+    }
+}
+
+/// A successful answer that is still to be read: that takes as long as pieces of it keep coming. It is dropped to
+/// give up the rest.
+pub struct Body<T> {
+    response: Response,
+    host: String,
+    timeout: Duration,
+    observer: Option<Arc<dyn Observer>>,
+    says: PhantomData<fn() -> T>,
+}
+
+impl<T> Body<T> {
+    pub(crate) fn new(
+        response: Response,
+        host: &str,
+        timeout: Duration,
+        observer: Option<Arc<dyn Observer>>,
+    ) -> Self {
+        Self {
+            response,
+            host: host.into(),
+            timeout,
+            observer,
+            says: PhantomData,
+        }
+    }
+
+    /// Reads all of it.
+    pub fn text(mut self) -> Result<Answer<T>, Error> {
+        let mut text = String::new();
+        match self.response.read_to_string(&mut text) {
+            Ok(_) => {}
+            Err(cause) if cause.kind() == io::ErrorKind::InvalidData => {
+                return Err(Error::BadAnswer("it is not UTF-8".into()));
+            }
+            Err(cause) => return Err(self.place().broken(&cause)),
+        }
+        self.observe(&text);
+        let says = PhantomData;
+        Ok(Answer { text, says })
+    }
+
+    /// Reads the next bytes of it, as many as there are and fit; none are left when there are none.
+    pub fn read(&mut self, piece: &mut [u8]) -> Result<usize, Error> {
+        let read = self.response.read(piece);
+        read.map_err(|cause| self.place().broken(&cause))
+    }
+
+    /// Reads JSON as it comes, so that no more of it need be held than the reader keeps.
+    pub(crate) fn parse<V>(
+        self,
+        reader: impl for<'de> DeserializeSeed<'de, Value = V>,
+    ) -> Result<V, Error> {
+        self.observe("");
+        let place = self.place();
+        let mut json = Deserializer::from_reader(BufReader::with_capacity(PIECE, self.response));
+        let read = reader.deserialize(&mut json).and_then(|value| {
+            json.end()?;
+            Ok(value)
+        });
+        read.map_err(|cause| match cause.classify() {
+            Category::Io => place.broken(&cause.into()),
+            _ => Error::BadAnswer(cause.to_string()),
+        })
+    }
+
+    fn observe(&self, text: &str) {
+        if let Some(observer) = &self.observer {
+            observer.received(self.response.status(), self.response.headers(), text);
+        }
+    }
+
+    fn place(&self) -> Place {
+        Place {
+            host: self.host.clone(),
+            timeout: self.timeout,
+        }
+    }
+}
+
+impl<T: Streamed> Body<T> {
+    /// Hands over each element of its long array as soon as that is read, so that one at a time is held; then comes
+    /// back with the rest, in which the array is empty. It ends early with an error of the reader's own.
+    pub fn each<E: From<Error>>(
+        self,
+        reader: impl FnMut(T::Element) -> Result<(), E>,
+    ) -> Result<T, E> {
+        streamed::each(self, reader)
+    }
+}
+
+impl<T> fmt::Debug for Body<T> {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(to, "Body({})", self.response.url())
+    }
+}
+
+/// Where an answer comes from.
+struct Place {
+    host: String,
+    timeout: Duration,
+}
+
+impl Place {
+    /// What it means that an answer stops in the middle.
+    fn broken(self, cause: &io::Error) -> Error {
+        let Self { host, timeout } = self;
+        let inner = cause
+            .get_ref()
+            .and_then(|inner| inner.downcast_ref::<reqwest::Error>());
+        if inner.is_some_and(reqwest::Error::is_timeout) {
+            return Error::NoAnswer { host, timeout };
+        }
+        let cause = format!("its answer broke off: {}", root(cause));
+        Error::Unreachable { host, cause }
+    }
+}

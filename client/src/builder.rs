@@ -1,0 +1,117 @@
+//! Making a client.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::blocking::{Client as Http, Request};
+use reqwest::header::HeaderMap;
+use reqwest::{Certificate, StatusCode, redirect};
+
+use crate::address;
+use crate::client::{Client, root};
+use crate::error::Error;
+
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// Sees what a client sends and receives. Credentials are marked as sensitive in the headers.
+pub trait Observer: Send + Sync {
+    /// A request that is about to be sent.
+    fn sent(&self, request: &Request);
+    /// An answer with its text, which is empty where the caller is still to read it.
+    fn received(&self, status: StatusCode, headers: &HeaderMap, text: &str);
+}
+
+/// Settings of a client that is to be made.
+#[derive(Clone)]
+#[must_use]
+pub struct Builder {
+    address: String,
+    auth: String,
+    agent: String,
+    timeout: Duration,
+    certificates: Option<Vec<u8>>,
+    observer: Option<Arc<dyn Observer>>,
+}
+
+impl Builder {
+    pub(crate) fn new(address: &str, auth: &str) -> Self {
+        Self {
+            address: address.into(),
+            auth: auth.into(),
+            agent: concat!("burst-client/", env!("CARGO_PKG_VERSION")).into(),
+            timeout: ANSWER_TIMEOUT,
+            certificates: None,
+            observer: None,
+        }
+    }
+
+    /// How long may pass until an answer begins, and between two pieces of it: 30 seconds unless set. A request with
+    /// a body gets more by its size.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    /// Certificates in PEM form by which alone an https platform is trusted, in place of the system's.
+    pub fn certificates(mut self, pem: &[u8]) -> Self {
+        self.certificates = Some(pem.to_vec());
+        self
+    }
+
+    /// What the client calls itself to the platform.
+    pub fn agent(mut self, agent: &str) -> Self {
+        self.agent = agent.into();
+        self
+    }
+
+    /// Who sees what is sent and received.
+    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
+        self.observer = Some(observer);
+        self
+    }
+
+    /// Makes the client; nothing is sent yet.
+    pub fn build(self) -> Result<Client, Error> {
+        let (user, key) = self.auth.split_once(':').ok_or(Error::BadCredentials)?;
+        let base = address::base_url(&self.address).map_err(|why| Error::BadAddress {
+            address: self.address.clone(),
+            why,
+        })?;
+        let mut http = Http::builder()
+            .connect_timeout(CONNECT_TIMEOUT)
+            .timeout(self.timeout)
+            .redirect(redirect::Policy::none())
+            .user_agent(&self.agent);
+        if base.scheme() == "http" {
+            // Plain HTTP needs no certificates, and reading the system's takes milliseconds.
+            http = http.tls_certs_only([]);
+        } else if let Some(pem) = &self.certificates {
+            let certificates = Certificate::from_pem_bundle(pem).unwrap_or_default();
+            if certificates.is_empty() {
+                return Err(Error::NoCertificate);
+            }
+            http = http.tls_certs_only(certificates);
+        }
+        if address::is_loopback(&base) {
+            // No proxy can reach this machine's own platform.
+            http = http.no_proxy();
+        }
+        let http = http.build().map_err(|cause| Error::NoHttp(root(&cause)))?;
+        Ok(Client {
+            http,
+            base,
+            user: user.into(),
+            key: key.into(),
+            timeout: self.timeout,
+            observer: self.observer,
+        })
+    }
+}
+
+impl fmt::Debug for Builder {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(to, "Builder({})", self.address)
+    }
+}

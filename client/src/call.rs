@@ -1,0 +1,66 @@
+//! What is sent.
+
+use std::fmt::Display;
+
+use reqwest::{Method, Url};
+use serde::Serialize;
+
+use crate::error::Error;
+
+/// The namespace that the credentials open.
+pub(crate) const NAMESPACE: &str = "_";
+
+/// A request of the API.
+pub(crate) struct Call<'a> {
+    pub(crate) method: Method,
+    path: &'a [&'a str],
+    query: Vec<(&'static str, String)>,
+    pub(crate) body: Option<String>,
+}
+
+impl<'a> Call<'a> {
+    /// One of this path, segment by segment.
+    pub(crate) fn new(method: Method, path: &'a [&'a str]) -> Self {
+        Self {
+            method,
+            path,
+            query: Vec::new(),
+            body: None,
+        }
+    }
+
+    /// With a parameter, unless that has no value.
+    pub(crate) fn query(mut self, name: &'static str, value: Option<impl Display>) -> Self {
+        self.query
+            .extend(value.map(|value| (name, value.to_string())));
+        self
+    }
+
+    /// With a body.
+    pub(crate) fn body(mut self, request: &(impl Serialize + ?Sized)) -> Result<Self, Error> {
+        let body = serde_json::to_string(request);
+        self.body = Some(body.map_err(|cause| Error::BadRequest(cause.to_string()))?);
+        Ok(self)
+    }
+
+    /// Where it goes, on the platform that is there.
+    pub(crate) fn url(&self, base: &Url) -> Result<Url, Error> {
+        // The URL standard drops these, so they would name something else.
+        if let Some(odd) = self
+            .path
+            .iter()
+            .find(|part| matches!(**part, "" | "." | ".."))
+        {
+            let sentence = format!("\"{odd}\" is not a name or an id");
+            return Err(Error::BadRequest(sentence));
+        }
+        let mut url = base.clone();
+        if let Ok(mut segments) = url.path_segments_mut() {
+            segments.pop_if_empty().extend(self.path);
+        }
+        for (name, value) in &self.query {
+            url.query_pairs_mut().append_pair(name, value);
+        }
+        Ok(url)
+    }
+}

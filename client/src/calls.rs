@@ -1,0 +1,468 @@
+// Made from openapi.yaml: `cargo run -p burst-client-generator` makes it anew.
+
+//! The API's operations.
+
+use reqwest::Method;
+use serde::Serialize;
+
+use crate::answer::{Answer, Body};
+use crate::call::{Call, NAMESPACE};
+use crate::client::Client;
+use crate::error::Error;
+use crate::model::*;
+
+/// What [`Client::list_definitions`] may be asked for.
+#[derive(Debug, Clone, Default)]
+pub struct ListDefinitionsQuery {
+    /// How many entries to list.
+    pub limit: Option<u32>,
+    /// How many entries to pass over.
+    pub skip: Option<u32>,
+}
+
+/// What [`Client::deploy`] may be asked for.
+#[derive(Debug, Clone, Default)]
+pub struct DeployQuery {
+    /// Replaces a definition of that name, and raises its patch version. Parameters are kept when there is no
+    /// `parameters`, and each option that `config` leaves out.
+    pub overwrite: Option<bool>,
+}
+
+/// What [`Client::list_flares`] may be asked for.
+#[derive(Debug, Clone, Default)]
+pub struct ListFlaresQuery {
+    /// How many entries to list.
+    pub limit: Option<u32>,
+    /// How many entries to pass over.
+    pub skip: Option<u32>,
+    /// Only flares of this definition.
+    pub name: Option<String>,
+    /// Only flares in this state.
+    pub state: Option<FlareState>,
+}
+
+/// What [`Client::get_logs`] may be asked for.
+#[derive(Debug, Clone, Default)]
+pub struct GetLogsQuery {
+    /// Only this worker's lines.
+    pub worker: Option<u32>,
+}
+
+/// What [`Client::list_groups`] may be asked for.
+#[derive(Debug, Clone, Default)]
+pub struct ListGroupsQuery {
+    /// How many entries to list.
+    pub limit: Option<u32>,
+    /// How many entries to pass over.
+    pub skip: Option<u32>,
+    /// Only groups of this definition.
+    pub name: Option<String>,
+}
+
+/// What [`Client::list_namespaces`] may be asked for.
+#[derive(Debug, Clone, Default)]
+pub struct ListNamespacesQuery {
+    /// How many entries to list.
+    pub limit: Option<u32>,
+    /// How many entries to pass over.
+    pub skip: Option<u32>,
+}
+
+/// What [`Client::create_namespace`] may be asked for.
+#[derive(Debug, Clone, Default)]
+pub struct CreateNamespaceQuery {
+    /// Gives an existing namespace, revoked or not, a fresh key and these limits.
+    pub overwrite: Option<bool>,
+}
+
+/// What [`Client::list_all_flares`] may be asked for.
+#[derive(Debug, Clone, Default)]
+pub struct ListAllFlaresQuery {
+    /// How many entries to list.
+    pub limit: Option<u32>,
+    /// How many entries to pass over.
+    pub skip: Option<u32>,
+    /// Only flares of this namespace.
+    pub namespace: Option<String>,
+    /// Only flares in this state.
+    pub state: Option<FlareState>,
+}
+
+/// What [`Client::list_all_groups`] may be asked for.
+#[derive(Debug, Clone, Default)]
+pub struct ListAllGroupsQuery {
+    /// How many entries to list.
+    pub limit: Option<u32>,
+    /// How many entries to pass over.
+    pub skip: Option<u32>,
+    /// Only groups of this namespace.
+    pub namespace: Option<String>,
+}
+
+impl Client {
+    /// What answers here.
+    ///
+    /// `GET /`
+    pub fn get_info(&self) -> Result<Answer<Info>, Error> {
+        self.answer(Call::new(Method::GET, &[]))
+    }
+
+    /// What answers here.
+    ///
+    /// `GET /api/v1`
+    pub fn get_api_info(&self) -> Result<Answer<Info>, Error> {
+        self.answer(Call::new(Method::GET, &["api", "v1"]))
+    }
+
+    /// Whether the platform is alive.
+    ///
+    /// `GET /ping`
+    pub fn ping(&self) -> Result<Answer<Alive>, Error> {
+        self.answer(Call::new(Method::GET, &["ping"]))
+    }
+
+    /// The platform's figures in Prometheus' text format.
+    ///
+    /// `GET /metrics`
+    pub fn get_metrics(&self) -> Result<String, Error> {
+        self.text(Call::new(Method::GET, &["metrics"]))
+    }
+
+    /// This description.
+    ///
+    /// `GET /api/v1/openapi.yaml`
+    pub fn get_description(&self) -> Result<String, Error> {
+        self.text(Call::new(Method::GET, &["api", "v1", "openapi.yaml"]))
+    }
+
+    /// The machines that run workers, by id.
+    ///
+    /// `GET /api/v1/invokers`
+    pub fn list_invokers(&self) -> Result<Answer<Vec<Invoker>>, Error> {
+        self.answer(Call::new(Method::GET, &["api", "v1", "invokers"]))
+    }
+
+    /// The namespace's definitions without their parameters, those deployed last first.
+    ///
+    /// `GET /api/v1/namespaces/{namespace}/bursts`
+    pub fn list_definitions(
+        &self,
+        query: &ListDefinitionsQuery,
+    ) -> Result<Answer<Vec<DefinitionSummary>>, Error> {
+        self.answer(
+            Call::new(
+                Method::GET,
+                &["api", "v1", "namespaces", NAMESPACE, "bursts"],
+            )
+            .query("limit", query.limit.as_ref())
+            .query("skip", query.skip.as_ref()),
+        )
+    }
+
+    /// Deploys a definition, package and configuration.
+    ///
+    /// The package is checked: it must be a sound zip with an executable `exec` at its top, or the executable
+    /// itself, built for the architecture and the C library of every invoker that is up.
+    ///
+    /// `request` is a [`Deployment`], or serializes as one.
+    ///
+    /// `PUT /api/v1/namespaces/{namespace}/bursts/{name}`
+    pub fn deploy(
+        &self,
+        name: &str,
+        query: &DeployQuery,
+        request: &(impl Serialize + ?Sized),
+    ) -> Result<Answer<Definition>, Error> {
+        self.answer(
+            Call::new(
+                Method::PUT,
+                &["api", "v1", "namespaces", NAMESPACE, "bursts", name],
+            )
+            .query("overwrite", query.overwrite.as_ref())
+            .body(request)?,
+        )
+    }
+
+    /// A definition.
+    ///
+    /// `GET /api/v1/namespaces/{namespace}/bursts/{name}`
+    pub fn get_definition(&self, name: &str) -> Result<Answer<Definition>, Error> {
+        self.answer(Call::new(
+            Method::GET,
+            &["api", "v1", "namespaces", NAMESPACE, "bursts", name],
+        ))
+    }
+
+    /// Removes a definition, and its package when nothing else uses it.
+    ///
+    /// Flares that run go on; finished flares and what they left stay.
+    ///
+    /// `DELETE /api/v1/namespaces/{namespace}/bursts/{name}`
+    pub fn delete_definition(&self, name: &str) -> Result<Answer<Definition>, Error> {
+        self.answer(Call::new(
+            Method::DELETE,
+            &["api", "v1", "namespaces", NAMESPACE, "bursts", name],
+        ))
+    }
+
+    /// The namespace's flares, newest first.
+    ///
+    /// `GET /api/v1/namespaces/{namespace}/flares`
+    pub fn list_flares(&self, query: &ListFlaresQuery) -> Result<Answer<Vec<FlareSummary>>, Error> {
+        self.answer(
+            Call::new(
+                Method::GET,
+                &["api", "v1", "namespaces", NAMESPACE, "flares"],
+            )
+            .query("limit", query.limit.as_ref())
+            .query("skip", query.skip.as_ref())
+            .query("name", query.name.as_ref())
+            .query("state", query.state.as_ref()),
+        )
+    }
+
+    /// A flare with its packs and workers.
+    ///
+    /// `GET /api/v1/namespaces/{namespace}/flares/{flareId}`
+    pub fn get_flare(&self, flare_id: &str) -> Result<Answer<Flare>, Error> {
+        self.answer(Call::new(
+            Method::GET,
+            &["api", "v1", "namespaces", NAMESPACE, "flares", flare_id],
+        ))
+    }
+
+    /// Cancels a flare; every worker is stopped and every slot freed.
+    ///
+    /// `DELETE /api/v1/namespaces/{namespace}/flares/{flareId}`
+    pub fn cancel_flare(&self, flare_id: &str) -> Result<Answer<Accepted>, Error> {
+        self.answer(Call::new(
+            Method::DELETE,
+            &["api", "v1", "namespaces", NAMESPACE, "flares", flare_id],
+        ))
+    }
+
+    /// Outputs by worker, also while the flare runs.
+    ///
+    /// `GET /api/v1/namespaces/{namespace}/flares/{flareId}/result`
+    pub fn get_result(&self, flare_id: &str) -> Result<Body<FlareResult>, Error> {
+        self.open(Call::new(
+            Method::GET,
+            &[
+                "api",
+                "v1",
+                "namespaces",
+                NAMESPACE,
+                "flares",
+                flare_id,
+                "result",
+            ],
+        ))
+    }
+
+    /// What the workers wrote, in the order it arrived.
+    ///
+    /// The answer is written while the log is read, as it was when it was asked for. Should the log be cleared
+    /// meanwhile, because the flare is run again, the connection breaks before the answer's end.
+    ///
+    /// `GET /api/v1/namespaces/{namespace}/flares/{flareId}/logs`
+    pub fn get_logs(&self, flare_id: &str, query: &GetLogsQuery) -> Result<Body<Logs>, Error> {
+        self.open(
+            Call::new(
+                Method::GET,
+                &[
+                    "api",
+                    "v1",
+                    "namespaces",
+                    NAMESPACE,
+                    "flares",
+                    flare_id,
+                    "logs",
+                ],
+            )
+            .query("worker", query.worker.as_ref()),
+        )
+    }
+
+    /// Where each worker's time went.
+    ///
+    /// `GET /api/v1/namespaces/{namespace}/flares/{flareId}/timeline`
+    pub fn get_timeline(&self, flare_id: &str) -> Result<Answer<Timeline>, Error> {
+        self.answer(Call::new(
+            Method::GET,
+            &[
+                "api",
+                "v1",
+                "namespaces",
+                NAMESPACE,
+                "flares",
+                flare_id,
+                "timeline",
+            ],
+        ))
+    }
+
+    /// The namespace's groups, newest first.
+    ///
+    /// `GET /api/v1/namespaces/{namespace}/groups`
+    pub fn list_groups(&self, query: &ListGroupsQuery) -> Result<Answer<Vec<GroupSummary>>, Error> {
+        self.answer(
+            Call::new(
+                Method::GET,
+                &["api", "v1", "namespaces", NAMESPACE, "groups"],
+            )
+            .query("limit", query.limit.as_ref())
+            .query("skip", query.skip.as_ref())
+            .query("name", query.name.as_ref()),
+        )
+    }
+
+    /// Opens a group, whose packs come up and wait for flares.
+    ///
+    /// It gets its slots as a flare does, and keeps them until it is closed, no flare comes for its idle time-out,
+    /// or something ends it: a flare on it that does not succeed, a pack or invoker that is lost, the controller's
+    /// restart.
+    ///
+    /// `request` is a [`GroupRequest`], or serializes as one.
+    ///
+    /// `POST /api/v1/namespaces/{namespace}/groups`
+    pub fn open_group(
+        &self,
+        request: &(impl Serialize + ?Sized),
+    ) -> Result<Answer<AcceptedGroup>, Error> {
+        self.answer(
+            Call::new(
+                Method::POST,
+                &["api", "v1", "namespaces", NAMESPACE, "groups"],
+            )
+            .body(request)?,
+        )
+    }
+
+    /// A group with its packs.
+    ///
+    /// `GET /api/v1/namespaces/{namespace}/groups/{groupId}`
+    pub fn get_group(&self, group_id: &str) -> Result<Answer<Group>, Error> {
+        self.answer(Call::new(
+            Method::GET,
+            &["api", "v1", "namespaces", NAMESPACE, "groups", group_id],
+        ))
+    }
+
+    /// Closes a group; what runs on it is cancelled and every slot freed.
+    ///
+    /// `DELETE /api/v1/namespaces/{namespace}/groups/{groupId}`
+    pub fn close_group(&self, group_id: &str) -> Result<Answer<AcceptedGroup>, Error> {
+        self.answer(Call::new(
+            Method::DELETE,
+            &["api", "v1", "namespaces", NAMESPACE, "groups", group_id],
+        ))
+    }
+
+    /// The namespaces, by name.
+    ///
+    /// `GET /api/v1/admin/namespaces`
+    pub fn list_namespaces(
+        &self,
+        query: &ListNamespacesQuery,
+    ) -> Result<Answer<Vec<Namespace>>, Error> {
+        self.answer(
+            Call::new(Method::GET, &["api", "v1", "admin", "namespaces"])
+                .query("limit", query.limit.as_ref())
+                .query("skip", query.skip.as_ref()),
+        )
+    }
+
+    /// Creates a namespace with a fresh key.
+    ///
+    /// The credentials in the answer are seen only this once; the platform keeps a hash of them.
+    ///
+    /// `request` is a [`NamespaceRequest`], or serializes as one.
+    ///
+    /// `PUT /api/v1/admin/namespaces/{name}`
+    pub fn create_namespace(
+        &self,
+        name: &str,
+        query: &CreateNamespaceQuery,
+        request: &(impl Serialize + ?Sized),
+    ) -> Result<Answer<CreatedNamespace>, Error> {
+        self.answer(
+            Call::new(Method::PUT, &["api", "v1", "admin", "namespaces", name])
+                .query("overwrite", query.overwrite.as_ref())
+                .body(request)?,
+        )
+    }
+
+    /// A namespace.
+    ///
+    /// `GET /api/v1/admin/namespaces/{name}`
+    pub fn get_namespace(&self, name: &str) -> Result<Answer<Namespace>, Error> {
+        self.answer(Call::new(
+            Method::GET,
+            &["api", "v1", "admin", "namespaces", name],
+        ))
+    }
+
+    /// Revokes a namespace's key, on all controllers at once.
+    ///
+    /// Its flares and groups, whether they run or wait, are cancelled; what else it has stays. Of a namespace that
+    /// was revoked before what may have been left is ended, and it is answered as it is.
+    ///
+    /// `DELETE /api/v1/admin/namespaces/{name}`
+    pub fn revoke_namespace(&self, name: &str) -> Result<Answer<Namespace>, Error> {
+        self.answer(Call::new(
+            Method::DELETE,
+            &["api", "v1", "admin", "namespaces", name],
+        ))
+    }
+
+    /// The flares of all namespaces, newest first.
+    ///
+    /// `GET /api/v1/admin/flares`
+    pub fn list_all_flares(
+        &self,
+        query: &ListAllFlaresQuery,
+    ) -> Result<Answer<Vec<FlareSummary>>, Error> {
+        self.answer(
+            Call::new(Method::GET, &["api", "v1", "admin", "flares"])
+                .query("limit", query.limit.as_ref())
+                .query("skip", query.skip.as_ref())
+                .query("namespace", query.namespace.as_ref())
+                .query("state", query.state.as_ref()),
+        )
+    }
+
+    /// Cancels a flare, of whatever namespace.
+    ///
+    /// `DELETE /api/v1/admin/flares/{flareId}`
+    pub fn end_any_flare(&self, flare_id: &str) -> Result<Answer<Accepted>, Error> {
+        self.answer(Call::new(
+            Method::DELETE,
+            &["api", "v1", "admin", "flares", flare_id],
+        ))
+    }
+
+    /// The groups of all namespaces, newest first.
+    ///
+    /// `GET /api/v1/admin/groups`
+    pub fn list_all_groups(
+        &self,
+        query: &ListAllGroupsQuery,
+    ) -> Result<Answer<Vec<GroupSummary>>, Error> {
+        self.answer(
+            Call::new(Method::GET, &["api", "v1", "admin", "groups"])
+                .query("limit", query.limit.as_ref())
+                .query("skip", query.skip.as_ref())
+                .query("namespace", query.namespace.as_ref()),
+        )
+    }
+
+    /// Closes a group, with what runs on it, of whatever namespace.
+    ///
+    /// `DELETE /api/v1/admin/groups/{groupId}`
+    pub fn end_any_group(&self, group_id: &str) -> Result<Answer<AcceptedGroup>, Error> {
+        self.answer(Call::new(
+            Method::DELETE,
+            &["api", "v1", "admin", "groups", group_id],
+        ))
+    }
+}

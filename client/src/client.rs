@@ -1,0 +1,146 @@
+//! A caller of a platform.
+
+use std::error::Error as StdError;
+use std::fmt;
+use std::io::Read;
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::Url;
+use reqwest::blocking::{Client as Http, Response};
+use reqwest::header::CONTENT_TYPE;
+
+use crate::answer::{Answer, Body};
+use crate::builder::{Builder, Observer};
+use crate::call::Call;
+use crate::error::Error;
+
+/// Slowest upload that is still waited for.
+const UPLOAD_BYTES_PER_SECOND: u64 = 128 * 1024;
+/// Longest reason for a refusal that is read.
+const LONGEST_REASON: u64 = 64 * 1024;
+
+/// A caller of one platform, with credentials. Calls are in the caller's own namespace; those about all namespaces
+/// ask for the administrator's credentials.
+#[derive(Clone)]
+pub struct Client {
+    pub(crate) http: Http,
+    pub(crate) base: Url,
+    pub(crate) user: String,
+    pub(crate) key: String,
+    pub(crate) timeout: Duration,
+    pub(crate) observer: Option<Arc<dyn Observer>>,
+}
+
+impl Client {
+    /// A caller of the platform at this address (`host`, `host:port`, or an http or https URL) with these credentials
+    /// (`uuid:key`, or the administrator's `admin:key`). Nothing is sent yet.
+    pub fn new(address: &str, auth: &str) -> Result<Self, Error> {
+        Self::builder(address, auth).build()
+    }
+
+    /// The same with settings.
+    pub fn builder(address: &str, auth: &str) -> Builder {
+        Builder::new(address, auth)
+    }
+
+    /// The platform's address.
+    pub fn host(&self) -> &str {
+        self.base.as_str().trim_end_matches('/')
+    }
+
+    /// What the client sends its requests with, for those that it has no method for. It adds no credentials by itself.
+    pub fn http(&self) -> &Http {
+        &self.http
+    }
+
+    /// Sends a call and reads the whole answer.
+    pub(crate) fn answer<T>(&self, call: Call<'_>) -> Result<Answer<T>, Error> {
+        self.open::<T>(call)?.text()
+    }
+
+    /// Sends a call that is answered by something else than JSON.
+    pub(crate) fn text(&self, call: Call<'_>) -> Result<String, Error> {
+        self.answer::<()>(call).map(Answer::into_text)
+    }
+
+    /// Sends a call, whose answer is still to be read.
+    pub(crate) fn open<T>(&self, call: Call<'_>) -> Result<Body<T>, Error> {
+        let response = self.exchange(call)?;
+        if response.status().is_success() {
+            return Ok(self.body(response));
+        }
+        Err(self.refusal(response))
+    }
+
+    pub(crate) fn body<T>(&self, response: Response) -> Body<T> {
+        Body::new(
+            response,
+            self.host(),
+            self.timeout,
+            self.observer.as_ref().map(Arc::clone),
+        )
+    }
+
+    /// Sends a call and gives whatever is answered.
+    pub(crate) fn exchange(&self, call: Call<'_>) -> Result<Response, Error> {
+        let url = call.url(&self.base)?;
+        let mut request = self
+            .http
+            .request(call.method, url)
+            .basic_auth(&self.user, Some(&self.key));
+        let mut timeout = self.timeout;
+        if let Some(body) = call.body {
+            timeout += Duration::from_secs(body.len() as u64 / UPLOAD_BYTES_PER_SECOND);
+            request = request
+                .timeout(timeout)
+                .header(CONTENT_TYPE, "application/json")
+                .body(body);
+        }
+        let failed = |cause: reqwest::Error| self.failed(&cause, timeout);
+        let request = request.build().map_err(failed)?;
+        if let Some(observer) = &self.observer {
+            observer.sent(&request);
+        }
+        self.http.execute(request).map_err(failed)
+    }
+
+    pub(crate) fn refusal(&self, response: Response) -> Error {
+        let (status, headers) = (response.status(), response.headers().clone());
+        let mut text = Vec::new();
+        // What came of a reason that broke off is still worth showing.
+        let _ = response.take(LONGEST_REASON).read_to_end(&mut text);
+        if let Some(observer) = &self.observer {
+            observer.received(status, &headers, &String::from_utf8_lossy(&text));
+        }
+        Error::refused(status, &text)
+    }
+
+    fn failed(&self, cause: &reqwest::Error, timeout: Duration) -> Error {
+        let host = self.host().to_owned();
+        if cause.is_timeout() && !cause.is_connect() {
+            return Error::NoAnswer { host, timeout };
+        }
+        let cause = if cause.is_timeout() {
+            "no connection in time".into()
+        } else {
+            root(cause)
+        };
+        Error::Unreachable { host, cause }
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(to, "Client({})", self.host())
+    }
+}
+
+/// The innermost cause: the outer ones only repeat that a request failed.
+pub(crate) fn root(error: &dyn StdError) -> String {
+    let mut cause = error;
+    while let Some(inner) = cause.source() {
+        cause = inner;
+    }
+    cause.to_string()
+}

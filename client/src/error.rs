@@ -1,0 +1,125 @@
+//! What can go wrong with a call.
+
+use std::time::Duration;
+
+use reqwest::StatusCode;
+
+use crate::AddressError;
+use crate::model::Refusal;
+
+/// Why a call did not do what it was asked to.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The platform refused the request, or failed at it. A refused request has changed nothing.
+    #[error("{message}{}", in_brackets(code))]
+    Refused {
+        /// HTTP status.
+        status: u16,
+        /// The API's sentence, which says what to change.
+        message: String,
+        /// The request's id, for whoever reads the platform's logs.
+        code: Option<String>,
+    },
+    /// No connection could be made, or it broke. In the latter case what was asked for may have been done.
+    #[error("cannot reach the platform at {host}: {cause}")]
+    Unreachable {
+        /// The platform's address.
+        host: String,
+        /// The innermost cause.
+        cause: String,
+    },
+    /// Connected, but no answer in time, or no more of it. What was asked for may have been done.
+    #[error("the platform at {host} did not answer within {} s", timeout.as_secs())]
+    NoAnswer {
+        /// The platform's address.
+        host: String,
+        /// How long it was waited for.
+        timeout: Duration,
+    },
+    /// The answer is not what the API promises.
+    #[error("the platform's answer could not be understood: {0}")]
+    BadAnswer(String),
+    /// What was asked for cannot be sent: a name or an id that is none, a request that is no JSON.
+    #[error("{0}")]
+    BadRequest(String),
+    /// The text is no platform's address.
+    #[error("\"{address}\" is not a platform's address: {why}")]
+    BadAddress {
+        /// The text.
+        address: String,
+        /// Why it is none.
+        why: AddressError,
+    },
+    /// The credentials are not two parts with a colon between them.
+    #[error("the credentials are not uuid:key")]
+    BadCredentials,
+    /// There is no certificate in the text that certificates were to be taken from.
+    #[error("that is no PEM certificate")]
+    NoCertificate,
+    /// HTTP cannot be used here at all.
+    #[error("cannot set up HTTP: {0}")]
+    NoHttp(String),
+}
+
+impl Error {
+    /// What an answer of this status means, from its text.
+    pub(crate) fn refused(status: StatusCode, text: &[u8]) -> Self {
+        let status = status.as_u16();
+        match serde_json::from_slice(text) {
+            Ok(Refusal { error, code }) => Self::Refused {
+                status,
+                message: error,
+                code: Some(code),
+            },
+            // It need not be the platform's: there may be a proxy before it.
+            Err(_) => Self::Refused {
+                status,
+                message: format!("the platform answered {status} and no reason"),
+                code: None,
+            },
+        }
+    }
+
+    /// Whether the same may be answered a moment later: the platform is restarting, or out of reach.
+    pub fn is_transient(&self) -> bool {
+        matches!(
+            self,
+            Self::Unreachable { .. }
+                | Self::NoAnswer { .. }
+                | Self::Refused {
+                    status: 502..=504,
+                    ..
+                }
+        )
+    }
+
+    /// The HTTP status, of a refusal.
+    pub fn status(&self) -> Option<u16> {
+        match self {
+            Self::Refused { status, .. } => Some(*status),
+            _ => None,
+        }
+    }
+}
+
+fn in_brackets(code: &Option<String>) -> String {
+    code.as_ref()
+        .map(|code| format!(" [{code}]"))
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_code_follows_in_brackets() {
+        let refused = Error::Refused {
+            status: 400,
+            message: "no".into(),
+            code: Some("t1".into()),
+        };
+        assert_eq!(refused.to_string(), "no [t1]");
+    }
+}

@@ -1,0 +1,78 @@
+//! A client of a Burst platform's HTTP API.
+//!
+//! A [`Client`] is a caller with credentials. Each operation of the API is a method of it, named as in the API's
+//! description (`openapi.yaml`, which a platform serves at `/api/v1/openapi.yaml`) but in snake case. The methods and
+//! the types of requests and answers are generated from that description; only the two that start flares are written
+//! by hand ([`Client::flare`], [`Client::flare_on_group`]).
+//!
+//! ```no_run
+//! use std::thread;
+//! use std::time::Duration;
+//!
+//! use burst_client::{Client, Error, FlareRequest, FlareState};
+//!
+//! fn main() -> Result<(), Error> {
+//!     let client = Client::new("127.0.0.1:3233", "uuid:key")?;
+//!     let request = FlareRequest { size: Some(8), ..FlareRequest::default() };
+//!     let id = client.flare("hello", &request)?.read()?.flare_id;
+//!     let flare = loop {
+//!         let flare = client.get_flare(&id)?.read()?;
+//!         if flare.state.is_final() {
+//!             break flare;
+//!         }
+//!         thread::sleep(Duration::from_millis(50));
+//!     };
+//!     if flare.state == FlareState::Succeeded {
+//!         client.get_result(&id)?.each(|output| {
+//!             let greeting: Option<String> = output.read()?;
+//!             println!("worker {}: {}", output.worker, greeting.unwrap_or_default());
+//!             Ok::<(), Error>(())
+//!         })?;
+//!     }
+//!     Ok(())
+//! }
+//! ```
+//!
+//! # Blocking
+//!
+//! Every method blocks until the platform has answered, or [`Error::NoAnswer`]: until an answer begins, and between
+//! two pieces of it, 30 seconds pass at most unless [`Builder::timeout`] says otherwise; a request with a large body
+//! gets more by its size. No call is repeated. A client is cheap to clone, and clones can be used on several threads
+//! at once; none may be used inside an asynchronous runtime.
+//!
+//! # Answers
+//!
+//! An [`Answer`] is the text as it came, and is read on demand, so that who passes it on loses nothing. One that is
+//! as large as its flare made it, a result or logs, is a [`Body`]: still to be read, whole or element by element.
+//! What work functions return and take is raw JSON ([`RawValue`](serde_json::value::RawValue)), of which no digit is lost.
+//!
+//! A newer platform is understood as far as possible: fields that this version does not know are passed over, and a
+//! name that it does not know, such as a new state, is an `Unknown` that keeps it.
+//!
+//! # Errors
+//!
+//! [`Error`] tells a refusal, with the platform's sentence that says what to change, from a platform that cannot be
+//! reached, does not answer, or answers what the API does not promise.
+
+mod address;
+mod answer;
+mod builder;
+mod call;
+mod calls;
+mod client;
+mod error;
+mod flares;
+mod model;
+mod streamed;
+mod vocabulary;
+
+pub use address::AddressError;
+pub use answer::{Answer, Body};
+pub use builder::{Builder, Observer};
+pub use calls::*;
+pub use client::Client;
+pub use error::Error;
+pub use flares::Waited;
+pub use model::*;
+pub use reqwest;
+pub use streamed::Streamed;

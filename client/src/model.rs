@@ -1,0 +1,899 @@
+// Made from openapi.yaml: `cargo run -p burst-client-generator` makes it anew.
+
+//! What the API's requests and answers say.
+//!
+//! Times are microseconds since the epoch, time-outs milliseconds, memory MiB per worker, other sizes bytes.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::value::RawValue;
+
+use crate::streamed::Streamed;
+use crate::vocabulary::vocabulary;
+
+/// A value that is there, if only `null`.
+fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Box<RawValue>>, D::Error> {
+    Box::deserialize(from).map(Some)
+}
+
+/// What answers here.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Info {
+    /// The platform's name.
+    pub name: String,
+    /// Where the API is.
+    pub api: String,
+    /// Where this description is.
+    pub description: String,
+    /// Kinds of work functions that can be deployed.
+    pub kinds: Vec<String>,
+}
+
+/// That the platform is alive.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Alive {
+    /// Always true.
+    pub ok: bool,
+}
+
+/// A flare that was asked for, or whose end was.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Accepted {
+    /// The id of a flare or a group.
+    pub flare_id: String,
+}
+
+/// A group that was asked for, or whose end was.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AcceptedGroup {
+    /// The id of a flare or a group.
+    pub group_id: String,
+}
+
+vocabulary! {
+    /// Where a flare is in its life.
+    FlareState {
+        Queued = "queued",
+        Placing = "placing",
+        Starting = "starting",
+        Running = "running",
+        Succeeded = "succeeded",
+        Failed = "failed",
+        Cancelled = "cancelled",
+        TimedOut = "timed-out",
+    }
+}
+
+vocabulary! {
+    /// Where a group is in its life.
+    GroupState {
+        Queued = "queued",
+        Opening = "opening",
+        Open = "open",
+        Closed = "closed",
+    }
+}
+
+vocabulary! {
+    /// Where a worker is in its life.
+    WorkerState {
+        Pending = "pending",
+        Running = "running",
+        Succeeded = "succeeded",
+        Failed = "failed",
+        Cancelled = "cancelled",
+    }
+}
+
+vocabulary! {
+    /// Whether a machine gets flares. A quarantined one gets none that fit elsewhere, as packs fail to start on
+    /// it.
+    InvokerState {
+        Up = "up",
+        Quarantined = "quarantined",
+        Down = "down",
+    }
+}
+
+vocabulary! {
+    /// How a pack came up; null until it has.
+    Start {
+        Cold = "cold",
+        Prewarmed = "prewarmed",
+        Warm = "warm",
+    }
+}
+
+vocabulary! {
+    /// What a queued flare waits for. Its turn on its group; more invokers, as those that are up have fewer slots
+    /// than it wants; or slots that groups hold, or that are on machines too busy to take anything.
+    WaitsFor {
+        Turn = "turn",
+        Invokers = "invokers",
+        Slots = "slots",
+    }
+}
+
+vocabulary! {
+    /// Where a line was written to.
+    LogStream {
+        Stdout = "stdout",
+        Stderr = "stderr",
+    }
+}
+
+vocabulary! {
+    /// What kind of thing went wrong.
+    FailureKind {
+        Error = "error",
+        Panic = "panic",
+        Abort = "abort",
+        Exit = "exit",
+        Signal = "signal",
+        OutOfMemory = "out-of-memory",
+        Timeout = "timeout",
+        Cancelled = "cancelled",
+        PeerFailed = "peer-failed",
+        PackLost = "pack-lost",
+        InvokerLost = "invoker-lost",
+        StartFailed = "start-failed",
+        Backend = "backend",
+        InvalidInput = "invalid-input",
+        ControllerRestarted = "controller-restarted",
+        Internal = "internal",
+    }
+}
+
+vocabulary! {
+    /// `mixed`: packs of the granularity, those on one machine merged; `homogeneous`: packs of exactly the
+    /// granularity; `heterogeneous`: the largest pack each machine can take.
+    Packing {
+        Mixed = "mixed",
+        Homogeneous = "homogeneous",
+        Heterogeneous = "heterogeneous",
+    }
+}
+
+/// Why a request was refused.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Refusal {
+    /// One sentence that says what to change.
+    pub error: String,
+    /// The request's id.
+    pub code: String,
+}
+
+/// What went wrong, and with whom.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Failure {
+    /// What kind of thing went wrong.
+    pub kind: FailureKind,
+    /// What it is, for people.
+    pub message: String,
+    /// Who failed, where it was a worker.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worker: Option<u32>,
+    /// In which pack.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pack: Option<u32>,
+    /// On which machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub invoker: Option<String>,
+    /// At which operation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub operation: Option<String>,
+}
+
+/// A work function as it is uploaded.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Package {
+    /// What a work function is written in.
+    pub kind: Kind,
+    /// Base64 of a zip that holds an executable named `exec`, or of the executable itself.
+    pub code: String,
+}
+
+vocabulary! {
+    /// What a work function is written in.
+    Kind {
+        Rust = "rust",
+    }
+}
+
+/// A package and how its flares are to run.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Deployment {
+    /// A work function as it is uploaded.
+    pub exec: Package,
+    /// What is absent is the platform's choice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config: Option<Options>,
+    /// Merged under every input that is an object. An overwrite without them keeps those there are. At most 64
+    /// KiB, with all other fields beside the package.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parameters: Option<BTreeMap<String, Box<RawValue>>>,
+}
+
+/// What is absent is the platform's choice.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Options {
+    /// Workers per pack.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub granularity: Option<u32>,
+    /// How workers are spread over machines.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub packing: Option<Packing>,
+    /// A backend the operator configured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backend: Option<String>,
+    /// Bytes of the pieces that long messages are cut into.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chunk_size: Option<u32>,
+    /// Milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<u64>,
+    /// MiB per worker.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<u32>,
+    /// How often a flare that fails is run again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retries: Option<u32>,
+}
+
+/// What is null is the platform's choice; the rest is in force.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Config {
+    /// Workers per pack.
+    pub granularity: Option<u32>,
+    /// How workers are spread over machines.
+    pub packing: Option<Packing>,
+    /// What carries messages between packs.
+    pub backend: Option<String>,
+    /// Bytes of the pieces that long messages are cut into.
+    pub chunk_size: Option<u32>,
+    /// Milliseconds.
+    pub timeout: u64,
+    /// MiB per worker.
+    pub memory: u32,
+    /// How often a flare that fails is run again.
+    pub retries: u32,
+}
+
+/// A definition's package.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Exec {
+    /// What it is written in.
+    pub kind: String,
+    /// SHA-256 of the package.
+    pub package: String,
+    /// Bytes.
+    pub size: u64,
+}
+
+/// A deployed work function.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Definition {
+    /// Whose it is.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// It rises with every deploy.
+    pub version: String,
+    /// A definition's package.
+    pub exec: Exec,
+    /// What is null is the platform's choice; the rest is in force.
+    pub config: Config,
+    /// Merged under every input that is an object.
+    pub parameters: BTreeMap<String, Box<RawValue>>,
+    /// When it was deployed last.
+    pub updated: u64,
+}
+
+/// A definition without its parameters.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DefinitionSummary {
+    /// Whose it is.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// It rises with every deploy.
+    pub version: String,
+    /// A definition's package.
+    pub exec: Exec,
+    /// What is null is the platform's choice; the rest is in force.
+    pub config: Config,
+    /// When it was deployed last.
+    pub updated: u64,
+}
+
+/// One input for each worker (`params` an array), or `size` workers with the same input. Options that are
+/// absent are the definition's.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FlareRequest {
+    /// An array with one input for each worker, or with `size` the input for all of them.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "present"
+    )]
+    pub params: Option<Box<RawValue>>,
+    /// Number of workers; where `params` is an array it must agree.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<u32>,
+    /// Workers per pack.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub granularity: Option<u32>,
+    /// How workers are spread over machines.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub packing: Option<Packing>,
+    /// A backend the operator configured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backend: Option<String>,
+    /// Bytes of the pieces that long messages are cut into.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chunk_size: Option<u32>,
+    /// Milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<u64>,
+    /// MiB per worker.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<u32>,
+    /// How often a flare that fails is run again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retries: Option<u32>,
+}
+
+/// Where a queued flare stands; null for any other, and while nobody can tell.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Queue {
+    /// 1 is next.
+    pub position: u32,
+    /// When it will have its slots, estimated from the time-outs and past durations of what runs and waits before
+    /// it; null while what it waits for has no end that is known.
+    pub start: Option<u64>,
+    /// What a queued flare waits for. Its turn on its group; more invokers, as those that are up have fewer slots
+    /// than it wants; or slots that groups hold, or that are on machines too busy to take anything.
+    pub waits_for: Option<WaitsFor>,
+}
+
+/// Workers of a flare on one machine.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Pack {
+    /// Its number in the flare.
+    pub pack: u32,
+    /// On which machine.
+    pub invoker: String,
+    /// Their numbers.
+    pub workers: Vec<u32>,
+    /// How a pack came up; null until it has.
+    pub start: Option<Start>,
+}
+
+/// A worker of a flare.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Worker {
+    /// Its number in the flare.
+    pub worker: u32,
+    /// Once it has been placed.
+    pub pack: Option<u32>,
+    /// Where a worker is in its life.
+    pub state: WorkerState,
+    /// When it began.
+    pub started: Option<u64>,
+    /// When it ended.
+    pub ended: Option<u64>,
+    /// What went wrong, and with whom.
+    pub error: Option<Failure>,
+}
+
+/// A flare in a list.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FlareSummary {
+    /// The id of a flare or a group.
+    pub flare_id: String,
+    /// The group it runs on.
+    pub group_id: Option<String>,
+    /// Whose it is.
+    pub namespace: String,
+    /// The definition's name.
+    pub name: String,
+    /// The definition's version.
+    pub version: String,
+    /// Where a flare is in its life.
+    pub state: FlareState,
+    /// Which try this is, from 1.
+    pub attempt: u32,
+    /// Number of workers.
+    pub size: u32,
+    /// Workers per pack.
+    pub granularity: Option<u32>,
+    /// `mixed`: packs of the granularity, those on one machine merged; `homogeneous`: packs of exactly the
+    /// granularity; `heterogeneous`: the largest pack each machine can take.
+    pub packing: Packing,
+    /// What carries messages between packs.
+    pub backend: String,
+    /// Bytes; null where it is the backend's choice.
+    pub chunk_size: Option<u32>,
+    /// Milliseconds.
+    pub timeout: u64,
+    /// MiB per worker.
+    pub memory: u32,
+    /// When it was asked for.
+    pub created: u64,
+    /// When it began.
+    pub started: Option<u64>,
+    /// When it ended.
+    pub ended: Option<u64>,
+    /// What went wrong, and with whom.
+    pub error: Option<Failure>,
+}
+
+/// A flare.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Flare {
+    /// The id of a flare or a group.
+    pub flare_id: String,
+    /// The group it runs on.
+    pub group_id: Option<String>,
+    /// Whose it is.
+    pub namespace: String,
+    /// The definition's name.
+    pub name: String,
+    /// The definition's version.
+    pub version: String,
+    /// Where a flare is in its life.
+    pub state: FlareState,
+    /// Which try this is, from 1.
+    pub attempt: u32,
+    /// Number of workers.
+    pub size: u32,
+    /// Workers per pack.
+    pub granularity: Option<u32>,
+    /// `mixed`: packs of the granularity, those on one machine merged; `homogeneous`: packs of exactly the
+    /// granularity; `heterogeneous`: the largest pack each machine can take.
+    pub packing: Packing,
+    /// What carries messages between packs.
+    pub backend: String,
+    /// Bytes; null where it is the backend's choice.
+    pub chunk_size: Option<u32>,
+    /// Milliseconds.
+    pub timeout: u64,
+    /// MiB per worker.
+    pub memory: u32,
+    /// When it was asked for.
+    pub created: u64,
+    /// When it began.
+    pub started: Option<u64>,
+    /// When it ended.
+    pub ended: Option<u64>,
+    /// What went wrong, and with whom.
+    pub error: Option<Failure>,
+    /// Where a queued flare stands; null for any other, and while nobody can tell.
+    pub queue: Option<Queue>,
+    /// Where its workers are.
+    pub packs: Vec<Pack>,
+    /// By their numbers.
+    pub workers: Vec<Worker>,
+}
+
+/// What is absent is the definition's, or the platform's choice. The definition is the present version, also
+/// for later flares.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GroupRequest {
+    /// Name of the definition.
+    pub definition: String,
+    /// Number of workers.
+    pub size: u32,
+    /// Milliseconds without a flare after which the group is closed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_timeout: Option<u64>,
+    /// Workers per pack.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub granularity: Option<u32>,
+    /// How workers are spread over machines.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub packing: Option<Packing>,
+    /// A backend the operator configured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backend: Option<String>,
+    /// Bytes of the pieces that long messages are cut into.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chunk_size: Option<u32>,
+    /// Milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<u64>,
+    /// MiB per worker.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<u32>,
+}
+
+/// A flare on a group.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GroupFlareRequest {
+    /// An array with one input for each worker, or the input for all of them.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "present"
+    )]
+    pub params: Option<Box<RawValue>>,
+    /// Milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<u64>,
+}
+
+/// A group in a list.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GroupSummary {
+    /// The id of a flare or a group.
+    pub group_id: String,
+    /// Where a group is in its life.
+    pub state: GroupState,
+    /// Whose it is.
+    pub namespace: String,
+    /// The definition's name.
+    pub name: String,
+    /// The definition's version.
+    pub version: String,
+    /// Number of workers.
+    pub size: u32,
+    /// Workers per pack.
+    pub granularity: Option<u32>,
+    /// `mixed`: packs of the granularity, those on one machine merged; `homogeneous`: packs of exactly the
+    /// granularity; `heterogeneous`: the largest pack each machine can take.
+    pub packing: Packing,
+    /// What carries messages between packs.
+    pub backend: String,
+    /// Bytes; null where it is the backend's choice.
+    pub chunk_size: Option<u32>,
+    /// Milliseconds; of flares on it that ask for no other.
+    pub timeout: u64,
+    /// MiB per worker.
+    pub memory: u32,
+    /// Milliseconds.
+    pub idle_timeout: u64,
+    /// When it was asked for.
+    pub created: u64,
+    /// When its packs were up.
+    pub opened: Option<u64>,
+    /// When it ended.
+    pub closed: Option<u64>,
+    /// What went wrong, and with whom.
+    pub error: Option<Failure>,
+}
+
+/// A group.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Group {
+    /// The id of a flare or a group.
+    pub group_id: String,
+    /// Where a group is in its life.
+    pub state: GroupState,
+    /// Whose it is.
+    pub namespace: String,
+    /// The definition's name.
+    pub name: String,
+    /// The definition's version.
+    pub version: String,
+    /// Number of workers.
+    pub size: u32,
+    /// Workers per pack.
+    pub granularity: Option<u32>,
+    /// `mixed`: packs of the granularity, those on one machine merged; `homogeneous`: packs of exactly the
+    /// granularity; `heterogeneous`: the largest pack each machine can take.
+    pub packing: Packing,
+    /// What carries messages between packs.
+    pub backend: String,
+    /// Bytes; null where it is the backend's choice.
+    pub chunk_size: Option<u32>,
+    /// Milliseconds; of flares on it that ask for no other.
+    pub timeout: u64,
+    /// MiB per worker.
+    pub memory: u32,
+    /// Milliseconds.
+    pub idle_timeout: u64,
+    /// When it was asked for.
+    pub created: u64,
+    /// When its packs were up.
+    pub opened: Option<u64>,
+    /// When it ended.
+    pub closed: Option<u64>,
+    /// What went wrong, and with whom.
+    pub error: Option<Failure>,
+    /// Where a queued flare stands; null for any other, and while nobody can tell.
+    pub queue: Option<Queue>,
+    /// Where its workers are.
+    pub packs: Vec<Pack>,
+}
+
+/// What a worker left; neither output nor error while it has nothing.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Output {
+    /// Which worker.
+    pub worker: u32,
+    /// Whatever the work function returned, which may be `null`.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "present"
+    )]
+    pub output: Option<Box<RawValue>>,
+    /// What went wrong, and with whom.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<Failure>,
+}
+
+/// What came of a flare.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FlareResult {
+    /// The id of a flare or a group.
+    pub flare_id: String,
+    /// Where a flare is in its life.
+    pub state: FlareState,
+    /// What went wrong, and with whom.
+    pub error: Option<Failure>,
+    /// One entry for each worker, by its id.
+    #[serde(default)]
+    pub outputs: Vec<Output>,
+}
+
+impl Streamed for FlareResult {
+    type Element = Output;
+    const ARRAY: &'static str = "outputs";
+}
+
+/// A line that was written.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LogLine {
+    /// Null for output of the pack itself.
+    pub worker: Option<u32>,
+    /// In which pack.
+    pub pack: u32,
+    /// Where a line was written to.
+    pub stream: LogStream,
+    /// When it was written.
+    pub at: u64,
+    /// What was written.
+    pub line: String,
+}
+
+/// What the workers of a flare wrote.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Logs {
+    /// The id of a flare or a group.
+    pub flare_id: String,
+    /// Whether more was written than is kept.
+    pub truncated: bool,
+    /// The lines, in the order in which they arrived.
+    #[serde(default)]
+    pub logs: Vec<LogLine>,
+}
+
+impl Streamed for Logs {
+    type Element = LogLine;
+    const ARRAY: &'static str = "logs";
+}
+
+/// A stretch of a worker's time.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Phase {
+    /// What the worker did.
+    pub name: String,
+    /// When it began.
+    pub start: u64,
+    /// Null while it lasts.
+    pub end: Option<u64>,
+}
+
+/// A worker's phases, in order.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkerPhases {
+    /// Which worker.
+    pub worker: u32,
+    /// In which pack.
+    pub pack: Option<u32>,
+    /// In the order in which they began.
+    pub phases: Vec<Phase>,
+}
+
+/// Where each worker's time went.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Timeline {
+    /// The id of a flare or a group.
+    pub flare_id: String,
+    /// When the flare was asked for.
+    pub created: u64,
+    /// When the answer was made; phases that last have come so far.
+    pub now: u64,
+    /// By their numbers.
+    pub workers: Vec<WorkerPhases>,
+}
+
+/// What a namespace may use.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Limits {
+    /// Workers of one flare.
+    pub burst_size: u32,
+    /// Slots that its running flares may hold together.
+    pub concurrent_slots: u32,
+    /// MiB per worker.
+    pub memory: u32,
+    /// Bytes of a package, as uploaded.
+    pub package_size: u64,
+    /// Flares in a minute.
+    pub flares_per_minute: u32,
+    /// How many definitions it may have.
+    pub definitions: u32,
+    /// Bytes of their packages and parameters together.
+    pub definitions_size: u64,
+    /// Bytes that results and logs of its flares may take; beyond, its oldest ended flares are deleted.
+    pub stored_size: u64,
+    /// Deploys in a minute.
+    pub deploys_per_minute: u32,
+    /// Requests of any kind in a minute.
+    pub requests_per_minute: u32,
+    /// Requests that may be under way at once.
+    pub concurrent_requests: u32,
+    /// Whether its packs may reach the internet, where the driver keeps packs apart.
+    pub egress: bool,
+}
+
+/// Those that differ from the configured ones, which hold for all others also when they change.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OwnLimits {
+    /// Workers of one flare.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub burst_size: Option<u32>,
+    /// Slots that its running flares may hold together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub concurrent_slots: Option<u32>,
+    /// MiB per worker.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<u32>,
+    /// Bytes of a package, as uploaded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub package_size: Option<u64>,
+    /// Flares in a minute.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub flares_per_minute: Option<u32>,
+    /// How many definitions it may have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub definitions: Option<u32>,
+    /// Bytes of their packages and parameters together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub definitions_size: Option<u64>,
+    /// Bytes that results and logs of its flares may take.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stored_size: Option<u64>,
+    /// Deploys in a minute.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deploys_per_minute: Option<u32>,
+    /// Requests of any kind in a minute.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requests_per_minute: Option<u32>,
+    /// Requests that may be under way at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub concurrent_requests: Option<u32>,
+    /// Whether its packs may reach the internet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub egress: Option<bool>,
+}
+
+/// What a namespace is to be.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NamespaceRequest {
+    /// Those that differ from the configured ones, which hold for all others also when they change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<OwnLimits>,
+}
+
+/// A namespace.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Namespace {
+    /// Its name.
+    pub name: String,
+    /// What a namespace may use.
+    pub limits: Limits,
+    /// When it was created.
+    pub created: u64,
+    /// When its key was revoked.
+    pub revoked: Option<u64>,
+}
+
+/// A namespace that has just got its credentials.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CreatedNamespace {
+    /// Its name.
+    pub name: String,
+    /// What a namespace may use.
+    pub limits: Limits,
+    /// When it was created.
+    pub created: u64,
+    /// When its key was revoked.
+    pub revoked: Option<u64>,
+    /// The credentials, as `uuid:key`.
+    pub auth: String,
+}
+
+/// Why a machine gets no flares that fit elsewhere.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Quarantine {
+    /// What went wrong last.
+    pub reason: String,
+    /// When a flare may try it again; in the past, the next one does, or one does now.
+    pub until: u64,
+}
+
+/// What packages a machine can run.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Runtime {
+    /// Its architecture.
+    pub arch: String,
+    /// The version of its C library.
+    pub glibc: String,
+}
+
+/// A machine that runs packs.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Invoker {
+    /// Its id.
+    pub id: String,
+    /// How many workers it runs at once.
+    pub slots: u32,
+    /// How many more it would take.
+    pub free_slots: u32,
+    /// What part of its processors is busy.
+    pub cpu_load: f64,
+    /// Whether a machine gets flares. A quarantined one gets none that fit elsewhere, as packs fail to start on
+    /// it.
+    pub state: InvokerState,
+    /// Why a machine gets no flares that fit elsewhere.
+    pub quarantine: Option<Quarantine>,
+    /// How it keeps packs apart.
+    pub driver: String,
+    /// Idle packs of definitions that ran before.
+    pub warm_packs: u32,
+    /// Containers that are ready for any definition.
+    pub prewarmed_packs: u32,
+    /// What packages a machine can run.
+    pub runtime: Runtime,
+}

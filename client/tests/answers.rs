@@ -1,0 +1,209 @@
+//! What a client makes of what is answered.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use burst_client::{Client, Error, FlareRequest, FlareState, ListFlaresQuery, Waited};
+
+const RESULT: &str = r#"{"flareId":"f","state":"failed","error":{"kind":"error","message":"no"},
+    "outputs":[{"worker":0,"output":12345678901234567890123},{"worker":1}],"mood":"good"}"#;
+
+/// A platform that answers one request by this text, and says what it was asked.
+struct Platform {
+    address: String,
+    asked: JoinHandle<String>,
+}
+
+impl Platform {
+    fn answering(status: &str, body: &str) -> Self {
+        let length = body.len();
+        Self::sending(format!(
+            "HTTP/1.1 {status}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+        ))
+    }
+
+    fn sending(text: String) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let asked = thread::spawn(move || {
+            let (mut connection, _) = listener.accept().unwrap();
+            let request = read(&connection);
+            connection.write_all(text.as_bytes()).unwrap();
+            request
+        });
+        Self { address, asked }
+    }
+
+    fn client(&self) -> Client {
+        Client::new(&self.address, "me:key").unwrap()
+    }
+
+    fn asked(self) -> String {
+        self.asked.join().unwrap()
+    }
+}
+
+/// A whole request.
+fn read(connection: &TcpStream) -> String {
+    let mut reader = BufReader::new(connection);
+    let mut request = String::new();
+    while !request.ends_with("\r\n\r\n") {
+        assert!(reader.read_line(&mut request).unwrap() > 0, "{request}");
+    }
+    let length = request
+        .lines()
+        .find_map(|line| {
+            line.to_lowercase()
+                .strip_prefix("content-length: ")?
+                .parse()
+                .ok()
+        })
+        .unwrap_or(0);
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).unwrap();
+    request + &String::from_utf8(body).unwrap()
+}
+
+#[test]
+fn a_call_is_what_the_description_says() {
+    let platform = Platform::answering("200 OK", "[]");
+    let query = ListFlaresQuery {
+        limit: Some(5),
+        state: Some(FlareState::TimedOut),
+        ..ListFlaresQuery::default()
+    };
+    let flares = platform.client().list_flares(&query).unwrap();
+    assert_eq!(flares.text(), "[]");
+    assert!(flares.read().unwrap().is_empty());
+    let asked = platform.asked();
+    let line = "GET /api/v1/namespaces/_/flares?limit=5&state=timed-out HTTP/1.1\r\n";
+    assert!(asked.starts_with(line), "{asked}");
+    // me:key
+    assert!(
+        asked.contains("authorization: Basic bWU6a2V5\r\n"),
+        "{asked}"
+    );
+}
+
+#[test]
+fn a_request_says_what_was_given_and_no_more() {
+    let platform = Platform::answering("202 Accepted", r#"{"flareId":"f"}"#);
+    let request = FlareRequest {
+        size: Some(8),
+        chunk_size: Some(4096),
+        ..FlareRequest::default()
+    };
+    let accepted = platform.client().flare("a b/c", &request).unwrap();
+    assert_eq!(accepted.read().unwrap().flare_id, "f");
+    let asked = platform.asked();
+    let line = "POST /api/v1/namespaces/_/bursts/a%20b%2Fc HTTP/1.1\r\n";
+    assert!(asked.starts_with(line), "{asked}");
+    assert!(asked.ends_with(r#"{"size":8,"chunkSize":4096}"#), "{asked}");
+}
+
+#[test]
+fn who_waits_is_told_of_either_end_or_none() {
+    let wait = |status, body| {
+        let platform = Platform::answering(status, body);
+        let waited = platform
+            .client()
+            .flare_and_wait("x", &FlareRequest::default());
+        let asked = platform.asked();
+        assert!(asked.contains("/x?blocking=true&result=true "), "{asked}");
+        waited
+    };
+    for status in ["200 OK", "502 Bad Gateway"] {
+        let Waited::Ended(answer) = wait(status, RESULT).unwrap() else {
+            panic!("it has ended");
+        };
+        assert_eq!(answer.read().unwrap().state, FlareState::Failed);
+    }
+    let accepted = wait("202 Accepted", r#"{"flareId":"f"}"#).unwrap();
+    assert!(matches!(accepted, Waited::Accepted(_)), "{accepted:?}");
+    let refused = |error: Error| (error.status(), error.to_string());
+    let proxy = wait("502 Bad Gateway", "<html>").unwrap_err();
+    let sentence = "the platform answered 502 and no reason".into();
+    assert_eq!(refused(proxy), (Some(502), sentence));
+    let reason = r#"{"error":"Say which.","code":"t1"}"#;
+    let platform = wait("400 Bad Request", reason).unwrap_err();
+    assert_eq!(refused(platform), (Some(400), "Say which. [t1]".into()));
+}
+
+#[test]
+fn outputs_are_handed_over_one_by_one() {
+    let platform = Platform::answering("200 OK", RESULT);
+    let mut outputs = Vec::new();
+    let body = platform.client().get_result("f").unwrap();
+    let rest = body.each(|output| {
+        outputs.push(output.output.map(|output| output.get().to_owned()));
+        Ok::<(), Error>(())
+    });
+    assert_eq!(outputs, [Some("12345678901234567890123".into()), None]);
+    let rest = rest.unwrap();
+    assert_eq!(rest.state, FlareState::Failed);
+    assert!(rest.outputs.is_empty());
+    assert_eq!(rest.error.unwrap().message, "no");
+}
+
+#[test]
+fn a_reader_stops_with_an_error_of_its_own() {
+    #[derive(Debug)]
+    enum Stopped {
+        Enough,
+        Platform,
+    }
+    impl From<Error> for Stopped {
+        fn from(_: Error) -> Self {
+            Self::Platform
+        }
+    }
+    let platform = Platform::answering("200 OK", RESULT);
+    let body = platform.client().get_result("f").unwrap();
+    let stopped = body.each(|_| Err(Stopped::Enough)).unwrap_err();
+    assert!(matches!(stopped, Stopped::Enough), "{stopped:?}");
+}
+
+#[test]
+fn an_answer_that_breaks_off_is_told_from_a_wrong_one() {
+    let cut = "HTTP/1.1 200 OK\r\nContent-Length: 99\r\nConnection: close\r\n\r\n{\"logs\":[";
+    let platform = Platform::sending(cut.into());
+    let body = platform.client().get_result("f").unwrap();
+    let error = body.each(|_| Ok::<(), Error>(())).unwrap_err();
+    assert!(matches!(error, Error::Unreachable { .. }), "{error:?}");
+    let platform = Platform::answering("200 OK", r#"{"flareId":7}"#);
+    let error = platform
+        .client()
+        .get_flare("f")
+        .unwrap()
+        .read()
+        .unwrap_err();
+    assert!(matches!(error, Error::BadAnswer(_)), "{error:?}");
+}
+
+#[test]
+fn a_platform_that_does_not_answer_is_not_waited_for() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let timeout = Duration::from_millis(50);
+    let client = Client::builder(&address, "me:key").timeout(timeout);
+    let error = client.build().unwrap().get_flare("f").unwrap_err();
+    let host = format!("http://{address}");
+    assert_eq!(error, Error::NoAnswer { host, timeout });
+    assert!(error.is_transient());
+}
+
+#[test]
+fn what_cannot_be_sent_is_not() {
+    let client = Client::new("127.0.0.1:1", "me:key").unwrap();
+    for name in ["", ".", ".."] {
+        let error = client.get_definition(name).unwrap_err();
+        assert!(matches!(error, Error::BadRequest(_)), "{error:?}");
+    }
+    let error = Client::new("127.0.0.1:1", "me").unwrap_err();
+    assert_eq!(error, Error::BadCredentials);
+    let error = Client::new("http://me:key@h", "me:key").unwrap_err();
+    assert!(matches!(error, Error::BadAddress { .. }), "{error:?}");
+}
