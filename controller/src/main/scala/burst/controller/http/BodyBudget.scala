@@ -25,8 +25,14 @@ final class BodyBudget(total: Long, most: Long, pace: Option[BytePace] = None):
 
   private final class Own(namespace: String) extends BodyBudget.Share:
     private var mine = 0L
+    private var ahead = 0L
     private var announced = 0L
     private var refused = false
+
+    def reserve(bytes: Long): Boolean = BodyBudget.this.synchronized:
+      val fits = take(bytes)
+      if fits then ahead += bytes
+      fits
 
     def announce(bytes: Long): Option[FiniteDuration] =
       val pause = pace.fold(Some(Duration.Zero))(_.spend(namespace, bytes))
@@ -34,13 +40,18 @@ final class BodyBudget(total: Long, most: Long, pace: Option[BytePace] = None):
       pause
 
     def take(bytes: Long): Boolean = BodyBudget.this.synchronized:
-      val fits = inAll + bytes <= total && held(namespace) + bytes <= most
-      if fits then hold(bytes) else refused = true
+      val reserved = bytes.min(ahead)
+      val more = bytes - reserved
+      val fits = inAll + more <= total && held(namespace) + more <= most
+      if fits then
+        ahead -= reserved
+        hold(more)
+      else refused = true
       fits
 
     def close(): Unit = BodyBudget.this.synchronized:
       // What was refused will be sent again, and what did not come costs nothing.
-      val unspent = if refused then announced else announced - mine
+      val unspent = if refused then announced else announced - (mine - ahead)
       if unspent > 0 then pace.foreach(_.giveBack(namespace, unspent))
       announced = 0
       hold(-mine)
@@ -54,6 +65,11 @@ final class BodyBudget(total: Long, most: Long, pace: Option[BytePace] = None):
 object BodyBudget:
   /** One request's part. */
   trait Share:
+    /** Sets bytes aside of which [[take]] is to be served, unless there are too few left. What has begun to
+      * come in this way can be ended, however many others begin.
+      */
+    def reserve(bytes: Long): Boolean
+
     /** So many bytes are to come: says how long to wait before any of them is read. Nothing when too many are
       * waited for already.
       */
@@ -64,5 +80,6 @@ object BodyBudget:
 
   /** For bodies that are small in any case. */
   object Free extends Share:
+    def reserve(bytes: Long): Boolean = true
     def announce(bytes: Long): Option[FiniteDuration] = Some(Duration.Zero)
     def take(bytes: Long): Boolean = true

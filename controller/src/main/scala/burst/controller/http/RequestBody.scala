@@ -25,6 +25,7 @@ final class RequestBody(times: BodyTimes, limits: JsonLimits)(using materializer
     if entity.contentLengthOption.exists(_ > limit) then refused(ApiError.BodyTooLarge(limit))
     else if !isJson(entity) then refused(ApiError.NotJson)
     else if !isPlain(request) then refused(ApiError.EncodedBody)
+    else if entity.contentLengthOption.exists(!share.reserve(_)) then refused(ApiError.Busy)
     else
       // Of one without a length the most that it may have.
       share.announce(entity.contentLengthOption.getOrElse(limit)) match

@@ -22,9 +22,11 @@ final class RawConnection(port: Int) extends AutoCloseable:
     this
 
   /** Waits for `100 Continue`. */
-  def interim(): Unit =
-    val lines = Iterator.continually(line()).takeWhile(_.nonEmpty).toVector
-    if !lines.headOption.exists(_.contains(" 100 ")) then throw EOFException(s"no interim answer but $lines")
+  def interim(): Unit = if !isContinued() then throw EOFException("another answer than an interim one")
+
+  /** Whether the next answer is an interim one: the body is wanted. */
+  def isContinued(): Boolean =
+    Iterator.continually(line()).takeWhile(_.nonEmpty).toVector.headOption.exists(_.contains(" 100 "))
 
   /** The next answer that is not an interim one. */
   def reply(): Reply =
