@@ -10,7 +10,7 @@ import scala.concurrent.{Future, Promise}
 final case class BodyTimes(overall: FiniteDuration, least: Long, pace: FiniteDuration)
 
 /** Takes in a body of at most `limit` bytes within its times, which begin after a `pause`, as far as its
-  * `share` of the memory goes.
+  * `share` of the memory goes: that for a body of known `length` is set aside when it begins.
   *
   * What goes beyond the limit is counted and dropped. The refusal still waits until the client has sent its
   * body, pauses ([[BodySink.Pause]]) or has gone far beyond the limit ([[BodySink.Tolerance]]): the server
@@ -21,7 +21,8 @@ final class BodySink(
     limit: Long,
     times: BodyTimes,
     share: BodyBudget.Share = BodyBudget.Free,
-    pause: FiniteDuration = Duration.Zero
+    pause: FiniteDuration = Duration.Zero,
+    length: Option[Long] = None
 ) extends GraphStageWithMaterializedValue[SinkShape[ByteString], Future[Either[ApiError, ByteString]]]:
   private val in = Inlet[ByteString]("body")
   override val shape: SinkShape[ByteString] = SinkShape(in)
@@ -51,6 +52,7 @@ final class BodySink(
       scheduleWithFixedDelay(BodySink.Pace, times.pace, times.pace)
       // A limit of nothing is for a body that is refused unseen: it may never be sent at all.
       if limit == 0 then scheduleWithFixedDelay(BodySink.Paused, BodySink.Pause, BodySink.Pause)
+      if length.exists(!share.reserve(_)) then refuse(ApiError.Busy)
       pull(in)
 
     override def onPush(): Unit =

@@ -25,7 +25,6 @@ final class RequestBody(times: BodyTimes, limits: JsonLimits)(using materializer
     if entity.contentLengthOption.exists(_ > limit) then refused(ApiError.BodyTooLarge(limit))
     else if !isJson(entity) then refused(ApiError.NotJson)
     else if !isPlain(request) then refused(ApiError.EncodedBody)
-    else if entity.contentLengthOption.exists(!share.reserve(_)) then refused(ApiError.Busy)
     else
       // Of one without a length the most that it may have.
       share.announce(entity.contentLengthOption.getOrElse(limit)) match
@@ -34,7 +33,9 @@ final class RequestBody(times: BodyTimes, limits: JsonLimits)(using materializer
           entity match
             case HttpEntity.Strict(_, bytes) if share.take(bytes.length) => later(pause, bytes)
             case HttpEntity.Strict(_, _) => refused(ApiError.Busy)
-            case streamed => streamed.withoutSizeLimit.dataBytes.runWith(BodySink(limit, times, share, pause))
+            case streamed =>
+              val sink = BodySink(limit, times, share, pause, entity.contentLengthOption)
+              streamed.withoutSizeLimit.dataBytes.runWith(sink)
 
   /** It is here already, but has its price all the same. */
   private def later(pause: FiniteDuration, bytes: ByteString): Future[Either[ApiError, ByteString]] =
