@@ -69,7 +69,10 @@ private[pack] final class FlareRun(
     timers.startSingleTimer(InitOverdue, timings.init)
     val fresh = Option.when(start != PackStart.Warm)(pack.container.source)
     tell(host.reach(pack)(runtime.run(pack.container.address, runPack(pack), fresh)))(asTaken)(Opened(_))
-    def replaced = if start == PackStart.Warm then host.replaced(pack) else None
+    def replaced =
+      // Another container has its own time to come up.
+      timers.cancel(InitOverdue)
+      if start == PackStart.Warm then host.replaced(pack) else None
     receive:
       case Opened(Right(events)) =>
         timers.cancel(InitOverdue)

@@ -104,6 +104,23 @@ class PackFailureSuite extends munit.FunSuite:
     assertEquals(driver.stops.size, 1)
     expectRelease()
 
+  hastySetup.test("what takes the place of a dead warm pack has its own time to come up"): setup =>
+    import setup.*
+    val created = Promise[Option[Failure]]()
+    driver.beforeStart = created.future
+    runtime.silent = true
+    val (pack, container) = warm()
+    container.ended.success(ContainerExit(Some(1), oomKilled = false))
+    launch(Some(pack))
+    expectRelease()
+    givePackage()
+    runtime.silent = false
+    controller.expectNoMessage(services.timings.init * 3)
+    created.success(None)
+    // It was not given up: its program is asked for.
+    val asked = runtime.pack().request.flareId
+    assertEquals(asked, assignment.flareId)
+
   setup.test("the container dies before the program reports, for want of memory"): setup =>
     import setup.*
     runtime.initAnswer = Promise[HttpResponse]().future
