@@ -128,6 +128,16 @@ impl Failure {
         self.kind == FailureKind::Timeout && self.worker.is_none()
     }
 
+    /// What counts as the reason once the flare's time is up, as `overdue` says: that a peer failed or waited in vain
+    /// is no fault of the peer then, it only met the same deadline a moment earlier.
+    #[must_use]
+    pub fn unless_overdue(self, overdue: bool) -> Self {
+        match self.kind {
+            FailureKind::PeerFailed | FailureKind::Timeout if overdue => Self::overdue(),
+            _ => self,
+        }
+    }
+
     /// The same failure, naming the worker and its pack.
     #[must_use]
     pub fn of_worker(mut self, worker: u32, pack: u32) -> Self {

@@ -171,7 +171,8 @@ impl Pack {
     }
 
     /// Ends every blocked and further operation of every worker of the flare with this failure,
-    /// in this pack at once and in the others within a second. Only the first one counts.
+    /// in this pack at once and in the others within a second. Only the first one counts, and past the flare's
+    /// deadline as [`Failure::unless_overdue`] says.
     pub fn abort(&self, failure: Failure) {
         self.shared.abort(failure);
     }

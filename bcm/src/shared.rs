@@ -144,6 +144,7 @@ impl Shared {
     /// Ends every operation of the pack's workers and tells the other packs. Only the first
     /// failure counts.
     pub(crate) fn abort(&self, failure: Failure) {
+        let failure = failure.unless_overdue(self.cancellation.is_overdue());
         if self.cancellation.end(Error::Aborted(failure.clone())) {
             self.wake_all();
             if let Some(remote) = self.remote.get() {

@@ -4,7 +4,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use burst_bcm::{BackendConfig, Communicator, Error, Failure, FailureKind, Peer, Reducer, testing};
+use burst_bcm::{
+    BackendConfig, Communicator, Error, Failure, FailureKind, PackConfig, Peer, Reducer, testing,
+};
 
 fn none() -> BackendConfig {
     BackendConfig::new("a backend that does not exist")
@@ -143,6 +145,31 @@ fn at_the_deadline_who_waited_says_for_whom_and_who_did_not_says_so() {
             panic!("expected the flare's end, not {:?}", results[1]);
         };
         assert_eq!(failure.kind, FailureKind::Timeout, "{failure}");
+    }
+}
+
+#[test]
+fn past_the_deadline_a_peer_that_met_it_first_is_not_the_reason() {
+    let passed = std::time::SystemTime::now() - Duration::from_secs(1);
+    let configure = |config: &mut PackConfig| config.deadline = Some(passed);
+    for met in [
+        FailureKind::PeerFailed,
+        FailureKind::Timeout,
+        FailureKind::Panic,
+    ] {
+        let packs = testing::packs(&[2], &none(), configure).unwrap();
+        packs[0].abort(Failure::new(met, "first").of_worker(1, 0));
+        let results = testing::run_on(&packs, Communicator::barrier);
+        let expected = match met {
+            FailureKind::Panic => (FailureKind::Panic, Some(1)),
+            _ => (FailureKind::Timeout, None),
+        };
+        for result in results {
+            let Err(Error::Aborted(failure)) = result else {
+                panic!("expected an abort, not {result:?}");
+            };
+            assert_eq!((failure.kind, failure.worker), expected);
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
-use burst_bcm::{Failure, FailureKind, Pack};
+use burst_bcm::{Failure, Pack};
 
 use crate::data::Loads;
 use crate::state::States;
@@ -32,12 +32,9 @@ pub(crate) struct Local {
 
 impl Local {
     /// Ends every blocked and further operation of this pack's workers, and of their peers.
-    /// Only the first failure counts. That one waited until the flare's time was up makes it nobody's cause.
+    /// Only the first failure counts.
     pub(crate) fn abort(&self, failure: Failure) {
-        let failure = match failure.kind {
-            FailureKind::Timeout if self.pack.is_overdue() => Failure::overdue(),
-            _ => failure,
-        };
+        let failure = failure.unless_overdue(self.pack.is_overdue());
         self.loads.abort(&failure);
         self.pack.abort(failure);
     }

@@ -272,14 +272,9 @@ impl Flare {
         self.timers.kill_within(limits::GRACE);
     }
 
-    /// The first reason counts. That a peer failed or waited in vain when the flare's time was up is no fault of
-    /// the peer: it met the same deadline a moment earlier.
+    /// The first reason counts.
     fn blame(&mut self, failure: Failure) {
-        let consequence = matches!(failure.kind, FailureKind::PeerFailed | FailureKind::Timeout);
-        let reason = match consequence && self.timers.is_overdue() {
-            true => Failure::overdue(),
-            false => failure,
-        };
+        let reason = failure.unless_overdue(self.timers.is_overdue());
         self.reason.get_or_insert(reason);
     }
 
