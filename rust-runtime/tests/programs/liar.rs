@@ -1,8 +1,8 @@
 //! A program that is not built with the SDK: it says to the runtime what the input of its flare tells it to.
 //!
 //! The input is a list of steps: `{"say":EVENT}` sends an event, with the number of the run unless it has a `run` of
-//! its own (none where that is null), `times` times where it says so; `"await"` waits for the next command;
-//! `"stay"` never goes on.
+//! its own (none where that is null), `times` times where it says so; `{"outputs":[WORKERS,BYTES]}` says that workers
+//! begin and succeed with strings so long; `"await"` waits for the next command; `"stay"` never goes on.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::fs::File;
@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 enum Step {
     Say(Value),
     Times(u32, Value),
+    Outputs(u32, usize),
     Await,
     Stay,
 }
@@ -57,6 +58,19 @@ fn main() {
             let (times, mut event) = match step {
                 Step::Say(event) => (1, event),
                 Step::Times(times, event) => (times, event),
+                Step::Outputs(workers, bytes) => {
+                    let output = "x".repeat(bytes);
+                    for worker in 0..workers {
+                        let started = "worker-started";
+                        socket
+                            .say(&json!({"event": started, "run": run, "worker": worker, "at": 1}));
+                        socket.say(
+                            &json!({"event": "worker-succeeded", "run": run, "worker": worker,
+                            "output": output, "at": 1}),
+                        );
+                    }
+                    continue;
+                }
                 Step::Await => {
                     socket.command();
                     continue;

@@ -3,6 +3,8 @@
 
 mod support;
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use support::{Run, Runtime, end, failure, logs, named, now_micros};
 
@@ -77,6 +79,23 @@ fn lines_that_come_together_travel_together() {
         assert_eq!(logs(&events, json!(worker), "stdout").len(), 1000);
     }
     assert!(named(&events, "log").len() < 400);
+}
+
+#[test]
+fn a_program_waits_for_a_client_that_does_not_read() {
+    // More than sockets hold and a frame is.
+    let (workers, output) = (64, MIB);
+    let steps = json!([ready(), {"outputs": [workers, output]}, ended()]);
+    let mut run = Run::new(&vec![steps; workers]);
+    run.timeout = Duration::from_secs(5);
+    let runtime = Runtime::with_liar();
+    let events = runtime.flare(&run);
+    // Only at the deadline: it could never say all, though its time would have sufficed.
+    runtime.wait_until_programs_end();
+    let events: Vec<Value> = events.collect();
+    assert_eq!(end(&events)["error"]["kind"], "timeout");
+    let told = named(&events, "worker-succeeded").len();
+    assert!((1..workers / 2).contains(&told), "{told} outputs");
 }
 
 #[test]

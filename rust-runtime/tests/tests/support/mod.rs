@@ -214,6 +214,19 @@ impl Runtime {
         wait_until("the runtime has ended", || self.child.try_wait().unwrap()).code()
     }
 
+    pub fn wait_until_programs_end(&self) {
+        let threads = format!("/proc/{}/task", self.id());
+        wait_until("no program runs", || {
+            let mut threads = std::fs::read_dir(&threads).unwrap();
+            // A thread that has ended has left its children to another.
+            let none = threads.all(|thread| {
+                std::fs::read_to_string(thread.unwrap().path().join("children"))
+                    .is_ok_and(|children| children.is_empty())
+            });
+            none.then_some(())
+        });
+    }
+
     pub fn kill(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
