@@ -20,7 +20,7 @@ FUZZ_EXAMPLES ?= 100
 CARGO  := cargo
 MVN    := mvn -B -q -ntp
 RELEASE := target/release
-PROGRAMS := hello terasort wordcount montecarlo pagerank tables gridsearch kmeans failing escaping hostile neighbour collectives noop probe burden mapreduce
+PROGRAMS := hello terasort wordcount montecarlo pagerank tables gridsearch kmeans failing escaping hostile neighbour collectives crowd noop probe burden mapreduce
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo test test-rust test-jvm test-system test-kubernetes prepare image bench load experiments soak simulate fuzz verify fuzz-api fmt lint deny book clean

@@ -6,6 +6,7 @@
 
 mod cancelling;
 mod cold;
+mod crowd;
 mod failing;
 mod fairness;
 mod large;
@@ -60,6 +61,8 @@ enum Measurement {
     Large,
     /// 48 workers in one pack against 48 packs of one, docker.
     Spread,
+    /// An all-to-all of 48 packs of one worker: time, threads and memory of each.
+    Crowd,
     /// TeraSort against GNU sort.
     Sort,
 }
@@ -91,6 +94,9 @@ fn main() -> ExitCode {
     }
     if wanted(Measurement::Spread) {
         spread::measure(options.runs.min(5), &mut report);
+    }
+    if wanted(Measurement::Crowd) {
+        crowd::measure(&mut report);
     }
     if wanted(Measurement::Sort) {
         sorting::measure(options.sort_bytes, 3, &mut report);
