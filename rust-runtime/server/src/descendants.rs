@@ -133,11 +133,13 @@ impl Stat {
             .split_ascii_whitespace();
         let state = fields.next()?;
         let parent = fields.next()?.parse().ok()?;
-        let began = fields.nth(17)?.parse().ok()?;
+        let threads: u64 = fields.nth(15)?.parse().ok()?;
+        let began = fields.nth(1)?.parse().ok()?;
         Some(Self {
             process: Process { number, began },
             parent,
-            ended: matches!(state, "Z" | "X"),
+            // The state is the first thread's: others go on without it.
+            ended: matches!(state, "Z" | "X") && threads <= 1,
         })
     }
 }
@@ -151,11 +153,44 @@ mod tests {
     #[test]
     fn the_fields_are_found_behind_any_name() {
         let rest = "S 7 1 1 0 -1 4 0 0 0 0 0 0 0 0 20 0 1 0 815 1 1";
-        let stat = Stat::parse(12, format!("12 (a) Z 1 (\u{fffd})) {rest}").as_bytes()).unwrap();
+        let parse = |rest: &str| {
+            Stat::parse(12, format!("12 (a) Z 1 (\u{fffd})) {rest}").as_bytes()).unwrap()
+        };
+        let stat = parse(rest);
         assert_eq!((stat.parent, stat.ended), (7, false));
+        assert!(parse(&rest.replace('S', "Z")).ended);
+        assert!(!parse(&rest.replace('S', "Z").replace("20 0 1", "20 0 2")).ended);
         assert_eq!((stat.process.number, stat.process.began), (12, 815));
         assert!(Stat::parse(1, b"1 (a) Z 7").is_none());
         assert!(Stat::parse(1, b"nonsense").is_none());
+    }
+
+    #[test]
+    fn a_process_goes_on_without_its_first_thread() {
+        // SAFETY: the child uses nothing that another thread of this process may have locked but the allocator,
+        // which is made for it, and its first thread ends without a word.
+        let child = unsafe {
+            let child = libc::fork();
+            if child == 0 {
+                std::thread::spawn(|| {
+                    loop {
+                        std::thread::park();
+                    }
+                });
+                libc::syscall(libc::SYS_exit, 0);
+            }
+            child
+        };
+        let stat = || fs::read_to_string(format!("/proc/{child}/stat")).unwrap();
+        while !stat().contains(") Z ") {
+            std::thread::yield_now();
+        }
+        let left = below(std::process::id() as i32);
+        let left = left.iter().find(|process| process.number == child).unwrap();
+        left.kill();
+        // SAFETY: waits for a child of this process, and wants no status.
+        let waited = unsafe { libc::waitpid(child, std::ptr::null_mut(), 0) };
+        assert_eq!(waited, child);
     }
 
     #[test]

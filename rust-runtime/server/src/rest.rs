@@ -11,7 +11,8 @@
 //!
 //! Between flares the program is stopped (`SIGSTOP`), so that it gets no processor. It cannot prevent that, but it can
 //! undo it: a timer of its own goes on meanwhile and may send it `SIGCONT`. The kernel tells its parent, so that a
-//! program that goes on before the runtime has it do so is killed, whether it has stopped again or not. The pack of a group is not: it holds its workers' slots from flare to flare, and what they keep.
+//! program that goes on before the runtime has it do so is killed, whether it has stopped again or not. The pack of a
+//! group is not stopped: it holds its workers' slots from flare to flare, and what they keep.
 
 use std::collections::HashSet;
 use std::fs;

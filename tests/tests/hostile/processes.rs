@@ -32,6 +32,12 @@ pub fn scripts() -> Vec<Script> {
         )
         .busy(),
         within(
+            "a daemon that goes on without its first thread",
+            Ends::Well,
+            json!([{"do": "daemon", "lives": "headless"}]),
+        )
+        .busy(),
+        within(
             "a daemon below the program itself",
             Ends::Well,
             json!([{"do": "call", "name": "prctl", "arguments": [36, 1]}, {"do": "daemon"}]),

@@ -32,6 +32,10 @@ fn live(how: &str) -> ! {
         "spin" => system::spin(),
         "exit" => system::exit(0),
         "eat" => crate::memory::eat(),
+        "headless" => {
+            std::thread::spawn(|| system::spin());
+            system::exit_thread()
+        }
         _ => system::sleep_for_ever(),
     }
 }
