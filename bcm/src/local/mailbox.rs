@@ -2,7 +2,7 @@
 //!
 //! There is a [`Lane`] for each worker of the pack, made when that one first sends or is waited
 //! for, and a [`RemoteQueue`] for all other packs. A receiver that finds nothing looks at the one it
-//! waits for: first spinning, then yielding, then parked (see [`crate::control`]).
+//! waits for: first spinning, then yielding, then parked (see [`crate::cancellation`]).
 
 use std::cell::Cell;
 use std::hint::spin_loop;
@@ -73,7 +73,7 @@ impl Mailbox {
     }
 
     /// Puts messages from other packs, which came together, into their places.
-    pub(crate) fn deliver_from_afar(
+    pub(crate) fn deliver_remote(
         &self,
         context: u32,
         class: Class,

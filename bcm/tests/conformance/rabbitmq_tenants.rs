@@ -318,15 +318,15 @@ fn what_cannot_be_removed_keeps_nothing_else() {
             _ => ("204 No Content", ""),
         };
         let (platform, server) = management(answer, "DELETE /api/users/burst.2.over");
-        let error = cleanup("t7", &platform).unwrap_err().to_string();
-        assert!(error.contains("500"), "{error}");
+        // What is left of another flare is no failure of this one's.
+        cleanup("t7", &platform).unwrap();
         let asked = server.join().unwrap();
-        let place = |what: &str| asked.iter().position(|line| line.starts_with(what));
-        assert!(
-            place("DELETE /api/users/burst.9999999999.t7")
-                < place("DELETE /api/vhosts/burst.1.stuck"),
-            "{asked:#?}"
-        );
+        let place = |what: &str| asked.iter().position(|line| line.contains(what));
+        let own = place("DELETE /api/users/burst.9999999999.t7").unwrap();
+        for other in ["stuck", "over"] {
+            let asked_first = place(other).is_some_and(|other| other < own);
+            assert!(!asked_first, "{asked:#?}");
+        }
         // Who is not gone can be found by its user.
         assert_eq!(place("DELETE /api/users/burst.1.stuck"), None);
     });

@@ -110,7 +110,7 @@ impl Shared {
                 .chain(unauthenticated.streams())
                 .map(|descriptor| PollFd::from_borrowed_fd(descriptor, PollFlags::IN))
                 .collect();
-            let limit = unauthenticated.budget();
+            let limit = unauthenticated.time_left();
             let limit = limit.and_then(|limit| Timespec::try_from(limit).ok());
             // Interrupted or not, everybody is looked at.
             let _ = poll(&mut watched, limit.as_ref());

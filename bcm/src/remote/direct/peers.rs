@@ -55,7 +55,7 @@ impl Peers {
     }
 
     /// What a pack sends on a connection is read from now on, by workers that wait for it and by
-    /// the thread of this shared. The stream must not block.
+    /// the pack's reader thread. The stream must not block.
     pub(super) fn admit(
         &self,
         stream: Socket,

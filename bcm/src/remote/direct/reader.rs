@@ -151,7 +151,7 @@ impl Reading {
     fn run(mut self) {
         loop {
             let woken = self.sleep();
-            if woken && self.empty_tray() {
+            if woken && self.take_new_streams() {
                 break;
             }
             let dozed = self.pause == Some(LONGEST);
@@ -214,7 +214,7 @@ impl Reading {
     }
 
     /// Does what others ask for; whether that is to end.
-    fn empty_tray(&mut self) -> bool {
+    fn take_new_streams(&mut self) -> bool {
         let (new, ended) = {
             let mut pending = self.shared.pending.lock();
             if pending.closing {

@@ -53,14 +53,14 @@ fn read(connections: &[Arc<ConnectionReader>], wait: &ConnectionWait<'_>, until:
             .filter(|(connection, _)| !connection.read_here())
             .count()
             > 0;
-        let rung = watched.last().is_some_and(come);
-        if rung {
+        let woken = watched.last().is_some_and(come);
+        if woken {
             waker.reset();
         }
         if ended || (wait.found)() {
             return false;
         }
-        if rung {
+        if woken {
             return turns().count() > mine.len();
         }
     }

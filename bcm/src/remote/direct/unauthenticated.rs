@@ -88,7 +88,7 @@ impl Unauthenticated {
     }
 
     /// How long until somebody's time is up.
-    pub(super) fn budget(&self) -> Option<Duration> {
+    pub(super) fn time_left(&self) -> Option<Duration> {
         let oldest = self.strangers.first()?;
         Some(STAY.saturating_sub(oldest.since.elapsed()))
     }

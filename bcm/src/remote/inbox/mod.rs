@@ -300,7 +300,7 @@ impl Inbox {
                 Arrival::One(arrived) => {
                     if let Some(mailbox) = self.mailbox(header.destination) {
                         let only = [(header.source, message(arrived))];
-                        mailbox.deliver_from_afar(header.context, class, only.into_iter());
+                        mailbox.deliver_remote(header.context, class, only.into_iter());
                     }
                 }
                 Arrival::Several(bundled) => {
@@ -311,7 +311,7 @@ impl Inbox {
                             iter::from_fn(same).map(|value| (value.source, message(value.arrived)));
                         match self.mailbox(destination) {
                             Some(mailbox) => {
-                                mailbox.deliver_from_afar(header.context, class, messages)
+                                mailbox.deliver_remote(header.context, class, messages)
                             }
                             None => messages.for_each(drop),
                         }

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::time::Duration;
 
+use futures_util::{StreamExt, stream};
 use lapin::uri::{AMQPScheme, AMQPUserInfo};
 use reqwest::{Method, StatusCode};
 use serde::Deserialize;
@@ -28,8 +29,10 @@ const MOST_SAID: usize = 200;
 /// How often, and after what time, user and virtual host are tried to be made.
 const ATTEMPTS: u32 = 8;
 const AGAIN: Duration = Duration::from_millis(150);
-/// How long one call may take.
+/// How long one call may take, and all that is done for flares that are over.
 const CALL: Duration = Duration::from_secs(5);
+/// Of those, how many are removed at once.
+const AT_ONCE: usize = 8;
 /// A pack has two queues and two connections; those of a group's last flare may still be there, and
 /// so may what the server takes for a connection that broke.
 const QUEUES_OF_A_PACK: u32 = 4;
@@ -141,8 +144,8 @@ impl Management {
         }
     }
 
-    /// Removes those of a flare or a group, and those of flares that are over: one that cannot be
-    /// removed keeps no other.
+    /// Removes those of a flare or a group, and then what it can of those of flares that are over: what cannot be
+    /// removed is none of this flare's, stays to be seen on the server, and is tried again after the next one.
     pub(super) async fn remove(&self, flare_id: &str) -> Result<(), Error> {
         #[derive(Deserialize)]
         struct User {
@@ -153,12 +156,18 @@ impl Management {
             .map_err(|_| self.failed("it gave no list of users"))?;
         let mut names: Vec<_> = users.into_iter().map(|user| user.name).collect();
         names.retain(|name| credentials::is_done_with(name, flare_id));
-        names.sort_by_key(|name| !credentials::is_of(name, flare_id));
-        let mut outcome = Ok(());
-        for name in names {
-            outcome = outcome.and(self.remove_one(&name).await);
+        let (own, over): (Vec<_>, Vec<_>) = names
+            .into_iter()
+            .partition(|name| credentials::is_of(name, flare_id));
+        for name in own {
+            self.remove_one(&name).await?;
         }
-        outcome
+        let removing = stream::iter(over).for_each_concurrent(AT_ONCE, |name| async move {
+            let _ = self.remove_one(&name).await;
+        });
+        // Those that are not removed in that time are as those that cannot be.
+        let _ = tokio::time::timeout(CALL, removing).await;
+        Ok(())
     }
 
     async fn remove_one(&self, name: &str) -> Result<(), Error> {

@@ -144,7 +144,7 @@ fn over(
                     .map_err(server::failed)?;
                 tokio::spawn(consumer::run(Arc::clone(&shared), queue, consumer));
             }
-            tokio::spawn(publisher::run_errands(publisher, outgoing));
+            tokio::spawn(publisher::run_commands(publisher, outgoing));
             count
         }
     };

@@ -185,7 +185,7 @@ pub(super) fn recovery(reason: &lapin::Error) -> Duration {
 }
 
 /// Publishes control frames in their order.
-pub(super) async fn run_errands(
+pub(super) async fn run_commands(
     publisher: Arc<Publisher>,
     mut outgoing: mpsc::UnboundedReceiver<Outgoing>,
 ) {

@@ -279,7 +279,7 @@ impl Line {
     }
 }
 
-/// WaitBudget with a server that says something from time to time.
+/// A wait for a server that says something from time to time: it ends when nothing has come for too long.
 pub(super) struct Attention<'a> {
     server: &'a Server,
     finish: &'a Finish,

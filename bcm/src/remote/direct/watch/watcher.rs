@@ -65,7 +65,7 @@ impl Watcher {
 
     pub(super) fn run(mut self) {
         loop {
-            self.empty_tray();
+            self.take_what_waits();
             if self.closing.is_none() {
                 self.keep_linked();
                 self.judge();
@@ -88,7 +88,7 @@ impl Watcher {
     }
 
     /// Does what others ask for.
-    fn empty_tray(&mut self) {
+    fn take_what_waits(&mut self) {
         let shared = Arc::clone(&self.shared);
         let mut pending = shared.pending.lock();
         if let Some(inbox) = pending.renewed.take() {
@@ -317,11 +317,11 @@ impl Watcher {
     }
 
     /// What is news goes on to all others. A goodbye goes back too, to the pack that said it. What
-    /// is of an older flare is dropped; of the next one nothing comes before its inbox lies in the
-    /// pending.
+    /// is of an older flare is dropped; of the next one nothing comes before its inbox is the
+    /// watcher's.
     fn take(&mut self, from: u32, (header, payload): &Notice) {
         if !self.flare.inbox.is_of(header) {
-            self.empty_tray();
+            self.take_what_waits();
         }
         if !self.flare.inbox.is_of(header) {
             return;
