@@ -48,7 +48,7 @@ impl Builder {
     }
 
     /// How long may pass until an answer begins, and between two pieces of it: 30 seconds unless set. A request with
-    /// a body gets more by its size.
+    /// a large body gets more by its size, for its whole answer.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self

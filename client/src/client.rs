@@ -91,11 +91,12 @@ impl Client {
             .basic_auth(&self.user, Some(&self.key));
         let mut timeout = self.timeout;
         if let Some(body) = call.body {
-            timeout += Duration::from_secs(body.len() as u64 / UPLOAD_BYTES_PER_SECOND);
-            request = request
-                .timeout(timeout)
-                .header(CONTENT_TYPE, "application/json")
-                .body(body);
+            let upload = Duration::from_secs(body.len() as u64 / UPLOAD_BYTES_PER_SECOND);
+            if !upload.is_zero() {
+                timeout += upload;
+                request = request.timeout(timeout);
+            }
+            request = request.header(CONTENT_TYPE, "application/json").body(body);
         }
         let failed = |cause: reqwest::Error| self.failed(&cause, timeout);
         let request = request.build().map_err(failed)?;

@@ -36,8 +36,8 @@
 //! # Blocking
 //!
 //! Every method blocks until the platform has answered, or [`Error::NoAnswer`]: until an answer begins, and between
-//! two pieces of it, 30 seconds pass at most unless [`Builder::timeout`] says otherwise; a request with a large body
-//! gets more by its size. No call is repeated. A client is cheap to clone, and clones can be used on several threads
+//! two pieces of it, 30 seconds pass at most unless [`Builder::timeout`] says otherwise; a request with a body of 128 KiB
+//! and more gets a second more for each of them, and that is for its whole answer. No call is repeated. A client is cheap to clone, and clones can be used on several threads
 //! at once; none may be used inside an asynchronous runtime.
 //!
 //! # Answers

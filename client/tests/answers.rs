@@ -196,6 +196,34 @@ fn a_platform_that_does_not_answer_is_not_waited_for() {
 }
 
 #[test]
+fn an_answer_may_take_long_while_it_comes() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    // Together more than the time-out, each much less.
+    let (timeout, piece, pieces) = (Duration::from_secs(3), Duration::from_millis(700), 5);
+    let platform = thread::spawn(move || {
+        let (mut connection, _) = listener.accept().unwrap();
+        read(&connection);
+        let length = RESULT.len() + pieces;
+        write!(
+            connection,
+            "HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n"
+        )
+        .unwrap();
+        for _ in 0..pieces {
+            thread::sleep(piece);
+            connection.write_all(b" ").unwrap();
+        }
+        connection.write_all(RESULT.as_bytes()).unwrap();
+    });
+    let client = Client::builder(&address, "me:key").timeout(timeout);
+    let client = client.build().unwrap();
+    let waited = client.flare_and_wait("hello", &FlareRequest::default());
+    assert!(matches!(waited, Ok(Waited::Ended(_))), "{waited:?}");
+    platform.join().unwrap();
+}
+
+#[test]
 fn what_cannot_be_sent_is_not() {
     let client = Client::new("127.0.0.1:1", "me:key").unwrap();
     for name in ["", ".", ".."] {
