@@ -35,7 +35,8 @@ fn connect(credentials: Property, args: &GlobalArgs) -> Result<Client, Error> {
     let agent = concat!("burst/", env!("CARGO_PKG_VERSION"));
     let mut builder = Client::builder(&host, &auth).agent(agent);
     let file = properties::find(Property::CaCert, args)?.map(|setting| setting.value);
-    if let Some(file) = file.as_ref().filter(|_| host.starts_with("https:")) {
+    let secure = host.to_ascii_lowercase().starts_with("https:");
+    if let Some(file) = file.as_ref().filter(|_| secure) {
         let pem = fs::read(file).map_err(Error::file("read", Path::new(file)))?;
         builder = builder.certificates(&pem);
     }

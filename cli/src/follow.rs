@@ -113,7 +113,11 @@ impl Watcher<'_> {
             match self.interrupts.during(move || ask(&client, &place)) {
                 Err(_) => stopping = true,
                 Ok(Ok(answer)) => {
-                    if let Some(found) = look(answer)? {
+                    let found = look(answer).map_err(|error| match error {
+                        Error::Api(cause) => self.lost(cause, id),
+                        found => found,
+                    })?;
+                    if let Some(found) = found {
                         return Ok(found);
                     }
                     last_seen = Instant::now();

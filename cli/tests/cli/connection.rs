@@ -51,6 +51,18 @@ fn an_answer_that_is_not_the_apis_is_a_failure_of_the_platform() {
 }
 
 #[test]
+fn the_file_of_certificates_is_read_for_https_however_it_is_written() {
+    for scheme in ["https", "HTTPS"] {
+        let burst = Burst::alone()
+            .with("BURST_APIHOST", format!("{scheme}://127.0.0.1:1"))
+            .with("BURST_AUTH", AUTH)
+            .with("BURST_CACERT", "/nowhere/ca.pem");
+        let said = burst.run(&["list"]).fails(2).to_owned();
+        assert!(said.starts_with("cannot read /nowhere/ca.pem"), "{said}");
+    }
+}
+
+#[test]
 fn an_unreachable_host_is_named() {
     // One that nobody is given who asks for any port, as the platforms of the tests beside this one do.
     let address = "127.0.0.1:1";

@@ -292,6 +292,17 @@ fn a_flare_that_vanished_is_named() {
     );
 }
 
+#[test]
+fn a_flare_of_which_the_platform_says_nonsense_is_named() {
+    let platform = Platform::start();
+    platform.on("POST /bursts/hello", 202, STARTED);
+    platform.whatever("GET /flares/f1", 200, "{}");
+    let ran = Burst::of(&platform).run(&["flare", "hello", "--blocking"]);
+    let said = ran.fails(8);
+    assert!(said.contains("could not be understood"), "{said}");
+    assert!(said.contains("flare f1 may still be running"), "{said}");
+}
+
 /// Interrupts a waiting program as soon as it waits.
 fn interrupted(platform: &Platform, signal: Signal) -> Ran {
     let child = Burst::of(platform)
