@@ -321,11 +321,15 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
+    const SOON: std::time::Duration = std::time::Duration::from_secs(60);
+
     fn next_turn(group: &Group) -> Turn {
+        let began = std::time::Instant::now();
         loop {
             if let Some(turn) = group.turn() {
                 return turn;
             }
+            assert!(began.elapsed() < SOON, "no turn was told");
             thread::yield_now();
         }
     }

@@ -1,15 +1,17 @@
 //! Child processes that are not waited for without end.
 
-use std::io::{self, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::OnceLock;
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 use serde_json::Value;
+
+use crate::wait;
 
 /// What a command said and how it ended.
 #[derive(Debug)]
@@ -117,6 +119,34 @@ pub fn wait(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
             return None;
         }
         thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// What a program says, line by line. It is read to its end whether anybody wants it or not, so that the program is
+/// never stopped, or killed, by what it says.
+#[derive(Debug)]
+pub struct Lines(Receiver<String>);
+
+impl Lines {
+    /// Of a program's standard output.
+    pub fn of(output: ChildStdout) -> Self {
+        let (said, lines) = channel();
+        thread::spawn(move || {
+            for line in BufReader::new(output).lines().map_while(Result::ok) {
+                let _ = said.send(line);
+            }
+        });
+        Self(lines)
+    }
+
+    /// The next line, none when there will be no more; a program that says nothing [soon](wait::SOON) fails the test.
+    #[track_caller]
+    pub fn next(&self) -> Option<String> {
+        match self.0.recv_timeout(wait::SOON) {
+            Ok(line) => Some(line),
+            Err(RecvTimeoutError::Disconnected) => None,
+            Err(RecvTimeoutError::Timeout) => panic!("a program said nothing for {:?}", wait::SOON),
+        }
     }
 }
 

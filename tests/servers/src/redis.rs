@@ -1,13 +1,14 @@
 //! A Redis server of a test's own.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::Write;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use tempfile::TempDir;
 
-use crate::{command, port, wait};
+use crate::command::{self, Lines};
+use crate::{port, wait};
 
 /// The password every server is given, so that logging in is tested too. It must never show in a log.
 pub const PASSWORD: &str = "redis-password-of-tests";
@@ -102,15 +103,11 @@ impl Redis {
         let mut input = child.stdin.take().unwrap();
         input.write_all(configuration.as_bytes()).unwrap();
         drop(input);
-        let mut log = BufReader::new(child.stdout.take().unwrap());
-        let mut line = String::new();
-        while log.read_line(&mut line).unwrap() > 0 {
+        let log = Lines::of(child.stdout.take().unwrap());
+        while let Some(line) = log.next() {
             if line.contains("Ready to accept connections") {
-                // Nobody reads on, but it must not be killed by what it writes.
-                std::thread::spawn(move || std::io::copy(&mut log, &mut std::io::sink()));
                 return Some(child);
             }
-            line.clear();
         }
         let _ = child.wait();
         None

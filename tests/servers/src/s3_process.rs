@@ -1,11 +1,11 @@
 //! An S3 server as a process of its own: for tests that are not written in Rust, and those that want the server's work
 //! apart from theirs.
 
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, Write};
 use std::path::PathBuf;
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
-use crate::command;
+use crate::command::{self, Lines};
 use crate::s3::{self, BUCKET, S3Server, SECRET};
 
 /// Serves until the standard input ends. Says `s3://KEY:SECRET@BUCKET/PREFIX?region=…&endpoint=http://HOST:PORT` in a
@@ -24,7 +24,6 @@ pub fn serve(host: &str) -> io::Result<()> {
 #[derive(Debug)]
 pub struct S3Process {
     child: Child,
-    _said: BufReader<ChildStdout>,
     uri: String,
     directory: PathBuf,
 }
@@ -49,16 +48,11 @@ impl S3Process {
     pub fn of(mut program: Command) -> Self {
         program.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command::spawn(program).unwrap();
-        let mut said = BufReader::new(child.stdout.take().unwrap());
-        let mut line = || {
-            let mut line = String::new();
-            said.read_line(&mut line).unwrap();
-            line.trim_end().to_owned()
-        };
+        let said = Lines::of(child.stdout.take().unwrap());
+        let line = || said.next().expect("the S3 server ended at once");
         Self {
             uri: line(),
             directory: line().into(),
-            _said: said,
             child,
         }
     }
