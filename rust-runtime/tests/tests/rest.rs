@@ -52,51 +52,42 @@ fn a_stopped_program_goes_when_the_runtime_does() {
     }
 }
 
-#[test]
-fn threads_that_compute_on_end_with_their_flare() {
-    let runtime = Runtime::with_acts();
-    let spin = json!({"act": "leave-spinning", "threads": 2});
-    let events = runtime.act(&[act("hello"), spin]);
-    assert_eq!(end(&events)["reusable"], true, "{events:?}");
-    let program = process(&events);
-    wait_until("the program is dead", || {
-        state(program)
+fn wait_until_dead(process: u64) {
+    wait_until("a process is dead", || {
+        state(process)
             .is_none_or(|state| state == "Z")
             .then_some(())
     });
+}
+
+/// After a flare that has left this the program is put down, and the next one is refused for this reason.
+fn is_put_down_for(left: Value, reason: &str) {
+    let runtime = Runtime::with_acts();
+    let events = runtime.act(&[act("hello"), left]);
+    assert_eq!(end(&events)["reusable"], true, "{events:?}");
+    wait_until_dead(process(&events));
     let (status, answer) = runtime.post("/packs", &Run::new(&[act("hello")]).body());
     assert_eq!(status, 409);
     assert!(
-        answer["error"]
-            .as_str()
-            .unwrap()
-            .contains("went on computing"),
+        answer["error"].as_str().unwrap().contains(reason),
         "{answer}"
     );
 }
 
 #[test]
-fn a_program_that_has_itself_go_on_ends_and_another_runs_the_next_flare() {
-    let runtime = Runtime::with_acts();
-    let wake = json!({"act": "leave-waking", "milliseconds": 200});
-    let events = runtime.act(&[wake]);
-    assert_eq!(end(&events)["reusable"], true, "{events:?}");
-    let program = process(&events);
-    wait_until("the program is dead", || {
-        state(program)
-            .is_none_or(|state| state == "Z")
-            .then_some(())
-    });
-    let (status, answer) = runtime.post("/packs", &Run::new(&[act("hello")]).body());
-    assert_eq!(status, 409);
-    assert!(
-        answer["error"].as_str().unwrap().contains("stay stopped"),
-        "{answer}"
+fn threads_that_compute_on_end_with_their_flare() {
+    is_put_down_for(
+        json!({"act": "leave-spinning", "threads": 2}),
+        "went on computing",
     );
-    // As whoever is refused starts another pack.
-    let fresh = Runtime::with_acts();
-    let events = fresh.act(&[act("hello")]);
-    assert_eq!(end(&events)["reusable"], true, "{events:?}");
+}
+
+#[test]
+fn a_program_that_has_itself_go_on_ends() {
+    is_put_down_for(
+        json!({"act": "leave-waking", "milliseconds": 200}),
+        "stay stopped",
+    );
 }
 
 fn leave(file: &Path) -> Value {
@@ -118,9 +109,7 @@ fn processes_end_with_their_flare_and_the_program_stays() {
         let events = runtime.events(&run);
         assert_eq!(end(&events)["reusable"], true, "{events:?}");
         let left = number_in(&file);
-        wait_until("what was left is dead", || {
-            state(left).is_none_or(|state| state == "Z").then_some(())
-        });
+        wait_until_dead(left);
         let again = runtime.act(&[act("hello")]);
         assert_eq!(process(&again), process(&events));
         wait_until_gone(left);
