@@ -28,6 +28,9 @@ pub(crate) const RUN_BODY: usize = 16 * MIB;
 pub(crate) const ORDER_BODY: usize = 4 * MIB;
 /// All files of a package together, unpacked.
 pub(crate) const UNPACKED: u64 = 1024 * MIB as u64;
+/// Of the processes and threads that its user may have, those that a program leaves to the platform, which is of the
+/// same user where packs are processes; an eighth where that is less.
+pub(crate) const RESERVED_PROCESSES: u64 = 256;
 /// Files in a package.
 pub(crate) const ENTRIES: usize = 10_000;
 /// What all workers of a pack and the pack itself may log together, at once and then in a second.

@@ -14,7 +14,7 @@ use burst_protocol::CONTROL_FD;
 use tokio::sync::{oneshot, watch};
 
 use crate::package::Package;
-use crate::{allowance, orphans};
+use crate::{allowance, limits, orphans};
 
 /// What the program gets to see of the runtime's environment.
 const ENVIRONMENT: [&str; 6] = ["PATH", "LANG", "LC_ALL", "TMPDIR", "TZ", "RUST_BACKTRACE"];
@@ -246,6 +246,14 @@ fn prepare_child(control: i32, runtime: u32) -> io::Result<()> {
         );
         // Writing a core may take longer than anyone wants to wait for the news of a crash.
         check(libc::setrlimit(libc::RLIMIT_CORE, &no_core))?;
+        let mut processes = no_core;
+        check(libc::getrlimit(libc::RLIMIT_NPROC, &mut processes))?;
+        if processes.rlim_max != libc::RLIM_INFINITY {
+            let most = processes.rlim_max;
+            processes.rlim_max -= limits::RESERVED_PROCESSES.min(most / 8);
+            processes.rlim_cur = processes.rlim_cur.min(processes.rlim_max);
+            check(libc::setrlimit(libc::RLIMIT_NPROC, &processes))?;
+        }
     }
     Ok(())
 }

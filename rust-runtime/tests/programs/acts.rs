@@ -217,6 +217,7 @@ fn work(act: Act, burst: &BurstContext) -> Result<Value, Error> {
             json!({
                 "environment": names, "descriptors": descriptors,
                 "directory": std::env::current_dir()?, "oomScore": oom_score.trim(),
+                "processes": most_processes()?,
             })
         }
     })
@@ -273,6 +274,16 @@ fn forever() -> ! {
 fn overflow(depth: u64) -> u64 {
     let frame = std::hint::black_box([depth; 64]);
     overflow(frame[7] + 1) + frame[9]
+}
+
+/// How many processes and threads its user may have, by this process's limits: the soft and the hard one.
+fn most_processes() -> Result<Vec<u64>, Error> {
+    let limits = fs::read_to_string("/proc/self/limits")?;
+    let line = limits
+        .lines()
+        .find_map(|line| line.strip_prefix("Max processes"));
+    let limits = line.unwrap_or_default().split_ascii_whitespace();
+    Ok(limits.filter_map(|limit| limit.parse().ok()).collect())
 }
 
 burst::main!(work);

@@ -82,6 +82,20 @@ fn a_package_comes_as_zip_or_as_the_bare_executable() {
 }
 
 #[test]
+fn a_program_leaves_some_of_its_users_processes_to_the_platform() {
+    for (given, left) in [(4000, 3744), (400, 350)] {
+        let mut command = Command::new("prlimit");
+        command.arg(format!("--nproc={given}:{given}"));
+        command.arg(env!("CARGO_BIN_EXE_burst-runtime-under-test"));
+        let mut runtime = Runtime::start_with(command);
+        runtime.init_with(acts());
+        let events = runtime.act(&[act("surroundings")]);
+        let output = &named(&events, "worker-succeeded")[0]["output"];
+        assert_eq!(output["processes"], json!([left, left]));
+    }
+}
+
+#[test]
 fn the_program_sees_nothing_it_should_not() {
     let runtime = Runtime::with_acts();
     let events = runtime.act(&[act("surroundings")]);
