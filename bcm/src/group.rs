@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use sha2::{Digest, Sha256};
 
-use crate::collective::call_history::{CallHistories, CallHistory};
+use crate::call_history::{CallHistories, CallHistory};
 use crate::topology::Topology;
 
 /// The members of one pack.

@@ -31,8 +31,10 @@
 
 mod address;
 mod admission;
+mod call_history;
 mod cancellation;
 mod collective;
+mod collectives;
 mod communicator;
 mod config;
 mod connections;

@@ -1,6 +1,6 @@
 //! Where the messages for a pack's workers lie.
 
-use crate::collective::call_history::CallHistories;
+use crate::call_history::CallHistories;
 use crate::local::Mailbox;
 
 /// The mailboxes of a pack.

@@ -11,7 +11,6 @@ pub(crate) mod all_to_all;
 pub(crate) mod barrier;
 pub(crate) mod broadcast;
 mod bundles;
-pub(crate) mod call_history;
 pub(crate) mod elements;
 pub(crate) mod gather;
 pub(crate) mod reduce;
@@ -22,8 +21,8 @@ pub(crate) mod split;
 
 use std::sync::Arc;
 
-use self::call_history::Called;
 use crate::address::{Class, Destination};
+use crate::call_history::Called;
 use crate::cancellation::WaitBudget;
 use crate::communicator::Communicator;
 use crate::error::{Error, Peer};

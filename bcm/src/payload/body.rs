@@ -31,7 +31,7 @@ impl Body {
             return Ok(buffer);
         }
         let bytes = self.as_bytes();
-        let mut buffer = Buffer::zeroed(encoding, bytes.len())
+        let mut buffer = Buffer::zeroed(encoding.width(), bytes.len())
             .ok_or_else(|| format!("{} bytes cannot be {encoding}", bytes.len()))?;
         buffer.as_bytes_mut().copy_from_slice(bytes);
         Ok(buffer)

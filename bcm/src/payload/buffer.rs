@@ -1,7 +1,5 @@
 //! Memory a message from another pack is read into.
 
-use super::raw::Encoding;
-
 /// From this size on the system is asked for large pages: it hands out memory as it is first
 /// written to, which takes longer page by page than receiving the bytes.
 const LARGE: usize = 8 << 20;
@@ -17,9 +15,8 @@ pub(crate) enum Buffer {
 }
 
 impl Buffer {
-    /// Room for `bytes` bytes; `None` when that is not a whole number of elements.
-    pub(crate) fn zeroed(encoding: Encoding, bytes: usize) -> Option<Self> {
-        let width = encoding.width();
+    /// Room for `bytes` bytes; `None` when that is not a whole number of elements, each `width` bytes.
+    pub(crate) fn zeroed(width: usize, bytes: usize) -> Option<Self> {
         if !bytes.is_multiple_of(width) {
             return None;
         }

@@ -130,7 +130,7 @@ mod tests {
 
     fn there_and_back<T: Payload>(value: &T) -> Result<T, Error> {
         let encoded = encode(Operation::Send, value)?;
-        let mut buffer = Buffer::zeroed(encoded.encoding, encoded.body.len()).unwrap();
+        let mut buffer = Buffer::zeroed(encoded.encoding.width(), encoded.body.len()).unwrap();
         buffer.as_bytes_mut().copy_from_slice(&encoded.body);
         decode(
             Operation::Recv,
@@ -182,7 +182,7 @@ mod tests {
     #[test]
     fn another_type_is_refused() {
         let encoded = encode(Operation::Send, &7u64).unwrap();
-        let mut buffer = Buffer::zeroed(encoded.encoding, encoded.body.len()).unwrap();
+        let mut buffer = Buffer::zeroed(encoded.encoding.width(), encoded.body.len()).unwrap();
         buffer.as_bytes_mut().copy_from_slice(&encoded.body);
         let result = decode::<i64>(
             Operation::Recv,
@@ -198,7 +198,7 @@ mod tests {
     #[test]
     fn damaged_bytes_give_an_error() {
         let encoding = Encoding::Text;
-        let mut buffer = Buffer::zeroed(encoding, 1).unwrap();
+        let mut buffer = Buffer::zeroed(encoding.width(), 1).unwrap();
         buffer.as_bytes_mut()[0] = 0xff;
         let result = decode::<String>(
             Operation::Recv,

@@ -47,7 +47,7 @@ impl Memory {
         // The header's check has made sure that the length fits the encoding; if it did not,
         // the message would just arrive as bytes that do not decode.
         let mut buffer =
-            Buffer::zeroed(encoding, bytes).unwrap_or_else(|| Buffer::One(vec![0; bytes]));
+            Buffer::zeroed(encoding.width(), bytes).unwrap_or_else(|| Buffer::One(vec![0; bytes]));
         let start = buffer.as_bytes_mut().as_mut_ptr();
         Self {
             start,

@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 use serde::Deserialize;
 
 use super::inbox::Inbox;
-use super::{Backend, Frame};
+use super::{Backend, Frame, Open};
 use crate::cancellation::{Cancellation, WaitBudget};
 use crate::config::{BackendConfig, PackConfig};
 use crate::error::{Error, Peer};
@@ -96,7 +96,12 @@ impl Ord for Held {
     }
 }
 
-pub(super) fn open(config: &PackConfig, inbox: Arc<Inbox>) -> Result<Arc<dyn Backend>, Error> {
+/// Over another backend, which `open` opens.
+pub(super) fn open(
+    config: &PackConfig,
+    inbox: Arc<Inbox>,
+    open: Open,
+) -> Result<Arc<dyn Backend>, Error> {
     let plan = config.backend.uri.as_deref().unwrap_or("{}");
     let plan: Plan = serde_json::from_str(plan).map_err(|error| Error::InvalidConfiguration {
         reason: format!("{NAME}: {error}"),
@@ -107,7 +112,7 @@ pub(super) fn open(config: &PackConfig, inbox: Arc<Inbox>) -> Result<Arc<dyn Bac
         uri: None,
         ..config.backend
     };
-    let inner = super::open(&config, inbox)?;
+    let inner = open(&config, inbox)?;
     let (frames, held) = mpsc::channel();
     let carried = Arc::downgrade(&inner);
     let thread = thread::Builder::new()

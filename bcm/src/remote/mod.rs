@@ -59,6 +59,9 @@ use crate::error::Error;
 use crate::local::ConnectionWait;
 use crate::wire::{HEADER_SIZE, Header};
 
+/// How a pack opens a backend.
+type Open = fn(&PackConfig, Arc<Inbox>) -> Result<Arc<dyn Backend>, Error>;
+
 /// A header and the bytes that follow it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Frame<'a> {

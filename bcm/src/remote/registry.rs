@@ -10,12 +10,11 @@ use super::rabbitmq;
 use super::redis::{list, stream};
 #[cfg(feature = "s3")]
 use super::s3;
-use super::{Backend, direct, memory};
+use super::{Backend, Open, direct, memory};
 use crate::admission::{Admission, Admitted};
 use crate::config::{BackendConfig, PackConfig};
 use crate::error::Error;
 
-type Open = fn(&PackConfig, Arc<Inbox>) -> Result<Arc<dyn Backend>, Error>;
 type Admit = fn(&Admission<'_>, &BackendConfig) -> Result<Admitted, Error>;
 type Clean = fn(&str, &BackendConfig) -> Result<(), Error>;
 
@@ -50,7 +49,13 @@ const BACKENDS: &[Entry] = &[
     (s3::NAME, 4 * MIB, s3::open, s3::admit, s3::clean),
     (memory::NAME, MIB, memory::open, AS_IT_IS, NOTHING),
     #[cfg(feature = "faults")]
-    (faults::NAME, MIB, faults::open, AS_IT_IS, NOTHING),
+    (
+        faults::NAME,
+        MIB,
+        |config, inbox| faults::open(config, inbox, open),
+        AS_IT_IS,
+        NOTHING,
+    ),
 ];
 
 /// Backends without a server.

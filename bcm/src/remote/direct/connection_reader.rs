@@ -16,8 +16,8 @@ use socket2::Socket;
 
 use super::membership::Membership;
 use super::read_ahead::ReadAhead;
-use super::reader::ReaderShared;
 use super::reader_election::ReaderElection;
+use super::reader_shared::ReaderShared;
 use crate::local::Waker;
 use crate::remote::inbox::{Chunk, Inbox, Incoming};
 use crate::wire::{HEADER_SIZE, Header, Kind, WireError};

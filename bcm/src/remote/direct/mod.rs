@@ -35,6 +35,7 @@ mod peers;
 mod read_ahead;
 mod reader;
 mod reader_election;
+mod reader_shared;
 mod sleep;
 mod socket;
 mod unauthenticated;

@@ -9,7 +9,7 @@ use socket2::Socket;
 
 use super::connection_reader::ConnectionReader;
 use super::membership::Membership;
-use super::reader::ReaderShared;
+use super::reader_shared::ReaderShared;
 use super::sleep;
 use crate::local::ConnectionWait;
 use crate::remote::inbox::Inbox;

@@ -7,9 +7,8 @@
 
 use std::collections::HashMap;
 use std::mem::MaybeUninit;
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -19,6 +18,7 @@ use socket2::Socket;
 
 use super::connection_reader::{ConnectionReader, Turn};
 use super::peers::Peers;
+use super::reader_shared::ReaderShared;
 use super::watch::Watch;
 use super::{error, spawn};
 use crate::error::Error;
@@ -40,49 +40,6 @@ pub(super) struct Reader {
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
-/// What others leave for the reading thread.
-#[derive(Debug)]
-pub(super) struct ReaderShared {
-    set: OwnedFd,
-    waker: Waker,
-    /// The thread sleeps for as long as workers do.
-    dozes: AtomicBool,
-    pending: Mutex<Pending>,
-}
-
-#[derive(Debug, Default)]
-struct Pending {
-    /// Connections that are to be read once this pack can answer, with their pack and number.
-    new: Vec<(Socket, u32, u64)>,
-    ended: Vec<u64>,
-    open: bool,
-    closing: bool,
-}
-
-impl ReaderShared {
-    fn ask(&self, what: impl FnOnce(&mut Pending)) {
-        what(&mut self.pending.lock());
-        self.call();
-    }
-
-    /// The thread is to look around.
-    pub(super) fn call(&self) {
-        self.waker.wake();
-    }
-
-    /// A worker does not sleep on a connection any more.
-    pub(super) fn wake(&self) {
-        if self.dozes.swap(false, Ordering::SeqCst) {
-            self.call();
-        }
-    }
-
-    /// A worker has come to the end of a connection.
-    pub(super) fn ended(&self, number: u64) {
-        self.ask(|pending| pending.ended.push(number));
-    }
-}
-
 impl Reader {
     pub(super) fn start(peers: Arc<Peers>, watch: Arc<Watch>) -> Result<Self, Error> {
         let wrap = |reason: std::io::Error| error(None, format!("cannot read: {reason}"));
@@ -92,12 +49,7 @@ impl Reader {
         let number = epoll::EventData::new_u64(WAKER);
         epoll::add(&set, &waker, number, epoll::EventFlags::IN)
             .map_err(|reason| wrap(reason.into()))?;
-        let shared = Arc::new(ReaderShared {
-            set,
-            waker,
-            dozes: AtomicBool::new(false),
-            pending: Mutex::default(),
-        });
+        let shared = Arc::new(ReaderShared::new(set, waker));
         let reading = Reading {
             shared: Arc::clone(&shared),
             peers,

@@ -1,0 +1,61 @@
+//! What others leave for the reading thread.
+
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::Mutex;
+use socket2::Socket;
+
+use crate::local::Waker;
+
+/// See the module's documentation.
+#[derive(Debug)]
+pub(super) struct ReaderShared {
+    pub(super) set: OwnedFd,
+    pub(super) waker: Waker,
+    /// The thread sleeps for as long as workers do.
+    pub(super) dozes: AtomicBool,
+    pub(super) pending: Mutex<Pending>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Pending {
+    /// Connections that are to be read once this pack can answer, with their pack and number.
+    pub(super) new: Vec<(Socket, u32, u64)>,
+    pub(super) ended: Vec<u64>,
+    pub(super) open: bool,
+    pub(super) closing: bool,
+}
+
+impl ReaderShared {
+    pub(super) fn new(set: OwnedFd, waker: Waker) -> Self {
+        Self {
+            set,
+            waker,
+            dozes: AtomicBool::new(false),
+            pending: Mutex::default(),
+        }
+    }
+
+    pub(super) fn ask(&self, what: impl FnOnce(&mut Pending)) {
+        what(&mut self.pending.lock());
+        self.call();
+    }
+
+    /// The thread is to look around.
+    pub(super) fn call(&self) {
+        self.waker.wake();
+    }
+
+    /// A worker does not sleep on a connection any more.
+    pub(super) fn wake(&self) {
+        if self.dozes.swap(false, Ordering::SeqCst) {
+            self.call();
+        }
+    }
+
+    /// A worker has come to the end of a connection.
+    pub(super) fn ended(&self, number: u64) {
+        self.ask(|pending| pending.ended.push(number));
+    }
+}
