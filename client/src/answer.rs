@@ -11,10 +11,9 @@ use serde::de::{DeserializeOwned, DeserializeSeed};
 use serde_json::Deserializer;
 use serde_json::error::Category;
 
-use crate::builder::Observer;
-use crate::client::root;
-use crate::error::Error;
-use crate::streamed::{self, Streamed};
+use crate::error::{Error, root};
+use crate::observer::Observer;
+use crate::streamed::{Object, Streamed};
 
 /// How much of an answer is read at once.
 const PIECE: usize = 64 * 1024;
@@ -129,9 +128,20 @@ impl<T: Streamed> Body<T> {
     /// back with the rest, in which the array is empty. It ends early with an error of the reader's own.
     pub fn each<E: From<Error>>(
         self,
-        reader: impl FnMut(T::Element) -> Result<(), E>,
+        mut reader: impl FnMut(T::Element) -> Result<(), E>,
     ) -> Result<T, E> {
-        streamed::each(self, reader)
+        let mut stopped = None;
+        let mut each = |element| reader(element).map_err(|error| stopped = Some(error));
+        let fields = self.parse(Object {
+            array: T::ARRAY,
+            each: &mut each,
+        });
+        // Then it is the reason why reading failed.
+        if let Some(error) = stopped {
+            return Err(error);
+        }
+        let rest = serde_json::to_string(&fields?).and_then(|text| serde_json::from_str(&text));
+        Ok(rest.map_err(|cause| Error::BadAnswer(cause.to_string()))?)
     }
 }
 

@@ -4,24 +4,16 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use reqwest::blocking::{Client as Http, Request};
-use reqwest::header::HeaderMap;
-use reqwest::{Certificate, StatusCode, redirect};
+use reqwest::blocking::Client as Http;
+use reqwest::{Certificate, redirect};
 
 use crate::address;
-use crate::client::{Client, root};
-use crate::error::Error;
+use crate::client::Client;
+use crate::error::{Error, root};
+use crate::observer::Observer;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
-
-/// Sees what a client sends and receives. Credentials are marked as sensitive in the headers.
-pub trait Observer: Send + Sync {
-    /// A request that is about to be sent.
-    fn sent(&self, request: &Request);
-    /// An answer with its text, which is empty where the caller is still to read it.
-    fn received(&self, status: StatusCode, headers: &HeaderMap, text: &str);
-}
 
 /// Settings of a client that is to be made.
 #[derive(Clone)]
@@ -36,7 +28,7 @@ pub struct Builder {
 }
 
 impl Builder {
-    pub(crate) fn new(address: &str, auth: &str) -> Self {
+    fn new(address: &str, auth: &str) -> Self {
         Self {
             address: address.into(),
             auth: auth.into(),
@@ -107,6 +99,19 @@ impl Builder {
             timeout: self.timeout,
             observer: self.observer,
         })
+    }
+}
+
+impl Client {
+    /// A caller of the platform at this address (`host`, `host:port`, or an http or https URL) with these credentials
+    /// (`uuid:key`, or the administrator's `admin:key`). Nothing is sent yet.
+    pub fn new(address: &str, auth: &str) -> Result<Self, Error> {
+        Self::builder(address, auth).build()
+    }
+
+    /// The same with settings.
+    pub fn builder(address: &str, auth: &str) -> Builder {
+        Builder::new(address, auth)
     }
 }
 

@@ -1,6 +1,5 @@
 //! A caller of a platform.
 
-use std::error::Error as StdError;
 use std::fmt;
 use std::io::Read;
 use std::sync::Arc;
@@ -11,9 +10,9 @@ use reqwest::blocking::{Client as Http, Response};
 use reqwest::header::CONTENT_TYPE;
 
 use crate::answer::{Answer, Body};
-use crate::builder::{Builder, Observer};
 use crate::call::Call;
-use crate::error::Error;
+use crate::error::{Error, root};
+use crate::observer::Observer;
 
 /// Slowest upload that is still waited for.
 const UPLOAD_BYTES_PER_SECOND: u64 = 128 * 1024;
@@ -33,17 +32,6 @@ pub struct Client {
 }
 
 impl Client {
-    /// A caller of the platform at this address (`host`, `host:port`, or an http or https URL) with these credentials
-    /// (`uuid:key`, or the administrator's `admin:key`). Nothing is sent yet.
-    pub fn new(address: &str, auth: &str) -> Result<Self, Error> {
-        Self::builder(address, auth).build()
-    }
-
-    /// The same with settings.
-    pub fn builder(address: &str, auth: &str) -> Builder {
-        Builder::new(address, auth)
-    }
-
     /// The platform's address.
     pub fn host(&self) -> &str {
         self.base.as_str().trim_end_matches('/')
@@ -135,13 +123,4 @@ impl fmt::Debug for Client {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(to, "Client({})", self.host())
     }
-}
-
-/// The innermost cause: the outer ones only repeat that a request failed.
-pub(crate) fn root(error: &dyn StdError) -> String {
-    let mut cause = error;
-    while let Some(inner) = cause.source() {
-        cause = inner;
-    }
-    cause.to_string()
 }

@@ -1,5 +1,6 @@
 //! What can go wrong with a call.
 
+use std::error::Error as StdError;
 use std::time::Duration;
 
 use reqwest::StatusCode;
@@ -107,6 +108,15 @@ fn in_brackets(code: &Option<String>) -> String {
     code.as_ref()
         .map(|code| format!(" [{code}]"))
         .unwrap_or_default()
+}
+
+/// The innermost cause: the outer ones only repeat that a request failed.
+pub(crate) fn root(error: &dyn StdError) -> String {
+    let mut cause = error;
+    while let Some(inner) = cause.source() {
+        cause = inner;
+    }
+    cause.to_string()
 }
 
 #[cfg(test)]

@@ -8,9 +8,6 @@ use serde::de::{
 };
 use serde_json::value::RawValue;
 
-use crate::answer::Body;
-use crate::error::Error;
-
 /// What has a long array in it that can be read element by element.
 pub trait Streamed: DeserializeOwned {
     /// What is in the array.
@@ -19,30 +16,13 @@ pub trait Streamed: DeserializeOwned {
     const ARRAY: &'static str;
 }
 
-/// Hands over each element, and comes back with the rest.
-pub(crate) fn each<T: Streamed, E: From<Error>>(
-    body: Body<T>,
-    mut reader: impl FnMut(T::Element) -> Result<(), E>,
-) -> Result<T, E> {
-    let mut stopped = None;
-    let mut each = |element| reader(element).map_err(|error| stopped = Some(error));
-    let fields = body.parse(Object {
-        array: T::ARRAY,
-        each: &mut each,
-    });
-    // Then it is the reason why reading failed.
-    if let Some(error) = stopped {
-        return Err(error);
-    }
-    let rest = serde_json::to_string(&fields?).and_then(|text| serde_json::from_str(&text));
-    Ok(rest.map_err(|cause| Error::BadAnswer(cause.to_string()))?)
-}
-
 type Each<'a, T> = &'a mut dyn FnMut(T) -> Result<(), ()>;
 
-struct Object<'a, T> {
-    array: &'static str,
-    each: Each<'a, T>,
+/// Reads such an object: hands over each element, and gives the other fields.
+pub(crate) struct Object<'a, T> {
+    pub(crate) array: &'static str,
+    /// An error ends the reading.
+    pub(crate) each: Each<'a, T>,
 }
 
 impl<'de, T: DeserializeOwned> DeserializeSeed<'de> for Object<'_, T> {

@@ -10,6 +10,7 @@
 
 mod expression;
 mod fence;
+mod kernel;
 mod members;
 #[cfg(test)]
 mod namespace;

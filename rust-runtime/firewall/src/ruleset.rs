@@ -40,9 +40,9 @@
 
 use crate::expression::{ESTABLISHED, RELATED, Rule};
 use crate::fence::Fence;
+use crate::kernel::{BRIDGE, INET};
 use crate::script::{Chain, Hook, Script};
 use crate::set::{EGRESS, PAIRS, REACH, SETS};
-use crate::table::{BRIDGE, INET};
 
 /// In place of those there are; the sets are empty.
 pub(crate) fn replace(script: &mut Script<'_>, fence: &Fence) {

@@ -1,9 +1,9 @@
 //! What is done to the tables of one name, as in a file for `nft -f`: all of it or nothing.
 
 use crate::expression::Rule;
+use crate::kernel::{DEL_TABLE, NEW_TABLE};
 use crate::netlink::{APPEND, Attributes, Batch, CREATE};
 use crate::set::Set;
-use crate::table::{DEL_TABLE, NEW_TABLE};
 
 const NEW_CHAIN: u16 = 3;
 const NEW_RULE: u16 = 6;

@@ -148,8 +148,8 @@ fn change(
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::kernel::{BRIDGE, INET};
     use crate::namespace;
-    use crate::table::{BRIDGE, INET};
 
     #[test]
     fn an_invoker_that_does_not_come_is_not_waited_for_for_ever() {

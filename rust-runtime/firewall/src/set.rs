@@ -1,7 +1,7 @@
 //! The sets that say who may reach whom, and their elements.
 
+use crate::kernel::{BRIDGE, INET};
 use crate::members::Entry;
-use crate::table::{BRIDGE, INET};
 
 /// A set, by what the kernel knows it by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,8 +7,8 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketType, netdevice, socket};
 
 use crate::Error;
+use crate::kernel::{BRIDGE, DEL_TABLE, GET_TABLE, INET};
 use crate::netlink::{Attributes, Batch, Netlink, attributes};
-use crate::table::{BRIDGE, DEL_TABLE, GET_TABLE, INET};
 
 const NAME: u16 = 1;
 const HANDLE: u16 = 4;
@@ -93,9 +93,9 @@ fn delete(kernel: &Netlink, table: &Table) -> io::Result<()> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::kernel::NEW_TABLE;
     use crate::namespace;
     use crate::netlink::CREATE;
-    use crate::table::NEW_TABLE;
 
     const IP: u8 = 2;
 

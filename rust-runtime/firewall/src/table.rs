@@ -2,18 +2,12 @@
 
 use crate::Error;
 use crate::fence::Fence;
+use crate::kernel::{BRIDGE, INET};
 use crate::members::{Change, Entry};
 use crate::netlink::Netlink;
 use crate::ruleset;
 use crate::script::Script;
 use crate::set::{SETS, Set};
-
-pub(crate) const INET: u8 = 1;
-pub(crate) const BRIDGE: u8 = 7;
-
-pub(crate) const NEW_TABLE: u16 = 0;
-pub(crate) const GET_TABLE: u16 = 1;
-pub(crate) const DEL_TABLE: u16 = 2;
 
 #[derive(Debug)]
 pub(crate) struct Table {

@@ -5,7 +5,8 @@
 //! stays logged in while its user changes.
 
 use super::keys;
-use super::resp::{Client, GoOn, Reply, RespError};
+use super::resp::{Client, GoOn, Reply};
+use super::resp_error::RespError;
 use super::server::Server;
 use crate::remote::credentials::{self, Credentials};
 

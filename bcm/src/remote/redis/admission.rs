@@ -3,7 +3,8 @@
 
 use std::time::Instant;
 
-use super::resp::{Client, GoOn, Reply, RespError};
+use super::resp::{Client, GoOn, Reply};
+use super::resp_error::RespError;
 use super::server::Server;
 use super::{CONTROL_TIMEOUT, account, connect, keys, within};
 use crate::admission::{Admission, Admitted};

@@ -15,7 +15,8 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use super::keys;
-use super::resp::{Client, GoOn, Reply, RespError};
+use super::resp::{Client, GoOn, Reply};
+use super::resp_error::RespError;
 use super::threads::{End, Line, Task, Threads};
 use super::writer::Writer;
 use crate::config::PackConfig;

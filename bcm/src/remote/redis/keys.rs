@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 use std::time::SystemTime;
 
-use super::resp::{Client, GoOn, Reply, RespError};
+use super::resp::{Client, GoOn, Reply};
+use super::resp_error::RespError;
 use crate::remote::credentials::{GRACE, gone_at};
 
 /// What the names of a flare's keys begin with.

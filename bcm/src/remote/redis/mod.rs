@@ -32,6 +32,7 @@ mod connections;
 mod heartbeat;
 mod keys;
 mod resp;
+mod resp_error;
 mod server;
 mod session;
 mod threads;
@@ -42,7 +43,7 @@ mod writer;
 
 use std::time::{Duration, Instant};
 
-use resp::{Client, RespError};
+use resp::Client;
 use server::Server;
 
 use super::Frame;
@@ -94,18 +95,6 @@ pub(crate) fn read_all(
                 && value::skip(&mut client, go_on).is_ok()
                 && value::read(&mut client, inbox, go_on).is_ok()
             {}
-        }
-    }
-}
-
-impl RespError {
-    /// Whether a new connection may do better.
-    fn may_pass(&self) -> bool {
-        match self {
-            Self::Connect(_) | Self::Broken(_) | Self::HungUp => true,
-            // Restarted, and reading what it had kept.
-            Self::Refused(reason) => reason.starts_with("LOADING"),
-            Self::GivenUp(_) | Self::Protocol => false,
         }
     }
 }

@@ -6,6 +6,7 @@
 
 use std::io::{ErrorKind, IoSlice};
 
+use super::resp_error::RespError;
 use super::server::{Hook, Server, Stream};
 use crate::error::Error;
 
@@ -17,23 +18,6 @@ const READ_AHEAD: usize = 16 << 10;
 
 /// Asked while waiting; an error ends the wait.
 pub(super) type GoOn<'a> = &'a mut dyn FnMut() -> Result<(), Error>;
-
-/// Why a command did not go through.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum RespError {
-    #[error("{0}")]
-    GivenUp(#[from] Error),
-    #[error("cannot connect to the server: {0}")]
-    Connect(std::io::Error),
-    #[error("the connection to the server broke: {0}")]
-    Broken(#[from] std::io::Error),
-    #[error("the server hung up")]
-    HungUp,
-    #[error("the server does not speak RESP2")]
-    Protocol,
-    #[error("the server refused: {0}")]
-    Refused(String),
-}
 
 /// A reply, kept whole.
 #[derive(Debug, PartialEq, Eq)]

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use redis::{ConnectionAddr, IntoConnectionInfo};
 
-use super::resp::RespError;
+use super::resp_error::RespError;
 #[cfg(feature = "tls")]
 use super::tls::{Tls, TlsStream};
 use crate::config::BackendConfig;

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::connections::Connections;
 use super::heartbeat::{Count, Heartbeat};
-use super::resp::{Client, GoOn, RespError};
+use super::resp::{Client, GoOn};
+use super::resp_error::RespError;
 use super::threads::{Task, Threads};
 use super::writer::Writer;
 use crate::config::PackConfig;

@@ -12,7 +12,8 @@ use parking_lot::{Condvar, Mutex};
 
 use super::CONTROL_TIMEOUT;
 use super::connections::Connections;
-use super::resp::{Client, RespError};
+use super::resp::Client;
+use super::resp_error::RespError;
 use super::server::{Hook, Server};
 use super::writer::Broken;
 use crate::error::Error;

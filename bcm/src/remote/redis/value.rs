@@ -1,6 +1,7 @@
 //! Reads one frame, which is one value on the server, straight to where it belongs.
 
-use super::resp::{Client, GoOn, RespError};
+use super::resp::{Client, GoOn};
+use super::resp_error::RespError;
 use super::threads::End;
 use crate::remote::inbox::{Inbox, Incoming};
 use crate::wire::{HEADER_SIZE, Header, Kind, WireError};

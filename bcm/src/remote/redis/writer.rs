@@ -9,7 +9,8 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use super::connections::{Connections, ControlConnection};
-use super::resp::{Client, GoOn, Reply, RespError};
+use super::resp::{Client, GoOn, Reply};
+use super::resp_error::RespError;
 use super::{AGAIN, CONTROL_TIMEOUT, RECOVERY, keys, within};
 use crate::cancellation::WaitBudget;
 use crate::error::{Error, Peer};

@@ -6,7 +6,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use burst_bcm::Failure;
 
 use super::buffer::{Buffer, Shared, length};
-use super::object::{self, Object};
+use super::object::Object;
+use super::source;
 use super::{DataError, share, shown};
 use crate::context::BurstContext;
 use crate::error;
@@ -101,7 +102,7 @@ struct Progress {
 
 impl Load {
     fn open(burst: &BurstContext, location: &str) -> Self {
-        let opened = object::open(location).and_then(|object| {
+        let opened = source::open(location).and_then(|object| {
             let length = length(location, object.size()?)?;
             Ok((object, Arc::new(Buffer::new(location, length)?)))
         });

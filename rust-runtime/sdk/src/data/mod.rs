@@ -26,10 +26,12 @@
 //! ```
 
 mod buffer;
+mod file;
 #[cfg(feature = "http")]
 mod http;
 mod load;
 mod object;
+mod source;
 
 use std::io;
 use std::ops::Range;
@@ -103,7 +105,7 @@ pub enum DataError {
 /// # Errors
 /// [`DataError::Unsupported`] and [`DataError::Io`].
 pub fn size(location: &str) -> Result<u64, DataError> {
-    object::open(location)?.size()
+    source::open(location)?.size()
 }
 
 /// Reads these bytes of the object at `location`, for this worker alone.
@@ -111,7 +113,7 @@ pub fn size(location: &str) -> Result<u64, DataError> {
 /// # Errors
 /// [`DataError::Unsupported`], [`DataError::OutOfRange`] and [`DataError::Io`].
 pub fn read(location: &str, range: Range<u64>) -> Result<Vec<u8>, DataError> {
-    let object = object::open(location)?;
+    let object = source::open(location)?;
     let size = object.size()?;
     if range.start > range.end || range.end > size {
         let Range { start, end } = range;

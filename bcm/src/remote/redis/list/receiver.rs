@@ -1,6 +1,7 @@
 //! What a receiving thread does: takes one frame after another from a list.
 
-use super::super::resp::{Client, GoOn, RespError};
+use super::super::resp::{Client, GoOn};
+use super::super::resp_error::RespError;
 use super::super::threads::{End, Line, Task};
 use super::super::value;
 use super::commands::{self, Keys};

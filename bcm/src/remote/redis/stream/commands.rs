@@ -1,7 +1,8 @@
 //! The keys of a flare and the commands on them, each on a single key.
 
 use super::super::keys::{delete, expire, prefix};
-use super::super::resp::{Client, GoOn, Reply, RespError};
+use super::super::resp::{Client, GoOn, Reply};
+use super::super::resp_error::RespError;
 use crate::remote::Frame;
 use crate::wire::Header;
 

@@ -4,7 +4,8 @@
 use std::time::SystemTime;
 
 use super::super::keys::expiry;
-use super::super::resp::{Client, GoOn, RespError};
+use super::super::resp::{Client, GoOn};
+use super::super::resp_error::RespError;
 use super::super::threads::{End, Line, Task};
 use super::super::value;
 use super::commands::{self, Keys};

@@ -1,0 +1,8 @@
+//! The kernel's numbers of families of tables, and of what is said about tables.
+
+pub(crate) const INET: u8 = 1;
+pub(crate) const BRIDGE: u8 = 7;
+
+pub(crate) const NEW_TABLE: u16 = 0;
+pub(crate) const GET_TABLE: u16 = 1;
+pub(crate) const DEL_TABLE: u16 = 2;

@@ -1,0 +1,22 @@
+//! Where data comes from. A further kind of source is one implementation of [`Object`] and one line in [`open`].
+
+use super::file::LocalFile;
+#[cfg(feature = "http")]
+use super::http::Remote;
+use super::object::Object;
+use super::{DataError, shown};
+
+/// Opens the object at `location`.
+pub(super) fn open(location: &str) -> Result<Box<dyn Object>, DataError> {
+    match location.split_once("://") {
+        None => LocalFile::open(location, location),
+        Some(("file", path)) => LocalFile::open(location, path),
+        #[cfg(feature = "http")]
+        Some(("http", _)) => Remote::open(location),
+        #[cfg(feature = "https")]
+        Some(("https", _)) => Remote::open(location),
+        Some(_) => Err(DataError::Unsupported {
+            location: shown(location),
+        }),
+    }
+}
