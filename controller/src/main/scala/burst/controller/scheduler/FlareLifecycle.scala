@@ -294,14 +294,16 @@ final case class FlareLifecycle private (
         )}"
     )
     val again = FlareLifecycle.queued(FlareLifecycle.reset(flare, next), terms)
-    Step(
-      again,
-      note,
-      ClearAttempt,
-      Store(again.record, confirm = false),
-      Requeue(next, unstarted),
-      SetTimer(FlareTimer.Queue)
-    )
+    // While placing no pack was asked for, so that nothing was left. And the store may say `queued` still: who
+    // has taken the flare over runs this attempt, and keeps what it puts out by the same names.
+    val asked = stage != Stage.Placing
+    Step(again, note)
+      .add(Option.when(asked)(ClearAttempt).toVector)
+      .add(Vector(
+        Store(again.record, confirm = false),
+        Requeue(next, unstarted),
+        SetTimer(FlareTimer.Queue)
+      ))
 
   /** Where the attempt failed to start. */
   private def unstarted: Option[InvokerId] =
