@@ -84,7 +84,8 @@ final case class FlareLifecycle private (
       progress.fold(Step(this))(p => absorbed(p.invokerLost(invoker, reason), at))
     case FlareEvent.Cancel(at, by) => onCancel(at, by)
     case FlareEvent.GroupEnded(at) =>
-      if stage == Stage.Waiting then stop(FlareEnding.groupEnded, at) else Step(this)
+      if stage == Stage.Waiting || stage == Stage.Placing then stop(FlareEnding.groupEnded, at)
+      else Step(this)
     case FlareEvent.Expired(timer, attempt, at) =>
       if attempt == flare.attempt then onExpired(timer, at) else Step(this)
     case FlareEvent.Cleaned(error, at) =>

@@ -329,6 +329,13 @@ class FlareLifecycleSuite extends FunSuite:
     driver.happen(FlareEvent.Stored(1, FlareState.Starting, 0))
     assertEquals((driver.life.stage, driver.life.flare.attempt), (Stage.Waiting, 2))
 
+  test("a flare whose group ends while its inputs are awaited ends with it"):
+    for driver <- Vector(LifecycleDriver().place(), LifecycleDriver().place().stored(FlareState.Starting)) do
+      driver.happen(FlareEvent.GroupEnded(0)).inputsRead().stored(FlareState.Failed)
+      assertEquals(driver.announced.flatMap(_.error), Vector(FlareEnding.groupEnded.failure))
+      assertEquals(driver.released, Vector((1, 0), (1, 1)))
+      assert(!driver.effects.exists(_.isInstanceOf[Prepare]))
+
   test("what is not tried again: wanted ends, invalid inputs, the store's and the controller's failures"):
     for (state, kind, again) <- Vector(
         (FlareState.Failed, FailureKind.OutOfMemory, true),
