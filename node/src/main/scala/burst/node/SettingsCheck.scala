@@ -23,6 +23,7 @@ private[node] final class SettingsCheck(known: Config):
       (value, known.get(name)) match
         case _ if Foreign(here) => ()
         case (_, null) => throw SetupException(unknown(leaf(here, value)))
+        case (_: ConfigObject, default: ConfigObject) if isDispatcher(default) => ()
         case (section: ConfigObject, default: ConfigObject) => walk(here, section, default)
         case (_, _: ConfigObject) =>
           throw SetupException(s"${text(here)} is a section, and no setting itself.")
@@ -58,15 +59,10 @@ private object SettingsCheck:
   /** What is below is looked at by somebody else: names are the operator's, or settings are those of Pekko.
     */
   private val Foreign: Set[Vector[String]] =
-    Set(
-      "backends",
-      "scheduler.backends",
-      "http.server",
-      "http.large-body-dispatcher",
-      "store.dispatcher",
-      "store.transfer-dispatcher"
-    )
-      .map(section => ("burst." + section).split('.').toVector)
+    Set("backends", "scheduler.backends", "http.server").map(section => s"burst.$section".split('.').toVector)
+
+  /** Pekko has more settings for one than stand here. */
+  private def isDispatcher(section: ConfigObject): Boolean = section.containsKey("executor")
 
   /** Times of which the first makes no sense beyond the second; then sizes. */
   private val Times = Vector(

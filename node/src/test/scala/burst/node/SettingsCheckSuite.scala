@@ -7,7 +7,7 @@ class SettingsCheckSuite extends FunSuite:
   private val known = SettingsCheck(ConfigFactory.parseString("""burst {
     limits { burst-size = 4096, package-size = 64MiB, timeout = 15m }
     invoker { slots = 0, docker { mounts = [], cpus-per-worker = 1.0 }, id = "invoker0" }
-    http { port = 3233, server { idle-timeout = 120s } }
+    http { port = 3233, server { idle-timeout = 120s }, deploy-dispatcher { executor = "any" } }
     backends {}
     careful = true
   }"""))
@@ -22,6 +22,7 @@ class SettingsCheckSuite extends FunSuite:
       burst.invoker { slots = 4, docker { mounts = ["/a:/b"], cpus-per-worker = 2 }, id = 7 }
       burst.backends { anything { goes = 1 }, "a.b" = "x" }
       burst.http.server.parsing.max-uri-length = 9k
+      burst.http.deploy-dispatcher.thread-pool-executor.keep-alive-time = 9s
       burst.careful = off
     """))
 

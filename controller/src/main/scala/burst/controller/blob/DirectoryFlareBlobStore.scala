@@ -37,19 +37,19 @@ final class DirectoryFlareBlobStore private (directory: Path) extends FlareBlobS
 
   def flares(): Vector[FlareId] = Directories.names(directory).flatMap(FlareId.parse)
 
+  /** Takes over what earlier versions had in `former`, by the same names. */
+  def takeOver(former: Path): Unit =
+    if Files.exists(former) then
+      for flare <- Directories.paths(former) if FlareId.parse(flare.getFileName.toString).isDefined do
+        val own = Files.createDirectories(directory.resolve(flare.getFileName))
+        for file <- Directories.paths(flare) do Directories.move(file, own.resolve(file.getFileName))
+        Files.delete(flare)
+      Directories.flush(directory)
+      if Directories.names(former).isEmpty then Files.delete(former)
+
   private def path(id: FlareId, name: BlobName): Path = directory.resolve(id.value).resolve(name.text)
 
 object DirectoryFlareBlobStore:
-  /** `former` is where earlier versions had them, by the same names: what is there is taken over. */
-  def open(directory: Path, former: Option[Path] = None): DirectoryFlareBlobStore =
+  def open(directory: Path): DirectoryFlareBlobStore =
     Files.createDirectories(directory)
-    former.filter(Files.exists(_)).foreach(takeOver(_, directory))
     DirectoryFlareBlobStore(directory)
-
-  private def takeOver(former: Path, directory: Path): Unit =
-    for flare <- Directories.paths(former) if FlareId.parse(flare.getFileName.toString).isDefined do
-      val own = Files.createDirectories(directory.resolve(flare.getFileName))
-      for file <- Directories.paths(flare) do Directories.move(file, own.resolve(file.getFileName))
-      Files.delete(flare)
-    Directories.flush(directory)
-    if Directories.names(former).isEmpty then Files.delete(former)

@@ -11,7 +11,7 @@ import software.amazon.awssdk.services.s3.model.{GetObjectResponse, S3Exception}
 /** Blobs as objects below `flares/`, in a folder of their flare. They are read in ranges, so that a slow
   * reader keeps no connection to the bucket.
   */
-final class S3FlareBlobStore private (store: S3Bucket) extends FlareBlobStore:
+final class S3FlareBlobStore(store: S3Bucket) extends FlareBlobStore:
   import store.settings.bucket
   import store.{attempt, client, present}
 
@@ -55,13 +55,39 @@ final class S3FlareBlobStore private (store: S3Bucket) extends FlareBlobStore:
     attempt("deleting a blob"):
       val _ = client.deleteObject(_.bucket(bucket).key(key(id, name)))
 
-  def flares(): Vector[FlareId] =
+  def flares(): Vector[FlareId] = flaresBelow(prefix)
+
+  /** Takes over what earlier versions had below `outputs/`, by the same names. Without a prefix of our own
+    * others may have theirs there, too: only workers' numbers in folders of flares are ours.
+    */
+  def takeOverOutputs(): Unit =
+    val former = s"${store.settings.prefix}outputs/"
+    for id <- flaresBelow(former) do
+      val folder = s"$former${id.value}/"
+      attempt("taking over outputs of an earlier version"):
+        client
+          .listObjectsV2Paginator(_.bucket(bucket).prefix(folder))
+          .contents
+          .asScala
+          .map(_.key)
+          .filter(_.stripPrefix(folder).matches("\\d+"))
+          .foreach(from => move(from, s"$prefix${id.value}/${from.stripPrefix(folder)}"))
+
+  private def move(from: String, to: String): Unit =
+    // Another controller that starts now may have moved it.
+    val copied = present:
+      client.copyObject(
+        _.sourceBucket(bucket).sourceKey(from).destinationBucket(bucket).destinationKey(to)
+      )
+    copied.foreach(_ => client.deleteObject(_.bucket(bucket).key(from)))
+
+  private def flaresBelow(folder: String): Vector[FlareId] =
     attempt("listing blobs"):
       client
-        .listObjectsV2Paginator(_.bucket(bucket).prefix(prefix).delimiter("/"))
+        .listObjectsV2Paginator(_.bucket(bucket).prefix(folder).delimiter("/"))
         .commonPrefixes
         .asScala
-        .flatMap(folder => FlareId.parse(folder.prefix.stripPrefix(prefix).stripSuffix("/")))
+        .flatMap(own => FlareId.parse(own.prefix.stripPrefix(folder).stripSuffix("/")))
         .toVector
 
   private def size(id: FlareId, name: BlobName): Option[Long] =
@@ -73,24 +99,3 @@ final class S3FlareBlobStore private (store: S3Bucket) extends FlareBlobStore:
 object S3FlareBlobStore:
   private val Nothing =
     ResponseBytes.fromByteArrayUnsafe(GetObjectResponse.builder().build(), Array.emptyByteArray)
-
-  /** Takes over what earlier versions had below `outputs/`, by the same names. */
-  def open(store: S3Bucket): S3FlareBlobStore =
-    import store.client
-    import store.settings.{bucket, prefix}
-    val former = s"${prefix}outputs/"
-    store.attempt("taking over outputs of an earlier version"):
-      client
-        .listObjectsV2Paginator(_.bucket(bucket).prefix(former))
-        .contents
-        .asScala
-        .map(_.key)
-        .foreach: from =>
-          val to = s"${prefix}flares/${from.stripPrefix(former)}"
-          // Another controller that starts now may have moved it.
-          val copied = store.present:
-            client.copyObject(
-              _.sourceBucket(bucket).sourceKey(from).destinationBucket(bucket).destinationKey(to)
-            )
-          copied.foreach(_ => client.deleteObject(_.bucket(bucket).key(from)))
-    S3FlareBlobStore(store)

@@ -26,7 +26,7 @@ private[scheduler] final class BatchStoring(
     val parts = logParts(batch, logName)
     val stored =
       for
-        cleared <- step(batch, batch.clear && !batch.cleared && !create)(blocking)(clear)
+        cleared <- step(batch, batch.clear && !create)(blocking)(clear)
         forgotten <- step(cleared, cleared.clear)(transfers)(forget)
         spooled <- step(forgotten, forgotten.outputs.nonEmpty)(transfers)(gather)
         beside <- step(spooled, hasBlobs(spooled, create, parts))(transfers)(keep(_, create, parts))
@@ -50,16 +50,16 @@ private[scheduler] final class BatchStoring(
       ExecutionContext.parasitic
     )
 
-  /** By itself and first: it shows whether the flare is still ours, and what stands beside the database may
-    * go.
+  /** By itself and first, at each try: it shows whether the flare is still ours, and what stands beside the
+    * database may go.
     */
   private def clear(batch: WriteBatch): WriteBatch =
     store.clearAttempt(id)
-    batch.copy(cleared = true)
+    batch
 
   private def forget(batch: WriteBatch): WriteBatch =
     spool.forget(id)
-    batch.copy(clear = false, cleared = false)
+    batch.copy(clear = false)
 
   private def gather(batch: WriteBatch): WriteBatch =
     spool.write(id, batch.outputs)

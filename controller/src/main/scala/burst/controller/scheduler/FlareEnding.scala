@@ -75,7 +75,7 @@ object FlareEnding:
 
   val groupEnded: Cause = Cause(
     FlareState.Failed,
-    Failure(FailureKind.PackLost, "the group ended before it was the flare's turn", operation = Some("queue"))
+    Failure(FailureKind.PackLost, "the group ended before the flare began", operation = Some("queue"))
   )
 
   def internal(message: String): Cause =

@@ -43,7 +43,7 @@ enum FlareEvent:
   case InvokerLost(invoker: InvokerId, reason: String, at: Long)
   case Cancel(at: Long, by: CancelledBy = CancelledBy.User)
 
-  /** The group it waited for has ended. */
+  /** Its group has ended. A flare whose packs were asked for hears of their end. */
   case GroupEnded(at: Long)
   case Expired(timer: FlareTimer, attempt: Int, at: Long)
   case Cleaned(error: Option[Failure], at: Long)

@@ -84,7 +84,8 @@ final case class FlareLifecycle private (
       progress.fold(Step(this))(p => absorbed(p.invokerLost(invoker, reason), at))
     case FlareEvent.Cancel(at, by) => onCancel(at, by)
     case FlareEvent.GroupEnded(at) =>
-      if stage == Stage.Waiting then stop(FlareEnding.groupEnded, at) else Step(this)
+      if stage == Stage.Waiting || stage == Stage.Placing then stop(FlareEnding.groupEnded, at)
+      else Step(this)
     case FlareEvent.Expired(timer, attempt, at) =>
       if attempt == flare.attempt then onExpired(timer, at) else Step(this)
     case FlareEvent.Cleaned(error, at) =>
@@ -294,14 +295,16 @@ final case class FlareLifecycle private (
         )}"
     )
     val again = FlareLifecycle.queued(FlareLifecycle.reset(flare, next), terms)
-    Step(
-      again,
-      note,
-      ClearAttempt,
-      Store(again.record, confirm = false),
-      Requeue(next, unstarted),
-      SetTimer(FlareTimer.Queue)
-    )
+    // While placing no pack was asked for, so that nothing was left. And the store may say `queued` still: who
+    // has taken the flare over runs this attempt, and keeps what it puts out by the same names.
+    val asked = stage != Stage.Placing
+    Step(again, note)
+      .add(Option.when(asked)(ClearAttempt).toVector)
+      .add(Vector(
+        Store(again.record, confirm = false),
+        Requeue(next, unstarted),
+        SetTimer(FlareTimer.Queue)
+      ))
 
   /** Where the attempt failed to start. */
   private def unstarted: Option[InvokerId] =

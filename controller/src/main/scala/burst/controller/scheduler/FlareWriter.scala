@@ -8,8 +8,7 @@ import scala.concurrent.{ExecutionContext, Future}
 
 /** What of a flare waits to be stored. It is stored all at once, so that a record that says "ended" is never
   * seen without its results. `confirms` are those who wait for the record to be durable, `waiting` the packs
-  * that send no more outputs before these are stored. `cleared`: of what is to be cleared only what stands
-  * beside the database is left.
+  * that send no more outputs before these are stored.
   */
 final case class WriteBatch(
     clear: Boolean = false,
@@ -19,8 +18,7 @@ final case class WriteBatch(
     results: Vector[WorkerResult] = Vector.empty,
     logs: Vector[LogText] = Vector.empty,
     phases: Vector[PhaseMark] = Vector.empty,
-    waiting: Set[Int] = Set.empty,
-    cleared: Boolean = false
+    waiting: Set[Int] = Set.empty
 ):
   def isEmpty: Boolean =
     !clear && record.isEmpty && results.isEmpty && logs.isEmpty && phases.isEmpty && confirms.isEmpty &&
@@ -191,8 +189,7 @@ final class FlareWriter(
           left.results ++ since.results,
           left.logs ++ since.logs,
           (left.phases ++ since.phases).take(settings.phaseBuffer),
-          left.waiting ++ since.waiting,
-          left.cleared
+          left.waiting ++ since.waiting
         )
 
   private def noteDropped(batch: WriteBatch): WriteBatch =

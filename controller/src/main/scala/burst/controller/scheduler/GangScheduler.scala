@@ -287,7 +287,7 @@ private final class GangScheduler(
     tell(group, FlareActor.Occupied(next.isDefined))
     next.foreach(tell(_, onGroup(group).getOrElse(FlareActor.GroupEnded)))
 
-  /** Who waits for its turn, waits in vain; what runs hears of its packs' end. */
+  /** Who waits, for its turn or its inputs, waits in vain; what runs hears of its packs' end. */
   private def endTurns(group: FlareId): Unit =
     turns.flaresOf(group).foreach(tell(_, FlareActor.GroupEnded))
     turns = turns.ended(group)

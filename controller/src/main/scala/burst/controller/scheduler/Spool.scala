@@ -9,6 +9,7 @@ import java.nio.file.StandardOpenOption.{CREATE, TRUNCATE_EXISTING, WRITE}
 import java.nio.file.{Files, Path}
 import java.util.Comparator
 import org.apache.pekko.util.ByteString
+import scala.jdk.StreamConverters.*
 import scala.util.Using
 
 /** Gathers what of flares is too large for the database in files of this controller until it is whole, and
@@ -70,8 +71,10 @@ final class Spool private (directory: Path, blobs: FlareBlobStore):
 object Spool:
   /** Of no other controller; what an earlier life left there is of flares that have ended since. */
   def open(directory: Path, blobs: FlareBlobStore): Spool =
-    delete(directory)
     Files.createDirectories(directory)
+    // The directory may be one that others use, too: only what a spool puts there is deleted.
+    val left = Using.resource(Files.list(directory))(_.toScala(Vector))
+    left.filter(own => FlareId.parse(own.getFileName.toString).isDefined).foreach(delete)
     Spool(directory, blobs)
 
   /** The flare as its record is stored: large inputs stand beside it. */

@@ -59,6 +59,8 @@ private[store] object FlareColumns:
   def progress(flare: Flare): String =
     Progress(flare.attempt, flare.granularity, flare.placed, flare.started, flare.error).asJson.noSpaces
 
+  def attempt(progress: String): Int = Stored.json[Progress](progress).attempt
+
   def parts(flare: Flare): String = Parts(flare.packs, flare.workers).asJson.noSpaces
 
   def state(state: FlareState): String = state.asJson.asString.getOrElse(state.toString)

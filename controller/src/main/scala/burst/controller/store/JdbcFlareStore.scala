@@ -71,6 +71,12 @@ final class JdbcFlareStore(
         .map(row => flare(row, parts = row.stringOpt("parts"), inputs = Inputs.Hidden))
         .single()
 
+  def attempt(id: FlareId): Option[Int] =
+    database.read("reading a flare's attempt"):
+      sql"SELECT progress FROM flare WHERE id = ${id.value}"
+        .map(row => FlareColumns.attempt(row.string("progress")))
+        .single()
+
   def inputs(id: FlareId): Option[Inputs] =
     val row = database.read("reading inputs"):
       sql"SELECT inputs, kept FROM flare_inputs WHERE flare_id = ${id.value}"

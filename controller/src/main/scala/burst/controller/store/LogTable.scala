@@ -68,7 +68,7 @@ private[store] final class LogTable(database: Database, blobs: FlareBlobStore, l
       .filter(_._1 == from)
       .flatMap:
         case (_, _, Some(name)) =>
-          // Blobs of an attempt go before its chunks do.
+          // What is cleared goes from the database first; it may have gone from there since.
           try Some(LogPart(LogChunk.decode(blobs.load(id, name).toArrayUnsafe()), from + 1))
           catch case _: NoSuchFileException => None
         case _ =>

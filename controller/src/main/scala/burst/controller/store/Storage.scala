@@ -20,26 +20,15 @@ object Storage:
   /** As configured: one directory with the embedded database, packages and blobs, or servers in their place.
     */
   def open(settings: StoreSettings, defaults: NamespaceLimits): Storage =
-    val folder = settings.directory.resolve("packages")
     val blobs = settings.s3.fold(directories(settings))(s3 => bucket(S3Bucket.open(s3)))
-    val database =
-      try
-        settings.postgres match
-          case Some(postgres) =>
-            val shared = PostgresDatabase.open(postgres)
-            try PackagePlace.settle(settings.s3.fold(PackagePlace.of(folder))(PackagePlace.of(_)), shared)
-            catch
-              case NonFatal(cause) =>
-                shared.close()
-                throw cause
-            shared
-          case None =>
-            import settings.*
-            SqliteDatabase.open(directory, readConnections, busyTimeout, flushFlares)
-      catch
-        case NonFatal(cause) =>
-          blobs.close()
-          throw cause
+    val database = onFailure(blobs.close())(open(settings))
+    def close(): Unit =
+      database.close()
+      blobs.close()
+    onFailure(close()):
+      if settings.postgres.isDefined then PackagePlace.settle(place(settings), database)
+      // Before, it may be a place that is not ours.
+      blobs.takeOver()
     val index = JdbcPackageIndex(database)
     Storage(
       JdbcDefinitionStore(database, index),
@@ -48,26 +37,44 @@ object Storage:
       Packages(index, blobs.packages),
       blobs.flares,
       JdbcEpochStore(database),
-      () =>
-        database.close()
-        blobs.close()
+      () => close()
     )
 
-  /** Where large things are. */
-  private final case class Blobs(packages: PackageStore, flares: FlareBlobStore, close: () => Unit)
+  private def open(settings: StoreSettings): Database = settings.postgres match
+    case Some(postgres) => PostgresDatabase.open(postgres)
+    case None =>
+      import settings.*
+      SqliteDatabase.open(directory, readConnections, busyTimeout, flushFlares)
 
-  private def directories(settings: StoreSettings) = Blobs(
-    DirectoryPackageStore.open(settings.directory.resolve("packages")),
-    DirectoryFlareBlobStore.open(
-      settings.directory.resolve("flares"),
-      former = Some(settings.directory.resolve("outputs"))
-    ),
-    () => ()
-  )
+  private def place(settings: StoreSettings): PackagePlace =
+    settings.s3.fold(PackagePlace.of(packages(settings)))(PackagePlace.of(_))
 
-  private def bucket(bucket: S3Bucket) =
-    try Blobs(S3PackageStore(bucket), S3FlareBlobStore.open(bucket), () => bucket.close())
+  private def packages(settings: StoreSettings) = settings.directory.resolve("packages")
+
+  private def onFailure[A](close: => Unit)(work: => A): A =
+    try work
     catch
       case NonFatal(cause) =>
-        bucket.close()
+        close
         throw cause
+
+  /** Where large things are; `takeOver` gets there what earlier versions had elsewhere. */
+  private final case class Blobs(
+      packages: PackageStore,
+      flares: FlareBlobStore,
+      takeOver: () => Unit,
+      close: () => Unit
+  )
+
+  private def directories(settings: StoreSettings) =
+    val flares = DirectoryFlareBlobStore.open(settings.directory.resolve("flares"))
+    Blobs(
+      DirectoryPackageStore.open(packages(settings)),
+      flares,
+      () => flares.takeOver(settings.directory.resolve("outputs")),
+      () => ()
+    )
+
+  private def bucket(bucket: S3Bucket) =
+    val flares = S3FlareBlobStore(bucket)
+    Blobs(S3PackageStore(bucket), flares, () => flares.takeOverOutputs(), () => bucket.close())

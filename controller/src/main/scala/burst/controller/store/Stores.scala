@@ -61,6 +61,9 @@ trait FlareStore extends LogReader:
     */
   def find(id: FlareId): Option[Flare]
 
+  /** The attempt a flare is at. It is stored before anything of the attempt is. */
+  def attempt(id: FlareId): Option[Int]
+
   /** The inputs of one that has not ended. */
   def inputs(id: FlareId): Option[Inputs]
 

@@ -120,7 +120,8 @@ class DirectoryFlareBlobStoreSuite extends FlareBlobStoreContract:
     // It was interrupted the last time.
     Files.createDirectories(root.resolve("flares").resolve(two.value))
     for _ <- 1 to 2 do
-      val store = DirectoryFlareBlobStore.open(root.resolve("flares"), Some(former))
+      val store = DirectoryFlareBlobStore.open(root.resolve("flares"))
+      store.takeOver(former)
       for id <- Vector(one, two) do assertEquals(store.load(id, output(7)).utf8String, id.value)
     assert(!Files.exists(former))
 
@@ -139,7 +140,7 @@ class DirectoryFlareBlobStoreSuite extends FlareBlobStoreContract:
 class S3FlareBlobStoreSuite extends FlareBlobStoreContract:
   private def fresh = S3Server.shared.settings.copy(prefix = s"blobs/${java.util.UUID.randomUUID}/")
 
-  protected def open(directory: Path): FlareBlobStore = S3FlareBlobStore.open(S3Bucket.open(fresh))
+  protected def open(directory: Path): FlareBlobStore = S3FlareBlobStore(S3Bucket.open(fresh))
 
   test("outputs of an earlier version are taken over"):
     val bucket = S3Bucket.open(fresh)
@@ -147,6 +148,20 @@ class S3FlareBlobStoreSuite extends FlareBlobStoreContract:
     val former = s"${bucket.settings.prefix}outputs/${id.value}/7"
     bucket.client.putObject(_.bucket(bucket.name).key(former), RequestBody.fromString("kept"))
     for _ <- 1 to 2 do
-      assertEquals(S3FlareBlobStore.open(bucket).load(id, output(7)).utf8String, "kept")
+      val store = S3FlareBlobStore(bucket)
+      store.takeOverOutputs()
+      assertEquals(store.load(id, output(7)).utf8String, "kept")
     assertEquals(bucket.present(bucket.client.headObject(_.bucket(bucket.name).key(former))), None)
+    bucket.close()
+
+  test("what is not Burst's stays where it is when outputs are taken over"):
+    val bucket = S3Bucket.open(fresh)
+    val former = s"${bucket.settings.prefix}outputs/"
+    val own = s"$former${FlareId.random().value}/"
+    val others = Vector(s"${former}run1.parquet", s"${former}run2/7", s"${own}7/7", s"${own}seven")
+    for key <- others do bucket.client.putObject(_.bucket(bucket.name).key(key), RequestBody.fromString("x"))
+    S3FlareBlobStore(bucket).takeOverOutputs()
+    val left =
+      others.filter(key => bucket.present(bucket.client.headObject(_.bucket(bucket.name).key(key))).isDefined)
+    assertEquals(left, others)
     bucket.close()

@@ -319,6 +319,23 @@ class FlareLifecycleSuite extends FunSuite:
     assertEquals(driver.announced.map(f => (f.attempt, f.error.map(_.message))), Vector((2, Some("again"))))
     assertEquals(driver.released, Vector((1, 0), (1, 1), (2, 0), (2, 1)))
 
+  test("a retry of an attempt no pack was asked for clears nothing: it may be a successor's by now"):
+    val driver = LifecycleDriver(retries = 1).place()
+    driver.happen(FlareEvent.InvokerLost(InvokerId("a"), "silent", 0))
+    assertEquals(
+      driver.effects.filter(e => e == ClearAttempt || e == Requeue(2)),
+      Vector(Requeue(2))
+    )
+    driver.happen(FlareEvent.Stored(1, FlareState.Starting, 0))
+    assertEquals((driver.life.stage, driver.life.flare.attempt), (Stage.Waiting, 2))
+
+  test("a flare whose group ends while its inputs are awaited ends with it"):
+    for driver <- Vector(LifecycleDriver().place(), LifecycleDriver().place().stored(FlareState.Starting)) do
+      driver.happen(FlareEvent.GroupEnded(0)).inputsRead().stored(FlareState.Failed)
+      assertEquals(driver.announced.flatMap(_.error), Vector(FlareEnding.groupEnded.failure))
+      assertEquals(driver.released, Vector((1, 0), (1, 1)))
+      assert(!driver.effects.exists(_.isInstanceOf[Prepare]))
+
   test("what is not tried again: wanted ends, invalid inputs, the store's and the controller's failures"):
     for (state, kind, again) <- Vector(
         (FlareState.Failed, FailureKind.OutOfMemory, true),

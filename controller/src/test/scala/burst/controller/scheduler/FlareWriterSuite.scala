@@ -1,9 +1,9 @@
 package burst.controller.scheduler
 
-import burst.controller.blob.BlobName
+import burst.controller.blob.{BlobName, BlobStoreException, FlareBlobStore}
 import burst.controller.flare.{FlareState, LogText, Output, OutputPiece, WorkerResult}
 import burst.controller.store.{logTexts, LogChunk}
-import burst.protocol.LogStream
+import burst.protocol.{FlareId, LogStream}
 import java.nio.file.Files
 import munit.FunSuite
 import org.apache.pekko.util.ByteString
@@ -222,6 +222,31 @@ class FlareWriterSuite extends FunSuite:
     bench.writer.flush()
     bench.run()
     intercept[java.nio.file.NoSuchFileException](Samples.blobs.load(flare.id, name))
+
+  test("what could not be deleted is only deleted while the flare is still ours"):
+    object failing extends FlareBlobStore:
+      var fails = true
+      export Samples.blobs.{close as _, delete as _, read as _, *}
+      def delete(id: FlareId, keep: Set[BlobName]): Unit =
+        if fails then throw BlobStoreException("deleting blobs", RuntimeException("no answer"))
+        Samples.blobs.delete(id, keep)
+      def delete(id: FlareId, name: BlobName): Unit = Samples.blobs.delete(id, name)
+    val root = Files.createTempDirectory("burst-spool")
+    val bench = Bench(spool = Spool.open(root, failing))
+    bench.writer.confirm(flare)
+    bench.writer.flush()
+    bench.run()
+    bench.writer.clear()
+    bench.writer.flush()
+    bench.run()
+    failing.fails = false
+    bench.store.taken = true
+    Samples.spool.write(flare.id, Vector(OutputPiece(0, 0, ByteString("the successor's"))))
+    Samples.spool.keep(flare.id, 0, Output.Kept(15))
+    bench.writer.flush()
+    bench.run()
+    assertEquals(Samples.blobs.load(flare.id, BlobName.output(0)).utf8String, "the successor's")
+    Files.delete(root)
 
   test("a large log stands beside the database in parts that are not read all at once"):
     val bench = Bench(logBuffer = 2 << 20)

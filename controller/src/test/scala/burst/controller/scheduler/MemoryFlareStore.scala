@@ -76,6 +76,8 @@ final class MemoryFlareStore extends FlareStore:
 
   def find(id: FlareId): Option[Flare] = synchronized(flares.get(id))
 
+  def attempt(id: FlareId): Option[Int] = find(id).map(_.attempt)
+
   def inputs(id: FlareId): Option[Inputs] =
     if fails("inputs") then throw StoreException("inputs", RuntimeException("locked"))
     find(id).filterNot(_.state.isFinal).map(_.request.inputs).map:

@@ -138,6 +138,14 @@ abstract class FlareStoreContract extends StorageFixtures:
       assertEquals(paused.flares.results(f.id, 0, 99).flatMap(_.output), Vector(short("\"mine\"")))
       assertEquals(paused.flares.logTexts(f.id), Vector.empty)
 
+  storage.test("the attempt a flare is at is the one that was stored last"): s =>
+    val f = flare()
+    assertEquals(s.flares.attempt(f.id), None)
+    s.flares.insert(f)
+    assertEquals(s.flares.attempt(f.id), Some(f.attempt))
+    s.flares.update(f.copy(attempt = 2))
+    assertEquals(s.flares.attempt(f.id), Some(2))
+
   storage.test("large inputs and parts of logs stand beside the database, and come back as they were"): s =>
     val each = Inputs.Each(Vector(JsonText("\"é\""), JsonText("[1]"), JsonText("null")))
     val files = Files.createTempDirectory("burst-beside")

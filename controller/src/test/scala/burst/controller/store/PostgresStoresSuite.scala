@@ -57,10 +57,14 @@ class PostgresStoresSuite extends StorageFixtures, PostgresStorage:
     val postgres = PostgresServer.shared.settings(PostgresServer.shared.createDatabase())
     def open(root: Path) = Storage.open(settings(root, Some(postgres)), limits)
     val first = open(one)
+    val former =
+      Files.createDirectories(two.resolve("outputs").resolve(burst.protocol.FlareId.random().value))
+    Files.writeString(former.resolve("0"), "theirs")
     try
       val told = intercept[SetupException](open(two)).getMessage
       assert(told.contains(s"$one/packages") && told.contains(s"$two/packages"), told)
       assert(told.contains("burst.store.s3.url"), told)
+      assert(Files.exists(former.resolve("0")), "nothing is touched")
       // The same packages, under another name.
       val mounted = Files.createSymbolicLink(two.resolve("mounted"), one)
       open(mounted).close()
