@@ -26,7 +26,7 @@ final class DatabaseLease(settings: LeaseSettings, system: ExtendedActorSystem) 
   def acquire(lost: Option[Throwable] => Unit): Future[Boolean] = Future(lock.tryWhole())
 
   def release(): Future[Boolean] = Future:
-    lock.close()
+    lock.release()
     true
 
   def checkLease(): Boolean = lock.held().contains(Hold.Whole)

@@ -5,7 +5,8 @@ import burst.node.{ClusterSettings, SetupException}
 import com.typesafe.config.Config
 import org.apache.pekko.actor.typed.scaladsl.{ActorContext, Behaviors, TimerScheduler}
 import org.apache.pekko.actor.typed.{ActorSystem, Behavior, DispatcherSelector}
-import org.apache.pekko.actor.{Address, AddressFromURIString}
+import org.apache.pekko.Done
+import org.apache.pekko.actor.{Address, AddressFromURIString, CoordinatedShutdown}
 import org.apache.pekko.cluster.ClusterEvent.MemberEvent
 import org.apache.pekko.cluster.MemberStatus
 import org.apache.pekko.cluster.typed.{Cluster, Join, JoinSeedNodes, SelfRemoved, Subscribe}
@@ -108,6 +109,10 @@ private final class Joining(
       else Wake
     cluster.subscriptions ! Subscribe(events, classOf[MemberEvent])
     cluster.subscriptions ! Subscribe(context.messageAdapter[SelfRemoved](_ => Removed), classOf[SelfRemoved])
+    // Not when it has left: with that the system begins to end, and what is still to be done may not be.
+    CoordinatedShutdown(context.system)
+      .addTask(CoordinatedShutdown.PhaseBeforeActorSystemTerminate, "burst-membership"): () =>
+        Future { lock.close(); Done }(using blocking)
     timers.startSingleTimer(Overdue, settings.joinTimeout)
     timers.startTimerWithFixedDelay(Check, CheckInterval)
     look()
@@ -122,7 +127,8 @@ private final class Joining(
         Behaviors.same
       case Became(now) =>
         status = now
-        act()
+        // Who was one and is no more founds nothing: `Removed` follows.
+        if isMember then act()
         Behaviors.same
       case Asked(answer, claimed) =>
         asking = false
@@ -195,7 +201,6 @@ private final class Joining(
 
   private def leave(): Behavior[Message] =
     removed.trySuccess(())
-    Future(lock.close())(using blocking)
     Behaviors.stopped
 
 private object Joining:

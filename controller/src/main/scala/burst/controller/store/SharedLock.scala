@@ -28,12 +28,15 @@ trait SharedLock extends AutoCloseable:
     */
   def tryShare(): Boolean
 
+  /** Gives back what is held; nothing is taken any more. */
+  def close(): Unit
+
 /** There is nobody to share with. */
 object LoneLock extends SharedLock:
   def held(): Option[Hold] = Some(Hold.Shared)
   def tryWhole(): Boolean = true
   def tryShare(): Boolean = true
-  override def close(): Unit = ()
+  def close(): Unit = ()
 
 /** An advisory lock of PostgreSQL by this name, on a session of its own with which the server frees it,
   * however that ends. Of who vanishes with its machine the server knows after 20 s. There is no session
@@ -41,9 +44,10 @@ object LoneLock extends SharedLock:
   */
 final class SessionLock(settings: PostgresSettings, name: String) extends SharedLock:
   private var session = Option.empty[(Connection, Hold)]
+  private var closed = false
 
   def held(): Option[Hold] = synchronized:
-    session.filterNot((connection, _) => connection.isValid(SessionLock.CheckSeconds)).foreach(_ => close())
+    session.filterNot((connection, _) => connection.isValid(SessionLock.CheckSeconds)).foreach(_ => release())
     session.map(_._2)
 
   def tryWhole(): Boolean = synchronized:
@@ -62,7 +66,12 @@ final class SessionLock(settings: PostgresSettings, name: String) extends Shared
             session = Some(connection -> Hold.Shared)
         true
 
-  override def close(): Unit = synchronized:
+  def close(): Unit = synchronized:
+    closed = true
+    release()
+
+  /** Gives back what is held, which may be taken again. */
+  def release(): Unit = synchronized:
     session.foreach: (connection, _) =>
       // Closing tells the server; when it cannot be told, the session is over anyway.
       try connection.close()
@@ -70,11 +79,12 @@ final class SessionLock(settings: PostgresSettings, name: String) extends Shared
     session = None
 
   private def begin(function: String, hold: Hold): Boolean =
-    close()
-    told:
-      val connection = PostgresDatabase.session(settings)
-      session = Some(connection -> hold)
-      if !call(connection, function) then close()
+    release()
+    if !closed then
+      told:
+        val connection = PostgresDatabase.session(settings)
+        session = Some(connection -> hold)
+        if !call(connection, function) then release()
     session.isDefined
 
   /** Whatever fails leaves nothing held. */
@@ -82,7 +92,7 @@ final class SessionLock(settings: PostgresSettings, name: String) extends Shared
     try work
     catch
       case NonFatal(cause) =>
-        close()
+        release()
         throw StoreUnavailable(settings, cause)
 
   private def call(connection: Connection, function: String): Boolean =

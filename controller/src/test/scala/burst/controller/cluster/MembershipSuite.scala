@@ -2,6 +2,8 @@ package burst.controller.cluster
 
 import burst.controller.store.{Hold, LoneLock, PostgresServer, SessionLock, SharedLock}
 import burst.node.SetupException
+import java.util.concurrent.CountDownLatch
+import java.util.concurrent.TimeUnit.SECONDS
 import org.apache.pekko.actor.Address
 import org.apache.pekko.actor.typed.ActorSystem
 import org.apache.pekko.cluster.MemberStatus
@@ -73,15 +75,29 @@ class MembershipSuite extends munit.FunSuite:
     silent.close()
 
   nodes(1).test("whose hold is lost gets it again, and gives it up when it has left"): nodes =>
-    val lock = nodes.lock()
+    val lock = Losing(() => nodes.lock())
     val begun = nodes.begin(0, lock)
     Await.result(begun.joined, Soon)
-    // As if its session had broken.
-    lock.close()
+    lock.lose()
     eventually("it is held again")(lock.held().contains(Hold.Shared))
     val cluster = Cluster(nodes.systems(0))
     cluster.manager ! Leave(cluster.selfMember.address)
     Await.result(begun.removed, Soon)
+    val next = nodes.lock()
+    eventually("it is free")(next.tryWhole())
+    next.close()
+
+  nodes(1).test("what it is given only after it has left is given back"): nodes =>
+    val lock = Losing(() => nodes.lock())
+    val begun = nodes.begin(0, lock)
+    Await.result(begun.joined, Soon)
+    lock.slow = true
+    lock.lose()
+    eventually("it asks again")(lock.asked)
+    val cluster = Cluster(nodes.systems(0))
+    cluster.manager ! Leave(cluster.selfMember.address)
+    Await.result(begun.removed, Soon)
+    lock.answered.countDown()
     val next = nodes.lock()
     eventually("it is free")(next.tryWhole())
     next.close()
@@ -91,6 +107,27 @@ class MembershipSuite extends munit.FunSuite:
     try Await.result(nodes.begin(0, LoneLock).joined, Soon)
     finally nodes.close()
 
+  /** Can lose what it has, as if its session had broken, and gives shares only when it is told to, once it is
+    * slow.
+    */
+  private final class Losing(make: () => SharedLock) extends SharedLock:
+    @volatile private var lock = make()
+    @volatile var slow = false
+    @volatile var asked = false
+    val answered = CountDownLatch(1)
+    def lose(): Unit =
+      val lost = lock
+      lock = make()
+      lost.close()
+    def held(): Option[Hold] = lock.held()
+    def tryWhole(): Boolean = lock.tryWhole()
+    def tryShare(): Boolean =
+      if slow then
+        asked = true
+        answered.await(Soon.toSeconds, SECONDS)
+      lock.tryShare()
+    def close(): Unit = lock.close()
+
   /** Counts how often somebody tried to take the whole. */
   private final class Counted(lock: SharedLock) extends SharedLock:
     @volatile var claims = 0
@@ -99,4 +136,4 @@ class MembershipSuite extends munit.FunSuite:
       claims += 1
       lock.tryWhole()
     def tryShare(): Boolean = lock.tryShare()
-    override def close(): Unit = lock.close()
+    def close(): Unit = lock.close()

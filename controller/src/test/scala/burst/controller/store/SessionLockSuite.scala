@@ -35,6 +35,15 @@ class SessionLockSuite extends munit.FunSuite:
     one.close()
     other.close()
 
+  locks.test("one that is released can be had again, one that is closed takes nothing"): make =>
+    val lock = make()
+    assert(lock.tryShare())
+    lock.release()
+    assert(lock.tryWhole())
+    lock.close()
+    assert(!lock.tryShare() && !lock.tryWhole())
+    assertEquals(lock.held(), None)
+
   locks.test("locks of other names, and of other databases, are others"): make =>
     val settings = PostgresServer.shared.settings(PostgresServer.shared.createDatabase())
     val all = Vector(make(), SessionLock(settings, "members"), SessionLock(settings, "else"))
