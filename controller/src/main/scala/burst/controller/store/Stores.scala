@@ -41,7 +41,7 @@ enum DeployRefusal:
 /** A flare is written through one store at a time: the one that inserted it, until another takes it over.
   * Whoever was paused or cut off meanwhile finds its writes refused by [[FlareTaken]] and changes nothing.
   */
-trait FlareStore extends LogReader:
+trait FlareStore extends LogReader, ResultReader:
   /** Of what `work` writes here, on its thread, all is stored or nothing. */
   def together(work: => Unit): Unit
 
@@ -82,9 +82,6 @@ trait FlareStore extends LogReader:
   def takeUnfinished(): Vector[Flare]
 
   def addResults(id: FlareId, results: Vector[WorkerResult]): Unit
-
-  /** Of the workers from the first number up to, not with, the second. */
-  def results(id: FlareId, from: Int, until: Int): Vector[WorkerResult]
 
   /** Keeps lines up to the limit per flare; what comes after is dropped and the log marked as truncated.
     * `beside` names the blob that holds just these lines, if there is one. Returns whether more would be
@@ -134,6 +131,11 @@ trait EpochStore:
 
   /** The highest so far; 0 before the first. */
   def present(): Long
+
+/** Results are read some workers' at a time: nobody needs to hold all of them. */
+trait ResultReader:
+  /** Of the workers from the first number up to, not with, the second. */
+  def results(id: FlareId, from: Int, until: Int): Vector[WorkerResult]
 
 /** Logs are read in parts: nobody needs to hold a whole one. */
 trait LogReader:
