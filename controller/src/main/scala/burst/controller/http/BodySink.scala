@@ -61,9 +61,13 @@ final class BodySink(
       moved = true
       if refused.isEmpty then
         if size > limit then refuse(ApiError.BodyTooLarge(limit))
-        else if share.take(piece.length) then gathered.add(piece)
+        else if isAnnounced(piece) && share.take(piece.length) then gathered.add(piece)
         else refuse(ApiError.Busy)
       if size > limit + BodySink.Tolerance then end(result) else pull(in)
+
+    /** Those who come later wait for what it turns out to have. */
+    private def isAnnounced(piece: ByteString): Boolean =
+      length.isDefined || share.announce(piece.length).isDefined
 
     override def onUpstreamFinish(): Unit = end(result)
 

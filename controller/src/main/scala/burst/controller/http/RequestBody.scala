@@ -26,8 +26,8 @@ final class RequestBody(times: BodyTimes, limits: JsonLimits)(using materializer
     else if !isJson(entity) then refused(ApiError.NotJson)
     else if !isPlain(request) then refused(ApiError.EncodedBody)
     else
-      // Of one without a length the most that it may have.
-      share.announce(entity.contentLengthOption.getOrElse(limit)) match
+      // One without a length is announced as it comes.
+      share.announce(entity.contentLengthOption.getOrElse(0)) match
         case None => refused(ApiError.Busy)
         case Some(pause) =>
           entity match

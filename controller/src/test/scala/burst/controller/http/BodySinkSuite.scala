@@ -79,3 +79,17 @@ class BodySinkSuite extends FunSuite:
     def read() = budget.within("a")(share => Future.successful(Vector(body.read(request, 1000, share))))
     assertEquals(Await.result(read(), 1.second).head.value.map(_.isSuccess), Some(true))
     assertEquals(Await.result(read(), 1.second).head.value, None)
+
+  test("bodies of unknown length cost what they have, and are not taken for the largest"):
+    val body = RequestBody(BodyTimes(10.seconds, 0, 1.hour), JsonLimits(10, 10, 10))
+    val budget = BodyBudget(10_000, 10_000, Some(BytePace(rate = 1, burst = 1000)))
+    def read(bytes: Int) =
+      val pieces = Source(Vector.fill(bytes / 100)(ByteString("x" * 100)))
+      val request = HttpRequest(entity = HttpEntity.Chunked.fromData(ContentTypes.`application/json`, pieces))
+      budget.within("a")(share => body.read(request, 1000, share))
+    val small = Vector.fill(7)(read(100))
+    small.foreach(taken => assertEquals(Await.result(taken, 1.second).map(_.length), Right(100)))
+    assertEquals(Await.result(read(1000), 1.second).map(_.length), Right(1000))
+    // 700 more than a burst came.
+    val pause = Await.result(budget.within("a")(share => Future.successful(share.announce(0))), 1.second)
+    assert(pause.exists(pause => pause > 600.seconds && pause <= 700.seconds), pause)
