@@ -1,8 +1,9 @@
 package burst.controller.http
 
 import burst.controller.BytePace
+import scala.collection.immutable.{Queue, VectorMap}
 import scala.concurrent.duration.{Duration, FiniteDuration}
-import scala.concurrent.{ExecutionContext, Future}
+import scala.concurrent.{ExecutionContext, Future, Promise}
 
 /** How many bytes of bodies may be held at once, over all connections: each is held several times over while
   * it is taken apart, and a handful of the largest would exhaust the heap, which ends the process.
@@ -16,6 +17,11 @@ final class BodyBudget(total: Long, most: Long, pace: Option[BytePace] = None):
   private var held = Map.empty[String, Long].withDefaultValue(0L)
   private var inAll = 0L
 
+  /** Who waits for memory, by namespace, the next one first. None is empty. */
+  private var waiting = VectorMap.empty[String, Queue[Waiting]]
+
+  private final case class Waiting(bytes: Long, share: Own, promise: Promise[Unit])
+
   /** Works with a share of the budget, which is given back when the work has ended. */
   def within[A](namespace: String)(work: BodyBudget.Share => Future[A]): Future[A] =
     given ExecutionContext = ExecutionContext.parasitic
@@ -23,38 +29,68 @@ final class BodyBudget(total: Long, most: Long, pace: Option[BytePace] = None):
     // Begun within a future, so that nothing stays set aside when it throws.
     Future.unit.flatMap(_ => work(share)).andThen { case _ => share.close() }
 
-  private final class Own(namespace: String) extends BodyBudget.Share:
+  private def fits(namespace: String, bytes: Long): Boolean = held(namespace) + bytes <= most
+
+  /** Whose turn it is: those whose namespace has its share let others pass. */
+  private def next: Option[Waiting] =
+    waiting.collectFirst { case (namespace, line) if fits(namespace, line.head.bytes) => line.head }
+
+  /** Nobody passes the one whose turn it is, or who wants much would wait for ever. */
+  private def serve(): Unit =
+    next.filter(inAll + _.bytes <= total) match
+      case Some(first) =>
+        val namespace = first.share.namespace
+        val rest = waiting(namespace).tail
+        waiting = waiting.removed(namespace)
+        if rest.nonEmpty then waiting = waiting.updated(namespace, rest)
+        first.share.grant(first.bytes)
+        first.promise.success(())
+        serve()
+      case None => ()
+
+  private final class Own(val namespace: String) extends BodyBudget.Share:
     private var mine = 0L
     private var ahead = 0L
     private var announced = 0L
-    private var refused = false
-
-    def reserve(bytes: Long): Boolean = BodyBudget.this.synchronized:
-      val fits = take(bytes)
-      if fits then ahead += bytes
-      fits
+    private var admitted = false
 
     def announce(bytes: Long): Option[FiniteDuration] =
       val pause = pace.fold(Some(Duration.Zero))(_.spend(namespace, bytes))
       if pause.isDefined then BodyBudget.this.synchronized(announced += bytes)
       pause
 
+    def reserve(bytes: Long): Future[Unit] = BodyBudget.this.synchronized:
+      val waits = Waiting(bytes, this, Promise())
+      waiting = waiting.updated(namespace, waiting.getOrElse(namespace, Queue.empty).enqueue(waits))
+      serve()
+      waits.promise.future
+
     def take(bytes: Long): Boolean = BodyBudget.this.synchronized:
-      val reserved = bytes.min(ahead)
-      val more = bytes - reserved
-      val fits = inAll + more <= total && held(namespace) + more <= most
-      if fits then
-        ahead -= reserved
+      val more = (bytes - ahead).max(0)
+      // One that waits was here before.
+      admitted = more == 0 || (fits(namespace, more) && inAll + more <= total && next.isEmpty)
+      if admitted then
         hold(more)
-      else refused = true
-      fits
+        ahead += more - bytes
+      admitted
+
+    def release(): Unit = BodyBudget.this.synchronized:
+      waiting.get(namespace).map(_.filterNot(_.share eq this)).foreach: others =>
+        waiting = if others.isEmpty then waiting.removed(namespace) else waiting.updated(namespace, others)
+      hold(-mine)
+      ahead = 0
+      serve()
+
+    private[BodyBudget] def grant(bytes: Long): Unit =
+      admitted = true
+      ahead += bytes
+      hold(bytes)
 
     def close(): Unit = BodyBudget.this.synchronized:
-      // What was refused will be sent again, and what did not come costs nothing.
-      val unspent = if refused then announced else announced - (mine - ahead)
-      if unspent > 0 then pace.foreach(_.giveBack(namespace, unspent))
+      // What had memory has its price, come or not; what was refused will be sent again.
+      if !admitted then pace.foreach(_.giveBack(namespace, announced))
       announced = 0
-      hold(-mine)
+      release()
 
     private def hold(bytes: Long): Unit =
       mine += bytes
@@ -65,21 +101,25 @@ final class BodyBudget(total: Long, most: Long, pace: Option[BytePace] = None):
 object BodyBudget:
   /** One request's part. */
   trait Share:
-    /** Sets bytes aside of which [[take]] is to be served, unless there are too few left. What has begun to
-      * come in this way can be ended, however many others begin.
-      */
-    def reserve(bytes: Long): Boolean
-
     /** So many bytes are to come: says how long to wait before any of them is read. Nothing when too many are
       * waited for already.
       */
     def announce(bytes: Long): Option[FiniteDuration]
 
+    /** Completes when bytes are set aside, of which [[take]] is to be served: namespaces take turns. What has
+      * begun to come in this way can be ended, however many others begin.
+      */
+    def reserve(bytes: Long): Future[Unit]
+
     /** Sets bytes aside, unless there are too few left. */
     def take(bytes: Long): Boolean
 
+    /** Gives back what is set aside, and waits for no more. */
+    def release(): Unit
+
   /** For bodies that are small in any case. */
   object Free extends Share:
-    def reserve(bytes: Long): Boolean = true
     def announce(bytes: Long): Option[FiniteDuration] = Some(Duration.Zero)
+    def reserve(bytes: Long): Future[Unit] = Future.unit
     def take(bytes: Long): Boolean = true
+    def release(): Unit = ()

@@ -51,24 +51,35 @@ final class BodyIntake(
 
   /** A body in one piece, whose JSON may be read. */
   final class Taken private[BodyIntake] (namespace: String, bytes: ByteString):
-    /** Takes the body apart: a large one on the threads for that. */
-    def read[A](work: ByteString => A): Future[A] =
-      if bytes.length <= Small then anyThreads(work(bytes)) else inTurn(work)
-
     /** Does with the body what is much work whatever its size. */
     def inTurn[A](work: ByteString => A): Future[A] = turns(namespace)(work(bytes))
 
-    /** Works with memory for what is made of the body, which is given back when the work has ended. For as
-      * much as the body itself has there is memory in any case.
-      */
-    def growing[A](work: Room => Future[A]): Future[A] =
+    /** Works with what is made of the body, for which there is memory until the work has ended. */
+    def growing[A, B](read: ByteString => Either[ApiError, Growing[A]])(
+        work: A => Future[Either[ApiError, B]]
+    ): Future[Either[ApiError, B]] =
       small.within(namespace): few =>
         large.within(namespace): many =>
-          var beyond = -bytes.length.toLong
-          work: made =>
-            val more = (beyond + made).max(0) - beyond.max(0)
-            beyond += made
-            (beyond <= Small && few.take(more)) || many.take(more)
+          val room = roomFor(few, many)
+          val made = onThreads(0)(read(bytes)).flatMap:
+            case Left(error) => Future.successful(Left(error))
+            case Right(growing) if growing.most == 0 => Future.successful(growing.make(room))
+            case Right(growing) => onThreads(growing.most)(growing.make(room))
+          made.flatMap:
+            case Left(error) => Future.successful(Left(error))
+            case Right(whole) => work(whole)
+
+    /** A large body, or one that becomes large, on the threads for that. */
+    private def onThreads[A](more: Long)(work: => A): Future[A] =
+      if bytes.length + more <= Small then anyThreads(work) else inTurn(_ => work)
+
+    /** For as much as the body itself has there is memory in any case. More of it has the price of a body of
+      * that size, but nobody waits: he would hold the memory of the body meanwhile.
+      */
+    private def roomFor(few: BodyBudget.Share, many: BodyBudget.Share): Room = made =>
+      val more = made - bytes.length
+      def isIn(share: BodyBudget.Share) = share.announce(more).isDefined && share.take(more)
+      more <= 0 || (more <= Small && isIn(few)) || isIn(many)
 
 object BodyIntake:
   /** @param limit
@@ -86,7 +97,14 @@ object BodyIntake:
   /** Sets bytes aside, unless there are too few left. */
   type Room = Long => Boolean
 
-  /** Bytes of a body that any thread may take apart. */
+  /** What was read of a body, and is to be made larger: by `most` bytes at most. */
+  final case class Growing[A](most: Long, make: Room => Either[ApiError, A])
+
+  object Growing:
+    /** Nothing has to be made. */
+    def done[A](whole: A): Growing[A] = Growing(0, _ => Right(whole))
+
+  /** Bytes of a body, with what is made of it, that any thread may take apart. */
   private val Small = 64 * 1024
 
   /** How many namespaces share the memory at least, unless it is that of a few bodies. */

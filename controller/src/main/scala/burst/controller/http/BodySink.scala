@@ -4,13 +4,14 @@ import org.apache.pekko.stream.stage.*
 import org.apache.pekko.stream.{Attributes, Inlet, SinkShape}
 import org.apache.pekko.util.ByteString
 import scala.concurrent.duration.{Duration, DurationInt, FiniteDuration}
-import scala.concurrent.{Future, Promise}
+import scala.concurrent.{ExecutionContext, Future, Promise}
 
 /** How long a body may take: `overall`, and no more than `pace` for each `least` bytes. */
 final case class BodyTimes(overall: FiniteDuration, least: Long, pace: FiniteDuration)
 
-/** Takes in a body of at most `limit` bytes within its times, which begin after a `pause`, as far as its
-  * `share` of the memory goes: that for a body of known `length` is set aside when it begins.
+/** Takes in a body of at most `limit` bytes within its times, as far as its `share` of the memory goes. All
+  * the memory for one of known `length` is waited for, after a `pause` and for no longer than a body may
+  * take; only then is it read, and its times begin.
   *
   * What goes beyond the limit is counted and dropped. The refusal still waits until the client has sent its
   * body, pauses ([[BodySink.Pause]]) or has gone far beyond the limit ([[BodySink.Tolerance]]): the server
@@ -45,14 +46,22 @@ final class BodySink(
     setHandler(in, this)
 
     override def preStart(): Unit =
-      if pause > Duration.Zero then scheduleOnce(BodySink.Begin, pause) else begin()
+      if pause > Duration.Zero then scheduleOnce(BodySink.Ask, pause) else ask()
+
+    private def ask(): Unit =
+      val room = length.fold(Future.unit)(share.reserve)
+      if room.isCompleted then begin()
+      else
+        scheduleOnce(BodySink.Wait, times.overall)
+        val granted = getAsyncCallback[Unit](_ => if refused.isEmpty then begin())
+        room.foreach(granted.invoke)(using ExecutionContext.parasitic)
 
     private def begin(): Unit =
+      cancelTimer(BodySink.Wait)
       scheduleOnce(BodySink.Overall, times.overall)
       scheduleWithFixedDelay(BodySink.Pace, times.pace, times.pace)
       // A limit of nothing is for a body that is refused unseen: it may never be sent at all.
       if limit == 0 then scheduleWithFixedDelay(BodySink.Paused, BodySink.Pause, BodySink.Pause)
-      if length.exists(!share.reserve(_)) then refuse(ApiError.Busy)
       pull(in)
 
     override def onPush(): Unit =
@@ -61,9 +70,13 @@ final class BodySink(
       moved = true
       if refused.isEmpty then
         if size > limit then refuse(ApiError.BodyTooLarge(limit))
-        else if share.take(piece.length) then gathered.add(piece)
+        else if isAnnounced(piece) && share.take(piece.length) then gathered.add(piece)
         else refuse(ApiError.Busy)
       if size > limit + BodySink.Tolerance then end(result) else pull(in)
+
+    /** Those who come later wait for what it turns out to have. */
+    private def isAnnounced(piece: ByteString): Boolean =
+      length.isDefined || share.announce(piece.length).isDefined
 
     override def onUpstreamFinish(): Unit = end(result)
 
@@ -73,7 +86,10 @@ final class BodySink(
     override protected def onTimer(key: Any): Unit = key match
       case BodySink.Paused if moved => moved = false
       case BodySink.Paused => end(result)
-      case BodySink.Begin => begin()
+      case BodySink.Ask => ask()
+      case BodySink.Wait =>
+        refuse(ApiError.Busy)
+        begin()
       case BodySink.Pace if size - sizeBefore >= times.least => sizeBefore = size
       case _ => end(Left(refused.getOrElse(ApiError.BodyTooSlow)))
 
@@ -83,6 +99,7 @@ final class BodySink(
     private def refuse(error: ApiError): Unit =
       refused = Some(error)
       gathered.clear()
+      share.release()
       if limit > 0 then scheduleWithFixedDelay(BodySink.Paused, BodySink.Pause, BodySink.Pause)
 
     private def result: Either[ApiError, ByteString] = refused.toLeft(gathered.result())
@@ -94,7 +111,8 @@ final class BodySink(
 private object BodySink:
   val Overall = "overall"
   val Paused = "paused"
-  val Begin = "begin"
+  val Ask = "ask"
+  val Wait = "wait"
   val Pace = "pace"
 
   /** Bytes beyond the limit that are still seen off: more than any call takes, so that whoever is refused for

@@ -123,10 +123,10 @@ final class BurstsRoutes(
     )
 
   private def flare(caller: Identity, name: String, request: HttpRequest): Answer =
-    flareCall(caller, request): (body, room) =>
+    flareCall(caller, request): body =>
       for
         definition <- stored.find(caller.namespace, name).toRight(ApiError.NoSuchDefinition(name))
-        wanted <- flareBody.read(body, definition, caller.limits, room)
+        wanted <- flareBody.read(body, definition, caller.limits)
       yield wanted
 
   private def ok(json: Json): Either[ApiError, HttpResponse] =

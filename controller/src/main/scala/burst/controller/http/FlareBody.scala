@@ -2,7 +2,7 @@ package burst.controller.http
 
 import burst.protocol.JsonText
 import burst.controller.json.{Defaults, JsonPieces}
-import burst.controller.http.BodyIntake.Room
+import burst.controller.http.BodyIntake.{Growing, Room}
 import burst.controller.definition.{Definition, FlareOptions}
 import burst.controller.flare.{Flare, FlareRequest}
 import burst.controller.scheduler.Refusal
@@ -22,9 +22,8 @@ final class FlareBody(
   def read(
       body: SplitBody,
       definition: Definition,
-      limits: NamespaceLimits,
-      room: Room
-  ): Either[ApiError, FlareRequest] =
+      limits: NamespaceLimits
+  ): Either[ApiError, Growing[FlareRequest]] =
     val fields = Fields.of(body.fields)
     for
       _ <- fields.only("params" +: "size" +: OptionsReader.Names*)
@@ -32,10 +31,9 @@ final class FlareBody(
       size <- fields.int("size", 1, limits.burstSize)
       sized <- inputs(size, body.large, limits)
       (workers, inputs) = sized
-      filled <- withParameters(inputs, FlareBody.defaults(definition.parameters), room)
-      request = complete(definition, workers, filled, own, limits)
+      request = complete(definition, workers, inputs, own, limits)
       _ <- allowed(request, limits)
-    yield request
+    yield growing(request, FlareBody.defaults(definition.parameters))
 
   /** A group of a definition: how many workers, on what terms, and how long it may be idle. */
   def readGroup(
@@ -58,20 +56,19 @@ final class FlareBody(
       body: SplitBody,
       group: Flare,
       below: Defaults,
-      limits: NamespaceLimits,
-      room: Room
-  ): Either[ApiError, FlareRequest] =
+      limits: NamespaceLimits
+  ): Either[ApiError, Growing[FlareRequest]] =
     val fields = Fields.of(body.fields)
     for
       _ <- fields.only("params", "timeout")
       own <- options.read(fields, limits)
       sized <- inputs(Some(group.request.size), body.large, limits)
-      filled <- withParameters(sized._2, below, room)
-    yield group.request.copy(
-      inputs = filled,
-      timeout = own.timeout.getOrElse(group.request.timeout),
-      group = Some(GroupRole.Member(group.id))
-    )
+      request = group.request.copy(
+        inputs = sized._2,
+        timeout = own.timeout.getOrElse(group.request.timeout),
+        group = Some(GroupRole.Member(group.id))
+      )
+    yield growing(request, below)
 
   /** What a definition asks for may not be had any more: the operator takes backends away and lowers limits.
     */
@@ -103,28 +100,37 @@ final class FlareBody(
           case _ => Left(WrongType("params", s"an array of 1 to ${limits.burstSize} inputs"))
       case shared => size.map(_ -> Inputs.Shared(shared.getOrElse(JsonText.EmptyObject))).toRight(NoBurstSize)
 
-  /** The definition's parameters under every input that is an object; the input's own fields win. */
+  /** With the definition's parameters under every input that is an object; the input's own fields win. */
+  private def growing(request: FlareRequest, parameters: Defaults): Growing[FlareRequest] =
+    val count = request.inputs match
+      case Inputs.Each(values) => values.length
+      case _ => 1
+    Growing(
+      count.toLong * parameters.length,
+      room => withParameters(request.inputs, parameters, room).map(all => request.copy(inputs = all))
+    )
+
+  /** Nothing is made of what is refused. */
   private def withParameters(
       inputs: Inputs,
       parameters: Defaults,
       room: Room
   ): Either[ApiError, Inputs] =
-    var left = inputsLimit
-    var fits = true
-    def filled(value: JsonText) =
-      // What is refused in the end need not be made.
-      val whole = if left < 0 || !fits then value else pieces.over(parameters, value)
-      left -= whole.length
-      if (whole ne value) && left >= 0 then fits = room(whole.length)
-      whole
-    val all = inputs match
-      case Inputs.Shared(value) => Inputs.Shared(filled(value))
-      case Inputs.Each(values) => Inputs.Each(values.map(filled))
-      case kept: Inputs.Kept => kept
-    if fits then bounded(all) else Left(Busy)
+    inputs match
+      case Inputs.Shared(value) =>
+        filled(Vector(value), parameters, room).map(all => Inputs.Shared(all.head))
+      case Inputs.Each(values) => filled(values, parameters, room).map(Inputs.Each(_))
+      case kept: Inputs.Kept => Right(kept)
 
-  private def bounded(inputs: Inputs): Either[ApiError, Inputs] =
-    Either.cond(inputs.length <= inputsLimit, inputs, InputsTooLarge(inputsLimit))
+  private def filled(
+      values: Vector[JsonText],
+      parameters: Defaults,
+      room: Room
+  ): Either[ApiError, Vector[JsonText]] =
+    val all = values.map(pieces.over(parameters, _))
+    if all.iterator.map(_.length.toLong).sum > inputsLimit then Left(InputsTooLarge(inputsLimit))
+    else if !room(all.iterator.filter(_.isNew).map(_.length.toLong).sum) then Left(Busy)
+    else Right(all.map(_.text))
 
   private def complete(
       definition: Definition,

@@ -3,7 +3,7 @@ package burst.controller.http
 import burst.controller.json.JsonPieces
 import burst.controller.flare.{Flare, FlareRequest, FlareState}
 import burst.controller.scheduler.{FlareService, Refusal}
-import burst.controller.http.BodyIntake.Room
+import burst.controller.http.BodyIntake.Growing
 import burst.controller.store.Identity
 import org.apache.pekko.http.scaladsl.model.{HttpRequest, HttpResponse, StatusCodes}
 import scala.concurrent.{ExecutionContext, Future}
@@ -21,7 +21,7 @@ final class FlareCall(
 
   /** Starts the flare that `read` finds in the body, and waits for it when asked to. */
   def apply(caller: Identity, request: HttpRequest)(
-      read: (SplitBody, Room) => Either[ApiError, FlareRequest]
+      read: SplitBody => Either[ApiError, Growing[FlareRequest]]
   ): Answer =
     val query = QueryParameters(request.uri.query())
     val wanted =
@@ -36,7 +36,7 @@ final class FlareCall(
 
   /** As accepted. */
   def submit(caller: Identity, request: HttpRequest)(
-      read: (SplitBody, Room) => Either[ApiError, FlareRequest]
+      read: SplitBody => Either[ApiError, Growing[FlareRequest]]
   ): Future[Either[ApiError, Flare]] =
     val perMinute = caller.limits.flaresPerMinute
     rates.take(caller.namespace, perMinute) match
@@ -53,15 +53,11 @@ final class FlareCall(
     */
   private def begin(
       body: BodyIntake#Taken,
-      read: (SplitBody, Room) => Either[ApiError, FlareRequest],
+      read: SplitBody => Either[ApiError, Growing[FlareRequest]],
       tries: Int
   ): Future[Either[ApiError, Flare]] =
-    val tried = body.growing: room =>
-      body
-        .read(SplitBody.ofFlare(_, pieces).flatMap(read(_, room)))
-        .flatMap:
-          case Left(error) => Future.successful(Left(error))
-          case Right(wanted) => service.submit(wanted).map(_.left.map(ApiError.Refused(_)))
+    val tried = body.growing(SplitBody.ofFlare(_, pieces).flatMap(read)): wanted =>
+      service.submit(wanted).map(_.left.map(ApiError.Refused(_)))
     tried.flatMap:
       case Left(ApiError.Refused(Refusal.PackageGone)) if tries > 1 => begin(body, read, tries - 1)
       case answer => Future.successful(answer)

@@ -1,6 +1,6 @@
 package burst.controller.http
 
-import burst.controller.http.BodyIntake.Room
+import burst.controller.http.BodyIntake.Growing
 import burst.controller.json.{Defaults, JsonPieces}
 import burst.controller.definition.EntityName
 import burst.controller.flare.{Flare, FlareRequest, FlareState}
@@ -43,30 +43,29 @@ final class GroupsRoutes(
     )
 
   private def open(caller: Identity, request: HttpRequest): Answer =
-    val opened = flareCall.submit(caller, request): (body, _) =>
+    val opened = flareCall.submit(caller, request): body =>
       val fields = Fields.of(body.fields)
       for
         name <- fields.requiredString("definition")
         _ <- Either.cond(EntityName.isValid(name), (), ApiError.InvalidName)
         definition <- definitions.find(caller.namespace, name).toRight(ApiError.NoSuchDefinition(name))
         wanted <- flareBody.readGroup(fields, definition, caller.limits)
-      yield wanted
+      yield Growing.done(wanted)
     opened.map(_.map(group => JsonMarshalling.response(StatusCodes.Accepted, Views.acceptedGroup(group.id))))
 
   private def flare(caller: Identity, id: FlareId, request: HttpRequest): Answer =
-    flareCall(caller, request)((body, room) => member(caller, id, body, room))
+    flareCall(caller, request)(member(caller, id, _))
 
   private def member(
       caller: Identity,
       id: FlareId,
-      body: SplitBody,
-      room: Room
-  ): Either[ApiError, FlareRequest] =
+      body: SplitBody
+  ): Either[ApiError, Growing[FlareRequest]] =
     for
       group <- own(caller, id)
       // Forgotten with the group's end.
       below <- flares.inputs(id).toRight(ApiError.GroupEnded(id))
-      wanted <- flareBody.readMember(body, group, membersOf(below), caller.limits, room)
+      wanted <- flareBody.readMember(body, group, membersOf(below), caller.limits)
     yield wanted
 
   private def membersOf(inputs: Inputs): Defaults = inputs match

@@ -4,14 +4,13 @@ import io.circe.Json
 import io.circe.jawn.JawnParser
 import org.apache.pekko.http.scaladsl.model.headers.{`Content-Encoding`, Expect, HttpEncodings}
 import org.apache.pekko.http.scaladsl.model.{ContentTypes, HttpCharsets, HttpEntity, HttpRequest, MediaTypes}
-import org.apache.pekko.pattern.after
 import org.apache.pekko.stream.Materializer
 import org.apache.pekko.util.ByteString
-import scala.concurrent.duration.{Duration, FiniteDuration}
+import scala.concurrent.duration.Duration
 import scala.concurrent.{ExecutionContext, Future}
 
 /** Takes in a JSON body, within its limits. */
-final class RequestBody(times: BodyTimes, limits: JsonLimits)(using materializer: Materializer):
+final class RequestBody(times: BodyTimes, limits: JsonLimits)(using Materializer):
 
   /** The body's bytes: refused by its declared length before anything is read, or as soon as more has been
     * counted than is allowed; never more than `limit` is held.
@@ -26,21 +25,17 @@ final class RequestBody(times: BodyTimes, limits: JsonLimits)(using materializer
     else if !isJson(entity) then refused(ApiError.NotJson)
     else if !isPlain(request) then refused(ApiError.EncodedBody)
     else
-      // Of one without a length the most that it may have.
-      share.announce(entity.contentLengthOption.getOrElse(limit)) match
+      // One without a length is announced as it comes.
+      share.announce(entity.contentLengthOption.getOrElse(0)) match
         case None => refused(ApiError.Busy)
         case Some(pause) =>
           entity match
-            case HttpEntity.Strict(_, bytes) if share.take(bytes.length) => later(pause, bytes)
-            case HttpEntity.Strict(_, _) => refused(ApiError.Busy)
-            case streamed =>
+            case HttpEntity.Strict(_, bytes) if pause == Duration.Zero && share.take(bytes.length) =>
+              Future.successful(Right(bytes))
+            // Also what is here already waits as others do.
+            case waiting =>
               val sink = BodySink(limit, times, share, pause, entity.contentLengthOption)
-              streamed.withoutSizeLimit.dataBytes.runWith(sink)
-
-  /** It is here already, but has its price all the same. */
-  private def later(pause: FiniteDuration, bytes: ByteString): Future[Either[ApiError, ByteString]] =
-    val read = Future.successful(Right(bytes))
-    if pause > Duration.Zero then after(pause)(read)(using materializer.system) else read
+              waiting.withoutSizeLimit.dataBytes.runWith(sink)
 
   /** A body whose JSON may be read, in one piece. It may be megabytes: not for threads that serve requests.
     */

@@ -2,20 +2,20 @@ package burst.controller.http
 
 import burst.controller.blob.{BlobName, FlareBlobStore}
 import burst.controller.flare.{Flare, Output, WorkerResult}
-import burst.controller.store.{Blocking, FlareStore, Transfers}
+import burst.controller.store.{Blocking, ResultReader, Transfers}
 import burst.protocol.FlareId
 import io.circe.syntax.*
-import org.apache.pekko.NotUsed
 import org.apache.pekko.http.scaladsl.model.{ContentTypes, HttpEntity, HttpResponse, StatusCode}
 import org.apache.pekko.stream.scaladsl.Source
 import org.apache.pekko.util.ByteString
+import scala.concurrent.{ExecutionContext, Future}
 
 /** What the workers of a flare put out, as it is read from the store: a page of workers at a time, and large
-  * outputs a piece at a time. Whoever goes away ends the reading. Should the store fail in the middle, or the
-  * flare run again, the answer breaks off, which a client cannot take for its end.
+  * outputs a piece at a time, each when it is asked for. Whoever goes away ends the reading. Should the store
+  * fail in the middle, or the flare run again, the answer breaks off, which a client cannot take for its end.
   */
 final class ResultAnswer(
-    flares: FlareStore,
+    results: ResultReader,
     blobs: FlareBlobStore,
     blocking: Blocking,
     transfers: Transfers
@@ -25,54 +25,78 @@ final class ResultAnswer(
   def apply(status: StatusCode, flare: Flare): HttpResponse =
     val head = s"""{"flareId":${flare.id.asJson.noSpaces},"state":${flare.state.asJson.noSpaces},""" +
       s""""error":${flare.error.asJson.noSpaces},"outputs":["""
-    val body = Source.single(ByteString(head)) ++ workers(flare) ++ Source.single(ByteString("]}"))
+    // Nothing else of its record, which may have megabytes, is held for as long as a client takes.
+    val outputs = Outputs(flare.id, flare.namespace, flare.request.size, attemptOf(flare))
+    val body = Source.unfoldAsync(Place.Head(ByteString(head)))(outputs.at)
     HttpResponse(status, entity = HttpEntity(ContentTypes.`application/json`, body))
 
-  /** Every worker has its place, also those that have nothing to show yet. */
-  private def workers(flare: Flare): Source[ByteString, NotUsed] =
-    Source(Vector.range(0, flare.request.size, Page))
-      .mapAsync(1): from =>
-        val until = (from + Page).min(flare.request.size)
-        blocking(ofAttempt(flare)(flares.results(
-          flare.id,
-          from,
-          until
-        ))).map(found => (from, until, found))(using
-          scala.concurrent.ExecutionContext.parasitic
+  /** Of a flare that may run again. */
+  private def attemptOf(flare: Flare): Option[Int] = Option.unless(flare.state.isFinal)(flare.attempt)
+
+  private final class Outputs(id: FlareId, namespace: String, size: Int, attempt: Option[Int]):
+    private given ExecutionContext = ExecutionContext.parasitic
+
+    /** The text at a place, and the place behind it. */
+    def at(place: Place): Future[Option[(Place, ByteString)]] = place match
+      case Place.Head(text) => Future.successful(Some(Place.Worker(0, Page.Empty) -> text))
+      case Place.Worker(`size`, _) => Future.successful(Some(Place.End -> ByteString("]}")))
+      case Place.Worker(worker, page) if worker == page.until =>
+        val until = (worker + PageSize).min(size)
+        blocking(ofAttempt(Page(until, results.results(id, worker, until)))).map(read =>
+          Some(begin(worker, read))
         )
-      .flatMapConcat: (from, until, found) =>
-        val byWorker = found.iterator.map(result => result.worker -> result).toMap
-        Source(Vector.range(from, until)).flatMapConcat(worker => shown(flare, worker, byWorker.get(worker)))
+      case Place.Worker(worker, page) => Future.successful(Some(begin(worker, page)))
+      case Place.Output(worker, from, page) =>
+        Future(ofAttempt(blobs.piece(id, BlobName.output(worker), from, Piece)))(using
+          transfers.of(namespace)
+        ).map:
+          case piece if piece.length < Piece => Some(end(worker, page, piece))
+          case piece => Some(Place.Output(worker, from + Piece, page) -> piece)
+      case Place.End => Future.successful(None)
 
-  private def shown(flare: Flare, worker: Int, result: Option[WorkerResult]): Source[ByteString, NotUsed] =
-    val comma = if worker > 0 then "," else ""
-    val begin = s"""$comma{"worker":$worker"""
-    val error = result.flatMap(_.error).fold("")(failure => s""","error":${failure.asJson.noSpaces}""")
-    result.flatMap(_.output) match
-      case None => Source.single(ByteString(s"$begin$error}"))
-      case Some(Output.Inline(text)) =>
-        Source.single(ByteString(s"""$begin,"output":""") ++ text.bytes ++ ByteString(s"$error}"))
-      case Some(_: Output.Kept) =>
-        Source.single(ByteString(s"""$begin,"output":""")) ++
-          blobs.read(
-            flare.id,
-            BlobName.output(worker)
-          )(using transfers.of(flare.namespace)).mapAsync(1)(piece =>
-            blocking(ofAttempt(flare)(piece))
-          ) ++ Source.single(ByteString(s"$error}"))
+    /** What was read, if it is of the attempt the answer began with. The next one puts other outputs in place
+      * of these, once the store says that the flare is at that attempt.
+      */
+    private def ofAttempt[A](read: => A): A =
+      val value = read
+      if attempt.exists(!results.attempt(id).contains(_)) then throw RunsAgain(id)
+      value
 
-  /** What was read, if it is of the attempt the answer began with. A flare that has not ended may run again:
-    * its next attempt puts other outputs in place of these, once the store says that it is at that attempt.
-    */
-  private def ofAttempt[A](flare: Flare)(read: => A): A =
-    val value = read
-    if !flare.state.isFinal && !flares.attempt(flare.id).contains(flare.attempt) then
-      throw RunsAgain(flare.id)
-    value
+    /** Every worker has its place, also those that have nothing to show yet. */
+    private def begin(worker: Int, page: Page): (Place, ByteString) =
+      val begun = ByteString(s"""${if worker > 0 then "," else ""}{"worker":$worker""")
+      page.of(worker).flatMap(_.output) match
+        case None => end(worker, page, begun)
+        case Some(Output.Inline(text)) => end(worker, page, begun ++ OutputField ++ text.bytes)
+        case Some(_: Output.Kept) => Place.Output(worker, 0, page) -> (begun ++ OutputField)
+
+    private def end(worker: Int, page: Page, text: ByteString): (Place, ByteString) =
+      val error = page.of(worker).flatMap(_.error)
+      val ended = error.fold("}")(failure => s""","error":${failure.asJson.noSpaces}}""")
+      Place.Worker(worker + 1, page) -> (text ++ ByteString(ended))
 
 object ResultAnswer:
   private final class RunsAgain(id: FlareId)
       extends RuntimeException(s"flare ${id.value} runs again, or is gone, since its result was asked for")
 
-  /** Workers whose results are read at once: their inline outputs have half a megabyte. */
-  private val Page = 16
+  /** Workers whose results are read at once: their inline outputs have a quarter of a megabyte, as a piece.
+    */
+  private val PageSize = 8
+  private val Piece = PageSize * Output.MostInline
+
+  private val OutputField = ByteString(""","output":""")
+
+  private final case class Page(until: Int, results: Vector[WorkerResult]):
+    def of(worker: Int): Option[WorkerResult] = results.find(_.worker == worker)
+
+  private object Page:
+    val Empty: Page = Page(0, Vector.empty)
+
+  /** How far an answer is. */
+  private enum Place:
+    case Head(text: ByteString)
+    case Worker(number: Int, page: Page)
+
+    /** In an output that is kept apart. */
+    case Output(worker: Int, from: Long, page: Page)
+    case End

@@ -12,6 +12,7 @@ import com.fasterxml.jackson.core.{
   StreamReadFeature
 }
 import org.apache.pekko.util.ByteString
+import scala.collection.immutable.BitSet
 import scala.util.Using
 
 /** Takes JSON documents apart at their outermost level, without building what is inside: the pieces are parts
@@ -49,19 +50,19 @@ final class JsonPieces(depth: Int):
       if count > most then Left(Problem.TooMany) else Right(found.result())
 
   /** An object with those of `defaults` that it does not have itself. What is no object stays as it is. */
-  def over(defaults: Defaults, text: JsonText): JsonText =
-    if defaults.isEmpty || first(text) != '{' then text
+  def over(defaults: Defaults, text: JsonText): Filled =
+    if defaults.isEmpty || first(text) != '{' then Filled.asItIs(text)
     else
       val own = read(text.bytes, JsonToken.START_OBJECT): parser =>
-        var found = Set.empty[String]
+        var found = BitSet.empty
         var empty = true
         while parser.nextToken() == JsonToken.FIELD_NAME do
           empty = false
-          if defaults.has(parser.currentName) then found += parser.currentName
+          defaults.place(parser.currentName).foreach(found += _)
           parser.nextToken()
           parser.skipChildren()
         Right((found, empty))
-      own.fold(_ => text, (names, empty) => defaults.under(text, names, empty))
+      own.fold(_ => Filled.asItIs(text), (named, empty) => defaults.under(text, named, empty))
 
   /** The elements of an array, at most `most` of them. */
   def elements(text: ByteString, most: Int): Either[Problem, Vector[JsonText]] =

@@ -41,7 +41,7 @@ enum DeployRefusal:
 /** A flare is written through one store at a time: the one that inserted it, until another takes it over.
   * Whoever was paused or cut off meanwhile finds its writes refused by [[FlareTaken]] and changes nothing.
   */
-trait FlareStore extends LogReader:
+trait FlareStore extends LogReader, ResultReader:
   /** Of what `work` writes here, on its thread, all is stored or nothing. */
   def together(work: => Unit): Unit
 
@@ -60,9 +60,6 @@ trait FlareStore extends LogReader:
     * as soon as the flare has ended.
     */
   def find(id: FlareId): Option[Flare]
-
-  /** The attempt a flare is at. It is stored before anything of the attempt is. */
-  def attempt(id: FlareId): Option[Int]
 
   /** The inputs of one that has not ended. */
   def inputs(id: FlareId): Option[Inputs]
@@ -85,9 +82,6 @@ trait FlareStore extends LogReader:
   def takeUnfinished(): Vector[Flare]
 
   def addResults(id: FlareId, results: Vector[WorkerResult]): Unit
-
-  /** Of the workers from the first number up to, not with, the second. */
-  def results(id: FlareId, from: Int, until: Int): Vector[WorkerResult]
 
   /** Keeps lines up to the limit per flare; what comes after is dropped and the log marked as truncated.
     * `beside` names the blob that holds just these lines, if there is one. Returns whether more would be
@@ -137,6 +131,14 @@ trait EpochStore:
 
   /** The highest so far; 0 before the first. */
   def present(): Long
+
+/** Results are read some workers' at a time: nobody needs to hold all of them. */
+trait ResultReader:
+  /** The attempt a flare is at. It is stored before anything of the attempt is. */
+  def attempt(id: FlareId): Option[Int]
+
+  /** Of the workers from the first number up to, not with, the second. */
+  def results(id: FlareId, from: Int, until: Int): Vector[WorkerResult]
 
 /** Logs are read in parts: nobody needs to hold a whole one. */
 trait LogReader:

@@ -53,15 +53,27 @@ class BodySinkSuite extends FunSuite:
     assertEquals(announce(1000, takes = 100), (Some(Duration.Zero), false))
     assertEquals(announce(1000, takes = 10), (Some(Duration.Zero), true))
 
-  test("what was announced and did not come costs nothing of the pace"):
+  private val json = ContentTypes.`application/json`
+
+  /** Begins to read a body of `length` bytes of which none comes. */
+  private def absent(budget: BodyBudget, namespace: String, length: Long, time: FiniteDuration) =
+    val body = RequestBody(BodyTimes(time, 0, 1.hour), JsonLimits(10, 10, 10))
+    val request = HttpRequest(entity = HttpEntity(json, length, Source.maybe[ByteString]))
+    budget.within(namespace)(share => body.read(request, length, share))
+
+  test("a body that does not come in time costs what it declared"):
     val budget = BodyBudget(1000, 1000, Some(BytePace(rate = 1, burst = 1000)))
-    def come(bytes: Long) = Await.result(
-      budget.within("a"): share =>
-        Future.successful((share.announce(1000), share.take(bytes))),
-      1.second
-    )
-    assertEquals(come(10), (Some(Duration.Zero), true))
-    assert(come(1000)._1.exists(pause => pause > 5.seconds && pause <= 10.seconds))
+    assertEquals(Await.result(absent(budget, "a", 1000, 20.millis), 10.seconds), Left(ApiError.BodyTooSlow))
+    val pause = Await.result(budget.within("a")(share => Future.successful(share.announce(100))), 1.second)
+    assert(pause.exists(_ > 90.seconds), pause)
+
+  test("a body waits for memory as long as it may take itself, and is then refused at no cost"):
+    val budget = BodyBudget(1000, 1000, Some(BytePace(rate = 1, burst = 1000)))
+    val slow = absent(budget, "a", 600, 1.hour)
+    assertEquals(Await.result(absent(budget, "b", 600, 20.millis), 10.seconds), Left(ApiError.Busy))
+    val pause = Await.result(budget.within("b")(share => Future.successful(share.announce(1000))), 1.second)
+    assertEquals(pause, Some(Duration.Zero))
+    assert(!slow.isCompleted)
 
   test("a body that came in bytes is held in few pieces"):
     val drops = Source.fromIterator(() => Iterator.tabulate(100_000)(i => ByteString(i.toByte)))
@@ -73,9 +85,23 @@ class BodySinkSuite extends FunSuite:
 
   test("a body that is here already waits for its namespace's pace as others do"):
     val body = RequestBody(BodyTimes(10.seconds, 0, 1.hour), JsonLimits(10, 10, 10))
-    val request = HttpRequest(entity = HttpEntity(ContentTypes.`application/json`, ByteString("x" * 100)))
+    val request = HttpRequest(entity = HttpEntity(json, ByteString("x" * 100)))
     val budget = BodyBudget(1000, 1000, Some(BytePace(rate = 1, burst = 100)))
     // Its share is given back before it is looked at.
     def read() = budget.within("a")(share => Future.successful(Vector(body.read(request, 1000, share))))
     assertEquals(Await.result(read(), 1.second).head.value.map(_.isSuccess), Some(true))
     assertEquals(Await.result(read(), 1.second).head.value, None)
+
+  test("bodies of unknown length cost what they have, and are not taken for the largest"):
+    val body = RequestBody(BodyTimes(10.seconds, 0, 1.hour), JsonLimits(10, 10, 10))
+    val budget = BodyBudget(10_000, 10_000, Some(BytePace(rate = 1, burst = 1000)))
+    def read(bytes: Int) =
+      val pieces = Source(Vector.fill(bytes / 100)(ByteString("x" * 100)))
+      val request = HttpRequest(entity = HttpEntity.Chunked.fromData(json, pieces))
+      budget.within("a")(share => body.read(request, 1000, share))
+    val small = Vector.fill(7)(read(100))
+    small.foreach(taken => assertEquals(Await.result(taken, 1.second).map(_.length), Right(100)))
+    assertEquals(Await.result(read(1000), 1.second).map(_.length), Right(1000))
+    // 700 more than a burst came.
+    val pause = Await.result(budget.within("a")(share => Future.successful(share.announce(0))), 1.second)
+    assert(pause.exists(pause => pause > 600.seconds && pause <= 700.seconds), pause)

@@ -39,7 +39,11 @@ class JsonPiecesSuite extends munit.FunSuite:
 
   test("defaults stand under an object's own members, and nowhere else"):
     val defaults = Defaults(Vector("a" -> JsonText("1"), "q\"" -> JsonText("{}")))
-    def over(text: String) = pieces.over(defaults, JsonText(text)).bytes.utf8String
+    def over(text: String) =
+      val filled = pieces.over(defaults, JsonText(text))
+      assertEquals(filled.length, filled.text.length)
+      assertEquals(filled.isNew, filled.text != JsonText(text))
+      filled.text.bytes.utf8String
     assertEquals(over(" {}"), """{"a":1,"q\"":{}}""")
     assertEquals(over("""{"b":{"a":2}}"""), """{"a":1,"q\"":{},"b":{"a":2}}""")
     assertEquals(over("""{"\u0061":2}"""), """{"q\"":{},"\u0061":2}""")
@@ -50,7 +54,7 @@ class JsonPiecesSuite extends munit.FunSuite:
 
   test("an object with defaults under it is one piece of memory"):
     val defaults = Defaults(Vector.tabulate(300)(i => s"name$i" -> JsonText(s"$i")))
-    val whole = pieces.over(defaults, JsonText("""{"own":1}""")).bytes
+    val whole = pieces.over(defaults, JsonText("""{"own":1}""")).text.bytes
     assert(whole.isCompact)
     assertEquals(members(whole.utf8String, 301).map(_.last), Right("own" -> "1"))
 

@@ -1,0 +1,58 @@
+package burst.controller.http
+
+import burst.controller.http.BodyIntake.Growing
+import burst.controller.store.Blocking
+import org.apache.pekko.actor.ActorSystem
+import org.apache.pekko.http.scaladsl.model.{ContentTypes, HttpEntity, HttpRequest}
+import org.apache.pekko.util.ByteString
+import scala.concurrent.duration.DurationInt
+import scala.concurrent.{Await, ExecutionContext, Future}
+
+/** On which threads something is made of a body, and within which memory. */
+class BodyIntakeSuite extends munit.FunSuite:
+  private given system: ActorSystem = ActorSystem("body-intake")
+  private given dispatcher: ExecutionContext = system.dispatcher
+
+  override def afterAll(): Unit =
+    val _ = Await.result(system.terminate(), 10.seconds)
+
+  private val kib = 1024
+  private val forAny = ThreadLocal.withInitial(() => false)
+
+  private val any: ExecutionContext = new ExecutionContext:
+    def execute(work: Runnable): Unit = dispatcher.execute: () =>
+      forAny.set(true)
+      try work.run()
+      finally forAny.set(false)
+    def reportFailure(cause: Throwable): Unit = dispatcher.reportFailure(cause)
+
+  private def intake(memory: Long) = BodyIntake(
+    RequestBody(BodyTimes(10.seconds, 0, 1.hour), JsonLimits(10, 10, 10)),
+    BodyIntake.Settings(memory / 2, memory, rate = 1, burst = 100L << 20).fitting,
+    Turns(dispatcher),
+    Blocking(any)
+  )
+
+  /** Whether it was made on threads for any work, of a body that becomes so large; or why not. */
+  private def made(intake: BodyIntake, body: Int, becomes: Int): Either[ApiError, Boolean] =
+    val text = ByteString("\"" + "x" * (body - 2) + "\"")
+    val request = HttpRequest(entity = HttpEntity(ContentTypes.`application/json`, text))
+    val growing = Growing(
+      becomes - body,
+      room => Either.cond(room(becomes), forAny.get, ApiError.Busy)
+    )
+    val answer = intake("a", request)(_.growing(_ => Right(growing))(made => Future.successful(Right(made))))
+    Await.result(answer, 10.seconds)
+
+  test("a small body that becomes large is made so in turn, as a large one is taken apart"):
+    val roomy = intake(memory = 10L << 20)
+    assertEquals(made(roomy, body = kib, becomes = 2 * kib), Right(true))
+    assertEquals(made(roomy, body = kib, becomes = 64 * kib), Right(true))
+    assertEquals(made(roomy, body = kib, becomes = 65 * kib), Right(false))
+    assertEquals(made(roomy, body = 100 * kib, becomes = 200 * kib), Right(false))
+
+  test("what it becomes is within the memory for large bodies"):
+    val scarce = intake(memory = 1L << 20)
+    assertEquals(made(scarce, body = kib, becomes = 500 * kib), Right(false))
+    assertEquals(made(scarce, body = kib, becomes = 600 * kib), Left(ApiError.Busy))
+    assertEquals(made(scarce, body = kib, becomes = 500 * kib), Right(false))
