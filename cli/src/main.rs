@@ -14,6 +14,7 @@ mod output;
 mod package;
 mod progress;
 mod properties;
+mod sdk;
 mod trace;
 mod visible;
 

@@ -3,6 +3,7 @@
 pub mod admin;
 pub mod flare;
 pub mod group;
+mod new;
 pub mod param;
 pub mod platform;
 mod quantity;
@@ -13,6 +14,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use admin::AdminAction;
 pub use flare::{DeployArgs, FlareArgs, Options};
+pub use new::NewArgs;
 pub use param::ParamArgs;
 pub use platform::{ControllerArgs, InvokerArgs, StandaloneArgs};
 
@@ -31,6 +33,7 @@ pub struct Cli {
 const EXAMPLES: &str = "\
 Examples:
   burst standalone                            start everything on this machine
+  burst new hello                             make a crate in ./hello
   burst deploy hello ./hello                  build the crate in ./hello and upload it
   burst flare hello --size 8 --param name=Ada --result
   burst logs --last
@@ -88,6 +91,8 @@ pub enum Command {
     Controller(Box<ControllerArgs>),
     /// Start an invoker of a cluster: it runs workers on this machine
     Invoker(Box<InvokerArgs>),
+    /// Make a crate with a work function and its test
+    New(NewArgs),
     /// Build a work function and upload it
     Deploy(Box<DeployArgs>),
     /// Run a deployed work function on many workers

@@ -7,6 +7,7 @@ mod flare;
 mod flares;
 mod group;
 mod invokers;
+mod new;
 mod platform;
 mod property;
 mod result;
@@ -26,6 +27,7 @@ pub fn run(cli: Cli) -> Result<(), Error> {
         Command::Controller(args) => platform::controller(args, global.verbose),
         Command::Invoker(args) => platform::invoker(args, global.verbose),
         Command::Property { action } => property::run(action, global),
+        Command::New(args) => new::run(args),
         Command::Deploy(args) => deploy::run(&client()?, args, global),
         Command::Flare(args) => flare::run(&client()?, args, global),
         Command::List(page) => definitions::list(&client()?, page, format),

@@ -10,6 +10,7 @@ mod escapes;
 mod flare;
 mod group;
 mod large;
+mod new;
 mod platform;
 mod program;
 mod property;
