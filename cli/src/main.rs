@@ -8,6 +8,7 @@ mod data;
 mod error;
 mod failure;
 mod follow;
+mod ids;
 mod inputs;
 mod interrupt;
 mod output;

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::time::{Duration, UNIX_EPOCH};
 
 use burst_client::{Answer, Body};
@@ -15,9 +15,11 @@ use crate::args::Format;
 use crate::error::Error;
 use crate::visible;
 
+const BUFFER: usize = 64 * 1024;
+
 /// Standard output, the one way to it: whoever asks for pieces gets them together.
 pub struct Printer {
-    out: BufWriter<StdoutLock<'static>>,
+    out: BufWriter<Box<dyn Write>>,
     terminal: bool,
 }
 
@@ -27,7 +29,17 @@ impl Printer {
         let out = io::stdout().lock();
         let terminal = out.is_terminal();
         Self {
-            out: BufWriter::with_capacity(64 * 1024, out),
+            out: BufWriter::with_capacity(BUFFER, Box::new(out)),
+            terminal,
+        }
+    }
+
+    /// The same for standard error: what is shown beside the output.
+    pub fn beside() -> Self {
+        let out = io::stderr().lock();
+        let terminal = out.is_terminal();
+        Self {
+            out: BufWriter::with_capacity(BUFFER, Box::new(out)),
             terminal,
         }
     }
@@ -55,7 +67,7 @@ impl Printer {
             self.json(body.text()?.text().trim_end())?;
             return self.people("\n");
         }
-        let mut piece = vec![0; 64 * 1024];
+        let mut piece = vec![0; BUFFER];
         let mut last = b'\n';
         loop {
             match body.read(&mut piece)? {
@@ -74,8 +86,13 @@ impl Printer {
     }
 
     /// Writes out what is still held back.
-    pub fn end(mut self) -> Result<(), Error> {
+    pub fn flush(&mut self) -> Result<(), Error> {
         Ok(self.out.flush()?)
+    }
+
+    /// The same, at the end.
+    pub fn end(mut self) -> Result<(), Error> {
+        self.flush()
     }
 
     fn shown<'a>(&self, text: &'a str, show: fn(&'a str) -> Cow<'a, str>) -> Cow<'a, str> {

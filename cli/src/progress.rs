@@ -45,6 +45,11 @@ impl Progress {
         Self(bar)
     }
 
+    /// Makes room for what something else writes.
+    pub fn aside<T>(&self, write: impl FnOnce() -> T) -> T {
+        self.0.suspend(write)
+    }
+
     /// Shows where the flare's workers are.
     pub fn update(&self, flare: &Flare) {
         let counts = Counts::of(flare.size, &flare.workers);

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub use admin::AdminAction;
-pub use flare::{DeployArgs, FlareArgs, Options};
+pub use flare::{DeployArgs, FlareArgs, InputArgs, Options, RunArgs};
 pub use new::NewArgs;
 pub use param::ParamArgs;
 pub use platform::{ControllerArgs, InvokerArgs, StandaloneArgs};
@@ -36,7 +36,11 @@ Examples:
   burst new hello                             make a crate in ./hello
   burst deploy hello ./hello                  build the crate in ./hello and upload it
   burst flare hello --size 8 --param name=Ada --result
+  burst run ./hello --size 8 --param name=Ada build, deploy and flare in one
   burst logs --last
+
+An id of a flare or a group may be cut short, as long as no other among the newest 2000 begins so; four
+characters are the least.
 
 Where to reach the platform: --apihost and --auth, else BURST_APIHOST and BURST_AUTH, else the
 properties file (~/.burst.properties, or the file BURST_CONFIG_FILE names), else what
@@ -97,6 +101,8 @@ pub enum Command {
     Deploy(Box<DeployArgs>),
     /// Run a deployed work function on many workers
     Flare(Box<FlareArgs>),
+    /// Build, deploy and run a work function, and show its log and its outputs
+    Run(Box<RunArgs>),
     /// List the definitions
     #[command(after_help = "Example:\n  burst list --limit 100")]
     List(PageArgs),
@@ -109,10 +115,12 @@ pub enum Command {
     /// List flares, newest first
     Flares(FlaresArgs),
     /// Show a flare and the state of each worker
+    Status(StatusArgs),
+    /// Wait until a flare has ended, and fail as it did
     #[command(
-        after_help = "Examples:\n  burst status --last\n  burst status 0123abcd… --output json"
+        after_help = "The exit code tells how the flare ended. Ctrl-C ends the wait, and not the flare.\n\nExample:\n  burst wait --last && burst result --last"
     )]
-    Status(IdArgs),
+    Wait(IdArgs),
     /// Print what the workers of a flare wrote
     Logs(LogsArgs),
     /// Print the outputs of a flare by worker id
@@ -159,7 +167,7 @@ pub struct NameArgs {
 /// A flare: by id, or the newest.
 #[derive(Debug, Args)]
 pub struct IdArgs {
-    /// Id of the flare
+    /// Id of the flare, or the beginning of it
     #[arg(required_unless_present = "last", conflicts_with = "last")]
     pub id: Option<String>,
     /// The newest flare
@@ -195,9 +203,25 @@ pub struct FlaresArgs {
     pub page: PageArgs,
 }
 
+/// Which flare to show.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  burst status --last\n  burst status 0123abcd --watch\n  burst status 0123abcd --output json"
+)]
+pub struct StatusArgs {
+    /// Which flare.
+    #[command(flatten)]
+    pub flare: IdArgs,
+    /// Show it anew whenever something changes, until the flare has ended
+    #[arg(short, long)]
+    pub watch: bool,
+}
+
 /// Whose logs to print.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  burst logs --last\n  burst logs 0123abcd… --worker 3")]
+#[command(
+    after_help = "Examples:\n  burst logs --last\n  burst logs 0123abcd --worker 3\n  burst logs --last --follow --output json     one JSON object per line"
+)]
 pub struct LogsArgs {
     /// Which flare.
     #[command(flatten)]
@@ -205,6 +229,9 @@ pub struct LogsArgs {
     /// Only this worker's lines
     #[arg(long, value_name = "N")]
     pub worker: Option<u32>,
+    /// Print lines as they come, until the flare has ended
+    #[arg(short, long)]
+    pub follow: bool,
 }
 
 /// What to do with the properties. Which ones is told by the global `--apihost`, `--auth`,

@@ -12,7 +12,7 @@ use crate::args::admin::{
 use crate::args::{GlobalArgs, PageArgs};
 use crate::connection;
 use crate::error::Error;
-use crate::output;
+use crate::{ids, output};
 
 /// Does what the administrator asks.
 pub fn run(action: &AdminAction, args: &GlobalArgs) -> Result<(), Error> {
@@ -40,7 +40,8 @@ pub fn run(action: &AdminAction, args: &GlobalArgs) -> Result<(), Error> {
             })
         }
         AdminAction::Flare(AnyFlareAction::Cancel { id }) => {
-            let answer = client.end_any_flare(id)?;
+            let id = ids::any_flare(&client, id)?;
+            let answer = client.end_any_flare(&id)?;
             output::answer(args.output, &answer, || {
                 Ok(format!("ok: cancelling flare {id}"))
             })
@@ -61,7 +62,8 @@ pub fn run(action: &AdminAction, args: &GlobalArgs) -> Result<(), Error> {
             })
         }
         AdminAction::Group(AnyGroupAction::Close { id }) => {
-            let answer = client.end_any_group(id)?;
+            let id = ids::any_group(&client, id)?;
+            let answer = client.end_any_group(&id)?;
             output::answer(args.output, &answer, || {
                 Ok(format!("ok: closing group {id}"))
             })

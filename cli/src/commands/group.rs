@@ -12,7 +12,7 @@ use crate::commands::flare::{self, Inputs, On, unsendable};
 use crate::error::{Error, FlareEnd};
 use crate::follow::{Kind, Watcher};
 use crate::interrupt::Interrupts;
-use crate::{failure, inputs, output};
+use crate::{failure, ids, inputs, output};
 
 /// Does what the command line says.
 pub fn run(action: &GroupAction, client: &Client, global: &GlobalArgs) -> Result<(), Error> {
@@ -23,7 +23,7 @@ pub fn run(action: &GroupAction, client: &Client, global: &GlobalArgs) -> Result
         GroupAction::Close(group) => close(client, &group.id, format),
         GroupAction::List(args) => list(client, args, format),
         GroupAction::Get(group) => {
-            let answer = client.get_group(&group.id)?;
+            let answer = client.get_group(&ids::group(client, &group.id)?)?;
             output::answer(format, &answer, || Ok(describe(&answer.read()?)))
         }
     }
@@ -95,20 +95,23 @@ fn run_flare(client: &Client, args: &GroupFlareArgs, global: &GlobalArgs) -> Res
         Some(path) => Inputs::Each(inputs::each(path)?),
         None => Inputs::Shared(inputs::params(&args.params)?),
     };
-    let group = client.get_group(&args.id)?.read()?;
+    let id = ids::group(client, &args.id)?;
+    let group = client.get_group(&id)?.read()?;
     let start = flare::Start {
-        on: On::Group(args.id.clone()),
+        on: On::Group(id),
         name: &group.name,
         size: group.size.into(),
         blocking: args.blocking,
         result: args.result,
+        logs: false,
     };
     let timeout = args.timeout;
     start.run(client, &FlareBody { params, timeout }, global)
 }
 
 fn close(client: &Client, id: &str, format: Format) -> Result<(), Error> {
-    let answer = client.close_group(id)?;
+    let id = ids::group(client, id)?;
+    let answer = client.close_group(&id)?;
     output::answer(format, &answer, || Ok(format!("ok: closing group {id}")))
 }
 

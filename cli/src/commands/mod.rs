@@ -7,10 +7,13 @@ mod flare;
 mod flares;
 mod group;
 mod invokers;
+mod logs;
 mod new;
 mod platform;
 mod property;
 mod result;
+mod run;
+mod status;
 mod timeline;
 
 use crate::args::{Cli, Command};
@@ -34,8 +37,10 @@ pub fn run(cli: Cli) -> Result<(), Error> {
         Command::Get(args) => definitions::get(&client()?, &args.name, format),
         Command::Delete(args) => definitions::delete(&client()?, &args.name, format),
         Command::Flares(args) => flares::list(&client()?, args, format),
-        Command::Status(id) => flares::status(&client()?, id, format),
-        Command::Logs(args) => flares::logs(&client()?, args, format),
+        Command::Run(args) => run::run(&client()?, args, global),
+        Command::Status(args) => status::status(&client()?, args, format),
+        Command::Wait(id) => status::wait(&client()?, id, global),
+        Command::Logs(args) => logs::run(&client()?, args, format),
         Command::Result(id) => flares::result(&client()?, id),
         Command::Timeline(id) => timeline::run(&client()?, id, format),
         Command::Cancel(id) => flares::cancel(&client()?, id, format),

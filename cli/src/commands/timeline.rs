@@ -4,9 +4,8 @@ use burst_client::{Client, Phase, Timeline, WorkerPhases};
 use comfy_table::{CellAlignment, Table};
 
 use crate::args::{Format, IdArgs};
-use crate::commands::flares;
 use crate::error::Error;
-use crate::output;
+use crate::{ids, output};
 
 /// How phases look in a bar, in the order in which they are first met; then again from the second.
 const MARKS: [char; 8] = ['.', '-', '#', '=', '+', '*', 'o', '%'];
@@ -17,7 +16,7 @@ const WIDEST_BAR: usize = 80;
 
 /// Shows a flare's timeline.
 pub fn run(client: &Client, id: &IdArgs, format: Format) -> Result<(), Error> {
-    let id = flares::resolve(client, id)?;
+    let id = ids::flare(client, id)?;
     let answer = client.get_timeline(&id)?;
     output::answer(format, &answer, || {
         let width = Table::new().width().map_or(DEFAULT_WIDTH, usize::from);

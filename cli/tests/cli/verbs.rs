@@ -105,7 +105,7 @@ fn an_id_or_last_is_needed() {
     let platform = Platform::start();
     platform.on("GET /flares", 200, "[]");
     let burst = Burst::of(&platform);
-    for verb in ["status", "logs", "result", "timeline", "cancel"] {
+    for verb in ["status", "wait", "logs", "result", "timeline", "cancel"] {
         assert_eq!(burst.run(&[verb]).code, Some(2));
         assert_eq!(burst.run(&[verb, "f1", "--last"]).code, Some(2));
         assert_eq!(burst.run(&[verb, "-l"]).fails(3), "there is no flare yet");
@@ -260,7 +260,10 @@ fn every_verb_has_help_and_wrong_usage_is_two() {
         "get",
         "delete",
         "flares",
+        "new",
+        "run",
         "status",
+        "wait",
         "logs",
         "result",
         "timeline",
