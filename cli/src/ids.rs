@@ -15,6 +15,8 @@ use crate::error::Error;
 const LENGTH: usize = 32;
 /// What is shorter is sent as it is, and refused by the platform.
 const SHORTEST: usize = 4;
+/// What is shown of an id in tables.
+const SHOWN: usize = 12;
 /// The most that the API lists at once.
 const PAGE: u32 = 200;
 /// Only among so many of the newest is the rest of an id looked for.
@@ -72,6 +74,11 @@ pub fn any_group(client: &Client, given: &str) -> Result<String, Error> {
         };
         ids(client.list_all_groups(&page), |group| group.group_id)
     })
+}
+
+/// As much of an id as people need to tell it from others.
+pub fn short(id: &str) -> &str {
+    id.get(..SHOWN).unwrap_or(id)
 }
 
 fn ids<T: DeserializeOwned>(
@@ -169,5 +176,11 @@ mod tests {
             let (found, pages) = among(10, given);
             assert_eq!((found.unwrap().as_str(), pages), (given, 0));
         }
+    }
+
+    #[test]
+    fn the_beginning_of_an_id_is_shown() {
+        assert_eq!(short(&id(7)), "000000070000");
+        assert_eq!(short("f1"), "f1");
     }
 }

@@ -16,6 +16,8 @@ mod package;
 mod progress;
 mod properties;
 mod sdk;
+mod table;
+mod times;
 mod trace;
 mod visible;
 

@@ -69,7 +69,13 @@ pub enum AnyGroupAction {
 pub enum NamespaceAction {
     /// Create a namespace and print its credentials, the only time they are seen
     Create(CreateArgs),
-    /// List the namespaces with their limits
+    /// Show a namespace with all of its limits
+    #[command(after_help = "Example:\n  burst admin namespace get team-a")]
+    Get {
+        /// Name of the namespace
+        name: String,
+    },
+    /// List the namespaces with the most important of their limits
     #[command(
         after_help = "Example:\n  burst admin namespace list --output json | jq -r '.[].name'"
     )]

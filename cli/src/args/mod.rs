@@ -11,6 +11,7 @@ mod quantity;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
 
 pub use admin::AdminAction;
 pub use flare::{DeployArgs, FlareArgs, InputArgs, Options, RunArgs};
@@ -155,6 +156,21 @@ pub enum Command {
     /// List the machines that run workers
     #[command(after_help = "Example:\n  burst invokers")]
     Invokers,
+    /// Print a script by which a shell completes this program's commands and flags
+    #[command(
+        after_help = "Examples:\n  burst completion bash > ~/.local/share/bash-completion/completions/burst\n  burst completion fish > ~/.config/fish/completions/burst.fish\n  burst completion zsh > ~/.zfunc/_burst          with fpath+=~/.zfunc before compinit in ~/.zshrc"
+    )]
+    Completion {
+        /// Which shell
+        shell: Shell,
+    },
+    /// Write the man pages of this program and its commands
+    #[command(after_help = "Example:\n  burst man ~/.local/share/man/man1")]
+    Man {
+        /// Directory to write them to; made if it is not there
+        #[arg(value_name = "DIR")]
+        directory: PathBuf,
+    },
 }
 
 /// A definition's name.

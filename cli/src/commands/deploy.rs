@@ -38,11 +38,10 @@ pub fn run(client: &Client, args: &DeployArgs, global: &GlobalArgs) -> Result<()
         .map_err(|error| explain(error, args))?;
     output::answer(global.output, &answer, || {
         let definition = answer.read()?;
-        Ok(format!(
-            "ok: deployed {name} {} ({size})",
-            definition.version
-        ))
-    })
+        Ok(format!("ok: deployed {name} {} ({size})", definition.version).into())
+    })?;
+    output::next(&format!("`burst flare {name} --result`"));
+    Ok(())
 }
 
 /// What becomes a definition.

@@ -8,12 +8,12 @@ use crate::args::{FlareArgs, GlobalArgs, InputArgs, Options};
 use crate::commands::logs::Log;
 use crate::commands::{result, status};
 use crate::error::Error;
-use crate::failure;
 use crate::follow::{Kind, Watcher};
 use crate::inputs::{self, Params};
 use crate::interrupt::Interrupts;
 use crate::output::{self, Printer};
 use crate::progress::Progress;
+use crate::{failure, ids};
 
 /// What is asked for.
 #[derive(Serialize)]
@@ -93,7 +93,12 @@ impl Start<'_> {
         if !self.blocking && !self.result {
             let answer = self.on.flare(client, &body)?;
             let id = answer.read()?.flare_id;
-            return output::answer(global.output, &answer, || Ok(format!("ok: flare {id}")));
+            output::answer(global.output, &answer, || {
+                Ok(format!("ok: flare {id}").into())
+            })?;
+            let id = ids::short(&id);
+            output::next(&format!("`burst wait {id}` or `burst logs {id} --follow`"));
+            return Ok(());
         }
         // Listening before the flare exists, so that no moment is left in which Ctrl-C forgets it.
         let watcher = Watcher {
@@ -128,7 +133,12 @@ impl Start<'_> {
         // Fails as the flare did, too, but knows less of why.
         match (result::print(client, &id), failure::of_flare(&flare)) {
             (Err(Error::Flare { .. }), Some(failed)) => Err(failed),
-            (printed, _) => printed,
+            (printed, _) => {
+                let short = ids::short(&id);
+                printed.inspect(|()| {
+                    output::next(&format!("`burst logs {short}` or `burst timeline {short}`"));
+                })
+            }
         }
     }
 }

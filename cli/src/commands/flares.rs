@@ -5,7 +5,8 @@ use burst_client::{Client, FlareState, ListFlaresQuery};
 use crate::args::{FlaresArgs, Format, IdArgs};
 use crate::commands::result;
 use crate::error::Error;
-use crate::{ids, output};
+use crate::table::{self, Table};
+use crate::{ids, output, times};
 
 /// Lists flares, newest first.
 pub fn list(client: &Client, args: &FlaresArgs, format: Format) -> Result<(), Error> {
@@ -15,24 +16,34 @@ pub fn list(client: &Client, args: &FlaresArgs, format: Format) -> Result<(), Er
         name: args.name.clone(),
         state: args.state.as_deref().map(FlareState::from),
     })?;
+    let mut some = None;
     output::answer(format, &answer, || {
+        let flares = answer.read()?;
+        some = Some(!flares.is_empty());
         let heads = [
             "FLARE", "NAME", "VERSION", "STATE", "SIZE", "CREATED", "DURATION",
         ];
-        let mut table = output::table(heads);
-        for flare in answer.read()? {
-            table.add_row([
-                flare.flare_id,
-                flare.name,
-                flare.version,
-                flare.state.to_string(),
-                flare.size.to_string(),
-                output::time(flare.created),
-                output::or_dash(flare.ended.map(|end| output::duration(flare.created, end))),
+        let mut table = Table::new(heads);
+        for flare in flares {
+            let lasted = flare.ended.map(|end| times::duration(flare.created, end));
+            table.row([
+                ids::short(&flare.flare_id).into(),
+                flare.name.into(),
+                flare.version.into(),
+                table::state(flare.state.as_str()),
+                flare.size.into(),
+                times::minute(flare.created).into(),
+                lasted.into(),
             ]);
         }
-        Ok(output::render(table))
-    })
+        Ok(table.shown())
+    })?;
+    match some {
+        Some(true) => output::next("`burst status FLARE` or `burst logs FLARE`"),
+        Some(false) => output::next("`burst flare NAME`, with a name of `burst list`"),
+        None => {}
+    }
+    Ok(())
 }
 
 /// Prints the outputs, and fails as the flare did.
@@ -44,5 +55,9 @@ pub fn result(client: &Client, id: &IdArgs) -> Result<(), Error> {
 pub fn cancel(client: &Client, id: &IdArgs, format: Format) -> Result<(), Error> {
     let id = ids::flare(client, id)?;
     let answer = client.cancel_flare(&id)?;
-    output::answer(format, &answer, || Ok(format!("ok: cancelling flare {id}")))
+    output::answer(format, &answer, || {
+        Ok(format!("ok: cancelling flare {id}").into())
+    })?;
+    output::next(&format!("`burst status {}`", ids::short(&id)));
+    Ok(())
 }

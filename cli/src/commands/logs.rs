@@ -6,8 +6,8 @@ use burst_client::{Client, Flare, FlareState, GetLogsQuery, LogLine};
 
 use crate::args::{Format, LogsArgs};
 use crate::error::Error;
-use crate::output::{self, Printer};
-use crate::{follow, ids};
+use crate::output::Printer;
+use crate::{follow, ids, times};
 
 /// Longest time between two looks at a log that grows. Each reads the log from its beginning.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -125,8 +125,8 @@ fn print(printer: &mut Printer, line: &LogLine, format: Format) -> Result<(), Er
         Some(worker) => format!("worker {worker}"),
         None => format!("pack {}", line.pack),
     };
-    let at = output::time(line.at);
-    printer.people(&format!("{at} {who} {}: ", line.stream))?;
+    let at = times::exact(line.at);
+    printer.aside(&format!("{at} {who} {}: ", line.stream))?;
     printer.program(&line.line)?;
     printer.people("\n")
 }

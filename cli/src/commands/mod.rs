@@ -13,6 +13,7 @@ mod platform;
 mod property;
 mod result;
 mod run;
+mod shell;
 mod status;
 mod timeline;
 
@@ -47,5 +48,7 @@ pub fn run(cli: Cli) -> Result<(), Error> {
         Command::Group { action } => group::run(action, &client()?, global),
         Command::Admin { action } => admin::run(action, global),
         Command::Invokers => invokers::run(&client()?, format),
+        Command::Completion { shell } => shell::completion(*shell),
+        Command::Man { directory } => shell::man(directory),
     }
 }

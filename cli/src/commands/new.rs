@@ -31,8 +31,8 @@ pub fn run(args: &NewArgs) -> Result<(), Error> {
         fs::write(&file, text).map_err(Error::file("write", &file))?;
     }
     output::line(&format!("ok: made the crate {}", path.display()))?;
-    output::hint(&format!(
-        "next: `cargo test` in {0}, then `burst run {0} --size 4 --param name=World`",
+    output::next(&format!(
+        "`cargo test` in {0}, then `burst run {0} --size 4 --param name=World`",
         path.display()
     ));
     Ok(())

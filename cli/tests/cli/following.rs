@@ -136,7 +136,9 @@ fn a_watched_status_is_shown_when_it_changes() {
 #[test]
 fn on_a_terminal_it_stays_in_its_place() {
     let platform = platform(&["running", "succeeded"]);
-    let burst = Burst::of(&platform).with("TERM", "xterm");
+    let burst = Burst::of(&platform)
+        .with("TERM", "xterm")
+        .with("NO_COLOR", "1");
     let screen = run_on_terminal(&burst, &["status", "f1", "--watch"]).out;
     let (before, after) = screen.split_once("\x1b[").unwrap();
     assert!(

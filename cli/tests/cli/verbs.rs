@@ -26,7 +26,7 @@ fn definitions_are_listed_shown_and_deleted() {
     assert_eq!(
         list,
         "NAME   VERSION  KIND  PACKAGE  UPDATED\n\
-         hello  0.0.3    rust  1.0 MiB  2023-11-14T22:13:20.000Z\n"
+         hello  0.0.3    rust  1.0 MiB  2023-11-14 22:13\n"
     );
     let shown = burst.run(&["get", "hello"]).ok();
     assert!(
@@ -122,8 +122,8 @@ fn logs_say_who_wrote_what() {
     let burst = Burst::of(&platform);
     assert_eq!(
         burst.run(&["logs", "f1", "--worker", "1"]).ok(),
-        "2023-11-14T22:13:20.000Z worker 1 stdout: hello\n\
-         2023-11-14T22:13:20.001Z pack 0 stderr: pack\n\
+        "2023-11-14 22:13:20.000 worker 1 stdout: hello\n\
+         2023-11-14 22:13:20.001 pack 0 stderr: pack\n\
          (more was written than is kept)\n"
     );
     assert_eq!(platform.lines(), ["GET /flares/f1/logs?worker=1"]);
@@ -245,7 +245,7 @@ fn why_an_invoker_is_avoided_is_told() {
         "INVOKER   STATE        SLOTS  FREE  CPU   WARM  DRIVER   ARCH    GLIBC\n\
          invoker0  quarantined  8      8     0.50  0     process  x86_64  2.36\n\
          invoker0 is avoided, as packs fail to start on it, and tried again from \
-         1970-01-01T00:00:00.000Z on: no room on the disk\n"
+         1970-01-01 00:00:00.000 on: no room on the disk\n"
     );
 }
 
@@ -270,6 +270,8 @@ fn every_verb_has_help_and_wrong_usage_is_two() {
         "cancel",
         "property",
         "invokers",
+        "completion",
+        "man",
     ] {
         let help = burst.run(&[verb, "--help"]).ok();
         assert!(help.contains("Usage: burst"), "{help}");
