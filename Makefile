@@ -36,6 +36,7 @@ build: ## the platform, laid out in dist/
 	@mkdir -p dist/bin dist/lib dist/examples
 	install $(RELEASE)/burst $(RELEASE)/burst-runtime dist/bin/
 	install -m 644 standalone/target/burst-standalone.jar dist/lib/
+	dist/bin/burst man dist/share/man/man1
 	install $(addprefix $(RELEASE)/,$(PROGRAMS) tera graph tabgen descriptions points demo) dist/examples/
 
 demo: build ## an example from nothing to its proven outcome; APP, SIZE, WORKERS, GRANULARITY, DRIVER, BACKEND, REDIS_URL, TEXT

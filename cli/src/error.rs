@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use burst_client::Error as ApiError;
+use console::Style;
 
 use crate::visible;
 
@@ -104,7 +105,8 @@ impl Error {
         if code != 0 {
             // With standard error gone as well the exit code is all that can be said.
             let sentence = self.to_string();
-            let _ = writeln!(io::stderr(), "error: {}", visible::line(&sentence));
+            let mark = Style::new().red().bold().for_stderr().apply_to("error:");
+            let _ = writeln!(io::stderr(), "{mark} {}", visible::line(&sentence));
         }
         ExitCode::from(code)
     }

@@ -1,10 +1,11 @@
 //! Waiting for a flare to end, or a group to open.
 //!
-//! It is started without blocking and then asked about: only so is its id known from the start,
-//! which is what Ctrl-C needs to stop it and nothing else. The pauses between the questions grow
+//! Who starts it and waits can stop it: it is started without blocking and then asked about, since only
+//! so is its id known from the start, which is what Ctrl-C needs to stop it and nothing else. The pauses between the questions grow
 //! with the time that has passed, so a flare of a few milliseconds is seen to end within another,
 //! and one of minutes is asked about ten times per second.
 
+use std::thread;
 use std::time::{Duration, Instant};
 
 use burst_client::{Client, Error as ApiError};
@@ -99,12 +100,10 @@ impl Watcher<'_> {
         ask: fn(&Client, &str) -> Result<A, ApiError>,
         mut look: impl FnMut(A) -> Result<Option<T>, Error>,
     ) -> Result<T, Error> {
-        let begin = Instant::now();
-        let mut last_seen = begin;
-        let mut pause = FIRST_PAUSE;
+        let mut pace = Pace::new(LONGEST_PAUSE);
         let mut stopping = stopped;
         loop {
-            if stopping || self.interrupts.wait(pause) {
+            if stopping || self.interrupts.wait(pace.pause) {
                 self.stop(id)?;
                 stopping = false;
             }
@@ -112,21 +111,13 @@ impl Watcher<'_> {
             let (client, place) = (self.client.clone(), id.to_owned());
             match self.interrupts.during(move || ask(&client, &place)) {
                 Err(_) => stopping = true,
-                Ok(Ok(answer)) => {
-                    let found = look(answer).map_err(|error| match error {
-                        Error::Api(cause) => self.lost(cause, id),
-                        found => found,
-                    })?;
-                    if let Some(found) = found {
-                        return Ok(found);
-                    }
-                    last_seen = Instant::now();
-                    pause = pause_after(begin.elapsed(), asked.elapsed());
-                }
-                Ok(Err(error)) if error.is_transient() && last_seen.elapsed() < PATIENCE => {
-                    pause = LONGEST_PAUSE;
-                }
-                Ok(Err(error)) => return Err(self.lost(error, id)),
+                Ok(asked_for) => match asked_for.map_err(Error::from).and_then(&mut look) {
+                    Ok(Some(found)) => return Ok(found),
+                    Ok(None) => pace.answered(asked),
+                    Err(error) if pace.forgives(&error) => {}
+                    Err(Error::Api(error)) => return Err(self.lost(error, id)),
+                    Err(error) => return Err(error),
+                },
             }
         }
     }
@@ -170,11 +161,61 @@ fn interrupted(what: &str) -> Error {
     }
 }
 
+/// Looks until there is what is waited for, with pauses of up to so long. Ctrl-C ends those who only look on as it
+/// ends any program.
+pub fn watch<T>(
+    longest: Duration,
+    mut look: impl FnMut() -> Result<Option<T>, Error>,
+) -> Result<T, Error> {
+    let mut pace = Pace::new(longest);
+    loop {
+        let asked = Instant::now();
+        match look() {
+            Ok(Some(found)) => return Ok(found),
+            Ok(None) => pace.answered(asked),
+            Err(error) if pace.forgives(&error) => {}
+            Err(error) => return Err(error),
+        }
+        thread::sleep(pace.pause);
+    }
+}
+
+/// When to ask again.
+struct Pace {
+    begin: Instant,
+    last_seen: Instant,
+    longest: Duration,
+    pause: Duration,
+}
+
+impl Pace {
+    fn new(longest: Duration) -> Self {
+        let begin = Instant::now();
+        Self {
+            begin,
+            last_seen: begin,
+            longest,
+            pause: FIRST_PAUSE,
+        }
+    }
+
+    /// The platform has answered what it was asked then.
+    fn answered(&mut self, asked: Instant) {
+        self.last_seen = Instant::now();
+        self.pause = pause_after(self.begin.elapsed(), asked.elapsed(), self.longest);
+    }
+
+    /// Whether it may still answer after this.
+    fn forgives(&mut self, error: &Error) -> bool {
+        self.pause = self.longest;
+        let transient = matches!(error, Error::Api(error) if error.is_transient());
+        transient && self.last_seen.elapsed() < PATIENCE
+    }
+}
+
 /// Long answers are asked for less often, whatever the time.
-fn pause_after(passed: Duration, answer_took: Duration) -> Duration {
-    (passed / PART)
-        .clamp(FIRST_PAUSE, LONGEST_PAUSE)
-        .max(answer_took)
+fn pause_after(passed: Duration, answer_took: Duration, longest: Duration) -> Duration {
+    (passed / PART).clamp(FIRST_PAUSE, longest).max(answer_took)
 }
 
 #[cfg(test)]
@@ -191,7 +232,7 @@ mod tests {
             (60_000, 1, 100),
             (60_000, 900, 900),
         ] {
-            assert_eq!(pause_after(ms(passed), ms(took)), ms(pause));
+            assert_eq!(pause_after(ms(passed), ms(took), LONGEST_PAUSE), ms(pause));
         }
     }
 }

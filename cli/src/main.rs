@@ -8,12 +8,16 @@ mod data;
 mod error;
 mod failure;
 mod follow;
+mod ids;
 mod inputs;
 mod interrupt;
 mod output;
 mod package;
 mod progress;
 mod properties;
+mod sdk;
+mod table;
+mod times;
 mod trace;
 mod visible;
 

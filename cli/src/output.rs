@@ -2,23 +2,26 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
-use std::time::{Duration, UNIX_EPOCH};
+use std::io::{self, BufWriter, IsTerminal, Write};
 
 use burst_client::{Answer, Body};
 use bytesize::ByteSize;
-use comfy_table::{ContentArrangement, Table, presets};
+use console::Style;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::args::Format;
 use crate::error::Error;
+use crate::table::Shown;
 use crate::visible;
+
+const BUFFER: usize = 64 * 1024;
 
 /// Standard output, the one way to it: whoever asks for pieces gets them together.
 pub struct Printer {
-    out: BufWriter<StdoutLock<'static>>,
+    out: BufWriter<Box<dyn Write>>,
     terminal: bool,
+    dim: Style,
 }
 
 impl Printer {
@@ -27,8 +30,20 @@ impl Printer {
         let out = io::stdout().lock();
         let terminal = out.is_terminal();
         Self {
-            out: BufWriter::with_capacity(64 * 1024, out),
+            out: BufWriter::with_capacity(BUFFER, Box::new(out)),
             terminal,
+            dim: Style::new().dim().for_stdout(),
+        }
+    }
+
+    /// The same for standard error: what is shown beside the output.
+    pub fn beside() -> Self {
+        let out = io::stderr().lock();
+        let terminal = out.is_terminal();
+        Self {
+            out: BufWriter::with_capacity(BUFFER, Box::new(out)),
+            terminal,
+            dim: Style::new().dim().for_stderr(),
         }
     }
 
@@ -37,15 +52,27 @@ impl Printer {
         Ok(self.out.write_all(visible::lines(text).as_bytes())?)
     }
 
+    /// Writes what is harmless already.
+    pub fn shown(&mut self, shown: &Shown) -> Result<(), Error> {
+        Ok(self.out.write_all(shown.text().as_bytes())?)
+    }
+
+    /// Writes something that matters less than what stands beside it.
+    pub fn aside(&mut self, text: &str) -> Result<(), Error> {
+        let text = visible::lines(text);
+        let text = self.dim.apply_to(text).to_string();
+        Ok(self.out.write_all(text.as_bytes())?)
+    }
+
     /// Writes what a program wrote: to anything but a terminal just so.
     pub fn program(&mut self, text: &str) -> Result<(), Error> {
-        let text = self.shown(text, visible::line);
+        let text = self.fit(text, visible::line);
         Ok(self.out.write_all(text.as_bytes())?)
     }
 
     /// Writes JSON: to anything but a terminal just so.
     pub fn json(&mut self, text: &str) -> Result<(), Error> {
-        let text = self.shown(text, visible::json);
+        let text = self.fit(text, visible::json);
         Ok(self.out.write_all(text.as_bytes())?)
     }
 
@@ -55,7 +82,7 @@ impl Printer {
             self.json(body.text()?.text().trim_end())?;
             return self.people("\n");
         }
-        let mut piece = vec![0; 64 * 1024];
+        let mut piece = vec![0; BUFFER];
         let mut last = b'\n';
         loop {
             match body.read(&mut piece)? {
@@ -74,11 +101,16 @@ impl Printer {
     }
 
     /// Writes out what is still held back.
-    pub fn end(mut self) -> Result<(), Error> {
+    pub fn flush(&mut self) -> Result<(), Error> {
         Ok(self.out.flush()?)
     }
 
-    fn shown<'a>(&self, text: &'a str, show: fn(&'a str) -> Cow<'a, str>) -> Cow<'a, str> {
+    /// The same, at the end.
+    pub fn end(mut self) -> Result<(), Error> {
+        self.flush()
+    }
+
+    fn fit<'a>(&self, text: &'a str, show: fn(&'a str) -> Cow<'a, str>) -> Cow<'a, str> {
         if self.terminal {
             show(text)
         } else {
@@ -95,6 +127,14 @@ pub fn line(text: &str) -> Result<(), Error> {
     printer.end()
 }
 
+/// Prints what is harmless already, as it is.
+pub fn shown(shown: &Shown) -> Result<(), Error> {
+    let mut printer = Printer::new();
+    printer.shown(shown)?;
+    printer.people("\n")?;
+    printer.end()
+}
+
 /// Says something beside the output, to whoever still listens.
 pub fn note(text: &str) {
     let _ = writeln!(io::stderr(), "{}", visible::line(text));
@@ -107,11 +147,20 @@ pub fn hint(text: &str) {
     }
 }
 
+/// Says to someone at a terminal what can be done next.
+pub fn next(commands: &str) {
+    if io::stderr().is_terminal() {
+        let text = format!("next: {commands}");
+        let dim = Style::new().dim().for_stderr();
+        let _ = writeln!(io::stderr(), "{}", dim.apply_to(visible::line(&text)));
+    }
+}
+
 /// Prints the answer as it came, or what the closure makes of it for people.
 pub fn answer<T>(
     format: Format,
     answer: &Answer<T>,
-    people: impl FnOnce() -> Result<String, Error>,
+    people: impl FnOnce() -> Result<Shown, Error>,
 ) -> Result<(), Error> {
     match format {
         Format::Json => {
@@ -120,40 +169,8 @@ pub fn answer<T>(
             printer.people("\n")?;
             printer.end()
         }
-        Format::Table => line(&people()?),
+        Format::Table => shown(&people()?),
     }
-}
-
-/// An empty table with these column heads; wrapped to the terminal if there is one.
-pub fn table<const N: usize>(heads: [&str; N]) -> Table {
-    let mut table = Table::new();
-    table
-        .load_style(presets::NOTHING)
-        .set_content_arrangement(ContentArrangement::Dynamic);
-    table.set_header(heads);
-    table
-}
-
-/// The table's text: no leading column of blanks, no trailing ones.
-pub fn render(mut table: Table) -> String {
-    for column in table.column_iter_mut() {
-        column.set_padding((0, 2));
-    }
-    table.trim_fmt()
-}
-
-/// A table of names and values; those without a value are left out.
-pub fn pairs<const N: usize>(pairs: [(&str, Option<String>); N]) -> String {
-    let mut table = Table::new();
-    table
-        .load_style(presets::NOTHING)
-        .set_content_arrangement(ContentArrangement::Dynamic);
-    for (name, value) in pairs {
-        if let Some(value) = value {
-            table.add_row([name.to_owned(), value]);
-        }
-    }
-    render(table)
 }
 
 /// A JSON object on one line.
@@ -165,64 +182,7 @@ pub fn object(fields: &BTreeMap<String, Box<RawValue>>) -> String {
     format!("{{{}}}", fields.join(","))
 }
 
-/// Microseconds since the epoch as UTC.
-pub fn time(micros: u64) -> String {
-    match UNIX_EPOCH.checked_add(Duration::from_micros(micros)) {
-        // The largest time the formatter knows is the end of the year 9999.
-        Some(time) if micros < 253_402_300_800_000_000 => {
-            humantime::format_rfc3339_millis(time).to_string()
-        }
-        _ => "?".into(),
-    }
-}
-
-/// How long from one time to another, in milliseconds.
-pub fn milliseconds(start: u64, end: u64) -> String {
-    format!("{:.1}", end.saturating_sub(start) as f64 / 1000.0)
-}
-
-/// The same with a unit that fits.
-pub fn duration(start: u64, end: u64) -> String {
-    let micros = end.saturating_sub(start);
-    if micros < 10_000_000 {
-        format!("{} ms", milliseconds(start, end))
-    } else {
-        format!("{:.1} s", micros as f64 / 1e6)
-    }
-}
-
 /// A size in bytes for people.
 pub fn size(bytes: u64) -> String {
     ByteSize(bytes).display().iec().to_string()
-}
-
-/// A value, or a dash for none.
-pub fn or_dash<T: ToString>(value: Option<T>) -> String {
-    value.map_or_else(|| "-".into(), |value| value.to_string())
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used)]
-    use super::*;
-
-    #[test]
-    fn tables_have_no_blanks_around_them() {
-        let mut two = table(["A", "LONGER"]);
-        two.add_row(["value", "x"]);
-        assert_eq!(render(two), "A      LONGER\nvalue  x");
-        assert_eq!(
-            pairs([("name", Some("x".into())), ("none", None)]),
-            "name  x"
-        );
-    }
-
-    #[test]
-    fn times_and_durations_are_readable() {
-        assert_eq!(time(1_700_000_000_123_456), "2023-11-14T22:13:20.123Z");
-        assert_eq!(time(u64::MAX), "?");
-        assert_eq!(duration(0, 1_500), "1.5 ms");
-        assert_eq!(duration(0, 12_340_000), "12.3 s");
-        assert_eq!(duration(5, 0), "0.0 ms");
-    }
 }

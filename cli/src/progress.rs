@@ -6,7 +6,7 @@ use std::time::Duration;
 use burst_client::{Flare, FlareState, Queue, Worker, WorkerState};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::{output, visible};
+use crate::{times, visible};
 
 const TICK: Duration = Duration::from_millis(100);
 const BAR: &str = "{prefix} [{bar:30}] {pos}/{len} done, {msg} ({elapsed})";
@@ -43,6 +43,11 @@ impl Progress {
         label(&bar);
         bar.enable_steady_tick(TICK);
         Self(bar)
+    }
+
+    /// Makes room for what something else writes.
+    pub fn aside<T>(&self, write: impl FnOnce() -> T) -> T {
+        self.0.suspend(write)
     }
 
     /// Shows where the flare's workers are.
@@ -94,7 +99,7 @@ impl Counts {
         match (state, queue) {
             (FlareState::Queued, Some(queue)) => {
                 let start = queue.start.map_or_else(String::new, |at| {
-                    format!(", start expected {}", output::time(at))
+                    format!(", start expected {}", times::minute(at))
                 });
                 format!("queued at position {}{start}", queue.position)
             }

@@ -93,6 +93,37 @@ fn deploy_flare_look_and_delete() {
 }
 
 #[test]
+fn a_crate_outside_the_repository_is_made_run_and_looked_at() {
+    let platform = platform();
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("greet");
+    let path = path.to_str().unwrap();
+    platform.cli(&["new", path]).exits(0);
+    // So that no network is needed, and nothing is compiled that is in the repository already.
+    let repository = burst_tests::built::repository();
+    std::fs::copy(repository.join("Cargo.lock"), format!("{path}/Cargo.lock")).unwrap();
+    std::fs::create_dir(home.path().join(".cargo")).unwrap();
+    let target = repository.join("target");
+    let config = format!("[build]\ntarget-dir = {target:?}\n[net]\noffline = true\n");
+    std::fs::write(home.path().join(".cargo/config.toml"), config).unwrap();
+
+    let run = ["run", path, "--size", "8", "--param", "name=World"];
+    let ran = platform.cli(&run).exits(0);
+    assert_eq!(ran.json(), greetings(8));
+    let logged = ran.stderr.matches("stdout: greeting World").count();
+    assert_eq!(logged, 8, "{ran:?}");
+
+    let id = newest(&platform);
+    let beginning = &id[..8];
+    let status = platform.cli(&["status", beginning, "--output", "json"]);
+    assert_eq!(status.exits(0).json()["flareId"], id.as_str());
+    platform.cli(&["wait", beginning]).exits(0);
+    let logs = platform.cli(&["logs", beginning, "--follow"]).exits(0);
+    assert_eq!(logs.stdout.matches("greeting World").count(), 8, "{logs:?}");
+    platform.cli(&["status", &beginning[..3]]).exits(6);
+}
+
+#[test]
 fn overwriting_makes_a_new_version() {
     let platform = platform();
     failing::deploy(&platform);

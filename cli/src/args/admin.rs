@@ -36,9 +36,9 @@ pub enum AnyFlareAction {
         page: PageArgs,
     },
     /// Cancel a flare
-    #[command(after_help = "Example:\n  burst admin flare cancel 0123abcd…")]
+    #[command(after_help = "Example:\n  burst admin flare cancel 0123abcd")]
     Cancel {
-        /// Id of the flare
+        /// Id of the flare, or the beginning of it
         id: String,
     },
 }
@@ -57,9 +57,9 @@ pub enum AnyGroupAction {
         page: PageArgs,
     },
     /// Close a group, with what runs on it
-    #[command(after_help = "Example:\n  burst admin group close 0123abcd…")]
+    #[command(after_help = "Example:\n  burst admin group close 0123abcd")]
     Close {
-        /// Id of the group
+        /// Id of the group, or the beginning of it
         id: String,
     },
 }
@@ -69,7 +69,13 @@ pub enum AnyGroupAction {
 pub enum NamespaceAction {
     /// Create a namespace and print its credentials, the only time they are seen
     Create(CreateArgs),
-    /// List the namespaces with their limits
+    /// Show a namespace with all of its limits
+    #[command(after_help = "Example:\n  burst admin namespace get team-a")]
+    Get {
+        /// Name of the namespace
+        name: String,
+    },
+    /// List the namespaces with the most important of their limits
     #[command(
         after_help = "Example:\n  burst admin namespace list --output json | jq -r '.[].name'"
     )]

@@ -54,24 +54,60 @@ While waiting, Ctrl-C cancels the flare.")]
 pub struct FlareArgs {
     /// Name of the definition
     pub name: String,
-    /// Number of workers [default: 1]
-    #[arg(long, value_name = "N")]
-    pub size: Option<u32>,
-    /// JSON array with one input per worker (- reads standard input)
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["size", "param", "param_file"])]
-    pub params_file: Option<Source>,
+    /// What its workers get.
+    #[command(flatten)]
+    pub inputs: InputArgs,
     /// Wait until the flare has ended
     #[arg(short, long)]
     pub blocking: bool,
     /// Wait, and print only the outputs: a JSON array by worker id, null where there is none
     #[arg(short, long)]
     pub result: bool,
-    /// The same input for every worker.
-    #[command(flatten)]
-    pub params: ParamArgs,
     /// How to run it.
     #[command(flatten)]
     pub options: Options,
+}
+
+/// Arguments of `burst run`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  burst run .                                       the crate in the current directory
+  burst run ./hello --size 8 --param name=Ada
+  burst run ./target/release/hello --name greet     an executable, as the definition greet
+
+What it deploys replaces the definition of the same name, whose own options and parameters stay; those
+given here are this flare's. The log goes to standard error as it comes, and at the end the outputs to
+standard output, as with burst flare --result. Ctrl-C cancels the flare.")]
+pub struct RunArgs {
+    /// Directory of a Rust crate, an executable, or a zip with an executable named exec
+    pub path: PathBuf,
+    /// Name of the definition [default: that of the program]
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+    /// Which binary of the crate, if it has several
+    #[arg(long, value_name = "NAME")]
+    pub bin: Option<String>,
+    /// What its workers get.
+    #[command(flatten)]
+    pub inputs: InputArgs,
+    /// How to run it.
+    #[command(flatten)]
+    pub options: Options,
+}
+
+/// How many workers a flare has, and what they get.
+#[derive(Debug, Args)]
+pub struct InputArgs {
+    /// Number of workers [default: 1]
+    #[arg(long, value_name = "N")]
+    pub size: Option<u32>,
+    /// JSON array with one input per worker (- reads standard input)
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["size", "param", "param_file"])]
+    pub params_file: Option<Source>,
+    /// The same input for every worker.
+    #[command(flatten)]
+    pub params: ParamArgs,
 }
 
 /// Options of a flare; those not given are left to the definition, then to the platform.

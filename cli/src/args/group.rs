@@ -14,12 +14,12 @@ pub enum GroupAction {
     /// Run a flare on a group's packs; it waits while another one runs
     Flare(Box<GroupFlareArgs>),
     /// Close a group, with what runs on it, and free its slots
-    #[command(after_help = "Example:\n  burst group close 0123abcd…")]
+    #[command(after_help = "Example:\n  burst group close 0123abcd")]
     Close(GroupArgs),
     /// List groups, newest first
     List(GroupsArgs),
     /// Show a group
-    #[command(after_help = "Example:\n  burst group get 0123abcd… --output json")]
+    #[command(after_help = "Example:\n  burst group get 0123abcd --output json")]
     Get(GroupArgs),
 }
 
@@ -53,12 +53,12 @@ pub struct OpenArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  burst group flare 0123abcd… --param step=1 --result
-  burst group flare 0123abcd… --params-file inputs.json --blocking
+  burst group flare 0123abcd --param step=1 --result
+  burst group flare 0123abcd --params-file inputs.json --blocking
 
 While waiting, Ctrl-C cancels the flare, which ends the group.")]
 pub struct GroupFlareArgs {
-    /// Id of the group
+    /// Id of the group, or the beginning of it
     pub id: String,
     /// JSON array with one input per worker (- reads standard input)
     #[arg(long, value_name = "FILE", conflicts_with_all = ["param", "param_file"])]
@@ -80,7 +80,7 @@ pub struct GroupFlareArgs {
 /// A group by id.
 #[derive(Debug, Args)]
 pub struct GroupArgs {
-    /// Id of the group
+    /// Id of the group, or the beginning of it
     pub id: String,
 }
 

@@ -3,6 +3,7 @@
 pub mod admin;
 pub mod flare;
 pub mod group;
+mod new;
 pub mod param;
 pub mod platform;
 mod quantity;
@@ -10,9 +11,11 @@ mod quantity;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
 
 pub use admin::AdminAction;
-pub use flare::{DeployArgs, FlareArgs, Options};
+pub use flare::{DeployArgs, FlareArgs, InputArgs, Options, RunArgs};
+pub use new::NewArgs;
 pub use param::ParamArgs;
 pub use platform::{ControllerArgs, InvokerArgs, StandaloneArgs};
 
@@ -31,9 +34,14 @@ pub struct Cli {
 const EXAMPLES: &str = "\
 Examples:
   burst standalone                            start everything on this machine
+  burst new hello                             make a crate in ./hello
   burst deploy hello ./hello                  build the crate in ./hello and upload it
   burst flare hello --size 8 --param name=Ada --result
+  burst run ./hello --size 8 --param name=Ada build, deploy and flare in one
   burst logs --last
+
+An id of a flare or a group may be cut short, as long as no other among the newest 2000 begins so; four
+characters are the least.
 
 Where to reach the platform: --apihost and --auth, else BURST_APIHOST and BURST_AUTH, else the
 properties file (~/.burst.properties, or the file BURST_CONFIG_FILE names), else what
@@ -88,10 +96,14 @@ pub enum Command {
     Controller(Box<ControllerArgs>),
     /// Start an invoker of a cluster: it runs workers on this machine
     Invoker(Box<InvokerArgs>),
+    /// Make a crate with a work function and its test
+    New(NewArgs),
     /// Build a work function and upload it
     Deploy(Box<DeployArgs>),
     /// Run a deployed work function on many workers
     Flare(Box<FlareArgs>),
+    /// Build, deploy and run a work function, and show its log and its outputs
+    Run(Box<RunArgs>),
     /// List the definitions
     #[command(after_help = "Example:\n  burst list --limit 100")]
     List(PageArgs),
@@ -104,10 +116,12 @@ pub enum Command {
     /// List flares, newest first
     Flares(FlaresArgs),
     /// Show a flare and the state of each worker
+    Status(StatusArgs),
+    /// Wait until a flare has ended, and fail as it did
     #[command(
-        after_help = "Examples:\n  burst status --last\n  burst status 0123abcd… --output json"
+        after_help = "The exit code tells how the flare ended. Ctrl-C ends the wait, and not the flare.\n\nExample:\n  burst wait --last && burst result --last"
     )]
-    Status(IdArgs),
+    Wait(IdArgs),
     /// Print what the workers of a flare wrote
     Logs(LogsArgs),
     /// Print the outputs of a flare by worker id
@@ -142,6 +156,21 @@ pub enum Command {
     /// List the machines that run workers
     #[command(after_help = "Example:\n  burst invokers")]
     Invokers,
+    /// Print a script by which a shell completes this program's commands and flags
+    #[command(
+        after_help = "Examples:\n  burst completion bash > ~/.local/share/bash-completion/completions/burst\n  burst completion fish > ~/.config/fish/completions/burst.fish\n  burst completion zsh > ~/.zfunc/_burst          with fpath+=~/.zfunc before compinit in ~/.zshrc"
+    )]
+    Completion {
+        /// Which shell
+        shell: Shell,
+    },
+    /// Write the man pages of this program and its commands
+    #[command(after_help = "Example:\n  burst man ~/.local/share/man/man1")]
+    Man {
+        /// Directory to write them to; made if it is not there
+        #[arg(value_name = "DIR")]
+        directory: PathBuf,
+    },
 }
 
 /// A definition's name.
@@ -154,7 +183,7 @@ pub struct NameArgs {
 /// A flare: by id, or the newest.
 #[derive(Debug, Args)]
 pub struct IdArgs {
-    /// Id of the flare
+    /// Id of the flare, or the beginning of it
     #[arg(required_unless_present = "last", conflicts_with = "last")]
     pub id: Option<String>,
     /// The newest flare
@@ -190,9 +219,25 @@ pub struct FlaresArgs {
     pub page: PageArgs,
 }
 
+/// Which flare to show.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  burst status --last\n  burst status 0123abcd --watch\n  burst status 0123abcd --output json"
+)]
+pub struct StatusArgs {
+    /// Which flare.
+    #[command(flatten)]
+    pub flare: IdArgs,
+    /// Show it anew whenever something changes, until the flare has ended
+    #[arg(short, long)]
+    pub watch: bool,
+}
+
 /// Whose logs to print.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:\n  burst logs --last\n  burst logs 0123abcd… --worker 3")]
+#[command(
+    after_help = "Examples:\n  burst logs --last\n  burst logs 0123abcd --worker 3\n  burst logs --last --follow --output json     one JSON object per line"
+)]
 pub struct LogsArgs {
     /// Which flare.
     #[command(flatten)]
@@ -200,6 +245,9 @@ pub struct LogsArgs {
     /// Only this worker's lines
     #[arg(long, value_name = "N")]
     pub worker: Option<u32>,
+    /// Print lines as they come, until the flare has ended
+    #[arg(short, long)]
+    pub follow: bool,
 }
 
 /// What to do with the properties. Which ones is told by the global `--apihost`, `--auth`,

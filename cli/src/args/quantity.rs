@@ -57,6 +57,8 @@ mod tests {
         assert_eq!(milliseconds("500ms"), Ok(500));
         assert_eq!(milliseconds("90s"), Ok(90_000));
         assert_eq!(milliseconds("1h30m"), Ok(5_400_000));
+        // As this program shows it.
+        assert_eq!(milliseconds("1 h 30 min"), Ok(5_400_000));
         assert_eq!(milliseconds("0s"), Ok(0));
         assert!(milliseconds("5").unwrap_err().contains("write 5s for"));
         assert!(milliseconds("1.5").unwrap_err().contains("no unit"));

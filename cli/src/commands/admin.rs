@@ -12,7 +12,8 @@ use crate::args::admin::{
 use crate::args::{GlobalArgs, PageArgs};
 use crate::connection;
 use crate::error::Error;
-use crate::output;
+use crate::table::{self, Shown, Table, Value};
+use crate::{ids, output, times};
 
 /// Does what the administrator asks.
 pub fn run(action: &AdminAction, args: &GlobalArgs) -> Result<(), Error> {
@@ -40,9 +41,10 @@ pub fn run(action: &AdminAction, args: &GlobalArgs) -> Result<(), Error> {
             })
         }
         AdminAction::Flare(AnyFlareAction::Cancel { id }) => {
-            let answer = client.end_any_flare(id)?;
+            let id = ids::any_flare(&client, id)?;
+            let answer = client.end_any_flare(&id)?;
             output::answer(args.output, &answer, || {
-                Ok(format!("ok: cancelling flare {id}"))
+                Ok(format!("ok: cancelling flare {id}").into())
             })
         }
         AdminAction::Group(AnyGroupAction::List { namespace, page }) => {
@@ -61,9 +63,10 @@ pub fn run(action: &AdminAction, args: &GlobalArgs) -> Result<(), Error> {
             })
         }
         AdminAction::Group(AnyGroupAction::Close { id }) => {
-            let answer = client.end_any_group(id)?;
+            let id = ids::any_group(&client, id)?;
+            let answer = client.end_any_group(&id)?;
             output::answer(args.output, &answer, || {
-                Ok(format!("ok: closing group {id}"))
+                Ok(format!("ok: closing group {id}").into())
             })
         }
     }
@@ -73,9 +76,24 @@ fn namespace(client: &Client, action: &NamespaceAction, args: &GlobalArgs) -> Re
     match action {
         NamespaceAction::Create(wanted) => create(client, wanted, args),
         NamespaceAction::List(page) => list(client, page, args),
+        NamespaceAction::Get { name } => {
+            let answer = client.get_namespace(name)?;
+            output::answer(args.output, &answer, || {
+                let found = answer.read()?;
+                Ok(describe(
+                    found.name,
+                    None,
+                    found.revoked,
+                    found.created,
+                    found.limits,
+                ))
+            })
+        }
         NamespaceAction::Revoke { name } => {
             let answer = client.revoke_namespace(name)?;
-            output::answer(args.output, &answer, || Ok(format!("ok: revoked {name}")))
+            output::answer(args.output, &answer, || {
+                Ok(format!("ok: revoked {name}").into())
+            })
         }
     }
 }
@@ -102,39 +120,49 @@ fn create(client: &Client, wanted: &CreateArgs, args: &GlobalArgs) -> Result<(),
     let answer = client.create_namespace(&wanted.name, &query, &NamespaceRequest { limits })?;
     output::answer(args.output, &answer, || {
         let created = answer.read()?;
-        let limits = created.limits;
-        Ok(output::pairs([
-            ("namespace", Some(created.name)),
-            ("auth", Some(created.auth)),
-            ("burst size", Some(limits.burst_size.to_string())),
-            ("slots", Some(limits.concurrent_slots.to_string())),
-            ("memory", Some(format!("{} MiB per worker", limits.memory))),
-            ("package size", Some(output::size(limits.package_size))),
-            (
-                "flares a minute",
-                Some(limits.flares_per_minute.to_string()),
-            ),
-            ("definitions", Some(limits.definitions.to_string())),
-            (
-                "definitions size",
-                Some(output::size(limits.definitions_size)),
-            ),
-            ("stored size", Some(output::size(limits.stored_size))),
-            (
-                "deploys a minute",
-                Some(limits.deploys_per_minute.to_string()),
-            ),
-            (
-                "requests a minute",
-                Some(limits.requests_per_minute.to_string()),
-            ),
-            (
-                "requests at once",
-                Some(limits.concurrent_requests.to_string()),
-            ),
-            ("internet", Some(internet(limits.egress).into())),
-        ]) + "\nNobody can read these credentials again: keep them.")
+        let auth = Some(created.auth.into());
+        let shown = describe(created.name, auth, None, created.created, created.limits);
+        Ok(shown.and("\nNobody can read these credentials again: keep them."))
     })
+}
+
+fn describe(
+    name: String,
+    auth: Option<Value>,
+    revoked: Option<u64>,
+    created: u64,
+    limits: Limits,
+) -> Shown {
+    table::pairs([
+        ("namespace", Some(name.into())),
+        ("auth", auth),
+        ("revoked", revoked.map(|at| times::exact(at).into())),
+        ("created", Some(times::exact(created).into())),
+        ("burst size", Some(limits.burst_size.into())),
+        ("slots", Some(limits.concurrent_slots.into())),
+        (
+            "memory",
+            Some(format!("{} MiB per worker", limits.memory).into()),
+        ),
+        (
+            "package size",
+            Some(output::size(limits.package_size).into()),
+        ),
+        ("flares a minute", Some(limits.flares_per_minute.into())),
+        ("definitions", Some(limits.definitions.into())),
+        (
+            "definitions size",
+            Some(output::size(limits.definitions_size).into()),
+        ),
+        ("stored size", Some(output::size(limits.stored_size).into())),
+        ("deploys a minute", Some(limits.deploys_per_minute.into())),
+        ("requests a minute", Some(limits.requests_per_minute.into())),
+        ("requests at once", Some(limits.concurrent_requests.into())),
+        (
+            "internet",
+            Some(if limits.egress { "yes" } else { "no" }.into()),
+        ),
+    ])
 }
 
 fn list(client: &Client, page: &PageArgs, args: &GlobalArgs) -> Result<(), Error> {
@@ -146,56 +174,30 @@ fn list(client: &Client, page: &PageArgs, args: &GlobalArgs) -> Result<(), Error
         let heads = [
             "NAMESPACE",
             "STATE",
-            "BURST SIZE",
+            "SIZE",
             "SLOTS",
             "MEMORY",
-            "PACKAGE",
-            "RATE",
-            "DEFINITIONS",
             "STORED",
-            "DEPLOYS",
-            "REQUESTS",
-            "INTERNET",
             "CREATED",
         ];
-        let mut table = output::table(heads);
+        let mut table = Table::new(heads);
         for namespace in answer.read()? {
-            let state = if namespace.revoked.is_some() {
-                "revoked"
-            } else {
-                "open"
+            let state = match namespace.revoked {
+                Some(_) => "revoked",
+                None => "open",
             };
-            let Limits {
-                burst_size,
-                concurrent_slots,
-                memory,
-                package_size,
-                flares_per_minute,
-                definitions,
-                definitions_size,
-                stored_size,
-                deploys_per_minute,
-                requests_per_minute,
-                concurrent_requests,
-                egress,
-            } = namespace.limits;
-            table.add_row([
-                namespace.name,
-                state.into(),
-                burst_size.to_string(),
-                concurrent_slots.to_string(),
-                format!("{memory} MiB"),
-                output::size(package_size),
-                format!("{flares_per_minute}/min"),
-                format!("{definitions}, {}", output::size(definitions_size)),
-                output::size(stored_size),
-                format!("{deploys_per_minute}/min"),
-                format!("{requests_per_minute}/min, {concurrent_requests} at once"),
-                internet(egress).into(),
-                output::time(namespace.created),
+            let limits = namespace.limits;
+            table.row([
+                namespace.name.into(),
+                table::state(state),
+                limits.burst_size.into(),
+                limits.concurrent_slots.into(),
+                format!("{} MiB", limits.memory).into(),
+                output::size(limits.stored_size).into(),
+                times::minute(namespace.created).into(),
             ]);
         }
-        Ok(output::render(table))
+        Ok(table.shown())
     })
 }
 
@@ -217,21 +219,17 @@ fn any<T: DeserializeOwned>(
     listed: impl Fn(T) -> Listed,
 ) -> Result<(), Error> {
     output::answer(args.output, answer, || {
-        let mut table = output::table([head, "NAMESPACE", "NAME", "STATE", "SIZE", "CREATED"]);
+        let mut table = Table::new([head, "NAMESPACE", "NAME", "STATE", "SIZE", "CREATED"]);
         for listed in answer.read()?.into_iter().map(listed) {
-            table.add_row([
-                listed.id,
-                listed.namespace,
-                listed.name,
-                listed.state,
-                listed.size.to_string(),
-                output::time(listed.created),
+            table.row([
+                ids::short(&listed.id).into(),
+                listed.namespace.into(),
+                listed.name.into(),
+                table::state(&listed.state),
+                listed.size.into(),
+                times::minute(listed.created).into(),
             ]);
         }
-        Ok(output::render(table))
+        Ok(table.shown())
     })
-}
-
-fn internet(egress: bool) -> &'static str {
-    if egress { "yes" } else { "no" }
 }

@@ -4,7 +4,8 @@ use burst_client::{Client, Definition, ListDefinitionsQuery};
 
 use crate::args::{Format, PageArgs};
 use crate::error::Error;
-use crate::output;
+use crate::table::{self, Shown, Table, Value};
+use crate::{output, times};
 
 /// Lists the definitions of the caller's namespace.
 pub fn list(client: &Client, page: &PageArgs, format: Format) -> Result<(), Error> {
@@ -12,19 +13,28 @@ pub fn list(client: &Client, page: &PageArgs, format: Format) -> Result<(), Erro
         limit: page.limit,
         skip: page.skip,
     })?;
+    let mut some = None;
     output::answer(format, &answer, || {
-        let mut table = output::table(["NAME", "VERSION", "KIND", "PACKAGE", "UPDATED"]);
-        for definition in answer.read()? {
-            table.add_row([
-                definition.name,
-                definition.version,
-                definition.exec.kind,
-                output::size(definition.exec.size),
-                output::time(definition.updated),
+        let definitions = answer.read()?;
+        some = Some(!definitions.is_empty());
+        let mut table = Table::new(["NAME", "VERSION", "KIND", "PACKAGE", "UPDATED"]);
+        for definition in definitions {
+            table.row([
+                definition.name.into(),
+                definition.version.into(),
+                definition.exec.kind.into(),
+                output::size(definition.exec.size).into(),
+                times::minute(definition.updated).into(),
             ]);
         }
-        Ok(output::render(table))
-    })
+        Ok(table.shown())
+    })?;
+    match some {
+        Some(true) => output::next("`burst flare NAME`"),
+        Some(false) => output::next("`burst new NAME` and `burst run DIR`"),
+        None => {}
+    }
+    Ok(())
 }
 
 /// Shows a definition.
@@ -36,10 +46,10 @@ pub fn get(client: &Client, name: &str, format: Format) -> Result<(), Error> {
 /// Deletes a definition.
 pub fn delete(client: &Client, name: &str, format: Format) -> Result<(), Error> {
     let answer = client.delete_definition(name)?;
-    output::answer(format, &answer, || Ok(format!("ok: deleted {name}")))
+    output::answer(format, &answer, || Ok(format!("ok: deleted {name}").into()))
 }
 
-fn describe(definition: Definition) -> String {
+fn describe(definition: Definition) -> Shown {
     let Definition {
         name,
         version,
@@ -49,34 +59,39 @@ fn describe(definition: Definition) -> String {
         updated,
         ..
     } = definition;
-    output::pairs([
-        ("name", Some(name)),
-        ("version", Some(version)),
-        ("kind", Some(exec.kind)),
-        ("package", Some(exec.package)),
-        ("package size", Some(output::size(exec.size))),
+    table::pairs([
+        ("name", Some(name.into())),
+        ("version", Some(version.into())),
+        ("kind", Some(exec.kind.into())),
+        ("package", Some(exec.package.into())),
+        ("package size", Some(output::size(exec.size).into())),
         (
             "granularity",
             config
                 .granularity
-                .map(|workers| format!("{workers} workers per pack")),
+                .map(|workers| format!("{workers} workers per pack").into()),
         ),
-        ("packing", config.packing.map(|packing| packing.to_string())),
-        ("backend", config.backend),
+        (
+            "packing",
+            config.packing.map(|packing| packing.as_str().into()),
+        ),
+        ("backend", config.backend.map(Value::from)),
         (
             "chunk size",
-            config.chunk_size.map(|size| output::size(size.into())),
+            config
+                .chunk_size
+                .map(|size| output::size(size.into()).into()),
         ),
+        ("timeout", Some(times::setting(config.timeout).into())),
         (
-            "timeout",
-            Some(output::duration(0, config.timeout.saturating_mul(1000))),
+            "memory",
+            Some(format!("{} MiB per worker", config.memory).into()),
         ),
-        ("memory", Some(format!("{} MiB per worker", config.memory))),
-        ("retries", Some(config.retries.to_string())),
+        ("retries", Some(config.retries.into())),
         (
             "parameters",
-            (!parameters.is_empty()).then(|| output::object(&parameters)),
+            (!parameters.is_empty()).then(|| output::object(&parameters).into()),
         ),
-        ("updated", Some(output::time(updated))),
+        ("updated", Some(times::exact(updated).into())),
     ])
 }

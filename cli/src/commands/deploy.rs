@@ -2,7 +2,7 @@
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use burst_client::{Client, DeployQuery, Error as ApiError, Kind, Package};
+use burst_client::{Answer, Client, Definition, DeployQuery, Error as ApiError, Kind, Package};
 use serde::Serialize;
 
 use crate::args::{DeployArgs, GlobalArgs, Options};
@@ -25,30 +25,57 @@ pub fn run(client: &Client, args: &DeployArgs, global: &GlobalArgs) -> Result<()
     let given = args.no_params || args.params.are_given();
     let parameters = given.then(|| inputs::params(&args.params)).transpose()?;
     let package = package::prepare(&args.path, args.bin.as_deref(), global.verbose)?;
-    let size = output::size(package.len() as u64);
-    let body = Body {
-        exec: Package {
-            kind: Kind::Rust,
-            code: STANDARD.encode(&package),
-        },
-        config: &args.options,
+    let size = output::size(package.bytes.len() as u64);
+    let upload = Upload {
+        name,
+        package: &package.bytes,
+        options: &args.options,
         parameters,
+        overwrite: args.overwrite,
     };
-    let progress = Progress::spinner(format!("uploading {size}"), global.verbose);
-    let query = DeployQuery {
-        overwrite: Some(args.overwrite),
-    };
-    let answer = client
-        .deploy(name, &query, &body)
+    let answer = upload
+        .send(client, global.verbose)
         .map_err(|error| explain(error, args))?;
-    drop(progress);
     output::answer(global.output, &answer, || {
         let definition = answer.read()?;
-        Ok(format!(
-            "ok: deployed {name} {} ({size})",
-            definition.version
-        ))
-    })
+        Ok(format!("ok: deployed {name} {} ({size})", definition.version).into())
+    })?;
+    output::next(&format!("`burst flare {name} --result`"));
+    Ok(())
+}
+
+/// What becomes a definition.
+pub struct Upload<'a> {
+    /// The definition's name.
+    pub name: &'a str,
+    /// The zip.
+    pub package: &'a [u8],
+    /// Default options.
+    pub options: &'a Options,
+    /// Default parameters, if they are to be set.
+    pub parameters: Option<Params>,
+    /// Replace the definition if it exists.
+    pub overwrite: bool,
+}
+
+impl Upload<'_> {
+    /// Uploads it.
+    pub fn send(self, client: &Client, verbose: bool) -> Result<Answer<Definition>, ApiError> {
+        let size = output::size(self.package.len() as u64);
+        let _progress = Progress::spinner(format!("uploading {size}"), verbose);
+        let body = Body {
+            exec: Package {
+                kind: Kind::Rust,
+                code: STANDARD.encode(self.package),
+            },
+            config: self.options,
+            parameters: self.parameters,
+        };
+        let query = DeployQuery {
+            overwrite: Some(self.overwrite),
+        };
+        client.deploy(self.name, &query, &body)
+    }
 }
 
 fn explain(error: ApiError, args: &DeployArgs) -> Error {

@@ -4,17 +4,20 @@ use burst_client::{Accepted, Answer, Client, Error as ApiError};
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 
-use crate::args::{FlareArgs, GlobalArgs, Options};
-use crate::commands::{flares, result};
+use crate::args::{FlareArgs, GlobalArgs, InputArgs, Options};
+use crate::commands::logs::Log;
+use crate::commands::{result, status};
 use crate::error::Error;
 use crate::follow::{Kind, Watcher};
 use crate::inputs::{self, Params};
 use crate::interrupt::Interrupts;
+use crate::output::{self, Printer};
 use crate::progress::Progress;
-use crate::{failure, output};
+use crate::{failure, ids};
 
+/// What is asked for.
 #[derive(Serialize)]
-struct Body<'a> {
+pub struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     size: Option<u32>,
     params: Inputs,
@@ -32,13 +35,14 @@ pub enum Inputs {
 
 /// Starts a flare, and waits for it if told to.
 pub fn run(client: &Client, args: &FlareArgs, global: &GlobalArgs) -> Result<(), Error> {
-    let (body, size) = body(args)?;
+    let (body, size) = body(&args.inputs, &args.options)?;
     let start = Start {
         on: On::Definition(args.name.clone()),
         name: &args.name,
         size,
         blocking: args.blocking,
         result: args.result,
+        logs: false,
     };
     start.run(client, &body, global)
 }
@@ -73,6 +77,8 @@ pub struct Start<'a> {
     pub blocking: bool,
     /// Wait, and print the outputs.
     pub result: bool,
+    /// Meanwhile, show what the workers write.
+    pub logs: bool,
 }
 
 impl Start<'_> {
@@ -87,7 +93,12 @@ impl Start<'_> {
         if !self.blocking && !self.result {
             let answer = self.on.flare(client, &body)?;
             let id = answer.read()?.flare_id;
-            return output::answer(global.output, &answer, || Ok(format!("ok: flare {id}")));
+            output::answer(global.output, &answer, || {
+                Ok(format!("ok: flare {id}").into())
+            })?;
+            let id = ids::short(&id);
+            output::next(&format!("`burst wait {id}` or `burst logs {id} --follow`"));
+            return Ok(());
         }
         // Listening before the flare exists, so that no moment is left in which Ctrl-C forgets it.
         let watcher = Watcher {
@@ -99,8 +110,16 @@ impl Start<'_> {
         let (answer, stopped) = watcher.start(move |client| on.flare(client, &body))?;
         let id = answer.read()?.flare_id;
         let progress = Progress::flare(self.name, self.size, global.verbose);
+        let mut log = self
+            .logs
+            .then(|| Log::new(client, &id, None, Printer::beside));
         let (answer, flare) = watcher.until(&id, stopped, Client::get_flare, |answer| {
             let flare = answer.read()?;
+            if let Some(log) = &mut log
+                && log.is_due(&flare)
+            {
+                progress.aside(|| log.more())?;
+            }
             if flare.state.is_final() {
                 return Ok(Some((answer, flare)));
             }
@@ -108,17 +127,19 @@ impl Start<'_> {
             Ok(None)
         })?;
         drop(progress);
-        let failed = failure::of_flare(&flare);
         if !self.result {
-            output::answer(global.output, &answer, || Ok(flares::describe(&flare)))?;
-        } else {
-            // Fails as the flare did, too, but knows less of why.
-            match (result::print(client, &id), failed) {
-                (Err(Error::Flare { .. }), Some(failed)) => return Err(failed),
-                (printed, _) => return printed,
+            return status::ended(&answer, &flare, global.output);
+        }
+        // Fails as the flare did, too, but knows less of why.
+        match (result::print(client, &id), failure::of_flare(&flare)) {
+            (Err(Error::Flare { .. }), Some(failed)) => Err(failed),
+            (printed, _) => {
+                let short = ids::short(&id);
+                printed.inspect(|()| {
+                    output::next(&format!("`burst logs {short}` or `burst timeline {short}`"));
+                })
             }
         }
-        failed.map_or(Ok(()), Err)
     }
 }
 
@@ -127,8 +148,8 @@ pub fn unsendable(cause: serde_json::Error) -> Error {
     Error::Usage(cause.to_string())
 }
 
-fn body(args: &FlareArgs) -> Result<(Body<'_>, u64), Error> {
-    let options = &args.options;
+/// What to ask for, and how many workers that is.
+pub fn body<'a>(args: &InputArgs, options: &'a Options) -> Result<(Body<'a>, u64), Error> {
     if let Some(path) = &args.params_file {
         let inputs = inputs::each(path)?;
         let size = inputs.len() as u64;

@@ -1,7 +1,5 @@
 //! `burst group`: packs that outlive the flares that run on them.
 
-use std::time::Duration;
-
 use burst_client::{Answer, Client, Group, GroupState, ListGroupsQuery};
 use serde::Serialize;
 use serde_json::value::to_raw_value;
@@ -12,7 +10,8 @@ use crate::commands::flare::{self, Inputs, On, unsendable};
 use crate::error::{Error, FlareEnd};
 use crate::follow::{Kind, Watcher};
 use crate::interrupt::Interrupts;
-use crate::{failure, inputs, output};
+use crate::table::{self, Shown, Table};
+use crate::{failure, ids, inputs, output, times};
 
 /// Does what the command line says.
 pub fn run(action: &GroupAction, client: &Client, global: &GlobalArgs) -> Result<(), Error> {
@@ -23,7 +22,7 @@ pub fn run(action: &GroupAction, client: &Client, global: &GlobalArgs) -> Result
         GroupAction::Close(group) => close(client, &group.id, format),
         GroupAction::List(args) => list(client, args, format),
         GroupAction::Get(group) => {
-            let answer = client.get_group(&group.id)?;
+            let answer = client.get_group(&ids::group(client, &group.id)?)?;
             output::answer(format, &answer, || Ok(describe(&answer.read()?)))
         }
     }
@@ -49,7 +48,12 @@ fn open(client: &Client, args: &OpenArgs, format: Format) -> Result<(), Error> {
     })
     .map_err(unsendable)?;
     let printed = |answer: &Answer<_>, id: &str| {
-        output::answer(format, answer, || Ok(format!("ok: group {id}")))
+        output::answer(format, answer, || Ok(format!("ok: group {id}").into()))?;
+        let id = ids::short(id);
+        output::next(&format!(
+            "`burst group flare {id} --result` and, at the end, `burst group close {id}`"
+        ));
+        Ok(())
     };
     if !args.blocking {
         let answer = client.open_group(&body)?;
@@ -95,21 +99,26 @@ fn run_flare(client: &Client, args: &GroupFlareArgs, global: &GlobalArgs) -> Res
         Some(path) => Inputs::Each(inputs::each(path)?),
         None => Inputs::Shared(inputs::params(&args.params)?),
     };
-    let group = client.get_group(&args.id)?.read()?;
+    let id = ids::group(client, &args.id)?;
+    let group = client.get_group(&id)?.read()?;
     let start = flare::Start {
-        on: On::Group(args.id.clone()),
+        on: On::Group(id),
         name: &group.name,
         size: group.size.into(),
         blocking: args.blocking,
         result: args.result,
+        logs: false,
     };
     let timeout = args.timeout;
     start.run(client, &FlareBody { params, timeout }, global)
 }
 
 fn close(client: &Client, id: &str, format: Format) -> Result<(), Error> {
-    let answer = client.close_group(id)?;
-    output::answer(format, &answer, || Ok(format!("ok: closing group {id}")))
+    let id = ids::group(client, id)?;
+    let answer = client.close_group(&id)?;
+    output::answer(format, &answer, || {
+        Ok(format!("ok: closing group {id}").into())
+    })
 }
 
 fn list(client: &Client, args: &GroupsArgs, format: Format) -> Result<(), Error> {
@@ -119,48 +128,50 @@ fn list(client: &Client, args: &GroupsArgs, format: Format) -> Result<(), Error>
         name: args.name.clone(),
     })?;
     output::answer(format, &answer, || {
-        let mut table = output::table(["GROUP", "NAME", "VERSION", "STATE", "SIZE", "CREATED"]);
+        let mut table = Table::new(["GROUP", "NAME", "VERSION", "STATE", "SIZE", "CREATED"]);
         for group in answer.read()? {
-            table.add_row([
-                group.group_id,
-                group.name,
-                group.version,
-                group.state.to_string(),
-                group.size.to_string(),
-                output::time(group.created),
+            table.row([
+                ids::short(&group.group_id).into(),
+                group.name.into(),
+                group.version.into(),
+                table::state(group.state.as_str()),
+                group.size.into(),
+                times::minute(group.created).into(),
             ]);
         }
-        Ok(output::render(table))
+        Ok(table.shown())
     })
 }
 
-fn describe(group: &Group) -> String {
-    let idle = Duration::from_millis(group.idle_timeout);
+fn describe(group: &Group) -> Shown {
     let packs = group.packs.iter().map(|pack| {
         let invoker = &pack.invoker;
-        let start = output::or_dash(pack.start.as_ref());
+        let start = pack.start.as_ref().map_or("-", |start| start.as_str());
         format!("{} on {invoker} ({start})", pack.pack)
     });
     let packs: Vec<String> = packs.collect();
-    output::pairs([
-        ("group", Some(group.group_id.clone())),
+    table::pairs([
+        ("group", Some(group.group_id.as_str().into())),
         (
             "definition",
-            Some(format!("{} {}", group.name, group.version)),
+            Some(format!("{} {}", group.name, group.version).into()),
         ),
-        ("state", Some(group.state.to_string())),
-        ("workers", Some(group.size.to_string())),
+        ("state", Some(table::state(group.state.as_str()))),
+        ("workers", Some(group.size.into())),
         (
             "idle time-out",
-            Some(humantime::format_duration(idle).to_string()),
+            Some(times::setting(group.idle_timeout).into()),
         ),
-        ("created", Some(output::time(group.created))),
-        ("opened", group.opened.map(output::time)),
-        ("closed", group.closed.map(output::time)),
+        ("created", Some(times::exact(group.created).into())),
+        ("opened", group.opened.map(|at| times::exact(at).into())),
+        ("closed", group.closed.map(|at| times::exact(at).into())),
         (
             "packs",
-            Some(packs.join(", ")).filter(|packs| !packs.is_empty()),
+            (!packs.is_empty()).then(|| packs.join(", ").into()),
         ),
-        ("error", group.error.as_ref().map(failure::describe)),
+        (
+            "error",
+            group.error.as_ref().map(|it| failure::describe(it).into()),
+        ),
     ])
 }

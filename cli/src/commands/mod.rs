@@ -7,9 +7,14 @@ mod flare;
 mod flares;
 mod group;
 mod invokers;
+mod logs;
+mod new;
 mod platform;
 mod property;
 mod result;
+mod run;
+mod shell;
+mod status;
 mod timeline;
 
 use crate::args::{Cli, Command};
@@ -26,19 +31,24 @@ pub fn run(cli: Cli) -> Result<(), Error> {
         Command::Controller(args) => platform::controller(args, global.verbose),
         Command::Invoker(args) => platform::invoker(args, global.verbose),
         Command::Property { action } => property::run(action, global),
+        Command::New(args) => new::run(args),
         Command::Deploy(args) => deploy::run(&client()?, args, global),
         Command::Flare(args) => flare::run(&client()?, args, global),
         Command::List(page) => definitions::list(&client()?, page, format),
         Command::Get(args) => definitions::get(&client()?, &args.name, format),
         Command::Delete(args) => definitions::delete(&client()?, &args.name, format),
         Command::Flares(args) => flares::list(&client()?, args, format),
-        Command::Status(id) => flares::status(&client()?, id, format),
-        Command::Logs(args) => flares::logs(&client()?, args, format),
+        Command::Run(args) => run::run(&client()?, args, global),
+        Command::Status(args) => status::status(&client()?, args, format),
+        Command::Wait(id) => status::wait(&client()?, id, global),
+        Command::Logs(args) => logs::run(&client()?, args, format),
         Command::Result(id) => flares::result(&client()?, id),
         Command::Timeline(id) => timeline::run(&client()?, id, format),
         Command::Cancel(id) => flares::cancel(&client()?, id, format),
         Command::Group { action } => group::run(action, &client()?, global),
         Command::Admin { action } => admin::run(action, global),
         Command::Invokers => invokers::run(&client()?, format),
+        Command::Completion { shell } => shell::completion(*shell),
+        Command::Man { directory } => shell::man(directory),
     }
 }

@@ -6,6 +6,7 @@ use crate::args::{Format, GlobalArgs, PropertyAction};
 use crate::error::Error;
 use crate::output;
 use crate::properties::{self, Property};
+use crate::table::Table;
 
 const ALL: [Property; 4] = [
     Property::ApiHost,
@@ -85,7 +86,7 @@ fn show(property: Property, args: &GlobalArgs) -> Result<(), Error> {
 
 /// Everything but the credentials themselves, which only their flags ask for by name.
 fn show_all(args: &GlobalArgs) -> Result<(), Error> {
-    let mut table = output::table(["PROPERTY", "VALUE", "FROM"]);
+    let mut table = Table::new(["PROPERTY", "VALUE", "FROM"]);
     let mut json = Map::new();
     for property in ALL {
         let secret = matches!(property, Property::Auth | Property::AdminAuth);
@@ -95,15 +96,11 @@ fn show_all(args: &GlobalArgs) -> Result<(), Error> {
             Some(_) if secret => (Some("(set)".into()), Some("set".into())),
             value => (value.clone(), value),
         };
-        table.add_row([
-            property.key().into(),
-            output::or_dash(shown),
-            output::or_dash(source),
-        ]);
+        table.row([property.key().into(), shown.into(), source.into()]);
         json.insert(property.key().into(), told.into());
     }
     if args.output == Format::Json {
         return output::line(&Value::from(json).to_string());
     }
-    output::line(&output::render(table))
+    output::shown(&table.shown())
 }

@@ -4,24 +4,23 @@ use burst_client::{Client, Phase, Timeline, WorkerPhases};
 use comfy_table::{CellAlignment, Table};
 
 use crate::args::{Format, IdArgs};
-use crate::commands::flares;
 use crate::error::Error;
-use crate::output;
+use crate::{ids, output, table, times};
 
 /// How phases look in a bar, in the order in which they are first met; then again from the second.
 const MARKS: [char; 8] = ['.', '-', '#', '=', '+', '*', 'o', '%'];
 /// Width where there is no terminal to ask.
-const DEFAULT_WIDTH: usize = 120;
+const DEFAULT_WIDTH: usize = 80;
 const NARROWEST_BAR: usize = 10;
 const WIDEST_BAR: usize = 80;
 
 /// Shows a flare's timeline.
 pub fn run(client: &Client, id: &IdArgs, format: Format) -> Result<(), Error> {
-    let id = flares::resolve(client, id)?;
+    let id = ids::flare(client, id)?;
     let answer = client.get_timeline(&id)?;
     output::answer(format, &answer, || {
-        let width = Table::new().width().map_or(DEFAULT_WIDTH, usize::from);
-        Ok(render(&answer.read()?, width))
+        let width = table::width().map_or(DEFAULT_WIDTH, usize::from);
+        Ok(render(&answer.read()?, width).into())
     })
 }
 
@@ -40,8 +39,9 @@ fn render(timeline: &Timeline, width: usize) -> String {
     }
     for column in table.column_iter_mut() {
         column.set_cell_alignment(CellAlignment::Right);
+        column.set_padding((0, 2));
     }
-    let numbers = output::render(table);
+    let numbers = table.trim_fmt();
     let taken = numbers
         .lines()
         .map(|line| line.chars().count())
@@ -66,7 +66,7 @@ fn render(timeline: &Timeline, width: usize) -> String {
     format!(
         "{text}\n{}; whole width {}",
         legend.join(", "),
-        output::duration(first, last)
+        times::duration(first, last)
     )
 }
 
@@ -101,7 +101,12 @@ fn end(phase: &Phase, last: u64) -> u64 {
 }
 
 fn numbers(worker: &WorkerPhases, names: &[&str], first: u64, last: u64) -> Vec<String> {
-    let mut row = vec![worker.worker.to_string(), output::or_dash(worker.pack)];
+    let mut row = vec![
+        worker.worker.to_string(),
+        worker
+            .pack
+            .map_or_else(|| "-".into(), |pack| pack.to_string()),
+    ];
     for name in names {
         let phases = worker.phases.iter().filter(|phase| phase.name == *name);
         let lengths: Vec<u64> = phases
@@ -110,13 +115,11 @@ fn numbers(worker: &WorkerPhases, names: &[&str], first: u64, last: u64) -> Vec<
         row.push(if lengths.is_empty() {
             "-".into()
         } else {
-            output::milliseconds(0, lengths.iter().sum())
+            times::milliseconds(0, lengths.iter().sum())
         });
     }
     let total = worker.phases.iter().map(|phase| end(phase, last)).max();
-    row.push(output::or_dash(
-        total.map(|total| output::milliseconds(first, total)),
-    ));
+    row.push(total.map_or_else(|| "-".into(), |total| times::milliseconds(first, total)));
     row
 }
 
@@ -190,7 +193,7 @@ mod tests {
         let text = render(&timeline, 80);
         let row = text.lines().nth(1).unwrap();
         assert!(row.contains("  4000.0 "), "{text}");
-        assert!(text.ends_with("whole width 4002.0 ms"), "{text}");
+        assert!(text.ends_with("whole width 4.0 s"), "{text}");
     }
 
     #[test]

@@ -12,8 +12,16 @@ use crate::error::Error;
 /// More than any platform takes; the platform's own limit is usually lower.
 const LARGEST: u64 = 1 << 30;
 
+/// What is uploaded.
+pub struct Package {
+    /// Of the program: its binary's, or its file's.
+    pub name: String,
+    /// The zip.
+    pub bytes: Vec<u8>,
+}
+
 /// Makes the package to upload out of what the path leads to.
-pub fn prepare(path: &Path, bin: Option<&str>, verbose: bool) -> Result<Vec<u8>, Error> {
+pub fn prepare(path: &Path, bin: Option<&str>, verbose: bool) -> Result<Package, Error> {
     let found = fs::metadata(path).map_err(Error::file("read", path))?;
     if found.is_dir() {
         let built = build::run(path, bin, verbose)?;
@@ -27,7 +35,15 @@ pub fn prepare(path: &Path, bin: Option<&str>, verbose: bool) -> Result<Vec<u8>,
     pack(path)
 }
 
-fn pack(path: &Path) -> Result<Vec<u8>, Error> {
+fn pack(path: &Path) -> Result<Package, Error> {
+    let stem = path.file_stem().unwrap_or_default();
+    Ok(Package {
+        name: stem.to_string_lossy().into_owned(),
+        bytes: zipped(path)?,
+    })
+}
+
+fn zipped(path: &Path) -> Result<Vec<u8>, Error> {
     let bytes = read(path)?;
     let name = path.display().to_string();
     if bytes.starts_with(archive::MAGIC) {

@@ -102,6 +102,18 @@ fn namespaces_are_listed_with_their_state() {
 }
 
 #[test]
+fn a_namespace_is_shown_with_all_its_limits() {
+    let platform = Platform::start();
+    let path = "GET /api/v1/admin/namespaces/b";
+    platform.on(path, 200, &namespace("b", "2"));
+    let burst = administrator(&platform);
+    let shown = burst.run(&["admin", "namespace", "get", "b"]).ok();
+    for part in ["revoked", "stored size", "3.0 MiB", "requests at once   33"] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+}
+
+#[test]
 fn a_revocation_is_told_and_refusals_are_too() {
     let platform = Platform::start();
     platform.on(

@@ -33,7 +33,7 @@ pub fn check(line: &str, body: &str) {
         ("GET", ["invokers"]) => says::<Vec<Invoker>>,
         ("GET", ["admin", "namespaces"]) => says::<Vec<Namespace>>,
         ("PUT", ["admin", "namespaces", _]) => says::<CreatedNamespace>,
-        ("DELETE", ["admin", "namespaces", _]) => says::<Namespace>,
+        ("GET" | "DELETE", ["admin", "namespaces", _]) => says::<Namespace>,
         _ => panic!("the API has no {line}"),
     };
     says(body);

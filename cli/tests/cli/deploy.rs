@@ -9,7 +9,7 @@ use zip::ZipArchive;
 use crate::platform::Platform;
 use crate::program::Burst;
 
-const DEPLOYED: &str = r#"{"namespace":"guest","name":"hello","version":"0.0.1",
+pub const DEPLOYED: &str = r#"{"namespace":"guest","name":"hello","version":"0.0.1",
     "exec":{"kind":"rust","package":"ab","size":9},"config":{"granularity":null,
     "packing":null,"backend":null,"chunkSize":null,"timeout":1,"memory":16,"retries":0},"parameters":{},"updated":0}"#;
 

@@ -27,7 +27,7 @@ fn logs_are_shown_on_terminals_and_kept_in_files() {
         quoted(LINE)
     );
     platform.on("GET /flares/f1/logs", 200, &logs);
-    let burst = Burst::of(&platform);
+    let burst = Burst::of(&platform).with("NO_COLOR", "1");
     let piped = burst.run(&["logs", "f1"]);
     assert!(
         piped.out.ends_with(&format!("stdout: {LINE}\n")),
@@ -52,7 +52,7 @@ fn outputs_are_the_same_json_on_terminals() {
         r#"{{"flareId":"f1","state":"succeeded","error":null,"outputs":[{{"worker":0,"output":"{output}"}}]}}"#
     );
     platform.on("GET /flares/f1/result", 200, &result);
-    let burst = Burst::of(&platform);
+    let burst = Burst::of(&platform).with("NO_COLOR", "1");
     assert_eq!(
         burst.run(&["result", "f1"]).out,
         format!("[\n  \"{output}\"\n]\n")
@@ -79,7 +79,7 @@ fn errors_and_tables_are_shown_wherever_they_go() {
         .on("GET /flares/f1", 200, &flare("failed", &failure))
         .on("GET /api/v1/invokers", 200, &list)
         .on("POST /bursts/hello", 202, r#"{"flareId":"f1"}"#);
-    let burst = Burst::of(&platform);
+    let burst = Burst::of(&platform).with("NO_COLOR", "1");
     for args in [
         &["list"][..],
         &["list", "--verbose"],

@@ -7,8 +7,8 @@ use crate::platform::Platform;
 use crate::program::{Burst, Ran};
 use crate::terminal::Terminal;
 
-const STARTED: &str = r#"{"flareId":"f1"}"#;
-const RESULT: &str = r#"{"flareId":"f1","state":"succeeded","error":null,"outputs":[
+pub const STARTED: &str = r#"{"flareId":"f1"}"#;
+pub const RESULT: &str = r#"{"flareId":"f1","state":"succeeded","error":null,"outputs":[
     {"worker":0,"output":null},{"worker":1,"output":{"z":1,"a":12345678901234567890123}}]}"#;
 
 pub fn flare(state: &str, error: &str) -> String {

@@ -84,9 +84,13 @@ impl Burst {
             "BURST_CONFIG_FILE",
             "BURST_HOME",
             "JAVA_HOME",
+            "NO_COLOR",
+            "CLICOLOR",
+            "CLICOLOR_FORCE",
         ] {
             command.env_remove(name);
         }
+        command.env("TZ", "UTC0");
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
         command
             .stdin(Stdio::null())

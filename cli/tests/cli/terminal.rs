@@ -5,6 +5,7 @@ use std::io::Read;
 use std::os::fd::OwnedFd;
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
 
 use crate::program::{Burst, Ran};
 
@@ -18,6 +19,13 @@ impl Terminal {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&master).unwrap();
         unlockpt(&master).unwrap();
+        let size = Winsize {
+            ws_row: 24,
+            ws_col: 80,
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        };
+        tcsetwinsize(&master, size).unwrap();
         let path = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
         Self { master, path }
     }

@@ -26,7 +26,7 @@ fn definitions_are_listed_shown_and_deleted() {
     assert_eq!(
         list,
         "NAME   VERSION  KIND  PACKAGE  UPDATED\n\
-         hello  0.0.3    rust  1.0 MiB  2023-11-14T22:13:20.000Z\n"
+         hello  0.0.3    rust  1.0 MiB  2023-11-14 22:13\n"
     );
     let shown = burst.run(&["get", "hello"]).ok();
     assert!(
@@ -105,7 +105,7 @@ fn an_id_or_last_is_needed() {
     let platform = Platform::start();
     platform.on("GET /flares", 200, "[]");
     let burst = Burst::of(&platform);
-    for verb in ["status", "logs", "result", "timeline", "cancel"] {
+    for verb in ["status", "wait", "logs", "result", "timeline", "cancel"] {
         assert_eq!(burst.run(&[verb]).code, Some(2));
         assert_eq!(burst.run(&[verb, "f1", "--last"]).code, Some(2));
         assert_eq!(burst.run(&[verb, "-l"]).fails(3), "there is no flare yet");
@@ -122,8 +122,8 @@ fn logs_say_who_wrote_what() {
     let burst = Burst::of(&platform);
     assert_eq!(
         burst.run(&["logs", "f1", "--worker", "1"]).ok(),
-        "2023-11-14T22:13:20.000Z worker 1 stdout: hello\n\
-         2023-11-14T22:13:20.001Z pack 0 stderr: pack\n\
+        "2023-11-14 22:13:20.000 worker 1 stdout: hello\n\
+         2023-11-14 22:13:20.001 pack 0 stderr: pack\n\
          (more was written than is kept)\n"
     );
     assert_eq!(platform.lines(), ["GET /flares/f1/logs?worker=1"]);
@@ -245,7 +245,7 @@ fn why_an_invoker_is_avoided_is_told() {
         "INVOKER   STATE        SLOTS  FREE  CPU   WARM  DRIVER   ARCH    GLIBC\n\
          invoker0  quarantined  8      8     0.50  0     process  x86_64  2.36\n\
          invoker0 is avoided, as packs fail to start on it, and tried again from \
-         1970-01-01T00:00:00.000Z on: no room on the disk\n"
+         1970-01-01 00:00:00.000 on: no room on the disk\n"
     );
 }
 
@@ -260,13 +260,18 @@ fn every_verb_has_help_and_wrong_usage_is_two() {
         "get",
         "delete",
         "flares",
+        "new",
+        "run",
         "status",
+        "wait",
         "logs",
         "result",
         "timeline",
         "cancel",
         "property",
         "invokers",
+        "completion",
+        "man",
     ] {
         let help = burst.run(&[verb, "--help"]).ok();
         assert!(help.contains("Usage: burst"), "{help}");

@@ -1,0 +1,23 @@
+//! Arguments of `burst new`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// Arguments of `burst new`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  burst new hello
+  burst new hello --sdk ~/src/burst
+
+The SDK is in no package registry yet. Without --sdk it is that of the checkout of Burst's repository
+which this program was built in, or which the current directory is in.")]
+pub struct NewArgs {
+    /// Directory to make; its last part is the crate's name
+    #[arg(value_name = "NAME")]
+    pub path: PathBuf,
+    /// Where the SDK is: a checkout of Burst's repository, or its URL for the tag of this version
+    #[arg(long, value_name = "PATH|URL")]
+    pub sdk: Option<String>,
+}

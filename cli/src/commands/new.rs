@@ -1,0 +1,103 @@
+//! `burst new`: a crate with a work function and its test.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use crate::args::NewArgs;
+use crate::error::Error;
+use crate::output;
+use crate::sdk::Sdk;
+
+const MAIN: &str = include_str!("../../template/main.rs");
+
+/// Makes the crate.
+pub fn run(args: &NewArgs) -> Result<(), Error> {
+    let path = &args.path;
+    let name = name(path)?;
+    let manifest = manifest(name, &Sdk::find(args.sdk.as_deref())?)?;
+    fs::create_dir(path).map_err(|cause| match cause.kind() {
+        io::ErrorKind::AlreadyExists => Error::Usage(format!("{} exists already", path.display())),
+        _ => Error::file("make", path)(cause),
+    })?;
+    let source = path.join("src");
+    fs::create_dir(&source).map_err(Error::file("make", &source))?;
+    for (file, text) in [
+        ("Cargo.toml", manifest.as_str()),
+        ("src/main.rs", MAIN),
+        (".gitignore", "/target\n"),
+    ] {
+        let file = path.join(file);
+        fs::write(&file, text).map_err(Error::file("write", &file))?;
+    }
+    output::line(&format!("ok: made the crate {}", path.display()))?;
+    output::next(&format!(
+        "`cargo test` in {0}, then `burst run {0} --size 4 --param name=World`",
+        path.display()
+    ));
+    Ok(())
+}
+
+/// The crate's name, which becomes the definition's.
+fn name(path: &Path) -> Result<&str, Error> {
+    let name = path.file_name().and_then(|name| name.to_str());
+    let name = name.unwrap_or_default();
+    let is_name = name.starts_with(|first: char| first.is_ascii_alphabetic())
+        && name
+            .bytes()
+            .all(|it| it.is_ascii_alphanumeric() || matches!(it, b'-' | b'_'));
+    if !is_name {
+        return Err(Error::Usage(format!(
+            "\"{}\" cannot name a crate: take letters, digits, - and _, a letter first",
+            path.display()
+        )));
+    }
+    // It could not tell itself from what it depends on, or from the standard library.
+    if ["burst", "serde", "std", "core", "alloc", "test"].contains(&name) {
+        return Err(Error::Usage(format!(
+            "a crate {name} would be mistaken for the library of that name: take another name"
+        )));
+    }
+    Ok(name)
+}
+
+fn manifest(name: &str, sdk: &Sdk) -> Result<String, Error> {
+    let (rust, dependency) = (env!("CARGO_PKG_RUST_VERSION"), sdk.dependency()?);
+    Ok(format!(
+        "\
+[package]
+name = \"{name}\"
+version = \"0.1.0\"
+edition = \"2024\"
+rust-version = \"{rust}\"
+publish = false
+
+[dependencies]
+{dependency}
+serde = {{ version = \"1\", features = [\"derive\"] }}
+
+[profile.release]
+# The program is uploaded: backtraces keep their names, the rest would be ten times the code.
+strip = \"debuginfo\"
+
+# Of no workspace that it may lie in.
+[workspace]
+"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_name_is_that_of_a_crate() {
+        for good in ["hello", "my-sort_2", "some/where/hello", "hello/"] {
+            assert!(name(Path::new(good)).is_ok(), "{good}");
+        }
+        for bad in ["", ".", "/", "2nd", "-x", "a b", "é", "burst", "std"] {
+            assert!(name(Path::new(bad)).is_err(), "{bad}");
+        }
+    }
+}

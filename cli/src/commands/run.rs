@@ -1,0 +1,35 @@
+//! `burst run`: build, deploy, flare, log, outputs.
+
+use burst_client::Client;
+
+use crate::args::{GlobalArgs, Options, RunArgs};
+use crate::commands::deploy::Upload;
+use crate::commands::flare::{self, On, Start};
+use crate::error::Error;
+use crate::{output, package};
+
+/// Deploys what the path leads to and waits for one flare of it.
+pub fn run(client: &Client, args: &RunArgs, global: &GlobalArgs) -> Result<(), Error> {
+    // What is wrong with the inputs is told before anything is built.
+    let (body, size) = flare::body(&args.inputs, &args.options)?;
+    let package = package::prepare(&args.path, args.bin.as_deref(), global.verbose)?;
+    let name = args.name.as_deref().unwrap_or(&package.name);
+    let upload = Upload {
+        name,
+        package: &package.bytes,
+        options: &Options::default(),
+        parameters: None,
+        overwrite: true,
+    };
+    let definition = upload.send(client, global.verbose)?.read()?;
+    output::note(&format!("deployed {name} {}", definition.version));
+    let start = Start {
+        on: On::Definition(name.to_owned()),
+        name,
+        size,
+        blocking: true,
+        result: true,
+        logs: true,
+    };
+    start.run(client, &body, global)
+}

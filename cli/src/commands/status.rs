@@ -1,0 +1,186 @@
+//! `burst status` and `burst wait`.
+
+use std::io::{self, IsTerminal};
+use std::time::Duration;
+
+use burst_client::{Answer, Client, Flare, FlareState, WaitsFor};
+use console::Term;
+
+use crate::args::{Format, GlobalArgs, IdArgs, StatusArgs};
+use crate::error::Error;
+use crate::progress::Progress;
+use crate::table::{self, Shown, Table, Value};
+use crate::{failure, follow, ids, output, times};
+
+/// Longest time between two looks at a flare that is watched, or waited for.
+const PAUSE: Duration = Duration::from_millis(250);
+
+/// Shows a flare and its workers, once or until it has ended.
+pub fn status(client: &Client, args: &StatusArgs, format: Format) -> Result<(), Error> {
+    let id = ids::flare(client, &args.flare)?;
+    if args.watch {
+        return watch(client, &id, format);
+    }
+    let answer = client.get_flare(&id)?;
+    let mut read = None;
+    output::answer(format, &answer, || {
+        Ok(describe(read.insert(answer.read()?)))
+    })?;
+    if let Some(flare) = read {
+        next(&flare);
+    }
+    Ok(())
+}
+
+/// Shows it anew whenever something has changed: on a terminal in the same place.
+fn watch(client: &Client, id: &str, format: Format) -> Result<(), Error> {
+    let mut last: Option<String> = None;
+    let on_terminal = io::stdout().is_terminal() && format == Format::Table;
+    follow::watch(PAUSE, || {
+        let answer = client.get_flare(id)?;
+        let flare = answer.read()?;
+        let shown = describe(&flare);
+        if last.as_deref() != Some(shown.text()) {
+            match last.as_deref().map(|last| last.lines().count()) {
+                Some(lines) if on_terminal => erase(lines)?,
+                Some(_) if format == Format::Table => output::line("")?,
+                _ => {}
+            }
+            last = Some(shown.text().to_owned());
+            output::answer(format, &answer, || Ok(shown))?;
+        }
+        Ok(flare.state.is_final().then_some(()))
+    })
+}
+
+/// What has scrolled out of a terminal stays.
+fn erase(lines: usize) -> Result<(), Error> {
+    let terminal = Term::stdout();
+    let height = usize::from(terminal.size().0).saturating_sub(1);
+    terminal.clear_last_lines(lines.min(height))?;
+    Ok(())
+}
+
+/// Waits for a flare's end, shows it, and fails as it did.
+pub fn wait(client: &Client, id: &IdArgs, global: &GlobalArgs) -> Result<(), Error> {
+    let id = ids::flare(client, id)?;
+    let mut progress: Option<Progress> = None;
+    let (answer, flare) = follow::watch(PAUSE, || {
+        let answer = client.get_flare(&id)?;
+        let flare = answer.read()?;
+        if flare.state.is_final() {
+            return Ok(Some((answer, flare)));
+        }
+        progress
+            .get_or_insert_with(|| Progress::flare(&flare.name, flare.size.into(), global.verbose))
+            .update(&flare);
+        Ok(None)
+    })?;
+    drop(progress);
+    ended(&answer, &flare, global.output)
+}
+
+/// Shows a flare that has ended, and fails as it did.
+pub fn ended(answer: &Answer<Flare>, flare: &Flare, format: Format) -> Result<(), Error> {
+    output::answer(format, answer, || Ok(describe(flare)))?;
+    match failure::of_flare(flare) {
+        // Which says itself where to look.
+        Some(failed) => Err(failed),
+        None => {
+            next(flare);
+            Ok(())
+        }
+    }
+}
+
+fn next(flare: &Flare) {
+    let id = ids::short(&flare.flare_id);
+    output::next(&match flare.state {
+        FlareState::Succeeded => format!("`burst result {id}` or `burst timeline {id}`"),
+        ref state if state.is_final() => format!("`burst logs {id}`"),
+        _ => format!("`burst wait {id}` or `burst logs {id} --follow`"),
+    });
+}
+
+/// A flare and its workers for people.
+fn describe(flare: &Flare) -> Shown {
+    let facts = table::pairs([
+        ("flare", Some(flare.flare_id.as_str().into())),
+        (
+            "definition",
+            Some(format!("{} {}", flare.name, flare.version).into()),
+        ),
+        ("state", Some(table::state(flare.state.as_str()))),
+        (
+            "queue",
+            flare.queue.as_ref().map(|queue| {
+                let start = match (queue.start, &queue.waits_for) {
+                    (Some(at), _) => format!("expected to start at {}", times::exact(at)),
+                    (None, Some(WaitsFor::Turn)) => {
+                        "starts when it is its turn on the group".into()
+                    }
+                    (None, Some(WaitsFor::Slots)) => {
+                        "starts when groups end or busy invokers are idle again: nobody knows when"
+                            .into()
+                    }
+                    (None, _) => "starts when enough invokers are up".into(),
+                };
+                format!("position {}, {start}", queue.position).into()
+            }),
+        ),
+        ("attempt", (flare.attempt > 1).then(|| flare.attempt.into())),
+        ("workers", Some(flare.size.into())),
+        ("granularity", flare.granularity.map(Value::from)),
+        ("packing", Some(flare.packing.as_str().into())),
+        ("backend", Some(flare.backend.as_str().into())),
+        ("created", Some(times::exact(flare.created).into())),
+        ("started", flare.started.map(|at| after(flare, at).into())),
+        ("ended", flare.ended.map(|at| after(flare, at).into())),
+        (
+            "error",
+            flare.error.as_ref().map(|it| failure::describe(it).into()),
+        ),
+    ]);
+    if flare.workers.is_empty() {
+        return facts;
+    }
+    facts.above(workers(flare))
+}
+
+fn after(flare: &Flare, at: u64) -> String {
+    format!(
+        "{} (after {})",
+        times::exact(at),
+        times::duration(flare.created, at)
+    )
+}
+
+fn workers(flare: &Flare) -> Table {
+    let heads = [
+        "WORKER", "PACK", "INVOKER", "START", "STATE", "DURATION", "ERROR",
+    ];
+    let mut table = Table::new(heads);
+    for worker in &flare.workers {
+        let pack = flare
+            .packs
+            .iter()
+            .find(|pack| Some(pack.pack) == worker.pack);
+        let times = worker.started.zip(worker.ended);
+        let lasted = times.map(|(start, end)| times::duration(start, end));
+        table.row([
+            worker.worker.into(),
+            worker.pack.into(),
+            pack.map(|pack| &pack.invoker).into(),
+            pack.and_then(|pack| pack.start.as_ref()).into(),
+            table::state(worker.state.as_str()),
+            lasted.into(),
+            worker
+                .error
+                .as_ref()
+                .map(failure::describe)
+                .unwrap_or_default()
+                .into(),
+        ]);
+    }
+    table
+}

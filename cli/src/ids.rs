@@ -1,0 +1,186 @@
+//! Ids of flares and groups, of which the beginning is enough.
+
+use std::collections::BTreeSet;
+
+use burst_client::{
+    Answer, Client, Error as ApiError, ListAllFlaresQuery, ListAllGroupsQuery, ListFlaresQuery,
+    ListGroupsQuery,
+};
+use serde::de::DeserializeOwned;
+
+use crate::args::IdArgs;
+use crate::error::Error;
+
+/// How long an id is; it has the digits of hexadecimal numbers.
+const LENGTH: usize = 32;
+/// What is shorter is sent as it is, and refused by the platform.
+const SHORTEST: usize = 4;
+/// What is shown of an id in tables.
+const SHOWN: usize = 12;
+/// The most that the API lists at once.
+const PAGE: u32 = 200;
+/// Only among so many of the newest is the rest of an id looked for.
+const NEWEST: u32 = 2000;
+
+/// The id of the flare that is meant: by its id, by the beginning of that, or as the newest.
+pub fn flare(client: &Client, args: &IdArgs) -> Result<String, Error> {
+    let list = |limit, skip| {
+        let page = ListFlaresQuery {
+            limit: Some(limit),
+            skip: Some(skip).filter(|skip| *skip > 0),
+            ..ListFlaresQuery::default()
+        };
+        ids(client.list_flares(&page), |flare| flare.flare_id)
+    };
+    match &args.id {
+        Some(id) => complete("flare", id, list),
+        None => list(1, 0)?
+            .pop()
+            .ok_or_else(|| Error::NotFound("there is no flare yet".into())),
+    }
+}
+
+/// The id of the group that is meant.
+pub fn group(client: &Client, given: &str) -> Result<String, Error> {
+    complete("group", given, |limit, skip| {
+        let page = ListGroupsQuery {
+            limit: Some(limit),
+            skip: Some(skip).filter(|skip| *skip > 0),
+            ..ListGroupsQuery::default()
+        };
+        ids(client.list_groups(&page), |group| group.group_id)
+    })
+}
+
+/// The id of anybody's flare that is meant.
+pub fn any_flare(client: &Client, given: &str) -> Result<String, Error> {
+    complete("flare", given, |limit, skip| {
+        let page = ListAllFlaresQuery {
+            limit: Some(limit),
+            skip: Some(skip).filter(|skip| *skip > 0),
+            ..ListAllFlaresQuery::default()
+        };
+        ids(client.list_all_flares(&page), |flare| flare.flare_id)
+    })
+}
+
+/// The id of anybody's group that is meant.
+pub fn any_group(client: &Client, given: &str) -> Result<String, Error> {
+    complete("group", given, |limit, skip| {
+        let page = ListAllGroupsQuery {
+            limit: Some(limit),
+            skip: Some(skip).filter(|skip| *skip > 0),
+            ..ListAllGroupsQuery::default()
+        };
+        ids(client.list_all_groups(&page), |group| group.group_id)
+    })
+}
+
+/// As much of an id as people need to tell it from others.
+pub fn short(id: &str) -> &str {
+    id.get(..SHOWN).unwrap_or(id)
+}
+
+fn ids<T: DeserializeOwned>(
+    listed: Result<Answer<Vec<T>>, ApiError>,
+    id: impl Fn(T) -> String,
+) -> Result<Vec<String>, Error> {
+    Ok(listed?.read()?.into_iter().map(id).collect())
+}
+
+/// The only id among the newest that begins so.
+fn complete(
+    kind: &str,
+    given: &str,
+    list: impl Fn(u32, u32) -> Result<Vec<String>, Error>,
+) -> Result<String, Error> {
+    let is_beginning = (SHORTEST..LENGTH).contains(&given.len())
+        && given
+            .bytes()
+            .all(|digit| matches!(digit, b'0'..=b'9' | b'a'..=b'f'));
+    if !is_beginning {
+        return Ok(given.to_owned());
+    }
+    // A set, since what is new meanwhile moves the rest, and an id may be seen on two pages.
+    let mut found = BTreeSet::new();
+    for skip in (0..NEWEST).step_by(PAGE as usize) {
+        let page = list(PAGE, skip)?;
+        let is_last = page.len() < PAGE as usize;
+        found.extend(page.into_iter().filter(|id| id.starts_with(given)));
+        if is_last || found.len() > 1 {
+            break;
+        }
+    }
+    let mut found = found.into_iter();
+    match (found.next(), found.next()) {
+        (Some(id), None) => Ok(id),
+        (Some(one), Some(other)) => Err(Error::Usage(format!(
+            "{given} is ambiguous: the {kind}s {one} and {other} begin with it, and perhaps others; \
+             give more of the id"
+        ))),
+        (None, _) => Err(Error::NotFound(format!(
+            "no {kind} among the newest {NEWEST} begins with {given}"
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::cell::Cell;
+
+    use super::*;
+
+    fn id(number: u32) -> String {
+        format!("{number:08x}{:024x}", 0)
+    }
+
+    /// Among so many ids, and how many pages were asked for.
+    fn among(total: u32, given: &str) -> (Result<String, Error>, u32) {
+        let pages = Cell::new(0);
+        let found = complete("flare", given, |limit, skip| {
+            pages.set(pages.get() + 1);
+            Ok((skip..total.min(skip + limit)).map(id).collect())
+        });
+        (found, pages.get())
+    }
+
+    #[test]
+    fn the_only_one_that_begins_so_is_meant() {
+        assert_eq!(among(10, "00000007").0.unwrap(), id(7));
+        let (found, pages) = among(500, "00000190");
+        assert_eq!((found.unwrap(), pages), (id(400), 3));
+    }
+
+    #[test]
+    fn several_are_ambiguous_and_none_is_not_found() {
+        let (found, pages) = among(500, "0000");
+        let error = found.unwrap_err();
+        assert!(
+            error.to_string().starts_with("0000 is ambiguous"),
+            "{error}"
+        );
+        assert_eq!((error.exit_code(), pages), (2, 1));
+        let (found, pages) = among(100_000, "ffff");
+        let error = found.unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "no flare among the newest 2000 begins with ffff"
+        );
+        assert_eq!((error.exit_code(), pages), (3, 10));
+    }
+
+    #[test]
+    fn whole_ids_and_what_is_none_are_taken_as_they_are() {
+        for given in [id(3).as_str(), "abc", "no-such-thing", "ABCDEF", ""] {
+            let (found, pages) = among(10, given);
+            assert_eq!((found.unwrap().as_str(), pages), (given, 0));
+        }
+    }
+
+    #[test]
+    fn the_beginning_of_an_id_is_shown() {
+        assert_eq!(short(&id(7)), "000000070000");
+        assert_eq!(short("f1"), "f1");
+    }
+}

@@ -1,0 +1,167 @@
+//! Tables for people: harmless, as wide as the terminal at most, coloured if that is wanted.
+
+use comfy_table::{Attribute, Cell, Color, ContentArrangement, presets};
+use console::Term;
+
+use crate::visible;
+
+/// Text of which nothing needs to be hidden from a terminal any more.
+pub struct Shown(String);
+
+impl Shown {
+    /// What to print.
+    pub fn text(&self) -> &str {
+        &self.0
+    }
+
+    /// This with a table below it.
+    pub fn above(mut self, table: Table) -> Self {
+        self.0 += "\n\n";
+        self.0 += table.shown().text();
+        self
+    }
+
+    /// This with a text below it.
+    pub fn and(mut self, text: &str) -> Self {
+        self.0 += &visible::lines(text);
+        self
+    }
+}
+
+impl From<String> for Shown {
+    fn from(text: String) -> Self {
+        Self(visible::lines(&text).into_owned())
+    }
+}
+
+impl From<&str> for Shown {
+    fn from(text: &str) -> Self {
+        text.to_owned().into()
+    }
+}
+
+/// Rows of cells.
+pub struct Table(comfy_table::Table);
+
+impl Table {
+    /// An empty one with these column heads.
+    pub fn new<const N: usize>(heads: [&str; N]) -> Self {
+        let mut table = Self::bare();
+        table
+            .0
+            .set_header(heads.map(|head| cell(head).add_attribute(Attribute::Bold)));
+        table
+    }
+
+    fn bare() -> Self {
+        let mut table = comfy_table::Table::new();
+        table
+            .load_style(presets::NOTHING)
+            .set_content_arrangement(ContentArrangement::Dynamic);
+        // All of it is decided here.
+        table.force_no_tty();
+        if console::colors_enabled() {
+            table.enforce_styling();
+        }
+        if let Some(width) = width() {
+            table.set_width(width);
+        }
+        Self(table)
+    }
+
+    /// Adds a row.
+    pub fn row<const N: usize>(&mut self, cells: [Value; N]) {
+        self.0.add_row(cells.map(|value| value.0));
+    }
+
+    /// The table's text: no leading column of blanks, no trailing ones.
+    pub fn shown(mut self) -> Shown {
+        for column in self.0.column_iter_mut() {
+            column.set_padding((0, 2));
+        }
+        Shown(self.0.trim_fmt())
+    }
+}
+
+/// Columns of the terminal that standard output is, if it is one and says how many it has.
+pub fn width() -> Option<u16> {
+    let size = Term::stdout().size_checked();
+    size.map(|(_, columns)| columns)
+        .filter(|columns| *columns > 0)
+}
+
+/// What stands in a cell.
+pub struct Value(Cell);
+
+fn cell(text: &str) -> Cell {
+    Cell::new(visible::lines(text))
+}
+
+impl From<String> for Value {
+    fn from(text: String) -> Self {
+        Self(cell(&text))
+    }
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Self(cell(text))
+    }
+}
+
+impl From<u32> for Value {
+    fn from(number: u32) -> Self {
+        number.to_string().into()
+    }
+}
+
+/// Nothing is a dash.
+impl<T: ToString> From<Option<T>> for Value {
+    fn from(value: Option<T>) -> Self {
+        value
+            .map_or_else(|| "-".into(), |value| value.to_string())
+            .into()
+    }
+}
+
+/// The state of a flare, a worker, a group, an invoker or a namespace.
+pub fn state(name: &str) -> Value {
+    let color = match name {
+        "succeeded" | "open" | "up" => Color::DarkGreen,
+        "failed" | "timed-out" | "down" => Color::DarkRed,
+        "cancelled" | "revoked" => Color::DarkMagenta,
+        "placing" | "starting" | "running" | "opening" => Color::DarkCyan,
+        "queued" | "pending" | "quarantined" => Color::DarkYellow,
+        _ => return name.into(),
+    };
+    Value(cell(name).fg(color))
+}
+
+/// A table of names and values; those without a value are left out.
+pub fn pairs<const N: usize>(pairs: [(&str, Option<Value>); N]) -> Shown {
+    let mut table = Table::bare();
+    for (name, value) in pairs {
+        if let Some(value) = value {
+            table.row([name.into(), value]);
+        }
+    }
+    table.shown()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_have_no_blanks_around_them() {
+        let mut two = Table::new(["A", "LONGER"]);
+        two.row(["value".into(), "x".into()]);
+        two.row([None::<u32>.into(), "\x1b[2J".into()]);
+        assert_eq!(
+            two.shown().text(),
+            "A      LONGER\nvalue  x\n-      \\u{1b}[2J"
+        );
+        let facts = pairs([("name", Some("x".into())), ("none", None)]);
+        assert_eq!(facts.and("\n\x07").text(), "name  x\n\\u{7}");
+    }
+}

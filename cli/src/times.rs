@@ -1,0 +1,102 @@
+//! Times and durations as people write them: local, and with units that fit.
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+const SECOND: u64 = 1_000_000;
+const MINUTE: u64 = 60;
+const HOUR: u64 = 60 * MINUTE;
+const DAY: u64 = 24 * HOUR;
+
+/// Microseconds since the epoch as local time, to the millisecond.
+pub fn exact(micros: u64) -> String {
+    local(micros, "%Y-%m-%d %H:%M:%S%.3f")
+}
+
+/// The same to the minute, which is enough in a list.
+pub fn minute(micros: u64) -> String {
+    local(micros, "%Y-%m-%d %H:%M")
+}
+
+fn local(micros: u64, format: &str) -> String {
+    let time = i64::try_from(micros).ok();
+    let time = time.and_then(|micros| Timestamp::from_microsecond(micros).ok());
+    // What is beyond the year 9999 is nonsense.
+    time.map_or_else(
+        || "?".into(),
+        |time| {
+            let local = time.to_zoned(TimeZone::system());
+            local.strftime(format).to_string()
+        },
+    )
+}
+
+/// How long from one time to another, in milliseconds.
+pub fn milliseconds(start: u64, end: u64) -> String {
+    format!("{:.1}", end.saturating_sub(start) as f64 / 1000.0)
+}
+
+/// The same with units that fit.
+pub fn duration(start: u64, end: u64) -> String {
+    let micros = end.saturating_sub(start);
+    // What would be rounded to a whole one of the next unit is one.
+    if micros < SECOND - 50 {
+        return format!("{} ms", milliseconds(start, end));
+    }
+    if micros < MINUTE * SECOND - SECOND / 20 {
+        return format!("{:.1} s", micros as f64 / SECOND as f64);
+    }
+    let seconds = micros / SECOND + u64::from(micros % SECOND >= SECOND / 2);
+    let (large, unit, small, small_unit) = match seconds {
+        HOUR.. if seconds >= DAY => (seconds / DAY, "d", seconds % DAY / HOUR, "h"),
+        HOUR.. => (seconds / HOUR, "h", seconds % HOUR / MINUTE, "min"),
+        _ => (seconds / MINUTE, "min", seconds % MINUTE, "s"),
+    };
+    if small == 0 {
+        format!("{large} {unit}")
+    } else {
+        format!("{large} {unit} {small} {small_unit}")
+    }
+}
+
+/// A length of time that somebody has set, in milliseconds.
+pub fn setting(millis: u64) -> String {
+    duration(0, millis.saturating_mul(1000)).replace(".0 ", " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_have_units_that_fit() {
+        for (micros, shown) in [
+            (0, "0.0 ms"),
+            (1_500, "1.5 ms"),
+            (999_949, "999.9 ms"),
+            (999_960, "1.0 s"),
+            (4_002_000, "4.0 s"),
+            (12_340_000, "12.3 s"),
+            (59_949_000, "59.9 s"),
+            (59_960_000, "1 min"),
+            (125_400_000, "2 min 5 s"),
+            (3_599_900_000, "1 h"),
+            (5_400_000_000, "1 h 30 min"),
+            (90_000_000_000, "1 d 1 h"),
+        ] {
+            assert_eq!(duration(5, 5 + micros), shown);
+        }
+        assert_eq!(duration(5, 0), "0.0 ms");
+        assert_eq!(setting(1), "1 ms");
+        assert_eq!(setting(90_000), "1 min 30 s");
+        assert_eq!(setting(1_500), "1.5 s");
+        assert_eq!(setting(10_000), "10 s");
+        assert!(setting(u64::MAX).ends_with('h'));
+    }
+
+    #[test]
+    fn times_that_are_none_are_not_made_up() {
+        assert_eq!(exact(u64::MAX), "?");
+        assert_eq!(minute(i64::MAX.unsigned_abs()), "?");
+    }
+}

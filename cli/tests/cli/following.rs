@@ -1,0 +1,148 @@
+//! What looks on until a flare has ended: `wait`, `logs --follow`, `status --watch`.
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::flare::flare;
+use crate::platform::Platform;
+use crate::program::{Burst, Ran};
+use crate::terminal::run_on_terminal;
+
+const LOGS: &str = "GET /flares/f1/logs";
+
+/// A platform on which a flare goes through these states.
+fn platform(states: &[&str]) -> Platform {
+    let platform = Platform::start();
+    for state in states {
+        platform.on("GET /flares/f1", 200, &flare(state, "null"));
+    }
+    platform
+}
+
+fn logs(lines: &[&str]) -> String {
+    let lines = lines.iter().map(|line| {
+        format!(
+            r#"{{"worker":0,"pack":0,"stream":"stdout","at":1700000000000000,"line":"{line}"}}"#
+        )
+    });
+    let lines = lines.collect::<Vec<_>>().join(",");
+    format!(r#"{{"flareId":"f1","truncated":false,"logs":[{lines}]}}"#)
+}
+
+fn texts(out: &str) -> Vec<&str> {
+    let lines = out.lines();
+    lines
+        .filter_map(|line| line.split(' ').next_back())
+        .collect()
+}
+
+#[test]
+fn a_wait_ends_with_the_flare_and_fails_as_it_did() {
+    let succeeded = platform(&["queued", "running", "succeeded"]);
+    let burst = Burst::of(&succeeded);
+    let out = burst.run(&["wait", "f1"]).ok();
+    assert!(out.contains("state        succeeded"), "{out}");
+    assert_eq!(succeeded.requests().len(), 3);
+    let json = burst.run(&["wait", "f1", "--output", "json"]).ok();
+    assert_eq!(json.trim_end(), flare("succeeded", "null"));
+    for (state, code) in [("failed", 1), ("timed-out", 9), ("cancelled", 10)] {
+        let platform = platform(&["running", state]);
+        let ran = Burst::of(&platform).run(&["wait", "f1"]);
+        assert!(ran.fails(code).starts_with("flare f1 "), "{ran:?}");
+        assert!(ran.out.contains(state), "{ran:?}");
+    }
+    let missing = Burst::of(&succeeded).run(&["wait", "f2"]);
+    assert_eq!(missing.fails(3), "There is no such thing. [t404]");
+}
+
+#[test]
+fn a_wait_outlasts_a_restart_and_its_own_end_stops_nothing() {
+    let restarting = Platform::start();
+    restarting.on("GET /flares/f1", 200, &flare("running", "null"));
+    restarting.on("GET /flares/f1", 503, r#"{"error":"Starting.","code":"t"}"#);
+    restarting.on("GET /flares/f1", 200, &flare("succeeded", "null"));
+    Burst::of(&restarting).run(&["wait", "f1"]).ok();
+
+    let platform = platform(&["running"]);
+    let burst = Burst::of(&platform);
+    let child = burst.command(&["wait", "f1"]).spawn().unwrap();
+    platform.wait_for("GET /flares/f1");
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let ran = Ran::from(child.wait_with_output().unwrap());
+    assert_eq!((ran.code, ran.err.as_str()), (None, ""));
+    assert_eq!(platform.lines(), ["GET /flares/f1"]);
+}
+
+#[test]
+fn a_log_is_followed_to_its_end() {
+    let platform = platform(&["queued", "running", "running", "succeeded"]);
+    // At the second look it may not be time to read the log again.
+    platform.on(LOGS, 200, &logs(&["one"]));
+    platform.on(LOGS, 200, &logs(&["one", "two", "three"]));
+    let burst = Burst::of(&platform);
+    let out = burst.run(&["logs", "f1", "--follow"]).ok();
+    assert_eq!(texts(&out), ["one", "two", "three"], "{out}");
+
+    platform.on("GET /flares/f1", 200, &flare("succeeded", "null"));
+    let out = burst.run(&["logs", "f1", "--follow", "--output=json"]).ok();
+    let lines: Vec<serde_json::Value> = out
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!((lines.len(), &lines[2]["line"]), (3, &"three".into()));
+}
+
+#[test]
+fn a_line_is_printed_before_the_flare_ends() {
+    let platform = platform(&["running"]);
+    platform.on(LOGS, 200, &logs(&["one"]));
+    let burst = Burst::of(&platform);
+    let mut command = burst.command(&["logs", "f1", "-f", "--worker", "0"]);
+    let mut child = command.spawn().unwrap();
+    let mut first = String::new();
+    let out = child.stdout.as_mut().unwrap();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(out), &mut first).unwrap();
+    assert_eq!(texts(&first), ["one"]);
+    platform.on("GET /flares/f1", 200, &flare("failed", "null"));
+    // How the flare ended is another command's to tell.
+    assert!(child.wait().unwrap().success());
+    assert!(platform.lines().contains(&format!("{LOGS}?worker=0")));
+}
+
+#[test]
+fn the_log_of_another_attempt_is_printed_from_its_beginning() {
+    let platform = Platform::start();
+    let again = flare("succeeded", "null").replace(r#""attempt":1"#, r#""attempt":2"#);
+    platform.on("GET /flares/f1", 200, &flare("running", "null"));
+    platform.on("GET /flares/f1", 200, &again);
+    platform.on(LOGS, 200, &logs(&["one", "two"]));
+    platform.on(LOGS, 200, &logs(&["again"]));
+    let out = Burst::of(&platform).run(&["logs", "f1", "--follow"]).ok();
+    assert_eq!(texts(&out), ["one", "two", "again"]);
+}
+
+#[test]
+fn a_watched_status_is_shown_when_it_changes() {
+    let platform = platform(&["queued", "running", "running", "succeeded"]);
+    let burst = Burst::of(&platform);
+    let out = burst.run(&["status", "f1", "--watch"]).ok();
+    let states: Vec<&str> = out
+        .lines()
+        .filter_map(|line| line.strip_prefix("state        "))
+        .collect();
+    assert_eq!(states, ["queued", "running", "succeeded"]);
+    assert_eq!(platform.requests().len(), 4);
+}
+
+#[test]
+fn on_a_terminal_it_stays_in_its_place() {
+    let platform = platform(&["running", "succeeded"]);
+    let burst = Burst::of(&platform)
+        .with("TERM", "xterm")
+        .with("NO_COLOR", "1");
+    let screen = run_on_terminal(&burst, &["status", "f1", "--watch"]).out;
+    let (before, after) = screen.split_once("\x1b[").unwrap();
+    assert!(
+        before.contains("running") && after.contains("succeeded"),
+        "{screen:?}"
+    );
+}

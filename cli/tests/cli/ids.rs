@@ -1,0 +1,99 @@
+//! Ids that are cut short.
+
+use crate::flare::{flare, summary};
+use crate::group::{group, summary as group_summary};
+use crate::platform::Platform;
+use crate::program::Burst;
+
+const ONE: &str = "0123abcd000000000000000000000001";
+const OTHER: &str = "0123ef00000000000000000000000002";
+const PAGE: &str = "GET /flares?limit=200";
+
+fn listed(ids: &[&str]) -> String {
+    let flares = ids
+        .iter()
+        .map(|id| summary("succeeded").replace("\"f1\"", &format!("\"{id}\"")));
+    format!("[{}]", flares.collect::<Vec<_>>().join(","))
+}
+
+#[test]
+fn the_beginning_of_an_id_is_enough() {
+    let platform = Platform::start();
+    platform.on(PAGE, 200, &listed(&[OTHER, ONE]));
+    platform.on(
+        &format!("GET /flares/{ONE}"),
+        200,
+        &flare("succeeded", "null"),
+    );
+    let accepted = format!(r#"{{"flareId":"{ONE}"}}"#);
+    platform.on(&format!("DELETE /flares/{ONE}"), 202, &accepted);
+    let burst = Burst::of(&platform);
+    burst.run(&["status", "0123ab"]).ok();
+    let cancelled = burst.run(&["cancel", "0123abcd"]).ok();
+    assert_eq!(cancelled, format!("ok: cancelling flare {ONE}\n"));
+    burst.run(&["status", ONE]).ok();
+    assert_eq!(
+        platform.lines(),
+        [
+            PAGE,
+            &format!("GET /flares/{ONE}"),
+            PAGE,
+            &format!("DELETE /flares/{ONE}"),
+            &format!("GET /flares/{ONE}"),
+        ]
+    );
+}
+
+#[test]
+fn two_that_begin_so_are_named_and_none_is_done_to() {
+    let platform = Platform::start();
+    platform.on(PAGE, 200, &listed(&[OTHER, ONE]));
+    let burst = Burst::of(&platform);
+    for verb in ["status", "wait", "logs", "result", "timeline", "cancel"] {
+        let ran = burst.run(&[verb, "0123"]);
+        let sentence = ran.fails(2);
+        let both = sentence.contains(ONE) && sentence.contains(OTHER);
+        assert!(sentence.starts_with("0123 is ambiguous") && both, "{ran:?}");
+    }
+    assert_eq!(platform.lines(), [PAGE]);
+    let ran = burst.run(&["cancel", "beef"]);
+    assert_eq!(
+        ran.fails(3),
+        "no flare among the newest 2000 begins with beef"
+    );
+}
+
+#[test]
+fn groups_and_what_others_have_are_found_so_too() {
+    let platform = Platform::start();
+    let groups = format!(
+        "[{}]",
+        group_summary().replace("\"g1\"", &format!("\"{ONE}\""))
+    );
+    let group_path = format!("GET /groups/{ONE}");
+    platform
+        .on("GET /groups?limit=200", 200, &groups)
+        .on(&group_path, 200, &group("open", "null"));
+    platform
+        .on("GET /api/v1/admin/flares?limit=200", 200, &listed(&[ONE]))
+        .on("GET /api/v1/admin/groups?limit=200", 200, &groups);
+    let flare = format!(r#"{{"flareId":"{ONE}"}}"#);
+    let closed = format!(r#"{{"groupId":"{ONE}"}}"#);
+    platform
+        .on(&format!("DELETE /groups/{ONE}"), 202, &closed)
+        .on(&format!("POST /groups/{ONE}"), 202, &flare)
+        .on(&format!("DELETE /api/v1/admin/flares/{ONE}"), 202, &flare)
+        .on(&format!("DELETE /api/v1/admin/groups/{ONE}"), 202, &closed);
+    let burst = Burst::of(&platform).with("BURST_ADMIN_AUTH", "admin:key");
+    let run = |args: &[&str]| burst.run(args).ok();
+    run(&["group", "get", "0123"]);
+    assert_eq!(
+        run(&["group", "flare", "0123"]),
+        format!("ok: flare {ONE}\n")
+    );
+    let closing = format!("ok: closing group {ONE}\n");
+    assert_eq!(run(&["group", "close", "0123"]), closing);
+    assert_eq!(run(&["admin", "group", "close", "0123"]), closing);
+    let cancelling = format!("ok: cancelling flare {ONE}\n");
+    assert_eq!(run(&["admin", "flare", "cancel", "0123"]), cancelling);
+}

@@ -1,0 +1,87 @@
+//! `burst new`.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::program::Burst;
+
+fn repository() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
+}
+
+#[test]
+fn a_new_crate_passes_its_test() {
+    let burst = Burst::alone();
+    // The program under test lies in the checkout, whose SDK it finds by itself.
+    let made = burst.run(&["new", "greet"]).ok();
+    assert_eq!(made, "ok: made the crate greet\n");
+    let root = burst.home().join("greet");
+    // So that the test needs no network, and compiles the SDK once only.
+    fs::copy(repository().join("Cargo.lock"), root.join("Cargo.lock")).unwrap();
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["test", "--offline"]).current_dir(&root).env(
+        "CARGO_TARGET_DIR",
+        concat!(env!("CARGO_TARGET_TMPDIR"), "/new"),
+    );
+    let tested = cargo.output().unwrap();
+    let said = String::from_utf8_lossy(&tested.stdout);
+    assert!(tested.status.success(), "{tested:?}");
+    assert!(said.contains("every_worker_greets ... ok"), "{said}");
+    assert_eq!(
+        fs::read_to_string(root.join(".gitignore")).unwrap(),
+        "/target\n"
+    );
+}
+
+#[test]
+fn a_checkout_is_taken_wherever_it_is() {
+    let burst = Burst::alone();
+    burst.file(
+        "there/rust-runtime/sdk/Cargo.toml",
+        "[package]\nname = \"burst\"\n",
+    );
+    burst.run(&["new", "hello", "--sdk", "there"]).ok();
+    let manifest = fs::read_to_string(burst.home().join("hello/Cargo.toml")).unwrap();
+    let sdk = burst
+        .home()
+        .canonicalize()
+        .unwrap()
+        .join("there/rust-runtime/sdk");
+    let expected = format!("burst = {{ path = \"{}\" }}", sdk.display());
+    assert!(manifest.contains(&expected), "{manifest}");
+}
+
+#[test]
+fn without_a_checkout_the_sdk_has_to_be_named() {
+    let burst = Burst::alone();
+    let own = burst.executable("bin/burst", crate::program::BURST);
+    let mut command = Command::new(own);
+    command.args(["new", "hello"]).current_dir(burst.home());
+    let ran = crate::program::Ran::from(command.output().unwrap());
+    assert!(ran.fails(2).contains("say with --sdk"), "{ran:?}");
+    assert!(!burst.home().join("hello").exists());
+}
+
+#[test]
+fn what_there_is_stays_and_bad_names_are_refused() {
+    let burst = Burst::alone();
+    let file = burst.file("hello/notes", "mine");
+    let ran = burst.run(&["new", "hello"]);
+    assert_eq!(ran.fails(2), "hello exists already");
+    assert_eq!(fs::read_to_string(file).unwrap(), "mine");
+    assert!(
+        burst
+            .run(&["new", "2nd"])
+            .fails(2)
+            .contains("cannot name a crate")
+    );
+    assert!(
+        burst
+            .run(&["new", "burst"])
+            .fails(2)
+            .contains("take another name")
+    );
+    let ran = burst.run(&["new", "other", "--sdk", "hello"]);
+    assert!(ran.fails(2).contains("no checkout"), "{ran:?}");
+}

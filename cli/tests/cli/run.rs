@@ -1,0 +1,138 @@
+//! `burst run`.
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::deploy::DEPLOYED;
+use crate::flare::{RESULT, STARTED, flare};
+use crate::platform::Platform;
+use crate::program::{Burst, Ran};
+
+const LOGS: &str = r#"{"flareId":"f1","truncated":false,"logs":[
+    {"worker":1,"pack":0,"stream":"stdout","at":1700000000000000,"line":"hello"}]}"#;
+
+fn platform(states: &[&str]) -> Platform {
+    let platform = Platform::start();
+    platform
+        .on("PUT /bursts/hello", 200, DEPLOYED)
+        .on("POST /bursts/hello", 202, STARTED)
+        .on("GET /flares/f1/logs", 200, LOGS)
+        .on("GET /flares/f1/result", 200, RESULT);
+    for state in states {
+        platform.on("GET /flares/f1", 200, &flare(state, "null"));
+    }
+    platform
+}
+
+#[test]
+fn a_program_is_deployed_run_and_shown() {
+    let platform = platform(&["queued", "running", "succeeded"]);
+    let burst = Burst::of(&platform);
+    burst.executable("hello", "/bin/sh");
+    let args = [
+        "run",
+        "hello",
+        "--size",
+        "2",
+        "-p",
+        "name=Ada",
+        "--timeout",
+        "1h30m",
+    ];
+    let ran = burst.run(&args);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(
+        ran.out,
+        "[\n  null,\n  {\"z\":1,\"a\":12345678901234567890123}\n]\n"
+    );
+    assert!(ran.err.starts_with("deployed hello 0.0.1\n"), "{ran:?}");
+    assert_eq!(
+        ran.err.matches("worker 1 stdout: hello\n").count(),
+        1,
+        "{ran:?}"
+    );
+    let mut lines = platform.lines();
+    lines.dedup();
+    assert_eq!(
+        lines[..2],
+        ["PUT /bursts/hello?overwrite=true", "POST /bursts/hello"]
+    );
+    assert_eq!(lines.last().unwrap(), "GET /flares/f1/result");
+    let requests = platform.requests();
+    // The definition keeps what it has.
+    assert_eq!(requests[0].body["config"], serde_json::json!({}));
+    assert!(requests[0].body.get("parameters").is_none());
+    assert_eq!(
+        requests[1].body,
+        serde_json::json!({"size": 2, "params": {"name": "Ada"}, "timeout": 5_400_000})
+    );
+}
+
+#[test]
+fn another_name_can_be_given_and_the_crate_gives_one() {
+    let platform = platform(&["succeeded"]);
+    let burst = Burst::of(&platform);
+    burst.executable("program", "/bin/sh");
+    assert_eq!(
+        burst.run(&["run", "program", "--name", "hello"]).code,
+        Some(0)
+    );
+    let manifest = "[package]\nname=\"hello\"\nedition=\"2021\"\n[workspace]\n";
+    burst.file("some/Cargo.toml", manifest);
+    burst.file("some/src/main.rs", "fn main() {}");
+    // Cargo's own home is where it always is.
+    let home = std::env::var_os("HOME").unwrap_or_default();
+    let mut command = burst.command(&["run", "some"]);
+    command.env("HOME", home).env_remove("CARGO_TARGET_DIR");
+    command.env("BURST_CONFIG_FILE", burst.home().join("none"));
+    let ran = Ran::from(command.output().unwrap());
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+}
+
+#[test]
+fn a_flare_that_fails_fails_the_run() {
+    let platform = platform(&["running", "failed"]);
+    let failed = r#"{"flareId":"f1","state":"failed","error":null,"outputs":[{"worker":0}]}"#;
+    // In place of the other one, which is given first.
+    platform.on("GET /flares/f1/result", 200, failed);
+    Burst::of(&platform).run(&["result", "f1"]).ok();
+    let burst = Burst::of(&platform);
+    burst.executable("hello", "/bin/sh");
+    let ran = burst.run(&["run", "hello"]);
+    assert_eq!(ran.code, Some(1), "{ran:?}");
+    assert!(
+        ran.err
+            .ends_with("error: flare f1 failed; see `burst logs f1`\n"),
+        "{ran:?}"
+    );
+}
+
+#[test]
+fn wrong_inputs_are_told_before_anything_is_deployed() {
+    let platform = platform(&[]);
+    let burst = Burst::of(&platform);
+    burst.executable("hello", "/bin/sh");
+    burst.file("none.json", "[]");
+    let ran = burst.run(&["run", "hello", "--params-file", "none.json"]);
+    assert!(ran.fails(2).contains("no input"), "{ran:?}");
+    assert!(
+        burst
+            .run(&["run", "none"])
+            .fails(2)
+            .contains("cannot read none")
+    );
+    assert!(platform.requests().is_empty());
+}
+
+#[test]
+fn an_interrupt_cancels_what_was_run() {
+    let platform = platform(&["running"]);
+    platform.on("DELETE /flares/f1", 202, STARTED);
+    let burst = Burst::of(&platform);
+    burst.executable("hello", "/bin/sh");
+    let child = burst.command(&["run", "hello"]).spawn().unwrap();
+    platform.wait_for("GET /flares/f1/logs");
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let ran = Ran::from(child.wait_with_output().unwrap());
+    assert_eq!(ran.code, Some(10), "{ran:?}");
+    assert_eq!(platform.lines().last().unwrap(), "DELETE /flares/f1");
+}
