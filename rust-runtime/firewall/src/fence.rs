@@ -52,6 +52,8 @@ pub struct Fence {
     pub bridge: String,
     /// Its addresses.
     pub network: Range,
+    /// How many neighbours the containers may have in all.
+    pub neighbours: u32,
     /// The port by which the invoker orders packs about.
     pub control: u16,
     /// What all may reach; on this machine only with a port.

@@ -14,6 +14,7 @@ mod kernel;
 mod members;
 #[cfg(test)]
 mod namespace;
+mod neighbours;
 mod netlink;
 mod ruleset;
 mod script;

@@ -1,4 +1,5 @@
-//! The kernel's nf_tables, by its own messages: `linux/netfilter/nf_tables.h`.
+//! The kernel's nf_tables, by its own messages: `linux/netfilter/nf_tables.h`; and what it keeps of networks:
+//! `linux/rtnetlink.h`.
 
 use std::io::{self, ErrorKind, Read};
 use std::time::Duration;
@@ -7,6 +8,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 const NETLINK: i32 = 16;
 const NETFILTER: i32 = 12;
+const ROUTES: i32 = 0;
 const NF_TABLES: u16 = 10;
 const BATCH_BEGIN: u16 = 0x10;
 const BATCH_END: u16 = 0x11;
@@ -141,19 +143,44 @@ fn message(
     to.extend(&attributes.0);
 }
 
-/// A line to the kernel's nf_tables.
+/// A line to a part of the kernel.
 #[derive(Debug)]
 pub(crate) struct Netlink(Socket);
 
 impl Netlink {
+    /// To nf_tables.
     pub(crate) fn open() -> io::Result<Self> {
-        let socket = Socket::new(
-            Domain::from(NETLINK),
-            Type::RAW,
-            Some(Protocol::from(NETFILTER)),
-        )?;
+        Self::to(NETFILTER)
+    }
+
+    /// To what knows cards, addresses, routes and neighbours.
+    pub(crate) fn of_routes() -> io::Result<Self> {
+        Self::to(ROUTES)
+    }
+
+    fn to(part: i32) -> io::Result<Self> {
+        let protocol = Some(Protocol::from(part));
+        let socket = Socket::new(Domain::from(NETLINK), Type::RAW, protocol)?;
         socket.set_read_timeout(Some(ANSWER))?;
         Ok(Self(socket))
+    }
+
+    /// One request by itself; whether the kernel did it.
+    pub(crate) fn tell(&self, kind: u16, family: u8, attributes: &Attributes) -> io::Result<()> {
+        let mut request = Vec::new();
+        message(
+            &mut request,
+            (kind, ACKNOWLEDGE),
+            1,
+            (family, 0),
+            attributes,
+        );
+        self.0.send(&request)?;
+        let datagram = self.receive()?;
+        match next_message(&mut datagram.as_slice())? {
+            Some(answer) if answer.kind == ERROR => answer.answer(),
+            _ => Err(cut()),
+        }
     }
 
     /// Whether the kernel did it; the first reason if not.

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::Error;
 use crate::fence::Fence;
 use crate::members::{Member, Members};
+use crate::neighbours;
 use crate::netlink::Netlink;
 use crate::stale;
 use crate::table::Table;
@@ -89,6 +90,10 @@ fn enclose(fence: &Fence) -> Result<Table, Error> {
     if let Err(problem) = stale::remove(&kernel) {
         // Of this network they are replaced anyway; those of others are the next one's to try.
         eprintln!("burst-runtime: {problem}");
+    }
+    if let Err(problem) = neighbours::make_room(fence.neighbours) {
+        // Fewer may be enough, and who sets the machine's limits may have others in mind.
+        eprintln!("burst-runtime: the kernel's table of neighbours keeps its size: {problem}");
     }
     Table::create(kernel, fence)
 }
@@ -199,6 +204,7 @@ mod tests {
             name: name.to_owned(),
             bridge: bridge.to_owned(),
             network: "172.20.0.0/16".parse().unwrap(),
+            neighbours: 0,
             control: 8080,
             open: vec!["10.0.0.0/8".parse().unwrap()],
             closed: vec!["0.0.0.0/0".parse().unwrap()],

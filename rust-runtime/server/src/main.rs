@@ -53,6 +53,9 @@ enum Command {
         /// The network's addresses.
         #[arg(long, value_name = "ADDRESS/BITS")]
         network: Range,
+        /// How many neighbours the packs may have in all.
+        #[arg(long, value_name = "COUNT")]
+        neighbours: u32,
         /// The port by which packs are ordered about.
         #[arg(long, value_name = "PORT")]
         control: u16,
@@ -82,6 +85,7 @@ fn main() -> ExitCode {
             name,
             bridge,
             network,
+            neighbours,
             control,
             open,
             closed,
@@ -90,6 +94,7 @@ fn main() -> ExitCode {
                 name,
                 bridge,
                 network,
+                neighbours,
                 control,
                 open,
                 closed,

@@ -23,7 +23,7 @@ use burst_tests::{Driver, Platform, Redis, Settings, Tenants, built, docker};
 use burst_tests::{RabbitMq, rabbitmq as rabbitmq_server};
 use serde_json::{Value, json};
 
-use crate::script::Script;
+use crate::script::{Script, honest};
 
 /// Those that need no backend's server.
 fn scripts() -> Vec<Script> {
@@ -131,6 +131,28 @@ fn on_s3(driver: Driver, server: &S3Process) {
     ];
     suite::play(driver, settings, scripts.concat());
     s3::nothing_is_left(server);
+}
+
+/// The kernel keeps whom containers look for in one table for all of them.
+#[test]
+fn who_looks_for_everybody_keeps_nobody_from_being_found() {
+    let platform = Platform::start(Settings::new(Driver::Docker).slots(8));
+    let tenants = Tenants::two(&platform);
+    tenants.first.deploy("hostile", &built::program("hostile"));
+    tenants
+        .second
+        .deploy("collectives", &built::program("collectives"));
+    let looks = json!([{"do": "look-for-all", "millis": 60_000}]);
+    let looking = json!({"params": [{"steps": honest(looks)}], "memory": 64, "timeout": 60_000});
+    let attack = tenants.first.api().flare("hostile", &looking);
+    tenants.first.api().in_state(&attack, "running");
+    let api = tenants.second.api();
+    let request =
+        json!({"size": 6, "params": {}, "granularity": 1, "packing": "homogeneous", "memory": 64});
+    let flare = api.ended(&api.flare("collectives", &request));
+    assert_eq!(flare.state, "succeeded", "{:#?}", flare.error);
+    assert_eq!(tenants.first.api().status(&attack).state, "running");
+    tenants.first.api().try_end(&format!("flares/{attack}"));
 }
 
 /// A program can read all that it is told.

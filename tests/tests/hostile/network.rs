@@ -54,6 +54,11 @@ pub fn scripts() -> Vec<Script> {
             &json!({"do": "connect", "to": "runtime", "count": 1000, "kept": true}),
         )
         .in_containers(),
+        lonely(
+            "all addresses of its network, looked for",
+            &json!({"do": "look-for-all", "millis": 5000}),
+        )
+        .in_containers(),
         kept_out(
             "one connection to the neighbour's runtimes",
             &json!({"do": "connect", "to": "neighbour", "count": 1}),

@@ -13,11 +13,14 @@ pub const STEPS: &[(&str, Step)] = &[
     ("scan", scan),
     ("stream", stream),
     ("datagrams", datagrams),
+    ("look-for-all", look_for_all),
     ("listen", listen),
     ("wear-out-ports", wear_out_ports),
 ];
 
 const PATIENCE: Duration = Duration::from_millis(300);
+/// Of who looks for many.
+const SOCKETS: usize = 1000;
 
 /// The addresses of a step: its own, the runtime's, those of the flare's other packs, the host's, or the neighbour's.
 fn addresses(player: &Player, step: &Value) -> Vec<SocketAddr> {
@@ -136,6 +139,35 @@ fn datagrams(player: &mut Player, step: &Value) -> io::Result<Value> {
     for address in addresses(player, step) {
         for _ in 0..number(step, "count", 1000) {
             let _ = socket.send_to(&bytes, address);
+        }
+    }
+    Ok(Value::Null)
+}
+
+/// Has the kernel look for each of so many addresses beside its own, again and again.
+fn look_for_all(_: &mut Player, step: &Value) -> io::Result<Value> {
+    let socket = UdpSocket::bind("0.0.0.0:0")?;
+    socket.set_nonblocking(true)?;
+    // Nothing is sent; the kernel says by which address it would be.
+    socket.connect("192.0.2.1:9")?;
+    let own = match socket.local_addr()? {
+        SocketAddr::V4(own) => own.ip().to_bits(),
+        SocketAddr::V6(_) => return Err(io::ErrorKind::Unsupported.into()),
+    };
+    // What waits for somebody to be found is counted as a socket's own: each has room for some of it.
+    let sockets = (0..SOCKETS).map(|_| {
+        let socket = UdpSocket::bind("0.0.0.0:0")?;
+        socket.set_nonblocking(true)?;
+        Ok(socket)
+    });
+    let sockets: Vec<UdpSocket> = sockets.collect::<io::Result<_>>()?;
+    let until = Instant::now() + Duration::from_millis(number(step, "millis", 1000));
+    let wanted = number(step, "count", 1 << 16) as u32;
+    while Instant::now() < until {
+        for other in 1..wanted {
+            let other = std::net::Ipv4Addr::from_bits(own ^ other);
+            let socket = &sockets[(other.to_bits() as usize) % SOCKETS];
+            let _ = socket.send_to(b"x", (other, 9));
         }
     }
     Ok(Value::Null)

@@ -102,7 +102,9 @@ object Wiring:
         val calls = Executors.newFixedThreadPool(config.dockerParallelism, namedThreads("burst-docker"))
         val owner = Owner.in(config.directory)
         val blanks = config.directory.resolve("prewarmed")
-        val driver = DockerDriver(config.docker, owner, daemon, blanks, ExecutionContext.fromExecutor(calls))
+        val containers = config.slots + config.pool.packs + config.prewarmed
+        val driver =
+          DockerDriver(config.docker, owner, daemon, blanks, containers, ExecutionContext.fromExecutor(calls))
         (driver, daemon.runtime)
       case "kubernetes" =>
         val settings = config.kubernetes

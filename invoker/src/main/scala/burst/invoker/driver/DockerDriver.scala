@@ -29,13 +29,15 @@ import scala.util.Using
   * starts.
   *
   * `owner` marks this invoker's containers; `blanks` holds the directories of pre-warmed ones, on the file
-  * system of the packages; `blocking` runs the calls, which wait for the daemon.
+  * system of the packages; `containers` is how many there may be; `blocking` runs the calls, which wait for
+  * the daemon.
   */
 final class DockerDriver(
     settings: DockerSettings,
     owner: String,
     daemon: DockerDaemon,
     blanks: Path,
+    containers: Int,
     blocking: ExecutionContext
 ) extends Driver:
   import DockerDriver.*
@@ -44,7 +46,7 @@ final class DockerDriver(
   private val log = LoggerFactory.getLogger(classOf[DockerDriver])
   private val live = ConcurrentHashMap.newKeySet[DockerContainer]()
   private val removals = ConcurrentHashMap.newKeySet[Future[StopOutcome]]()
-  private val network = PackNetwork(settings, owner, daemon, blanks)
+  private val network = PackNetwork(settings, owner, daemon, blanks, containers)
   private def docker: DockerClient = daemon.calls
   private val users = ContainerUsers(settings.users)
   private val held = DockerLimits(docker)

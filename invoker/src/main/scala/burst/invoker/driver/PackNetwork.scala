@@ -25,13 +25,14 @@ import scala.util.control.NonFatal
   * Should that process die the rules stay; it is started again when they are to change, and told who is
   * admitted. With a network of the operator's there are no rules.
   *
-  * `directory` is the invoker's, for the line to that process.
+  * `directory` is the invoker's, for the line to that process; `containers` is how many there may be.
   */
 private[driver] final class PackNetwork(
     settings: DockerSettings,
     owner: String,
     daemon: DockerDaemon,
-    directory: Path
+    directory: Path,
+    containers: Int
 ):
   import PackNetwork.*
 
@@ -48,6 +49,7 @@ private[driver] final class PackNetwork(
     made
   private given ExecutionContext = ExecutionContext.fromExecutor(thread)
 
+  private val sizes = NetworkSizes(containers)
   private var subnet = Option.empty[String]
   private var process = Option.empty[Running]
 
@@ -159,18 +161,35 @@ private[driver] final class PackNetwork(
     val network =
       try inspect()
       catch
-        case _: NotFoundException =>
-          createNetwork()
-          inspect()
-    subnet =
-      network.getIpam.getConfig.asScala.flatMap(config => Option(config.getSubnet)).find(!_.contains(':'))
-    subnet.getOrElse(throw IOException(s"Docker gave the network $own no addresses"))
+        case _: NotFoundException => create(Attempts)
+    subnet = Some(addresses(network))
+    addresses(network)
+
+  private def addresses(network: Network): String =
+    network.getIpam.getConfig.asScala
+      .flatMap(config => Option(config.getSubnet))
+      .find(!_.contains(':'))
+      .getOrElse(throw IOException(s"Docker gave the network $own no addresses"))
+
+  /** With no more addresses than containers need, out of those that Docker picks: each that a container looks
+    * for takes a place in a table that all of the machine share.
+    */
+  @tailrec private def create(attempts: Int): Network =
+    createNetwork(None)
+    val narrow = sizes.narrow(addresses(inspect()))
+    remove(own)
+    Try(createNetwork(Some(narrow))) match
+      case scala.util.Success(_) => inspect()
+      // Somebody else may have taken them meanwhile.
+      case scala.util.Failure(problem) => if attempts > 1 then create(attempts - 1) else throw problem
 
   private def inspect(): Network = docker.inspectNetworkCmd().withNetworkId(own).exec()
 
-  private def createNetwork(): Unit =
+  private def createNetwork(addresses: Option[String]): Unit =
+    val ipam = addresses.map(Network.Ipam.Config().withSubnet(_))
     val _ = docker
       .createNetworkCmd()
+      .withIpam(Network.Ipam().withConfig(ipam.toList.asJava))
       .withName(own)
       .withDriver("bridge")
       // What the rules say is of IPv4.
@@ -204,7 +223,8 @@ private[driver] final class PackNetwork(
     else Files.createTempDirectory(Path.of("/tmp"), "burst-net", onlyOwner)
 
   private def create(room: Path, network: String): String =
-    val rules = Vector("--name", own, "--bridge", bridge, "--network", network)
+    val rules = Vector("--name", own, "--bridge", bridge, "--network", network) ++
+      Vector("--neighbours", sizes.neighbours.toString)
     val ranges = settings.reachable.flatMap(Vector("--open", _)) ++
       settings.notInternet.flatMap(Vector("--closed", _))
     val control = Vector("--control", ContainerSpec.Port.toString)
@@ -265,6 +285,9 @@ private[driver] object PackNetwork:
   private val Memory = 64L << 20
   private val Pids = 8L
   private val RetryPause = 5.millis
+
+  /** How often addresses are looked for that nobody has. */
+  private val Attempts = 3
 
   /** What to do about a network that cannot be had, for this reason. */
   def refused(problem: Throwable): SetupException = SetupException(

@@ -29,7 +29,7 @@ class DockerAccountingSuite extends munit.FunSuite:
   private val driver = FunFixture[DockerDriver](
     _ =>
       val owner = UUID.randomUUID.toString
-      DockerDriver(settings, owner, Prerequisites.dockerDaemon(settings), directory.resolve(owner), summon)
+      DockerDriver(settings, owner, Prerequisites.dockerDaemon(settings), directory.resolve(owner), 8, summon)
     ,
     driver => scala.concurrent.Await.result(driver.close(), 60.seconds)
   )

@@ -30,7 +30,7 @@ class DockerDriverSuite extends DriverContractSuite:
     )
 
   private def driverOf(settings: DockerSettings, owner: String): Driver =
-    DockerDriver(settings, owner, Prerequisites.dockerDaemon(settings), blanksOf(owner), blocking)
+    DockerDriver(settings, owner, Prerequisites.dockerDaemon(settings), blanksOf(owner), 8, blocking)
 
   private def blanksOf(owner: String): Path = directory.resolve(owner)
 
@@ -187,6 +187,16 @@ class DockerDriverSuite extends DriverContractSuite:
       _ = assert(late.left.exists(_.message.contains("has ended")), late.toString)
       _ <- driver.close()
     yield ()
+
+  test("a network has no more addresses than containers need, and the kernel room for all their neighbours"):
+    val owner = UUID.randomUUID.toString
+    val driver = opened(driverOf(settings, owner))
+    val network = observer.inspectNetworkCmd().withNetworkId(s"burst-${owner.take(12)}").exec()
+    val addresses = network.getIpam.getConfig.asScala.map(_.getSubnet).toVector
+    assert(addresses.forall(_.endsWith("/24")), addresses.toString)
+    val room = Files.readString(Path.of("/proc/sys/net/ipv4/neigh/default/gc_thresh3")).trim.toInt
+    assert(room >= 8 * 256, room.toString)
+    driver.close()
 
   test("an image that is not there is a set-up problem that says what to do"):
     val problem =
