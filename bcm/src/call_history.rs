@@ -6,10 +6,12 @@
 
 use std::any::{TypeId, type_name};
 use std::collections::VecDeque;
+use std::hash::{Hash, Hasher};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHasher};
 
 use crate::address::Class;
 use crate::error::{Error, Peer};
@@ -17,8 +19,12 @@ use crate::operation::Operation;
 
 /// Calls that all members of this pack have made, and are remembered for messages that come late.
 const PAST: usize = 64;
+/// Calls that are compared without the lock once somebody has made them: as many as may be under way at a time.
+const RECENT: usize = 16;
 /// Calls that workers of other packs have made before those of this pack, of each group.
 const AHEAD: usize = 1024;
+/// The part of [`Recent::counted`] that counts: more workers than a pack has.
+const COUNT: u64 = 0xffff;
 
 /// The histories of a pack, by the group's context.
 #[derive(Debug, Default)]
@@ -32,6 +38,17 @@ pub(crate) struct CallHistories {
 #[derive(Debug, Default)]
 pub(crate) struct CallHistory {
     calls: Mutex<Calls>,
+    /// By number, modulo how many there are. Written under the lock, but for counting.
+    recent: [Recent; RECENT],
+}
+
+/// A call that somebody has made: who makes the same one needs no lock to see that it is.
+#[derive(Debug, Default)]
+struct Recent {
+    /// 48 bits of the call's fingerprint, and how many of this pack have made it beside the first.
+    counted: AtomicU64,
+    /// The fingerprint of its number, operation and root.
+    told: AtomicU64,
 }
 
 /// What a worker calls.
@@ -57,6 +74,8 @@ struct Calls {
     entries: VecDeque<Option<Entry>>,
     /// How many at the beginning all have made.
     past: usize,
+    /// The numbers of those calls.
+    recent: [u64; RECENT],
     /// By number.
     ahead: FxHashMap<u64, (Called, u32)>,
 }
@@ -122,6 +141,11 @@ impl CallHistory {
         worker: u32,
         members: usize,
     ) -> Result<(), Error> {
+        let recent = &self.recent[number as usize % RECENT];
+        let fingerprint = called.fingerprint(number) & !COUNT;
+        if recent.count(fingerprint) {
+            return Ok(());
+        }
         let mut calls = self.calls.lock();
         let Some(place) = number.checked_sub(calls.first) else {
             return Ok(());
@@ -131,6 +155,13 @@ impl CallHistory {
             calls.entries.resize(place + 1, None);
         }
         let heard = calls.ahead.remove(&number);
+        // The first here has others counted beside it, until one of a later call comes.
+        if calls.entries[place].is_none() && calls.recent[number as usize % RECENT] <= number {
+            let former = std::mem::replace(&mut calls.recent[number as usize % RECENT], number);
+            recent.told.store(called.outline(number), Ordering::Release);
+            let counted = recent.counted.swap(fingerprint, Ordering::AcqRel) & COUNT;
+            calls.add(former, counted as usize);
+        }
         let entry = calls.entries[place].get_or_insert(Entry {
             called,
             by: worker,
@@ -144,6 +175,10 @@ impl CallHistory {
     }
 
     fn heard(&self, number: u64, other: Called, by: u32) -> Result<(), Error> {
+        let told = &self.recent[number as usize % RECENT].told;
+        if told.load(Ordering::Acquire) == other.outline(number) {
+            return Ok(());
+        }
         let mut calls = self.calls.lock();
         let Some(place) = number.checked_sub(calls.first) else {
             return Ok(());
@@ -160,7 +195,29 @@ impl CallHistory {
     }
 }
 
+impl Recent {
+    /// Counts a further worker that makes this call; whether it is this one.
+    fn count(&self, fingerprint: u64) -> bool {
+        let one_more = |counted: u64| {
+            let same = counted & !COUNT == fingerprint && counted & COUNT < COUNT;
+            same.then_some(counted + 1)
+        };
+        let counted = &self.counted;
+        counted
+            .fetch_update(Ordering::AcqRel, Ordering::Acquire, one_more)
+            .is_ok()
+    }
+}
+
 impl Calls {
+    /// So many more have made a call.
+    fn add(&mut self, number: u64, callers: usize) {
+        let place = number.checked_sub(self.first);
+        if let Some(Some(entry)) = place.and_then(|place| self.entries.get_mut(place as usize)) {
+            entry.callers += callers;
+        }
+    }
+
     /// Forgets what is long past.
     fn forget(&mut self, members: usize) {
         let made = |entry: Option<&Option<Entry>>| {
@@ -188,6 +245,21 @@ impl Called {
                 name: type_name::<T>,
             }),
         }
+    }
+
+    /// Of all that members of a pack compare. That of no call is zero.
+    fn fingerprint(&self, number: u64) -> u64 {
+        let mut hasher = FxHasher::default();
+        self.outline(number).hash(&mut hasher);
+        self.kind.map(|kind| kind.id).hash(&mut hasher);
+        hasher.finish() | (COUNT + 1)
+    }
+
+    /// Of what is known of workers of other packs.
+    fn outline(&self, number: u64) -> u64 {
+        let mut hasher = FxHasher::default();
+        (number, self.operation.code(), self.root).hash(&mut hasher);
+        hasher.finish() | 1
     }
 
     /// An error where another worker's call of the same number is another one.
@@ -270,7 +342,50 @@ mod tests {
         for number in 0..1000 {
             history.enter(number, broadcast(0), 1, 2).unwrap();
         }
-        assert_eq!(history.calls.lock().entries.len(), PAST);
+        // Who makes the last ones again is counted when others take their place.
+        assert!(history.calls.lock().entries.len() <= PAST + RECENT);
+    }
+
+    #[test]
+    fn calls_of_many_at_once_are_all_counted() {
+        const WORKERS: u32 = 4;
+        let history = CallHistory::default();
+        std::thread::scope(|scope| {
+            for worker in 0..WORKERS {
+                let history = &history;
+                scope.spawn(move || {
+                    for number in 0..20_000 {
+                        history
+                            .enter(number, broadcast(0), worker, WORKERS as usize)
+                            .unwrap();
+                        history.heard(number, broadcast(0), 9).unwrap();
+                    }
+                });
+            }
+        });
+        let calls = history.calls.lock();
+        assert!(
+            calls.entries.len() <= PAST + RECENT,
+            "{}",
+            calls.entries.len()
+        );
+        assert!(calls.ahead.is_empty());
+    }
+
+    #[test]
+    fn what_was_called_lately_is_compared_by_type_and_root_too() {
+        for number in [0, 1, RECENT as u64, 3 * RECENT as u64 + 1] {
+            let history = CallHistory::default();
+            for before in 0..=number {
+                history.enter(before, broadcast(1), 0, 3).unwrap();
+            }
+            let other = Called::new::<u64>(Operation::Broadcast, 1);
+            assert!(history.enter(number, other, 1, 3).is_err(), "{number}");
+            assert!(history.enter(number, broadcast(2), 1, 3).is_err());
+            assert!(history.heard(number, broadcast(2), 9).is_err());
+            history.enter(number, broadcast(1), 1, 3).unwrap();
+            history.heard(number, broadcast(1), 9).unwrap();
+        }
     }
 
     #[test]
