@@ -5,13 +5,19 @@ import burst.invoker.cluster.ControllerLink.Event
 import burst.node.{ClusterSettings, Node, Role, Settings, SetupException}
 import burst.protocol.ControllerProtocol.UnregisterInvoker
 import burst.protocol.link.Doors
+import java.util.concurrent.TimeUnit
+import org.apache.pekko.Done
 import org.apache.pekko.actor.typed.scaladsl.Behaviors
 import org.apache.pekko.actor.typed.{ActorRefResolver, ActorSystem, DispatcherSelector}
-import scala.concurrent.duration.FiniteDuration
+import scala.concurrent.duration.{DurationInt, FiniteDuration}
 import scala.concurrent.{ExecutionContext, Future, Promise}
+import scala.jdk.FutureConverters.*
 
 /** `burst invoker` becomes this process: an invoker that works for the controllers it was told of. */
 object Main:
+  /** How long this process's last words may take to leave it. */
+  private val LastWords = 5.seconds
+
   def main(arguments: Array[String]): Unit = Node.run(Role.Invoker)((settings, _) => start(settings))
 
   private def start(settings: Settings): Future[Node] =
@@ -51,6 +57,9 @@ object Main:
           .stop(bound)
           .flatMap: _ =>
             link ! UnregisterInvoker(config.id, running.ref, "it was stopped")
-            // What was said is on its way when the system has terminated.
+            // What was said is on its way when the system has terminated. A line to a controller that has died may
+            // keep it from that, and nothing depends on such a line.
             system.terminate()
-            system.whenTerminated.map(_ => ())(using ExecutionContext.parasitic)
+            val terminated = system.whenTerminated.asJava.toCompletableFuture
+            val done = terminated.completeOnTimeout(Done, LastWords.toMillis, TimeUnit.MILLISECONDS)
+            done.asScala.map(_ => ())(using ExecutionContext.parasitic)
