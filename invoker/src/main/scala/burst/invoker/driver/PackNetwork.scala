@@ -159,11 +159,19 @@ private[driver] final class PackNetwork(
     */
   private def openNetwork(): String =
     val network =
-      try inspect()
+      try narrowed(inspect())
       catch
         case _: NotFoundException => create(Attempts)
     subnet = Some(addresses(network))
     addresses(network)
+
+  /** One of an earlier life may be larger than it need be: a life that ended while it was made, or of a
+    * version that left it so.
+    */
+  private def narrowed(found: Network): Network =
+    val known = addresses(found)
+    if sizes.narrow(known) == known then found
+    else Try(remove(own)).fold(_ => found, _ => create(Attempts))
 
   private def addresses(network: Network): String =
     network.getIpam.getConfig.asScala

@@ -190,6 +190,8 @@ class DockerDriverSuite extends DriverContractSuite:
 
   test("a network has no more addresses than containers need, and the kernel room for all their neighbours"):
     val owner = UUID.randomUUID.toString
+    // As an earlier life has left it.
+    observer.createNetworkCmd().withName(s"burst-${owner.take(12)}").exec()
     val driver = opened(driverOf(settings, owner))
     val network = observer.inspectNetworkCmd().withNetworkId(s"burst-${owner.take(12)}").exec()
     val addresses = network.getIpam.getConfig.asScala.map(_.getSubnet).toVector
