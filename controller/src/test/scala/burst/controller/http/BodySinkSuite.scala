@@ -7,7 +7,7 @@ import org.apache.pekko.http.scaladsl.model.{ContentTypes, HttpEntity, HttpReque
 import org.apache.pekko.stream.scaladsl.Source
 import org.apache.pekko.util.ByteString
 import scala.concurrent.duration.{Duration, DurationInt, FiniteDuration}
-import scala.concurrent.{Await, Future}
+import scala.concurrent.{Await, Future, Promise}
 
 class BodySinkSuite extends FunSuite:
   private given system: ActorSystem = ActorSystem("body-sink")
@@ -69,11 +69,16 @@ class BodySinkSuite extends FunSuite:
 
   test("a body waits for memory as long as it may take itself, and is then refused at no cost"):
     val budget = BodyBudget(1000, 1000, Some(BytePace(rate = 1, burst = 1000)))
-    val slow = absent(budget, "a", 600, 1.hour)
+    val (granted, ended) = (Promise[Unit](), Promise[Unit]())
+    val holder = budget.within("a"): share =>
+      granted.completeWith(share.reserve(600))
+      ended.future
+    Await.result(granted.future, 1.second)
     assertEquals(Await.result(absent(budget, "b", 600, 20.millis), 10.seconds), Left(ApiError.Busy))
     val pause = Await.result(budget.within("b")(share => Future.successful(share.announce(1000))), 1.second)
     assertEquals(pause, Some(Duration.Zero))
-    assert(!slow.isCompleted)
+    assert(!holder.isCompleted)
+    ended.success(())
 
   test("a body that came in bytes is held in few pieces"):
     val drops = Source.fromIterator(() => Iterator.tabulate(100_000)(i => ByteString(i.toByte)))
