@@ -23,25 +23,31 @@ RELEASE := target/release
 PROGRAMS := hello terasort wordcount montecarlo pagerank tables gridsearch kmeans failing escaping hostile neighbour collectives crowd noop probe burden mapreduce
 
 .DEFAULT_GOAL := help
-.PHONY: help build demo test test-rust test-jvm test-system test-kubernetes prepare image bench load experiments soak simulate fuzz verify fuzz-api fmt lint deny book clean
+.PHONY: help build examples demo test test-rust test-jvm test-system test-kubernetes prepare image bench load experiments soak simulate fuzz verify fuzz-api fmt lint deny book clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## the platform, laid out in dist/
-	$(CARGO) build --release --locked -p burst-cli -p burst-runtime -p demo
-	@# By themselves, so that they have the features of a user's program and not the runtime's.
-	$(CARGO) build --release --locked $(addprefix -p ,$(PROGRAMS))
+	$(CARGO) build --release --locked -p burst-cli -p burst-runtime
 	$(MVN) package -DskipTests
-	@mkdir -p dist/bin dist/lib dist/examples
+	@mkdir -p dist/bin dist/lib
 	install $(RELEASE)/burst $(RELEASE)/burst-runtime dist/bin/
 	install -m 644 standalone/target/burst-standalone.jar dist/lib/
 	dist/bin/burst man dist/share/man/man1
-	install $(addprefix $(RELEASE)/,$(PROGRAMS) tera graph tabgen descriptions points demo) dist/examples/
+
+# By themselves, so that they have the features of a user's program and not the runtime's.
+examples: ## the examples and the programs of tests and benchmarks, in dist/examples/
+	$(CARGO) build --release --locked $(addprefix -p ,$(PROGRAMS))
+	@mkdir -p dist/examples
+	install $(addprefix $(RELEASE)/,$(PROGRAMS) tera graph tabgen descriptions points) dist/examples/
 
 demo: build ## an example from nothing to its proven outcome; APP, SIZE, WORKERS, GRANULARITY, DRIVER, BACKEND, REDIS_URL, TEXT
 	@if [ "$(DRIVER)" = docker ]; then $(MAKE) --no-print-directory image; fi
-	dist/examples/demo --app $(APP) --size $(SIZE) --workers $(WORKERS) --granularity $(GRANULARITY) \
+	$(CARGO) build --release --locked -p demo -p $(APP)
+	@mkdir -p dist/examples
+	install $(RELEASE)/$(APP) $(if $(filter terasort,$(APP)),$(RELEASE)/tera) dist/examples/
+	$(RELEASE)/demo --app $(APP) --size $(SIZE) --workers $(WORKERS) --granularity $(GRANULARITY) \
 		--driver $(DRIVER) --backend $(BACKEND) $(if $(REDIS_URL),--redis $(REDIS_URL)) $(if $(TEXT),--path $(TEXT))
 
 image: build ## the runtime's container image, burst-runtime:latest
@@ -67,24 +73,24 @@ test-kubernetes: ## the Kubernetes driver's contract on the cluster of KUBECONFI
 	BURST_TEST_KUBECONFIG=$${KUBECONFIG:-$$HOME/.kube/config} mvn -B -ntp -pl invoker -am test \
 		-Dtest=KubernetesDriverSuite -Dsurefire.failIfNoSpecifiedTests=false
 
-bench: build ## the measurements the README quotes, and by criterion what changed since the last run
+bench: build examples ## the measurements the README quotes, and by criterion what changed since the last run
 	$(CARGO) bench --locked -p bcm-benchmarks
 	$(CARGO) run --release --locked -p burst-benchmarks
 	$(CARGO) run --release --locked -p bcm-benchmarks
 
-load: build ## 200 clients with 10,000 small flares on a cluster of processes; CLIENTS, FLARES
+load: build examples ## 200 clients with 10,000 small flares on a cluster of processes; CLIENTS, FLARES
 	@# Six of these share the machine.
 	JDK_JAVA_OPTIONS=-Xmx512m $(CARGO) run --release --locked -p burst-benchmarks --bin load -- \
 		--clients $(CLIENTS) --flares $(FLARES)
 
-soak: build ## random flares and random faults on a cluster for SOAK_TIME seconds; SEED decides which
+soak: build examples ## random flares and random faults on a cluster for SOAK_TIME seconds; SEED decides which
 	BURST_SOAK_SECONDS=$(SOAK_TIME) BURST_SOAK_SEED=$(SEED) $(CARGO) test --locked -p burst-tests --test soak -- --nocapture
 
 simulate: ## the scheduler on 1,000 simulated invokers; tables and plots in benchmarks/results/simulator
 	$(MVN) -pl simulator -am install -DskipTests
 	$(MVN) -pl simulator exec:java
 
-experiments: image ## the paper's experiments, beside Spark, Dask, Ray and Polars; ONLY=pagerank,terasort SIZE=tiny|small|large PEERS=venv
+experiments: image examples ## the paper's experiments, beside Spark, Dask, Ray and Polars; ONLY=pagerank,terasort SIZE=tiny|small|large PEERS=venv
 	@# 48 containers that connect each to each are more neighbours than the kernel's default allows.
 	-sysctl -q -w net.ipv4.neigh.default.gc_thresh3=16384
 	$(CARGO) run --release --locked -p burst-experiments -- $(if $(ONLY),--only $(ONLY)) \
@@ -107,7 +113,7 @@ book: ## docs/ as a book in book/, with mdBook
 	@mdbook --version >/dev/null 2>&1 || $(CARGO) install --locked mdbook
 	mdbook build docs
 
-fuzz-api: build ## the running API against its own description, with schemathesis; FUZZ_EXAMPLES calls of each operation
+fuzz-api: build examples ## the running API against its own description, with schemathesis; FUZZ_EXAMPLES calls of each operation
 	tests/fuzz/api.sh $(FUZZ_EXAMPLES)
 
 fuzz: ## what reads bytes from outside, at length, with cargo-fuzz and a nightly toolchain; FUZZ_TIME seconds each

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Gets what the tests need beside the toolchains: curl, openssl, Redis, PostgreSQL, RabbitMQ, docker, the runtime's
-# image, an S3 server. Installs and starts only where it may, and says what it could not do: the tests that need it then
-# fail and say so too.
+# Gets what the tests need beside the toolchains: curl, openssl, Redis, PostgreSQL, RabbitMQ, docker, an S3 server, the
+# platform in dist/ and the runtime's image. Installs and starts only where it may, and says what it could not do: the
+# tests that need it then fail and say so too.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -79,6 +79,7 @@ if need docker docker.io && ! docker_answers 1; then
         complain "dockerd does not run, or you may not use it: start it as root, and join the group docker"
     fi
 fi
+make --no-print-directory build examples || complain "the platform could not be built: see above"
 if docker_answers 1; then
     make --no-print-directory image || complain "the image burst-runtime could not be built: see above"
 fi

@@ -71,6 +71,8 @@ impl Builder {
             address: self.address.clone(),
             why,
         })?;
+        // Whoever uses this client may have set another one.
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let mut http = Http::builder()
             .connect_timeout(CONNECT_TIMEOUT)
             .timeout(self.timeout)

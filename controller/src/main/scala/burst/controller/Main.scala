@@ -1,7 +1,7 @@
 package burst.controller
 
 import burst.controller.cluster.{DatabaseLease, Membership}
-import burst.controller.scheduler.ActorScheduling
+import burst.controller.cluster.ActorScheduling
 import burst.node.{ClusterSettings, DataDirectory, Node, Role, Settings}
 import java.util.concurrent.atomic.AtomicBoolean
 import org.apache.pekko.actor.typed.scaladsl.Behaviors

@@ -1,30 +1,15 @@
 package burst.controller
 
-import burst.controller.definition.Definitions
+import burst.controller.limits.PlatformLimits
+import burst.controller.deploy.Definitions
 import burst.controller.http.*
-import burst.controller.scheduler.FlareService
+import burst.controller.cluster.Scheduling
 import burst.controller.store.{Blocking, Janitor, Retention, Storage, StoreSettings, Transfers}
-import burst.protocol.ControllerProtocol
 import com.typesafe.config.Config
-import org.apache.pekko.actor.typed.{ActorRef, ActorSystem, DispatcherSelector}
+import org.apache.pekko.actor.typed.{ActorSystem, DispatcherSelector}
 import scala.concurrent.duration.DurationInt
 import scala.concurrent.{ExecutionContext, Future}
 import scala.util.control.NonFatal
-
-/** What the scheduler's side brings to a controller.
-  *
-  * @param backends
-  *   names of the configured backends, `defaultBackend` among them
-  * @param shutdown
-  *   stops it, before the stores are closed
-  */
-final case class Scheduling(
-    service: FlareService,
-    invokers: ActorRef[ControllerProtocol.Message],
-    backends: Vector[String],
-    defaultBackend: String,
-    shutdown: () => Future[Unit] = () => Future.unit
-)
 
 /** The one place where configuration picks the controller's implementations. */
 object Wiring:

@@ -1,5 +1,6 @@
 package burst.controller
 
+import burst.controller.cluster.Scheduling
 import burst.controller.http.FakeFlareService
 import burst.controller.scheduler.Namespaces
 import burst.controller.store.{Storage, StoreException}

@@ -1,9 +1,9 @@
 package burst.simulator
 
-import burst.controller.PlatformLimits
+import burst.controller.limits.PlatformLimits
 import burst.controller.definition.Packing
 import burst.controller.flare.FlareState
-import burst.controller.scheduler.ActorScheduling
+import burst.controller.cluster.ActorScheduling
 import burst.controller.store.{Storage, StoreSettings}
 import burst.protocol.*
 import com.typesafe.config.ConfigFactory

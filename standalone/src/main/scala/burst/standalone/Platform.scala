@@ -1,8 +1,10 @@
 package burst.standalone
 
-import burst.controller.scheduler.{ActorScheduling, FlareService}
+import burst.controller.cluster.ActorScheduling
+import burst.controller.scheduler.FlareService
 import burst.controller.store.Storage
-import burst.controller.{Controller, Owner, Scheduling, Wiring as ControllerWiring}
+import burst.controller.cluster.Scheduling
+import burst.controller.{Controller, Owner, Wiring as ControllerWiring}
 import burst.invoker.{InvokerConfig, PreparedInvoker, RunningInvoker, Wiring as InvokerWiring}
 import burst.node.{DataDirectory, Node, Settings}
 import org.apache.pekko.actor.typed.scaladsl.Behaviors

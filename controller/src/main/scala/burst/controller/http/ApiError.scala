@@ -1,6 +1,7 @@
 package burst.controller.http
 
-import burst.controller.definition.{EntityName, PackageProblem}
+import burst.controller.definition.EntityName
+import burst.controller.deploy.PackageProblem
 import burst.controller.scheduler.Refusal
 import burst.controller.store.DeployRefusal
 import burst.protocol.FlareId

@@ -1,6 +1,6 @@
 package burst.controller.http
 
-import burst.controller.BytePace
+import burst.controller.limits.BytePace
 import scala.collection.immutable.{Queue, VectorMap}
 import scala.concurrent.duration.{Duration, FiniteDuration}
 import scala.concurrent.{ExecutionContext, Future, Promise}

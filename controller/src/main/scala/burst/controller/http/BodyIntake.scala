@@ -1,6 +1,6 @@
 package burst.controller.http
 
-import burst.controller.BytePace
+import burst.controller.limits.BytePace
 import burst.controller.store.Blocking
 import org.apache.pekko.http.scaladsl.model.HttpRequest
 import org.apache.pekko.util.ByteString

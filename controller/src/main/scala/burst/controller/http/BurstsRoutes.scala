@@ -1,6 +1,7 @@
 package burst.controller.http
 
-import burst.controller.definition.{Definition, Definitions, EntityName, PackageInspector}
+import burst.controller.definition.{Definition, EntityName}
+import burst.controller.deploy.{Definitions, PackageInspector}
 import burst.controller.scheduler.FlareService
 import burst.controller.store.{Blocking, DefinitionStore, Identity, Transfers}
 import burst.protocol.{PackageId, RuntimeInfo}

@@ -3,7 +3,7 @@ package burst.controller.http
 import burst.controller.definition.FlareOptions
 import burst.controller.json.JsonPieces
 import burst.controller.json.JsonPieces.Problem
-import burst.controller.store.NamespaceLimits
+import burst.controller.limits.NamespaceLimits
 import burst.protocol.JsonText
 import io.circe.JsonObject
 import org.apache.pekko.util.ByteString

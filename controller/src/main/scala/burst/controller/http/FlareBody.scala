@@ -6,7 +6,7 @@ import burst.controller.http.BodyIntake.{Growing, Room}
 import burst.controller.definition.{Definition, FlareOptions}
 import burst.controller.flare.{Flare, FlareRequest}
 import burst.controller.scheduler.Refusal
-import burst.controller.store.NamespaceLimits
+import burst.controller.limits.NamespaceLimits
 import burst.protocol.{GroupRole, Inputs}
 import io.circe.{Json, JsonObject}
 

@@ -1,8 +1,8 @@
 package burst.controller.http
 
 import burst.controller.json.JsonPieces
-import burst.controller.PlatformLimits
-import burst.controller.definition.{Definitions, PackageInspector}
+import burst.controller.limits.PlatformLimits
+import burst.controller.deploy.{Definitions, PackageInspector}
 import burst.controller.http.connection.{Listener, Listening}
 import burst.controller.scheduler.FlareService
 import burst.controller.store.{Blocking, Storage, Transfers}

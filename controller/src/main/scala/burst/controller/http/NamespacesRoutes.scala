@@ -2,7 +2,8 @@ package burst.controller.http
 
 import burst.controller.definition.EntityName
 import burst.controller.scheduler.FlareService
-import burst.controller.store.{Blocking, Namespace, NamespaceStore, OwnLimits}
+import burst.controller.store.{Blocking, Namespace, NamespaceStore}
+import burst.controller.limits.OwnLimits
 import io.circe.Json
 import org.apache.pekko.http.scaladsl.model.{HttpRequest, HttpResponse, StatusCodes}
 import org.apache.pekko.http.scaladsl.server.Directives.*

@@ -1,8 +1,8 @@
 package burst.controller.http
 
-import burst.controller.PlatformLimits
+import burst.controller.limits.PlatformLimits
 import burst.controller.definition.{FlareOptions, Packing}
-import burst.controller.store.NamespaceLimits
+import burst.controller.limits.NamespaceLimits
 
 /** Reads the options a definition and a flare have in common, and holds them against the limits. */
 final class OptionsReader(defaults: FlareDefaults, limits: PlatformLimits):

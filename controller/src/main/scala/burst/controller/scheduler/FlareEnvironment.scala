@@ -1,6 +1,6 @@
 package burst.controller.scheduler
 
-import burst.controller.BytePace
+import burst.controller.limits.BytePace
 import burst.node.Allowance
 import burst.controller.store.{FlareStore, Transfers}
 import scala.concurrent.ExecutionContext

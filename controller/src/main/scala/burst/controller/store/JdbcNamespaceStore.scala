@@ -1,5 +1,6 @@
 package burst.controller.store
 
+import burst.controller.limits.{NamespaceLimits, OwnLimits}
 import io.circe.syntax.*
 import java.nio.charset.StandardCharsets.UTF_8
 import java.security.{MessageDigest, SecureRandom}

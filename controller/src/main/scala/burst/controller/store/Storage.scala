@@ -1,5 +1,6 @@
 package burst.controller.store
 
+import burst.controller.limits.NamespaceLimits
 import burst.controller.blob.*
 import scala.util.control.NonFatal
 

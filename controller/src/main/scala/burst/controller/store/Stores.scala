@@ -1,5 +1,6 @@
 package burst.controller.store
 
+import burst.controller.limits.{NamespaceLimits, OwnLimits}
 import burst.controller.blob.{BlobName, PackageCopy}
 import burst.controller.definition.Definition
 import burst.controller.flare.{Flare, FlareState, LogText, PhaseMark, WorkerResult}

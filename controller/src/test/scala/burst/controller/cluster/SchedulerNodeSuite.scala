@@ -1,6 +1,5 @@
 package burst.controller.cluster
 
-import burst.controller.scheduler.ActorScheduling
 import burst.controller.store.{EmbeddedStorage, LoneLock}
 import scala.concurrent.Await
 import scala.concurrent.duration.DurationInt

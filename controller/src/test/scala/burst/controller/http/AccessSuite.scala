@@ -1,6 +1,7 @@
 package burst.controller.http
 
-import burst.controller.store.{OwnLimits, Samples}
+import burst.controller.limits.OwnLimits
+import burst.controller.store.Samples
 
 class AccessSuite extends HttpSuite:
   private lazy val Array(uuid, key) = credentials.split(":"): @unchecked

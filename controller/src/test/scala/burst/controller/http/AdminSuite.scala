@@ -1,7 +1,7 @@
 package burst.controller.http
 
+import burst.controller.limits.{NamespaceLimits, PlatformLimits}
 import burst.controller.scheduler.{CancelOutcome, CancelledBy}
-import burst.controller.store.NamespaceLimits
 
 class AdminSuite extends HttpSuite:
   private val administrator = caller(admin)
@@ -56,7 +56,7 @@ class AdminSuite extends HttpSuite:
     assertEquals(shown.get[Int]("burstSize"), Right(2))
     assertEquals(shown.get[Long]("packageSize"), Right(1000L))
     assertEquals(shown.get[Boolean]("egress"), Right(true))
-    val configured = burst.controller.PlatformLimits.from(config).namespace
+    val configured = PlatformLimits.from(config).namespace
     assertEquals(
       storage.namespaces.limits("small"),
       Some(configured.copy(burstSize = 2, packageBytes = 1000, egress = true): NamespaceLimits)

@@ -1,6 +1,6 @@
 package burst.controller.http
 
-import burst.controller.BytePace
+import burst.controller.limits.BytePace
 import munit.FunSuite
 import scala.concurrent.duration.{Duration, DurationInt}
 import scala.concurrent.{Await, Future, Promise}

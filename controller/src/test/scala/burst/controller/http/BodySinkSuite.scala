@@ -1,6 +1,6 @@
 package burst.controller.http
 
-import burst.controller.BytePace
+import burst.controller.limits.BytePace
 import munit.FunSuite
 import org.apache.pekko.actor.ActorSystem
 import org.apache.pekko.http.scaladsl.model.{ContentTypes, HttpEntity, HttpRequest}

@@ -1,6 +1,6 @@
 package burst.controller.http
 
-import burst.controller.definition.Executables.{elf, zip}
+import burst.controller.deploy.Executables.{elf, zip}
 import burst.controller.scheduler.InvokerView
 import burst.protocol.{PackageId, RuntimeInfo}
 import io.circe.Json

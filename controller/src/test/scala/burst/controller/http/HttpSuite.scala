@@ -1,8 +1,9 @@
 package burst.controller.http
 
-import burst.controller.definition.Executables
+import burst.controller.deploy.Executables
 import burst.controller.store.{Samples, Storage}
-import burst.controller.{Controller, Scheduling, Wiring}
+import burst.controller.cluster.Scheduling
+import burst.controller.{Controller, Wiring}
 import com.typesafe.config.ConfigFactory
 import io.circe.{parser, Json}
 import java.net.URI

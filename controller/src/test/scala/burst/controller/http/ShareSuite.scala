@@ -2,7 +2,8 @@ package burst.controller.http
 
 import burst.controller.flare.{FlareState, LogText}
 import burst.controller.scheduler.Refusal
-import burst.controller.store.{OwnLimits, Samples}
+import burst.controller.limits.OwnLimits
+import burst.controller.store.Samples
 import burst.protocol.LogStream
 
 /** How much of the API one namespace, or one who guesses, may have. */

@@ -3,7 +3,7 @@ package burst.controller.scheduler
 import burst.controller.definition.Packing
 import burst.controller.blob.DirectoryFlareBlobStore
 import burst.controller.flare.{FlareRequest, LogText, Output}
-import burst.controller.store.NamespaceLimits
+import burst.controller.limits.NamespaceLimits
 import burst.node.Allowance
 import burst.protocol.{DefinitionRef, Inputs, JsonText, PackageId}
 import java.nio.file.{Files, Path}

@@ -1,8 +1,9 @@
 package burst.controller.scheduler
 
-import burst.controller.BytePace
+import burst.controller.limits.BytePace
 import burst.controller.flare.{Flare, FlareRequest, Output}
-import burst.controller.store.{Identity, Namespace, NamespaceStore, OwnLimits, Transfers}
+import burst.controller.store.{Identity, Namespace, NamespaceStore, Transfers}
+import burst.controller.limits.OwnLimits
 import burst.node.Allowance
 import burst.protocol.*
 import com.typesafe.config.ConfigFactory

@@ -1,6 +1,6 @@
 package burst.controller.scheduler
 
-import burst.controller.BytePace
+import burst.controller.limits.BytePace
 import burst.controller.definition.Packing
 import burst.controller.flare.{Flare, FlareState}
 import burst.controller.store.Transfers

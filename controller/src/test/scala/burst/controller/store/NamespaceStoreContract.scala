@@ -1,5 +1,6 @@
 package burst.controller.store
 
+import burst.controller.limits.OwnLimits
 import burst.controller.store.Samples.limits
 
 /** What every implementation of [[NamespaceStore]] must do. */

@@ -1,5 +1,6 @@
 package burst.controller.store
 
+import burst.controller.limits.NamespaceLimits
 import burst.controller.blob.PackageCopy
 import burst.controller.definition.{Definition, FlareOptions, Packing}
 import burst.controller.flare.*

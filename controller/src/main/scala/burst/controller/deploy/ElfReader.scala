@@ -1,4 +1,4 @@
-package burst.controller.definition
+package burst.controller.deploy
 
 /** What an executable needs of the machine it is to run on. `libc` is the newest version of the GNU C library
   * it asks for, none when it is linked statically.
@@ -9,7 +9,7 @@ final case class ElfNeeds(arch: String, loader: Option[String], libc: Option[Lib
   * segment, since section headers may be stripped. The bytes are a stranger's: every offset is checked, every
   * chain is bounded.
   */
-private[definition] final class ElfReader(view: ByteView):
+private[deploy] final class ElfReader(view: ByteView):
   import ElfReader.*
   import PackageProblem.NotAnExecutable
 

@@ -1,4 +1,4 @@
-package burst.controller.definition
+package burst.controller.deploy
 
 import burst.controller.blob.BlobName
 import burst.controller.flare.{Flare, FlareState, Output, WorkerResult}

@@ -1,9 +1,9 @@
-package burst.controller.definition
+package burst.controller.deploy
 
 /** Little-endian reading from bytes that may be hostile: what lies outside is `None`, never an exception.
   * Offsets are unsigned in the formats read here, so a negative one is simply outside as well.
   */
-private[definition] final class ByteView(bytes: Array[Byte]):
+private[deploy] final class ByteView(bytes: Array[Byte]):
   val length: Long = bytes.length
 
   def has(offset: Long, size: Long): Boolean =

@@ -1,7 +1,8 @@
-package burst.controller.definition
+package burst.controller.deploy
 
-import burst.controller.definition.Executables.*
-import burst.controller.definition.PackageProblem.*
+import burst.controller.limits.PackageLimits
+import burst.controller.deploy.Executables.*
+import burst.controller.deploy.PackageProblem.*
 import burst.protocol.RuntimeInfo
 import java.nio.file.{Files, Path}
 import java.util.Random

@@ -1,4 +1,4 @@
-package burst.controller.definition
+package burst.controller.deploy
 
 import java.io.ByteArrayOutputStream
 import java.nio.ByteOrder.LITTLE_ENDIAN

@@ -1,7 +1,5 @@
-package burst.controller
+package burst.controller.limits
 
-import burst.controller.definition.PackageLimits
-import burst.controller.store.NamespaceLimits
 import com.typesafe.config.Config
 
 /** `burst.limits`: what the platform allows at all, and namespaces that have no limits of their own. */
@@ -14,6 +12,9 @@ final case class PlatformLimits(
     chunkSizeMax: Int,
     packages: PackageLimits
 )
+
+/** Limits for what a package may unpack to; its executable is held while it is looked at. */
+final case class PackageLimits(entries: Int, unpackedBytes: Long, executableBytes: Long)
 
 object PlatformLimits:
   private val ExecutableHeapShare = 8

@@ -1,7 +1,9 @@
-package burst.controller.definition
+package burst.controller.deploy
 
 import burst.controller.blob.PackageCopy
-import burst.controller.store.{DefinitionStore, DeployRefusal, NamespaceLimits, PackageGone, Packages}
+import burst.controller.definition.Definition
+import burst.controller.store.{DefinitionStore, DeployRefusal, PackageGone, Packages}
+import burst.controller.limits.NamespaceLimits
 
 /** Definitions together with their packages: a definition never stands without its package, and a package
   * goes with the last definition and flare that need it, or with the next sweep when calls met. Calls block.

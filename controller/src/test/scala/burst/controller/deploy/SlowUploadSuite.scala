@@ -1,5 +1,6 @@
-package burst.controller.definition
+package burst.controller.deploy
 
+import burst.controller.definition.Definition
 import burst.controller.blob.{DirectoryPackageStore, PackageCopy, PackageStore}
 import burst.controller.store.*
 import burst.protocol.PackageId

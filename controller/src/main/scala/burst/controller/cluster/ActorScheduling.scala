@@ -1,13 +1,28 @@
-package burst.controller.scheduler
+package burst.controller.cluster
 
-import burst.controller.BytePace
-import burst.node.Allowance
-import burst.controller.{PlatformLimits, Scheduling}
-import burst.controller.cluster.{SchedulerHome, SchedulerNode}
+import burst.controller.limits.{BytePace, PlatformLimits}
+import burst.controller.scheduler.*
 import burst.controller.store.{Storage, StoreSettings, Transfers}
+import burst.node.Allowance
+import burst.protocol.ControllerProtocol
 import com.typesafe.config.Config
-import org.apache.pekko.actor.typed.{ActorSystem, DispatcherSelector}
-import scala.concurrent.ExecutionContext
+import org.apache.pekko.actor.typed.{ActorRef, ActorSystem, DispatcherSelector}
+import scala.concurrent.{ExecutionContext, Future}
+
+/** What the scheduler's side brings to a controller.
+  *
+  * @param backends
+  *   names of the configured backends, `defaultBackend` among them
+  * @param shutdown
+  *   stops it, before the stores are closed
+  */
+final case class Scheduling(
+    service: FlareService,
+    invokers: ActorRef[ControllerProtocol.Message],
+    backends: Vector[String],
+    defaultBackend: String,
+    shutdown: () => Future[Unit] = () => Future.unit
+)
 
 /** The scheduler's side of a controller, put together: the scheduler, here or on another controller, and the
   * service HTTP asks.

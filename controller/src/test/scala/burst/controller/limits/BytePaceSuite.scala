@@ -1,4 +1,4 @@
-package burst.controller
+package burst.controller.limits
 
 import munit.FunSuite
 import scala.concurrent.duration.DurationInt

@@ -1,4 +1,4 @@
-package burst.controller.definition
+package burst.controller.deploy
 
 /** Why a package is refused, as data; `http/ApiError` renders it. */
 enum PackageProblem:

@@ -1,4 +1,4 @@
-package burst.controller
+package burst.controller.limits
 
 import java.util.concurrent.ConcurrentHashMap
 import scala.concurrent.duration.{DurationLong, FiniteDuration}

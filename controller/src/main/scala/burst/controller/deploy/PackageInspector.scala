@@ -1,5 +1,6 @@
-package burst.controller.definition
+package burst.controller.deploy
 
+import burst.controller.limits.PackageLimits
 import burst.protocol.RuntimeInfo
 
 /** Whether a package can run on the cluster, told at deploy rather than by a pack that does not start. Pure;

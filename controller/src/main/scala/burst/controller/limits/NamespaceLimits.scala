@@ -1,4 +1,4 @@
-package burst.controller.store
+package burst.controller.limits
 
 import io.circe.Codec
 

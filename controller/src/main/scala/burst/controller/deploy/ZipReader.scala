@@ -1,15 +1,13 @@
-package burst.controller.definition
+package burst.controller.deploy
 
+import burst.controller.limits.PackageLimits
 import java.util.zip.{CRC32, DataFormatException, Inflater}
-
-/** Limits for what a package may unpack to; its executable is held while it is looked at. */
-final case class PackageLimits(entries: Int, unpackedBytes: Long, executableBytes: Long)
 
 /** Reads a zip as whoever will unpack it does, and trusts nothing in it: both descriptions of each entry must
   * agree, every entry is unpacked once (into nowhere, but for the wanted one), and it may not grow beyond the
   * size it declares.
   */
-private[definition] final class ZipReader(bytes: Array[Byte], limits: PackageLimits):
+private[deploy] final class ZipReader(bytes: Array[Byte], limits: PackageLimits):
   import PackageProblem.*
   import ZipReader.*
 

@@ -1,8 +1,8 @@
-package burst.controller.scheduler
+package burst.controller.cluster
 
-import burst.controller.Scheduling
 import burst.controller.flare.FlareState
-import burst.controller.PlatformLimits
+import burst.controller.limits.PlatformLimits
+import burst.controller.scheduler.{Admission, Samples}
 import burst.controller.store.{Storage, StoreSettings}
 import burst.protocol.*
 import com.typesafe.config.{Config, ConfigFactory}
