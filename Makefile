@@ -30,7 +30,7 @@ help: ## what there is
 
 build: ## the platform, laid out in dist/
 	$(CARGO) build --release --locked -p burst-cli -p burst-runtime
-	$(MVN) package -DskipTests
+	$(MVN) package -Dmaven.test.skip=true
 	@mkdir -p dist/bin dist/lib
 	install $(RELEASE)/burst $(RELEASE)/burst-runtime dist/bin/
 	install -m 644 standalone/target/burst-standalone.jar dist/lib/
