@@ -8,7 +8,7 @@ use std::any::{TypeId, type_name};
 use std::collections::VecDeque;
 use std::hash::{Hash, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use parking_lot::Mutex;
 use rustc_hash::{FxHashMap, FxHasher};
@@ -19,12 +19,10 @@ use crate::operation::Operation;
 
 /// Calls that all members of this pack have made, and are remembered for messages that come late.
 const PAST: usize = 64;
-/// Calls that are compared without the lock once somebody has made them: as many as may be under way at a time.
-const RECENT: usize = 16;
+/// Calls that are compared without the lock once somebody has made them.
+const RECENT: usize = 64;
 /// Calls that workers of other packs have made before those of this pack, of each group.
 const AHEAD: usize = 1024;
-/// The part of [`Recent::counted`] that counts: more workers than a pack has.
-const COUNT: u64 = 0xffff;
 
 /// The histories of a pack, by the group's context.
 #[derive(Debug, Default)]
@@ -35,23 +33,40 @@ pub(crate) struct CallHistories {
 }
 
 /// See the module's documentation.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct CallHistory {
     calls: Mutex<Calls>,
-    /// By number, modulo how many there are. Written under the lock, but for counting.
+    /// By number, modulo how many there are. Written under the lock.
     recent: [Recent; RECENT],
+    /// How many calls each member in this pack has made.
+    made: OnceLock<Box<[Made]>>,
 }
 
-/// A call that somebody has made: who makes the same one needs no lock to see that it is.
+/// A call that somebody has made: who makes the same one only reads, and needs no lock to see that it is.
 #[derive(Debug, Default)]
 struct Recent {
-    /// 48 bits of the call's fingerprint, and how many of this pack have made it beside the first.
-    counted: AtomicU64,
+    /// The call's fingerprint.
+    called: AtomicU64,
     /// The fingerprint of its number, operation and root.
     told: AtomicU64,
 }
 
-/// What a worker calls.
+/// Written by one member at each call: on a cache line of its own.
+#[derive(Debug, Default)]
+#[repr(align(64))]
+struct Made(AtomicU64);
+
+/// Who calls.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Caller {
+    pub(crate) worker: u32,
+    /// Which it is of the members in this pack.
+    pub(crate) place: usize,
+    /// How many these are.
+    pub(crate) members: usize,
+}
+
+/// What a worker calls. Small: who runs ahead of the others leaves one for each call.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Called {
     operation: Operation,
@@ -60,22 +75,18 @@ pub(crate) struct Called {
     kind: Option<Kind>,
 }
 
-#[derive(Debug, Clone, Copy)]
-struct Kind {
-    id: TypeId,
-    name: fn() -> &'static str,
+/// A type and its name.
+type Kind = fn() -> (TypeId, &'static str);
+
+fn kind<T: ?Sized + 'static>() -> (TypeId, &'static str) {
+    (TypeId::of::<T>(), type_name::<T>())
 }
 
 #[derive(Debug, Default)]
 struct Calls {
     /// The number of the first of `entries`.
     first: u64,
-    /// The last of them are those that not all members of this pack have made.
     entries: VecDeque<Option<Entry>>,
-    /// How many at the beginning all have made.
-    past: usize,
-    /// The numbers of those calls.
-    recent: [u64; RECENT],
     /// By number.
     ahead: FxHashMap<u64, (Called, u32)>,
 }
@@ -84,8 +95,16 @@ struct Calls {
 struct Entry {
     called: Called,
     by: u32,
-    /// How many members of this pack have made this call.
-    callers: usize,
+}
+
+impl Default for CallHistory {
+    fn default() -> Self {
+        Self {
+            calls: Mutex::default(),
+            recent: std::array::from_fn(|_| Recent::default()),
+            made: OnceLock::new(),
+        }
+    }
 }
 
 impl CallHistories {
@@ -132,46 +151,41 @@ impl CallHistories {
 }
 
 impl CallHistory {
-    /// A worker makes its call of this number, one of so many members in this pack. The error names who has called
-    /// something else.
-    pub(crate) fn enter(
-        &self,
-        number: u64,
-        called: Called,
-        worker: u32,
-        members: usize,
-    ) -> Result<(), Error> {
+    /// A worker makes its call of this number. The error names who has called something else.
+    pub(crate) fn enter(&self, number: u64, called: Called, caller: Caller) -> Result<(), Error> {
+        self.pass(number, caller);
+        let fingerprint = called.fingerprint(number);
         let recent = &self.recent[number as usize % RECENT];
-        let fingerprint = called.fingerprint(number) & !COUNT;
-        if recent.count(fingerprint) {
+        if recent.called.load(Ordering::Acquire) == fingerprint {
             return Ok(());
         }
         let mut calls = self.calls.lock();
-        let Some(place) = number.checked_sub(calls.first) else {
+        let made = self.made.get().map_or(&[][..], |made| made);
+        let Some(place) = calls.place(number, made) else {
             return Ok(());
         };
-        let place = place as usize;
-        if calls.entries.len() <= place {
-            calls.entries.resize(place + 1, None);
+        if let Some(entry) = calls.entries[place] {
+            return called.compare(number, entry.called, entry.by);
+        }
+        let by = caller.worker;
+        calls.entries[place] = Some(Entry { called, by });
+        // Somebody who is ahead may have made a later call of the same place.
+        if calls.entries.len() - place <= RECENT {
+            recent.told.store(called.outline(number), Ordering::Release);
+            recent.called.store(fingerprint, Ordering::Release);
         }
         let heard = calls.ahead.remove(&number);
-        // The first here has others counted beside it, until one of a later call comes.
-        if calls.entries[place].is_none() && calls.recent[number as usize % RECENT] <= number {
-            let former = std::mem::replace(&mut calls.recent[number as usize % RECENT], number);
-            recent.told.store(called.outline(number), Ordering::Release);
-            let counted = recent.counted.swap(fingerprint, Ordering::AcqRel) & COUNT;
-            calls.add(former, counted as usize);
-        }
-        let entry = calls.entries[place].get_or_insert(Entry {
-            called,
-            by: worker,
-            callers: 0,
-        });
-        entry.callers += 1;
-        let entry = *entry;
-        calls.forget(members);
-        called.compare(number, entry.called, entry.by)?;
         heard.map_or(Ok(()), |(other, by)| called.compare(number, other, by))
+    }
+
+    /// A worker makes its call of this number, of which it is known that it is the right one.
+    pub(crate) fn pass(&self, number: u64, caller: Caller) {
+        let made = self
+            .made
+            .get_or_init(|| (0..caller.members).map(|_| Made::default()).collect());
+        if let Some(mine) = made.get(caller.place) {
+            mine.0.store(number + 1, Ordering::Relaxed);
+        }
     }
 
     fn heard(&self, number: u64, other: Called, by: u32) -> Result<(), Error> {
@@ -195,42 +209,28 @@ impl CallHistory {
     }
 }
 
-impl Recent {
-    /// Counts a further worker that makes this call; whether it is this one.
-    fn count(&self, fingerprint: u64) -> bool {
-        let one_more = |counted: u64| {
-            let same = counted & !COUNT == fingerprint && counted & COUNT < COUNT;
-            same.then_some(counted + 1)
-        };
-        let counted = &self.counted;
-        counted
-            .fetch_update(Ordering::AcqRel, Ordering::Acquire, one_more)
-            .is_ok()
-    }
-}
-
 impl Calls {
-    /// So many more have made a call.
-    fn add(&mut self, number: u64, callers: usize) {
-        let place = number.checked_sub(self.first);
-        if let Some(Some(entry)) = place.and_then(|place| self.entries.get_mut(place as usize)) {
-            entry.callers += callers;
+    /// Where a call's entry is, for which it makes room. None where it is long past.
+    fn place(&mut self, number: u64, made: &[Made]) -> Option<usize> {
+        let place = number.checked_sub(self.first)? as usize;
+        if place < self.entries.len() {
+            return Some(place);
         }
+        if place > PAST && place.is_multiple_of(PAST) {
+            let made = made.iter().map(|made| made.0.load(Ordering::Relaxed));
+            self.forget(made.min().unwrap_or_default());
+        }
+        let place = (number - self.first) as usize;
+        self.entries.resize(place + 1, None);
+        Some(place)
     }
 
-    /// Forgets what is long past.
-    fn forget(&mut self, members: usize) {
-        let made = |entry: Option<&Option<Entry>>| {
-            (entry.copied().flatten()).is_some_and(|entry| entry.callers >= members)
-        };
-        while made(self.entries.get(self.past)) {
-            self.past += 1;
-        }
-        while self.past > PAST {
-            self.entries.pop_front();
-            self.first += 1;
-            self.past -= 1;
-        }
+    /// All members of this pack have made so many calls: forgets those of them that are long past.
+    fn forget(&mut self, made: u64) {
+        let past = made.saturating_sub(self.first + PAST as u64);
+        let past = (past as usize).min(self.entries.len());
+        self.entries.drain(..past);
+        self.first += past as u64;
     }
 }
 
@@ -240,10 +240,7 @@ impl Called {
         Self {
             operation,
             root,
-            kind: Some(Kind {
-                id: TypeId::of::<T>(),
-                name: type_name::<T>,
-            }),
+            kind: Some(kind::<T>),
         }
     }
 
@@ -251,8 +248,8 @@ impl Called {
     fn fingerprint(&self, number: u64) -> u64 {
         let mut hasher = FxHasher::default();
         self.outline(number).hash(&mut hasher);
-        self.kind.map(|kind| kind.id).hash(&mut hasher);
-        hasher.finish() | (COUNT + 1)
+        self.kind.map(|kind| kind().0).hash(&mut hasher);
+        hasher.finish() | 1
     }
 
     /// Of what is known of workers of other packs.
@@ -275,13 +272,15 @@ impl Called {
                 found_number: number,
             });
         }
-        match (self.kind, other.kind) {
-            (Some(mine), Some(theirs)) if mine.id != theirs.id => Err(Error::TypeMismatch {
-                operation,
-                peer: Peer::Worker(by),
-                expected: (mine.name)().to_owned(),
-                found: (theirs.name)().to_owned(),
-            }),
+        match (self.kind.map(|kind| kind()), other.kind.map(|kind| kind())) {
+            (Some((mine, expected)), Some((theirs, found))) if mine != theirs => {
+                Err(Error::TypeMismatch {
+                    operation,
+                    peer: Peer::Worker(by),
+                    expected: expected.to_owned(),
+                    found: found.to_owned(),
+                })
+            }
             _ => Ok(()),
         }
     }
@@ -296,6 +295,15 @@ mod tests {
         Called::new::<u32>(Operation::Broadcast, root)
     }
 
+    /// The worker, one of the first of so many in this pack.
+    fn by(worker: u32, members: usize) -> Caller {
+        Caller {
+            worker,
+            place: worker as usize % members,
+            members,
+        }
+    }
+
     fn of(operation: Operation, root: u32, number: u64) -> Class {
         Class::Collective {
             number,
@@ -307,10 +315,10 @@ mod tests {
     #[test]
     fn who_calls_something_else_is_told_who_called_what() {
         let history = CallHistory::default();
-        history.enter(0, broadcast(1), 4, 3).unwrap();
-        history.enter(0, broadcast(1), 5, 3).unwrap();
+        history.enter(0, broadcast(1), by(4, 3)).unwrap();
+        history.enter(0, broadcast(1), by(5, 3)).unwrap();
         let error = history
-            .enter(0, broadcast(2), 6, 3)
+            .enter(0, broadcast(2), by(6, 3))
             .unwrap_err()
             .to_string();
         assert!(
@@ -321,11 +329,11 @@ mod tests {
             "{error}"
         );
         let barrier = Called::new::<()>(Operation::Barrier, 0);
-        history.enter(1, barrier, 4, 3).unwrap();
-        assert!(history.enter(1, broadcast(0), 5, 3).is_err());
-        history.enter(2, broadcast(0), 4, 3).unwrap();
+        history.enter(1, barrier, by(4, 3)).unwrap();
+        assert!(history.enter(1, broadcast(0), by(5, 3)).is_err());
+        history.enter(2, broadcast(0), by(4, 3)).unwrap();
         let other = Called::new::<u64>(Operation::Broadcast, 0);
-        let error = history.enter(2, other, 5, 3).unwrap_err();
+        let error = history.enter(2, other, by(5, 3)).unwrap_err();
         assert_eq!(
             error.to_string(),
             "broadcast: expected u64 from worker 4, which sent u32"
@@ -336,14 +344,19 @@ mod tests {
     fn what_all_have_called_is_forgotten_and_who_runs_ahead_is_not() {
         let history = CallHistory::default();
         for number in 0..1000 {
-            history.enter(number, broadcast(0), 0, 2).unwrap();
+            history.enter(number, broadcast(0), by(0, 2)).unwrap();
         }
         assert_eq!(history.calls.lock().entries.len(), 1000);
         for number in 0..1000 {
-            history.enter(number, broadcast(0), 1, 2).unwrap();
+            history.enter(number, broadcast(0), by(1, 2)).unwrap();
         }
-        // Who makes the last ones again is counted when others take their place.
-        assert!(history.calls.lock().entries.len() <= PAST + RECENT);
+        assert_eq!(history.calls.lock().entries.len(), 1000);
+        for worker in [0, 1] {
+            for number in 1000..1000 + PAST as u64 {
+                history.enter(number, broadcast(0), by(worker, 2)).unwrap();
+            }
+        }
+        assert!(history.calls.lock().entries.len() <= 3 * PAST);
     }
 
     #[test]
@@ -356,19 +369,22 @@ mod tests {
                 scope.spawn(move || {
                     for number in 0..20_000 {
                         history
-                            .enter(number, broadcast(0), worker, WORKERS as usize)
+                            .enter(number, broadcast(0), by(worker, WORKERS as usize))
                             .unwrap();
                         history.heard(number, broadcast(0), 9).unwrap();
                     }
                 });
             }
         });
+        // What is past is forgotten with a later call.
+        for number in 20_000..20_000 + PAST as u64 {
+            for worker in 0..WORKERS {
+                let caller = by(worker, WORKERS as usize);
+                history.enter(number, broadcast(0), caller).unwrap();
+            }
+        }
         let calls = history.calls.lock();
-        assert!(
-            calls.entries.len() <= PAST + RECENT,
-            "{}",
-            calls.entries.len()
-        );
+        assert!(calls.entries.len() <= 3 * PAST, "{}", calls.entries.len());
         assert!(calls.ahead.is_empty());
     }
 
@@ -377,13 +393,13 @@ mod tests {
         for number in [0, 1, RECENT as u64, 3 * RECENT as u64 + 1] {
             let history = CallHistory::default();
             for before in 0..=number {
-                history.enter(before, broadcast(1), 0, 3).unwrap();
+                history.enter(before, broadcast(1), by(0, 3)).unwrap();
             }
             let other = Called::new::<u64>(Operation::Broadcast, 1);
-            assert!(history.enter(number, other, 1, 3).is_err(), "{number}");
-            assert!(history.enter(number, broadcast(2), 1, 3).is_err());
+            assert!(history.enter(number, other, by(1, 3)).is_err(), "{number}");
+            assert!(history.enter(number, broadcast(2), by(1, 3)).is_err());
             assert!(history.heard(number, broadcast(2), 9).is_err());
-            history.enter(number, broadcast(1), 1, 3).unwrap();
+            history.enter(number, broadcast(1), by(1, 3)).unwrap();
             history.heard(number, broadcast(1), 9).unwrap();
         }
     }
@@ -392,7 +408,7 @@ mod tests {
     fn other_packs_calls_are_compared_whoever_is_first() {
         let histories = CallHistories::default();
         let history = histories.of(7);
-        history.enter(0, broadcast(0), 0, 1).unwrap();
+        history.enter(0, broadcast(0), by(0, 1)).unwrap();
         histories
             .heard(7, of(Operation::Broadcast, 0, 0), 5)
             .unwrap();
@@ -403,7 +419,7 @@ mod tests {
         );
         histories.heard(7, of(Operation::Gather, 5, 1), 5).unwrap();
         let gather = Called::new::<u32>(Operation::Gather, 0);
-        assert!(history.enter(1, gather, 0, 1).is_err());
+        assert!(history.enter(1, gather, by(0, 1)).is_err());
         // Nobody here is of that group, or not yet.
         histories.heard(8, of(Operation::Gather, 5, 1), 5).unwrap();
         for number in 0..10_000 {
@@ -412,6 +428,11 @@ mod tests {
                 .unwrap();
         }
         assert_eq!(history.calls.lock().ahead.len(), AHEAD);
+    }
+
+    #[test]
+    fn what_is_left_of_a_call_is_small() {
+        assert!(size_of::<Option<Entry>>() <= 24);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use sha2::{Digest, Sha256};
 
-use crate::call_history::{CallHistories, CallHistory};
+use crate::call_history::{CallHistories, CallHistory, Caller};
 use crate::topology::Topology;
 
 /// The members of one pack.
@@ -28,6 +28,8 @@ pub(crate) struct Group {
     members: Vec<u32>,
     clusters: Vec<Cluster>,
     my_cluster: usize,
+    /// Which of its pack's members this one is.
+    my_place: usize,
     /// Longest ranges of ranks within one pack, in rank order: what a reduction may combine
     /// before it leaves the pack without changing the order.
     runs: Vec<Range<u32>>,
@@ -53,7 +55,7 @@ impl Group {
         let mut clusters: Vec<Cluster> = Vec::new();
         let mut runs: Vec<Range<u32>> = Vec::new();
         let mut last = None;
-        let mut my_cluster = 0;
+        let (mut my_cluster, mut my_place) = (0, 0);
         for (member, &worker) in (0u32..).zip(&members) {
             let pack = topology.pack_of(worker).unwrap_or_default();
             if last == Some(pack) {
@@ -77,7 +79,7 @@ impl Group {
             };
             clusters[place].ranks.push(member);
             if member == rank {
-                my_cluster = place;
+                (my_cluster, my_place) = (place, clusters[place].ranks.len() - 1);
             }
         }
         Self {
@@ -86,6 +88,7 @@ impl Group {
             members,
             clusters,
             my_cluster,
+            my_place,
             runs,
             next: AtomicU64::new(0),
             splits: AtomicU64::new(0),
@@ -131,6 +134,15 @@ impl Group {
     /// Which of [`Group::clusters`] this one's is.
     pub(crate) fn cluster_index(&self) -> usize {
         self.my_cluster
+    }
+
+    /// This member among those in its pack.
+    pub(crate) fn caller(&self) -> Caller {
+        Caller {
+            worker: self.worker(self.rank),
+            place: self.my_place,
+            members: self.cluster().ranks.len(),
+        }
     }
 
     pub(crate) fn is_local(&self, rank: u32) -> bool {

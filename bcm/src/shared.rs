@@ -11,7 +11,7 @@ use crate::error::{Error, Peer};
 use crate::failure::Failure;
 use crate::group::Group;
 use crate::interruptions::Interruptions;
-use crate::local::{ConnectionWait, MatchSpec, RemoteProgress};
+use crate::local::{ConnectionWait, Mailbox, MatchSpec, RemoteProgress};
 use crate::mailboxes::Mailboxes;
 use crate::message::Message;
 use crate::operation::Operation;
@@ -63,6 +63,22 @@ impl Shared {
             .send((context, source), destination, class, &encoded, budget)
     }
 
+    /// Takes the message wanted, if it is there.
+    pub(crate) fn try_take(
+        &self,
+        destination: Destination,
+        spec: &MatchSpec,
+    ) -> Result<Option<Message>, Error> {
+        self.mailbox(destination)?.try_take(spec)
+    }
+
+    fn mailbox(&self, destination: Destination) -> Result<&Mailbox, Error> {
+        match destination {
+            Destination::Worker(worker) => self.mailboxes.of(worker).ok_or(Error::Closed),
+            Destination::Board => Ok(self.mailboxes.board()),
+        }
+    }
+
     /// Takes the message wanted, for which this worker waits.
     pub(crate) fn take(
         &self,
@@ -72,10 +88,7 @@ impl Shared {
         spec: &MatchSpec,
     ) -> Result<Message, Error> {
         budget.check(Peer::Worker(spec.source))?;
-        let mailbox = match destination {
-            Destination::Worker(worker) => self.mailboxes.of(worker).ok_or(Error::Closed)?,
-            Destination::Board => self.mailboxes.board(),
-        };
+        let mailbox = self.mailbox(destination)?;
         if self.is_local(spec.source) {
             return mailbox.take(spec, budget, None);
         }

@@ -42,12 +42,14 @@ pub(crate) struct Call<'a> {
     shared: &'a Shared,
     pub(crate) group: &'a Group,
     class: Class,
+    /// This call and its number, until it is known that another worker has made the same.
+    unproven: Option<(u64, Called)>,
     budget: WaitBudget<'a>,
 }
 
 impl<'a> Call<'a> {
     /// Begins a collective that exchanges values of type `T`, checking the root first so that a refused call leaves
-    /// no trace. An error, too, where another worker has called something else instead.
+    /// no trace.
     pub(crate) fn begin<T: ?Sized + 'static>(
         communicator: &'a Communicator,
         operation: Operation,
@@ -67,9 +69,6 @@ impl<'a> Call<'a> {
         shared.cancellation.check()?;
         let number = group.number();
         let called = Called::new::<T>(operation, root);
-        let history = group.history(&shared.mailboxes.histories);
-        let members = group.cluster().ranks.len();
-        history.enter(number, called, group.worker(group.rank), members)?;
         Ok(Self {
             shared,
             group,
@@ -78,8 +77,19 @@ impl<'a> Call<'a> {
                 operation,
                 root,
             },
+            unproven: Some((number, called)),
             budget: WaitBudget::new(&shared.cancellation, operation),
         })
+    }
+
+    /// Compares this call with what the others in this pack have made as the same one, before anything is sent or
+    /// waited for: whoever sends has done so, and who gets a message of this call at once needs no other proof.
+    fn prove(&mut self) -> Result<(), Error> {
+        let Some((number, called)) = self.unproven.take() else {
+            return Ok(());
+        };
+        let history = self.group.history(&self.shared.mailboxes.histories);
+        history.enter(number, called, self.group.caller())
     }
 
     fn operation(&self) -> Operation {
@@ -105,6 +115,7 @@ impl<'a> Call<'a> {
 
     /// Moves a value to one member.
     pub(crate) fn give<T: Payload>(&mut self, to: u32, value: T) -> Result<(), Error> {
+        self.prove()?;
         let (origin, worker) = (self.origin(), self.group.worker(to));
         self.shared
             .give(&mut self.budget, origin, worker, self.class, value)
@@ -112,6 +123,7 @@ impl<'a> Call<'a> {
 
     /// Sends to a member of another pack what is encoded.
     pub(crate) fn send(&mut self, to: u32, encoded: &Encoded<'_>) -> Result<(), Error> {
+        self.prove()?;
         let (origin, worker) = (self.origin(), self.group.worker(to));
         self.budget.check(Peer::Worker(worker))?;
         let remote = self.shared.remote()?;
@@ -120,6 +132,7 @@ impl<'a> Call<'a> {
 
     /// Shares a value with the other members in this pack.
     pub(crate) fn share<T: Payload>(&mut self, value: &Arc<T>) -> Result<(), Error> {
+        self.prove()?;
         self.budget.check(Peer::AnyWorker)?;
         let (context, source) = self.origin();
         for &rank in &self.group.cluster().ranks {
@@ -146,6 +159,7 @@ impl<'a> Call<'a> {
 
     /// As [`Call::publish`], where there are other packs.
     pub(crate) fn publish_encoded(&mut self, encoded: &Encoded<'_>) -> Result<(), Error> {
+        self.prove()?;
         let packs: Vec<u32> = self
             .group
             .clusters()
@@ -172,6 +186,7 @@ impl<'a> Call<'a> {
         to: u32,
         value: T,
     ) -> Result<(), Error> {
+        self.prove()?;
         let worker = self.group.worker(to);
         self.budget.check(Peer::Worker(worker))?;
         let (context, source) = (self.group.context, self.group.worker(from));
@@ -209,6 +224,15 @@ impl<'a> Call<'a> {
 
     fn message(&mut self, destination: Destination, from: u32) -> Result<Message, Error> {
         let spec = self.spec(from);
+        if let Some((number, _)) = self.unproven {
+            if let Some(message) = self.shared.try_take(destination, &spec)? {
+                self.unproven = None;
+                let history = self.group.history(&self.shared.mailboxes.histories);
+                history.pass(number, self.group.caller());
+                return Ok(message);
+            }
+            self.prove()?;
+        }
         let me = self.group.worker(self.group.rank);
         self.shared.take(&mut self.budget, me, destination, &spec)
     }
