@@ -19,7 +19,7 @@ pub(crate) fn broadcast<T: Payload>(
             "the root must pass the value to broadcast".to_owned(),
         ));
     }
-    let call = Call::begin::<T>(communicator, Operation::Broadcast, root)?;
+    let call = Call::begin_unproven::<T>(communicator, Operation::Broadcast, root)?;
     spread(call, value.map(Arc::new), root)
 }
 

@@ -49,8 +49,20 @@ pub(crate) struct Call<'a> {
 
 impl<'a> Call<'a> {
     /// Begins a collective that exchanges values of type `T`, checking the root first so that a refused call leaves
-    /// no trace.
+    /// no trace. An error, too, where another worker has called something else instead.
     pub(crate) fn begin<T: ?Sized + 'static>(
+        communicator: &'a Communicator,
+        operation: Operation,
+        root: u32,
+    ) -> Result<Self, Error> {
+        let mut call = Self::begin_unproven::<T>(communicator, operation, root)?;
+        call.prove()?;
+        Ok(call)
+    }
+
+    /// As [`Call::begin`], for a call whose every message is a `T` of its root's: others' calls are looked at when
+    /// something is to be published or waited for. Who gets the message at once has no other proof to seek.
+    fn begin_unproven<T: ?Sized + 'static>(
         communicator: &'a Communicator,
         operation: Operation,
         root: u32,
@@ -82,8 +94,7 @@ impl<'a> Call<'a> {
         })
     }
 
-    /// Compares this call with what the others in this pack have made as the same one, before anything is sent or
-    /// waited for: whoever sends has done so, and who gets a message of this call at once needs no other proof.
+    /// Compares this call with what the others in this pack have made as the same one.
     fn prove(&mut self) -> Result<(), Error> {
         let Some((number, called)) = self.unproven.take() else {
             return Ok(());
@@ -115,7 +126,6 @@ impl<'a> Call<'a> {
 
     /// Moves a value to one member.
     pub(crate) fn give<T: Payload>(&mut self, to: u32, value: T) -> Result<(), Error> {
-        self.prove()?;
         let (origin, worker) = (self.origin(), self.group.worker(to));
         self.shared
             .give(&mut self.budget, origin, worker, self.class, value)
@@ -123,7 +133,6 @@ impl<'a> Call<'a> {
 
     /// Sends to a member of another pack what is encoded.
     pub(crate) fn send(&mut self, to: u32, encoded: &Encoded<'_>) -> Result<(), Error> {
-        self.prove()?;
         let (origin, worker) = (self.origin(), self.group.worker(to));
         self.budget.check(Peer::Worker(worker))?;
         let remote = self.shared.remote()?;
@@ -186,7 +195,6 @@ impl<'a> Call<'a> {
         to: u32,
         value: T,
     ) -> Result<(), Error> {
-        self.prove()?;
         let worker = self.group.worker(to);
         self.budget.check(Peer::Worker(worker))?;
         let (context, source) = (self.group.context, self.group.worker(from));
