@@ -100,9 +100,10 @@ fmt: ## format everything
 	$(CARGO) fmt --all
 	$(MVN) spotless:apply
 
-lint: ## formatting and warnings, as errors
+lint: ## formatting and warnings, as errors; who may know whom
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
+	$(CARGO) test --locked --quiet -p burst-arrows
 	$(MVN) spotless:check
 
 deny: ## known vulnerabilities, licences and sources of the Rust dependencies, with cargo-deny; asks the network for advisories

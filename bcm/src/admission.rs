@@ -5,8 +5,6 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use crate::config::{BackendConfig, Secret};
-use crate::error::Error;
-use crate::remote;
 
 /// A flare whose packs are to be let in.
 #[derive(Debug, Clone, Copy)]
@@ -21,7 +19,7 @@ pub struct Admission<'a> {
     pub packs: Option<u32>,
     /// The group it is of, if any: flares of a group run one after the other, on the same packs.
     pub group: Option<&'a str>,
-    /// What [`admit`] has given for the last flare of the group.
+    /// What [`admit`](crate::admit) has given for the last flare of the group.
     pub last: Option<&'a Admitted>,
 }
 
@@ -80,25 +78,4 @@ impl fmt::Debug for Admitted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Admitted").field(&self.backend).finish()
     }
-}
-
-/// The same backend with credentials of the flare's own: those of a user who reads and writes the
-/// flare's messages and nothing else. Called by whoever starts a pack, with the platform's own
-/// credentials, before the program is told of the backend; every pack's are as good as another's.
-/// [`cleanup`](crate::cleanup) of the flare takes them away.
-///
-/// A group has one user for all its flares, so that its packs stay connected; `cleanup` of the
-/// group takes the user away.
-///
-/// Redis, Valkey and DragonflyDB make a user (`ACL SETUSER`), which the platform's user must be
-/// allowed to; RabbitMQ a user and a virtual host, through its management API. S3 makes none: what
-/// is given back signs the flare's requests in this process, for as long as it is kept. A backend
-/// with [`shared_credentials`](BackendConfig::shared_credentials) is given back as it is.
-///
-/// # Errors
-/// [`Error::InvalidConfiguration`] when there is no such backend; [`Error::Backend`] when its
-/// server cannot be reached, refuses, or is one on which credentials of a flare's own would not
-/// keep it from others' messages.
-pub fn admit(flare: &Admission<'_>, backend: &BackendConfig) -> Result<Admitted, Error> {
-    remote::admit(flare, backend)
 }

@@ -61,7 +61,7 @@ pub mod testing;
 mod topology;
 mod wire;
 
-pub use admission::{Admission, Admitted, admit};
+pub use admission::{Admission, Admitted};
 pub use communicator::Communicator;
 pub use config::{
     BackendConfig, DEFAULT_MAX_BYTES_IN_FLIGHT, DEFAULT_MAX_MESSAGE, DEFAULT_OPERATION_TIMEOUT,
@@ -74,7 +74,7 @@ pub use number::{Number, Reducer};
 pub use operation::Operation;
 pub use pack::Pack;
 pub use payload::Payload;
-pub use remote::{Traffic, default_chunk_size};
+pub use remote::{Traffic, admit, default_chunk_size};
 pub use request::{RecvRequest, SendRequest, wait_any};
 pub use topology::Topology;
 

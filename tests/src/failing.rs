@@ -4,9 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::cluster::Setup;
-use crate::invariants::Accepted;
-use crate::{Api, Cluster, Platform, built};
+use crate::{Api, Platform, built};
 use burst_client::Flare;
 
 /// Name under which it is deployed.
@@ -31,14 +29,6 @@ pub fn deploy_as(platform: &Platform, name: &str, flags: &[&str]) {
     let mut arguments = vec!["deploy", name, program.to_str().unwrap()];
     arguments.extend(flags);
     platform.cli(&arguments).exits(0);
-}
-
-/// A cluster where it is deployed.
-#[track_caller]
-pub fn cluster(setup: Setup) -> (Cluster, Accepted) {
-    let cluster = Cluster::start(setup);
-    cluster.deploy(NAME);
-    (cluster, Accepted::default())
 }
 
 /// A flare whose workers [`hold`], with a [`LONG`] time-out.

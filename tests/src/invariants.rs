@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::cluster::Setup;
 use crate::traffic::Sent;
-use crate::{Api, Cluster, wait};
+use crate::{Api, Cluster, failing, wait};
 use burst_client::{Flare, FlareState, Group, ListFlaresQuery};
 
 /// Longer than anything a flare waits for once it has its slots: its time-out, that of a lost invoker, what
@@ -19,6 +20,14 @@ const LIMIT: Duration = Duration::from_secs(150);
 pub struct Accepted {
     flares: BTreeMap<String, Option<Value>>,
     groups: BTreeSet<String>,
+}
+
+/// A cluster where `failing` is deployed, and which has accepted nothing yet.
+#[track_caller]
+pub fn cluster(setup: Setup) -> (Cluster, Accepted) {
+    let cluster = Cluster::start(setup);
+    cluster.deploy(failing::NAME);
+    (cluster, Accepted::default())
 }
 
 impl Accepted {

@@ -3,7 +3,7 @@
 
 use burst_tests::cluster::Setup;
 use burst_tests::failing::{LONG, holding};
-use burst_tests::invariants::Accepted;
+use burst_tests::invariants::{self, Accepted};
 use burst_tests::{Cluster, Driver, failing, node, wait};
 use rustix::process::Signal;
 
@@ -14,7 +14,7 @@ const RELEASE: &str = "pekko.cluster.split-brain-resolver.lease-majority.release
 /// but waits until that wakes. When nobody is left, any seed founds the next one.
 #[test]
 fn there_is_one_cluster_at_a_time() {
-    let (mut cluster, mut accepted) = failing::cluster(two());
+    let (mut cluster, mut accepted) = invariants::cluster(two());
     let ended = accepted.flare(&cluster, failing::NAME, &holding(8, 1));
     assert_eq!(accepted.ended(&cluster, &ended).state, "succeeded");
     let running = accepted.flare(&cluster, failing::NAME, &holding(8, 5_000));
@@ -47,7 +47,7 @@ fn there_is_one_cluster_at_a_time() {
 /// quarrelled: it ends when it wakes. It does so, too, when that other one is gone again meanwhile.
 #[test]
 fn a_scheduler_that_was_replaced_ends() {
-    let (mut cluster, mut accepted) = failing::cluster(two().line(RELEASE));
+    let (mut cluster, mut accepted) = invariants::cluster(two().line(RELEASE));
     let (paused, other) = replaced(&mut cluster, &mut accepted);
     lease_is_free(&mut cluster);
     cluster.signal_controller(paused, Signal::CONT);
@@ -102,7 +102,7 @@ fn founded(cluster: &Cluster) -> usize {
 /// reach both. One goes on and the other ends; started again it waits until it reaches the one.
 #[test]
 fn a_rift_between_the_controllers_leaves_one() {
-    let (mut cluster, mut accepted) = failing::cluster(two().rift().line(RELEASE));
+    let (mut cluster, mut accepted) = invariants::cluster(two().rift().line(RELEASE));
     let running = accepted.flare(&cluster, failing::NAME, &holding(8, 5_000));
     cluster.api().all_wrote(&running, failing::MARK);
     let queued = accepted.flare(&cluster, failing::NAME, &holding(6, 1));

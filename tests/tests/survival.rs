@@ -10,7 +10,7 @@ use burst_tests::cluster::Setup;
 use burst_tests::disk::SmallDisk;
 use burst_tests::failing::{LONG, holding};
 use burst_tests::faults::Fault;
-use burst_tests::invariants::Accepted;
+use burst_tests::invariants::{self, Accepted};
 use burst_tests::traffic::{Traffic, Wishes};
 use burst_tests::{Cluster, Driver, Platform, Settings, docker, failing, node, wait};
 use rustix::process::Signal;
@@ -24,7 +24,7 @@ const REMOTE: usize = 3;
 #[test]
 fn one_fault_after_the_other() {
     let setup = Setup::new(Driver::Process).controllers(2);
-    let (mut cluster, mut accepted) = failing::cluster(setup.limit(Duration::from_secs(600)));
+    let (mut cluster, mut accepted) = invariants::cluster(setup.limit(Duration::from_secs(600)));
     let before = accepted.flare(&cluster, failing::NAME, &holding(16, 1));
     assert_eq!(accepted.ended(&cluster, &before).state, "succeeded");
 
@@ -94,7 +94,7 @@ fn through(
 /// that its flares may run elsewhere.
 #[test]
 fn who_is_given_up_runs_nothing() {
-    let (cluster, mut accepted) = failing::cluster(Setup::new(Driver::Process).remote(REMOTE));
+    let (cluster, mut accepted) = invariants::cluster(Setup::new(Driver::Process).remote(REMOTE));
     given_up(
         &cluster,
         &mut accepted,
@@ -149,7 +149,7 @@ fn given_up(
 
 #[test]
 fn everything_is_killed() {
-    let (mut cluster, mut accepted) = failing::cluster(Setup::new(Driver::Docker).invokers(2));
+    let (mut cluster, mut accepted) = invariants::cluster(Setup::new(Driver::Docker).invokers(2));
     let running = accepted.flare(&cluster, failing::NAME, &holding(8, LONG));
     cluster.api().all_wrote(&running, failing::MARK);
     let queued = accepted.flare(&cluster, failing::NAME, &holding(6, 1));
@@ -184,7 +184,7 @@ fn everything_is_killed() {
 /// room the same one runs.
 #[test]
 fn the_disk_under_the_packages_is_full() {
-    let (cluster, mut accepted) = failing::cluster(Setup::new(Driver::Process).invokers(1));
+    let (cluster, mut accepted) = invariants::cluster(Setup::new(Driver::Process).invokers(1));
     let disk = SmallDisk::over(&cluster.invoker_data(0).join("invoker/packages"), 1);
     let full = accepted.flare(&cluster, failing::NAME, &holding(4, 1));
     let flare = accepted.ended(&cluster, &full);
@@ -233,7 +233,7 @@ fn the_disk_under_the_data_is_full() {
 #[test]
 fn a_clock_is_set() {
     let (cluster, mut accepted) =
-        failing::cluster(Setup::new(Driver::Process).invokers(2).clocks());
+        invariants::cluster(Setup::new(Driver::Process).invokers(2).clocks());
     clock_set(&cluster, &mut accepted, |ahead| {
         cluster.set_invoker_clock(0, ahead);
     });

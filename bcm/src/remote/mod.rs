@@ -50,8 +50,8 @@ pub(crate) use inbox::{Expectation, Inbox, InboxConfig};
 pub(crate) use link::Remote;
 #[cfg(feature = "fuzzing")]
 pub(crate) use redis::read_all as redis_replies;
-pub use registry::default_chunk_size;
-pub(crate) use registry::{admit, clean, open};
+pub use registry::{admit, default_chunk_size};
+pub(crate) use registry::{clean, open};
 
 use crate::cancellation::WaitBudget;
 use crate::config::PackConfig;

@@ -79,12 +79,28 @@ pub(crate) fn open(config: &PackConfig, inbox: Arc<Inbox>) -> Result<Arc<dyn Bac
     open(config, inbox)
 }
 
-/// The backend with credentials of the flare's own.
-pub(crate) fn admit(flare: &Admission<'_>, config: &BackendConfig) -> Result<Admitted, Error> {
-    let (.., admit, _) = find(&config.kind)?;
-    match config.shared_credentials {
-        true => Ok(config.clone().into()),
-        false => admit(flare, config),
+/// The same backend with credentials of the flare's own: those of a user who reads and writes the
+/// flare's messages and nothing else. Called by whoever starts a pack, with the platform's own
+/// credentials, before the program is told of the backend; every pack's are as good as another's.
+/// [`cleanup`](crate::cleanup) of the flare takes them away.
+///
+/// A group has one user for all its flares, so that its packs stay connected; `cleanup` of the
+/// group takes the user away.
+///
+/// Redis, Valkey and DragonflyDB make a user (`ACL SETUSER`), which the platform's user must be
+/// allowed to; RabbitMQ a user and a virtual host, through its management API. S3 makes none: what
+/// is given back signs the flare's requests in this process, for as long as it is kept. A backend
+/// with [`shared_credentials`](BackendConfig::shared_credentials) is given back as it is.
+///
+/// # Errors
+/// [`Error::InvalidConfiguration`] when there is no such backend; [`Error::Backend`] when its
+/// server cannot be reached, refuses, or is one on which credentials of a flare's own would not
+/// keep it from others' messages.
+pub fn admit(flare: &Admission<'_>, backend: &BackendConfig) -> Result<Admitted, Error> {
+    let (.., admit, _) = find(&backend.kind)?;
+    match backend.shared_credentials {
+        true => Ok(backend.clone().into()),
+        false => admit(flare, backend),
     }
 }
 

@@ -30,6 +30,7 @@ mod file;
 #[cfg(feature = "http")]
 mod http;
 mod load;
+mod loads;
 mod object;
 mod source;
 
@@ -37,8 +38,8 @@ use std::io;
 use std::ops::Range;
 
 pub use buffer::Shared;
-pub(crate) use load::Loads;
 pub use load::load;
+pub(crate) use loads::Loads;
 
 /// Why data could not be loaded.
 #[derive(Debug, thiserror::Error)]

@@ -28,8 +28,21 @@ use std::process::ExitCode;
 use serde_json::{Value, json};
 
 use crate::control::Control;
-use crate::player::Player;
+use crate::player::{Player, Steps};
 
+const STEPS: Steps = &[
+    frames::STEPS,
+    processes::STEPS,
+    memory::STEPS,
+    kernel::STEPS,
+    files::STEPS,
+    network::STEPS,
+    backend::STEPS,
+    redis::STEPS,
+    amqp::STEPS,
+    objects::STEPS,
+    look::STEPS,
+];
 const BEFORE: &str = "before.json";
 
 fn main() -> ExitCode {
@@ -43,7 +56,7 @@ fn main() -> ExitCode {
 }
 
 fn serve() -> io::Result<()> {
-    let mut player = Player::new(Control::inherited());
+    let mut player = Player::new(STEPS, Control::inherited());
     if let Ok(before) = fs::read(BEFORE) {
         player.play(&serde_json::from_slice::<Value>(&before)?);
     }

@@ -8,29 +8,16 @@ use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
 
 use crate::control::Control;
-use crate::{
-    amqp, backend, files, frames, kernel, look, memory, network, objects, processes, redis,
-};
 
 /// One thing to do; what it gives is noted.
 pub type Step = fn(&mut Player, &Value) -> io::Result<Value>;
 
-const ALL: [&[(&str, Step)]; 11] = [
-    frames::STEPS,
-    processes::STEPS,
-    memory::STEPS,
-    kernel::STEPS,
-    files::STEPS,
-    network::STEPS,
-    backend::STEPS,
-    redis::STEPS,
-    amqp::STEPS,
-    objects::STEPS,
-    look::STEPS,
-];
+/// Steps by their names, of each subject.
+pub type Steps = &'static [&'static [(&'static str, Step)]];
 
 /// The program, and what it has been told.
 pub struct Player {
+    steps: Steps,
     pub control: Control,
     /// The flare it plays in.
     pub flare: Value,
@@ -52,8 +39,9 @@ pub struct Player {
 }
 
 impl Player {
-    pub fn new(control: Control) -> Self {
+    pub fn new(steps: Steps, control: Control) -> Self {
         Self {
+            steps,
             control,
             flare: Value::Null,
             noted: Vec::new(),
@@ -94,8 +82,10 @@ impl Player {
     pub fn play(&mut self, steps: &Value) {
         for step in steps.as_array().into_iter().flatten() {
             let name = step["do"].as_str().unwrap_or_default();
-            let known = ALL
-                .into_iter()
+            let known = self
+                .steps
+                .iter()
+                .copied()
                 .flatten()
                 .find(|(known, _)| *known == name)
                 .map(|(_, play)| play);

@@ -1,0 +1,61 @@
+//! The table of `docs/architecture.md`.
+
+/// Where the table is, from the top of the repository.
+pub const PAGE: &str = "docs/architecture.md";
+const HEAD: &str = "| crate | may know |";
+
+/// A line of the table: folders of crates, of which `examples/*` are all in that folder.
+pub struct Row {
+    crates: Vec<String>,
+    /// Whom these may know.
+    pub may_know: Vec<String>,
+}
+
+impl Row {
+    /// Is it about the crate in this folder?
+    pub fn has(&self, folder: &str) -> bool {
+        self.crates.iter().any(|pattern| fits(pattern, folder))
+    }
+
+    /// The entry that allows these crates to know that one.
+    pub fn entry(&self, folder: &str) -> Option<&str> {
+        let mut entries = self.may_know.iter().map(String::as_str);
+        entries.find(|pattern| fits(pattern, folder))
+    }
+
+    /// The crates as they stand there.
+    pub fn name(&self) -> String {
+        self.crates.join(", ")
+    }
+
+    /// One of whom they may know, with them.
+    pub fn arrow(&self, entry: &str) -> String {
+        format!("{} → {entry}", self.name())
+    }
+}
+
+/// The table in this text.
+pub fn rows(text: &str) -> Vec<Row> {
+    let table = text.lines().skip_while(|line| *line != HEAD);
+    let rows: Vec<_> = table.skip(2).map_while(row).collect();
+    assert!(!rows.is_empty(), "{PAGE} has no table with the head {HEAD}");
+    rows
+}
+
+fn row(line: &str) -> Option<Row> {
+    let mut cells = line.strip_prefix('|')?.split('|').map(folders);
+    let (crates, may_know) = (cells.next()?, cells.next()?);
+    Some(Row { crates, may_know })
+}
+
+fn folders(cell: &str) -> Vec<String> {
+    let quoted = cell.split('`').skip(1).step_by(2);
+    quoted.map(str::to_owned).collect()
+}
+
+fn fits(pattern: &str, folder: &str) -> bool {
+    match (pattern.strip_suffix("/*"), folder.rsplit_once('/')) {
+        (Some(parent), Some((above, _))) => parent == above,
+        _ => pattern == folder,
+    }
+}
