@@ -1,7 +1,7 @@
 package burst.controller
 
 import burst.controller.store.Storage
-import burst.protocol.ControllerProtocol
+import burst.protocol.{InvokerRequest, RegistryCommand}
 import java.net.InetSocketAddress
 import org.apache.pekko.actor.typed.ActorRef
 import scala.concurrent.Future
@@ -23,7 +23,7 @@ import scala.concurrent.Future
 final class Controller private[controller] (
     val address: InetSocketAddress,
     val scheme: String,
-    val invokers: ActorRef[ControllerProtocol.Message],
+    val invokers: ActorRef[RegistryCommand[InvokerRequest]],
     val storage: Storage,
     val guestCredentials: Option[String],
     stop: () => Future[Unit]

@@ -6,14 +6,6 @@ import burst.invoker.packages.PackageCache
 import burst.invoker.driver.{Container, ContainerExit, StopOutcome}
 import burst.invoker.pool.{IdlePack, PackPool, PackShape, PackSize, PoolLimits, PrewarmPool}
 import burst.protocol.*
-import burst.protocol.InvokerProtocol.{
-  AbortPack,
-  CleanFlare,
-  FlareCleaned,
-  OutputStored,
-  PreparePack,
-  StartPack
-}
 import org.apache.pekko.Done
 import org.apache.pekko.actor.typed.scaladsl.{ActorContext, Behaviors}
 import org.apache.pekko.actor.typed.{ActorRef, Behavior}
@@ -42,7 +34,7 @@ final case class InvokerSettings(
   * the end of its pack is reported here: no `PreparePack` remains unanswered.
   */
 object Invoker:
-  type Command = InvokerProtocol.Command | PackActor.Finished | Internal
+  type Command = InvokerRequest | PackActor.Finished | Internal
 
   /** What only the invoker's own side says to it. */
   sealed trait Internal
@@ -64,14 +56,14 @@ object Invoker:
   private final case class PrewarmedExited(container: Container) extends Internal
   private final case class Discarded(container: Container, outcome: StopOutcome) extends Internal
   private final case class Evicted(pack: LoadedPack, outcome: StopOutcome) extends Internal
-  private final case class Cleaned(replyTo: ActorRef[FlareCleaned], cleaned: FlareCleaned) extends Internal
+  private final case class Cleaned(replyTo: ActorRef[InvokerReport], cleaned: FlareCleaned) extends Internal
   private case object Beat extends Internal
 
   def apply(
       settings: InvokerSettings,
       services: PackServices,
       load: CpuLoad,
-      controller: ActorRef[ControllerProtocol.Message]
+      controller: ActorRef[RegistryCommand[Invoker.Command]]
   ): Behavior[Command] = Behaviors.setup: context =>
     Behaviors.withTimers: timers =>
       timers.startTimerAtFixedRate(Beat, settings.heartbeatInterval)
@@ -81,7 +73,7 @@ private final class Invoker(
     settings: InvokerSettings,
     services: PackServices,
     load: CpuLoad,
-    controller: ActorRef[ControllerProtocol.Message],
+    controller: ActorRef[RegistryCommand[Invoker.Command]],
     context: ActorContext[Invoker.Command]
 ):
   import Invoker.*
@@ -131,7 +123,7 @@ private final class Invoker(
       ending = Vector.empty,
       lease = None
     )
-    controller ! ControllerProtocol.RegisterInvoker(status(state), context.self)
+    controller ! RegisterInvoker(status(state), context.self)
     running(prewarm(state))
 
   private def running(state: State): Behavior[Command] =
@@ -144,22 +136,7 @@ private final class Invoker(
     else Behaviors.receiveMessage(handle(state, _))
 
   private def handle(state: State, command: Command): Behavior[Command] = command match
-    case PreparePack(assignment, replyTo) =>
-      assignment.group match
-        case Some(GroupRole.Member(group)) => join(state, group, assignment, replyTo)
-        case _ => prepare(state, assignment, replyTo)
-    case StartPack(flareId, pack, endpoints) =>
-      state.of(flareId, pack).foreach(_.actor ! PackActor.Start(flareId, endpoints))
-      Behaviors.same
-    case AbortPack(flareId, pack, failure) =>
-      state.of(flareId, pack).foreach(_.actor ! PackActor.Abort(flareId, failure, atOnce = false))
-      Behaviors.same
-    case OutputStored(flareId, pack) =>
-      state.of(flareId, pack).foreach(_.actor ! PackActor.OutputStored(flareId))
-      Behaviors.same
-    case CleanFlare(flareId, backend, replyTo) =>
-      clean(flareId, backend, replyTo)
-      Behaviors.same
+    case InvokerRequest(command, replyTo) => obey(state, command, replyTo)
     case Cleaned(replyTo, cleaned) =>
       cleaned.error.foreach(error => context.log.warn("flare {}: {}", cleaned.flareId.value, error.message))
       replyTo ! cleaned
@@ -190,7 +167,7 @@ private final class Invoker(
       running(state.copy(leaving = state.leaving - 1))
     case Beat if state.closing => Behaviors.same
     case Beat =>
-      controller ! ControllerProtocol.Heartbeat(status(state))
+      controller ! Heartbeat(status(state))
       val (_, expired) = state.pool.expire(elapsed)
       val rest = evict(state, expired)
       running(prewarm(rest.copy(prewarmed = rest.prewarmed.beat)))
@@ -205,6 +182,28 @@ private final class Invoker(
       abortAll(state, failure)
       val closing = state.copy(closing = true, awaiting = state.awaiting :+ replyTo)
       running(state.prewarmed.ready.foldLeft(evict(closing, state.pool.idle))(discard))
+
+  private def obey(
+      state: State,
+      command: InvokerCommand,
+      replyTo: ActorRef[InvokerReport]
+  ): Behavior[Command] = command match
+    case PreparePack(assignment) =>
+      assignment.group match
+        case Some(GroupRole.Member(group)) => join(state, group, assignment, replyTo)
+        case _ => prepare(state, assignment, replyTo)
+    case StartPack(flareId, pack, endpoints) =>
+      state.of(flareId, pack).foreach(_.actor ! PackActor.Start(flareId, endpoints))
+      Behaviors.same
+    case AbortPack(flareId, pack, failure) =>
+      state.of(flareId, pack).foreach(_.actor ! PackActor.Abort(flareId, failure, atOnce = false))
+      Behaviors.same
+    case OutputStored(flareId, pack) =>
+      state.of(flareId, pack).foreach(_.actor ! PackActor.OutputStored(flareId))
+      Behaviors.same
+    case CleanFlare(flareId, backend) =>
+      clean(flareId, backend, replyTo)
+      Behaviors.same
 
   // ---- Packs ---------------------------------------------------------------------------------------------
 
@@ -295,7 +294,7 @@ private final class Invoker(
       val (pool, evicted) = state.pool.put(pack.copy(watched = true), pack.shape, elapsed)
       val kept = evict(state.copy(pool = pool), evicted)
       // the next flare may come at once, and is to find what is warm
-      controller ! ControllerProtocol.Heartbeat(status(kept))
+      controller ! Heartbeat(status(kept))
       kept
 
   private def evict(state: State, packs: Vector[IdlePack[LoadedPack]]): State =
@@ -350,7 +349,7 @@ private final class Invoker(
   // ---- Backends, status ----------------------------------------------------------------------------------
 
   /** A backend without an address is no server: nothing can have been left there. */
-  private def clean(flareId: FlareId, backend: BackendConfig, replyTo: ActorRef[FlareCleaned]): Unit =
+  private def clean(flareId: FlareId, backend: BackendConfig, replyTo: ActorRef[InvokerReport]): Unit =
     if backend.uri.isEmpty then replyTo ! FlareCleaned(flareId, None)
     else
       context.pipeToSelf(settings.clean(flareId, backend)): result =>

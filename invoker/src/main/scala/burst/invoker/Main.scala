@@ -3,7 +3,7 @@ package burst.invoker
 import burst.invoker.cluster.ControllerLink
 import burst.invoker.cluster.ControllerLink.Event
 import burst.node.{ClusterSettings, Node, Role, Settings, SetupException}
-import burst.protocol.ControllerProtocol.UnregisterInvoker
+import burst.protocol.UnregisterInvoker
 import burst.protocol.link.Doors
 import java.util.concurrent.TimeUnit
 import org.apache.pekko.Done

@@ -14,7 +14,7 @@ import burst.invoker.heartbeat.CpuLoad
 import burst.invoker.pack.PackServices
 import burst.invoker.packages.PackageCache
 import burst.invoker.runtime.{RuntimeBinary, RuntimeClient}
-import burst.protocol.{ControllerProtocol, RuntimeInfo}
+import burst.protocol.{RegistryCommand, RuntimeInfo}
 import java.nio.file.Files
 import java.time.Instant
 import java.time.temporal.ChronoUnit
@@ -36,7 +36,9 @@ final class PreparedInvoker private[invoker] (
 ):
 
   /** Lets it work for a controller, to which it registers. */
-  def start(controller: ActorRef[ControllerProtocol.Message])(using system: ActorSystem[?]): RunningInvoker =
+  def start(controller: ActorRef[RegistryCommand[Invoker.Command]])(using
+      system: ActorSystem[?]
+  ): RunningInvoker =
     val packages = system.systemActorOf(
       PackageCache(config.packages, driver.packageForm, controller),
       "burst-packages",

@@ -4,8 +4,6 @@ import burst.invoker.pack.PackSetup
 import burst.invoker.packages.PackageCache
 import burst.invoker.pool.PoolLimits
 import burst.protocol.*
-import burst.protocol.ControllerProtocol.{Heartbeat, RegisterInvoker}
-import burst.protocol.InvokerProtocol.*
 import org.apache.pekko.Done
 import org.apache.pekko.actor.testkit.typed.scaladsl.{ActorTestKit, TestProbe}
 import org.apache.pekko.actor.typed.ActorRef
@@ -24,7 +22,7 @@ class InvokerSuite extends munit.FunSuite:
       prewarmed: Int = 0
   ):
     val setup: PackSetup = PackSetup(kit)
-    val controller: TestProbe[ControllerProtocol.Message] = kit.createTestProbe()
+    val controller: TestProbe[RegistryCommand[Invoker.Command]] = kit.createTestProbe()
     @volatile var cleaning: Future[Option[Failure]] = Future.successful(None)
     private val settings = InvokerSettings(
       slots = 4,
@@ -40,7 +38,10 @@ class InvokerSuite extends munit.FunSuite:
       kit.spawn(Invoker(settings, setup.services, () => 0.25, controller.ref))
 
     def prepare(assignment: PackAssignment = setup.assignment): Unit =
-      invoker ! PreparePack(assignment, setup.controller.ref)
+      tell(PreparePack(assignment))
+
+    def tell(command: InvokerCommand): Unit =
+      invoker ! InvokerRequest(command, setup.controller.ref.unsafeUpcast)
 
     def another: PackAssignment = setup.assignment.copy(flareId = FlareId.random())
 
@@ -64,7 +65,7 @@ class InvokerSuite extends munit.FunSuite:
   private def fixtureWith(make: => Fixture) = FunFixture[Fixture](_ => make, _.setup.runtime.close())
 
   fixture.test("an invoker registers with what it offers"): fixture =>
-    val registered = fixture.controller.expectMessageType[RegisterInvoker]
+    val registered = fixture.controller.expectMessageType[RegisterInvoker[Invoker.Command]]
     assertEquals(registered.invoker, fixture.invoker)
     assertEquals(
       registered.status,
@@ -72,7 +73,7 @@ class InvokerSuite extends munit.FunSuite:
     )
 
   fixtureWith(Fixture(beat = 20.millis)).test("heartbeats say how many packs are warm"): fixture =>
-    fixture.controller.expectMessageType[RegisterInvoker]
+    fixture.controller.expectMessageType[RegisterInvoker[Invoker.Command]]
     fixture.warmUp()
     val beats = fixture.controller.fishForMessage(20.seconds):
       case Heartbeat(status) if status.warmPacks == 1 =>
@@ -178,11 +179,11 @@ class InvokerSuite extends munit.FunSuite:
     setup.givePackage()
     setup.runtime.pack().say(setup.ready)
     setup.controller.receiveMessage()
-    fixture.invoker ! StartPack(other.flareId, 1, Vector(None))
-    fixture.invoker ! AbortPack(setup.assignment.flareId, 0, Failure(FailureKind.Cancelled, "not this one"))
-    fixture.invoker ! StartPack(setup.assignment.flareId, 1, Vector(None, None))
+    fixture.tell(StartPack(other.flareId, 1, Vector(None)))
+    fixture.tell(AbortPack(setup.assignment.flareId, 0, Failure(FailureKind.Cancelled, "not this one")))
+    fixture.tell(StartPack(setup.assignment.flareId, 1, Vector(None, None)))
     assertEquals(setup.runtime.order()._1, "start")
-    fixture.invoker ! AbortPack(setup.assignment.flareId, 1, Failure(FailureKind.Cancelled, "this one"))
+    fixture.tell(AbortPack(setup.assignment.flareId, 1, Failure(FailureKind.Cancelled, "this one")))
     assertEquals(setup.runtime.order()._1, "abort")
 
   fixtureWith(Fixture(
@@ -231,22 +232,22 @@ class InvokerSuite extends munit.FunSuite:
   private val redis = BackendConfig("redis-list", Some("redis://h"), None)
 
   fixture.test("a flare is cleaned by the runtime, and failures are told"): fixture =>
-    val probe = kit.createTestProbe[FlareCleaned]()
+    val probe = kit.createTestProbe[InvokerReport]()
     val id = FlareId.random()
-    fixture.invoker ! CleanFlare(id, redis, probe.ref)
+    fixture.invoker ! InvokerRequest(CleanFlare(id, redis), probe.ref)
     assertEquals(probe.receiveMessage(), FlareCleaned(id, None))
     fixture.cleaning = Future.successful(Some(Failure(FailureKind.Backend, "it is gone")))
-    fixture.invoker ! CleanFlare(id, redis, probe.ref)
-    assertEquals(probe.receiveMessage().error.map(_.message), Some("it is gone"))
+    fixture.invoker ! InvokerRequest(CleanFlare(id, redis), probe.ref)
+    assertEquals(probe.expectMessageType[FlareCleaned].error.map(_.message), Some("it is gone"))
     fixture.cleaning = Future.failed(RuntimeException("x"))
-    fixture.invoker ! CleanFlare(id, redis, probe.ref)
-    assert(probe.receiveMessage().error.nonEmpty)
+    fixture.invoker ! InvokerRequest(CleanFlare(id, redis), probe.ref)
+    assert(probe.expectMessageType[FlareCleaned].error.nonEmpty)
 
   fixture.test("a backend without a server needs no cleaning"): fixture =>
-    val probe = kit.createTestProbe[FlareCleaned]()
+    val probe = kit.createTestProbe[InvokerReport]()
     fixture.cleaning = Promise[Option[Failure]]().future
-    fixture.invoker ! CleanFlare(FlareId.random(), redis.copy(uri = None), probe.ref)
-    assertEquals(probe.receiveMessage().error, None)
+    fixture.invoker ! InvokerRequest(CleanFlare(FlareId.random(), redis.copy(uri = None)), probe.ref)
+    assertEquals(probe.expectMessageType[FlareCleaned].error, None)
 
   fixture.test("stopping ends all packs, running and warm, before it is answered"): fixture =>
     import fixture.setup

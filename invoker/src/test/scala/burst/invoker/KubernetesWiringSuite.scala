@@ -2,7 +2,7 @@ package burst.invoker
 
 import burst.invoker.driver.{MockCluster, Prerequisites}
 import burst.invoker.pack.PackSetup
-import burst.protocol.{ControllerProtocol, InvokerProtocol}
+import burst.protocol.*
 import com.typesafe.config.ConfigFactory
 import java.nio.file.Files
 import org.apache.pekko.actor.testkit.typed.scaladsl.ActorTestKit
@@ -34,22 +34,22 @@ class KubernetesWiringSuite extends munit.FunSuite:
       directory = "${Files.createTempDirectory("invoker")}"
     }"""
     val config = InvokerConfig.read(ConfigFactory.parseString(settings).withFallback(ConfigFactory.load()))
-    val controller = kit.createTestProbe[ControllerProtocol.Message]()
+    val controller = kit.createTestProbe[RegistryCommand[Invoker.Command]]()
     val invoker = Wiring.prepare(config).start(controller.ref)
     val pack = PackSetup(kit)
-    invoker.ref ! InvokerProtocol.PreparePack(pack.assignment, pack.controller.ref)
+    invoker.ref ! InvokerRequest(PreparePack(pack.assignment), pack.controller.ref.unsafeUpcast)
     def pods = cluster.client.pods().list().getItems.asScala.toVector
 
-    @tailrec def hear[A](what: PartialFunction[ControllerProtocol.Message, A]): A =
+    @tailrec def hear[A](what: PartialFunction[RegistryCommand[Invoker.Command], A]): A =
       val message = controller.receiveMessage(20.seconds)
       if what.isDefinedAt(message) then what(message) else hear(what)
 
-    hear { case ControllerProtocol.FetchPackage(id, _, replyTo) =>
-      replyTo ! ControllerProtocol.PackageMissing(id)
+    hear { case PackageRequest(FetchPackage(id, _), replyTo) =>
+      replyTo ! PackageMissing(id)
     }
     assert(pack.untilEnded()(1).error.exists(_.message.contains("does not have it")))
     val driver = hear {
-      case ControllerProtocol.Heartbeat(status) if status.prewarmedPacks == 1 => status.driver
+      case Heartbeat(status) if status.prewarmedPacks == 1 => status.driver
     }
     assertEquals(driver, "kubernetes")
     val memory = pods.map(_.getSpec.getContainers.get(0).getResources.getLimits.get("memory").getAmount)

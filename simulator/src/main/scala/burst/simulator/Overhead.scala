@@ -60,7 +60,7 @@ final class Overhead(results: Results):
       for i <- 0 until machines do
         val id = InvokerId(s"i$i")
         val status = InvokerStatus(id, 48, 0, "simulated", 0, RuntimeInfo("x86_64", "2.36"))
-        scheduling.invokers ! ControllerProtocol.RegisterInvoker(
+        scheduling.invokers ! RegisterInvoker(
           status,
           system.systemActorOf(prompt(id), s"i$i")
         )
@@ -85,27 +85,24 @@ final class Overhead(results: Results):
       storage.close()
 
   /** Its workers are done as soon as they may start. */
-  private def prompt(id: InvokerId): Behavior[InvokerProtocol.Command] =
-    def running(
-        packs: Map[(FlareId, Int), InvokerProtocol.PreparePack]
-    ): Behavior[InvokerProtocol.Command] = Behaviors.receiveMessage {
-      case prepare @ InvokerProtocol.PreparePack(a, replyTo) =>
-        report(prepare, PackEvent.Ready(None, 1))
+  private def prompt(id: InvokerId): Behavior[InvokerRequest] =
+    def running(packs: Map[(FlareId, Int), () => Unit]): Behavior[InvokerRequest] = Behaviors.receiveMessage {
+      case InvokerRequest(PreparePack(a), replyTo) =>
+        def report(events: PackEvent*): Unit =
+          replyTo ! PackReport(a.flareId, a.attempt, a.pack, id, Some(PackStart.Warm), events.toVector)
+        def finish(): Unit =
+          val workers = a.workers.flatMap { worker =>
+            Vector(PackEvent.WorkerStarted(worker, 1), PackEvent.WorkerSucceeded(worker, "null", 2))
+          }
+          report((workers :+ PackEvent.PackEnded(reusable = true, None, 3))*)
+        report(PackEvent.Ready(None, 1))
         if a.autostart then
-          finish(prepare)
+          finish()
           Behaviors.same
-        else running(packs.updated((a.flareId, a.pack), prepare))
-      case InvokerProtocol.StartPack(flare, pack, _) =>
-        packs.get((flare, pack)).foreach(finish)
+        else running(packs.updated((a.flareId, a.pack), finish))
+      case InvokerRequest(StartPack(flare, pack, _), _) =>
+        packs.get((flare, pack)).foreach(_())
         running(packs.removed((flare, pack)))
       case _ => Behaviors.same
     }
-    def report(prepare: InvokerProtocol.PreparePack, events: PackEvent*): Unit =
-      val a = prepare.assignment
-      prepare.replyTo ! PackReport(a.flareId, a.attempt, a.pack, id, Some(PackStart.Warm), events.toVector)
-    def finish(prepare: InvokerProtocol.PreparePack): Unit =
-      val workers = prepare.assignment.workers.flatMap { worker =>
-        Vector(PackEvent.WorkerStarted(worker, 1), PackEvent.WorkerSucceeded(worker, "null", 2))
-      }
-      report(prepare, (workers :+ PackEvent.PackEnded(reusable = true, None, 3))*)
     running(Map.empty)

@@ -4,7 +4,7 @@ import burst.controller.limits.{BytePace, PlatformLimits}
 import burst.controller.scheduler.*
 import burst.controller.store.{Storage, StoreSettings, Transfers}
 import burst.node.Allowance
-import burst.protocol.ControllerProtocol
+import burst.protocol.{InvokerRequest, RegistryCommand}
 import com.typesafe.config.Config
 import org.apache.pekko.actor.typed.{ActorRef, ActorSystem, DispatcherSelector}
 import scala.concurrent.{ExecutionContext, Future}
@@ -18,7 +18,7 @@ import scala.concurrent.{ExecutionContext, Future}
   */
 final case class Scheduling(
     service: FlareService,
-    invokers: ActorRef[ControllerProtocol.Message],
+    invokers: ActorRef[RegistryCommand[InvokerRequest]],
     backends: Vector[String],
     defaultBackend: String,
     shutdown: () => Future[Unit] = () => Future.unit

@@ -1,7 +1,7 @@
 package burst.controller.cluster
 
-import burst.protocol.link.Hello
-import burst.protocol.{ControllerProtocol, InvokerId}
+import burst.protocol.link.{Hello, Refused}
+import burst.protocol.{InvokerId, InvokerRequest, Protocol, RegistryCommand}
 import com.typesafe.config.Config
 import org.apache.pekko.actor.typed.scaladsl.{ActorContext, Behaviors}
 import org.apache.pekko.actor.typed.{ActorRef, Behavior}
@@ -32,7 +32,7 @@ private[cluster] object InvokerDoor:
   def apply(
       epoch: Long,
       settings: SessionSettings,
-      registry: ActorRef[ControllerProtocol.Message]
+      registry: ActorRef[RegistryCommand[InvokerRequest]]
   ): Behavior[Hello] = Behaviors
     .setup[Command](context => new InvokerDoor(epoch, settings, registry, context).serving(Map.empty))
     .narrow
@@ -40,7 +40,7 @@ private[cluster] object InvokerDoor:
 private final class InvokerDoor(
     epoch: Long,
     settings: SessionSettings,
-    registry: ActorRef[ControllerProtocol.Message],
+    registry: ActorRef[RegistryCommand[InvokerRequest]],
     context: ActorContext[InvokerDoor.Command]
 ):
   import InvokerDoor.{Command, Ended}
@@ -48,8 +48,12 @@ private final class InvokerDoor(
   final case class Entry(hello: Hello, session: ActorRef[InvokerSession.Command])
 
   def serving(entries: Map[InvokerId, Entry]): Behavior[Command] = Behaviors.receiveMessage {
+    case hello: Hello if hello.version != Protocol.Version =>
+      context.log.warn(s"refused the invoker ${hello.id.value}: it speaks version ${hello.version}")
+      hello.from ! Refused(otherVersion(hello))
+      Behaviors.same
     case hello: Hello =>
-      entries.get(hello.status.id) match
+      entries.get(hello.id) match
         case Some(Entry(known, session)) if known.from == hello.from =>
           if known.tries < hello.tries then replace(entries, session, "it had lost contact", hello)
           else
@@ -66,6 +70,11 @@ private final class InvokerDoor(
       if entries.get(id).exists(_.session == session) then serving(entries.removed(id)) else Behaviors.same
   }
 
+  private def otherVersion(hello: Hello): String =
+    val upgrade = if hello.version < Protocol.Version then "this invoker" else "the controllers"
+    s"this invoker (${hello.id.value}) speaks version ${hello.version} of the protocol between nodes, the controllers " +
+      s"version ${Protocol.Version}: upgrade $upgrade, so that all nodes are of one release."
+
   private def replace(
       entries: Map[InvokerId, Entry],
       session: ActorRef[InvokerSession.Command],
@@ -76,7 +85,7 @@ private final class InvokerDoor(
     open(entries, hello)
 
   private def open(entries: Map[InvokerId, Entry], hello: Hello): Behavior[Command] =
-    val id = hello.status.id
+    val id = hello.id
     val session = context.spawnAnonymous(InvokerSession(hello, epoch, settings, registry))
     context.watchWith(session, Ended(id, session))
     serving(entries.updated(id, Entry(hello, session)))

@@ -1,31 +1,13 @@
 package burst.controller.cluster
 
-import burst.protocol.ControllerProtocol.{
-  FetchPackage,
-  Heartbeat,
-  PackageChunk,
-  PackageMissing,
-  PackageReply,
-  RegisterInvoker,
-  UnregisterInvoker
-}
-import burst.protocol.InvokerProtocol.{
-  AbortPack,
-  CleanFlare,
-  FlareCleaned,
-  OutputStored,
-  PreparePack,
-  StartPack
-}
+import burst.protocol.*
 import burst.protocol.link.*
-import burst.protocol.{ControllerProtocol, FlareId, InvokerProtocol, PackEvent, PackReport}
 import org.apache.pekko.actor.typed.delivery.{ConsumerController, ProducerController}
 import org.apache.pekko.actor.typed.scaladsl.{ActorContext, Behaviors, TimerScheduler}
 import org.apache.pekko.actor.typed.{ActorRef, Behavior}
-import scala.collection.immutable.Queue
 
 /** The controller's end of a session with an invoker in another process (see `Link`). To the scheduler and
-  * the registry it is the invoker: it takes their commands and passes on what the invoker tells, to whoever
+  * the registry it is the invoker: it takes their requests and passes on what the invoker tells, to whoever
   * asked for it.
   */
 private[cluster] object InvokerSession:
@@ -38,19 +20,19 @@ private[cluster] object InvokerSession:
   case object WelcomeAgain extends Internal
 
   /** Another invoker says Hello by the same id: it is refused as soon as this one is known to live. */
-  final case class Rival(from: ActorRef[ToInvoker]) extends Internal
-  private final case class Demand(next: ProducerController.RequestNext[Order]) extends Internal
-  private final case class Received(delivery: ConsumerController.Delivery[News]) extends Internal
+  final case class Rival(from: ActorRef[ToLink]) extends Internal
+  private final case class Demand(next: ProducerController.RequestNext[ToInvoker]) extends Internal
+  private final case class Received(delivery: ConsumerController.Delivery[ToController]) extends Internal
   private final case class Fetched(reply: PackageReply) extends Internal
   private case object Silent extends Internal
 
-  type Command = ToSession | InvokerProtocol.Command | Internal
+  type Command = ToSession | InvokerRequest | Internal
 
   def apply(
       hello: Hello,
       epoch: Long,
       settings: SessionSettings,
-      registry: ActorRef[ControllerProtocol.Message]
+      registry: ActorRef[RegistryCommand[InvokerRequest]]
   ): Behavior[Command] = Behaviors.setup { context =>
     context.setLoggerName("burst.controller.cluster.InvokerSession")
     Behaviors.withTimers(timers =>
@@ -62,27 +44,27 @@ private final class InvokerSession(
     hello: Hello,
     epoch: Long,
     settings: SessionSettings,
-    registry: ActorRef[ControllerProtocol.Message],
+    registry: ActorRef[RegistryCommand[InvokerRequest]],
     context: ActorContext[InvokerSession.Command],
     timers: TimerScheduler[InvokerSession.Command]
 ):
   import InvokerSession.*
 
-  private val id = hello.status.id
-  private val orders = context.spawn(ProducerController[Order](s"orders-${id.value}", None), "orders")
-  private val news = context.spawn(ConsumerController[News](), "news")
+  private val id = hello.id
+  private val commands =
+    context.spawn(ProducerController[ToInvoker](s"to-invoker-${id.value}", None), "to-invoker")
+  private val reports = context.spawn(ConsumerController[ToController](), "to-controller")
   private val packages = context.messageAdapter[PackageReply](Fetched(_))
+  private val outbox = Outbox[ToInvoker]()
 
   private var joined = false
-  private var rivals = Set.empty[ActorRef[ToInvoker]]
-  private var demand = Option.empty[ActorRef[Order]]
-  private var waiting = Queue.empty[Order]
-  private var packs = Map.empty[(FlareId, Int, Int), ActorRef[PackReport]]
-  private var cleanings = Map.empty[FlareId, Vector[ActorRef[FlareCleaned]]]
+  private var rivals = Set.empty[ActorRef[ToLink]]
+  private var packs = Map.empty[(FlareId, Int, Int), ActorRef[InvokerReport]]
+  private var cleanings = Map.empty[FlareId, Vector[ActorRef[InvokerReport]]]
 
   def begin(): Behavior[Command] =
-    orders ! ProducerController.Start(context.messageAdapter(Demand(_)))
-    news ! ConsumerController.Start(context.messageAdapter(Received(_)))
+    commands ! ProducerController.Start(context.messageAdapter(Demand(_)))
+    reports ! ConsumerController.Start(context.messageAdapter(Received(_)))
     welcome()
     heard()
     Behaviors.receiveMessage {
@@ -99,29 +81,23 @@ private final class InvokerSession(
         rivals += from
         Behaviors.same
       case Demand(next) =>
-        demand = Some(next.sendNextTo)
-        send()
+        outbox.demanded(next)
         Behaviors.same
       case Received(delivery) =>
-        onNews(delivery.message)
+        onReceived(delivery.message)
         delivery.confirmTo ! ConsumerController.Confirmed
         Behaviors.same
-      case Fetched(PackageChunk(packageId, offset, bytes, total)) =>
-        order(Order.Package(packageId, offset, bytes, total))
-      case Fetched(PackageMissing(packageId)) => order(Order.NoPackage(packageId))
-      case PreparePack(assignment, replyTo) =>
-        packs = packs.updated((assignment.flareId, assignment.attempt, assignment.pack), replyTo)
-        order(Order.Prepare(assignment))
-      case StartPack(flareId, pack, endpoints) => order(Order.Start(flareId, pack, endpoints))
-      case AbortPack(flareId, pack, failure) => order(Order.Abort(flareId, pack, failure))
-      case OutputStored(flareId, pack) => order(Order.OutputStored(flareId, pack))
-      case CleanFlare(flareId, backend, replyTo) =>
-        cleanings = cleanings.updated(flareId, cleanings.getOrElse(flareId, Vector.empty) :+ replyTo)
-        order(Order.Clean(flareId, backend))
+      case Fetched(reply) =>
+        outbox.put(reply)
+        Behaviors.same
+      case InvokerRequest(command, replyTo) =>
+        expectAnswer(command, replyTo)
+        outbox.put(command)
+        Behaviors.same
     }
 
   private def welcome(): Unit =
-    hello.from ! Welcome(epoch, hello.tries, settings.contact.toMillis, context.self, orders)
+    hello.from ! Welcome(epoch, hello.tries, settings.contact.toMillis, context.self, commands)
 
   private def heard(): Unit = timers.startSingleTimer(Silent, settings.silence)
 
@@ -135,7 +111,7 @@ private final class InvokerSession(
     if joined then registry ! Heartbeat(beat.status)
     else
       joined = true
-      news ! ConsumerController.RegisterToProducerController(beat.news)
+      reports ! ConsumerController.RegisterToProducerController(beat.toController)
       registry ! RegisterInvoker(beat.status, context.self)
 
   private def taken: String =
@@ -143,29 +119,22 @@ private final class InvokerSession(
     s"another invoker$where has the id ${id.value} and is up: give this one an id of its own with --id, and no " +
       "copy of the other's data directory, or stop the other."
 
-  private def order(order: Order): Behavior[Command] =
-    waiting = waiting.enqueue(order)
-    send()
-    Behaviors.same
+  private def expectAnswer(command: InvokerCommand, replyTo: ActorRef[InvokerReport]): Unit = command match
+    case PreparePack(assignment) =>
+      packs = packs.updated((assignment.flareId, assignment.attempt, assignment.pack), replyTo)
+    case CleanFlare(flareId, _) =>
+      cleanings = cleanings.updated(flareId, cleanings.getOrElse(flareId, Vector.empty) :+ replyTo)
+    case _: (StartPack | AbortPack | OutputStored) => ()
 
-  private def send(): Unit =
-    for
-      next <- demand
-      (first, rest) <- waiting.dequeueOption
-    do
-      waiting = rest
-      demand = None
-      next ! first
-
-  private def onNews(news: News): Unit = news match
-    case News.Report(report) =>
+  private def onReceived(message: ToController): Unit = message match
+    case report: PackReport =>
       val key = (report.flareId, report.attempt, report.pack)
       packs.get(key).foreach(_ ! report)
       if report.events.lastOption.exists(_.isInstanceOf[PackEvent.PackEnded]) then packs = packs.removed(key)
-    case News.Cleaned(flareId, error) =>
-      cleanings.getOrElse(flareId, Vector.empty).foreach(_ ! FlareCleaned(flareId, error))
-      cleanings = cleanings.removed(flareId)
-    case News.Fetch(packageId, offset) => registry ! FetchPackage(packageId, offset, packages)
+    case cleaned: FlareCleaned =>
+      cleanings.getOrElse(cleaned.flareId, Vector.empty).foreach(_ ! cleaned)
+      cleanings = cleanings.removed(cleaned.flareId)
+    case fetch: FetchPackage => registry ! PackageRequest(fetch, packages)
 
   private def end(reason: String): Behavior[Command] =
     hello.from ! Over(context.self)

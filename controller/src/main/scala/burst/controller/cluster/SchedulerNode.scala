@@ -3,7 +3,7 @@ package burst.controller.cluster
 import burst.controller.invokers.{InvokerRegistry, RegistrySettings}
 import burst.controller.scheduler.{FlareEnvironment, GangScheduler, SlotLimits}
 import burst.controller.store.Storage
-import burst.protocol.ControllerProtocol
+import burst.protocol.{InvokerRequest, RegistryCommand}
 import burst.protocol.link.Hello
 import com.typesafe.config.Config
 import org.apache.pekko.Done
@@ -31,7 +31,7 @@ object SchedulerNode:
   private final case class Present(epoch: Long) extends Internal
   private case object Stopped extends Internal
 
-  type Command = GangScheduler.Command | ControllerProtocol.Message | Hello | Internal
+  type Command = GangScheduler.Command | RegistryCommand[InvokerRequest] | Hello | Internal
 
   /** All it is made of. */
   final case class Parts(
@@ -97,8 +97,8 @@ object SchedulerNode:
       case command: GangScheduler.Command =>
         scheduler ! command
         Behaviors.same
-      case message: ControllerProtocol.Message =>
-        registry ! message
+      case command: RegistryCommand[InvokerRequest] =>
+        registry ! command
         Behaviors.same
       case hello: Hello =>
         door ! hello

@@ -2,7 +2,7 @@ package burst.controller.invokers
 
 import burst.controller.blob.PackageSource
 import burst.controller.scheduler.GangScheduler
-import burst.protocol.{ControllerProtocol, InvokerId, InvokerProtocol, InvokerStatus}
+import burst.protocol.*
 import com.typesafe.config.Config
 import org.apache.pekko.actor.typed.scaladsl.{ActorContext, Behaviors, TimerScheduler}
 import org.apache.pekko.actor.typed.{ActorRef, Behavior}
@@ -44,18 +44,18 @@ object RegistrySettings:
   */
 object InvokerRegistry:
   private[invokers] sealed trait Internal
-  private[invokers] final case class Stopped(id: InvokerId, invoker: ActorRef[InvokerProtocol.Command])
+  private[invokers] final case class Stopped(id: InvokerId, invoker: ActorRef[InvokerRequest])
       extends Internal
   private[invokers] final case class Silent(id: InvokerId) extends Internal
   private[invokers] final case class LongGone(id: InvokerId) extends Internal
-  private[invokers] type Input = ControllerProtocol.Message | Internal
+  private[invokers] type Input = RegistryCommand[InvokerRequest] | Internal
 
   def apply(
       scheduler: ActorRef[GangScheduler.Command],
       packages: PackageSource,
       settings: RegistrySettings,
       blocking: ExecutionContext
-  ): Behavior[ControllerProtocol.Message] =
+  ): Behavior[RegistryCommand[InvokerRequest]] =
     Behaviors
       .setup[Input] { context =>
         context.setLoggerName(classOf[InvokerRegistry])
@@ -73,10 +73,9 @@ private final class InvokerRegistry(
     context: ActorContext[InvokerRegistry.Input],
     timers: TimerScheduler[InvokerRegistry.Input]
 ):
-  import ControllerProtocol.{FetchPackage, Heartbeat, RegisterInvoker, UnregisterInvoker}
   import InvokerRegistry.*
 
-  private final case class Entry(invoker: ActorRef[InvokerProtocol.Command], up: Boolean)
+  private final case class Entry(invoker: ActorRef[InvokerRequest], up: Boolean)
   private var entries = Map.empty[InvokerId, Entry]
 
   def behavior: Behavior[Input] = Behaviors.receiveMessage { message =>
@@ -88,7 +87,7 @@ private final class InvokerRegistry(
           context.unwatch(invoker)
           lose(id, reason)
           entries = entries.removed(id)
-      case fetch: FetchPackage => packages.serve(fetch)
+      case request: PackageRequest => packages.serve(request)
       case Stopped(id, invoker) =>
         if entries.get(id).exists(_.invoker == invoker) then
           lose(id, "its process ended")
@@ -98,7 +97,7 @@ private final class InvokerRegistry(
     Behaviors.same
   }
 
-  private def onRegister(status: InvokerStatus, invoker: ActorRef[InvokerProtocol.Command]): Unit =
+  private def onRegister(status: InvokerStatus, invoker: ActorRef[InvokerRequest]): Unit =
     val id = status.id
     entries.get(id) match
       case Some(entry) if entry.invoker == invoker => onHeartbeat(status)
@@ -117,7 +116,7 @@ private final class InvokerRegistry(
       bring(status, invoker)
     case None => context.log.debug("a heartbeat of an invoker that has not registered")
 
-  private def bring(status: InvokerStatus, invoker: ActorRef[InvokerProtocol.Command]): Unit =
+  private def bring(status: InvokerStatus, invoker: ActorRef[InvokerRequest]): Unit =
     entries = entries.updated(status.id, Entry(invoker, up = true))
     timers.cancel(LongGone(status.id))
     expect(status.id)

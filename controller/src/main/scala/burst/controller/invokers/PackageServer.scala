@@ -1,7 +1,7 @@
 package burst.controller.invokers
 
 import burst.controller.blob.PackageSource
-import burst.protocol.ControllerProtocol.{FetchPackage, PackageChunk, PackageMissing, PackageReply}
+import burst.protocol.{FetchPackage, PackageChunk, PackageMissing, PackageReply, PackageRequest}
 import org.apache.pekko.util.ByteString
 import org.slf4j.Logger
 import scala.concurrent.{ExecutionContext, Future}
@@ -13,7 +13,8 @@ import scala.util.control.NonFatal
 final class PackageServer(source: PackageSource, chunk: Int, blocking: ExecutionContext, log: Logger):
 
   /** Answers with the chunk from the offset asked for, empty at the end of the package. */
-  def serve(fetch: FetchPackage): Unit =
+  def serve(request: PackageRequest): Unit =
+    import request.fetch
     Future {
       val reply =
         try read(fetch)
@@ -21,7 +22,7 @@ final class PackageServer(source: PackageSource, chunk: Int, blocking: Execution
           case NonFatal(failure) =>
             log.error(s"package ${fetch.packageId.value} cannot be read", failure)
             PackageMissing(fetch.packageId)
-      fetch.replyTo ! reply
+      request.replyTo ! reply
     }(using blocking)
     ()
 

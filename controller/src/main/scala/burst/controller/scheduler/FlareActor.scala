@@ -6,7 +6,7 @@ import org.apache.pekko.actor.typed.PostStop
 import burst.node.Allowance
 import burst.controller.flare.{Flare, FlareState}
 import burst.controller.store.{FlareTaken, PackageGone}
-import burst.protocol.{BackendConfig, Inputs, InvokerId, InvokerProtocol, PackAssignment, PackReport, Secret}
+import burst.protocol.*
 import org.apache.pekko.actor.typed.scaladsl.{ActorContext, Behaviors, TimerScheduler}
 import org.apache.pekko.actor.typed.{ActorRef, Behavior}
 import scala.util.control.NonFatal
@@ -34,7 +34,7 @@ object FlareActor:
   final case class Placed(
       attempt: Int,
       plan: Plan,
-      invokers: Map[InvokerId, ActorRef[InvokerProtocol.Command]]
+      invokers: Map[InvokerId, ActorRef[InvokerRequest]]
   ) extends Command
   final case class InvokerDown(invoker: InvokerId, reason: String) extends Command
   final case class Cancel(by: CancelledBy, replyTo: ActorRef[CancelOutcome]) extends Command
@@ -51,8 +51,7 @@ object FlareActor:
   /** The scheduler has forgotten the flare. */
   case object Retire extends Command
 
-  private final case class Report(report: PackReport) extends Command
-  private final case class Cleaned(answer: InvokerProtocol.FlareCleaned) extends Command
+  private final case class Reported(report: InvokerReport) extends Command
   private final case class Expired(timer: FlareTimer, attempt: Int) extends Command
   private final case class StoreAnswered(written: Written) extends Command
   private final case class InputsGranted(attempt: Int, grant: Allowance.Grant) extends Command
@@ -110,8 +109,7 @@ private final class FlareActor(
   /** All that was asked for of it, which may be granted when nobody is here any more. */
   private var asked = Vector.empty[Future[Allowance.Grant]]
   private val terms = settings.terms(backends.needsCleaning(request.backend))
-  private val reports = context.messageAdapter[PackReport](Report(_))
-  private val cleanings = context.messageAdapter[InvokerProtocol.FlareCleaned](Cleaned(_))
+  private val reports = context.messageAdapter[InvokerReport](Reported(_))
   private val writer = FlareWriter(
     environment.store,
     environment.spool,
@@ -125,7 +123,7 @@ private final class FlareActor(
   )
 
   private var life = FlareLifecycle.queued(accepted, terms)
-  private var invokers = Map.empty[InvokerId, ActorRef[InvokerProtocol.Command]]
+  private var invokers = Map.empty[InvokerId, ActorRef[InvokerRequest]]
   private val audience = FlareAudience()
 
   private val patience = StorePatience(settings, timers, again = WriteAgain, overdue = StoreOverdue)
@@ -165,14 +163,14 @@ private final class FlareActor(
 
   private def on(command: Command): Unit = command match
     case placed: Placed => onPlaced(placed)
-    case Report(report) =>
+    case Reported(report: PackReport) =>
       happen(FlareEvent.Reported(report, now()))
       if report.isAnswered then answer(report)
+    case Reported(FlareCleaned(_, error)) => happen(FlareEvent.Cleaned(error, now()))
     case InputsGranted(attempt, grant) => if isPlacing(attempt) then load(attempt, grant) else grant.close()
     case InputsLoaded(attempt, loaded) => if isPlacing(attempt) then onInputs(loaded)
     case InvokerDown(invoker, reason) => happen(FlareEvent.InvokerLost(invoker, reason, now()))
     case Expired(timer, attempt) => happen(FlareEvent.Expired(timer, attempt, now()))
-    case Cleaned(answer) => happen(FlareEvent.Cleaned(answer.error, now()))
     case Cancel(by, replyTo) => onCancel(by, replyTo)
     case GroupEnded => happen(FlareEvent.GroupEnded(now()))
     case Occupied(true) => timers.cancel(FlareTimer.Deadline)
@@ -230,11 +228,11 @@ private final class FlareActor(
     case FlareEffect.Prepare(plan) => prepare(plan, readAgain.getOrElse(inputs))
     case FlareEffect.Start(endpoints) =>
       eachPack(life.progress.fold(Vector.empty)(_.plan.packs)) { pack =>
-        InvokerProtocol.StartPack(id, pack.pack, endpoints)
+        StartPack(id, pack.pack, endpoints)
       }
     case FlareEffect.Abort(packs, failure) =>
       eachPack(life.progress.fold(Vector.empty)(p => packs.map(p.plan.packs(_)))) { pack =>
-        InvokerProtocol.AbortPack(id, pack.pack, failure)
+        AbortPack(id, pack.pack, failure)
       }
     case FlareEffect.Release(attempt, packs) =>
       scheduler ! GangScheduler.Release(id, attempt, packs.map(_ -> 0))
@@ -257,16 +255,18 @@ private final class FlareActor(
     if audience.ended.isEmpty && !timers.isTimerActive(WriteProgress) then
       timers.startSingleTimer(WriteProgress, WriteProgress, settings.progressInterval)
 
-  private def eachPack(packs: Vector[PackPlacement])(command: PackPlacement => InvokerProtocol.Command)
-      : Unit =
-    packs.foreach(pack => invokers.get(pack.invoker).foreach(_ ! command(pack)))
+  private def eachPack(packs: Vector[PackPlacement])(command: PackPlacement => InvokerCommand): Unit =
+    packs.foreach(pack => tell(pack.invoker, command(pack)))
+
+  private def tell(invoker: InvokerId, command: InvokerCommand): Unit =
+    invokers.get(invoker).foreach(_ ! InvokerRequest(command, reports))
 
   /** The outputs of a report are stored, or never will be: the pack may send more. */
   private def answer(report: PackReport): Unit =
     if writer.isGivenUp then answered(report.pack, report.invoker) else writer.awaited(report.pack)
 
   private def answered(pack: Int, invoker: InvokerId): Unit =
-    invokers.get(invoker).foreach(_ ! InvokerProtocol.OutputStored(id, pack))
+    tell(invoker, OutputStored(id, pack))
 
   private def answered(packs: Set[Int]): Unit =
     for pack <- packs; placed <- life.progress.flatMap(_.plan.packs.lift(pack)) do
@@ -320,9 +320,7 @@ private final class FlareActor(
     backends.find(request.backend, request.chunkSize).foreach { backend =>
       // each attempt proves itself by a secret of its own: a pack left of the last one cannot join
       val secret = Secret.random()
-      eachPack(plan.packs)(pack =>
-        InvokerProtocol.PreparePack(assignment(plan, pack, inputs, backend, secret), reports)
-      )
+      eachPack(plan.packs)(pack => PreparePack(assignment(plan, pack, inputs, backend, secret)))
     }
 
   private def assignment(
@@ -354,7 +352,7 @@ private final class FlareActor(
 
   private def clean(): Unit =
     backends.find(request.backend, request.chunkSize).foreach { backend =>
-      scheduler ! GangScheduler.CleanUp(id, backend, invokers.keys.toVector, cleanings)
+      scheduler ! GangScheduler.CleanUp(id, backend, invokers.keys.toVector, reports)
     }
 
   private def onWritten(written: Written): Unit =

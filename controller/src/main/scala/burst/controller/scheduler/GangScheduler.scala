@@ -8,7 +8,8 @@ import burst.protocol.{
   FailureKind,
   FlareId,
   InvokerId,
-  InvokerProtocol,
+  InvokerReport,
+  InvokerRequest,
   InvokerStatus
 }
 import org.apache.pekko.Done
@@ -70,13 +71,13 @@ object GangScheduler:
     case NotActive
 
   /** An invoker is there, or there again under another reference. */
-  final case class InvokerUp(status: InvokerStatus, invoker: ActorRef[InvokerProtocol.Command])
+  final case class InvokerUp(status: InvokerStatus, invoker: ActorRef[InvokerRequest])
       extends Command
 
   /** What an invoker that is up says of itself. Carries its reference, so that a scheduler that was started
     * anew gets to know it.
     */
-  final case class InvokerReported(status: InvokerStatus, invoker: ActorRef[InvokerProtocol.Command])
+  final case class InvokerReported(status: InvokerStatus, invoker: ActorRef[InvokerRequest])
       extends Command
   final case class InvokerLost(id: InvokerId, reason: String) extends Command
 
@@ -114,7 +115,7 @@ object GangScheduler:
       id: FlareId,
       backend: BackendConfig,
       preferred: Vector[InvokerId],
-      replyTo: ActorRef[InvokerProtocol.FlareCleaned]
+      replyTo: ActorRef[InvokerReport]
   ) extends Command
 
   private[scheduler] case object Round extends Command
@@ -158,7 +159,7 @@ private final class GangScheduler(
   import environment.clock.{elapsed, now}
   import environment.{clock, settings}
 
-  private val members = Members(context.log)
+  private val members = Members(context.log, context.system.ignoreRef)
   private val books = Books(settings, () => elapsed(), context, timers)
   private var flares = Map.empty[FlareId, Active]
   private var turns = GroupTurns.empty
@@ -321,11 +322,11 @@ private final class GangScheduler(
   private def placed(placement: Placement): FlareActor.Placed =
     FlareActor.Placed(placement.flare.attempt, placement.plan, members.refs(placement.plan.demand.keySet))
 
-  private def onUp(status: InvokerStatus, invoker: ActorRef[InvokerProtocol.Command]): Unit =
+  private def onUp(status: InvokerStatus, invoker: ActorRef[InvokerRequest]): Unit =
     members.up(status, invoker)
     books.up(status)
 
-  private def onReported(status: InvokerStatus, invoker: ActorRef[InvokerProtocol.Command]): Unit =
+  private def onReported(status: InvokerStatus, invoker: ActorRef[InvokerRequest]): Unit =
     if books.machine(status.id).exists(_.up) then
       members.report(status)
       books.report(status)
@@ -350,7 +351,7 @@ private final class GangScheduler(
     books
       .holding(owner)
       .foreach(_.plan.packs.foreach { pack =>
-        members.tell(pack.invoker, InvokerProtocol.AbortPack(owner.flare, pack.pack, failure))
+        members.abort(pack.invoker, owner.flare, pack.pack, failure)
       })
 
   /** The actor died of a defect, with its flare's books open: the packs are ended and the slots come free, as

@@ -25,8 +25,8 @@ class ActorSchedulingSuite extends FunSuite:
       _.sorted(java.util.Comparator.reverseOrder()).forEach(Files.delete)
     )
 
-  private val prompt = Behaviors.receiveMessage[InvokerProtocol.Command] {
-    case InvokerProtocol.PreparePack(a, replyTo) =>
+  private val prompt = Behaviors.receiveMessage[InvokerRequest] {
+    case InvokerRequest(PreparePack(a), replyTo) =>
       val workers = a.workers.flatMap(w =>
         Vector(PackEvent.WorkerStarted(w, 1), PackEvent.WorkerSucceeded(w, w.toString, 1))
       )
@@ -55,7 +55,7 @@ class ActorSchedulingSuite extends FunSuite:
 
   private def register(scheduling: Scheduling, system: ActorSystem[?], slots: Int): Unit =
     val status = InvokerStatus(InvokerId("a"), slots, 0, "process", 0, RuntimeInfo("x86_64", "2.36"))
-    scheduling.invokers ! ControllerProtocol.RegisterInvoker(status, system.systemActorOf(prompt, "a"))
+    scheduling.invokers ! RegisterInvoker(status, system.systemActorOf(prompt, "a"))
     while !Await.result(scheduling.service.invokers(), 10.seconds).exists(_.up) do Thread.onSpinWait()
 
   test("flares survive a restart, and what the platform adds to 48 workers is printed, not asserted"):

@@ -1,7 +1,6 @@
 package burst.controller.cluster
 
 import burst.protocol.*
-import burst.protocol.ControllerProtocol.{Heartbeat, Message, RegisterInvoker, UnregisterInvoker}
 import burst.protocol.link.*
 import org.apache.pekko.actor.testkit.typed.scaladsl.{ActorTestKit, TestProbe}
 import org.apache.pekko.actor.typed.ActorRef
@@ -16,33 +15,33 @@ class InvokerDoorSuite extends munit.FunSuite:
   private val status = InvokerStatus(InvokerId("i"), 4, 0, "process", 0, RuntimeInfo("x86_64", "2.36"))
 
   private class Fixture(contact: FiniteDuration = 1.hour):
-    val registry: TestProbe[Message] = kit.createTestProbe()
-    val invoker: TestProbe[ToInvoker] = kit.createTestProbe()
+    val registry: TestProbe[RegistryCommand[InvokerRequest]] = kit.createTestProbe()
+    val invoker: TestProbe[ToLink] = kit.createTestProbe()
     val door: ActorRef[Hello] =
       kit.spawn(InvokerDoor(epoch = 5, SessionSettings(contact, 1.milli), registry.ref))
 
-    def hello(tries: Long, from: TestProbe[ToInvoker] = invoker, home: String = "own"): Unit =
-      door ! Hello(status, tries, from.ref, home)
+    def hello(tries: Long, from: TestProbe[ToLink] = invoker, home: String = "own"): Unit =
+      door ! Hello(Protocol.Version, status.id, tries, from.ref, home)
 
-    private val newsDemand = kit.createTestProbe[ProducerController.RequestNext[News]]()
-    private val news = kit.spawn(ProducerController[News]("news", None))
-    news ! ProducerController.Start(newsDemand.ref)
+    private val demand = kit.createTestProbe[ProducerController.RequestNext[ToController]]()
+    private val reports = kit.spawn(ProducerController[ToController]("reports", None))
+    reports ! ProducerController.Start(demand.ref)
 
-    def tell(message: News): Unit = newsDemand.receiveMessage().sendNextTo ! message
+    def tell(message: ToController): Unit = demand.receiveMessage().sendNextTo ! message
 
     /** Says Hello, answers the welcome by a beat, and gives the session and who the registry talks to. */
-    def join(tries: Long = 1): (Welcome, ActorRef[InvokerProtocol.Command]) =
+    def join(tries: Long = 1): (Welcome, ActorRef[InvokerRequest]) =
       hello(tries)
       val welcome = invoker.expectMessageType[Welcome]
-      welcome.session ! Beat(1, status, news)
+      welcome.session ! Beat(1, status, reports)
       invoker.expectMessage(Seen(1))
-      (welcome, registry.expectMessageType[RegisterInvoker].invoker)
+      (welcome, registry.expectMessageType[RegisterInvoker[InvokerRequest]].invoker)
 
-    def orders(welcome: Welcome): TestProbe[ConsumerController.Delivery[Order]] =
-      val probe = kit.createTestProbe[ConsumerController.Delivery[Order]]()
-      val consumer = kit.spawn(ConsumerController[Order]())
+    def commands(welcome: Welcome): TestProbe[ConsumerController.Delivery[ToInvoker]] =
+      val probe = kit.createTestProbe[ConsumerController.Delivery[ToInvoker]]()
+      val consumer = kit.spawn(ConsumerController[ToInvoker]())
       consumer ! ConsumerController.Start(probe.ref)
-      consumer ! ConsumerController.RegisterToProducerController(welcome.orders)
+      consumer ! ConsumerController.RegisterToProducerController(welcome.toInvoker)
       probe
 
   test("an invoker is up by its first beat, and each beat is seen"):
@@ -72,14 +71,14 @@ class InvokerDoorSuite extends munit.FunSuite:
       case _ => org.apache.pekko.actor.testkit.typed.scaladsl.FishingOutcomes.continueAndIgnore
     val gone = fixture.registry.expectMessageType[UnregisterInvoker]
     assertEquals((gone.invoker, gone.reason), (up, "it had lost contact"))
-    val other = kit.createTestProbe[ToInvoker]()
+    val other = kit.createTestProbe[ToLink]()
     fixture.hello(1, other)
     other.expectMessageType[Welcome]
 
   test("who has another's id is refused as soon as that one is known to live, which goes on"):
     val fixture = Fixture()
     val (welcome, _) = fixture.join()
-    val other = kit.createTestProbe[ToInvoker]()
+    val other = kit.createTestProbe[ToLink]()
     fixture.hello(1, other, "copy")
     var beats = 1
     val refused = other.awaitAssert:
@@ -94,7 +93,7 @@ class InvokerDoorSuite extends munit.FunSuite:
   test("an invoker cut off and its replacement of the same id are never there at once"):
     val fixture = Fixture(contact = 1.second)
     val (_, up) = fixture.join()
-    val replacement = kit.createTestProbe[ToInvoker]()
+    val replacement = kit.createTestProbe[ToLink]()
     // As it does with each heartbeat. The registry is told of the end of the first before the other is welcomed.
     val gone = fixture.registry
     val knocking = kit.system.scheduler.scheduleAtFixedRate(
@@ -109,7 +108,7 @@ class InvokerDoorSuite extends munit.FunSuite:
       assertEquals(lost.invoker, up)
       assert(lost.reason.contains("not heard of"), lost.reason)
       welcome.session ! Beat(1, status, replacement.ref.unsafeUpcast[Any])
-      gone.expectMessageType[RegisterInvoker]: Unit
+      gone.expectMessageType[RegisterInvoker[InvokerRequest]]: Unit
     finally knocking.cancel(): Unit
 
   test("an invoker that is silent is told, and lost"):
@@ -118,21 +117,37 @@ class InvokerDoorSuite extends munit.FunSuite:
     fixture.invoker.expectMessage(Over(welcome.session))
     assert(fixture.registry.expectMessageType[UnregisterInvoker].reason.contains("not heard of"))
 
-  test("orders reach the invoker, and news whoever asked"):
+  test("an invoker of another release is refused, and told what to upgrade"):
+    val fixture = Fixture()
+    def refusal(version: Int): String =
+      fixture.door ! Hello(version, status.id, 1, fixture.invoker.ref, "own")
+      fixture.invoker.expectMessageType[Refused].reason
+    val (older, newer) = (Protocol.Version - 1, Protocol.Version + 1)
+    val fromOlder = refusal(older)
+    assert(
+      fromOlder.contains(s"version $older") && fromOlder.contains(s"version ${Protocol.Version}"),
+      fromOlder
+    )
+    assert(fromOlder.contains("upgrade this invoker"), fromOlder)
+    assert(refusal(newer).contains("upgrade the controllers"))
+    fixture.registry.expectNoMessage(50.millis)
+    fixture.join()
+
+  test("commands reach the invoker, and reports whoever asked"):
     val fixture = Fixture()
     val (welcome, invoker) = fixture.join()
-    val orders = fixture.orders(welcome)
+    val commands = fixture.commands(welcome)
     val flare = FlareId.random()
-    val asker = kit.createTestProbe[InvokerProtocol.FlareCleaned]()
+    val asker = kit.createTestProbe[InvokerReport]()
     val backend = BackendConfig("redis-list", Some("redis://h"), None)
-    invoker ! InvokerProtocol.StartPack(flare, 0, Vector(None))
-    invoker ! InvokerProtocol.CleanFlare(flare, backend, asker.ref)
-    val start = orders.receiveMessage()
-    assertEquals(start.message, Order.Start(flare, 0, Vector(None)))
+    invoker ! InvokerRequest(StartPack(flare, 0, Vector(None)), asker.ref)
+    invoker ! InvokerRequest(CleanFlare(flare, backend), asker.ref)
+    val start = commands.receiveMessage()
+    assertEquals(start.message, StartPack(flare, 0, Vector(None)))
     start.confirmTo ! ConsumerController.Confirmed
-    assertEquals(orders.receiveMessage().message, Order.Clean(flare, backend))
-    fixture.tell(News.Cleaned(flare, None))
-    asker.expectMessage(InvokerProtocol.FlareCleaned(flare, None))
+    assertEquals(commands.receiveMessage().message, CleanFlare(flare, backend))
+    fixture.tell(FlareCleaned(flare, None))
+    asker.expectMessage(FlareCleaned(flare, None))
 
   test("an invoker that leaves is gone at once"):
     val fixture = Fixture()

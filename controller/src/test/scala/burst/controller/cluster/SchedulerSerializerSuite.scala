@@ -4,7 +4,10 @@ import burst.controller.scheduler.*
 import burst.controller.scheduler.GangScheduler.*
 import burst.protocol.*
 import com.typesafe.config.ConfigFactory
+import java.io.NotSerializableException
+import org.apache.pekko.actor.ExtendedActorSystem
 import org.apache.pekko.actor.testkit.typed.scaladsl.ActorTestKit
+import org.apache.pekko.actor.typed.scaladsl.adapter.TypedActorSystemOps
 
 /** What controllers and the scheduler tell each other arrives as it was sent. */
 class SchedulerSerializerSuite extends munit.FunSuite:
@@ -45,3 +48,27 @@ class SchedulerSerializerSuite extends munit.FunSuite:
       InvokerView(status, 8, up = true),
       InvokerView(status, 8, up = true, Some(Suspicion("no room on the disk", 5)))
     )))
+
+  test("of a failed store its reason arrives, of a flare that has ended that it goes on no more"):
+    val serializer = SchedulerSerializer(kit.system.toClassic.asInstanceOf[ExtendedActorSystem])
+    def arrived(message: AnyRef) =
+      serializer.fromBinary(serializer.toBinary(message), serializer.manifest(message))
+    arrived(Submitted.NotStored("insert", RuntimeException("no disk"))) match
+      case Submitted.NotStored("insert", cause) => assertEquals(cause.getMessage, "no disk")
+      case other => fail(s"arrived as $other")
+    val flare = Admission.accept(Samples.request(2), 7)
+    assertEquals(arrived(Awaited.Ended(flare)), Awaited.NotActive)
+    arrived(Submitted.Accepted(flare)) match
+      case Submitted.Accepted(summary) =>
+        assertEquals((summary.id, summary.request.inputs), (flare.id, Inputs.Hidden))
+      case other => fail(s"arrived as $other")
+
+  test("what is of another version, or only for this controller, is refused by name"):
+    val serializer = SchedulerSerializer(kit.system.toClassic.asInstanceOf[ExtendedActorSystem])
+    val message = ReopenNamespace("team")
+    val (name, next) = ("reopen-namespace", Protocol.Version + 1)
+    assertEquals(serializer.manifest(message), s"$name/${Protocol.Version}")
+    val refused = intercept[NotSerializableException]:
+      serializer.fromBinary(serializer.toBinary(message), s"$name/$next")
+    assert(refused.getMessage.contains(s"$name/$next") && !refused.getMessage.contains("team"))
+    intercept[NotSerializableException](serializer.toBinary(InvokerForgotten(InvokerId("i")))): Unit

@@ -3,7 +3,6 @@ package burst.controller.invokers
 import burst.controller.blob.PackageSource
 import burst.controller.scheduler.GangScheduler
 import burst.protocol.*
-import burst.protocol.ControllerProtocol.*
 import com.typesafe.config.ConfigFactory
 import munit.FunSuite
 import org.apache.pekko.actor.testkit.typed.scaladsl.{ActorTestKit, ManualTime, TestProbe}
@@ -27,7 +26,7 @@ class InvokerRegistrySuite extends FunSuite:
 
   private final class World:
     val scheduler: TestProbe[GangScheduler.Command] = kit.createTestProbe[GangScheduler.Command]()
-    val registry: ActorRef[ControllerProtocol.Message] =
+    val registry: ActorRef[RegistryCommand[InvokerRequest]] =
       kit.spawn(InvokerRegistry(
         scheduler.ref,
         packages,
@@ -38,7 +37,7 @@ class InvokerRegistrySuite extends FunSuite:
     /** Everything sent before has been handled when this returns. */
     def settle(): Unit =
       val probe = kit.createTestProbe[PackageReply]()
-      registry ! FetchPackage(packageId, 0, probe.ref)
+      registry ! PackageRequest(FetchPackage(packageId, 0), probe.ref)
       probe.receiveMessage()
       ()
 
@@ -47,7 +46,7 @@ class InvokerRegistrySuite extends FunSuite:
       (lost.id.value, lost.reason)
 
   private val status = InvokerStatus(InvokerId("a"), 4, 0.1, "process", 0, RuntimeInfo("x86_64", "2.36"))
-  private def invoker() = kit.createTestProbe[InvokerProtocol.Command]()
+  private def invoker() = kit.createTestProbe[InvokerRequest]()
 
   test("heartbeats keep an invoker up; silence loses it; a heartbeat brings it back"):
     val world = World()
@@ -118,7 +117,7 @@ class InvokerRegistrySuite extends FunSuite:
     val world = World()
     val probe = kit.createTestProbe[PackageReply]()
     val chunks = Vector(0, 1000, 2000, 2500).map { offset =>
-      world.registry ! FetchPackage(packageId, offset, probe.ref)
+      world.registry ! PackageRequest(FetchPackage(packageId, offset), probe.ref)
       probe.expectMessageType[PackageChunk]
     }
     assertEquals(chunks.map(_.bytes.length), Vector(1000, 1000, 500, 0))
@@ -129,7 +128,7 @@ class InvokerRegistrySuite extends FunSuite:
     val world = World()
     val probe = kit.createTestProbe[PackageReply]()
     val other = PackageId.of(Array[Byte](9))
-    world.registry ! FetchPackage(other, 0, probe.ref)
+    world.registry ! PackageRequest(FetchPackage(other, 0), probe.ref)
     probe.expectMessage(PackageMissing(other))
-    world.registry ! FetchPackage(packageId, -1, probe.ref)
+    world.registry ! PackageRequest(FetchPackage(packageId, -1), probe.ref)
     probe.expectMessage(PackageMissing(packageId))

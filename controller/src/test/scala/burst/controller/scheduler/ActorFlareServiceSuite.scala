@@ -22,8 +22,8 @@ class ActorFlareServiceSuite extends SchedulerFixture:
   private def get[A](future: Future[A]): A = Await.result(future, 5.seconds)
 
   /** An invoker all of whose workers succeed at once. */
-  private val prompt: Behavior[InvokerProtocol.Command] = Behaviors.receiveMessage {
-    case InvokerProtocol.PreparePack(a, replyTo) =>
+  private val prompt: Behavior[InvokerRequest] = Behaviors.receiveMessage {
+    case InvokerRequest(PreparePack(a), replyTo) =>
       val workers = a.workers.flatMap(w =>
         Vector(PackEvent.WorkerStarted(w, 1), PackEvent.WorkerSucceeded(w, "null", 1))
       )

@@ -1,7 +1,7 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.{FlareState, WorkerState}
-import burst.protocol.{FailureKind, FlareId, InvokerProtocol, PackEvent}
+import burst.protocol.{FailureKind, FlareCleaned, FlareId, PackEvent}
 import scala.concurrent.duration.DurationInt
 
 /** How flares end: well, too late, cancelled, by a failure of their own or of a machine; and run again. */
@@ -134,9 +134,9 @@ class FlareEndSuite extends SchedulerFixture:
     val a = world.invoker("a", 2)
     val end = world.await(world.submit(Samples.request(2, backend = "redis")).id)
     a.succeed(a.prepared())
-    val clean = a.cleaned()
+    val (clean, replyTo) = a.cleaned()
     end.expectNoMessage(50.millis)
-    clean.replyTo ! InvokerProtocol.FlareCleaned(clean.flareId, None)
+    replyTo ! FlareCleaned(clean.flareId, None)
     assertEquals(world.ended(end).state, FlareState.Succeeded)
     val late = world.await(world.submit(Samples.request(2, backend = "redis")).id)
     a.succeed(a.prepared())

@@ -123,7 +123,7 @@ class GangSchedulerSuite extends SchedulerFixture:
     val a = world.invoker("a", 8)
     val ends = (1 to 40).map(i => world.await(world.submit(Samples.request(i % 8 + 1, s"n${i % 3}")).id))
     var done = 0
-    var open = Vector.empty[burst.protocol.InvokerProtocol.PreparePack]
+    var open = Vector.empty[Prepared]
     while done < 40 do
       open :+= a.prepared()
       // one that holds the slots the next needs must end first

@@ -20,7 +20,7 @@ class GroupSchedulingSuite extends SchedulerFixture:
     val a: ScriptedInvoker = world.invoker("a", 4)
     val group: Flare = world.submit(holder(3, idle))
     val end = world.await(group.id)
-    val pack: InvokerProtocol.PreparePack = a.prepared()
+    val pack: Prepared = a.prepared()
     a.ready(pack)
     def flare(): Flare = world.submit(member(group))
     def loses(kind: FailureKind): Unit =
@@ -108,7 +108,7 @@ class GroupSchedulingSuite extends SchedulerFixture:
       a.hears().getOrElse(fail("not yet"))
     }
     aborted match
-      case InvokerProtocol.AbortPack(id, 0, failure) =>
+      case AbortPack(id, 0, failure) =>
         assertEquals((id, failure.kind), (group.id, FailureKind.Timeout))
       case other => fail(s"not aborted: $other")
     loses(FailureKind.Timeout)

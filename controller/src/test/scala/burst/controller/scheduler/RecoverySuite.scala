@@ -51,7 +51,7 @@ class RecoverySuite extends SchedulerFixture:
     val a = world.invoker("a", 2)
     val abort = a.aborted()
     assertEquals((abort.flareId, abort.pack), (flare.id, 0))
-    val clean = a.cleaned()
+    val (clean, _) = a.cleaned()
     assertEquals((clean.flareId, clean.backend.kind), (flare.id, "redis-list"))
 
   test("a store that does not answer is asked again; requests wait meanwhile"):

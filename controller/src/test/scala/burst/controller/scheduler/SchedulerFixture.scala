@@ -14,36 +14,44 @@ import org.apache.pekko.actor.typed.ActorRef
 import scala.concurrent.ExecutionContext
 import scala.concurrent.duration.{DurationInt, FiniteDuration}
 
-/** An invoker a test plays by hand: commands arrive at a probe, reports go back as told. */
-final class ScriptedInvoker(name: String, probe: TestProbe[InvokerProtocol.Command]):
+/** A pack an invoker was asked for. */
+final case class Prepared(assignment: PackAssignment, replyTo: ActorRef[InvokerReport])
+
+/** An invoker a test plays by hand: requests arrive at a probe, reports go back as told. */
+final class ScriptedInvoker(name: String, probe: TestProbe[InvokerRequest]):
   val id: InvokerId = InvokerId(name)
-  def ref: ActorRef[InvokerProtocol.Command] = probe.ref
+  def ref: ActorRef[InvokerRequest] = probe.ref
 
   def status(slots: Int): InvokerStatus =
     InvokerStatus(id, slots, 0.5, "process", 0, RuntimeInfo("x86_64", "2.36"))
 
-  def prepared(): InvokerProtocol.PreparePack = probe.expectMessageType[InvokerProtocol.PreparePack]
-  def started(): InvokerProtocol.StartPack = probe.expectMessageType[InvokerProtocol.StartPack]
-  def aborted(): InvokerProtocol.AbortPack = probe.expectMessageType[InvokerProtocol.AbortPack]
-  def cleaned(): InvokerProtocol.CleanFlare = probe.expectMessageType[InvokerProtocol.CleanFlare]
-  def outputStored(): InvokerProtocol.OutputStored = probe.expectMessageType[InvokerProtocol.OutputStored]
-  def hears(): Option[InvokerProtocol.Command] = scala.util.Try(probe.receiveMessage(50.millis)).toOption
+  private def told[A](what: PartialFunction[InvokerRequest, A]): A =
+    what.applyOrElse(probe.receiveMessage(), other => throw AssertionError(s"told $other"))
+
+  def prepared(): Prepared = told { case InvokerRequest(PreparePack(a), replyTo) => Prepared(a, replyTo) }
+  def started(): StartPack = told { case InvokerRequest(start: StartPack, _) => start }
+  def aborted(): AbortPack = told { case InvokerRequest(abort: AbortPack, _) => abort }
+  def outputStored(): OutputStored = told { case InvokerRequest(stored: OutputStored, _) => stored }
+  def cleaned(): (CleanFlare, ActorRef[InvokerReport]) =
+    told { case InvokerRequest(clean: CleanFlare, replyTo) => (clean, replyTo) }
+  def hears(): Option[InvokerCommand] =
+    scala.util.Try(probe.receiveMessage(50.millis)).toOption.map(_.command)
   def hearsNothing(): Unit = probe.expectNoMessage(50.millis)
 
-  def report(pack: InvokerProtocol.PreparePack, events: PackEvent*): Unit =
+  def report(pack: Prepared, events: PackEvent*): Unit =
     val a = pack.assignment
     pack.replyTo ! PackReport(a.flareId, a.attempt, a.pack, id, Some(PackStart.Warm), events.toVector)
 
   /** Workers have ended and their slots are free. */
-  def needs(pack: InvokerProtocol.PreparePack, slots: Int): Unit =
+  def needs(pack: Prepared, slots: Int): Unit =
     val a = pack.assignment
     pack.replyTo ! PackReport(a.flareId, a.attempt, a.pack, id, None, Vector.empty, Some(slots))
 
-  def ready(pack: InvokerProtocol.PreparePack): Unit =
+  def ready(pack: Prepared): Unit =
     report(pack, PackEvent.Ready(Some(s"${id.value}:${pack.assignment.pack}"), 1))
 
   /** Runs the whole pack at once: each worker answers its input. */
-  def succeed(pack: InvokerProtocol.PreparePack): Unit =
+  def succeed(pack: Prepared): Unit =
     val outputs = pack.assignment.inputs match
       case Inputs.Shared(value) => pack.assignment.workers.map(_ => value)
       case Inputs.Each(values) => values
@@ -56,22 +64,22 @@ final class ScriptedInvoker(name: String, probe: TestProbe[InvokerProtocol.Comma
     }
     report(pack, (PackEvent.Ready(None, 0) +: workers :+ PackEvent.PackEnded(true, None, 3))*)
 
-  def fail(pack: InvokerProtocol.PreparePack, worker: Int, kind: FailureKind): Unit =
+  def fail(pack: Prepared, worker: Int, kind: FailureKind): Unit =
     report(pack, PackEvent.WorkerFailed(worker, Failure(kind, s"worker $worker broke"), 2))
 
   /** The container cannot be made. */
-  def notUp(pack: InvokerProtocol.PreparePack, operation: String = StartOperation.Create): Unit =
+  def notUp(pack: Prepared, operation: String = StartOperation.Create): Unit =
     val why = Failure(FailureKind.StartFailed, "no room on the disk", operation = Some(operation))
     val a = pack.assignment
     pack.replyTo !
       PackReport(a.flareId, a.attempt, a.pack, id, None, Vector(PackEvent.PackEnded(false, Some(why), 4)))
 
-  def comesUp(pack: InvokerProtocol.PreparePack): Unit =
+  def comesUp(pack: Prepared): Unit =
     val a = pack.assignment
     val ready = Vector(PackEvent.Ready(None, 1))
     pack.replyTo ! PackReport(a.flareId, a.attempt, a.pack, id, Some(PackStart.Cold), ready)
 
-  def end(pack: InvokerProtocol.PreparePack): Unit = report(pack, PackEvent.PackEnded(false, None, 4))
+  def end(pack: Prepared): Unit = report(pack, PackEvent.PackEnded(false, None, 4))
 
 /** None but those that were revoked. */
 class Namespaces extends NamespaceStore:
@@ -129,7 +137,7 @@ abstract class SchedulerFixture extends FunSuite:
     val scheduler: ActorRef[GangScheduler.Command] = kit.spawn(GangScheduler(environment, limits))
 
     def invoker(name: String, slots: Int): ScriptedInvoker =
-      val invoker = ScriptedInvoker(name, kit.createTestProbe[InvokerProtocol.Command]())
+      val invoker = ScriptedInvoker(name, kit.createTestProbe[InvokerRequest]())
       scheduler ! GangScheduler.InvokerUp(invoker.status(slots), invoker.ref)
       invoker
 
@@ -168,7 +176,7 @@ abstract class SchedulerFixture extends FunSuite:
       * handled all that came before, and what it told itself then. Of `size` slots two are given back each
       * time.
       */
-    final class Steps(invoker: ScriptedInvoker, pack: InvokerProtocol.PreparePack):
+    final class Steps(invoker: ScriptedInvoker, pack: Prepared):
       private var left = pack.assignment.size
       private val all = free()(invoker.id.value) + left
       def settle(): Unit =

@@ -55,12 +55,12 @@ class SchedulerSoakSuite extends FunSuite:
 
   /** An invoker whose packs do what chance has them do. */
   private final class Chaos(id: InvokerId, slots: Int, random: Random):
-    private final case class Open(prepare: InvokerProtocol.PreparePack, deaf: Boolean)
+    private final case class Open(prepare: Prepared, deaf: Boolean)
     private var open = Map.empty[(FlareId, Int), Open]
 
-    val behavior: Behavior[InvokerProtocol.Command] = Behaviors.receiveMessage {
-      case prepare: InvokerProtocol.PreparePack =>
-        val a = prepare.assignment
+    val behavior: Behavior[InvokerRequest] = Behaviors.receiveMessage {
+      case InvokerRequest(PreparePack(a), replyTo) =>
+        val prepare = Prepared(a, replyTo)
         val used = open.values.map(_.prepare.assignment.size).sum + a.size
         if used > slots then wrong.updateAndGet(_ :+ s"${id.value} was given $used of $slots slots")
         val chance = random.nextInt(100)
@@ -77,27 +77,27 @@ class SchedulerSoakSuite extends FunSuite:
           end(prepare, None)
         // the others say nothing until they are told to end, and the deaf not even then
         Behaviors.same
-      case InvokerProtocol.StartPack(flare, pack, _) =>
+      case InvokerRequest(StartPack(flare, pack, _), _) =>
         open.get((flare, pack)).filterNot(_.deaf).foreach { entry =>
           if random.nextInt(100) < 92 then work(entry.prepare) else breaks(entry.prepare)
         }
         Behaviors.same
-      case InvokerProtocol.AbortPack(flare, pack, failure) =>
+      case InvokerRequest(AbortPack(flare, pack, failure), _) =>
         open.get((flare, pack)).filterNot(_.deaf).foreach(entry => end(entry.prepare, Some(failure)))
         Behaviors.same
-      case _: InvokerProtocol.OutputStored => Behaviors.same
-      case InvokerProtocol.CleanFlare(flare, _, replyTo) =>
-        if random.nextInt(100) < 90 then replyTo ! InvokerProtocol.FlareCleaned(flare, None)
+      case InvokerRequest(_: OutputStored, _) => Behaviors.same
+      case InvokerRequest(CleanFlare(flare, _), replyTo) =>
+        if random.nextInt(100) < 90 then replyTo ! FlareCleaned(flare, None)
         Behaviors.same
     }
 
-    private def tell(prepare: InvokerProtocol.PreparePack, events: PackEvent*): Unit =
+    private def tell(prepare: Prepared, events: PackEvent*): Unit =
       val a = prepare.assignment
       val report = PackReport(a.flareId, a.attempt, a.pack, id, Some(PackStart.Cold), events.toVector)
       prepare.replyTo ! report
       if random.nextInt(20) == 0 then prepare.replyTo ! report
 
-    private def work(prepare: InvokerProtocol.PreparePack): Unit =
+    private def work(prepare: Prepared): Unit =
       prepare.assignment.workers.foreach { worker =>
         tell(
           prepare,
@@ -107,11 +107,11 @@ class SchedulerSoakSuite extends FunSuite:
       }
       end(prepare, None)
 
-    private def breaks(prepare: InvokerProtocol.PreparePack): Unit =
+    private def breaks(prepare: Prepared): Unit =
       val kind = FailureKind.values(random.nextInt(FailureKind.values.length))
       tell(prepare, PackEvent.WorkerFailed(prepare.assignment.firstWorker, Failure(kind, "broke"), 1))
 
-    private def end(prepare: InvokerProtocol.PreparePack, error: Option[Failure]): Unit =
+    private def end(prepare: Prepared, error: Option[Failure]): Unit =
       open = open.removed((prepare.assignment.flareId, prepare.assignment.pack))
       tell(prepare, PackEvent.PackEnded(error.isEmpty, error, 1))
 
@@ -138,7 +138,7 @@ class SchedulerSoakSuite extends FunSuite:
     val ids = Vector.tabulate(4)(i => InvokerId(s"i$i"))
 
     def bringUp(id: InvokerId): Unit =
-      val ref: ActorRef[InvokerProtocol.Command] =
+      val ref: ActorRef[InvokerRequest] =
         kit.spawn(Chaos(id, slots, Random(random.nextLong())).behavior)
       val status = InvokerStatus(id, slots, 0, "process", 0, RuntimeInfo("x86_64", "2.36"))
       scheduler ! GangScheduler.InvokerUp(status, ref)

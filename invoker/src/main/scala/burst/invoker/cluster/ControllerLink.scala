@@ -1,30 +1,12 @@
 package burst.invoker.cluster
 
 import burst.invoker.Invoker
-import burst.protocol.ControllerProtocol.{
-  FetchPackage,
-  Heartbeat,
-  PackageChunk,
-  PackageMissing,
-  PackageReply,
-  RegisterInvoker,
-  UnregisterInvoker
-}
-import burst.protocol.InvokerProtocol.{
-  AbortPack,
-  CleanFlare,
-  FlareCleaned,
-  OutputStored,
-  PreparePack,
-  StartPack
-}
+import burst.protocol.*
 import burst.protocol.link.*
-import burst.protocol.{ControllerProtocol, Failure, FailureKind, InvokerStatus, PackReport, PackageId}
 import org.apache.pekko.Done
 import org.apache.pekko.actor.typed.delivery.{ConsumerController, ProducerController}
 import org.apache.pekko.actor.typed.scaladsl.{ActorContext, Behaviors, TimerScheduler}
 import org.apache.pekko.actor.typed.{ActorRef, Behavior}
-import scala.collection.immutable.Queue
 import scala.concurrent.duration.{DurationLong, FiniteDuration}
 
 /** The invoker's end of its session with the scheduler's controller (see `Link`). To the invoker and its
@@ -52,17 +34,16 @@ import scala.concurrent.duration.{DurationLong, FiniteDuration}
   */
 object ControllerLink:
   private[cluster] sealed trait Internal
-  private final case class Demand(next: ProducerController.RequestNext[News]) extends Internal
-  private final case class Received(delivery: ConsumerController.Delivery[Order]) extends Internal
-  private final case class Reported(report: PackReport) extends Internal
-  private final case class Cleaned(cleaned: FlareCleaned) extends Internal
+  private final case class Demand(next: ProducerController.RequestNext[ToController]) extends Internal
+  private final case class Received(delivery: ConsumerController.Delivery[ToInvoker]) extends Internal
+  private final case class Reported(report: InvokerReport) extends Internal
   private case object Ended extends Internal
   private case object Check extends Internal
 
   /** After so many knocks it is said that nobody opens. */
   private val Patience = 10
 
-  type Command = ControllerProtocol.Message | ToInvoker | Internal
+  type Command = RegistryCommand[Invoker.Command] | ToLink | Internal
 
   /** What the process of the invoker has to know. */
   enum Event:
@@ -79,7 +60,7 @@ object ControllerLink:
     */
   final case class Settings(doors: Vector[ActorRef[Hello]], home: String, asked: String)
 
-  def apply(settings: Settings, events: ActorRef[Event]): Behavior[ControllerProtocol.Message] =
+  def apply(settings: Settings, events: ActorRef[Event]): Behavior[RegistryCommand[Invoker.Command]] =
     Behaviors
       .setup[Command] { context =>
         context.setLoggerName("burst.invoker.cluster.ControllerLink")
@@ -96,35 +77,35 @@ private final class ControllerLink(
   import ControllerLink.*
   import settings.doors
 
-  private val reports = context.messageAdapter[PackReport](Reported(_))
-  private val cleanings = context.messageAdapter[FlareCleaned](Cleaned(_))
+  private val answers = context.messageAdapter[InvokerReport](Reported(_))
 
   private var epoch = 0L
   private var beats = 0L
-  private var fetches = Map.empty[(PackageId, Long), ActorRef[PackageReply]]
+  private var fetches = Map.empty[FetchPackage, ActorRef[PackageReply]]
 
   /** One session. `sent` has the beats not seen yet, with when they were sent. */
   private final class Session(val welcome: Welcome):
     private val name = s"${welcome.tries}"
-    val news: ActorRef[ProducerController.Command[News]] =
-      context.spawn(ProducerController[News](s"news-$name", None), s"news-$name")
-    val orders: ActorRef[ConsumerController.Command[Order]] =
-      context.spawn(ConsumerController[Order](), s"orders-$name")
+    private val reports = context.spawn(
+      ProducerController[ToController](s"to-controller-$name", None),
+      s"to-controller-$name"
+    )
+    private val commands = context.spawn(ConsumerController[ToInvoker](), s"to-invoker-$name")
     private val contact: FiniteDuration = welcome.contactMillis.millis
-    private var demand = Option.empty[ActorRef[News]]
-    private var waiting = Queue.empty[News]
+    private val outbox = Outbox[ToController]()
     private var sent = Map.empty[Long, Long]
     private var contactAt = System.nanoTime()
+    export outbox.{demanded, put}
 
-    news ! ProducerController.Start(context.messageAdapter(Demand(_)))
-    orders ! ConsumerController.Start(context.messageAdapter(Received(_)))
-    orders ! ConsumerController.RegisterToProducerController(welcome.orders)
+    reports ! ProducerController.Start(context.messageAdapter(Demand(_)))
+    commands ! ConsumerController.Start(context.messageAdapter(Received(_)))
+    commands ! ConsumerController.RegisterToProducerController(welcome.toInvoker)
     timers.startTimerAtFixedRate(Check, contact / 20)
 
     def beat(status: InvokerStatus): Unit =
       beats += 1
       sent = sent.updated(beats, System.nanoTime())
-      welcome.session ! Beat(beats, status, news)
+      welcome.session ! Beat(beats, status, reports)
 
     def seen(beat: Long): Unit =
       sent.get(beat).foreach(at => contactAt = contactAt.max(at))
@@ -135,32 +116,13 @@ private final class ControllerLink(
 
     def isOverdue: Boolean = System.nanoTime() - lease > 0
 
-    def tell(message: News): Unit =
-      waiting = waiting.enqueue(message)
-      send()
-
-    def demanded(next: ProducerController.RequestNext[News]): Unit =
-      demand = Some(next.sendNextTo)
-      send()
-
-    private def send(): Unit =
-      for
-        next <- demand
-        (first, rest) <- waiting.dequeueOption
-      do
-        waiting = rest
-        demand = None
-        next ! first
-
     def close(): Unit =
       timers.cancel(Check)
-      context.stop(news)
-      context.stop(orders)
+      context.stop(reports)
+      context.stop(commands)
 
   def begin(): Behavior[Command] = receive {
-    case RegisterInvoker(status, invoker) =>
-      invoker match
-        case own: ActorRef[Invoker.Command @unchecked] => knocking(own, status, tries = 1)
+    case RegisterInvoker(status, invoker) => knocking(invoker, status, tries = 1)
   }
 
   private def knocking(
@@ -169,7 +131,7 @@ private final class ControllerLink(
       tries: Long,
       knocks: Int = 1
   ): Behavior[Command] =
-    doors.foreach(_ ! Hello(status, tries, context.self, settings.home))
+    doors.foreach(_ ! Hello(Protocol.Version, status.id, tries, context.self, settings.home))
     if knocks == Patience then context.log.warn(unanswered)
     receive {
       case Heartbeat(now) => knocking(invoker, now, tries, (knocks + 1).min(Patience + 1))
@@ -214,18 +176,15 @@ private final class ControllerLink(
       session.demanded(next)
       Behaviors.same
     case Received(delivery) =>
-      obey(invoker, delivery.message)
+      onReceived(invoker, delivery.message)
       delivery.confirmTo ! ConsumerController.Confirmed
       Behaviors.same
     case Reported(report) =>
-      session.tell(News.Report(report))
+      session.put(report)
       Behaviors.same
-    case Cleaned(FlareCleaned(flareId, error)) =>
-      session.tell(News.Cleaned(flareId, error))
-      Behaviors.same
-    case FetchPackage(packageId, offset, replyTo) =>
-      fetches = fetches.updated((packageId, offset), replyTo)
-      session.tell(News.Fetch(packageId, offset))
+    case PackageRequest(fetch, replyTo) =>
+      fetches = fetches.updated(fetch, replyTo)
+      session.put(fetch)
       Behaviors.same
     case UnregisterInvoker(_, _, reason) =>
       session.welcome.session ! Farewell(reason)
@@ -233,18 +192,15 @@ private final class ControllerLink(
       departed
   }
 
-  private def obey(invoker: ActorRef[Invoker.Command], order: Order): Unit = order match
-    case Order.Prepare(assignment) => invoker ! PreparePack(assignment, reports)
-    case Order.Start(flareId, pack, endpoints) => invoker ! StartPack(flareId, pack, endpoints)
-    case Order.Abort(flareId, pack, failure) => invoker ! AbortPack(flareId, pack, failure)
-    case Order.OutputStored(flareId, pack) => invoker ! OutputStored(flareId, pack)
-    case Order.Clean(flareId, backend) => invoker ! CleanFlare(flareId, backend, cleanings)
-    case Order.Package(packageId, offset, bytes, total) =>
-      fetches.get((packageId, offset)).foreach(_ ! PackageChunk(packageId, offset, bytes, total))
-      fetches = fetches.removed((packageId, offset))
-    case Order.NoPackage(packageId) =>
-      val (askers, others) = fetches.partition(_._1._1 == packageId)
-      askers.values.foreach(_ ! PackageMissing(packageId))
+  private def onReceived(invoker: ActorRef[Invoker.Command], message: ToInvoker): Unit = message match
+    case command: InvokerCommand => invoker ! InvokerRequest(command, answers)
+    case chunk: PackageChunk =>
+      val fetch = FetchPackage(chunk.packageId, chunk.offset)
+      fetches.get(fetch).foreach(_ ! chunk)
+      fetches = fetches.removed(fetch)
+    case missing: PackageMissing =>
+      val (askers, others) = fetches.partition(_._1.packageId == missing.packageId)
+      askers.values.foreach(_ ! missing)
       fetches = others
 
   private def leave(

@@ -1,6 +1,6 @@
 package burst.invoker.packages
 
-import burst.protocol.{ControllerProtocol, Failure, FailureKind, PackageId, StartOperation}
+import burst.protocol.{Failure, FailureKind, PackageId, PackageRequest, StartOperation}
 import java.nio.file.{Files, Path, StandardCopyOption}
 import org.apache.pekko.actor.typed.scaladsl.{ActorContext, Behaviors}
 import org.apache.pekko.actor.typed.{ActorRef, Behavior, DispatcherSelector}
@@ -46,7 +46,7 @@ object PackageCache:
   def apply(
       settings: PackageCacheSettings,
       form: PackageForm,
-      controller: ActorRef[ControllerProtocol.Message]
+      controller: ActorRef[PackageRequest]
   ): Behavior[Command] = Behaviors.setup: context =>
     Unpacker.delete(settings.directory)
     Files.createDirectories(settings.directory)
@@ -55,7 +55,7 @@ object PackageCache:
 private final class PackageCache(
     settings: PackageCacheSettings,
     form: PackageForm,
-    controller: ActorRef[ControllerProtocol.Message],
+    controller: ActorRef[PackageRequest],
     context: ActorContext[PackageCache.Command]
 ):
   import PackageCache.*

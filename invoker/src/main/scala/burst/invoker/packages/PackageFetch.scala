@@ -1,7 +1,6 @@
 package burst.invoker.packages
 
-import burst.protocol.ControllerProtocol.{FetchPackage, PackageChunk, PackageMissing, PackageReply}
-import burst.protocol.{ControllerProtocol, PackageId}
+import burst.protocol.{FetchPackage, PackageChunk, PackageId, PackageMissing, PackageReply, PackageRequest}
 import java.nio.file.StandardOpenOption.{CREATE_NEW, WRITE}
 import java.nio.file.{Files, Path, StandardCopyOption}
 import java.security.{DigestOutputStream, MessageDigest}
@@ -44,7 +43,7 @@ private[packages] object PackageFetch:
       packageId: PackageId,
       target: Path,
       scratch: Path,
-      controller: ActorRef[ControllerProtocol.Message],
+      controller: ActorRef[PackageRequest],
       settings: FetchSettings,
       replyTo: ActorRef[Fetched]
   ): Behavior[Command] = Behaviors.setup: context =>
@@ -55,7 +54,7 @@ private final class PackageFetch(
     packageId: PackageId,
     target: Path,
     scratch: Path,
-    controller: ActorRef[ControllerProtocol.Message],
+    controller: ActorRef[PackageRequest],
     settings: FetchSettings,
     replyTo: ActorRef[Fetched],
     context: ActorContext[PackageFetch.Command],
@@ -108,7 +107,7 @@ private final class PackageFetch(
           Behaviors.same
 
   private def ask(offset: Long): Unit =
-    controller ! FetchPackage(packageId, offset, replies)
+    controller ! PackageRequest(FetchPackage(packageId, offset), replies)
     timers.startSingleTimer(NoAnswer, settings.answerTimeout)
 
   private def conclude(): Either[String, Long] =

@@ -2,12 +2,11 @@ package burst.invoker.cluster
 
 import burst.invoker.Invoker
 import burst.protocol.*
-import burst.protocol.ControllerProtocol.{Heartbeat, RegisterInvoker, UnregisterInvoker}
 import burst.protocol.link.*
 import org.apache.pekko.Done
 import org.apache.pekko.actor.testkit.typed.scaladsl.{ActorTestKit, TestProbe}
 import org.apache.pekko.actor.typed.ActorRef
-import org.apache.pekko.actor.typed.delivery.ProducerController
+import org.apache.pekko.actor.typed.delivery.{ConsumerController, ProducerController}
 import scala.concurrent.duration.{DurationInt, FiniteDuration}
 
 /** The invoker's end of sessions; the test plays door, session and invoker. */
@@ -21,19 +20,26 @@ class ControllerLinkSuite extends munit.FunSuite:
     val door: TestProbe[Hello] = kit.createTestProbe()
     val events: TestProbe[ControllerLink.Event] = kit.createTestProbe()
     val invoker: TestProbe[Invoker.Command] = kit.createTestProbe()
-    val link: ActorRef[ControllerProtocol.Message] =
+    val link: ActorRef[RegistryCommand[Invoker.Command]] =
       kit.spawn(ControllerLink(ControllerLink.Settings(Vector(door.ref), "own", ""), events.ref))
     link ! RegisterInvoker(status, invoker.ref)
 
     val session: TestProbe[ToSession] = kit.createTestProbe()
-    val demand: TestProbe[ProducerController.RequestNext[Order]] = kit.createTestProbe()
+    val demand: TestProbe[ProducerController.RequestNext[ToInvoker]] = kit.createTestProbe()
 
     def welcome(hello: Hello, epoch: Long = 1, contact: FiniteDuration = 1.hour): Welcome =
-      val orders = kit.spawn(ProducerController[Order]("orders", None))
-      orders ! ProducerController.Start(demand.ref)
-      val welcome = Welcome(epoch, hello.tries, contact.toMillis, session.ref, orders)
+      val commands = kit.spawn(ProducerController[ToInvoker]("commands", None))
+      commands ! ProducerController.Start(demand.ref)
+      val welcome = Welcome(epoch, hello.tries, contact.toMillis, session.ref, commands)
       hello.from ! welcome
       welcome
+
+    def reports(beat: Beat): TestProbe[ConsumerController.Delivery[ToController]] =
+      val probe = kit.createTestProbe[ConsumerController.Delivery[ToController]]()
+      val consumer = kit.spawn(ConsumerController[ToController]())
+      consumer ! ConsumerController.Start(probe.ref)
+      consumer ! ConsumerController.RegisterToProducerController(beat.toController)
+      probe
 
     def ended(): Unit = invoker.fishForMessage(20.seconds) {
       case Invoker.EndPacks(_, replyTo) =>
@@ -56,7 +62,7 @@ class ControllerLinkSuite extends munit.FunSuite:
   test("where another one has its id it is turned away, while it knocks"):
     val fixture = Fixture()
     val hello = fixture.door.receiveMessage()
-    assertEquals(hello.home, "own")
+    assertEquals((hello.version, hello.id, hello.home), (Protocol.Version, status.id, "own"))
     hello.from ! Refused("there is another one")
     fixture.events.expectMessage(ControllerLink.Event.TurnedAway("there is another one"))
     fixture.welcome(hello)
@@ -64,13 +70,18 @@ class ControllerLinkSuite extends munit.FunSuite:
     hello.from ! Refused("that was late")
     fixture.events.expectNoMessage(50.millis)
 
-  test("orders reach the invoker"):
+  test("commands reach the invoker, and its reports the session"):
     val fixture = Fixture()
     fixture.welcome(fixture.door.receiveMessage())
     fixture.invoker.expectMessageType[Invoker.Lease]
+    val reports = fixture.reports(fixture.session.expectMessageType[Beat])
     val flare = FlareId.random()
-    fixture.demand.receiveMessage().sendNextTo ! Order.Start(flare, 2, Vector(None))
-    fixture.invoker.expectMessage(InvokerProtocol.StartPack(flare, 2, Vector(None)))
+    val clean = CleanFlare(flare, BackendConfig("redis-list", Some("redis://h"), None))
+    fixture.demand.receiveMessage().sendNextTo ! clean
+    val request = fixture.invoker.expectMessageType[InvokerRequest]
+    assertEquals(request.command, clean)
+    request.replyTo ! FlareCleaned(flare, None)
+    assertEquals(reports.receiveMessage().message, FlareCleaned(flare, None))
 
   test("when nothing is seen for too long every pack is killed, and only then it says Hello again"):
     val fixture = Fixture()

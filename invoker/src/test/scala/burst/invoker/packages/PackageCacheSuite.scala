@@ -1,7 +1,6 @@
 package burst.invoker.packages
 
-import burst.protocol.ControllerProtocol.{FetchPackage, PackageChunk, PackageMissing}
-import burst.protocol.{ControllerProtocol, Failure, FailureKind, PackageId, StartOperation}
+import burst.protocol.*
 import java.nio.file.attribute.PosixFilePermission.{GROUP_WRITE, OTHERS_WRITE, OWNER_WRITE}
 import java.nio.file.{Files, Path}
 import org.apache.pekko.actor.testkit.typed.scaladsl.{ActorTestKit, TestProbe}
@@ -26,7 +25,7 @@ class PackageCacheSuite extends munit.FunSuite:
       attempts: Int = 2
   ):
     val directory: Path = Files.createTempDirectory("cache").resolve("packages")
-    val controller: TestProbe[ControllerProtocol.Message] = kit.createTestProbe()
+    val controller: TestProbe[PackageRequest] = kit.createTestProbe()
     val asker: TestProbe[Either[Failure, Path]] = kit.createTestProbe()
     private val settings =
       PackageCacheSettings(
@@ -39,14 +38,14 @@ class PackageCacheSuite extends munit.FunSuite:
       )
     val cache: ActorRef[PackageCache.Command] = kit.spawn(PackageCache(settings, form, controller.ref))
 
-    def asked(): FetchPackage = controller.receiveMessage().asInstanceOf[FetchPackage]
+    def asked(): PackageRequest = controller.receiveMessage()
 
     /** Answers questions for one package until it is complete; `chunk` bytes at a time. */
     def serve(bytes: Array[Byte], id: PackageId, chunk: Int = 2000): Unit =
       val question = asked()
-      val part = ByteString(bytes.slice(question.offset.toInt, question.offset.toInt + chunk))
-      question.replyTo ! PackageChunk(id, question.offset, part, bytes.length)
-      if question.offset + part.length < bytes.length then serve(bytes, id, chunk)
+      val part = ByteString(bytes.slice(question.fetch.offset.toInt, question.fetch.offset.toInt + chunk))
+      question.replyTo ! PackageChunk(id, question.fetch.offset, part, bytes.length)
+      if question.fetch.offset + part.length < bytes.length then serve(bytes, id, chunk)
 
     def acquire(id: PackageId): Unit = cache ! PackageCache.Acquire(id, asker.ref)
     def acquired(): Path = asker.receiveMessage().fold(failure => fail(failure.message), identity)
@@ -144,7 +143,7 @@ class PackageCacheSuite extends munit.FunSuite:
     lost.acquired()
     val never = Setup(patience = 200.millis)
     never.acquire(PackageId.of(Zips.Elf))
-    assertEquals(Vector(never.asked().offset, never.asked().offset), Vector(0L, 0L))
+    assertEquals(Vector(never.asked().fetch.offset, never.asked().fetch.offset), Vector(0L, 0L))
     assert(never.refused().contains("does not answer"))
 
   test("an answer that comes twice is taken once"):

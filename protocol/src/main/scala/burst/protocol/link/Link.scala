@@ -3,7 +3,6 @@ package burst.protocol.link
 import burst.protocol.*
 import org.apache.pekko.actor.typed.{ActorRef, ActorRefResolver}
 import org.apache.pekko.actor.typed.delivery.ProducerController
-import org.apache.pekko.util.ByteString
 
 /** What travels between a controller and an invoker in another process.
   *
@@ -11,17 +10,17 @@ import org.apache.pekko.util.ByteString
   * {{{
   *   invoker                                    controller
   *     │ ── Hello (to every seed, until answered) ──▶ │
-  *     │ ◀──────────────── Welcome(epoch, orders) ─── │  a session begins, of this scheduler
-  *     │ ── Beat(1, status, news) ──────────────────▶ │  the invoker is up
+  *     │ ◀───────────── Welcome(epoch, toInvoker) ─── │  a session begins, of this scheduler
+  *     │ ── Beat(1, status, toController) ──────────▶ │  the invoker is up
   *     │ ◀─────────────────────────────── Seen(1) ─── │
-  *     │ ◀═══ orders ═══    and    ═══ news ════════▶ │  in order, complete, cut into chunks
-  *     │ ── Beat(n, status, news) ──────────────────▶ │
+  *     │ ◀═ ToInvoker ═     and     ═ ToController ═▶ │  in order, complete, cut into chunks
+  *     │ ── Beat(n, status, toController) ──────────▶ │
   * }}}
-  * `orders` and `news` are reliable (Pekko's delivery): what a broken connection swallowed is sent again. A
-  * session ends for the invoker when no beat was seen for `contact`, or it is told `Over`: it kills every
-  * pack and only then says Hello again. It ends for the controller when no beat came for longer than that and
-  * the time a kill takes: only then is the invoker lost and its packs known to be dead. So there is never a
-  * moment at which a pack runs that the scheduler thinks dead.
+  * `ToInvoker` and `ToController` go by Pekko's reliable delivery: what a broken connection swallowed is sent
+  * again. A session ends for the invoker when no beat was seen for `contact`, or it is told `Over`: it kills
+  * every pack and only then says Hello again. It ends for the controller when no beat came for longer than
+  * that and the time a kill takes: only then is the invoker lost and its packs known to be dead. So there is
+  * never a moment at which a pack runs that the scheduler thinks dead.
   *
   * An id is one invoker's at a time. Who says Hello by the id of another that has a session is not answered
   * while nothing is known: the next beat of that one has the newcomer `Refused`, which ends; without any the
@@ -36,17 +35,25 @@ sealed trait LinkMessage
 
 /** From an invoker that has no session. `tries` counts its sessions, so that a Hello that was overtaken ends
   * nothing. `from` is another one after a restart; `home` is the same, made once for its data directory.
+  *
+  * It must be understood whatever the versions of the two: it keeps its fields, and has no others that a
+  * release could change. The same holds for `Refused`, by which a version that is not spoken is answered.
   */
-final case class Hello(status: InvokerStatus, tries: Long, from: ActorRef[ToInvoker], home: String)
-    extends LinkMessage:
+final case class Hello(
+    version: Int,
+    id: InvokerId,
+    tries: Long,
+    from: ActorRef[ToLink],
+    home: String
+) extends LinkMessage:
   /** Whether this is of the process that has taken the other's place: a copy of a data directory is on
     * another machine.
     */
   def follows(other: Hello): Boolean =
     home == other.home && from.path.address.host == other.from.path.address.host
 
-/** To an invoker, besides orders. */
-sealed trait ToInvoker extends LinkMessage
+/** To the invoker's end of a session, besides `ToInvoker`. */
+sealed trait ToLink extends LinkMessage
 
 /** `contactMillis` is how long the invoker may hear nothing before it must kill its packs. */
 final case class Welcome(
@@ -54,39 +61,26 @@ final case class Welcome(
     tries: Long,
     contactMillis: Long,
     session: ActorRef[ToSession],
-    orders: ActorRef[ProducerController.Command[Order]]
-) extends ToInvoker
-final case class Seen(beat: Long) extends ToInvoker
+    toInvoker: ActorRef[ProducerController.Command[ToInvoker]]
+) extends ToLink
+final case class Seen(beat: Long) extends ToLink
 
-/** Another invoker has this one's id, and is alive. */
-final case class Refused(reason: String) extends ToInvoker
+/** There will be no session: another invoker has this one's id and is alive, or it speaks another version. */
+final case class Refused(reason: String) extends ToLink
 
 /** The session is over; another one may begin. */
-final case class Over(session: ActorRef[ToSession]) extends ToInvoker
+final case class Over(session: ActorRef[ToSession]) extends ToLink
 
-/** To the controller's end of a session, besides news. */
+/** To the controller's end of a session, besides `ToController`. */
 sealed trait ToSession extends LinkMessage
-final case class Beat(number: Long, status: InvokerStatus, news: ActorRef[ProducerController.Command[News]])
-    extends ToSession
+final case class Beat(
+    number: Long,
+    status: InvokerStatus,
+    toController: ActorRef[ProducerController.Command[ToController]]
+) extends ToSession
 
 /** The invoker stops, and nothing of it is left. */
 final case class Farewell(reason: String) extends ToSession
-
-/** What the controller wants of the invoker, and answers to its questions. */
-enum Order extends LinkMessage:
-  case Prepare(assignment: PackAssignment)
-  case Start(flareId: FlareId, pack: Int, endpoints: Vector[Option[String]])
-  case Abort(flareId: FlareId, pack: Int, failure: Failure)
-  case OutputStored(flareId: FlareId, pack: Int)
-  case Clean(flareId: FlareId, backend: BackendConfig)
-  case Package(packageId: PackageId, offset: Long, bytes: ByteString, total: Long)
-  case NoPackage(packageId: PackageId)
-
-/** What the invoker tells and asks of the controller. */
-enum News extends LinkMessage:
-  case Report(report: PackReport)
-  case Cleaned(flareId: FlareId, error: Option[Failure])
-  case Fetch(packageId: PackageId, offset: Long)
 
 /** Where invokers knock. */
 object Doors:

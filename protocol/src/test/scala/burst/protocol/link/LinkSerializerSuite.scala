@@ -3,7 +3,7 @@ package burst.protocol.link
 import burst.protocol.*
 import java.io.NotSerializableException
 import org.apache.pekko.actor.ExtendedActorSystem
-import org.apache.pekko.actor.typed.ActorSystem
+import org.apache.pekko.actor.typed.{ActorRefResolver, ActorSystem}
 import org.apache.pekko.actor.typed.scaladsl.Behaviors
 import org.apache.pekko.actor.typed.scaladsl.adapter.TypedActorSystemOps
 import org.apache.pekko.serialization.{SerializationExtension, SerializerWithStringManifest}
@@ -37,25 +37,26 @@ class LinkSerializerSuite extends munit.FunSuite:
   )
   private val failure = Failure(FailureKind.Panic, "boom", worker = Some(3))
 
-  private def messages: Vector[LinkMessage] =
+  private def messages: Vector[LinkMessage | ToInvoker | ToController] =
     val anyone = system.deadLetters[Any]
     Vector(
-      Hello(status, 3, anyone, "9f86"),
+      Hello(Protocol.Version, status.id, 3, anyone, "9f86"),
       Welcome(7, 3, 10_000, anyone, anyone),
       Seen(12),
       Refused("there is another one"),
       Over(anyone),
       Beat(4, status, anyone),
       Farewell("it was stopped"),
-      Order.Prepare(assignment),
-      Order.Prepare(assignment.copy(group = Some(GroupRole.Holder(60_000)))),
-      Order.Prepare(assignment.copy(group = Some(GroupRole.Member(flare)))),
-      Order.Start(flare, 1, Vector(Some("h:1"), None)),
-      Order.Abort(flare, 1, failure),
-      Order.Clean(flare, assignment.backend),
-      Order.Package(packageId, 5, ByteString(0, -1, 127), 8),
-      Order.NoPackage(packageId),
-      News.Report(PackReport(
+      PreparePack(assignment),
+      PreparePack(assignment.copy(group = Some(GroupRole.Holder(60_000)))),
+      PreparePack(assignment.copy(group = Some(GroupRole.Member(flare)))),
+      StartPack(flare, 1, Vector(Some("h:1"), None)),
+      AbortPack(flare, 1, failure),
+      OutputStored(flare, 1),
+      CleanFlare(flare, assignment.backend),
+      PackageChunk(packageId, 5, ByteString(0, -1, 127), 8),
+      PackageMissing(packageId),
+      PackReport(
         flare,
         2,
         1,
@@ -69,9 +70,9 @@ class LinkSerializerSuite extends munit.FunSuite:
           PackEvent.WorkerFailed(3, failure, 4),
           PackEvent.PackEnded(reusable = false, Some(failure), 5)
         )
-      )),
-      News.Cleaned(flare, Some(failure)),
-      News.Fetch(packageId, 5)
+      ),
+      FlareCleaned(flare, Some(failure)),
+      FetchPackage(packageId, 5)
     )
 
   test("every message comes out as it went in"):
@@ -86,9 +87,17 @@ class LinkSerializerSuite extends munit.FunSuite:
         case found: SerializerWithStringManifest => assertEquals(found.identifier, serializer.identifier)
         case other => fail(s"${message.getClass} is written by $other")
 
+  test("Hello and its refusal are understood whatever else a release says in them"):
+    val anyone = system.deadLetters[ToLink]
+    val path = ActorRefResolver(system).toSerializationFormat(anyone)
+    val hello = s"""{"version":9,"id":"i","tries":3,"from":"$path","home":"9f86","more":{}}"""
+    assertEquals(serializer.fromBinary(hello.getBytes, "hello"), Hello(9, InvokerId("i"), 3, anyone, "9f86"))
+    val refused = """{"type":"refused","reason":"upgrade","more":{}}"""
+    assertEquals(serializer.fromBinary(refused.getBytes, "to-link"), Refused("upgrade"))
+
   test("what is damaged or unknown is refused without being shown"):
-    val bytes = serializer.toBinary(Order.Prepare(assignment))
-    val refused = intercept[NotSerializableException](serializer.fromBinary(bytes.dropRight(9), "order"))
+    val bytes = serializer.toBinary(PreparePack(assignment))
+    val refused = intercept[NotSerializableException](serializer.fromBinary(bytes.dropRight(9), "to-invoker"))
     assert(!refused.getMessage.contains(flare.value), refused.getMessage)
-    intercept[NotSerializableException](serializer.fromBinary(bytes, "news"))
+    intercept[NotSerializableException](serializer.fromBinary(bytes, "to-controller"))
     intercept[NotSerializableException](serializer.fromBinary(bytes, "poem"))

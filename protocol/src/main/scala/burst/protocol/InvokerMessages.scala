@@ -1,0 +1,105 @@
+package burst.protocol
+
+import io.circe.derivation.{Configuration, ConfiguredCodec, ConfiguredEnumCodec}
+import io.circe.{Codec, Decoder, Encoder}
+import java.util.Base64
+import org.apache.pekko.util.ByteString
+import scala.util.Try
+
+/** What a controller says to an invoker, near or far: the same data, which a session carries to another
+  * process. Who is to hear the answers is told beside it (`InvokerRequest`).
+  */
+sealed trait ToInvoker
+
+/** What an invoker is to do. Every `PreparePack` is answered by reports that end with exactly one
+  * `PackEvent.PackEnded`, whatever happens. A group's pack is `Ready` once its program is up; a member runs
+  * in the place of the group's pack with the same number, and fails where that is gone.
+  */
+sealed trait InvokerCommand extends ToInvoker
+
+final case class PreparePack(assignment: PackAssignment) extends InvokerCommand
+
+/** Sent when every pack of the flare is ready; endpoints stand by pack id. */
+final case class StartPack(flareId: FlareId, pack: Int, endpoints: Vector[Option[String]])
+    extends InvokerCommand
+
+/** Ends a pack: its workers' operations return the failure, and after the grace period it is killed. */
+final case class AbortPack(flareId: FlareId, pack: Int, failure: Failure) extends InvokerCommand
+
+/** The outputs in the pack's last report are stored: more may be sent. Told of every report with more than a
+  * little of them.
+  */
+final case class OutputStored(flareId: FlareId, pack: Int) extends InvokerCommand
+
+/** Deletes what a flare left on its backend. Sent once, when all packs of the flare have ended; answered by
+  * `FlareCleaned`.
+  */
+final case class CleanFlare(flareId: FlareId, backend: BackendConfig) extends InvokerCommand
+
+/** The answer to `FetchPackage`. */
+sealed trait PackageReply extends ToInvoker
+final case class PackageChunk(packageId: PackageId, offset: Long, bytes: ByteString, total: Long)
+    extends PackageReply
+final case class PackageMissing(packageId: PackageId) extends PackageReply
+
+object ToInvoker:
+  private given Configuration =
+    Configuration.default.withDiscriminator("type").withKebabCaseConstructorNames
+
+  private given Codec[ByteString] = Codec.from(
+    Decoder.decodeString.emapTry(text => Try(ByteString.fromArrayUnsafe(Base64.getDecoder.decode(text)))),
+    Encoder.encodeString.contramap(bytes => Base64.getEncoder.encodeToString(bytes.toArrayUnsafe()))
+  )
+
+  given ConfiguredCodec[ToInvoker] = ConfiguredCodec.derived
+
+/** What an invoker says to the controller. */
+sealed trait ToController
+
+/** What became of a command. */
+sealed trait InvokerReport extends ToController
+
+/** How a pack came up: a fresh container, or one that ran the same definition before. */
+enum PackStart:
+  case Cold, Prewarmed, Warm
+
+object PackStart:
+  given Configuration = Configuration.default.withKebabCaseConstructorNames
+  given ConfiguredEnumCodec[PackStart] = ConfiguredEnumCodec.derived
+
+/** What an invoker reports of one pack. `start` is set on the report that carries `Ready`; `slots`, when some
+  * of its workers have ended and what they used is free, is how many the pack still needs.
+  */
+final case class PackReport(
+    flareId: FlareId,
+    attempt: Int,
+    pack: Int,
+    invoker: InvokerId,
+    start: Option[PackStart],
+    events: Vector[PackEvent],
+    slots: Option[Int] = None
+) extends InvokerReport derives Codec.AsObject:
+
+  /** Whether it is answered by `OutputStored`. */
+  def isAnswered: Boolean = PackReport.outputBytes(events) > PackReport.FreeOutput
+
+object PackReport:
+  /** Bytes of outputs that a report may hold without being answered. */
+  val FreeOutput: Long = 4 * 1024
+
+  def outputBytes(events: Vector[PackEvent]): Long = events.iterator.map:
+    case PackEvent.Output(_, text) => text.length.toLong
+    case PackEvent.WorkerSucceeded(_, output, _) => output.length.toLong
+    case _ => 0L
+  .sum
+
+final case class FlareCleaned(flareId: FlareId, error: Option[Failure]) extends InvokerReport
+
+/** Asks for a package's bytes from there on. */
+final case class FetchPackage(packageId: PackageId, offset: Long) extends ToController
+
+object ToController:
+  private given Configuration =
+    Configuration.default.withDiscriminator("type").withKebabCaseConstructorNames
+
+  given ConfiguredCodec[ToController] = ConfiguredCodec.derived

@@ -1,0 +1,43 @@
+package burst.protocol
+
+import io.circe.Codec
+import io.circe.derivation.{Configuration, ConfiguredCodec}
+
+/** What a flare has to do with a group. The group itself is a flare whose packs come up and then wait for
+  * flares to run on them (`Holder`), but for no longer than `idleTimeout` (milliseconds); those are its
+  * members. On the wire by `role`.
+  */
+enum GroupRole:
+  case Holder(idleTimeout: Long)
+  case Member(group: FlareId)
+
+object GroupRole:
+  given Configuration = Configuration.default.withDiscriminator("role").withKebabCaseConstructorNames
+  given ConfiguredCodec[GroupRole] = ConfiguredCodec.derived
+
+/** One pack of a flare, as the scheduler gave it to an invoker. `memory` is in MiB per worker. `timeLeft` is
+  * how long it may run, in microseconds: clocks of machines differ, so that no time of day is told. `attempt`
+  * tells the tries of one flare apart: reports of an older one are ignored. With `egress` its workers may
+  * reach the internet, where the driver can keep others from it.
+  */
+final case class PackAssignment(
+    flareId: FlareId,
+    attempt: Int,
+    definition: DefinitionRef,
+    pack: Int,
+    packSizes: Vector[Int],
+    inputs: Inputs,
+    backend: BackendConfig,
+    secret: Secret,
+    timeLeft: Long,
+    memory: Int,
+    autostart: Boolean,
+    group: Option[GroupRole] = None,
+    egress: Boolean = false
+) derives Codec.AsObject:
+  /** For those who have no use for inputs: they may be large. */
+  def withoutInputs: PackAssignment = copy(inputs = Inputs.Hidden)
+
+  def size: Int = packSizes(pack)
+  def firstWorker: Int = packSizes.take(pack).sum
+  def workers: Range = firstWorker until firstWorker + size
