@@ -1,7 +1,6 @@
 package burst.invoker
 
-import burst.invoker.cluster.ControllerLink
-import burst.invoker.cluster.ControllerLink.Event
+import burst.invoker.ControllerLink.Event
 import burst.node.{ClusterSettings, Node, Role, Settings, SetupException}
 import burst.protocol.UnregisterInvoker
 import burst.protocol.link.Doors

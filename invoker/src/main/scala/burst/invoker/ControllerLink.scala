@@ -1,6 +1,5 @@
-package burst.invoker.cluster
+package burst.invoker
 
-import burst.invoker.Invoker
 import burst.protocol.*
 import burst.protocol.link.*
 import org.apache.pekko.Done
@@ -33,7 +32,7 @@ import scala.concurrent.duration.{DurationLong, FiniteDuration}
   * sent, by a clock that goes on while the process stands still.
   */
 object ControllerLink:
-  private[cluster] sealed trait Internal
+  private[invoker] sealed trait Internal
   private final case class Demand(next: ProducerController.RequestNext[ToController]) extends Internal
   private final case class Received(delivery: ConsumerController.Delivery[ToInvoker]) extends Internal
   private final case class Reported(report: InvokerReport) extends Internal
@@ -63,7 +62,7 @@ object ControllerLink:
   def apply(settings: Settings, events: ActorRef[Event]): Behavior[RegistryCommand[Invoker.Command]] =
     Behaviors
       .setup[Command] { context =>
-        context.setLoggerName("burst.invoker.cluster.ControllerLink")
+        context.setLoggerName("burst.invoker.ControllerLink")
         Behaviors.withTimers(timers => new ControllerLink(settings, events, context, timers).begin())
       }
       .narrow

@@ -1,6 +1,5 @@
-package burst.invoker.cluster
+package burst.invoker
 
-import burst.invoker.Invoker
 import burst.protocol.*
 import burst.protocol.link.*
 import org.apache.pekko.Done
