@@ -120,6 +120,19 @@ pub enum Error {
         /// Who has ended.
         peer: Peer,
     },
+    /// A group cannot be told apart from others any more.
+    #[error(
+        "{operation}: worker {first}, the first of the new group, has been in more splits than the {most} that a \
+         flare of this size can tell apart"
+    )]
+    TooManyGroups {
+        /// What was called.
+        operation: Operation,
+        /// The group's first worker.
+        first: u32,
+        /// How many splits a worker may be in.
+        most: u64,
+    },
     /// The pack was not given its peers' endpoints yet.
     #[error("the pack was not started: call start with the endpoints of all packs first")]
     NotStarted,
@@ -155,6 +168,7 @@ impl Error {
             | Self::InvalidConfiguration { .. }
             | Self::TypeMismatch { .. }
             | Self::CollectiveMismatch { .. }
+            | Self::TooManyGroups { .. }
             | Self::Payload { .. } => FailureKind::Error,
         };
         Failure {
@@ -176,6 +190,7 @@ impl Error {
             | Self::InvalidArgument { operation, .. }
             | Self::TypeMismatch { operation, .. }
             | Self::CollectiveMismatch { operation, .. }
+            | Self::TooManyGroups { operation, .. }
             | Self::Payload { operation, .. }
             | Self::Departed { operation, .. } => Some(*operation),
             Self::Aborted(_)

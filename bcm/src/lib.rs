@@ -38,6 +38,7 @@ mod collectives;
 mod communicator;
 mod config;
 mod connections;
+mod context;
 mod error;
 mod failure;
 #[cfg(feature = "fuzzing")]
