@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::failure::{Failure, FailureKind};
+use crate::invalid::{InvalidArgument, InvalidConfiguration};
 use crate::operation::Operation;
 
 /// Whom an operation was waiting for.
@@ -50,13 +51,13 @@ pub enum Error {
         /// What was called.
         operation: Operation,
         /// What to change.
-        reason: String,
+        reason: InvalidArgument,
     },
     /// The configuration of a pack is not allowed.
     #[error("the pack's configuration is invalid: {reason}")]
     InvalidConfiguration {
         /// What to change.
-        reason: String,
+        reason: InvalidConfiguration,
     },
     /// The sender's type is not the receiver's.
     #[error("{operation}: expected {expected} from {peer}, which sent {found}")]
@@ -199,5 +200,11 @@ impl Error {
             | Self::NotStarted
             | Self::Closed => None,
         }
+    }
+}
+
+impl From<InvalidConfiguration> for Error {
+    fn from(reason: InvalidConfiguration) -> Self {
+        Self::InvalidConfiguration { reason }
     }
 }

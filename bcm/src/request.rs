@@ -8,6 +8,7 @@ use crate::address::{Class, Destination};
 use crate::cancellation::WaitBudget;
 use crate::communicator::Communicator;
 use crate::error::{Error, Peer};
+use crate::invalid::InvalidArgument;
 use crate::local::MatchSpec;
 use crate::operation::Operation;
 use crate::payload::{self, Payload};
@@ -169,7 +170,7 @@ impl<T: Payload> RecvRequest<T> {
         match self.done {
             true => Err(Error::InvalidArgument {
                 operation: Operation::Recv,
-                reason: "this request has given its value".to_owned(),
+                reason: InvalidArgument::RequestDone,
             }),
             false => Ok(()),
         }
@@ -201,7 +202,7 @@ pub fn wait_any<T: Payload>(requests: &mut Vec<RecvRequest<T>>) -> Result<(usize
     let Some(communicator) = requests.first().map(|first| first.communicator.clone()) else {
         return Err(Error::InvalidArgument {
             operation,
-            reason: "there is no request to wait for".to_owned(),
+            reason: InvalidArgument::NoRequest,
         });
     };
     let shared = &communicator.shared;

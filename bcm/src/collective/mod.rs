@@ -27,6 +27,7 @@ use crate::cancellation::WaitBudget;
 use crate::communicator::Communicator;
 use crate::error::{Error, Peer};
 use crate::group::Group;
+use crate::invalid::InvalidArgument;
 use crate::local::{ErasedValue, MatchSpec};
 use crate::message::Message;
 use crate::operation::Operation;
@@ -56,13 +57,11 @@ impl<'a> Call<'a> {
         let shared = &*communicator.shared;
         let group = &*communicator.group;
         if root >= group.size() {
-            return Err(Error::InvalidArgument {
+            let last = group.size() - 1;
+            return Err(invalid(
                 operation,
-                reason: format!(
-                    "root {root} does not exist; ranks are 0 to {}",
-                    group.size() - 1
-                ),
-            });
+                InvalidArgument::NoSuchRoot { root, last },
+            ));
         }
         shared.cancellation.check()?;
         let number = group.number();
@@ -278,6 +277,6 @@ impl<'a> Call<'a> {
 }
 
 /// The error of an argument that only shows in the call.
-fn invalid(operation: Operation, reason: String) -> Error {
+fn invalid(operation: Operation, reason: InvalidArgument) -> Error {
     Error::InvalidArgument { operation, reason }
 }

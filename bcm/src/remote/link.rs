@@ -15,6 +15,7 @@ use crate::address::{Class, Destination};
 use crate::cancellation::WaitBudget;
 use crate::error::Error;
 use crate::failure::Failure;
+use crate::invalid::InvalidArgument;
 use crate::local::{ConnectionWait, MatchSpec};
 use crate::operation::Operation;
 use crate::payload::Encoded;
@@ -90,7 +91,9 @@ impl Remote {
         let Some(pack) = self.inbox.config().topology.pack_of(destination) else {
             return Err(Error::InvalidArgument {
                 operation,
-                reason: format!("worker {destination} does not exist"),
+                reason: InvalidArgument::NoSuchWorker {
+                    worker: destination,
+                },
             });
         };
         self.check_size(encoded, operation)?;
@@ -147,9 +150,7 @@ impl Remote {
         if length as u64 > limit {
             return Err(Error::InvalidArgument {
                 operation,
-                reason: format!(
-                    "the message has {length} bytes; at most {limit} may go to another pack at once"
-                ),
+                reason: InvalidArgument::TooLong { length, limit },
             });
         }
         Ok(())

@@ -40,23 +40,47 @@ pub struct RunPack {
     pub memory: Option<u64>,
 }
 
+/// Why a pack's part of a flare cannot be run.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum InvalidRun {
+    /// There can be no such packs.
+    #[error(transparent)]
+    PackSizes(#[from] burst_bcm::Error),
+    /// The pack is not one of them.
+    #[error("pack {pack} is not one of the {packs} in packSizes")]
+    NoSuchPack {
+        /// Its id.
+        pack: u32,
+        /// How many there are.
+        packs: u32,
+    },
+    /// There is not one input for each worker.
+    #[error("inputs.each has {inputs} inputs for {workers} workers")]
+    Inputs {
+        /// How many there are.
+        inputs: usize,
+        /// How many workers the pack has.
+        workers: u32,
+    },
+}
+
 impl RunPack {
     /// Why this request cannot be run, if so.
-    pub fn check(&self) -> Result<(), String> {
-        let topology = Topology::new(&self.pack_sizes).map_err(|error| error.to_string())?;
-        let size = topology.pack_size(self.pack);
-        if size == 0 {
-            let packs = topology.num_packs();
-            return Err(format!(
-                "pack {} is not one of the {packs} in packSizes",
-                self.pack
-            ));
+    pub fn check(&self) -> Result<(), InvalidRun> {
+        let topology = Topology::new(&self.pack_sizes)?;
+        let workers = topology.pack_size(self.pack);
+        if workers == 0 {
+            return Err(InvalidRun::NoSuchPack {
+                pack: self.pack,
+                packs: topology.num_packs(),
+            });
         }
         match &self.inputs {
-            Inputs::Each(inputs) if inputs.len() != size as usize => Err(format!(
-                "inputs.each has {} inputs for {size} workers",
-                inputs.len()
-            )),
+            Inputs::Each(inputs) if inputs.len() != workers as usize => Err(InvalidRun::Inputs {
+                inputs: inputs.len(),
+                workers,
+            }),
             _ => Ok(()),
         }
     }
@@ -204,11 +228,12 @@ mod tests {
     #[test]
     fn requests_that_cannot_be_run_say_why() {
         let outside = run_pack(|body| body["pack"] = 2.into());
-        assert!(outside.check().unwrap_err().contains("pack 2"));
+        let refusal = |run: RunPack| run.check().unwrap_err().to_string();
+        assert!(refusal(outside).contains("pack 2"));
         let empty = run_pack(|body| body["packSizes"][0] = 0.into());
-        assert!(empty.check().unwrap_err().contains("at least one worker"));
+        assert!(refusal(empty).contains("at least one worker"));
         let few = run_pack(|body| body["inputs"]["each"] = serde_json::json!([1]));
-        assert!(few.check().unwrap_err().contains("1 inputs for 2 workers"));
+        assert!(refusal(few).contains("1 inputs for 2 workers"));
     }
 
     #[test]

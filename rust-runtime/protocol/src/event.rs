@@ -148,14 +148,26 @@ struct Fields {
     at: Option<u64>,
 }
 
-fn need<T>(event: &str, field: &str, value: Option<T>) -> Result<T, String> {
-    value.ok_or_else(|| format!("event `{event}` needs the field `{field}`"))
+/// Why fields are no event.
+#[derive(Debug, thiserror::Error)]
+enum EventError {
+    #[error("event `{event}` needs the field `{field}`")]
+    Incomplete { event: String, field: &'static str },
+    #[error("unknown event `{0}`")]
+    Unknown(String),
+}
+
+fn need<T>(event: &str, field: &'static str, value: Option<T>) -> Result<T, EventError> {
+    value.ok_or_else(|| EventError::Incomplete {
+        event: event.to_owned(),
+        field,
+    })
 }
 
 impl TryFrom<Fields> for PackEvent {
-    type Error = String;
+    type Error = EventError;
 
-    fn try_from(fields: Fields) -> Result<Self, String> {
+    fn try_from(fields: Fields) -> Result<Self, EventError> {
         let event = fields.event.as_str();
         let at = need(event, "at", fields.at)?;
         let worker = || need(event, "worker", fields.worker);
@@ -195,15 +207,15 @@ impl TryFrom<Fields> for PackEvent {
                 error: fields.error,
                 at,
             },
-            unknown => return Err(format!("unknown event `{unknown}`")),
+            unknown => return Err(EventError::Unknown(unknown.to_owned())),
         })
     }
 }
 
 impl TryFrom<Fields> for ProgramEvent {
-    type Error = String;
+    type Error = EventError;
 
-    fn try_from(fields: Fields) -> Result<Self, String> {
+    fn try_from(fields: Fields) -> Result<Self, EventError> {
         Ok(match fields.event.as_str() {
             "hello" => Self::Hello {
                 sdk: fields.sdk.unwrap_or_default(),
@@ -218,9 +230,9 @@ impl TryFrom<Fields> for ProgramEvent {
 }
 
 impl TryFrom<Fields> for Heard {
-    type Error = String;
+    type Error = EventError;
 
-    fn try_from(fields: Fields) -> Result<Self, String> {
+    fn try_from(fields: Fields) -> Result<Self, EventError> {
         Ok(Self {
             run: fields.run,
             event: fields.try_into()?,

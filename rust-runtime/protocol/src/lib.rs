@@ -18,7 +18,7 @@ pub mod frame;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 pub use burst_bcm::{BackendConfig, Failure, FailureKind, Secret};
-pub use command::{Command, Inputs, RunPack};
+pub use command::{Command, Inputs, InvalidRun, RunPack};
 pub use depth::Depth;
 pub use event::{Heard, LogStream, OutputEvent, PackEvent, ProgramEvent, Said};
 
