@@ -1,6 +1,6 @@
 //! Messages from one worker to one other.
 
-use crate::address::{Class, Destination};
+use crate::address::{Class, Destination, Origin};
 use crate::cancellation::WaitBudget;
 use crate::communicator::Communicator;
 use crate::error::{Error, Peer};
@@ -69,7 +69,7 @@ impl Communicator {
         let operation = Operation::Send;
         let to = self.destination(operation, dest)?;
         let mut budget = WaitBudget::new(&self.shared.cancellation, operation);
-        let from = (self.group.context, self.worker_id());
+        let from = self.origin();
         let class = Class::Point { tag };
         self.noted(self.shared.give(&mut budget, from, to, class, value))
     }
@@ -262,6 +262,14 @@ impl Communicator {
             })?,
             class: Class::Point { tag },
         })
+    }
+
+    #[inline]
+    pub(crate) fn origin(&self) -> Origin {
+        Origin {
+            context: self.group.context,
+            source: self.worker_id(),
+        }
     }
 
     /// The worker of the rank that something goes to.

@@ -31,7 +31,7 @@ impl SendRequest {
     ) -> Result<Self, Error> {
         let operation = Operation::Send;
         let shared = &communicator.shared;
-        let origin = (communicator.group.context, communicator.worker_id());
+        let origin = communicator.origin();
         if shared.is_local(to) {
             let mut budget = WaitBudget::new(&shared.cancellation, operation);
             shared.give(&mut budget, origin, to, class, value)?;
@@ -124,7 +124,7 @@ impl<T: Payload> RecvRequest<T> {
             true => None,
             false => {
                 let mine = Destination::Worker(communicator.worker_id());
-                shared.remote()?.expect(mine, spec.context, spec.source)
+                shared.remote()?.expect(mine, spec.origin())
             }
         };
         Ok(Self {

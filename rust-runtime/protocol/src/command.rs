@@ -1,8 +1,12 @@
 //! What the runtime asks of the program.
 
+use std::time::Duration;
+
 use burst_bcm::{BackendConfig, Failure, Secret, Topology};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+
+use crate::timestamp::Timestamp;
 
 /// The body of `POST /packs`: one pack's part of a flare.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -22,8 +26,8 @@ pub struct RunPack {
     pub secret: Secret,
     /// The address other packs reach this one at.
     pub advertise: String,
-    /// When the flare must have ended, in microseconds since the epoch.
-    pub deadline: u64,
+    /// When the flare must have ended.
+    pub deadline: Timestamp,
     /// The group this flare is of: what its workers leave and the packs' connections are kept for
     /// the next flare that names the same one.
     #[serde(default)]
@@ -31,9 +35,9 @@ pub struct RunPack {
     /// Start as soon as ready, without a `start` command (a flare with one pack).
     #[serde(default)]
     pub autostart: bool,
-    /// For how many milliseconds the pack may run unless that is renewed; for ever where there is none.
-    #[serde(default)]
-    pub lease: Option<u64>,
+    /// For how long the pack may run unless that is renewed; for ever where there is none. Milliseconds on the wire.
+    #[serde(default, with = "millis")]
+    pub lease: Option<Duration>,
     /// How many MiB the program may have, all workers of this pack together; none where the pack's container is held
     /// to its memory.
     #[serde(default)]
@@ -96,6 +100,28 @@ impl RunPack {
     /// The id of this pack's first worker.
     pub fn first_worker(&self) -> u32 {
         self.pack_sizes.iter().take(self.pack as usize).sum()
+    }
+}
+
+/// Durations as whole milliseconds.
+mod millis {
+    use std::time::Duration;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(
+        time: &Option<Duration>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        time.map(millis).serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Duration>, D::Error> {
+        let millis = Option::<u64>::deserialize(deserializer)?;
+        Ok(millis.map(Duration::from_millis))
     }
 }
 
@@ -195,7 +221,7 @@ mod tests {
         let mut body = serde_json::json!({
             "flareId": "f1", "pack": 1, "packSizes": [3, 2], "inputs": {"each": [1, 2]},
             "backend": {"kind": "direct", "uri": "redis://:hunter2@host", "chunkSize": 1},
-            "secret": "hunter2", "advertise": "127.0.0.1", "deadline": 5
+            "secret": "hunter2", "advertise": "127.0.0.1", "deadline": 5, "lease": 1500
         });
         change(&mut body);
         serde_json::from_str(&body.to_string()).unwrap()
@@ -221,6 +247,8 @@ mod tests {
             (run.pack_size(), run.first_worker(), run.autostart),
             (2, 3, false)
         );
+        assert_eq!(run.lease, Some(Duration::from_millis(1500)));
+        assert_eq!(run.deadline, Timestamp::from_micros(5));
         assert_eq!(run.inputs.of(1).unwrap().get(), "2");
         assert_eq!(run.check(), Ok(()));
     }

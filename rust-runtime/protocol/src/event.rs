@@ -6,6 +6,8 @@ use burst_bcm::Failure;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use crate::timestamp::Timestamp;
+
 /// Which of the two output streams a line came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -26,8 +28,7 @@ impl LogStream {
     }
 }
 
-/// What a pack reports while it runs. `at` is in microseconds since the epoch. `PackEnded` is
-/// always the last event.
+/// What a pack reports while it runs. `PackEnded` is always the last event.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "kebab-case", try_from = "Fields")]
 #[allow(
@@ -36,35 +37,42 @@ impl LogStream {
 )]
 pub enum PackEvent {
     /// The pack has joined the flare.
-    Ready { endpoint: Option<String>, at: u64 },
+    Ready {
+        endpoint: Option<String>,
+        at: Timestamp,
+    },
     /// The work function is entered.
-    WorkerStarted { worker: u32, at: u64 },
+    WorkerStarted { worker: u32, at: Timestamp },
     /// The worker entered a phase of its own.
-    Phase { worker: u32, name: String, at: u64 },
+    Phase {
+        worker: u32,
+        name: String,
+        at: Timestamp,
+    },
     /// Lines of output, with line feeds between them; of the pack itself where `worker` is none.
     Log {
         worker: Option<u32>,
         stream: LogStream,
         text: String,
-        at: u64,
+        at: Timestamp,
     },
     /// The work function returned its output.
     WorkerSucceeded {
         worker: u32,
         output: Box<RawValue>,
-        at: u64,
+        at: Timestamp,
     },
     /// The worker ended without an output.
     WorkerFailed {
         worker: u32,
         error: Failure,
-        at: u64,
+        at: Timestamp,
     },
     /// Nothing more follows.
     PackEnded {
         reusable: bool,
         error: Option<Failure>,
-        at: u64,
+        at: Timestamp,
     },
 }
 
@@ -83,7 +91,7 @@ pub enum OutputEvent<'a> {
     WorkerSucceeded {
         worker: u32,
         output: Cow<'a, str>,
-        at: u64,
+        at: Timestamp,
     },
 }
 
@@ -145,7 +153,7 @@ struct Fields {
     output: Option<Box<RawValue>>,
     error: Option<Failure>,
     reusable: Option<bool>,
-    at: Option<u64>,
+    at: Option<Timestamp>,
 }
 
 /// Why fields are no event.
@@ -250,7 +258,7 @@ mod tests {
         let event = PackEvent::WorkerSucceeded {
             worker: 3,
             output: RawValue::from_string("{\"a\": 1e2}".to_owned()).unwrap(),
-            at: 5,
+            at: Timestamp::from_micros(5),
         };
         let run = u64::MAX;
         let said = serde_json::to_string(&Said { run, event: &event }).unwrap();

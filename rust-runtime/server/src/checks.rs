@@ -3,7 +3,7 @@
 
 use burst_protocol::{
     Depth, Failure, FailureKind, Heard, MESSAGE, OUTPUT_DEPTH, OUTPUT_LIMIT, PHASE_NAME, PackEvent,
-    ProgramEvent, RunPack, now, without_values,
+    ProgramEvent, RunPack, Timestamp, without_values,
 };
 
 use crate::breach::Breach;
@@ -93,8 +93,8 @@ impl Checks {
         }
         let at = time_of(&mut event);
         // The program's clock is this one.
-        let now = now();
-        if at.abs_diff(now) > limits::SKEW {
+        let now = Timestamp::now();
+        if at.distance(now) > limits::SKEW {
             *at = now;
         }
         Ok(event)
@@ -176,7 +176,7 @@ fn bounded(frame: &[u8], event: ProgramEvent) -> Result<ProgramEvent, Breach> {
 const TOO_DEEP: &str = "the output is nested more than 256 levels deep as JSON";
 const TOO_LARGE: &str = "the output is larger than 16 MiB as JSON";
 
-fn time_of(event: &mut PackEvent) -> &mut u64 {
+fn time_of(event: &mut PackEvent) -> &mut Timestamp {
     match event {
         PackEvent::Ready { at, .. }
         | PackEvent::WorkerStarted { at, .. }

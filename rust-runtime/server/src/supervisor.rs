@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitStatus;
 use std::sync::Arc;
 
-use burst_protocol::{FailureKind, LINE_COST, LogStream, PackEvent, ProgramEvent, now};
+use burst_protocol::{FailureKind, LINE_COST, LogStream, PackEvent, ProgramEvent, Timestamp};
 use tokio::net::UnixStream;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
@@ -139,7 +139,7 @@ impl Program {
 
     /// Nobody will run it, so what it said is told now.
     fn stillborn(mut self, reason: StartError) -> Stillborn {
-        let (at, mut room) = (now(), limits::STARTUP_LOG);
+        let (at, mut room) = (Timestamp::now(), limits::STARTUP_LOG);
         let mut said = Vec::new();
         for pipe in [&mut self.stderr, &mut self.stdout] {
             pipe.drain();

@@ -3,7 +3,7 @@
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
-use burst_protocol::{Failure, FailureKind, PackEvent, now};
+use burst_protocol::{Failure, FailureKind, PackEvent, Timestamp};
 use bytes::BytesMut;
 
 use super::{Flare, Outcome};
@@ -40,7 +40,7 @@ impl Flare {
             self.outbox.put(&PackEvent::WorkerFailed {
                 worker,
                 error,
-                at: now(),
+                at: Timestamp::now(),
             });
         }
         let reusable =
@@ -48,7 +48,7 @@ impl Flare {
         self.outbox.put(&PackEvent::PackEnded {
             reusable,
             error: error.clone(),
-            at: now(),
+            at: Timestamp::now(),
         });
         let last = self.outbox.take();
         if reusable {

@@ -17,7 +17,7 @@ use std::process::ExitStatus;
 use std::time::Duration;
 
 use burst_protocol::{
-    Command, Failure, FailureKind, LogStream, PackEvent, ProgramEvent, RunPack, now,
+    Command, Failure, FailureKind, LogStream, PackEvent, ProgramEvent, RunPack, Timestamp,
 };
 use bytes::Bytes;
 use tokio::sync::mpsc;
@@ -241,7 +241,7 @@ impl Flare {
     }
 
     fn log_output(&mut self) {
-        let at = now();
+        let at = Timestamp::now();
         let Program { stdout, stderr, .. } = &mut *self.program;
         let lines: Vec<_> = [stdout, stderr]
             .into_iter()
