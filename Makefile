@@ -105,6 +105,7 @@ lint: ## formatting and warnings, as errors; who may know whom
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 	$(CARGO) test --locked --quiet -p burst-arrows
 	$(MVN) spotless:check
+	$(MVN) test -pl standalone -am -Dtest=PackagesSuite -Dsurefire.failIfNoSpecifiedTests=false
 
 deny: ## known vulnerabilities, licences and sources of the Rust dependencies, with cargo-deny; asks the network for advisories
 	@cargo deny --version >/dev/null 2>&1 || $(CARGO) install --locked cargo-deny

@@ -1,6 +1,14 @@
-//! Whom a message is for, and what it belongs to.
+//! Whom a message is from and for, and what it belongs to.
 
 use crate::operation::Operation;
+
+/// Who sends a message, and in which group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Origin {
+    /// The group's; see [`crate::context`].
+    pub(crate) context: u32,
+    pub(crate) source: u32,
+}
 
 /// Which mailbox a message is taken from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::failure::{Failure, FailureKind};
+use crate::invalid::{InvalidArgument, InvalidConfiguration};
 use crate::operation::Operation;
 
 /// Whom an operation was waiting for.
@@ -50,13 +51,13 @@ pub enum Error {
         /// What was called.
         operation: Operation,
         /// What to change.
-        reason: String,
+        reason: InvalidArgument,
     },
     /// The configuration of a pack is not allowed.
     #[error("the pack's configuration is invalid: {reason}")]
     InvalidConfiguration {
         /// What to change.
-        reason: String,
+        reason: InvalidConfiguration,
     },
     /// The sender's type is not the receiver's.
     #[error("{operation}: expected {expected} from {peer}, which sent {found}")]
@@ -120,6 +121,19 @@ pub enum Error {
         /// Who has ended.
         peer: Peer,
     },
+    /// A group cannot be told apart from others any more.
+    #[error(
+        "{operation}: worker {first}, the first of the new group, has been in more splits than the {most} that a \
+         flare of this size can tell apart"
+    )]
+    TooManyGroups {
+        /// What was called.
+        operation: Operation,
+        /// The group's first worker.
+        first: u32,
+        /// How many splits a worker may be in.
+        most: u64,
+    },
     /// The pack was not given its peers' endpoints yet.
     #[error("the pack was not started: call start with the endpoints of all packs first")]
     NotStarted,
@@ -155,6 +169,7 @@ impl Error {
             | Self::InvalidConfiguration { .. }
             | Self::TypeMismatch { .. }
             | Self::CollectiveMismatch { .. }
+            | Self::TooManyGroups { .. }
             | Self::Payload { .. } => FailureKind::Error,
         };
         Failure {
@@ -176,6 +191,7 @@ impl Error {
             | Self::InvalidArgument { operation, .. }
             | Self::TypeMismatch { operation, .. }
             | Self::CollectiveMismatch { operation, .. }
+            | Self::TooManyGroups { operation, .. }
             | Self::Payload { operation, .. }
             | Self::Departed { operation, .. } => Some(*operation),
             Self::Aborted(_)
@@ -184,5 +200,11 @@ impl Error {
             | Self::NotStarted
             | Self::Closed => None,
         }
+    }
+}
+
+impl From<InvalidConfiguration> for Error {
+    fn from(reason: InvalidConfiguration) -> Self {
+        Self::InvalidConfiguration { reason }
     }
 }

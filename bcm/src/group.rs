@@ -4,9 +4,8 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use sha2::{Digest, Sha256};
-
 use crate::call_history::{CallHistories, CallHistory, Caller};
+use crate::context;
 use crate::topology::Topology;
 
 /// The members of one pack.
@@ -21,7 +20,7 @@ pub(crate) struct Cluster {
 /// they are the worker ids.
 #[derive(Debug)]
 pub(crate) struct Group {
-    /// Keeps messages of different groups apart.
+    /// Keeps messages of different groups apart; see [`crate::context`].
     pub(crate) context: u32,
     /// This member's rank.
     pub(crate) rank: u32,
@@ -35,8 +34,8 @@ pub(crate) struct Group {
     runs: Vec<Range<u32>>,
     /// The number of this member's next collective.
     next: AtomicU64,
-    /// How often it was split.
-    splits: AtomicU64,
+    /// The number of this worker's next split, of whichever of its groups.
+    next_split: Arc<AtomicU64>,
     /// Made once, so that whoever asks again counts on with the others.
     my_pack: OnceLock<Arc<Group>>,
     pack_leaders: OnceLock<Arc<Group>>,
@@ -48,10 +47,17 @@ impl Group {
     /// The group of all workers, seen by one of them.
     pub(crate) fn world(topology: &Topology, worker: u32) -> Self {
         let members = (0..topology.burst_size()).collect();
-        Self::new(0, members, worker, topology)
+        let next_split = Arc::new(AtomicU64::new(context::FIRST_NUMBER));
+        Self::new(context::WORLD, members, worker, topology, next_split)
     }
 
-    fn new(context: u32, members: Vec<u32>, rank: u32, topology: &Topology) -> Self {
+    fn new(
+        context: u32,
+        members: Vec<u32>,
+        rank: u32,
+        topology: &Topology,
+        next_split: Arc<AtomicU64>,
+    ) -> Self {
         let mut clusters: Vec<Cluster> = Vec::new();
         let mut runs: Vec<Range<u32>> = Vec::new();
         let mut last = None;
@@ -91,7 +97,7 @@ impl Group {
             my_place,
             runs,
             next: AtomicU64::new(0),
-            splits: AtomicU64::new(0),
+            next_split,
             my_pack: OnceLock::new(),
             pack_leaders: OnceLock::new(),
             history: OnceLock::new(),
@@ -158,25 +164,27 @@ impl Group {
         self.runs.partition_point(|run| run.end <= rank)
     }
 
-    /// The members in this pack as a group.
-    pub(crate) fn my_pack(&self, topology: &Topology) -> Arc<Self> {
-        let made = self.my_pack.get_or_init(|| {
-            let ranks = &self.cluster().ranks;
-            let context = derived(self.context, "my pack", u64::from(self.cluster().pack));
-            self.subgroup(context, ranks, topology)
-        });
-        Arc::clone(made)
+    /// The members in this pack as a group; `None` when that is this group.
+    pub(crate) fn my_pack(&self, topology: &Topology) -> Option<Arc<Self>> {
+        let context = context::of_my_pack(self.context)?;
+        let made = self
+            .my_pack
+            .get_or_init(|| self.subgroup(context, &self.cluster().ranks, topology));
+        Some(Arc::clone(made))
     }
 
-    /// The first members of all packs as a group, for one of them.
+    /// Whether this member is the first one of its pack.
+    pub(crate) fn is_pack_leader(&self) -> bool {
+        self.cluster().ranks.first() == Some(&self.rank)
+    }
+
+    /// The first members of all packs as a group, for one of them; `None` when that is this group.
     pub(crate) fn pack_leaders(&self, topology: &Topology) -> Option<Arc<Self>> {
-        if self.cluster().ranks.first() != Some(&self.rank) {
-            return None;
-        }
+        let context = context::of_pack_leaders(self.context)?;
         let made = self.pack_leaders.get_or_init(|| {
             let first = |cluster: &Cluster| cluster.ranks.first().copied();
             let ranks: Vec<u32> = self.clusters.iter().filter_map(first).collect();
-            self.subgroup(derived(self.context, "pack leaders", 0), &ranks, topology)
+            self.subgroup(context, &ranks, topology)
         });
         Some(Arc::clone(made))
     }
@@ -186,7 +194,8 @@ impl Group {
         let own = ranks.iter().position(|&rank| rank == self.rank);
         let members = ranks.iter().map(|&rank| self.worker(rank)).collect();
         let own = own.unwrap_or_default() as u32;
-        Arc::new(Self::new(context, members, own, topology))
+        let next_split = Arc::clone(&self.next_split);
+        Arc::new(Self::new(context, members, own, topology, next_split))
     }
 
     /// What the members in this pack have called.
@@ -194,27 +203,21 @@ impl Group {
         self.history.get_or_init(|| histories.of(self.context))
     }
 
-    /// Numbers this member's next split.
-    pub(crate) fn splits(&self) -> u64 {
-        self.splits.fetch_add(1, Ordering::Relaxed)
+    /// Numbers this worker's next split.
+    pub(crate) fn split_number(&self) -> u64 {
+        self.next_split.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Makes a number the next one, as if there had been other splits.
+    #[cfg(test)]
+    pub(crate) fn set_split_number(&self, number: u64) {
+        self.next_split.store(number, Ordering::Relaxed);
     }
 
     /// Numbers this member's next collective.
     pub(crate) fn number(&self) -> u64 {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
-}
-
-/// The context of a group made from another one: a number all its members agree on and no other
-/// group has, but for a chance of one in billions.
-pub(crate) fn derived(parent: u32, how: &str, which: u64) -> u32 {
-    let mut hash = Sha256::new();
-    hash.update(parent.to_le_bytes());
-    hash.update(which.to_le_bytes());
-    hash.update(how);
-    let digest = hash.finalize();
-    // 0 is the group of all workers.
-    u32::from_le_bytes([digest[0], digest[1], digest[2], digest[3]]).max(1)
 }
 
 #[cfg(test)]
@@ -225,7 +228,7 @@ mod tests {
     #[test]
     fn members_of_a_pack_may_lie_apart() {
         let topology = Topology::new(&[2, 2]).unwrap();
-        let group = Group::new(1, vec![3, 0, 1, 2], 3, &topology);
+        let group = Group::world(&topology, 2).subgroup(5, &[3, 0, 1, 2], &topology);
         assert_eq!(group.runs(), [0..1, 1..3, 3..4]);
         assert_eq!(group.cluster().ranks, [0, 3]);
         assert_eq!(group.clusters()[1].ranks, [1, 2]);

@@ -33,12 +33,13 @@ impl Communicator {
     /// });
     /// assert_eq!(results[4], Ok((3, Some(3), None)));
     /// ```
+    #[inline]
     pub fn worker_of(&self, rank: u32) -> Option<u32> {
         (rank < self.size()).then(|| self.group.worker(rank))
     }
 
     /// The members of the group that are in this worker's pack, in the order of their ranks.
-    /// Every call gives the same group.
+    /// Every call gives the same group, and on that one it gives that one itself.
     ///
     /// ```
     /// # use burst_bcm::{BackendConfig, testing};
@@ -51,10 +52,14 @@ impl Communicator {
     /// ```
     #[must_use]
     pub fn my_pack(&self) -> Self {
-        self.within(self.group.my_pack(&self.shared.topology))
+        match self.group.my_pack(&self.shared.topology) {
+            Some(pack) => self.within(pack),
+            None => self.clone(),
+        }
     }
 
-    /// The first member of each pack; `None` for all others. Every call gives the same group.
+    /// The first member of each pack; `None` for all others. Every call gives the same group, and
+    /// on that one it gives that one itself.
     ///
     /// ```
     /// # use burst_bcm::{BackendConfig, testing};
@@ -68,8 +73,13 @@ impl Communicator {
     /// assert_eq!(results[1], Ok(vec![]));
     /// ```
     pub fn pack_leaders(&self) -> Option<Self> {
-        let leaders = self.group.pack_leaders(&self.shared.topology)?;
-        Some(self.within(leaders))
+        if !self.group.is_pack_leader() {
+            return None;
+        }
+        Some(match self.group.pack_leaders(&self.shared.topology) {
+            Some(leaders) => self.within(leaders),
+            None => self.clone(),
+        })
     }
 
     /// Divides the group: members that pass the same color form a new one, ranked by key and,
@@ -79,7 +89,8 @@ impl Communicator {
     /// few bytes.
     ///
     /// # Errors
-    /// As [`Communicator::barrier`].
+    /// As [`Communicator::barrier`]; [`Error::TooManyGroups`] once the new group's first member has
+    /// been in some 858 million splits, divided by the number of the flare's workers.
     ///
     /// ```
     /// # use burst_bcm::{BackendConfig, testing};

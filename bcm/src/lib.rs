@@ -38,6 +38,7 @@ mod collectives;
 mod communicator;
 mod config;
 mod connections;
+mod context;
 mod error;
 mod failure;
 #[cfg(feature = "fuzzing")]
@@ -46,6 +47,7 @@ pub mod fuzzing;
 mod group;
 mod groups;
 mod interruptions;
+mod invalid;
 mod local;
 mod mailboxes;
 mod message;
@@ -70,6 +72,7 @@ pub use config::{
 pub use connections::Connections;
 pub use error::{Error, Peer};
 pub use failure::{Failure, FailureKind};
+pub use invalid::{InvalidArgument, InvalidConfiguration};
 pub use number::{Number, Reducer};
 pub use operation::Operation;
 pub use pack::Pack;

@@ -14,6 +14,7 @@ use crate::error::Error;
 use crate::failure::Failure;
 use crate::group::Group;
 use crate::interruptions::Interruptions;
+use crate::invalid::InvalidConfiguration;
 use crate::mailboxes::Mailboxes;
 use crate::remote::{self, Inbox, InboxConfig, Remote, Traffic};
 use crate::shared::Shared;
@@ -94,13 +95,8 @@ impl Pack {
     pub fn join_over(kept: Option<Connections>, config: PackConfig) -> Result<Self, Error> {
         let topology = config.topology.clone();
         let Some(workers) = topology.workers_of(config.pack) else {
-            return Err(Error::InvalidConfiguration {
-                reason: format!(
-                    "pack {} does not exist; there are {}",
-                    config.pack,
-                    topology.num_packs()
-                ),
-            });
+            let (pack, packs) = (config.pack, topology.num_packs());
+            return Err(InvalidConfiguration::NoSuchPack { pack, packs }.into());
         };
         let count = workers.end - workers.start;
         check(&config)?;
@@ -254,16 +250,11 @@ fn connect(
 }
 
 fn check(config: &PackConfig) -> Result<(), Error> {
-    let refuse = |reason: &str| {
-        Err(Error::InvalidConfiguration {
-            reason: reason.to_owned(),
-        })
-    };
     if config.flare_id.is_empty() {
-        return refuse("the flare needs an id");
+        return Err(InvalidConfiguration::NoFlareId.into());
     }
     if config.backend.chunk_size == Some(0) {
-        return refuse("the chunk size must be at least 1 byte");
+        return Err(InvalidConfiguration::NoChunkSize.into());
     }
     Ok(())
 }

@@ -1,9 +1,10 @@
 //! Messages from one worker to one other.
 
-use crate::address::{Class, Destination};
+use crate::address::{Class, Destination, Origin};
 use crate::cancellation::WaitBudget;
 use crate::communicator::Communicator;
 use crate::error::{Error, Peer};
+use crate::invalid::InvalidArgument;
 use crate::local::MatchSpec;
 use crate::operation::Operation;
 use crate::payload::Payload;
@@ -66,9 +67,9 @@ impl Communicator {
     /// ```
     pub fn send_tagged<T: Payload>(&self, value: T, dest: u32, tag: u32) -> Result<(), Error> {
         let operation = Operation::Send;
-        let to = self.existing(operation, "destination", dest)?;
+        let to = self.destination(operation, dest)?;
         let mut budget = WaitBudget::new(&self.shared.cancellation, operation);
-        let from = (self.group.context, self.worker_id());
+        let from = self.origin();
         let class = Class::Point { tag };
         self.noted(self.shared.give(&mut budget, from, to, class, value))
     }
@@ -204,7 +205,7 @@ impl Communicator {
     /// ```
     pub fn isend<T: Payload>(&self, value: T, dest: u32, tag: u32) -> Result<SendRequest, Error> {
         let operation = Operation::Send;
-        let to = self.existing(operation, "destination", dest)?;
+        let to = self.destination(operation, dest)?;
         self.noted(SendRequest::begin(self, to, Class::Point { tag }, value))
     }
 
@@ -254,24 +255,30 @@ impl Communicator {
     fn spec(&self, operation: Operation, source: u32, tag: u32) -> Result<MatchSpec, Error> {
         Ok(MatchSpec {
             context: self.group.context,
-            source: self.existing(operation, "source", source)?,
+            source: self.worker_of(source).ok_or_else(|| {
+                let (rank, last) = (source, self.size() - 1);
+                let reason = InvalidArgument::NoSuchSource { rank, last };
+                Error::InvalidArgument { operation, reason }
+            })?,
             class: Class::Point { tag },
         })
     }
 
-    /// The worker of a rank.
     #[inline]
-    fn existing(&self, operation: Operation, role: &str, rank: u32) -> Result<u32, Error> {
-        let size = self.group.size();
-        if rank < size {
-            return Ok(self.group.worker(rank));
+    pub(crate) fn origin(&self) -> Origin {
+        Origin {
+            context: self.group.context,
+            source: self.worker_id(),
         }
-        Err(Error::InvalidArgument {
-            operation,
-            reason: format!(
-                "{role} {rank} does not exist; workers are 0 to {}",
-                size - 1
-            ),
+    }
+
+    /// The worker of the rank that something goes to.
+    #[inline]
+    fn destination(&self, operation: Operation, rank: u32) -> Result<u32, Error> {
+        self.worker_of(rank).ok_or_else(|| {
+            let last = self.size() - 1;
+            let reason = InvalidArgument::NoSuchDestination { rank, last };
+            Error::InvalidArgument { operation, reason }
         })
     }
 }

@@ -8,6 +8,7 @@ use crate::address::{Class, Destination};
 use crate::cancellation::WaitBudget;
 use crate::communicator::Communicator;
 use crate::error::{Error, Peer};
+use crate::invalid::InvalidArgument;
 use crate::local::MatchSpec;
 use crate::operation::Operation;
 use crate::payload::{self, Payload};
@@ -30,7 +31,7 @@ impl SendRequest {
     ) -> Result<Self, Error> {
         let operation = Operation::Send;
         let shared = &communicator.shared;
-        let origin = (communicator.group.context, communicator.worker_id());
+        let origin = communicator.origin();
         if shared.is_local(to) {
             let mut budget = WaitBudget::new(&shared.cancellation, operation);
             shared.give(&mut budget, origin, to, class, value)?;
@@ -123,7 +124,7 @@ impl<T: Payload> RecvRequest<T> {
             true => None,
             false => {
                 let mine = Destination::Worker(communicator.worker_id());
-                shared.remote()?.expect(mine, spec.context, spec.source)
+                shared.remote()?.expect(mine, spec.origin())
             }
         };
         Ok(Self {
@@ -169,7 +170,7 @@ impl<T: Payload> RecvRequest<T> {
         match self.done {
             true => Err(Error::InvalidArgument {
                 operation: Operation::Recv,
-                reason: "this request has given its value".to_owned(),
+                reason: InvalidArgument::RequestDone,
             }),
             false => Ok(()),
         }
@@ -201,7 +202,7 @@ pub fn wait_any<T: Payload>(requests: &mut Vec<RecvRequest<T>>) -> Result<(usize
     let Some(communicator) = requests.first().map(|first| first.communicator.clone()) else {
         return Err(Error::InvalidArgument {
             operation,
-            reason: "there is no request to wait for".to_owned(),
+            reason: InvalidArgument::NoRequest,
         });
     };
     let shared = &communicator.shared;

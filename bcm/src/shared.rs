@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use crate::address::{Class, Destination};
+use crate::address::{Class, Destination, Origin};
 use crate::cancellation::{Cancellation, WaitBudget};
 use crate::error::{Error, Peer};
 use crate::failure::Failure;
@@ -48,19 +48,19 @@ impl Shared {
     pub(crate) fn give<T: Payload>(
         &self,
         budget: &mut WaitBudget<'_>,
-        (context, source): (u32, u32),
+        origin: Origin,
         destination: u32,
         class: Class,
         value: T,
     ) -> Result<(), Error> {
         budget.check(Peer::Worker(destination))?;
         if let Some(mailbox) = self.mailboxes.of(destination) {
-            mailbox.deliver(context, source, class, || Message::moved(value));
+            mailbox.deliver(origin, class, || Message::moved(value));
             return Ok(());
         }
         let encoded = payload::encode(budget.operation, &value)?;
         self.remote()?
-            .send((context, source), destination, class, &encoded, budget)
+            .send(origin, destination, class, &encoded, budget)
     }
 
     /// Takes the message wanted, if it is there.
@@ -96,7 +96,7 @@ impl Shared {
             return Ok(message);
         }
         let remote = self.remote()?;
-        let _expected = remote.expect(destination, spec.context, spec.source);
+        let _expected = remote.expect(destination, spec.origin());
         let progress = FromWorker {
             remote,
             worker,
@@ -130,7 +130,8 @@ impl Shared {
                 .members()
                 .iter()
                 .filter(|&&worker| !self.is_local(worker))
-                .filter_map(|&source| remote.expect(Destination::Worker(me), spec.context, source))
+                .map(|&source| MatchSpec { source, ..*spec }.origin())
+                .filter_map(|origin| remote.expect(Destination::Worker(me), origin))
                 .collect(),
             None => Vec::new(),
         };

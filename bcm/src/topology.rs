@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use crate::error::Error;
+use crate::invalid::InvalidConfiguration;
 
 /// The packs of a flare and the workers in each.
 ///
@@ -30,25 +31,20 @@ impl Topology {
     /// [`Error::InvalidConfiguration`] when there is no pack, a pack is empty, or there are
     /// more workers than a `u32` can number.
     pub fn new(pack_sizes: &[u32]) -> Result<Self, Error> {
-        let refuse = |reason: &str| {
-            Err(Error::InvalidConfiguration {
-                reason: reason.to_owned(),
-            })
-        };
         if pack_sizes.is_empty() {
-            return refuse("a flare needs at least one pack");
+            return Err(InvalidConfiguration::NoPack.into());
         }
         let mut starts = Vec::with_capacity(pack_sizes.len() + 1);
         let mut next = 0u32;
         for &size in pack_sizes {
             if size == 0 {
-                return refuse("every pack needs at least one worker");
+                return Err(InvalidConfiguration::EmptyPack.into());
             }
             starts.push(next);
             // The last number stands for "every worker of a pack" on the wire.
             next = match next.checked_add(size) {
                 Some(sum) if sum < u32::MAX => sum,
-                _ => return refuse("too many workers"),
+                _ => return Err(InvalidConfiguration::TooManyWorkers.into()),
             };
         }
         starts.push(next);

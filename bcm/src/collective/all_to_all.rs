@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use super::{Call, NO_ROOT, invalid};
 use crate::communicator::Communicator;
 use crate::error::Error;
+use crate::invalid::InvalidArgument;
 use crate::operation::Operation;
 use crate::payload::Payload;
 
@@ -16,17 +17,17 @@ pub(crate) fn all_to_all<T: Payload>(
     let operation = Operation::AllToAll;
     let size = communicator.group.size();
     if values.len() != size as usize {
-        let reason = format!(
-            "one value per worker is needed: {size}, not {}",
-            values.len()
-        );
+        let reason = InvalidArgument::NotOnePerWorker {
+            workers: size,
+            values: values.len(),
+        };
         return Err(invalid(operation, reason));
     }
     let mut call = Call::begin::<T>(communicator, operation, NO_ROOT)?;
     let incoming = exchange(&mut call, values.into_iter().map(Some).collect(), |_| true)?;
     match incoming.len() == size as usize {
         true => Ok(incoming),
-        false => Err(invalid(operation, "a value is missing".to_owned())),
+        false => Err(invalid(operation, InvalidArgument::MissingValue)),
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::{Call, invalid};
 use crate::communicator::Communicator;
 use crate::error::Error;
+use crate::invalid::InvalidArgument;
 use crate::operation::Operation;
 use crate::payload::Payload;
 
@@ -16,7 +17,7 @@ pub(crate) fn broadcast<T: Payload>(
     if communicator.group.rank == root && value.is_none() {
         return Err(invalid(
             Operation::Broadcast,
-            "the root must pass the value to broadcast".to_owned(),
+            InvalidArgument::NothingToBroadcast,
         ));
     }
     let call = Call::begin_unproven::<T>(communicator, Operation::Broadcast, root)?;

@@ -6,7 +6,7 @@
 //! The sender alone decides; who receives takes what comes, either way.
 
 use super::Call;
-use crate::address::Destination;
+use crate::address::{Destination, Origin};
 use crate::error::Error;
 use crate::group::Cluster;
 use crate::payload::{self, Encoded, Payload};
@@ -96,7 +96,7 @@ impl Call<'_> {
         let encoded = payload::encode(self.operation(), &value)?;
         let bytes = encoded.body.len();
         if short.is_some_and(|short| bytes <= short) {
-            let (_, source) = self.origin();
+            let Origin { source, .. } = self.origin();
             let bundle = bundle.get_or_insert_with(|| Bundle::of(&encoded));
             bundle.push(source, destination, &encoded.body);
             return Ok(None);

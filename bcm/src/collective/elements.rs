@@ -14,6 +14,7 @@ use super::{Call, NO_ROOT, invalid};
 use crate::communicator::Communicator;
 use crate::error::Error;
 use crate::group::Group;
+use crate::invalid::InvalidArgument;
 use crate::number::{Number, Reducer};
 use crate::operation::Operation;
 use job::Job;
@@ -196,6 +197,5 @@ fn combine_in_pack<E: Number>(
 }
 
 fn different_lengths(operation: Operation) -> Error {
-    let reason = "all workers must pass vectors of the same length".to_owned();
-    invalid(operation, reason)
+    invalid(operation, InvalidArgument::DifferentLengths)
 }

@@ -21,12 +21,13 @@ pub(crate) mod split;
 
 use std::sync::Arc;
 
-use crate::address::{Class, Destination};
+use crate::address::{Class, Destination, Origin};
 use crate::call_history::Called;
 use crate::cancellation::WaitBudget;
 use crate::communicator::Communicator;
 use crate::error::{Error, Peer};
 use crate::group::Group;
+use crate::invalid::InvalidArgument;
 use crate::local::{ErasedValue, MatchSpec};
 use crate::message::Message;
 use crate::operation::Operation;
@@ -70,13 +71,11 @@ impl<'a> Call<'a> {
         let shared = &*communicator.shared;
         let group = &*communicator.group;
         if root >= group.size() {
-            return Err(Error::InvalidArgument {
+            let last = group.size() - 1;
+            return Err(invalid(
                 operation,
-                reason: format!(
-                    "root {root} does not exist; ranks are 0 to {}",
-                    group.size() - 1
-                ),
-            });
+                InvalidArgument::NoSuchRoot { root, last },
+            ));
         }
         shared.cancellation.check()?;
         let number = group.number();
@@ -112,8 +111,15 @@ impl<'a> Call<'a> {
         self.shared.cancellation.cores()
     }
 
-    fn origin(&self) -> (u32, u32) {
-        (self.group.context, self.group.worker(self.group.rank))
+    fn origin(&self) -> Origin {
+        self.origin_of(self.group.rank)
+    }
+
+    fn origin_of(&self, rank: u32) -> Origin {
+        Origin {
+            context: self.group.context,
+            source: self.group.worker(rank),
+        }
     }
 
     fn spec(&self, from: u32) -> MatchSpec {
@@ -143,14 +149,14 @@ impl<'a> Call<'a> {
     pub(crate) fn share<T: Payload>(&mut self, value: &Arc<T>) -> Result<(), Error> {
         self.prove()?;
         self.budget.check(Peer::AnyWorker)?;
-        let (context, source) = self.origin();
+        let origin = self.origin();
         for &rank in &self.group.cluster().ranks {
             if rank == self.group.rank {
                 continue;
             }
             if let Some(mailbox) = self.shared.mailboxes.of(self.group.worker(rank)) {
                 let message = Message::shared(Arc::clone(value));
-                mailbox.deliver(context, source, self.class, || message);
+                mailbox.deliver(origin, self.class, || message);
             }
         }
         Ok(())
@@ -197,12 +203,12 @@ impl<'a> Call<'a> {
     ) -> Result<(), Error> {
         let worker = self.group.worker(to);
         self.budget.check(Peer::Worker(worker))?;
-        let (context, source) = (self.group.context, self.group.worker(from));
+        let origin = self.origin_of(from);
         let mailbox = self.shared.mailboxes.of(worker);
         let message = Message::Here(ErasedValue::new(value));
         mailbox
             .ok_or(Error::Closed)?
-            .deliver(context, source, self.class, || message);
+            .deliver(origin, self.class, || message);
         Ok(())
     }
 
@@ -252,19 +258,17 @@ impl<'a> Call<'a> {
             return Ok(Vec::new());
         }
         let remote = self.shared.remote()?;
-        let context = self.group.context;
         Ok((0..self.group.size())
             .filter(|&rank| !self.group.is_local(rank))
-            .filter_map(|rank| remote.expect(Destination::Board, context, self.group.worker(rank)))
+            .filter_map(|rank| remote.expect(Destination::Board, self.origin_of(rank)))
             .collect())
     }
 
     /// Announces that a message of a member of another pack to one of this is going to be taken.
     pub(crate) fn expect(&self, to: u32, from: u32) -> Result<Option<Expectation>, Error> {
         let destination = Destination::Worker(self.group.worker(to));
-        let source = self.group.worker(from);
         let remote = self.shared.remote()?;
-        Ok(remote.expect(destination, self.group.context, source))
+        Ok(remote.expect(destination, self.origin_of(from)))
     }
 
     fn peer(&self, rank: u32) -> Peer {
@@ -310,6 +314,6 @@ impl<'a> Call<'a> {
 }
 
 /// The error of an argument that only shows in the call.
-fn invalid(operation: Operation, reason: String) -> Error {
+fn invalid(operation: Operation, reason: InvalidArgument) -> Error {
     Error::InvalidArgument { operation, reason }
 }

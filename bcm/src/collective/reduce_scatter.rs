@@ -4,6 +4,7 @@ use super::{Call, NO_ROOT, invalid};
 use crate::collective::all_to_all;
 use crate::communicator::Communicator;
 use crate::error::Error;
+use crate::invalid::InvalidArgument;
 use crate::operation::Operation;
 use crate::payload::Payload;
 
@@ -18,10 +19,10 @@ pub(crate) fn reduce_scatter<T: Payload>(
     let operation = Operation::ReduceScatter;
     let size = communicator.group.size();
     if values.len() != size as usize {
-        let reason = format!(
-            "one value per worker is needed: {size}, not {}",
-            values.len()
-        );
+        let reason = InvalidArgument::NotOnePerWorker {
+            workers: size,
+            values: values.len(),
+        };
         return Err(invalid(operation, reason));
     }
     let mut call = Call::begin::<T>(communicator, operation, NO_ROOT)?;
@@ -75,5 +76,5 @@ pub(crate) fn reduce_scatter<T: Payload>(
         .zip(incoming)
         .map(|(_, value)| value)
         .reduce(&op)
-        .ok_or_else(|| invalid(operation, "a value is missing".to_owned()))
+        .ok_or_else(|| invalid(operation, InvalidArgument::MissingValue))
 }

@@ -7,6 +7,7 @@
 use super::{Call, NO_ROOT, invalid};
 use crate::communicator::Communicator;
 use crate::error::Error;
+use crate::invalid::InvalidArgument;
 use crate::operation::Operation;
 use crate::payload::Payload;
 
@@ -57,7 +58,7 @@ fn prefixes<T: Payload + Clone>(
         within.push(combined);
     }
     let total = within.last().cloned();
-    let total = total.ok_or_else(|| invalid(operation, "a value is missing".to_owned()))?;
+    let total = total.ok_or_else(|| invalid(operation, InvalidArgument::MissingValue))?;
     let before = before_run(&mut call, mine, total, &op)?;
 
     let mut left = before.clone();
@@ -73,7 +74,7 @@ fn prefixes<T: Payload + Clone>(
             false => call.give_here(rank, prefixes)?,
         }
     }
-    own.ok_or_else(|| invalid(operation, "a value is missing".to_owned()))
+    own.ok_or_else(|| invalid(operation, InvalidArgument::MissingValue))
 }
 
 /// Everything before a run combined. In round `k` each leader sends what it has to the one `2^k`

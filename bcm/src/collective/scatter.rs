@@ -4,6 +4,7 @@ use super::{Call, invalid};
 use crate::address::Destination;
 use crate::communicator::Communicator;
 use crate::error::Error;
+use crate::invalid::InvalidArgument;
 use crate::operation::Operation;
 use crate::payload::Payload;
 
@@ -25,7 +26,9 @@ pub(crate) fn scatter<T: Payload>(
     let values = values
         .filter(|values| values.len() == group.size() as usize)
         .ok_or_else(|| {
-            let reason = format!("the root must pass one value per worker, {}", group.size());
+            let reason = InvalidArgument::NotOnePerWorkerAtRoot {
+                workers: group.size(),
+            };
             invalid(operation, reason)
         })?;
     let mut call = Call::begin::<T>(communicator, operation, root)?;
@@ -53,5 +56,5 @@ pub(crate) fn scatter<T: Payload>(
             call.give_single(rank, single)?;
         }
     }
-    own.ok_or_else(|| invalid(operation, "the root's own value is missing".to_owned()))
+    own.ok_or_else(|| invalid(operation, InvalidArgument::MissingOwnValue))
 }

@@ -2,31 +2,40 @@
 
 use super::gather::all_gather;
 use crate::communicator::Communicator;
+use crate::context;
 use crate::error::Error;
-use crate::group::derived;
 use crate::operation::Operation;
 
-/// Everyone learns everyone's color and key, so that each can work out its own group and the
-/// context its messages are kept apart by.
+/// Everyone learns everyone's color and key, so that each can work out its own group, and
+/// everyone's number of this split, one of which makes the group's context.
 pub(crate) fn split(
     communicator: &Communicator,
     color: Option<u32>,
     key: i64,
 ) -> Result<Option<Communicator>, Error> {
     let group = &communicator.group;
-    let choices = all_gather(communicator, (color, key), Operation::Split)?;
-    let split = group.splits();
+    let topology = &communicator.shared.topology;
+    let operation = Operation::Split;
+    let choices = all_gather(communicator, (color, key, group.split_number()), operation)?;
     let Some(color) = color else {
         return Ok(None);
     };
     let mut ranks: Vec<u32> = (0..)
         .zip(choices.iter())
-        .filter(|(_, (other, _))| *other == Some(color))
+        .filter(|(_, (other, ..))| *other == Some(color))
         .map(|(rank, _)| rank)
         .collect();
     ranks.sort_by_key(|&rank| (choices[rank as usize].1, rank));
-    let which = split << 32 | u64::from(color);
-    let context = derived(group.context, "split", which);
-    let divided = group.subgroup(context, &ranks, &communicator.shared.topology);
+    // This member is one of them at least.
+    let leader = ranks.first().copied().unwrap_or(group.rank);
+    let (first, number) = (group.worker(leader), choices[leader as usize].2);
+    let Some(context) = context::of_split(first, number, topology) else {
+        return Err(Error::TooManyGroups {
+            operation,
+            first,
+            most: context::numbers(topology) - context::FIRST_NUMBER,
+        });
+    };
+    let divided = group.subgroup(context, &ranks, topology);
     Ok(Some(communicator.within(divided)))
 }

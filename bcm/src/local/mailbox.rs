@@ -14,7 +14,7 @@ use super::remote_queue::RemoteQueue;
 use super::unexpected::{Envelope, MatchSpec, Stamp};
 use super::waiters::Waiters;
 use super::waker::{ConnectionWait, Waker};
-use crate::address::Class;
+use crate::address::{Class, Origin};
 use crate::cancellation::{Pause, WaitBudget};
 use crate::error::{Error, Peer};
 use crate::message::Message;
@@ -53,8 +53,7 @@ impl Mailbox {
     #[inline]
     pub(crate) fn deliver(
         &self,
-        context: u32,
-        source: u32,
+        Origin { context, source }: Origin,
         class: Class,
         message: impl FnOnce() -> Message,
     ) {

@@ -5,7 +5,7 @@ use std::collections::hash_map::Entry;
 
 use rustc_hash::FxHashMap;
 
-use crate::address::Class;
+use crate::address::{Class, Origin};
 use crate::error::Error;
 use crate::message::Message;
 use crate::operation::Operation;
@@ -128,6 +128,14 @@ impl UnexpectedQueue {
 }
 
 impl MatchSpec {
+    /// Whose message is wanted.
+    pub(crate) fn origin(&self) -> Origin {
+        Origin {
+            context: self.context,
+            source: self.source,
+        }
+    }
+
     pub(super) fn stamp(&self) -> Stamp {
         Stamp::new(self.context, self.class)
     }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::{Buffer, Encoding};
+use super::{Buffer, Encoding, NoValue};
 
 /// See the module's documentation.
 pub(crate) enum Body {
@@ -26,13 +26,15 @@ impl Body {
     }
 
     /// Memory of the value's own.
-    pub(crate) fn into_buffer(self, encoding: Encoding) -> Result<Buffer, String> {
+    pub(crate) fn into_buffer(self, encoding: Encoding) -> Result<Buffer, NoValue> {
         if let Self::Whole(buffer) = self {
             return Ok(buffer);
         }
         let bytes = self.as_bytes();
-        let mut buffer = Buffer::zeroed(encoding.width(), bytes.len())
-            .ok_or_else(|| format!("{} bytes cannot be {encoding}", bytes.len()))?;
+        let mut buffer = Buffer::zeroed(encoding.width(), bytes.len()).ok_or(NoValue::Length {
+            bytes: bytes.len(),
+            encoding,
+        })?;
         buffer.as_bytes_mut().copy_from_slice(bytes);
         Ok(buffer)
     }

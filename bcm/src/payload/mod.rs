@@ -54,6 +54,23 @@ impl Encoded<'_> {
     }
 }
 
+/// Why bytes are no value of the type wanted.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NoValue {
+    #[error(transparent)]
+    Serde(#[from] postcard::Error),
+    #[error("{0} bytes too many")]
+    TooMany(usize),
+    #[error("{bytes} bytes cannot be {encoding}")]
+    Length { bytes: usize, encoding: Encoding },
+    #[error("{0} is not its encoding")]
+    OtherEncoding(Encoding),
+    #[error(transparent)]
+    Text(#[from] std::string::FromUtf8Error),
+    #[error("{0}")]
+    Memory(bytemuck::PodCastError),
+}
+
 /// Turns a value into bytes; costs nothing for plain memory.
 pub(crate) fn encode<T: Payload>(operation: Operation, value: &T) -> Result<Encoded<'_>, Error> {
     let (encoding, body) = match raw::view(value) {
@@ -91,17 +108,17 @@ pub(crate) fn decode<T: Payload>(
             found: format!("another type ({encoding})"),
         });
     }
-    let fail = |reason: String| Error::Payload {
+    let fail = |reason: NoValue| Error::Payload {
         operation,
         action: "decode",
         type_name: type_name::<T>(),
-        reason,
+        reason: reason.to_string(),
     };
     match encoding {
         Encoding::Serde => match postcard::take_from_bytes(body.as_bytes()) {
             Ok((value, [])) => Ok(value),
-            Ok((_, rest)) => Err(fail(format!("{} bytes too many", rest.len()))),
-            Err(error) => Err(fail(error.to_string())),
+            Ok((_, rest)) => Err(fail(NoValue::TooMany(rest.len()))),
+            Err(error) => Err(fail(error.into())),
         },
         _ => body
             .into_buffer(encoding)

@@ -8,7 +8,7 @@ use std::fmt;
 
 use bytes::Bytes;
 
-use super::Buffer;
+use super::{Buffer, NoValue};
 
 macro_rules! encodings {
     ($($variant:ident = $code:literal, $element:ty, $name:literal;)*) => {
@@ -78,7 +78,7 @@ macro_rules! encodings {
         }
 
         /// Makes the buffer the value it was read for.
-        pub(super) fn adopt<T: Any>(encoding: Encoding, buffer: Buffer) -> Result<T, String> {
+        pub(super) fn adopt<T: Any>(encoding: Encoding, buffer: Buffer) -> Result<T, NoValue> {
             let mut value: Option<T> = None;
             let slot = &mut value as &mut dyn Any;
             match encoding {
@@ -86,7 +86,7 @@ macro_rules! encodings {
                 Encoding::Text => {
                     if let Some(slot) = slot.downcast_mut::<Option<String>>() {
                         let bytes = vector::<u8>(buffer)?;
-                        *slot = Some(String::from_utf8(bytes).map_err(|e| e.to_string())?);
+                        *slot = Some(String::from_utf8(bytes)?);
                     }
                 }
                 Encoding::Bytes => {
@@ -100,7 +100,7 @@ macro_rules! encodings {
                     }
                 })*
             }
-            value.ok_or_else(|| format!("{encoding} is not its encoding"))
+            value.ok_or(NoValue::OtherEncoding(encoding))
         }
     };
 }
@@ -129,12 +129,12 @@ impl Encoding {
 /// The buffer's memory as a vector of numbers of the same size, without touching it.
 fn vector<E: bytemuck::AnyBitPattern + bytemuck::NoUninit>(
     buffer: Buffer,
-) -> Result<Vec<E>, String> {
+) -> Result<Vec<E>, NoValue> {
     let cast = match buffer {
         Buffer::One(elements) => bytemuck::allocation::try_cast_vec(elements).map_err(|e| e.0),
         Buffer::Two(elements) => bytemuck::allocation::try_cast_vec(elements).map_err(|e| e.0),
         Buffer::Four(elements) => bytemuck::allocation::try_cast_vec(elements).map_err(|e| e.0),
         Buffer::Eight(elements) => bytemuck::allocation::try_cast_vec(elements).map_err(|e| e.0),
     };
-    cast.map_err(|error| error.to_string())
+    cast.map_err(NoValue::Memory)
 }

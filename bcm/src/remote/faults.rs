@@ -20,6 +20,7 @@ use super::{Backend, Frame, Open};
 use crate::cancellation::{Cancellation, WaitBudget};
 use crate::config::{BackendConfig, PackConfig};
 use crate::error::{Error, Peer};
+use crate::invalid::InvalidConfiguration;
 use crate::operation::Operation;
 use crate::wire::{Header, Kind};
 
@@ -103,9 +104,8 @@ pub(super) fn open(
     open: Open,
 ) -> Result<Arc<dyn Backend>, Error> {
     let plan = config.backend.uri.as_deref().unwrap_or("{}");
-    let plan: Plan = serde_json::from_str(plan).map_err(|error| Error::InvalidConfiguration {
-        reason: format!("{NAME}: {error}"),
-    })?;
+    let plan: Plan = serde_json::from_str(plan)
+        .map_err(|error| InvalidConfiguration::OfBackend(format!("{NAME}: {error}")))?;
     let mut config = config.clone();
     config.backend = BackendConfig {
         kind: plan.inner.clone(),
@@ -118,9 +118,7 @@ pub(super) fn open(
     let thread = thread::Builder::new()
         .name("bcm-faults".to_owned())
         .spawn(move || carry(&held, &carried))
-        .map_err(|error| Error::InvalidConfiguration {
-            reason: format!("{NAME}: {error}"),
-        })?;
+        .map_err(|error| InvalidConfiguration::OfBackend(format!("{NAME}: {error}")))?;
     Ok(Arc::new(Faults {
         random: Mutex::new(plan.seed ^ (u64::from(config.pack) << 32)),
         plan,

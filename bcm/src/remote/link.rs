@@ -11,10 +11,11 @@ use super::flow::cost;
 use super::inbox::{Expectation, Inbox};
 use super::stream::StreamKey;
 use super::{Backend, Frame};
-use crate::address::{Class, Destination};
+use crate::address::{Class, Destination, Origin};
 use crate::cancellation::WaitBudget;
 use crate::error::Error;
 use crate::failure::Failure;
+use crate::invalid::InvalidArgument;
 use crate::local::{ConnectionWait, MatchSpec};
 use crate::operation::Operation;
 use crate::payload::Encoded;
@@ -67,13 +68,12 @@ impl Remote {
     /// Sends to one worker of another pack.
     pub(crate) fn send(
         &self,
-        (context, source): (u32, u32),
+        origin: Origin,
         destination: u32,
         class: Class,
         encoded: &Encoded<'_>,
         budget: &mut WaitBudget<'_>,
     ) -> Result<(), Error> {
-        let origin = (context, source);
         let place = self.reserve(origin, destination, encoded, budget.operation)?;
         self.send_at(place, class, encoded, budget)
     }
@@ -82,7 +82,7 @@ impl Remote {
     /// must be sent, or nothing after it arrives.
     pub(crate) fn reserve(
         &self,
-        (context, source): (u32, u32),
+        origin: Origin,
         destination: u32,
         encoded: &Encoded<'_>,
         operation: Operation,
@@ -90,15 +90,13 @@ impl Remote {
         let Some(pack) = self.inbox.config().topology.pack_of(destination) else {
             return Err(Error::InvalidArgument {
                 operation,
-                reason: format!("worker {destination} does not exist"),
+                reason: InvalidArgument::NoSuchWorker {
+                    worker: destination,
+                },
             });
         };
         self.check_size(encoded, operation)?;
-        let key = StreamKey {
-            source,
-            destination: Destination::Worker(destination),
-            context,
-        };
+        let key = StreamKey::new(origin, Destination::Worker(destination));
         Ok(Place {
             key,
             sequence: self.next(key),
@@ -126,17 +124,13 @@ impl Remote {
     /// every time, since they count the same stream.
     pub(crate) fn broadcast(
         &self,
-        (context, source): (u32, u32),
+        origin: Origin,
         packs: &[u32],
         class: Class,
         encoded: &Encoded<'_>,
         budget: &mut WaitBudget<'_>,
     ) -> Result<(), Error> {
-        let key = StreamKey {
-            source,
-            destination: Destination::Board,
-            context,
-        };
+        let key = StreamKey::new(origin, Destination::Board);
         self.check_size(encoded, budget.operation)?;
         let place = (key, self.next(key));
         self.transfer(place, packs, class, encoded, budget)
@@ -147,9 +141,7 @@ impl Remote {
         if length as u64 > limit {
             return Err(Error::InvalidArgument {
                 operation,
-                reason: format!(
-                    "the message has {length} bytes; at most {limit} may go to another pack at once"
-                ),
+                reason: InvalidArgument::TooLong { length, limit },
             });
         }
         Ok(())
@@ -227,17 +219,8 @@ impl Remote {
     }
 
     /// A worker is about to wait for a message of this source.
-    pub(crate) fn expect(
-        &self,
-        destination: Destination,
-        context: u32,
-        source: u32,
-    ) -> Option<Expectation> {
-        self.inbox.expect(StreamKey {
-            source,
-            destination,
-            context,
-        })
+    pub(crate) fn expect(&self, destination: Destination, origin: Origin) -> Option<Expectation> {
+        self.inbox.expect(StreamKey::new(origin, destination))
     }
 
     /// A worker that waits for another one's message reads what has come from its pack.

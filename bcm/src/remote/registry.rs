@@ -14,6 +14,7 @@ use super::{Backend, Open, direct, memory};
 use crate::admission::{Admission, Admitted};
 use crate::config::{BackendConfig, PackConfig};
 use crate::error::Error;
+use crate::invalid::InvalidConfiguration;
 
 type Admit = fn(&Admission<'_>, &BackendConfig) -> Result<Admitted, Error>;
 type Clean = fn(&str, &BackendConfig) -> Result<(), Error>;
@@ -115,20 +116,14 @@ fn find(kind: &str) -> Result<&'static Entry, Error> {
         .iter()
         .find(|(name, ..)| *name == kind)
         .ok_or_else(|| {
-            if OPTIONAL.contains(&kind) {
-                return Error::InvalidConfiguration {
-                    reason: format!(
-                        "this program was built without the backend {kind:?}: build it with the \
-                         feature {kind:?} of the crate `burst`"
-                    ),
-                };
-            }
-            let names: Vec<&str> = BACKENDS.iter().map(|(name, ..)| *name).collect();
-            Error::InvalidConfiguration {
-                reason: format!(
-                    "there is no backend {kind:?}; there are {}",
-                    names.join(", ")
-                ),
-            }
+            let backend = kind.to_owned();
+            let reason = match OPTIONAL.contains(&kind) {
+                true => InvalidConfiguration::BackendNotBuilt { backend },
+                false => InvalidConfiguration::NoSuchBackend {
+                    backend,
+                    known: BACKENDS.iter().map(|(name, ..)| *name).collect(),
+                },
+            };
+            reason.into()
         })
 }

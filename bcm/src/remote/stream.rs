@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::arrived::Arrived;
 use super::assembly::Assembly;
 use super::bundle::Bundled;
-use crate::address::{Class, Destination};
+use crate::address::{Class, Destination, Origin};
 use crate::wire::Header;
 
 /// Names a stream.
@@ -18,6 +18,14 @@ pub(super) struct StreamKey {
 }
 
 impl StreamKey {
+    pub(super) fn new(origin: Origin, destination: Destination) -> Self {
+        Self {
+            source: origin.source,
+            destination,
+            context: origin.context,
+        }
+    }
+
     pub(super) fn of(header: &Header) -> Self {
         Self {
             source: header.source,

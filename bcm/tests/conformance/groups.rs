@@ -27,6 +27,36 @@ on_every_backend! {
         }
     }
 
+    fn packs_and_leaders_are_their_own_and_each_others_end(backend) {
+        for shape in SHAPES {
+            backend.run(shape, |worker| {
+                let me = worker.worker_id();
+                for group in [worker.clone(), worker.split(Some(0), -i64::from(me))?.unwrap()] {
+                    let pack = group.my_pack();
+                    // The same group: what is sent on one is received on the other.
+                    pack.send(me, 0)?;
+                    if pack.rank() == 0 {
+                        for rank in 0..pack.size() {
+                            assert_eq!(Some(pack.my_pack().recv(rank)?), pack.worker_of(rank));
+                        }
+                    }
+                    let Some(leaders) = group.pack_leaders() else { continue };
+                    assert_eq!(leaders.pack_leaders().unwrap().all_gather(me)?.len(), leaders.size() as usize);
+                    // Groups of one, each with messages of its own.
+                    let alone = [leaders.my_pack(), pack.pack_leaders().unwrap()];
+                    for (value, one) in alone.iter().enumerate() {
+                        one.send(value, 0)?;
+                    }
+                    for (value, one) in alone.iter().enumerate().rev() {
+                        assert_eq!((one.size(), one.recv::<usize>(0)?), (1, value));
+                        one.barrier()?;
+                    }
+                }
+                worker.barrier()
+            });
+        }
+    }
+
     fn a_split_orders_by_key_and_leaves_out_who_has_no_color(backend) {
         for shape in SHAPES {
             backend.run(shape, |worker| {

@@ -23,12 +23,17 @@ impl Range {
     }
 }
 
+/// A text that is none.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("'{0}' is not ADDRESS[/BITS][:PORT], such as 10.0.0.0/8")]
+pub struct InvalidRange(String);
+
 impl FromStr for Range {
-    type Err = String;
+    type Err = InvalidRange;
 
     /// `ADDRESS[/BITS][:PORT]`.
-    fn from_str(text: &str) -> Result<Self, String> {
-        let refuse = || format!("'{text}' is not ADDRESS[/BITS][:PORT], such as 10.0.0.0/8");
+    fn from_str(text: &str) -> Result<Self, InvalidRange> {
+        let refuse = || InvalidRange(text.to_owned());
         let (network, port) = match text.split_once(':') {
             Some((network, port)) => (network, Some(port.parse().map_err(|_| refuse())?)),
             None => (text, None),

@@ -23,7 +23,7 @@ mod set;
 mod stale;
 mod table;
 
-pub use fence::{Fence, Range};
+pub use fence::{Fence, InvalidRange, Range};
 pub use members::{Destination, Member, Protocol};
 pub use serve::{Answer, Request, serve};
 

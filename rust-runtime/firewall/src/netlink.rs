@@ -93,24 +93,25 @@ impl Batch {
             count: 0,
             last: 0,
         };
-        batch.message(BATCH_BEGIN, 0, (0, NF_TABLES), &Attributes::default());
+        batch.message(Head::around(BATCH_BEGIN), &Attributes::default());
         batch
     }
 
     /// One of nf_tables' messages, for a family of protocols.
     pub(crate) fn push(&mut self, kind: u16, flags: u16, family: u8, attributes: &Attributes) {
-        self.message(NF_TABLES << 8 | kind, flags, (family, 0), attributes);
+        let head = Head {
+            kind: NF_TABLES << 8 | kind,
+            flags,
+            family,
+            ..Head::default()
+        };
+        self.message(head, attributes);
     }
 
-    fn message(&mut self, kind: u16, flags: u16, of: (u8, u16), attributes: &Attributes) {
+    fn message(&mut self, mut head: Head, attributes: &Attributes) {
         self.last = self.messages.len();
-        message(
-            &mut self.messages,
-            (kind, flags),
-            self.count,
-            of,
-            attributes,
-        );
+        head.number = self.count;
+        head.write(&mut self.messages, attributes);
         self.count += 1;
     }
 
@@ -119,28 +120,46 @@ impl Batch {
         let asked = self.count - 1;
         let flags = self.last + 6;
         self.messages[flags] |= ACKNOWLEDGE as u8;
-        self.message(BATCH_END, 0, (0, NF_TABLES), &Attributes::default());
+        self.message(Head::around(BATCH_END), &Attributes::default());
         (self.messages, asked)
     }
 }
 
-/// Adds a request with this number, for a family of protocols or a part of the kernel's.
-fn message(
-    to: &mut Vec<u8>,
-    (kind, flags): (u16, u16),
+/// What a request begins with.
+#[derive(Debug, Default)]
+struct Head {
+    kind: u16,
+    /// Beside that it is a request.
+    flags: u16,
     number: u32,
-    (family, resource): (u8, u16),
-    attributes: &Attributes,
-) {
-    let length = u32::try_from(20 + attributes.0.len()).unwrap_or(u32::MAX);
-    to.extend(length.to_ne_bytes());
-    to.extend(kind.to_ne_bytes());
-    to.extend((REQUEST | flags).to_ne_bytes());
-    to.extend(number.to_ne_bytes());
-    to.extend(0_u32.to_ne_bytes());
-    to.extend([family, 0]);
-    to.extend(resource.to_be_bytes());
-    to.extend(&attributes.0);
+    /// Of protocols.
+    family: u8,
+    /// A part of the kernel's.
+    resource: u16,
+}
+
+impl Head {
+    /// Of what a batch begins and ends with.
+    fn around(kind: u16) -> Self {
+        Self {
+            kind,
+            resource: NF_TABLES,
+            ..Self::default()
+        }
+    }
+
+    /// Adds the request.
+    fn write(&self, to: &mut Vec<u8>, attributes: &Attributes) {
+        let length = u32::try_from(20 + attributes.0.len()).unwrap_or(u32::MAX);
+        to.extend(length.to_ne_bytes());
+        to.extend(self.kind.to_ne_bytes());
+        to.extend((REQUEST | self.flags).to_ne_bytes());
+        to.extend(self.number.to_ne_bytes());
+        to.extend(0_u32.to_ne_bytes());
+        to.extend([self.family, 0]);
+        to.extend(self.resource.to_be_bytes());
+        to.extend(&attributes.0);
+    }
 }
 
 /// A line to a part of the kernel.
@@ -168,13 +187,14 @@ impl Netlink {
     /// One request by itself; whether the kernel did it.
     pub(crate) fn tell(&self, kind: u16, family: u8, attributes: &Attributes) -> io::Result<()> {
         let mut request = Vec::new();
-        message(
-            &mut request,
-            (kind, ACKNOWLEDGE),
-            1,
-            (family, 0),
-            attributes,
-        );
+        let head = Head {
+            kind,
+            flags: ACKNOWLEDGE,
+            number: 1,
+            family,
+            ..Head::default()
+        };
+        head.write(&mut request, attributes);
         self.0.send(&request)?;
         let datagram = self.receive()?;
         match next_message(&mut datagram.as_slice())? {
@@ -220,9 +240,12 @@ impl Netlink {
     /// Nothing if what there is changed meanwhile.
     fn dump_once(&self, kind: u16) -> io::Result<Option<Vec<Dumped>>> {
         let mut request = Vec::new();
-        let none = Attributes::default();
-        let kind = NF_TABLES << 8 | kind;
-        message(&mut request, (kind, DUMP), 0, (0, 0), &none);
+        let head = Head {
+            kind: NF_TABLES << 8 | kind,
+            flags: DUMP,
+            ..Head::default()
+        };
+        head.write(&mut request, &Attributes::default());
         self.0.send(&request)?;
         let mut all = Vec::new();
         let mut consistent = true;

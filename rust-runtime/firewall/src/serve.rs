@@ -54,6 +54,17 @@ pub struct Answer {
     pub error: Option<String>,
 }
 
+/// Why a request is refused.
+#[derive(Debug, thiserror::Error)]
+enum Refusal {
+    #[error("a request has {LONGEST} bytes at most")]
+    TooLong,
+    #[error("the request is not understood: {0}")]
+    Malformed(#[from] serde_json::Error),
+    #[error(transparent)]
+    Failed(#[from] Error),
+}
+
 /// Puts the rules in place, then serves one invoker on a socket with this name until it goes.
 pub fn serve(fence: &Fence, path: &Path) -> Result<(), Error> {
     let broken = |reason| Error::Socket {
@@ -102,7 +113,7 @@ fn enclose(fence: &Fence) -> Result<Table, Error> {
 /// the rest of that.
 fn converse(
     invoker: &UnixStream,
-    mut answer: impl FnMut(Request, &mut Members) -> Result<(), String>,
+    mut answer: impl FnMut(Request, &mut Members) -> Result<(), Refusal>,
 ) -> io::Result<()> {
     let mut requests = BufReader::new(invoker);
     let mut answers = invoker;
@@ -116,11 +127,12 @@ fn converse(
         }
         let whole = line.ends_with(b"\n");
         let done = match serde_json::from_slice(&line) {
-            _ if !whole => Err(format!("a request has {LONGEST} bytes at most")),
+            _ if !whole => Err(Refusal::TooLong),
             Ok(request) => answer(request, &mut members),
-            Err(error) => Err(format!("the request is not understood: {error}")),
+            Err(error) => Err(error.into()),
         };
-        let mut said = serde_json::to_vec(&Answer { error: done.err() })?;
+        let error = done.err().map(|refusal| refusal.to_string());
+        let mut said = serde_json::to_vec(&Answer { error })?;
         said.push(b'\n');
         answers.write_all(&said)?;
         if !whole {
@@ -129,11 +141,11 @@ fn converse(
     }
 }
 
-fn answer(request: Request, members: &mut Members, table: &Table) -> Result<(), String> {
+fn answer(request: Request, members: &mut Members, table: &Table) -> Result<(), Refusal> {
     match request {
         Request::Admit { address, member } => change(table, members, address, Some(member)),
         Request::Exclude { address } => change(table, members, address, None),
-        Request::End {} => table.remove().map_err(|error| error.to_string()),
+        Request::End {} => Ok(table.remove()?),
     }
 }
 
@@ -142,9 +154,9 @@ fn change(
     members: &mut Members,
     address: Ipv4Addr,
     member: Option<Member>,
-) -> Result<(), String> {
+) -> Result<(), Refusal> {
     let (next, change) = members.with(address, member);
-    table.apply(&change).map_err(|error| error.to_string())?;
+    table.apply(&change)?;
     *members = next;
     Ok(())
 }

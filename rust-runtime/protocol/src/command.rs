@@ -1,8 +1,12 @@
 //! What the runtime asks of the program.
 
+use std::time::Duration;
+
 use burst_bcm::{BackendConfig, Failure, Secret, Topology};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+
+use crate::timestamp::Timestamp;
 
 /// The body of `POST /packs`: one pack's part of a flare.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -22,8 +26,8 @@ pub struct RunPack {
     pub secret: Secret,
     /// The address other packs reach this one at.
     pub advertise: String,
-    /// When the flare must have ended, in microseconds since the epoch.
-    pub deadline: u64,
+    /// When the flare must have ended.
+    pub deadline: Timestamp,
     /// The group this flare is of: what its workers leave and the packs' connections are kept for
     /// the next flare that names the same one.
     #[serde(default)]
@@ -31,32 +35,56 @@ pub struct RunPack {
     /// Start as soon as ready, without a `start` command (a flare with one pack).
     #[serde(default)]
     pub autostart: bool,
-    /// For how many milliseconds the pack may run unless that is renewed; for ever where there is none.
-    #[serde(default)]
-    pub lease: Option<u64>,
+    /// For how long the pack may run unless that is renewed; for ever where there is none. Milliseconds on the wire.
+    #[serde(default, with = "millis")]
+    pub lease: Option<Duration>,
     /// How many MiB the program may have, all workers of this pack together; none where the pack's container is held
     /// to its memory.
     #[serde(default)]
     pub memory: Option<u64>,
 }
 
+/// Why a pack's part of a flare cannot be run.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum InvalidRun {
+    /// There can be no such packs.
+    #[error(transparent)]
+    PackSizes(#[from] burst_bcm::Error),
+    /// The pack is not one of them.
+    #[error("pack {pack} is not one of the {packs} in packSizes")]
+    NoSuchPack {
+        /// Its id.
+        pack: u32,
+        /// How many there are.
+        packs: u32,
+    },
+    /// There is not one input for each worker.
+    #[error("inputs.each has {inputs} inputs for {workers} workers")]
+    Inputs {
+        /// How many there are.
+        inputs: usize,
+        /// How many workers the pack has.
+        workers: u32,
+    },
+}
+
 impl RunPack {
     /// Why this request cannot be run, if so.
-    pub fn check(&self) -> Result<(), String> {
-        let topology = Topology::new(&self.pack_sizes).map_err(|error| error.to_string())?;
-        let size = topology.pack_size(self.pack);
-        if size == 0 {
-            let packs = topology.num_packs();
-            return Err(format!(
-                "pack {} is not one of the {packs} in packSizes",
-                self.pack
-            ));
+    pub fn check(&self) -> Result<(), InvalidRun> {
+        let topology = Topology::new(&self.pack_sizes)?;
+        let workers = topology.pack_size(self.pack);
+        if workers == 0 {
+            return Err(InvalidRun::NoSuchPack {
+                pack: self.pack,
+                packs: topology.num_packs(),
+            });
         }
         match &self.inputs {
-            Inputs::Each(inputs) if inputs.len() != size as usize => Err(format!(
-                "inputs.each has {} inputs for {size} workers",
-                inputs.len()
-            )),
+            Inputs::Each(inputs) if inputs.len() != workers as usize => Err(InvalidRun::Inputs {
+                inputs: inputs.len(),
+                workers,
+            }),
             _ => Ok(()),
         }
     }
@@ -72,6 +100,28 @@ impl RunPack {
     /// The id of this pack's first worker.
     pub fn first_worker(&self) -> u32 {
         self.pack_sizes.iter().take(self.pack as usize).sum()
+    }
+}
+
+/// Durations as whole milliseconds.
+mod millis {
+    use std::time::Duration;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(
+        time: &Option<Duration>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        time.map(millis).serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Duration>, D::Error> {
+        let millis = Option::<u64>::deserialize(deserializer)?;
+        Ok(millis.map(Duration::from_millis))
     }
 }
 
@@ -171,7 +221,7 @@ mod tests {
         let mut body = serde_json::json!({
             "flareId": "f1", "pack": 1, "packSizes": [3, 2], "inputs": {"each": [1, 2]},
             "backend": {"kind": "direct", "uri": "redis://:hunter2@host", "chunkSize": 1},
-            "secret": "hunter2", "advertise": "127.0.0.1", "deadline": 5
+            "secret": "hunter2", "advertise": "127.0.0.1", "deadline": 5, "lease": 1500
         });
         change(&mut body);
         serde_json::from_str(&body.to_string()).unwrap()
@@ -197,6 +247,8 @@ mod tests {
             (run.pack_size(), run.first_worker(), run.autostart),
             (2, 3, false)
         );
+        assert_eq!(run.lease, Some(Duration::from_millis(1500)));
+        assert_eq!(run.deadline, Timestamp::from_micros(5));
         assert_eq!(run.inputs.of(1).unwrap().get(), "2");
         assert_eq!(run.check(), Ok(()));
     }
@@ -204,11 +256,12 @@ mod tests {
     #[test]
     fn requests_that_cannot_be_run_say_why() {
         let outside = run_pack(|body| body["pack"] = 2.into());
-        assert!(outside.check().unwrap_err().contains("pack 2"));
+        let refusal = |run: RunPack| run.check().unwrap_err().to_string();
+        assert!(refusal(outside).contains("pack 2"));
         let empty = run_pack(|body| body["packSizes"][0] = 0.into());
-        assert!(empty.check().unwrap_err().contains("at least one worker"));
+        assert!(refusal(empty).contains("at least one worker"));
         let few = run_pack(|body| body["inputs"]["each"] = serde_json::json!([1]));
-        assert!(few.check().unwrap_err().contains("1 inputs for 2 workers"));
+        assert!(refusal(few).contains("1 inputs for 2 workers"));
     }
 
     #[test]

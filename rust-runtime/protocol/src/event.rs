@@ -6,6 +6,8 @@ use burst_bcm::Failure;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use crate::timestamp::Timestamp;
+
 /// Which of the two output streams a line came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -26,8 +28,7 @@ impl LogStream {
     }
 }
 
-/// What a pack reports while it runs. `at` is in microseconds since the epoch. `PackEnded` is
-/// always the last event.
+/// What a pack reports while it runs. `PackEnded` is always the last event.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "kebab-case", try_from = "Fields")]
 #[allow(
@@ -36,35 +37,42 @@ impl LogStream {
 )]
 pub enum PackEvent {
     /// The pack has joined the flare.
-    Ready { endpoint: Option<String>, at: u64 },
+    Ready {
+        endpoint: Option<String>,
+        at: Timestamp,
+    },
     /// The work function is entered.
-    WorkerStarted { worker: u32, at: u64 },
+    WorkerStarted { worker: u32, at: Timestamp },
     /// The worker entered a phase of its own.
-    Phase { worker: u32, name: String, at: u64 },
+    Phase {
+        worker: u32,
+        name: String,
+        at: Timestamp,
+    },
     /// Lines of output, with line feeds between them; of the pack itself where `worker` is none.
     Log {
         worker: Option<u32>,
         stream: LogStream,
         text: String,
-        at: u64,
+        at: Timestamp,
     },
     /// The work function returned its output.
     WorkerSucceeded {
         worker: u32,
         output: Box<RawValue>,
-        at: u64,
+        at: Timestamp,
     },
     /// The worker ended without an output.
     WorkerFailed {
         worker: u32,
         error: Failure,
-        at: u64,
+        at: Timestamp,
     },
     /// Nothing more follows.
     PackEnded {
         reusable: bool,
         error: Option<Failure>,
-        at: u64,
+        at: Timestamp,
     },
 }
 
@@ -83,7 +91,7 @@ pub enum OutputEvent<'a> {
     WorkerSucceeded {
         worker: u32,
         output: Cow<'a, str>,
-        at: u64,
+        at: Timestamp,
     },
 }
 
@@ -145,17 +153,29 @@ struct Fields {
     output: Option<Box<RawValue>>,
     error: Option<Failure>,
     reusable: Option<bool>,
-    at: Option<u64>,
+    at: Option<Timestamp>,
 }
 
-fn need<T>(event: &str, field: &str, value: Option<T>) -> Result<T, String> {
-    value.ok_or_else(|| format!("event `{event}` needs the field `{field}`"))
+/// Why fields are no event.
+#[derive(Debug, thiserror::Error)]
+enum EventError {
+    #[error("event `{event}` needs the field `{field}`")]
+    Incomplete { event: String, field: &'static str },
+    #[error("unknown event `{0}`")]
+    Unknown(String),
+}
+
+fn need<T>(event: &str, field: &'static str, value: Option<T>) -> Result<T, EventError> {
+    value.ok_or_else(|| EventError::Incomplete {
+        event: event.to_owned(),
+        field,
+    })
 }
 
 impl TryFrom<Fields> for PackEvent {
-    type Error = String;
+    type Error = EventError;
 
-    fn try_from(fields: Fields) -> Result<Self, String> {
+    fn try_from(fields: Fields) -> Result<Self, EventError> {
         let event = fields.event.as_str();
         let at = need(event, "at", fields.at)?;
         let worker = || need(event, "worker", fields.worker);
@@ -195,15 +215,15 @@ impl TryFrom<Fields> for PackEvent {
                 error: fields.error,
                 at,
             },
-            unknown => return Err(format!("unknown event `{unknown}`")),
+            unknown => return Err(EventError::Unknown(unknown.to_owned())),
         })
     }
 }
 
 impl TryFrom<Fields> for ProgramEvent {
-    type Error = String;
+    type Error = EventError;
 
-    fn try_from(fields: Fields) -> Result<Self, String> {
+    fn try_from(fields: Fields) -> Result<Self, EventError> {
         Ok(match fields.event.as_str() {
             "hello" => Self::Hello {
                 sdk: fields.sdk.unwrap_or_default(),
@@ -218,9 +238,9 @@ impl TryFrom<Fields> for ProgramEvent {
 }
 
 impl TryFrom<Fields> for Heard {
-    type Error = String;
+    type Error = EventError;
 
-    fn try_from(fields: Fields) -> Result<Self, String> {
+    fn try_from(fields: Fields) -> Result<Self, EventError> {
         Ok(Self {
             run: fields.run,
             event: fields.try_into()?,
@@ -238,7 +258,7 @@ mod tests {
         let event = PackEvent::WorkerSucceeded {
             worker: 3,
             output: RawValue::from_string("{\"a\": 1e2}".to_owned()).unwrap(),
-            at: 5,
+            at: Timestamp::from_micros(5),
         };
         let run = u64::MAX;
         let said = serde_json::to_string(&Said { run, event: &event }).unwrap();

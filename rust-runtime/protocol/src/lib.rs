@@ -14,13 +14,13 @@ mod command;
 mod depth;
 mod event;
 pub mod frame;
-
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+mod timestamp;
 
 pub use burst_bcm::{BackendConfig, Failure, FailureKind, Secret};
-pub use command::{Command, Inputs, RunPack};
+pub use command::{Command, Inputs, InvalidRun, RunPack};
 pub use depth::Depth;
 pub use event::{Heard, LogStream, OutputEvent, PackEvent, ProgramEvent, Said};
+pub use timestamp::Timestamp;
 
 /// The environment variable naming the control socket's descriptor.
 pub const CONTROL_FD: &str = "BURST_CONTROL_FD";
@@ -48,30 +48,6 @@ pub const MESSAGE: usize = 4 * 1024;
 
 /// How deeply a worker's output may be nested: what reads it, on its way or at its end, may do so by recursion.
 pub const OUTPUT_DEPTH: usize = 256;
-
-/// The time now, in microseconds since the epoch.
-pub fn now() -> u64 {
-    micros(SystemTime::now())
-}
-
-/// `time` in microseconds since the epoch; the epoch where it is earlier.
-pub fn micros(time: SystemTime) -> u64 {
-    let since = time.duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO);
-    u64::try_from(since.as_micros()).unwrap_or(u64::MAX)
-}
-
-/// The point in time `micros` microseconds after the epoch.
-pub fn time(micros: u64) -> SystemTime {
-    UNIX_EPOCH + Duration::from_micros(micros)
-}
-
-/// When `micros` microseconds after the epoch will be, on the clock that waits are measured by. To be asked
-/// once, as soon as a deadline is heard of: from then on nobody who sets the machine's clock moves it.
-pub fn due(micros: u64) -> Instant {
-    const FOREVER: Duration = Duration::from_secs(365 * 24 * 3600);
-    let left = time(micros).duration_since(SystemTime::now());
-    Instant::now() + left.unwrap_or(Duration::ZERO).min(FOREVER)
-}
 
 /// A message of serde's without the value it quotes: inputs may be secret.
 pub fn without_values(message: &str) -> String {

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
-use burst_protocol::{Failure, FailureKind, OutputEvent, PackEvent, RunPack};
+use burst_protocol::{Failure, FailureKind, OutputEvent, PackEvent, RunPack, Timestamp};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -87,7 +87,7 @@ fn outputs_as_the_invoker_is_told_them() {
             OutputEvent::WorkerSucceeded {
                 worker: 4,
                 output: r#""Hello","numbers":[1,2.5,null]}"#.into(),
-                at: 1_700_000_000_000_005,
+                at: Timestamp::from_micros(1_700_000_000_000_005),
             },
         ),
     ] {

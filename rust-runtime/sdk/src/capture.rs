@@ -10,7 +10,7 @@ use std::marker::PhantomData;
 use std::ptr;
 use std::sync::Arc;
 
-use burst_protocol::{LINE, LINE_COST, LOG_LIMIT, LogStream, now};
+use burst_protocol::{LINE, LINE_COST, LOG_LIMIT, LogStream, Timestamp};
 
 use crate::control::{Busy, Control};
 
@@ -55,11 +55,12 @@ impl Capture {
         if let Some(rest) = self.remaining.checked_sub(line.bytes.len() + LINE_COST) {
             self.remaining = rest;
             self.control
-                .log(self.worker, line.stream, &line.bytes, now());
+                .log(self.worker, line.stream, &line.bytes, Timestamp::now());
         } else if !self.truncated {
             self.truncated = true;
             let notice = b"[burst] further output of this worker is left out: it exceeds 1 MiB";
-            self.control.log(self.worker, line.stream, notice, now());
+            self.control
+                .log(self.worker, line.stream, notice, Timestamp::now());
         }
         line.bytes.clear();
     }

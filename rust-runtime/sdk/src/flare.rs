@@ -5,7 +5,7 @@ use std::thread;
 use std::time::Instant;
 
 use burst_bcm::{Communicator, Connections, Failure, FailureKind, Pack, PackConfig, Topology};
-use burst_protocol::{LogStream, PackEvent, RunPack, due, now, time};
+use burst_protocol::{LogStream, PackEvent, RunPack, Timestamp};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -170,18 +170,18 @@ impl Flare<'_> {
         &self,
         connections: Option<Connections>,
     ) -> Result<(Arc<Local>, Vec<Communicator>), burst_bcm::Error> {
-        let due = due(self.run.deadline);
+        let due = self.run.deadline.due();
         let topology = Topology::new(&self.run.pack_sizes)?;
         let mut config = PackConfig::new(self.run.flare_id.as_str(), self.run.pack, topology);
         config.backend = self.run.backend.clone();
         config.secret = self.run.secret.clone();
         config.advertise = self.run.advertise.clone();
-        config.deadline = Some(time(self.run.deadline));
+        config.deadline = Some(self.run.deadline.into());
         let pack = Pack::join_over(connections, config)?;
         let endpoint = pack.endpoint();
         let local = Arc::new(Local {
             first_worker: self.run.first_worker(),
-            deadline: time(self.run.deadline),
+            deadline: self.run.deadline.into(),
             due,
             report: Arc::new(Reports {
                 control: Arc::clone(self.control),
@@ -193,7 +193,7 @@ impl Flare<'_> {
         self.signals.attach(&local);
         self.event(&PackEvent::Ready {
             endpoint: endpoint.clone(),
-            at: now(),
+            at: Timestamp::now(),
         });
         let endpoints = if self.run.autostart {
             endpoint.into_iter().collect()
@@ -270,14 +270,19 @@ impl Flare<'_> {
         let missing = || Failure::new(FailureKind::Internal, "no input was sent for this worker");
         let input = self.run.inputs.of(index).ok_or_else(missing)?;
         let input = worker::read_input(input, burst)?;
-        self.event(&PackEvent::WorkerStarted { worker, at: now() });
+        self.event(&PackEvent::WorkerStarted {
+            worker,
+            at: Timestamp::now(),
+        });
         worker::call(work, input, burst, |output| {
             let run = self.control.run();
             let mut frame =
                 format!(r#"{{"event":"worker-succeeded","run":{run},"worker":{worker},"output":"#)
                     .into_bytes();
             worker::write_output(&output, burst, &mut frame)?;
-            frame.extend_from_slice(format!(r#","at":{}}}"#, now()).as_bytes());
+            frame.extend_from_slice(
+                format!(r#","at":{}}}"#, Timestamp::now().as_micros()).as_bytes(),
+            );
             Ok(frame)
         })
     }
@@ -289,7 +294,7 @@ impl Flare<'_> {
         self.event(&PackEvent::WorkerFailed {
             worker,
             error: failure.clone(),
-            at: now(),
+            at: Timestamp::now(),
         });
         local.abort(failure);
     }
@@ -309,7 +314,7 @@ impl Flare<'_> {
             self.event(&PackEvent::WorkerFailed {
                 worker,
                 error,
-                at: now(),
+                at: Timestamp::now(),
             });
         }
         self.end();
@@ -320,7 +325,7 @@ impl Flare<'_> {
         self.event(&PackEvent::PackEnded {
             reusable: error.is_none(),
             error,
-            at: now(),
+            at: Timestamp::now(),
         });
     }
 
@@ -342,7 +347,7 @@ impl Report for Reports {
         let event = PackEvent::Phase {
             worker,
             name: name.to_owned(),
-            at: now(),
+            at: Timestamp::now(),
         };
         self.control.say_later(&event);
     }
@@ -355,7 +360,7 @@ impl Report for Reports {
         } else {
             for line in text.lines() {
                 self.control
-                    .log(worker, LogStream::Stdout, line.as_bytes(), now());
+                    .log(worker, LogStream::Stdout, line.as_bytes(), Timestamp::now());
             }
         }
     }

@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use burst_bcm::{BackendConfig, Failure, FailureKind, Pack, PackConfig, Secret, Topology};
+use burst_bcm::{
+    BackendConfig, Failure, FailureKind, InvalidConfiguration, Pack, PackConfig, Secret, Topology,
+};
 
 use crate::context::BurstContext;
 use crate::data::Loads;
@@ -94,9 +96,8 @@ impl Group {
             .map(|it| it.size())
             .eq(sizes.iter().copied())
         {
-            return Err(FlareFailed::from(burst_bcm::Error::InvalidConfiguration {
-                reason: "every flare of a group has the same number of workers".to_owned(),
-            }));
+            let error = burst_bcm::Error::from(InvalidConfiguration::OtherGroupSize);
+            return Err(FlareFailed::from(error));
         }
         let result = flare(&work, inputs, &sizes, &self.states);
         if result.is_err() {

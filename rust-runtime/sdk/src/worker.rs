@@ -54,10 +54,26 @@ pub(crate) fn write_output<O: Serialize>(
     burst: &BurstContext,
     body: &mut Vec<u8>,
 ) -> Result<(), Failure> {
-    write_json(output, body).map_err(|message| named(burst, FailureKind::Error, message))
+    write_json(output, body).map_err(|error| named(burst, FailureKind::Error, error.to_string()))
 }
 
-fn write_json(output: &impl Serialize, body: &mut Vec<u8>) -> Result<(), String> {
+/// Why an output cannot be passed on.
+#[derive(Debug, thiserror::Error)]
+enum OutputError {
+    #[error(
+        "the output is larger than {} MiB as JSON; write large results to storage and return where they are",
+        OUTPUT_LIMIT / (1024 * 1024)
+    )]
+    TooLarge,
+    #[error(
+        "the output is nested more than {OUTPUT_DEPTH} levels deep as JSON; return it in a flatter form"
+    )]
+    TooDeep,
+    #[error("the output cannot be written as JSON: {0}")]
+    NoJson(serde_json::Error),
+}
+
+fn write_json(output: &impl Serialize, body: &mut Vec<u8>) -> Result<(), OutputError> {
     let mut limited = Limited {
         body,
         remaining: OUTPUT_LIMIT,
@@ -68,17 +84,9 @@ fn write_json(output: &impl Serialize, body: &mut Vec<u8>) -> Result<(), String>
         return Ok(());
     };
     Err(match limited.exceeded {
-        Some(Limit::Size) => {
-            let limit = OUTPUT_LIMIT / (1024 * 1024);
-            format!(
-                "the output is larger than {limit} MiB as JSON; write large results to storage and \
-                 return where they are"
-            )
-        }
-        Some(Limit::Depth) => format!(
-            "the output is nested more than {OUTPUT_DEPTH} levels deep as JSON; return it in a flatter form"
-        ),
-        None => format!("the output cannot be written as JSON: {error}"),
+        Some(Limit::Size) => OutputError::TooLarge,
+        Some(Limit::Depth) => OutputError::TooDeep,
+        None => OutputError::NoJson(error),
     })
 }
 
@@ -146,7 +154,8 @@ mod tests {
         write_json(&Nested(OUTPUT_DEPTH as u64), &mut body).unwrap();
         assert_eq!(body.len(), 2 * OUTPUT_DEPTH + 1);
         for levels in [OUTPUT_DEPTH as u64 + 1, u64::MAX] {
-            let message = write_json(&Nested(levels), &mut Vec::new()).unwrap_err();
+            let error = write_json(&Nested(levels), &mut Vec::new()).unwrap_err();
+            let message = error.to_string();
             assert!(message.contains("more than 256 levels deep"), "{message}");
         }
     }

@@ -4,7 +4,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use burst_bcm::{Admission, Admitted};
-use burst_protocol::{RunPack, time};
+use burst_protocol::RunPack;
 
 use crate::error::Error;
 
@@ -35,7 +35,7 @@ impl Admissions {
         let flare = Admission {
             flare_id: &run.flare_id,
             secret: &run.secret,
-            deadline: Some(time(run.deadline)),
+            deadline: Some(run.deadline.into()),
             packs: Some(u32::try_from(run.pack_sizes.len()).unwrap_or(u32::MAX)),
             group: run.group.as_deref(),
             last: last.as_ref().filter(of_group).map(|told| &told.admitted),

@@ -10,19 +10,33 @@ use std::io;
 /// How the standard library puts it, around a number of bytes.
 const SAID: (&str, &str) = ("memory allocation of ", " bytes failed");
 
-/// Holds a process to so many MiB from now on. The error says why it cannot be.
-pub(crate) fn hold(process: i32, mebibytes: u64) -> Result<(), String> {
+/// Why a program cannot be held to its pack's memory.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AllowanceError {
+    /// It has more already.
+    #[error("the program has kept {kept} MiB, and its pack may have {allowed} MiB now")]
+    Exceeded {
+        /// What it has, in MiB.
+        kept: u64,
+        /// What it may have, in MiB.
+        allowed: u64,
+    },
+    /// The kernel does not do so.
+    #[error("the program cannot be held to its memory: {0}")]
+    Kernel(#[source] io::Error),
+}
+
+/// Holds a process to so many MiB from now on.
+pub(crate) fn hold(process: i32, mebibytes: u64) -> Result<(), AllowanceError> {
     let bytes = mebibytes.saturating_mul(1 << 20);
     if let Some(has) = data(process).filter(|has| *has > bytes) {
-        let has = has >> 20;
-        return Err(format!(
-            "the program has kept {has} MiB, and its pack may have {mebibytes} MiB now"
-        ));
+        return Err(AllowanceError::Exceeded {
+            kept: has >> 20,
+            allowed: mebibytes,
+        });
     }
-    let failed = || {
-        let error = io::Error::last_os_error();
-        format!("the program cannot be held to its memory: {error}")
-    };
+    let failed = || AllowanceError::Kernel(io::Error::last_os_error());
     // SAFETY: `rlimit` is plain data, and the call fills and reads valid places.
     unsafe {
         let mut limit: libc::rlimit = std::mem::zeroed();
@@ -76,6 +90,7 @@ mod tests {
         let own = std::process::id() as i32;
         let before = data(own).unwrap();
         assert!(before > 0);
-        assert!(hold(own, 0).unwrap_err().contains("0 MiB now"));
+        let error = hold(own, 0).unwrap_err().to_string();
+        assert!(error.contains("0 MiB now"), "{error}");
     }
 }

@@ -3,9 +3,10 @@
 
 use burst_protocol::{
     Depth, Failure, FailureKind, Heard, MESSAGE, OUTPUT_DEPTH, OUTPUT_LIMIT, PHASE_NAME, PackEvent,
-    ProgramEvent, RunPack, now, without_values,
+    ProgramEvent, RunPack, Timestamp, without_values,
 };
 
+use crate::breach::Breach;
 use crate::limits;
 
 /// What there is in a flare to be spoken of.
@@ -47,11 +48,9 @@ impl Checks {
         &mut self,
         frame: &[u8],
         reason: Option<&Failure>,
-    ) -> Result<Option<ProgramEvent>, String> {
-        let Heard { run, event } = serde_json::from_slice(frame).map_err(|error| {
-            let error = without_values(&error.to_string());
-            format!("it sent an event that is none: {error}")
-        })?;
+    ) -> Result<Option<ProgramEvent>, Breach> {
+        let Heard { run, event } = serde_json::from_slice(frame)
+            .map_err(|error| Breach::NoEvent(without_values(&error.to_string())))?;
         if run != Some(self.run) {
             self.strayed = true;
             // Programs that were built before runs had numbers name none, and run but once.
@@ -70,13 +69,13 @@ impl Checks {
         .map(Some)
     }
 
-    fn fit(&self, mut event: PackEvent, reason: Option<&Failure>) -> Result<PackEvent, String> {
+    fn fit(&self, mut event: PackEvent, reason: Option<&Failure>) -> Result<PackEvent, Breach> {
         match &mut event {
             PackEvent::Ready {
                 endpoint: Some(endpoint),
                 ..
             } if !is_at(endpoint, &self.advertise) => {
-                return Err("it is reached where it was not told to be".to_owned());
+                return Err(Breach::Elsewhere);
             }
             PackEvent::Phase { name, .. } => cut(name, PHASE_NAME),
             PackEvent::WorkerFailed { worker, error, .. } => {
@@ -94,8 +93,8 @@ impl Checks {
         }
         let at = time_of(&mut event);
         // The program's clock is this one.
-        let now = now();
-        if at.abs_diff(now) > limits::SKEW {
+        let now = Timestamp::now();
+        if at.distance(now) > limits::SKEW {
             *at = now;
         }
         Ok(event)
@@ -151,14 +150,14 @@ fn is_at(endpoint: &str, address: &str) -> bool {
 
 /// The event, unless it is nested too deeply: whoever reads it next may do so by recursion. A worker whose output is
 /// so, or too long, fails.
-fn bounded(frame: &[u8], event: ProgramEvent) -> Result<ProgramEvent, String> {
+fn bounded(frame: &[u8], event: ProgramEvent) -> Result<ProgramEvent, Breach> {
     // The output, within the event.
     let shallow = Depth::is_within(OUTPUT_DEPTH + 1, frame);
     let (worker, at, message) = match event {
         ProgramEvent::Pack(PackEvent::WorkerSucceeded { worker, at, .. }) if !shallow => {
             (worker, at, TOO_DEEP)
         }
-        _ if !shallow => return Err("it sent an event that is nested too deeply".to_owned()),
+        _ if !shallow => return Err(Breach::TooDeep),
         ProgramEvent::Pack(PackEvent::WorkerSucceeded {
             worker,
             at,
@@ -177,7 +176,7 @@ fn bounded(frame: &[u8], event: ProgramEvent) -> Result<ProgramEvent, String> {
 const TOO_DEEP: &str = "the output is nested more than 256 levels deep as JSON";
 const TOO_LARGE: &str = "the output is larger than 16 MiB as JSON";
 
-fn time_of(event: &mut PackEvent) -> &mut u64 {
+fn time_of(event: &mut PackEvent) -> &mut Timestamp {
     match event {
         PackEvent::Ready { at, .. }
         | PackEvent::WorkerStarted { at, .. }
@@ -216,7 +215,7 @@ mod tests {
         Checks::new(&serde_json::from_str(&run.to_string()).unwrap(), 7, false)
     }
 
-    fn read(event: Value) -> Result<Option<ProgramEvent>, String> {
+    fn read(event: Value) -> Result<Option<ProgramEvent>, Breach> {
         checks().read(event.to_string().as_bytes(), None)
     }
 

@@ -9,6 +9,7 @@ use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio_util::codec::{Decoder, LengthDelimitedCodec};
 
+use crate::breach::Breach;
 use crate::logs::read_now;
 
 /// Frames from the program.
@@ -72,13 +73,9 @@ impl Incoming {
     }
 
     /// The next message, if all of it is there. One that is too large is an error.
-    pub(crate) fn next(&mut self) -> io::Result<Option<Bytes>> {
-        let frame = self.decoder.decode(&mut self.buffer).map_err(|_| {
-            let limit = frame::EVENT_LIMIT;
-            io::Error::other(format!(
-                "the program sent a frame of more than {limit} bytes"
-            ))
-        })?;
+    pub(crate) fn next(&mut self) -> Result<Option<Bytes>, Breach> {
+        let frame = self.decoder.decode(&mut self.buffer);
+        let frame = frame.map_err(|_| Breach::TooLong)?;
         Ok(frame.map(|mut frame| {
             frame.advance(frame::HEADER);
             frame.freeze()

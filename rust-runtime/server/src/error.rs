@@ -1,9 +1,15 @@
 //! What the runtime answers when it refuses or fails a request.
 
+use std::fmt;
+
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use burst_protocol::PackEvent;
+use burst_protocol::{InvalidRun, PackEvent};
+
+use crate::allowance::AllowanceError;
+use crate::spent::Spent;
+use crate::supervisor::StartError;
 
 /// Why a request got no result.
 #[derive(Debug, thiserror::Error)]
@@ -15,6 +21,9 @@ pub enum Error {
     /// The body is not what the call takes.
     #[error("{0}")]
     Malformed(String),
+    /// The pack that is to be run cannot be.
+    #[error(transparent)]
+    InvalidRun(#[from] InvalidRun),
     /// The body is larger than the call takes.
     #[error("the body is larger than {limit} MiB")]
     TooLarge {
@@ -32,10 +41,10 @@ pub enum Error {
     Busy,
     /// The program has ended; the pack is of no use any more.
     #[error("the program of this pack has ended: {0}")]
-    Ended(String),
+    Ended(Spent),
     /// The program cannot be held to the memory that this flare's pack may have.
-    #[error("{0}")]
-    NotHeld(String),
+    #[error(transparent)]
+    NotHeld(#[from] AllowanceError),
     /// No such flare runs here.
     #[error("flare {0} does not run here")]
     UnknownFlare(String),
@@ -43,10 +52,12 @@ pub enum Error {
     #[error("{0}")]
     Start(String),
     /// The program did not come up, and said this.
-    #[error("{reason}")]
+    #[error("{reason}{}", Tail(tail.as_deref()))]
     Stillborn {
-        /// A sentence for the user.
-        reason: String,
+        /// Why.
+        reason: StartError,
+        /// The last that it said.
+        tail: Option<String>,
         /// The pack's log.
         said: Vec<PackEvent>,
     },
@@ -61,11 +72,22 @@ pub enum Error {
     Function(String),
 }
 
+struct Tail<'a>(Option<&'a str>);
+
+impl fmt::Display for Tail<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(tail) => write!(f, "; it said: {tail}"),
+            None => Ok(()),
+        }
+    }
+}
+
 impl Error {
     fn status(&self) -> StatusCode {
         match self {
             Self::NotAllowed => StatusCode::UNAUTHORIZED,
-            Self::Malformed(_) => StatusCode::BAD_REQUEST,
+            Self::Malformed(_) | Self::InvalidRun(_) => StatusCode::BAD_REQUEST,
             Self::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Self::AlreadyInitialized => StatusCode::FORBIDDEN,
             Self::NotInitialized | Self::Busy | Self::Ended(_) | Self::NotHeld(_) => {

@@ -1,7 +1,7 @@
 //! What a flare's workers and its pack say: bounded here, whatever the program does, and gathered
 //! into few events, so that nobody further on has one for each line.
 
-use burst_protocol::{LINE, LINE_COST, LOG_LIMIT, LogStream, PackEvent, now};
+use burst_protocol::{LINE, LINE_COST, LOG_LIMIT, LogStream, PackEvent, Timestamp};
 use tokio::time::Instant;
 
 use crate::limits;
@@ -18,7 +18,7 @@ pub(crate) struct Journal {
 /// Lines of one stream, one after the other, and when the first of them was said.
 struct Passage {
     stream: LogStream,
-    at: u64,
+    at: Timestamp,
     text: String,
     cost: usize,
 }
@@ -43,7 +43,13 @@ impl Journal {
     }
 
     /// Takes lines of a worker, or of the pack itself, as far as the limits allow.
-    pub(crate) fn say(&mut self, worker: Option<u32>, stream: LogStream, text: &str, at: u64) {
+    pub(crate) fn say(
+        &mut self,
+        worker: Option<u32>,
+        stream: LogStream,
+        text: &str,
+        at: Timestamp,
+    ) {
         let place = self.place(worker);
         let Some(speaker) = self.speakers.get_mut(place) else {
             return;
@@ -107,7 +113,7 @@ impl Journal {
             let notice = format!(
                 "[burst] {lines} lines were left out before this one: the pack wrote more than {rate} MiB a second"
             );
-            self.waiting += pack.add(LogStream::Stderr, &notice, now());
+            self.waiting += pack.add(LogStream::Stderr, &notice, Timestamp::now());
         }
     }
 
@@ -133,7 +139,7 @@ impl Speaker {
     }
 
     /// Adds a line; by how many bytes that made it longer.
-    fn add(&mut self, stream: LogStream, line: &str, at: u64) -> usize {
+    fn add(&mut self, stream: LogStream, line: &str, at: Timestamp) -> usize {
         let cost = line.len() + LINE_COST;
         if let Some(last) = self.passages.last_mut()
             && last.stream == stream
@@ -249,10 +255,14 @@ mod tests {
                 stream,
                 ref text,
                 at,
-            } => (worker, stream, at, text.as_str()),
+            } => (worker, stream, at.as_micros(), text.as_str()),
             other => panic!("{other:?}"),
         };
         events.iter().map(text).collect()
+    }
+
+    fn at(micros: u64) -> Timestamp {
+        Timestamp::from_micros(micros)
     }
 
     const OUT: LogStream = LogStream::Stdout;
@@ -261,14 +271,14 @@ mod tests {
     #[test]
     fn lines_of_one_stream_are_one_event_and_keep_their_order_among_streams() {
         let mut journal = Journal::new(4, 2);
-        journal.say(Some(4), OUT, "a", 1);
-        journal.say(Some(5), OUT, "other", 2);
-        journal.say(Some(4), OUT, "", 3);
-        journal.say(Some(4), ERR, "b\nc", 4);
-        journal.say(Some(4), OUT, "d", 5);
-        journal.say(None, ERR, "pack", 6);
-        journal.say(Some(6), OUT, "nobody", 7);
-        journal.say(Some(3), OUT, "nobody", 7);
+        journal.say(Some(4), OUT, "a", at(1));
+        journal.say(Some(5), OUT, "other", at(2));
+        journal.say(Some(4), OUT, "", at(3));
+        journal.say(Some(4), ERR, "b\nc", at(4));
+        journal.say(Some(4), OUT, "d", at(5));
+        journal.say(None, ERR, "pack", at(6));
+        journal.say(Some(6), OUT, "nobody", at(7));
+        journal.say(Some(3), OUT, "nobody", at(7));
         let first = journal.take_of(4);
         let four = Some(4);
         assert_eq!(
@@ -290,7 +300,7 @@ mod tests {
     #[test]
     fn a_long_line_is_cut_between_characters_and_a_long_passage_between_lines() {
         let mut journal = Journal::new(0, 1);
-        journal.say(None, OUT, &"é".repeat(LINE), 1);
+        journal.say(None, OUT, &"é".repeat(LINE), at(1));
         let lengths = |journal: &mut Journal| -> Vec<Vec<usize>> {
             texts(&journal.take())
                 .iter()
@@ -299,7 +309,7 @@ mod tests {
         };
         assert_eq!(lengths(&mut journal), [[LINE], [LINE]]);
         let line = "x".repeat(limits::PASSAGE / 4);
-        (0..6).for_each(|_| journal.say(Some(0), OUT, &line, 1));
+        (0..6).for_each(|_| journal.say(Some(0), OUT, &line, at(1)));
         assert_eq!(
             lengths(&mut journal),
             [vec![line.len(); 3], vec![line.len(); 3]]
@@ -310,8 +320,8 @@ mod tests {
     fn an_empty_line_costs_more_than_nothing_and_the_limit_is_said_once() {
         for worker in [Some(0), None] {
             let mut journal = Journal::new(0, 1);
-            (0..100_000).for_each(|_| journal.say(worker, OUT, "", 1));
-            journal.say(worker, OUT, &"\n".repeat(100_000), 1);
+            (0..100_000).for_each(|_| journal.say(worker, OUT, "", at(1)));
+            journal.say(worker, OUT, &"\n".repeat(100_000), at(1));
             let events = journal.take();
             let lines: Vec<_> = texts(&events)
                 .iter()
@@ -328,7 +338,7 @@ mod tests {
         let mut journal = Journal::new(0, workers);
         let line = "x".repeat(1024 - LINE_COST);
         for worker in 0..workers {
-            (0..LOG_LIMIT / 1024).for_each(|_| journal.say(Some(worker), OUT, &line, 1));
+            (0..LOG_LIMIT / 1024).for_each(|_| journal.say(Some(worker), OUT, &line, at(1)));
         }
         journal.close();
         let events = journal.take();

@@ -9,14 +9,15 @@
 //! | finding or unpacking a package | `init`, `package` |
 //! | the program: start, hello, what its end means | `supervisor`, `process`, `memory` |
 //! | what comes from it | `control` (frames), `logs` (pipes) |
-//! | one flare | `pack` (time, orders, kills), `checks` and `tracker` (what may be true of what is said) |
+//! | one flare | `pack` (time, orders, kills), `checks`, `tracker` and `breach` (what may be true of what is said) |
 //! | a single function as OpenWhisk calls it | `run` |
-//! | what a flare leaves behind | [`rest`], [`orphans`], `descendants` |
+//! | what a flare leaves behind | [`rest`], [`orphans`], `descendants`, `spent` |
 
 mod access;
 mod admission;
 mod allowance;
 mod body;
+mod breach;
 mod checks;
 mod connections;
 mod control;
@@ -38,16 +39,21 @@ mod routes;
 mod run;
 mod runtime;
 mod server;
+mod spent;
 mod supervisor;
 mod tracker;
 
 use tokio::net::TcpListener;
 
 pub use access::Access;
+pub use allowance::AllowanceError;
+pub use breach::Breach;
 pub use describe::{Description, describe};
 pub use error::Error;
 pub use package::PackageError;
 pub use process::keep_from_others;
+pub use spent::Spent;
+pub use supervisor::StartError;
 
 use crate::runtime::Runtime;
 use crate::server::Server;

@@ -51,8 +51,8 @@ pub(crate) const DYING_SIGNALS: [i32; 5] = [
     libc::SIGILL,
     libc::SIGFPE,
 ];
-/// How far, in microseconds, the time of an event may be from that at which it is heard.
-pub(crate) const SKEW: u64 = 3600 * 1_000_000;
+/// How far the time of an event may be from that at which it is heard.
+pub(crate) const SKEW: Duration = Duration::from_secs(3600);
 /// What is told of the output of a program that did not come up.
 pub(crate) const STARTUP_LOG: usize = 64 * 1024;
 /// What is kept of standard error for the message about a failed start.

@@ -1,6 +1,6 @@
 //! `burst-runtime`: arguments in, exit code out.
 
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -111,9 +111,24 @@ fn main() -> ExitCode {
     }
 }
 
-type Result = std::result::Result<(), Box<dyn std::error::Error>>;
+/// Why the runtime ends before it was told to.
+#[derive(Debug, thiserror::Error)]
+enum Error {
+    #[error("cannot listen on {address}: {reason}")]
+    Listen { address: String, reason: io::Error },
+    #[error(r#"standard input is not {{"flareId":…,"backend":{{…}}}}"#)]
+    NoRequest,
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+    #[error(transparent)]
+    Backend(#[from] burst_bcm::Error),
+    #[error(transparent)]
+    Firewall(#[from] burst_firewall::Error),
+}
 
-fn serve(listen: &str, keep_open: bool) -> Result {
+fn serve(listen: &str, keep_open: bool) -> Result<(), Error> {
     burst_runtime::keep_from_others()?;
     // One thread is enough for one program, and switches less on its way to an answer.
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -122,7 +137,10 @@ fn serve(listen: &str, keep_open: bool) -> Result {
     let served = runtime.block_on(async {
         let listener = TcpListener::bind(listen)
             .await
-            .map_err(|error| format!("cannot listen on {listen}: {error}"))?;
+            .map_err(|reason| Error::Listen {
+                address: listen.to_owned(),
+                reason,
+            })?;
         tokio::spawn(burst_runtime::orphans::adopt()?);
         println!("listening on {}", listener.local_addr()?);
         std::io::stdout().flush()?;
@@ -163,12 +181,12 @@ async fn stdin_closed(keep_open: bool) {
     }
 }
 
-fn describe() -> Result {
+fn describe() -> Result<(), Error> {
     println!("{}", serde_json::to_string(&burst_runtime::describe())?);
     Ok(())
 }
 
-fn cleanup() -> Result {
+fn cleanup() -> Result<(), Error> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Request {
@@ -179,8 +197,7 @@ fn cleanup() -> Result {
     std::io::stdin()
         .take(1024 * 1024)
         .read_to_string(&mut body)?;
-    let request: Request = serde_json::from_str(&body)
-        .map_err(|_| r#"standard input is not {"flareId":…,"backend":{…}}"#)?;
+    let request: Request = serde_json::from_str(&body).map_err(|_| Error::NoRequest)?;
     burst_bcm::cleanup(&request.flare_id, &request.backend)?;
     Ok(())
 }

@@ -1,12 +1,16 @@
 //! Workers' outputs on their way to the client: as text, long ones in pieces, so that nobody after
 //! this has to hold one whole or to look into it.
 
-use burst_protocol::OutputEvent;
+use burst_protocol::{OutputEvent, Timestamp};
 
 use crate::limits;
 
 /// The events that tell a worker's output.
-pub(crate) fn events(worker: u32, output: &str, at: u64) -> impl Iterator<Item = OutputEvent<'_>> {
+pub(crate) fn events(
+    worker: u32,
+    output: &str,
+    at: Timestamp,
+) -> impl Iterator<Item = OutputEvent<'_>> {
     let mut rest = Some(output);
     std::iter::from_fn(move || {
         let (piece, more) = split(rest.take()?);
@@ -40,12 +44,14 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::panic)]
     use super::*;
 
+    const AT: Timestamp = Timestamp::from_micros(7);
+
     /// What a client puts together, and how many events it took.
     fn told(output: &str) -> (String, usize) {
         let mut whole = String::new();
         let mut last = false;
         let mut count = 0;
-        for event in events(3, output, 7) {
+        for event in events(3, output, AT) {
             assert!(!last, "something follows the end");
             count += 1;
             let line = serde_json::to_string(&event).unwrap();
@@ -58,7 +64,7 @@ mod tests {
                 OutputEvent::WorkerSucceeded {
                     worker: 3,
                     output,
-                    at: 7,
+                    at: AT,
                 } => {
                     whole.push_str(&output);
                     last = true;

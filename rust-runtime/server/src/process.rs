@@ -13,6 +13,7 @@ use std::time::Duration;
 use burst_protocol::CONTROL_FD;
 use tokio::sync::{oneshot, watch};
 
+use crate::allowance::AllowanceError;
 use crate::package::Package;
 use crate::{allowance, limits, orphans};
 
@@ -89,8 +90,8 @@ impl Group {
         }
     }
 
-    /// Holds the program to so many MiB of memory from now on. The error says why it cannot be.
-    pub(crate) fn allow(&self, mebibytes: u64) -> Result<(), String> {
+    /// Holds the program to so many MiB of memory from now on.
+    pub(crate) fn allow(&self, mebibytes: u64) -> Result<(), AllowanceError> {
         // Under the lock the number is still its own.
         self.leader()
             .map_or(Ok(()), |leader| allowance::hold(leader, mebibytes))

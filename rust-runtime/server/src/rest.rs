@@ -24,6 +24,7 @@ use std::time::{Duration, Instant};
 use crate::descendants;
 use crate::limits;
 use crate::process::Turn;
+use crate::spent::Spent;
 use crate::supervisor::Program;
 
 /// Directories that nobody else writes to.
@@ -156,7 +157,7 @@ impl Pause {
 
     /// Stops a program until its next flare, and then looks whether it stays so. The error says why it is of no use for
     /// one.
-    pub(crate) fn go_by(&mut self, program: &mut Program) -> Result<(), String> {
+    pub(crate) fn go_by(&mut self, program: &mut Program) -> Result<(), Spent> {
         if let Rest::Ahead = self.rest {
             self.end(program)?;
             self.rest = Rest::Asked(Instant::now());
@@ -172,22 +173,22 @@ impl Pause {
             (None, _) => false,
         };
         match woken {
-            true => Err("its flare had ended, and it did not stay stopped".to_owned()),
+            true => Err(Spent::Awake),
             false => Ok(()),
         }
     }
 
-    fn end(&self, program: &mut Program) -> Result<(), String> {
+    fn end(&self, program: &mut Program) -> Result<(), Spent> {
         let ran = runnable(program).saturating_sub(self.runnable);
         if ran * 2 > self.began.elapsed() {
-            return Err("its flare had ended, and threads of it went on computing".to_owned());
+            return Err(Spent::Computing);
         }
         // That it went on with the flare that has ended is not told yet.
         program.group.turn();
         program.stop();
         match sweep(program) {
             true => Ok(()),
-            false => Err("processes it left behind do not end".to_owned()),
+            false => Err(Spent::Haunted),
         }
     }
 }

@@ -3,7 +3,8 @@
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use burst_protocol::{
-    BackendConfig, FailureKind, Inputs, LogStream, OutputEvent, PackEvent, RunPack, Secret, micros,
+    BackendConfig, FailureKind, Inputs, LogStream, OutputEvent, PackEvent, RunPack, Secret,
+    Timestamp,
 };
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -39,7 +40,7 @@ async fn activate(runtime: &Runtime, body: &[u8]) -> Result<Box<RawValue>, Error
         Some(serde_json::Value::String(text)) => text.parse().ok(),
         Some(number) => number.as_u64(),
     };
-    let default = || micros(SystemTime::now() + limits::RUN);
+    let default = || Timestamp::from(SystemTime::now() + limits::RUN);
     let flare_id = body.activation_id.unwrap_or_else(|| {
         let now = UNIX_EPOCH.elapsed().unwrap_or_default();
         format!("{:032x}", now.as_nanos())
@@ -52,7 +53,9 @@ async fn activate(runtime: &Runtime, body: &[u8]) -> Result<Box<RawValue>, Error
         backend: BackendConfig::new("direct"),
         secret: Secret::default(),
         advertise: "127.0.0.1".to_owned(),
-        deadline: deadline.map_or_else(default, |millis: u64| millis.saturating_mul(1000)),
+        deadline: deadline.map_or_else(default, |millis: u64| {
+            Timestamp::from_micros(millis.saturating_mul(1000))
+        }),
         group: None,
         autostart: true,
         lease: None,

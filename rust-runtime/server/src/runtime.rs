@@ -14,6 +14,7 @@ use crate::pack::{self, Order, Outcome};
 use crate::package::Package;
 use crate::process::Group;
 use crate::rest::{self, Pause};
+use crate::spent::Spent;
 use crate::supervisor::{Program, Stillborn};
 
 /// Shared by all requests.
@@ -35,7 +36,7 @@ enum Slot {
         group: Arc<Group>,
     },
     Spent {
-        reason: String,
+        reason: Spent,
         group: Arc<Group>,
     },
 }
@@ -71,9 +72,9 @@ impl Runtime {
                     *slot = Slot::Idle(Box::new(program));
                     Ok(())
                 }
-                Err(Stillborn { reason, said }) => {
+                Err(Stillborn { reason, tail, said }) => {
                     *slot = Slot::Empty;
-                    Err(Error::Stillborn { reason, said })
+                    Err(Error::Stillborn { reason, tail, said })
                 }
             }
         });
@@ -99,7 +100,7 @@ impl Runtime {
 
     /// Runs a flare on the warm program. Its events come out of the channel as lines.
     pub(crate) fn run(&self, run: RunPack) -> Result<mpsc::Receiver<Bytes>, Error> {
-        run.check().map_err(Error::Malformed)?;
+        run.check()?;
         let number = getrandom::u64()
             .map_err(|error| Error::Start(format!("no number for the run: {error}")))?;
         let mut slot = self.slot();
@@ -111,14 +112,14 @@ impl Runtime {
                 return Err(error);
             }
         };
-        if let Some(how) = program.has_ended() {
-            let (reason, group) = (how.clone(), Arc::clone(&program.group));
+        if let Some(spent) = program.has_ended() {
+            let (reason, group) = (spent.clone(), Arc::clone(&program.group));
             *slot = Slot::Spent { reason, group };
-            return Err(Error::Ended(how));
+            return Err(Error::Ended(spent));
         }
-        if let Err(reason) = program.allow(run.memory) {
+        if let Err(error) = program.allow(run.memory) {
             *slot = Slot::Idle(program);
-            return Err(Error::NotHeld(reason));
+            return Err(error.into());
         }
         let (orders, received) = mpsc::channel(4);
         // One chunk waits: what a slow client does not take stays with the program.

@@ -1,21 +1,24 @@
 //! The user's program from its start to its end, and what its end means.
 
+use std::io;
 use std::path::Path;
 use std::process::ExitStatus;
 use std::sync::Arc;
 
-use burst_protocol::{FailureKind, LINE_COST, LogStream, PackEvent, ProgramEvent, now};
+use burst_protocol::{FailureKind, LINE_COST, LogStream, PackEvent, ProgramEvent, Timestamp};
 use tokio::net::UnixStream;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
 
-use crate::allowance;
+use crate::allowance::{self, AllowanceError};
+use crate::breach::Breach;
 use crate::control::{self, Incoming, Outgoing};
 use crate::limits;
 use crate::logs::Pipe;
 use crate::memory::KillCounter;
 use crate::package::Package;
 use crate::process::{self, Ending, Group};
+use crate::spent::Spent;
 
 /// A running program. It is killed when this is dropped.
 pub(crate) struct Program {
@@ -59,17 +62,48 @@ pub(crate) enum Happening {
 /// A program that did not come up.
 #[derive(Debug)]
 pub(crate) struct Stillborn {
-    /// A sentence for the user.
-    pub(crate) reason: String,
+    pub(crate) reason: StartError,
+    /// The end of what it said to standard error, or else to standard output.
+    pub(crate) tail: Option<String>,
     /// What it said, as the pack's log.
     pub(crate) said: Vec<PackEvent>,
 }
 
-impl From<String> for Stillborn {
-    fn from(reason: String) -> Self {
-        let said = Vec::new();
-        Self { reason, said }
+impl From<StartError> for Stillborn {
+    fn from(reason: StartError) -> Self {
+        Self {
+            reason,
+            tail: None,
+            said: Vec::new(),
+        }
     }
+}
+
+/// Why a program did not come up.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// The kernel does not execute it.
+    #[error("the program cannot be executed: {0}")]
+    Execution(#[source] io::Error),
+    /// The runtime cannot talk to it.
+    #[error("the program's pipes cannot be set up: {0}")]
+    Pipes(#[source] io::Error),
+    /// Nothing came from it in time.
+    #[error(
+        "the program did not report within {} s; is its main `burst::main!`?",
+        limits::HELLO.as_secs()
+    )]
+    Silent,
+    /// What it said cannot be.
+    #[error(transparent)]
+    Breach(#[from] Breach),
+    /// It said something else first.
+    #[error("the program began with something else than hello")]
+    NoHello,
+    /// Its process ended in this way.
+    #[error("the program ended before it was ready: it {0}")]
+    Ended(String),
 }
 
 impl Program {
@@ -79,15 +113,14 @@ impl Program {
         let killed_before = memory.read();
         let started = process::start(&package)
             .await
-            .map_err(|error| format!("the program cannot be executed: {error}"))?;
-        let internal = |error| format!("the program's pipes cannot be set up: {error}");
-        let control = UnixStream::from_std(started.control).map_err(internal)?;
+            .map_err(StartError::Execution)?;
+        let control = UnixStream::from_std(started.control).map_err(StartError::Pipes)?;
         let (incoming, outgoing) = control::split(control);
         let mut program = Self {
             incoming,
             outgoing,
-            stdout: Pipe::new(LogStream::Stdout, started.stdout).map_err(internal)?,
-            stderr: Pipe::new(LogStream::Stderr, started.stderr).map_err(internal)?,
+            stdout: Pipe::new(LogStream::Stdout, started.stdout).map_err(StartError::Pipes)?,
+            stderr: Pipe::new(LogStream::Stderr, started.stderr).map_err(StartError::Pipes)?,
             exit: started.exit,
             group: started.group,
             memory,
@@ -105,8 +138,8 @@ impl Program {
     }
 
     /// Nobody will run it, so what it said is told now.
-    fn stillborn(mut self, reason: String) -> Stillborn {
-        let (at, mut room) = (now(), limits::STARTUP_LOG);
+    fn stillborn(mut self, reason: StartError) -> Stillborn {
+        let (at, mut room) = (Timestamp::now(), limits::STARTUP_LOG);
         let mut said = Vec::new();
         for pipe in [&mut self.stderr, &mut self.stdout] {
             pipe.drain();
@@ -127,37 +160,31 @@ impl Program {
             }
         }
         said.reverse();
-        let tail = [&self.stderr, &self.stdout].map(|pipe| pipe.tail());
-        let reason = match tail.into_iter().find(|tail| !tail.is_empty()) {
-            None => reason,
-            Some(tail) => format!("{reason}; it said: {tail}"),
-        };
-        Stillborn { reason, said }
+        let tails = [&self.stderr, &self.stdout].map(|pipe| pipe.tail());
+        Stillborn {
+            reason,
+            tail: tails.into_iter().find(|tail| !tail.is_empty()),
+            said,
+        }
     }
 
-    async fn await_hello(&mut self) -> Result<(), String> {
+    async fn await_hello(&mut self) -> Result<(), StartError> {
         let deadline = Instant::now() + limits::HELLO;
         let mut open = true;
         loop {
             let happening = tokio::select! {
                 happening = self.happens(open, true) => happening,
-                () = sleep_until(deadline) => {
-                    let seconds = limits::HELLO.as_secs();
-                    let reason = format!(
-                        "the program did not report within {seconds} s; is its main `burst::main!`?"
-                    );
-                    return Err(reason);
-                }
+                () = sleep_until(deadline) => return Err(StartError::Silent),
             };
             match happening {
                 Happening::Frames => match self.incoming.next() {
                     Ok(None) => {}
                     Ok(Some(frame)) => return Self::check_hello(&frame),
-                    Err(error) => return Err(error.to_string()),
+                    Err(breach) => return Err(breach.into()),
                 },
                 Happening::Exited(status) => {
                     let (_, how) = self.explain(status, None);
-                    return Err(format!("the program ended before it was ready: it {how}"));
+                    return Err(StartError::Ended(how));
                 }
                 Happening::ControlClosed => open = false,
                 // Its first flare's, or for whoever asks why there was no hello.
@@ -169,10 +196,10 @@ impl Program {
         }
     }
 
-    fn check_hello(frame: &[u8]) -> Result<(), String> {
+    fn check_hello(frame: &[u8]) -> Result<(), StartError> {
         match serde_json::from_slice(frame) {
             Ok(ProgramEvent::Hello { .. }) => Ok(()),
-            _ => Err("the program began with something else than hello".to_owned()),
+            _ => Err(StartError::NoHello),
         }
     }
 
@@ -224,9 +251,8 @@ impl Program {
         self.package.directory()
     }
 
-    /// It may have so many MiB in the next flare, if the runtime is to hold it to them. The error says why that
-    /// cannot be.
-    pub(crate) fn allow(&mut self, memory: Option<u64>) -> Result<(), String> {
+    /// It may have so many MiB in the next flare, if the runtime is to hold it to them.
+    pub(crate) fn allow(&mut self, memory: Option<u64>) -> Result<(), AllowanceError> {
         self.allowed = memory;
         memory.map_or(Ok(()), |memory| self.group.allow(memory))
     }
@@ -243,17 +269,16 @@ impl Program {
         format!("aborted as it could not have {bytes} more bytes of memory{limit}")
     }
 
-    /// Whether the process has ended on its own while nobody looked.
-    pub(crate) fn has_ended(&mut self) -> Option<String> {
+    /// Whether the process has ended on its own while nobody looked, or cannot be understood any more.
+    pub(crate) fn has_ended(&mut self) -> Option<Spent> {
         match self.exit.try_recv() {
             Err(oneshot::error::TryRecvError::Empty) => {
                 self.incoming.drain();
-                let cut = self.incoming.is_cut_short();
-                cut.then(|| "it said half an event after its flare had ended".to_owned())
+                self.incoming.is_cut_short().then_some(Spent::CutShort)
             }
             status => {
                 let (_, how) = self.explain(status.ok(), None);
-                Some(format!("it {how}"))
+                Some(Spent::Died(how))
             }
         }
     }

@@ -2,6 +2,8 @@
 
 use burst_protocol::{Failure, FailureKind, PHASES, PackEvent, RunPack};
 
+use crate::breach::Breach;
+
 /// Follows one flare's events and judges them: a program is not trusted to tell the truth about
 /// workers it does not have, or to end them twice.
 #[derive(Debug)]
@@ -34,7 +36,7 @@ pub(crate) enum Verdict {
     /// It makes no sense here.
     Drop,
     /// It cannot be true, and the program is not to be trusted with the rest: why.
-    Breach(String),
+    Breach(Breach),
     /// The program says that the pack has ended.
     Ended {
         reusable: bool,
@@ -99,16 +101,14 @@ impl Tracker {
             PackEvent::Log { .. } => Verdict::Forward,
             _ if ended => Verdict::Drop,
             PackEvent::WorkerStarted { .. } if !(self.ready && self.begun) => {
-                Verdict::Breach(format!("its worker {worker} began before the flare did"))
+                Verdict::Breach(Breach::TooEarly { worker })
             }
             PackEvent::WorkerStarted { .. } => once(&mut self.started[index]),
             PackEvent::WorkerFailed { error, .. } => {
                 self.first_failure.get_or_insert_with(|| error.clone());
                 self.end(index)
             }
-            _ if !started => {
-                Verdict::Breach(format!("its worker {worker} is at work but never began"))
-            }
+            _ if !started => Verdict::Breach(Breach::NeverBegan { worker }),
             PackEvent::Phase { .. } if self.phases[index] == PHASES => Verdict::Drop,
             PackEvent::Phase { .. } => {
                 self.phases[index] += 1;

@@ -9,6 +9,7 @@ use socket2::Socket;
 use super::handshake::{self, Credentials, HandshakeError, Purpose};
 use super::{error, socket};
 use crate::error::Error;
+use crate::invalid::InvalidConfiguration;
 
 /// How long connecting may take, and so may the handshake.
 const TIMEOUT: Duration = Duration::from_secs(3);
@@ -46,9 +47,7 @@ impl Dialler {
         });
         match known == endpoints {
             true => Ok(new),
-            false => Err(Error::InvalidConfiguration {
-                reason: "a pack is not where it was in the last flare of its group".to_owned(),
-            }),
+            false => Err(InvalidConfiguration::PackMoved.into()),
         }
     }
 

@@ -16,6 +16,7 @@ use super::reader::Reader;
 use super::watch::Watch;
 use crate::config::PackConfig;
 use crate::error::Error;
+use crate::invalid::InvalidConfiguration;
 use crate::remote::Frame;
 use crate::remote::inbox::Inbox;
 use crate::remote::pool::Pool;
@@ -51,20 +52,17 @@ impl Links {
     /// Listens. What comes is for this inbox until it is [renewed](Links::renew).
     pub(super) fn open(config: &PackConfig, inbox: &Arc<Inbox>) -> Result<Self, Error> {
         if config.secret.as_bytes().is_empty() {
-            return Err(Error::InvalidConfiguration {
-                reason: "direct connections need the flare's secret".to_owned(),
-            });
+            return Err(InvalidConfiguration::NoSecret.into());
         }
         let locally = match config.backend.uri.as_deref() {
             None => true,
             Some(TCP_ONLY) => false,
             Some(_) => {
-                return Err(Error::InvalidConfiguration {
-                    reason: format!(
-                        "the URI of {} can only be {TCP_ONLY:?}, or none",
-                        super::NAME
-                    ),
-                });
+                let reason = format!(
+                    "the URI of {} can only be {TCP_ONLY:?}, or none",
+                    super::NAME
+                );
+                return Err(InvalidConfiguration::OfBackend(reason).into());
             }
         };
         let (pack, packs) = (config.pack, config.topology.num_packs());
@@ -123,9 +121,11 @@ impl Links {
     /// they were.
     pub(super) fn start(&self, endpoints: &[String]) -> Result<(), Error> {
         if endpoints.len() != self.packs as usize {
-            return Err(Error::InvalidConfiguration {
-                reason: format!("{} endpoints for {} packs", endpoints.len(), self.packs),
-            });
+            return Err(InvalidConfiguration::Endpoints {
+                endpoints: endpoints.len(),
+                packs: self.packs,
+            }
+            .into());
         }
         if self.dialler.learn(endpoints)? {
             self.watch.join(&self.dialler, self.pack, self.packs)?;

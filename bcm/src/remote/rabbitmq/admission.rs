@@ -46,9 +46,8 @@ pub(in crate::remote) fn admit(
 /// The platform's own part.
 #[cfg(not(feature = "management"))]
 pub(in crate::remote) fn admit(_: &Admission<'_>, _: &BackendConfig) -> Result<Admitted, Error> {
-    Err(Error::InvalidConfiguration {
-        reason: format!("{NAME}: this program was built without the feature \"management\""),
-    })
+    let reason = format!("{NAME}: this program was built without the feature \"management\"");
+    Err(crate::invalid::InvalidConfiguration::OfBackend(reason).into())
 }
 
 /// Deletes a flare's user and virtual host with all that is there, or, where it had none, its

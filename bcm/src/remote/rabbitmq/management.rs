@@ -19,6 +19,7 @@ use super::server::{Server, error};
 use crate::admission::Admission;
 use crate::config::BackendConfig;
 use crate::error::Error;
+use crate::invalid::InvalidConfiguration;
 use crate::remote::credentials::{self, Credentials};
 
 /// Where the API is on the server's host unless the address says otherwise.
@@ -48,9 +49,7 @@ pub(super) struct Management {
 impl Management {
     /// At `management` of the address' options, or where servers have it.
     pub(super) fn of(server: &Server, config: &BackendConfig) -> Result<Self, Error> {
-        let refuse = |reason: &str| Error::InvalidConfiguration {
-            reason: format!("{NAME}: {reason}"),
-        };
+        let refuse = |reason: &str| InvalidConfiguration::OfBackend(format!("{NAME}: {reason}"));
         let uri = server.uri();
         let base = server.management().map(str::to_owned).unwrap_or_else(|| {
             let host = match uri.authority.host.contains(':') {

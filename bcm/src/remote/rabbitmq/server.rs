@@ -9,6 +9,7 @@ use lapin::uri::AMQPUri;
 use super::NAME;
 use crate::config::BackendConfig;
 use crate::error::Error;
+use crate::invalid::InvalidConfiguration;
 
 /// Seconds after which a silent connection is taken for broken, when the address does not say.
 const HEARTBEAT: u16 = 6;
@@ -37,9 +38,7 @@ impl Server {
     /// From `amqp://[user:password@]host[:port][/vhost][?management=http://host:port]`,
     /// `amqps://…` for TLS.
     pub(super) fn new(config: &BackendConfig) -> Result<Self, Error> {
-        let refuse = |reason: &str| Error::InvalidConfiguration {
-            reason: format!("{NAME}: {reason}"),
-        };
+        let refuse = |reason: &str| InvalidConfiguration::OfBackend(format!("{NAME}: {reason}"));
         let uri = config
             .uri
             .as_deref()
@@ -55,7 +54,8 @@ impl Server {
             return Err(refuse(
                 "this program was built without TLS: build it with the feature \"tls\" of the \
                  crate `burst`",
-            ));
+            )
+            .into());
             // Fails when another part of the program has chosen one already, which is as good.
             #[cfg(feature = "tls")]
             let _ = rustls::crypto::ring::default_provider().install_default();

@@ -15,6 +15,7 @@ use super::resp_error::RespError;
 use super::tls::{Tls, TlsStream};
 use crate::config::BackendConfig;
 use crate::error::Error;
+use crate::invalid::InvalidConfiguration;
 use crate::remote::credentials;
 
 /// How often a blocked read or write asks whether to go on.
@@ -55,9 +56,7 @@ impl Server {
     /// From `redis://[user[:password]@]host[:port][/database]`, `rediss://…` for TLS, or
     /// `unix:///path`.
     pub(super) fn new(name: &'static str, config: &BackendConfig) -> Result<Self, Error> {
-        let refuse = |reason: &str| Error::InvalidConfiguration {
-            reason: format!("{name}: {reason}"),
-        };
+        let refuse = |reason: &str| InvalidConfiguration::OfBackend(format!("{name}: {reason}"));
         let uri = config
             .uri
             .as_deref()
@@ -77,10 +76,10 @@ impl Server {
                 Address::Tls(host.clone(), *port, tls)
             }
             #[cfg(not(feature = "tls"))]
-            ConnectionAddr::Tcp(..) if tls => return Err(refuse(WITHOUT_TLS)),
+            ConnectionAddr::Tcp(..) if tls => return Err(refuse(WITHOUT_TLS).into()),
             ConnectionAddr::Tcp(host, port) => Address::Tcp(host.clone(), *port),
             ConnectionAddr::Unix(path) => Address::Unix(path.clone()),
-            _ => return Err(refuse("the URI is neither redis://, rediss:// nor unix://")),
+            _ => return Err(refuse("the URI is neither redis://, rediss:// nor unix://").into()),
         };
         let settings = info.redis_settings();
         Ok(Self(Arc::new(Location {

@@ -20,6 +20,7 @@ use super::NAME;
 use super::signed::Signatures;
 use crate::config::BackendConfig;
 use crate::error::Error;
+use crate::invalid::InvalidConfiguration;
 
 /// How long a request that failed is made again, so that everybody knows within a second when
 /// the service is gone.
@@ -50,9 +51,7 @@ impl Store {
     /// credentials, those of the environment or the machine are used, as AWS' own tools do.
     /// `s3://flare:token@bucket[/prefix]?signer=…` has its requests signed elsewhere.
     pub(super) fn new(config: &BackendConfig) -> Result<Self, Error> {
-        let refuse = |reason: &str| Error::InvalidConfiguration {
-            reason: format!("{NAME}: {reason}"),
-        };
+        let refuse = |reason: &str| InvalidConfiguration::OfBackend(format!("{NAME}: {reason}"));
         let uri = config
             .uri
             .as_deref()
@@ -105,7 +104,7 @@ impl Store {
                 "region" => builder.with_region(value),
                 "token" => builder.with_token(value),
                 "signer" => builder,
-                _ => return Err(refuse("the URI's options are endpoint, region and token")),
+                _ => return Err(refuse("the URI's options are endpoint, region and token").into()),
             };
         }
         // Fails when another part of the program has chosen one already, which is as good.

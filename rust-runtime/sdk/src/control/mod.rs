@@ -20,7 +20,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::thread;
 use std::time::Duration;
 
-use burst_protocol::{LINE, LogStream, Said, frame};
+use burst_protocol::{LINE, LogStream, Said, Timestamp, frame};
 use serde::Serialize;
 
 pub(crate) use busy::Busy;
@@ -153,7 +153,7 @@ impl Control {
     }
 
     /// Sends one worker's line (at most [`LINE`] bytes) without allocating.
-    pub(crate) fn log(&self, worker: u32, stream: LogStream, line: &[u8], at: u64) {
+    pub(crate) fn log(&self, worker: u32, stream: LogStream, line: &[u8], at: Timestamp) {
         let _busy = Busy::enter();
         let line = &line[..line.len().min(LINE)];
         let put = self.put(LOG_ENVELOPE + 6 * line.len(), |waiting| {
@@ -168,7 +168,7 @@ impl Control {
             waiting.extend_from_slice(br#"","text":""#);
             push_escaped(waiting, line);
             waiting.extend_from_slice(br#"","at":"#);
-            push_number(waiting, at);
+            push_number(waiting, at.as_micros());
             waiting.push(b'}');
             frame::seal(&mut waiting[start..]);
         });

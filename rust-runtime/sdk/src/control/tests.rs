@@ -21,7 +21,12 @@ fn frame(socket: &mut UnixStream) -> serde_json::Value {
 #[test]
 fn a_log_line_is_escaped_and_never_invalid_utf8() {
     let (control, mut socket) = pair();
-    control.log(3, LogStream::Stderr, b"a\"b\\c\td\x01\xff \xe2\x82\xac", 17);
+    control.log(
+        3,
+        LogStream::Stderr,
+        b"a\"b\\c\td\x01\xff \xe2\x82\xac",
+        Timestamp::from_micros(17),
+    );
     let event = frame(&mut socket);
     assert_eq!(event["worker"], 3);
     assert_eq!(event["stream"], "stderr");
@@ -32,7 +37,12 @@ fn a_log_line_is_escaped_and_never_invalid_utf8() {
 #[test]
 fn the_longest_worst_line_fits_its_reservation() {
     let (control, mut socket) = pair();
-    control.log(u32::MAX, LogStream::Stdout, &[1; LINE + 1], u64::MAX);
+    control.log(
+        u32::MAX,
+        LogStream::Stdout,
+        &[1; LINE + 1],
+        Timestamp::from_micros(u64::MAX),
+    );
     let line = frame(&mut socket)["text"].as_str().unwrap().len();
     assert_eq!(line, LINE);
     assert_eq!(control.lock().spare.capacity(), BUFFER);
@@ -112,7 +122,12 @@ fn a_closed_socket_drops_frames_and_blocks_nobody() {
     let (control, socket) = pair();
     drop(socket);
     for _ in 0..10_000 {
-        control.log(0, LogStream::Stdout, &[b'x'; 1000], 0);
+        control.log(
+            0,
+            LogStream::Stdout,
+            &[b'x'; 1000],
+            Timestamp::from_micros(0),
+        );
     }
     control.last_words(b"frame");
 }

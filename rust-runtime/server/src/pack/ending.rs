@@ -3,10 +3,11 @@
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
-use burst_protocol::{Failure, FailureKind, PackEvent, now};
+use burst_protocol::{Failure, FailureKind, PackEvent, Timestamp};
 use bytes::BytesMut;
 
 use super::{Flare, Outcome};
+use crate::spent::Spent;
 
 impl Flare {
     /// Reports what is still to be reported. What becomes of the program, and the last lines.
@@ -39,7 +40,7 @@ impl Flare {
             self.outbox.put(&PackEvent::WorkerFailed {
                 worker,
                 error,
-                at: now(),
+                at: Timestamp::now(),
             });
         }
         let reusable =
@@ -47,17 +48,15 @@ impl Flare {
         self.outbox.put(&PackEvent::PackEnded {
             reusable,
             error: error.clone(),
-            at: now(),
+            at: Timestamp::now(),
         });
         let last = self.outbox.take();
         if reusable {
             return (Outcome::Reusable(self.program), last);
         }
         self.program.group.kill();
-        let unsaid =
-            || "it said that it cannot be used again, or more than was its turn".to_owned();
-        let reason = error.map_or_else(unsaid, |error| error.to_string());
-        (Outcome::Spent(reason), last)
+        let spent = error.map_or(Spent::Unfit, Spent::Failed);
+        (Outcome::Spent(spent), last)
     }
 
     /// Whether nothing was said but about this run, and nothing after its end: who does that may do it again.

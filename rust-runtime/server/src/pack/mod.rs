@@ -17,15 +17,17 @@ use std::process::ExitStatus;
 use std::time::Duration;
 
 use burst_protocol::{
-    Command, Failure, FailureKind, LogStream, PackEvent, ProgramEvent, RunPack, now,
+    Command, Failure, FailureKind, LogStream, PackEvent, ProgramEvent, RunPack, Timestamp,
 };
 use bytes::Bytes;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
+use crate::breach::Breach;
 use crate::checks::{self, Checks};
 use crate::limits;
 use crate::rest;
+use crate::spent::Spent;
 use crate::supervisor::{Happening, Program};
 use crate::tracker::{Dying, Tracker, Verdict};
 use outbox::Outbox;
@@ -47,7 +49,7 @@ pub(crate) enum Outcome {
     /// It waits for the next one.
     Reusable(Box<Program>),
     /// It is dead, or being killed, for this reason.
-    Spent(String),
+    Spent(Spent),
 }
 
 /// Runs a flare, as the run of this number. Its events go to `client` line by line; `settle` is called with what became of
@@ -182,12 +184,12 @@ impl Flare {
             let heard = match self.program.incoming.next() {
                 Ok(None) => return,
                 Ok(Some(frame)) => self.checks.read(&frame, self.reason.as_ref()),
-                Err(error) => Err(error.to_string()),
+                Err(breach) => Err(breach),
             };
             let seen = heard.and_then(|event| event.map_or(Ok(()), |event| self.see(event)));
-            if let Err(error) = seen {
+            if let Err(breach) = seen {
                 self.control_open = false;
-                let mut message = format!("the program broke the protocol: {error}");
+                let mut message = format!("the program broke the protocol: {breach}");
                 checks::shorten(&mut message, limits::NAME);
                 return self.kill(Failure::new(FailureKind::Internal, message));
             }
@@ -195,7 +197,7 @@ impl Flare {
     }
 
     /// The error says that the event cannot be true.
-    fn see(&mut self, event: ProgramEvent) -> Result<(), String> {
+    fn see(&mut self, event: ProgramEvent) -> Result<(), Breach> {
         let event = match event {
             ProgramEvent::Pack(event) => event,
             ProgramEvent::Hello { .. } => return Ok(()),
@@ -207,7 +209,7 @@ impl Flare {
         };
         match self.tracker.see(&event) {
             Verdict::Drop => {}
-            Verdict::Breach(error) => return Err(error),
+            Verdict::Breach(breach) => return Err(breach),
             Verdict::Ended { reusable, error } => self.said = Some((reusable, error)),
             Verdict::Forward => self.pass(event),
         }
@@ -239,7 +241,7 @@ impl Flare {
     }
 
     fn log_output(&mut self) {
-        let at = now();
+        let at = Timestamp::now();
         let Program { stdout, stderr, .. } = &mut *self.program;
         let lines: Vec<_> = [stdout, stderr]
             .into_iter()

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use burst_protocol::{LogStream, PackEvent, RunPack};
+use burst_protocol::{LogStream, PackEvent, RunPack, Timestamp};
 use bytes::{BufMut, BytesMut};
 use serde::Serialize;
 use tokio::time::Instant;
@@ -38,7 +38,13 @@ impl Outbox {
         self.leaves_at
     }
 
-    pub(super) fn say(&mut self, worker: Option<u32>, stream: LogStream, text: &str, at: u64) {
+    pub(super) fn say(
+        &mut self,
+        worker: Option<u32>,
+        stream: LogStream,
+        text: &str,
+        at: Timestamp,
+    ) {
         self.journal.say(worker, stream, text, at);
         self.leave_within(limits::GATHERING);
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use burst_protocol::{RunPack, due};
+use burst_protocol::RunPack;
 use tokio::time::Instant;
 
 use crate::limits;
@@ -37,11 +37,9 @@ impl Timers {
     pub(super) fn new(run: &RunPack) -> Self {
         let now = Instant::now();
         Self {
-            deadline: due(run.deadline).into(),
+            deadline: run.deadline.due().into(),
             ready: Some(now + limits::READY),
-            lease: run
-                .lease
-                .map(|millis| now + Duration::from_millis(millis).min(FOREVER)),
+            lease: run.lease.map(|lease| now + lease.min(FOREVER)),
             kill: None,
         }
     }

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::mem::ManuallyDrop;
 use std::os::fd::FromRawFd;
 
-use burst_protocol::{frame, now};
+use burst_protocol::{Timestamp, frame};
 use serde_json::Value;
 
 /// What many frames are sent in.
@@ -42,7 +42,9 @@ impl Control {
             }
             Value::Object(fields) => {
                 let mut fields = fields.clone();
-                fields.entry("at").or_insert_with(|| now().into());
+                fields
+                    .entry("at")
+                    .or_insert_with(|| Timestamp::now().as_micros().into());
                 if !self.run.is_null() {
                     fields.entry("run").or_insert_with(|| self.run.clone());
                 }
