@@ -66,7 +66,8 @@ fn a_wait_outlasts_a_restart_and_its_own_end_stops_nothing() {
     let burst = Burst::of(&platform);
     let child = burst.command(&["wait", "f1"]).spawn().unwrap();
     platform.wait_for("GET /flares/f1");
-    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    // Who runs the tests in the background may have interrupts ignored.
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
     let ran = Ran::from(child.wait_with_output().unwrap());
     assert_eq!((ran.code, ran.err.as_str()), (None, ""));
     assert_eq!(platform.lines(), ["GET /flares/f1"]);
