@@ -1,11 +1,10 @@
 //! The runtime's HTTP calls (docs/architecture.md, section 4).
 
+use std::convert::Infallible;
 use std::path::PathBuf;
-use std::pin::Pin;
-use std::task::{Context, Poll};
 use std::time::Duration;
 
-use axum::body::{Body, HttpBody};
+use axum::body::Body;
 use axum::extract::rejection::{BytesRejection, QueryRejection};
 use axum::extract::{DefaultBodyLimit, FromRequest, Path, Query, Request, State};
 use axum::http::{StatusCode, header};
@@ -14,10 +13,9 @@ use axum::routing::{MethodRouter, get, post};
 use axum::{Json, Router, middleware};
 use burst_protocol::{Failure, RunPack, without_values};
 use bytes::Bytes;
-use http_body::Frame;
+use futures_util::{StreamExt, stream};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use tokio::sync::mpsc;
 
 use crate::access::{self, Access};
 use crate::error::Error;
@@ -108,12 +106,11 @@ async fn run_pack(
         }
     };
     let ((), request) = tokio::try_join!(starting, runtime.admit(request))?;
-    let lines = Lines {
-        lines: runtime.run(request)?,
-    };
+    let mut lines = runtime.run(request)?;
+    let lines = stream::poll_fn(move |context| lines.poll_recv(context)).map(Ok::<_, Infallible>);
     Ok((
         [(header::CONTENT_TYPE, "application/x-ndjson")],
-        Body::new(lines),
+        Body::from_stream(lines),
     )
         .into_response())
 }
@@ -176,23 +173,4 @@ fn accept(body: Received, limit: usize) -> Result<Bytes, Error> {
 fn parse<T: DeserializeOwned>(body: &[u8]) -> Result<T, Error> {
     serde_json::from_slice(body)
         .map_err(|error| Error::Malformed(without_values(&error.to_string())))
-}
-
-/// A response body of lines as they come.
-struct Lines {
-    lines: mpsc::Receiver<Bytes>,
-}
-
-impl HttpBody for Lines {
-    type Data = Bytes;
-    type Error = std::convert::Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
-        self.lines
-            .poll_recv(context)
-            .map(|line| line.map(|line| Ok(Frame::data(line))))
-    }
 }

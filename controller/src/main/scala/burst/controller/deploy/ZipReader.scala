@@ -41,18 +41,21 @@ private[deploy] final class ZipReader(bytes: Array[Byte], limits: PackageLimits)
         (view.u16(at + 10), view.u32(at + 12), view.u32(at + 16)) match
           case (Some(count), Some(size), Some(start)) =>
             if count > limits.entries then Left(TooManyEntries(count, limits.entries))
-            else if !view.has(start, size) || start + size > at then
-              Left(CorruptZip("its directory is cut off"))
-            else entries(start, start + size, count)
+            // Others take the directory that ends here, wherever it is said to start.
+            else if start + size != at then Left(CorruptZip("its directory is cut off"))
+            else entries(start, at, count)
           case _ => Left(CorruptZip("its directory is cut off"))
 
-  /** The end record: at the very end, but for a comment of its own declared length. */
+  /** The last end record, which is at the very end but for a comment of its own declared length. Others may
+    * take one that lies within another's comment.
+    */
   private def endRecord(): Option[Long] =
     val last = view.length - EndSize
     Iterator
       .iterate(last)(_ - 1)
       .takeWhile(at => at >= 0 && at >= last - 0xffff)
-      .find(at => view.u32(at).contains(EndMagic) && view.u16(at + 20).contains((last - at).toInt))
+      .find(view.u32(_).contains(EndMagic))
+      .filter(at => view.u16(at + 20).contains((last - at).toInt))
 
   private def entries(start: Long, end: Long, count: Int): Either[PackageProblem, Vector[Entry]] =
     Vector
@@ -63,7 +66,8 @@ private[deploy] final class ZipReader(bytes: Array[Byte], limits: PackageLimits)
             case Some((entry, next)) => Right((read :+ entry, next))
             case None => Left(CorruptZip("its directory cannot be read"))
         case (problem, _) => problem
-      .map(_(0))
+      .flatMap: (read, at) =>
+        Either.cond(at == end, read, CorruptZip("its directory holds more than it counts"))
 
   private def entry(at: Long): Option[(Entry, Long)] =
     for

@@ -105,6 +105,30 @@ class PackageInspectorSuite extends munit.FunSuite:
     corruptZip(patched(zip("data" -> Array(1), "exec" -> elf()), offset = 46, size = 1, value = 'X'))
     corruptZip(patched(honest, offset = 42, size = 4, value = 0x7fffffff))
 
+  // The invoker's reader would unpack another directory than the one checked here.
+  test("a zip that can be read in two ways is refused"):
+    val first = zip("exec" -> elf())
+    val second = zip("exec" -> elf(machine = 183))
+    // The end record names the first directory, and stands behind the second.
+    corruptZip(first.dropRight(22) ++ second.dropRight(22) ++ first.takeRight(22))
+    // A second zip is the first one's comment, and followed by more than its own.
+    val comment = second ++ Array[Byte](1)
+    val commented = first.dropRight(2) ++ Array((comment.length & 0xff).toByte, (comment.length >> 8).toByte)
+    corruptZip(commented ++ comment)
+    // Bytes before all of it move every offset.
+    corruptZip(first.take(30) ++ first)
+    // The end record counts less than the directory holds.
+    val two = zip("exec" -> elf(), "data" -> Array(1))
+    two(two.length - 12) = 1
+    corruptZip(two)
+
+  test("a zip with a comment is accepted"):
+    val comment = "made by hand".getBytes
+    assertEquals(
+      inspect(zip("exec" -> elf()).dropRight(2) ++ Array[Byte](comment.length.toByte, 0) ++ comment),
+      Right(())
+    )
+
   test("for any change of up to eight bytes there is a verdict, never an exception or an endless loop"):
     val random = Random(42)
     val seeds =
