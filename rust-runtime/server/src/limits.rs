@@ -73,8 +73,9 @@ pub(crate) const READY: Duration = Duration::from_secs(20);
 /// From a failure or abort until workers that did not return are killed.
 pub(crate) const GRACE: Duration = Duration::from_millis(250);
 /// From a flare's end until the files it has left are removed.
-pub(crate) const CLEARING: Duration = Duration::from_millis(250);
-/// From a flare's end until its program is stopped, if no other has begun.
+pub(crate) const CLEARING: Duration = Duration::from_secs(1);
+/// From a flare's end until its program is stopped, if no other has begun; as long again until one that computes is
+/// killed.
 pub(crate) const PAUSE: Duration = Duration::from_millis(100);
 /// How long a program may take to stop, and how long one at rest is not looked at if the kernel tells nothing of it.
 pub(crate) const STOPPING: Duration = Duration::from_secs(1);

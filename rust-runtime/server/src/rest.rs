@@ -5,7 +5,7 @@
 //! | processes | killed before the flare's end is told, and again when the program is stopped |
 //! | files in the directories that are the pack's own | removed before the flare's end is told; a group's stay |
 //! | System V queues, semaphores, shared memory | the pack is not used again |
-//! | threads that go on computing | the program is killed a moment later |
+//! | threads that go on computing | the program is killed when it is seen to do so twice, a moment apart |
 //! | threads that wait | stopped with the program until the next flare |
 //! | timers that have the program go on | the program is killed when one does |
 //!
@@ -134,7 +134,10 @@ pub(crate) struct Pause {
 }
 
 enum Rest {
-    Ahead,
+    /// Whether it was seen to compute once: on a busy machine threads take long to end.
+    Ahead {
+        computed: bool,
+    },
     /// The program was told to stop then, and is not known to have done so.
     Asked(Instant),
     Stopped,
@@ -146,7 +149,7 @@ impl Pause {
             flares: program.flares(),
             began: Instant::now(),
             runnable: runnable(program),
-            rest: Rest::Ahead,
+            rest: Rest::Ahead { computed: false },
         }
     }
 
@@ -158,7 +161,14 @@ impl Pause {
     /// Stops a program until its next flare, and then looks whether it stays so. The error says why it is of no use for
     /// one.
     pub(crate) fn go_by(&mut self, program: &mut Program) -> Result<(), Spent> {
-        if let Rest::Ahead = self.rest {
+        if let Rest::Ahead { computed } = self.rest {
+            if self.computes(program) {
+                if computed {
+                    return Err(Spent::Computing);
+                }
+                self.rest = Rest::Ahead { computed: true };
+                return Ok(());
+            }
             self.end(program)?;
             self.rest = Rest::Asked(Instant::now());
         }
@@ -178,11 +188,23 @@ impl Pause {
         }
     }
 
-    fn end(&self, program: &mut Program) -> Result<(), Spent> {
-        let ran = runnable(program).saturating_sub(self.runnable);
-        if ran * 2 > self.began.elapsed() {
-            return Err(Spent::Computing);
+    /// How long it may be left alone.
+    pub(crate) fn time(&self) -> Duration {
+        match self.rest {
+            Rest::Ahead { .. } => limits::PAUSE,
+            _ => limits::STOPPING,
         }
+    }
+
+    /// Whether its threads have been at it for half of the time since the last look.
+    fn computes(&mut self, program: &Program) -> bool {
+        let (before, now) = (self.runnable, runnable(program));
+        let elapsed = std::mem::replace(&mut self.began, Instant::now()).elapsed();
+        self.runnable = now;
+        now.saturating_sub(before) * 2 > elapsed
+    }
+
+    fn end(&self, program: &mut Program) -> Result<(), Spent> {
         // That it went on with the flare that has ended is not told yet.
         program.group.turn();
         program.stop();

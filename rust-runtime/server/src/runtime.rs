@@ -168,7 +168,7 @@ impl Runtime {
                         None => std::future::pending().await,
                     }
                 };
-                let _ = tokio::time::timeout(limits::STOPPING, turn).await;
+                let _ = tokio::time::timeout(pause.time(), turn).await;
             }
         });
     }

@@ -195,7 +195,7 @@ private[pack] final class FlareRun(
 
   /** The answer is read to its end first: to break it off would look to the runtime like a lost invoker. */
   private def keep(pack: LoadedPack, error: Option[Failure]): Behavior[Command] =
-    timers.startSingleTimer(Settled, timings.settle)
+    timers.startSingleTimer(Settled, timings.abort)
     receive:
       case StreamEnded(None) =>
         close()
