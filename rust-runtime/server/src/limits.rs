@@ -38,7 +38,7 @@ pub(crate) const ENTRIES: usize = 10_000;
 pub(crate) const LOG_AT_ONCE: usize = 8 * MIB;
 pub(crate) const LOG_RATE: usize = MIB;
 /// What lines that travel together count at most.
-pub(crate) const PASSAGE: usize = 16 * 1024;
+pub(crate) const LOG_CHUNK: usize = 16 * 1024;
 /// The names of operations that failures speak of.
 pub(crate) const NAME: usize = 200;
 /// What only a machine can fail at, and is held against it: no program may name them.

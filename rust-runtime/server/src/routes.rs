@@ -107,7 +107,7 @@ async fn run_pack(
             None => Ok(()),
         }
     };
-    let ((), request) = tokio::try_join!(starting, runtime.admit(request))?;
+    let ((), request) = tokio::try_join!(starting, runtime.issue_credentials(request))?;
     let lines = Lines {
         lines: runtime.run(request)?,
     };

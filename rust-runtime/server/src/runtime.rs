@@ -7,21 +7,22 @@ use bytes::Bytes;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
-use crate::admission::Admissions;
+use crate::cleanup;
+use crate::credential_broker::CredentialBroker;
 use crate::error::Error;
 use crate::limits;
+use crate::not_reusable::NotReusable;
 use crate::pack::{self, Order, Outcome};
 use crate::package::Package;
-use crate::process::Group;
-use crate::rest::{self, Pause};
-use crate::spent::Spent;
-use crate::supervisor::{Program, Stillborn};
+use crate::process::ProcessGroup;
+use crate::supervisor::{Program, StartFailure};
+use crate::suspension::Suspension;
 
 /// Shared by all requests.
 #[derive(Clone, Default)]
 pub(crate) struct Runtime {
     slot: Arc<Mutex<Slot>>,
-    admissions: Arc<Admissions>,
+    broker: Arc<CredentialBroker>,
 }
 
 #[derive(Default)]
@@ -33,11 +34,11 @@ enum Slot {
     Busy {
         flare_id: String,
         orders: mpsc::Sender<Order>,
-        group: Arc<Group>,
+        group: Arc<ProcessGroup>,
     },
-    Spent {
-        reason: Spent,
-        group: Arc<Group>,
+    NotReusable {
+        reason: NotReusable,
+        group: Arc<ProcessGroup>,
     },
 }
 
@@ -46,7 +47,7 @@ impl Slot {
     fn refusal(&self) -> Option<Error> {
         match self {
             Self::Busy { .. } => Some(Error::Busy),
-            Self::Spent { reason, .. } => Some(Error::Ended(reason.clone())),
+            Self::NotReusable { reason, .. } => Some(Error::Ended(reason.clone())),
             Self::Empty | Self::Starting | Self::Idle(_) => None,
         }
     }
@@ -72,9 +73,9 @@ impl Runtime {
                     *slot = Slot::Idle(Box::new(program));
                     Ok(())
                 }
-                Err(Stillborn { reason, tail, said }) => {
+                Err(StartFailure { reason, tail, said }) => {
                     *slot = Slot::Empty;
-                    Err(Error::Stillborn { reason, tail, said })
+                    Err(Error::StartFailed { reason, tail, said })
                 }
             }
         });
@@ -84,18 +85,18 @@ impl Runtime {
 
     /// The flare as the program may know of it. Refused before the backend is asked where it cannot
     /// run: a group's user must not be moved on while one of its flares runs.
-    pub(crate) async fn admit(&self, run: RunPack) -> Result<RunPack, Error> {
+    pub(crate) async fn issue_credentials(&self, run: RunPack) -> Result<RunPack, Error> {
         if let Some(error) = self.slot().refusal() {
             return Err(error);
         }
-        let admissions = Arc::clone(&self.admissions);
-        let admitting = tokio::task::spawn_blocking(move || admissions.admit(run));
+        let broker = Arc::clone(&self.broker);
+        let issuing = tokio::task::spawn_blocking(move || broker.issue(run));
         let lost = |_| {
             Err(Error::Start(
                 "the pack's admission was interrupted".to_owned(),
             ))
         };
-        admitting.await.unwrap_or_else(lost)
+        issuing.await.unwrap_or_else(lost)
     }
 
     /// Runs a flare on the warm program. Its events come out of the channel as lines.
@@ -112,12 +113,13 @@ impl Runtime {
                 return Err(error);
             }
         };
-        if let Some(spent) = program.has_ended() {
-            let (reason, group) = (spent.clone(), Arc::clone(&program.group));
-            *slot = Slot::Spent { reason, group };
-            return Err(Error::Ended(spent));
+        if let Some(reason) = program.has_ended() {
+            let ended = reason.clone();
+            let group = Arc::clone(&program.group);
+            *slot = Slot::NotReusable { reason, group };
+            return Err(Error::Ended(ended));
         }
-        if let Err(error) = program.allow(run.memory) {
+        if let Err(error) = program.limit_memory(run.memory) {
             *slot = Slot::Idle(program);
             return Err(error.into());
         }
@@ -132,16 +134,16 @@ impl Runtime {
             group,
         };
         drop(slot);
-        let (runtime, spent) = (self.clone(), Arc::clone(&program.group));
+        let (runtime, process_group) = (self.clone(), Arc::clone(&program.group));
         let run = (number, run);
         tokio::spawn(pack::run(program, run, received, events, move |outcome| {
-            runtime.admissions.end();
+            runtime.broker.revoke();
             match outcome {
                 Outcome::Reusable(program) => runtime.keep(program, grouped),
-                Outcome::Spent(reason) => {
-                    *runtime.slot() = Slot::Spent {
+                Outcome::NotReusable(reason) => {
+                    *runtime.slot() = Slot::NotReusable {
                         reason,
-                        group: spent,
+                        group: process_group,
                     };
                 }
             }
@@ -151,7 +153,7 @@ impl Runtime {
 
     /// The program waits for the next flare: soon at rest, unless it is that of a group, which pays for what it does.
     fn keep(&self, program: Box<Program>, grouped: bool) {
-        let mut pause = Pause::of(&program);
+        let mut suspension = Suspension::of(&program);
         *self.slot() = Slot::Idle(program);
         if grouped {
             return;
@@ -160,35 +162,35 @@ impl Runtime {
         tokio::spawn(async move {
             tokio::time::sleep(limits::PAUSE).await;
             // By which the kernel tells that the program has stopped or goes on.
-            let mut turns = signal(SignalKind::child()).ok();
-            while runtime.rests(&mut pause) {
-                let turn = async {
-                    match &mut turns {
-                        Some(turns) => turns.recv().await,
+            let mut changes = signal(SignalKind::child()).ok();
+            while runtime.suspend(&mut suspension) {
+                let change = async {
+                    match &mut changes {
+                        Some(changes) => changes.recv().await,
                         None => std::future::pending().await,
                     }
                 };
-                let _ = tokio::time::timeout(limits::STOPPING, turn).await;
+                let _ = tokio::time::timeout(limits::STOPPING, change).await;
             }
         });
     }
 
     /// Sees to it that an idle program rests. Whether it has to be looked at again. Nobody has it go on for its next
     /// flare meanwhile: for that it is taken out of the slot first.
-    fn rests(&self, pause: &mut Pause) -> bool {
+    fn suspend(&self, suspension: &mut Suspension) -> bool {
         let mut slot = self.slot();
         let Slot::Idle(program) = &mut *slot else {
             return false;
         };
-        if !pause.lasts(program) || program.group.number().is_none() {
+        if !suspension.is_current(program) || program.group.number().is_none() {
             return false;
         }
-        let Err(reason) = pause.go_by(program) else {
+        let Err(reason) = suspension.advance(program) else {
             return true;
         };
-        rest::put_down(program);
+        cleanup::kill_all(program);
         let group = Arc::clone(&program.group);
-        *slot = Slot::Spent { reason, group };
+        *slot = Slot::NotReusable { reason, group };
         false
     }
 
@@ -217,7 +219,7 @@ impl Runtime {
                 let _ = orders.try_send(Order::Leave);
                 Arc::clone(group)
             }
-            Slot::Spent { group, .. } => Arc::clone(group),
+            Slot::NotReusable { group, .. } => Arc::clone(group),
             Slot::Empty | Slot::Starting => return,
         };
         group.kill();

@@ -82,7 +82,7 @@ impl Server {
             let mut builder = http1::Builder::new();
             builder.max_buf_size(limits::HEADER);
             let mut serving = pin!(builder.serve_connection(TokioIo::new(stream), service));
-            let mut patience = pin!(sleep(limits::STRANGER));
+            let mut token_deadline = pin!(sleep(limits::STRANGER));
             let (mut stranger, mut open) = (true, true);
             loop {
                 tokio::select! {
@@ -91,7 +91,7 @@ impl Server {
                     // An error is the caller's, who has broken off or sent what is no HTTP.
                     _ = serving.as_mut() => return,
                     _ = &mut evicted => return,
-                    () = patience.as_mut(), if stranger => {
+                    () = token_deadline.as_mut(), if stranger => {
                         stranger = false;
                         if !connection.is_trusted() {
                             return;

@@ -13,7 +13,7 @@ const SAID: (&str, &str) = ("memory allocation of ", " bytes failed");
 /// Why a program cannot be held to its pack's memory.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum AllowanceError {
+pub enum MemoryLimitError {
     /// It has more already.
     #[error("the program has kept {kept} MiB, and its pack may have {allowed} MiB now")]
     Exceeded {
@@ -28,15 +28,15 @@ pub enum AllowanceError {
 }
 
 /// Holds a process to so many MiB from now on.
-pub(crate) fn hold(process: i32, mebibytes: u64) -> Result<(), AllowanceError> {
+pub(crate) fn apply(process: i32, mebibytes: u64) -> Result<(), MemoryLimitError> {
     let bytes = mebibytes.saturating_mul(1 << 20);
     if let Some(has) = data(process).filter(|has| *has > bytes) {
-        return Err(AllowanceError::Exceeded {
+        return Err(MemoryLimitError::Exceeded {
             kept: has >> 20,
             allowed: mebibytes,
         });
     }
-    let failed = || AllowanceError::Kernel(io::Error::last_os_error());
+    let failed = || MemoryLimitError::Kernel(io::Error::last_os_error());
     // SAFETY: `rlimit` is plain data, and the call fills and reads valid places.
     unsafe {
         let mut limit: libc::rlimit = std::mem::zeroed();
@@ -90,7 +90,7 @@ mod tests {
         let own = std::process::id() as i32;
         let before = data(own).unwrap();
         assert!(before > 0);
-        let error = hold(own, 0).unwrap_err().to_string();
+        let error = apply(own, 0).unwrap_err().to_string();
         assert!(error.contains("0 MiB now"), "{error}");
     }
 }

@@ -1,4 +1,4 @@
-//! Keeps the platform's credentials on a backend from the program, which is told those made for
+//! Keeps the platform's credentials on a backend from the program, which is issued those made for
 //! its flare, or for the group the flare is of.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,21 +8,21 @@ use burst_protocol::RunPack;
 
 use crate::error::Error;
 
-/// What the program was told last.
+/// What the program was issued last.
 #[derive(Default)]
-pub(crate) struct Admissions {
-    last: Mutex<Option<Told>>,
+pub(crate) struct CredentialBroker {
+    last: Mutex<Option<Issued>>,
 }
 
 /// For all flares of a group, whose packs stay connected as long as it is the same.
-struct Told {
+struct Issued {
     group: Option<String>,
     admitted: Admitted,
 }
 
-impl Admissions {
-    /// The flare as the program is told of it. Asks the backend's server, and waits for it.
-    pub(crate) fn admit(&self, mut run: RunPack) -> Result<RunPack, Error> {
+impl CredentialBroker {
+    /// The flare as the program is issued of it. Asks the backend's server, and waits for it.
+    pub(crate) fn issue(&self, mut run: RunPack) -> Result<RunPack, Error> {
         if run.pack_sizes.len() < 2 {
             // It has nobody to send anything to.
             run.backend.uri = None;
@@ -31,18 +31,21 @@ impl Admissions {
             return Ok(run);
         }
         let mut last = self.last();
-        let of_group = |told: &&Told| told.group.is_some() && told.group == run.group;
+        let of_group = |issued: &&Issued| issued.group.is_some() && issued.group == run.group;
         let flare = Admission {
             flare_id: &run.flare_id,
             secret: &run.secret,
             deadline: Some(run.deadline.into()),
             packs: Some(u32::try_from(run.pack_sizes.len()).unwrap_or(u32::MAX)),
             group: run.group.as_deref(),
-            last: last.as_ref().filter(of_group).map(|told| &told.admitted),
+            last: last
+                .as_ref()
+                .filter(of_group)
+                .map(|issued| &issued.admitted),
         };
         let admitted = burst_bcm::admit(&flare, &run.backend)?;
         run.backend = admitted.backend.clone();
-        *last = Some(Told {
+        *last = Some(Issued {
             group: run.group.clone(),
             admitted,
         });
@@ -50,13 +53,13 @@ impl Admissions {
     }
 
     /// The flare has ended here: what is left of its program gets nothing done in its name.
-    pub(crate) fn end(&self) {
-        if let Some(told) = &*self.last() {
-            told.admitted.end();
+    pub(crate) fn revoke(&self) {
+        if let Some(issued) = &*self.last() {
+            issued.admitted.end();
         }
     }
 
-    fn last(&self) -> MutexGuard<'_, Option<Told>> {
+    fn last(&self) -> MutexGuard<'_, Option<Issued>> {
         self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -82,8 +85,8 @@ mod tests {
             let backend = serde_json::json!({
                 "kind": "redis-list", "uri": uri, "sharedCredentials": shared,
             });
-            let told = Admissions::default().admit(run(1, &backend)).unwrap();
-            assert_eq!(told.backend.uri, None);
+            let issued = CredentialBroker::default().issue(run(1, &backend)).unwrap();
+            assert_eq!(issued.backend.uri, None);
         }
     }
 
@@ -95,11 +98,13 @@ mod tests {
             })
         };
         assert!(
-            Admissions::default()
-                .admit(run(2, &backend(false)))
+            CredentialBroker::default()
+                .issue(run(2, &backend(false)))
                 .is_err()
         );
-        let told = Admissions::default().admit(run(2, &backend(true))).unwrap();
-        assert_eq!(told.backend.uri.as_deref(), Some("redis://127.0.0.1:1"));
+        let issued = CredentialBroker::default()
+            .issue(run(2, &backend(true)))
+            .unwrap();
+        assert_eq!(issued.backend.uri.as_deref(), Some("redis://127.0.0.1:1"));
     }
 }

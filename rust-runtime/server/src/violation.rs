@@ -5,7 +5,7 @@ use burst_protocol::frame::EVENT_LIMIT;
 /// Why a program is not to be trusted with what more it says.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Breach {
+pub enum ProtocolViolation {
     /// A frame is larger than any may be.
     #[error("the program sent a frame of more than {EVENT_LIMIT} bytes")]
     TooLong,

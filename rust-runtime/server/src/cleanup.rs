@@ -8,11 +8,6 @@
 //! | threads that go on computing | the program is killed a moment later |
 //! | threads that wait | stopped with the program until the next flare |
 //! | timers that have the program go on | the program is killed when one does |
-//!
-//! Between flares the program is stopped (`SIGSTOP`), so that it gets no processor. It cannot prevent that, but it can
-//! undo it: a timer of its own goes on meanwhile and may send it `SIGCONT`. The kernel tells its parent, so that a
-//! program that goes on before the runtime has it do so is killed, whether it has stopped again or not. The pack of a
-//! group is not stopped: it holds its workers' slots from flare to flare, and what they keep.
 
 use std::collections::HashSet;
 use std::fs;
@@ -23,8 +18,6 @@ use std::time::{Duration, Instant};
 
 use crate::descendants;
 use crate::limits;
-use crate::process::Turn;
-use crate::spent::Spent;
 use crate::supervisor::Program;
 
 /// Directories that nobody else writes to.
@@ -38,12 +31,12 @@ pub fn own(directories: Vec<PathBuf>) {
 
 /// Removes what a flare has left, but for what the next one of its group may look for. Whether the pack can be used
 /// again.
-pub(crate) fn tidy(program: &Program, grouped: bool) -> impl Future<Output = bool> + use<> {
-    let swept = sweep(program);
+pub(crate) fn clean_up(program: &Program, grouped: bool) -> impl Future<Output = bool> + use<> {
+    let killed_all = kill_descendants(program);
     let package = program.directory().to_owned();
     let own = OWN.get().filter(|own| !own.is_empty() && !grouped);
     async move {
-        if !swept || !few_are_left().await {
+        if !killed_all || !few_are_left().await {
             return false;
         }
         let Some(own) = own else {
@@ -59,7 +52,7 @@ pub(crate) fn tidy(program: &Program, grouped: bool) -> impl Future<Output = boo
 }
 
 /// Kills all processes below the runtime but the program. Whether none is left.
-fn sweep(program: &Program) -> bool {
+pub(crate) fn kill_descendants(program: &Program) -> bool {
     let Some(leader) = program.group.number() else {
         return false;
     };
@@ -125,93 +118,10 @@ fn clear(directories: &[PathBuf], package: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The moment between a flare's end and its program's rest, and that rest.
-pub(crate) struct Pause {
-    flares: u64,
-    began: Instant,
-    runnable: Duration,
-    rest: Rest,
-}
-
-enum Rest {
-    Ahead,
-    /// The program was told to stop then, and is not known to have done so.
-    Asked(Instant),
-    Stopped,
-}
-
-impl Pause {
-    pub(crate) fn of(program: &Program) -> Self {
-        Self {
-            flares: program.flares(),
-            began: Instant::now(),
-            runnable: runnable(program),
-            rest: Rest::Ahead,
-        }
-    }
-
-    /// Whether no flare has begun meanwhile.
-    pub(crate) fn lasts(&self, program: &Program) -> bool {
-        self.flares == program.flares()
-    }
-
-    /// Stops a program until its next flare, and then looks whether it stays so. The error says why it is of no use for
-    /// one.
-    pub(crate) fn go_by(&mut self, program: &mut Program) -> Result<(), Spent> {
-        if let Rest::Ahead = self.rest {
-            self.end(program)?;
-            self.rest = Rest::Asked(Instant::now());
-        }
-        let woken = match (program.group.turn(), &self.rest) {
-            (Some(Turn::Stopped), Rest::Asked(_)) => {
-                self.rest = Rest::Stopped;
-                false
-            }
-            (Some(_), _) => true,
-            // That it has stopped is never told if it goes on before all its threads have.
-            (None, Rest::Asked(at)) => at.elapsed() > limits::STOPPING,
-            (None, _) => false,
-        };
-        match woken {
-            true => Err(Spent::Awake),
-            false => Ok(()),
-        }
-    }
-
-    fn end(&self, program: &mut Program) -> Result<(), Spent> {
-        let ran = runnable(program).saturating_sub(self.runnable);
-        if ran * 2 > self.began.elapsed() {
-            return Err(Spent::Computing);
-        }
-        // That it went on with the flare that has ended is not told yet.
-        program.group.turn();
-        program.stop();
-        match sweep(program) {
-            true => Ok(()),
-            false => Err(Spent::Haunted),
-        }
-    }
-}
-
 /// Kills a program that is of no use, and what it may have started since others were looked for.
-pub(crate) fn put_down(program: &Program) {
+pub(crate) fn kill_all(program: &Program) {
     program.group.kill();
-    sweep(program);
-}
-
-/// For how long a program's threads together have been on a processor or waited for one; zero where the kernel does not
-/// tell.
-fn runnable(program: &Program) -> Duration {
-    let Some(leader) = program.group.number() else {
-        return Duration::ZERO;
-    };
-    let tasks = fs::read_dir(format!("/proc/{leader}/task"));
-    let nanoseconds = tasks.into_iter().flatten().flatten().filter_map(|task| {
-        let told = fs::read_to_string(task.path().join("schedstat")).ok()?;
-        let mut told = told.split(' ').map(|number| number.parse::<u64>().ok());
-        Some(told.next()?? + told.next()??)
-    });
-    Duration::from_nanos(nanoseconds.sum())
+    kill_descendants(program);
 }
 
 /// How often processes that others have started meanwhile are looked for.

@@ -7,43 +7,43 @@ use tokio::time::Instant;
 use crate::limits;
 
 /// The log of one flare on this pack, as far as it has not been passed on.
-pub(crate) struct Journal {
+pub(crate) struct LogBuffer {
     first: u32,
     /// The workers of this pack, by their place in it, and then the pack itself.
-    speakers: Vec<Speaker>,
-    pace: Pace,
+    sources: Vec<LogSource>,
+    rate: RateLimit,
     waiting: usize,
 }
 
 /// Lines of one stream, one after the other, and when the first of them was said.
-struct Passage {
+struct LogChunk {
     stream: LogStream,
     at: Timestamp,
     text: String,
     cost: usize,
 }
 
-struct Speaker {
+struct LogSource {
     worker: Option<u32>,
     left: usize,
     silenced: bool,
-    passages: Vec<Passage>,
+    chunks: Vec<LogChunk>,
 }
 
-impl Journal {
+impl LogBuffer {
     /// For a pack of these workers.
     pub(crate) fn new(first: u32, size: u32) -> Self {
         let workers = (first..).take(size as usize).map(Some);
         Self {
             first,
-            speakers: workers.chain([None]).map(Speaker::new).collect(),
-            pace: Pace::new(Instant::now()),
+            sources: workers.chain([None]).map(LogSource::new).collect(),
+            rate: RateLimit::new(Instant::now()),
             waiting: 0,
         }
     }
 
     /// Takes lines of a worker, or of the pack itself, as far as the limits allow.
-    pub(crate) fn say(
+    pub(crate) fn append(
         &mut self,
         worker: Option<u32>,
         stream: LogStream,
@@ -51,29 +51,29 @@ impl Journal {
         at: Timestamp,
     ) {
         let place = self.place(worker);
-        let Some(speaker) = self.speakers.get_mut(place) else {
+        let Some(source) = self.sources.get_mut(place) else {
             return;
         };
         let moment = Instant::now();
         for line in text.split('\n').flat_map(pieces) {
             let cost = line.len() + LINE_COST;
-            if speaker.silenced {
+            if source.silenced {
                 return;
             }
-            if speaker.left < cost {
-                speaker.silenced = true;
-                let who = speaker.worker.map_or("pack", |_| "worker");
+            if source.left < cost {
+                source.silenced = true;
+                let who = source.worker.map_or("pack", |_| "worker");
                 let limit = LOG_LIMIT >> 20;
                 let notice = format!(
                     "[burst] further output of this {who} is left out: it exceeds {limit} MiB, each line counted as \
                      {LINE_COST} bytes more than it has"
                 );
-                self.waiting += speaker.add(stream, &notice, at);
+                self.waiting += source.add(stream, &notice, at);
                 return;
             }
-            if self.pace.allows(cost, moment) {
-                speaker.left -= cost;
-                self.waiting += speaker.add(stream, line, at);
+            if self.rate.allows(cost, moment) {
+                source.left -= cost;
+                self.waiting += source.add(stream, line, at);
             }
         }
         self.note_losses();
@@ -87,7 +87,7 @@ impl Journal {
     /// What this worker has said, as events.
     pub(crate) fn take_of(&mut self, worker: u32) -> Vec<PackEvent> {
         let place = self.place(Some(worker));
-        let taken = self.speakers.get_mut(place).map(Speaker::take);
+        let taken = self.sources.get_mut(place).map(LogSource::take);
         let events = taken.unwrap_or_default();
         self.waiting -= events.iter().map(length).sum::<usize>();
         events
@@ -96,18 +96,18 @@ impl Journal {
     /// What all have said, as events.
     pub(crate) fn take(&mut self) -> Vec<PackEvent> {
         self.waiting = 0;
-        self.speakers.iter_mut().flat_map(Speaker::take).collect()
+        self.sources.iter_mut().flat_map(LogSource::take).collect()
     }
 
     /// Nothing more will be said: what was lost last is said as well.
     pub(crate) fn close(&mut self) {
-        self.pace.settle();
+        self.rate.settle();
         self.note_losses();
     }
 
     fn note_losses(&mut self) {
-        if let Some(lines) = self.pace.losses()
-            && let Some(pack) = self.speakers.last_mut()
+        if let Some(lines) = self.rate.losses()
+            && let Some(pack) = self.sources.last_mut()
         {
             let rate = limits::LOG_RATE >> 20;
             let notice = format!(
@@ -121,36 +121,36 @@ impl Journal {
         let place = |worker: u32| worker.checked_sub(self.first).map(|place| place as usize);
         match worker {
             Some(worker) => place(worker)
-                .filter(|place| place + 1 < self.speakers.len())
+                .filter(|place| place + 1 < self.sources.len())
                 .unwrap_or(usize::MAX),
-            None => self.speakers.len() - 1,
+            None => self.sources.len() - 1,
         }
     }
 }
 
-impl Speaker {
+impl LogSource {
     fn new(worker: Option<u32>) -> Self {
         Self {
             worker,
             left: LOG_LIMIT,
             silenced: false,
-            passages: Vec::new(),
+            chunks: Vec::new(),
         }
     }
 
     /// Adds a line; by how many bytes that made it longer.
     fn add(&mut self, stream: LogStream, line: &str, at: Timestamp) -> usize {
         let cost = line.len() + LINE_COST;
-        if let Some(last) = self.passages.last_mut()
+        if let Some(last) = self.chunks.last_mut()
             && last.stream == stream
-            && last.cost + cost <= limits::PASSAGE
+            && last.cost + cost <= limits::LOG_CHUNK
         {
             last.cost += cost;
             last.text.push('\n');
             last.text.push_str(line);
             return line.len() + 1;
         }
-        self.passages.push(Passage {
+        self.chunks.push(LogChunk {
             stream,
             at,
             text: line.to_owned(),
@@ -161,13 +161,13 @@ impl Speaker {
 
     fn take(&mut self) -> Vec<PackEvent> {
         let worker = self.worker;
-        let event = |passage: Passage| PackEvent::Log {
+        let event = |chunk: LogChunk| PackEvent::Log {
             worker,
-            stream: passage.stream,
-            text: passage.text,
-            at: passage.at,
+            stream: chunk.stream,
+            text: chunk.text,
+            at: chunk.at,
         };
-        self.passages.drain(..).map(event).collect()
+        self.chunks.drain(..).map(event).collect()
     }
 }
 
@@ -193,14 +193,14 @@ fn pieces(line: &str) -> impl Iterator<Item = &str> {
 /// How fast everybody here together may log: a bucket that fills up by itself. What does not fit is
 /// lost, not waited for; and once something is, all is until there is room for more than a few
 /// lines, so that the log has few holes and says of each how large it is.
-struct Pace {
+struct RateLimit {
     level: usize,
     filled: Instant,
     losing: bool,
     lost: u64,
 }
 
-impl Pace {
+impl RateLimit {
     fn new(now: Instant) -> Self {
         Self {
             level: limits::LOG_AT_ONCE,
@@ -270,16 +270,16 @@ mod tests {
 
     #[test]
     fn lines_of_one_stream_are_one_event_and_keep_their_order_among_streams() {
-        let mut journal = Journal::new(4, 2);
-        journal.say(Some(4), OUT, "a", at(1));
-        journal.say(Some(5), OUT, "other", at(2));
-        journal.say(Some(4), OUT, "", at(3));
-        journal.say(Some(4), ERR, "b\nc", at(4));
-        journal.say(Some(4), OUT, "d", at(5));
-        journal.say(None, ERR, "pack", at(6));
-        journal.say(Some(6), OUT, "nobody", at(7));
-        journal.say(Some(3), OUT, "nobody", at(7));
-        let first = journal.take_of(4);
+        let mut log = LogBuffer::new(4, 2);
+        log.append(Some(4), OUT, "a", at(1));
+        log.append(Some(5), OUT, "other", at(2));
+        log.append(Some(4), OUT, "", at(3));
+        log.append(Some(4), ERR, "b\nc", at(4));
+        log.append(Some(4), OUT, "d", at(5));
+        log.append(None, ERR, "pack", at(6));
+        log.append(Some(6), OUT, "nobody", at(7));
+        log.append(Some(3), OUT, "nobody", at(7));
+        let first = log.take_of(4);
         let four = Some(4);
         assert_eq!(
             texts(&first),
@@ -289,29 +289,29 @@ mod tests {
                 (four, OUT, 5, "d")
             ]
         );
-        assert!(journal.take_of(4).is_empty());
+        assert!(log.take_of(4).is_empty());
         assert_eq!(
-            texts(&journal.take()),
+            texts(&log.take()),
             [(Some(5), OUT, 2, "other"), (None, ERR, 6, "pack")]
         );
-        assert_eq!(journal.waiting(), 0);
+        assert_eq!(log.waiting(), 0);
     }
 
     #[test]
     fn a_long_line_is_cut_between_characters_and_a_long_passage_between_lines() {
-        let mut journal = Journal::new(0, 1);
-        journal.say(None, OUT, &"é".repeat(LINE), at(1));
-        let lengths = |journal: &mut Journal| -> Vec<Vec<usize>> {
-            texts(&journal.take())
+        let mut log = LogBuffer::new(0, 1);
+        log.append(None, OUT, &"é".repeat(LINE), at(1));
+        let lengths = |log: &mut LogBuffer| -> Vec<Vec<usize>> {
+            texts(&log.take())
                 .iter()
                 .map(|(.., text)| text.split('\n').map(str::len).collect())
                 .collect()
         };
-        assert_eq!(lengths(&mut journal), [[LINE], [LINE]]);
-        let line = "x".repeat(limits::PASSAGE / 4);
-        (0..6).for_each(|_| journal.say(Some(0), OUT, &line, at(1)));
+        assert_eq!(lengths(&mut log), [[LINE], [LINE]]);
+        let line = "x".repeat(limits::LOG_CHUNK / 4);
+        (0..6).for_each(|_| log.append(Some(0), OUT, &line, at(1)));
         assert_eq!(
-            lengths(&mut journal),
+            lengths(&mut log),
             [vec![line.len(); 3], vec![line.len(); 3]]
         );
     }
@@ -319,10 +319,10 @@ mod tests {
     #[test]
     fn an_empty_line_costs_more_than_nothing_and_the_limit_is_said_once() {
         for worker in [Some(0), None] {
-            let mut journal = Journal::new(0, 1);
-            (0..100_000).for_each(|_| journal.say(worker, OUT, "", at(1)));
-            journal.say(worker, OUT, &"\n".repeat(100_000), at(1));
-            let events = journal.take();
+            let mut log = LogBuffer::new(0, 1);
+            (0..100_000).for_each(|_| log.append(worker, OUT, "", at(1)));
+            log.append(worker, OUT, &"\n".repeat(100_000), at(1));
+            let events = log.take();
             let lines: Vec<_> = texts(&events)
                 .iter()
                 .flat_map(|(.., text)| text.split('\n'))
@@ -335,13 +335,13 @@ mod tests {
     #[test]
     fn what_comes_too_fast_is_lost_and_the_log_says_how_much() {
         let workers = u32::try_from(2 * limits::LOG_AT_ONCE / LOG_LIMIT).unwrap();
-        let mut journal = Journal::new(0, workers);
+        let mut log = LogBuffer::new(0, workers);
         let line = "x".repeat(1024 - LINE_COST);
         for worker in 0..workers {
-            (0..LOG_LIMIT / 1024).for_each(|_| journal.say(Some(worker), OUT, &line, at(1)));
+            (0..LOG_LIMIT / 1024).for_each(|_| log.append(Some(worker), OUT, &line, at(1)));
         }
-        journal.close();
-        let events = journal.take();
+        log.close();
+        let events = log.take();
         let said: usize = texts(&events).iter().map(|(.., text)| text.len()).sum();
         assert!(said >= limits::LOG_AT_ONCE * 9 / 10, "{said}");
         let (worker, _, _, last) = texts(&events)[events.len() - 1];
@@ -351,15 +351,15 @@ mod tests {
     #[test]
     fn a_pace_that_was_kept_again_is_noted_once() {
         let start = Instant::now();
-        let mut pace = Pace::new(start);
-        assert!(pace.allows(limits::LOG_AT_ONCE, start));
-        assert!(!pace.allows(10, start));
+        let mut rate = RateLimit::new(start);
+        assert!(rate.allows(limits::LOG_AT_ONCE, start));
+        assert!(!rate.allows(10, start));
         let soon = start + Duration::from_millis(500);
         // There would be room, but not for long.
-        assert!(!pace.allows(10, soon));
-        assert_eq!(pace.losses(), None);
-        assert!(pace.allows(10, start + Duration::from_secs(2)));
-        assert_eq!(pace.losses(), Some(2));
-        assert_eq!(pace.losses(), None);
+        assert!(!rate.allows(10, soon));
+        assert_eq!(rate.losses(), None);
+        assert!(rate.allows(10, start + Duration::from_secs(2)));
+        assert_eq!(rate.losses(), Some(2));
+        assert_eq!(rate.losses(), None);
     }
 }

@@ -9,38 +9,38 @@ use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio_util::codec::{Decoder, LengthDelimitedCodec};
 
-use crate::breach::Breach;
 use crate::logs::read_now;
+use crate::violation::ProtocolViolation;
 
 /// Frames from the program.
-pub(crate) struct Incoming {
+pub(crate) struct FrameReader {
     socket: OwnedReadHalf,
     decoder: LengthDelimitedCodec,
     buffer: BytesMut,
 }
 
 /// Frames to the program.
-pub(crate) struct Outgoing {
+pub(crate) struct FrameWriter {
     socket: OwnedWriteHalf,
     buffer: BytesMut,
 }
 
-pub(crate) fn split(socket: UnixStream) -> (Incoming, Outgoing) {
+pub(crate) fn split(socket: UnixStream) -> (FrameReader, FrameWriter) {
     let (read, write) = socket.into_split();
     (
-        Incoming {
+        FrameReader {
             socket: read,
             decoder: frame::decoder(frame::EVENT_LIMIT),
             buffer: BytesMut::with_capacity(64 * 1024),
         },
-        Outgoing {
+        FrameWriter {
             socket: write,
             buffer: BytesMut::new(),
         },
     )
 }
 
-impl Incoming {
+impl FrameReader {
     /// Reads what is there; `false` at the end. May be cancelled without loss.
     pub(crate) async fn fill(&mut self) -> io::Result<bool> {
         self.buffer.reserve(64 * 1024);
@@ -73,9 +73,9 @@ impl Incoming {
     }
 
     /// The next message, if all of it is there. One that is too large is an error.
-    pub(crate) fn next(&mut self) -> Result<Option<Bytes>, Breach> {
+    pub(crate) fn next(&mut self) -> Result<Option<Bytes>, ProtocolViolation> {
         let frame = self.decoder.decode(&mut self.buffer);
-        let frame = frame.map_err(|_| Breach::TooLong)?;
+        let frame = frame.map_err(|_| ProtocolViolation::TooLong)?;
         Ok(frame.map(|mut frame| {
             frame.advance(frame::HEADER);
             frame.freeze()
@@ -83,7 +83,7 @@ impl Incoming {
     }
 }
 
-impl Outgoing {
+impl FrameWriter {
     /// Queues a command; [`flush`](Self::flush) sends it.
     pub(crate) fn queue(&mut self, command: &Command) -> serde_json::Result<()> {
         let start = self.buffer.len();
