@@ -4,13 +4,13 @@
 //! There is no writer thread. Whoever appends a frame while nobody is writing writes everything
 //! that is there, also what others append meanwhile; the others return at once. Frames that become
 //! ready together therefore leave in one `send`, and a lone frame leaves immediately. What nobody
-//! waits for leaves with the next frame, or a moment later ([`Control::say_later`]).
+//! waits for leaves with the next frame, or a moment later ([`ControlSocket::send_event_later`]).
 //!
-//! Log lines arrive from inside `write(2)` calls of user code, so [`Control::log`] never
+//! Log lines arrive from inside `write(2)` calls of user code, so [`ControlSocket::log`] never
 //! allocates: both buffers have their full capacity from the start, and a full buffer makes the
 //! writer wait (back-pressure), not grow.
 
-mod busy;
+mod reentrancy_guard;
 
 use std::io;
 use std::mem;
@@ -23,7 +23,7 @@ use std::time::Duration;
 use burst_protocol::{LINE, LogStream, Said, Timestamp, frame};
 use serde::Serialize;
 
-pub(crate) use busy::Busy;
+pub(crate) use reentrancy_guard::ReentrancyGuard;
 
 use crate::json::{push_escaped, push_number};
 
@@ -45,14 +45,14 @@ struct State {
     waiting: Vec<u8>,
     spare: Vec<u8>,
     writing: bool,
-    held: usize,
-    /// Whether something waits that only [`Control::keep_sending`] may send.
+    corks: usize,
+    /// Whether something waits that only [`ControlSocket::run_delayed_sends`] may send.
     late: bool,
     broken: bool,
 }
 
 /// Sends frames to the runtime.
-pub(crate) struct Control {
+pub(crate) struct ControlSocket {
     socket: OwnedFd,
     state: Mutex<State>,
     room: Condvar,
@@ -61,7 +61,7 @@ pub(crate) struct Control {
     run: AtomicU64,
 }
 
-impl Control {
+impl ControlSocket {
     pub(crate) fn new(socket: OwnedFd) -> Self {
         Self {
             socket,
@@ -69,7 +69,7 @@ impl Control {
                 waiting: Vec::with_capacity(BUFFER),
                 spare: Vec::with_capacity(BUFFER),
                 writing: false,
-                held: 0,
+                corks: 0,
                 late: false,
                 broken: false,
             }),
@@ -90,15 +90,15 @@ impl Control {
     }
 
     /// Sends an event made of plain data, which always has a JSON form.
-    pub(crate) fn say(&self, event: &impl Serialize) {
+    pub(crate) fn send_event(&self, event: &impl Serialize) {
         if let Ok(body) = self.body(event) {
             self.send(&body);
         }
     }
 
-    /// As [`say`](Self::say), in its turn, but not for its own sake: a system call each, and a runtime that is woken
+    /// As [`send_event`](Self::send_event), in its turn, but not for its own sake: a system call each, and a runtime that is woken
     /// each time, would take from the workers what the event is worth.
-    pub(crate) fn say_later(&self, event: &impl Serialize) {
+    pub(crate) fn send_event_later(&self, event: &impl Serialize) {
         if let Ok(body) = self.body(event) {
             self.send_later(&body);
         }
@@ -111,7 +111,7 @@ impl Control {
 
     /// Sends one frame holding `body`, which is JSON.
     pub(crate) fn send(&self, body: &[u8]) {
-        let _busy = Busy::enter();
+        let _guard = ReentrancyGuard::enter();
         let header = frame::header(body.len());
         if header.len() + body.len() > BUFFER / 2 {
             self.send_large(&header, body);
@@ -124,7 +124,7 @@ impl Control {
 
     /// Sends a small frame with the next one, or a moment later.
     fn send_later(&self, body: &[u8]) {
-        let _busy = Busy::enter();
+        let _guard = ReentrancyGuard::enter();
         if let Some(mut state) = self.put_whole(&frame::header(body.len()), body)
             && !state.late
         {
@@ -134,8 +134,8 @@ impl Control {
     }
 
     /// Sends what was to be sent later. Never comes back.
-    pub(crate) fn keep_sending(&self) -> ! {
-        let _busy = Busy::enter();
+    pub(crate) fn run_delayed_sends(&self) -> ! {
+        let _guard = ReentrancyGuard::enter();
         loop {
             let mut state = self.lock();
             while !state.late {
@@ -154,7 +154,7 @@ impl Control {
 
     /// Sends one worker's line (at most [`LINE`] bytes) without allocating.
     pub(crate) fn log(&self, worker: u32, stream: LogStream, line: &[u8], at: Timestamp) {
-        let _busy = Busy::enter();
+        let _guard = ReentrancyGuard::enter();
         let line = &line[..line.len().min(LINE)];
         let put = self.put(LOG_ENVELOPE + 6 * line.len(), |waiting| {
             let start = waiting.len();
@@ -177,17 +177,17 @@ impl Control {
         }
     }
 
-    /// Keeps frames back until [`Hold`] is dropped, so that a burst of them leaves in one write.
-    pub(crate) fn hold(&self) -> Hold<'_> {
-        self.lock().held += 1;
-        Hold { control: self }
+    /// Keeps frames back until [`Cork`] is dropped, so that a burst of them leaves in one write.
+    pub(crate) fn cork(&self) -> Cork<'_> {
+        self.lock().corks += 1;
+        Cork { control: self }
     }
 
     /// Sends `frame` (header included) from a signal handler or at exit: no allocation, no
     /// unbounded wait. Gives up where another thread is stuck in the middle of a frame.
-    pub(crate) fn last_words(&self, frame: &[u8]) {
-        let inside = Busy::is_inside();
-        let _busy = Busy::enter();
+    pub(crate) fn send_at_exit(&self, frame: &[u8]) {
+        let inside = ReentrancyGuard::is_inside();
+        let _guard = ReentrancyGuard::enter();
         let (looks, pause) = LAST_LOOKS;
         for _ in 0..looks {
             let state = match self.state.try_lock() {
@@ -239,7 +239,7 @@ impl Control {
 
     /// Sends what waits, unless somebody does already or it is held.
     fn leave(&self, state: MutexGuard<'_, State>) {
-        if !state.writing && state.held == 0 {
+        if !state.writing && state.corks == 0 {
             drop(self.drain(state));
         }
     }
@@ -323,15 +323,15 @@ impl Control {
 }
 
 /// Frames stay in the buffer while one of these lives (or until the buffer is full).
-pub(crate) struct Hold<'a> {
-    control: &'a Control,
+pub(crate) struct Cork<'a> {
+    control: &'a ControlSocket,
 }
 
-impl Drop for Hold<'_> {
+impl Drop for Cork<'_> {
     fn drop(&mut self) {
-        let _busy = Busy::enter();
+        let _guard = ReentrancyGuard::enter();
         let mut state = self.control.lock();
-        state.held -= 1;
+        state.corks -= 1;
         self.control.leave(state);
     }
 }

@@ -5,12 +5,12 @@ use std::io::Read;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 
-fn pair() -> (Arc<Control>, UnixStream) {
+fn pair() -> (Arc<ControlSocket>, UnixStream) {
     let (ours, theirs) = UnixStream::pair().unwrap();
     theirs
         .set_read_timeout(Some(Duration::from_secs(20)))
         .unwrap();
-    (Arc::new(Control::new(ours.into())), theirs)
+    (Arc::new(ControlSocket::new(ours.into())), theirs)
 }
 
 fn frame(socket: &mut UnixStream) -> serde_json::Value {
@@ -50,9 +50,9 @@ fn the_longest_worst_line_fits_its_reservation() {
 }
 
 #[test]
-fn held_frames_leave_when_the_last_hold_ends() {
+fn held_frames_leave_when_the_last_cork_goes() {
     let (control, mut socket) = pair();
-    let (first, second) = (control.hold(), control.hold());
+    let (first, second) = (control.cork(), control.cork());
     control.send(b"1");
     control.send(b"2");
     drop(first);
@@ -82,7 +82,7 @@ fn what_is_sent_later_leaves_with_the_next_frame_or_by_itself() {
     assert_eq!(frame(&mut socket), 2);
     let _detached = thread::spawn({
         let control = Arc::clone(&control);
-        move || control.keep_sending()
+        move || control.run_delayed_sends()
     });
     for number in 3..6 {
         control.send_later(number.to_string().as_bytes());
@@ -129,26 +129,26 @@ fn a_closed_socket_drops_frames_and_blocks_nobody() {
             Timestamp::from_micros(0),
         );
     }
-    control.last_words(b"frame");
+    control.send_at_exit(b"frame");
 }
 
 #[test]
-fn last_words_follow_what_waited() {
+fn send_at_exit_follow_what_waited() {
     let (control, mut socket) = pair();
-    let _hold = control.hold();
+    let _cork = control.cork();
     control.send(b"1");
-    control.last_words(&[1, 0, 0, 0, b'2']);
+    control.send_at_exit(&[1, 0, 0, 0, b'2']);
     assert_eq!(frame(&mut socket), 1);
     assert_eq!(frame(&mut socket), 2);
 }
 
 #[test]
-fn last_words_wait_for_a_thread_that_is_kept_from_its_processor() {
+fn send_at_exit_wait_for_a_thread_that_is_kept_from_its_processor() {
     let (control, mut socket) = pair();
     let writing = control.lock();
     let dying = thread::spawn({
         let control = Arc::clone(&control);
-        move || control.last_words(&[1, 0, 0, 0, b'1'])
+        move || control.send_at_exit(&[1, 0, 0, 0, b'1'])
     });
     // Longer than a thread waits for its turn by rights.
     thread::sleep(Duration::from_millis(150));
