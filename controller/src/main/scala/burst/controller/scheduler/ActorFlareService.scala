@@ -71,7 +71,7 @@ final class ActorFlareService(
       case outcome => Future.successful(outcome)
     }
 
-  def standing(id: FlareId): Future[Option[Standing]] =
+  def queueEstimate(id: FlareId): Future[Option[QueueEstimate]] =
     val answer =
       scheduler.ask[Located](Locate(id, _))(using Timeout(StandingPatience), system.scheduler)
     answer.map(_.standing).recover { case _: TimeoutException => None }

@@ -4,12 +4,12 @@ import burst.controller.http.AdminKey
 import burst.node.DataDirectory
 import com.typesafe.config.{Config, ConfigValueFactory}
 
-/** Who starts a controller: finds their credentials in the data directory, as the first user and as the
-  * administrator. `config` has the administrator's key.
+/** The credentials of who starts a controller, as the first user and as the administrator: found in the data
+  * directory, and written there. `config` has the administrator's key.
   */
-final class Owner private (data: DataDirectory, adminKey: String, val config: Config):
+final class BootstrapCredentials private (data: DataDirectory, adminKey: String, val config: Config):
   /** Of the namespace `guest`, as an earlier start wrote them. */
-  def credentials: Option[String] = data.property("AUTH")
+  def guest: Option[String] = data.property("AUTH")
 
   /** What is written opens something: without good credentials of `guest` there are none. */
   def write(url: String, credentials: Option[String]): Unit = data.writeProperties(
@@ -17,11 +17,11 @@ final class Owner private (data: DataDirectory, adminKey: String, val config: Co
       ("ADMIN_AUTH" -> s"${AdminKey.User}:$adminKey")
   )
 
-object Owner:
+object BootstrapCredentials:
   /** The administrator's key is as configured, else the one that an earlier start made, else a fresh one. */
-  def of(config: Config, data: DataDirectory): Owner =
+  def of(config: Config, data: DataDirectory): BootstrapCredentials =
     val key = Some(config.getString(AdminKey.Setting))
       .filter(_.nonEmpty)
       .orElse(data.property("ADMIN_AUTH").collect { case s"${AdminKey.User}:$key" => key })
       .getOrElse(AdminKey.random())
-    Owner(data, key, config.withValue(AdminKey.Setting, ConfigValueFactory.fromAnyRef(key)))
+    BootstrapCredentials(data, key, config.withValue(AdminKey.Setting, ConfigValueFactory.fromAnyRef(key)))

@@ -4,7 +4,7 @@ import burst.controller.flare.{Flare, FlareRequest, FlareState}
 import burst.protocol.FlareId
 
 /** What is checked before a flare is accepted, and what an accepted one looks like. Pure. */
-object Admission:
+object AdmissionControl:
 
   /** Why a flare can never run on the cluster as it is, if so. `slotLimit` is its namespace's. */
   def refusal(

@@ -6,8 +6,8 @@ import org.apache.pekko.util.{ByteString, ByteStringBuilder}
   * byte, and hold what was read from the network around it. Takes at most twice the memory of its bytes, and
   * a kilobyte.
   */
-private[http] final class Gathered:
-  import Gathered.*
+private[http] final class ByteAccumulator:
+  import ByteAccumulator.*
 
   private val full = ByteStringBuilder()
   private var last = new Array[Byte](Least)
@@ -35,6 +35,6 @@ private[http] final class Gathered:
     full ++= ByteString.fromArrayUnsafe(last, 0, filled)
     filled = 0
 
-private object Gathered:
+private object ByteAccumulator:
   val Least = 1024
   val Most: Int = 64 * 1024

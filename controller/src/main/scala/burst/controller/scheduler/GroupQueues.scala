@@ -8,29 +8,29 @@ import burst.protocol.FlareId
   * Example: A and B join a group that is opening; it opens: A's turn. C joins. A ends: B's turn. C is
   * cancelled. B ends: the group is idle.
   */
-final case class GroupTurns private[scheduler] (
-    groups: Map[FlareId, GroupTurns.Turns],
+final case class GroupQueues private[scheduler] (
+    groups: Map[FlareId, GroupQueues.GroupQueue],
     members: Map[FlareId, FlareId]
 ):
-  import GroupTurns.Turns
+  import GroupQueues.GroupQueue
 
-  def opened(group: FlareId): GroupTurns = changed(group)(_.copy(isOpen = true))
+  def opened(group: FlareId): GroupQueues = changed(group)(_.copy(isOpen = true))
 
   /** A flare stands in line from now on. */
-  def join(group: FlareId, flare: FlareId): GroupTurns =
-    changed(group)(turns => turns.copy(flares = turns.flares :+ flare))
+  def join(group: FlareId, flare: FlareId): GroupQueues =
+    changed(group)(queue => queue.copy(flares = queue.flares :+ flare))
       .copy(members = members.updated(flare, group))
 
   /** A flare has ended, or waits no more. */
-  def leave(flare: FlareId): GroupTurns =
+  def leave(flare: FlareId): GroupQueues =
     groupOf(flare).fold(this) { group =>
-      changed(group)(turns => turns.copy(flares = turns.flares.filterNot(_ == flare)))
+      changed(group)(queue => queue.copy(flares = queue.flares.filterNot(_ == flare)))
         .copy(members = members.removed(flare))
     }
 
-  /** The group has ended, and all its turns with it. */
-  def ended(group: FlareId): GroupTurns =
-    if groups.contains(group) then GroupTurns(groups.removed(group), members -- flaresOf(group)) else this
+  /** The group has ended, and its queue with it. */
+  def ended(group: FlareId): GroupQueues =
+    if groups.contains(group) then GroupQueues(groups.removed(group), members -- flaresOf(group)) else this
 
   /** Whose turn it is. */
   def current(group: FlareId): Option[FlareId] =
@@ -46,10 +46,12 @@ final case class GroupTurns private[scheduler] (
       flaresOf(group).indexOf(flare) + (if groups(group).isOpen then 0 else 1)
     ).filter(_ > 0)
 
-  private def changed(group: FlareId)(change: Turns => Turns): GroupTurns =
-    copy(groups = groups.updated(group, change(groups.getOrElse(group, Turns(isOpen = false, Vector.empty)))))
+  private def changed(group: FlareId)(change: GroupQueue => GroupQueue): GroupQueues =
+    copy(groups =
+      groups.updated(group, change(groups.getOrElse(group, GroupQueue(isOpen = false, Vector.empty))))
+    )
 
-object GroupTurns:
-  final case class Turns(isOpen: Boolean, flares: Vector[FlareId])
+object GroupQueues:
+  final case class GroupQueue(isOpen: Boolean, flares: Vector[FlareId])
 
-  val empty: GroupTurns = GroupTurns(Map.empty, Map.empty)
+  val empty: GroupQueues = GroupQueues(Map.empty, Map.empty)

@@ -6,7 +6,7 @@ import org.apache.pekko.actor.typed.ActorRef
 /** Who waits to be told of a flare: its submitter that it is stored, others how it ends. Belongs to the
   * flare's actor.
   */
-private[scheduler] final class FlareAudience:
+private[scheduler] final class FlareSubscribers:
   import GangScheduler.{Awaited, Submitted}
 
   private var submitter = Option.empty[ActorRef[Submitted]]
@@ -15,12 +15,12 @@ private[scheduler] final class FlareAudience:
   private var announced = Option.empty[Flare]
 
   /** Another controller has the flare: how it ends is not known here. */
-  private var disowned = false
+  private var superseded = false
 
   /** How the flare ended, once that was told. */
   def ended: Option[Flare] = announced
-  def isDisowned: Boolean = disowned
-  def disown(): Unit = disowned = true
+  def isSuperseded: Boolean = superseded
+  def supersede(): Unit = superseded = true
 
   def submits(replyTo: ActorRef[Submitted]): Unit = submitter = Some(replyTo)
   def cancels(replyTo: ActorRef[CancelOutcome]): Unit = cancellers :+= replyTo
@@ -41,4 +41,5 @@ private[scheduler] final class FlareAudience:
     waiters = Vector.empty
     cancellers = Vector.empty
 
-  private def outcome: Awaited = announced.filterNot(_ => disowned).fold(Awaited.NotActive)(Awaited.Ended(_))
+  private def outcome: Awaited =
+    announced.filterNot(_ => superseded).fold(Awaited.NotActive)(Awaited.Ended(_))

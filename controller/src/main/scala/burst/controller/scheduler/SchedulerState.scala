@@ -9,14 +9,12 @@ import scala.concurrent.duration.DurationLong
   * may let a flare start has a round come soon: one message to the scheduler, so that a thousand packs that
   * end together cause one round. Belongs to the scheduler's actor.
   */
-private[scheduler] final class Books(
+private[scheduler] final class SchedulerState(
     settings: SchedulerSettings,
     elapsed: () => Long,
     context: ActorContext[GangScheduler.Command],
     timers: TimerScheduler[GangScheduler.Command]
 ):
-  import ClusterState.Owner
-
   private val rounds =
     SchedulingRound(
       PlacementPolicy.all(settings.defaultGranularity),
@@ -26,19 +24,19 @@ private[scheduler] final class Books(
   private var cluster = ClusterState.empty
   private var queue = FlareQueue.empty
   private var quarantine = Quarantine.empty(settings.quarantineFirst, settings.quarantineLongest)
-  private var holdTimes = HoldTimes.empty(settings.abortDeadline.toMicros)
+  private var walltimes = WalltimePredictor.empty(settings.abortDeadline.toMicros)
   private var pace = StartPace.empty(settings.startPace.toMicros)
   private val forecasts = Forecasts(
     settings.forecastLifetime.toMicros,
-    at => Forecast.standings(cluster, queue, at, holdTimes)
+    at => Forecast.estimates(cluster, queue, at, walltimes)
   )
   private var slotLimits = Map.empty[String, Int]
   private var roundDue = false
 
   def machine(id: InvokerId): Option[Capacity] = cluster.machines.get(id)
   def suspicion(id: InvokerId): Option[Suspicion] = quarantine.suspicion(id)
-  def holding(owner: Owner): Option[Holding] = cluster.holdings.get(owner)
-  def holders: Vector[Owner] = cluster.holdings.keysIterator.toVector
+  def holding(attempt: AttemptId): Option[Holding] = cluster.holdings.get(attempt)
+  def holders: Vector[AttemptId] = cluster.holdings.keysIterator.toVector
 
   // ---- Who waits -----------------------------------------------------------------------------------------
 
@@ -46,13 +44,13 @@ private[scheduler] final class Books(
   def allow(tenant: String, slots: Int): Unit = slotLimits = slotLimits.updated(tenant, slots)
 
   def refusal(request: FlareRequest, slotLimit: Int): Option[Refusal] =
-    Admission.refusal(rounds, cluster.view, request, slotLimit)
+    AdmissionControl.refusal(rounds, cluster.view, request, slotLimit)
 
-  def overflow(tenant: String): Option[Refusal] = Admission.overflow(queue, tenant, settings)
+  def overflow(tenant: String): Option[Refusal] = AdmissionControl.overflow(queue, tenant, settings)
 
   def enqueue(flare: Waiting): Unit = queue = queue.enqueue(flare)
   def dequeue(id: FlareId, tenant: String): Unit = queue = queue.remove(id, tenant)
-  def standing(id: FlareId): Option[Standing] = forecasts.standing(id, queue, elapsed())
+  def queueEstimate(id: FlareId): Option[QueueEstimate] = forecasts.queueEstimate(id, queue, elapsed())
 
   // ---- Who holds what ------------------------------------------------------------------------------------
 
@@ -62,16 +60,16 @@ private[scheduler] final class Books(
       pace = pace.at(elapsed())
       val starts = pace.room(cluster.slots)
       val outcome =
-        rounds.run(cluster, queue, elapsed(), slotLimits.getOrElse(_, Int.MaxValue), holdTimes, starts)
+        rounds.run(cluster, queue, elapsed(), slotLimits.getOrElse(_, Int.MaxValue), walltimes, starts)
       cluster = outcome.cluster
       queue = outcome.queue
-      outcome.placed.foreach(p => pace = pace.placed(p.flare.owner, p.flare.tenant, elapsed()))
+      outcome.placed.foreach(p => pace = pace.placed(p.flare.attemptId, p.flare.tenant, elapsed()))
       if queue.length > 0 && pace.starting.nonEmpty && !timers.isTimerActive(GangScheduler.Round) then
         timers.startSingleTimer(GangScheduler.Round, GangScheduler.Round, settings.startPace)
       if quarantine.suspects.nonEmpty then
         outcome.placed.foreach { placement =>
           val machines = placement.plan.demand.keys
-          quarantine = quarantine.placed(placement.flare.owner, machines, elapsed())
+          quarantine = quarantine.placed(placement.flare.attemptId, machines, elapsed())
         }
       outcome.placed
 
@@ -81,8 +79,8 @@ private[scheduler] final class Books(
       context.self ! GangScheduler.Round
 
   /** It runs, or never will. */
-  private def begun(owner: Owner): Unit =
-    val after = pace.over(owner)
+  private def begun(attempt: AttemptId): Unit =
+    val after = pace.over(attempt)
     if after ne pace then
       pace = after
       roundSoon()
@@ -93,20 +91,20 @@ private[scheduler] final class Books(
     round()
 
   /** Packs need only so many slots any more. */
-  def shrink(owner: Owner, left: Vector[(Int, Int)]): Unit =
-    val held = holding(owner)
-    cluster = cluster.shrink(owner, left)
-    if !cluster.holds(owner) then
-      begun(owner)
-      held.foreach(h => holdTimes = holdTimes.learn(h.lease, elapsed()))
-      trust(quarantine.undecided(owner))
+  def shrink(attempt: AttemptId, left: Vector[(Int, Int)]): Unit =
+    val held = holding(attempt)
+    cluster = cluster.shrink(attempt, left)
+    if !cluster.holds(attempt) then
+      begun(attempt)
+      held.foreach(h => walltimes = walltimes.learn(h.walltime, elapsed()))
+      trust(quarantine.undecided(attempt))
     roundSoon()
 
   /** Gives back all that nobody is left to give back. */
-  def release(owner: Owner): Unit =
-    cluster = cluster.releaseAll(owner)
-    begun(owner)
-    trust(quarantine.undecided(owner))
+  def release(attempt: AttemptId): Unit =
+    cluster = cluster.releaseAll(attempt)
+    begun(attempt)
+    trust(quarantine.undecided(attempt))
 
   // ---- Machines ------------------------------------------------------------------------------------------
 
@@ -132,7 +130,7 @@ private[scheduler] final class Books(
     cluster = cluster.report(status.id, overloaded(status), status.warm)
 
   /** The machine offers nothing any more; the packs that were on it. */
-  def down(id: InvokerId): Vector[(Owner, Int)] =
+  def down(id: InvokerId): Vector[(AttemptId, Int)] =
     val lost = cluster.packsOn(id)
     cluster = cluster.down(id)
     // what waited behind a flare that is now larger than the cluster may pass it
@@ -148,9 +146,9 @@ private[scheduler] final class Books(
 
   // ---- Trust ---------------------------------------------------------------------------------------------
 
-  def heard(owner: Owner, definition: DefinitionRef, outcomes: Vector[StartOutcome]): Unit =
-    begun(owner)
-    trust(quarantine.heard(owner, definition, outcomes, elapsed()))
+  def heard(attempt: AttemptId, definition: DefinitionRef, outcomes: Vector[StartOutcome]): Unit =
+    begun(attempt)
+    trust(quarantine.heard(attempt, definition, outcomes, elapsed()))
 
   /** A machine has been avoided for long enough. */
   def trialDue(): Unit = trust(quarantine)

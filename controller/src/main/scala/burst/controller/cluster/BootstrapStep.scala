@@ -1,6 +1,6 @@
 package burst.controller.cluster
 
-import burst.controller.store.Hold
+import burst.controller.store.LockMode
 
 /** What a controller does next to be a member of the one cluster there is.
   *
@@ -8,23 +8,23 @@ import burst.controller.store.Hold
   * whole lock knows that nobody is a member. It founds, and keeps a share. Who does not get it knows that
   * somebody is a member, silent though they may be, and goes on looking for them.
   */
-private[cluster] enum Founding:
+private[cluster] enum BootstrapStep:
   /** Look on for others. */
-  case Look
+  case Probe
 
   /** Try to take the whole lock. */
-  case Claim
+  case ClaimLock
 
   /** Be the first member. */
-  case Found
+  case SelfJoin
 
   /** Take a share of the lock. */
-  case Share
+  case ShareLock
 
   /** A member, and the database knows. */
-  case Rest
+  case Joined
 
-private[cluster] object Founding:
+private[cluster] object BootstrapStep:
   /** @param member
     *   whether this controller is a member, be it but a joining one
     * @param held
@@ -32,8 +32,8 @@ private[cluster] object Founding:
     * @param patient
     *   whether others may still have their time to answer
     */
-  def next(member: Boolean, held: Option[Hold], patient: Boolean): Founding = (member, held) match
-    case (true, Some(Hold.Shared)) => Rest
-    case (true, _) => Share
-    case (false, Some(Hold.Whole)) => Found
-    case (false, _) => if patient then Look else Claim
+  def next(member: Boolean, held: Option[LockMode], patient: Boolean): BootstrapStep = (member, held) match
+    case (true, Some(LockMode.Shared)) => Joined
+    case (true, _) => ShareLock
+    case (false, Some(LockMode.Exclusive)) => SelfJoin
+    case (false, _) => if patient then Probe else ClaimLock

@@ -10,9 +10,9 @@ import scala.concurrent.{ExecutionContext, Future}
 /** Each request has an id, under which the log tells what an answer does not: it is an error's `code` and
   * every answer's `X-Request-Id`.
   */
-object Transaction:
+object RequestId:
   val Header = "X-Request-Id"
-  private val Key = AttributeKey[String]("burst-transaction")
+  private val Key = AttributeKey[String]("burst-request-id")
 
   def fresh(): String = java.util.UUID.randomUUID.toString.replace("-", "")
 
@@ -23,14 +23,14 @@ object Transaction:
     given ExecutionContext = ExecutionContext.parasitic
     mapInnerRoute: inner =>
       context =>
-        val transaction = fresh()
-        val request = context.request.addAttribute(Key, transaction)
+        val id = fresh()
+        val request = context.request.addAttribute(Key, id)
         inner(context.withRequest(request)).flatMap:
           case RouteResult.Complete(response) =>
-            val answer = RouteResult.Complete(stamped(response, transaction))
+            val answer = RouteResult.Complete(stamped(response, id))
             if response.status.isFailure then RequestBody.discard(request, drain).map(_ => answer)
             else Future.successful(answer)
           case rejected => Future.successful(rejected)
 
-  def stamped(response: HttpResponse, transaction: String): HttpResponse =
-    response.addHeader(RawHeader(Header, transaction))
+  def stamped(response: HttpResponse, id: String): HttpResponse =
+    response.addHeader(RawHeader(Header, id))

@@ -5,7 +5,7 @@ import burst.protocol.InvokerId
 import munit.FunSuite
 
 /** What a flare that can never run is told. */
-class AdmissionSuite extends FunSuite:
+class AdmissionControlSuite extends FunSuite:
   private val round =
     SchedulingRound(PlacementPolicy.all(Samples.settings.defaultGranularity), 0, depth = 100)
   private def refusal(size: Int, granularity: Option[Int], packing: Packing, machines: Int*) =
@@ -13,7 +13,7 @@ class AdmissionSuite extends FunSuite:
       state.up(InvokerId(s"m$i"), slots)
     }
     val request = Samples.request(size, granularity = granularity, packing = packing)
-    Admission.refusal(round, cluster.view, request, 100)
+    AdmissionControl.refusal(round, cluster.view, request, 100)
 
   for packing <- Vector(Packing.Homogeneous, Packing.Mixed) do
     test(s"a granularity that no machine can hold is named, with the largest machine: $packing"):

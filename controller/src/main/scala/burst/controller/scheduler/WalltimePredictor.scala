@@ -3,11 +3,11 @@ package burst.controller.scheduler
 import burst.controller.flare.FlareRequest
 import burst.protocol.DefinitionRef
 
-/** For what slots were lent, since when, and when they come back: `latest` is promised (the flare's time-out
-  * ends it), `expected` is a guess. Microseconds by a clock that only goes on. Of an `openEnded` one, a
-  * group's, nobody knows.
+/** Since when a flare holds its slots, and when it gives them back: `latest` is promised (the flare's
+  * time-out ends it), `expected` is a guess. Microseconds by a clock that only goes on. Of an `openEnded`
+  * one, a group's, nobody knows.
   */
-final case class Lease(
+final case class Walltime(
     definition: DefinitionRef,
     since: Long,
     expected: Long,
@@ -28,30 +28,31 @@ final case class Lease(
   * expected to use up its time-out. `grace` is what packs get to end beyond it. Nothing of this is stored: a
   * controller that starts anew learns anew.
   */
-final case class HoldTimes private (grace: Long, recent: Map[HoldTimes.Key, Vector[Long]]):
-  import HoldTimes.*
+final case class WalltimePredictor private (grace: Long, recent: Map[WalltimePredictor.Key, Vector[Long]]):
+  import WalltimePredictor.*
 
   /** How long a flare of this kind will hold its slots, in microseconds, as far as one can tell. */
   def expected(request: FlareRequest): Long =
     recent.get(keyOf(request.definition)).fold(bound(request))(_.max.min(bound(request)))
 
-  /** The lease of a flare that is given its slots `now`. */
-  def lease(request: FlareRequest, now: Long): Lease =
-    if request.isGroup then Lease(request.definition, now, Long.MaxValue, Long.MaxValue, openEnded = true)
-    else Lease(request.definition, now, now + expected(request), now + bound(request))
+  /** The walltime of a flare that is given its slots `now`. */
+  def walltime(request: FlareRequest, now: Long): Walltime =
+    if request.isGroup then Walltime(request.definition, now, Long.MaxValue, Long.MaxValue, openEnded = true)
+    else Walltime(request.definition, now, now + expected(request), now + bound(request))
 
   /** A flare gave its last slots back. */
-  def learn(lease: Lease, now: Long): HoldTimes = if lease.openEnded then this else learned(lease, now)
+  def learn(walltime: Walltime, now: Long): WalltimePredictor =
+    if walltime.openEnded then this else learned(walltime, now)
 
-  private def learned(lease: Lease, now: Long): HoldTimes =
-    val key = keyOf(lease.definition)
+  private def learned(walltime: Walltime, now: Long): WalltimePredictor =
+    val key = keyOf(walltime.definition)
     val known = recent.getOrElse(key, Vector.empty)
     val rest = if recent.size >= Definitions && known.isEmpty then recent.removed(recent.head(0)) else recent
-    copy(recent = rest.updated(key, (known :+ (now - lease.since).max(0)).takeRight(Flares)))
+    copy(recent = rest.updated(key, (known :+ (now - walltime.since).max(0)).takeRight(Flares)))
 
   private def bound(request: FlareRequest): Long = request.timeout * 1000 + grace
 
-object HoldTimes:
+object WalltimePredictor:
   /** Namespace and name: a new version is expected to take as long as the last. */
   type Key = (String, String)
 
@@ -59,6 +60,6 @@ object HoldTimes:
   private val Flares = 5
   private val Definitions = 10000
 
-  def empty(grace: Long): HoldTimes = HoldTimes(grace, Map.empty)
+  def empty(grace: Long): WalltimePredictor = WalltimePredictor(grace, Map.empty)
 
   private def keyOf(definition: DefinitionRef): Key = (definition.namespace, definition.name)

@@ -6,7 +6,7 @@ import scala.concurrent.duration.DurationInt
 /** How long a store that fails is put up with: it is tried `again` after longer and longer pauses, until that
   * is `overdue`. Belongs to a flare's actor.
   */
-private[scheduler] final class StorePatience(
+private[scheduler] final class StoreBackoff(
     settings: SchedulerSettings,
     timers: TimerScheduler[FlareActor.Command],
     again: FlareActor.Command,
@@ -16,21 +16,21 @@ private[scheduler] final class StorePatience(
 
   /** How often in a row the store has failed, and whether that lasts too long. */
   private var failures = 0
-  private var over = false
+  private var exhausted = false
 
-  def isOver: Boolean = over
-  def end(): Unit = over = true
+  def isExhausted: Boolean = exhausted
+  def exhaust(): Unit = exhausted = true
 
   /** The store has failed: from the first time on it is put up with for so long. */
   def begin(): Unit =
     if failures == 0 then timers.startSingleTimer(overdue, overdue, settings.storeDeadline)
 
-  def tryAgain(): Unit =
+  def scheduleRetry(): Unit =
     val pause = (settings.storeRetryPause * (1L << failures.min(10))).min(LongestPause)
     failures += 1
     timers.startSingleTimer(again, again, pause)
 
-  def forget(): Unit =
+  def reset(): Unit =
     timers.cancel(overdue)
     failures = 0
-    over = false
+    exhausted = false

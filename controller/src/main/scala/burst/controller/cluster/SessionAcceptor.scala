@@ -24,8 +24,8 @@ private[cluster] object SessionSettings:
       config.getDuration("kill-timeout").toMillis.millis
     )
 
-/** Where invokers in other processes come to: begins a session for each that says Hello, one per id. */
-private[cluster] object InvokerDoor:
+/** Accepts invokers in other processes: begins a session for each that says Hello, one per id. */
+private[cluster] object SessionAcceptor:
   private[cluster] final case class Ended(id: InvokerId, session: ActorRef[InvokerSession.Command])
   private[cluster] type Command = Hello | Ended
 
@@ -34,16 +34,16 @@ private[cluster] object InvokerDoor:
       settings: SessionSettings,
       registry: ActorRef[RegistryCommand[InvokerRequest]]
   ): Behavior[Hello] = Behaviors
-    .setup[Command](context => new InvokerDoor(epoch, settings, registry, context).serving(Map.empty))
+    .setup[Command](context => new SessionAcceptor(epoch, settings, registry, context).serving(Map.empty))
     .narrow
 
-private final class InvokerDoor(
+private final class SessionAcceptor(
     epoch: Long,
     settings: SessionSettings,
     registry: ActorRef[RegistryCommand[InvokerRequest]],
-    context: ActorContext[InvokerDoor.Command]
+    context: ActorContext[SessionAcceptor.Command]
 ):
-  import InvokerDoor.{Command, Ended}
+  import SessionAcceptor.{Command, Ended}
 
   final case class Entry(hello: Hello, session: ActorRef[InvokerSession.Command])
 

@@ -7,8 +7,8 @@ import org.apache.pekko.actor.typed.ActorRef
 import org.apache.pekko.actor.typed.delivery.{ConsumerController, ProducerController}
 import scala.concurrent.duration.{DurationInt, FiniteDuration}
 
-/** The door and its sessions; the test plays the invoker and the registry. */
-class InvokerDoorSuite extends munit.FunSuite:
+/** The acceptor and its sessions; the test plays the invoker and the registry. */
+class SessionAcceptorSuite extends munit.FunSuite:
   private lazy val kit = ActorTestKit()
   override def afterAll(): Unit = kit.shutdownTestKit()
 
@@ -17,11 +17,11 @@ class InvokerDoorSuite extends munit.FunSuite:
   private class Fixture(contact: FiniteDuration = 1.hour):
     val registry: TestProbe[RegistryCommand[InvokerRequest]] = kit.createTestProbe()
     val invoker: TestProbe[ToLink] = kit.createTestProbe()
-    val door: ActorRef[Hello] =
-      kit.spawn(InvokerDoor(epoch = 5, SessionSettings(contact, 1.milli), registry.ref))
+    val acceptor: ActorRef[Hello] =
+      kit.spawn(SessionAcceptor(epoch = 5, SessionSettings(contact, 1.milli), registry.ref))
 
     def hello(tries: Long, from: TestProbe[ToLink] = invoker, home: String = "own"): Unit =
-      door ! Hello(Protocol.Version, status.id, tries, from.ref, home)
+      acceptor ! Hello(Protocol.Version, status.id, tries, from.ref, home)
 
     private val demand = kit.createTestProbe[ProducerController.RequestNext[ToController]]()
     private val reports = kit.spawn(ProducerController[ToController]("reports", None))
@@ -96,7 +96,7 @@ class InvokerDoorSuite extends munit.FunSuite:
     val replacement = kit.createTestProbe[ToLink]()
     // As it does with each heartbeat. The registry is told of the end of the first before the other is welcomed.
     val gone = fixture.registry
-    val knocking = kit.system.scheduler.scheduleAtFixedRate(
+    val hellos = kit.system.scheduler.scheduleAtFixedRate(
       java.time.Duration.ZERO,
       java.time.Duration.ofMillis(20),
       () => fixture.hello(1, replacement, "other"),
@@ -109,7 +109,7 @@ class InvokerDoorSuite extends munit.FunSuite:
       assert(lost.reason.contains("not heard of"), lost.reason)
       welcome.session ! Beat(1, status, replacement.ref.unsafeUpcast[Any])
       gone.expectMessageType[RegisterInvoker[InvokerRequest]]: Unit
-    finally knocking.cancel(): Unit
+    finally hellos.cancel(): Unit
 
   test("an invoker that is silent is told, and lost"):
     val fixture = Fixture(contact = 1.second)
@@ -120,7 +120,7 @@ class InvokerDoorSuite extends munit.FunSuite:
   test("an invoker of another release is refused, and told what to upgrade"):
     val fixture = Fixture()
     def refusal(version: Int): String =
-      fixture.door ! Hello(version, status.id, 1, fixture.invoker.ref, "own")
+      fixture.acceptor ! Hello(version, status.id, 1, fixture.invoker.ref, "own")
       fixture.invoker.expectMessageType[Refused].reason
     val (older, newer) = (Protocol.Version - 1, Protocol.Version + 1)
     val fromOlder = refusal(older)

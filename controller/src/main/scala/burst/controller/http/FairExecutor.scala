@@ -6,7 +6,7 @@ import scala.concurrent.{ExecutionContext, Future}
 /** Runs work on `threads`, of one namespace after the other: however much one of them has to do, the next
   * piece of work is another's.
   */
-final class Turns(threads: ExecutionContext):
+final class FairExecutor(threads: ExecutionContext):
   // Whose turn is next stands first.
   private val waiting = mutable.LinkedHashMap[String, mutable.Queue[Runnable]]()
 
@@ -14,7 +14,7 @@ final class Turns(threads: ExecutionContext):
 
   private final class Line(namespace: String) extends ExecutionContext:
     override def execute(work: Runnable): Unit =
-      Turns.this.synchronized(waiting.getOrElseUpdate(namespace, mutable.Queue()).enqueue(work))
+      FairExecutor.this.synchronized(waiting.getOrElseUpdate(namespace, mutable.Queue()).enqueue(work))
       threads.execute(() => next().run())
 
     override def reportFailure(cause: Throwable): Unit = threads.reportFailure(cause)
