@@ -11,7 +11,7 @@ pub(crate) const CONNECTIONS: usize = 64;
 /// A request's line and headers; what is read of a connection before anybody asks for it.
 pub(crate) const HEADER: usize = 32 * 1024;
 /// How long a connection may take to show the token.
-pub(crate) const STRANGER: Duration = Duration::from_secs(10);
+pub(crate) const AUTHENTICATION: Duration = Duration::from_secs(10);
 /// How long nothing may come of a body.
 pub(crate) const STALL: Duration = Duration::from_secs(30);
 /// How long no connection is taken in after one could not be.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use burst_bcm::BackendConfig;
-use burst_firewall::{Fence, Range};
+use burst_firewall::{NetworkPolicy, Range};
 use burst_runtime::Access;
 use clap::{Parser, Subcommand};
 use serde::Deserialize;
@@ -90,7 +90,7 @@ fn main() -> ExitCode {
             open,
             closed,
         } => {
-            let fence = Fence {
+            let policy = NetworkPolicy {
                 name,
                 bridge,
                 network,
@@ -99,7 +99,7 @@ fn main() -> ExitCode {
                 open,
                 closed,
             };
-            burst_firewall::serve(&fence, &socket).map_err(Into::into)
+            burst_firewall::serve(&policy, &socket).map_err(Into::into)
         }
     };
     match result {

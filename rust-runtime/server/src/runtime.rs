@@ -21,12 +21,12 @@ use crate::suspension::Suspension;
 /// Shared by all requests.
 #[derive(Clone, Default)]
 pub(crate) struct Runtime {
-    slot: Arc<Mutex<Slot>>,
+    state: Arc<Mutex<State>>,
     broker: Arc<CredentialBroker>,
 }
 
 #[derive(Default)]
-enum Slot {
+enum State {
     #[default]
     Empty,
     Starting,
@@ -42,7 +42,7 @@ enum Slot {
     },
 }
 
-impl Slot {
+impl State {
     /// Why no flare can run here, whatever comes of a start that is under way.
     fn refusal(&self) -> Option<Error> {
         match self {
@@ -57,24 +57,24 @@ impl Runtime {
     /// Starts a package's program, the only one this runtime ever runs.
     pub(crate) async fn init(&self, package: Package) -> Result<(), Error> {
         {
-            let mut slot = self.slot();
-            if !matches!(*slot, Slot::Empty) {
+            let mut state = self.state();
+            if !matches!(*state, State::Empty) {
                 return Err(Error::AlreadyInitialized);
             }
-            *slot = Slot::Starting;
+            *state = State::Starting;
         }
         // On a task of its own: a caller that hangs up must not leave a half-started program.
         let runtime = self.clone();
         let starting = tokio::spawn(async move {
             let started = Program::start(package).await;
-            let mut slot = runtime.slot();
+            let mut state = runtime.state();
             match started {
                 Ok(program) => {
-                    *slot = Slot::Idle(Box::new(program));
+                    *state = State::Idle(Box::new(program));
                     Ok(())
                 }
                 Err(StartFailure { reason, tail, said }) => {
-                    *slot = Slot::Empty;
+                    *state = State::Empty;
                     Err(Error::StartFailed { reason, tail, said })
                 }
             }
@@ -86,7 +86,7 @@ impl Runtime {
     /// The flare as the program may know of it. Refused before the backend is asked where it cannot
     /// run: a group's user must not be moved on while one of its flares runs.
     pub(crate) async fn issue_credentials(&self, run: RunPack) -> Result<RunPack, Error> {
-        if let Some(error) = self.slot().refusal() {
+        if let Some(error) = self.state().refusal() {
             return Err(error);
         }
         let broker = Arc::clone(&self.broker);
@@ -104,23 +104,23 @@ impl Runtime {
         run.check()?;
         let number = getrandom::u64()
             .map_err(|error| Error::Start(format!("no number for the run: {error}")))?;
-        let mut slot = self.slot();
-        let mut program = match std::mem::take(&mut *slot) {
-            Slot::Idle(program) => program,
+        let mut state = self.state();
+        let mut program = match std::mem::take(&mut *state) {
+            State::Idle(program) => program,
             other => {
                 let error = other.refusal().unwrap_or(Error::NotInitialized);
-                *slot = other;
+                *state = other;
                 return Err(error);
             }
         };
         if let Some(reason) = program.has_ended() {
             let ended = reason.clone();
             let group = Arc::clone(&program.group);
-            *slot = Slot::NotReusable { reason, group };
+            *state = State::NotReusable { reason, group };
             return Err(Error::Ended(ended));
         }
         if let Err(error) = program.limit_memory(run.memory) {
-            *slot = Slot::Idle(program);
+            *state = State::Idle(program);
             return Err(error.into());
         }
         let (orders, received) = mpsc::channel(4);
@@ -128,12 +128,12 @@ impl Runtime {
         let (events, stream) = mpsc::channel(1);
         let (flare_id, group) = (run.flare_id.clone(), Arc::clone(&program.group));
         let grouped = run.group.is_some();
-        *slot = Slot::Busy {
+        *state = State::Busy {
             flare_id,
             orders,
             group,
         };
-        drop(slot);
+        drop(state);
         let (runtime, process_group) = (self.clone(), Arc::clone(&program.group));
         let run = (number, run);
         tokio::spawn(pack::run(program, run, received, events, move |outcome| {
@@ -141,7 +141,7 @@ impl Runtime {
             match outcome {
                 Outcome::Reusable(program) => runtime.keep(program, grouped),
                 Outcome::NotReusable(reason) => {
-                    *runtime.slot() = Slot::NotReusable {
+                    *runtime.state() = State::NotReusable {
                         reason,
                         group: process_group,
                     };
@@ -154,7 +154,7 @@ impl Runtime {
     /// The program waits for the next flare: soon at rest, unless it is that of a group, which pays for what it does.
     fn keep(&self, program: Box<Program>, grouped: bool) {
         let mut suspension = Suspension::of(&program);
-        *self.slot() = Slot::Idle(program);
+        *self.state() = State::Idle(program);
         if grouped {
             return;
         }
@@ -176,10 +176,10 @@ impl Runtime {
     }
 
     /// Sees to it that an idle program rests. Whether it has to be looked at again. Nobody has it go on for its next
-    /// flare meanwhile: for that it is taken out of the slot first.
+    /// flare meanwhile: for that it is taken out of the state first.
     fn suspend(&self, suspension: &mut Suspension) -> bool {
-        let mut slot = self.slot();
-        let Slot::Idle(program) = &mut *slot else {
+        let mut state = self.state();
+        let State::Idle(program) = &mut *state else {
             return false;
         };
         if !suspension.is_current(program) || program.group.number().is_none() {
@@ -190,14 +190,14 @@ impl Runtime {
         };
         cleanup::kill_all(program);
         let group = Arc::clone(&program.group);
-        *slot = Slot::NotReusable { reason, group };
+        *state = State::NotReusable { reason, group };
         false
     }
 
     /// Passes an order to a flare that runs here.
     pub(crate) async fn order(&self, flare_id: &str, order: Order) -> Result<(), Error> {
-        let orders = match &*self.slot() {
-            Slot::Busy {
+        let orders = match &*self.state() {
+            State::Busy {
                 flare_id: running,
                 orders,
                 ..
@@ -212,22 +212,22 @@ impl Runtime {
 
     /// Kills the program, if there is one, and waits until it is gone.
     pub(crate) async fn stop(&self) {
-        let group = match &*self.slot() {
-            Slot::Idle(program) => Arc::clone(&program.group),
-            Slot::Busy { orders, group, .. } => {
+        let group = match &*self.state() {
+            State::Idle(program) => Arc::clone(&program.group),
+            State::Busy { orders, group, .. } => {
                 // Or its workers would be blamed. With orders that wait, somebody else ends it already.
                 let _ = orders.try_send(Order::Leave);
                 Arc::clone(group)
             }
-            Slot::NotReusable { group, .. } => Arc::clone(group),
-            Slot::Empty | Slot::Starting => return,
+            State::NotReusable { group, .. } => Arc::clone(group),
+            State::Empty | State::Starting => return,
         };
         group.kill();
         // A process in the kernel's hands may take its time; the runtime's own end kills it too.
         let _ = tokio::time::timeout(limits::DYING, group.gone()).await;
     }
 
-    fn slot(&self) -> MutexGuard<'_, Slot> {
-        self.slot.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -36,10 +36,10 @@ const LOG_ENVELOPE: usize = 192;
 /// How long a frame that is sent later may wait for company.
 const LATER: Duration = Duration::from_millis(20);
 
-/// How often last words look whether another thread is still in the middle of a frame, and how long they wait each time.
-/// A busy machine may keep that thread from its processor, and then nobody would know who ended the process; but where
+/// How often, and how long each time, what is sent at exit waits for a thread that is still in the middle of a frame. A
+/// busy machine may keep that thread from its processor, and then nobody would know who ended the process; but where
 /// nobody reads, the process must end in time for its peers to hear of it within a second.
-const LAST_LOOKS: (u32, Duration) = (500, Duration::from_millis(1));
+const EXIT_LOOKS: (u32, Duration) = (500, Duration::from_millis(1));
 
 struct State {
     waiting: Vec<u8>,
@@ -96,8 +96,8 @@ impl ControlSocket {
         }
     }
 
-    /// As [`send_event`](Self::send_event), in its turn, but not for its own sake: a system call each, and a runtime that is woken
-    /// each time, would take from the workers what the event is worth.
+    /// As [`send_event`](Self::send_event), in its turn, but not for its own sake: a system call each, and a runtime
+    /// that is woken each time, would take from the workers what the event is worth.
     pub(crate) fn send_event_later(&self, event: &impl Serialize) {
         if let Ok(body) = self.body(event) {
             self.send_later(&body);
@@ -188,7 +188,7 @@ impl ControlSocket {
     pub(crate) fn send_at_exit(&self, frame: &[u8]) {
         let inside = ReentrancyGuard::is_inside();
         let _guard = ReentrancyGuard::enter();
-        let (looks, pause) = LAST_LOOKS;
+        let (looks, pause) = EXIT_LOOKS;
         for _ in 0..looks {
             let state = match self.state.try_lock() {
                 Ok(state) => Some(state),

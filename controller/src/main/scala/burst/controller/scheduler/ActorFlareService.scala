@@ -21,7 +21,7 @@ final class ActorFlareService(
   import GangScheduler.*
 
   // who looks at a flare is not kept waiting for what is only shown beside it
-  private val StandingPatience = 1.second
+  private val EstimateTimeout = 1.second
 
   private given ExecutionContext = system.executionContext
   private given Timeout = Timeout(settings.askTimeout)
@@ -73,7 +73,7 @@ final class ActorFlareService(
 
   def queueEstimate(id: FlareId): Future[Option[QueueEstimate]] =
     val answer =
-      scheduler.ask[Located](Locate(id, _))(using Timeout(StandingPatience), system.scheduler)
+      scheduler.ask[Located](Locate(id, _))(using Timeout(EstimateTimeout), system.scheduler)
     answer.map(_.standing).recover { case _: TimeoutException => None }
 
   def invokers(): Future[Vector[InvokerView]] = scheduler.ask[InvokerList](ListInvokers(_)).map(_.invokers)

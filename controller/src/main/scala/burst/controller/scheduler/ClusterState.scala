@@ -19,7 +19,7 @@ final case class Holding(tenant: String, plan: Plan, held: Vector[Int], walltime
     }
     slots.toMap
 
-/** A machine in the books. `slots` are what it offers, `used` what is reserved of it. `used` may exceed
+/** A machine as the scheduler knows it. `slots` are what it offers, `used` what is reserved of it. `used` may exceed
   * `slots` only after the machine came back with fewer slots than it had; it then offers nothing until enough
   * was given back. An `overloaded` one is up, but offers nothing either. `warm` is what its idle packs are
   * for; one that is on `trial` is avoided as soon as somebody has slots of it.
@@ -34,7 +34,7 @@ final case class Capacity(
 ):
   def free: Int = if up && !overloaded then (slots - used).max(0) else 0
 
-/** The books of the cluster: who holds how many slots where. An immutable value; all arithmetic on slots is
+/** The slots of the cluster: who holds how many slots where. An immutable value; all arithmetic on slots is
   * here and nowhere else.
   *
   * Two things are impossible by construction:

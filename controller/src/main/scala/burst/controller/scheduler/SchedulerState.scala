@@ -5,7 +5,7 @@ import burst.protocol.{DefinitionRef, FlareId, InvokerId, InvokerStatus}
 import org.apache.pekko.actor.typed.scaladsl.{ActorContext, TimerScheduler}
 import scala.concurrent.duration.DurationLong
 
-/** The books of the cluster: who waits, who holds which slots, and how far which machine is trusted. Whatever
+/** The state of the scheduler: who waits, who holds which slots, and how far which machine is trusted. Whatever
   * may let a flare start has a round come soon: one message to the scheduler, so that a thousand packs that
   * end together cause one round. Belongs to the scheduler's actor.
   */
@@ -137,7 +137,7 @@ private[scheduler] final class SchedulerState(
     roundSoon()
     lost
 
-  /** Whether nothing of the machine is in the books any more. */
+  /** Whether nothing of the machine is known any more. */
   def forget(id: InvokerId): Boolean =
     cluster = cluster.forget(id)
     val gone = machine(id).isEmpty

@@ -50,7 +50,7 @@ impl FromStr for Range {
 
 /// What is fenced in, and what is always open or closed.
 #[derive(Debug, Clone)]
-pub struct Fence {
+pub struct NetworkPolicy {
     /// The tables' name: nobody else's on this machine.
     pub name: String,
     /// The network's card on this machine.
