@@ -1,8 +1,8 @@
 //! A rule as the kernel takes it: expressions, of which each must hold for the next to be looked
 //! at, and a verdict. They are called as in `nft --debug=netlink`.
 
-use crate::fence::Range;
 use crate::netlink::Attributes;
+use crate::network_policy::Range;
 use crate::set::Set;
 
 const TCP: u8 = 6;

@@ -9,13 +9,13 @@
 //! without that, the next one of these processes ([`stale`]).
 
 mod expression;
-mod fence;
 mod kernel;
 mod members;
 #[cfg(test)]
 mod namespace;
 mod neighbours;
 mod netlink;
+mod network_policy;
 mod ruleset;
 mod script;
 mod serve;
@@ -23,8 +23,8 @@ mod set;
 mod stale;
 mod table;
 
-pub use fence::{Fence, InvalidRange, Range};
 pub use members::{Destination, Member, Protocol};
+pub use network_policy::{InvalidRange, NetworkPolicy, Range};
 pub use serve::{Answer, Request, serve};
 
 /// Why the firewall cannot do what it is asked to.

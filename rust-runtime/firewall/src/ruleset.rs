@@ -1,4 +1,4 @@
-//! The rules. In `nft`'s words, with `BRIDGE`, `NET` and `CONTROL` of the [`Fence`]:
+//! The rules. In `nft`'s words, with `BRIDGE`, `NET` and `CONTROL` of the [`NetworkPolicy`]:
 //!
 //! ```text
 //! table bridge NAME {          # from pack to pack
@@ -39,23 +39,23 @@
 //! they may not make packets themselves.
 
 use crate::expression::{ESTABLISHED, RELATED, Rule};
-use crate::fence::Fence;
 use crate::kernel::{BRIDGE, INET};
+use crate::network_policy::NetworkPolicy;
 use crate::script::{Chain, Hook, Script};
 use crate::set::{EGRESS, PAIRS, REACH, SETS};
 
 /// In place of those there are; the sets are empty.
-pub(crate) fn replace(script: &mut Script<'_>, fence: &Fence) {
+pub(crate) fn replace(script: &mut Script<'_>, policy: &NetworkPolicy) {
     script.replace_table(BRIDGE);
     script.replace_table(INET);
     SETS.iter().for_each(|set| script.add_set(set));
-    bridge_forward(script, fence);
-    inet_input(script, fence);
-    inet_forward(script, fence);
+    bridge_forward(script, policy);
+    inet_input(script, policy);
+    inet_forward(script, policy);
 }
 
 /// Packs send within their own network only, and nobody else does.
-fn bridge_forward(script: &mut Script<'_>, fence: &Fence) {
+fn bridge_forward(script: &mut Script<'_>, policy: &NetworkPolicy) {
     let chain = Chain {
         family: BRIDGE,
         name: "forward",
@@ -64,29 +64,29 @@ fn bridge_forward(script: &mut Script<'_>, fence: &Fence) {
     };
     let rules = [
         Rule::ipv4()
-            .saddr(fence.network)
-            .tcp_dport(fence.control)
+            .saddr(policy.network)
+            .tcp_dport(policy.control)
             .drop(),
         Rule::ipv4().addresses_in(&PAIRS).accept(),
-        Rule::ipv4().saddr(fence.network).drop(),
-        Rule::ipv4().daddr(fence.network).drop(),
+        Rule::ipv4().saddr(policy.network).drop(),
+        Rule::ipv4().daddr(policy.network).drop(),
     ];
     add(script, &chain, rules);
 }
 
 /// To the machine.
-fn inet_input(script: &mut Script<'_>, fence: &Fence) {
+fn inet_input(script: &mut Script<'_>, policy: &NetworkPolicy) {
     let chain = Chain {
         family: INET,
         name: "input",
         hook: Hook::Input,
         priority: -10,
     };
-    let open = fence.open.iter().filter(|range| range.port.is_some());
+    let open = policy.open.iter().filter(|range| range.port.is_some());
     let mut rules = vec![
-        Rule::default().iifname_not(&fence.bridge).accept(),
+        Rule::default().iifname_not(&policy.bridge).accept(),
         Rule::ipv4()
-            .tcp_sport(fence.control)
+            .tcp_sport(policy.control)
             .ct_state(ESTABLISHED)
             .accept(),
         Rule::ipv4().destination_in(&REACH).accept(),
@@ -97,14 +97,14 @@ fn inet_input(script: &mut Script<'_>, fence: &Fence) {
 }
 
 /// To and from everything but the machine.
-fn inet_forward(script: &mut Script<'_>, fence: &Fence) {
+fn inet_forward(script: &mut Script<'_>, policy: &NetworkPolicy) {
     let chain = Chain {
         family: INET,
         name: "forward",
         hook: Hook::Forward,
         priority: -10,
     };
-    let bridge = fence.bridge.as_str();
+    let bridge = policy.bridge.as_str();
     let out = || Rule::default().oifname(bridge);
     let mut rules = vec![
         // Where the kernel shows this chain what a bridge forwards, the other table has decided.
@@ -114,9 +114,9 @@ fn inet_forward(script: &mut Script<'_>, fence: &Fence) {
         Rule::default().iifname_not(bridge).accept(),
         Rule::ipv4().destination_in(&REACH).accept(),
     ];
-    let open = fence.open.iter();
+    let open = policy.open.iter();
     rules.extend(open.map(|range| Rule::ipv4().ct_original_daddr(*range).accept()));
-    for range in &fence.closed {
+    for range in &policy.closed {
         rules.push(Rule::ipv4().daddr(*range).reject());
         rules.push(Rule::ipv4().ct_original_daddr(*range).reject());
     }

@@ -11,10 +11,10 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
-use crate::fence::Fence;
 use crate::members::{Member, Members};
 use crate::neighbours;
 use crate::netlink::Netlink;
+use crate::network_policy::NetworkPolicy;
 use crate::stale;
 use crate::table::Table;
 
@@ -66,12 +66,12 @@ enum Refusal {
 }
 
 /// Puts the rules in place, then serves one invoker on a socket with this name until it goes.
-pub fn serve(fence: &Fence, path: &Path) -> Result<(), Error> {
+pub fn serve(policy: &NetworkPolicy, path: &Path) -> Result<(), Error> {
     let broken = |reason| Error::Socket {
         path: path.display().to_string(),
         reason,
     };
-    let table = enclose(fence)?;
+    let table = enclose(policy)?;
     let listener = UnixListener::bind(path).map_err(broken)?;
     // The invoker is somebody else; the directory around it is for its eyes only.
     fs::set_permissions(path, Permissions::from_mode(0o666)).map_err(broken)?;
@@ -93,7 +93,7 @@ fn await_invoker(listener: &UnixListener, patience: &Timespec) -> io::Result<Uni
 }
 
 /// With these rules, and none of who is gone, which might hold for this network by now.
-fn enclose(fence: &Fence) -> Result<Table, Error> {
+fn enclose(policy: &NetworkPolicy) -> Result<Table, Error> {
     let kernel = Netlink::open().map_err(|reason| Error::Kernel {
         what: "to be talked to",
         reason,
@@ -102,11 +102,11 @@ fn enclose(fence: &Fence) -> Result<Table, Error> {
         // Of this network they are replaced anyway; those of others are the next one's to try.
         eprintln!("burst-runtime: {problem}");
     }
-    if let Err(problem) = neighbours::make_room(fence.neighbours) {
+    if let Err(problem) = neighbours::make_room(policy.neighbours) {
         // Fewer may be enough, and who sets the machine's limits may have others in mind.
         eprintln!("burst-runtime: the kernel's table of neighbours keeps its size: {problem}");
     }
-    Table::create(kernel, fence)
+    Table::create(kernel, policy)
 }
 
 /// Until the invoker goes, or says more at once than it may: what follows could not be told from
@@ -212,7 +212,7 @@ mod tests {
         if !namespace::enter("serve::tests::rules_of_who_is_gone_make_room_for_new_ones") {
             return;
         }
-        let fence = |name: &str, bridge: &str| Fence {
+        let policy = |name: &str, bridge: &str| NetworkPolicy {
             name: name.to_owned(),
             bridge: bridge.to_owned(),
             network: "172.20.0.0/16".parse().unwrap(),
@@ -222,8 +222,8 @@ mod tests {
             closed: vec!["0.0.0.0/0".parse().unwrap()],
         };
         let name = "burst-fedcba987654";
-        enclose(&fence("burst-0123456789ab", "burst01234567")).unwrap();
-        let table = enclose(&fence(name, "burstfedcba98")).unwrap();
+        enclose(&policy("burst-0123456789ab", "burst01234567")).unwrap();
+        let table = enclose(&policy(name, "burstfedcba98")).unwrap();
         assert_eq!(
             namespace::tables(),
             [(INET, name.to_owned()), (BRIDGE, name.to_owned())]

@@ -1,10 +1,10 @@
 //! An invoker's tables in the kernel, one in each of two families.
 
 use crate::Error;
-use crate::fence::Fence;
 use crate::kernel::{BRIDGE, INET};
 use crate::members::{Change, Entry};
 use crate::netlink::Netlink;
+use crate::network_policy::NetworkPolicy;
 use crate::ruleset;
 use crate::script::Script;
 use crate::set::{SETS, Set};
@@ -17,13 +17,13 @@ pub(crate) struct Table {
 
 impl Table {
     /// In place of those with the same name: nobody is admitted.
-    pub(crate) fn create(kernel: Netlink, fence: &Fence) -> Result<Self, Error> {
+    pub(crate) fn create(kernel: Netlink, policy: &NetworkPolicy) -> Result<Self, Error> {
         let table = Self {
             kernel,
-            name: fence.name.clone(),
+            name: policy.name.clone(),
         };
         table.run("the rules that keep packs apart", |script| {
-            ruleset::replace(script, fence);
+            ruleset::replace(script, policy);
         })?;
         Ok(table)
     }

@@ -1,7 +1,7 @@
 //! Sending parts of tables to the workers they belong to.
 
 use crate::FrameError;
-use crate::partition::{Parts, Received};
+use crate::partition::{Partitions, Received};
 use arrow_array::RecordBatch;
 use burst::BurstContext;
 use serde::{Deserialize, Serialize};
@@ -16,16 +16,16 @@ struct Slice {
 }
 
 /// Sends each worker the parts that belong to it: the first ones to worker 0, and as many to each.
-pub fn exchange(parts: &Parts, burst: &BurstContext) -> Result<Received, FrameError> {
+pub fn exchange(parts: &Partitions, burst: &BurstContext) -> Result<Received, FrameError> {
     let each = (parts.starts.len() - 1) / burst.burst_size() as usize;
     let slices = (0..burst.burst_size() as usize).map(|worker| {
-        let Parts { table, starts } = parts.slice(worker * each..(worker + 1) * each);
+        let Partitions { table, starts } = parts.slice(worker * each..(worker + 1) * each);
         Slice { table, starts }
     });
     let received = burst.all_to_all(slices.collect())?;
     let received = received
         .into_iter()
-        .map(|Slice { table, starts }| Parts { table, starts });
+        .map(|Slice { table, starts }| Partitions { table, starts });
     Received::all(received.collect(), burst.worker_id())
 }
 

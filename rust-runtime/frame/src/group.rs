@@ -1,8 +1,8 @@
 //! Grouping a table by a key and aggregating each group.
 
 use crate::exchange::exchange;
-use crate::hash::Places;
-use crate::partition::{self, Parts, Received};
+use crate::hash::HashIndex;
+use crate::partition::{self, Partitions, Received};
 use crate::{FrameError, key};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Float64Type, Int64Type};
@@ -111,7 +111,7 @@ impl Groups {
             rows: Vec::new(),
             starts: vec![0],
         };
-        let mut places = Places::default();
+        let mut places = HashIndex::default();
         for part in 0..rows.count() {
             let first = groups.rows.len();
             places.reset(rows.rows(part).map(|range| range.len()).sum());
@@ -132,7 +132,11 @@ impl Groups {
 }
 
 /// Aggregates rows; the groups are in the order of the rows' parts.
-fn aggregated(rows: &Received, by: &str, aggregates: &[Aggregate]) -> Result<Parts, FrameError> {
+fn aggregated(
+    rows: &Received,
+    by: &str,
+    aggregates: &[Aggregate],
+) -> Result<Partitions, FrameError> {
     let groups = Groups::of(rows, &key::keys(&rows.table, by)?);
     let keys = key::column(&rows.table, by)?;
     let (mut fields, mut columns) = (Vec::new(), Vec::new());
@@ -151,7 +155,7 @@ fn aggregated(rows: &Received, by: &str, aggregates: &[Aggregate]) -> Result<Par
         fields.push(Field::new(name, column.data_type().clone(), false));
         columns.push(column);
     }
-    Ok(Parts {
+    Ok(Partitions {
         table: RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)?,
         starts: groups.starts,
     })

@@ -17,7 +17,7 @@ pub fn part(hash: u64, parts: u32) -> u32 {
 
 /// A hash table from keys to the places they were added at, for one part after another.
 #[derive(Default)]
-pub struct Places {
+pub struct HashIndex {
     /// One more than the last place added at each hash; 0 where there is none.
     heads: Vec<u32>,
     entries: Vec<Entry>,
@@ -29,7 +29,7 @@ struct Entry {
     before: u32,
 }
 
-impl Places {
+impl HashIndex {
     /// Empties the table and makes room for `keys` keys.
     pub fn reset(&mut self, keys: usize) {
         self.heads.clear();

@@ -1,7 +1,7 @@
 //! Joining two tables.
 
 use crate::exchange::exchange;
-use crate::hash::Places;
+use crate::hash::HashIndex;
 use crate::partition::{self, Received};
 use crate::{FrameError, key};
 use arrow_array::{RecordBatch, UInt32Array};
@@ -54,7 +54,7 @@ fn pairs(left: &Received, right: &Received, on: &str) -> Result<Pairs, FrameErro
     let mut pairs = Pairs::default();
     pairs.left.reserve(left_keys.len());
     pairs.right.reserve(left_keys.len());
-    let (mut places, mut rows) = (Places::default(), Vec::new());
+    let (mut places, mut rows) = (HashIndex::default(), Vec::new());
     for part in 0..left.count() {
         rows.clear();
         rows.extend(right.rows(part).flatten().map(|row| row as u32));

@@ -16,14 +16,14 @@ const MOST_PARTS: u32 = 2048;
 const ROWS_OF_A_PART: u64 = 4096;
 
 /// A table whose rows lie in the order of their parts.
-pub struct Parts {
+pub struct Partitions {
     /// The rows.
     pub table: RecordBatch,
     /// Where each part begins, and where the last one ends.
     pub starts: Vec<u32>,
 }
 
-impl Parts {
+impl Partitions {
     /// The rows of some parts that follow each other, as parts of their own; shares the memory.
     pub fn slice(&self, parts: Range<usize>) -> Self {
         let starts = &self.starts[parts.start..=parts.end];
@@ -44,7 +44,7 @@ pub fn parts_of_a_worker(rows: u64, workers: u32) -> u32 {
 }
 
 /// Orders the rows by the hash of their keys, in `parts` parts.
-pub fn by_hash(table: &RecordBatch, keys: &[i64], parts: u32) -> Result<Parts, FrameError> {
+pub fn by_hash(table: &RecordBatch, keys: &[i64], parts: u32) -> Result<Partitions, FrameError> {
     by(table, keys, parts, |key| hash::part(hash::hash(key), parts))
 }
 
@@ -55,7 +55,7 @@ pub fn by(
     keys: &[i64],
     parts: u32,
     part_of: impl Fn(i64) -> u32,
-) -> Result<Parts, FrameError> {
+) -> Result<Partitions, FrameError> {
     let mut starts = vec![0u32; parts as usize + 1];
     let mut places: Vec<u32> = keys.iter().map(|&key| part_of(key)).collect();
     for &part in &places {
@@ -72,7 +72,7 @@ pub fn by(
     }
     let columns = table.columns().iter().map(|column| moved(column, &places));
     let columns = columns.collect::<Result<_, _>>()?;
-    Ok(Parts {
+    Ok(Partitions {
         table: RecordBatch::try_new(table.schema(), columns)?,
         starts,
     })
@@ -123,7 +123,7 @@ pub struct Received {
 
 impl Received {
     /// Rows of one's own.
-    pub fn own(parts: Parts) -> Self {
+    pub fn own(parts: Partitions) -> Self {
         Self {
             table: parts.table,
             starts: vec![parts.starts],
@@ -131,7 +131,7 @@ impl Received {
     }
 
     /// Puts together what several workers sent, of as many parts each.
-    pub fn all(parts: Vec<Parts>, worker: u32) -> Result<Self, FrameError> {
+    pub fn all(parts: Vec<Partitions>, worker: u32) -> Result<Self, FrameError> {
         let rows: usize = parts.iter().map(|parts| parts.table.num_rows()).sum();
         if u32::try_from(rows).is_err() {
             return Err(FrameError::TooManyRows { worker, rows });

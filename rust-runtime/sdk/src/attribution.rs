@@ -12,7 +12,7 @@ use burst_protocol::frame;
 use libc::{c_int, c_void, sigaction, siginfo_t};
 
 use crate::capture;
-use crate::control::Control;
+use crate::control_socket::ControlSocket;
 
 const SIGNALS: [c_int; 5] = [
     libc::SIGABRT,
@@ -30,12 +30,12 @@ static INSTALLED: OnceLock<Installed> = OnceLock::new();
 static REPORTED: AtomicBool = AtomicBool::new(false);
 
 struct Installed {
-    control: Arc<Control>,
+    control: Arc<ControlSocket>,
     before: [sigaction; SIGNALS.len()],
 }
 
 /// Installs the handlers, once per process.
-pub(crate) fn install(control: Arc<Control>) {
+pub(crate) fn install(control: Arc<ControlSocket>) {
     // SAFETY: `sigaction` is plain data, for which all zeroes is a valid value.
     let mut before: [sigaction; SIGNALS.len()] = unsafe { std::mem::zeroed() };
     for (signal, before) in SIGNALS.iter().zip(&mut before) {
@@ -99,15 +99,15 @@ extern "C" fn on_exit() {
 
 /// Sends this thread's partial lines now: nobody will be there to send what is held or left to
 /// another thread.
-fn flush(control: &Control) {
+fn flush(control: &ControlSocket) {
     capture::flush();
-    control.last_words(&[]);
+    control.send_at_exit(&[]);
 }
 
-fn report(control: &Control, worker: Option<u32>, signal: Option<c_int>) {
+fn report(control: &ControlSocket, worker: Option<u32>, signal: Option<c_int>) {
     if !REPORTED.swap(true, Ordering::Relaxed) {
         let (frame, length) = dying_frame(control.run(), worker, signal);
-        control.last_words(&frame[..length]);
+        control.send_at_exit(&frame[..length]);
     }
 }
 
@@ -156,8 +156,8 @@ mod tests {
     fn a_dying_workers_partial_line_is_not_held_back() {
         let (ours, mut theirs) = UnixStream::pair().unwrap();
         theirs.set_nonblocking(true).unwrap();
-        let control = Arc::new(Control::new(ours.into()));
-        let _hold = control.hold();
+        let control = Arc::new(ControlSocket::new(ours.into()));
+        let _cork = control.cork();
         let _capture = capture::begin(Arc::clone(&control), 7);
         assert!(capture::take(2, b"half"));
         flush(&control);

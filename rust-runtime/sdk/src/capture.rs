@@ -12,14 +12,14 @@ use std::sync::Arc;
 
 use burst_protocol::{LINE, LINE_COST, LOG_LIMIT, LogStream, Timestamp};
 
-use crate::control::{Busy, Control};
+use crate::control_socket::{ControlSocket, ReentrancyGuard};
 
 thread_local! {
     static CURRENT: Cell<*mut Capture> = const { Cell::new(ptr::null_mut()) };
 }
 
 struct Capture {
-    control: Arc<Control>,
+    control: Arc<ControlSocket>,
     worker: u32,
     lines: [Line; 2],
     remaining: usize,
@@ -82,7 +82,7 @@ pub(crate) struct CaptureGuard {
 }
 
 /// Starts capturing what this thread writes, as output of `worker`.
-pub(crate) fn begin(control: Arc<Control>, worker: u32) -> CaptureGuard {
+pub(crate) fn begin(control: Arc<ControlSocket>, worker: u32) -> CaptureGuard {
     let line = |stream| Line {
         stream,
         bytes: Vec::with_capacity(LINE),
@@ -128,11 +128,11 @@ pub(crate) fn take(descriptor: i32, bytes: &[u8]) -> bool {
         return false;
     }
     // Inside already: a signal handler or allocator writing while this thread logs.
-    let Some(_busy) = Busy::try_enter() else {
+    let Some(_guard) = ReentrancyGuard::try_enter() else {
         return false;
     };
     // SAFETY: the capture belongs to this thread and lives until its guard is dropped on it;
-    // `Busy` excludes a second reference from a handler that interrupts this one.
+    // `ReentrancyGuard` excludes a second reference from a handler that interrupts this one.
     unsafe { (*capture).push(usize::from(descriptor == 2), bytes) };
     true
 }
@@ -143,7 +143,7 @@ pub(crate) fn flush() {
     if capture.is_null() {
         return;
     }
-    if let Some(_busy) = Busy::try_enter() {
+    if let Some(_guard) = ReentrancyGuard::try_enter() {
         // SAFETY: as in `take`.
         unsafe { (*capture).finish() };
     }
@@ -160,7 +160,7 @@ mod tests {
     /// The lines a worker's thread leaves behind when it runs `body`.
     fn lines_of(body: impl FnOnce() + Send + 'static) -> Vec<(String, String)> {
         let (ours, mut theirs) = UnixStream::pair().unwrap();
-        let control = Arc::new(Control::new(ours.into()));
+        let control = Arc::new(ControlSocket::new(ours.into()));
         let worker = thread::spawn(move || {
             // The harness prints to the same buffer. What it has left there would pass for this worker's.
             let mut stdout = std::io::stdout().lock();

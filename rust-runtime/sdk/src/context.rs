@@ -10,7 +10,7 @@ use burst_bcm::{Communicator, Failure, FailureKind};
 use burst_protocol::{MESSAGE, PHASE_NAME, PHASES};
 
 use crate::error::{self, Error};
-use crate::pack::Local;
+use crate::pack::PackContext;
 use crate::state::State;
 
 /// A worker's view of its flare: who it is, who the others are, and how to talk to them.
@@ -54,7 +54,7 @@ use crate::state::State;
 /// ```
 pub struct BurstContext {
     pub(crate) communicator: Communicator,
-    pub(crate) local: Arc<Local>,
+    pub(crate) pack_context: Arc<PackContext>,
     pub(crate) loads_called: AtomicU64,
     phases: AtomicU32,
     /// Why a load ended here before any communication did, if it was not this worker's doing.
@@ -70,10 +70,10 @@ impl Deref for BurstContext {
 }
 
 impl BurstContext {
-    pub(crate) fn new(communicator: Communicator, local: Arc<Local>) -> Self {
+    pub(crate) fn new(communicator: Communicator, pack_context: Arc<PackContext>) -> Self {
         Self {
             communicator,
-            local,
+            pack_context,
             loads_called: AtomicU64::new(0),
             phases: AtomicU32::new(0),
             load_ended_by: OnceLock::new(),
@@ -82,12 +82,14 @@ impl BurstContext {
 
     /// When the flare is stopped if it has not ended by then, as long as nobody sets the machine's clock.
     pub fn deadline(&self) -> SystemTime {
-        self.local.deadline
+        self.pack_context.deadline
     }
 
     /// The time left until the flare is stopped, whatever the machine's clock says.
     pub fn remaining(&self) -> Duration {
-        self.local.due.saturating_duration_since(Instant::now())
+        self.pack_context
+            .due
+            .saturating_duration_since(Instant::now())
     }
 
     /// Marks the beginning of a phase of this worker, for the flare's timeline. It lasts until the
@@ -95,7 +97,9 @@ impl BurstContext {
     pub fn phase(&self, name: &str) {
         if self.phases.fetch_add(1, Ordering::Relaxed) < PHASES {
             let end = name.floor_char_boundary(PHASE_NAME);
-            self.local.report.phase(self.worker_id(), &name[..end]);
+            self.pack_context
+                .report
+                .phase(self.worker_id(), &name[..end]);
         }
     }
 
@@ -104,7 +108,9 @@ impl BurstContext {
     /// its end waits in the standard library's buffer, which all threads share: whoever ends the
     /// line is said to have said it all.
     pub fn log(&self, text: impl fmt::Display) {
-        self.local.report.log(self.worker_id(), &text.to_string());
+        self.pack_context
+            .report
+            .log(self.worker_id(), &text.to_string());
     }
 
     /// What this worker left here in the last flare of its group (`burst group open`): a value of
@@ -135,8 +141,8 @@ impl BurstContext {
         &self,
         init: impl FnOnce() -> Result<T, Error>,
     ) -> Result<State<T>, Error> {
-        let index = self.worker_id() - self.local.first_worker;
-        self.local.states.take(index, init)
+        let index = self.worker_id() - self.pack_context.first_worker;
+        self.pack_context.states.take(index, init)
     }
 
     /// What this worker waited for will not be loaded, and that is not its doing.

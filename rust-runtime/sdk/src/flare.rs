@@ -11,11 +11,11 @@ use serde::de::DeserializeOwned;
 
 use crate::capture;
 use crate::context::BurstContext;
-use crate::control::Control;
+use crate::control_socket::ControlSocket;
 use crate::data::Loads;
 use crate::error;
-use crate::pack::{Local, Report};
-use crate::state::States;
+use crate::pack::{PackContext, Report};
+use crate::state::WorkerStates;
 use crate::worker::{self, Work};
 
 /// Address space of a worker's stack, as large as a main thread's; memory is used as it is touched.
@@ -24,19 +24,19 @@ const STACK: usize = 8 * 1024 * 1024;
 /// What the runtime said about the flare, from the thread that reads the control socket to the
 /// one that runs the flare.
 #[derive(Default)]
-pub(crate) struct Signals {
-    state: Mutex<SignalState>,
+pub(crate) struct FlareCommands {
+    state: Mutex<CommandState>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct SignalState {
+struct CommandState {
     endpoints: Option<Vec<String>>,
     aborted: Option<Failure>,
-    local: Option<Arc<Local>>,
+    pack_context: Option<Arc<PackContext>>,
 }
 
-impl Signals {
+impl FlareCommands {
     /// All packs are ready.
     pub(crate) fn start(&self, endpoints: Vec<String>) {
         self.lock().endpoints = Some(endpoints);
@@ -47,16 +47,16 @@ impl Signals {
     pub(crate) fn abort(&self, failure: Failure) {
         let mut state = self.lock();
         state.aborted.get_or_insert(failure.clone());
-        let local = state.local.clone();
+        let pack_context = state.pack_context.clone();
         drop(state);
         self.changed.notify_all();
-        if let Some(local) = local {
-            local.abort(failure);
+        if let Some(pack_context) = pack_context {
+            pack_context.abort(failure);
         }
     }
 
-    fn attach(&self, local: &Arc<Local>) {
-        self.lock().local = Some(Arc::clone(local));
+    fn attach(&self, pack_context: &Arc<PackContext>) {
+        self.lock().pack_context = Some(Arc::clone(pack_context));
     }
 
     /// Waits for the pack table, an abort, or the deadline.
@@ -84,92 +84,92 @@ impl Signals {
         self.lock().aborted.clone()
     }
 
-    fn lock(&self) -> MutexGuard<'_, SignalState> {
+    fn lock(&self) -> MutexGuard<'_, CommandState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// What a flare leaves for the next one of its group.
-pub(crate) struct Kept {
+pub(crate) struct GroupState {
     group: String,
-    states: Arc<States>,
+    states: Arc<WorkerStates>,
     /// Those to the other packs.
     connections: Option<Connections>,
 }
 
-impl Kept {
+impl GroupState {
     /// Whether it is for this flare.
     fn is_for(&self, run: &RunPack) -> bool {
         run.group.as_ref() == Some(&self.group) && self.states.size() == run.pack_size()
     }
 }
 
-/// Runs one flare from joining to `pack-ended`, with what the last one has `kept` if both are of
+/// Runs one flare from joining to `pack-ended`, with the `group_state` the last one left if both are of
 /// one group. What is left for the next.
 pub(crate) fn run<I, O>(
     work: &impl Work<I, O>,
     run: &RunPack,
-    signals: &Signals,
-    control: &Arc<Control>,
-    kept: Option<Kept>,
-) -> Option<Kept>
+    commands: &FlareCommands,
+    control: &Arc<ControlSocket>,
+    group_state: Option<GroupState>,
+) -> Option<GroupState>
 where
     I: DeserializeOwned,
     O: Serialize,
 {
-    let kept = kept.filter(|kept| kept.is_for(run));
-    let (states, connections) = match kept {
-        Some(kept) => (kept.states, kept.connections),
-        None => (States::new(run.pack_size()), None),
+    let group_state = group_state.filter(|group_state| group_state.is_for(run));
+    let (states, connections) = match group_state {
+        Some(group_state) => (group_state.states, group_state.connections),
+        None => (WorkerStates::new(run.pack_size()), None),
     };
-    let flare = Flare {
+    let flare = PackRun {
         run,
-        signals,
+        commands,
         control,
         first: OnceLock::new(),
         states,
     };
-    let (local, communicators) = match flare.join(connections) {
+    let (pack_context, communicators) = match flare.join(connections) {
         Ok(joined) => joined,
         Err(error) => {
             flare.end_unstarted(&error);
             return None;
         }
     };
-    flare.run_workers(work, &local, communicators);
+    flare.run_workers(work, &pack_context, communicators);
     // Takes leave of the other packs before anyone is told that this one has ended.
     let connections = match &run.group {
-        Some(_) => local.pack.leave(),
+        Some(_) => pack_context.pack.leave(),
         None => None,
     };
-    local.pack.close();
+    pack_context.pack.close();
     flare.end();
     // What a failed flare left cannot be trusted; the pack is of no use any more either.
     let well = flare.failure().is_none();
-    let Flare { run, states, .. } = flare;
+    let PackRun { run, states, .. } = flare;
     let group = run.group.clone().filter(|_| well);
-    group.map(|group| Kept {
+    group.map(|group| GroupState {
         group,
         states,
         connections,
     })
 }
 
-struct Flare<'a> {
+struct PackRun<'a> {
     run: &'a RunPack,
-    signals: &'a Signals,
-    control: &'a Arc<Control>,
+    commands: &'a FlareCommands,
+    control: &'a Arc<ControlSocket>,
     /// The first failure in this pack.
     first: OnceLock<Failure>,
-    states: Arc<States>,
+    states: Arc<WorkerStates>,
 }
 
-impl Flare<'_> {
+impl PackRun<'_> {
     /// Joins the flare, over the connections of the last one of its group.
     fn join(
         &self,
         connections: Option<Connections>,
-    ) -> Result<(Arc<Local>, Vec<Communicator>), burst_bcm::Error> {
+    ) -> Result<(Arc<PackContext>, Vec<Communicator>), burst_bcm::Error> {
         let due = self.run.deadline.due();
         let topology = Topology::new(&self.run.pack_sizes)?;
         let mut config = PackConfig::new(self.run.flare_id.as_str(), self.run.pack, topology);
@@ -179,7 +179,7 @@ impl Flare<'_> {
         config.deadline = Some(self.run.deadline.into());
         let pack = Pack::join_over(connections, config)?;
         let endpoint = pack.endpoint();
-        let local = Arc::new(Local {
+        let pack_context = Arc::new(PackContext {
             first_worker: self.run.first_worker(),
             deadline: self.run.deadline.into(),
             due,
@@ -190,7 +190,7 @@ impl Flare<'_> {
             states: Arc::clone(&self.states),
             pack,
         });
-        self.signals.attach(&local);
+        self.commands.attach(&pack_context);
         self.event(&PackEvent::Ready {
             endpoint: endpoint.clone(),
             at: Timestamp::now(),
@@ -198,21 +198,21 @@ impl Flare<'_> {
         let endpoints = if self.run.autostart {
             endpoint.into_iter().collect()
         } else {
-            self.signals.wait_for_start(local.due)?
+            self.commands.wait_for_start(pack_context.due)?
         };
-        local.pack.start(endpoints)?;
-        let communicators = local.pack.communicators();
-        // An abort from before `attach` reached only the signals.
-        match self.signals.aborted() {
+        pack_context.pack.start(endpoints)?;
+        let communicators = pack_context.pack.communicators();
+        // An abort from before `attach` reached only the commands.
+        match self.commands.aborted() {
             Some(failure) => Err(burst_bcm::Error::Aborted(failure)),
-            None => Ok((local, communicators)),
+            None => Ok((pack_context, communicators)),
         }
     }
 
     fn run_workers<I, O>(
         &self,
         work: &impl Work<I, O>,
-        local: &Arc<Local>,
+        pack_context: &Arc<PackContext>,
         communicators: Vec<Communicator>,
     ) where
         I: DeserializeOwned,
@@ -220,10 +220,10 @@ impl Flare<'_> {
     {
         thread::scope(|scope| {
             // All threads are on their way before the first event leaves, in one write.
-            let _hold = self.control.hold();
+            let _cork = self.control.cork();
             for (index, communicator) in communicators.into_iter().enumerate() {
                 let worker = communicator.worker_id();
-                let burst = BurstContext::new(communicator, Arc::clone(local));
+                let burst = BurstContext::new(communicator, Arc::clone(pack_context));
                 let thread = thread::Builder::new().name(format!("worker-{worker}"));
                 let spawned = thread.stack_size(STACK).spawn_scoped(scope, move || {
                     self.run_worker(work, index, burst);
@@ -231,7 +231,11 @@ impl Flare<'_> {
                 if let Err(error) = spawned {
                     let message = format!("cannot start a thread for the worker: {error}");
                     let failure = Failure::new(FailureKind::StartFailed, message);
-                    self.fail(local, worker, failure.of_worker(worker, self.run.pack));
+                    self.fail(
+                        pack_context,
+                        worker,
+                        failure.of_worker(worker, self.run.pack),
+                    );
                 }
             }
         });
@@ -242,7 +246,7 @@ impl Flare<'_> {
         I: DeserializeOwned,
         O: Serialize,
     {
-        let (worker, local) = (burst.worker_id(), Arc::clone(&burst.local));
+        let (worker, pack_context) = (burst.worker_id(), Arc::clone(&burst.pack_context));
         let result = {
             let _capture = capture::begin(Arc::clone(self.control), worker);
             self.output_frame(work, index, &burst)
@@ -251,7 +255,7 @@ impl Flare<'_> {
         drop(burst);
         match result {
             Ok(frame) => self.control.send(&frame),
-            Err(failure) => self.fail(&local, worker, failure),
+            Err(failure) => self.fail(&pack_context, worker, failure),
         }
     }
 
@@ -289,14 +293,14 @@ impl Flare<'_> {
 
     /// Reports a failed worker, then ends what its peers wait for: in this order, so that the
     /// first failure is also the first reported.
-    fn fail(&self, local: &Local, worker: u32, failure: Failure) {
+    fn fail(&self, pack_context: &PackContext, worker: u32, failure: Failure) {
         let _ = self.first.set(failure.clone());
         self.event(&PackEvent::WorkerFailed {
             worker,
             error: failure.clone(),
             at: Timestamp::now(),
         });
-        local.abort(failure);
+        pack_context.abort(failure);
     }
 
     /// Reports a pack whose workers never started.
@@ -306,7 +310,7 @@ impl Flare<'_> {
             burst_bcm::Error::Aborted(failure) => failure.clone(),
             other => other.to_failure(None, Some(pack)),
         });
-        let _hold = self.control.hold();
+        let _cork = self.control.cork();
         let first = self.run.first_worker();
         for worker in first..first + self.run.pack_size() {
             let mut error = error::failure_of(error, worker, pack);
@@ -330,16 +334,19 @@ impl Flare<'_> {
     }
 
     fn failure(&self) -> Option<Failure> {
-        self.first.get().cloned().or_else(|| self.signals.aborted())
+        self.first
+            .get()
+            .cloned()
+            .or_else(|| self.commands.aborted())
     }
 
     fn event(&self, event: &PackEvent) {
-        self.control.say(event);
+        self.control.send_event(event);
     }
 }
 
 struct Reports {
-    control: Arc<Control>,
+    control: Arc<ControlSocket>,
 }
 
 impl Report for Reports {
@@ -349,7 +356,7 @@ impl Report for Reports {
             name: name.to_owned(),
             at: Timestamp::now(),
         };
-        self.control.say_later(&event);
+        self.control.send_event_later(&event);
     }
 
     fn log(&self, worker: u32, text: &str) {

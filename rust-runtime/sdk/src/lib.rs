@@ -50,12 +50,12 @@
 //! | [`Error`] | why a work function gave no output |
 
 mod attribution;
-#[cfg(doctest)]
-mod book;
 mod capture;
 mod context;
-mod control;
+mod control_socket;
 pub mod data;
+#[cfg(doctest)]
+mod doc_tests;
 mod error;
 mod flare;
 mod interpose;

@@ -6,7 +6,7 @@ use std::time::{Instant, SystemTime};
 use burst_bcm::{Failure, Pack};
 
 use crate::data::Loads;
-use crate::state::States;
+use crate::state::WorkerStates;
 
 /// Receives what workers report about themselves while they run.
 pub(crate) trait Report: Send + Sync {
@@ -17,7 +17,7 @@ pub(crate) trait Report: Send + Sync {
 }
 
 /// One flare as seen from one pack.
-pub(crate) struct Local {
+pub(crate) struct PackContext {
     /// The id of this pack's first worker.
     pub(crate) first_worker: u32,
     pub(crate) deadline: SystemTime,
@@ -26,11 +26,11 @@ pub(crate) struct Local {
     pub(crate) report: Arc<dyn Report>,
     pub(crate) loads: Loads,
     /// What the workers leave for the next flare of their group.
-    pub(crate) states: Arc<States>,
+    pub(crate) states: Arc<WorkerStates>,
     pub(crate) pack: Pack,
 }
 
-impl Local {
+impl PackContext {
     /// Ends every blocked and further operation of this pack's workers, and of their peers.
     /// Only the first failure counts.
     pub(crate) fn abort(&self, failure: Failure) {

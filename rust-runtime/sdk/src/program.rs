@@ -12,8 +12,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::attribution;
-use crate::control::Control;
-use crate::flare::{self, Signals};
+use crate::control_socket::ControlSocket;
+use crate::flare::{self, FlareCommands};
 use crate::interpose;
 use crate::worker::Work;
 
@@ -61,15 +61,15 @@ where
     I: DeserializeOwned,
     O: Serialize,
 {
-    let control = Arc::new(Control::new(socket.try_clone()?.into()));
+    let control = Arc::new(ControlSocket::new(socket.try_clone()?.into()));
     interpose::keep();
     attribution::install(Arc::clone(&control));
-    control.say(&ProgramEvent::Hello {
+    control.send_event(&ProgramEvent::Hello {
         sdk: env!("CARGO_PKG_VERSION").to_owned(),
     });
     let late = Arc::clone(&control);
     let sender = thread::Builder::new().name("late events".to_owned());
-    let _detached = sender.spawn(move || late.keep_sending())?;
+    let _detached = sender.spawn(move || late.run_delayed_sends())?;
     let (flares, runs) = mpsc::channel();
     let reader = thread::Builder::new().name("control".to_owned());
     let _detached = reader.spawn(move || {
@@ -85,10 +85,10 @@ where
         // SAFETY: ends the process at once.
         unsafe { libc::_exit(status) }
     })?;
-    let mut kept = None;
-    for (run, pack, signals) in runs {
+    let mut group_state = None;
+    for (run, pack, commands) in runs {
         control.begin(run);
-        kept = flare::run(work, &pack, &signals, &control, kept);
+        group_state = flare::run(work, &pack, &commands, &control, group_state);
     }
     Ok(())
 }
@@ -96,14 +96,14 @@ where
 /// Reads commands until the runtime closes the socket.
 fn read_commands(
     socket: UnixStream,
-    flares: &mpsc::Sender<(u64, Box<RunPack>, Arc<Signals>)>,
+    flares: &mpsc::Sender<(u64, Box<RunPack>, Arc<FlareCommands>)>,
 ) -> io::Result<()> {
     let mut socket = BufReader::new(socket);
-    let mut current = Arc::new(Signals::default());
+    let mut current = Arc::new(FlareCommands::default());
     while let Some(message) = frame::read(&mut socket, frame::COMMAND_LIMIT)? {
         match Command::parse(&message)? {
             Command::Run { run, pack } => {
-                current = Arc::new(Signals::default());
+                current = Arc::new(FlareCommands::default());
                 if flares.send((run, pack, Arc::clone(&current))).is_err() {
                     return Ok(());
                 }

@@ -10,18 +10,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::error::Error;
 
 /// What the workers of one pack have left, by their index in the pack.
-pub(crate) struct States {
-    workers: Vec<Shelf>,
+pub(crate) struct WorkerStates {
+    workers: Vec<TypeMap>,
 }
 
 /// The values of one worker, one of each type. `None` is in use.
 #[derive(Default)]
-struct Shelf(Mutex<HashMap<TypeId, Option<Box<dyn Any + Send>>>>);
+struct TypeMap(Mutex<HashMap<TypeId, Option<Box<dyn Any + Send>>>>);
 
-impl States {
+impl WorkerStates {
     pub(crate) fn new(workers: u32) -> Arc<Self> {
         Arc::new(Self {
-            workers: (0..workers).map(|_| Shelf::default()).collect(),
+            workers: (0..workers).map(|_| TypeMap::default()).collect(),
         })
     }
 
@@ -36,11 +36,11 @@ impl States {
         index: u32,
         init: impl FnOnce() -> Result<T, Error>,
     ) -> Result<State<T>, Error> {
-        let shelf = self
+        let values = self
             .workers
             .get(index as usize)
             .ok_or_else(|| Error::new("this worker is not of this pack"))?;
-        let left = match shelf.lock().entry(TypeId::of::<T>()) {
+        let left = match values.lock().entry(TypeId::of::<T>()) {
             Entry::Vacant(place) => {
                 place.insert(None);
                 None
@@ -68,7 +68,7 @@ impl States {
     }
 }
 
-impl Shelf {
+impl TypeMap {
     fn lock(&self) -> MutexGuard<'_, HashMap<TypeId, Option<Box<dyn Any + Send>>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -77,7 +77,7 @@ impl Shelf {
 /// A worker's state, as [`BurstContext::state`](crate::BurstContext::state) gives it out. What it
 /// holds when it is dropped is what the next call finds.
 pub struct State<T: Send + 'static> {
-    states: Arc<States>,
+    states: Arc<WorkerStates>,
     index: u32,
     /// `None` only until `init` has made it.
     value: Option<Box<T>>,
@@ -117,12 +117,12 @@ impl<T: Send + fmt::Display + 'static> fmt::Display for State<T> {
 
 impl<T: Send + 'static> Drop for State<T> {
     fn drop(&mut self) {
-        let Some(shelf) = self.states.workers.get(self.index as usize) else {
+        let Some(values) = self.states.workers.get(self.index as usize) else {
             return;
         };
         match self.value.take() {
-            Some(value) => drop(shelf.lock().insert(TypeId::of::<T>(), Some(value))),
-            None => drop(shelf.lock().remove(&TypeId::of::<T>())),
+            Some(value) => drop(values.lock().insert(TypeId::of::<T>(), Some(value))),
+            None => drop(values.lock().remove(&TypeId::of::<T>())),
         }
     }
 }
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn what_was_left_is_found_by_worker_and_type() {
-        let states = States::new(2);
+        let states = WorkerStates::new(2);
         *states.take(0, || Ok(1_u32)).unwrap() += 1;
         states.take(1, || Ok(7_u32)).unwrap();
         states.take(0, || Ok("text".to_owned())).unwrap().push('!');
@@ -145,7 +145,7 @@ mod tests {
 
     #[test]
     fn one_that_could_not_be_made_is_made_the_next_time() {
-        let states = States::new(1);
+        let states = WorkerStates::new(1);
         let refused = states.take::<u32>(0, || Err(Error::new("no disk")));
         assert_eq!(refused.unwrap_err().to_string(), "no disk");
         assert_eq!(*states.take(0, || Ok(3_u32)).unwrap(), 3);
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn one_in_use_is_refused() {
-        let states = States::new(1);
+        let states = WorkerStates::new(1);
         let held = states.take(0, || Ok(1_u8)).unwrap();
         let error = states.take(0, || Ok(2_u8)).unwrap_err().to_string();
         assert!(error.contains("in use"), "{error}");
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn a_panic_while_it_is_made_leaves_nothing_behind() {
-        let states = States::new(1);
+        let states = WorkerStates::new(1);
         let made = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             drop(states.take::<u8>(0, || panic!("no")));
         }));

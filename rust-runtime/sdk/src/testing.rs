@@ -12,8 +12,8 @@ use burst_bcm::{
 
 use crate::context::BurstContext;
 use crate::data::Loads;
-use crate::pack::{Local, Report};
-use crate::state::States;
+use crate::pack::{PackContext, Report};
+use crate::state::WorkerStates;
 use crate::worker::{self, Work};
 
 /// How long a flare in a test may take before its waits end.
@@ -61,7 +61,7 @@ where
 pub struct Group {
     granularity: u32,
     /// By pack, once a flare has run.
-    states: Vec<Arc<States>>,
+    states: Vec<Arc<WorkerStates>>,
 }
 
 impl Group {
@@ -89,7 +89,7 @@ impl Group {
         let inputs: Vec<I> = inputs.into_iter().collect();
         let sizes = pack_sizes(inputs.len(), self.granularity);
         if self.states.is_empty() {
-            self.states = sizes.iter().map(|&size| States::new(size)).collect();
+            self.states = sizes.iter().map(|&size| WorkerStates::new(size)).collect();
         } else if !self
             .states
             .iter()
@@ -111,7 +111,7 @@ fn flare<I, O>(
     work: &impl Work<I, O>,
     inputs: Vec<I>,
     sizes: &[u32],
-    states: &[Arc<States>],
+    states: &[Arc<WorkerStates>],
 ) -> Result<Vec<O>, FlareFailed>
 where
     I: Send,
@@ -196,12 +196,12 @@ impl From<burst_bcm::Error> for FlareFailed {
 
 /// All workers of a flare, ready to run, and the packs they live in.
 struct Workers {
-    packs: Vec<Arc<Local>>,
+    packs: Vec<Arc<PackContext>>,
     contexts: Vec<BurstContext>,
 }
 
 /// Brings up the packs of a flare, all in this process.
-fn join(sizes: &[u32], states: &[Arc<States>]) -> Result<Workers, FlareFailed> {
+fn join(sizes: &[u32], states: &[Arc<WorkerStates>]) -> Result<Workers, FlareFailed> {
     let topology = Topology::new(sizes)?;
     // Flares of concurrent tests must not meet in the backend.
     static NEXT: AtomicU64 = AtomicU64::new(0);
@@ -215,7 +215,7 @@ fn join(sizes: &[u32], states: &[Arc<States>]) -> Result<Workers, FlareFailed> {
         config.secret = Secret::new(flare_id.as_str());
         config.deadline = Some(deadline);
         let first_worker = sizes.iter().take(packs.len()).sum();
-        packs.push(Arc::new(Local {
+        packs.push(Arc::new(PackContext {
             first_worker,
             deadline,
             due,
@@ -227,13 +227,13 @@ fn join(sizes: &[u32], states: &[Arc<States>]) -> Result<Workers, FlareFailed> {
     }
     let endpoints: Vec<String> = packs
         .iter()
-        .map(|local| local.pack.endpoint().unwrap_or_default())
+        .map(|pack_context| pack_context.pack.endpoint().unwrap_or_default())
         .collect();
     let mut contexts = Vec::new();
-    for local in &packs {
-        local.pack.start(endpoints.clone())?;
-        for communicator in local.pack.communicators() {
-            contexts.push(BurstContext::new(communicator, Arc::clone(local)));
+    for pack_context in &packs {
+        pack_context.pack.start(endpoints.clone())?;
+        for communicator in pack_context.pack.communicators() {
+            contexts.push(BurstContext::new(communicator, Arc::clone(pack_context)));
         }
     }
     Ok(Workers { packs, contexts })
@@ -242,7 +242,9 @@ fn join(sizes: &[u32], states: &[Arc<States>]) -> Result<Workers, FlareFailed> {
 impl Workers {
     fn close(self) {
         drop(self.contexts);
-        self.packs.iter().for_each(|local| local.pack.close());
+        self.packs
+            .iter()
+            .for_each(|pack_context| pack_context.pack.close());
     }
 }
 

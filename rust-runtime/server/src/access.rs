@@ -11,7 +11,7 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use subtle::ConstantTimeEq;
 
-use crate::body::Moving;
+use crate::body::TimeoutBody;
 use crate::connections::Connection;
 use crate::error::Error;
 use crate::limits;
@@ -56,7 +56,7 @@ pub(crate) async fn check(State(access): State<Access>, request: Request, next: 
     if let Some(connection) = request.extensions().get::<Arc<Connection>>() {
         connection.trust();
     }
-    let request = request.map(|body| Body::new(Moving::new(body, limits::STALL)));
+    let request = request.map(|body| Body::new(TimeoutBody::new(body, limits::STALL)));
     next.run(request).await
 }
 

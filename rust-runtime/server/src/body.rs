@@ -10,18 +10,18 @@ use http_body::{Frame, SizeHint};
 use tokio::time::{Instant, Sleep, sleep};
 
 /// A body of which a part has to come each so often.
-pub(crate) struct Moving {
+pub(crate) struct TimeoutBody {
     body: Body,
     limit: Duration,
-    patience: Pin<Box<Sleep>>,
+    timeout: Pin<Box<Sleep>>,
 }
 
-impl Moving {
+impl TimeoutBody {
     pub(crate) fn new(body: Body, limit: Duration) -> Self {
         Self {
             body,
             limit,
-            patience: Box::pin(sleep(limit)),
+            timeout: Box::pin(sleep(limit)),
         }
     }
 }
@@ -31,7 +31,7 @@ impl Moving {
 #[error("nothing came of the body for {0:?}")]
 struct Stalled(Duration);
 
-impl HttpBody for Moving {
+impl HttpBody for TimeoutBody {
     type Data = Bytes;
     type Error = axum::BoxError;
 
@@ -41,10 +41,10 @@ impl HttpBody for Moving {
     ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
         if let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(context) {
             let until = Instant::now() + self.limit;
-            self.patience.as_mut().reset(until);
+            self.timeout.as_mut().reset(until);
             return Poll::Ready(frame.map(|frame| frame.map_err(Into::into)));
         }
-        ready!(self.patience.as_mut().poll(context));
+        ready!(self.timeout.as_mut().poll(context));
         Poll::Ready(Some(Err(Stalled(self.limit).into())))
     }
 
@@ -68,13 +68,13 @@ mod tests {
     async fn a_body_that_stands_still_is_given_up() {
         let part = || Ok::<_, axum::BoxError>("part");
         let whole = stream::iter([part(), part()]);
-        let (still, patience) = (stream::pending(), Duration::from_millis(10));
+        let (still, timeout) = (stream::pending(), Duration::from_millis(10));
         let body = Body::from_stream(stream::iter([part()]).chain(still));
-        let reading = to_bytes(Body::new(Moving::new(body, patience)), usize::MAX);
+        let reading = to_bytes(Body::new(TimeoutBody::new(body, timeout)), usize::MAX);
         let error = reading.await.unwrap_err().to_string();
         assert!(error.contains("nothing came of the body"), "{error}");
-        let patience = Duration::from_secs(3600);
-        let body = Body::new(Moving::new(Body::from_stream(whole), patience));
+        let timeout = Duration::from_secs(3600);
+        let body = Body::new(TimeoutBody::new(Body::from_stream(whole), timeout));
         assert_eq!(to_bytes(body, usize::MAX).await.unwrap(), "partpart");
     }
 }

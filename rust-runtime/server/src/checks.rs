@@ -6,8 +6,8 @@ use burst_protocol::{
     ProgramEvent, RunPack, Timestamp, without_values,
 };
 
-use crate::breach::Breach;
 use crate::limits;
+use crate::violation::ProtocolViolation;
 
 /// What there is in a flare to be spoken of.
 #[derive(Debug)]
@@ -48,9 +48,9 @@ impl Checks {
         &mut self,
         frame: &[u8],
         reason: Option<&Failure>,
-    ) -> Result<Option<ProgramEvent>, Breach> {
+    ) -> Result<Option<ProgramEvent>, ProtocolViolation> {
         let Heard { run, event } = serde_json::from_slice(frame)
-            .map_err(|error| Breach::NoEvent(without_values(&error.to_string())))?;
+            .map_err(|error| ProtocolViolation::NoEvent(without_values(&error.to_string())))?;
         if run != Some(self.run) {
             self.strayed = true;
             // Programs that were built before runs had numbers name none, and run but once.
@@ -69,13 +69,17 @@ impl Checks {
         .map(Some)
     }
 
-    fn fit(&self, mut event: PackEvent, reason: Option<&Failure>) -> Result<PackEvent, Breach> {
+    fn fit(
+        &self,
+        mut event: PackEvent,
+        reason: Option<&Failure>,
+    ) -> Result<PackEvent, ProtocolViolation> {
         match &mut event {
             PackEvent::Ready {
                 endpoint: Some(endpoint),
                 ..
             } if !is_at(endpoint, &self.advertise) => {
-                return Err(Breach::Elsewhere);
+                return Err(ProtocolViolation::Elsewhere);
             }
             PackEvent::Phase { name, .. } => cut(name, PHASE_NAME),
             PackEvent::WorkerFailed { worker, error, .. } => {
@@ -150,14 +154,14 @@ fn is_at(endpoint: &str, address: &str) -> bool {
 
 /// The event, unless it is nested too deeply: whoever reads it next may do so by recursion. A worker whose output is
 /// so, or too long, fails.
-fn bounded(frame: &[u8], event: ProgramEvent) -> Result<ProgramEvent, Breach> {
+fn bounded(frame: &[u8], event: ProgramEvent) -> Result<ProgramEvent, ProtocolViolation> {
     // The output, within the event.
     let shallow = Depth::is_within(OUTPUT_DEPTH + 1, frame);
     let (worker, at, message) = match event {
         ProgramEvent::Pack(PackEvent::WorkerSucceeded { worker, at, .. }) if !shallow => {
             (worker, at, TOO_DEEP)
         }
-        _ if !shallow => return Err(Breach::TooDeep),
+        _ if !shallow => return Err(ProtocolViolation::TooDeep),
         ProgramEvent::Pack(PackEvent::WorkerSucceeded {
             worker,
             at,
@@ -215,7 +219,7 @@ mod tests {
         Checks::new(&serde_json::from_str(&run.to_string()).unwrap(), 7, false)
     }
 
-    fn read(event: Value) -> Result<Option<ProgramEvent>, Breach> {
+    fn read(event: Value) -> Result<Option<ProgramEvent>, ProtocolViolation> {
         checks().read(event.to_string().as_bytes(), None)
     }
 

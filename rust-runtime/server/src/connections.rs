@@ -1,7 +1,7 @@
 //! Who is connected to the runtime. Anyone can be who reaches its port; whoever has shown the token may stay.
 //!
-//! Few strangers have room at a time. One more takes the place of the one that is longest here, among those of the
-//! address that has most of them: who crowds others out is crowded out first.
+//! Few unauthenticated ones have room at a time. One more takes the place of the one that is longest here, among those
+//! of the address that has most of them: who crowds others out is crowded out first.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
@@ -45,8 +45,8 @@ impl Connections {
     pub(crate) fn admit(&self, from: IpAddr) -> Option<(Arc<Connection>, Evicted)> {
         let mut table = lock(&self.table);
         if table.all.len() >= limits::CONNECTIONS {
-            let stranger = table.longest_stranger()?;
-            table.all.remove(&stranger);
+            let unauthenticated = table.oldest_unauthenticated()?;
+            table.all.remove(&unauthenticated);
         }
         let number = table.next;
         table.next += 1;
@@ -63,14 +63,15 @@ impl Connections {
 }
 
 impl Table {
-    fn longest_stranger(&self) -> Option<u64> {
-        let strangers = || self.all.iter().filter(|(_, entry)| !entry.trusted);
+    fn oldest_unauthenticated(&self) -> Option<u64> {
+        let unauthenticated = || self.all.iter().filter(|(_, entry)| !entry.trusted);
         let mut counts: HashMap<IpAddr, usize> = HashMap::new();
-        for (_, entry) in strangers() {
+        for (_, entry) in unauthenticated() {
             *counts.entry(entry.from).or_default() += 1;
         }
         let most = counts.values().copied().max()?;
-        let mut crowd = strangers().filter(|(_, entry)| counts.get(&entry.from) == Some(&most));
+        let mut crowd =
+            unauthenticated().filter(|(_, entry)| counts.get(&entry.from) == Some(&most));
         crowd.next().map(|(number, _)| *number)
     }
 }
@@ -109,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn the_longest_stranger_of_the_largest_crowd_makes_room_and_no_friend_does() {
+    fn the_oldest_unauthenticated_of_the_largest_crowd_makes_room_and_no_friend_does() {
         let connections = Connections::default();
         let admit = |last| connections.admit(address(last)).unwrap();
         let (single, mut single_evicted) = admit(1);

@@ -7,8 +7,8 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use burst_protocol::{InvalidRun, PackEvent};
 
-use crate::allowance::AllowanceError;
-use crate::spent::Spent;
+use crate::memory_limit::MemoryLimitError;
+use crate::not_reusable::NotReusable;
 use crate::supervisor::StartError;
 
 /// Why a request got no result.
@@ -41,10 +41,10 @@ pub enum Error {
     Busy,
     /// The program has ended; the pack is of no use any more.
     #[error("the program of this pack has ended: {0}")]
-    Ended(Spent),
+    Ended(NotReusable),
     /// The program cannot be held to the memory that this flare's pack may have.
     #[error(transparent)]
-    NotHeld(#[from] AllowanceError),
+    MemoryLimit(#[from] MemoryLimitError),
     /// No such flare runs here.
     #[error("flare {0} does not run here")]
     UnknownFlare(String),
@@ -53,7 +53,7 @@ pub enum Error {
     Start(String),
     /// The program did not come up, and said this.
     #[error("{reason}{}", Tail(tail.as_deref()))]
-    Stillborn {
+    StartFailed {
         /// Why.
         reason: StartError,
         /// The last that it said.
@@ -90,11 +90,11 @@ impl Error {
             Self::Malformed(_) | Self::InvalidRun(_) => StatusCode::BAD_REQUEST,
             Self::TooLarge { .. } => StatusCode::PAYLOAD_TOO_LARGE,
             Self::AlreadyInitialized => StatusCode::FORBIDDEN,
-            Self::NotInitialized | Self::Busy | Self::Ended(_) | Self::NotHeld(_) => {
+            Self::NotInitialized | Self::Busy | Self::Ended(_) | Self::MemoryLimit(_) => {
                 StatusCode::CONFLICT
             }
             Self::UnknownFlare(_) => StatusCode::NOT_FOUND,
-            Self::Start(_) | Self::Stillborn { .. } | Self::Backend(_) | Self::Failed(_) => {
+            Self::Start(_) | Self::StartFailed { .. } | Self::Backend(_) | Self::Failed(_) => {
                 StatusCode::BAD_GATEWAY
             }
             Self::Function(_) => StatusCode::OK,
@@ -105,7 +105,7 @@ impl Error {
 impl IntoResponse for Error {
     fn into_response(self) -> Response {
         let mut body = serde_json::json!({ "error": self.to_string() });
-        if let Self::Stillborn { said, .. } = &self {
+        if let Self::StartFailed { said, .. } = &self {
             body["log"] = serde_json::json!(said);
         }
         (self.status(), Json(body)).into_response()

@@ -7,53 +7,54 @@
 //! | HTTP calls, and who may make them | `routes`, `access`, `body` |
 //! | what the runtime is doing | `runtime` |
 //! | finding or unpacking a package | `init`, `package` |
-//! | the program: start, hello, what its end means | `supervisor`, `process`, `memory` |
-//! | what comes from it | `control` (frames), `logs` (pipes) |
-//! | one flare | `pack` (time, orders, kills), `checks`, `tracker` and `breach` (what may be true of what is said) |
+//! | the program: start, hello, what its end means | `supervisor`, `process`, `memory`, `memory_limit` |
+//! | what comes from it | `control_socket` (frames), `log_buffer`, `logs` (pipes) |
+//! | one flare | `pack` (time, orders, kills), `checks`, `tracker` and `violation` (what may be true of what is said) |
 //! | a single function as OpenWhisk calls it | `run` |
-//! | what a flare leaves behind | [`rest`], [`orphans`], `descendants`, `spent` |
+//! | what a flare leaves behind | [`cleanup`], `suspension`, [`orphans`], `descendants`, `not_reusable` |
 
 mod access;
-mod admission;
-mod allowance;
 mod body;
-mod breach;
 mod checks;
+pub mod cleanup;
 mod connections;
-mod control;
+mod control_socket;
+mod credential_broker;
 mod descendants;
 mod describe;
 mod error;
 mod init;
-mod journal;
 mod limits;
+mod log_buffer;
 mod logs;
 mod memory;
+mod memory_limit;
+mod not_reusable;
 pub mod orphans;
 mod output;
 mod pack;
 mod package;
 mod process;
-pub mod rest;
 mod routes;
 mod run;
 mod runtime;
 mod server;
-mod spent;
 mod supervisor;
+mod suspension;
 mod tracker;
+mod violation;
 
 use tokio::net::TcpListener;
 
 pub use access::Access;
-pub use allowance::AllowanceError;
-pub use breach::Breach;
 pub use describe::{Description, describe};
 pub use error::Error;
+pub use memory_limit::MemoryLimitError;
+pub use not_reusable::NotReusable;
 pub use package::PackageError;
-pub use process::keep_from_others;
-pub use spent::Spent;
+pub use process::make_undumpable;
 pub use supervisor::StartError;
+pub use violation::ProtocolViolation;
 
 use crate::runtime::Runtime;
 use crate::server::Server;

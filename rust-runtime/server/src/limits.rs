@@ -11,7 +11,7 @@ pub(crate) const CONNECTIONS: usize = 64;
 /// A request's line and headers; what is read of a connection before anybody asks for it.
 pub(crate) const HEADER: usize = 32 * 1024;
 /// How long a connection may take to show the token.
-pub(crate) const STRANGER: Duration = Duration::from_secs(10);
+pub(crate) const AUTHENTICATION: Duration = Duration::from_secs(10);
 /// How long nothing may come of a body.
 pub(crate) const STALL: Duration = Duration::from_secs(30);
 /// How long no connection is taken in after one could not be.
@@ -38,7 +38,7 @@ pub(crate) const ENTRIES: usize = 10_000;
 pub(crate) const LOG_AT_ONCE: usize = 8 * MIB;
 pub(crate) const LOG_RATE: usize = MIB;
 /// What lines that travel together count at most.
-pub(crate) const PASSAGE: usize = 16 * 1024;
+pub(crate) const LOG_CHUNK: usize = 16 * 1024;
 /// The names of operations that failures speak of.
 pub(crate) const NAME: usize = 200;
 /// What only a machine can fail at, and is held against it: no program may name them.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use burst_bcm::BackendConfig;
-use burst_firewall::{Fence, Range};
+use burst_firewall::{NetworkPolicy, Range};
 use burst_runtime::Access;
 use clap::{Parser, Subcommand};
 use serde::Deserialize;
@@ -75,7 +75,7 @@ fn main() -> ExitCode {
             keep_open,
             scratch,
         } => {
-            burst_runtime::rest::own(scratch);
+            burst_runtime::cleanup::own(scratch);
             serve(&listen, keep_open)
         }
         Command::Describe => describe(),
@@ -90,7 +90,7 @@ fn main() -> ExitCode {
             open,
             closed,
         } => {
-            let fence = Fence {
+            let policy = NetworkPolicy {
                 name,
                 bridge,
                 network,
@@ -99,7 +99,7 @@ fn main() -> ExitCode {
                 open,
                 closed,
             };
-            burst_firewall::serve(&fence, &socket).map_err(Into::into)
+            burst_firewall::serve(&policy, &socket).map_err(Into::into)
         }
     };
     match result {
@@ -129,7 +129,7 @@ enum Error {
 }
 
 fn serve(listen: &str, keep_open: bool) -> Result<(), Error> {
-    burst_runtime::keep_from_others()?;
+    burst_runtime::make_undumpable()?;
     // One thread is enough for one program, and switches less on its way to an answer.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -141,7 +141,7 @@ fn serve(listen: &str, keep_open: bool) -> Result<(), Error> {
                 address: listen.to_owned(),
                 reason,
             })?;
-        tokio::spawn(burst_runtime::orphans::adopt()?);
+        tokio::spawn(burst_runtime::orphans::become_subreaper()?);
         println!("listening on {}", listener.local_addr()?);
         std::io::stdout().flush()?;
         let mut terminated = signal(SignalKind::terminate())?;
@@ -157,7 +157,7 @@ fn serve(listen: &str, keep_open: bool) -> Result<(), Error> {
         .await;
         Ok(())
     });
-    burst_runtime::orphans::care();
+    burst_runtime::orphans::reap();
     // Does not wait for a package that is still being unpacked.
     runtime.shutdown_background();
     served

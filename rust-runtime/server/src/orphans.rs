@@ -18,14 +18,14 @@ use crate::descendants::children;
 static SUPERVISED: Mutex<Vec<i32>> = Mutex::new(Vec::new());
 
 /// A supervised child was buried.
-static BURIED: Notify = Notify::const_new();
+static REAPED: Notify = Notify::const_new();
 
 fn supervised() -> MutexGuard<'static, Vec<i32>> {
     SUPERVISED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Starts a child and registers it in one step, so that it is never mistaken for an orphan.
-pub(crate) fn adopted_are_ours(
+pub(crate) fn spawn_supervised(
     start: impl FnOnce() -> io::Result<(Child, i32)>,
 ) -> io::Result<Child> {
     let mut supervised = supervised();
@@ -35,9 +35,9 @@ pub(crate) fn adopted_are_ours(
 }
 
 /// A supervised child has been waited for.
-pub(crate) fn buried(process: i32) {
+pub(crate) fn reaped(process: i32) {
     supervised().retain(|other| *other != process);
-    BURIED.notify_one();
+    REAPED.notify_one();
 }
 
 /// Becomes the one who inherits orphans, and cares for them until the runtime ends.
@@ -46,7 +46,7 @@ pub(crate) fn buried(process: i32) {
 ///
 /// # Errors
 /// When the kernel refuses.
-pub fn adopt() -> io::Result<impl Future<Output = ()>> {
+pub fn become_subreaper() -> io::Result<impl Future<Output = ()>> {
     // SAFETY: takes numbers alone and reads no memory of ours; the attribute makes no difference to what Rust code
     // may assume, only to whose children others become.
     if unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1) } != 0 {
@@ -57,15 +57,15 @@ pub fn adopt() -> io::Result<impl Future<Output = ()>> {
         loop {
             tokio::select! {
                 _ = ended.recv() => {}
-                () = BURIED.notified() => {}
+                () = REAPED.notified() => {}
             }
-            care();
+            reap();
         }
     })
 }
 
 /// Kills all orphans if no program runs, then reaps those that have ended.
-pub fn care() {
+pub fn reap() {
     let supervised = supervised();
     if !supervised.is_empty() && !any_ended() {
         // The program was stopped, or goes on.

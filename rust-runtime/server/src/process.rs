@@ -13,9 +13,9 @@ use std::time::Duration;
 use burst_protocol::CONTROL_FD;
 use tokio::sync::{oneshot, watch};
 
-use crate::allowance::AllowanceError;
+use crate::memory_limit::MemoryLimitError;
 use crate::package::Package;
-use crate::{allowance, limits, orphans};
+use crate::{limits, memory_limit, orphans};
 
 /// What the program gets to see of the runtime's environment.
 const ENVIRONMENT: [&str; 6] = ["PATH", "LANG", "LC_ALL", "TMPDIR", "TZ", "RUST_BACKTRACE"];
@@ -28,17 +28,17 @@ pub(crate) struct Started {
     pub(crate) stdout: OwnedFd,
     pub(crate) stderr: OwnedFd,
     pub(crate) exit: oneshot::Receiver<ExitStatus>,
-    pub(crate) group: Arc<Group>,
+    pub(crate) group: Arc<ProcessGroup>,
 }
 
 /// The process group of a program: itself, and the children it started.
-pub(crate) struct Group {
+pub(crate) struct ProcessGroup {
     /// None once the program has been buried: its number may be somebody else's then.
     leader: Mutex<Option<i32>>,
     gone: watch::Sender<bool>,
 }
 
-impl Group {
+impl ProcessGroup {
     /// Kills every process of the group. Does nothing once it is gone.
     pub(crate) fn kill(&self) {
         if let Some(leader) = *self.leader() {
@@ -59,7 +59,7 @@ impl Group {
 
     /// What the kernel has to tell of the program's stops, which it tells once: the last one of what came to pass since
     /// it was asked before.
-    pub(crate) fn turn(&self) -> Option<Turn> {
+    pub(crate) fn state_change(&self) -> Option<StateChange> {
         // Under the lock the number is still its own.
         let leader = self.leader();
         let process = (*leader)? as libc::id_t;
@@ -73,8 +73,8 @@ impl Group {
             (result == 0 && info.si_pid() != 0, info.si_code)
         };
         told.then_some(match code {
-            libc::CLD_CONTINUED => Turn::WentOn,
-            _ => Turn::Stopped,
+            libc::CLD_CONTINUED => StateChange::Continued,
+            _ => StateChange::Stopped,
         })
     }
 
@@ -91,10 +91,10 @@ impl Group {
     }
 
     /// Holds the program to so many MiB of memory from now on.
-    pub(crate) fn allow(&self, mebibytes: u64) -> Result<(), AllowanceError> {
+    pub(crate) fn limit_memory(&self, mebibytes: u64) -> Result<(), MemoryLimitError> {
         // Under the lock the number is still its own.
         self.leader()
-            .map_or(Ok(()), |leader| allowance::hold(leader, mebibytes))
+            .map_or(Ok(()), |leader| memory_limit::apply(leader, mebibytes))
     }
 
     /// Waits until the program has ended and is buried.
@@ -110,9 +110,9 @@ impl Group {
 
 /// What became of a program that may be stopped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Turn {
+pub(crate) enum StateChange {
     Stopped,
-    WentOn,
+    Continued,
 }
 
 /// Keeps this process's memory and environment, where the runtime's token is, from the program, which runs as the same
@@ -120,7 +120,7 @@ pub(crate) enum Turn {
 ///
 /// # Errors
 /// When the kernel refuses.
-pub fn keep_from_others() -> io::Result<()> {
+pub fn make_undumpable() -> io::Result<()> {
     // SAFETY: takes integers alone; it only takes rights from others, none of which this process uses on itself.
     match unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0) } {
         0 => Ok(()),
@@ -163,7 +163,7 @@ pub(crate) async fn start(package: &Package) -> io::Result<Started> {
             };
             let (group, mut child, result) = supervise(child, ours, exit);
             let _ = started.send(result);
-            if let Some(status) = bury(&group, &mut child) {
+            if let Some(status) = reap(&group, &mut child) {
                 let _ = exited.send(status);
             }
             group.gone.send_replace(true);
@@ -188,18 +188,18 @@ fn spawn(command: &mut Command, control: UnixStream) -> io::Result<Child> {
             Ok(())
         })
     };
-    let child = orphans::adopted_are_ours(|| {
+    let child = orphans::spawn_supervised(|| {
         let child = command.spawn()?;
         let leader = child.id() as i32;
         Ok((child, leader))
     })?;
-    goes_first(child.id());
+    raise_oom_score(child.id());
     Ok(child)
 }
 
 /// Under memory pressure the program goes, not the runtime that reports on it. Where this fails, the kernel still
 /// chooses the larger one.
-fn goes_first(program: u32) {
+fn raise_oom_score(program: u32) {
     let file = format!("/proc/{program}/oom_score_adj");
     for _ in 0..20 {
         match std::fs::write(&file, "1000") {
@@ -263,8 +263,8 @@ fn supervise(
     mut child: Child,
     control: UnixStream,
     exit: oneshot::Receiver<ExitStatus>,
-) -> (Arc<Group>, Child, io::Result<Started>) {
-    let group = Arc::new(Group {
+) -> (Arc<ProcessGroup>, Child, io::Result<Started>) {
+    let group = Arc::new(ProcessGroup {
         leader: Mutex::new(Some(child.id() as i32)),
         gone: watch::Sender::new(false),
     });
@@ -282,7 +282,7 @@ fn supervise(
 }
 
 /// Waits for the program's end, takes the rest of its group along, and reaps it.
-fn bury(group: &Group, child: &mut Child) -> Option<ExitStatus> {
+fn reap(group: &ProcessGroup, child: &mut Child) -> Option<ExitStatus> {
     let process = child.id();
     loop {
         // SAFETY: `siginfo_t` is plain data; the call fills it. WNOWAIT leaves the process a
@@ -305,7 +305,7 @@ fn bury(group: &Group, child: &mut Child) -> Option<ExitStatus> {
     let status = child.wait();
     *leader = None;
     drop(leader);
-    orphans::buried(process as i32);
+    orphans::reaped(process as i32);
     status.ok()
 }
 
@@ -332,10 +332,10 @@ mod tests {
 
     const SOON: std::time::Duration = std::time::Duration::from_secs(60);
 
-    fn next_turn(group: &Group) -> Turn {
+    fn next_state_change(group: &ProcessGroup) -> StateChange {
         let began = std::time::Instant::now();
         loop {
-            if let Some(turn) = group.turn() {
+            if let Some(turn) = group.state_change() {
                 return turn;
             }
             assert!(began.elapsed() < SOON, "no turn was told");
@@ -346,25 +346,25 @@ mod tests {
     #[test]
     fn a_program_that_went_on_is_known_though_it_has_stopped_again() {
         let mut child = Command::new("sleep").arg("600").spawn().unwrap();
-        let group = Group {
+        let group = ProcessGroup {
             leader: Mutex::new(Some(child.id() as i32)),
             gone: watch::Sender::new(false),
         };
-        assert_eq!(group.turn(), None);
+        assert_eq!(group.state_change(), None);
         group.stop();
-        assert_eq!(next_turn(&group), Turn::Stopped);
-        assert_eq!(group.turn(), None);
+        assert_eq!(next_state_change(&group), StateChange::Stopped);
+        assert_eq!(group.state_change(), None);
         group.go_on();
         group.stop();
         // It may be seen between the two.
-        while next_turn(&group) != Turn::Stopped {}
-        assert_eq!(group.turn(), None);
+        while next_state_change(&group) != StateChange::Stopped {}
+        assert_eq!(group.state_change(), None);
         group.go_on();
-        assert_eq!(next_turn(&group), Turn::WentOn);
-        assert_eq!(group.turn(), None);
+        assert_eq!(next_state_change(&group), StateChange::Continued);
+        assert_eq!(group.state_change(), None);
         child.kill().unwrap();
         child.wait().unwrap();
         *group.leader() = None;
-        assert_eq!(group.turn(), None);
+        assert_eq!(group.state_change(), None);
     }
 }

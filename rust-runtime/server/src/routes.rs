@@ -105,7 +105,7 @@ async fn run_pack(
             None => Ok(()),
         }
     };
-    let ((), request) = tokio::try_join!(starting, runtime.admit(request))?;
+    let ((), request) = tokio::try_join!(starting, runtime.issue_credentials(request))?;
     let mut lines = runtime.run(request)?;
     let lines = stream::poll_fn(move |context| lines.poll_recv(context)).map(Ok::<_, Infallible>);
     Ok((

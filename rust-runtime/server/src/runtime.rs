@@ -7,25 +7,26 @@ use bytes::Bytes;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
-use crate::admission::Admissions;
+use crate::cleanup;
+use crate::credential_broker::CredentialBroker;
 use crate::error::Error;
 use crate::limits;
+use crate::not_reusable::NotReusable;
 use crate::pack::{self, Order, Outcome};
 use crate::package::Package;
-use crate::process::Group;
-use crate::rest::{self, Pause};
-use crate::spent::Spent;
-use crate::supervisor::{Program, Stillborn};
+use crate::process::ProcessGroup;
+use crate::supervisor::{Program, StartFailure};
+use crate::suspension::Suspension;
 
 /// Shared by all requests.
 #[derive(Clone, Default)]
 pub(crate) struct Runtime {
-    slot: Arc<Mutex<Slot>>,
-    admissions: Arc<Admissions>,
+    state: Arc<Mutex<State>>,
+    broker: Arc<CredentialBroker>,
 }
 
 #[derive(Default)]
-enum Slot {
+enum State {
     #[default]
     Empty,
     Starting,
@@ -33,20 +34,20 @@ enum Slot {
     Busy {
         flare_id: String,
         orders: mpsc::Sender<Order>,
-        group: Arc<Group>,
+        group: Arc<ProcessGroup>,
     },
-    Spent {
-        reason: Spent,
-        group: Arc<Group>,
+    NotReusable {
+        reason: NotReusable,
+        group: Arc<ProcessGroup>,
     },
 }
 
-impl Slot {
+impl State {
     /// Why no flare can run here, whatever comes of a start that is under way.
     fn refusal(&self) -> Option<Error> {
         match self {
             Self::Busy { .. } => Some(Error::Busy),
-            Self::Spent { reason, .. } => Some(Error::Ended(reason.clone())),
+            Self::NotReusable { reason, .. } => Some(Error::Ended(reason.clone())),
             Self::Empty | Self::Starting | Self::Idle(_) => None,
         }
     }
@@ -56,25 +57,25 @@ impl Runtime {
     /// Starts a package's program, the only one this runtime ever runs.
     pub(crate) async fn init(&self, package: Package) -> Result<(), Error> {
         {
-            let mut slot = self.slot();
-            if !matches!(*slot, Slot::Empty) {
+            let mut state = self.state();
+            if !matches!(*state, State::Empty) {
                 return Err(Error::AlreadyInitialized);
             }
-            *slot = Slot::Starting;
+            *state = State::Starting;
         }
         // On a task of its own: a caller that hangs up must not leave a half-started program.
         let runtime = self.clone();
         let starting = tokio::spawn(async move {
             let started = Program::start(package).await;
-            let mut slot = runtime.slot();
+            let mut state = runtime.state();
             match started {
                 Ok(program) => {
-                    *slot = Slot::Idle(Box::new(program));
+                    *state = State::Idle(Box::new(program));
                     Ok(())
                 }
-                Err(Stillborn { reason, tail, said }) => {
-                    *slot = Slot::Empty;
-                    Err(Error::Stillborn { reason, tail, said })
+                Err(StartFailure { reason, tail, said }) => {
+                    *state = State::Empty;
+                    Err(Error::StartFailed { reason, tail, said })
                 }
             }
         });
@@ -84,18 +85,18 @@ impl Runtime {
 
     /// The flare as the program may know of it. Refused before the backend is asked where it cannot
     /// run: a group's user must not be moved on while one of its flares runs.
-    pub(crate) async fn admit(&self, run: RunPack) -> Result<RunPack, Error> {
-        if let Some(error) = self.slot().refusal() {
+    pub(crate) async fn issue_credentials(&self, run: RunPack) -> Result<RunPack, Error> {
+        if let Some(error) = self.state().refusal() {
             return Err(error);
         }
-        let admissions = Arc::clone(&self.admissions);
-        let admitting = tokio::task::spawn_blocking(move || admissions.admit(run));
+        let broker = Arc::clone(&self.broker);
+        let issuing = tokio::task::spawn_blocking(move || broker.issue(run));
         let lost = |_| {
             Err(Error::Start(
                 "the pack's admission was interrupted".to_owned(),
             ))
         };
-        admitting.await.unwrap_or_else(lost)
+        issuing.await.unwrap_or_else(lost)
     }
 
     /// Runs a flare on the warm program. Its events come out of the channel as lines.
@@ -103,22 +104,23 @@ impl Runtime {
         run.check()?;
         let number = getrandom::u64()
             .map_err(|error| Error::Start(format!("no number for the run: {error}")))?;
-        let mut slot = self.slot();
-        let mut program = match std::mem::take(&mut *slot) {
-            Slot::Idle(program) => program,
+        let mut state = self.state();
+        let mut program = match std::mem::take(&mut *state) {
+            State::Idle(program) => program,
             other => {
                 let error = other.refusal().unwrap_or(Error::NotInitialized);
-                *slot = other;
+                *state = other;
                 return Err(error);
             }
         };
-        if let Some(spent) = program.has_ended() {
-            let (reason, group) = (spent.clone(), Arc::clone(&program.group));
-            *slot = Slot::Spent { reason, group };
-            return Err(Error::Ended(spent));
+        if let Some(reason) = program.has_ended() {
+            let ended = reason.clone();
+            let group = Arc::clone(&program.group);
+            *state = State::NotReusable { reason, group };
+            return Err(Error::Ended(ended));
         }
-        if let Err(error) = program.allow(run.memory) {
-            *slot = Slot::Idle(program);
+        if let Err(error) = program.limit_memory(run.memory) {
+            *state = State::Idle(program);
             return Err(error.into());
         }
         let (orders, received) = mpsc::channel(4);
@@ -126,22 +128,22 @@ impl Runtime {
         let (events, stream) = mpsc::channel(1);
         let (flare_id, group) = (run.flare_id.clone(), Arc::clone(&program.group));
         let grouped = run.group.is_some();
-        *slot = Slot::Busy {
+        *state = State::Busy {
             flare_id,
             orders,
             group,
         };
-        drop(slot);
-        let (runtime, spent) = (self.clone(), Arc::clone(&program.group));
+        drop(state);
+        let (runtime, process_group) = (self.clone(), Arc::clone(&program.group));
         let run = (number, run);
         tokio::spawn(pack::run(program, run, received, events, move |outcome| {
-            runtime.admissions.end();
+            runtime.broker.revoke();
             match outcome {
                 Outcome::Reusable(program) => runtime.keep(program, grouped),
-                Outcome::Spent(reason) => {
-                    *runtime.slot() = Slot::Spent {
+                Outcome::NotReusable(reason) => {
+                    *runtime.state() = State::NotReusable {
                         reason,
-                        group: spent,
+                        group: process_group,
                     };
                 }
             }
@@ -151,8 +153,8 @@ impl Runtime {
 
     /// The program waits for the next flare: soon at rest, unless it is that of a group, which pays for what it does.
     fn keep(&self, program: Box<Program>, grouped: bool) {
-        let mut pause = Pause::of(&program);
-        *self.slot() = Slot::Idle(program);
+        let mut suspension = Suspension::of(&program);
+        *self.state() = State::Idle(program);
         if grouped {
             return;
         }
@@ -160,42 +162,42 @@ impl Runtime {
         tokio::spawn(async move {
             tokio::time::sleep(limits::PAUSE).await;
             // By which the kernel tells that the program has stopped or goes on.
-            let mut turns = signal(SignalKind::child()).ok();
-            while runtime.rests(&mut pause) {
-                let turn = async {
-                    match &mut turns {
-                        Some(turns) => turns.recv().await,
+            let mut changes = signal(SignalKind::child()).ok();
+            while runtime.suspend(&mut suspension) {
+                let change = async {
+                    match &mut changes {
+                        Some(changes) => changes.recv().await,
                         None => std::future::pending().await,
                     }
                 };
-                let _ = tokio::time::timeout(pause.time(), turn).await;
+                let _ = tokio::time::timeout(suspension.next_look(), change).await;
             }
         });
     }
 
     /// Sees to it that an idle program rests. Whether it has to be looked at again. Nobody has it go on for its next
-    /// flare meanwhile: for that it is taken out of the slot first.
-    fn rests(&self, pause: &mut Pause) -> bool {
-        let mut slot = self.slot();
-        let Slot::Idle(program) = &mut *slot else {
+    /// flare meanwhile: for that it is taken out of the state first.
+    fn suspend(&self, suspension: &mut Suspension) -> bool {
+        let mut state = self.state();
+        let State::Idle(program) = &mut *state else {
             return false;
         };
-        if !pause.lasts(program) || program.group.number().is_none() {
+        if !suspension.is_current(program) || program.group.number().is_none() {
             return false;
         }
-        let Err(reason) = pause.go_by(program) else {
+        let Err(reason) = suspension.advance(program) else {
             return true;
         };
-        rest::put_down(program);
+        cleanup::kill_all(program);
         let group = Arc::clone(&program.group);
-        *slot = Slot::Spent { reason, group };
+        *state = State::NotReusable { reason, group };
         false
     }
 
     /// Passes an order to a flare that runs here.
     pub(crate) async fn order(&self, flare_id: &str, order: Order) -> Result<(), Error> {
-        let orders = match &*self.slot() {
-            Slot::Busy {
+        let orders = match &*self.state() {
+            State::Busy {
                 flare_id: running,
                 orders,
                 ..
@@ -210,22 +212,22 @@ impl Runtime {
 
     /// Kills the program, if there is one, and waits until it is gone.
     pub(crate) async fn stop(&self) {
-        let group = match &*self.slot() {
-            Slot::Idle(program) => Arc::clone(&program.group),
-            Slot::Busy { orders, group, .. } => {
+        let group = match &*self.state() {
+            State::Idle(program) => Arc::clone(&program.group),
+            State::Busy { orders, group, .. } => {
                 // Or its workers would be blamed. With orders that wait, somebody else ends it already.
                 let _ = orders.try_send(Order::Leave);
                 Arc::clone(group)
             }
-            Slot::Spent { group, .. } => Arc::clone(group),
-            Slot::Empty | Slot::Starting => return,
+            State::NotReusable { group, .. } => Arc::clone(group),
+            State::Empty | State::Starting => return,
         };
         group.kill();
         // A process in the kernel's hands may take its time; the runtime's own end kills it too.
         let _ = tokio::time::timeout(limits::DYING, group.gone()).await;
     }
 
-    fn slot(&self) -> MutexGuard<'_, Slot> {
-        self.slot.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

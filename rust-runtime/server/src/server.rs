@@ -1,7 +1,7 @@
 //! The runtime's port: takes connections in, and ends those that cost more than they are worth.
 //!
 //! Whoever reaches the port may connect. Until the token was shown a connection has little memory
-//! ([`limits::HEADER`]) and little time ([`limits::STRANGER`]), and makes room for others.
+//! ([`limits::HEADER`]) and little time ([`limits::AUTHENTICATION`]), and makes room for others.
 
 use std::io;
 use std::pin::pin;
@@ -82,8 +82,8 @@ impl Server {
             let mut builder = http1::Builder::new();
             builder.max_buf_size(limits::HEADER);
             let mut serving = pin!(builder.serve_connection(TokioIo::new(stream), service));
-            let mut patience = pin!(sleep(limits::STRANGER));
-            let (mut stranger, mut open) = (true, true);
+            let mut token_deadline = pin!(sleep(limits::AUTHENTICATION));
+            let (mut unauthenticated, mut open) = (true, true);
             loop {
                 tokio::select! {
                     // What has come is read before its time is up: the machine may have been busy.
@@ -91,8 +91,8 @@ impl Server {
                     // An error is the caller's, who has broken off or sent what is no HTTP.
                     _ = serving.as_mut() => return,
                     _ = &mut evicted => return,
-                    () = patience.as_mut(), if stranger => {
-                        stranger = false;
+                    () = token_deadline.as_mut(), if unauthenticated => {
+                        unauthenticated = false;
                         if !connection.is_trusted() {
                             return;
                         }

@@ -10,24 +10,24 @@ use tokio::net::UnixStream;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
 
-use crate::allowance::{self, AllowanceError};
-use crate::breach::Breach;
-use crate::control::{self, Incoming, Outgoing};
+use crate::control_socket::{self, FrameReader, FrameWriter};
 use crate::limits;
 use crate::logs::Pipe;
 use crate::memory::KillCounter;
+use crate::memory_limit::{self, MemoryLimitError};
+use crate::not_reusable::NotReusable;
 use crate::package::Package;
-use crate::process::{self, Ending, Group};
-use crate::spent::Spent;
+use crate::process::{self, Ending, ProcessGroup};
+use crate::violation::ProtocolViolation;
 
 /// A running program. It is killed when this is dropped.
 pub(crate) struct Program {
-    pub(crate) incoming: Incoming,
-    pub(crate) outgoing: Outgoing,
+    pub(crate) incoming: FrameReader,
+    pub(crate) outgoing: FrameWriter,
     pub(crate) stdout: Pipe,
     pub(crate) stderr: Pipe,
     pub(crate) exit: oneshot::Receiver<ExitStatus>,
-    pub(crate) group: Arc<Group>,
+    pub(crate) group: Arc<ProcessGroup>,
     memory: KillCounter,
     killed_before: u64,
     /// How many flares have begun on it.
@@ -48,7 +48,7 @@ impl Drop for Program {
 }
 
 /// Something a program does that somebody has to react to.
-pub(crate) enum Happening {
+pub(crate) enum SupervisorEvent {
     /// There may be whole frames to read.
     Frames,
     /// The control socket was closed, or broke.
@@ -61,7 +61,7 @@ pub(crate) enum Happening {
 
 /// A program that did not come up.
 #[derive(Debug)]
-pub(crate) struct Stillborn {
+pub(crate) struct StartFailure {
     pub(crate) reason: StartError,
     /// The end of what it said to standard error, or else to standard output.
     pub(crate) tail: Option<String>,
@@ -69,7 +69,7 @@ pub(crate) struct Stillborn {
     pub(crate) said: Vec<PackEvent>,
 }
 
-impl From<StartError> for Stillborn {
+impl From<StartError> for StartFailure {
     fn from(reason: StartError) -> Self {
         Self {
             reason,
@@ -97,7 +97,7 @@ pub enum StartError {
     Silent,
     /// What it said cannot be.
     #[error(transparent)]
-    Breach(#[from] Breach),
+    Violation(#[from] ProtocolViolation),
     /// It said something else first.
     #[error("the program began with something else than hello")]
     NoHello,
@@ -108,14 +108,14 @@ pub enum StartError {
 
 impl Program {
     /// Starts the program and waits for its hello.
-    pub(crate) async fn start(package: Package) -> Result<Self, Stillborn> {
+    pub(crate) async fn start(package: Package) -> Result<Self, StartFailure> {
         let memory = KillCounter::of_this_process();
         let killed_before = memory.read();
         let started = process::start(&package)
             .await
             .map_err(StartError::Execution)?;
         let control = UnixStream::from_std(started.control).map_err(StartError::Pipes)?;
-        let (incoming, outgoing) = control::split(control);
+        let (incoming, outgoing) = control_socket::split(control);
         let mut program = Self {
             incoming,
             outgoing,
@@ -133,12 +133,12 @@ impl Program {
         };
         match program.await_hello().await {
             Ok(()) => Ok(program),
-            Err(reason) => Err(program.stillborn(reason)),
+            Err(reason) => Err(program.start_failure(reason)),
         }
     }
 
     /// Nobody will run it, so what it said is told now.
-    fn stillborn(mut self, reason: StartError) -> Stillborn {
+    fn start_failure(mut self, reason: StartError) -> StartFailure {
         let (at, mut room) = (Timestamp::now(), limits::STARTUP_LOG);
         let mut said = Vec::new();
         for pipe in [&mut self.stderr, &mut self.stdout] {
@@ -161,7 +161,7 @@ impl Program {
         }
         said.reverse();
         let tails = [&self.stderr, &self.stdout].map(|pipe| pipe.tail());
-        Stillborn {
+        StartFailure {
             reason,
             tail: tails.into_iter().find(|tail| !tail.is_empty()),
             said,
@@ -172,23 +172,23 @@ impl Program {
         let deadline = Instant::now() + limits::HELLO;
         let mut open = true;
         loop {
-            let happening = tokio::select! {
-                happening = self.happens(open, true) => happening,
+            let event = tokio::select! {
+                event = self.next_event(open, true) => event,
                 () = sleep_until(deadline) => return Err(StartError::Silent),
             };
-            match happening {
-                Happening::Frames => match self.incoming.next() {
+            match event {
+                SupervisorEvent::Frames => match self.incoming.next() {
                     Ok(None) => {}
                     Ok(Some(frame)) => return Self::check_hello(&frame),
-                    Err(breach) => return Err(breach.into()),
+                    Err(violation) => return Err(violation.into()),
                 },
-                Happening::Exited(status) => {
+                SupervisorEvent::Exited(status) => {
                     let (_, how) = self.explain(status, None);
                     return Err(StartError::Ended(how));
                 }
-                Happening::ControlClosed => open = false,
+                SupervisorEvent::ControlClosed => open = false,
                 // Its first flare's, or for whoever asks why there was no hello.
-                Happening::Output => {
+                SupervisorEvent::Output => {
                     self.stdout.keep_last(limits::STARTUP_LOG);
                     self.stderr.keep_last(limits::STARTUP_LOG);
                 }
@@ -205,17 +205,17 @@ impl Program {
 
     /// Waits for the next thing to happen. May be cancelled without loss. `frames` says whether to
     /// read the socket, `alive` that the process has not been seen to end.
-    pub(crate) async fn happens(&mut self, frames: bool, alive: bool) -> Happening {
+    pub(crate) async fn next_event(&mut self, frames: bool, alive: bool) -> SupervisorEvent {
         tokio::select! {
             biased;
             filled = self.incoming.fill(), if frames => match filled {
-                Ok(true) => Happening::Frames,
-                Ok(false) | Err(_) => Happening::ControlClosed,
+                Ok(true) => SupervisorEvent::Frames,
+                Ok(false) | Err(_) => SupervisorEvent::ControlClosed,
             },
-            () = self.stdout.fill() => Happening::Output,
-            () = self.stderr.fill() => Happening::Output,
-            status = &mut self.exit, if alive => Happening::Exited(status.ok()),
-            () = self.outgoing.flush(), if !self.outgoing.is_empty() => Happening::Output,
+            () = self.stdout.fill() => SupervisorEvent::Output,
+            () = self.stderr.fill() => SupervisorEvent::Output,
+            status = &mut self.exit, if alive => SupervisorEvent::Exited(status.ok()),
+            () = self.outgoing.flush(), if !self.outgoing.is_empty() => SupervisorEvent::Output,
         }
     }
 
@@ -252,14 +252,14 @@ impl Program {
     }
 
     /// It may have so many MiB in the next flare, if the runtime is to hold it to them.
-    pub(crate) fn allow(&mut self, memory: Option<u64>) -> Result<(), AllowanceError> {
+    pub(crate) fn limit_memory(&mut self, memory: Option<u64>) -> Result<(), MemoryLimitError> {
         self.allowed = memory;
-        memory.map_or(Ok(()), |memory| self.group.allow(memory))
+        memory.map_or(Ok(()), |memory| self.group.limit_memory(memory))
     }
 
     /// Its standard error has this line: it may be its last.
     pub(crate) fn said(&mut self, line: &str) {
-        self.refused = allowance::refused(line).or(self.refused);
+        self.refused = memory_limit::refused(line).or(self.refused);
     }
 
     fn ran_out(&self, bytes: u64) -> String {
@@ -270,15 +270,17 @@ impl Program {
     }
 
     /// Whether the process has ended on its own while nobody looked, or cannot be understood any more.
-    pub(crate) fn has_ended(&mut self) -> Option<Spent> {
+    pub(crate) fn has_ended(&mut self) -> Option<NotReusable> {
         match self.exit.try_recv() {
             Err(oneshot::error::TryRecvError::Empty) => {
                 self.incoming.drain();
-                self.incoming.is_cut_short().then_some(Spent::CutShort)
+                self.incoming
+                    .is_cut_short()
+                    .then_some(NotReusable::CutShort)
             }
             status => {
                 let (_, how) = self.explain(status.ok(), None);
-                Some(Spent::Died(how))
+                Some(NotReusable::Died(how))
             }
         }
     }

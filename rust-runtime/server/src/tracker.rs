@@ -2,7 +2,7 @@
 
 use burst_protocol::{Failure, FailureKind, PHASES, PackEvent, RunPack};
 
-use crate::breach::Breach;
+use crate::violation::ProtocolViolation;
 
 /// Follows one flare's events and judges them: a program is not trusted to tell the truth about
 /// workers it does not have, or to end them twice.
@@ -36,7 +36,7 @@ pub(crate) enum Verdict {
     /// It makes no sense here.
     Drop,
     /// It cannot be true, and the program is not to be trusted with the rest: why.
-    Breach(Breach),
+    Violation(ProtocolViolation),
     /// The program says that the pack has ended.
     Ended {
         reusable: bool,
@@ -101,14 +101,14 @@ impl Tracker {
             PackEvent::Log { .. } => Verdict::Forward,
             _ if ended => Verdict::Drop,
             PackEvent::WorkerStarted { .. } if !(self.ready && self.begun) => {
-                Verdict::Breach(Breach::TooEarly { worker })
+                Verdict::Violation(ProtocolViolation::TooEarly { worker })
             }
             PackEvent::WorkerStarted { .. } => once(&mut self.started[index]),
             PackEvent::WorkerFailed { error, .. } => {
                 self.first_failure.get_or_insert_with(|| error.clone());
                 self.end(index)
             }
-            _ if !started => Verdict::Breach(Breach::NeverBegan { worker }),
+            _ if !started => Verdict::Violation(ProtocolViolation::NeverBegan { worker }),
             PackEvent::Phase { .. } if self.phases[index] == PHASES => Verdict::Drop,
             PackEvent::Phase { .. } => {
                 self.phases[index] += 1;
@@ -403,14 +403,17 @@ mod tests {
 
     #[test]
     fn what_comes_before_its_time_is_a_breach_and_what_comes_after_it_is_dropped() {
-        let breach = |verdict| matches!(verdict, Verdict::Breach(_));
+        let violation = |verdict| matches!(verdict, Verdict::Violation(_));
         let mut early = tracker(&[1, 1]);
-        assert!(breach(early.see(&started(1))));
+        assert!(violation(early.see(&started(1))));
         early.see(&event(READY));
-        assert!(breach(early.see(&started(1))), "the flare was not started");
+        assert!(
+            violation(early.see(&started(1))),
+            "the flare was not started"
+        );
         early.begin();
-        assert!(breach(early.see(&succeeded(1))));
-        assert!(breach(early.see(&phase(1))));
+        assert!(violation(early.see(&succeeded(1))));
+        assert!(violation(early.see(&phase(1))));
         assert_eq!(early.see(&started(1)), Verdict::Forward);
         assert_eq!(early.see(&succeeded(1)), Verdict::Forward);
         for late in [started(1), phase(1), succeeded(1)] {

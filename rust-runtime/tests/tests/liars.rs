@@ -43,7 +43,7 @@ fn told(event: &Value, times: u32) -> Vec<Value> {
 }
 
 /// The pack's failure, which says that the program is to blame.
-fn breach(events: &[Value]) -> String {
+fn violation(events: &[Value]) -> String {
     let message = end(events)["error"]["message"].as_str().unwrap();
     assert!(
         message.starts_with("the program broke the protocol: "),
@@ -153,7 +153,7 @@ fn what_is_no_event_ends_the_pack_and_says_whose_fault_it_is() {
         json!(["hunter2"]),
     ] {
         let events = told(&nonsense, 1);
-        let message = breach(&events);
+        let message = violation(&events);
         assert!(
             message.len() < 1000 && !message.contains("hunter2"),
             "{message}"
@@ -225,12 +225,12 @@ fn what_comes_before_its_time_ends_the_pack() {
         (vec![ready(), phase], at_work),
         (vec![started()], early),
     ] {
-        let message = breach(&plays(&steps));
+        let message = violation(&plays(&steps));
         assert!(message.contains(why), "{message}");
     }
     let mut run = script(&[ready(), started(), succeeded("own"), ended()]);
     run.autostart = false;
-    let message = breach(&Runtime::with_liar().events(&run));
+    let message = violation(&Runtime::with_liar().events(&run));
     assert!(message.contains(early), "{message}");
 }
 
@@ -250,7 +250,7 @@ fn a_program_does_not_say_what_became_of_machines() {
 #[test]
 fn a_pack_is_reached_where_it_was_told_to_be() {
     let elsewhere = json!({"say": {"event": "ready", "endpoint": "169.254.169.254:80", "at": 1}});
-    let message = breach(&plays(&[elsewhere]));
+    let message = violation(&plays(&[elsewhere]));
     assert!(message.contains("where it was not told to be"), "{message}");
 }
 

@@ -10,21 +10,21 @@ use super::object::Object;
 use super::{DataError, shown};
 
 /// How long a connection may take to be made, and an answer to begin.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
-pub(super) struct Remote {
+pub(super) struct HttpObject {
     location: String,
     agent: Agent,
     size: u64,
 }
 
-impl Remote {
+impl HttpObject {
     /// Asks for the first byte: the answer has the size of the whole. (Not by HEAD, which a presigned URL does not
     /// allow.)
     pub(super) fn open(location: &str) -> Result<Box<dyn Object>, DataError> {
         let agent = Agent::config_builder()
-            .timeout_connect(Some(PATIENCE))
-            .timeout_recv_response(Some(PATIENCE))
+            .timeout_connect(Some(TIMEOUT))
+            .timeout_recv_response(Some(TIMEOUT))
             .http_status_as_error(false)
             .build()
             .new_agent();
@@ -68,7 +68,7 @@ impl Remote {
     }
 }
 
-impl Object for Remote {
+impl Object for HttpObject {
     fn size(&self) -> Result<u64, DataError> {
         Ok(self.size)
     }

@@ -15,13 +15,13 @@ use crate::error;
 /// # Errors
 /// Any [`DataError`]; when one worker cannot read its slice, all get an error.
 pub fn load(burst: &BurstContext, location: &str) -> Result<Shared, DataError> {
-    let loads = &burst.local.loads;
+    let loads = &burst.pack_context.loads;
     let number = burst.next_load();
     let loader = Loader {
         worker: burst.worker_id(),
-        index: burst.worker_id() - burst.local.first_worker,
+        index: burst.worker_id() - burst.pack_context.first_worker,
         pack_size: burst.pack_size(),
-        due: burst.local.due,
+        due: burst.pack_context.due,
     };
     loads.load(number, location, &loader, |stopped, waited| {
         let cause = error::failure_of(stopped, burst.worker_id(), burst.pack_id());

@@ -2,7 +2,7 @@
 
 use super::file::LocalFile;
 #[cfg(feature = "http")]
-use super::http::Remote;
+use super::http::HttpObject;
 use super::object::Object;
 use super::{DataError, shown};
 
@@ -12,9 +12,9 @@ pub(super) fn open(location: &str) -> Result<Box<dyn Object>, DataError> {
         None => LocalFile::open(location, location),
         Some(("file", path)) => LocalFile::open(location, path),
         #[cfg(feature = "http")]
-        Some(("http", _)) => Remote::open(location),
+        Some(("http", _)) => HttpObject::open(location),
         #[cfg(feature = "https")]
-        Some(("https", _)) => Remote::open(location),
+        Some(("https", _)) => HttpObject::open(location),
         Some(_) => Err(DataError::Unsupported {
             location: shown(location),
         }),

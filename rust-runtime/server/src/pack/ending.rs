@@ -6,10 +6,10 @@ use std::process::ExitStatus;
 use burst_protocol::{Failure, FailureKind, PackEvent, Timestamp};
 use bytes::BytesMut;
 
-use super::{Flare, Outcome};
-use crate::spent::Spent;
+use super::{Outcome, RunningFlare};
+use crate::not_reusable::NotReusable;
 
-impl Flare {
+impl RunningFlare {
     /// Reports what is still to be reported. What becomes of the program, and the last lines.
     pub(super) fn end(mut self) -> (Outcome, BytesMut) {
         for pipe in [&mut self.program.stdout, &mut self.program.stderr] {
@@ -55,8 +55,8 @@ impl Flare {
             return (Outcome::Reusable(self.program), last);
         }
         self.program.group.kill();
-        let spent = error.map_or(Spent::Unfit, Spent::Failed);
-        (Outcome::Spent(spent), last)
+        let spent = error.map_or(NotReusable::Declined, NotReusable::Failed);
+        (Outcome::NotReusable(spent), last)
     }
 
     /// Whether nothing was said but about this run, and nothing after its end: who does that may do it again.

@@ -23,13 +23,13 @@ use bytes::Bytes;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
-use crate::breach::Breach;
 use crate::checks::{self, Checks};
+use crate::cleanup;
 use crate::limits;
-use crate::rest;
-use crate::spent::Spent;
-use crate::supervisor::{Happening, Program};
+use crate::not_reusable::NotReusable;
+use crate::supervisor::{Program, SupervisorEvent};
 use crate::tracker::{Dying, Tracker, Verdict};
+use crate::violation::ProtocolViolation;
 use outbox::Outbox;
 use timers::{Due, FOREVER, Timers};
 
@@ -49,7 +49,7 @@ pub(crate) enum Outcome {
     /// It waits for the next one.
     Reusable(Box<Program>),
     /// It is dead, or being killed, for this reason.
-    Spent(Spent),
+    NotReusable(NotReusable),
 }
 
 /// Runs a flare, as the run of this number. Its events go to `client` line by line; `settle` is called with what became of
@@ -62,14 +62,14 @@ pub(crate) async fn run(
     settle: impl FnOnce(Outcome),
 ) {
     let grouped = pack.group.is_some();
-    let mut flare = Flare::new(program, run, &pack);
+    let mut flare = RunningFlare::new(program, run, &pack);
     flare.command(&Command::Run {
         run,
         pack: Box::new(pack),
     });
     flare.drive(orders, &client).await;
     if let Some((reusable @ true, _)) = &mut flare.said {
-        *reusable = rest::tidy(&flare.program, grouped).await;
+        *reusable = cleanup::clean_up(&flare.program, grouped).await;
     }
     let (outcome, last) = flare.end();
     settle(outcome);
@@ -79,7 +79,7 @@ pub(crate) async fn run(
     }
 }
 
-struct Flare {
+struct RunningFlare {
     program: Box<Program>,
     checks: Checks,
     tracker: Tracker,
@@ -101,7 +101,7 @@ struct Exited {
     settled_at: Instant,
 }
 
-impl Flare {
+impl RunningFlare {
     fn new(mut program: Box<Program>, run: u64, pack: &RunPack) -> Self {
         let first_run = program.begin();
         Self {
@@ -133,7 +133,7 @@ impl Flare {
                 biased;
                 Some(order) = orders.recv() => self.obey(order),
                 () = sleep_until(timer) => self.tick(),
-                happening = self.program.happens(read, alive) => self.react(happening),
+                event = self.program.next_event(read, alive) => self.react(event),
                 room = client.reserve(), if client_here && due => match room {
                     Ok(room) => room.send(self.outbox.take().freeze()),
                     Err(_gone) => client_here = false,
@@ -162,15 +162,15 @@ impl Flare {
         }
     }
 
-    fn react(&mut self, happening: Happening) {
-        match happening {
-            Happening::Frames => self.read_frames(),
-            Happening::Output => {}
-            Happening::ControlClosed => {
+    fn react(&mut self, event: SupervisorEvent) {
+        match event {
+            SupervisorEvent::Frames => self.read_frames(),
+            SupervisorEvent::Output => {}
+            SupervisorEvent::ControlClosed => {
                 self.control_open = false;
                 self.timers.kill_within(limits::DYING);
             }
-            Happening::Exited(status) => {
+            SupervisorEvent::Exited(status) => {
                 let settled_at = Instant::now() + limits::SETTLE;
                 self.exited = Some(Exited { status, settled_at });
             }
@@ -184,12 +184,12 @@ impl Flare {
             let heard = match self.program.incoming.next() {
                 Ok(None) => return,
                 Ok(Some(frame)) => self.checks.read(&frame, self.reason.as_ref()),
-                Err(breach) => Err(breach),
+                Err(violation) => Err(violation),
             };
             let seen = heard.and_then(|event| event.map_or(Ok(()), |event| self.see(event)));
-            if let Err(breach) = seen {
+            if let Err(violation) = seen {
                 self.control_open = false;
-                let mut message = format!("the program broke the protocol: {breach}");
+                let mut message = format!("the program broke the protocol: {violation}");
                 checks::shorten(&mut message, limits::NAME);
                 return self.kill(Failure::new(FailureKind::Internal, message));
             }
@@ -197,7 +197,7 @@ impl Flare {
     }
 
     /// The error says that the event cannot be true.
-    fn see(&mut self, event: ProgramEvent) -> Result<(), Breach> {
+    fn see(&mut self, event: ProgramEvent) -> Result<(), ProtocolViolation> {
         let event = match event {
             ProgramEvent::Pack(event) => event,
             ProgramEvent::Hello { .. } => return Ok(()),
@@ -209,7 +209,7 @@ impl Flare {
         };
         match self.tracker.see(&event) {
             Verdict::Drop => {}
-            Verdict::Breach(breach) => return Err(breach),
+            Verdict::Violation(violation) => return Err(violation),
             Verdict::Ended { reusable, error } => self.said = Some((reusable, error)),
             Verdict::Forward => self.pass(event),
         }

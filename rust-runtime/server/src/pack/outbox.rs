@@ -7,13 +7,13 @@ use bytes::{BufMut, BytesMut};
 use serde::Serialize;
 use tokio::time::Instant;
 
-use crate::journal::Journal;
 use crate::limits;
+use crate::log_buffer::LogBuffer;
 use crate::output;
 
 /// Events and lines of logs that wait to leave.
 pub(super) struct Outbox {
-    journal: Journal,
+    log: LogBuffer,
     pending: BytesMut,
     /// When what is pending leaves.
     leaves_at: Option<Instant>,
@@ -22,7 +22,7 @@ pub(super) struct Outbox {
 impl Outbox {
     pub(super) fn new(run: &RunPack) -> Self {
         Self {
-            journal: Journal::new(run.first_worker(), run.pack_size()),
+            log: LogBuffer::new(run.first_worker(), run.pack_size()),
             pending: BytesMut::new(),
             leaves_at: None,
         }
@@ -30,7 +30,7 @@ impl Outbox {
 
     /// Bytes that wait.
     pub(super) fn waiting(&self) -> usize {
-        self.pending.len() + self.journal.waiting()
+        self.pending.len() + self.log.waiting()
     }
 
     /// When what waits leaves.
@@ -45,7 +45,7 @@ impl Outbox {
         text: &str,
         at: Timestamp,
     ) {
-        self.journal.say(worker, stream, text, at);
+        self.log.append(worker, stream, text, at);
         self.leave_within(limits::GATHERING);
     }
 
@@ -54,7 +54,7 @@ impl Outbox {
         if let PackEvent::WorkerSucceeded { worker, .. } | PackEvent::WorkerFailed { worker, .. } =
             event
         {
-            let said = self.journal.take_of(*worker);
+            let said = self.log.take_of(*worker);
             said.iter().for_each(|event| self.emit(event));
         }
         match event {
@@ -76,21 +76,21 @@ impl Outbox {
 
     /// Nothing more will be said.
     pub(super) fn close_logs(&mut self) {
-        self.journal.close();
+        self.log.close();
         self.gather();
     }
 
     fn gather(&mut self) {
-        let said = self.journal.take();
+        let said = self.log.take();
         said.iter().for_each(|event| self.emit(event));
     }
 
     fn emit(&mut self, event: &PackEvent) {
-        self.write(event, patience(event));
+        self.write(event, longest_wait(event));
     }
 
     /// Makes an event one of those that are to leave, after so long at the latest.
-    fn write(&mut self, event: &impl Serialize, patience: Duration) {
+    fn write(&mut self, event: &impl Serialize, wait: Duration) {
         let start = self.pending.len();
         // Events are plain data, which always has a JSON form.
         if serde_json::to_writer((&mut self.pending).writer(), event).is_err() {
@@ -104,16 +104,16 @@ impl Outbox {
             }
         }
         self.pending.extend_from_slice(b"\n");
-        self.leave_within(patience);
+        self.leave_within(wait);
     }
 
     /// What is there, if anything, leaves after this time, or at once where it is much.
-    fn leave_within(&mut self, patience: Duration) {
+    fn leave_within(&mut self, wait: Duration) {
         if self.waiting() == 0 {
             return;
         }
         let at = match self.waiting() < limits::GATHERED {
-            true => Instant::now() + patience,
+            true => Instant::now() + wait,
             false => Instant::now(),
         };
         self.leaves_at = Some(self.leaves_at.map_or(at, |earlier| earlier.min(at)));
@@ -122,7 +122,7 @@ impl Outbox {
 
 /// How long an event may wait for others to leave with. A program may log and mark phases all the
 /// time; each line by itself would cost whoever reads them more than the program's own work.
-fn patience(event: &PackEvent) -> Duration {
+fn longest_wait(event: &PackEvent) -> Duration {
     match event {
         PackEvent::Log { .. } | PackEvent::Phase { .. } => limits::GATHERING,
         _ => Duration::ZERO,

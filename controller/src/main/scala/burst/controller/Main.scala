@@ -1,6 +1,6 @@
 package burst.controller
 
-import burst.controller.cluster.{DatabaseLease, Membership}
+import burst.controller.cluster.{Membership, SplitBrainLock}
 import burst.controller.cluster.ActorScheduling
 import burst.node.{ClusterSettings, DataDirectory, Node, Role, Settings}
 import java.util.concurrent.atomic.AtomicBoolean
@@ -14,8 +14,8 @@ object Main:
   def main(arguments: Array[String]): Unit = Node.run(Role.Controller)(start)
 
   private def start(settings: Settings, data: DataDirectory): Future[Node] =
-    val owner = Owner.of(settings.config, data)
-    val config = DatabaseLease.configured(owner.config)
+    val bootstrap = BootstrapCredentials.of(settings.config, data)
+    val config = SplitBrainLock.configured(bootstrap.config)
     given system: ActorSystem[Nothing] =
       ActorSystem[Nothing](Behaviors.empty[Nothing], ClusterSettings.SystemName, config)
     given ExecutionContext = system.executionContext
@@ -24,14 +24,16 @@ object Main:
     yield new Node:
       private val leaving = AtomicBoolean()
       private val started =
-        membership.joined.flatMap(_ => Wiring.start(owner.config, ActorScheduling.start(owner.config)))
+        membership.joined.flatMap(_ =>
+          Wiring.start(bootstrap.config, ActorScheduling.start(bootstrap.config))
+        )
 
       val ready: Future[String] =
         for
           controller <- started
           url = DataDirectory.url(controller.scheme, controller.address)
-          credentials <- Future(controller.credentials(owner.credentials))(using blocking)
-          _ <- Future(owner.write(url, credentials))(using blocking)
+          credentials <- Future(controller.credentials(bootstrap.guest))(using blocking)
+          _ <- Future(bootstrap.write(url, credentials))(using blocking)
         yield s"burst controller is ready on $url"
 
       /** Before it is a member it has begun nothing that does not end with the process. */

@@ -13,18 +13,18 @@ import scala.concurrent.duration.{DurationLong, FiniteDuration}
   *
   * ==States==
   * {{{
-  *             RegisterInvoker               Welcome, of no older epoch
-  *   (start) ───────────────────▶ knocking ─────────────────────────────▶ inside
-  *                                   ▲                                      │ told Over, or nothing
-  *                                   │                                      │ was Seen for too long
-  *                                   └────────────── leaving ◀──────────────┘
-  *                                   every pack has ended
+  *             RegisterInvoker                 Welcome, of no older epoch
+  *   (start) ───────────────────▶ connecting ─────────────────────────────▶ connected
+  *                                    ▲                                         │ told Over, or nothing
+  *                                    │                                         │ was Seen for too long
+  *                                    └─────────────── leaving ◀────────────────┘
+  *                                    every pack has ended
   * }}}
-  * Refused while it knocks it says so, and its process is to end.
+  * Refused while it connects it says so, and its process is to end.
   *
-  *   - ''knocking'': says Hello to every door, at every heartbeat of the invoker; logged once when nobody
-  *     opens.
-  *   - ''inside'': a session. Its heartbeats are the beats.
+  *   - ''connecting'': says Hello to every endpoint, at every heartbeat of the invoker; logged once when
+  *     nobody answers.
+  *   - ''connected'': a session. Its heartbeats are the beats.
   *   - ''leaving'': what was run for the session is being killed. Reports of it go nowhere.
   *
   * The runtimes of the packs are told how long the session lasts, so that they end with it even if this
@@ -39,8 +39,8 @@ object ControllerLink:
   private case object Ended extends Internal
   private case object Check extends Internal
 
-  /** After so many knocks it is said that nobody opens. */
-  private val Patience = 10
+  /** After so many Hellos it is said that nobody answers. */
+  private val HellosBeforeWarning = 10
 
   type Command = RegistryCommand[Invoker.Command] | ToLink | Internal
 
@@ -55,9 +55,9 @@ object ControllerLink:
   /** @param home
     *   what the data directory is known by, see `Hello`
     * @param asked
-    *   the question to the operator when no door opens
+    *   the question to the operator when no endpoint answers
     */
-  final case class Settings(doors: Vector[ActorRef[Hello]], home: String, asked: String)
+  final case class Settings(endpoints: Vector[ActorRef[Hello]], home: String, asked: String)
 
   def apply(settings: Settings, events: ActorRef[Event]): Behavior[RegistryCommand[Invoker.Command]] =
     Behaviors
@@ -74,7 +74,7 @@ private final class ControllerLink(
     timers: TimerScheduler[ControllerLink.Command]
 ):
   import ControllerLink.*
-  import settings.doors
+  import settings.endpoints
 
   private val answers = context.messageAdapter[InvokerReport](Reported(_))
 
@@ -121,19 +121,19 @@ private final class ControllerLink(
       context.stop(commands)
 
   def begin(): Behavior[Command] = receive {
-    case RegisterInvoker(status, invoker) => knocking(invoker, status, tries = 1)
+    case RegisterInvoker(status, invoker) => connecting(invoker, status, tries = 1)
   }
 
-  private def knocking(
+  private def connecting(
       invoker: ActorRef[Invoker.Command],
       status: InvokerStatus,
       tries: Long,
-      knocks: Int = 1
+      hellos: Int = 1
   ): Behavior[Command] =
-    doors.foreach(_ ! Hello(Protocol.Version, status.id, tries, context.self, settings.home))
-    if knocks == Patience then context.log.warn(unanswered)
+    endpoints.foreach(_ ! Hello(Protocol.Version, status.id, tries, context.self, settings.home))
+    if hellos == HellosBeforeWarning then context.log.warn(unanswered)
     receive {
-      case Heartbeat(now) => knocking(invoker, now, tries, (knocks + 1).min(Patience + 1))
+      case Heartbeat(now) => connecting(invoker, now, tries, (hellos + 1).min(HellosBeforeWarning + 1))
       case Refused(reason) =>
         events ! Event.TurnedAway(reason)
         Behaviors.same
@@ -142,29 +142,31 @@ private final class ControllerLink(
         context.log.info(s"joined the scheduler of epoch $epoch")
         val session = Session(welcome)
         session.beat(status)
-        invoker ! Invoker.Lease(session.lease)
+        invoker ! Invoker.RenewLease(session.lease)
         events ! Event.Joined
-        inside(invoker, status, session)
+        connected(invoker, status, session)
       case _: UnregisterInvoker => departed
     }
 
   private def unanswered: String =
     val addresses =
-      doors.map(door => s"${door.path.address.host.mkString}:${door.path.address.port.mkString}")
+      endpoints.map(endpoint =>
+        s"${endpoint.path.address.host.mkString}:${endpoint.path.address.port.mkString}"
+      )
     s"no controller answers at ${addresses.mkString(", ")}, or it knows this invoker's id by one that is silent; " +
       s"still trying. Does one run there, and ${settings.asked}?"
 
-  private def inside(
+  private def connected(
       invoker: ActorRef[Invoker.Command],
       status: InvokerStatus,
       session: Session
   ): Behavior[Command] = receive {
     case Heartbeat(now) =>
       session.beat(now)
-      if now == status then Behaviors.same else inside(invoker, now, session)
+      if now == status then Behaviors.same else connected(invoker, now, session)
     case Seen(beat) =>
       session.seen(beat)
-      invoker ! Invoker.Lease(session.lease)
+      invoker ! Invoker.RenewLease(session.lease)
       Behaviors.same
     case Check if session.isOverdue =>
       val limit = session.welcome.contactMillis.millis.toCoarsest
@@ -214,7 +216,7 @@ private final class ControllerLink(
     val failure = Failure(FailureKind.InvokerLost, reason, invoker = Some(status.id))
     invoker ! Invoker.EndPacks(failure, context.messageAdapter[Done](_ => Ended))
     receive {
-      case Ended => knocking(invoker, status, session.welcome.tries + 1)
+      case Ended => connecting(invoker, status, session.welcome.tries + 1)
       case _: UnregisterInvoker => departed
     }
 

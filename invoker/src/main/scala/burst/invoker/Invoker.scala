@@ -46,7 +46,7 @@ object Invoker:
 
   /** Packs may run until then by `System.nanoTime`, unless that is renewed. Without any they have no lease.
     */
-  final case class Lease(until: Long) extends Internal
+  final case class RenewLease(until: Long) extends Internal
 
   /** Kills every running pack; answered when none is left. Warm ones, which run nothing, stay. */
   final case class EndPacks(failure: Failure, replyTo: ActorRef[Done]) extends Internal
@@ -171,8 +171,8 @@ private final class Invoker(
       val (_, expired) = state.pool.expire(elapsed)
       val rest = evict(state, expired)
       running(prewarm(rest.copy(prewarmed = rest.prewarmed.beat)))
-    case Lease(until) =>
-      state.active.values.foreach(_.actor ! PackActor.Lease(until))
+    case RenewLease(until) =>
+      state.active.values.foreach(_.actor ! PackActor.RenewLease(until))
       running(state.copy(lease = Some(until)))
     case EndPacks(failure, replyTo) =>
       abortAll(state, failure)

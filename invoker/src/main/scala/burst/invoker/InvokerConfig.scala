@@ -1,6 +1,13 @@
 package burst.invoker
 
-import burst.invoker.driver.{DockerSettings, KubernetesSettings, Mount, Owner, ProcessSettings, UserRange}
+import burst.invoker.driver.{
+  DirectoryId,
+  DockerSettings,
+  KubernetesSettings,
+  Mount,
+  ProcessSettings,
+  UserRange
+}
 import burst.node.SetupException
 import burst.invoker.pack.PackTimings
 import burst.invoker.packages.{PackageCacheSettings, UnpackLimits}
@@ -39,7 +46,7 @@ final case class InvokerConfig(
     kubernetes: KubernetesSettings
 ):
   /** What its data directory is known by, whose lock says that nobody else has it. */
-  def home: String = Owner.in(data)
+  def home: String = DirectoryId.in(data)
 
 object InvokerConfig:
 
@@ -89,7 +96,7 @@ object InvokerConfig:
   private def ownName(data: Path): String =
     val host = Try(InetAddress.getLocalHost.getHostName).getOrElse("").takeWhile(_ != '.')
     val plain = host.filter(c => c.isLetterOrDigit && c < 128 || c == '-').take(32)
-    s"${if plain.isEmpty then "invoker" else plain}-${Owner.in(data).take(6)}"
+    s"${if plain.isEmpty then "invoker" else plain}-${DirectoryId.in(data).take(6)}"
 
   private def checkedId(id: String): String =
     if id.matches("[A-Za-z0-9._-]{1,64}") then id

@@ -3,7 +3,7 @@ package burst.invoker
 import burst.invoker.ControllerLink.Event
 import burst.node.{ClusterSettings, Node, Role, Settings, SetupException}
 import burst.protocol.UnregisterInvoker
-import burst.protocol.link.Doors
+import burst.protocol.link.SessionEndpoint
 import java.util.concurrent.TimeUnit
 import org.apache.pekko.Done
 import org.apache.pekko.actor.typed.scaladsl.Behaviors
@@ -42,9 +42,9 @@ object Main:
     )
     for
       prepared <- Future(Wiring.prepare(config))(using blocking)
-      doors = cluster.seedAddresses.map(Doors.at)
+      endpoints = cluster.seedAddresses.map(SessionEndpoint.at)
       link = system.systemActorOf(
-        ControllerLink(ControllerLink.Settings(doors, config.home, cluster.proof.asked), events),
+        ControllerLink(ControllerLink.Settings(endpoints, config.home, cluster.proof.asked), events),
         "burst-controller-link"
       )
       running = prepared.start(link)

@@ -1,15 +1,15 @@
 package burst.invoker
 
 import burst.invoker.driver.{
+  DirectoryId,
   DockerDaemon,
   DockerDriver,
   Driver,
   KubernetesCluster,
   KubernetesDriver,
-  Owner,
   ProcessDriver
 }
-import burst.node.{Allowance, SetupException}
+import burst.node.{FairSemaphore, SetupException}
 import burst.invoker.heartbeat.CpuLoad
 import burst.invoker.pack.PackServices
 import burst.invoker.packages.PackageCache
@@ -51,7 +51,7 @@ final class PreparedInvoker private[invoker] (
       RuntimeClient(config.maxEvent, config.connectTimeout),
       config.timings,
       () => ChronoUnit.MICROS.between(Instant.EPOCH, Instant.now()),
-      Allowance(config.outputMemory),
+      FairSemaphore(config.outputMemory),
       config.advertise
     )
     val binary = RuntimeBinary(config.runtimeBinary)
@@ -102,7 +102,7 @@ object Wiring:
       case "docker" =>
         val daemon = DockerDaemon.connect(config.docker)
         val calls = Executors.newFixedThreadPool(config.dockerParallelism, namedThreads("burst-docker"))
-        val owner = Owner.in(config.directory)
+        val owner = DirectoryId.in(config.directory)
         val blanks = config.directory.resolve("prewarmed")
         val containers = config.slots + config.pool.packs + config.prewarmed
         val driver =
@@ -113,7 +113,7 @@ object Wiring:
         val runtime = settings.runtime.getOrElse(RuntimeBinary(config.runtimeBinary).describe())
         val cluster = KubernetesCluster.connect(settings)
         // A container that is started again in the same pod may have lost its disk.
-        val owner = cluster.invoker.fold(Owner.in(config.directory))(_.getUid)
+        val owner = cluster.invoker.fold(DirectoryId.in(config.directory))(_.getUid)
         val calls = Executors.newFixedThreadPool(settings.parallelism, namedThreads("burst-kubernetes"))
         val driver = KubernetesDriver(settings, owner, cluster, ExecutionContext.fromExecutor(calls))
         (driver, runtime)

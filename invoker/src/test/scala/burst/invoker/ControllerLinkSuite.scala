@@ -8,7 +8,7 @@ import org.apache.pekko.actor.typed.ActorRef
 import org.apache.pekko.actor.typed.delivery.{ConsumerController, ProducerController}
 import scala.concurrent.duration.{DurationInt, FiniteDuration}
 
-/** The invoker's end of sessions; the test plays door, session and invoker. */
+/** The invoker's end of sessions; the test plays endpoint, session and invoker. */
 class ControllerLinkSuite extends munit.FunSuite:
   private lazy val kit = ActorTestKit()
   override def afterAll(): Unit = kit.shutdownTestKit()
@@ -16,11 +16,11 @@ class ControllerLinkSuite extends munit.FunSuite:
   private val status = InvokerStatus(InvokerId("i"), 4, 0, "process", 0, RuntimeInfo("x86_64", "2.36"))
 
   private class Fixture:
-    val door: TestProbe[Hello] = kit.createTestProbe()
+    val endpoint: TestProbe[Hello] = kit.createTestProbe()
     val events: TestProbe[ControllerLink.Event] = kit.createTestProbe()
     val invoker: TestProbe[Invoker.Command] = kit.createTestProbe()
     val link: ActorRef[RegistryCommand[Invoker.Command]] =
-      kit.spawn(ControllerLink(ControllerLink.Settings(Vector(door.ref), "own", ""), events.ref))
+      kit.spawn(ControllerLink(ControllerLink.Settings(Vector(endpoint.ref), "own", ""), events.ref))
     link ! RegisterInvoker(status, invoker.ref)
 
     val session: TestProbe[ToSession] = kit.createTestProbe()
@@ -49,18 +49,18 @@ class ControllerLinkSuite extends munit.FunSuite:
 
   test("says Hello with every heartbeat until it is welcomed, then beats"):
     val fixture = Fixture()
-    assertEquals(fixture.door.receiveMessage().tries, 1L)
+    assertEquals(fixture.endpoint.receiveMessage().tries, 1L)
     fixture.link ! Heartbeat(status)
-    fixture.welcome(fixture.door.receiveMessage())
+    fixture.welcome(fixture.endpoint.receiveMessage())
     fixture.events.expectMessage(ControllerLink.Event.Joined)
     assertEquals(fixture.session.expectMessageType[Beat].number, 1L)
     fixture.link ! Heartbeat(status)
     assertEquals(fixture.session.expectMessageType[Beat].number, 2L)
-    fixture.door.expectNoMessage(50.millis)
+    fixture.endpoint.expectNoMessage(50.millis)
 
-  test("where another one has its id it is turned away, while it knocks"):
+  test("where another one has its id it is turned away, while it connects"):
     val fixture = Fixture()
-    val hello = fixture.door.receiveMessage()
+    val hello = fixture.endpoint.receiveMessage()
     assertEquals((hello.version, hello.id, hello.home), (Protocol.Version, status.id, "own"))
     hello.from ! Refused("there is another one")
     fixture.events.expectMessage(ControllerLink.Event.TurnedAway("there is another one"))
@@ -71,8 +71,8 @@ class ControllerLinkSuite extends munit.FunSuite:
 
   test("commands reach the invoker, and its reports the session"):
     val fixture = Fixture()
-    fixture.welcome(fixture.door.receiveMessage())
-    fixture.invoker.expectMessageType[Invoker.Lease]
+    fixture.welcome(fixture.endpoint.receiveMessage())
+    fixture.invoker.expectMessageType[Invoker.RenewLease]
     val reports = fixture.reports(fixture.session.expectMessageType[Beat])
     val flare = FlareId.random()
     val clean = CleanFlare(flare, BackendConfig("redis-list", Some("redis://h"), None))
@@ -84,24 +84,24 @@ class ControllerLinkSuite extends munit.FunSuite:
 
   test("when nothing is seen for too long every pack is killed, and only then it says Hello again"):
     val fixture = Fixture()
-    fixture.welcome(fixture.door.receiveMessage(), contact = 100.millis)
-    fixture.invoker.expectMessageType[Invoker.Lease]
+    fixture.welcome(fixture.endpoint.receiveMessage(), contact = 100.millis)
+    fixture.invoker.expectMessageType[Invoker.RenewLease]
     val ending = fixture.invoker.expectMessageType[Invoker.EndPacks]
     assertEquals(ending.failure.kind, FailureKind.InvokerLost)
     fixture.link ! Heartbeat(status)
-    fixture.door.expectNoMessage(50.millis)
+    fixture.endpoint.expectNoMessage(50.millis)
     ending.replyTo ! Done
-    assertEquals(fixture.door.receiveMessage().tries, 2L)
+    assertEquals(fixture.endpoint.receiveMessage().tries, 2L)
 
   test("beats that are seen keep the session and prolong the packs' lease"):
     val fixture = Fixture()
-    val hello = fixture.door.receiveMessage()
+    val hello = fixture.endpoint.receiveMessage()
     fixture.welcome(hello, contact = 2.seconds)
-    var lease = fixture.invoker.expectMessageType[Invoker.Lease].until
+    var lease = fixture.invoker.expectMessageType[Invoker.RenewLease].until
     val deadline = 3.seconds.fromNow
     while deadline.hasTimeLeft() do
       hello.from ! Seen(fixture.session.expectMessageType[Beat].number)
-      val next = fixture.invoker.expectMessageType[Invoker.Lease].until
+      val next = fixture.invoker.expectMessageType[Invoker.RenewLease].until
       assert(next >= lease && next - System.nanoTime() <= 2.seconds.toNanos)
       lease = next
       fixture.link ! Heartbeat(status)
@@ -109,37 +109,37 @@ class ControllerLinkSuite extends munit.FunSuite:
 
   test("a session that is over is left, an older one's end is not its own"):
     val fixture = Fixture()
-    val hello = fixture.door.receiveMessage()
+    val hello = fixture.endpoint.receiveMessage()
     val welcome = fixture.welcome(hello)
     fixture.session.expectMessageType[Beat]
-    fixture.invoker.expectMessageType[Invoker.Lease]
+    fixture.invoker.expectMessageType[Invoker.RenewLease]
     hello.from ! Over(kit.createTestProbe[ToSession]().ref)
     fixture.invoker.expectNoMessage(50.millis)
     hello.from ! Over(welcome.session)
     fixture.ended()
-    assertEquals(fixture.door.receiveMessage().tries, 2L)
+    assertEquals(fixture.endpoint.receiveMessage().tries, 2L)
 
   test("who has said farewell begins no other session"):
     val fixture = Fixture()
-    val hello = fixture.door.receiveMessage()
+    val hello = fixture.endpoint.receiveMessage()
     val welcome = fixture.welcome(hello)
     fixture.session.expectMessageType[Beat]
-    fixture.invoker.expectMessageType[Invoker.Lease]
+    fixture.invoker.expectMessageType[Invoker.RenewLease]
     fixture.link ! UnregisterInvoker(status.id, fixture.invoker.ref, "it was stopped")
     fixture.session.expectMessage(Farewell("it was stopped"))
     hello.from ! Over(welcome.session)
     fixture.link ! Heartbeat(status)
     fixture.invoker.expectNoMessage(50.millis)
-    fixture.door.expectNoMessage(50.millis)
+    fixture.endpoint.expectNoMessage(50.millis)
 
   test("a scheduler of the past is not followed"):
     val fixture = Fixture()
-    val hello = fixture.door.receiveMessage()
+    val hello = fixture.endpoint.receiveMessage()
     val welcome = fixture.welcome(hello, epoch = 7)
     fixture.session.expectMessageType[Beat]
     hello.from ! Over(welcome.session)
     fixture.ended()
-    val again = fixture.door.receiveMessage()
+    val again = fixture.endpoint.receiveMessage()
     fixture.welcome(again, epoch = 6)
     fixture.session.expectNoMessage(100.millis)
     fixture.welcome(again, epoch = 8)

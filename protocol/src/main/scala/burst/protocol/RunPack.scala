@@ -4,19 +4,19 @@ import io.circe.{Codec, Decoder, Encoder, Json}
 import io.circe.syntax.*
 import org.apache.pekko.util.{ByteString, ByteStringBuilder}
 
-/** The inputs of workers: one for all, or one for each in the order of their ids. `Kept` stands for inputs
-  * that are large and stay in the controller's store while nobody needs them.
+/** The inputs of workers: one for all, or one for each in the order of their ids. `OutOfLine` stands for
+  * inputs that are large and stay in the controller's store while nobody needs them.
   */
 enum Inputs:
   case Shared(value: JsonText)
   case Each(values: Vector[JsonText])
-  case Kept(size: Long)
+  case OutOfLine(size: Long)
 
   /** Bytes of JSON. */
   def length: Long = this match
     case Shared(value) => value.length.toLong
     case Each(values) => values.iterator.map(_.length.toLong).sum
-    case Kept(size) => size
+    case OutOfLine(size) => size
 
   /** As one JSON document, without copying any input. */
   def text: ByteString = this match
@@ -27,7 +27,7 @@ enum Inputs:
         if index > 0 then listed.addOne(',')
         listed ++= value.bytes
       ByteString("""{"each":[""") ++ listed.result() ++ ByteString("]}")
-    case Kept(size) => ByteString(s"""{"kept":$size}""")
+    case OutOfLine(size) => ByteString(s"""{"kept":$size}""")
 
 object Inputs:
   /** Inputs of up to so many bytes stay in memory as long as their flare. */
@@ -41,11 +41,11 @@ object Inputs:
         .get[Vector[JsonText]]("each")
         .map(Each(_))
         .orElse(cursor.get[JsonText]("shared").map(Shared(_)))
-        .orElse(cursor.get[Long]("kept").map(Kept(_))),
+        .orElse(cursor.get[Long]("kept").map(OutOfLine(_))),
     Encoder.instance:
       case Shared(value) => Json.obj("shared" -> value.asJson)
       case Each(values) => Json.obj("each" -> values.asJson)
-      case Kept(size) => Json.obj("kept" -> size.asJson)
+      case OutOfLine(size) => Json.obj("kept" -> size.asJson)
   )
 
 /** What carries messages between packs. Without a `chunkSize` the backend cuts messages as suits it best.

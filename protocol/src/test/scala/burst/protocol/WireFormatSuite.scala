@@ -25,7 +25,7 @@ class WireFormatSuite extends munit.FunSuite:
     val some = Vector(
       Inputs.Shared(JsonText("1")),
       Inputs.Each(Vector(JsonText("[1]"), JsonText("{}"))),
-      Inputs.Kept(9)
+      Inputs.OutOfLine(9)
     )
     some.foreach(inputs => assertEquals(decode[Inputs](inputs.asJson.noSpaces), Right(inputs)))
     assertEquals(

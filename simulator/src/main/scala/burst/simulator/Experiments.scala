@@ -46,7 +46,7 @@ final class Experiments(results: Results, times: StartTimes, seed: Long):
     val round = SchedulingRound(PlacementPolicy.all(DefaultGranularity.Cheapest(PackCosts.Measured)), 0, 200)
     val begin = System.nanoTime()
     val outcome =
-      round.run(cluster, FlareQueue.empty.enqueue(flare), 0, _ => Int.MaxValue, HoldTimes.empty(0))
+      round.run(cluster, FlareQueue.empty.enqueue(flare), 0, _ => Int.MaxValue, WalltimePredictor.empty(0))
     val took = System.nanoTime() - begin
     require(outcome.placed.map(_.plan.size) == Vector(flare.size), "it was not placed whole")
     took

@@ -51,7 +51,7 @@ final class Simulation(machines: Int, slots: Int, times: StartTimes, backfill: B
     state.up(InvokerId(f"i$i%05d"), slots)
   )
   private var queue = FlareQueue.empty
-  private var holdTimes = HoldTimes.empty(grace = 10_000_000)
+  private var walltimes = WalltimePredictor.empty(grace = 10_000_000)
   private val work = mutable.Map.empty[FlareId, Long]
   private val outcomes = Vector.newBuilder[Outcome]
   private var (clock, usedTime, brokenTime) = (0L, 0.0, 0.0)
@@ -68,16 +68,16 @@ final class Simulation(machines: Int, slots: Int, times: StartTimes, backfill: B
           work(flare.id) = arrival.work
           queue = queue.enqueue(flare)
         case Event.Done(flare) =>
-          val lease = cluster.holdings(flare.owner).lease
-          cluster = cluster.releaseAll(flare.owner)
-          holdTimes = holdTimes.learn(lease, at)
+          val walltime = cluster.holdings(flare.attemptId).walltime
+          cluster = cluster.releaseAll(flare.attemptId)
+          walltimes = walltimes.learn(walltime, at)
       if queue.length > 0 then serve(at)
     val span = clock.max(1) * (machines.toDouble * slots)
     Played(outcomes.result(), Usage(usedTime / span, brokenTime / span), rounds, slowest)
 
   private def serve(now: Long): Unit =
     val begin = System.nanoTime()
-    val served = round.run(cluster, queue, now, _ => Int.MaxValue, holdTimes)
+    val served = round.run(cluster, queue, now, _ => Int.MaxValue, walltimes)
     slowest = slowest.max((System.nanoTime() - begin) / 1000)
     rounds += 1
     cluster = served.cluster

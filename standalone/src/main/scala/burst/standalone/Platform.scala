@@ -4,7 +4,7 @@ import burst.controller.cluster.ActorScheduling
 import burst.controller.scheduler.FlareService
 import burst.controller.store.Storage
 import burst.controller.cluster.Scheduling
-import burst.controller.{Controller, Owner, Wiring as ControllerWiring}
+import burst.controller.{BootstrapCredentials, Controller, Wiring as ControllerWiring}
 import burst.invoker.{InvokerConfig, PreparedInvoker, RunningInvoker, Wiring as InvokerWiring}
 import burst.node.{DataDirectory, Node, Settings}
 import org.apache.pekko.actor.typed.scaladsl.Behaviors
@@ -44,8 +44,8 @@ object Platform:
     * written. What was started is stopped again when something fails.
     */
   def start(settings: Settings, data: DataDirectory): Future[Platform] =
-    val owner = Owner.of(settings.config, data)
-    val config = owner.config
+    val bootstrap = BootstrapCredentials.of(settings.config, data)
+    val config = bootstrap.config
     val invokerConfig = InvokerConfig.read(config)
     given system: ActorSystem[Nothing] = ActorSystem[Nothing](Behaviors.empty[Nothing], "burst", config)
     given ExecutionContext = system.executionContext
@@ -61,7 +61,7 @@ object Platform:
     val started =
       for
         controller <- controlling
-        platform <- join(owner, controller, preparing, service.future, blocking).recoverWith: problem =>
+        platform <- join(bootstrap, controller, preparing, service.future, blocking).recoverWith: problem =>
           controller.shutdown().transformWith(_ => Future.failed(problem))
       yield platform
     started.recoverWith: problem =>
@@ -69,7 +69,7 @@ object Platform:
       preparing.transformWith(_ => terminate(system)).transformWith(_ => Future.failed(problem))
 
   private def join(
-      owner: Owner,
+      bootstrap: BootstrapCredentials,
       controller: Controller,
       preparing: Future[PreparedInvoker],
       service: Future[FlareService],
@@ -77,12 +77,12 @@ object Platform:
   )(using system: ActorSystem[Nothing], ec: ExecutionContext): Future[Platform] =
     for
       prepared <- preparing
-      credentials <- Future(credentialsOf(controller, owner))(using blocking)
+      credentials <- Future(credentialsOf(controller, bootstrap))(using blocking)
       flares <- service
       invoker = prepared.start(controller.invokers)
       _ <- registered(flares)
       url = DataDirectory.url(controller.scheme, controller.address)
-      _ <- Future(owner.write(url, credentials))(using blocking)
+      _ <- Future(bootstrap.write(url, credentials))(using blocking)
     yield Platform(url, controller, invoker, system)
 
   private def registered(flares: FlareService)(using
@@ -99,10 +99,10 @@ object Platform:
     * directory is the owner of the platform. What an administrator has replaced or revoked stays so; he has
     * the key to change it.
     */
-  private def credentialsOf(controller: Controller, owner: Owner)(using
+  private def credentialsOf(controller: Controller, bootstrap: BootstrapCredentials)(using
       system: ActorSystem[?]
   ): Option[String] =
-    val credentials = controller.credentials(owner.credentials).orElse(controller.renewCredentials())
+    val credentials = controller.credentials(bootstrap.guest).orElse(controller.renewCredentials())
     if credentials.isEmpty then
       system.log.warn(
         "an administrator has replaced or revoked the key of '{}': there are no credentials in the properties; " +

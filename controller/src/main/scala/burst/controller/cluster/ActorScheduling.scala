@@ -3,7 +3,7 @@ package burst.controller.cluster
 import burst.controller.limits.{BytePace, PlatformLimits}
 import burst.controller.scheduler.*
 import burst.controller.store.{Storage, StoreSettings, Transfers}
-import burst.node.Allowance
+import burst.node.FairSemaphore
 import burst.protocol.{InvokerRequest, RegistryCommand}
 import com.typesafe.config.Config
 import org.apache.pekko.actor.typed.{ActorRef, ActorSystem, DispatcherSelector}
@@ -37,7 +37,7 @@ object ActorScheduling:
     val backends = BackendCatalog.from(config)
     val clock = Clock.ofMachine
     val spool = Spool.open(StoreSettings.from(config).spool, storage.blobs)
-    val inputs = Allowance(settings.inputMemory)
+    val inputs = FairSemaphore(settings.inputMemory)
     val environment =
       FlareEnvironment(
         storage.flares,

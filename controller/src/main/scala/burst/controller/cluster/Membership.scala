@@ -1,6 +1,6 @@
 package burst.controller.cluster
 
-import burst.controller.store.{Hold, LoneLock, SessionLock, SharedLock, StoreSettings}
+import burst.controller.store.{AdvisoryLock, LockMode, SharedLock, StoreSettings, UncontendedLock}
 import burst.node.{ClusterSettings, SetupException}
 import com.typesafe.config.Config
 import org.apache.pekko.actor.typed.scaladsl.{ActorContext, Behaviors, TimerScheduler}
@@ -15,7 +15,7 @@ import scala.concurrent.{ExecutionContext, Future, Promise}
 import scala.jdk.DurationConverters.*
 import scala.util.{Failure, Success, Try}
 
-/** This controller among the others; see [[Founding]].
+/** This controller among the others; see [[BootstrapStep]].
   *
   * @param joined
   *   when it is a member and the database knows; failed with what the operator has to know when it cannot be
@@ -49,13 +49,13 @@ object Membership:
     val seeds = ClusterSettings.from(config).seedAddresses.map(AddressFromURIString(_))
     val settings = MembershipSettings.from(config)
     StoreSettings.from(config).postgres match
-      case Some(database) => begin(seeds, SessionLock(database, LockName), settings)
+      case Some(database) => begin(seeds, AdvisoryLock(database, LockName), settings)
       case None =>
         if seeds.exists(_ != self) then
           throw SetupException(
             "burst.cluster.seeds names other controllers: they need one database between them, burst.store.postgresql."
           )
-        begin(seeds, LoneLock, settings.copy(foundAfter = 0.seconds))
+        begin(seeds, UncontendedLock, settings.copy(foundAfter = 0.seconds))
 
   private[cluster] def begin(seeds: Vector[Address], lock: SharedLock, settings: MembershipSettings)(using
       system: ActorSystem[?]
@@ -77,9 +77,9 @@ object Membership:
   private[cluster] final case class Became(status: MemberStatus) extends Message
   private[cluster] case object Removed extends Message
   private[cluster] case object Overdue extends Message
-  private[cluster] final case class Asked(held: Try[Option[Hold]], claimed: Boolean) extends Message
+  private[cluster] final case class Asked(held: Try[Option[LockMode]], claimed: Boolean) extends Message
 
-/** The effects of [[Founding]]. The lock is asked by one call at a time, apart from the actor. */
+/** The effects of [[BootstrapStep]]. The lock is asked by one call at a time, apart from the actor. */
 private final class Joining(
     others: Vector[Address],
     lock: SharedLock,
@@ -95,9 +95,9 @@ private final class Joining(
   private val cluster = Cluster(context.system)
   private val blocking: ExecutionContext = context.system.dispatchers.lookup(DispatcherSelector.blocking())
   private var status: MemberStatus = MemberStatus.Removed
-  private var held = Option.empty[Hold]
+  private var held = Option.empty[LockMode]
   private var asking = false
-  private var patience = Deadline.now + settings.foundAfter
+  private var answersUntil = Deadline.now + settings.foundAfter
   private var pause = FirstPause
   private var told = false
   private var failing = false
@@ -141,12 +141,12 @@ private final class Joining(
       case Removed => leave()
 
   private def act(): Unit =
-    Founding.next(isMember, held, patience.hasTimeLeft()) match
-      case Founding.Look => timers.startSingleTimer(Wake, patience.timeLeft.max(0.seconds))
-      case Founding.Claim => ask(claims = true)(taken(lock.tryWhole(), Hold.Whole))
-      case Founding.Found => cluster.manager ! Join(cluster.selfMember.address)
-      case Founding.Share => ask(claims = false)(taken(lock.tryShare(), Hold.Shared))
-      case Founding.Rest =>
+    BootstrapStep.next(isMember, held, answersUntil.hasTimeLeft()) match
+      case BootstrapStep.Probe => timers.startSingleTimer(Wake, answersUntil.timeLeft.max(0.seconds))
+      case BootstrapStep.ClaimLock => ask(claims = true)(taken(lock.tryExclusive(), LockMode.Exclusive))
+      case BootstrapStep.SelfJoin => cluster.manager ! Join(cluster.selfMember.address)
+      case BootstrapStep.ShareLock => ask(claims = false)(taken(lock.tryShared(), LockMode.Shared))
+      case BootstrapStep.Joined =>
         if status == MemberStatus.Up && joined.trySuccess(()) then timers.cancel(Overdue)
 
   /** Asks the others to let this controller in. */
@@ -154,13 +154,13 @@ private final class Joining(
 
   private def isMember: Boolean = status != MemberStatus.Removed
 
-  private def taken(success: Boolean, hold: Hold): Option[Hold] = Option.when(success)(hold)
+  private def taken(success: Boolean, hold: LockMode): Option[LockMode] = Option.when(success)(hold)
 
-  private def ask(claims: Boolean)(question: => Option[Hold]): Unit = if !asking then
+  private def ask(claims: Boolean)(question: => Option[LockMode]): Unit = if !asking then
     asking = true
     context.pipeToSelf(Future(question)(using blocking))(Asked(_, claims))
 
-  private def answered(answer: Try[Option[Hold]], claimed: Boolean): Unit = answer match
+  private def answered(answer: Try[Option[LockMode]], claimed: Boolean): Unit = answer match
     case Success(now) =>
       if held.nonEmpty && now.isEmpty then
         context.log.warn("the database has lost that this controller is a member; telling it again")
@@ -182,7 +182,7 @@ private final class Joining(
     if !told && pause == LongestPause then
       told = true
       context.log.warn(s"$silence: waiting for one to answer, or for all of them to end")
-    patience = Deadline.now + pause
+    answersUntil = Deadline.now + pause
     pause = (pause * 2).min(LongestPause)
     look()
 

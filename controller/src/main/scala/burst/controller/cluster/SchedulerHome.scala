@@ -1,6 +1,6 @@
 package burst.controller.cluster
 
-import burst.protocol.link.{Doors, Hello}
+import burst.protocol.link.{Hello, SessionEndpoint}
 import org.apache.pekko.Done
 import org.apache.pekko.actor.CoordinatedShutdown
 import org.apache.pekko.actor.typed.scaladsl.AskPattern.*
@@ -62,7 +62,7 @@ private[controller] object SchedulerHome:
         scheduler ! hello
         Behaviors.same
       },
-      Doors.Name
+      SessionEndpoint.Name
     )
 
     def leave(limit: FiniteDuration): Future[Unit] =

@@ -13,11 +13,11 @@ import scala.concurrent.Future
 import scala.concurrent.duration.DurationInt
 import scala.util.{Failure, Success}
 
-/** What there is once in a cluster: the gang scheduler, and the registry and the door invokers come to.
-  * Begins with a new epoch from the database; until it has one, requests wait. When the database has a later
-  * one, another controller has taken over while this one stood still or was cut off, and may be gone again:
-  * as neither store nor invokers heed an earlier epoch, this controller ends, and whoever is left begins
-  * anew.
+/** What there is once in a cluster: the gang scheduler, and the registry and the acceptor of invokers'
+  * sessions. Begins with a new epoch from the database; until it has one, requests wait. When the database
+  * has a later one, another controller has taken over while this one stood still or was cut off, and may be
+  * gone again: as neither store nor invokers heed an earlier epoch, this controller ends, and whoever is left
+  * begins anew.
   */
 object SchedulerNode:
   sealed trait Internal
@@ -87,10 +87,10 @@ object SchedulerNode:
       ),
       "invoker-registry"
     )
-    val door = context.spawn(InvokerDoor(epoch, sessions, registry), "invoker-door")
+    val acceptor = context.spawn(SessionAcceptor(epoch, sessions, registry), "session-acceptor")
     // The scheduler takes care of itself; a defect of the others ends all three.
     context.watch(registry)
-    context.watch(door)
+    context.watch(acceptor)
     def check(): Unit = context.scheduleOnce(CheckInterval, context.self, Check): Unit
     check()
     Behaviors.receiveMessage {
@@ -101,7 +101,7 @@ object SchedulerNode:
         registry ! command
         Behaviors.same
       case hello: Hello =>
-        door ! hello
+        acceptor ! hello
         Behaviors.same
       case Stop(replyTo) =>
         scheduler ! GangScheduler.Stop(context.messageAdapter[Done](_ => Stopped))

@@ -6,8 +6,8 @@ import burst.controller.scheduler.{
   CancelOutcome,
   CancelledBy,
   InvokerView,
+  QueueEstimate,
   Refusal,
-  Standing,
   Suspicion,
   WaitsFor
 }
@@ -38,7 +38,7 @@ final class SchedulerSerializer(system: ExtendedActorSystem) extends JsonSeriali
   private given Codec[Refusal] = ConfiguredCodec.derived
   private given ConfiguredEnumCodec[WaitsFor] = ConfiguredEnumCodec.derived
   private given Codec[Either[WaitsFor, Long]] = Codec.codecForEither("waitsFor", "start")
-  private given Codec[Standing] = ConfiguredCodec.derived
+  private given Codec[QueueEstimate] = ConfiguredCodec.derived
   private given Codec[Suspicion] = ConfiguredCodec.derived
   private given Codec[InvokerView] = ConfiguredCodec.derived
 

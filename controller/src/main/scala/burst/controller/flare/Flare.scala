@@ -55,7 +55,7 @@ final case class FlareRequest(
   def idleTimeout: Option[Long] = group.collect { case GroupRole.Holder(idle) => idle }
 
   /** For those who have no use for inputs: they may be large. */
-  def withoutInputs: FlareRequest = copy(inputs = Inputs.Kept(inputs.length))
+  def withoutInputs: FlareRequest = copy(inputs = Inputs.OutOfLine(inputs.length))
 
   /** The group this flare runs on. */
   def memberOf: Option[FlareId] = group.collect { case GroupRole.Member(group) => group }
@@ -93,7 +93,7 @@ final case class Flare(
 /** What a worker put out: a short text, or so many bytes that are kept apart. */
 enum Output:
   case Inline(text: JsonText)
-  case Kept(size: Long)
+  case OutOfLine(size: Long)
 
 object Output:
   /** Bytes of an inline output; a runtime sends longer ones in pieces. */

@@ -10,12 +10,12 @@ type Answer = Future[Either[ApiError, HttpResponse]]
 /** The end of every route. */
 object Answer:
   def apply(answer: => Answer): Route = context =>
-    answer.map(result => RouteResult.Complete(rendered(result, Transaction.of(context.request))))(
+    answer.map(result => RouteResult.Complete(rendered(result, RequestId.of(context.request))))(
       ExecutionContext.parasitic
     )
 
   def refused(error: ApiError): Route = context =>
-    context.complete(ApiError.response(error, Transaction.of(context.request)))
+    context.complete(ApiError.response(error, RequestId.of(context.request)))
 
-  private def rendered(result: Either[ApiError, HttpResponse], transaction: String): HttpResponse =
-    result.fold(ApiError.response(_, transaction), identity)
+  private def rendered(result: Either[ApiError, HttpResponse], id: String): HttpResponse =
+    result.fold(ApiError.response(_, id), identity)

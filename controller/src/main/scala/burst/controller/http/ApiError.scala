@@ -61,12 +61,12 @@ enum ApiError:
   case Internal
 
 object ApiError:
-  def response(error: ApiError, transaction: String): HttpResponse =
+  def response(error: ApiError, id: String): HttpResponse =
     val (status, sentence) = describe(error)
-    response(status, sentence, transaction).withHeaders(headers(error))
+    response(status, sentence, id).withHeaders(headers(error))
 
-  def response(status: StatusCode, sentence: String, transaction: String): HttpResponse =
-    val body = Json.obj("error" -> Json.fromString(sentence), "code" -> Json.fromString(transaction))
+  def response(status: StatusCode, sentence: String, id: String): HttpResponse =
+    val body = Json.obj("error" -> Json.fromString(sentence), "code" -> Json.fromString(id))
     HttpResponse(status, entity = JsonMarshalling.entity(body))
 
   private def headers(error: ApiError): Seq[HttpHeader] = error match

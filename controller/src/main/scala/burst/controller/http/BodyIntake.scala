@@ -18,7 +18,7 @@ import scala.concurrent.{ExecutionContext, Future}
 final class BodyIntake(
     body: RequestBody,
     settings: BodyIntake.Settings,
-    turns: Turns,
+    executor: FairExecutor,
     anyThreads: Blocking
 )(using ExecutionContext):
   import BodyIntake.*
@@ -44,7 +44,7 @@ final class BodyIntake(
           case Right(bytes) =>
             val checked =
               if isSmall then Future.successful(body.checked(bytes))
-              else turns(namespace)(body.checked(bytes))
+              else executor(namespace)(body.checked(bytes))
             checked.flatMap:
               case Left(error) => Future.successful(Left(error))
               case Right(whole) => work(Taken(namespace, whole))
@@ -52,7 +52,7 @@ final class BodyIntake(
   /** A body in one piece, whose JSON may be read. */
   final class Taken private[BodyIntake] (namespace: String, bytes: ByteString):
     /** Does with the body what is much work whatever its size. */
-    def inTurn[A](work: ByteString => A): Future[A] = turns(namespace)(work(bytes))
+    def inTurn[A](work: ByteString => A): Future[A] = executor(namespace)(work(bytes))
 
     /** Works with what is made of the body, for which there is memory until the work has ended. */
     def growing[A, B](read: ByteString => Either[ApiError, Growing[A]])(

@@ -37,7 +37,7 @@ final class BodySink(
   private final class Logic(answer: Promise[Either[ApiError, ByteString]])
       extends TimerGraphStageLogic(shape),
         InHandler:
-    private val gathered = Gathered()
+    private val gathered = ByteAccumulator()
     private var size = 0L
     private var refused = Option.empty[ApiError]
     private var moved = false

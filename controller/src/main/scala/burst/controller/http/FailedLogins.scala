@@ -10,7 +10,7 @@ import scala.util.Success
   * before is looked up at once all the same: he may share his address with who guesses.
   */
 final class FailedLogins(perMinute: Int, rates: RateLimiter):
-  private val good = Recent[String, String](FailedLogins.Remembered)
+  private val good = LruCache[String, String](FailedLogins.Remembered)
 
   /** What `look` finds, or in how many seconds it may be asked again. Where it fails nothing is known of the
     * credentials.

@@ -120,7 +120,7 @@ final class FlareBody(
       case Inputs.Shared(value) =>
         filled(Vector(value), parameters, room).map(all => Inputs.Shared(all.head))
       case Inputs.Each(values) => filled(values, parameters, room).map(Inputs.Each(_))
-      case kept: Inputs.Kept => Right(kept)
+      case kept: Inputs.OutOfLine => Right(kept)
 
   private def filled(
       values: Vector[JsonText],

@@ -70,7 +70,7 @@ final class FlareCall(
           val status =
             if end.state == FlareState.Succeeded then StatusCodes.OK else StatusCodes.BadGateway
           if resultOnly then Future.successful(Right(results(status, end)))
-          else Future.successful(Right(JsonMarshalling.response(status, Views.flare(end, standing = None))))
+          else Future.successful(Right(JsonMarshalling.response(status, Views.flare(end, estimate = None))))
         case _ => Future.successful(accepted(flare))
 
   private def accepted(flare: Flare): Either[ApiError, HttpResponse] =

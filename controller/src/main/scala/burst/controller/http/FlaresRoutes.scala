@@ -70,9 +70,9 @@ final class FlaresRoutes(
 
   private def show(caller: Identity, id: FlareId): Answer =
     Refusable(blocking(own(caller, id))): flare =>
-      val standing =
-        if flare.state == FlareState.Queued then service.standing(id) else Future.successful(None)
-      standing.map(found => Right(JsonMarshalling.response(StatusCodes.OK, Views.flare(flare, found))))
+      val estimate =
+        if flare.state == FlareState.Queued then service.queueEstimate(id) else Future.successful(None)
+      estimate.map(found => Right(JsonMarshalling.response(StatusCodes.OK, Views.flare(flare, found))))
 
   /** Answers of a flare of the caller's; another's is not there. */
   private def read(caller: Identity, id: FlareId)(view: Flare => Json): Answer =

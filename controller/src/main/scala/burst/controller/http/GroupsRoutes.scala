@@ -87,9 +87,9 @@ final class GroupsRoutes(
 
   private def show(caller: Identity, id: FlareId): Answer =
     Refusable(blocking(own(caller, id))): group =>
-      val standing =
-        if group.state == FlareState.Queued then service.standing(id) else Future.successful(None)
-      standing.map(found => Right(JsonMarshalling.response(StatusCodes.OK, Views.group(group, found))))
+      val estimate =
+        if group.state == FlareState.Queued then service.queueEstimate(id) else Future.successful(None)
+      estimate.map(found => Right(JsonMarshalling.response(StatusCodes.OK, Views.group(group, found))))
 
   private def close(caller: Identity, id: FlareId): Answer =
     Refusable(blocking(own(caller, id))): _ =>

@@ -30,7 +30,7 @@ object HttpServer:
     val pieces = JsonPieces(settings.json.depth)
     def intake(bodies: BodyIntake.Settings, dispatcher: String) =
       val threads = system.dispatchers.lookup(DispatcherSelector.fromConfig(dispatcher))
-      BodyIntake(body, bodies, Turns(threads), blocking)
+      BodyIntake(body, bodies, FairExecutor(threads), blocking)
     val flareCall = FlareCall(
       service,
       intake(settings.flareBodies, HttpSettings.LargeBodyDispatcher),

@@ -16,17 +16,17 @@ object ProtocolErrors extends ParsingErrorHandler:
       log: LoggingAdapter,
       settings: ServerSettings
   ): javadsl.model.HttpResponse =
-    val transaction = Transaction.fresh()
+    val id = RequestId.fresh()
     // A method nobody knows or another version of HTTP is the caller's mistake, not the server's.
     val answer = status match
       // The second is a TRACE with a body.
       case StatusCodes.NotImplemented | StatusCodes.UnprocessableContent =>
-        ApiError.response(ApiError.MethodNotAllowed(methods), transaction)
+        ApiError.response(ApiError.MethodNotAllowed(methods), id)
       case other if other.intValue >= 500 =>
-        ApiError.response(StatusCodes.BadRequest, "The request is not HTTP/1.1; correct it.", transaction)
+        ApiError.response(StatusCodes.BadRequest, "The request is not HTTP/1.1; correct it.", id)
       case other =>
-        ApiError.response(other, s"The request is not valid HTTP: ${other.reason}; correct it.", transaction)
-    Transaction.stamped(answer, transaction)
+        ApiError.response(other, s"The request is not valid HTTP: ${other.reason}; correct it.", id)
+    RequestId.stamped(answer, id)
 
   private val methods =
     Seq(HttpMethods.GET, HttpMethods.HEAD, HttpMethods.PUT, HttpMethods.POST, HttpMethods.DELETE)

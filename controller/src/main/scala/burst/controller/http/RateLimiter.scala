@@ -7,7 +7,7 @@ package burst.controller.http
 final class RateLimiter(clock: () => Long = () => System.nanoTime(), most: Int = 100_000):
   import RateLimiter.*
 
-  private val buckets = Recent[String, Bucket](most)
+  private val buckets = LruCache[String, Bucket](most)
 
   /** Takes one off, or says in how many whole seconds there will be one. */
   def take(key: String, perMinute: Int): Either[Long, Unit] = synchronized:

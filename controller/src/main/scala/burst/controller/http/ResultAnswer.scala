@@ -68,7 +68,7 @@ final class ResultAnswer(
       page.of(worker).flatMap(_.output) match
         case None => end(worker, page, begun)
         case Some(Output.Inline(text)) => end(worker, page, begun ++ OutputField ++ text.bytes)
-        case Some(_: Output.Kept) => Place.Output(worker, 0, page) -> (begun ++ OutputField)
+        case Some(_: Output.OutOfLine) => Place.Output(worker, 0, page) -> (begun ++ OutputField)
 
     private def end(worker: Int, page: Page, text: ByteString): (Place, ByteString) =
       val error = page.of(worker).flatMap(_.error)

@@ -23,7 +23,7 @@ final class Routes(
   import Routes.*
 
   val route: Route =
-    Transaction.directive(settings.bodyTimes):
+    RequestId.directive(settings.bodyTimes):
       counted:
         answeredInTime:
           handleExceptions(unexpected):
@@ -59,16 +59,16 @@ object Routes:
   private val log = LoggerFactory.getLogger(classOf[Routes])
 
   private def tooSlow(request: HttpRequest): HttpResponse =
-    val transaction = Transaction.of(request)
-    Transaction.stamped(ApiError.response(ApiError.TimedOut, transaction), transaction)
+    val id = RequestId.of(request)
+    RequestId.stamped(ApiError.response(ApiError.TimedOut, id), id)
 
   /** What nobody foresaw: the operator reads it by the id, the caller learns nothing of the inside. */
   private val unexpected = ExceptionHandler:
     case NonFatal(cause) =>
       context =>
-        val transaction = Transaction.of(context.request)
-        log.error("request {} failed unexpectedly", transaction, cause)
-        context.complete(ApiError.response(ApiError.Internal, transaction))
+        val id = RequestId.of(context.request)
+        log.error("request {} failed unexpectedly", id, cause)
+        context.complete(ApiError.response(ApiError.Internal, id))
 
   private val rejected: RejectionHandler = RejectionHandler
     .newBuilder()

@@ -2,7 +2,7 @@ package burst.controller.http
 
 import burst.controller.definition.{Definition, FlareOptions}
 import burst.controller.flare.*
-import burst.controller.scheduler.{InvokerView, Standing, Suspicion}
+import burst.controller.scheduler.{InvokerView, QueueEstimate, Suspicion}
 import burst.controller.store.Namespace
 import burst.protocol.FlareId
 import io.circe.Json
@@ -43,10 +43,10 @@ object Views:
 
   def acceptedGroup(id: FlareId): Json = Json.obj("groupId" -> id.asJson)
 
-  /** `standing` of one that waits. */
-  def flare(flare: Flare, standing: Option[Standing]): Json = Json.fromFields(
+  /** `estimate` of one that waits. */
+  def flare(flare: Flare, estimate: Option[QueueEstimate]): Json = Json.fromFields(
     summaryFields(flare) ++ Seq(
-      "queue" -> standing.fold(Json.Null)(queue),
+      "queue" -> estimate.fold(Json.Null)(queue),
       "packs" -> Json.fromValues(flare.packs.map(pack)),
       "workers" -> Json.fromValues(flare.workers.map(worker))
     )
@@ -54,9 +54,9 @@ object Views:
 
   def summary(flare: Flare): Json = Json.fromFields(summaryFields(flare))
 
-  def group(group: Flare, standing: Option[Standing]): Json = Json.fromFields(
+  def group(group: Flare, estimate: Option[QueueEstimate]): Json = Json.fromFields(
     groupFields(group) ++ Seq(
-      "queue" -> standing.fold(Json.Null)(queue),
+      "queue" -> estimate.fold(Json.Null)(queue),
       "packs" -> Json.fromValues(group.packs.map(pack))
     )
   )
@@ -112,11 +112,11 @@ object Views:
       "memory" -> request.memory.asJson
     )
 
-  private def queue(standing: Standing): Json =
+  private def queue(estimate: QueueEstimate): Json =
     Json.obj(
-      "position" -> standing.position.asJson,
-      "start" -> standing.start.toOption.asJson,
-      "waitsFor" -> standing.start.left.toOption.map(_.toString.toLowerCase).asJson
+      "position" -> estimate.position.asJson,
+      "start" -> estimate.start.toOption.asJson,
+      "waitsFor" -> estimate.start.left.toOption.map(_.toString.toLowerCase).asJson
     )
 
   private def pack(pack: PackRecord): Json = Json.obj(

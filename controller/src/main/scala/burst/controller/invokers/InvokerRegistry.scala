@@ -25,7 +25,7 @@ object RegistrySettings:
       config.getDuration("forget-after").toNanos.nanos
     )
 
-/** The controller's door for invokers: who is there, and packages for who asks.
+/** The controller's registry of invokers: who is there, and packages for who asks.
   *
   * ==An invoker's states==
   * {{{

@@ -21,7 +21,7 @@ final class ActorFlareService(
   import GangScheduler.*
 
   // who looks at a flare is not kept waiting for what is only shown beside it
-  private val StandingPatience = 1.second
+  private val EstimateTimeout = 1.second
 
   private given ExecutionContext = system.executionContext
   private given Timeout = Timeout(settings.askTimeout)
@@ -71,9 +71,9 @@ final class ActorFlareService(
       case outcome => Future.successful(outcome)
     }
 
-  def standing(id: FlareId): Future[Option[Standing]] =
+  def queueEstimate(id: FlareId): Future[Option[QueueEstimate]] =
     val answer =
-      scheduler.ask[Located](Locate(id, _))(using Timeout(StandingPatience), system.scheduler)
+      scheduler.ask[Located](Locate(id, _))(using Timeout(EstimateTimeout), system.scheduler)
     answer.map(_.standing).recover { case _: TimeoutException => None }
 
   def invokers(): Future[Vector[InvokerView]] = scheduler.ask[InvokerList](ListInvokers(_)).map(_.invokers)

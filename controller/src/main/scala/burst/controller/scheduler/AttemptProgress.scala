@@ -161,7 +161,7 @@ final case class AttemptProgress(
             else received(so, pack, id, text)
           val result =
             if inline then Output.Inline(JsonText(text))
-            else Output.Kept(taken.progress.received.getOrElse(id, 0))
+            else Output.OutOfLine(taken.progress.received.getOrElse(id, 0))
           if taken.failures.length > so.failures.length then taken
           else
             taken.copy(

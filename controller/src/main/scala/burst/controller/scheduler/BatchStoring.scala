@@ -66,7 +66,7 @@ private[scheduler] final class BatchStoring(
     batch.copy(outputs = Vector.empty)
 
   private def hasBlobs(batch: WriteBatch, create: Boolean, parts: Vector[LogPiece]): Boolean =
-    val outputs = batch.results.exists(_.output.exists { case _: Output.Kept => true; case _ => false })
+    val outputs = batch.results.exists(_.output.exists { case _: Output.OutOfLine => true; case _ => false })
     val inputs = create && batch.record.exists(flare => Spool.isLarge(flare.request.inputs))
     outputs || inputs || parts.exists(_.beside.isDefined)
 

@@ -1,13 +1,13 @@
 package burst.controller.scheduler
 
-import burst.protocol.{FlareId, InvokerId, WarmPack}
+import burst.protocol.{InvokerId, WarmPack}
 import scala.collection.immutable.TreeMap
 import scala.collection.mutable
 
 /** What a flare's attempt still holds: by pack, the slots not given back yet. `tenant` is the namespace that
-  * pays for them, `lease` says for how long.
+  * pays for them, `walltime` says for how long.
   */
-final case class Holding(tenant: String, plan: Plan, held: Vector[Int], lease: Lease):
+final case class Holding(tenant: String, plan: Plan, held: Vector[Int], walltime: Walltime):
   def total: Int = held.sum
 
   /** Slots held of each machine. */
@@ -19,7 +19,7 @@ final case class Holding(tenant: String, plan: Plan, held: Vector[Int], lease: L
     }
     slots.toMap
 
-/** A machine in the books. `slots` are what it offers, `used` what is reserved of it. `used` may exceed
+/** A machine as the scheduler knows it. `slots` are what it offers, `used` what is reserved of it. `used` may exceed
   * `slots` only after the machine came back with fewer slots than it had; it then offers nothing until enough
   * was given back. An `overloaded` one is up, but offers nothing either. `warm` is what its idle packs are
   * for; one that is on `trial` is avoided as soon as somebody has slots of it.
@@ -34,7 +34,7 @@ final case class Capacity(
 ):
   def free: Int = if up && !overloaded then (slots - used).max(0) else 0
 
-/** The books of the cluster: who holds how many slots where. An immutable value; all arithmetic on slots is
+/** The slots of the cluster: who holds how many slots where. An immutable value; all arithmetic on slots is
   * here and nowhere else.
   *
   * Two things are impossible by construction:
@@ -51,11 +51,9 @@ final case class Capacity(
   */
 final case class ClusterState private (
     machines: TreeMap[InvokerId, Capacity],
-    holdings: Map[ClusterState.Owner, Holding],
+    holdings: Map[AttemptId, Holding],
     usedBy: Map[String, Int]
 ):
-  import ClusterState.Owner
-
   /** The machines that are up, in the order of their ids. */
   lazy val view: ClusterView = viewAfter(Iterator.empty)
 
@@ -83,14 +81,14 @@ final case class ClusterState private (
   /** Slots a namespace holds. */
   def used(tenant: String): Int = usedBy.getOrElse(tenant, 0)
 
-  def holds(owner: Owner): Boolean = holdings.contains(owner)
+  def holds(attempt: AttemptId): Boolean = holdings.contains(attempt)
 
   /** Who has packs on a machine, and which. */
-  def packsOn(invoker: InvokerId): Vector[(Owner, Int)] =
-    holdings.iterator.flatMap { (owner, holding) =>
+  def packsOn(invoker: InvokerId): Vector[(AttemptId, Int)] =
+    holdings.iterator.flatMap { (attempt, holding) =>
       holding.plan.packs.iterator
         .filter(p => p.invoker == invoker && holding.held(p.pack) > 0)
-        .map(p => (owner, p.pack))
+        .map(p => (attempt, p.pack))
     }.toVector
 
   /** A machine that is new, is back, or has changed its size. */
@@ -118,26 +116,27 @@ final case class ClusterState private (
     if machines.get(invoker).exists(c => !c.up && c.used == 0) then copy(machines = machines.removed(invoker))
     else this
 
-  /** Takes every slot of the plan, or nothing when a machine has too few or `owner` holds something already.
+  /** Takes every slot of the plan, or nothing when a machine has too few or `attempt` holds something
+    * already.
     */
-  def reserve(owner: Owner, tenant: String, plan: Plan, lease: Lease): Option[ClusterState] =
+  def reserve(attempt: AttemptId, tenant: String, plan: Plan, walltime: Walltime): Option[ClusterState] =
     val fits = plan.demand.forall((id, wanted) => machines.get(id).exists(_.free >= wanted))
-    Option.when(fits && !holdings.contains(owner)):
+    Option.when(fits && !holdings.contains(attempt)):
       ClusterState(
         machines = plan.demand.foldLeft(machines) { case (rest, (id, wanted)) =>
           val known = rest(id)
           val trust = if known.trust == Trust.OnTrial then Trust.Avoided else known.trust
           rest.updated(id, known.copy(used = known.used + wanted, trust = trust))
         },
-        holdings = holdings.updated(owner, Holding(tenant, plan, plan.packSizes, lease)),
+        holdings = holdings.updated(attempt, Holding(tenant, plan, plan.packSizes, walltime)),
         usedBy = usedBy.updated(tenant, used(tenant) + plan.size)
       )
 
   /** Packs whose workers have ended in part keep only the slots given with them; what is free of them goes
     * back. More than a pack holds it does not get. A holding that gave all is forgotten.
     */
-  def shrink(owner: Owner, left: Iterable[(Int, Int)]): ClusterState =
-    holdings.get(owner).fold(this) { holding =>
+  def shrink(attempt: AttemptId, left: Iterable[(Int, Int)]): ClusterState =
+    holdings.get(attempt).fold(this) { holding =>
       val known = left.filter((pack, _) => holding.held.isDefinedAt(pack))
       val held = known.foldLeft(holding.held) { case (held, (pack, slots)) =>
         held.updated(pack, held(pack).min(slots.max(0)))
@@ -149,7 +148,7 @@ final case class ClusterState private (
         machines = freed.foldLeft(machines) { case (all, (id, slots)) =>
           if slots == 0 then all else all.updated(id, all(id).copy(used = all(id).used - slots))
         },
-        holdings = if held.forall(_ == 0) then holdings.removed(owner) else holdings.updated(owner, rest),
+        holdings = if held.forall(_ == 0) then holdings.removed(attempt) else holdings.updated(attempt, rest),
         usedBy = if tenantLeft == 0 then usedBy.removed(holding.tenant)
         else usedBy.updated(holding.tenant, tenantLeft)
       )
@@ -158,13 +157,10 @@ final case class ClusterState private (
   /** Gives back the slots of packs that are known to be dead; those given back before, or never held, are
     * passed over.
     */
-  def release(owner: Owner, packs: Iterable[Int]): ClusterState = shrink(owner, packs.map(_ -> 0))
+  def release(attempt: AttemptId, packs: Iterable[Int]): ClusterState = shrink(attempt, packs.map(_ -> 0))
 
-  def releaseAll(owner: Owner): ClusterState =
-    holdings.get(owner).fold(this)(holding => release(owner, holding.held.indices))
+  def releaseAll(attempt: AttemptId): ClusterState =
+    holdings.get(attempt).fold(this)(holding => release(attempt, holding.held.indices))
 
 object ClusterState:
-  /** Slots are held by one try of one flare. */
-  final case class Owner(flare: FlareId, attempt: Int)
-
   val empty: ClusterState = ClusterState(TreeMap.empty, Map.empty, Map.empty)

@@ -3,7 +3,7 @@ package burst.controller.scheduler
 import scala.util.{Success, Try}
 import scala.concurrent.{ExecutionContext, Future}
 import org.apache.pekko.actor.typed.PostStop
-import burst.node.Allowance
+import burst.node.FairSemaphore
 import burst.controller.flare.{Flare, FlareState}
 import burst.controller.store.{FlareTaken, PackageGone}
 import burst.protocol.*
@@ -54,7 +54,7 @@ object FlareActor:
   private final case class Reported(report: InvokerReport) extends Command
   private final case class Expired(timer: FlareTimer, attempt: Int) extends Command
   private final case class StoreAnswered(written: Written) extends Command
-  private final case class InputsGranted(attempt: Int, grant: Allowance.Grant) extends Command
+  private final case class InputsGranted(attempt: Int, permit: FairSemaphore.Permit) extends Command
   private final case class InputsLoaded(attempt: Int, inputs: Try[Option[Inputs]]) extends Command
   private case object WriteProgress extends Command
   private case object WriteAgain extends Command
@@ -104,10 +104,10 @@ private final class FlareActor(
   private var readAgain = Option.empty[Inputs]
 
   /** The memory for large inputs, until the packs have them. */
-  private var granted = Option.empty[Allowance.Grant]
+  private var granted = Option.empty[FairSemaphore.Permit]
 
   /** All that was asked for of it, which may be granted when nobody is here any more. */
-  private var asked = Vector.empty[Future[Allowance.Grant]]
+  private var asked = Vector.empty[Future[FairSemaphore.Permit]]
   private val terms = settings.terms(backends.needsCleaning(request.backend))
   private val reports = context.messageAdapter[InvokerReport](Reported(_))
   private val writer = FlareWriter(
@@ -124,9 +124,9 @@ private final class FlareActor(
 
   private var life = FlareLifecycle.queued(accepted, terms)
   private var invokers = Map.empty[InvokerId, ActorRef[InvokerRequest]]
-  private val audience = FlareAudience()
+  private val subscribers = FlareSubscribers()
 
-  private val patience = StorePatience(settings, timers, again = WriteAgain, overdue = StoreOverdue)
+  private val backoff = StoreBackoff(settings, timers, again = WriteAgain, overdue = StoreOverdue)
 
   /** How it ended, while that was told but could not be stored: it is tried until it is. */
   private var unstored = Option.empty[Flare]
@@ -134,7 +134,7 @@ private final class FlareActor(
 
   origin match
     case Origin.Accepted(replyTo, placed) =>
-      audience.submits(replyTo)
+      subscribers.submits(replyTo)
       carryOut(FlareLifecycle.accept(accepted, terms))
       placed.foreach(onPlaced)
       writer.flush()
@@ -167,7 +167,8 @@ private final class FlareActor(
       happen(FlareEvent.Reported(report, now()))
       if report.isAnswered then answer(report)
     case Reported(FlareCleaned(_, error)) => happen(FlareEvent.Cleaned(error, now()))
-    case InputsGranted(attempt, grant) => if isPlacing(attempt) then load(attempt, grant) else grant.close()
+    case InputsGranted(attempt, permit) =>
+      if isPlacing(attempt) then load(attempt, permit) else permit.close()
     case InputsLoaded(attempt, loaded) => if isPlacing(attempt) then onInputs(loaded)
     case InvokerDown(invoker, reason) => happen(FlareEvent.InvokerLost(invoker, reason, now()))
     case Expired(timer, attempt) => happen(FlareEvent.Expired(timer, attempt, now()))
@@ -175,13 +176,13 @@ private final class FlareActor(
     case GroupEnded => happen(FlareEvent.GroupEnded(now()))
     case Occupied(true) => timers.cancel(FlareTimer.Deadline)
     case Occupied(false) => perform(FlareEffect.SetTimer(FlareTimer.Deadline))
-    case Await(replyTo) => audience.waits(replyTo)
+    case Await(replyTo) => subscribers.waits(replyTo)
     case StoreAnswered(written) => onWritten(written)
     case WriteProgress =>
-      if audience.ended.isEmpty then writer.save(life.record)
+      if subscribers.ended.isEmpty then writer.save(life.record)
       writer.flush()
     case WriteAgain => writer.flush()
-    case StoreOverdue => patience.end()
+    case StoreOverdue => backoff.exhaust()
     case Retire | _: Begin => ()
 
   private def happen(event: FlareEvent): Unit = carryOut(life.step(event))
@@ -200,7 +201,7 @@ private final class FlareActor(
     if !life.cancellable then replyTo ! CancelOutcome.AlreadyEnded
     else
       val waits = life.stage == FlareLifecycle.Stage.Waiting || life.stage == FlareLifecycle.Stage.Placing
-      if waits then audience.cancels(replyTo) else replyTo ! CancelOutcome.Accepted
+      if waits then subscribers.cancels(replyTo) else replyTo ! CancelOutcome.Accepted
       happen(FlareEvent.Cancel(now(), by))
 
   private def carryOut(step: FlareLifecycle.Step): Unit =
@@ -252,7 +253,7 @@ private final class FlareActor(
     case FlareEffect.Retire => scheduler ! GangScheduler.Ended(id)
 
   private def progressSoon(): Unit =
-    if audience.ended.isEmpty && !timers.isTimerActive(WriteProgress) then
+    if subscribers.ended.isEmpty && !timers.isTimerActive(WriteProgress) then
       timers.startSingleTimer(WriteProgress, WriteProgress, settings.progressInterval)
 
   private def eachPack(packs: Vector[PackPlacement])(command: PackPlacement => InvokerCommand): Unit =
@@ -278,14 +279,14 @@ private final class FlareActor(
   private def readInputs(): Unit =
     val attempt = life.flare.attempt
     inputs match
-      case Inputs.Kept(size) =>
-        val grant = environment.inputs.take(size, request.definition.namespace)
-        asked :+= grant
-        grant.foreach(context.self ! InputsGranted(attempt, _))(using ExecutionContext.parasitic)
+      case Inputs.OutOfLine(size) =>
+        val permit = environment.inputs.acquire(size, request.definition.namespace)
+        asked :+= permit
+        permit.foreach(context.self ! InputsGranted(attempt, _))(using ExecutionContext.parasitic)
       case _ => happen(FlareEvent.InputsRead(attempt, now()))
 
-  private def load(attempt: Int, grant: Allowance.Grant): Unit =
-    granted = Some(grant)
+  private def load(attempt: Int, permit: FairSemaphore.Permit): Unit =
+    granted = Some(permit)
     val reading = Future(environment.store.inputs(id))(using
       environment.transfers.of(request.definition.namespace)
     )
@@ -309,7 +310,7 @@ private final class FlareActor(
 
   /** What was stored need not be held here as well. */
   private def forgetInputs(): Unit =
-    if inputs.length > Inputs.Small then inputs = Inputs.Kept(inputs.length)
+    if inputs.length > Inputs.Small then inputs = Inputs.OutOfLine(inputs.length)
     life = life.withoutInputs
 
   private def giveBack(): Unit =
@@ -360,7 +361,7 @@ private final class FlareActor(
     written match
       case Written.Done(confirms, waiting, _) =>
         unstored = None
-        patience.forget()
+        backoff.reset()
         answered(waiting)
         stored(confirms)
       case Written.Failed(operation, cause, _) =>
@@ -369,32 +370,32 @@ private final class FlareActor(
 
   private def stored(confirms: Vector[(Int, FlareState)]): Unit =
     if confirms.nonEmpty then
-      audience.answer(GangScheduler.Submitted.Accepted(life.record))
+      subscribers.answer(GangScheduler.Submitted.Accepted(life.record))
       forgetInputs()
       confirms.foreach((attempt, state) => happen(FlareEvent.Stored(attempt, state, now())))
 
   private def storeFailed(operation: String, cause: Throwable): Unit =
-    patience.begin()
-    if cause.isInstanceOf[FlareTaken] then audience.disown()
-    val hopeless = audience.isDisowned || !writer.isInserted || writer.isGivenUp || patience.isOver
-    if !hopeless then patience.tryAgain()
+    backoff.begin()
+    if cause.isInstanceOf[FlareTaken] then subscribers.supersede()
+    val hopeless = subscribers.isSuperseded || !writer.isInserted || writer.isGivenUp || backoff.isExhausted
+    if !hopeless then backoff.scheduleRetry()
     else
       if !writer.isGivenUp && !cause.isInstanceOf[PackageGone] then
         context.log.error(s"flare ${id.value}: the store failed during $operation", cause)
-      audience.answer(cause match
+      subscribers.answer(cause match
         case _: PackageGone => GangScheduler.Submitted.Refused(Refusal.PackageGone)
         case _ => GangScheduler.Submitted.NotStored(operation, cause))
       // a flare that was never stored stays so: its submitter was told that there is none
-      if audience.isDisowned || !writer.isInserted then writer.giveUp()
-      patience.forget()
+      if subscribers.isSuperseded || !writer.isInserted then writer.giveUp()
+      backoff.reset()
       // what is written from now on is the end: it is tried, too
       if !writer.isGivenUp then timers.startSingleTimer(WriteAgain, WriteAgain, settings.storeRetryPause)
       writer.dropConfirms()
       happen(FlareEvent.StoreFailed(operation, now()))
-      unstored = audience.ended.filterNot(_ => writer.isGivenUp)
+      unstored = subscribers.ended.filterNot(_ => writer.isGivenUp)
       unstored.foreach(writer.save)
 
   private def announce(flare: Flare): Unit =
     context.log.debug("flare {} has ended: {}", id.value, flare.state)
     timers.cancel(WriteProgress)
-    audience.announce(flare)
+    subscribers.announce(flare)

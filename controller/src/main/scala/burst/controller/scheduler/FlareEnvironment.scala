@@ -1,7 +1,7 @@
 package burst.controller.scheduler
 
 import burst.controller.limits.BytePace
-import burst.node.Allowance
+import burst.node.FairSemaphore
 import burst.controller.store.{FlareStore, Transfers}
 import scala.concurrent.ExecutionContext
 
@@ -12,7 +12,7 @@ import scala.concurrent.ExecutionContext
 final case class FlareEnvironment(
     store: FlareStore,
     spool: Spool,
-    inputs: Allowance,
+    inputs: FairSemaphore,
     backends: BackendCatalog,
     settings: SchedulerSettings,
     blocking: ExecutionContext,

@@ -17,12 +17,12 @@ final case class Waiting(
 ):
   def tenant: String = request.definition.namespace
   def size: Int = request.size
-  def owner: ClusterState.Owner = ClusterState.Owner(id, attempt)
+  def attemptId: AttemptId = AttemptId(id, attempt)
 
-/** The flares of one namespace, in the order they came. `served` is the lane's account: slots handed to it so
-  * far, on the queue's common scale.
+/** The flares of one namespace, in the order they came. `served` is the queue's account: slots handed to it
+  * so far, on the queue's common scale.
   */
-final case class Lane(waiting: Queue[Waiting], length: Int, served: Long)
+final case class TenantQueue(waiting: Queue[Waiting], length: Int, served: Long)
 
 /** Who waits, and in which order: as they came within a namespace, start-time fair queueing by slots between
   * namespaces.
@@ -36,38 +36,38 @@ final case class Lane(waiting: Queue[Waiting], length: Int, served: Long)
   * A (8), B (8), A (16), B (16), A (24), B's 32 (48), and A until it has had 48 too. B did not wait for A's
   * hundred, and B's large flare cost it what it took.
   */
-final case class FlareQueue private (lanes: Map[String, Lane], clock: Long, length: Int):
+final case class FlareQueue private (queues: Map[String, TenantQueue], clock: Long, length: Int):
 
   /** Slots wanted by all that wait. */
-  def demand: Long = lanes.valuesIterator.flatMap(_.waiting.iterator).map(_.size.toLong).sum
+  def demand: Long = queues.valuesIterator.flatMap(_.waiting.iterator).map(_.size.toLong).sum
 
   /** Namespaces that have flares here. */
-  def waitingTenants: Int = lanes.valuesIterator.count(_.waiting.nonEmpty)
+  def waitingTenants: Int = queues.valuesIterator.count(_.waiting.nonEmpty)
 
-  def lengthOf(tenant: String): Int = lanes.get(tenant).fold(0)(_.length)
+  def lengthOf(tenant: String): Int = queues.get(tenant).fold(0)(_.length)
 
   def enqueue(flare: Waiting): FlareQueue =
-    val lane = lanes.getOrElse(flare.tenant, Lane(Queue.empty, 0, clock))
-    val served = if lane.waiting.isEmpty then lane.served.max(clock) else lane.served
-    val joined = Lane(lane.waiting.enqueue(flare), lane.length + 1, served)
-    copy(lanes = lanes.updated(flare.tenant, joined), length = length + 1)
+    val queue = queues.getOrElse(flare.tenant, TenantQueue(Queue.empty, 0, clock))
+    val served = if queue.waiting.isEmpty then queue.served.max(clock) else queue.served
+    val joined = TenantQueue(queue.waiting.enqueue(flare), queue.length + 1, served)
+    copy(queues = queues.updated(flare.tenant, joined), length = length + 1)
 
   /** All that wait, in the order in which they are to be served: always the first of the namespace with the
     * smallest account, put to that account. Lazy, as rarely more than a few are wanted; of a namespace that
     * is `done` by then no further one is.
     */
   def order(done: String => Boolean): Iterator[Waiting] =
-    val heads = mutable.PriorityQueue.from(lanes.valuesIterator.filter(_.waiting.nonEmpty))(using
+    val heads = mutable.PriorityQueue.from(queues.valuesIterator.filter(_.waiting.nonEmpty))(using
       FlareQueue.Next
     )
     Iterator.unfold(heads) { rest =>
       while rest.nonEmpty && done(rest.head.waiting.head.tenant) do
         val _ = rest.dequeue()
       Option.when(rest.nonEmpty) {
-        val lane = rest.dequeue()
-        val first = lane.waiting.head
-        val others = lane.waiting.tail
-        if others.nonEmpty then rest += Lane(others, lane.length - 1, lane.served + first.size)
+        val queue = rest.dequeue()
+        val first = queue.waiting.head
+        val others = queue.waiting.tail
+        if others.nonEmpty then rest += TenantQueue(others, queue.length - 1, queue.served + first.size)
         (first, rest)
       }
     }
@@ -76,35 +76,37 @@ final case class FlareQueue private (lanes: Map[String, Lane], clock: Long, leng
 
   /** Takes out a flare, as it was given its slots. */
   def served(flare: Waiting): FlareQueue =
-    taken(flare.id, flare.tenant).fold(this) { lane =>
-      val after = lane.copy(served = lane.served + flare.size)
-      FlareQueue.pruned(lanes.updated(flare.tenant, after), clock.max(lane.served), length - 1)
+    taken(flare.id, flare.tenant).fold(this) { queue =>
+      val after = queue.copy(served = queue.served + flare.size)
+      FlareQueue.pruned(queues.updated(flare.tenant, after), clock.max(queue.served), length - 1)
     }
 
   /** Takes out a flare that no longer wants its slots; nothing is put to its namespace's account. */
   def remove(id: FlareId, tenant: String): FlareQueue =
-    taken(id, tenant).fold(this) { lane =>
-      FlareQueue.pruned(lanes.updated(tenant, lane), clock, length - 1)
+    taken(id, tenant).fold(this) { queue =>
+      FlareQueue.pruned(queues.updated(tenant, queue), clock, length - 1)
     }
 
-  /** The lane without a flare that stands in it. */
-  private def taken(id: FlareId, tenant: String): Option[Lane] =
-    lanes.get(tenant).flatMap { lane =>
+  /** The queue without a flare that stands in it. */
+  private def taken(id: FlareId, tenant: String): Option[TenantQueue] =
+    queues.get(tenant).flatMap { queue =>
       val rest =
-        if lane.waiting.headOption.exists(_.id == id) then Some(lane.waiting.tail)
-        else Some(lane.waiting.filterNot(_.id == id)).filter(_.sizeCompare(lane.length) < 0)
-      rest.map(waiting => lane.copy(waiting = waiting, length = lane.length - 1))
+        if queue.waiting.headOption.exists(_.id == id) then Some(queue.waiting.tail)
+        else Some(queue.waiting.filterNot(_.id == id)).filter(_.sizeCompare(queue.length) < 0)
+      rest.map(waiting => queue.copy(waiting = waiting, length = queue.length - 1))
     }
 
 object FlareQueue:
   val empty: FlareQueue = FlareQueue(Map.empty, 0L, 0)
 
-  /** The lane to be served first is the greatest: smallest account, then longest wait, then name. */
-  private val Next: Ordering[Lane] = Ordering
-    .by[Lane, (Long, Long, String)](lane => (lane.served, lane.waiting.head.since, lane.waiting.head.tenant))
+  /** The queue to be served first is the greatest: smallest account, then longest wait, then name. */
+  private val Next: Ordering[TenantQueue] = Ordering
+    .by[TenantQueue, (Long, Long, String)](queue =>
+      (queue.served, queue.waiting.head.since, queue.waiting.head.tenant)
+    )
     .reverse
 
   /** Accounts of idle namespaces are kept only while they are ahead of the clock: behind it they say nothing.
     */
-  private def pruned(lanes: Map[String, Lane], clock: Long, length: Int): FlareQueue =
-    FlareQueue(lanes.filter((_, lane) => lane.waiting.nonEmpty || lane.served > clock), clock, length)
+  private def pruned(queues: Map[String, TenantQueue], clock: Long, length: Int): FlareQueue =
+    FlareQueue(queues.filter((_, queue) => queue.waiting.nonEmpty || queue.served > clock), clock, length)

@@ -63,5 +63,5 @@ trait FlareService:
   def endRevoked(namespace: String): Future[Unit]
 
   /** Where it stands in the queue; nothing when it does not wait, or nobody can tell at present. */
-  def standing(id: FlareId): Future[Option[Standing]]
+  def queueEstimate(id: FlareId): Future[Option[QueueEstimate]]
   def invokers(): Future[Vector[InvokerView]]

@@ -16,7 +16,7 @@ import org.apache.pekko.Done
 import org.apache.pekko.actor.typed.scaladsl.{ActorContext, Behaviors, TimerScheduler}
 import org.apache.pekko.actor.typed.{ActorRef, Behavior, SupervisorStrategy}
 
-/** Owns the [[Books]] of the cluster, and starts flares: all of one or nothing of it.
+/** Owns the [[SchedulerState]] of the cluster, and starts flares: all of one or nothing of it.
   *
   * ==States==
   *   - ''recovering'': what the last controller left is being read from the store ([[Recovering]]).
@@ -33,7 +33,7 @@ import org.apache.pekko.actor.typed.{ActorRef, Behavior, SupervisorStrategy}
   *   - packs came up, or did not: machines on which starts fail are avoided ([[Quarantine]]);
   *   - a flare has ended and nothing of it is left: its actor is retired;
   *   - a group is a flare whose slots others use: its members do not queue here but wait for their turn
-  *     ([[GroupTurns]]), and are placed where the group is. Who ends the group's packs ends what runs on
+  *     ([[GroupQueues]]), and are placed where the group is. Who ends the group's packs ends what runs on
   *     them.
   *
   * All reservations are made here, one at a time, which is what makes them atomic; everything else about a
@@ -56,7 +56,7 @@ object GangScheduler:
   /** Where a flare stands in the queue; nothing when it is not in it. */
   final case class Locate(id: FlareId, replyTo: ActorRef[Located]) extends Command
   final case class ListInvokers(replyTo: ActorRef[InvokerList]) extends Command
-  final case class Located(standing: Option[Standing])
+  final case class Located(standing: Option[QueueEstimate])
   final case class InvokerList(invokers: Vector[InvokerView])
 
   enum Submitted:
@@ -131,7 +131,7 @@ object GangScheduler:
   private final case class Active(actor: ActorRef[FlareActor.Command], tenant: String)
 
   /** Under what a group holds its slots. */
-  private def ownerOf(group: FlareId) = ClusterState.Owner(group, attempt = 1)
+  private def attemptOf(group: FlareId) = AttemptId(group, attempt = 1)
 
   /** A scheduler. Should a defect end it, it is started anew as after a restart of the controller: flares
     * that were going on are reported failed, queued ones queued again, invokers known again by their
@@ -159,30 +159,30 @@ private final class GangScheduler(
   import environment.clock.{elapsed, now}
   import environment.{clock, settings}
 
-  private val members = Members(context.log, context.system.ignoreRef)
-  private val books = Books(settings, () => elapsed(), context, timers)
+  private val invokers = InvokerDirectory(context.log, context.system.ignoreRef)
+  private val state = SchedulerState(settings, () => elapsed(), context, timers)
   private var flares = Map.empty[FlareId, Active]
-  private var turns = GroupTurns.empty
+  private var groups = GroupQueues.empty
   private var revoked = Set.empty[String]
 
   /** Queues again what was queued, and has cleaned what the others left. */
   def takeUp(recovered: Recovered): Unit =
-    recovered.limits.foreach(books.allow)
+    recovered.limits.foreach(state.allow)
     recovered.queued.foreach { flare =>
-      books.enqueue(Waiting(flare.id, flare.attempt, flare.request.withoutInputs, elapsed()))
+      state.enqueue(Waiting(flare.id, flare.attempt, flare.request.withoutInputs, elapsed()))
       spawn(flare, FlareActor.Origin.Recovered)
     }
     recovered.revoked.foreach(endAllOf)
-    recovered.strays.foreach(members.astray)
+    recovered.orphans.foreach(invokers.abortOnReturn)
     recovered.left.foreach((id, backend) =>
-      members.clean(CleanUp(id, backend, Vector.empty, context.system.ignoreRef))
+      invokers.clean(CleanUp(id, backend, Vector.empty, context.system.ignoreRef))
     )
 
   def serving: Behavior[Command] = Behaviors.receiveMessage {
     case Stop(replyTo) =>
       val failure =
         Failure(FailureKind.ControllerRestarted, "the controller is stopping", operation = Some("work"))
-      books.holders.foreach(abort(_, failure))
+      state.holders.foreach(abort(_, failure))
       replyTo ! Done
       Behaviors.stopped
     case command =>
@@ -195,7 +195,7 @@ private final class GangScheduler(
       submit.replyTo ! Submitted.Refused(Refusal.NamespaceRevoked)
     case submit: Submit => submit.request.memberOf.fold(onSubmit(submit))(onJoin(submit, _))
     case Cancel(id, by, replyTo) =>
-      turns.current(id).foreach(tell(_, FlareActor.Cancel(by, context.system.ignoreRef)))
+      groups.current(id).foreach(tell(_, FlareActor.Cancel(by, context.system.ignoreRef)))
       if !tell(id, FlareActor.Cancel(by, replyTo)) then replyTo ! CancelOutcome.NotFound
     case EndNamespace(namespace, replyTo) =>
       endAllOf(namespace)
@@ -204,55 +204,57 @@ private final class GangScheduler(
     case Await(id, replyTo) =>
       if !tell(id, FlareActor.Await(replyTo)) then replyTo ! Awaited.NotActive
     case Locate(id, replyTo) =>
-      val turn = turns.position(id).map(Standing(_, Left(WaitsFor.Turn)))
-      replyTo ! Located(turn.orElse(books.standing(id).map(s => s.copy(start = s.start.map(clock.dayTime)))))
+      val inGroup = groups.position(id).map(QueueEstimate(_, Left(WaitsFor.Turn)))
+      replyTo ! Located(inGroup.orElse(state.queueEstimate(id).map(s =>
+        s.copy(start = s.start.map(clock.dayTime))
+      )))
     case ListInvokers(replyTo) =>
-      replyTo ! InvokerList(members.statuses.map { status =>
-        val capacity = books.machine(status.id)
-        val suspicion = books.suspicion(status.id).map(s => s.copy(until = clock.dayTime(s.until)))
+      replyTo ! InvokerList(invokers.statuses.map { status =>
+        val capacity = state.machine(status.id)
+        val suspicion = state.suspicion(status.id).map(s => s.copy(until = clock.dayTime(s.until)))
         InvokerView(status, capacity.fold(0)(_.free), capacity.exists(_.up), suspicion)
       })
     case InvokerUp(status, invoker) => onUp(status, invoker)
     case InvokerReported(status, invoker) => onReported(status, invoker)
     case InvokerLost(id, reason) => onLost(id, reason)
-    case InvokerForgotten(id) => if books.forget(id) then members.forget(id)
-    case Release(id, attempt, left) => books.shrink(ClusterState.Owner(id, attempt), left)
+    case InvokerForgotten(id) => if state.forget(id) then invokers.forget(id)
+    case Release(id, attempt, left) => state.shrink(AttemptId(id, attempt), left)
     case Requeue(id, attempt, request, avoid) =>
-      books.enqueue(Waiting(id, attempt, request, elapsed(), avoid))
-      books.roundSoon()
+      state.enqueue(Waiting(id, attempt, request, elapsed(), avoid))
+      state.roundSoon()
     case Starts(id, attempt, definition, outcomes) =>
-      books.heard(ClusterState.Owner(id, attempt), definition, outcomes)
-    case TrialDue(_) => books.trialDue()
+      state.heard(AttemptId(id, attempt), definition, outcomes)
+    case TrialDue(_) => state.trialDue()
     case LeaveQueue(id) =>
       dequeue(id)
-      leaveTurn(id)
-      books.roundSoon()
+      leaveGroup(id)
+      state.roundSoon()
     case GroupOpened(id) =>
-      turns = turns.opened(id)
-      nextTurn(id)
-    case clean: CleanUp => members.clean(clean)
+      groups = groups.opened(id)
+      startNext(id)
+    case clean: CleanUp => invokers.clean(clean)
     case Ended(id) => onEnded(id)
     case Gone(id) => onGone(id)
-    case Round => books.dueRound().foreach(place)
+    case Round => state.dueRound().foreach(place)
     case _: (Loaded | NotLoaded | Stop) | LoadAgain => ()
 
   private def onSubmit(submit: Submit): Unit =
     val tenant = submit.request.definition.namespace
-    books.allow(tenant, submit.slotLimit)
-    books.refusal(submit.request, submit.slotLimit) match
+    state.allow(tenant, submit.slotLimit)
+    state.refusal(submit.request, submit.slotLimit) match
       case Some(refusal) => submit.replyTo ! Submitted.Refused(refusal)
       case None =>
-        val flare = Admission.accept(submit.request, now())
-        books.enqueue(Waiting(flare.id, flare.attempt, flare.request.withoutInputs, elapsed()))
-        val (own, others) = books.round().partition(_.flare.id == flare.id)
+        val flare = AdmissionControl.accept(submit.request, now())
+        state.enqueue(Waiting(flare.id, flare.attempt, flare.request.withoutInputs, elapsed()))
+        val (own, others) = state.round().partition(_.flare.id == flare.id)
         others.foreach(place)
         own.headOption match
           case Some(placement) =>
             spawn(flare, FlareActor.Origin.Accepted(submit.replyTo, Some(placed(placement))))
           case None =>
-            books.overflow(tenant) match
+            state.overflow(tenant) match
               case Some(refusal) =>
-                books.dequeue(flare.id, tenant)
+                state.dequeue(flare.id, tenant)
                 submit.replyTo ! Submitted.Refused(refusal)
               case None => spawn(flare, FlareActor.Origin.Accepted(submit.replyTo, None))
 
@@ -260,38 +262,38 @@ private final class GangScheduler(
 
   private def onJoin(submit: Submit, group: FlareId): Unit =
     if !flares.contains(group) then submit.replyTo ! Submitted.Refused(Refusal.GroupEnded(group))
-    else if turns.flaresOf(group).length > settings.namespaceQueueLimit then
+    else if groups.flaresOf(group).length > settings.namespaceQueueLimit then
       submit.replyTo ! Submitted.Refused(Refusal.QueueFull(settings.namespaceQueueLimit))
     else
-      val flare = Admission.accept(submit.request, now())
-      turns = turns.join(group, flare.id)
-      val first = turns.current(group).contains(flare.id)
+      val flare = AdmissionControl.accept(submit.request, now())
+      groups = groups.join(group, flare.id)
+      val first = groups.current(group).contains(flare.id)
       if first then tell(group, FlareActor.Occupied(true))
       val placed = if first then onGroup(group) else None
       spawn(flare, FlareActor.Origin.Accepted(submit.replyTo, placed))
 
   /** The places of a group, for a flare of it. */
   private def onGroup(group: FlareId): Option[FlareActor.Placed] =
-    books.holding(ownerOf(group)).map { holding =>
-      FlareActor.Placed(attempt = 1, holding.plan, members.refs(holding.plan.demand.keySet))
+    state.holding(attemptOf(group)).map { holding =>
+      FlareActor.Placed(attempt = 1, holding.plan, invokers.refs(holding.plan.demand.keySet))
     }
 
-  private def leaveTurn(flare: FlareId): Unit =
-    turns.groupOf(flare).foreach { group =>
-      val its = turns.current(group).contains(flare)
-      turns = turns.leave(flare)
-      if its then nextTurn(group)
+  private def leaveGroup(flare: FlareId): Unit =
+    groups.groupOf(flare).foreach { group =>
+      val its = groups.current(group).contains(flare)
+      groups = groups.leave(flare)
+      if its then startNext(group)
     }
 
-  private def nextTurn(group: FlareId): Unit =
-    val next = turns.current(group)
+  private def startNext(group: FlareId): Unit =
+    val next = groups.current(group)
     tell(group, FlareActor.Occupied(next.isDefined))
     next.foreach(tell(_, onGroup(group).getOrElse(FlareActor.GroupEnded)))
 
   /** Who waits, for its turn or its inputs, waits in vain; what runs hears of its packs' end. */
-  private def endTurns(group: FlareId): Unit =
-    turns.flaresOf(group).foreach(tell(_, FlareActor.GroupEnded))
-    turns = turns.ended(group)
+  private def endGroup(group: FlareId): Unit =
+    groups.flaresOf(group).foreach(tell(_, FlareActor.GroupEnded))
+    groups = groups.ended(group)
 
   private def spawn(flare: Flare, origin: FlareActor.Origin): Unit =
     val actor =
@@ -307,7 +309,7 @@ private final class GangScheduler(
     flare.isDefined
 
   private def dequeue(id: FlareId): Unit =
-    flares.get(id).foreach(flare => books.dequeue(id, flare.tenant))
+    flares.get(id).foreach(flare => state.dequeue(id, flare.tenant))
 
   private def endAllOf(namespace: String): Unit =
     revoked += namespace
@@ -317,26 +319,26 @@ private final class GangScheduler(
 
   private def place(placement: Placement): Unit =
     if !tell(placement.flare.id, placed(placement)) then
-      books.release(placement.flare.owner)
+      state.release(placement.flare.attemptId)
 
   private def placed(placement: Placement): FlareActor.Placed =
-    FlareActor.Placed(placement.flare.attempt, placement.plan, members.refs(placement.plan.demand.keySet))
+    FlareActor.Placed(placement.flare.attempt, placement.plan, invokers.refs(placement.plan.demand.keySet))
 
   private def onUp(status: InvokerStatus, invoker: ActorRef[InvokerRequest]): Unit =
-    members.up(status, invoker)
-    books.up(status)
+    invokers.up(status, invoker)
+    state.up(status)
 
   private def onReported(status: InvokerStatus, invoker: ActorRef[InvokerRequest]): Unit =
-    if books.machine(status.id).exists(_.up) then
-      members.report(status)
-      books.report(status)
+    if state.machine(status.id).exists(_.up) then
+      invokers.report(status)
+      state.report(status)
     else onUp(status, invoker)
 
   private def onLost(id: InvokerId, reason: String): Unit =
-    val lost = books.down(id)
-    members.down(id, lost.map((owner, pack) => (owner.flare, pack)))
-    val owners = lost.map(_._1.flare).distinct
-    (owners ++ owners.flatMap(turns.current)).foreach(tell(_, FlareActor.InvokerDown(id, reason)))
+    val lost = state.down(id)
+    invokers.down(id, lost.map((attempt, pack) => (attempt.flare, pack)))
+    val flares = lost.map(_._1.flare).distinct
+    (flares ++ flares.flatMap(groups.current)).foreach(tell(_, FlareActor.InvokerDown(id, reason)))
 
   private def onEnded(id: FlareId): Unit =
     flares.get(id).foreach { flare =>
@@ -344,14 +346,14 @@ private final class GangScheduler(
       flare.actor ! FlareActor.Retire
     }
     flares = flares.removed(id)
-    leaveTurn(id)
-    endTurns(id)
+    leaveGroup(id)
+    endGroup(id)
 
-  private def abort(owner: ClusterState.Owner, failure: Failure): Unit =
-    books
-      .holding(owner)
+  private def abort(attempt: AttemptId, failure: Failure): Unit =
+    state
+      .holding(attempt)
       .foreach(_.plan.packs.foreach { pack =>
-        members.abort(pack.invoker, owner.flare, pack.pack, failure)
+        invokers.abort(pack.invoker, attempt.flare, pack.pack, failure)
       })
 
   /** The actor died of a defect, with its flare's books open: the packs are ended and the slots come free, as
@@ -362,11 +364,11 @@ private final class GangScheduler(
     dequeue(id)
     flares = flares.removed(id)
     val failure = Failure(FailureKind.Internal, "the controller lost the flare", operation = Some("schedule"))
-    turns.groupOf(id).foreach(group => abort(ownerOf(group), failure))
-    leaveTurn(id)
-    endTurns(id)
-    books.holders.filter(_.flare == id).foreach { owner =>
-      abort(owner, failure)
-      books.release(owner)
+    groups.groupOf(id).foreach(group => abort(attemptOf(group), failure))
+    leaveGroup(id)
+    endGroup(id)
+    state.holders.filter(_.flare == id).foreach { attempt =>
+      abort(attempt, failure)
+      state.release(attempt)
     }
-    books.roundSoon()
+    state.roundSoon()

@@ -59,19 +59,19 @@ final case class Quarantine private (
   def suspicion(invoker: InvokerId): Option[Suspicion] = records.get(invoker).flatMap(_.suspicion)
 
   /** A flare was given slots of these machines: of those on trial it is the trial. */
-  def placed(owner: ClusterState.Owner, invokers: Iterable[InvokerId], now: Long): Quarantine =
+  def placed(attempt: AttemptId, invokers: Iterable[InvokerId], now: Long): Quarantine =
     invokers.filter(trust(_, now) == Trust.OnTrial).foldLeft(this) { (so, invoker) =>
-      so.changed(invoker)(_.copy(trial = Some(owner)))
+      so.changed(invoker)(_.copy(trial = Some(attempt)))
     }
 
   /** A flare that was a trial is gone, and nothing came out of it. */
-  def undecided(owner: ClusterState.Owner): Quarantine =
-    records.collect { case (invoker, record) if record.trial.contains(owner) => invoker }.foldLeft(this) {
+  def undecided(attempt: AttemptId): Quarantine =
+    records.collect { case (invoker, record) if record.trial.contains(attempt) => invoker }.foldLeft(this) {
       (so, invoker) => so.changed(invoker)(_.copy(trial = None))
     }
 
   def heard(
-      owner: ClusterState.Owner,
+      attempt: AttemptId,
       definition: DefinitionRef,
       outcomes: Iterable[StartOutcome],
       now: Long
@@ -82,7 +82,7 @@ final case class Quarantine private (
       outcome match
         case StartOutcome.Fresh(invoker) => so.cameUp(invoker, definition, now)
         case StartOutcome.Warm(invoker) =>
-          if so.records.get(invoker).exists(_.trial.contains(owner)) then
+          if so.records.get(invoker).exists(_.trial.contains(attempt)) then
             so.changed(invoker)(_.copy(trial = None))
           else so
         case StartOutcome.NotUp(invoker, failure) => so.notUp(invoker, definition, failure, now)
@@ -146,7 +146,7 @@ object Quarantine:
       suspicion: Option[Suspicion] = None,
       strikes: Int = 0,
       failed: Long = 0,
-      trial: Option[ClusterState.Owner] = None,
+      trial: Option[AttemptId] = None,
       doubtful: Set[DefinitionRef] = Set.empty
   )
 

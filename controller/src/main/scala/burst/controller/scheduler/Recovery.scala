@@ -6,7 +6,7 @@ import burst.controller.store.FlareStore
 import burst.protocol.{BackendConfig, Failure, FailureKind, FlareId, InvokerId}
 
 /** What a starting controller found in the store. `queued` are to be queued again, with the slot limits of
-  * their namespaces; `left` may still have something on their backends; `strays` are packs that may still be
+  * their namespaces; `left` may still have something on their backends; `orphans` are packs that may still be
   * running: nobody waits for them, and their slots are not in the new books. What `revoked` namespaces have
   * is to be ended.
   */
@@ -14,7 +14,7 @@ final case class Recovered(
     queued: Vector[Flare],
     limits: Map[String, Int],
     left: Vector[(FlareId, BackendConfig)],
-    strays: Map[InvokerId, Vector[(FlareId, Int)]],
+    orphans: Map[InvokerId, Vector[(FlareId, Int)]],
     revoked: Set[String]
 )
 
@@ -48,7 +48,7 @@ object Recovery:
     val byWorker = (0 until flare.request.size by Page)
       .flatMap(from => store.results(flare.id, from, from + Page))
       .filter(r => r.output.isDefined || r.error.isDefined)
-      .map(result => result.worker -> result.copy(output = result.output.map(_ => Output.Kept(0))))
+      .map(result => result.worker -> result.copy(output = result.output.map(_ => Output.OutOfLine(0))))
       .toMap
     val state = flare.state.toString.toLowerCase
     val why = Failure(

@@ -29,12 +29,12 @@ object Reservation:
     */
   def earliest(
       cluster: ClusterState,
-      end: Lease => Long,
+      end: Walltime => Long,
       place: ClusterView => Either[NoPlacement, Plan]
   ): Option[Reservation] =
     val holdings =
-      cluster.holdings.valuesIterator.filterNot(_.lease.openEnded).map(h =>
-        (end(h.lease), h.byMachine)
+      cluster.holdings.valuesIterator.filterNot(_.walltime.openEnded).map(h =>
+        (end(h.walltime), h.byMachine)
       ).toVector
     val moments = holdings.map(_._1).distinct.sorted
     def at(index: Int): (ClusterView, Option[Plan]) =

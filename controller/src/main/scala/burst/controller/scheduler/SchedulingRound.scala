@@ -20,10 +20,10 @@ final case class Placement(flare: Waiting, plan: Plan)
   * flares make room for it, and the slots it will take then. A later flare may start now only if it does not
   * delay that (backfill): it gives its slots back by that moment, or takes only slots left over at it.
   *
-  * ''Which ends.'' At first those that are expected from past runs ([[HoldTimes]]), for both sides: slots are
-  * used well, and a guess that is wrong costs the waiting flare a little. Once it has waited for `overtaking`
-  * only promises count, the time-outs: from then on it starts within the longest time-out of what runs,
-  * whatever comes after it.
+  * ''Which ends.'' At first those that are expected from past runs ([[WalltimePredictor]]), for both sides:
+  * slots are used well, and a guess that is wrong costs the waiting flare a little. Once it has waited for
+  * `overtaking` only promises count, the time-outs: from then on it starts within the longest time-out of
+  * what runs, whatever comes after it.
   *
   * What stands in a flare's way decides who may pass it otherwise:
   *   - ''its namespace's slot limit'', or that so many of its flares are being started ([[StartPace]]):
@@ -42,14 +42,14 @@ final case class Placement(flare: Waiting, plan: Plan)
   * after it. Had the cluster 10 slots (6 free), A would leave 2 over, and C could start on those.
   */
 final class SchedulingRound(policies: Map[Packing, PlacementPolicy], overtakingMicros: Long, depth: Int):
-  import SchedulingRound.{Kept, Open, Outcome}
+  import SchedulingRound.{Open, Outcome, Reserved}
 
   def run(
       cluster: ClusterState,
       queue: FlareQueue,
       now: Long,
       slotLimit: String => Int,
-      holdTimes: HoldTimes,
+      walltimes: WalltimePredictor,
       starts: String => Int = _ => Int.MaxValue
   ): Outcome =
     var outcome = Outcome(cluster, queue, Vector.empty)
@@ -61,37 +61,37 @@ final class SchedulingRound(policies: Map[Packing, PlacementPolicy], overtakingM
     val candidates = queue.order(done = looks(_) == 0)
     while candidates.hasNext && passed < depth && open.all.freeSlots > 0 do
       val next = candidates.next()
-      val lease = holdTimes.lease(next.request, now)
+      val walltime = walltimes.walltime(next.request, now)
       val atLimit = outcome.cluster.used(next.tenant) + next.size > slotLimit(next.tenant) ||
         started(next.tenant) >= starts(next.tenant)
-      val placed = if atLimit then Left(None) else attempt(outcome.cluster, next, lease, open)
+      val placed = if atLimit then Left(None) else attempt(outcome.cluster, next, walltime, open)
       placed match
         case Right((after, plan)) =>
           started(next.tenant) += 1
           outcome = Outcome(after, outcome.queue.served(next), outcome.placed :+ Placement(next, plan))
-          open = open.after(plan, lease, after.view)
+          open = open.after(plan, walltime, after.view)
         case Left(why) =>
           passed += 1
           looks(next.tenant) = if atLimit then 0 else looks(next.tenant) - 1
           // only where there is somebody who might pass
-          val first = open.kept.isEmpty && why.exists(_.isInstanceOf[NoPlacement.NotNow])
+          val first = open.reserved.isEmpty && why.exists(_.isInstanceOf[NoPlacement.NotNow])
           if first && candidates.hasNext && passed < depth then
             open = Open(open.all, reserve(outcome.cluster, next, now))
     outcome
 
   private def attempt(
-      books: ClusterState,
+      cluster: ClusterState,
       next: Waiting,
-      lease: Lease,
+      walltime: Walltime,
       open: Open
   ): Either[Option[NoPlacement], (ClusterState, Plan)] =
-    val view = open.to(lease)
+    val view = open.to(walltime)
     // too few slots whatever the policy: worth asking only while the answer may be a reservation
-    if next.size > view.freeSlots && open.kept.isDefined then Left(None)
+    if next.size > view.freeSlots && open.reserved.isDefined then Left(None)
     else
       val elsewhere = next.avoid.flatMap(invoker => place(view.without(invoker), next.request).toOption)
       elsewhere.fold(place(view, next.request))(Right(_)).left.map(Some(_)).flatMap { plan =>
-        books.reserve(next.owner, next.tenant, plan, lease).map((_, plan)).toRight(None)
+        cluster.reserve(next.attemptId, next.tenant, plan, walltime).map((_, plan)).toRight(None)
       }
 
   /** What the policy says of a request on the machines that are up, `free` as they are. Those that are
@@ -104,23 +104,23 @@ final class SchedulingRound(policies: Map[Packing, PlacementPolicy], overtakingM
       case Left(_: NoPlacement.Never) if seen.trusted ne seen => on(seen)
       case outcome => outcome
 
-  private def reserve(books: ClusterState, flare: Waiting, now: Long): Option[Kept] =
-    val end: Lease => Long =
+  private def reserve(cluster: ClusterState, flare: Waiting, now: Long): Option[Reserved] =
+    val end: Walltime => Long =
       if now - flare.since >= overtakingMicros then _.latestAfter(now) else _.expectedAfter(now)
-    Reservation.earliest(books, end, place(_, flare.request)).map(Kept(_, end))
+    Reservation.earliest(cluster, end, place(_, flare.request)).map(Reserved(_, end))
 
 object SchedulingRound:
   final case class Outcome(cluster: ClusterState, queue: FlareQueue, placed: Vector[Placement])
 
-  /** The reservation of a round, and which ends of leases count. */
-  private final case class Kept(reservation: Reservation, end: Lease => Long)
+  /** The reservation of a round, and which ends of walltimes count. */
+  private final case class Reserved(reservation: Reservation, end: Walltime => Long)
 
   /** What the flares of a round may take: `all` that is free, or what a reservation leaves over. */
-  private final case class Open(all: ClusterView, kept: Option[Kept]):
-    private lazy val leftOver = kept.fold(all)(_.reservation.leftOver(all))
+  private final case class Open(all: ClusterView, reserved: Option[Reserved]):
+    private lazy val leftOver = reserved.fold(all)(_.reservation.leftOver(all))
 
-    def to(lease: Lease): ClusterView =
-      if kept.exists(k => k.end(lease) > k.reservation.at) then leftOver else all
+    def to(walltime: Walltime): ClusterView =
+      if reserved.exists(k => k.end(walltime) > k.reservation.at) then leftOver else all
 
-    def after(plan: Plan, lease: Lease, view: ClusterView): Open =
-      Open(view, kept.map(k => k.copy(reservation = k.reservation.beside(plan, k.end(lease)))))
+    def after(plan: Plan, walltime: Walltime, view: ClusterView): Open =
+      Open(view, reserved.map(k => k.copy(reservation = k.reservation.beside(plan, k.end(walltime)))))

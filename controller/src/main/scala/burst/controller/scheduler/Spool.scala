@@ -28,7 +28,7 @@ final class Spool private (directory: Path, blobs: FlareBlobStore):
   /** The output of a worker is whole. */
   def keep(id: FlareId, worker: Int, output: Output): Unit = output match
     case Output.Inline(_) => ()
-    case Output.Kept(_) =>
+    case Output.OutOfLine(_) =>
       val name = BlobName.output(worker)
       blobs.put(id, name, file(id, name))
 

@@ -1,7 +1,5 @@
 package burst.controller.scheduler
 
-import burst.controller.scheduler.ClusterState.Owner
-
 /** How many flares of one namespace are being started at once: whoever sends hundreds of short ones a second
   * would have all processors busy with starting them otherwise, and everybody else's flares wait for one. His
   * own are none the later for it, as they would wait for each other.
@@ -10,14 +8,15 @@ import burst.controller.scheduler.ClusterState.Owner
   * start keeps the next ones waiting no longer. A namespace may have a quarter as many as there are slots,
   * and two in any case.
   */
-final case class StartPace private (starting: Map[Owner, StartPace.Starting], longest: Long):
+final case class StartPace private (starting: Map[AttemptId, StartPace.Starting], longest: Long):
   import StartPace.*
 
-  def placed(owner: Owner, tenant: String, at: Long): StartPace =
-    copy(starting = starting.updated(owner, Starting(tenant, at)))
+  def placed(attempt: AttemptId, tenant: String, at: Long): StartPace =
+    copy(starting = starting.updated(attempt, Starting(tenant, at)))
 
   /** It runs, or never will. */
-  def over(owner: Owner): StartPace = if starting.contains(owner) then copy(starting - owner) else this
+  def over(attempt: AttemptId): StartPace =
+    if starting.contains(attempt) then copy(starting - attempt) else this
 
   def at(time: Long): StartPace =
     if starting.valuesIterator.forall(_.since > time - longest) then this

@@ -12,7 +12,7 @@ private[controller] object InputsFile:
   def encode(inputs: Inputs): Iterator[ByteString] = inputs match
     case Inputs.Shared(value) => Iterator(heading("shared", Vector(value)), value.bytes)
     case Inputs.Each(values) => Iterator(heading("each", values)) ++ values.iterator.map(_.bytes)
-    case Inputs.Kept(_) => throw IllegalArgumentException("inputs that are kept already")
+    case Inputs.OutOfLine(_) => throw IllegalArgumentException("inputs that are kept already")
 
   def decode(bytes: ByteString): Inputs =
     val end = bytes.indexOf('\n'.toByte)

@@ -43,7 +43,7 @@ final class JdbcFlareStore(
           ${if flare.state.isFinal then recordBytes(flare) else 0L})""".update()
       if !flare.state.isFinal then
         val (inputs, kept) = flare.request.inputs match
-          case Inputs.Kept(size) => ("", Some(size))
+          case Inputs.OutOfLine(size) => ("", Some(size))
           case small => (small.text.utf8String, None)
         sql"INSERT INTO flare_inputs (flare_id, inputs, kept) VALUES (${flare.id.value}, $inputs, $kept)".update()
 
@@ -117,7 +117,7 @@ final class JdbcFlareStore(
             FROM flare LEFT JOIN flare_inputs ON flare_id = id
             WHERE state IN ($Live) ORDER BY created, id"""
         .map(row =>
-          flare(row, row.stringOpt("parts"), Inputs.Kept(row.longOpt("input_length").getOrElse(0L)))
+          flare(row, row.stringOpt("parts"), Inputs.OutOfLine(row.longOpt("input_length").getOrElse(0L)))
         )
         .collection[Vector]()
 
@@ -131,10 +131,10 @@ final class JdbcFlareStore(
               id.value,
               result.worker,
               result.output.collect { case Output.Inline(text) => text.bytes.utf8String }.orNull,
-              result.output.collect { case Output.Kept(size) => Long.box(size) }.orNull,
+              result.output.collect { case Output.OutOfLine(size) => Long.box(size) }.orNull,
               result.error.map(_.asJson.noSpaces).orNull
             )
-        val kept = results.iterator.flatMap(_.output).collect { case Output.Kept(size) => size }.sum
+        val kept = results.iterator.flatMap(_.output).collect { case Output.OutOfLine(size) => size }.sum
         occupy(id, kept + rows.map(row => RowBytes + row.drop(2).map(length).sum).sum)
         sql"""
           INSERT INTO flare_result (flare_id, worker, output, output_kept, error) VALUES (?, ?, ?, ?, ?)
@@ -153,7 +153,7 @@ final class JdbcFlareStore(
             row
               .stringOpt("output")
               .map(text => Output.Inline(JsonText(text)))
-              .orElse(row.longOpt("output_kept").map(Output.Kept(_))),
+              .orElse(row.longOpt("output_kept").map(Output.OutOfLine(_))),
             row.stringOpt("error").map(Stored.json[Failure])
           )
         .collection[Vector]()

@@ -5,65 +5,67 @@ import scala.util.Using
 import scala.util.control.NonFatal
 
 /** How much of a lock somebody has. */
-enum Hold:
+enum LockMode:
   /** Others may have their share, too. */
   case Shared
 
   /** Nobody else has any of it. */
-  case Whole
+  case Exclusive
 
 /** A lock of which many may have a share, or one the whole, for as long as they live. Calls block.
   */
 trait SharedLock extends AutoCloseable:
   /** What is held for sure. */
-  def held(): Option[Hold]
+  def held(): Option[LockMode]
 
   /** Takes the whole lock unless somebody else has any of it; whether it is held now. Throws
     * [[StoreUnavailable]].
     */
-  def tryWhole(): Boolean
+  def tryExclusive(): Boolean
 
   /** Takes a share unless somebody else has the whole; whether it is held now. Who has the whole keeps a
     * share of it, without a moment in between. Throws [[StoreUnavailable]].
     */
-  def tryShare(): Boolean
+  def tryShared(): Boolean
 
   /** Gives back what is held; nothing is taken any more. */
   def close(): Unit
 
 /** There is nobody to share with. */
-object LoneLock extends SharedLock:
-  def held(): Option[Hold] = Some(Hold.Shared)
-  def tryWhole(): Boolean = true
-  def tryShare(): Boolean = true
+object UncontendedLock extends SharedLock:
+  def held(): Option[LockMode] = Some(LockMode.Shared)
+  def tryExclusive(): Boolean = true
+  def tryShared(): Boolean = true
   def close(): Unit = ()
 
 /** An advisory lock of PostgreSQL by this name, on a session of its own with which the server frees it,
   * however that ends. Of who vanishes with its machine the server knows after 20 s. There is no session
   * without a lock.
   */
-final class SessionLock(settings: PostgresSettings, name: String) extends SharedLock:
-  private var session = Option.empty[(Connection, Hold)]
+final class AdvisoryLock(settings: PostgresSettings, name: String) extends SharedLock:
+  private var session = Option.empty[(Connection, LockMode)]
   private var closed = false
 
-  def held(): Option[Hold] = synchronized:
-    session.filterNot((connection, _) => connection.isValid(SessionLock.CheckSeconds)).foreach(_ => release())
+  def held(): Option[LockMode] = synchronized:
+    session.filterNot((connection, _) => connection.isValid(AdvisoryLock.CheckSeconds)).foreach(_ =>
+      release()
+    )
     session.map(_._2)
 
-  def tryWhole(): Boolean = synchronized:
-    held().contains(Hold.Whole) || begin("pg_try_advisory_lock", Hold.Whole)
+  def tryExclusive(): Boolean = synchronized:
+    held().contains(LockMode.Exclusive) || begin("pg_try_advisory_lock", LockMode.Exclusive)
 
-  def tryShare(): Boolean = synchronized:
+  def tryShared(): Boolean = synchronized:
     held() match
-      case Some(Hold.Shared) => true
-      case None => begin("pg_try_advisory_lock_shared", Hold.Shared)
-      case Some(Hold.Whole) =>
+      case Some(LockMode.Shared) => true
+      case None => begin("pg_try_advisory_lock_shared", LockMode.Shared)
+      case Some(LockMode.Exclusive) =>
         session.foreach: (connection, _) =>
           told:
             // Nobody is in one's own way.
             call(connection, "pg_try_advisory_lock_shared")
             call(connection, "pg_advisory_unlock")
-            session = Some(connection -> Hold.Shared)
+            session = Some(connection -> LockMode.Shared)
         true
 
   def close(): Unit = synchronized:
@@ -78,7 +80,7 @@ final class SessionLock(settings: PostgresSettings, name: String) extends Shared
       catch case NonFatal(_) => ()
     session = None
 
-  private def begin(function: String, hold: Hold): Boolean =
+  private def begin(function: String, hold: LockMode): Boolean =
     release()
     if !closed then
       told:
@@ -101,6 +103,6 @@ final class SessionLock(settings: PostgresSettings, name: String) extends Shared
       val row = statement.executeQuery()
       row.next() && row.getBoolean(1)
 
-object SessionLock:
+object AdvisoryLock:
   /** How long the server may take to say that it is there. */
   private val CheckSeconds = 2

@@ -53,7 +53,7 @@ object SqliteDatabase:
       name: String,
       source: SQLiteDataSource,
       size: Int,
-      patience: FiniteDuration
+      timeout: FiniteDuration
   ): HikariDataSource =
     val config = HikariConfig()
     config.setPoolName(name)
@@ -61,6 +61,6 @@ object SqliteDatabase:
     config.setMaximumPoolSize(size)
     config.setMaxLifetime(0)
     // For one that is thrown away, too, another can be had only when the disk has room.
-    config.setConnectionTimeout(patience.toMillis)
-    config.setValidationTimeout(patience.toMillis)
+    config.setConnectionTimeout(timeout.toMillis)
+    config.setValidationTimeout(timeout.toMillis)
     HikariDataSource(config)

@@ -46,8 +46,8 @@ trait FlareStore extends LogReader, ResultReader:
   /** Of what `work` writes here, on its thread, all is stored or nothing. */
   def together(work: => Unit): Unit
 
-  /** Stores a flare that has just been accepted; inputs that are `Kept` stand as a blob beside it. Throws
-    * [[Superseded]] once another store has taken over, and [[PackageGone]] without its package.
+  /** Stores a flare that has just been accepted; inputs that are `OutOfLine` stand as a blob beside it.
+    * Throws [[Superseded]] once another store has taken over, and [[PackageGone]] without its package.
     */
   def insert(flare: Flare): Unit
 
@@ -77,8 +77,8 @@ trait FlareStore extends LogReader, ResultReader:
       groups: Boolean = false
   ): Vector[Flare]
 
-  /** All that have not ended, with their inputs `Kept`, oldest first: what a starting controller must take up
-    * or report failed. From then on they are written, and new ones added, through this store alone.
+  /** All that have not ended, with their inputs `OutOfLine`, oldest first: what a starting controller must
+    * take up or report failed. From then on they are written, and new ones added, through this store alone.
     */
   def takeUnfinished(): Vector[Flare]
 

@@ -9,9 +9,9 @@ import scala.concurrent.ExecutionContext
   * much, keeps neither small writes nor other namespaces waiting.
   */
 final class Transfers(threads: ExecutionContext, most: Int = Transfers.MostOfOne):
-  import Transfers.Lane
+  import Transfers.TenantTransfers
 
-  private var lanes = Map.empty[String, Lane]
+  private var tenants = Map.empty[String, TenantTransfers]
 
   /** What a namespace moves. */
   def of(namespace: String): ExecutionContext = new ExecutionContext:
@@ -26,24 +26,24 @@ final class Transfers(threads: ExecutionContext, most: Int = Transfers.MostOfOne
     finally next(namespace).foreach(begin(namespace, _))
 
   private def mayBegin(namespace: String, work: Runnable): Boolean = synchronized:
-    val lane = lanes.getOrElse(namespace, Lane(0, Queue.empty))
-    val free = lane.underWay < most
+    val tenant = tenants.getOrElse(namespace, TenantTransfers(0, Queue.empty))
+    val free = tenant.underWay < most
     val after =
-      if free then lane.copy(underWay = lane.underWay + 1)
-      else lane.copy(waiting = lane.waiting.enqueue(work))
-    lanes = lanes.updated(namespace, after)
+      if free then tenant.copy(underWay = tenant.underWay + 1)
+      else tenant.copy(waiting = tenant.waiting.enqueue(work))
+    tenants = tenants.updated(namespace, after)
     free
 
   private def next(namespace: String): Option[Runnable] = synchronized:
-    val lane = lanes(namespace)
-    lane.waiting.dequeueOption match
+    val tenant = tenants(namespace)
+    tenant.waiting.dequeueOption match
       case Some((work, rest)) =>
-        lanes = lanes.updated(namespace, lane.copy(waiting = rest))
+        tenants = tenants.updated(namespace, tenant.copy(waiting = rest))
         Some(work)
       case None =>
-        lanes =
-          if lane.underWay == 1 then lanes.removed(namespace)
-          else lanes.updated(namespace, lane.copy(underWay = lane.underWay - 1))
+        tenants =
+          if tenant.underWay == 1 then tenants.removed(namespace)
+          else tenants.updated(namespace, tenant.copy(underWay = tenant.underWay - 1))
         None
 
 object Transfers:
@@ -51,7 +51,7 @@ object Transfers:
   private val MostOfOne = 4
 
   /** A namespace's transfers. */
-  private final case class Lane(underWay: Int, waiting: Queue[Runnable])
+  private final case class TenantTransfers(underWay: Int, waiting: Queue[Runnable])
 
   def of(system: ActorSystem[?]): Transfers =
     Transfers(system.dispatchers.lookup(DispatcherSelector.fromConfig(StoreSettings.TransferDispatcher)))

@@ -2,7 +2,7 @@ package burst.controller.cluster
 
 import burst.controller.flare.FlareState
 import burst.controller.limits.PlatformLimits
-import burst.controller.scheduler.{Admission, Samples}
+import burst.controller.scheduler.{AdmissionControl, Samples}
 import burst.controller.store.{Storage, StoreSettings}
 import burst.protocol.*
 import com.typesafe.config.{Config, ConfigFactory}
@@ -72,7 +72,7 @@ class ActorSchedulingSuite extends FunSuite:
       val times = Vector.fill(200)(run()).drop(50).sorted
       println(s"submit to result, 48 workers, embedded store: median ${times(75)} µs, p99 ${times(148)} µs")
       // as a controller that dies leaves it
-      val queued = Admission.accept(Samples.request(2), 7)
+      val queued = AdmissionControl.accept(Samples.request(2), 7)
       storage.flares.insert(queued)
       left = Some(queued.id)
     }

@@ -1,6 +1,6 @@
 package burst.controller.cluster
 
-import burst.controller.store.{Hold, LoneLock, PostgresServer, SessionLock, SharedLock}
+import burst.controller.store.{AdvisoryLock, LockMode, PostgresServer, SharedLock, UncontendedLock}
 import burst.node.SetupException
 import java.util.concurrent.CountDownLatch
 import java.util.concurrent.TimeUnit.SECONDS
@@ -23,7 +23,7 @@ class MembershipSuite extends munit.FunSuite:
     val systems: Vector[ActorSystem[Nothing]] = Vector.fill(count)(ClusterNode())
     val seeds: Vector[Address] = systems.map(Cluster(_).selfMember.address)
 
-    def lock(): SessionLock = SessionLock(database, "burst-members")
+    def lock(): AdvisoryLock = AdvisoryLock(database, "burst-members")
 
     def begin(
         index: Int,
@@ -52,11 +52,11 @@ class MembershipSuite extends munit.FunSuite:
     Await.result(Future.sequence(all.map(_.joined)), Soon)
     nodes.systems.foreach: system =>
       eventually(s"${members(system)} are ${nodes.seeds}")(members(system) == nodes.seeds.toSet)
-    assert(!nodes.lock().tryWhole())
+    assert(!nodes.lock().tryExclusive())
 
   nodes(1).test("who is silent, but a member, keeps another from founding until it is gone"): nodes =>
     val silent = nodes.lock()
-    assert(silent.tryShare())
+    assert(silent.tryShared())
     val asked = Counted(nodes.lock())
     val begun = nodes.begin(0, asked)
     eventually("it asks again")(asked.claims >= 2)
@@ -64,11 +64,11 @@ class MembershipSuite extends munit.FunSuite:
     assertEquals(members(nodes.systems(0)), Set.empty)
     silent.close()
     Await.result(begun.joined, Soon)
-    assertEquals(asked.held(), Some(Hold.Shared))
+    assertEquals(asked.held(), Some(LockMode.Shared))
 
   nodes(1).test("it waits no longer than it may, and says what for"): nodes =>
     val silent = nodes.lock()
-    assert(silent.tryShare())
+    assert(silent.tryShared())
     val failure = Await.result(nodes.begin(0, joinTimeout = 500.millis).joined.failed, Soon)
     assert(failure.isInstanceOf[SetupException], failure)
     assert(failure.getMessage.contains("other controllers are members"), failure.getMessage)
@@ -79,12 +79,12 @@ class MembershipSuite extends munit.FunSuite:
     val begun = nodes.begin(0, lock)
     Await.result(begun.joined, Soon)
     lock.lose()
-    eventually("it is held again")(lock.held().contains(Hold.Shared))
+    eventually("it is held again")(lock.held().contains(LockMode.Shared))
     val cluster = Cluster(nodes.systems(0))
     cluster.manager ! Leave(cluster.selfMember.address)
     Await.result(begun.removed, Soon)
     val next = nodes.lock()
-    eventually("it is free")(next.tryWhole())
+    eventually("it is free")(next.tryExclusive())
     next.close()
 
   nodes(1).test("what it is given only after it has left is given back"): nodes =>
@@ -99,12 +99,12 @@ class MembershipSuite extends munit.FunSuite:
     Await.result(begun.removed, Soon)
     lock.answered.countDown()
     val next = nodes.lock()
-    eventually("it is free")(next.tryWhole())
+    eventually("it is free")(next.tryExclusive())
     next.close()
 
   test("one that has a database of its own is alone, and founds at once"):
     val nodes = Nodes(1)
-    try Await.result(nodes.begin(0, LoneLock).joined, Soon)
+    try Await.result(nodes.begin(0, UncontendedLock).joined, Soon)
     finally nodes.close()
 
   /** Can lose what it has, as if its session had broken, and gives shares only when it is told to, once it is
@@ -119,21 +119,21 @@ class MembershipSuite extends munit.FunSuite:
       val lost = lock
       lock = make()
       lost.close()
-    def held(): Option[Hold] = lock.held()
-    def tryWhole(): Boolean = lock.tryWhole()
-    def tryShare(): Boolean =
+    def held(): Option[LockMode] = lock.held()
+    def tryExclusive(): Boolean = lock.tryExclusive()
+    def tryShared(): Boolean =
       if slow then
         asked = true
         answered.await(Soon.toSeconds, SECONDS)
-      lock.tryShare()
+      lock.tryShared()
     def close(): Unit = lock.close()
 
   /** Counts how often somebody tried to take the whole. */
   private final class Counted(lock: SharedLock) extends SharedLock:
     @volatile var claims = 0
-    def held(): Option[Hold] = lock.held()
-    def tryWhole(): Boolean =
+    def held(): Option[LockMode] = lock.held()
+    def tryExclusive(): Boolean =
       claims += 1
-      lock.tryWhole()
-    def tryShare(): Boolean = lock.tryShare()
+      lock.tryExclusive()
+    def tryShared(): Boolean = lock.tryShared()
     def close(): Unit = lock.close()

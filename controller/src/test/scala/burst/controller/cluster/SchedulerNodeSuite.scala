@@ -1,6 +1,6 @@
 package burst.controller.cluster
 
-import burst.controller.store.{EmbeddedStorage, LoneLock}
+import burst.controller.store.{EmbeddedStorage, UncontendedLock}
 import scala.concurrent.Await
 import scala.concurrent.duration.DurationInt
 
@@ -13,7 +13,7 @@ class SchedulerNodeSuite extends munit.FunSuite, EmbeddedStorage:
       val system = ClusterNode()
       try
         val settings = MembershipSettings(0.seconds, 1.hour)
-        val membership = Membership.begin(Vector.empty, LoneLock, settings)(using system)
+        val membership = Membership.begin(Vector.empty, UncontendedLock, settings)(using system)
         Await.result(membership.joined, Soon)
         ActorScheduling.start(system.settings.config)(storage)(using system)
         val deadline = Soon.fromNow

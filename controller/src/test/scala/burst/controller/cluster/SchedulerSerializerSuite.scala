@@ -33,8 +33,8 @@ class SchedulerSerializerSuite extends munit.FunSuite:
     travels(NamespaceEnded)
     travels(Awaited.NotActive)
     travels(Located(None))
-    travels(Located(Some(Standing(1, Right(5)))))
-    WaitsFor.values.foreach(why => travels(Located(Some(Standing(1, Left(why))))))
+    travels(Located(Some(QueueEstimate(1, Right(5)))))
+    WaitsFor.values.foreach(why => travels(Located(Some(QueueEstimate(1, Left(why))))))
     val refusals = Vector(
       Refusal.TooLarge(9, 8),
       Refusal.UnitTooLarge(5, 4),
@@ -56,7 +56,7 @@ class SchedulerSerializerSuite extends munit.FunSuite:
     arrived(Submitted.NotStored("insert", RuntimeException("no disk"))) match
       case Submitted.NotStored("insert", cause) => assertEquals(cause.getMessage, "no disk")
       case other => fail(s"arrived as $other")
-    val flare = Admission.accept(Samples.request(2), 7)
+    val flare = AdmissionControl.accept(Samples.request(2), 7)
     assertEquals(arrived(Awaited.Ended(flare)), Awaited.NotActive)
     arrived(Submitted.Accepted(flare)) match
       case Submitted.Accepted(summary) =>

@@ -123,7 +123,7 @@ abstract class DefinitionsContract extends StorageFixtures:
         BlobName.output(0),
         Files.writeString(Files.createTempFile("burst-output", ""), "1")
       )
-      s.flares.addResults(flare.id, Vector(WorkerResult(0, Some(Output.Kept(1)), None)))
+      s.flares.addResults(flare.id, Vector(WorkerResult(0, Some(Output.OutOfLine(1)), None)))
     assertEquals(janitor.round(), 1)
     assertEquals(s.blobs.flares(), Vector(flares(1).id))
 

@@ -29,7 +29,7 @@ class BodyIntakeSuite extends munit.FunSuite:
   private def intake(memory: Long) = BodyIntake(
     RequestBody(BodyTimes(10.seconds, 0, 1.hour), JsonLimits(10, 10, 10)),
     BodyIntake.Settings(memory / 2, memory, rate = 1, burst = 100L << 20).fitting,
-    Turns(dispatcher),
+    FairExecutor(dispatcher),
     Blocking(any)
   )
 

@@ -1,7 +1,14 @@
 package burst.controller.http
 
 import burst.controller.flare.*
-import burst.controller.scheduler.{CancelOutcome, CancelledBy, FlareService, InvokerView, Refusal, Standing}
+import burst.controller.scheduler.{
+  CancelOutcome,
+  CancelledBy,
+  FlareService,
+  InvokerView,
+  QueueEstimate,
+  Refusal
+}
 import burst.controller.store.FlareStore
 import burst.protocol.*
 import java.util.concurrent.atomic.AtomicReference
@@ -20,7 +27,7 @@ final class FakeFlareService(flares: FlareStore) extends FlareService:
   @volatile var outputs: Vector[WorkerResult] = Vector.empty
   @volatile var cancelling: CancelOutcome = CancelOutcome.Accepted
   @volatile var views: Vector[InvokerView] = Vector(machine)
-  @volatile var standings: Map[FlareId, Standing] = Map.empty
+  @volatile var estimates: Map[FlareId, QueueEstimate] = Map.empty
   @volatile var hanging: Boolean = false
   @volatile var breaking: Option[Throwable] = None
   val last: AtomicReference[Option[FlareRequest]] = AtomicReference(None)
@@ -36,7 +43,7 @@ final class FakeFlareService(flares: FlareStore) extends FlareService:
     outputs = Vector.empty
     cancelling = CancelOutcome.Accepted
     views = Vector(machine)
-    standings = Map.empty
+    estimates = Map.empty
     hanging = false
     breaking = None
     last.set(None)
@@ -75,7 +82,7 @@ final class FakeFlareService(flares: FlareStore) extends FlareService:
   def endRevoked(namespace: String): Future[Unit] =
     ended.set(Some(namespace))
     Future.unit
-  def standing(id: FlareId): Future[Option[Standing]] = Future.successful(standings.get(id))
+  def queueEstimate(id: FlareId): Future[Option[QueueEstimate]] = Future.successful(estimates.get(id))
   def invokers(): Future[Vector[InvokerView]] = Future.successful(views)
 
 object FakeFlareService:

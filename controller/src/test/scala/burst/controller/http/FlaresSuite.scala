@@ -3,7 +3,7 @@ package burst.controller.http
 import burst.controller.blob.BlobName
 import burst.controller.flare.*
 import burst.controller.http.FakeFlareService.ended
-import burst.controller.scheduler.{CancelOutcome, Standing, WaitsFor}
+import burst.controller.scheduler.{CancelOutcome, QueueEstimate, WaitsFor}
 import burst.controller.store.Samples
 import burst.protocol.{FlareId, JsonText, LogStream}
 import io.circe.parser.parse
@@ -53,12 +53,12 @@ class FlaresSuite extends HttpSuite:
   test("a queued flare shows where it stands, any other does not"):
     val waits = stored(Samples.flare())
     val done = stored(Samples.flare(state = FlareState.Failed))
-    service.standings =
-      Map(waits.id -> Standing(3, Right(7000)), done.id -> Standing(1, Left(WaitsFor.Slots)))
+    service.estimates =
+      Map(waits.id -> QueueEstimate(3, Right(7000)), done.id -> QueueEstimate(1, Left(WaitsFor.Slots)))
     def queue(flare: Flare) = send("GET", s"$flares/${flare.id.value}").json.hcursor.downField("queue").focus
     assertEquals(queue(waits), Some(json("""{"position":3,"start":7000,"waitsFor":null}""")))
     assertEquals(queue(done), Some(io.circe.Json.Null))
-    service.standings = Map(waits.id -> Standing(1, Left(WaitsFor.Slots)))
+    service.estimates = Map(waits.id -> QueueEstimate(1, Left(WaitsFor.Slots)))
     assertEquals(queue(waits), Some(json("""{"position":1,"start":null,"waitsFor":"slots"}""")))
 
   test("a result is 200 while the flare runs, with a place for every worker"):
@@ -82,7 +82,7 @@ class FlaresSuite extends HttpSuite:
     val results =
       Vector(
         WorkerResult(0, Some(Output.Inline(JsonText(deep))), None),
-        WorkerResult(1, Some(Output.Kept(1)), None)
+        WorkerResult(1, Some(Output.OutOfLine(1)), None)
       )
     storage.flares.addResults(f.id, results)
     val answer = java.net.URI.create(s"http://127.0.0.1:$port$flares/${f.id.value}/result")
@@ -96,7 +96,7 @@ class FlaresSuite extends HttpSuite:
 
   test("an answer whose output has gone breaks off"):
     val f = stored(Samples.flare())
-    storage.flares.addResults(f.id, Vector(WorkerResult(0, Some(Output.Kept(5)), None)))
+    storage.flares.addResults(f.id, Vector(WorkerResult(0, Some(Output.OutOfLine(5)), None)))
     val raw = RawConnection(port)
     val auth = s"Authorization: ${basic(credentials)}"
     raw.send(s"GET $flares/${f.id.value}/result HTTP/1.1\r\nHost: x\r\n$auth\r\n\r\n")

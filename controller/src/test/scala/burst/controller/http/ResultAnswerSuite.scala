@@ -37,7 +37,7 @@ class ResultAnswerSuite extends munit.FunSuite:
       read.incrementAndGet()
       Vector.range(from, until).map: worker =>
         val output =
-          if kept.contains(worker) then Output.Kept(length) else Output.Inline(JsonText(s"$worker"))
+          if kept.contains(worker) then Output.OutOfLine(length) else Output.Inline(JsonText(s"$worker"))
         WorkerResult(worker, Some(output), None)
 
     def piece(id: FlareId, name: BlobName, from: Long, length: Int): ByteString =

@@ -2,7 +2,7 @@ package burst.controller.http
 
 import burst.controller.blob.{BlobName, DirectoryFlareBlobStore, FlareBlobStore}
 import burst.controller.flare.{Flare, FlareState, Output, WorkerResult}
-import burst.controller.scheduler.{Admission, MemoryFlareStore, Samples}
+import burst.controller.scheduler.{AdmissionControl, MemoryFlareStore, Samples}
 import burst.controller.store.{Blocking, FlareStore, Transfers}
 import burst.protocol.FlareId
 import java.nio.file.{Files, Path}
@@ -30,7 +30,7 @@ class ResultAttemptsSuite extends munit.FunSuite:
   private final class Bench(root: Path, size: Int):
     val store = MemoryFlareStore()
     val kept = DirectoryFlareBlobStore.open(root.resolve("flares"))
-    val flare: Flare = Admission.accept(Samples.request(size), 0).copy(state = FlareState.Running)
+    val flare: Flare = AdmissionControl.accept(Samples.request(size), 0).copy(state = FlareState.Running)
     store.insert(flare)
 
     def keep(text: String): Unit =
@@ -59,7 +59,7 @@ class ResultAttemptsSuite extends munit.FunSuite:
     val bench = Bench(root, 1)
     import bench.*
     keep("\"" + "1" * 600_000 + "\"")
-    store.addResults(flare.id, Vector(WorkerResult(0, Some(Output.Kept(600_002)), None)))
+    store.addResults(flare.id, Vector(WorkerResult(0, Some(Output.OutOfLine(600_002)), None)))
     object turning extends FlareBlobStore:
       export kept.{close as _, piece as _, read as _, *}
       def piece(id: FlareId, name: BlobName, from: Long, length: Int): ByteString =
@@ -86,7 +86,7 @@ class ResultAttemptsSuite extends munit.FunSuite:
     import bench.*
     val text = "\"" + "1" * 600_000 + "\""
     keep(text)
-    store.addResults(flare.id, Vector(WorkerResult(0, Some(Output.Kept(600_002)), None)))
+    store.addResults(flare.id, Vector(WorkerResult(0, Some(Output.OutOfLine(600_002)), None)))
     object turning extends FlareBlobStore:
       export kept.{close as _, piece as _, read as _, *}
       def piece(id: FlareId, name: BlobName, from: Long, length: Int): ByteString =

@@ -1,6 +1,5 @@
 package burst.controller.scheduler
 
-import burst.controller.scheduler.ClusterState.Owner
 import burst.protocol.{FlareId, InvokerId}
 import munit.ScalaCheckSuite
 import org.scalacheck.Prop.*
@@ -8,39 +7,40 @@ import org.scalacheck.{Gen, Prop}
 
 class ClusterStateSuite extends ScalaCheckSuite:
   private val (a, b) = (InvokerId("a"), InvokerId("b"))
-  private val owners = Vector.fill(4)(FlareId.random()).flatMap(id => Vector(Owner(id, 1), Owner(id, 2)))
+  private val attempts =
+    Vector.fill(4)(FlareId.random()).flatMap(id => Vector(AttemptId(id, 1), AttemptId(id, 2)))
   private val start = ClusterState.empty.up(a, 8).up(b, 4)
 
   private def free(state: ClusterState) = state.view.machines.map(m => m.id.value -> m.free).toMap
 
   test("a plan is reserved whole or not at all"):
-    val taken = start.reserve(owners(0), "n", Plan.of(Vector(a -> 8, b -> 2), 8), Samples.lease).get
+    val taken = start.reserve(attempts(0), "n", Plan.of(Vector(a -> 8, b -> 2), 8), Samples.walltime).get
     assertEquals(free(taken), Map("a" -> 0, "b" -> 2))
     assertEquals(taken.used("n"), 10)
-    assertEquals(taken.reserve(owners(1), "n", Plan.of(Vector(b -> 2, a -> 1), 2), Samples.lease), None)
+    assertEquals(taken.reserve(attempts(1), "n", Plan.of(Vector(b -> 2, a -> 1), 2), Samples.walltime), None)
     assertEquals(
-      taken.reserve(owners(0), "n", Plan.of(Vector(b -> 1), 1), Samples.lease),
+      taken.reserve(attempts(0), "n", Plan.of(Vector(b -> 1), 1), Samples.walltime),
       None,
       "one holding per attempt"
     )
 
   test("slots come back once"):
-    val taken = start.reserve(owners(0), "n", Plan.of(Vector(a -> 8, b -> 2), 8), Samples.lease).get
-    val once = taken.release(owners(0), Vector(0))
+    val taken = start.reserve(attempts(0), "n", Plan.of(Vector(a -> 8, b -> 2), 8), Samples.walltime).get
+    val once = taken.release(attempts(0), Vector(0))
     assertEquals(free(once), Map("a" -> 8, "b" -> 2))
-    assertEquals(once.release(owners(0), Vector(0, 0, 7, -1)), once)
-    val all = once.releaseAll(owners(0))
+    assertEquals(once.release(attempts(0), Vector(0, 0, 7, -1)), once)
+    val all = once.releaseAll(attempts(0))
     assertEquals(free(all), Map("a" -> 8, "b" -> 4))
     assertEquals(all.used("n"), 0)
-    assertEquals(all.release(owners(0), Vector(1)), all)
+    assertEquals(all.release(attempts(0), Vector(1)), all)
 
   test("a pack gives back what its ended workers used, and the rest at its end"):
-    val taken = start.reserve(owners(0), "n", Plan.of(Vector(a -> 8, b -> 2), 8), Samples.lease).get
-    val some = taken.shrink(owners(0), Vector(0 -> 3))
+    val taken = start.reserve(attempts(0), "n", Plan.of(Vector(a -> 8, b -> 2), 8), Samples.walltime).get
+    val some = taken.shrink(attempts(0), Vector(0 -> 3))
     assertEquals((free(some), some.used("n")), (Map("a" -> 5, "b" -> 2), 5))
-    assertEquals(some.shrink(owners(0), Vector(0 -> 3, 0 -> 6, 9 -> 0)), some, "said twice, or late")
-    val none = some.shrink(owners(0), Vector(0 -> 0, 1 -> -1))
-    assertEquals((free(none), none.holds(owners(0))), (Map("a" -> 8, "b" -> 4), false))
+    assertEquals(some.shrink(attempts(0), Vector(0 -> 3, 0 -> 6, 9 -> 0)), some, "said twice, or late")
+    val none = some.shrink(attempts(0), Vector(0 -> 0, 1 -> -1))
+    assertEquals((free(none), none.holds(attempts(0))), (Map("a" -> 8, "b" -> 4), false))
 
   test("an overloaded machine offers nothing until it is better"):
     val busy = start.report(a, overloaded = true, Set.empty)
@@ -49,29 +49,29 @@ class ClusterStateSuite extends ScalaCheckSuite:
     assertEquals(busy.report(a, overloaded = false, Set.empty), start)
 
   test("a machine that is down offers nothing and keeps what is held on it"):
-    val taken = start.reserve(owners(0), "n", Plan.of(Vector(a -> 3), 3), Samples.lease).get.down(a)
+    val taken = start.reserve(attempts(0), "n", Plan.of(Vector(a -> 3), 3), Samples.walltime).get.down(a)
     assertEquals(taken.view.machines.map(_.id), Vector(b))
     assertEquals(free(taken.up(a, 8)), Map("a" -> 5, "b" -> 4))
     assertEquals(free(taken.up(a, 2)), Map("a" -> 0, "b" -> 4))
-    assertEquals(free(taken.up(a, 2).releaseAll(owners(0))), Map("a" -> 2, "b" -> 4))
+    assertEquals(free(taken.up(a, 2).releaseAll(attempts(0))), Map("a" -> 2, "b" -> 4))
     assertEquals(taken.forget(a), taken)
-    assertEquals(taken.releaseAll(owners(0)).forget(a).machines.keySet, Set(b))
+    assertEquals(taken.releaseAll(attempts(0)).forget(a).machines.keySet, Set(b))
     assertEquals(start.forget(a), start)
 
   private enum Move:
-    case Reserve(owner: Owner, size: Int, g: Int)
-    case Release(owner: Owner, packs: List[Int])
-    case Shrink(owner: Owner, pack: Int, left: Int)
+    case Reserve(attempt: AttemptId, size: Int, g: Int)
+    case Release(attempt: AttemptId, packs: List[Int])
+    case Shrink(attempt: AttemptId, pack: Int, left: Int)
     case Down(id: InvokerId)
     case Up(id: InvokerId)
 
   private val moves: Gen[List[Move]] = Gen.listOf(
     Gen.oneOf(
-      Gen.oneOf(owners).flatMap(o =>
+      Gen.oneOf(attempts).flatMap(o =>
         Gen.choose(1, 14).flatMap(n => Gen.choose(1, 4).map(Move.Reserve(o, n, _)))
       ),
-      Gen.oneOf(owners).flatMap(o => Gen.listOf(Gen.choose(-1, 5)).map(Move.Release(o, _))),
-      Gen.oneOf(owners).flatMap(o =>
+      Gen.oneOf(attempts).flatMap(o => Gen.listOf(Gen.choose(-1, 5)).map(Move.Release(o, _))),
+      Gen.oneOf(attempts).flatMap(o =>
         Gen.choose(-1, 5).flatMap(p => Gen.choose(-1, 5).map(Move.Shrink(o, p, _)))
       ),
       Gen.oneOf(a, b).map(Move.Down(_)),
@@ -83,16 +83,16 @@ class ClusterStateSuite extends ScalaCheckSuite:
     forAll(moves) { sequence =>
       sequence.foldLeft(start) { (state, move) =>
         val next = move match
-          case Move.Reserve(owner, n, g) =>
+          case Move.Reserve(attempt, n, g) =>
             // a plan made for the empty cluster: the books must refuse it when it does not fit
             val view = ClusterView(Vector(Machine(a, 8, 8), Machine(b, 4, 4)))
             Homogeneous(DefaultGranularity.Cheapest(PackCosts.Measured))
               .place(view, n, Some(g))
               .toOption
-              .flatMap(state.reserve(owner, owner.flare.value.take(1), _, Samples.lease))
+              .flatMap(state.reserve(attempt, attempt.flare.value.take(1), _, Samples.walltime))
               .getOrElse(state)
-          case Move.Release(owner, packs) => state.release(owner, packs)
-          case Move.Shrink(owner, pack, left) => state.shrink(owner, Vector(pack -> left))
+          case Move.Release(attempt, packs) => state.release(attempt, packs)
+          case Move.Shrink(attempt, pack, left) => state.shrink(attempt, Vector(pack -> left))
           case Move.Down(id) => state.down(id)
           case Move.Up(id) => state.up(id, if id == a then 8 else 4)
         next.machines.foreach { (id, capacity) =>

@@ -1,7 +1,7 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.{FlareRequest, FlareState}
-import burst.node.Allowance
+import burst.node.FairSemaphore
 import burst.protocol.{Inputs, JsonText}
 import scala.concurrent.{ExecutionContext, Future}
 import scala.concurrent.duration.DurationLong
@@ -13,16 +13,16 @@ class FlareInputsSuite extends SchedulerFixture:
     Samples.request(1, namespace, retries = retries).copy(inputs = Inputs.Shared(JsonText(s"\"$text\"")))
 
   /** Memory of which a flare can have all or nothing, and a part that is in its way. */
-  private def scarce(): (Allowance, Allowance.Grant) =
-    val memory = Allowance(10)
-    (memory, granted(memory.take(6)))
+  private def scarce(): (FairSemaphore, FairSemaphore.Permit) =
+    val memory = FairSemaphore(10)
+    (memory, granted(memory.acquire(6)))
 
-  private def granted(taken: Future[Allowance.Grant]) = taken.value.fold(fail("it waits"))(_.get)
+  private def granted(taken: Future[FairSemaphore.Permit]) = taken.value.fold(fail("it waits"))(_.get)
 
   /** One who asks next, once a flare has asked before. */
-  private def behindFlare(memory: Allowance): Future[Allowance.Grant] =
+  private def behindFlare(memory: FairSemaphore): Future[FairSemaphore.Permit] =
     kit.createTestProbe[Any]().awaitAssert:
-      val next = memory.take(1)
+      val next = memory.acquire(1)
       next.value.foreach(_.get.close())
       assert(!next.isCompleted, "no flare has asked yet")
       next
@@ -54,7 +54,7 @@ class FlareInputsSuite extends SchedulerFixture:
     b.succeed(b.prepared())
     assertEquals(world.ended(end).state, FlareState.Succeeded)
     a.hearsNothing()
-    kit.createTestProbe[Any]().awaitAssert(granted(memory.take(10)))
+    kit.createTestProbe[Any]().awaitAssert(granted(memory.acquire(10)))
 
   test("the wait for memory is nobody's fault: it is not the flare's time, nor an invoker's"):
     val (memory, held) = scarce()
@@ -107,8 +107,8 @@ class FlareInputsSuite extends SchedulerFixture:
     val a = world.invoker("a", 1)
     world.submit(large(retries = 0, "many"))
     behindFlare(memory).foreach(_.close())(using ExecutionContext.parasitic)
-    val many = Vector.fill(9)(memory.take(10, "many"))
-    val one = memory.take(10, "one")
+    val many = Vector.fill(9)(memory.acquire(10, "many"))
+    val one = memory.acquire(10, "one")
     held.close()
     a.ready(a.prepared())
     kit.createTestProbe[Any]().awaitAssert(granted(one))

@@ -14,7 +14,7 @@ final class LifecycleDriver(
     cleans: Boolean = false,
     packs: Vector[(String, Int)] = Vector("a" -> 2, "b" -> 2)
 ):
-  val flare: Flare = Admission.accept(Samples.request(size, retries = retries), 0)
+  val flare: Flare = AdmissionControl.accept(Samples.request(size, retries = retries), 0)
   var life: FlareLifecycle = FlareLifecycle.queued(flare, Samples.settings.terms(cleans))
   var effects: Vector[FlareEffect] = Vector.empty
   var at: Long = 0L

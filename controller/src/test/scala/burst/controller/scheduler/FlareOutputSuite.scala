@@ -27,7 +27,7 @@ class FlareOutputSuite extends SchedulerFixture:
     assertEquals(world.ended(end).state, FlareState.Succeeded)
     assertEquals(
       world.store.results(flare.id, 0, 2).map(_.output),
-      Vector(Some(Output.Kept(5000 + 6)), Some(Output.Kept(5)))
+      Vector(Some(Output.OutOfLine(5000 + 6)), Some(Output.OutOfLine(5)))
     )
     assertEquals((kept(flare.id, 0), kept(flare.id, 1)), ("\"" + "x" * 5000 + "yéz\"", "[1,2]"))
 

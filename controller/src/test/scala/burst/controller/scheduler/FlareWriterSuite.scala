@@ -10,7 +10,7 @@ import org.apache.pekko.util.ByteString
 import scala.concurrent.ExecutionContext
 
 class FlareWriterSuite extends FunSuite:
-  private val flare = Admission.accept(Samples.request(1), 0)
+  private val flare = AdmissionControl.accept(Samples.request(1), 0)
   private def line(n: Int) = LogText(Some(0), 0, LogStream.Stdout, n, f"line $n%3d")
 
   /** A store thread that runs when told to, and what was told of its writes. */
@@ -157,7 +157,7 @@ class FlareWriterSuite extends FunSuite:
     bench.run()
     bench.store.fails = _ == "addResults"
     bench.writer.outputs(Vector(OutputPiece(0, 7, ByteString("ended"))))
-    bench.writer.results(Vector(WorkerResult(0, Some(Output.Kept(12)), None)))
+    bench.writer.results(Vector(WorkerResult(0, Some(Output.OutOfLine(12)), None)))
     bench.writer.flush()
     bench.run()
     bench.store.fails = _ => false
@@ -212,7 +212,7 @@ class FlareWriterSuite extends FunSuite:
     bench.writer.flush()
     bench.run()
     Samples.spool.write(flare.id, Vector(OutputPiece(0, 0, ByteString("the successor's"))))
-    Samples.spool.keep(flare.id, 0, Output.Kept(15))
+    Samples.spool.keep(flare.id, 0, Output.OutOfLine(15))
     bench.store.taken = true
     bench.writer.clear()
     bench.writer.flush()
@@ -242,7 +242,7 @@ class FlareWriterSuite extends FunSuite:
     failing.fails = false
     bench.store.taken = true
     Samples.spool.write(flare.id, Vector(OutputPiece(0, 0, ByteString("the successor's"))))
-    Samples.spool.keep(flare.id, 0, Output.Kept(15))
+    Samples.spool.keep(flare.id, 0, Output.OutOfLine(15))
     bench.writer.flush()
     bench.run()
     assertEquals(Samples.blobs.load(flare.id, BlobName.output(0)).utf8String, "the successor's")

@@ -88,21 +88,21 @@ class GangSchedulerSuite extends SchedulerFixture:
   test("a queued flare knows its place and when it may start"):
     val world = World()
     val a = world.invoker("a", 4)
-    def standing(id: FlareId) =
+    def estimate(id: FlareId) =
       world.ask[GangScheduler.Located](GangScheduler.Locate(id, _)).receiveMessage().standing
     val one = world.submit(Samples.request(3, timeout = 20000))
     val (two, three) = (world.submit(Samples.request(4)), world.submit(Samples.request(4)))
     val released = world.clock.get + 20.seconds.toMicros + Samples.settings.abortDeadline.toMicros
-    assertEquals(standing(two.id), Some(Standing(1, Right(released))))
-    assertEquals(standing(three.id).map(_.position), Some(2))
-    assertEquals(standing(one.id), None)
-    assertEquals(standing(FlareId.random()), None)
+    assertEquals(estimate(two.id), Some(QueueEstimate(1, Right(released))))
+    assertEquals(estimate(three.id).map(_.position), Some(2))
+    assertEquals(estimate(one.id), None)
+    assertEquals(estimate(FlareId.random()), None)
     world.pass(3.seconds)
     a.succeed(a.prepared())
     a.prepared()
     assertEquals(
-      standing(three.id),
-      Some(Standing(1, Right(world.clock.get + 3.seconds.toMicros))),
+      estimate(three.id),
+      Some(QueueEstimate(1, Right(world.clock.get + 3.seconds.toMicros))),
       "as the first took"
     )
 

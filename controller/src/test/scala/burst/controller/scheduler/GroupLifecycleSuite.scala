@@ -10,7 +10,7 @@ import FlareLifecycle.Stage
 /** A group's life where it differs from a flare's. */
 class GroupLifecycleSuite extends FunSuite:
   private val request = Samples.request(4).copy(group = Some(GroupRole.Holder(7000)))
-  private val group: Flare = Admission.accept(request, 0)
+  private val group: Flare = AdmissionControl.accept(request, 0)
   private val plan = Plan.of(Vector(InvokerId("a") -> 2, InvokerId("b") -> 2), 2)
 
   private def report(pack: Int, event: PackEvent) =

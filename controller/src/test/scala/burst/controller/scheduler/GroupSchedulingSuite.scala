@@ -62,8 +62,8 @@ class GroupSchedulingSuite extends SchedulerFixture:
     val before = a.prepared()
     val group = world.submit(holder(2))
     val one = world.submit(member(group))
-    val standing = world.ask[GangScheduler.Located](GangScheduler.Locate(one.id, _)).receiveMessage().standing
-    assertEquals(standing, Some(Standing(1, Left(WaitsFor.Turn))))
+    val estimate = world.ask[GangScheduler.Located](GangScheduler.Locate(one.id, _)).receiveMessage().standing
+    assertEquals(estimate, Some(QueueEstimate(1, Left(WaitsFor.Turn))))
     val end = world.await(one.id)
     a.succeed(before)
     val pack = a.prepared()

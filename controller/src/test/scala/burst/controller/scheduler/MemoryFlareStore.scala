@@ -81,7 +81,7 @@ final class MemoryFlareStore extends FlareStore:
   def inputs(id: FlareId): Option[Inputs] =
     if fails("inputs") then throw StoreException("inputs", RuntimeException("locked"))
     find(id).filterNot(_.state.isFinal).map(_.request.inputs).map:
-      case Inputs.Kept(_) => InputsFile.decode(Samples.blobs.load(id, BlobName.Inputs))
+      case Inputs.OutOfLine(_) => InputsFile.decode(Samples.blobs.load(id, BlobName.Inputs))
       case small => small
 
   def list(

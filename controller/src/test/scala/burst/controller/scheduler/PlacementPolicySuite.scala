@@ -154,6 +154,6 @@ class PlacementPolicySuite extends ScalaCheckSuite:
     val plan = homogeneous.place(state.view, 48000, Some(1)).toOption.get
     val begin = System.nanoTime()
     val reserved =
-      state.reserve(ClusterState.Owner(burst.protocol.FlareId.random(), 1), "t", plan, Samples.lease)
+      state.reserve(AttemptId(burst.protocol.FlareId.random(), 1), "t", plan, Samples.walltime)
     println(s"reserving them: ${(System.nanoTime() - begin) / 1000} µs")
     assertEquals(reserved.map(_.view.freeSlots), Some(0))

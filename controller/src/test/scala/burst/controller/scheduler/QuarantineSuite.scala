@@ -1,6 +1,5 @@
 package burst.controller.scheduler
 
-import burst.controller.scheduler.ClusterState.Owner
 import burst.protocol.*
 import munit.FunSuite
 import scala.concurrent.duration.DurationInt
@@ -12,7 +11,7 @@ class QuarantineSuite extends FunSuite:
   private val (a, b) = (InvokerId("a"), InvokerId("b"))
   private val (one, two) = (definition("one"), definition("two"))
   private val foreign = definition("one", "others")
-  private val owner = Owner(FlareId.random(), 1)
+  private val attempt = AttemptId(FlareId.random(), 1)
 
   private def definition(name: String, namespace: String = "guest") =
     DefinitionRef(namespace, name, "0.0.1", Samples.packageId)
@@ -24,7 +23,7 @@ class QuarantineSuite extends FunSuite:
   /** What is told of a machine at a second; `trusted` is what comes of it at that moment. */
   private def after(steps: (Int, StartOutcome)*): Quarantine =
     steps.foldLeft(Quarantine.empty(1.second, 8.seconds)) { case (so, (at, outcome)) =>
-      so.heard(owner, one, Vector(outcome), seconds(at))
+      so.heard(attempt, one, Vector(outcome), seconds(at))
     }
   private def seconds(n: Int): Long = n * 1000000L
 
@@ -62,29 +61,30 @@ class QuarantineSuite extends FunSuite:
       assertEquals(after(steps*).suspicion(a).map(_.until), until.map(seconds))
 
   test("programs of two namespaces that do not come up are the machine's fault, those of one are not"):
-    val guests = after(0 -> NotUp(a, broken)).heard(owner, two, Vector(NotUp(a, broken)), 1)
+    val guests = after(0 -> NotUp(a, broken)).heard(attempt, two, Vector(NotUp(a, broken)), 1)
     assertEquals(guests.suspicion(a), None)
-    val both = guests.heard(owner, foreign, Vector(NotUp(a, broken)), 2)
+    val both = guests.heard(attempt, foreign, Vector(NotUp(a, broken)), 2)
     assertEquals(both.suspicion(a).map(_.reason), Some("programs do not come up on it"))
     val between =
-      guests.heard(owner, two, Vector(Fresh(a)), 2).heard(owner, foreign, Vector(NotUp(a, broken)), 3)
+      guests.heard(attempt, two, Vector(Fresh(a)), 2).heard(attempt, foreign, Vector(NotUp(a, broken)), 3)
     assertEquals(between.suspicion(a), None)
 
   test("a flare whose packs come up on one machine and not on another tells both"):
-    val told = Quarantine.empty(1.second, 8.seconds).heard(owner, one, Vector(NotUp(a, broken), Fresh(b)), 0)
+    val told =
+      Quarantine.empty(1.second, 8.seconds).heard(attempt, one, Vector(NotUp(a, broken), Fresh(b)), 0)
     assertEquals((told.suspicion(a).isDefined, told.suspicion(b)), (true, None))
 
   test("one flare at a time is its trial"):
     val avoided = after(0 -> NotUp(a, full))
     assertEquals(avoided.trust(a, seconds(1) - 1), Trust.Avoided)
     assertEquals(avoided.trust(a, seconds(1)), Trust.OnTrial)
-    val tried = avoided.placed(owner, Vector(a, b), seconds(1))
+    val tried = avoided.placed(attempt, Vector(a, b), seconds(1))
     assertEquals(tried.trust(a, seconds(5)), Trust.Avoided, "until it is known what became of it")
-    assertEquals(tried.undecided(Owner(owner.flare, 2)).trust(a, seconds(5)), Trust.Avoided)
-    assertEquals(tried.undecided(owner).trust(a, seconds(5)), Trust.OnTrial)
-    assertEquals(tried.heard(owner, one, Vector(Warm(a)), 0).trust(a, seconds(5)), Trust.OnTrial)
-    assertEquals(tried.heard(owner, one, Vector(Fresh(a)), 0).trust(a, seconds(5)), Trust.Trusted)
-    val again = tried.heard(owner, one, Vector(NotUp(a, full)), seconds(2))
+    assertEquals(tried.undecided(AttemptId(attempt.flare, 2)).trust(a, seconds(5)), Trust.Avoided)
+    assertEquals(tried.undecided(attempt).trust(a, seconds(5)), Trust.OnTrial)
+    assertEquals(tried.heard(attempt, one, Vector(Warm(a)), 0).trust(a, seconds(5)), Trust.OnTrial)
+    assertEquals(tried.heard(attempt, one, Vector(Fresh(a)), 0).trust(a, seconds(5)), Trust.Trusted)
+    val again = tried.heard(attempt, one, Vector(NotUp(a, full)), seconds(2))
     assertEquals(again.trust(a, seconds(4) - 1), Trust.Avoided)
     assertEquals(again.trust(a, seconds(4)), Trust.OnTrial)
 

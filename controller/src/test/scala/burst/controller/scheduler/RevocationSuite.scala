@@ -58,7 +58,7 @@ class RevocationSuite extends SchedulerFixture:
 
   test("a scheduler that takes over ends what a namespace has that was revoked meanwhile"):
     val store = MemoryFlareStore()
-    val queued = Admission.accept(Samples.request(1), 5)
+    val queued = AdmissionControl.accept(Samples.request(1), 5)
     store.insert(queued)
     val world = World(store, revoked = Set("guest"))
     val a = world.invoker("a", 1)

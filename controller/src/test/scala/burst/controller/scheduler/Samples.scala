@@ -4,7 +4,7 @@ import burst.controller.definition.Packing
 import burst.controller.blob.DirectoryFlareBlobStore
 import burst.controller.flare.{FlareRequest, LogText, Output}
 import burst.controller.limits.NamespaceLimits
-import burst.node.Allowance
+import burst.node.FairSemaphore
 import burst.protocol.{DefinitionRef, Inputs, JsonText, PackageId}
 import java.nio.file.{Files, Path}
 import java.util.Comparator
@@ -25,7 +25,7 @@ object Samples:
   lazy val blobs: DirectoryFlareBlobStore = DirectoryFlareBlobStore.open(directory.resolve("flares"))
   lazy val spool: Spool = Spool.open(directory.resolve("spool"), blobs)
 
-  def inputMemory: Allowance = Allowance(1L << 20)
+  def inputMemory: FairSemaphore = FairSemaphore(1L << 20)
 
   def output(text: String): Output = Output.Inline(JsonText(text))
 
@@ -50,8 +50,8 @@ object Samples:
     retries
   )
 
-  /** A lease of which nothing is known. */
-  val lease: Lease = Lease(request(1).definition, 0, Long.MaxValue, Long.MaxValue)
+  /** A walltime of which nothing is known. */
+  val walltime: Walltime = Walltime(request(1).definition, 0, Long.MaxValue, Long.MaxValue)
 
   val limits: NamespaceLimits =
     NamespaceLimits(100, 100, 1024, 1 << 20, 1000, 100, 1 << 26, 1 << 30, 600, 60000, 500, false)

@@ -4,7 +4,7 @@ import burst.controller.limits.BytePace
 import burst.controller.flare.{Flare, FlareRequest, Output}
 import burst.controller.store.{Identity, Namespace, NamespaceStore, Transfers}
 import burst.controller.limits.OwnLimits
-import burst.node.Allowance
+import burst.node.FairSemaphore
 import burst.protocol.*
 import com.typesafe.config.ConfigFactory
 import java.util.concurrent.atomic.AtomicLong
@@ -55,7 +55,7 @@ final class ScriptedInvoker(name: String, probe: TestProbe[InvokerRequest]):
     val outputs = pack.assignment.inputs match
       case Inputs.Shared(value) => pack.assignment.workers.map(_ => value)
       case Inputs.Each(values) => values
-      case Inputs.Kept(_) => throw IllegalStateException("inputs that are not there")
+      case Inputs.OutOfLine(_) => throw IllegalStateException("inputs that are not there")
     val workers = pack.assignment.workers.zip(outputs).flatMap { (worker, output) =>
       Vector(
         PackEvent.WorkerStarted(worker, 1),
@@ -110,7 +110,7 @@ abstract class SchedulerFixture extends FunSuite:
       // by default writes return before the next message is handled: tests see no order but the actors' own
       blocking: ExecutionContext = ExecutionContext.parasitic,
       revoked: Set[String] = Set.empty,
-      inputMemory: Allowance = Samples.inputMemory,
+      inputMemory: FairSemaphore = Samples.inputMemory,
       spool: Spool = Samples.spool,
       transfers: ExecutionContext = ExecutionContext.parasitic
   ):

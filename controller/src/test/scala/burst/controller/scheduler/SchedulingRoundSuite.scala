@@ -15,14 +15,14 @@ class SchedulingRoundSuite extends ScalaCheckSuite:
     )
   private val (a, b) = (InvokerId("a"), InvokerId("b"))
   private val unlimited: String => Int = _ => Int.MaxValue
-  private val nothingKnown = HoldTimes.empty(grace = 0)
+  private val nothingKnown = WalltimePredictor.empty(grace = 0)
 
   /** Each definition is named after how many seconds its flares are expected to take; all time out at 60 s.
     */
   private val known =
     val definitions = for tenant <- Vector("A", "B", "C", "D"); takes <- 1 to 30 yield (tenant, takes)
     definitions.foldLeft(nothingKnown) { case (known, (tenant, takes)) =>
-      known.learn(Lease(definition(tenant, s"$takes"), 0, 0, 0), takes * second)
+      known.learn(Walltime(definition(tenant, s"$takes"), 0, 0, 0), takes * second)
     }
 
   private def definition(tenant: String, name: String) =
@@ -37,9 +37,9 @@ class SchedulingRoundSuite extends ScalaCheckSuite:
   /** Machine a, some of its slots lent to others until some seconds from 0. */
   private def cluster(slots: Int, lent: (Int, Int)*) =
     lent.foldLeft(ClusterState.empty.up(a, slots)) { case (state, (taken, until)) =>
-      val lease = Lease(definition("other", "any"), 0, until * second, until * second)
+      val walltime = Walltime(definition("other", "any"), 0, until * second, until * second)
       state
-        .reserve(ClusterState.Owner(FlareId.random(), 1), "other", Plan.of(Vector(a -> taken), 1), lease)
+        .reserve(AttemptId(FlareId.random(), 1), "other", Plan.of(Vector(a -> taken), 1), walltime)
         .get
     }
 
@@ -91,11 +91,11 @@ class SchedulingRoundSuite extends ScalaCheckSuite:
     assertEquals(run(cluster(8, (4, 5)), 0, large, quick, slow), Vector(quick))
 
   test("the machines a waiting flare will take are left alone, others are not"):
-    val lease = Lease(definition("other", "any"), 0, 5 * second, 5 * second)
+    val walltime = Walltime(definition("other", "any"), 0, 5 * second, 5 * second)
     val two = ClusterState.empty
       .up(a, 8)
       .up(b, 4)
-      .reserve(ClusterState.Owner(FlareId.random(), 1), "other", Plan.of(Vector(a -> 4), 4), lease)
+      .reserve(AttemptId(FlareId.random(), 1), "other", Plan.of(Vector(a -> 4), 4), walltime)
       .get
     val large = waiting("A", 8)
     val pack = large.copy(request = large.request.copy(granularity = Some(8)))
@@ -180,18 +180,18 @@ class SchedulingRoundSuite extends ScalaCheckSuite:
     var state = ClusterState.empty.up(a, 8).up(b, 4)
     var queue = FlareQueue.empty
     var learned = nothingKnown
-    var running = Vector.empty[(Waiting, Lease)]
+    var running = Vector.empty[(Waiting, Walltime)]
     var starts = Map.empty[FlareId, Long]
     var now = 0L
     while !done(starts) && now < 5000 * second do
-      val (ended, going) = running.partition((flare, lease) => lease.since + takes(flare.id) <= now)
-      ended.foreach { (flare, lease) =>
-        state = state.releaseAll(flare.owner)
-        learned = learned.learn(lease, now)
+      val (ended, going) = running.partition((flare, walltime) => walltime.since + takes(flare.id) <= now)
+      ended.foreach { (flare, walltime) =>
+        state = state.releaseAll(flare.attemptId)
+        learned = learned.learn(walltime, now)
       }
       queue = coming.getOrElse(now, Vector.empty).foldLeft(queue)(_.enqueue(_))
       val outcome = round.run(state, queue, now, unlimited, learned)
-      running = going ++ outcome.placed.map(p => (p.flare, learned.lease(p.flare.request, now)))
+      running = going ++ outcome.placed.map(p => (p.flare, learned.walltime(p.flare.request, now)))
       starts ++= outcome.placed.map(_.flare.id -> now)
       outcome.placed.foreach(p => assertEquals(p.plan.size, p.flare.size))
       state = outcome.cluster

@@ -22,7 +22,7 @@ abstract class FlareStoreContract extends StorageFixtures:
   /** As it is taken over: its inputs stay where they are. */
   private def kept(flare: Flare) =
     val length = flare.request.inputs.text.length.toLong
-    flare.copy(request = flare.request.copy(inputs = Inputs.Kept(length)))
+    flare.copy(request = flare.request.copy(inputs = Inputs.OutOfLine(length)))
 
   private val hidden = Inputs.Hidden
   private def bare(flare: Flare) = flare.copy(request = flare.request.copy(inputs = hidden))
@@ -172,7 +172,7 @@ abstract class FlareStoreContract extends StorageFixtures:
 
   storage.test("inputs that a controller left behind as it ended go with the next round, others stay"): s =>
     val files = Files.createTempDirectory("burst-beside")
-    val (live, over) = (flare(inputs = Inputs.Kept(9)), flare(inputs = Inputs.Kept(9)))
+    val (live, over) = (flare(inputs = Inputs.OutOfLine(9)), flare(inputs = Inputs.OutOfLine(9)))
     for f <- Vector(live, over) do
       s.flares.insert(f)
       s.blobs.put(f.id, BlobName.Inputs, inputsFile(files, Inputs.Shared(JsonText("1"))))

@@ -23,7 +23,7 @@ class SqliteStoresSuite extends munit.FunSuite, EmbeddedStorage:
     assertEquals(
       second.flares.takeUnfinished(),
       Vector(running.copy(request =
-        running.request.copy(inputs = Inputs.Kept(running.request.inputs.text.length))
+        running.request.copy(inputs = Inputs.OutOfLine(running.request.inputs.text.length))
       ))
     )
     val Array(uuid, key) = credentials.split(":"): @unchecked

@@ -13,9 +13,9 @@ import scala.annotation.tailrec
 import scala.concurrent.duration.{Deadline, FiniteDuration}
 
 /** The line to a firewall's process (`burst-runtime firewall`): who is admitted to what. One request at a
-  * time; blocks, for `patience` at most, and throws an `IOException` for what could not be done.
+  * time; blocks, for `timeout` at most, and throws an `IOException` for what could not be done.
   */
-private[driver] final class Firewall private (channel: SocketChannel, patience: FiniteDuration):
+private[driver] final class Firewall private (channel: SocketChannel, timeout: FiniteDuration):
   private val selector = Selector.open()
   channel.configureBlocking(false)
   private val key = channel.register(selector, 0)
@@ -31,7 +31,7 @@ private[driver] final class Firewall private (channel: SocketChannel, patience: 
     channel.close()
 
   private def ask(request: String, body: Json): Unit =
-    val deadline = patience.fromNow
+    val deadline = timeout.fromNow
     val line = ByteBuffer.wrap((Json.obj(request -> body).noSpaces + "\n").getBytes(UTF_8))
     while line.hasRemaining do
       await(SelectionKey.OP_WRITE, deadline)
@@ -70,11 +70,11 @@ private[driver] object Firewall:
     private[Firewall] def json: Json =
       Json.obj("protocol" -> protocol.asJson, "address" -> address.asJson, "port" -> port.asJson)
 
-  def connect(socket: Path, patience: FiniteDuration): Firewall =
+  def connect(socket: Path, timeout: FiniteDuration): Firewall =
     val channel = SocketChannel.open(StandardProtocolFamily.UNIX)
     try
       channel.connect(UnixDomainSocketAddress.of(socket))
-      Firewall(channel, patience)
+      Firewall(channel, timeout)
     catch
       case problem: IOException =>
         channel.close()

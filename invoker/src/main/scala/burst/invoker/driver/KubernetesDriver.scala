@@ -87,7 +87,7 @@ final class KubernetesDriver(
           Future.successful(Right(PodContainer(pod, address, source, HeldLimits(allowed))))
         case Left(why) =>
           // that no node has room for such a pod says nothing of this invoker
-          val crowded = pod.sight.exists(PodState.unscheduled)
+          val crowded = pod.snapshot.exists(PodState.unscheduled)
           val failure = Failure(
             FailureKind.StartFailed,
             s"the pack's pod did not come up: $why",
@@ -113,7 +113,7 @@ final class KubernetesDriver(
       if accepted then Future.successful(Right(address))
       else
         // A pod has its address before its image.
-        pod.sight.flatMap(PodState.address).flatMap(_.left.toOption) match
+        pod.snapshot.flatMap(PodState.address).flatMap(_.left.toOption) match
           case Some(why) => Future.successful(Left(why))
           case None if deadline.isOverdue() => Future.successful(Left(late(pod)))
           case None =>
@@ -126,7 +126,7 @@ final class KubernetesDriver(
     Using(Socket())(_.connect(socket, ConnectTimeout.toMillis.toInt)).isSuccess
 
   private def late(pod: WatchedPod): String =
-    val why = pod.sight.flatMap(PodState.obstacle).fold("")(reason => s": $reason")
+    val why = pod.snapshot.flatMap(PodState.obstacle).fold("")(reason => s": $reason")
     s"its runtime did not listen within ${settings.startTimeout.toCoarsest}$why"
 
   // ---- Limits --------------------------------------------------------------------------------------------
@@ -159,8 +159,8 @@ final class KubernetesDriver(
     */
   private def change(own: PodContainer, wanted: PodLimits): Future[Boolean] =
     val before = own.limits.current
-    def held(sight: Sight): Option[Boolean] = sight match
-      case Sight.Present(pod) if PodState.exit(sight).isEmpty =>
+    def held(snapshot: PodSnapshot): Option[Boolean] = snapshot match
+      case PodSnapshot.Present(pod) if PodState.exit(snapshot).isEmpty =>
         if PodState.limits(pod).contains(wanted) then Some(true)
         else Option.when(PodState.refused(pod, wanted))(false)
       case _ => Some(false)

@@ -4,7 +4,7 @@ import io.fabric8.kubernetes.api.model.{ContainerStatus, Pod, PodCondition}
 import scala.jdk.CollectionConverters.*
 
 /** The last that was seen of a pod. */
-private[driver] enum Sight:
+private[driver] enum PodSnapshot:
   case Present(pod: Pod)
   case Gone
 
@@ -12,31 +12,31 @@ private[driver] enum Sight:
 private[driver] object PodState:
 
   /** Where its runtime is going to listen, or why it never will. */
-  def address(sight: Sight): Option[Either[String, String]] = sight match
-    case Sight.Gone => Some(Left("the pod was deleted"))
-    case Sight.Present(pod) =>
-      exit(sight)
+  def address(snapshot: PodSnapshot): Option[Either[String, String]] = snapshot match
+    case PodSnapshot.Gone => Some(Left("the pod was deleted"))
+    case PodSnapshot.Present(pod) =>
+      exit(snapshot)
         .map(exit => Left(s"the pod ${exit.how}"))
         .orElse(waiting(pod).collect { case (reason, why) if Hopeless(reason) => Left(why) })
         .orElse(status(pod).flatMap(status => text(status.getPodIP)).map(Right(_)))
 
   /** What keeps it from running, as far as that is known. */
-  def obstacle(sight: Sight): Option[String] = sight match
-    case Sight.Gone => None
-    case Sight.Present(pod) => waiting(pod).map(_(1)).orElse(noNode(pod))
+  def obstacle(snapshot: PodSnapshot): Option[String] = snapshot match
+    case PodSnapshot.Gone => None
+    case PodSnapshot.Present(pod) => waiting(pod).map(_(1)).orElse(noNode(pod))
 
   /** Whether no node has taken it. */
-  def unscheduled(sight: Sight): Boolean = sight match
-    case Sight.Gone => false
-    case Sight.Present(pod) => noNode(pod).isDefined
+  def unscheduled(snapshot: PodSnapshot): Boolean = snapshot match
+    case PodSnapshot.Gone => false
+    case PodSnapshot.Present(pod) => noNode(pod).isDefined
 
-  def exit(sight: Sight): Option[ContainerExit] = sight match
-    case Sight.Gone => Some(ContainerExit(None, oomKilled = false, Some("the pod was deleted")))
-    case Sight.Present(pod) => terminated(pod).orElse(finished(pod))
+  def exit(snapshot: PodSnapshot): Option[ContainerExit] = snapshot match
+    case PodSnapshot.Gone => Some(ContainerExit(None, oomKilled = false, Some("the pod was deleted")))
+    case PodSnapshot.Present(pod) => terminated(pod).orElse(finished(pod))
 
-  def gone(sight: Sight): Option[Unit] = sight match
-    case Sight.Gone => Some(())
-    case Sight.Present(_) => None
+  def gone(snapshot: PodSnapshot): Option[Unit] = snapshot match
+    case PodSnapshot.Gone => Some(())
+    case PodSnapshot.Present(_) => None
 
   /** What the kubelet holds it to, where it says so. */
   def limits(pod: Pod): Option[PodLimits] =

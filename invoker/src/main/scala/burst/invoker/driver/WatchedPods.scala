@@ -11,36 +11,38 @@ import scala.util.control.NonFatal
 
 /** One pod, and who waits for what to become of it. */
 private[driver] final class WatchedPod(val name: String):
-  private final class Waiting[A](read: Sight => Option[A]):
+  private final class Waiting[A](read: PodSnapshot => Option[A]):
     val answer: Promise[Option[A]] = Promise()
-    def look(sight: Sight): Unit = read(sight).foreach(found => answer.trySuccess(Some(found)))
+    def look(snapshot: PodSnapshot): Unit = read(snapshot).foreach(found => answer.trySuccess(Some(found)))
 
   /** Completes when the API has answered to its creation: to delete it before that would be in vain. */
   val asked: Promise[Unit] = Promise()
 
-  private var last = Option.empty[Sight]
+  private var last = Option.empty[PodSnapshot]
   private var waiting = Vector.empty[Waiting[?]]
 
   /** Completes with how it ended. */
   val exit: Future[ContainerExit] = await(PodState.exit).answer.future
     .map(_.getOrElse(ContainerExit(None, oomKilled = false)))(using ExecutionContext.parasitic)
 
-  def sight: Option[Sight] = synchronized(last)
-  def isGone: Boolean = sight.contains(Sight.Gone)
+  def snapshot: Option[PodSnapshot] = synchronized(last)
+  def isGone: Boolean = snapshot.contains(PodSnapshot.Gone)
 
   /** The first that `read` finds in what is seen of the pod; nothing when that is not within the bound. */
-  def until[A](read: Sight => Option[A], bound: FiniteDuration)(using ExecutionContext): Future[Option[A]] =
+  def until[A](read: PodSnapshot => Option[A], bound: FiniteDuration)(using
+      ExecutionContext
+  ): Future[Option[A]] =
     val waiting = await(read)
     Delay.after(bound)(waiting.answer.trySuccess(None))
     waiting.answer.future
 
-  def saw(sight: Sight): Unit = synchronized:
-    if !last.contains(Sight.Gone) then
-      last = Some(sight)
-      waiting.foreach(_.look(sight))
+  def saw(snapshot: PodSnapshot): Unit = synchronized:
+    if !last.contains(PodSnapshot.Gone) then
+      last = Some(snapshot)
+      waiting.foreach(_.look(snapshot))
       waiting = waiting.filterNot(_.answer.isCompleted)
 
-  private def await[A](read: Sight => Option[A]): Waiting[A] = synchronized:
+  private def await[A](read: PodSnapshot => Option[A]): Waiting[A] = synchronized:
     val one = Waiting(read)
     last.foreach(one.look)
     if !one.answer.isCompleted then waiting :+= one
@@ -78,7 +80,7 @@ private[driver] final class WatchedPods(cluster: KubernetesCluster, owner: Strin
   def expect(name: String): WatchedPod = pods.computeIfAbsent(name, WatchedPod(_))
 
   /** It is certain that there is no such pod any more. */
-  def lost(name: String): Unit = Option(pods.remove(name)).foreach(_.saw(Sight.Gone))
+  def lost(name: String): Unit = Option(pods.remove(name)).foreach(_.saw(PodSnapshot.Gone))
 
   /** Those that were expected and are not gone. */
   def all: Vector[WatchedPod] = pods.values.asScala.toVector
@@ -93,10 +95,10 @@ private[driver] final class WatchedPods(cluster: KubernetesCluster, owner: Strin
 
   /** Whom those run as that have not ended, also those of this owner's earlier life. */
   def users: Set[Long] =
-    val live = informer.getStore.list().asScala.filter(pod => PodState.exit(Sight.Present(pod)).isEmpty)
+    val live = informer.getStore.list().asScala.filter(pod => PodState.exit(PodSnapshot.Present(pod)).isEmpty)
     live.flatMap(PackPod.user).toSet
 
   def close(): Unit = informer.close()
 
   private def tell(pod: Pod): Unit =
-    Option(pods.get(pod.getMetadata.getName)).foreach(_.saw(Sight.Present(pod)))
+    Option(pods.get(pod.getMetadata.getName)).foreach(_.saw(PodSnapshot.Present(pod)))

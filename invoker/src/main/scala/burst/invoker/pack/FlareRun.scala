@@ -15,7 +15,7 @@ private[pack] trait FlareHost:
 
   def concerns(id: FlareId): Boolean
   def leaseLeft: Option[FiniteDuration]
-  def prolong(until: Long): Unit
+  def renewLease(until: Long): Unit
 
   /** Takes note of what is not for the flare. */
   def note(command: PackActor.Command): Unit
@@ -104,8 +104,8 @@ private[pack] final class FlareRun(
       case StreamEnded(_) => breaking(pack, start, aborted, None, streamEnded = true, exit = None)
       case Exited(id, exit) if id == pack.container.id =>
         breaking(pack, start, aborted, None, streamEnded = false, exit = Some(exit))
-      case Lease(until) =>
-        host.prolong(until)
+      case RenewLease(until) =>
+        host.renewLease(until)
         // Another one follows before this is over: an answer that is lost costs nothing.
         host.leaseLeft.foreach(left => runtime.renew(pack.container.address, assignment.flareId, left))
         Behaviors.same

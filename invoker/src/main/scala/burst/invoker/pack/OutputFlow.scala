@@ -1,18 +1,18 @@
 package burst.invoker.pack
 
-import burst.node.Allowance
+import burst.node.FairSemaphore
 import burst.protocol.{PackEvent, PackReport}
 import org.apache.pekko.NotUsed
 import org.apache.pekko.stream.scaladsl.Flow
 import scala.concurrent.{ExecutionContext, Future, Promise}
 
 /** Holds back the events of a pack while its last outputs are not stored yet, and while other packs of this
-  * machine use all the memory there is for outputs on their way (`allowance`): however much workers put out,
+  * machine use all the memory there is for outputs on their way (`memory`): however much workers put out,
   * only so much of it is ever in memory, here and at the controller.
   */
-private[pack] final class OutputFlow(allowance: Allowance)(using ExecutionContext):
+private[pack] final class OutputFlow(memory: FairSemaphore)(using ExecutionContext):
   private var onItsWay = Option.empty[Promise[Unit]]
-  private var held = Option.empty[Allowance.Grant]
+  private var held = Option.empty[FairSemaphore.Permit]
   private var closed = false
 
   def flow: Flow[Vector[PackEvent], Vector[PackEvent], NotUsed] =
@@ -36,9 +36,9 @@ private[pack] final class OutputFlow(allowance: Allowance)(using ExecutionContex
     val before = synchronized(onItsWay.fold(Future.unit)(_.future))
     for
       _ <- before
-      grant <- allowance.take(bytes)
+      permit <- memory.acquire(bytes)
     yield synchronized:
-      if closed then grant.close()
+      if closed then permit.close()
       else
-        held = Some(grant)
+        held = Some(permit)
         onItsWay = Some(Promise())

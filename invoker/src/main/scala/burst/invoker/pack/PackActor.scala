@@ -88,7 +88,7 @@ object PackActor:
   )
 
   /** The pack may run until then by `System.nanoTime`, unless it is told again. */
-  final case class Lease(until: Long) extends Command
+  final case class RenewLease(until: Long) extends Command
 
   private[pack] final case class Resized(possible: Boolean) extends Command
   private[pack] final case class PackageReady(outcome: Either[Failure, Path]) extends Command

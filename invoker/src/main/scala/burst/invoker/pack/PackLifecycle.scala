@@ -34,11 +34,11 @@ private[pack] abstract class PackLifecycle(
   protected def end(error: Option[Failure], unused: Option[Container] = None): Unit
 
   def note(command: Command): Unit = command match
-    case Lease(until) => prolong(until)
+    case RenewLease(until) => renewLease(until)
     case _ => ()
 
   /** On a group's pack the flares have the group's lease. */
-  def prolong(until: Long): Unit = lease = Some(until)
+  def renewLease(until: Long): Unit = lease = Some(until)
 
   def leaseLeft: Option[FiniteDuration] = lease.map(until => (until - System.nanoTime()).max(0).nanos)
 

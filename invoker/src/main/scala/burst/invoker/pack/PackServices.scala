@@ -4,7 +4,7 @@ import burst.invoker.driver.{Container, Driver}
 import burst.invoker.packages.PackageCache
 import burst.invoker.pool.PackShape
 import burst.invoker.runtime.RuntimeClient
-import burst.node.Allowance
+import burst.node.FairSemaphore
 import burst.protocol.{FlareId, InvokerId, PackAssignment, PackageId}
 import java.nio.file.Path
 import org.apache.pekko.actor.typed.ActorRef
@@ -65,6 +65,6 @@ final case class PackServices(
     runtime: RuntimeClient,
     timings: PackTimings,
     clock: () => Long,
-    outputs: Allowance,
+    outputs: FairSemaphore,
     advertise: Option[String] = None
 )

@@ -82,5 +82,5 @@ class ContainerSpecSuite extends munit.FunSuite:
 
   test("an invoker's identity stays the same in its directory, and is another in another"):
     val (one, two) = (Files.createTempDirectory("owner"), Files.createTempDirectory("owner"))
-    assertEquals(Owner.in(one), Owner.in(one))
-    assertNotEquals(Owner.in(one), Owner.in(two))
+    assertEquals(DirectoryId.in(one), DirectoryId.in(one))
+    assertNotEquals(DirectoryId.in(one), DirectoryId.in(two))

@@ -5,16 +5,16 @@ import io.fabric8.kubernetes.client.utils.Serialization
 
 /** Statuses as kubelets and schedulers write them. */
 class PodStateSuite extends munit.FunSuite:
-  private def pod(status: String): Sight =
-    Sight.Present(Serialization.unmarshal(
+  private def pod(status: String): PodSnapshot =
+    PodSnapshot.Present(Serialization.unmarshal(
       s"""{"kind":"Pod","apiVersion":"v1","status":$status}""",
       classOf[Pod]
     ))
 
-  private def container(state: String, rest: String = ""): Sight =
+  private def container(state: String, rest: String = ""): PodSnapshot =
     pod(s"""{"phase":"Pending","containerStatuses":[{"name":"runtime","state":{$state}}]$rest}""")
 
-  private val fresh = Sight.Present(Pod())
+  private val fresh = PodSnapshot.Present(Pod())
   private val running = pod(
     """{"phase":"Running","podIP":"10.1.2.3","containerStatuses":[{"name":"runtime","state":{"running":{}},
        "resources":{"limits":{"cpu":"1500m","memory":"64Mi"}}}]}"""
@@ -45,7 +45,7 @@ class PodStateSuite extends munit.FunSuite:
          {"waiting":{"reason":"ImagePullBackOff"}}}]}"""
     )
     assertEquals(PodState.address(placed), Some(Left("ImagePullBackOff")), "it has an address already")
-    assertEquals(PodState.address(Sight.Gone), Some(Left("the pod was deleted")))
+    assertEquals(PodState.address(PodSnapshot.Gone), Some(Left("the pod was deleted")))
     assertEquals(
       PodState.address(evicted),
       Some(Left("the pod ended: Evicted: The node was low on resource: memory."))
@@ -80,7 +80,7 @@ class PodStateSuite extends munit.FunSuite:
     )
 
   test("limits are read however they are written"):
-    val Sight.Present(shown) = running: @unchecked
+    val PodSnapshot.Present(shown) = running: @unchecked
     assertEquals(PodState.limits(shown), Some(PodLimits(1500, 64L << 20)))
     assertEquals(PodState.limits(Pod()), None)
 

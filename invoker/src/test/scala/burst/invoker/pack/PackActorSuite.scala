@@ -81,7 +81,7 @@ class PackActorSuite extends munit.FunSuite:
     assert(pack.request.lease.exists(millis => millis > 0 && millis <= 1.hour.toMillis), pack.request.lease)
     pack.say(ready)
     controller.receiveMessage()
-    actor ! PackActor.Lease(until + 1.hour.toNanos)
+    actor ! PackActor.RenewLease(until + 1.hour.toNanos)
     val (order, body) = runtime.order()
     assertEquals(order, "lease")
     assert(body.hcursor.get[Long]("millis").exists(_ > 1.hour.toMillis), body)
@@ -99,7 +99,7 @@ class PackActorSuite extends munit.FunSuite:
     def outputs(report: PackReport) = report.events.collect { case piece: PackEvent.Output => piece }
     var seen = outputs(controller.receiveMessage())
     while seen.isEmpty do seen = outputs(controller.receiveMessage())
-    assert(seen.length < 3 || services.outputs.take(1L << 20).value.isEmpty, "none of it is accounted for")
+    assert(seen.length < 3 || services.outputs.acquire(1L << 20).value.isEmpty, "none of it is accounted for")
     while seen.length < 3 do
       actor ! PackActor.OutputStored(assignment.flareId)
       seen ++= outputs(controller.receiveMessage())
@@ -108,7 +108,7 @@ class PackActorSuite extends munit.FunSuite:
     pack.end()
     untilEnded()
     assertEquals(
-      services.outputs.take(1L << 20).value.map(_.isSuccess),
+      services.outputs.acquire(1L << 20).value.map(_.isSuccess),
       Some(true),
       "memory is held for ever"
     )

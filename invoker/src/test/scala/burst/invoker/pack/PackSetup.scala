@@ -1,6 +1,6 @@
 package burst.invoker.pack
 
-import burst.node.Allowance
+import burst.node.FairSemaphore
 import burst.invoker.packages.PackageCache
 import burst.invoker.pool.PackShape
 import burst.invoker.runtime.RuntimeClient
@@ -40,7 +40,7 @@ final class PackSetup(
     RuntimeClient(maxLine = 10_000, connectTimeout = 5.seconds)(using kit.system),
     timings,
     () => now(),
-    Allowance(1L << 20)
+    FairSemaphore(1L << 20)
   )
 
   val definition: DefinitionRef = DefinitionRef("guest", "hello", "0.0.1", PackageId.of(Array[Byte](1)))

@@ -82,11 +82,11 @@ final case class Beat(
 /** The invoker stops, and nothing of it is left. */
 final case class Farewell(reason: String) extends ToSession
 
-/** Where invokers knock. */
-object Doors:
+/** Where invokers say Hello. */
+object SessionEndpoint:
   /** Every controller has a system actor of this name that takes `Hello`. */
   val Name = "burst-door"
 
-  /** The door of the controller whose actor system has this address. */
+  /** The endpoint of the controller whose actor system has this address. */
   def at(system: String)(using refs: ActorRefResolver): ActorRef[Hello] =
     refs.resolveActorRef[Hello](s"$system/system/$Name")

@@ -14,8 +14,8 @@ final class Connection private[connection] (registry: Connections, val client: S
   private val ended = Promise[End]()
   // Bytes of a request that is not complete; all of them are held.
   private var header = 0L
-  @volatile private var standing =
-    Standing(requests = 0, trusted = false, System.nanoTime(), fresh = true)
+  @volatile private var state =
+    State(requests = 0, trusted = false, System.nanoTime(), fresh = true)
 
   /** A request's header is complete. */
   def requested(request: HttpRequest): HttpRequest =
@@ -28,13 +28,13 @@ final class Connection private[connection] (registry: Connections, val client: S
     */
   private[connection] def takes(size: Int): Boolean =
     val before = header
-    if !standing.underWay then header += size
-    val fits = standing.underWay || before <= registry.headerSize
+    if !state.underWay then header += size
+    val fits = state.underWay || before <= registry.headerSize
     if !fits then mustEnd(End.Cut)
     fits
 
   /** The request's credentials were looked at. */
-  def showed(valid: Boolean): Unit = if standing.trusted != valid then move(_.copy(trusted = valid))
+  def showed(valid: Boolean): Unit = if state.trusted != valid then move(_.copy(trusted = valid))
 
   /** The request has its answer; one that is streamed, when it ends. */
   def answered(response: HttpResponse): HttpResponse =
@@ -47,7 +47,7 @@ final class Connection private[connection] (registry: Connections, val client: S
       case entity: HttpEntity.Chunked => last.withEntity(entity.copy(chunks = entity.chunks.via(watched)))
       case entity: HttpEntity.CloseDelimited => last.withEntity(entity.copy(data = entity.data.via(watched)))
 
-  private[connection] def now: Standing = standing
+  private[connection] def now: State = state
 
   /** When it has to end before the client ends it. */
   private[connection] def end: Future[End] = ended.future
@@ -58,8 +58,8 @@ final class Connection private[connection] (registry: Connections, val client: S
 
   private def rest(): Unit = move(now => now.copy(requests = now.requests - 1))
 
-  private def move(change: Standing => Standing): Unit = registry.moved(this):
-    standing = change(standing).copy(since = System.nanoTime())
+  private def move(change: State => State): Unit = registry.moved(this):
+    state = change(state).copy(since = System.nanoTime())
 
   private def watched[A]: Flow[A, A, Any] =
     Flow[A].watchTermination()((_, done) => done.onComplete(_ => rest())(ExecutionContext.parasitic))
@@ -73,7 +73,7 @@ object Connection:
   /** `since` when, in nanoseconds; `fresh` without any request so far. The next one may come before the last
     * has its whole answer.
     */
-  private[connection] final case class Standing(
+  private[connection] final case class State(
       requests: Int,
       trusted: Boolean,
       since: Long,

@@ -26,7 +26,7 @@ private[connection] final class ConnectionGuard(connection: Connection, limits: 
     // What HTTP has to say and the client's side has not taken yet.
     private var unsent = ByteString.empty
     private var progress = System.nanoTime()
-    // When the first byte came after the connection's standing had last changed.
+    // When the first byte came after the connection's state had last changed.
     private var heard = connection.now.since - 1
     private var over = false
 
@@ -95,12 +95,12 @@ private[connection] final class ConnectionGuard(connection: Connection, limits: 
 
     private def standsStill(now: Long): Boolean =
       def passed(limit: FiniteDuration, starts: Long*) = starts.forall(start => now - start > limit.toNanos)
-      val standing = connection.now
+      val state = connection.now
       if over || !isAvailable(toClient) then passed(limits.stall, progress)
-      else if standing.underWay then false
-      else if standing.fresh then passed(limits.header, standing.since)
-      else if heard - standing.since > 0 then passed(limits.header, heard, progress)
-      else passed(limits.keepAlive, standing.since, progress)
+      else if state.underWay then false
+      else if state.fresh then passed(limits.header, state.since)
+      else if heard - state.since > 0 then passed(limits.header, heard, progress)
+      else passed(limits.keepAlive, state.since, progress)
 
     private def end(how: End): Unit = how match
       // To HTTP as if the client had no more to ask.

@@ -14,15 +14,15 @@ import scala.jdk.CollectionConverters.*
   * credentials is never cut for another.
   */
 final class Connections(limits: ConnectionLimits):
-  private val all = Shelf()
-  private val clients = mutable.HashMap[String, Shelf]()
+  private val all = EvictionQueue()
+  private val clients = mutable.HashMap[String, EvictionQueue]()
   private val empty = Promise[Unit]()
   @volatile private var ending = false
 
   /** One more connection, or none where nobody can go for it. */
   def admit(address: InetAddress): Option[Connection] = synchronized:
     val client = Connections.client(address)
-    val own = clients.getOrElse(client, Shelf())
+    val own = clients.getOrElse(client, EvictionQueue())
     val room =
       !ending && (own.size < limits.perClient || cutOne(own)) && (all.size < limits.most || cutOne(all))
     Option.when(room):
@@ -48,21 +48,21 @@ final class Connections(limits: ConnectionLimits):
   private[connection] def cutAll(): Unit = synchronized(all.everyone).foreach(_.mustEnd(End.Cut))
 
   private[connection] def moved(connection: Connection)(change: => Unit): Unit = synchronized:
-    val shelves = shelvesOf(connection)
-    shelves.foreach(_.remove(connection))
+    val queues = queuesOf(connection)
+    queues.foreach(_.remove(connection))
     change
-    shelves.foreach(_.add(connection))
+    queues.foreach(_.add(connection))
 
   private[connection] def remove(connection: Connection): Unit = synchronized:
-    shelvesOf(connection).foreach(_.remove(connection))
+    queuesOf(connection).foreach(_.remove(connection))
     if clients.get(connection.client).exists(_.size == 0) then clients.remove(connection.client)
     if ending && all.size == 0 then empty.trySuccess(())
 
   /** None when it was removed already. */
-  private def shelvesOf(connection: Connection): Seq[Shelf] =
+  private def queuesOf(connection: Connection): Seq[EvictionQueue] =
     if all.holds(connection) then all +: clients.get(connection.client).toSeq else Seq.empty
 
-  private def cutOne(among: Shelf): Boolean =
+  private def cutOne(among: EvictionQueue): Boolean =
     val victim = among.first
     victim.foreach: connection =>
       remove(connection)
@@ -76,7 +76,7 @@ object Connections:
     case other => other.getHostAddress
 
 /** Connections by whether they may be cut; in each part the one that has stood still for longest is first. */
-private final class Shelf:
+private final class EvictionQueue:
   private val strangers, resting, busy = LinkedHashSet[Connection]()
   private val parts = Seq(strangers, resting, busy)
 
@@ -88,6 +88,6 @@ private final class Shelf:
   def first: Option[Connection] = Seq(strangers, resting).flatMap(_.asScala.headOption).headOption
 
   def add(connection: Connection): Unit =
-    val standing = connection.now
-    val part = if !standing.trusted then strangers else if standing.underWay then busy else resting
+    val state = connection.now
+    val part = if !state.trusted then strangers else if state.underWay then busy else resting
     part.add(connection)

@@ -1,0 +1,27 @@
+package burst.controller
+
+import burst.controller.http.AdminKey
+import burst.node.DataDirectory
+import com.typesafe.config.{Config, ConfigValueFactory}
+
+/** The credentials of who starts a controller, as the first user and as the administrator: found in the data
+  * directory, and written there. `config` has the administrator's key.
+  */
+final class BootstrapCredentials private (data: DataDirectory, adminKey: String, val config: Config):
+  /** Of the namespace `guest`, as an earlier start wrote them. */
+  def guest: Option[String] = data.property("AUTH")
+
+  /** What is written opens something: without good credentials of `guest` there are none. */
+  def write(url: String, credentials: Option[String]): Unit = data.writeProperties(
+    Vector("APIHOST" -> url) ++ credentials.map("AUTH" -> _) :+
+      ("ADMIN_AUTH" -> s"${AdminKey.User}:$adminKey")
+  )
+
+object BootstrapCredentials:
+  /** The administrator's key is as configured, else the one that an earlier start made, else a fresh one. */
+  def of(config: Config, data: DataDirectory): BootstrapCredentials =
+    val key = Some(config.getString(AdminKey.Setting))
+      .filter(_.nonEmpty)
+      .orElse(data.property("ADMIN_AUTH").collect { case s"${AdminKey.User}:$key" => key })
+      .getOrElse(AdminKey.random())
+    BootstrapCredentials(data, key, config.withValue(AdminKey.Setting, ConfigValueFactory.fromAnyRef(key)))

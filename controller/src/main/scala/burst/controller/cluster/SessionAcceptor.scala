@@ -1,0 +1,91 @@
+package burst.controller.cluster
+
+import burst.protocol.link.{Hello, Refused}
+import burst.protocol.{InvokerId, InvokerRequest, Protocol, RegistryCommand}
+import com.typesafe.config.Config
+import org.apache.pekko.actor.typed.scaladsl.{ActorContext, Behaviors}
+import org.apache.pekko.actor.typed.{ActorRef, Behavior}
+import scala.concurrent.duration.{DurationLong, FiniteDuration}
+
+/** `contact` is how long an invoker may hear nothing before it kills its packs, `kill` how long that may
+  * take.
+  */
+private[cluster] final case class SessionSettings(contact: FiniteDuration, kill: FiniteDuration):
+  /** An invoker that was not heard of for so long has killed its packs. It counts from an instant before the
+    * one the controller counts from.
+    */
+  def silence: FiniteDuration = contact + kill
+
+private[cluster] object SessionSettings:
+  def from(root: Config): SessionSettings =
+    val config = root.getConfig("burst.invokers")
+    SessionSettings(
+      config.getDuration("contact-timeout").toMillis.millis,
+      config.getDuration("kill-timeout").toMillis.millis
+    )
+
+/** Accepts invokers in other processes: begins a session for each that says Hello, one per id. */
+private[cluster] object SessionAcceptor:
+  private[cluster] final case class Ended(id: InvokerId, session: ActorRef[InvokerSession.Command])
+  private[cluster] type Command = Hello | Ended
+
+  def apply(
+      epoch: Long,
+      settings: SessionSettings,
+      registry: ActorRef[RegistryCommand[InvokerRequest]]
+  ): Behavior[Hello] = Behaviors
+    .setup[Command](context => new SessionAcceptor(epoch, settings, registry, context).serving(Map.empty))
+    .narrow
+
+private final class SessionAcceptor(
+    epoch: Long,
+    settings: SessionSettings,
+    registry: ActorRef[RegistryCommand[InvokerRequest]],
+    context: ActorContext[SessionAcceptor.Command]
+):
+  import SessionAcceptor.{Command, Ended}
+
+  final case class Entry(hello: Hello, session: ActorRef[InvokerSession.Command])
+
+  def serving(entries: Map[InvokerId, Entry]): Behavior[Command] = Behaviors.receiveMessage {
+    case hello: Hello if hello.version != Protocol.Version =>
+      context.log.warn(s"refused the invoker ${hello.id.value}: it speaks version ${hello.version}")
+      hello.from ! Refused(otherVersion(hello))
+      Behaviors.same
+    case hello: Hello =>
+      entries.get(hello.id) match
+        case Some(Entry(known, session)) if known.from == hello.from =>
+          if known.tries < hello.tries then replace(entries, session, "it had lost contact", hello)
+          else
+            if known.tries == hello.tries then session ! InvokerSession.WelcomeAgain
+            Behaviors.same
+        case Some(Entry(known, session)) if hello.follows(known) =>
+          replace(entries, session, "it restarted", hello)
+        case Some(Entry(_, session)) =>
+          // It says Hello again until the session ends, one way or the other.
+          session ! InvokerSession.Rival(hello.from)
+          Behaviors.same
+        case None => open(entries, hello)
+    case Ended(id, session) =>
+      if entries.get(id).exists(_.session == session) then serving(entries.removed(id)) else Behaviors.same
+  }
+
+  private def otherVersion(hello: Hello): String =
+    val upgrade = if hello.version < Protocol.Version then "this invoker" else "the controllers"
+    s"this invoker (${hello.id.value}) speaks version ${hello.version} of the protocol between nodes, the controllers " +
+      s"version ${Protocol.Version}: upgrade $upgrade, so that all nodes are of one release."
+
+  private def replace(
+      entries: Map[InvokerId, Entry],
+      session: ActorRef[InvokerSession.Command],
+      reason: String,
+      hello: Hello
+  ): Behavior[Command] =
+    session ! InvokerSession.End(reason)
+    open(entries, hello)
+
+  private def open(entries: Map[InvokerId, Entry], hello: Hello): Behavior[Command] =
+    val id = hello.id
+    val session = context.spawnAnonymous(InvokerSession(hello, epoch, settings, registry))
+    context.watchWith(session, Ended(id, session))
+    serving(entries.updated(id, Entry(hello, session)))

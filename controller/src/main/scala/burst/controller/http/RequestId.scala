@@ -1,0 +1,36 @@
+package burst.controller.http
+
+import org.apache.pekko.http.scaladsl.model.headers.RawHeader
+import org.apache.pekko.http.scaladsl.model.{AttributeKey, HttpRequest, HttpResponse}
+import org.apache.pekko.http.scaladsl.server.Directives.mapInnerRoute
+import org.apache.pekko.http.scaladsl.server.{Directive0, RouteResult}
+import org.apache.pekko.stream.Materializer
+import scala.concurrent.{ExecutionContext, Future}
+
+/** Each request has an id, under which the log tells what an answer does not: it is an error's `code` and
+  * every answer's `X-Request-Id`.
+  */
+object RequestId:
+  val Header = "X-Request-Id"
+  private val Key = AttributeKey[String]("burst-request-id")
+
+  def fresh(): String = java.util.UUID.randomUUID.toString.replace("-", "")
+
+  def of(request: HttpRequest): String = request.attribute(Key).getOrElse("")
+
+  /** Gives the request its id and sees a refusal off, within `drain`. */
+  def directive(drain: BodyTimes)(using Materializer): Directive0 =
+    given ExecutionContext = ExecutionContext.parasitic
+    mapInnerRoute: inner =>
+      context =>
+        val id = fresh()
+        val request = context.request.addAttribute(Key, id)
+        inner(context.withRequest(request)).flatMap:
+          case RouteResult.Complete(response) =>
+            val answer = RouteResult.Complete(stamped(response, id))
+            if response.status.isFailure then RequestBody.discard(request, drain).map(_ => answer)
+            else Future.successful(answer)
+          case rejected => Future.successful(rejected)
+
+  def stamped(response: HttpResponse, id: String): HttpResponse =
+    response.addHeader(RawHeader(Header, id))

@@ -1,0 +1,48 @@
+package burst.controller.scheduler
+
+import burst.controller.flare.{Flare, FlareRequest, FlareState}
+import burst.protocol.FlareId
+
+/** What is checked before a flare is accepted, and what an accepted one looks like. Pure. */
+object AdmissionControl:
+
+  /** Why a flare can never run on the cluster as it is, if so. `slotLimit` is its namespace's. */
+  def refusal(
+      round: SchedulingRound,
+      cluster: ClusterView,
+      request: FlareRequest,
+      slotLimit: Int
+  ): Option[Refusal] =
+    if cluster.totalSlots == 0 then Some(Refusal.NoInvokers)
+    else
+      round.place(cluster.emptied, request) match
+        case Left(NoPlacement.Never(total, usable, largest, unit)) =>
+          if request.size > total then Some(Refusal.TooLarge(request.size, total))
+          else if unit > largest then Some(Refusal.UnitTooLarge(unit, largest))
+          else Some(Refusal.UnitsTooLarge(request.size, unit, usable, total))
+        case _ if request.size > slotLimit =>
+          Some(Refusal.OverLimit("concurrent slots", request.size, slotLimit))
+        case _ => None
+
+  /** Why a flare that must wait cannot, once it stands in the queue. */
+  def overflow(queue: FlareQueue, tenant: String, settings: SchedulerSettings): Option[Refusal] =
+    if queue.length > settings.queueLimit then Some(Refusal.QueueFull(settings.queueLimit))
+    else if queue.lengthOf(tenant) > settings.namespaceQueueLimit then
+      Some(Refusal.QueueFull(settings.namespaceQueueLimit))
+    else None
+
+  /** A flare as it begins. */
+  def accept(request: FlareRequest, now: Long): Flare = Flare(
+    FlareId.random(),
+    request,
+    FlareState.Queued,
+    attempt = 1,
+    granularity = None,
+    created = now,
+    placed = None,
+    started = None,
+    ended = None,
+    error = None,
+    packs = Vector.empty,
+    workers = FlareLifecycle.pending(request.size)
+  )

@@ -1,0 +1,57 @@
+package burst.controller.scheduler
+
+import burst.protocol.FlareId
+
+/** Whose turn it is in each group: one flare at a time runs on a group's packs, the others wait in the order
+  * they came. Before the group `isOpen` all wait. An immutable value.
+  *
+  * Example: A and B join a group that is opening; it opens: A's turn. C joins. A ends: B's turn. C is
+  * cancelled. B ends: the group is idle.
+  */
+final case class GroupQueues private[scheduler] (
+    groups: Map[FlareId, GroupQueues.GroupQueue],
+    members: Map[FlareId, FlareId]
+):
+  import GroupQueues.GroupQueue
+
+  def opened(group: FlareId): GroupQueues = changed(group)(_.copy(isOpen = true))
+
+  /** A flare stands in line from now on. */
+  def join(group: FlareId, flare: FlareId): GroupQueues =
+    changed(group)(queue => queue.copy(flares = queue.flares :+ flare))
+      .copy(members = members.updated(flare, group))
+
+  /** A flare has ended, or waits no more. */
+  def leave(flare: FlareId): GroupQueues =
+    groupOf(flare).fold(this) { group =>
+      changed(group)(queue => queue.copy(flares = queue.flares.filterNot(_ == flare)))
+        .copy(members = members.removed(flare))
+    }
+
+  /** The group has ended, and its queue with it. */
+  def ended(group: FlareId): GroupQueues =
+    if groups.contains(group) then GroupQueues(groups.removed(group), members -- flaresOf(group)) else this
+
+  /** Whose turn it is. */
+  def current(group: FlareId): Option[FlareId] =
+    groups.get(group).filter(_.isOpen).flatMap(_.flares.headOption)
+
+  def flaresOf(group: FlareId): Vector[FlareId] = groups.get(group).fold(Vector.empty)(_.flares)
+
+  def groupOf(flare: FlareId): Option[FlareId] = members.get(flare)
+
+  /** How many turns it is until a flare's own; nothing when it is its turn, or it stands nowhere. */
+  def position(flare: FlareId): Option[Int] =
+    groupOf(flare).map(group =>
+      flaresOf(group).indexOf(flare) + (if groups(group).isOpen then 0 else 1)
+    ).filter(_ > 0)
+
+  private def changed(group: FlareId)(change: GroupQueue => GroupQueue): GroupQueues =
+    copy(groups =
+      groups.updated(group, change(groups.getOrElse(group, GroupQueue(isOpen = false, Vector.empty))))
+    )
+
+object GroupQueues:
+  final case class GroupQueue(isOpen: Boolean, flares: Vector[FlareId])
+
+  val empty: GroupQueues = GroupQueues(Map.empty, Map.empty)

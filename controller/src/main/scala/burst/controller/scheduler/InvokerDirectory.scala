@@ -1,0 +1,77 @@
+package burst.controller.scheduler
+
+import burst.protocol.*
+import org.apache.pekko.actor.typed.ActorRef
+import org.slf4j.Logger
+
+/** The invokers as the scheduler talks to them: what they last said of themselves, how to reach them, and
+  * what is still to be told to those that are away. Belongs to the scheduler's actor. What packs report that
+  * are aborted here is for whoever had them prepared: `nobody` waits for it.
+  */
+private[scheduler] final class InvokerDirectory(log: Logger, nobody: ActorRef[InvokerReport]):
+  import InvokerDirectory.Entry
+
+  private var invokers = Map.empty[InvokerId, Entry]
+  private var orphans = Map.empty[InvokerId, Vector[(FlareId, Int)]]
+  private var cleanUps = Vector.empty[GangScheduler.CleanUp]
+
+  def statuses: Vector[InvokerStatus] = invokers.valuesIterator.map(_.status).toVector.sortBy(_.id)
+
+  def refs(ids: Set[InvokerId]): Map[InvokerId, ActorRef[InvokerRequest]] =
+    ids.iterator.flatMap(id => invokers.get(id).map(id -> _.invoker)).toMap
+
+  /** An invoker is there. Packs it was thought to have lost are aborted before anything else is asked of it:
+    * their slots have been given away.
+    */
+  def up(status: InvokerStatus, invoker: ActorRef[InvokerRequest]): Unit =
+    log.info(s"invoker ${status.id.value} is up: ${status.slots} slots, driver ${status.driver}")
+    invokers = invokers.updated(status.id, Entry(status, invoker, up = true))
+    val failure =
+      Failure(FailureKind.InvokerLost, "the invoker had been given up", invoker = Some(status.id))
+    orphans
+      .getOrElse(status.id, Vector.empty)
+      .foreach((flare, pack) => abort(invoker, flare, pack, failure))
+    orphans = orphans.removed(status.id)
+    val waiting = cleanUps
+    cleanUps = Vector.empty
+    waiting.foreach(clean)
+
+  def report(status: InvokerStatus): Unit =
+    invokers = invokers.updatedWith(status.id)(_.map(_.copy(status = status)))
+
+  def down(id: InvokerId, lost: Vector[(FlareId, Int)]): Unit =
+    invokers = invokers.updatedWith(id)(_.map(_.copy(up = false)))
+    abortOnReturn(id, lost)
+
+  def forget(id: InvokerId): Unit =
+    invokers = invokers.removed(id)
+    orphans = orphans.removed(id)
+
+  /** Packs to be aborted should the invoker be heard of. */
+  def abortOnReturn(id: InvokerId, packs: Vector[(FlareId, Int)]): Unit =
+    if packs.nonEmpty then orphans = orphans.updated(id, orphans.getOrElse(id, Vector.empty) ++ packs)
+
+  def abort(id: InvokerId, flare: FlareId, pack: Int, failure: Failure): Unit =
+    invokers.get(id).foreach(entry => abort(entry.invoker, flare, pack, failure))
+
+  private def abort(
+      invoker: ActorRef[InvokerRequest],
+      flare: FlareId,
+      pack: Int,
+      failure: Failure
+  ): Unit = invoker ! InvokerRequest(AbortPack(flare, pack, failure), nobody)
+
+  /** Has an invoker that is up clean a flare's backend; kept until there is one. */
+  def clean(request: GangScheduler.CleanUp): Unit =
+    val up = request.preferred.iterator.flatMap(invokers.get).find(_.up).orElse(invokers.values.find(_.up))
+    up match
+      case Some(entry) =>
+        entry.invoker ! InvokerRequest(CleanFlare(request.id, request.backend), request.replyTo)
+      case None => cleanUps :+= request
+
+private object InvokerDirectory:
+  private final case class Entry(
+      status: InvokerStatus,
+      invoker: ActorRef[InvokerRequest],
+      up: Boolean
+  )

@@ -1,0 +1,176 @@
+package burst.controller.scheduler
+
+import burst.controller.flare.FlareRequest
+import burst.protocol.{DefinitionRef, FlareId, InvokerId, InvokerStatus}
+import org.apache.pekko.actor.typed.scaladsl.{ActorContext, TimerScheduler}
+import scala.concurrent.duration.DurationLong
+
+/** The state of the scheduler: who waits, who holds which slots, and how far which machine is trusted. Whatever
+  * may let a flare start has a round come soon: one message to the scheduler, so that a thousand packs that
+  * end together cause one round. Belongs to the scheduler's actor.
+  */
+private[scheduler] final class SchedulerState(
+    settings: SchedulerSettings,
+    elapsed: () => Long,
+    context: ActorContext[GangScheduler.Command],
+    timers: TimerScheduler[GangScheduler.Command]
+):
+  private val rounds =
+    SchedulingRound(
+      PlacementPolicy.all(settings.defaultGranularity),
+      settings.overtaking.toMicros,
+      settings.backfillDepth
+    )
+  private var cluster = ClusterState.empty
+  private var queue = FlareQueue.empty
+  private var quarantine = Quarantine.empty(settings.quarantineFirst, settings.quarantineLongest)
+  private var walltimes = WalltimePredictor.empty(settings.abortDeadline.toMicros)
+  private var pace = StartPace.empty(settings.startPace.toMicros)
+  private val forecasts = Forecasts(
+    settings.forecastLifetime.toMicros,
+    at => Forecast.estimates(cluster, queue, at, walltimes)
+  )
+  private var slotLimits = Map.empty[String, Int]
+  private var roundDue = false
+
+  def machine(id: InvokerId): Option[Capacity] = cluster.machines.get(id)
+  def suspicion(id: InvokerId): Option[Suspicion] = quarantine.suspicion(id)
+  def holding(attempt: AttemptId): Option[Holding] = cluster.holdings.get(attempt)
+  def holders: Vector[AttemptId] = cluster.holdings.keysIterator.toVector
+
+  // ---- Who waits -----------------------------------------------------------------------------------------
+
+  /** How many slots a namespace may hold. */
+  def allow(tenant: String, slots: Int): Unit = slotLimits = slotLimits.updated(tenant, slots)
+
+  def refusal(request: FlareRequest, slotLimit: Int): Option[Refusal] =
+    AdmissionControl.refusal(rounds, cluster.view, request, slotLimit)
+
+  def overflow(tenant: String): Option[Refusal] = AdmissionControl.overflow(queue, tenant, settings)
+
+  def enqueue(flare: Waiting): Unit = queue = queue.enqueue(flare)
+  def dequeue(id: FlareId, tenant: String): Unit = queue = queue.remove(id, tenant)
+  def queueEstimate(id: FlareId): Option[QueueEstimate] = forecasts.queueEstimate(id, queue, elapsed())
+
+  // ---- Who holds what ------------------------------------------------------------------------------------
+
+  def round(): Vector[Placement] =
+    if queue.length == 0 then Vector.empty
+    else
+      pace = pace.at(elapsed())
+      val starts = pace.room(cluster.slots)
+      val outcome =
+        rounds.run(cluster, queue, elapsed(), slotLimits.getOrElse(_, Int.MaxValue), walltimes, starts)
+      cluster = outcome.cluster
+      queue = outcome.queue
+      outcome.placed.foreach(p => pace = pace.placed(p.flare.attemptId, p.flare.tenant, elapsed()))
+      if queue.length > 0 && pace.starting.nonEmpty && !timers.isTimerActive(GangScheduler.Round) then
+        timers.startSingleTimer(GangScheduler.Round, GangScheduler.Round, settings.startPace)
+      if quarantine.suspects.nonEmpty then
+        outcome.placed.foreach { placement =>
+          val machines = placement.plan.demand.keys
+          quarantine = quarantine.placed(placement.flare.attemptId, machines, elapsed())
+        }
+      outcome.placed
+
+  def roundSoon(): Unit =
+    if !roundDue && queue.length > 0 then
+      roundDue = true
+      context.self ! GangScheduler.Round
+
+  /** It runs, or never will. */
+  private def begun(attempt: AttemptId): Unit =
+    val after = pace.over(attempt)
+    if after ne pace then
+      pace = after
+      roundSoon()
+
+  /** The round that was to come soon. */
+  def dueRound(): Vector[Placement] =
+    roundDue = false
+    round()
+
+  /** Packs need only so many slots any more. */
+  def shrink(attempt: AttemptId, left: Vector[(Int, Int)]): Unit =
+    val held = holding(attempt)
+    cluster = cluster.shrink(attempt, left)
+    if !cluster.holds(attempt) then
+      begun(attempt)
+      held.foreach(h => walltimes = walltimes.learn(h.walltime, elapsed()))
+      trust(quarantine.undecided(attempt))
+    roundSoon()
+
+  /** Gives back all that nobody is left to give back. */
+  def release(attempt: AttemptId): Unit =
+    cluster = cluster.releaseAll(attempt)
+    begun(attempt)
+    trust(quarantine.undecided(attempt))
+
+  // ---- Machines ------------------------------------------------------------------------------------------
+
+  /** A machine is there: a new process, whatever was held against the last one. */
+  def up(status: InvokerStatus): Unit =
+    trust(quarantine.forget(status.id))
+    cluster = cluster.up(status.id, status.slots)
+    note(status)
+    roundSoon()
+
+  /** What a machine that is up says of itself. */
+  def report(status: InvokerStatus): Unit =
+    machine(status.id).foreach { known =>
+      if known.slots != status.slots then cluster = cluster.up(status.id, status.slots)
+      note(status)
+      val relieved = known.overloaded && !overloaded(status)
+      if relieved || known.slots != status.slots then roundSoon()
+    }
+
+  private def overloaded(status: InvokerStatus): Boolean = status.cpuLoad > settings.maxCpuLoad
+
+  private def note(status: InvokerStatus): Unit =
+    cluster = cluster.report(status.id, overloaded(status), status.warm)
+
+  /** The machine offers nothing any more; the packs that were on it. */
+  def down(id: InvokerId): Vector[(AttemptId, Int)] =
+    val lost = cluster.packsOn(id)
+    cluster = cluster.down(id)
+    // what waited behind a flare that is now larger than the cluster may pass it
+    roundSoon()
+    lost
+
+  /** Whether nothing of the machine is known any more. */
+  def forget(id: InvokerId): Boolean =
+    cluster = cluster.forget(id)
+    val gone = machine(id).isEmpty
+    if gone then quarantine = quarantine.forget(id)
+    gone
+
+  // ---- Trust ---------------------------------------------------------------------------------------------
+
+  def heard(attempt: AttemptId, definition: DefinitionRef, outcomes: Vector[StartOutcome]): Unit =
+    begun(attempt)
+    trust(quarantine.heard(attempt, definition, outcomes, elapsed()))
+
+  /** A machine has been avoided for long enough. */
+  def trialDue(): Unit = trust(quarantine)
+
+  /** From now on machines are trusted so; and again when one's time has come. */
+  private def trust(changed: Quarantine): Unit =
+    val touched = quarantine.suspects ++ changed.suspects
+    quarantine = changed
+    touched.foreach { id =>
+      val before = machine(id).map(_.trust)
+      val now = quarantine.trust(id, elapsed())
+      cluster = cluster.trust(id, now)
+      if before.exists(_ != now) then
+        if now != Trust.Avoided then roundSoon()
+        quarantine.suspicion(id) match
+          case Some(suspicion) if now == Trust.Avoided =>
+            context.log.warn(s"invoker ${id.value} is avoided, as starts fail on it: ${suspicion.reason}")
+          case None => context.log.info(s"invoker ${id.value} is trusted again")
+          case _ => ()
+      quarantine.suspicion(id).map(_.until - elapsed()).filter(_ => now == Trust.Avoided).foreach { left =>
+        val due = GangScheduler.TrialDue(id)
+        // one that is avoided after its time waits for its trial to end
+        if left > 0 then timers.startSingleTimer(due, due, left.micros)
+      }
+    }

@@ -1,0 +1,36 @@
+package burst.controller.scheduler
+
+import org.apache.pekko.actor.typed.scaladsl.TimerScheduler
+import scala.concurrent.duration.DurationInt
+
+/** How long a store that fails is put up with: it is tried `again` after longer and longer pauses, until that
+  * is `overdue`. Belongs to a flare's actor.
+  */
+private[scheduler] final class StoreBackoff(
+    settings: SchedulerSettings,
+    timers: TimerScheduler[FlareActor.Command],
+    again: FlareActor.Command,
+    overdue: FlareActor.Command
+):
+  private val LongestPause = 5.seconds
+
+  /** How often in a row the store has failed, and whether that lasts too long. */
+  private var failures = 0
+  private var exhausted = false
+
+  def isExhausted: Boolean = exhausted
+  def exhaust(): Unit = exhausted = true
+
+  /** The store has failed: from the first time on it is put up with for so long. */
+  def begin(): Unit =
+    if failures == 0 then timers.startSingleTimer(overdue, overdue, settings.storeDeadline)
+
+  def scheduleRetry(): Unit =
+    val pause = (settings.storeRetryPause * (1L << failures.min(10))).min(LongestPause)
+    failures += 1
+    timers.startSingleTimer(again, again, pause)
+
+  def reset(): Unit =
+    timers.cancel(overdue)
+    failures = 0
+    exhausted = false

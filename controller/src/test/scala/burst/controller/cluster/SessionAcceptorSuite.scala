@@ -1,0 +1,156 @@
+package burst.controller.cluster
+
+import burst.protocol.*
+import burst.protocol.link.*
+import org.apache.pekko.actor.testkit.typed.scaladsl.{ActorTestKit, TestProbe}
+import org.apache.pekko.actor.typed.ActorRef
+import org.apache.pekko.actor.typed.delivery.{ConsumerController, ProducerController}
+import scala.concurrent.duration.{DurationInt, FiniteDuration}
+
+/** The acceptor and its sessions; the test plays the invoker and the registry. */
+class SessionAcceptorSuite extends munit.FunSuite:
+  private lazy val kit = ActorTestKit()
+  override def afterAll(): Unit = kit.shutdownTestKit()
+
+  private val status = InvokerStatus(InvokerId("i"), 4, 0, "process", 0, RuntimeInfo("x86_64", "2.36"))
+
+  private class Fixture(contact: FiniteDuration = 1.hour):
+    val registry: TestProbe[RegistryCommand[InvokerRequest]] = kit.createTestProbe()
+    val invoker: TestProbe[ToLink] = kit.createTestProbe()
+    val acceptor: ActorRef[Hello] =
+      kit.spawn(SessionAcceptor(epoch = 5, SessionSettings(contact, 1.milli), registry.ref))
+
+    def hello(tries: Long, from: TestProbe[ToLink] = invoker, home: String = "own"): Unit =
+      acceptor ! Hello(Protocol.Version, status.id, tries, from.ref, home)
+
+    private val demand = kit.createTestProbe[ProducerController.RequestNext[ToController]]()
+    private val reports = kit.spawn(ProducerController[ToController]("reports", None))
+    reports ! ProducerController.Start(demand.ref)
+
+    def tell(message: ToController): Unit = demand.receiveMessage().sendNextTo ! message
+
+    /** Says Hello, answers the welcome by a beat, and gives the session and who the registry talks to. */
+    def join(tries: Long = 1): (Welcome, ActorRef[InvokerRequest]) =
+      hello(tries)
+      val welcome = invoker.expectMessageType[Welcome]
+      welcome.session ! Beat(1, status, reports)
+      invoker.expectMessage(Seen(1))
+      (welcome, registry.expectMessageType[RegisterInvoker[InvokerRequest]].invoker)
+
+    def commands(welcome: Welcome): TestProbe[ConsumerController.Delivery[ToInvoker]] =
+      val probe = kit.createTestProbe[ConsumerController.Delivery[ToInvoker]]()
+      val consumer = kit.spawn(ConsumerController[ToInvoker]())
+      consumer ! ConsumerController.Start(probe.ref)
+      consumer ! ConsumerController.RegisterToProducerController(welcome.toInvoker)
+      probe
+
+  test("an invoker is up by its first beat, and each beat is seen"):
+    val fixture = Fixture()
+    val (welcome, _) = fixture.join()
+    assertEquals((welcome.epoch, welcome.tries), (5L, 1L))
+    welcome.session ! Beat(2, status, fixture.invoker.ref.unsafeUpcast[Any])
+    fixture.invoker.expectMessage(Seen(2))
+    fixture.registry.expectMessage(Heartbeat(status))
+
+  test("a Hello that was overtaken ends nothing, one that was not answered is answered again"):
+    val fixture = Fixture()
+    fixture.hello(2)
+    val first = fixture.invoker.expectMessageType[Welcome]
+    fixture.hello(2)
+    assertEquals(fixture.invoker.expectMessageType[Welcome], first)
+    fixture.hello(1)
+    fixture.invoker.expectNoMessage(100.millis)
+
+  test("another try, or another process, ends the session before it begins its own"):
+    val fixture = Fixture()
+    val (welcome, up) = fixture.join()
+    fixture.hello(2)
+    fixture.invoker.fishForMessage(20.seconds):
+      case Over(session) if session == welcome.session =>
+        org.apache.pekko.actor.testkit.typed.scaladsl.FishingOutcomes.complete
+      case _ => org.apache.pekko.actor.testkit.typed.scaladsl.FishingOutcomes.continueAndIgnore
+    val gone = fixture.registry.expectMessageType[UnregisterInvoker]
+    assertEquals((gone.invoker, gone.reason), (up, "it had lost contact"))
+    val other = kit.createTestProbe[ToLink]()
+    fixture.hello(1, other)
+    other.expectMessageType[Welcome]
+
+  test("who has another's id is refused as soon as that one is known to live, which goes on"):
+    val fixture = Fixture()
+    val (welcome, _) = fixture.join()
+    val other = kit.createTestProbe[ToLink]()
+    fixture.hello(1, other, "copy")
+    var beats = 1
+    val refused = other.awaitAssert:
+      beats += 1
+      welcome.session ! Beat(beats, status, fixture.invoker.ref.unsafeUpcast[Any])
+      other.expectMessageType[Refused](100.millis)
+    assert(refused.reason.contains("has the id i and is up"), refused.reason)
+    (2 to beats).foreach: number =>
+      fixture.invoker.expectMessage(Seen(number))
+      fixture.registry.expectMessage(Heartbeat(status))
+
+  test("an invoker cut off and its replacement of the same id are never there at once"):
+    val fixture = Fixture(contact = 1.second)
+    val (_, up) = fixture.join()
+    val replacement = kit.createTestProbe[ToLink]()
+    // As it does with each heartbeat. The registry is told of the end of the first before the other is welcomed.
+    val gone = fixture.registry
+    val hellos = kit.system.scheduler.scheduleAtFixedRate(
+      java.time.Duration.ZERO,
+      java.time.Duration.ofMillis(20),
+      () => fixture.hello(1, replacement, "other"),
+      kit.system.executionContext
+    )
+    try
+      val welcome = replacement.expectMessageType[Welcome]
+      val lost = gone.expectMessageType[UnregisterInvoker]
+      assertEquals(lost.invoker, up)
+      assert(lost.reason.contains("not heard of"), lost.reason)
+      welcome.session ! Beat(1, status, replacement.ref.unsafeUpcast[Any])
+      gone.expectMessageType[RegisterInvoker[InvokerRequest]]: Unit
+    finally hellos.cancel(): Unit
+
+  test("an invoker that is silent is told, and lost"):
+    val fixture = Fixture(contact = 1.second)
+    val (welcome, _) = fixture.join()
+    fixture.invoker.expectMessage(Over(welcome.session))
+    assert(fixture.registry.expectMessageType[UnregisterInvoker].reason.contains("not heard of"))
+
+  test("an invoker of another release is refused, and told what to upgrade"):
+    val fixture = Fixture()
+    def refusal(version: Int): String =
+      fixture.acceptor ! Hello(version, status.id, 1, fixture.invoker.ref, "own")
+      fixture.invoker.expectMessageType[Refused].reason
+    val (older, newer) = (Protocol.Version - 1, Protocol.Version + 1)
+    val fromOlder = refusal(older)
+    assert(
+      fromOlder.contains(s"version $older") && fromOlder.contains(s"version ${Protocol.Version}"),
+      fromOlder
+    )
+    assert(fromOlder.contains("upgrade this invoker"), fromOlder)
+    assert(refusal(newer).contains("upgrade the controllers"))
+    fixture.registry.expectNoMessage(50.millis)
+    fixture.join()
+
+  test("commands reach the invoker, and reports whoever asked"):
+    val fixture = Fixture()
+    val (welcome, invoker) = fixture.join()
+    val commands = fixture.commands(welcome)
+    val flare = FlareId.random()
+    val asker = kit.createTestProbe[InvokerReport]()
+    val backend = BackendConfig("redis-list", Some("redis://h"), None)
+    invoker ! InvokerRequest(StartPack(flare, 0, Vector(None)), asker.ref)
+    invoker ! InvokerRequest(CleanFlare(flare, backend), asker.ref)
+    val start = commands.receiveMessage()
+    assertEquals(start.message, StartPack(flare, 0, Vector(None)))
+    start.confirmTo ! ConsumerController.Confirmed
+    assertEquals(commands.receiveMessage().message, CleanFlare(flare, backend))
+    fixture.tell(FlareCleaned(flare, None))
+    asker.expectMessage(FlareCleaned(flare, None))
+
+  test("an invoker that leaves is gone at once"):
+    val fixture = Fixture()
+    val (welcome, _) = fixture.join()
+    welcome.session ! Farewell("it was stopped")
+    assertEquals(fixture.registry.expectMessageType[UnregisterInvoker].reason, "it was stopped")

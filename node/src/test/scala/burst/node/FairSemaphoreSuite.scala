@@ -1,0 +1,36 @@
+package burst.node
+
+class FairSemaphoreSuite extends munit.FunSuite:
+  private def granted(taken: scala.concurrent.Future[FairSemaphore.Permit]) =
+    taken.value.fold(fail("it waits"))(_.get)
+
+  test("who asks for more than is left waits, first come first served"):
+    val semaphore = FairSemaphore(10)
+    val first = granted(semaphore.acquire(6))
+    val second = semaphore.acquire(5)
+    val third = semaphore.acquire(1)
+    assert(!second.isCompleted && !third.isCompleted, "the third is not to pass the second")
+    first.close()
+    val taken = granted(second)
+    granted(third).close()
+    first.close()
+    assert(!semaphore.acquire(6).isCompleted, "what is given back twice counts once")
+    taken.close()
+
+  test("what is more than there is counts as all there is"):
+    val semaphore = FairSemaphore(10)
+    val all = granted(semaphore.acquire(100))
+    val next = semaphore.acquire(1)
+    assert(!next.isCompleted)
+    all.close()
+    granted(next)
+
+  test("owners take turns, however many of one wait"):
+    val semaphore = FairSemaphore(10)
+    val held = granted(semaphore.acquire(10, "many"))
+    val many = Vector.fill(1000)(semaphore.acquire(10, "many"))
+    val one = semaphore.acquire(10, "one")
+    held.close()
+    granted(many.head).close()
+    granted(one).close()
+    assert(many(1).isCompleted && !many(2).isCompleted)

@@ -1,0 +1,184 @@
+//! What becomes of what a flare leaves on a pack that stays warm.
+//!
+//! | left | what becomes of it |
+//! | --- | --- |
+//! | processes | killed before the flare's end is told, and again when the program is stopped |
+//! | files in the directories that are the pack's own | removed before the flare's end is told; a group's stay |
+//! | System V queues, semaphores, shared memory | the pack is not used again |
+//! | threads that go on computing | the program is killed when it is seen to do so twice, a moment apart |
+//! | threads that wait | stopped with the program until the next flare |
+//! | timers that have the program go on | the program is killed when one does |
+
+use std::collections::HashSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use crate::descendants;
+use crate::limits;
+use crate::supervisor::Program;
+
+/// Directories that nobody else writes to.
+static OWN: OnceLock<Vec<PathBuf>> = OnceLock::new();
+
+/// What flares leave in these directories is removed: they are this runtime's alone, as is the name space for IPC.
+/// Can be said once.
+pub fn own(directories: Vec<PathBuf>) {
+    let _ = OWN.set(directories);
+}
+
+/// Removes what a flare has left, but for what the next one of its group may look for. Whether the pack can be used
+/// again.
+pub(crate) fn clean_up(program: &Program, grouped: bool) -> impl Future<Output = bool> + use<> {
+    let killed_all = kill_descendants(program);
+    let package = program.directory().to_owned();
+    let own = OWN.get().filter(|own| !own.is_empty() && !grouped);
+    async move {
+        if !killed_all || !few_are_left().await {
+            return false;
+        }
+        let Some(own) = own else {
+            return true;
+        };
+        if has_objects(Path::new("/proc/sysvipc")) {
+            return false;
+        }
+        let clearing = tokio::task::spawn_blocking(move || clear(own, &package).is_ok());
+        let cleared = tokio::time::timeout(limits::CLEARING, clearing).await;
+        matches!(cleared, Ok(Ok(true)))
+    }
+}
+
+/// Kills all processes below the runtime but the program. Whether none is left.
+pub(crate) fn kill_descendants(program: &Program) -> bool {
+    let Some(leader) = program.group.number() else {
+        return false;
+    };
+    let mut killed = HashSet::new();
+    for _ in 0..PASSES {
+        let mut left = descendants::below(std::process::id() as i32);
+        left.retain(|process| process.number != leader && !killed.contains(process));
+        if left.is_empty() {
+            return true;
+        }
+        left.iter().for_each(|process| process.kill());
+        killed.extend(left);
+    }
+    false
+}
+
+/// Waits until those that were killed are gone, as each counts against what the pack may have. Its own children, which
+/// the program has not waited for, stay: a few may.
+async fn few_are_left() -> bool {
+    let began = Instant::now();
+    while descendants::count_below(std::process::id() as i32) > FEW {
+        if began.elapsed() > limits::CLEARING {
+            return false;
+        }
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    true
+}
+
+/// Whether there are objects of System V IPC of this user: in tables, of which each has a line of headings.
+fn has_objects(directory: &Path) -> bool {
+    // SAFETY: takes nothing, touches no memory and cannot fail.
+    let user = unsafe { libc::geteuid() }.to_string();
+    ["msg", "sem", "shm"].iter().any(|kind| {
+        let table = fs::read_to_string(directory.join(kind)).unwrap_or_default();
+        let mut lines = table.lines().map(str::split_ascii_whitespace);
+        let column = lines
+            .next()
+            .and_then(|mut names| names.position(|name| name == "uid"));
+        column.is_some_and(|column| lines.any(|mut line| line.nth(column) == Some(&user)))
+    })
+}
+
+/// Empties directories, but for what holds the package. Blocks on files.
+fn clear(directories: &[PathBuf], package: &Path) -> io::Result<()> {
+    for directory in directories {
+        let entries = match fs::read_dir(directory) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            entries => entries?,
+        };
+        for entry in entries {
+            let entry = entry?;
+            let path = entry.path();
+            if package.starts_with(&path) {
+                continue;
+            }
+            match entry.file_type()?.is_dir() {
+                true => fs::remove_dir_all(path)?,
+                false => fs::remove_file(path)?,
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Kills a program that is of no use, and what it may have started since others were looked for.
+pub(crate) fn kill_all(program: &Program) {
+    program.group.kill();
+    kill_descendants(program);
+}
+
+/// How often processes that others have started meanwhile are looked for.
+const PASSES: u32 = 100;
+
+/// Processes below the runtime that the next flare may find, ended ones but for the program.
+const FEW: usize = 8;
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn all_goes_but_the_package_and_what_links_lead_to() {
+        let root = tempfile::tempdir().unwrap();
+        let (own, other) = (root.path().join("own"), root.path().join("other"));
+        let package = own.join("package/unpacked");
+        for directory in [&package, &own.join("deep/er"), &other] {
+            fs::create_dir_all(directory).unwrap();
+        }
+        for file in [&package, &own.join("deep/er"), &own, &other] {
+            fs::write(file.join("file"), "left").unwrap();
+        }
+        std::os::unix::fs::symlink(&other, own.join("deep/link")).unwrap();
+        std::os::unix::fs::symlink(&other, own.join("link")).unwrap();
+        clear(std::slice::from_ref(&own), &package).unwrap();
+        let left: Vec<_> = fs::read_dir(&own).unwrap().flatten().collect();
+        assert_eq!(left.len(), 1, "{left:?}");
+        assert!(package.join("file").exists() && other.join("file").exists());
+    }
+
+    #[test]
+    fn a_directory_that_cannot_be_emptied_is_told() {
+        let root = tempfile::tempdir().unwrap();
+        let (none, file) = (root.path().join("none"), root.path().join("file"));
+        fs::write(&file, "").unwrap();
+        assert!(clear(&[none], Path::new("/package")).is_ok());
+        assert!(clear(&[file], Path::new("/package")).is_err());
+    }
+
+    #[test]
+    fn objects_are_known_by_their_owner() {
+        let root = tempfile::tempdir().unwrap();
+        assert!(!has_objects(root.path()));
+        // SAFETY: takes nothing, touches no memory and cannot fail.
+        let user = unsafe { libc::geteuid() };
+        for (table, has) in [
+            (" key semid uid\n".to_owned(), false),
+            (format!(" key semid uid\n 0 {user} {}\n", user + 1), false),
+            (
+                format!(" key semid uid\n 0 1 {}\n 0 2 {user}\n", user + 1),
+                true,
+            ),
+        ] {
+            fs::write(root.path().join("sem"), table).unwrap();
+            assert_eq!(has_objects(root.path()), has);
+        }
+    }
+}

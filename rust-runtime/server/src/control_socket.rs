@@ -1,0 +1,197 @@
+//! The runtime's end of the control socket: frames in, commands out, nothing waited for here.
+
+use std::io;
+
+use burst_protocol::{Command, frame};
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio_util::codec::{Decoder, LengthDelimitedCodec};
+
+use crate::logs::read_now;
+use crate::violation::ProtocolViolation;
+
+/// Frames from the program.
+pub(crate) struct FrameReader {
+    socket: OwnedReadHalf,
+    decoder: LengthDelimitedCodec,
+    buffer: BytesMut,
+}
+
+/// Frames to the program.
+pub(crate) struct FrameWriter {
+    socket: OwnedWriteHalf,
+    buffer: BytesMut,
+}
+
+pub(crate) fn split(socket: UnixStream) -> (FrameReader, FrameWriter) {
+    let (read, write) = socket.into_split();
+    (
+        FrameReader {
+            socket: read,
+            decoder: frame::decoder(frame::EVENT_LIMIT),
+            buffer: BytesMut::with_capacity(64 * 1024),
+        },
+        FrameWriter {
+            socket: write,
+            buffer: BytesMut::new(),
+        },
+    )
+}
+
+impl FrameReader {
+    /// Reads what is there; `false` at the end. May be cancelled without loss.
+    pub(crate) async fn fill(&mut self) -> io::Result<bool> {
+        self.buffer.reserve(64 * 1024);
+        Ok(self.socket.read_buf(&mut self.buffer).await? > 0)
+    }
+
+    /// Reads what is there now, without waiting: the program has ended, and the event loop may not
+    /// have looked since it last wrote.
+    pub(crate) fn drain(&mut self) {
+        let mut bytes = [0; 16 * 1024];
+        // More than a socket holds.
+        for _ in 0..256 {
+            match read_now(self.socket.as_ref(), &mut bytes) {
+                Ok(length @ 1..) => self.buffer.extend_from_slice(&bytes[..length]),
+                _ => return,
+            }
+        }
+    }
+
+    /// Whether everything that was read has been taken.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.buffer.is_empty()
+    }
+
+    /// Whether what was read ends within a frame: nothing that follows could be understood.
+    pub(crate) fn is_cut_short(&self) -> bool {
+        let (mut decoder, mut rest) = (self.decoder.clone(), self.buffer.clone());
+        while let Ok(Some(_)) = decoder.decode(&mut rest) {}
+        !rest.is_empty()
+    }
+
+    /// The next message, if all of it is there. One that is too large is an error.
+    pub(crate) fn next(&mut self) -> Result<Option<Bytes>, ProtocolViolation> {
+        let frame = self.decoder.decode(&mut self.buffer);
+        let frame = frame.map_err(|_| ProtocolViolation::TooLong)?;
+        Ok(frame.map(|mut frame| {
+            frame.advance(frame::HEADER);
+            frame.freeze()
+        }))
+    }
+}
+
+impl FrameWriter {
+    /// Queues a command; [`flush`](Self::flush) sends it.
+    pub(crate) fn queue(&mut self, command: &Command) -> serde_json::Result<()> {
+        let start = self.buffer.len();
+        self.buffer.put_bytes(0, frame::HEADER);
+        serde_json::to_writer((&mut self.buffer).writer(), command)?;
+        frame::seal(&mut self.buffer[start..]);
+        Ok(())
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.buffer.is_empty()
+    }
+
+    /// Sends some of what is queued. May be cancelled without loss.
+    pub(crate) async fn flush(&mut self) {
+        if self.socket.write_buf(&mut self.buffer).await.is_err() {
+            // The program is gone; its end arrives by other ways.
+            self.buffer.clear();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::io::Write;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn frames_are_found_in_pieces_and_in_bunches() {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let (mut incoming, _outgoing) = split(ours);
+        theirs.write_all(b"\x02\0\0").await.unwrap();
+        assert!(incoming.fill().await.unwrap());
+        assert!(incoming.next().unwrap().is_none());
+        theirs.write_all(b"\0{}\x01\0\0\x007\x01").await.unwrap();
+        assert!(incoming.fill().await.unwrap());
+        assert_eq!(incoming.next().unwrap().unwrap(), "{}");
+        assert_eq!(incoming.next().unwrap().unwrap(), "7");
+        assert!(incoming.next().unwrap().is_none());
+        drop(theirs);
+        assert!(!incoming.fill().await.unwrap());
+    }
+
+    #[tokio::test]
+    async fn draining_takes_what_is_there_and_does_not_wait() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let (mut incoming, _outgoing) = split(ours);
+        incoming.drain();
+        assert!(incoming.next().unwrap().is_none());
+        // The event loop does not run before this is read.
+        let mut theirs = theirs.into_std().unwrap();
+        theirs.write_all(b"\x02\0\0\0{}\x01\0\0\x007").unwrap();
+        drop(theirs);
+        incoming.drain();
+        assert_eq!(incoming.next().unwrap().unwrap(), "{}");
+        assert_eq!(incoming.next().unwrap().unwrap(), "7");
+        incoming.drain();
+        assert!(incoming.next().unwrap().is_none());
+    }
+
+    #[tokio::test]
+    async fn a_huge_frame_is_an_error() {
+        for length in [frame::EVENT_LIMIT + 1, u32::MAX as usize] {
+            let (ours, mut theirs) = UnixStream::pair().unwrap();
+            let (mut incoming, _outgoing) = split(ours);
+            theirs.write_all(&frame::header(length)).await.unwrap();
+            incoming.fill().await.unwrap();
+            assert!(incoming.next().is_err());
+        }
+    }
+
+    #[tokio::test]
+    async fn half_a_frame_is_told_from_a_whole_one_also_after_it_was_looked_at() {
+        for (sent, cut) in [
+            (&b"\x02\0\0\0{}"[..], false),
+            (b"\x02\0\0\0{}\x02\0", true),
+            (b"\x02\0\0\0", true),
+            (b"\x02\0\0\0{", true),
+        ] {
+            let (ours, mut theirs) = UnixStream::pair().unwrap();
+            let (mut incoming, _outgoing) = split(ours);
+            theirs.write_all(sent).await.unwrap();
+            incoming.fill().await.unwrap();
+            assert_eq!(incoming.is_cut_short(), cut, "{sent:?}");
+            while incoming.next().unwrap().is_some() {}
+            assert_eq!((incoming.is_cut_short(), incoming.is_empty()), (cut, !cut));
+        }
+    }
+
+    #[tokio::test]
+    async fn commands_are_framed() {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let (_incoming, mut outgoing) = split(ours);
+        outgoing
+            .queue(&Command::Start {
+                endpoints: vec!["a:1".to_owned()],
+            })
+            .unwrap();
+        while !outgoing.is_empty() {
+            outgoing.flush().await;
+        }
+        drop((outgoing, _incoming));
+        let mut sent = Vec::new();
+        theirs.read_to_end(&mut sent).await.unwrap();
+        let body = br#"{"command":"start","endpoints":["a:1"]}"#;
+        assert_eq!(sent[..4], (body.len() as u32).to_le_bytes());
+        assert_eq!(&sent[4..], body);
+    }
+}

@@ -1,0 +1,110 @@
+//! Keeps the platform's credentials on a backend from the program, which is issued those made for
+//! its flare, or for the group the flare is of.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use burst_bcm::{Admission, Admitted};
+use burst_protocol::RunPack;
+
+use crate::error::Error;
+
+/// What the program was issued last.
+#[derive(Default)]
+pub(crate) struct CredentialBroker {
+    last: Mutex<Option<Issued>>,
+}
+
+/// For all flares of a group, whose packs stay connected as long as it is the same.
+struct Issued {
+    group: Option<String>,
+    admitted: Admitted,
+}
+
+impl CredentialBroker {
+    /// The flare as the program is issued of it. Asks the backend's server, and waits for it.
+    pub(crate) fn issue(&self, mut run: RunPack) -> Result<RunPack, Error> {
+        if run.pack_sizes.len() < 2 {
+            // It has nobody to send anything to.
+            run.backend.uri = None;
+        }
+        if run.backend.uri.is_none() {
+            return Ok(run);
+        }
+        let mut last = self.last();
+        let of_group = |issued: &&Issued| issued.group.is_some() && issued.group == run.group;
+        let flare = Admission {
+            flare_id: &run.flare_id,
+            secret: &run.secret,
+            deadline: Some(run.deadline.into()),
+            packs: Some(u32::try_from(run.pack_sizes.len()).unwrap_or(u32::MAX)),
+            group: run.group.as_deref(),
+            last: last
+                .as_ref()
+                .filter(of_group)
+                .map(|issued| &issued.admitted),
+        };
+        let admitted = burst_bcm::admit(&flare, &run.backend)?;
+        run.backend = admitted.backend.clone();
+        *last = Some(Issued {
+            group: run.group.clone(),
+            admitted,
+        });
+        Ok(run)
+    }
+
+    /// The flare has ended here: what is left of its program gets nothing done in its name.
+    pub(crate) fn revoke(&self) {
+        if let Some(issued) = &*self.last() {
+            issued.admitted.end();
+        }
+    }
+
+    fn last(&self) -> MutexGuard<'_, Option<Issued>> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn run(packs: usize, backend: &serde_json::Value) -> RunPack {
+        let run = serde_json::json!({
+            "flareId": "f1", "pack": 0, "packSizes": vec![1; packs],
+            "inputs": {"shared": null}, "backend": backend, "secret": "s",
+            "advertise": "127.0.0.1", "deadline": 1,
+        });
+        serde_json::from_str(&run.to_string()).unwrap()
+    }
+
+    #[test]
+    fn a_pack_that_is_alone_is_told_no_address() {
+        let uri = "redis://:the-platforms-own@nowhere.invalid:1/0";
+        for shared in [false, true] {
+            let backend = serde_json::json!({
+                "kind": "redis-list", "uri": uri, "sharedCredentials": shared,
+            });
+            let issued = CredentialBroker::default().issue(run(1, &backend)).unwrap();
+            assert_eq!(issued.backend.uri, None);
+        }
+    }
+
+    #[test]
+    fn the_platforms_address_is_told_where_the_operator_says_so() {
+        let backend = |shared: bool| {
+            serde_json::json!({
+                "kind": "redis-list", "uri": "redis://127.0.0.1:1", "sharedCredentials": shared,
+            })
+        };
+        assert!(
+            CredentialBroker::default()
+                .issue(run(2, &backend(false)))
+                .is_err()
+        );
+        let issued = CredentialBroker::default()
+            .issue(run(2, &backend(true)))
+            .unwrap();
+        assert_eq!(issued.backend.uri.as_deref(), Some("redis://127.0.0.1:1"));
+    }
+}

@@ -1,0 +1,365 @@
+//! What a flare's workers and its pack say: bounded here, whatever the program does, and gathered
+//! into few events, so that nobody further on has one for each line.
+
+use burst_protocol::{LINE, LINE_COST, LOG_LIMIT, LogStream, PackEvent, Timestamp};
+use tokio::time::Instant;
+
+use crate::limits;
+
+/// The log of one flare on this pack, as far as it has not been passed on.
+pub(crate) struct LogBuffer {
+    first: u32,
+    /// The workers of this pack, by their place in it, and then the pack itself.
+    sources: Vec<LogSource>,
+    rate: RateLimit,
+    waiting: usize,
+}
+
+/// Lines of one stream, one after the other, and when the first of them was said.
+struct LogChunk {
+    stream: LogStream,
+    at: Timestamp,
+    text: String,
+    cost: usize,
+}
+
+struct LogSource {
+    worker: Option<u32>,
+    left: usize,
+    silenced: bool,
+    chunks: Vec<LogChunk>,
+}
+
+impl LogBuffer {
+    /// For a pack of these workers.
+    pub(crate) fn new(first: u32, size: u32) -> Self {
+        let workers = (first..).take(size as usize).map(Some);
+        Self {
+            first,
+            sources: workers.chain([None]).map(LogSource::new).collect(),
+            rate: RateLimit::new(Instant::now()),
+            waiting: 0,
+        }
+    }
+
+    /// Takes lines of a worker, or of the pack itself, as far as the limits allow.
+    pub(crate) fn append(
+        &mut self,
+        worker: Option<u32>,
+        stream: LogStream,
+        text: &str,
+        at: Timestamp,
+    ) {
+        let place = self.place(worker);
+        let Some(source) = self.sources.get_mut(place) else {
+            return;
+        };
+        let moment = Instant::now();
+        for line in text.split('\n').flat_map(pieces) {
+            let cost = line.len() + LINE_COST;
+            if source.silenced {
+                return;
+            }
+            if source.left < cost {
+                source.silenced = true;
+                let who = source.worker.map_or("pack", |_| "worker");
+                let limit = LOG_LIMIT >> 20;
+                let notice = format!(
+                    "[burst] further output of this {who} is left out: it exceeds {limit} MiB, each line counted as \
+                     {LINE_COST} bytes more than it has"
+                );
+                self.waiting += source.add(stream, &notice, at);
+                return;
+            }
+            if self.rate.allows(cost, moment) {
+                source.left -= cost;
+                self.waiting += source.add(stream, line, at);
+            }
+        }
+        self.note_losses();
+    }
+
+    /// Bytes that wait to be taken.
+    pub(crate) fn waiting(&self) -> usize {
+        self.waiting
+    }
+
+    /// What this worker has said, as events.
+    pub(crate) fn take_of(&mut self, worker: u32) -> Vec<PackEvent> {
+        let place = self.place(Some(worker));
+        let taken = self.sources.get_mut(place).map(LogSource::take);
+        let events = taken.unwrap_or_default();
+        self.waiting -= events.iter().map(length).sum::<usize>();
+        events
+    }
+
+    /// What all have said, as events.
+    pub(crate) fn take(&mut self) -> Vec<PackEvent> {
+        self.waiting = 0;
+        self.sources.iter_mut().flat_map(LogSource::take).collect()
+    }
+
+    /// Nothing more will be said: what was lost last is said as well.
+    pub(crate) fn close(&mut self) {
+        self.rate.settle();
+        self.note_losses();
+    }
+
+    fn note_losses(&mut self) {
+        if let Some(lines) = self.rate.losses()
+            && let Some(pack) = self.sources.last_mut()
+        {
+            let rate = limits::LOG_RATE >> 20;
+            let notice = format!(
+                "[burst] {lines} lines were left out before this one: the pack wrote more than {rate} MiB a second"
+            );
+            self.waiting += pack.add(LogStream::Stderr, &notice, Timestamp::now());
+        }
+    }
+
+    fn place(&self, worker: Option<u32>) -> usize {
+        let place = |worker: u32| worker.checked_sub(self.first).map(|place| place as usize);
+        match worker {
+            Some(worker) => place(worker)
+                .filter(|place| place + 1 < self.sources.len())
+                .unwrap_or(usize::MAX),
+            None => self.sources.len() - 1,
+        }
+    }
+}
+
+impl LogSource {
+    fn new(worker: Option<u32>) -> Self {
+        Self {
+            worker,
+            left: LOG_LIMIT,
+            silenced: false,
+            chunks: Vec::new(),
+        }
+    }
+
+    /// Adds a line; by how many bytes that made it longer.
+    fn add(&mut self, stream: LogStream, line: &str, at: Timestamp) -> usize {
+        let cost = line.len() + LINE_COST;
+        if let Some(last) = self.chunks.last_mut()
+            && last.stream == stream
+            && last.cost + cost <= limits::LOG_CHUNK
+        {
+            last.cost += cost;
+            last.text.push('\n');
+            last.text.push_str(line);
+            return line.len() + 1;
+        }
+        self.chunks.push(LogChunk {
+            stream,
+            at,
+            text: line.to_owned(),
+            cost,
+        });
+        cost
+    }
+
+    fn take(&mut self) -> Vec<PackEvent> {
+        let worker = self.worker;
+        let event = |chunk: LogChunk| PackEvent::Log {
+            worker,
+            stream: chunk.stream,
+            text: chunk.text,
+            at: chunk.at,
+        };
+        self.chunks.drain(..).map(event).collect()
+    }
+}
+
+/// What an event added to the bytes that wait.
+fn length(event: &PackEvent) -> usize {
+    match event {
+        PackEvent::Log { text, .. } => text.len() + LINE_COST,
+        _ => 0,
+    }
+}
+
+/// A line in pieces that are not too long.
+fn pieces(line: &str) -> impl Iterator<Item = &str> {
+    let mut rest = Some(line);
+    std::iter::from_fn(move || {
+        let line = rest.take()?;
+        let (piece, after) = line.split_at(line.floor_char_boundary(LINE));
+        rest = Some(after).filter(|after| !after.is_empty());
+        Some(piece)
+    })
+}
+
+/// How fast everybody here together may log: a bucket that fills up by itself. What does not fit is
+/// lost, not waited for; and once something is, all is until there is room for more than a few
+/// lines, so that the log has few holes and says of each how large it is.
+struct RateLimit {
+    level: usize,
+    filled: Instant,
+    losing: bool,
+    lost: u64,
+}
+
+impl RateLimit {
+    fn new(now: Instant) -> Self {
+        Self {
+            level: limits::LOG_AT_ONCE,
+            filled: now,
+            losing: false,
+            lost: 0,
+        }
+    }
+
+    fn allows(&mut self, cost: usize, now: Instant) -> bool {
+        let since = now.saturating_duration_since(self.filled).as_micros();
+        let more = usize::try_from(since * limits::LOG_RATE as u128 / 1_000_000);
+        // What is too short for a byte is not forgotten.
+        if let Ok(more @ 1..) = more {
+            self.level = (self.level.saturating_add(more)).min(limits::LOG_AT_ONCE);
+            self.filled = now;
+        }
+        let wanted = match self.losing {
+            true => limits::LOG_RATE,
+            false => cost,
+        };
+        self.losing = self.level < wanted;
+        if self.losing {
+            self.lost += 1;
+            return false;
+        }
+        self.level -= cost;
+        true
+    }
+
+    fn settle(&mut self) {
+        self.losing = false;
+    }
+
+    /// How many lines were lost, once that is over.
+    fn losses(&mut self) -> Option<u64> {
+        (!self.losing && self.lost > 0).then(|| std::mem::take(&mut self.lost))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic)]
+    use std::time::Duration;
+
+    use super::*;
+
+    fn texts(events: &[PackEvent]) -> Vec<(Option<u32>, LogStream, u64, &str)> {
+        let text = |event| match event {
+            &PackEvent::Log {
+                worker,
+                stream,
+                ref text,
+                at,
+            } => (worker, stream, at.as_micros(), text.as_str()),
+            other => panic!("{other:?}"),
+        };
+        events.iter().map(text).collect()
+    }
+
+    fn at(micros: u64) -> Timestamp {
+        Timestamp::from_micros(micros)
+    }
+
+    const OUT: LogStream = LogStream::Stdout;
+    const ERR: LogStream = LogStream::Stderr;
+
+    #[test]
+    fn lines_of_one_stream_are_one_event_and_keep_their_order_among_streams() {
+        let mut log = LogBuffer::new(4, 2);
+        log.append(Some(4), OUT, "a", at(1));
+        log.append(Some(5), OUT, "other", at(2));
+        log.append(Some(4), OUT, "", at(3));
+        log.append(Some(4), ERR, "b\nc", at(4));
+        log.append(Some(4), OUT, "d", at(5));
+        log.append(None, ERR, "pack", at(6));
+        log.append(Some(6), OUT, "nobody", at(7));
+        log.append(Some(3), OUT, "nobody", at(7));
+        let first = log.take_of(4);
+        let four = Some(4);
+        assert_eq!(
+            texts(&first),
+            [
+                (four, OUT, 1, "a\n"),
+                (four, ERR, 4, "b\nc"),
+                (four, OUT, 5, "d")
+            ]
+        );
+        assert!(log.take_of(4).is_empty());
+        assert_eq!(
+            texts(&log.take()),
+            [(Some(5), OUT, 2, "other"), (None, ERR, 6, "pack")]
+        );
+        assert_eq!(log.waiting(), 0);
+    }
+
+    #[test]
+    fn a_long_line_is_cut_between_characters_and_a_long_passage_between_lines() {
+        let mut log = LogBuffer::new(0, 1);
+        log.append(None, OUT, &"é".repeat(LINE), at(1));
+        let lengths = |log: &mut LogBuffer| -> Vec<Vec<usize>> {
+            texts(&log.take())
+                .iter()
+                .map(|(.., text)| text.split('\n').map(str::len).collect())
+                .collect()
+        };
+        assert_eq!(lengths(&mut log), [[LINE], [LINE]]);
+        let line = "x".repeat(limits::LOG_CHUNK / 4);
+        (0..6).for_each(|_| log.append(Some(0), OUT, &line, at(1)));
+        assert_eq!(
+            lengths(&mut log),
+            [vec![line.len(); 3], vec![line.len(); 3]]
+        );
+    }
+
+    #[test]
+    fn an_empty_line_costs_more_than_nothing_and_the_limit_is_said_once() {
+        for worker in [Some(0), None] {
+            let mut log = LogBuffer::new(0, 1);
+            (0..100_000).for_each(|_| log.append(worker, OUT, "", at(1)));
+            log.append(worker, OUT, &"\n".repeat(100_000), at(1));
+            let events = log.take();
+            let lines: Vec<_> = texts(&events)
+                .iter()
+                .flat_map(|(.., text)| text.split('\n'))
+                .collect();
+            assert_eq!(lines.len(), LOG_LIMIT / LINE_COST + 1);
+            assert!(lines.last().unwrap().contains("exceeds 1 MiB"));
+        }
+    }
+
+    #[test]
+    fn what_comes_too_fast_is_lost_and_the_log_says_how_much() {
+        let workers = u32::try_from(2 * limits::LOG_AT_ONCE / LOG_LIMIT).unwrap();
+        let mut log = LogBuffer::new(0, workers);
+        let line = "x".repeat(1024 - LINE_COST);
+        for worker in 0..workers {
+            (0..LOG_LIMIT / 1024).for_each(|_| log.append(Some(worker), OUT, &line, at(1)));
+        }
+        log.close();
+        let events = log.take();
+        let said: usize = texts(&events).iter().map(|(.., text)| text.len()).sum();
+        assert!(said >= limits::LOG_AT_ONCE * 9 / 10, "{said}");
+        let (worker, _, _, last) = texts(&events)[events.len() - 1];
+        assert!(worker.is_none() && last.contains("lines were left out"));
+    }
+
+    #[test]
+    fn a_pace_that_was_kept_again_is_noted_once() {
+        let start = Instant::now();
+        let mut rate = RateLimit::new(start);
+        assert!(rate.allows(limits::LOG_AT_ONCE, start));
+        assert!(!rate.allows(10, start));
+        let soon = start + Duration::from_millis(500);
+        // There would be room, but not for long.
+        assert!(!rate.allows(10, soon));
+        assert_eq!(rate.losses(), None);
+        assert!(rate.allows(10, start + Duration::from_secs(2)));
+        assert_eq!(rate.losses(), Some(2));
+        assert_eq!(rate.losses(), None);
+    }
+}

@@ -1,0 +1,96 @@
+//! How much memory a program may have, where nothing around the runtime holds it to that.
+//!
+//! The kernel counts (`RLIMIT_DATA`) what a process has made writable for itself alone: heap, stacks and other
+//! anonymous memory, touched or not. It neither counts files that are mapped nor what is shared, and children count
+//! for themselves. What goes beyond is not given: the program learns of it by an allocation that fails, which ends
+//! Rust programs with a message that says so.
+
+use std::io;
+
+/// How the standard library puts it, around a number of bytes.
+const SAID: (&str, &str) = ("memory allocation of ", " bytes failed");
+
+/// Why a program cannot be held to its pack's memory.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum MemoryLimitError {
+    /// It has more already.
+    #[error("the program has kept {kept} MiB, and its pack may have {allowed} MiB now")]
+    Exceeded {
+        /// What it has, in MiB.
+        kept: u64,
+        /// What it may have, in MiB.
+        allowed: u64,
+    },
+    /// The kernel does not do so.
+    #[error("the program cannot be held to its memory: {0}")]
+    Kernel(#[source] io::Error),
+}
+
+/// Holds a process to so many MiB from now on.
+pub(crate) fn apply(process: i32, mebibytes: u64) -> Result<(), MemoryLimitError> {
+    let bytes = mebibytes.saturating_mul(1 << 20);
+    if let Some(has) = data(process).filter(|has| *has > bytes) {
+        return Err(MemoryLimitError::Exceeded {
+            kept: has >> 20,
+            allowed: mebibytes,
+        });
+    }
+    let failed = || MemoryLimitError::Kernel(io::Error::last_os_error());
+    // SAFETY: `rlimit` is plain data, and the call fills and reads valid places.
+    unsafe {
+        let mut limit: libc::rlimit = std::mem::zeroed();
+        if libc::prlimit(process, libc::RLIMIT_DATA, std::ptr::null(), &mut limit) != 0 {
+            return Err(failed());
+        }
+        // Only root could give back what is taken from the hard limit, and the next flare's pack may be larger.
+        limit.rlim_cur = bytes.min(limit.rlim_max);
+        if libc::prlimit(process, libc::RLIMIT_DATA, &limit, std::ptr::null_mut()) != 0 {
+            return Err(failed());
+        }
+    }
+    Ok(())
+}
+
+/// What a process has of the memory that counts, where that can be known.
+fn data(process: i32) -> Option<u64> {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmData:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix(" kB")?.trim().parse().ok()?;
+    Some(kibibytes * 1024)
+}
+
+/// The bytes that could not be had, if this line of standard error says that.
+pub(crate) fn refused(line: &str) -> Option<u64> {
+    line.strip_prefix(SAID.0)?
+        .strip_suffix(SAID.1)?
+        .parse()
+        .ok()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn the_standard_librarys_words_are_known() {
+        assert_eq!(
+            refused("memory allocation of 1048576 bytes failed"),
+            Some(1 << 20)
+        );
+        assert_eq!(refused("memory allocation of much failed"), None);
+        assert_eq!(refused("a memory allocation of 7 bytes failed"), None);
+    }
+
+    #[test]
+    fn who_has_more_already_is_not_held() {
+        let own = std::process::id() as i32;
+        let before = data(own).unwrap();
+        assert!(before > 0);
+        let error = apply(own, 0).unwrap_err().to_string();
+        assert!(error.contains("0 MiB now"), "{error}");
+    }
+}

@@ -1,0 +1,123 @@
+//! Stops a warm program between its flares.
+//!
+//! Between flares the program is stopped (`SIGSTOP`), so that it gets no processor. It cannot prevent that, but it can
+//! undo it: a timer of its own goes on meanwhile and may send it `SIGCONT`. The kernel tells its parent, so that a
+//! program that goes on before the runtime has it do so is killed, whether it has stopped again or not. The pack of a
+//! group is not stopped: it holds its workers' slots from flare to flare, and what they keep.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use crate::cleanup;
+use crate::limits;
+use crate::not_reusable::NotReusable;
+use crate::process::StateChange;
+use crate::supervisor::Program;
+
+/// Stops a program a moment after its flare, and looks whether it stays stopped until the next.
+pub(crate) struct Suspension {
+    flares: u64,
+    began: Instant,
+    runnable: Duration,
+    stage: Stage,
+}
+
+enum Stage {
+    /// Whether it was seen to compute once: on a busy machine threads take long to end.
+    Pending {
+        computed: bool,
+    },
+    /// The program was told to stop then, and is not known to have done so.
+    Requested(Instant),
+    Stopped,
+}
+
+impl Suspension {
+    pub(crate) fn of(program: &Program) -> Self {
+        Self {
+            flares: program.flares(),
+            began: Instant::now(),
+            runnable: runnable(program),
+            stage: Stage::Pending { computed: false },
+        }
+    }
+
+    /// Whether no flare has begun meanwhile.
+    pub(crate) fn is_current(&self, program: &Program) -> bool {
+        self.flares == program.flares()
+    }
+
+    /// Stops a program until its next flare, and then looks whether it stays so. The error says why it is of no use for
+    /// one.
+    pub(crate) fn advance(&mut self, program: &mut Program) -> Result<(), NotReusable> {
+        if let Stage::Pending { computed } = self.stage {
+            if self.began.elapsed() < limits::PAUSE {
+                return Ok(());
+            }
+            if self.computes(program) {
+                if computed {
+                    return Err(NotReusable::Computing);
+                }
+                self.stage = Stage::Pending { computed: true };
+                return Ok(());
+            }
+            self.suspend(program)?;
+            self.stage = Stage::Requested(Instant::now());
+        }
+        let woken = match (program.group.state_change(), &self.stage) {
+            (Some(StateChange::Stopped), Stage::Requested(_)) => {
+                self.stage = Stage::Stopped;
+                false
+            }
+            (Some(_), _) => true,
+            // That it has stopped is never told if it goes on before all its threads have.
+            (None, Stage::Requested(at)) => at.elapsed() > limits::STOPPING,
+            (None, _) => false,
+        };
+        match woken {
+            true => Err(NotReusable::NotStopped),
+            false => Ok(()),
+        }
+    }
+
+    /// How long it may be left alone.
+    pub(crate) fn next_look(&self) -> Duration {
+        match self.stage {
+            Stage::Pending { .. } => limits::PAUSE,
+            _ => limits::STOPPING,
+        }
+    }
+
+    /// Whether its threads have been at it for half of the time since the last look.
+    fn computes(&mut self, program: &Program) -> bool {
+        let (before, now) = (self.runnable, runnable(program));
+        let elapsed = std::mem::replace(&mut self.began, Instant::now()).elapsed();
+        self.runnable = now;
+        now.saturating_sub(before) * 2 > elapsed
+    }
+
+    fn suspend(&self, program: &mut Program) -> Result<(), NotReusable> {
+        // That it went on with the flare that has ended is not told yet.
+        program.group.state_change();
+        program.stop();
+        match cleanup::kill_descendants(program) {
+            true => Ok(()),
+            false => Err(NotReusable::Unkillable),
+        }
+    }
+}
+
+/// For how long a program's threads together have been on a processor or waited for one; zero where the kernel does not
+/// tell.
+fn runnable(program: &Program) -> Duration {
+    let Some(leader) = program.group.number() else {
+        return Duration::ZERO;
+    };
+    let tasks = fs::read_dir(format!("/proc/{leader}/task"));
+    let nanoseconds = tasks.into_iter().flatten().flatten().filter_map(|task| {
+        let told = fs::read_to_string(task.path().join("schedstat")).ok()?;
+        let mut told = told.split(' ').map(|number| number.parse::<u64>().ok());
+        Some(told.next()?? + told.next()??)
+    });
+    Duration::from_nanos(nanoseconds.sum())
+}
