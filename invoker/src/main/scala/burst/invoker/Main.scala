@@ -4,13 +4,11 @@ import burst.invoker.ControllerLink.Event
 import burst.node.{ClusterSettings, Node, Role, Settings, SetupException}
 import burst.protocol.UnregisterInvoker
 import burst.protocol.link.SessionEndpoint
-import java.util.concurrent.TimeUnit
-import org.apache.pekko.Done
+import java.util.concurrent.{CompletableFuture, TimeUnit}
 import org.apache.pekko.actor.typed.scaladsl.Behaviors
 import org.apache.pekko.actor.typed.{ActorRefResolver, ActorSystem, DispatcherSelector}
 import scala.concurrent.duration.{DurationInt, FiniteDuration}
 import scala.concurrent.{ExecutionContext, Future, Promise}
-import scala.jdk.FutureConverters.*
 
 /** `burst invoker` becomes this process: an invoker that works for the controllers it was told of. */
 object Main:
@@ -59,6 +57,15 @@ object Main:
             // What was said is on its way when the system has terminated. A line to a controller that has died may
             // keep it from that, and nothing depends on such a line.
             system.terminate()
-            val terminated = system.whenTerminated.asJava.toCompletableFuture
-            val done = terminated.completeOnTimeout(Done, LastWords.toMillis, TimeUnit.MILLISECONDS)
-            done.asScala.map(_ => ())(using ExecutionContext.parasitic)
+            atMost(LastWords, system.whenTerminated)
+
+  /** Completes with `done`, and when so much time has passed. */
+  private[invoker] def atMost(time: FiniteDuration, done: Future[Any]): Future[Unit] =
+    val over = Promise[Unit]()
+    done.onComplete(_ => over.trySuccess(()))(using ExecutionContext.parasitic)
+    CompletableFuture
+      .delayedExecutor(time.toMillis, TimeUnit.MILLISECONDS, _.run())
+      .execute { () =>
+        val _ = over.trySuccess(())
+      }
+    over.future

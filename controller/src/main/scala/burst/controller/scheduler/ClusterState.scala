@@ -19,10 +19,10 @@ final case class Holding(tenant: String, plan: Plan, held: Vector[Int], walltime
     }
     slots.toMap
 
-/** A machine as the scheduler knows it. `slots` are what it offers, `used` what is reserved of it. `used` may exceed
-  * `slots` only after the machine came back with fewer slots than it had; it then offers nothing until enough
-  * was given back. An `overloaded` one is up, but offers nothing either. `warm` is what its idle packs are
-  * for; one that is on `trial` is avoided as soon as somebody has slots of it.
+/** A machine as the scheduler knows it. `slots` are what it offers, `used` what is reserved of it. `used` may
+  * exceed `slots` only after the machine came back with fewer slots than it had; it then offers nothing until
+  * enough was given back. An `overloaded` one is up, but offers nothing either. `warm` is what its idle packs
+  * are for; one that is on `trial` is avoided as soon as somebody has slots of it.
   */
 final case class Capacity(
     slots: Int,

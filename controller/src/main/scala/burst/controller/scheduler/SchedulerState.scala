@@ -5,9 +5,9 @@ import burst.protocol.{DefinitionRef, FlareId, InvokerId, InvokerStatus}
 import org.apache.pekko.actor.typed.scaladsl.{ActorContext, TimerScheduler}
 import scala.concurrent.duration.DurationLong
 
-/** The state of the scheduler: who waits, who holds which slots, and how far which machine is trusted. Whatever
-  * may let a flare start has a round come soon: one message to the scheduler, so that a thousand packs that
-  * end together cause one round. Belongs to the scheduler's actor.
+/** The state of the scheduler: who waits, who holds which slots, and how far which machine is trusted.
+  * Whatever may let a flare start has a round come soon: one message to the scheduler, so that a thousand
+  * packs that end together cause one round. Belongs to the scheduler's actor.
   */
 private[scheduler] final class SchedulerState(
     settings: SchedulerSettings,
