@@ -23,7 +23,7 @@ RELEASE := target/release
 PROGRAMS := hello terasort wordcount montecarlo pagerank tables gridsearch kmeans failing escaping hostile neighbour collectives crowd noop probe burden mapreduce
 
 .DEFAULT_GOAL := help
-.PHONY: help build examples demo test test-rust test-jvm test-system test-kubernetes prepare image bench load experiments soak simulate fuzz verify fuzz-api fmt lint deny book clean
+.PHONY: help build examples demo check test test-rust test-jvm test-system test-kubernetes prepare image bench load experiments soak simulate fuzz verify fuzz-api fmt lint deny book clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -58,6 +58,16 @@ prepare: build ## what the tests need beside the toolchains: docker, redis, the 
 
 test: lint prepare ## everything: lints, unit, conformance and whole-system tests
 	$(MAKE) --no-print-directory test-rust test-jvm test-system
+
+# Names of tests and suites that start a server.
+NEED_SERVERS := redis rabbitmq s3
+NEED_SERVER_SUITES := Postgres* S3* Docker* AdvisoryLock* LogMigration* Membership* SlowUpload*
+SPACE := $(subst ,, )
+COMMA := ,
+
+check: lint ## what needs no server: lints and unit tests
+	$(CARGO) test --locked --workspace --exclude burst-tests --lib --bins -- $(addprefix --skip ,$(NEED_SERVERS))
+	mvn -B -ntp test -Dtest='$(subst $(SPACE),$(COMMA),$(addprefix !,$(NEED_SERVER_SUITES)))'
 
 test-rust: ## unit, conformance and documentation tests of the Rust half
 	$(CARGO) test --locked --workspace --exclude burst-tests
