@@ -160,8 +160,7 @@ impl CallHistory {
             return Ok(());
         }
         let mut calls = self.calls.lock();
-        let made = self.made.get().map_or(&[][..], |made| made);
-        let Some(place) = calls.place(number, made) else {
+        let Some(place) = calls.place(number, || self.made_by_all()) else {
             return Ok(());
         };
         if let Some(entry) = calls.entries[place] {
@@ -200,6 +199,9 @@ impl CallHistory {
         match calls.entries.get(place as usize).copied().flatten() {
             Some(entry) => entry.called.compare(number, other, by),
             None => {
+                if calls.ahead.len() >= AHEAD {
+                    calls.forget(self.made_by_all());
+                }
                 if calls.ahead.len() < AHEAD {
                     calls.ahead.insert(number, (other, by));
                 }
@@ -207,30 +209,40 @@ impl CallHistory {
             }
         }
     }
+
+    /// How many calls all members in this pack have made.
+    fn made_by_all(&self) -> u64 {
+        let made = self.made.get().into_iter().flatten();
+        let made = made.map(|made| made.0.load(Ordering::Relaxed));
+        made.min().unwrap_or_default()
+    }
 }
 
 impl Calls {
     /// Where a call's entry is, for which it makes room. None where it is long past.
-    fn place(&mut self, number: u64, made: &[Made]) -> Option<usize> {
+    fn place(&mut self, number: u64, made_by_all: impl FnOnce() -> u64) -> Option<usize> {
         let place = number.checked_sub(self.first)? as usize;
-        if place < self.entries.len() {
-            return Some(place);
+        let new = (place + 1).saturating_sub(self.entries.len());
+        // Now and then, and when calls have gone by that needed no entry.
+        if place > PAST && (new > PAST || new > 0 && place.is_multiple_of(PAST)) {
+            self.forget(made_by_all());
         }
-        if place > PAST && place.is_multiple_of(PAST) {
-            let made = made.iter().map(|made| made.0.load(Ordering::Relaxed));
-            self.forget(made.min().unwrap_or_default());
+        let place = number.checked_sub(self.first)? as usize;
+        if place >= self.entries.len() {
+            self.entries.resize(place + 1, None);
         }
-        let place = (number - self.first) as usize;
-        self.entries.resize(place + 1, None);
         Some(place)
     }
 
     /// All members of this pack have made so many calls: forgets those of them that are long past.
     fn forget(&mut self, made: u64) {
-        let past = made.saturating_sub(self.first + PAST as u64);
-        let past = (past as usize).min(self.entries.len());
-        self.entries.drain(..past);
-        self.first += past as u64;
+        let first = made.saturating_sub(PAST as u64);
+        if first > self.first {
+            let past = (first - self.first) as usize;
+            self.entries.drain(..past.min(self.entries.len()));
+            self.first = first;
+            self.ahead.retain(|&number, _| number >= first);
+        }
     }
 }
 
@@ -428,6 +440,24 @@ mod tests {
                 .unwrap();
         }
         assert_eq!(history.calls.lock().ahead.len(), AHEAD);
+    }
+
+    #[test]
+    fn calls_that_messages_prove_leave_nothing_behind() {
+        let history = CallHistory::default();
+        let last = 1_000_000;
+        for number in 0..last {
+            history.heard(number, broadcast(0), 9).unwrap();
+            for worker in [0, 1] {
+                history.pass(number, by(worker, 2));
+            }
+        }
+        // There is room for what others call ahead of this pack, and it is compared.
+        history.heard(last, broadcast(1), 9).unwrap();
+        assert!(history.enter(last, broadcast(0), by(0, 2)).is_err());
+        let calls = history.calls.lock();
+        assert!(calls.entries.len() <= 3 * PAST, "{}", calls.entries.len());
+        assert!(calls.ahead.len() <= AHEAD);
     }
 
     #[test]
