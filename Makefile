@@ -20,21 +20,29 @@ FUZZ_EXAMPLES ?= 100
 CARGO  := cargo
 MVN    := mvn -B -q -ntp
 RELEASE := target/release
+# Lints while it compiles the tests, so that they are compiled once: as `cargo clippy` does it, but to the end.
+LINTED := RUSTC_WORKSPACE_WRAPPER=clippy-driver CLIPPY_ARGS=-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__ $(CARGO)
 PROGRAMS := hello terasort wordcount montecarlo pagerank tables gridsearch kmeans failing escaping hostile neighbour collectives crowd noop probe burden mapreduce
 
+# The SDK and the crates it stands on: their sources.
+SDK := $(foreach crate,bcm rust-runtime/protocol rust-runtime/sdk rust-runtime/frame,$(crate)/Cargo.toml $(crate)/src)
+
 .DEFAULT_GOAL := help
-.PHONY: help build examples demo check test test-rust test-jvm test-system test-kubernetes prepare image bench load experiments soak simulate fuzz verify fuzz-api fmt lint deny book clean
+.PHONY: help build examples demo check test test-rust test-jvm test-system test-platform test-clusters test-kubernetes prepare image bench load experiments soak simulate fuzz verify fuzz-api fmt lint format deny book clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## the platform, laid out in dist/
 	$(CARGO) build --release --locked -p burst-cli -p burst-runtime
-	$(MVN) package -Dmaven.test.skip=true
+	$(MVN) -T2 package -Dmaven.test.skip=true
 	@mkdir -p dist/bin dist/lib
 	install $(RELEASE)/burst $(RELEASE)/burst-runtime dist/bin/
 	install -m 644 standalone/target/burst-standalone.jar dist/lib/
 	dist/bin/burst man dist/share/man/man1
+	@# What `burst new` lets a crate depend on, until the SDK is published.
+	@rm -rf dist/share/burst && mkdir -p dist/share/burst
+	tar cf - Cargo.toml $(SDK) | tar xf - -C dist/share/burst
 
 # By themselves, so that they have the features of a user's program and not the runtime's.
 examples: ## the examples and the programs of tests and benchmarks, in dist/examples/
@@ -53,11 +61,14 @@ demo: build ## an example from nothing to its proven outcome; APP, SIZE, WORKERS
 image: build ## the runtime's container image, burst-runtime:latest
 	deploy/runtime/build.sh dist/bin/burst-runtime
 
-prepare: build ## what the tests need beside the toolchains: docker, redis, the image
+prepare: ## what the tests need beside the toolchains: docker, databases, brokers, dist/, the image
 	tests/prepare.sh
 
-test: lint prepare ## everything: lints, unit, conformance and whole-system tests
-	$(MAKE) --no-print-directory test-rust test-jvm test-system
+test: format ## everything: lints, unit, conformance and whole-system tests
+	$(LINTED) build --locked --workspace --all-targets
+	$(MAKE) --no-print-directory prepare
+	$(MAKE) --no-print-directory -j2 --output-sync=target test-rust test-jvm
+	$(MAKE) --no-print-directory test-system
 
 # Names of tests and suites that start a server.
 NEED_SERVERS := redis rabbitmq s3
@@ -65,18 +76,26 @@ NEED_SERVER_SUITES := Postgres* S3* Docker* AdvisoryLock* LogMigration* Membersh
 SPACE := $(subst ,, )
 COMMA := ,
 
-check: lint ## what needs no server: lints and unit tests
-	$(CARGO) test --locked --workspace --exclude burst-tests --lib --bins -- $(addprefix --skip ,$(NEED_SERVERS))
-	mvn -B -ntp test -Dtest='$(subst $(SPACE),$(COMMA),$(addprefix !,$(NEED_SERVER_SUITES)))'
+check: format ## what needs no server: lints and unit tests
+	$(LINTED) build --locked --workspace --all-targets
+	$(LINTED) test --locked --quiet -p burst-arrows
+	$(LINTED) test --locked --workspace --exclude burst-tests --lib --bins -- $(addprefix --skip ,$(NEED_SERVERS))
+	mvn -B -ntp -T2 test -Dtest='$(subst $(SPACE),$(COMMA),$(addprefix !,$(NEED_SERVER_SUITES)))'
 
 test-rust: ## unit, conformance and documentation tests of the Rust half
-	$(CARGO) test --locked --workspace --exclude burst-tests
+	$(LINTED) test --locked --workspace --exclude burst-tests
 
 test-jvm: ## tests of the JVM half
-	mvn -B -ntp test
+	mvn -B -ntp -T2 test
 
+# Of the whole workspace: for one package cargo would compile libraries again, with the features that it needs alone.
 test-system: ## whole-system tests against dist/
-	$(CARGO) test --locked -p burst-tests
+	$(LINTED) test --locked --workspace --lib
+	$(MAKE) --no-print-directory test-platform test-clusters
+
+# A platform is a JVM, a cluster half a dozen: two at a time, however many processors there are.
+test-platform test-clusters: test-%:
+	$(LINTED) test --locked --workspace --test $* -- --test-threads=2
 
 test-kubernetes: ## the Kubernetes driver's contract on the cluster of KUBECONFIG, with BURST_TEST_IMAGE: see deploy/k8s
 	$(CARGO) build --release --locked -p burst-runtime
@@ -94,7 +113,7 @@ load: build examples ## 200 clients with 10,000 small flares on a cluster of pro
 		--clients $(CLIENTS) --flares $(FLARES)
 
 soak: build examples ## random flares and random faults on a cluster for SOAK_TIME seconds; SEED decides which
-	BURST_SOAK_SECONDS=$(SOAK_TIME) BURST_SOAK_SEED=$(SEED) $(CARGO) test --locked -p burst-tests --test soak -- --nocapture
+	BURST_SOAK_SECONDS=$(SOAK_TIME) BURST_SOAK_SEED=$(SEED) $(LINTED) test --locked --workspace --test clusters soak:: -- --nocapture
 
 simulate: ## the scheduler on 1,000 simulated invokers; tables and plots in benchmarks/results/simulator
 	$(MVN) -pl simulator -am install -DskipTests
@@ -110,11 +129,13 @@ fmt: ## format everything
 	$(CARGO) fmt --all
 	$(MVN) spotless:apply
 
-lint: ## formatting and warnings, as errors; who may know whom
+format:
 	$(CARGO) fmt --all --check
+	$(MVN) spotless:check
+
+lint: format ## formatting and warnings, as errors; who may know whom
 	$(CARGO) clippy --locked --workspace --all-targets -- -D warnings
 	$(CARGO) test --locked --quiet -p burst-arrows
-	$(MVN) spotless:check
 	$(MVN) test -pl standalone -am -Dtest=PackagesSuite -Dsurefire.failIfNoSpecifiedTests=false
 
 deny: ## known vulnerabilities, licences and sources of the Rust dependencies, with cargo-deny; asks the network for advisories

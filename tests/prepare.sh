@@ -67,8 +67,9 @@ need rabbitmq-server rabbitmq-server
 # Clusters are tested with machines that are cut off.
 need ip iproute2
 need iptables iptables
-# For the JVM's tests; they use the same server as those of the Rust half.
-cargo build --quiet --locked -p burst-test-servers || complain "the S3 server of the tests could not be built: see above"
+# For the JVM's tests; they use the same server as those of the Rust half, with which `make test` has compiled it.
+[ -x target/debug/burst-s3-server ] || cargo build --quiet --locked -p burst-test-servers ||
+    complain "the S3 server of the tests could not be built: see above"
 if need docker docker.io && ! docker_answers 1; then
     if [ "$(id -u)" = 0 ] && need dockerd docker.io; then
         mkdir -p target

@@ -18,8 +18,7 @@ pub const DEFAULT_MAX_MESSAGE: usize = 4 << 30;
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct BackendConfig {
-    /// The backend's name: `direct`, `redis-list`, `redis-stream`, `rabbitmq`, `s3` or
-    /// `memory`.
+    /// One of [`backends`](crate::backends), or `memory` inside of one process.
     pub kind: String,
     /// Where its server is, for backends that have one. May hold a password, so it is never
     /// printed.

@@ -77,7 +77,7 @@ pub use number::{Number, Reducer};
 pub use operation::Operation;
 pub use pack::Pack;
 pub use payload::Payload;
-pub use remote::{Traffic, admit, default_chunk_size};
+pub use remote::{ServerAddress, Traffic, admit, backends, default_chunk_size, servers};
 pub use request::{RecvRequest, SendRequest, wait_any};
 pub use topology::Topology;
 

@@ -19,6 +19,7 @@ mod sdk;
 mod table;
 mod times;
 mod trace;
+mod variables;
 mod visible;
 
 use std::env;

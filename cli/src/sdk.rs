@@ -1,4 +1,4 @@
-//! Where a new crate gets the SDK from: it is not published, and the name `burst` on crates.io is a stranger's.
+//! Where a new crate gets the SDK from, which is not published yet: the distribution carries its sources.
 
 use std::env;
 use std::fs;
@@ -10,10 +10,14 @@ use crate::error::Error;
 
 /// The repository's URL, once the workspace's manifest names one.
 const REPOSITORY: &str = env!("CARGO_PKG_REPOSITORY");
+/// The crate's name; that of its library is `burst`.
+const CRATE: &str = "burst-compute";
 /// Where the SDK is in a checkout.
 const PLACE: &str = "rust-runtime/sdk";
+/// Where a distribution has what a checkout has.
+const SHARE: &str = "share/burst";
 
-/// A source of the crate `burst`.
+/// A source of the crate.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Sdk {
     /// The directory of the crate.
@@ -23,7 +27,7 @@ pub enum Sdk {
 }
 
 impl Sdk {
-    /// What was named; else the checkout that this program or its user is in; else the repository.
+    /// What was named; else what came with this program; else the checkout its user is in; else the repository.
     pub fn find(given: Option<&str>) -> Result<Self, Error> {
         if let Some(given) = given {
             return Self::named(given);
@@ -31,7 +35,7 @@ impl Sdk {
         let program = env::current_exe().and_then(fs::canonicalize);
         let places = [program, env::current_dir()].into_iter().flatten();
         let found = places
-            .filter_map(|place| place.ancestors().find_map(in_checkout))
+            .filter_map(|place| place.ancestors().find_map(sources))
             .next();
         match found {
             Some(directory) => Ok(Self::Directory(directory)),
@@ -49,10 +53,10 @@ impl Sdk {
             return Ok(Self::Repository(given.into()));
         }
         let place = fs::canonicalize(given).map_err(Error::file("read", given))?;
-        let found = in_checkout(&place).or_else(|| is_sdk(&place).then_some(place));
+        let found = sources(&place).or_else(|| is_sdk(&place).then_some(place));
         found.map(Self::Directory).ok_or_else(|| {
             Error::Usage(format!(
-                "{given} is no checkout of Burst's repository: it has no {PLACE}"
+                "{given} is no checkout of Burst's repository, nor a distribution: it has no {PLACE}"
             ))
         })
     }
@@ -64,10 +68,13 @@ impl Sdk {
                 let path = path
                     .to_str()
                     .ok_or_else(|| Error::Usage(format!("{} is not UTF-8", path.display())))?;
-                Ok(format!("burst = {{ path = {} }}", quoted(path)))
+                Ok(format!(
+                    "burst = {{ package = \"{CRATE}\", path = {} }}",
+                    quoted(path)
+                ))
             }
             Self::Repository(url) => Ok(format!(
-                "burst = {{ git = {}, tag = \"v{}\" }}",
+                "burst = {{ package = \"{CRATE}\", git = {}, tag = \"v{}\" }}",
                 quoted(url),
                 env!("CARGO_PKG_VERSION")
             )),
@@ -80,13 +87,16 @@ fn quoted(text: &str) -> String {
     Value::from(text).to_string()
 }
 
-fn in_checkout(place: &Path) -> Option<PathBuf> {
-    Some(place.join(PLACE)).filter(|sdk| is_sdk(sdk))
+/// The SDK's sources in a checkout or a distribution.
+fn sources(place: &Path) -> Option<PathBuf> {
+    let places = [place.join(PLACE), place.join(SHARE).join(PLACE)];
+    places.into_iter().find(|sdk| is_sdk(sdk))
 }
 
 fn is_sdk(place: &Path) -> bool {
     let manifest = fs::read_to_string(place.join("Cargo.toml"));
-    manifest.is_ok_and(|text| text.lines().any(|line| line == "name = \"burst\""))
+    let name = format!("name = \"{CRATE}\"");
+    manifest.is_ok_and(|text| text.lines().any(|line| line == name))
 }
 
 #[cfg(test)]
@@ -107,7 +117,7 @@ mod tests {
         let strange = Sdk::Directory("/a \"b\\".into());
         assert_eq!(
             strange.dependency().unwrap(),
-            r#"burst = { path = "/a \"b\\" }"#
+            r#"burst = { package = "burst-compute", path = "/a \"b\\" }"#
         );
     }
 
@@ -117,7 +127,9 @@ mod tests {
         let version = env!("CARGO_PKG_VERSION");
         assert_eq!(
             found.dependency().unwrap(),
-            format!(r#"burst = {{ git = "https://example.org/burst.git", tag = "v{version}" }}"#)
+            format!(
+                r#"burst = {{ package = "burst-compute", git = "https://example.org/burst.git", tag = "v{version}" }}"#
+            )
         );
     }
 }

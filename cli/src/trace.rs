@@ -12,6 +12,9 @@ use crate::visible;
 /// Longer bodies are packages or large inputs, which no one reads on a terminal.
 const LONGEST_BODY: usize = 4096;
 
+/// How a deploy begins to speak of secrets.
+const SECRETS: &[u8] = b"\"secrets\":{";
+
 /// Shows requests and answers on standard error.
 pub struct Trace;
 
@@ -45,7 +48,7 @@ fn render(mark: char, first: &str, headers: &HeaderMap, body: &[u8]) -> String {
         };
         text += &format!("{mark} {name}: {value}\n");
     }
-    if body.len() > LONGEST_BODY {
+    if body.len() > LONGEST_BODY || body.windows(SECRETS.len()).any(|part| part == SECRETS) {
         text += &format!("{mark} <{} bytes>\n", body.len());
     } else if !body.is_empty() {
         text += &format!("{mark} {}\n", String::from_utf8_lossy(body));
@@ -70,5 +73,8 @@ mod tests {
             text,
             "> PUT http://a/\n> authorization: <redacted>\n> <5000 bytes>\n"
         );
+        let body = br#"{"exec":{},"secrets":{"TOKEN":"hunter2"}}"#;
+        let text = render('>', "PUT http://a/", &HeaderMap::new(), body);
+        assert_eq!(text, "> PUT http://a/\n> <41 bytes>\n");
     }
 }

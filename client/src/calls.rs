@@ -23,9 +23,19 @@ pub struct ListDefinitionsQuery {
 /// What [`Client::deploy`] may be asked for.
 #[derive(Debug, Clone, Default)]
 pub struct DeployQuery {
-    /// Replaces a definition of that name, and raises its patch version. Parameters are kept when there is no
-    /// `parameters`, and each option that `config` leaves out.
+    /// Replaces a definition of that name, and raises its patch version; the one that is replaced is kept for some
+    /// time as a version. Parameters are kept when there is no `parameters`, environment variables when there is
+    /// no `environment`, and each option and each secret that `config` and `secrets` leave out.
     pub overwrite: Option<bool>,
+}
+
+/// What [`Client::list_versions`] may be asked for.
+#[derive(Debug, Clone, Default)]
+pub struct ListVersionsQuery {
+    /// How many entries to list.
+    pub limit: Option<u32>,
+    /// How many entries to pass over.
+    pub skip: Option<u32>,
 }
 
 /// What [`Client::list_flares`] may be asked for.
@@ -193,7 +203,7 @@ impl Client {
         ))
     }
 
-    /// Removes a definition, and its package when nothing else uses it.
+    /// Removes a definition with all its versions, and their packages when nothing else uses them.
     ///
     /// Flares that run go on; finished flares and what they left stay.
     ///
@@ -203,6 +213,81 @@ impl Client {
             Method::DELETE,
             &["api", "v1", "namespaces", NAMESPACE, "bursts", name],
         ))
+    }
+
+    /// The versions of a definition that are kept, without their parameters, the present one first.
+    ///
+    /// The last 10 are kept unless configured otherwise, and fewer where the namespace needs their bytes for what
+    /// it deploys.
+    ///
+    /// `GET /api/v1/namespaces/{namespace}/bursts/{name}/versions`
+    pub fn list_versions(
+        &self,
+        name: &str,
+        query: &ListVersionsQuery,
+    ) -> Result<Answer<Vec<DefinitionSummary>>, Error> {
+        self.answer(
+            Call::new(
+                Method::GET,
+                &[
+                    "api",
+                    "v1",
+                    "namespaces",
+                    NAMESPACE,
+                    "bursts",
+                    name,
+                    "versions",
+                ],
+            )
+            .query("limit", query.limit.as_ref())
+            .query("skip", query.skip.as_ref()),
+        )
+    }
+
+    /// A version of a definition.
+    ///
+    /// `GET /api/v1/namespaces/{namespace}/bursts/{name}/versions/{version}`
+    pub fn get_version(&self, name: &str, version: &str) -> Result<Answer<Definition>, Error> {
+        self.answer(Call::new(
+            Method::GET,
+            &[
+                "api",
+                "v1",
+                "namespaces",
+                NAMESPACE,
+                "bursts",
+                name,
+                "versions",
+                version,
+            ],
+        ))
+    }
+
+    /// Makes a next version of a definition that is equal to an older one.
+    ///
+    /// `request` is a [`Rollback`], or serializes as one.
+    ///
+    /// `POST /api/v1/namespaces/{namespace}/bursts/{name}/rollback`
+    pub fn roll_back(
+        &self,
+        name: &str,
+        request: &(impl Serialize + ?Sized),
+    ) -> Result<Answer<Definition>, Error> {
+        self.answer(
+            Call::new(
+                Method::POST,
+                &[
+                    "api",
+                    "v1",
+                    "namespaces",
+                    NAMESPACE,
+                    "bursts",
+                    name,
+                    "rollback",
+                ],
+            )
+            .body(request)?,
+        )
     }
 
     /// The namespace's flares, newest first.

@@ -221,6 +221,15 @@ pub struct Deployment {
     /// KiB, with all other fields beside the package.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parameters: Option<BTreeMap<String, Box<RawValue>>>,
+    /// Environment variables of the program, as strings. An overwrite without them keeps those there are; with
+    /// them it replaces all. Names have letters, digits and `_`, and are neither `PATH` nor begin with `BURST_`,
+    /// `LD_` or `__OW_`. With the secrets at most 100, of 64 KiB together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub environment: Option<BTreeMap<String, Box<RawValue>>>,
+    /// Environment variables that are encrypted where they are kept and never shown, as strings. An overwrite
+    /// keeps those it does not name, and removes those that are null.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secrets: Option<BTreeMap<String, Box<RawValue>>>,
 }
 
 /// What is absent is the platform's choice.
@@ -282,6 +291,15 @@ pub struct Exec {
     pub size: u64,
 }
 
+/// Which version is to be the present one again.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Rollback {
+    /// That version; without, the one before the present.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+}
+
 /// A deployed work function.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -298,11 +316,15 @@ pub struct Definition {
     pub config: Config,
     /// Merged under every input that is an object.
     pub parameters: BTreeMap<String, Box<RawValue>>,
+    /// Environment variables of the program, as strings.
+    pub environment: BTreeMap<String, Box<RawValue>>,
+    /// Names of its secret environment variables; all versions have the present ones.
+    pub secrets: Vec<String>,
     /// When it was deployed last.
     pub updated: u64,
 }
 
-/// A definition without its parameters.
+/// A definition without its parameters and environment variables.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DefinitionSummary {
@@ -325,6 +347,9 @@ pub struct DefinitionSummary {
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FlareRequest {
+    /// The definition's version; without, the present one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
     /// An array with one input for each worker, or with `size` the input for all of them.
     #[serde(
         default,
@@ -501,6 +526,9 @@ pub struct Flare {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GroupRequest {
+    /// The definition's version; without, the present one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
     /// Name of the definition.
     pub definition: String,
     /// Number of workers.

@@ -15,6 +15,9 @@ macro_rules! vocabulary {
         }
 
         impl $type {
+            /// All that this version knows, as the API spells them.
+            pub const NAMES: &[&str] = &[$($name),+];
+
             /// As the API spells it.
             pub fn as_str(&self) -> &str {
                 match self {

@@ -24,3 +24,39 @@ pub fn dist(file: &str) -> PathBuf {
 pub fn program(name: &str) -> PathBuf {
     dist(&format!("examples/{name}"))
 }
+
+/// The environment in which users' crates are built: what they have in common is compiled once, soon rather than
+/// well, and without a network.
+pub fn as_users_build() -> [(&'static str, String); 3] {
+    let target = repository().join("target/users");
+    [
+        ("CARGO_TARGET_DIR", target.to_str().unwrap().to_owned()),
+        ("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0".to_owned()),
+        ("CARGO_NET_OFFLINE", "true".to_owned()),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn every_file_of_tests_is_part_of_a_program() {
+        let tests = repository().join("tests/tests");
+        let programs = ["platform", "clusters"];
+        let modules: String = programs
+            .map(|program| fs::read_to_string(tests.join(program).with_extension("rs")).unwrap())
+            .concat();
+        for file in fs::read_dir(tests).unwrap() {
+            let path = file.unwrap().path();
+            let name = path.file_stem().unwrap().to_str().unwrap();
+            let known = modules.contains(&format!("mod {name};"));
+            assert!(
+                known || programs.contains(&name),
+                "{name} is in neither program"
+            );
+        }
+    }
+}

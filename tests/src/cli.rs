@@ -73,6 +73,8 @@ impl Cli {
         command
             .args(arguments)
             .current_dir(&self.directory)
+            .envs(built::as_users_build())
+            .env_remove("RUSTC_WORKSPACE_WRAPPER")
             .env("BURST_CONFIG_FILE", &self.properties)
             .env_remove("BURST_APIHOST")
             .env_remove("BURST_AUTH");

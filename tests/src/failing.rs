@@ -62,6 +62,12 @@ pub fn count() -> Value {
     json!({"how": "count"})
 }
 
+/// Input that makes every worker say which process it is in, and in a line each a hash of
+/// every environment variable.
+pub fn variables() -> Value {
+    json!({"how": "variables"})
+}
+
 /// Input that makes every worker run for so many milliseconds, awake, and succeed.
 pub fn hold(millis: u64) -> Value {
     json!({"how": "hold", "millis": millis})

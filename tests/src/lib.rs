@@ -8,7 +8,8 @@
 //! | one process of either, and the ordinary user it is | `node`, `account` |
 //! | what it runs: processes, listening ports, containers | `processes`, `docker` |
 //! | talk to it: HTTP, raw sockets, the CLI | `api` on `burst_client`; `wire`, `cli` |
-//! | servers of one's own: Redis, RabbitMQ, PostgreSQL, S3; their ports | `burst_test_servers`; `rabbitmq_accounts` |
+//! | every backend, with its server | `backends` |
+//! | servers of one's own: Redis, RabbitMQ, PostgreSQL, S3; their ports | `burst_test_servers` |
 //! | a machine that can be cut off, controllers that can be parted, a clock that can be set, what lies on the disk and one that is full | `network`, `clock`, `disk` |
 //! | certificates | `certificates` |
 //! | two tenants, and one's flare that the other's must not disturb | `tenants`, `neighbour` |
@@ -29,6 +30,7 @@
 
 pub mod account;
 pub mod api;
+pub mod backends;
 pub mod built;
 pub mod certificates;
 pub mod cli;
@@ -48,7 +50,6 @@ pub mod node;
 pub mod package;
 pub mod platform;
 pub mod processes;
-pub mod rabbitmq_accounts;
 pub mod settings;
 pub mod tenants;
 pub mod traffic;
@@ -57,7 +58,7 @@ pub mod wire;
 
 pub use api::{Answer, Api};
 pub use burst_test_servers::{
-    Postgres, RabbitMq, Redis, S3Process, command, port, postgres, rabbitmq, wait,
+    BackendServer, Postgres, RabbitMq, Redis, S3Process, command, port, postgres, rabbitmq, wait,
 };
 pub use cluster::Cluster;
 pub use neighbour::Neighbour;

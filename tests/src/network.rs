@@ -128,8 +128,10 @@ pub struct Rift {
 impl Rift {
     /// Between the servers that will listen on these ports.
     pub fn between(ports: impl IntoIterator<Item = u16>) -> Self {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
         // Nobody else has such a group.
-        let groups = 100_000 + std::process::id() * 8..;
+        let rift = std::process::id() * 16 + NEXT.fetch_add(1, Ordering::Relaxed) % 16;
+        let groups = 100_000 + rift * 8..;
         Self {
             sides: groups.zip(ports).collect(),
         }

@@ -157,7 +157,7 @@ impl Sender {
 
     /// How so many workers are to be placed, and talk.
     fn shape(&mut self, size: u32) -> Value {
-        let packings = ["mixed", "homogeneous", "heterogeneous"];
+        let packings = burst_client::Packing::NAMES;
         let backends = self.wishes.backends.len();
         let mut body = json!({
             "size": size,

@@ -1,5 +1,4 @@
 //! Bad input gets a clear refusal and changes nothing (issue 2, point 5).
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
 

@@ -1,5 +1,4 @@
 //! A program tries to break out of its container, and out of each of its limits.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,5 +1,4 @@
 //! A flare that would never end is cancelled, and all that it had is free: slots, processes, containers, keys, users.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::time::{Duration, Instant};
 

@@ -1,5 +1,4 @@
 //! Controllers and invokers as processes of their own: flares across several invokers.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeSet;
 use std::fs;

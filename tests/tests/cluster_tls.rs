@@ -1,5 +1,4 @@
 //! Nodes that prove to each other who they are: those who cannot are left outside.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

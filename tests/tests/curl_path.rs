@@ -1,5 +1,4 @@
 //! The user's path over plain HTTP, with the `curl` commands the README shows and their like.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
 use std::process::Command;

@@ -1,6 +1,5 @@
 //! One worker fails in every way there is while the others wait for it: the flare ends, everyone is told who it
 //! was, and nothing is left behind (issue 2, point 3).
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, PoisonError};

@@ -1,6 +1,5 @@
 //! Groups: packs that stay for several flares, whose workers find again what they left; and every
 //! way in which a group ends, after which all its slots are free (issue 4, scheduling).
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,5 +1,4 @@
 //! What a pack may do, and who may see what.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use burst_tests::disk::files_below;
 use burst_tests::{Driver, Platform, Redis, Settings, docker, failing, node, processes};

@@ -1,5 +1,4 @@
 //! Results and inputs that are larger than the platform's memory, all of them within their limits.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::thread;
 

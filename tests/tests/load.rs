@@ -1,5 +1,4 @@
 //! Many clients at once on a cluster: nothing is lost and nothing is run twice. `make load` is the long version.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use burst_tests::cluster::Setup;
 use burst_tests::{Cluster, Driver, load};

@@ -1,5 +1,4 @@
 //! Two tenants' packs at once: whom a pack reaches, and whom not.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr, TcpListener};

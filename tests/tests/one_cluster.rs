@@ -1,5 +1,4 @@
 //! Controllers that stand still, end, or do not reach each other: there is one cluster at a time, and one scheduler.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use burst_tests::cluster::Setup;
 use burst_tests::failing::{LONG, holding};

@@ -1,6 +1,5 @@
 //! What an ordinary user meets that the platform's authors may not: nothing here needs root, and every other test runs
 //! the platform as such a user, too (`burst_tests::account`).
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::time::Duration;
 

@@ -1,5 +1,4 @@
 //! `kill -9` of the platform in the middle of its work, and a new start (issue 2, point 4).
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeSet;
 

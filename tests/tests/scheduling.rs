@@ -1,5 +1,4 @@
 //! All or none, in order; packs as asked for, kept warm and let go; time-outs and retries.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -1,5 +1,4 @@
 //! What packs of one machine have of it, and what flares of one pack have of each other.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use burst_client::Flare;
 use burst_tests::escaping::{NAME, start};

@@ -1,7 +1,6 @@
 //! Random flares, on groups and on their own, and random faults for a while; nothing is lost, and nothing is left.
 //!
 //! `BURST_SOAK_SECONDS` says for how long (two minutes, and ten by `make soak`), `BURST_SOAK_SEED` what happens.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::env;
 use std::time::{Duration, Instant};

@@ -1,6 +1,5 @@
 //! Parts of a cluster broken in the middle of its work; what section 7 of the promise says holds
 //! after each (`invariants`).
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
 use std::time::Duration;

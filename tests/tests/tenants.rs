@@ -1,5 +1,4 @@
 //! Namespaces as their administrator makes them, over the command line.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
 use std::path::Path;

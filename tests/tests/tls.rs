@@ -1,5 +1,4 @@
 //! The API behind TLS, with certificates of an authority of one's own.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::fs;
 use std::io::{Read, Write};

@@ -16,7 +16,8 @@ use parking_lot::Mutex;
 use serde::Deserialize;
 
 use super::inbox::Inbox;
-use super::{Backend, Frame, Open};
+use super::kind::Open;
+use super::{Backend, Frame};
 use crate::cancellation::{Cancellation, WaitBudget};
 use crate::config::{BackendConfig, PackConfig};
 use crate::error::{Error, Peer};

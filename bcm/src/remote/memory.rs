@@ -7,13 +7,16 @@ use std::sync::{Arc, LazyLock, Weak};
 use parking_lot::Mutex;
 
 use super::inbox::Inbox;
+use super::kind::BackendKind;
 use super::{Backend, Frame};
 use crate::cancellation::WaitBudget;
 use crate::config::PackConfig;
 use crate::error::Error;
 use crate::wire::Header;
 
-pub(super) const NAME: &str = "memory";
+const NAME: &str = "memory";
+
+pub(super) const KIND: BackendKind = BackendKind::new(NAME, open);
 
 /// Inboxes by flare and pack.
 type Packs = HashMap<(String, u32), Weak<Inbox>>;
@@ -27,7 +30,7 @@ struct Memory {
     pack: u32,
 }
 
-pub(super) fn open(config: &PackConfig, inbox: Arc<Inbox>) -> Result<Arc<dyn Backend>, Error> {
+fn open(config: &PackConfig, inbox: Arc<Inbox>) -> Result<Arc<dyn Backend>, Error> {
     let key = (config.flare_id.clone(), config.pack);
     PACKS.lock().insert(key, Arc::downgrade(&inbox));
     Ok(Arc::new(Memory {

@@ -25,6 +25,7 @@ mod direct;
 mod faults;
 mod flow;
 mod inbox;
+mod kind;
 mod link;
 mod memory;
 mod permit;
@@ -47,10 +48,11 @@ pub(crate) use arrived::Arrived;
 pub(crate) use bundle::{Bundle, ENTRY as BUNDLE_ENTRY};
 pub use counters::Traffic;
 pub(crate) use inbox::{Expectation, Inbox, InboxConfig};
+pub use kind::ServerAddress;
 pub(crate) use link::Remote;
 #[cfg(feature = "fuzzing")]
 pub(crate) use redis::read_all as redis_replies;
-pub use registry::{admit, default_chunk_size};
+pub use registry::{admit, backends, default_chunk_size, servers};
 pub(crate) use registry::{clean, open};
 
 use crate::cancellation::WaitBudget;
@@ -58,9 +60,6 @@ use crate::config::PackConfig;
 use crate::error::Error;
 use crate::local::ConnectionWait;
 use crate::wire::{HEADER_SIZE, Header};
-
-/// How a pack opens a backend.
-type Open = fn(&PackConfig, Arc<Inbox>) -> Result<Arc<dyn Backend>, Error>;
 
 /// A header and the bytes that follow it.
 #[derive(Debug, Clone, Copy)]

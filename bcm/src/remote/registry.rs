@@ -1,83 +1,70 @@
-//! The list of backends: a new one is a file beside this one and a line here.
+//! The list of backends: a new one is a folder beside this file and a line in [`each_backend`].
 
 use std::sync::Arc;
 
+use super::Backend;
 #[cfg(feature = "faults")]
 use super::faults;
 use super::inbox::Inbox;
-#[cfg(feature = "rabbitmq")]
-use super::rabbitmq;
-use super::redis::{list, stream};
-#[cfg(feature = "s3")]
-use super::s3;
-use super::{Backend, Open, direct, memory};
+use super::kind::{BackendKind, MIB, ServerAddress};
+use super::memory;
 use crate::admission::{Admission, Admitted};
 use crate::config::{BackendConfig, PackConfig};
 use crate::error::Error;
 use crate::invalid::InvalidConfiguration;
 
-type Admit = fn(&Admission<'_>, &BackendConfig) -> Result<Admitted, Error>;
-type Clean = fn(&str, &BackendConfig) -> Result<(), Error>;
+/// Calls a macro with what it is given, and with all backends that may be between machines: each one's name, with `_`
+/// for `-`; its module; and its feature, for those that a program may be built without, which is named as they are.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! each_backend {
+    ($($callback:ident)::+ $(, $given:tt)?) => {
+        $($callback)::+! {
+            $($given)?
+            direct: direct;
+            redis_list: redis::list;
+            redis_stream: redis::stream;
+            rabbitmq: rabbitmq if "rabbitmq";
+            s3: s3 if "s3";
+        }
+    };
+}
 
-const MIB: usize = 1 << 20;
+macro_rules! list {
+    ($($name:ident: $($module:ident)::+ $(if $feature:tt)?;)*) => {
+        /// Between machines.
+        const BACKENDS: &[&BackendKind] =
+            &[$($(#[cfg(feature = $feature)])? &super::$($module)::+::KIND,)*];
+        /// Those a program may have been built without.
+        const OPTIONAL: &[&str] = &[$($($feature,)?)*];
+    };
+}
+each_backend!(list);
 
-type Entry = (&'static str, usize, Open, Admit, Clean);
-
-/// Name, chunk size, how a pack opens it, how a flare gets credentials of its own, how its
-/// leftovers are deleted.
-///
-/// The chunk size is among the faster ones of `benchmarks/results/chunk-size.csv`, and no larger
-/// than that: memory, and how long one worker's message holds up another's, go with it.
-const BACKENDS: &[Entry] = &[
-    (direct::NAME, MIB, direct::open, AS_IT_IS, NOTHING),
-    (list::NAME, MIB, list::open, list::admit, list::clean),
-    (
-        stream::NAME,
-        MIB,
-        stream::open,
-        stream::admit,
-        stream::clean,
-    ),
-    #[cfg(feature = "rabbitmq")]
-    (
-        rabbitmq::NAME,
-        MIB,
-        rabbitmq::open,
-        rabbitmq::admit,
-        rabbitmq::clean,
-    ),
-    #[cfg(feature = "s3")]
-    (s3::NAME, 4 * MIB, s3::open, s3::admit, s3::clean),
-    (memory::NAME, MIB, memory::open, AS_IT_IS, NOTHING),
+/// Inside of one process.
+const FOR_TESTS: &[&BackendKind] = &[
+    &memory::KIND,
     #[cfg(feature = "faults")]
-    (
-        faults::NAME,
-        MIB,
-        |config, inbox| faults::open(config, inbox, open),
-        AS_IT_IS,
-        NOTHING,
-    ),
+    &BackendKind::new(faults::NAME, |config, inbox| {
+        faults::open(config, inbox, open)
+    }),
 ];
 
-/// Backends without a server.
-const AS_IT_IS: Admit = |_, config| Ok(config.clone().into());
-/// Backends that keep nothing.
-const NOTHING: Clean = |_, _| Ok(());
-
-/// Those a program may have been built without.
-const OPTIONAL: &[&str] = &["rabbitmq", "s3"];
+/// The kinds of backends there may be between machines, as this program was built.
+pub fn backends() -> impl Iterator<Item = &'static str> {
+    BACKENDS.iter().map(|kind| kind.name)
+}
 
 /// The size of the chunks a backend's messages are cut into when the configuration has none, in
 /// bytes; that of `direct` for a name that is no backend's. The sizes come from a measurement,
 /// `benchmarks/results/chunk-size.csv`.
 pub fn default_chunk_size(kind: &str) -> usize {
-    find(kind).map_or(MIB, |&(_, chunk_size, ..)| chunk_size)
+    find(kind).map_or(MIB, |kind| kind.chunk_size)
 }
 
 /// Opens the backend a pack is configured with.
 pub(crate) fn open(config: &PackConfig, inbox: Arc<Inbox>) -> Result<Arc<dyn Backend>, Error> {
-    let (_, _, open, ..) = find(&config.backend.kind)?;
-    open(config, inbox)
+    (find(&config.backend.kind)?.open)(config, inbox)
 }
 
 /// The same backend with credentials of the flare's own: those of a user who reads and writes the
@@ -98,32 +85,103 @@ pub(crate) fn open(config: &PackConfig, inbox: Arc<Inbox>) -> Result<Arc<dyn Bac
 /// server cannot be reached, refuses, or is one on which credentials of a flare's own would not
 /// keep it from others' messages.
 pub fn admit(flare: &Admission<'_>, backend: &BackendConfig) -> Result<Admitted, Error> {
-    let (.., admit, _) = find(&backend.kind)?;
+    let kind = find(&backend.kind)?;
     match backend.shared_credentials {
         true => Ok(backend.clone().into()),
-        false => admit(flare, backend),
+        false => (kind.admit)(flare, backend),
     }
+}
+
+/// Where packs reach a backend's servers, and whoever [admits](admit) a flare to them, as far as the
+/// configuration says: nowhere for backends without a server, one on this machine, or one whose
+/// addresses change all the time, as Amazon's S3.
+///
+/// ```
+/// use burst_bcm::{BackendConfig, servers};
+///
+/// let backend = BackendConfig::new("redis-list").with_uri("redis://:password@10.0.0.5");
+/// let servers = servers(&backend)?;
+/// assert_eq!((servers[0].host.as_str(), servers[0].port), ("10.0.0.5", 6379));
+/// # Ok::<(), burst_bcm::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::InvalidConfiguration`] when there is no such backend, or its address is not one.
+pub fn servers(backend: &BackendConfig) -> Result<Vec<ServerAddress>, Error> {
+    (find(&backend.kind)?.servers)(backend)
 }
 
 /// Deletes what a flare left on a backend.
 pub(crate) fn clean(flare_id: &str, config: &BackendConfig) -> Result<(), Error> {
-    let (.., clean) = find(&config.kind)?;
-    clean(flare_id, config)
+    (find(&config.kind)?.clean)(flare_id, config)
 }
 
-fn find(kind: &str) -> Result<&'static Entry, Error> {
-    BACKENDS
-        .iter()
-        .find(|(name, ..)| *name == kind)
+fn find(name: &str) -> Result<&'static BackendKind, Error> {
+    let mut kinds = BACKENDS.iter().chain(FOR_TESTS);
+    kinds
+        .find(|kind| kind.name == name)
+        .copied()
         .ok_or_else(|| {
-            let backend = kind.to_owned();
-            let reason = match OPTIONAL.contains(&kind) {
+            let backend = name.to_owned();
+            let reason = match OPTIONAL.contains(&name) {
                 true => InvalidConfiguration::BackendNotBuilt { backend },
                 false => InvalidConfiguration::NoSuchBackend {
                     backend,
-                    known: BACKENDS.iter().map(|(name, ..)| *name).collect(),
+                    known: BACKENDS
+                        .iter()
+                        .chain(FOR_TESTS)
+                        .map(|kind| kind.name)
+                        .collect(),
                 },
             };
             reason.into()
         })
+}
+
+#[cfg(all(test, feature = "management", feature = "s3"))]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+    use super::*;
+
+    #[test]
+    fn where_servers_are_is_read_from_their_uri_whatever_the_password() {
+        let own = "s3://key:secret@bucket/prefix?region=x&endpoint=http%3A%2F%2F10.0.0.5%3A9000";
+        let named = "s3://key:secret@bucket?endpoint=https://store.local";
+        let api = "amqp://a:b@h/%2f?management=http://10.2.2.2:8080";
+        type Address = (&'static str, u16);
+        let cases: &[(&str, &str, &[Address])] = &[
+            ("direct", "tcp:", &[]),
+            ("redis-list", "redis://10.0.0.5", &[("10.0.0.5", 6379)]),
+            ("redis-list", "rediss://u:p%2f@h:7000/1", &[("h", 7000)]),
+            ("redis-stream", "redis://[::1]", &[("::1", 6379)]),
+            ("redis-stream", "unix:///run/redis", &[]),
+            (
+                "rabbitmq",
+                "amqp://a:b@c@h/%2f",
+                &[("h", 5672), ("h", 15672)],
+            ),
+            (
+                "rabbitmq",
+                "amqps://h?heartbeat=5",
+                &[("h", 5671), ("h", 15671)],
+            ),
+            ("rabbitmq", api, &[("h", 5672), ("10.2.2.2", 8080)]),
+            ("s3", own, &[("10.0.0.5", 9000)]),
+            ("s3", named, &[("store.local", 443)]),
+            // Amazon's has no address to count on.
+            ("s3", "s3://key:secret@bucket/prefix?region=x", &[]),
+        ];
+        for (kind, uri, expected) in cases {
+            let found = servers(&BackendConfig::new(*kind).with_uri(*uri)).unwrap();
+            let found = found.iter().map(|server| (&*server.host, server.port));
+            assert_eq!(found.collect::<Vec<_>>(), *expected, "{uri}");
+        }
+    }
+
+    #[test]
+    fn a_management_api_is_no_server_of_who_makes_no_users() {
+        let shared = BackendConfig::new("rabbitmq").with_uri("amqp://10.1.1.1");
+        let found = servers(&shared.with_shared_credentials()).unwrap();
+        assert_eq!(found.len(), 1);
+    }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use burst_bcm::{BackendConfig, Communicator, Error, Pack, PackConfig, testing};
 
-use burst_test_servers::Redis;
+use burst_test_servers::backend;
 
 /// Longer than any test takes that does not hang, also on a machine that has much else to do: the tool of RabbitMQ
 /// alone, which some ask six times, may then need 20 s.
@@ -22,32 +22,19 @@ pub struct Backend {
     second: bool,
 }
 
-/// Runs a test on a backend, under the watchdog.
-pub fn on(kind: &'static str, test: fn(&Backend)) {
-    run_on(kind, false, test);
-}
-
-/// As `on`, with flares over the connections that another one has left.
-pub fn on_second(kind: &'static str, test: fn(&Backend)) {
-    run_on(kind, true, test);
-}
-
-fn run_on(kind: &'static str, second: bool, test: fn(&Backend)) {
-    // Kept out of the test's own thread, so that it ends even when that hangs.
-    let server = kind.starts_with("redis").then(Redis::start);
-    let mut config = BackendConfig::new(kind);
-    config.uri = server.as_ref().map(Redis::uri);
-    if kind == "direct-tcp" {
+/// Runs a test on a backend, under the watchdog: one of the library's list, with `_` for `-`, or one in another shape.
+pub fn on(name: &'static str, test: fn(&Backend)) {
+    let kind = name.strip_suffix("_second");
+    let second = kind.is_some();
+    let mut config = BackendConfig::new(kind.unwrap_or(name).replace('_', "-"));
+    if name == "direct_tcp" {
         // Packs of one process would use Unix sockets.
         config = BackendConfig::new("direct").with_uri("tcp:");
     }
-    #[cfg(feature = "rabbitmq")]
-    if kind == "rabbitmq" {
-        config.uri = Some(burst_test_servers::RabbitMq::shared().uri());
-    }
-    #[cfg(feature = "s3")]
-    if kind == "s3" {
-        config.uri = Some(burst_test_servers::S3Server::shared().uri());
+    // Kept out of the test's own thread, so that it ends even when that hangs.
+    let server = backend::of(&config.kind).map(|server| (server.for_tests)());
+    if let Some(server) = &server {
+        config.uri = Some(server.uri());
     }
     under_watchdog(move || test(&Backend { config, second }));
 }

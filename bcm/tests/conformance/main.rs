@@ -35,7 +35,7 @@ mod server_faults;
 mod volume;
 mod watch;
 
-/// Defines each test once per backend.
+/// Defines each test once per backend, those of the library's list and, below, those in other shapes.
 macro_rules! on_every_backend {
     ($($(#[$attribute:meta])* fn $name:ident($backend:ident) $body:block)*) => {
         mod suite {
@@ -43,41 +43,25 @@ macro_rules! on_every_backend {
             use super::*;
             $(pub(super) fn $name($backend: &crate::harness::Backend) $body)*
         }
-        mod memory {
-            $(#[test] fn $name() { crate::harness::on("memory", super::suite::$name); })*
-        }
-        mod direct {
-            $(#[test] fn $name() { crate::harness::on("direct", super::suite::$name); })*
-        }
-        mod direct_second {
-            $(#[test] fn $name() { crate::harness::on_second("direct", super::suite::$name); })*
-        }
-        mod direct_tcp {
-            $(#[test] fn $name() { crate::harness::on("direct-tcp", super::suite::$name); })*
-        }
-        mod faults {
-            $(#[test] fn $name() { crate::harness::on("faults", super::suite::$name); })*
-        }
-        mod redis_list {
-            $(#[test] fn $name() { crate::harness::on("redis-list", super::suite::$name); })*
-        }
-        mod redis_list_second {
-            $(#[test] fn $name() { crate::harness::on_second("redis-list", super::suite::$name); })*
-        }
-        #[cfg(feature = "rabbitmq")]
-        mod rabbitmq {
-            $(#[test] fn $name() { crate::harness::on("rabbitmq", super::suite::$name); })*
-        }
-        #[cfg(feature = "s3")]
-        mod s3 {
-            $(#[test] fn $name() { crate::harness::on("s3", super::suite::$name); })*
-        }
-        mod redis_stream {
-            $(#[test] fn $name() { crate::harness::on("redis-stream", super::suite::$name); })*
-        }
-        mod redis_stream_second {
-            $(#[test] fn $name() { crate::harness::on_second("redis-stream", super::suite::$name); })*
+        burst_bcm::each_backend! { crate::suites, [$($name)*] }
+        crate::suites! { [$($name)*]
+            memory; faults; direct_tcp; direct_second; redis_list_second; redis_stream_second;
         }
     };
 }
 pub(crate) use on_every_backend;
+
+/// A module of tests for each backend, of its name.
+macro_rules! suites {
+    ($tests:tt $($backend:ident $(: $($module:ident)::+)? $(if $feature:tt)?;)*) => {
+        $($(#[cfg(feature = $feature)])? mod $backend { crate::suite! { $backend $tests } })*
+    };
+}
+pub(crate) use suites;
+
+macro_rules! suite {
+    ($backend:ident [$($test:ident)*]) => {
+        $(#[test] fn $test() { crate::harness::on(stringify!($backend), super::suite::$test); })*
+    };
+}
+pub(crate) use suite;

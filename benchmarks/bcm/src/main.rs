@@ -28,6 +28,8 @@ mod tcp;
 mod throughput;
 mod transfer;
 
+use burst_test_servers::s3_process;
+use clap::builder::PossibleValuesParser;
 use clap::{Parser, ValueEnum};
 use report::Report;
 use std::path::PathBuf;
@@ -43,7 +45,8 @@ struct Options {
     #[arg(long, default_value_t = 3)]
     turns: usize,
     /// Which backends are measured, where each is by itself; `bcm.csv` is of all of them.
-    #[arg(long, value_delimiter = ',', value_parser = servers::BACKENDS, default_values = servers::BACKENDS)]
+    #[arg(long, value_delimiter = ',', value_parser = PossibleValuesParser::new(burst_bcm::backends()),
+        default_values_t = servers::backends())]
     backends: Vec<String>,
     /// How many packs a crowd has, instead of the usual sizes.
     #[arg(long, value_delimiter = ',')]
@@ -130,8 +133,7 @@ impl Measurement {
 }
 
 fn main() -> ExitCode {
-    if std::env::args().nth(1).as_deref() == Some(servers::SERVE_S3) {
-        servers::serve_s3();
+    if s3_process::serve_if_told().unwrap() {
         return ExitCode::SUCCESS;
     }
     if let [_, role, pack, packs] = &std::env::args().collect::<Vec<_>>()[..]
@@ -159,7 +161,7 @@ fn measure(options: &Options) -> Result<(), figures::NotKept> {
     println!("{report}");
     // The table is of one run, or it is not kept.
     let whole = options.packs.is_empty()
-        && options.backends.len() == servers::BACKENDS.len()
+        && options.backends.len() == servers::backends().len()
         && (Measurement::value_variants().iter())
             .all(|which| which.is_figure() || options.measures(*which));
     if whole {

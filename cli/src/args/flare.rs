@@ -2,11 +2,13 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use burst_client::Packing;
+use clap::Args;
+use clap::builder::PossibleValuesParser;
 use serde::Serialize;
 
 use super::quantity::{bytes, mebibytes, milliseconds};
-use super::{ParamArgs, Source};
+use super::{BuildArgs, ParamArgs, Source, VariableArgs};
 
 /// Arguments of `burst deploy`.
 #[derive(Debug, Args)]
@@ -15,18 +17,22 @@ Examples:
   burst deploy hello ./hello                       a crate: built with cargo build --release
   burst deploy hello ./target/release/hello        an executable that is built already
   burst deploy hello hello.zip --overwrite         a zip holding the executable as `exec`
+  burst deploy hello ./hello --target aarch64-unknown-linux-musl
   burst deploy sort ./sort --granularity 8 --memory 512M --timeout 2m --param rows=1000
+  burst deploy hello ./hello --env LANGUAGE=fr --secret TOKEN      asks for the token
 
 Parameters given here are the defaults of every flare's inputs. An overwrite that gives none keeps
-those there are, and each option that it leaves out; parameters that are given replace all.")]
+those there are, and each option that it leaves out; parameters that are given replace all. The same
+holds for --env; each secret is kept until it is given anew or removed. Of what --secret reads the last
+end of line is left out.")]
 pub struct DeployArgs {
     /// Name of the definition
     pub name: String,
     /// Directory of a Rust crate, an executable, or a zip with an executable named exec
     pub path: PathBuf,
-    /// Which binary of the crate, if it has several
-    #[arg(long, value_name = "NAME")]
-    pub bin: Option<String>,
+    /// How to build it.
+    #[command(flatten)]
+    pub build: BuildArgs,
     /// Replace the definition if it exists
     #[arg(long, visible_alias = "update")]
     pub overwrite: bool,
@@ -36,6 +42,9 @@ pub struct DeployArgs {
     /// Default parameters.
     #[command(flatten)]
     pub params: ParamArgs,
+    /// The program's environment.
+    #[command(flatten)]
+    pub variables: VariableArgs,
     /// Default options.
     #[command(flatten)]
     pub options: Options,
@@ -49,11 +58,15 @@ Examples:
   burst flare hello --size 96 --param name=Ada --result   waits and prints all outputs
   burst flare sort --params-file inputs.json --blocking   one worker per element of the array
   burst flare sort --size 48 --granularity 48 --packing homogeneous --timeout 90s
+  burst flare hello --version 0.0.3                       as it was then; see burst history hello
 
 While waiting, Ctrl-C cancels the flare.")]
 pub struct FlareArgs {
     /// Name of the definition
     pub name: String,
+    /// An older version of it [default: the present one]
+    #[arg(long, value_name = "VERSION")]
+    pub version: Option<String>,
     /// What its workers get.
     #[command(flatten)]
     pub inputs: InputArgs,
@@ -85,9 +98,9 @@ pub struct RunArgs {
     /// Name of the definition [default: that of the program]
     #[arg(long, value_name = "NAME")]
     pub name: Option<String>,
-    /// Which binary of the crate, if it has several
-    #[arg(long, value_name = "NAME")]
-    pub bin: Option<String>,
+    /// How to build it.
+    #[command(flatten)]
+    pub build: BuildArgs,
     /// What its workers get.
     #[command(flatten)]
     pub inputs: InputArgs,
@@ -119,10 +132,11 @@ pub struct Options {
     #[arg(short, long, value_name = "N")]
     #[serde(skip_serializing_if = "Option::is_none")]
     pub granularity: Option<u32>,
-    /// How workers are spread over machines
-    #[arg(long, value_enum)]
+    /// How workers are spread over machines: mixed merges the packs of the granularity that are on one,
+    /// homogeneous does not, heterogeneous makes the largest that each can take
+    #[arg(long, value_name = "POLICY", value_parser = PossibleValuesParser::new(Packing::NAMES))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub packing: Option<Packing>,
+    pub packing: Option<String>,
     /// What carries messages between packs: a name the operator configured
     #[arg(long, value_name = "NAME")]
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -145,18 +159,6 @@ pub struct Options {
     pub retries: Option<u32>,
 }
 
-/// Placement policies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Packing {
-    /// Packs of the granularity, those on one machine merged
-    Mixed,
-    /// Packs of exactly the granularity
-    Homogeneous,
-    /// The largest pack each machine can take
-    Heterogeneous,
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -166,7 +168,7 @@ mod tests {
     fn options_not_given_are_not_sent() {
         let options = Options {
             granularity: Some(4),
-            packing: Some(Packing::Heterogeneous),
+            packing: Some("heterogeneous".into()),
             chunk_size: Some(7),
             ..Options::default()
         };

@@ -35,6 +35,9 @@ it is closed, no flare comes for the idle time-out, or a flare of it does not su
 pub struct OpenArgs {
     /// Name of the definition
     pub name: String,
+    /// An older version of it [default: the present one]
+    #[arg(long, value_name = "VERSION")]
+    pub version: Option<String>,
     /// Number of workers
     #[arg(long, value_name = "N")]
     pub size: u32,

@@ -1,12 +1,15 @@
 //! The command line: verbs, flags, and their help.
 
 pub mod admin;
+mod build;
+mod definition;
 pub mod flare;
 pub mod group;
 mod new;
 pub mod param;
 pub mod platform;
 mod quantity;
+mod variables;
 
 use std::path::PathBuf;
 
@@ -14,10 +17,13 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 pub use admin::AdminAction;
+pub use build::BuildArgs;
+pub use definition::{GetArgs, HistoryArgs, RollbackArgs};
 pub use flare::{DeployArgs, FlareArgs, InputArgs, Options, RunArgs};
 pub use new::NewArgs;
 pub use param::ParamArgs;
 pub use platform::{ControllerArgs, InvokerArgs, StandaloneArgs};
+pub use variables::{SecretSource, VariableArgs};
 
 /// Run a function on many workers at once, all starting together.
 #[derive(Debug, Parser)]
@@ -108,9 +114,12 @@ pub enum Command {
     #[command(after_help = "Example:\n  burst list --limit 100")]
     List(PageArgs),
     /// Show a definition
-    #[command(after_help = "Example:\n  burst get hello --output json")]
-    Get(NameArgs),
-    /// Delete a definition
+    Get(GetArgs),
+    /// List the versions of a definition that are kept, newest first
+    History(HistoryArgs),
+    /// Deploy an older version of a definition again
+    Rollback(RollbackArgs),
+    /// Delete a definition with all its versions
     #[command(after_help = "Example:\n  burst delete hello")]
     Delete(NameArgs),
     /// List flares, newest first

@@ -1,11 +1,11 @@
-//! `burst list`, `get` and `delete`.
+//! `burst list`, `get`, `history`, `rollback` and `delete`.
 
-use burst_client::{Client, Definition, ListDefinitionsQuery};
+use burst_client::{Client, Definition, ListDefinitionsQuery, ListVersionsQuery, Rollback};
 
-use crate::args::{Format, PageArgs};
+use crate::args::{Format, GetArgs, HistoryArgs, PageArgs, RollbackArgs};
 use crate::error::Error;
 use crate::table::{self, Shown, Table, Value};
-use crate::{output, times};
+use crate::{ids, output, times};
 
 /// Lists the definitions of the caller's namespace.
 pub fn list(client: &Client, page: &PageArgs, format: Format) -> Result<(), Error> {
@@ -38,9 +38,58 @@ pub fn list(client: &Client, page: &PageArgs, format: Format) -> Result<(), Erro
 }
 
 /// Shows a definition.
-pub fn get(client: &Client, name: &str, format: Format) -> Result<(), Error> {
-    let answer = client.get_definition(name)?;
+pub fn get(client: &Client, args: &GetArgs, format: Format) -> Result<(), Error> {
+    let answer = match &args.version {
+        None => client.get_definition(&args.name)?,
+        Some(version) => client.get_version(&args.name, version)?,
+    };
     output::answer(format, &answer, || Ok(describe(answer.read()?)))
+}
+
+/// Lists a definition's versions.
+pub fn history(client: &Client, args: &HistoryArgs, format: Format) -> Result<(), Error> {
+    let name = &args.name;
+    let answer = client.list_versions(
+        name,
+        &ListVersionsQuery {
+            limit: args.page.limit,
+            skip: args.page.skip,
+        },
+    )?;
+    let mut some = 0;
+    output::answer(format, &answer, || {
+        let mut table = Table::new(["VERSION", "PACKAGE", "SIZE", "DEPLOYED"]);
+        for version in answer.read()? {
+            some += 1;
+            table.row([
+                version.version.into(),
+                ids::short(&version.exec.package).into(),
+                output::size(version.exec.size).into(),
+                times::minute(version.updated).into(),
+            ]);
+        }
+        Ok(table.shown())
+    })?;
+    if some > 1 {
+        output::next(&format!(
+            "`burst flare {name} --version VERSION` or `burst rollback {name} --to VERSION`"
+        ));
+    }
+    Ok(())
+}
+
+/// Deploys an older version again.
+pub fn roll_back(client: &Client, args: &RollbackArgs, format: Format) -> Result<(), Error> {
+    let name = &args.name;
+    let version = args.to.clone();
+    let answer = client.roll_back(name, &Rollback { version })?;
+    output::answer(format, &answer, || {
+        let definition = answer.read()?;
+        let to = args.to.as_deref().unwrap_or("the version before");
+        Ok(format!("ok: {name} is {to} again, as {}", definition.version).into())
+    })?;
+    output::next(&format!("`burst flare {name} --result`"));
+    Ok(())
 }
 
 /// Deletes a definition.
@@ -56,6 +105,8 @@ fn describe(definition: Definition) -> Shown {
         exec,
         config,
         parameters,
+        environment,
+        secrets,
         updated,
         ..
     } = definition;
@@ -91,6 +142,14 @@ fn describe(definition: Definition) -> Shown {
         (
             "parameters",
             (!parameters.is_empty()).then(|| output::object(&parameters).into()),
+        ),
+        (
+            "environment",
+            (!environment.is_empty()).then(|| output::object(&environment).into()),
+        ),
+        (
+            "secrets",
+            (!secrets.is_empty()).then(|| secrets.join(", ").into()),
         ),
         ("updated", Some(times::exact(updated).into())),
     ])

@@ -1,5 +1,7 @@
 //! `burst deploy`.
 
+use std::collections::BTreeMap;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use burst_client::{Answer, Client, Definition, DeployQuery, Error as ApiError, Kind, Package};
@@ -9,6 +11,7 @@ use crate::args::{DeployArgs, GlobalArgs, Options};
 use crate::error::Error;
 use crate::inputs::{self, Params};
 use crate::progress::Progress;
+use crate::variables::{self, Variables};
 use crate::{output, package};
 
 #[derive(Serialize)]
@@ -17,6 +20,10 @@ struct Body<'a> {
     config: &'a Options,
     #[serde(skip_serializing_if = "Option::is_none")]
     parameters: Option<Params>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    environment: Option<BTreeMap<String, String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    secrets: Option<BTreeMap<String, Option<String>>>,
 }
 
 /// Builds or reads the package and uploads it.
@@ -24,13 +31,15 @@ pub fn run(client: &Client, args: &DeployArgs, global: &GlobalArgs) -> Result<()
     let name = args.name.as_str();
     let given = args.no_params || args.params.are_given();
     let parameters = given.then(|| inputs::params(&args.params)).transpose()?;
-    let package = package::prepare(&args.path, args.bin.as_deref(), global.verbose)?;
+    let variables = variables::variables(&args.variables)?;
+    let package = package::prepare(&args.path, &args.build, client, global.verbose)?;
     let size = output::size(package.bytes.len() as u64);
     let upload = Upload {
         name,
         package: &package.bytes,
         options: &args.options,
         parameters,
+        variables,
         overwrite: args.overwrite,
     };
     let answer = upload
@@ -54,6 +63,8 @@ pub struct Upload<'a> {
     pub options: &'a Options,
     /// Default parameters, if they are to be set.
     pub parameters: Option<Params>,
+    /// What is to change of the program's environment.
+    pub variables: Variables,
     /// Replace the definition if it exists.
     pub overwrite: bool,
 }
@@ -70,6 +81,8 @@ impl Upload<'_> {
             },
             config: self.options,
             parameters: self.parameters,
+            environment: self.variables.environment,
+            secrets: self.variables.secrets,
         };
         let query = DeployQuery {
             overwrite: Some(self.overwrite),

@@ -19,6 +19,8 @@ use crate::{failure, ids};
 #[derive(Serialize)]
 pub struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     size: Option<u32>,
     params: Inputs,
     #[serde(flatten)]
@@ -35,7 +37,7 @@ pub enum Inputs {
 
 /// Starts a flare, and waits for it if told to.
 pub fn run(client: &Client, args: &FlareArgs, global: &GlobalArgs) -> Result<(), Error> {
-    let (body, size) = body(&args.inputs, &args.options)?;
+    let (body, size) = body(args.version.as_deref(), &args.inputs, &args.options)?;
     let start = Start {
         on: On::Definition(args.name.clone()),
         name: &args.name,
@@ -149,12 +151,17 @@ pub fn unsendable(cause: serde_json::Error) -> Error {
 }
 
 /// What to ask for, and how many workers that is.
-pub fn body<'a>(args: &InputArgs, options: &'a Options) -> Result<(Body<'a>, u64), Error> {
+pub fn body<'a>(
+    version: Option<&'a str>,
+    args: &InputArgs,
+    options: &'a Options,
+) -> Result<(Body<'a>, u64), Error> {
     if let Some(path) = &args.params_file {
         let inputs = inputs::each(path)?;
         let size = inputs.len() as u64;
         return Ok((
             Body {
+                version,
                 size: None,
                 params: Inputs::Each(inputs),
                 options,
@@ -166,6 +173,7 @@ pub fn body<'a>(args: &InputArgs, options: &'a Options) -> Result<(Body<'a>, u64
     let params = Inputs::Shared(inputs::params(&args.params)?);
     Ok((
         Body {
+            version,
             size: Some(size),
             params,
             options,

@@ -32,6 +32,8 @@ pub fn run(action: &GroupAction, client: &Client, global: &GlobalArgs) -> Result
 #[serde(rename_all = "camelCase")]
 struct OpenBody<'a> {
     definition: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<&'a str>,
     size: u32,
     #[serde(skip_serializing_if = "Option::is_none")]
     idle_timeout: Option<u64>,
@@ -42,6 +44,7 @@ struct OpenBody<'a> {
 fn open(client: &Client, args: &OpenArgs, format: Format) -> Result<(), Error> {
     let body = to_raw_value(&OpenBody {
         definition: &args.name,
+        version: args.version.as_deref(),
         size: args.size,
         idle_timeout: args.idle_timeout,
         options: &args.options,

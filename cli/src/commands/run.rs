@@ -6,19 +6,21 @@ use crate::args::{GlobalArgs, Options, RunArgs};
 use crate::commands::deploy::Upload;
 use crate::commands::flare::{self, On, Start};
 use crate::error::Error;
+use crate::variables::Variables;
 use crate::{output, package};
 
 /// Deploys what the path leads to and waits for one flare of it.
 pub fn run(client: &Client, args: &RunArgs, global: &GlobalArgs) -> Result<(), Error> {
     // What is wrong with the inputs is told before anything is built.
-    let (body, size) = flare::body(&args.inputs, &args.options)?;
-    let package = package::prepare(&args.path, args.bin.as_deref(), global.verbose)?;
+    let (body, size) = flare::body(None, &args.inputs, &args.options)?;
+    let package = package::prepare(&args.path, &args.build, client, global.verbose)?;
     let name = args.name.as_deref().unwrap_or(&package.name);
     let upload = Upload {
         name,
         package: &package.bytes,
         options: &Options::default(),
         parameters: None,
+        variables: Variables::default(),
         overwrite: true,
     };
     let definition = upload.send(client, global.verbose)?.read()?;

@@ -5,16 +5,20 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use burst_client::Client;
 use cargo_metadata::{Message, MetadataCommand};
 
+use crate::args::BuildArgs;
 use crate::error::Error;
+use crate::package::target;
 use crate::progress::Progress;
 
-/// Builds the crate for release and says where its executable is.
-pub fn run(dir: &Path, bin: Option<&str>, verbose: bool) -> Result<PathBuf, Error> {
+/// Builds the crate for release, for the client's platform, and says where its executable is.
+pub fn run(dir: &Path, args: &BuildArgs, client: &Client, verbose: bool) -> Result<PathBuf, Error> {
     if !dir.join("Cargo.toml").is_file() {
         return Err(Error::Build(format!("{} has no Cargo.toml", dir.display())));
     }
+    let target = target::choose(args.target.as_deref(), client)?;
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo.args([
         "build",
@@ -22,8 +26,12 @@ pub fn run(dir: &Path, bin: Option<&str>, verbose: bool) -> Result<PathBuf, Erro
         "--message-format=json-render-diagnostics",
     ]);
     cargo
-        .args(bin.iter().flat_map(|name| ["--bin", name]))
+        .args(args.bin.iter().flat_map(|name| ["--bin", name]))
         .current_dir(dir);
+    if let Some(target) = &target {
+        cargo.args(["--target", target]);
+        target::set_linker(&mut cargo, target);
+    }
     cargo.stderr(if verbose {
         Stdio::inherit()
     } else {

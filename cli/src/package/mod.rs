@@ -3,10 +3,14 @@
 mod archive;
 mod build;
 mod executable;
+mod target;
 
 use std::fs;
 use std::path::Path;
 
+use burst_client::Client;
+
+use crate::args::BuildArgs;
 use crate::error::Error;
 
 /// More than any platform takes; the platform's own limit is usually lower.
@@ -20,16 +24,21 @@ pub struct Package {
     pub bytes: Vec<u8>,
 }
 
-/// Makes the package to upload out of what the path leads to.
-pub fn prepare(path: &Path, bin: Option<&str>, verbose: bool) -> Result<Package, Error> {
+/// Makes the package to upload out of what the path leads to. A crate is built for the platform of the client.
+pub fn prepare(
+    path: &Path,
+    args: &BuildArgs,
+    client: &Client,
+    verbose: bool,
+) -> Result<Package, Error> {
     let found = fs::metadata(path).map_err(Error::file("read", path))?;
     if found.is_dir() {
-        let built = build::run(path, bin, verbose)?;
+        let built = build::run(path, args, client, verbose)?;
         return pack(&built);
     }
-    if bin.is_some() {
+    if args.bin.is_some() || args.target.is_some() {
         return Err(Error::Usage(
-            "--bin chooses among the binaries of a crate directory".into(),
+            "--bin and --target say how a crate is built, and this is no directory of one".into(),
         ));
     }
     pack(path)

@@ -15,8 +15,10 @@ pub fn check(line: &str, body: &str) {
     let path = path.trim_start_matches("/api/v1").trim_start_matches('/');
     let parts: Vec<&str> = path.split('/').collect();
     let says = match (method, &parts[..]) {
-        ("GET", ["bursts"]) => says::<Vec<DefinitionSummary>>,
-        ("GET" | "PUT" | "DELETE", ["bursts", _]) => says::<Definition>,
+        ("GET", ["bursts"] | ["bursts", _, "versions"]) => says::<Vec<DefinitionSummary>>,
+        ("GET" | "PUT" | "DELETE", ["bursts", _])
+        | ("GET", ["bursts", _, "versions", _])
+        | ("POST", ["bursts", _, "rollback"]) => says::<Definition>,
         ("GET", ["flares"] | ["admin", "flares"]) => says::<Vec<FlareSummary>>,
         ("GET", ["flares", _]) => says::<Flare>,
         ("GET", ["flares", _, "result"]) => says::<FlareResult>,

@@ -11,11 +11,22 @@ use crate::program::Burst;
 
 pub const DEPLOYED: &str = r#"{"namespace":"guest","name":"hello","version":"0.0.1",
     "exec":{"kind":"rust","package":"ab","size":9},"config":{"granularity":null,
-    "packing":null,"backend":null,"chunkSize":null,"timeout":1,"memory":16,"retries":0},"parameters":{},"updated":0}"#;
+    "packing":null,"backend":null,"chunkSize":null,"timeout":1,"memory":16,"retries":0},"parameters":{},"environment":{},"secrets":[],"updated":0}"#;
+
+/// Machines of this one's processor, as the platform lists them.
+pub fn invokers() -> String {
+    format!(
+        r#"[{{"id":"a","slots":2,"freeSlots":2,"cpuLoad":0.0,"state":"up","quarantine":null,"driver":"process",
+        "warmPacks":0,"prewarmedPacks":0,"runtime":{{"arch":"{}","glibc":"2.36"}}}}]"#,
+        std::env::consts::ARCH
+    )
+}
 
 fn platform() -> Platform {
     let platform = Platform::start();
-    platform.on("PUT /bursts/hello", 200, DEPLOYED);
+    platform
+        .on("PUT /bursts/hello", 200, DEPLOYED)
+        .on("GET /api/v1/invokers", 200, &invokers());
     platform
 }
 
@@ -80,6 +91,63 @@ fn an_executable_is_packed_with_its_options() {
 }
 
 #[test]
+fn variables_are_sent_and_secrets_never_stand_on_the_command_line() {
+    let platform = platform();
+    let burst = Burst::of(&platform);
+    burst.file("token", "hunter2\n");
+    let deploy = ["deploy", "hello", "/bin/sh", "--overwrite"];
+    let sent = |flags: &[&str]| {
+        burst.run(&[&deploy[..], flags].concat()).ok();
+        let body = platform.requests().pop().unwrap().body;
+        (body["environment"].clone(), body["secrets"].clone())
+    };
+    let null = serde_json::Value::Null;
+    assert_eq!(sent(&[]), (null.clone(), null.clone()));
+    assert_eq!(
+        sent(&["--env", "A=1", "--env", "B=c=d", "--secret", "T=@token"]),
+        (
+            serde_json::json!({"A": "1", "B": "c=d"}),
+            serde_json::json!({"T": "hunter2"})
+        )
+    );
+    assert_eq!(
+        sent(&["--no-env", "--no-secret", "T", "--no-secret", "U"]),
+        (
+            serde_json::json!({}),
+            serde_json::json!({"T": null, "U": null})
+        )
+    );
+    let mut command = burst.command(&[&deploy[..], &["-v", "--secret", "T=-"]].concat());
+    command.stdin(std::process::Stdio::piped());
+    command.stdout(std::process::Stdio::piped());
+    command.stderr(std::process::Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(b"a\nb\r\n").unwrap();
+    drop(input);
+    let ran = crate::program::Ran::from(child.wait_with_output().unwrap());
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let body = platform.requests().pop().unwrap().body;
+    assert_eq!(body["secrets"], serde_json::json!({"T": "a\nb"}));
+
+    let requests = platform.requests().len();
+    for (flags, told) in [
+        (&["--secret", "T=hunter2"][..], "T=@FILE"),
+        (&["--secret", "T"], "no terminal"),
+        (&["--secret", "T=@nowhere"], "nowhere"),
+        (&["--secret", "T=-", "--secret", "U=-"], "only one"),
+        (&["--secret", "T=@token", "--no-secret", "T"], "named twice"),
+        (&["--env", "A"], "--env A=VALUE"),
+        (&["--env", "A=1", "--no-env"], "--no-env"),
+    ] {
+        let ran = burst.run(&[&deploy[..], flags].concat());
+        assert!(matches!(ran.code, Some(1 | 2)), "{flags:?}: {ran:?}");
+        assert!(ran.err.contains(told), "{flags:?}: {}", ran.err);
+    }
+    assert_eq!(platform.requests().len(), requests);
+}
+
+#[test]
 fn a_crate_is_built() {
     let platform = platform();
     let burst = Burst::of(&platform);
@@ -104,7 +172,10 @@ fn a_crate_is_built() {
     };
     let out = build(&["--overwrite"]).ok();
     assert_eq!(out.trim_end(), DEPLOYED);
-    assert_eq!(platform.lines(), ["PUT /bursts/hello?overwrite=true"]);
+    assert_eq!(
+        platform.lines(),
+        ["GET /api/v1/invokers", "PUT /bursts/hello?overwrite=true"]
+    );
     let program = burst.executable("exec", burst.file("unpacked", uploaded(&platform)));
     let said = std::process::Command::new(program).output().unwrap();
     assert_eq!(said.stdout, b"tiny speaks\n");
@@ -114,7 +185,11 @@ fn a_crate_is_built() {
     assert_eq!(ran.code, Some(11), "{ran:?}");
     assert!(ran.err.contains("cannot find value `nonsense`"), "{ran:?}");
     assert!(ran.err.ends_with("error: tiny does not build\n"), "{ran:?}");
-    assert_eq!(platform.requests().len(), 1);
+    let ran = build(&["--target", "pdp11-unknown-unix"]);
+    assert_eq!(ran.code, Some(11), "{ran:?}");
+    assert!(ran.err.contains("pdp11-unknown-unix"), "{ran:?}");
+    let uploads = platform.lines().into_iter();
+    assert_eq!(uploads.filter(|it| it.starts_with("PUT")).count(), 1);
 }
 
 #[test]

@@ -84,9 +84,11 @@ fn inputs_and_options_are_sent() {
             "each.json",
             "--timeout",
             "1500ms",
+            "--version",
+            "0.0.2",
         ])
         .ok();
-    let expected = serde_json::json!({"params":[{"a":1},2],"timeout":1500});
+    let expected = serde_json::json!({"version":"0.0.2","params":[{"a":1},2],"timeout":1500});
     assert_eq!(platform.requests()[1].body, expected);
 }
 

@@ -43,7 +43,15 @@ fn a_group_is_opened_with_its_terms() {
     let burst = Burst::of(&platform);
     let args = ["group", "open", "hello", "--size", "2"];
     assert_eq!(burst.run(&args).ok(), "ok: group g1\n");
-    let more = ["--idle-timeout", "10m", "--granularity", "1", "--blocking"];
+    let more = [
+        "--idle-timeout",
+        "10m",
+        "--granularity",
+        "1",
+        "--version",
+        "0.0.2",
+        "--blocking",
+    ];
     let opened = burst.run(&[&args[..], &more[..]].concat()).ok();
     assert_eq!(opened, "ok: group g1\n");
     assert_eq!(platform.lines(), ["POST /groups", "GET /groups/g1"]);
@@ -54,8 +62,8 @@ fn a_group_is_opened_with_its_terms() {
     );
     assert_eq!(
         bodies[1],
-        serde_json::json!({"definition": "hello", "size": 2, "idleTimeout": 600_000,
-                           "granularity": 1})
+        serde_json::json!({"definition": "hello", "version": "0.0.2", "size": 2,
+                           "idleTimeout": 600_000, "granularity": 1})
     );
 }
 

@@ -17,13 +17,15 @@ fn a_new_crate_passes_its_test() {
     let made = burst.run(&["new", "greet"]).ok();
     assert_eq!(made, "ok: made the crate greet\n");
     let root = burst.home().join("greet");
-    // So that the test needs no network, and compiles the SDK once only.
+    // So that the test needs no network, and compiles the SDK once, with what the whole-system tests deploy.
     fs::copy(repository().join("Cargo.lock"), root.join("Cargo.lock")).unwrap();
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["test", "--offline"]).current_dir(&root).env(
-        "CARGO_TARGET_DIR",
-        concat!(env!("CARGO_TARGET_TMPDIR"), "/new"),
-    );
+    cargo
+        .args(["test", "--release", "--offline"])
+        .current_dir(&root)
+        .env("CARGO_TARGET_DIR", repository().join("target/users"))
+        .env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0")
+        .env_remove("RUSTC_WORKSPACE_WRAPPER");
     let tested = cargo.output().unwrap();
     let said = String::from_utf8_lossy(&tested.stdout);
     assert!(tested.status.success(), "{tested:?}");
@@ -39,7 +41,7 @@ fn a_checkout_is_taken_wherever_it_is() {
     let burst = Burst::alone();
     burst.file(
         "there/rust-runtime/sdk/Cargo.toml",
-        "[package]\nname = \"burst\"\n",
+        "[package]\nname = \"burst-compute\"\n",
     );
     burst.run(&["new", "hello", "--sdk", "there"]).ok();
     let manifest = fs::read_to_string(burst.home().join("hello/Cargo.toml")).unwrap();
@@ -48,8 +50,25 @@ fn a_checkout_is_taken_wherever_it_is() {
         .canonicalize()
         .unwrap()
         .join("there/rust-runtime/sdk");
-    let expected = format!("burst = {{ path = \"{}\" }}", sdk.display());
+    let expected = format!("package = \"burst-compute\", path = \"{}\"", sdk.display());
     assert!(manifest.contains(&expected), "{manifest}");
+}
+
+#[test]
+fn a_distribution_carries_the_sdk() {
+    let burst = Burst::alone();
+    let own = burst.executable("dist/bin/burst", crate::program::BURST);
+    let sdk = "dist/share/burst/rust-runtime/sdk";
+    burst.file(
+        &format!("{sdk}/Cargo.toml"),
+        "[package]\nname = \"burst-compute\"\n",
+    );
+    let mut command = Command::new(own);
+    command.args(["new", "hello"]).current_dir(burst.home());
+    crate::program::Ran::from(command.output().unwrap()).ok();
+    let manifest = fs::read_to_string(burst.home().join("hello/Cargo.toml")).unwrap();
+    let sdk = burst.home().canonicalize().unwrap().join(sdk);
+    assert!(manifest.contains(sdk.to_str().unwrap()), "{manifest}");
 }
 
 #[test]

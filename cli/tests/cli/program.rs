@@ -77,6 +77,7 @@ impl Burst {
             .env("HOME", self.home())
             .current_dir(self.home());
         for name in [
+            "RUSTC_WORKSPACE_WRAPPER",
             "BURST_APIHOST",
             "BURST_AUTH",
             "BURST_ADMIN_AUTH",

@@ -2,7 +2,7 @@
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::deploy::DEPLOYED;
+use crate::deploy::{DEPLOYED, invokers};
 use crate::flare::{RESULT, STARTED, flare};
 use crate::platform::Platform;
 use crate::program::{Burst, Ran};
@@ -13,6 +13,7 @@ const LOGS: &str = r#"{"flareId":"f1","truncated":false,"logs":[
 fn platform(states: &[&str]) -> Platform {
     let platform = Platform::start();
     platform
+        .on("GET /api/v1/invokers", 200, &invokers())
         .on("PUT /bursts/hello", 200, DEPLOYED)
         .on("POST /bursts/hello", 202, STARTED)
         .on("GET /flares/f1/logs", 200, LOGS)

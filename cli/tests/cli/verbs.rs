@@ -12,7 +12,8 @@ const DEFINITION: &str = r#"{"namespace":"guest","name":"hello","version":"0.0.3
     "exec":{"kind":"rust","package":"abc","size":1048576},
     "config":{"granularity":null,"packing":null,"backend":null,"chunkSize":null,
               "timeout":60000,"memory":256,"retries":0},
-    "parameters":{"name":"Ada"},"updated":1700000000000000}"#;
+    "parameters":{"name":"Ada"},"environment":{"LANGUAGE":"fr"},"secrets":["KEY","TOKEN"],
+    "updated":1700000000000000}"#;
 
 #[test]
 fn definitions_are_listed_shown_and_deleted() {
@@ -33,7 +34,13 @@ fn definitions_are_listed_shown_and_deleted() {
         shown.contains("memory        256 MiB per worker"),
         "{shown}"
     );
-    assert!(shown.contains(r#"{"name":"Ada"}"#), "{shown}");
+    for fact in [
+        r#"parameters    {"name":"Ada"}"#,
+        r#"environment   {"LANGUAGE":"fr"}"#,
+        "secrets       KEY, TOKEN",
+    ] {
+        assert!(shown.contains(fact), "{shown}");
+    }
     assert_eq!(
         burst
             .run(&["get", "hello", "--output=json"])
@@ -55,6 +62,57 @@ fn definitions_are_listed_shown_and_deleted() {
         "There is no such thing. [t404]"
     );
     assert!(burst.run(&["get", ".."]).fails(2).contains("not a name"));
+}
+
+#[test]
+fn versions_are_listed_shown_and_deployed_again() {
+    let platform = Platform::start();
+    let older = LISTED.replace("0.0.3", "0.0.2").replace("abc", "def");
+    platform
+        .on(
+            "GET /bursts/hello/versions",
+            200,
+            &format!("[{LISTED},{older}]"),
+        )
+        .on("GET /bursts/hello/versions/0.0.3", 200, DEFINITION)
+        .on("POST /bursts/hello/rollback", 200, DEFINITION);
+    let burst = Burst::of(&platform);
+    let history = burst.run(&["history", "hello", "--limit", "2"]).ok();
+    assert_eq!(
+        history,
+        "VERSION  PACKAGE  SIZE     DEPLOYED\n\
+         0.0.3    abc      1.0 MiB  2023-11-14 22:13\n\
+         0.0.2    def      1.0 MiB  2023-11-14 22:13\n"
+    );
+    let shown = burst
+        .run(&["get", "hello", "--version", "0.0.3", "--output=json"])
+        .ok();
+    assert_eq!(shown.trim_end(), DEFINITION);
+    assert_eq!(
+        burst.run(&["rollback", "hello", "--to", "0.0.1"]).ok(),
+        "ok: hello is 0.0.1 again, as 0.0.3\n"
+    );
+    assert_eq!(
+        burst.run(&["rollback", "hello"]).ok(),
+        "ok: hello is the version before again, as 0.0.3\n"
+    );
+    assert_eq!(
+        platform.lines(),
+        [
+            "GET /bursts/hello/versions?limit=2",
+            "GET /bursts/hello/versions/0.0.3",
+            "POST /bursts/hello/rollback"
+        ]
+    );
+    let asked = platform.requests().into_iter().map(|request| request.body);
+    let asked: Vec<_> = asked.skip(2).collect();
+    assert_eq!(
+        asked,
+        [
+            serde_json::json!({"version": "0.0.1"}),
+            serde_json::json!({})
+        ]
+    );
 }
 
 #[test]

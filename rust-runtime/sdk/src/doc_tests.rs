@@ -12,6 +12,7 @@ pages! {
     talking = "docs/tutorial/talking.md",
     map_reduce = "docs/tutorial/map-reduce.md",
     data = "docs/guide/data.md",
+    variables = "docs/guide/variables.md",
     collectives = "docs/guide/collectives.md",
     groups = "docs/guide/groups.md",
     failures = "docs/guide/failures.md",

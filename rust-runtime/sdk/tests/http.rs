@@ -1,4 +1,5 @@
 //! Loading from an S3 server by plain URLs, as from any server that answers range requests.
+#![cfg(feature = "http")]
 #![allow(clippy::unwrap_used)]
 
 use burst::data::{self, DataError};

@@ -1,15 +1,16 @@
-//! `burst-runtime describe`: what packages this runtime can run.
+//! `burst-runtime describe`: what packages this runtime can run, and what their packs may talk through.
 
 use std::ffi::CStr;
 
 use serde::Serialize;
 
-/// The machine and C library that packages must fit.
+/// The machine and C library that packages must fit, and the kinds of backends.
 #[derive(Debug, Serialize)]
 pub struct Description {
     arch: &'static str,
     glibc: Option<String>,
     version: &'static str,
+    backends: Vec<&'static str>,
 }
 
 /// Describes the machine this runs on.
@@ -24,6 +25,7 @@ pub fn describe() -> Description {
         arch: std::env::consts::ARCH,
         glibc: glibc(),
         version: env!("CARGO_PKG_VERSION"),
+        backends: burst_bcm::backends().collect(),
     }
 }
 

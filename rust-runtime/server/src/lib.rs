@@ -6,7 +6,7 @@
 //! | the port, and who may stay connected to it | `server`, `connections` |
 //! | HTTP calls, and who may make them | `routes`, `access`, `body` |
 //! | what the runtime is doing | `runtime` |
-//! | finding or unpacking a package | `init`, `package` |
+//! | finding or unpacking a package, its variables | `init`, `package`, `environment` |
 //! | the program: start, hello, what its end means | `supervisor`, `process`, `memory`, `memory_limit` |
 //! | what comes from it | `control_socket` (frames), `log_buffer`, `logs` (pipes) |
 //! | one flare | `pack` (time, orders, kills), `checks`, `tracker` and `violation` (what may be true of what is said) |
@@ -22,6 +22,7 @@ mod control_socket;
 mod credential_broker;
 mod descendants;
 mod describe;
+mod environment;
 mod error;
 mod init;
 mod limits;

@@ -24,6 +24,8 @@ pub(crate) const PACKAGE: u64 = 1024 * MIB as u64;
 pub(crate) const PACKS_BODY: usize = frame::COMMAND_LIMIT - MIB;
 /// The body of `/run`.
 pub(crate) const RUN_BODY: usize = 16 * MIB;
+/// The body of `/environment`: what the platform keeps of a definition's variables, each byte of it escaped.
+pub(crate) const ENVIRONMENT_BODY: usize = MIB;
 /// The bodies of `start` and `abort`.
 pub(crate) const ORDER_BODY: usize = 4 * MIB;
 /// All files of a package together, unpacked.

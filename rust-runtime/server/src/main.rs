@@ -9,6 +9,7 @@ use burst_firewall::{NetworkPolicy, Range};
 use burst_runtime::Access;
 use clap::{Parser, Subcommand};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
@@ -35,10 +36,12 @@ enum Command {
         #[arg(long, value_name = "DIRECTORY")]
         scratch: Vec<PathBuf>,
     },
-    /// Print, as JSON, what packages must be built for to run here.
+    /// Print, as JSON, what packages must be built for to run here, and the kinds of backends.
     Describe,
     /// Delete what a flare left on its backend; reads {"flareId","backend"} from standard input.
     Cleanup,
+    /// Print, as JSON, where the servers of a backend are; reads {"kind","uri",…} from standard input.
+    Servers,
     /// Keep the packs on a network of this machine from each other, but for what an invoker admits.
     Firewall {
         /// Where the invoker is served; ends when it goes.
@@ -80,6 +83,7 @@ fn main() -> ExitCode {
         }
         Command::Describe => describe(),
         Command::Cleanup => cleanup(),
+        Command::Servers => servers(),
         Command::Firewall {
             socket,
             name,
@@ -116,8 +120,8 @@ fn main() -> ExitCode {
 enum Error {
     #[error("cannot listen on {address}: {reason}")]
     Listen { address: String, reason: io::Error },
-    #[error(r#"standard input is not {{"flareId":…,"backend":{{…}}}}"#)]
-    NoRequest,
+    #[error("standard input is not {0}")]
+    NoRequest(&'static str),
     #[error(transparent)]
     Io(#[from] io::Error),
     #[error(transparent)]
@@ -193,11 +197,24 @@ fn cleanup() -> Result<(), Error> {
         flare_id: String,
         backend: BackendConfig,
     }
+    let request: Request = request(r#"{"flareId":…,"backend":{…}}"#)?;
+    burst_bcm::cleanup(&request.flare_id, &request.backend)?;
+    Ok(())
+}
+
+fn servers() -> Result<(), Error> {
+    let backend: BackendConfig = request(r#"{"kind":…,"uri":…}"#)?;
+    // What is wrong with an address is said by who wants to get there.
+    let servers = burst_bcm::servers(&backend).unwrap_or_default();
+    println!("{}", serde_json::to_string(&servers)?);
+    Ok(())
+}
+
+/// What standard input holds, which is to be of this form.
+fn request<T: DeserializeOwned>(form: &'static str) -> Result<T, Error> {
     let mut body = String::new();
     std::io::stdin()
         .take(1024 * 1024)
         .read_to_string(&mut body)?;
-    let request: Request = serde_json::from_str(&body).map_err(|_| Error::NoRequest)?;
-    burst_bcm::cleanup(&request.flare_id, &request.backend)?;
-    Ok(())
+    serde_json::from_str(&body).map_err(|_| Error::NoRequest(form))
 }

@@ -13,6 +13,7 @@ use std::time::Duration;
 use burst_protocol::CONTROL_FD;
 use tokio::sync::{oneshot, watch};
 
+use crate::environment::Environment;
 use crate::memory_limit::MemoryLimitError;
 use crate::package::Package;
 use crate::{limits, memory_limit, orphans};
@@ -128,18 +129,17 @@ pub fn make_undumpable() -> io::Result<()> {
     }
 }
 
-/// Starts a package's program. Fails where the kernel refuses to execute it.
-pub(crate) async fn start(package: &Package) -> io::Result<Started> {
+/// Starts a package's program, with variables of its own. Fails where the kernel refuses to execute it.
+pub(crate) async fn start(package: &Package, own: &Environment) -> io::Result<Started> {
     let mut command = Command::new(package.exec());
-    command
-        .current_dir(package.directory())
-        .env_clear()
-        .env(CONTROL_FD, CONTROL.to_string());
+    command.current_dir(package.directory()).env_clear();
     command.envs(
         ENVIRONMENT
             .iter()
             .filter_map(|name| Some((name, std::env::var_os(name)?))),
     );
+    own.apply(&mut command);
+    command.env(CONTROL_FD, CONTROL.to_string());
     command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())

@@ -18,6 +18,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::access::{self, Access};
+use crate::environment::Environment;
 use crate::error::Error;
 use crate::pack::Order;
 use crate::package::Package;
@@ -31,6 +32,10 @@ pub(crate) fn routes(runtime: Runtime, access: Access) -> Router {
     Router::new()
         .route("/ping", get(ping))
         .route("/init", limited(post(initialize), limits::INIT_BODY))
+        .route(
+            "/environment",
+            limited(post(set_environment), limits::ENVIRONMENT_BODY),
+        )
         .route("/run", limited(post(run_function), limits::RUN_BODY))
         .route("/packs", limited(post(run_pack), limits::PACKS_BODY))
         .route(
@@ -69,6 +74,19 @@ async fn initialize(State(runtime): State<Runtime>, request: Request) -> Result<
     };
     runtime.init(package).await?;
     Ok(fine())
+}
+
+async fn set_environment(
+    State(runtime): State<Runtime>,
+    body: Received,
+) -> Result<StatusCode, Error> {
+    let environment: Environment = parse(&accept(body, limits::ENVIRONMENT_BODY)?)?;
+    if !environment.can_be_passed() {
+        let message = "a variable's name or value is not one";
+        return Err(Error::Malformed(message.to_owned()));
+    }
+    runtime.set_environment(environment)?;
+    Ok(StatusCode::NO_CONTENT)
 }
 
 async fn unpacked(

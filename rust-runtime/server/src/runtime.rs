@@ -9,6 +9,7 @@ use tokio::sync::mpsc;
 
 use crate::cleanup;
 use crate::credential_broker::CredentialBroker;
+use crate::environment::Environment;
 use crate::error::Error;
 use crate::limits;
 use crate::not_reusable::NotReusable;
@@ -25,10 +26,9 @@ pub(crate) struct Runtime {
     broker: Arc<CredentialBroker>,
 }
 
-#[derive(Default)]
 enum State {
-    #[default]
-    Empty,
+    /// The program that is started first has this.
+    Empty(Environment),
     Starting,
     Idle(Box<Program>),
     Busy {
@@ -42,31 +42,48 @@ enum State {
     },
 }
 
+impl Default for State {
+    fn default() -> Self {
+        Self::Empty(Environment::default())
+    }
+}
+
 impl State {
     /// Why no flare can run here, whatever comes of a start that is under way.
     fn refusal(&self) -> Option<Error> {
         match self {
             Self::Busy { .. } => Some(Error::Busy),
             Self::NotReusable { reason, .. } => Some(Error::Ended(reason.clone())),
-            Self::Empty | Self::Starting | Self::Idle(_) => None,
+            Self::Empty(_) | Self::Starting | Self::Idle(_) => None,
         }
     }
 }
 
 impl Runtime {
+    /// Says which variables the program is to have, before it is started.
+    pub(crate) fn set_environment(&self, environment: Environment) -> Result<(), Error> {
+        match &mut *self.state() {
+            State::Empty(there) => {
+                *there = environment;
+                Ok(())
+            }
+            _ => Err(Error::AlreadyInitialized),
+        }
+    }
+
     /// Starts a package's program, the only one this runtime ever runs.
     pub(crate) async fn init(&self, package: Package) -> Result<(), Error> {
-        {
-            let mut state = self.state();
-            if !matches!(*state, State::Empty) {
-                return Err(Error::AlreadyInitialized);
-            }
-            *state = State::Starting;
-        }
+        let environment = match &mut *self.state() {
+            state @ State::Empty(_) => match std::mem::replace(state, State::Starting) {
+                State::Empty(environment) => environment,
+                _ => Environment::default(),
+            },
+            _ => return Err(Error::AlreadyInitialized),
+        };
         // On a task of its own: a caller that hangs up must not leave a half-started program.
         let runtime = self.clone();
         let starting = tokio::spawn(async move {
-            let started = Program::start(package).await;
+            let started = Program::start(package, environment).await;
             let mut state = runtime.state();
             match started {
                 Ok(program) => {
@@ -74,7 +91,7 @@ impl Runtime {
                     Ok(())
                 }
                 Err(StartFailure { reason, tail, said }) => {
-                    *state = State::Empty;
+                    *state = State::default();
                     Err(Error::StartFailed { reason, tail, said })
                 }
             }
@@ -220,7 +237,7 @@ impl Runtime {
                 Arc::clone(group)
             }
             State::NotReusable { group, .. } => Arc::clone(group),
-            State::Empty | State::Starting => return,
+            State::Empty(_) | State::Starting => return,
         };
         group.kill();
         // A process in the kernel's hands may take its time; the runtime's own end kills it too.

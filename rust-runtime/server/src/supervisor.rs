@@ -11,6 +11,7 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
 
 use crate::control_socket::{self, FrameReader, FrameWriter};
+use crate::environment::Environment;
 use crate::limits;
 use crate::logs::Pipe;
 use crate::memory::KillCounter;
@@ -108,10 +109,13 @@ pub enum StartError {
 
 impl Program {
     /// Starts the program and waits for its hello.
-    pub(crate) async fn start(package: Package) -> Result<Self, StartFailure> {
+    pub(crate) async fn start(
+        package: Package,
+        environment: Environment,
+    ) -> Result<Self, StartFailure> {
         let memory = KillCounter::of_this_process();
         let killed_before = memory.read();
-        let started = process::start(&package)
+        let started = process::start(&package, &environment)
             .await
             .map_err(StartError::Execution)?;
         let control = UnixStream::from_std(started.control).map_err(StartError::Pipes)?;

@@ -83,6 +83,8 @@ enum Act {
     },
     /// The names of its environment variables, its open descriptors, its working directory.
     Surroundings,
+    /// Its environment variables.
+    Variables,
 }
 
 static SEEN: AtomicU64 = AtomicU64::new(0);
@@ -200,6 +202,9 @@ fn work(act: Act, burst: &BurstContext) -> Result<Value, Error> {
             wake_every(milliseconds)?;
             json!({ "process": std::process::id() })
         }
+        Act::Variables => std::env::vars()
+            .map(|(name, value)| (name, Value::String(value)))
+            .collect(),
         Act::Surroundings => {
             let names: Vec<_> = std::env::vars().map(|(name, _)| name).collect();
             let descriptors: Vec<_> = fs::read_dir("/proc/self/fd")?

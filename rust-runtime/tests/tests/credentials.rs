@@ -1,16 +1,13 @@
 //! Programs on a backend with credentials that are the platform's: they work without them.
-#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
-
-mod support;
 
 use std::fs::File;
 use std::io::Write;
 use std::os::unix::fs::FileExt;
 use std::process::{Command, Stdio};
 
+use crate::support::{Run, Runtime, act, end, named};
 use burst_test_servers::S3Process;
 use serde_json::{Value, json};
-use support::{Run, Runtime, act, end, named};
 
 /// The processes a process has started.
 fn children(process: u32) -> Vec<u32> {

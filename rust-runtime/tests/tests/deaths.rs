@@ -1,14 +1,13 @@
 //! Every way a worker can end its process, and what is said about it.
-#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
-
-mod support;
 
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
+use crate::support::{
+    Run, Runtime, act, assert_at_once, end, exec_of, failure, logs, named, wait_until,
+};
 use serde_json::{Value, json};
-use support::{Run, Runtime, act, assert_at_once, end, failure, logs, named};
 
 /// Worker 0 acts while worker 1 waits for it. The events, which come at once.
 fn with_a_peer(deed: Value) -> Vec<Value> {
@@ -156,7 +155,7 @@ fn lingering(announcement: &str) -> Vec<Value> {
     let script = format!(
         "#!/bin/sh\nprintf '{hello}' >&3; head -c 1 <&3; printf '{dying}' >&3; sleep 600\n"
     );
-    let package = support::exec_of(script.as_bytes());
+    let package = exec_of(script.as_bytes());
     let runtime = Runtime::start();
     runtime.init(package.path());
     runtime.events(&Run::new(&[act("nothing"), act("nothing")]))
@@ -191,7 +190,7 @@ fn short_of_memory(acts: &[Value]) -> Option<Vec<Value>> {
         return None;
     };
     let runtime = Runtime::start_with(group.enter(env!("CARGO_BIN_EXE_burst-runtime-under-test")));
-    let package = support::acts();
+    let package = crate::support::acts();
     runtime.init(package.path());
     Some(runtime.act(acts))
 }
@@ -267,7 +266,7 @@ impl MemoryGroup {
 impl Drop for MemoryGroup {
     fn drop(&mut self) {
         // The runtime in it was dropped before; the kernel may need a moment to notice.
-        support::wait_until("the control group is empty", || {
+        wait_until("the control group is empty", || {
             std::fs::remove_dir(&self.0).ok()
         });
     }

@@ -1,14 +1,11 @@
 //! Flares on a real program, through HTTP: success, reuse, logs, time-outs, aborts.
-#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
-
-mod support;
 
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
-use support::{
+use crate::support::{
     Run, Runtime, act, assert_at_once, end, failure, logs, named, process_exists, wait_until_gone,
 };
+use serde_json::{Value, json};
 
 #[test]
 fn every_worker_answers_at_any_size() {
@@ -105,7 +102,7 @@ fn phases_are_reported() {
         (&phase["worker"], &phase["name"]),
         (&json!(0), &json!("read"))
     );
-    assert!(support::now_micros().abs_diff(phase["at"].as_u64().unwrap()) < 60_000_000);
+    assert!(crate::support::now_micros().abs_diff(phase["at"].as_u64().unwrap()) < 60_000_000);
 }
 
 #[test]
@@ -196,7 +193,7 @@ fn answering(event: &str) -> String {
     let script = format!(
         "#!/bin/sh\nprintf '{hello}' >&3; head -c 1 <&3 >/dev/null; printf '{answer}{ended}' >&3; sleep 600\n"
     );
-    let package = support::exec_of(script.as_bytes());
+    let package = crate::support::exec_of(script.as_bytes());
     let runtime = Runtime::start();
     runtime.init(package.path());
     runtime.text("/packs", &Run::new(&[act("nothing")]).body())
@@ -372,7 +369,7 @@ fn one_flare_at_a_time_and_only_after_init() {
         runtime.post("/packs", &Run::new(&[act("hello")]).body()).0,
         409
     );
-    let package = support::acts();
+    let package = crate::support::acts();
     runtime.init(package.path());
     let run = Run::new(&[act("forever")]);
     let mut events = runtime.flare(&run);
@@ -397,7 +394,7 @@ fn one_flare_at_a_time_and_only_after_init() {
 #[test]
 fn a_pack_may_bring_its_program_along() {
     let runtime = Runtime::start();
-    let package = support::acts();
+    let package = crate::support::acts();
     let run = Run::new(&[act("hello")]);
     let (status, body) = runtime.post("/packs?init=/nowhere", &run.body());
     assert_eq!(status, 502, "{body}");

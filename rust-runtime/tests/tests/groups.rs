@@ -1,14 +1,11 @@
 //! What workers leave for the next flare of their group.
-#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
-
-mod support;
 
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 
+use crate::support::{Run, Runtime, act, end, named};
 use serde_json::{Value, json};
-use support::{Run, Runtime, act, end, named};
 
 /// Runs a flare and gives what its workers count.
 fn count(runtime: &Runtime, group: Option<&'static str>, workers: usize) -> Vec<Value> {

@@ -1,12 +1,9 @@
 //! Programs that speak to the runtime themselves: they keep to no limit of the SDK's.
-#![allow(clippy::unwrap_used)]
-
-mod support;
 
 use std::time::Duration;
 
+use crate::support::{Run, Runtime, end, failure, logs, named, now_micros};
 use serde_json::{Value, json};
-use support::{Run, Runtime, end, failure, logs, named, now_micros};
 
 const MIB: usize = 1 << 20;
 

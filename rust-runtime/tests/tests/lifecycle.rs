@@ -1,15 +1,14 @@
 //! Starting programs, bad packages, single functions, and leaving nothing behind.
-#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
-
-mod support;
 
 use std::io::{Cursor, Write};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
+use crate::support::{
+    Run, Runtime, act, acts, exec_of, logs, named, process_exists, wait_until_gone,
+};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
-use support::{Run, Runtime, act, acts, exec_of, logs, named, process_exists, wait_until_gone};
 use zip::write::SimpleFileOptions;
 
 fn zipped(entries: &[(&str, &[u8])]) -> Vec<u8> {
@@ -40,6 +39,7 @@ fn a_runtime_with_a_token_takes_orders_from_nobody_else() {
     command.env("BURST_RUNTIME_TOKEN", "secret");
     let runtime = Runtime::start_with(command);
     for path in [
+        "/environment",
         "/init",
         "/run",
         "/packs",
@@ -99,7 +99,7 @@ fn a_program_leaves_some_of_its_users_processes_to_the_platform() {
 fn the_program_sees_nothing_it_should_not() {
     let runtime = Runtime::with_acts();
     let events = runtime.act(&[act("surroundings")]);
-    assert_eq!(support::end(&events)["error"], Value::Null);
+    assert_eq!(crate::support::end(&events)["error"], Value::Null);
     let output = &named(&events, "worker-succeeded")[0]["output"];
     let allowed = [
         "PATH",
@@ -127,6 +127,30 @@ fn the_program_sees_nothing_it_should_not() {
         };
         assert!(expected, "{descriptor}");
     }
+}
+
+#[test]
+fn a_program_has_the_variables_that_came_before_it() {
+    let runtime = Runtime::start();
+    let set = |variables: &Value| runtime.post("/environment", variables);
+    assert_eq!(set(&json!({"GONE": "1"})).0, 204);
+    let variables = json!({"TZ": "Asia/Tokyo", "A_TOKEN": "é=\n\"", "BURST_CONTROL_FD": "9"});
+    assert_eq!(set(&variables).0, 204);
+    for wrong in [json!({"A=B": "1"}), json!({"": "1"}), json!({"A": "a\0b"})] {
+        let (status, body) = set(&wrong);
+        assert_eq!(status, 400, "{body}");
+    }
+    let (status, body) = set(&json!({"A": 4711}));
+    assert_eq!(status, 400, "{body}");
+    assert!(!body.to_string().contains("4711"), "{body}");
+    runtime.init(acts().path());
+    let events = runtime.act(&[act("variables")]);
+    let output = &named(&events, "worker-succeeded")[0]["output"];
+    assert_eq!(output["TZ"], variables["TZ"]);
+    assert_eq!(output["A_TOKEN"], variables["A_TOKEN"]);
+    assert_eq!(output["BURST_CONTROL_FD"], "3", "the runtime's own stay");
+    assert_eq!(output["GONE"], Value::Null, "the last ones replaced all");
+    assert_eq!(set(&json!({})).0, 403, "they cannot be changed any more");
 }
 
 #[test]
@@ -295,7 +319,7 @@ fn a_body_that_is_too_large_is_refused() {
 fn a_single_function_runs_as_openwhisk_wants_it() {
     let mut runtime = Runtime::with_acts();
     let print = json!({"act": "print", "lines": ["hello"]});
-    let deadline = (support::now_micros() / 1000 + 60_000).to_string();
+    let deadline = (crate::support::now_micros() / 1000 + 60_000).to_string();
     let (status, output) = runtime.post(
         "/run",
         &json!({"value": print, "activation_id": "a1", "deadline": deadline}),
@@ -368,7 +392,7 @@ fn processes_that_a_worker_left_behind_are_killed_with_the_program() {
     wait_until_gone(program);
     wait_until_gone(left);
     // And no zombie stays below the runtime.
-    support::wait_until("the runtime has no children", || {
+    crate::support::wait_until("the runtime has no children", || {
         let children = Command::new("pgrep")
             .args(["-P", &runtime.id().to_string()])
             .output();
@@ -387,6 +411,33 @@ fn the_machine_is_described() {
             .as_str()
             .is_none_or(|version| version.contains('.'))
     );
+    let backends = description["backends"].as_array().unwrap();
+    assert_eq!(backends[0], "direct");
+}
+
+#[test]
+fn who_asks_is_told_where_a_backends_servers_are() {
+    for (backend, servers) in [
+        (
+            json!({"kind": "redis-list", "uri": "redis://:hunter2@10.0.0.5"}),
+            json!([{"host": "10.0.0.5", "port": 6379}]),
+        ),
+        (json!({"kind": "redis-list", "uri": "hunter2"}), json!([])),
+    ] {
+        let mut asked = Command::new(env!("CARGO_BIN_EXE_burst-runtime-under-test"))
+            .arg("servers")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut input = asked.stdin.take().unwrap();
+        input.write_all(backend.to_string().as_bytes()).unwrap();
+        drop(input);
+        let output = asked.wait_with_output().unwrap();
+        assert!(output.status.success());
+        let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(told, servers);
+    }
 }
 
 #[test]

@@ -1,13 +1,10 @@
 //! A program that the runtime holds to its pack's memory.
-#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
-
-mod support;
 
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
+use crate::support::{Run, Runtime, act, end, failure, named};
 use serde_json::{Value, json};
-use support::{Run, Runtime, act, end, failure, named};
 
 /// More than the program and the stacks of three workers take.
 const ENOUGH: u64 = 160;

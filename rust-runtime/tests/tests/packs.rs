@@ -1,12 +1,9 @@
 //! Flares of several packs, each in a runtime of its own, as the platform runs them.
-#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
-
-mod support;
 
 use std::time::Instant;
 
+use crate::support::{Events, Run, Runtime, act, assert_at_once, end, failure, named};
 use serde_json::{Value, json};
-use support::{Events, Run, Runtime, act, assert_at_once, end, failure, named};
 
 /// Two packs of two workers, ready but not started.
 struct Flare {

@@ -1,15 +1,12 @@
 //! Anyone can reach a runtime's port; only who knows its token is worth anything to it.
-#![allow(clippy::unwrap_used)]
-
-mod support;
 
 use std::fs;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::time::Duration;
 
+use crate::support::{Runtime, act, acts, end};
 use serde_json::json;
-use support::{Runtime, act, acts, end};
 
 const CROWD: usize = 2000;
 

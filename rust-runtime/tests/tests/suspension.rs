@@ -1,13 +1,10 @@
 //! What flares leave on a pack, and what an idle one gets.
-#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
-
-mod support;
 
 use std::fs;
 use std::path::Path;
 
+use crate::support::{Run, Runtime, act, end, named, process_exists, wait_until, wait_until_gone};
 use serde_json::{Value, json};
-use support::{Run, Runtime, act, end, named, process_exists, wait_until, wait_until_gone};
 
 /// As a worker that said hello put out; others may have ended before it.
 fn process(events: &[Value]) -> u64 {

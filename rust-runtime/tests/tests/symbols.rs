@@ -1,5 +1,4 @@
 //! Whose `write` a binary calls.
-#![allow(clippy::unwrap_used)]
 
 use object::{Object, ObjectSymbol};
 

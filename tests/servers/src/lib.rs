@@ -4,6 +4,7 @@
 //! What cannot be started fails the test that wants it, with what to install.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+pub mod backend;
 pub mod certificate;
 pub mod command;
 pub mod port;
@@ -14,6 +15,7 @@ pub mod s3;
 pub mod s3_process;
 pub mod wait;
 
+pub use backend::BackendServer;
 pub use certificate::Certificate;
 pub use postgres::Postgres;
 pub use rabbitmq::RabbitMq;

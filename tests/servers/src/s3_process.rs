@@ -8,6 +8,18 @@ use std::process::{Child, Command, Stdio};
 use crate::command::{self, Lines};
 use crate::s3::{self, BUCKET, S3Server, SECRET};
 
+/// The argument by which a program is this server and nothing else.
+const SERVE: &str = "serve-s3";
+
+/// Serves if this program was started by [`S3Process::of_this_program`], and says whether it was.
+pub fn serve_if_told() -> io::Result<bool> {
+    let told = std::env::args().nth(1).as_deref() == Some(SERVE);
+    if told {
+        serve("127.0.0.1")?;
+    }
+    Ok(told)
+}
+
 /// Serves until the standard input ends. Says `s3://KEY:SECRET@BUCKET/PREFIX?region=…&endpoint=http://HOST:PORT` in a
 /// line of the standard output when it listens, and the directory of its objects in the next.
 pub fn serve(host: &str) -> io::Result<()> {
@@ -43,9 +55,17 @@ impl S3Process {
         Self::of(command)
     }
 
+    /// For who runs on this machine, by the program that asks for it, which begins with [`serve_if_told`].
+    #[track_caller]
+    pub fn of_this_program() -> Self {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.arg(SERVE);
+        Self::of(command)
+    }
+
     /// By a program that comes down to [`serve`].
     #[track_caller]
-    pub fn of(mut program: Command) -> Self {
+    fn of(mut program: Command) -> Self {
         program.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command::spawn(program).unwrap();
         let said = Lines::of(child.stdout.take().unwrap());

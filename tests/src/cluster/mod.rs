@@ -8,7 +8,6 @@ mod watching;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tempfile::TempDir;
 
@@ -39,14 +38,10 @@ pub struct Cluster {
     rift: Option<Rift>,
     redis: Option<Redis>,
     _s3: Option<S3Process>,
-    _turn: MutexGuard<'static, ()>,
 }
 
 /// What the nodes of a cluster prove themselves by, in the data directory of the first controller.
 const KEY: &str = "cluster.pem";
-
-/// Of the tests of one program one has a cluster at a time: each is half a dozen JVMs.
-static TURN: Mutex<()> = Mutex::new(());
 
 impl Cluster {
     /// Starts all processes and waits until every invoker is up.
@@ -55,7 +50,6 @@ impl Cluster {
         if setup.driver == Driver::Docker {
             docker::require();
         }
-        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let scratch = account::directory("burst-cluster-");
         let account = Account::ordinary(setup.driver);
         let cables: BTreeMap<usize, Cable> = setup
@@ -136,7 +130,6 @@ impl Cluster {
             rift: None,
             redis,
             _s3: s3,
-            _turn: turn,
             scratch,
             setup,
         };

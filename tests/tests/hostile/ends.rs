@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use crate::frames::{DIED, say, started, succeeded};
-use crate::script::{Ends, Script, honest, script, within};
+use super::frames::{DIED, say, started, succeeded};
+use super::script::{Ends, Script, honest, script, within};
 
 /// Programs that do not come to an end, or come to it in another way.
 pub fn unending() -> Vec<Script> {

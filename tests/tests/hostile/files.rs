@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::script::{Ends, Script, refused, within};
+use super::script::{Ends, Script, refused, within};
 
 /// Leaves something, for the next flare to find.
 fn leaves(name: &'static str, deed: &Value) -> Script {

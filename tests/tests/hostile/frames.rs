@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::script::{Ends, Script, script, within};
+use super::script::{Ends, Script, script, within};
 
 /// What the platform says of a program that cannot be understood.
 pub const BROKE: &[&str] = &["internal", "error", "exit"];

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::script::{Ends, Script, within};
+use super::script::{Ends, Script, within};
 
 /// Takes so much of a kind as it can, keeps it while the others must go on, and after its flare.
 fn takes(name: &'static str, deed: &Value) -> Script {

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::script::{Ends, Script, within};
+use super::script::{Ends, Script, within};
 
 const TOO_MUCH: &[&str] = &["out-of-memory"];
 

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::script::{Ends, Script, honest, none, within};
+use super::script::{Ends, Script, honest, none, within};
 
 fn lonely(name: &'static str, deed: &Value) -> Script {
     within(name, Ends::Somehow, json!([deed])).timeout(10_000)

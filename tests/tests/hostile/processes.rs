@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::script::{Ends, Script, refused, within};
+use super::script::{Ends, Script, refused, within};
 
 const DIED: &[&str] = &["exit", "signal", "abort", "internal", "pack-lost"];
 

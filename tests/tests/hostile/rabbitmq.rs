@@ -1,12 +1,10 @@
 //! RabbitMQ, where a flare has a user and a virtual host of its own.
 
-use burst_tests::rabbitmq::{RabbitMq, USER};
-use burst_tests::rabbitmq_accounts::names;
-use burst_tests::wait;
+use burst_tests::rabbitmq::USER;
 use serde_json::{Value, json};
 
-use crate::script::Script;
-use crate::servers::{all, forbidden, played};
+use super::script::Script;
+use super::servers::{all, forbidden, played};
 
 /// Whom the server lets in nowhere: it says so, or hangs up.
 fn kept_out(name: &'static str, deed: Value) -> Script {
@@ -130,17 +128,4 @@ pub fn scripts(management: &str) -> Vec<Script> {
         ),
         noise("half a greeting on each of many connections", "AMQ", 1, 200),
     ]
-}
-
-/// The server has no user and no virtual host but its own, once all who use it have ended.
-#[track_caller]
-pub fn nothing_is_left(server: &RabbitMq) {
-    for (what, own) in [("users", USER), ("vhosts", "/")] {
-        wait::until_seen(
-            &format!("no other {what} are left"),
-            wait::SOON,
-            || names(server, what),
-            |found| found == &[own],
-        );
-    }
 }

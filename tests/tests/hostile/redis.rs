@@ -1,10 +1,9 @@
 //! Redis, where a flare has a user of its own.
 
-use burst_tests::Redis;
 use serde_json::{Value, json};
 
-use crate::script::Script;
-use crate::servers::{all, played};
+use super::script::Script;
+use super::servers::{all, played};
 
 /// Commands, each of which the server must refuse; the flare's own user knows no others' keys.
 fn refused(name: &'static str, commands: &Value) -> Script {
@@ -100,11 +99,4 @@ pub fn scripts() -> Vec<Script> {
             &json!({"do": "backend-noise", "text": "*3\r\n$3\r\nSET\r\n", "connections": 200}),
         ),
     ]
-}
-
-/// The server has nothing of any flare.
-#[track_caller]
-pub fn nothing_is_left(redis: &Redis) {
-    let left: Vec<_> = (0..16).map(|database| redis.keys_in(database)).collect();
-    assert!(left.iter().all(Vec::is_empty), "keys are left: {left:?}");
 }

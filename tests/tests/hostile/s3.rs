@@ -1,10 +1,9 @@
 //! S3, where a flare has no account: what it asks for is signed where the platform's is.
 
-use burst_tests::S3Process;
 use serde_json::{Value, json};
 
-use crate::script::Script;
-use crate::servers::{all, forbidden, played};
+use super::script::Script;
+use super::servers::{all, forbidden, played};
 
 /// Questions, each as method and object, none of which may be signed.
 fn unsigned(name: &'static str, questions: &Value) -> Script {
@@ -137,10 +136,4 @@ pub fn scripts(address: &str, bucket: &str) -> Vec<Script> {
             200,
         ),
     ]
-}
-
-/// The bucket has nothing of any flare.
-#[track_caller]
-pub fn nothing_is_left(server: &S3Process) {
-    assert_eq!(server.objects(), Vec::<String>::new());
 }

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::script::{Ends, Script, honest, refused, script, within};
+use super::script::{Ends, Script, honest, refused, script, within};
 
 const DIED: &[&str] = &["exit", "signal", "abort", "internal", "pack-lost"];
 

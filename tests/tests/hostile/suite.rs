@@ -12,7 +12,7 @@ use burst_tests::{
 };
 use serde_json::{Value, json};
 
-use crate::script::{Ends, Script};
+use super::script::{Ends, Script};
 
 const NAME: &str = "hostile";
 /// Of programs that do something before they are up.

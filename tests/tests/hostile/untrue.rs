@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use crate::frames::{BROKE, DIED, OWN, ended, say, started, succeeded};
-use crate::script::{Ends, Script, honest, script, within};
+use super::frames::{BROKE, DIED, OWN, ended, say, started, succeeded};
+use super::script::{Ends, Script, honest, script, within};
 
 /// Frames that are well-formed and wrong.
 pub fn scripts() -> Vec<Script> {

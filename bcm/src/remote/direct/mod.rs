@@ -47,6 +47,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 
 use super::inbox::Inbox;
+use super::kind::BackendKind;
 use super::{Backend, Frame};
 use crate::cancellation::WaitBudget;
 use crate::config::PackConfig;
@@ -56,7 +57,9 @@ use crate::wire::{Header, Kind};
 use connection::WriteError;
 use links::Links;
 
-pub(super) const NAME: &str = "direct";
+const NAME: &str = "direct";
+
+pub(super) const KIND: BackendKind = BackendKind::new(NAME, open);
 
 /// One flare's use of the [`Links`].
 #[derive(Debug)]
@@ -67,7 +70,7 @@ struct Direct {
     ended: AtomicBool,
 }
 
-pub(super) fn open(config: &PackConfig, inbox: Arc<Inbox>) -> Result<Arc<dyn Backend>, Error> {
+fn open(config: &PackConfig, inbox: Arc<Inbox>) -> Result<Arc<dyn Backend>, Error> {
     let links = Arc::new(Links::open(config, &inbox)?);
     Ok(Direct::new(links, inbox))
 }

@@ -1,6 +1,8 @@
 //! What the platform does with its own credentials: lets a flare in as a user of its own, and
 //! removes what it has left.
 
+#[cfg(feature = "management")]
+use std::iter;
 use std::time::Duration;
 
 use super::NAME;
@@ -12,6 +14,7 @@ use super::server::{self, Server};
 use crate::admission::{Admission, Admitted};
 use crate::config::BackendConfig;
 use crate::error::Error;
+use crate::remote::kind::ServerAddress;
 use crate::remote::runtime::Runtime;
 
 /// How long letting a flare in may take.
@@ -22,10 +25,7 @@ const CLEANING: Duration = Duration::from_secs(30);
 
 /// The same server, as a user made for the flare, in a virtual host that is the flare's alone.
 #[cfg(feature = "management")]
-pub(in crate::remote) fn admit(
-    flare: &Admission<'_>,
-    config: &BackendConfig,
-) -> Result<Admitted, Error> {
+pub(super) fn admit(flare: &Admission<'_>, config: &BackendConfig) -> Result<Admitted, Error> {
     if let Some(last) = flare.last
         && Server::new(&last.backend)?.account().is_for(flare)
     {
@@ -45,14 +45,14 @@ pub(in crate::remote) fn admit(
 
 /// The platform's own part.
 #[cfg(not(feature = "management"))]
-pub(in crate::remote) fn admit(_: &Admission<'_>, _: &BackendConfig) -> Result<Admitted, Error> {
+pub(super) fn admit(_: &Admission<'_>, _: &BackendConfig) -> Result<Admitted, Error> {
     let reason = format!("{NAME}: this program was built without the feature \"management\"");
     Err(crate::invalid::InvalidConfiguration::OfBackend(reason).into())
 }
 
 /// Deletes a flare's user and virtual host with all that is there, or, where it had none, its
 /// queues and its exchange.
-pub(in crate::remote) fn clean(flare_id: &str, config: &BackendConfig) -> Result<(), Error> {
+pub(super) fn clean(flare_id: &str, config: &BackendConfig) -> Result<(), Error> {
     let server = Server::new(config)?;
     let runtime = Runtime::start(NAME)?;
     #[cfg(feature = "management")]
@@ -67,4 +67,15 @@ pub(in crate::remote) fn clean(flare_id: &str, config: &BackendConfig) -> Result
         connection.close().await;
         result
     })
+}
+
+/// Where packs reach the server, and whoever makes their users its management API.
+pub(super) fn servers(config: &BackendConfig) -> Result<Vec<ServerAddress>, Error> {
+    let server = Server::new(config)?;
+    #[cfg(feature = "management")]
+    if !config.shared_credentials {
+        let api = ServerAddress::of_url(&management::base(&server));
+        return Ok(iter::once(server.address()).chain(api).collect());
+    }
+    Ok(vec![server.address()])
 }

@@ -47,20 +47,8 @@ pub(super) struct Management {
 }
 
 impl Management {
-    /// At `management` of the address' options, or where servers have it.
     pub(super) fn of(server: &Server, config: &BackendConfig) -> Result<Self, Error> {
         let refuse = |reason: &str| InvalidConfiguration::OfBackend(format!("{NAME}: {reason}"));
-        let uri = server.uri();
-        let base = server.management().map(str::to_owned).unwrap_or_else(|| {
-            let host = match uri.authority.host.contains(':') {
-                true => format!("[{}]", uri.authority.host),
-                false => uri.authority.host.clone(),
-            };
-            match uri.scheme {
-                AMQPScheme::AMQPS => format!("https://{host}:{TLS_PORT}"),
-                AMQPScheme::AMQP => format!("http://{host}:{PORT}"),
-            }
-        });
         // Fails when another part of the program has chosen one already, which is as good.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut builder = reqwest::Client::builder().timeout(CALL).no_proxy();
@@ -74,8 +62,8 @@ impl Management {
             .map_err(|_| refuse("the management API's client cannot be set up"))?;
         Ok(Self {
             client,
-            base: base.trim_end_matches('/').to_owned(),
-            login: uri.authority.userinfo,
+            base: base(server),
+            login: server.uri().authority.userinfo,
         })
     }
 
@@ -225,6 +213,22 @@ impl Management {
              set shared-credentials = true for this backend if all flares may trust each other",
             self.base
         ))
+    }
+}
+
+/// At `management` of the address' options, or where servers have it.
+pub(super) fn base(server: &Server) -> String {
+    if let Some(base) = server.management() {
+        return base.trim_end_matches('/').to_owned();
+    }
+    let uri = server.uri();
+    let host = match uri.authority.host.contains(':') {
+        true => format!("[{}]", uri.authority.host),
+        false => uri.authority.host,
+    };
+    match uri.scheme {
+        AMQPScheme::AMQPS => format!("https://{host}:{TLS_PORT}"),
+        AMQPScheme::AMQP => format!("http://{host}:{PORT}"),
     }
 }
 

@@ -36,6 +36,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
 
 use super::inbox::Inbox;
+use super::kind::BackendKind;
 use super::runtime::Runtime;
 use super::{Backend, Frame};
 use crate::cancellation::WaitBudget;
@@ -47,9 +48,14 @@ use names::Names;
 use publisher::{Message, Publisher};
 use server::{Server, error};
 
-pub(super) use admission::{admit, clean};
+const NAME: &str = "rabbitmq";
 
-pub(super) const NAME: &str = "rabbitmq";
+pub(super) const KIND: BackendKind = BackendKind {
+    admit: admission::admit,
+    clean: admission::clean,
+    servers: admission::servers,
+    ..BackendKind::new(NAME, open)
+};
 
 /// Largest message the server takes: newer ones refuse more than 16 MiB unless told otherwise.
 const LARGEST: usize = 16 << 20;
@@ -98,7 +104,7 @@ enum Outgoing {
     Tell(oneshot::Sender<()>),
 }
 
-pub(super) fn open(config: &PackConfig, inbox: Arc<Inbox>) -> Result<Arc<dyn Backend>, Error> {
+fn open(config: &PackConfig, inbox: Arc<Inbox>) -> Result<Arc<dyn Backend>, Error> {
     let server = Server::new(&config.backend)?;
     let runtime = Arc::new(Runtime::start(NAME)?);
     let connection = || Arc::new(Connection::to(server.clone()));

@@ -10,6 +10,7 @@ use super::NAME;
 use crate::config::BackendConfig;
 use crate::error::Error;
 use crate::invalid::InvalidConfiguration;
+use crate::remote::kind::ServerAddress;
 
 /// Seconds after which a silent connection is taken for broken, when the address does not say.
 const HEARTBEAT: u16 = 6;
@@ -72,6 +73,15 @@ impl Server {
 
     pub(super) fn uri(&self) -> AMQPUri {
         self.0.uri.clone()
+    }
+
+    /// Where it listens for packs.
+    pub(super) fn address(&self) -> ServerAddress {
+        let authority = &self.0.uri.authority;
+        ServerAddress {
+            host: authority.host.clone(),
+            port: authority.port,
+        }
     }
 
     /// The same server's address for another user, in a virtual host of the same name.

@@ -17,6 +17,7 @@ use crate::config::BackendConfig;
 use crate::error::Error;
 use crate::invalid::InvalidConfiguration;
 use crate::remote::credentials;
+use crate::remote::kind::ServerAddress;
 
 /// How often a blocked read or write asks whether to go on.
 const LOOK: Duration = Duration::from_millis(100);
@@ -161,6 +162,24 @@ impl Server {
     pub(super) fn database(&self) -> i64 {
         self.0.database
     }
+}
+
+/// Where the server is that a backend of this name is configured with.
+pub(super) fn addresses(
+    name: &'static str,
+    config: &BackendConfig,
+) -> Result<Vec<ServerAddress>, Error> {
+    let server = Server::new(name, config)?;
+    let (host, port) = match &server.0.address {
+        Address::Tcp(host, port) => (host, port),
+        #[cfg(feature = "tls")]
+        Address::Tls(host, port, _) => (host, port),
+        Address::Unix(_) => return Ok(Vec::new()),
+    };
+    Ok(vec![ServerAddress {
+        host: host.clone(),
+        port: *port,
+    }])
 }
 
 #[derive(Debug)]

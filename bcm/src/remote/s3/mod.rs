@@ -38,6 +38,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 
 use super::inbox::Inbox;
+use super::kind::{BackendKind, MIB};
 use super::runtime::Runtime;
 use super::{Backend, Frame};
 use crate::cancellation::WaitBudget;
@@ -45,11 +46,18 @@ use crate::config::{BackendConfig, PackConfig};
 use crate::error::{Error, Peer};
 use crate::wire::{Header, Kind};
 use locations::Locations;
-pub(super) use signer::admit;
 use store::{Store, error};
 use writer::{Batch, Writer};
 
-pub(super) const NAME: &str = "s3";
+const NAME: &str = "s3";
+
+pub(super) const KIND: BackendKind = BackendKind {
+    chunk_size: 4 * MIB,
+    admit: signer::admit,
+    clean,
+    servers: store::servers,
+    ..BackendKind::new(NAME, open)
+};
 
 /// Chunks up to this size lie in the batch.
 const INLINE: usize = 64 << 10;
@@ -92,7 +100,7 @@ struct S3 {
     runtime: Arc<Runtime>,
 }
 
-pub(super) fn open(config: &PackConfig, inbox: Arc<Inbox>) -> Result<Arc<dyn Backend>, Error> {
+fn open(config: &PackConfig, inbox: Arc<Inbox>) -> Result<Arc<dyn Backend>, Error> {
     let store = Store::new(&config.backend)?;
     over(Arc::new(Runtime::start(NAME)?), store, config, inbox)
 }
@@ -133,7 +141,7 @@ fn over(
 }
 
 /// Deletes every object of a flare.
-pub(super) fn clean(flare_id: &str, config: &BackendConfig) -> Result<(), Error> {
+fn clean(flare_id: &str, config: &BackendConfig) -> Result<(), Error> {
     let store = Store::new(config)?;
     let root = Locations::new(store.prefix(), flare_id).root();
     let runtime = Runtime::start(NAME)?;

@@ -57,10 +57,7 @@ struct SignerState {
 }
 
 /// The same bucket, whose requests are signed here.
-pub(in crate::remote) fn admit(
-    flare: &Admission<'_>,
-    config: &BackendConfig,
-) -> Result<Admitted, Error> {
+pub(super) fn admit(flare: &Admission<'_>, config: &BackendConfig) -> Result<Admitted, Error> {
     if let Some(last) = flare.last
         && let Some(signer) = &last.agent
     {

@@ -21,6 +21,7 @@ use super::signed::Signatures;
 use crate::config::BackendConfig;
 use crate::error::Error;
 use crate::invalid::InvalidConfiguration;
+use crate::remote::kind::ServerAddress;
 
 /// How long a request that failed is made again, so that everybody knows within a second when
 /// the service is gone.
@@ -222,6 +223,18 @@ impl Store {
         }
         Ok(())
     }
+}
+
+/// The endpoint, if there is one: Amazon's has no address to count on.
+pub(super) fn servers(config: &BackendConfig) -> Result<Vec<ServerAddress>, Error> {
+    Store::new(config)?;
+    let uri = config.uri.as_deref().and_then(|uri| Url::parse(uri).ok());
+    let mut options = uri.iter().flat_map(Url::query_pairs);
+    let endpoint = options.find(|(name, _)| name == "endpoint");
+    Ok(endpoint
+        .and_then(|(_, endpoint)| ServerAddress::of_url(&endpoint))
+        .into_iter()
+        .collect())
 }
 
 fn retries() -> RetryConfig {

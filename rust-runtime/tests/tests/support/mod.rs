@@ -1,11 +1,4 @@
 //! A runtime as a process of its own, talked to over plain sockets.
-#![allow(
-    dead_code,
-    unused_imports,
-    clippy::unwrap_used,
-    clippy::panic,
-    missing_docs
-)]
 
 mod events;
 mod packages;

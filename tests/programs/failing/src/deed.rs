@@ -35,13 +35,15 @@ pub enum How {
     FailOnce,
     /// Says how often it was called on its group, and in which process.
     Count,
+    /// Says which environment variables it has, by a hash of each, and which process it is.
+    Variables,
 }
 
 /// Does it; comes back only from the harmless ones.
 pub fn perform(how: How, file: Option<&Path>) -> Result<(), Error> {
     match how {
         // Returning while the others wait for a message is bad enough.
-        How::Succeed | How::Hold | How::Count => Ok(()),
+        How::Succeed | How::Hold | How::Count | How::Variables => Ok(()),
         How::Error => Err(Error::new("the input says that I must fail")),
         How::Panic => panic_now(),
         How::Abort => std::process::abort(),

@@ -30,18 +30,25 @@ use std::sync::Arc;
 use super::connections::Connections;
 use super::server::Server;
 use super::session::Session;
-use super::{LARGEST, admission, batches};
-use crate::admission::{Admission, Admitted};
+use super::{LARGEST, admission, batches, server};
 use crate::cancellation::WaitBudget;
-use crate::config::{BackendConfig, PackConfig};
+use crate::config::PackConfig;
 use crate::error::{Error, Peer};
 use crate::remote::inbox::Inbox;
+use crate::remote::kind::BackendKind;
 use crate::remote::{Backend, Frame};
 use crate::wire::{Header, Kind};
 use commands::Keys;
 use receiver::Receiver;
 
-pub(in crate::remote) const NAME: &str = "redis-list";
+const NAME: &str = "redis-list";
+
+pub(in crate::remote) const KIND: BackendKind = BackendKind {
+    admit: |flare, config| admission::admit(NAME, flare, config),
+    clean: |flare_id, config| admission::clean(NAME, flare_id, config),
+    servers: |config| server::addresses(NAME, config),
+    ..BackendKind::new(NAME, open)
+};
 
 /// Threads that take messages: one waits for the server while the other reads.
 const RECEIVERS: usize = 2;
@@ -56,10 +63,7 @@ struct RedisList {
     session: Session,
 }
 
-pub(in crate::remote) fn open(
-    config: &PackConfig,
-    inbox: Arc<Inbox>,
-) -> Result<Arc<dyn Backend>, Error> {
+fn open(config: &PackConfig, inbox: Arc<Inbox>) -> Result<Arc<dyn Backend>, Error> {
     let server = Server::new(NAME, &config.backend)?;
     RedisList::over(Arc::new(Connections::open(server)?), config, inbox)
 }
@@ -90,19 +94,6 @@ impl RedisList {
 fn read_by(keys: &Keys, pack: u32) -> impl Iterator<Item = String> {
     let messages = iter::repeat_n(keys.pack(pack), RECEIVERS);
     iter::once(keys.control(pack)).chain(messages)
-}
-
-/// The same server, as a user made for the flare.
-pub(in crate::remote) fn admit(
-    flare: &Admission<'_>,
-    config: &BackendConfig,
-) -> Result<Admitted, Error> {
-    admission::admit(NAME, flare, config)
-}
-
-/// Deletes every key of a flare, and its user.
-pub(in crate::remote) fn clean(flare_id: &str, config: &BackendConfig) -> Result<(), Error> {
-    admission::clean(NAME, flare_id, config)
 }
 
 impl Backend for RedisList {

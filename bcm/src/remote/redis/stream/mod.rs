@@ -29,18 +29,25 @@ use super::connections::Connections;
 use super::keys::expire;
 use super::server::Server;
 use super::session::Session;
-use super::{LARGEST, admission, batches};
-use crate::admission::{Admission, Admitted};
+use super::{LARGEST, admission, batches, server};
 use crate::cancellation::WaitBudget;
-use crate::config::{BackendConfig, PackConfig};
+use crate::config::PackConfig;
 use crate::error::{Error, Peer};
 use crate::remote::inbox::Inbox;
+use crate::remote::kind::BackendKind;
 use crate::remote::{Backend, Frame};
 use crate::wire::Kind;
 use commands::Keys;
 use reader::Reader;
 
-pub(in crate::remote) const NAME: &str = "redis-stream";
+const NAME: &str = "redis-stream";
+
+pub(in crate::remote) const KIND: BackendKind = BackendKind {
+    admit: |flare, config| admission::admit(NAME, flare, config),
+    clean: |flare_id, config| admission::clean(NAME, flare_id, config),
+    servers: |config| server::addresses(NAME, config),
+    ..BackendKind::new(NAME, open)
+};
 
 /// Streams of a pack, each with a thread that reads it: one waits while the other reads.
 const LANES: u32 = 2;
@@ -56,25 +63,9 @@ struct RedisStream {
     session: Session,
 }
 
-pub(in crate::remote) fn open(
-    config: &PackConfig,
-    inbox: Arc<Inbox>,
-) -> Result<Arc<dyn Backend>, Error> {
+fn open(config: &PackConfig, inbox: Arc<Inbox>) -> Result<Arc<dyn Backend>, Error> {
     let server = Server::new(NAME, &config.backend)?;
     RedisStream::over(Arc::new(Connections::open(server)?), config, inbox)
-}
-
-/// The same server, as a user made for the flare.
-pub(in crate::remote) fn admit(
-    flare: &Admission<'_>,
-    config: &BackendConfig,
-) -> Result<Admitted, Error> {
-    admission::admit(NAME, flare, config)
-}
-
-/// Deletes every key of a flare, and its user.
-pub(in crate::remote) fn clean(flare_id: &str, config: &BackendConfig) -> Result<(), Error> {
-    admission::clean(NAME, flare_id, config)
 }
 
 impl RedisStream {

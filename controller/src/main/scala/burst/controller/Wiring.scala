@@ -71,7 +71,7 @@ object Wiring:
     val transfers = Transfers.of(system)
     for
       scheduler <- blocking(scheduling(storage))
-      defaults = settings.defaults.copy(backend = scheduler.defaultBackend, backends = scheduler.backends)
+      defaults = settings.defaults.withBackends(scheduler.defaultBackend, scheduler.backends)
       route = HttpServer.route(
         settings.http,
         defaults,

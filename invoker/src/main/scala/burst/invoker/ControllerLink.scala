@@ -6,7 +6,7 @@ import org.apache.pekko.Done
 import org.apache.pekko.actor.typed.delivery.{ConsumerController, ProducerController}
 import org.apache.pekko.actor.typed.scaladsl.{ActorContext, Behaviors, TimerScheduler}
 import org.apache.pekko.actor.typed.{ActorRef, Behavior}
-import scala.concurrent.duration.{DurationLong, FiniteDuration}
+import scala.concurrent.duration.DurationInt
 
 /** The invoker's end of its session with the scheduler's controller (see `Link`). To the invoker and its
   * package cache it is the controller.
@@ -15,8 +15,8 @@ import scala.concurrent.duration.{DurationLong, FiniteDuration}
   * {{{
   *             RegisterInvoker                 Welcome, of no older epoch
   *   (start) ───────────────────▶ connecting ─────────────────────────────▶ connected
-  *                                    ▲                                         │ told Over, or nothing
-  *                                    │                                         │ was Seen for too long
+  *                                    ▲                                         │ told Over, nothing was Seen
+  *                                    │                                         │ for too long, a message broke it
   *                                    └─────────────── leaving ◀────────────────┘
   *                                    every pack has ended
   * }}}
@@ -38,6 +38,9 @@ object ControllerLink:
   private final case class Reported(report: InvokerReport) extends Internal
   private case object Ended extends Internal
   private case object Check extends Internal
+
+  /** What brings the session's messages, or takes them, has died of one. */
+  private case object Broken extends Internal
 
   /** After so many Hellos it is said that nobody answers. */
   private val HellosBeforeWarning = 10
@@ -90,7 +93,6 @@ private final class ControllerLink(
       s"to-controller-$name"
     )
     private val commands = context.spawn(ConsumerController[ToInvoker](), s"to-invoker-$name")
-    private val contact: FiniteDuration = welcome.contactMillis.millis
     private val outbox = Outbox[ToController]()
     private var sent = Map.empty[Long, Long]
     private var contactAt = System.nanoTime()
@@ -99,7 +101,9 @@ private final class ControllerLink(
     reports ! ProducerController.Start(context.messageAdapter(Demand(_)))
     commands ! ConsumerController.Start(context.messageAdapter(Received(_)))
     commands ! ConsumerController.RegisterToProducerController(welcome.toInvoker)
-    timers.startTimerAtFixedRate(Check, contact / 20)
+    context.watchWith(reports, Broken)
+    context.watchWith(commands, Broken)
+    timers.startTimerAtFixedRate(Check, (welcome.contact / 20).max(1.milli))
 
     def beat(status: InvokerStatus): Unit =
       beats += 1
@@ -111,14 +115,15 @@ private final class ControllerLink(
       sent = sent.filter(_._1 > beat)
 
     /** When it is over, by `System.nanoTime`, unless something is seen before. */
-    def lease: Long = contactAt + contact.toNanos
+    def lease: Long = contactAt + welcome.contact.toNanos
 
     def isOverdue: Boolean = System.nanoTime() - lease > 0
 
     def close(): Unit =
       timers.cancel(Check)
-      context.stop(reports)
-      context.stop(commands)
+      Seq(reports, commands).foreach: end =>
+        context.unwatch(end)
+        context.stop(end)
 
   def begin(): Behavior[Command] = receive {
     case RegisterInvoker(status, invoker) => connecting(invoker, status, tries = 1)
@@ -169,8 +174,10 @@ private final class ControllerLink(
       invoker ! Invoker.RenewLease(session.lease)
       Behaviors.same
     case Check if session.isOverdue =>
-      val limit = session.welcome.contactMillis.millis.toCoarsest
+      val limit = session.welcome.contact.toCoarsest
       leave(invoker, status, session, s"nothing was heard of the scheduler for $limit")
+    case Broken =>
+      leave(invoker, status, session, "a message of the session cannot be read, or written")
     case Over(over) if over == session.welcome.session =>
       leave(invoker, status, session, "the scheduler ended the session")
     case Demand(next) =>

@@ -1,31 +1,26 @@
 package burst.invoker
 
-import burst.invoker.driver.{
-  DirectoryId,
-  DockerSettings,
-  KubernetesSettings,
-  Mount,
-  ProcessSettings,
-  UserRange
-}
-import burst.node.SetupException
+import burst.invoker.driver.DirectoryId
+import burst.node.{RuntimeBinary, SetupException}
 import burst.invoker.pack.PackTimings
 import burst.invoker.packages.{PackageCacheSettings, UnpackLimits}
 import burst.invoker.pool.PoolLimits
-import burst.protocol.{InvokerId, RuntimeInfo}
+import burst.protocol.InvokerId
 import com.typesafe.config.Config
 import java.net.InetAddress
-import java.nio.file.{Files, Path}
+import java.nio.file.Path
 import scala.concurrent.duration.{DurationLong, FiniteDuration}
-import scala.jdk.CollectionConverters.*
 import scala.util.Try
 
-/** The settings under `burst.invoker`, read once and checked; `reference.conf` explains each. */
+/** The settings under `burst.invoker`, read once and checked; `reference.conf` explains each. What is the
+  * driver's own it reads itself, from `settings`.
+  */
 final case class InvokerConfig(
     id: InvokerId,
     data: Path,
     slots: Int,
     driver: String,
+    settings: Config,
     directory: Path,
     runtimeBinary: Path,
     advertise: Option[String],
@@ -39,11 +34,7 @@ final case class InvokerConfig(
     maxEvent: Int,
     outputMemory: Long,
     connectTimeout: FiniteDuration,
-    packages: PackageCacheSettings,
-    process: ProcessSettings,
-    docker: DockerSettings,
-    dockerParallelism: Int,
-    kubernetes: KubernetesSettings
+    packages: PackageCacheSettings
 ):
   /** What its data directory is known by, whose lock says that nobody else has it. */
   def home: String = DirectoryId.in(data)
@@ -57,7 +48,7 @@ object InvokerConfig:
     val config = root.getConfig("burst.invoker")
     val data = Path.of(root.getString("burst.data"))
     val directory = Path.of(config.getString("directory"))
-    val binary = findBinary(config.getString("runtime-binary"), searchPath)
+    val binary = RuntimeBinary.find(root, searchPath)
     val memoryLimit = Some(config.getLong("memory-limit")).filter(_ > 0)
     InvokerConfig(
       id = InvokerId(optional(config, "id").fold(ownName(data))(checkedId)),
@@ -68,6 +59,7 @@ object InvokerConfig:
         case slots => throw SetupException(s"burst.invoker.slots is $slots: give a positive number, or 0.")
       ,
       driver = config.getString("driver"),
+      settings = root,
       directory = directory,
       runtimeBinary = binary,
       advertise = optional(config, "advertise"),
@@ -85,11 +77,7 @@ object InvokerConfig:
       maxEvent = config.getMemorySize("runtime.max-event").toBytes.toInt,
       outputMemory = config.getMemorySize("runtime.output-memory").toBytes,
       connectTimeout = duration(config, "runtime.connect-timeout"),
-      packages = packages(config.getConfig("packages"), directory),
-      process = process(config.getConfig("process"), binary),
-      docker = docker(config.getConfig("docker")),
-      dockerParallelism = config.getInt("docker.parallelism"),
-      kubernetes = kubernetes(config.getConfig("kubernetes"))
+      packages = packages(config.getConfig("packages"), directory)
     )
 
   /** That of the machine, and something that no other invoker has: the same whenever it starts. */
@@ -123,79 +111,8 @@ object InvokerConfig:
     attempts = config.getInt("attempts")
   )
 
-  private def process(config: Config, binary: Path) = ProcessSettings(
-    runtimeBinary = binary,
-    environment = config.getStringList("environment").asScala.toVector,
-    memoryOverhead = config.getInt("memory-overhead"),
-    memoryPerWorker = config.getInt("memory-per-worker"),
-    startTimeout = duration(config, "start-timeout"),
-    stopGrace = duration(config, "stop-grace")
-  )
-
-  private def docker(config: Config) = DockerSettings(
-    host = optional(config, "host"),
-    image = config.getString("image"),
-    network = optional(config, "network"),
-    reachable = config.getStringList("reachable").asScala.toVector,
-    notInternet = config.getStringList("not-internet").asScala.toVector,
-    mounts = config.getStringList("mounts").asScala.toVector.map: text =>
-      Mount.parse(text).fold(
-        problem => throw SetupException(s"burst.invoker.docker.mounts: $problem."),
-        identity
-      ),
-    cpuFactor = config.getDouble("cpus-per-worker"),
-    memoryOverhead = config.getInt("memory-overhead"),
-    pids = config.getLong("pids"),
-    pidsPerWorker = config.getLong("pids-per-worker"),
-    tmpSize = config.getInt("tmp-size"),
-    descriptors = config.getLong("descriptors"),
-    users = users(config, "docker"),
-    group = config.getLong("group"),
-    callTimeout = duration(config, "call-timeout"),
-    startTimeout = duration(config, "start-timeout")
-  )
-
-  private def kubernetes(config: Config) = KubernetesSettings(
-    namespace = optional(config, "namespace"),
-    pod = optional(config, "pod"),
-    image = config.getString("image"),
-    runtime = (optional(config, "arch"), optional(config, "glibc")) match
-      case (Some(arch), Some(glibc)) => Some(RuntimeInfo(arch, glibc))
-      case (None, None) => None
-      case _ => throw SetupException("burst.invoker.kubernetes.arch and .glibc: give both, or none.")
-    ,
-    cpuFactor = config.getDouble("cpus-per-worker"),
-    memoryOverhead = config.getInt("memory-overhead"),
-    scratchSize = config.getInt("scratch-size"),
-    users = users(config, "kubernetes"),
-    group = config.getLong("group"),
-    callTimeout = duration(config, "call-timeout"),
-    startTimeout = duration(config, "start-timeout"),
-    stopTimeout = duration(config, "stop-timeout"),
-    parallelism = config.getInt("parallelism")
-  )
-
-  private def users(config: Config, driver: String): UserRange =
-    UserRange.parse(config.getString("users")).fold(
-      problem => throw SetupException(s"burst.invoker.$driver.users: $problem."),
-      identity
-    )
-
   /** A key that may be left empty. */
   private def optional(config: Config, key: String): Option[String] =
     Some(config.getString(key)).filter(_.nonEmpty)
-
-  private def findBinary(name: String, searchPath: Option[String]): Path =
-    val candidates =
-      if name.contains('/') then Vector(Path.of(name).toAbsolutePath)
-      else searchPath.toVector.flatMap(_.split(':')).filter(_.nonEmpty).map(Path.of(_).resolve(name))
-    candidates
-      .find(path => Files.isRegularFile(path) && Files.isExecutable(path))
-      .getOrElse(
-        throw SetupException(
-          s"'$name' is not an executable here: run `make build`, or set burst.invoker.runtime-binary to " +
-            "where burst-runtime is."
-        )
-      )
 
   private def duration(config: Config, key: String): FiniteDuration = config.getDuration(key).toMillis.millis

@@ -1,19 +1,14 @@
 package burst.invoker
 
-import burst.invoker.driver.{
-  DirectoryId,
-  DockerDaemon,
-  DockerDriver,
-  Driver,
-  KubernetesCluster,
-  KubernetesDriver,
-  ProcessDriver
-}
-import burst.node.{FairSemaphore, SetupException}
+import burst.invoker.driver.{Driver, DriverHost, DriverKind, DriverSettings}
+import burst.invoker.driver.docker.DockerKind
+import burst.invoker.driver.kubernetes.KubernetesKind
+import burst.invoker.driver.process.ProcessKind
+import burst.node.{FairSemaphore, RuntimeBinary, SetupException}
 import burst.invoker.heartbeat.CpuLoad
 import burst.invoker.pack.PackServices
 import burst.invoker.packages.PackageCache
-import burst.invoker.runtime.{RuntimeBinary, RuntimeClient}
+import burst.invoker.runtime.RuntimeClient
 import burst.protocol.{RegistryCommand, RuntimeInfo}
 import java.nio.file.Files
 import java.time.Instant
@@ -91,41 +86,33 @@ object Wiring:
   private[invoker] val log = LoggerFactory.getLogger("burst.invoker.Wiring")
   private val OrphansBound = 60.seconds
 
+  /** All there are. */
+  private val Drivers: Vector[DriverKind] = Vector(ProcessKind, DockerKind, KubernetesKind)
+
   /** Makes sure of everything packs need; blocks. Throws `SetupException` with what to do about it. */
   def prepare(config: InvokerConfig): PreparedInvoker =
     Files.createDirectories(config.directory)
     val threads = Executors.newCachedThreadPool(namedThreads("burst-invoker"))
-    val (driver, runtime) = config.driver match
-      case "process" =>
-        val runtime = RuntimeBinary(config.runtimeBinary).describe()
-        (ProcessDriver(config.process, ExecutionContext.fromExecutor(threads)), runtime)
-      case "docker" =>
-        val daemon = DockerDaemon.connect(config.docker)
-        val calls = Executors.newFixedThreadPool(config.dockerParallelism, namedThreads("burst-docker"))
-        val owner = DirectoryId.in(config.directory)
-        val blanks = config.directory.resolve("prewarmed")
-        val containers = config.slots + config.pool.packs + config.prewarmed
-        val driver =
-          DockerDriver(config.docker, owner, daemon, blanks, containers, ExecutionContext.fromExecutor(calls))
-        (driver, daemon.runtime)
-      case "kubernetes" =>
-        val settings = config.kubernetes
-        val runtime = settings.runtime.getOrElse(RuntimeBinary(config.runtimeBinary).describe())
-        val cluster = KubernetesCluster.connect(settings)
-        // A container that is started again in the same pod may have lost its disk.
-        val owner = cluster.invoker.fold(DirectoryId.in(config.directory))(_.getUid)
-        val calls = Executors.newFixedThreadPool(settings.parallelism, namedThreads("burst-kubernetes"))
-        val driver = KubernetesDriver(settings, owner, cluster, ExecutionContext.fromExecutor(calls))
-        (driver, runtime)
-      case other =>
-        throw SetupException(
-          s"burst.invoker.driver is '$other': give \"process\", \"docker\" or \"kubernetes\"."
-        )
+    val kind = Drivers.find(_.name == config.driver).getOrElse(throw unknown(config.driver))
+    val connected = kind.connect(DriverSettings(config.settings, kind.name), host(config, threads))
+    val driver = connected.driver
     log.info("packs are of the driver {}: {}", driver.name, driver.limits)
     val orphans = scala.concurrent.Await.result(driver.removeOrphans(), OrphansBound)
     if orphans > 0 then log.warn("removed {} containers that an earlier run left", orphans)
     driver.open()
-    PreparedInvoker(config, driver, runtime, threads)
+    PreparedInvoker(config, driver, connected.runtime, threads)
+
+  private def unknown(name: String) =
+    val known = Drivers.map(kind => s"\"${kind.name}\"")
+    SetupException(s"burst.invoker.driver is '$name': give ${known.init.mkString(", ")} or ${known.last}.")
+
+  private def host(config: InvokerConfig, cached: ExecutorService) = new DriverHost:
+    def directory = config.directory
+    def runtimeBinary = config.runtimeBinary
+    def containers = config.slots + config.pool.packs + config.prewarmed
+    def blocking = ExecutionContext.fromExecutor(cached)
+    def threads(name: String, count: Int) =
+      ExecutionContext.fromExecutor(Executors.newFixedThreadPool(count, namedThreads(name)))
 
   private def namedThreads(name: String): java.util.concurrent.ThreadFactory =
     val serial = AtomicInteger()

@@ -2,6 +2,7 @@ package burst.invoker
 
 import burst.protocol.*
 import burst.protocol.link.*
+import com.typesafe.config.ConfigFactory
 import org.apache.pekko.Done
 import org.apache.pekko.actor.testkit.typed.scaladsl.{ActorTestKit, TestProbe}
 import org.apache.pekko.actor.typed.ActorRef
@@ -10,7 +11,10 @@ import scala.concurrent.duration.{DurationInt, FiniteDuration}
 
 /** The invoker's end of sessions; the test plays endpoint, session and invoker. */
 class ControllerLinkSuite extends munit.FunSuite:
-  private lazy val kit = ActorTestKit()
+  // between processes messages are cut, and so written and read; here, too
+  private val chunk = ConfigFactory
+    .parseString("pekko.reliable-delivery.producer-controller.chunk-large-messages = 64KiB")
+  private lazy val kit = ActorTestKit(chunk.withFallback(ConfigFactory.load()))
   override def afterAll(): Unit = kit.shutdownTestKit()
 
   private val status = InvokerStatus(InvokerId("i"), 4, 0, "process", 0, RuntimeInfo("x86_64", "2.36"))
@@ -29,7 +33,7 @@ class ControllerLinkSuite extends munit.FunSuite:
     def welcome(hello: Hello, epoch: Long = 1, contact: FiniteDuration = 1.hour): Welcome =
       val commands = kit.spawn(ProducerController[ToInvoker]("commands", None))
       commands ! ProducerController.Start(demand.ref)
-      val welcome = Welcome(epoch, hello.tries, contact.toMillis, session.ref, commands)
+      val welcome = Welcome(epoch, hello.tries, contact, session.ref, commands)
       hello.from ! welcome
       welcome
 
@@ -81,6 +85,33 @@ class ControllerLinkSuite extends munit.FunSuite:
     assertEquals(request.command, clean)
     request.replyTo ! FlareCleaned(flare, None)
     assertEquals(reports.receiveMessage().message, FlareCleaned(flare, None))
+
+  test("a message is as long as it has to be"):
+    val fixture = Fixture()
+    fixture.welcome(fixture.endpoint.receiveMessage())
+    fixture.invoker.expectMessageType[Invoker.RenewLease]
+    val flare = FlareId.random()
+    // about the length of a chunk, and of more of them than may be on their way at once
+    val lengths = (64 * 1024 - 200 to 64 * 1024).by(20) :+ 8 * 1024 * 1024
+    lengths.foreach: length =>
+      val abort = AbortPack(flare, 1, Failure(FailureKind.Error, "x" * length))
+      fixture.demand.receiveMessage().sendNextTo ! abort
+      assertEquals(fixture.invoker.expectMessageType[InvokerRequest].command, abort)
+
+  test("a message that cannot be read ends the session, and not the invoker"):
+    val fixture = Fixture()
+    fixture.welcome(fixture.endpoint.receiveMessage())
+    fixture.invoker.expectMessageType[Invoker.RenewLease]
+    val broken = FlareId.random().value.replaceFirst(".", "?").asInstanceOf[FlareId]
+    fixture.demand.receiveMessage().sendNextTo ! OutputStored(broken, 0)
+    val ending = fixture.invoker.expectMessageType[Invoker.EndPacks]
+    assert(ending.failure.message.contains("cannot be read"), ending.failure.message)
+    ending.replyTo ! Done
+    val again = fixture.endpoint.receiveMessage()
+    assertEquals(again.tries, 2L)
+    fixture.welcome(again)
+    fixture.events.expectMessage(ControllerLink.Event.Joined)
+    fixture.events.expectMessage(ControllerLink.Event.Joined)
 
   test("when nothing is seen for too long every pack is killed, and only then it says Hello again"):
     val fixture = Fixture()

@@ -1,5 +1,8 @@
 package burst.invoker
 
+import burst.invoker.driver.DriverSettings
+import burst.invoker.driver.docker.DockerSettings
+import burst.invoker.driver.kubernetes.KubernetesSettings
 import burst.node.SetupException
 import burst.protocol.RuntimeInfo
 import com.typesafe.config.ConfigFactory
@@ -19,6 +22,10 @@ class InvokerConfigSuite extends munit.FunSuite:
       Some(s"/none:$path")
     )
 
+  private def docker(config: InvokerConfig) = DockerSettings.read(DriverSettings(config.settings, "docker"))
+  private def kubernetes(config: InvokerConfig) =
+    KubernetesSettings.read(DriverSettings(config.settings, "kubernetes"))
+
   private def refused(settings: String, path: Path = bin): String =
     intercept[SetupException](read(settings, path)).getMessage
 
@@ -28,8 +35,8 @@ class InvokerConfigSuite extends munit.FunSuite:
     assertEquals(config.slots, Runtime.getRuntime.availableProcessors)
     assertEquals(config.memoryLimit, None)
     assertEquals(config.runtimeBinary, binary)
-    assertEquals(config.docker.host, None)
-    assertEquals((config.kubernetes.namespace, config.kubernetes.runtime), (None, None))
+    assertEquals(docker(config).host, None)
+    assertEquals((kubernetes(config).namespace, kubernetes(config).runtime), (None, None))
 
   test("an invoker without an id gets one of its own, the same whenever it starts"):
     def id(data: Path) = read(s"burst { data = \"$data\", invoker.id = \"\" }").id.value
@@ -44,16 +51,21 @@ class InvokerConfigSuite extends munit.FunSuite:
                          docker.mounts = ["/a:/b:ro"] }""")
     assertEquals((config.slots, config.memoryLimit), (7, Some(2048L)))
     assertEquals(config.pool.idle.toSeconds, 60L)
-    assertEquals(config.docker.mounts.map(_.target), Vector("/b"))
+    assertEquals(docker(config).mounts.map(_.target), Vector("/b"))
 
   test("what an image of other architecture needs is told by both settings"):
-    val both = read("burst.invoker.kubernetes { namespace = packs, arch = aarch64, glibc = 2.36 }").kubernetes
+    val both =
+      kubernetes(read("burst.invoker.kubernetes { namespace = packs, arch = aarch64, glibc = 2.36 }"))
     assertEquals((both.namespace, both.runtime), (Some("packs"), Some(RuntimeInfo("aarch64", "2.36"))))
-    assert(refused("burst.invoker.kubernetes.arch = aarch64").contains("give both"))
+    val one = read("burst.invoker.kubernetes.arch = aarch64")
+    assert(intercept[SetupException](kubernetes(one)).getMessage.contains("give both"))
 
   test("what cannot be is refused with what to do"):
     assert(refused("burst.invoker.slots = -1").contains("positive"))
-    assert(refused("""burst.invoker.docker.mounts = ["a"]""").contains("mounts"))
+    val mounts = read("""burst.invoker.docker.mounts = ["a"]""")
+    assert(
+      intercept[SetupException](docker(mounts)).getMessage.startsWith("burst.invoker.docker.mounts: 'a'")
+    )
     assert(refused("", Files.createTempDirectory("empty")).contains("make build"))
     assert(refused("burst.invoker.runtime-binary = /nowhere/burst-runtime").contains("runtime-binary"))
 
@@ -61,6 +73,9 @@ class InvokerConfigSuite extends munit.FunSuite:
     val home = Files.createTempDirectory("invoker")
     val own = s"burst.invoker.directory = $home"
     val other = read(s"$own\nburst.invoker.driver = jail")
-    assert(intercept[SetupException](Wiring.prepare(other)).getMessage.contains("jail"))
+    assertEquals(
+      intercept[SetupException](Wiring.prepare(other)).getMessage,
+      "burst.invoker.driver is 'jail': give \"process\", \"docker\" or \"kubernetes\"."
+    )
     Files.writeString(binary, "#!/bin/sh\necho hello\n")
     assert(intercept[SetupException](Wiring.prepare(read(own))).getMessage.contains("another form"))

@@ -169,7 +169,10 @@ class InvokerSuite extends munit.FunSuite:
     assertEquals(setup.driver.started.size, 1)
 
   fixture.test("a pack that cannot be is refused"): fixture =>
-    fixture.prepare(fixture.another.copy(pack = 2))
+    val nowhere = fixture.another.copy(pack = 2)
+    fixture.prepare(nowhere)
+    assertEquals(fixture.ended().error.map(_.kind), Some(FailureKind.InvalidInput))
+    fixture.prepare(nowhere.copy(group = Some(GroupRole.Member(FlareId.random()))))
     assertEquals(fixture.ended().error.map(_.kind), Some(FailureKind.InvalidInput))
 
   fixture.test("start and abort reach their pack and no other"): fixture =>

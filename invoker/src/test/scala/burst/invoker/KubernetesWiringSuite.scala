@@ -1,6 +1,7 @@
 package burst.invoker
 
-import burst.invoker.driver.{MockCluster, Prerequisites}
+import burst.invoker.driver.Prerequisites
+import burst.invoker.driver.kubernetes.MockCluster
 import burst.invoker.pack.PackSetup
 import burst.protocol.*
 import com.typesafe.config.ConfigFactory

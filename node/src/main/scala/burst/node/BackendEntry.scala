@@ -5,12 +5,16 @@ import scala.jdk.CollectionConverters.*
 
 /** One of `burst.backends`, whose names are the operator's; `reference.conf` explains the forms. */
 private[node] object BackendEntry:
-  /** What programs can be built with; see the BCM. */
-  private val Kinds = Vector("direct", "redis-list", "redis-stream", "rabbitmq", "s3")
+  /** What every runtime has, so that none is asked. */
+  private val Direct = "direct"
   private val Keys = Set("kind", "uri", "ca", "shared-credentials", "keeps-nothing")
 
-  /** With its kind. Throws `SetupException`; an address may hold a password, so that none is told. */
-  def of(setting: String, name: String, value: ConfigValue): ConfigValue =
+  /** With its kind, which is one of `kinds`. Throws `SetupException`; an address may hold a password, so that
+    * none is told.
+    */
+  def of(setting: String, name: String, value: ConfigValue, kinds: => Vector[String]): ConfigValue =
+    def isKind(kind: String) = kind == Direct || kinds.contains(kind)
+    def give = s"give ${kinds.init.mkString(", ")} or ${kinds.last}"
     value match
       case entry: ConfigObject =>
         entry.keySet.asScala.filterNot(Keys).foreach: key =>
@@ -18,15 +22,13 @@ private[node] object BackendEntry:
             s"there is no setting $setting.$key: a backend has kind, uri, ca and shared-credentials."
           )
         val kind = Option(entry.get("kind")).map(_.unwrapped.toString).getOrElse(name)
-        if !Kinds.contains(kind) then throw SetupException(s"$setting.kind is '$kind': give $kinds.")
+        if !isKind(kind) then throw SetupException(s"$setting.kind is '$kind': $give.")
         entry.withValue("kind", ConfigValueFactory.fromAnyRef(kind))
       case address if address.valueType == ConfigValueType.STRING =>
-        if !Kinds.contains(name) then
+        if !isKind(name) then
           throw SetupException(
-            s"$setting: a bare address is of the kind it is named by, and there is no kind '$name': give $kinds, " +
+            s"$setting: a bare address is of the kind it is named by, and there is no kind '$name': $give, " +
               s"or { kind = …, uri = … } to a name of your own."
           )
         ConfigValueFactory.fromMap(Map("kind" -> name, "uri" -> address.unwrapped).asJava)
       case _ => throw SetupException(s"$setting must be an address, or { kind = …, uri = … }.")
-
-  private def kinds: String = s"${Kinds.init.mkString(", ")} or ${Kinds.last}"

@@ -2,9 +2,7 @@ package burst.node
 
 import java.io.{StringReader, StringWriter}
 import java.math.BigInteger
-import java.nio.file.attribute.PosixFilePermission.{GROUP_READ, GROUP_WRITE, OTHERS_READ, OTHERS_WRITE}
-import java.nio.file.attribute.PosixFilePermissions
-import java.nio.file.{Files, Path, StandardCopyOption}
+import java.nio.file.{Files, Path}
 import java.security.cert.X509Certificate
 import java.security.spec.ECGenParameterSpec
 import java.security.{KeyPairGenerator, PrivateKey}
@@ -18,7 +16,6 @@ import org.bouncycastle.openssl.jcajce.{JcaPEMKeyConverter, JcaPEMWriter, JcaPKC
 import org.bouncycastle.openssl.{PEMKeyPair, PEMParser}
 import org.bouncycastle.operator.jcajce.JcaContentSignerBuilder
 import org.slf4j.LoggerFactory
-import scala.jdk.CollectionConverters.*
 import scala.util.control.NonFatal
 
 /** The key that all nodes of a cluster share: one file in PEM, a private key and the certificate that it has
@@ -82,14 +79,8 @@ object ClusterKey:
             "from the data directory of the first controller."
         )
 
-  /** As ssh has it: what others may read proves nothing. A file of somebody else's, as those that Kubernetes
-    * mounts, may be there for this process's group.
-    */
   private def checkPrivate(file: Path): Unit =
-    val permissions = Files.getPosixFilePermissions(file).asScala.toSet
-    val own = Files.getAttribute(file, "unix:uid") == Files.getAttribute(Path.of("/proc/self"), "unix:uid")
-    val wrong = Set(OTHERS_READ, OTHERS_WRITE) ++ (if own then Set(GROUP_READ, GROUP_WRITE) else Set.empty)
-    if permissions.exists(wrong) then
+    if !PrivateFile.isPrivate(file) then
       throw SetupException(
         s"the cluster's key $file can be read or written by other users: chmod 600 it, as who has it is a node."
       )
@@ -107,7 +98,5 @@ object ClusterKey:
     writer.writeObject(JcaPKCS8Generator(pair.getPrivate, null))
     writer.writeObject(certificate)
     writer.close()
-    val ownersOnly = PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------"))
-    val fresh = Files.createTempFile(file.getParent, FileName, ".new", ownersOnly)
-    Files.writeString(fresh, text.toString)
-    Files.move(fresh, file, StandardCopyOption.ATOMIC_MOVE): Unit
+    // Where there is one by now, that is it.
+    PrivateFile.create(file, text.toString): Unit

@@ -13,7 +13,9 @@ final case class ClusterSettings(host: String, port: Int, seeds: Vector[String],
   /** The part of Pekko's configuration that follows from these settings. */
   private[node] def applyTo(config: Config, role: Role): Config = role match
     case Role.Standalone => config
-    case Role.Controller => transport(config, "cluster")
+    case Role.Controller =>
+      checkFlares(config)
+      transport(config, "cluster")
     case Role.Invoker =>
       if seeds.isEmpty then
         throw SetupException("an invoker must know a controller: give --seed HOST:PORT, once for each.")
@@ -24,6 +26,16 @@ final case class ClusterSettings(host: String, port: Int, seeds: Vector[String],
     case Role.Standalone => ()
     case Role.Controller => proof.prepare(makes = seeds.headOption.forall(_ == s"$host:$port"))
     case Role.Invoker => proof.prepare(makes = false)
+
+  /** A flare's inputs go to the scheduler in one message, in base64, with room for all else. */
+  private def checkFlares(config: Config): Unit =
+    val setting = "burst.http.flare-body-limit"
+    val largest = config.getBytes("pekko.remote.artery.advanced.maximum-large-frame-size") / 16 * 11
+    if config.hasPath(setting) && config.getBytes(setting) > largest then
+      throw SetupException(
+        s"$setting (${config.getString(setting)}) must not be more than ${largest >> 20} MiB in a cluster: " +
+          "a controller passes a request on to the scheduler in one message."
+      )
 
   private def transport(config: Config, provider: String): Config =
     val values = Map("pekko.actor.provider" -> provider) ++ proof.transport

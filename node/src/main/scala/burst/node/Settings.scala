@@ -53,14 +53,14 @@ object Settings:
 
   /** `burst.backends` in the form the scheduler reads: a bare address is of the kind it is named by. */
   private def withBackends(config: Config): Config =
+    lazy val kinds = RuntimeBinary(RuntimeBinary.find(config)).backends()
+    def entries(section: Vector[String]): Vector[(String, ConfigValue)] =
+      val path = ConfigUtil.joinPath(section*)
+      if !config.hasPath(path) then Vector.empty
+      else
+        config.getObject(path).asScala.toVector.map: (name, value) =>
+          name -> BackendEntry.of(ConfigUtil.joinPath((section :+ name)*), name, value, kinds)
     val scheduler = Vector("burst", "scheduler", "backends")
-    val all = entries(config, scheduler) ++ entries(config, Vector("burst", "backends"))
+    val all = entries(scheduler) ++ entries(Vector("burst", "backends"))
     all.foldLeft(config):
       case (config, (name, entry)) => config.withValue(ConfigUtil.joinPath((scheduler :+ name)*), entry)
-
-  private def entries(config: Config, section: Vector[String]): Vector[(String, ConfigValue)] =
-    val path = ConfigUtil.joinPath(section*)
-    if !config.hasPath(path) then Vector.empty
-    else
-      config.getObject(path).asScala.toVector.map: (name, value) =>
-        name -> BackendEntry.of(ConfigUtil.joinPath((section :+ name)*), name, value)

@@ -41,6 +41,15 @@ class ClusterKeySuite extends FunSuite:
     assertEquals(Files.readString(file), key)
     assertEquals(Files.list(data).count, 1L)
 
+  test("requests that would not fit into a message between controllers stop the start of one"):
+    val settings = cluster(directory())
+    def config(limit: String) = ConfigFactory
+      .parseString(s"burst.http.flare-body-limit = $limit")
+      .withFallback(ConfigFactory.parseResources("cluster.conf"))
+    assert(told(settings.applyTo(config("23MiB"), Role.Controller): Unit).contains("not be more than 22 MiB"))
+    settings.applyTo(config("23MiB"), Role.Standalone): Unit
+    settings.applyTo(config("22MiB"), Role.Controller): Unit
+
   test("who is not the first must have a copy, and is told where it is"):
     val data = directory()
     for (role, settings) <- Seq(

@@ -1,10 +1,9 @@
 package burst.protocol
 
+import burst.protocol.Base64Bytes.given
+import io.circe.Codec
 import io.circe.derivation.{Configuration, ConfiguredCodec, ConfiguredEnumCodec}
-import io.circe.{Codec, Decoder, Encoder}
-import java.util.Base64
 import org.apache.pekko.util.ByteString
-import scala.util.Try
 
 /** What a controller says to an invoker, near or far: the same data, which a session carries to another
   * process. Who is to hear the answers is told beside it (`InvokerRequest`).
@@ -45,11 +44,6 @@ final case class PackageMissing(packageId: PackageId) extends PackageReply
 object ToInvoker:
   private given Configuration =
     Configuration.default.withDiscriminator("type").withKebabCaseConstructorNames
-
-  private given Codec[ByteString] = Codec.from(
-    Decoder.decodeString.emapTry(text => Try(ByteString.fromArrayUnsafe(Base64.getDecoder.decode(text)))),
-    Encoder.encodeString.contramap(bytes => Base64.getEncoder.encodeToString(bytes.toArrayUnsafe()))
-  )
 
   given ConfiguredCodec[ToInvoker] = ConfiguredCodec.derived
 

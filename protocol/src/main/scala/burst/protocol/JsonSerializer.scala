@@ -1,7 +1,7 @@
 package burst.protocol
 
 import io.circe.jawn.decodeByteArray
-import io.circe.{Codec, Decoder, Encoder}
+import io.circe.{Codec, Decoder, DecodingFailure, Encoder, ParsingFailure}
 import java.io.NotSerializableException
 import java.nio.charset.StandardCharsets.UTF_8
 import org.apache.pekko.actor.ExtendedActorSystem
@@ -12,7 +12,7 @@ import scala.reflect.ClassTag
 import scala.util.Try
 
 /** Writes messages between nodes as JSON, by a table of the kinds there are. What does not decode is refused
-  * by its kind only, as it may hold a user's data.
+  * by its kind and the field at fault, and not shown, as it may hold a user's data.
   */
 abstract class JsonSerializer(val identifier: Int, system: ExtendedActorSystem)
     extends SerializerWithStringManifest:
@@ -52,6 +52,9 @@ object JsonSerializer:
       case other => throw NotSerializableException(other.getClass.getName)
 
     private[JsonSerializer] def read(bytes: Array[Byte]): A =
-      decodeByteArray(
-        bytes
-      )(using codec).getOrElse(throw NotSerializableException(s"a damaged message '$name'"))
+      decodeByteArray(bytes)(using codec) match
+        case Right(message) => message
+        case Left(_: ParsingFailure) => throw NotSerializableException(s"a message '$name' that is no JSON")
+        case Left(failure: DecodingFailure) =>
+          val where = failure.pathToRootString.fold("")(path => s", at $path")
+          throw NotSerializableException(s"a damaged message '$name'$where")

@@ -18,7 +18,8 @@ object GroupRole:
 /** One pack of a flare, as the scheduler gave it to an invoker. `memory` is in MiB per worker. `timeLeft` is
   * how long it may run, in microseconds: clocks of machines differ, so that no time of day is told. `attempt`
   * tells the tries of one flare apart: reports of an older one are ignored. With `egress` its workers may
-  * reach the internet, where the driver can keep others from it.
+  * reach the internet, where the driver can keep others from it. `environment` is the program's: a member of
+  * a group has its group's.
   */
 final case class PackAssignment(
     flareId: FlareId,
@@ -33,7 +34,8 @@ final case class PackAssignment(
     memory: Int,
     autostart: Boolean,
     group: Option[GroupRole] = None,
-    egress: Boolean = false
+    egress: Boolean = false,
+    environment: Environment = Environment.Empty
 ) derives Codec.AsObject:
   /** For those who have no use for inputs: they may be large. */
   def withoutInputs: PackAssignment = copy(inputs = Inputs.Hidden)

@@ -1,6 +1,6 @@
 package burst.simulator
 
-import burst.controller.definition.Packing
+import burst.controller.definition.{FlareTerms, Packing}
 import burst.controller.flare.FlareRequest
 import burst.protocol.{DefinitionRef, Inputs, PackageId}
 import scala.util.Random
@@ -36,13 +36,15 @@ object Workload:
       DefinitionRef("sim", name, "0.0.1", packageId),
       size,
       Inputs.Hidden,
-      granularity,
-      packing,
-      backend = "direct",
-      chunkSize = None,
-      timeout,
-      memory = 256,
-      retries = 0
+      FlareTerms(
+        granularity,
+        packing,
+        backend = "direct",
+        chunkSize = None,
+        timeout,
+        memory = 256,
+        retries = 0
+      )
     )
 
   /** Bursts as they are described: sudden, of sizes over five orders of magnitude (uniform in their

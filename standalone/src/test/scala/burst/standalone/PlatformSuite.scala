@@ -17,7 +17,9 @@ class PlatformSuite extends munit.FunSuite:
   /** Says what it is; nothing more of a runtime is needed here. */
   private val runtime =
     val file = scratch.resolve("burst-runtime")
-    Files.writeString(file, "#!/bin/sh\necho '{\"arch\":\"x86_64\",\"glibc\":\"2.36\",\"version\":\"0\"}'\n")
+    val description =
+      """{"arch":"x86_64","glibc":"2.36","version":"0","backends":["direct","redis-list","s3"]}"""
+    Files.writeString(file, s"#!/bin/sh\necho '$description'\n")
     Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("rwxr-xr-x"))
 
   private def settings(data: Path, more: String = ""): Settings = Settings.load(ConfigFactory.parseString(s"""
@@ -150,7 +152,7 @@ class PlatformSuite extends munit.FunSuite:
     assert(told("burst.scheduler.queue-limit = none").contains("must be a whole number"))
     assert(told(
       """burst.backends.cache = "redis://:hidden@h" """
-    ).contains("no kind 'cache': give direct, redis-list"))
+    ).contains("no kind 'cache': give direct, redis-list or s3, or {"))
     val unknown = told("""burst.backends.cache { kind = redis, uri = "redis://:hidden@h" }""")
     assert(unknown.contains("kind is 'redis'") && !unknown.contains("hidden"), unknown)
     assert(told("""burst.backends.s3 { url = "s3://h" }""").contains("burst.backends.s3.url"))

@@ -48,7 +48,8 @@ object ActorScheduling:
         blocking,
         Transfers.of(system),
         clock,
-        BytePace(settings.namespaceLogRate, settings.namespaceLogBurst)
+        BytePace(settings.namespaceLogRate, settings.namespaceLogBurst),
+        storage.secrets
       )
     val default = PlatformLimits.from(config).namespace.concurrentSlots
     val limits = SlotLimits(storage.namespaces, default, settings.limitsRefresh, blocking, clock.elapsed)

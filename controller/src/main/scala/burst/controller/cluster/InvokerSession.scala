@@ -26,6 +26,9 @@ private[cluster] object InvokerSession:
   private final case class Fetched(reply: PackageReply) extends Internal
   private case object Silent extends Internal
 
+  /** What brings its messages, or takes them, has died of one. */
+  private case object Broken extends Internal
+
   type Command = ToSession | InvokerRequest | Internal
 
   def apply(
@@ -65,15 +68,19 @@ private final class InvokerSession(
   def begin(): Behavior[Command] =
     commands ! ProducerController.Start(context.messageAdapter(Demand(_)))
     reports ! ConsumerController.Start(context.messageAdapter(Received(_)))
+    context.watchWith(commands, Broken)
+    context.watchWith(reports, Broken)
     welcome()
     heard()
-    Behaviors.receiveMessage {
+    // partial: the wire knows nothing of types
+    Behaviors.receiveMessagePartial {
       case beat: Beat =>
         onBeat(beat)
         Behaviors.same
       case Farewell(reason) => end(reason)
       case End(reason) => end(reason)
       case Silent => end(s"it was not heard of for ${settings.silence.toCoarsest}")
+      case Broken => end("a message of its session cannot be read, or written")
       case WelcomeAgain =>
         if !joined then welcome()
         Behaviors.same
@@ -97,7 +104,7 @@ private final class InvokerSession(
     }
 
   private def welcome(): Unit =
-    hello.from ! Welcome(epoch, hello.tries, settings.contact.toMillis, context.self, commands)
+    hello.from ! Welcome(epoch, hello.tries, settings.contact, context.self, commands)
 
   private def heard(): Unit = timers.startSingleTimer(Silent, settings.silence)
 

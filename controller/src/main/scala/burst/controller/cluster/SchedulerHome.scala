@@ -58,10 +58,11 @@ private[controller] object SchedulerHome:
 
     // Invokers know the controllers' addresses, not which of them has the scheduler.
     system.systemActorOf(
-      Behaviors.receiveMessage[Hello] { hello =>
+      // the wire knows nothing of types
+      Behaviors.receiveMessagePartial[Any] { case hello: Hello =>
         scheduler ! hello
         Behaviors.same
-      },
+      }.narrow[Hello],
       SessionEndpoint.Name
     )
 

@@ -118,7 +118,8 @@ object SchedulerNode:
       case _: Present =>
         check()
         Behaviors.same
-      case _: Internal => Behaviors.same
+      // all that is internal, and whatever else the wire brings, which knows nothing of types
+      case _ => Behaviors.same
     }
 
   private def stopping(replyTo: Vector[ActorRef[Done]]): Behavior[Command] = Behaviors.receiveMessage {

@@ -1,5 +1,6 @@
 package burst.controller.cluster
 
+import burst.controller.definition.SealedEnvironment
 import burst.controller.flare.{Flare, FlareRequest, PackRecord, WorkerRecord}
 import burst.controller.scheduler.GangScheduler.*
 import burst.controller.scheduler.{
@@ -22,7 +23,8 @@ import scala.reflect.ClassTag
   * controller refuses what one of another release says.
   *
   * Flares do not travel back whole: the asker reads them from the store they share. An accepted one comes as
-  * its summary, and of one that has ended the answer is that it goes on no more.
+  * its summary, and of one that has ended the answer is that it goes on no more. What invokers have warm is
+  * for the scheduler: of many of them it would be more than a message may have.
   */
 final class SchedulerSerializer(system: ExtendedActorSystem) extends JsonSerializer(7302, system):
   import SchedulerSerializer.{given, *}
@@ -40,7 +42,9 @@ final class SchedulerSerializer(system: ExtendedActorSystem) extends JsonSeriali
   private given Codec[Either[WaitsFor, Long]] = Codec.codecForEither("waitsFor", "start")
   private given Codec[QueueEstimate] = ConfiguredCodec.derived
   private given Codec[Suspicion] = ConfiguredCodec.derived
-  private given Codec[InvokerView] = ConfiguredCodec.derived
+  private given Codec[InvokerView] =
+    val whole = ConfiguredCodec.derived[InvokerView]
+    Codec.from(whole, whole.contramap(view => view.copy(status = view.status.copy(warm = Set.empty))))
 
   protected val kinds: Vector[Kind[?]] = Vector(
     kind[Submit]("submit", ConfiguredCodec.derived),
@@ -75,7 +79,7 @@ object SchedulerSerializer:
     Codec.from(Decoder.const(value), Encoder.instance(_ => Json.Null))
 
   private def summary(flare: Flare): Flare = flare.copy(
-    request = flare.request.copy(inputs = Inputs.Hidden),
+    request = flare.request.copy(inputs = Inputs.Hidden, environment = SealedEnvironment.Empty),
     packs = Vector.empty,
     workers = Vector.empty
   )

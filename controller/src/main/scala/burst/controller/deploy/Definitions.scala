@@ -1,12 +1,12 @@
 package burst.controller.deploy
 
 import burst.controller.blob.PackageCopy
-import burst.controller.definition.Definition
-import burst.controller.store.{DefinitionStore, DeployRefusal, PackageGone, Packages}
+import burst.controller.definition.{Definition, VariableChanges}
+import burst.controller.store.{DefinitionChange, DefinitionStore, DeployRefusal, PackageGone, Packages}
 import burst.controller.limits.NamespaceLimits
 
-/** Definitions together with their packages: a definition never stands without its package, and a package
-  * goes with the last definition and flare that need it, or with the next sweep when calls met. Calls block.
+/** Definitions together with their packages: no version of one stands without its package, and a package goes
+  * with the last version and flare that need it, or with the next sweep when calls met. Calls block.
   */
 final class Definitions(store: DefinitionStore, packages: Packages):
 
@@ -16,12 +16,14 @@ final class Definitions(store: DefinitionStore, packages: Packages):
       bytes: Array[Byte],
       overwrite: Boolean,
       limits: NamespaceLimits,
-      replaceParameters: Boolean = true
+      replaceParameters: Boolean = true,
+      variables: VariableChanges = VariableChanges()
   ): Either[DeployRefusal, Definition] =
-    val previous = store.find(definition.namespace, definition.name)
-    if previous.isDefined && !overwrite then Left(DeployRefusal.Exists)
+    val exists = store.find(definition.namespace, definition.name).isDefined
+    if exists && !overwrite then Left(DeployRefusal.Exists)
     else
-      def put(copy: PackageCopy) = store.put(definition, copy, overwrite, limits, replaceParameters)
+      def put(copy: PackageCopy) =
+        store.put(definition, copy, overwrite, limits, replaceParameters, variables)
       def anew() = put(packages.store(definition.packageId, bytes))
       val stored = packages.copyOf(definition.packageId, bytes.length) match
         case None => anew()
@@ -29,12 +31,23 @@ final class Definitions(store: DefinitionStore, packages: Packages):
           // It may go before the definition is stored; one of our own may not.
           try put(there)
           catch case _: PackageGone => anew()
-      previous.map(_.packageId).filter(_ != definition.packageId).foreach(packages.removeUnneeded)
       if stored.isLeft then packages.removeUnneeded(definition.packageId)
-      stored
+      stored.map(settled)
 
-  /** Removes a definition and returns what it was. */
+  /** Makes a next version that is equal to an older one, as [[DefinitionStore.rollBack]] does. */
+  def rollBack(
+      namespace: String,
+      name: String,
+      version: Option[String],
+      limits: NamespaceLimits,
+      now: Long
+  ): Either[DeployRefusal, Definition] =
+    store.rollBack(namespace, name, version, limits, now).map(settled)
+
+  /** Removes a definition with all its versions and returns what it was. */
   def remove(namespace: String, name: String): Option[Definition] =
-    val removed = store.find(namespace, name).filter(_ => store.delete(namespace, name))
-    removed.foreach(definition => packages.removeUnneeded(definition.packageId))
-    removed
+    store.delete(namespace, name).map(settled)
+
+  private def settled(change: DefinitionChange): Definition =
+    change.released.foreach(packages.removeUnneeded)
+    change.definition

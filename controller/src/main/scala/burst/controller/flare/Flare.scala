@@ -2,7 +2,7 @@ package burst.controller.flare
 
 import org.apache.pekko.util.ByteString
 import burst.protocol.JsonText
-import burst.controller.definition.Packing
+import burst.controller.definition.{FlareTerms, SealedEnvironment}
 import burst.protocol.{DefinitionRef, Failure, FlareId, GroupRole, Inputs, InvokerId, PackStart}
 import io.circe.derivation.{Configuration, ConfiguredEnumCodec}
 
@@ -27,9 +27,7 @@ object WorkerState:
   given Configuration = Configuration.default.withKebabCaseConstructorNames
   given ConfiguredEnumCodec[WorkerState] = ConfiguredEnumCodec.derived
 
-/** What a flare asks for, checked and complete: nothing here is optional any more but what is the platform's
-  * choice when absent: the granularity, and the size of chunks, which is the backend's. `timeout` in
-  * milliseconds, `memory` in MiB per worker; `egress` is its namespace's right to reach the internet.
+/** What a flare asks for, checked and complete. `egress` is its namespace's right to reach the internet.
   *
   * A group (`burst group open`) is a flare, too, of the role `Holder`: it is queued, placed and started like
   * any other, but its packs run nothing; its members do, one after the other. Its inputs are what stands
@@ -39,16 +37,13 @@ final case class FlareRequest(
     definition: DefinitionRef,
     size: Int,
     inputs: Inputs,
-    granularity: Option[Int],
-    packing: Packing,
-    backend: String,
-    chunkSize: Option[Int],
-    timeout: Long,
-    memory: Int,
-    retries: Int,
+    terms: FlareTerms,
     group: Option[GroupRole] = None,
-    egress: Boolean = false
+    egress: Boolean = false,
+    environment: SealedEnvironment = SealedEnvironment.Empty
 ):
+  export terms.*
+
   def isGroup: Boolean = idleTimeout.isDefined
 
   /** How long a group waits for a flare, in milliseconds. */

@@ -1,6 +1,6 @@
 package burst.controller.http
 
-import burst.controller.definition.EntityName
+import burst.controller.definition.{Definition, EntityName, VariableName}
 import burst.controller.deploy.PackageProblem
 import burst.controller.scheduler.Refusal
 import burst.controller.store.DeployRefusal
@@ -27,9 +27,13 @@ enum ApiError:
   case NoBurstSize
   case SizeMismatch(size: Int, params: Int)
   case InvalidName
+  case InvalidVersion
   case InvalidFlareId
   case InvalidGroupId
   case InvalidParameter(name: String, expected: String)
+  case InvalidVariable(path: String)
+  case VariableTwice(name: String)
+  case NoSecretsKey
   case PackageRefused(problem: PackageProblem)
   case Unauthorized
   case NotAdmin
@@ -37,6 +41,7 @@ enum ApiError:
   case OtherNamespace
   case NoSuchPath
   case NoSuchDefinition(name: String)
+  case NoSuchVersion(name: String, version: String)
   case NoSuchFlare(id: FlareId)
   case NoSuchGroup(id: FlareId)
   case NoSuchNamespace(name: String)
@@ -106,10 +111,19 @@ object ApiError:
     case InvalidName =>
       BadRequest -> s"""A name has at most ${EntityName.MaxLength} letters, digits, '_', '@', '.', '-' and
         | inner spaces, and begins with a letter, digit or '_'.""".stripMargin.replace("\n", "")
+    case InvalidVersion => BadRequest -> "A version is 0.0 and the number of the deploy, such as 0.0.3."
     case InvalidFlareId => BadRequest -> "A flare id has 32 lower-case hexadecimal digits."
     case InvalidGroupId => BadRequest -> "A group id has 32 lower-case hexadecimal digits."
     case InvalidParameter(name, expected) =>
       BadRequest -> s"The query parameter '$name' must be $expected."
+    case InvalidVariable(path) =>
+      BadRequest -> s"""The field '$path' is no name for a variable; use letters, digits and '_', no digit first, and
+        | neither ${VariableName.Reserved} nor what begins with
+        | ${VariableName.ReservedPrefixes.mkString(", ")}.""".stripMargin.replace("\n", "")
+    case VariableTwice(name) =>
+      BadRequest -> s"The variable '$name' stands in 'environment' and in 'secrets'; give it in one of them."
+    case NoSecretsKey =>
+      ServiceUnavailable -> "This controller has no key for secrets; its operator finds in its log what to do."
     case PackageRefused(problem) => BadRequest -> describe(problem)
     case Unauthorized =>
       HttpCodes.Unauthorized -> "The credentials are missing or wrong; send 'uuid:key' by Basic authentication."
@@ -120,6 +134,8 @@ object ApiError:
       Forbidden -> "These credentials open another namespace; use '_' for the one they open."
     case NoSuchPath => NotFound -> "There is no such path; see /api/v1/openapi.yaml."
     case NoSuchDefinition(name) => NotFound -> s"There is no definition '$name'; deploy it first."
+    case NoSuchVersion(name, version) =>
+      NotFound -> s"There is no version $version of '$name', or it is kept no more; choose one of its versions."
     case NoSuchFlare(id) => NotFound -> s"There is no flare '${id.value}' in this namespace."
     case NoSuchGroup(id) => NotFound -> s"There is no group '${id.value}' in this namespace."
     case MethodNotAllowed(allowed) =>
@@ -174,6 +190,15 @@ object ApiError:
   private def describe(name: String, refusal: DeployRefusal): (StatusCode, String) = refusal match
     case DeployRefusal.Exists =>
       Conflict -> s"There is a definition '$name' already; send overwrite=true to replace it."
+    case DeployRefusal.Missing => describe(NoSuchDefinition(name))
+    case DeployRefusal.NoSuchVersion(version) => describe(NoSuchVersion(name, version))
+    case DeployRefusal.NoVersionBefore =>
+      Conflict -> s"There is no version of '$name' before the present one, or it is kept no more."
+    case DeployRefusal.TooManyVariables(count) =>
+      BadRequest -> s"The program would have $count environment variables, but at most ${Definition.MostVariables} are allowed; remove some."
+    case DeployRefusal.VariablesTooLarge(bytes) =>
+      ContentTooLarge -> s"""The program's environment variables would have $bytes bytes, but at most
+        | ${Definition.MostVariableBytes} are allowed; make them smaller.""".stripMargin.replace("\n", "")
     case DeployRefusal.TooMany(allowed) =>
       ContentTooLarge -> s"This namespace may have $allowed definitions and has them; remove one it needs no more."
     case DeployRefusal.TooLarge(bytes, allowed) =>
@@ -221,10 +246,13 @@ object ApiError:
     case PackageProblem.CorruptExecutable(reason) =>
       s"The package's executable is damaged: $reason; build it again."
     case PackageProblem.WrongArchitecture(found, runtime) =>
-      s"The package is built for $found, but the runtime is $runtime; build it for $runtime."
+      s"The package is built for $found, but the runtime is $runtime; build it for the target $runtime-unknown-linux-musl."
     case PackageProblem.NewerLibc(needed, runtime) =>
       s"""The package needs C library $needed, but the runtime has $runtime;
-         | build it on an older system or link it statically.""".stripMargin.replace("\n", "")
+         | build it on an older system, or link it statically, as a musl target does.""".stripMargin.replace(
+        "\n",
+        ""
+      )
     case PackageProblem.OtherLibc(loader) =>
       s"The package needs the loader of the C library $loader, which the runtime lacks; link it statically."
 

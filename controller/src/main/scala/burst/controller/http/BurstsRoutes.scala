@@ -3,6 +3,7 @@ package burst.controller.http
 import burst.controller.definition.{Definition, EntityName}
 import burst.controller.deploy.{Definitions, PackageInspector}
 import burst.controller.scheduler.FlareService
+import burst.controller.secrets.{DefinitionName, Secrets}
 import burst.controller.store.{Blocking, DefinitionStore, Identity, Transfers}
 import burst.protocol.{PackageId, RuntimeInfo}
 import io.circe.{Json, JsonObject}
@@ -15,7 +16,9 @@ import scala.concurrent.{ExecutionContext, Future}
 /** `/bursts`: deploying, reading and removing definitions, and starting flares of them. */
 final class BurstsRoutes(
     definitions: Definitions,
+    secrets: Secrets,
     stored: DefinitionStore,
+    versions: Versions,
     service: FlareService,
     flareCall: FlareCall,
     inspector: PackageInspector,
@@ -95,17 +98,21 @@ final class BurstsRoutes(
       overwrite: Boolean,
       deployment: Deployment
   ): Either[ApiError, HttpResponse] =
-    definitions
-      .deploy(
-        definition(caller, name, deployment),
-        deployment.code,
-        overwrite,
-        caller.limits,
-        replaceParameters = deployment.parameters.isDefined
-      )
-      .map(there => JsonMarshalling.response(StatusCodes.OK, views.definition(there)))
-      .left
-      .map(ApiError.NotDeployed(name, _))
+    deployment.variables
+      .seal(DefinitionName(caller.namespace, name), secrets)
+      .flatMap: variables =>
+        definitions
+          .deploy(
+            definition(caller, name, deployment),
+            deployment.code,
+            overwrite,
+            caller.limits,
+            replaceParameters = deployment.parameters.isDefined,
+            variables
+          )
+          .left
+          .map(ApiError.NotDeployed(name, _))
+      .flatMap(there => ok(views.definition(there)))
 
   /** For what stores and deletes packages. */
   private def moving(caller: Identity) = Blocking(transfers.of(caller.namespace))
@@ -126,7 +133,7 @@ final class BurstsRoutes(
   private def flare(caller: Identity, name: String, request: HttpRequest): Answer =
     flareCall(caller, request): body =>
       for
-        definition <- stored.find(caller.namespace, name).toRight(ApiError.NoSuchDefinition(name))
+        definition <- versions.wanted(caller.namespace, name, Fields.of(body.fields))
         wanted <- flareBody.read(body, definition, caller.limits)
       yield wanted
 

@@ -15,7 +15,8 @@ final case class Deployment(
     kind: String,
     code: Array[Byte],
     options: FlareOptions,
-    parameters: Option[JsonObject]
+    parameters: Option[JsonObject],
+    variables: DeployedVariables
 )
 
 /** Reads the body of a deploy. Pure. */
@@ -24,18 +25,19 @@ final class DeployBody(options: OptionsReader, pieces: JsonPieces):
     for
       split <- SplitBody.ofDeploy(body, pieces)
       fields = Fields.of(split.fields)
-      _ <- fields.only("exec", "config", "parameters")
+      _ <- fields.only("exec", "config", "parameters", "environment", "secrets")
       exec <- fields.requiredFields("exec")
       _ <- exec.only("kind", "code")
       kind <- exec.choice("kind", DeployBody.Kinds)
       kind <- kind.toRight(ApiError.MissingField("exec.kind"))
       config <- fields.fields("config")
-      _ <- config.only(OptionsReader.Names*)
+      _ <- config.only(FlareOptions.Names*)
       own <- options.read(config, limits)
       parameters <- fields.objectAt("parameters")
+      variables <- DeployedVariables.read(fields)
       code <- split.large.toRight(ApiError.MissingField("exec.code"))
       bytes <- decode(code, limits)
-    yield Deployment(kind, bytes, own, parameters)
+    yield Deployment(kind, bytes, own, parameters, variables)
 
   private def decode(code: JsonText, limits: NamespaceLimits): Either[ApiError, Array[Byte]] =
     // Told by the length of the text, before there is an array for its content.

@@ -1,5 +1,6 @@
 package burst.controller.http
 
+import burst.controller.definition.Version
 import io.circe.{Json, JsonObject}
 
 /** Reads the fields of a JSON object a caller sent; what is wrong is told with the field's path. An absent
@@ -18,6 +19,12 @@ final class Fields private (values: JsonObject, path: String):
   def string(name: String): Either[ApiError, Option[String]] = read(name, "a string")(_.asString)
 
   def boolean(name: String): Either[ApiError, Option[Boolean]] = read(name, "true or false")(_.asBoolean)
+
+  /** The version of a definition. */
+  def version(name: String): Either[ApiError, Option[String]] =
+    string(name).flatMap:
+      case Some(text) if Version.revision(text).isEmpty => Left(WrongType(at(name), Fields.AVersion))
+      case version => Right(version)
 
   def requiredString(name: String): Either[ApiError, String] = required(name, string(name))
 
@@ -67,10 +74,14 @@ final class Fields private (values: JsonObject, path: String):
       case None => Right(None)
       case Some(value) => as(value).toRight(WrongType(at(name), expected)).map(Some(_))
 
-  // A name is the caller's own word: long ones are cut so that an answer stays a sentence.
-  private def at(name: String): String = path + (if name.lengthIs > 64 then name.take(64) + "…" else name)
+  private def at(name: String): String = path + Fields.shortened(name)
 
 object Fields:
+  /** A name is the caller's own word: long ones are cut so that an answer stays a sentence. */
+  def shortened(name: String): String = if name.lengthIs > 64 then name.take(64) + "…" else name
+
+  private val AVersion = "a version such as 0.0.3"
+
   def of(body: Json): Either[ApiError, Fields] =
     body.asObject.toRight(ApiError.WrongType("", "a JSON object")).map(of)
 

@@ -3,7 +3,7 @@ package burst.controller.http
 import burst.protocol.JsonText
 import burst.controller.json.{Defaults, JsonPieces}
 import burst.controller.http.BodyIntake.{Growing, Room}
-import burst.controller.definition.{Definition, FlareOptions}
+import burst.controller.definition.{Definition, FlareOptions, FlareTerms}
 import burst.controller.flare.{Flare, FlareRequest}
 import burst.controller.scheduler.Refusal
 import burst.controller.limits.NamespaceLimits
@@ -26,7 +26,7 @@ final class FlareBody(
   ): Either[ApiError, Growing[FlareRequest]] =
     val fields = Fields.of(body.fields)
     for
-      _ <- fields.only("params" +: "size" +: OptionsReader.Names*)
+      _ <- fields.only("params" +: "size" +: "version" +: FlareOptions.Names*)
       own <- options.read(fields, limits)
       size <- fields.int("size", 1, limits.burstSize)
       sized <- inputs(size, body.large, limits)
@@ -42,14 +42,17 @@ final class FlareBody(
       limits: NamespaceLimits
   ): Either[ApiError, FlareRequest] =
     for
-      _ <- fields.only("definition" +: "size" +: "idleTimeout" +: OptionsReader.Names.filter(_ != "retries")*)
+      _ <- fields.only(FlareBody.GroupNames*)
       own <- options.read(fields, limits)
       size <- fields.int("size", 1, limits.burstSize).flatMap(_.toRight(MissingField("size")))
       idle <- options.idleTimeout(fields)
       shared = Inputs.Shared(JsonText.of(Json.fromJsonObject(definition.parameters)))
       request = complete(definition, size, shared, own, limits)
       _ <- allowed(request, limits)
-    yield request.copy(retries = 0, group = Some(GroupRole.Holder(idle.getOrElse(defaults.groupIdleTimeout))))
+    yield request.copy(
+      terms = request.terms.copy(retries = 0),
+      group = Some(GroupRole.Holder(idle.getOrElse(defaults.groupIdleTimeout)))
+    )
 
   /** A flare on a group, whose own inputs stand under the flare's. */
   def readMember(
@@ -65,7 +68,7 @@ final class FlareBody(
       sized <- inputs(Some(group.request.size), body.large, limits)
       request = group.request.copy(
         inputs = sized._2,
-        timeout = own.timeout.getOrElse(group.request.timeout),
+        terms = group.request.terms.copy(timeout = own.timeout.getOrElse(group.request.timeout)),
         group = Some(GroupRole.Member(group.id))
       )
     yield growing(request, below)
@@ -139,21 +142,21 @@ final class FlareBody(
       own: FlareOptions,
       limits: NamespaceLimits
   ): FlareRequest =
-    val chosen = own.orElse(definition.options)
     FlareRequest(
       definition.ref,
       size,
       inputs,
-      chosen.granularity,
-      chosen.packing.getOrElse(defaults.packing),
-      chosen.backend.getOrElse(defaults.backend),
-      chosen.chunkSize,
-      chosen.timeout.getOrElse(defaults.timeout),
-      chosen.memory.getOrElse(defaults.memory.min(limits.memory)),
-      chosen.retries.getOrElse(defaults.retries),
-      egress = limits.egress
+      FlareTerms.of(
+        own.orElse(definition.options),
+        defaults.terms.copy(memory = defaults.terms.memory.min(limits.memory))
+      ),
+      egress = limits.egress,
+      environment = definition.environment
     )
 
 object FlareBody:
+  private val GroupNames: Seq[String] =
+    Seq("definition", "version", "size", "idleTimeout") ++ FlareOptions.Names.filter(_ != "retries")
+
   private def defaults(parameters: JsonObject): Defaults =
     Defaults(parameters.toVector.map((name, value) => name -> JsonText.of(value)))

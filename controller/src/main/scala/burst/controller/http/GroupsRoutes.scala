@@ -5,7 +5,7 @@ import burst.controller.json.{Defaults, JsonPieces}
 import burst.controller.definition.EntityName
 import burst.controller.flare.{Flare, FlareRequest, FlareState}
 import burst.controller.scheduler.{CancelOutcome, FlareService}
-import burst.controller.store.{Blocking, DefinitionStore, FlareStore, Identity}
+import burst.controller.store.{Blocking, FlareStore, Identity}
 import burst.protocol.{FlareId, Inputs}
 import io.circe.Json
 import org.apache.pekko.http.scaladsl.model.{HttpRequest, StatusCodes}
@@ -15,7 +15,7 @@ import scala.concurrent.{ExecutionContext, Future}
 
 /** `/groups`: packs that outlive the flares that run on them, one after the other. */
 final class GroupsRoutes(
-    definitions: DefinitionStore,
+    versions: Versions,
     flares: FlareStore,
     service: FlareService,
     flareCall: FlareCall,
@@ -48,7 +48,7 @@ final class GroupsRoutes(
       for
         name <- fields.requiredString("definition")
         _ <- Either.cond(EntityName.isValid(name), (), ApiError.InvalidName)
-        definition <- definitions.find(caller.namespace, name).toRight(ApiError.NoSuchDefinition(name))
+        definition <- versions.wanted(caller.namespace, name, fields)
         wanted <- flareBody.readGroup(fields, definition, caller.limits)
       yield Growing.done(wanted)
     opened.map(_.map(group => JsonMarshalling.response(StatusCodes.Accepted, Views.acceptedGroup(group.id))))

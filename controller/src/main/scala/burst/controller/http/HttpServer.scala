@@ -39,13 +39,17 @@ object HttpServer:
       results,
       settings
     )
+    val views = Views(defaults)
+    val versions = Versions(storage.definitions)
     val flareBody = FlareBody(options, defaults, pieces, settings.flareBodies.bodyLimit)
     Routes(
       MetaRoutes(metrics, storage.flares, service, blocking),
       InvokersRoutes(service),
       BurstsRoutes(
         definitions,
+        storage.secrets,
         storage.definitions,
+        versions,
         service,
         flareCall,
         PackageInspector(limits.packages),
@@ -53,12 +57,13 @@ object HttpServer:
         flareBody,
         intake(settings.deployBodies, HttpSettings.DeployDispatcher),
         RateLimiter(),
-        Views(defaults),
+        views,
         blocking,
         transfers
       ),
+      VersionsRoutes(definitions, storage.definitions, versions, body, views, blocking, transfers),
       FlaresRoutes(storage.flares, service, results, blocking, transfers),
-      GroupsRoutes(storage.definitions, storage.flares, service, flareCall, flareBody, pieces, blocking),
+      GroupsRoutes(versions, storage.flares, service, flareCall, flareBody, pieces, blocking),
       AdminRoutes(
         NamespacesRoutes(storage.namespaces, service, body, blocking),
         AdminFlaresRoutes(storage.flares, service, blocking)

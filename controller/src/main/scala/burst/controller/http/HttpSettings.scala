@@ -1,6 +1,6 @@
 package burst.controller.http
 
-import burst.controller.definition.Packing
+import burst.controller.definition.{FlareOptions, FlareTerms, Packing}
 import burst.controller.http.connection.ConnectionLimits
 import com.typesafe.config.{Config, ConfigException}
 import javax.net.ssl.SSLContext
@@ -76,32 +76,38 @@ object HttpSettings:
       http.getBytes(s"$call-bodies-burst")
     ).fitting
 
-/** `burst.flare-defaults`: what a flare gets when neither it nor its definition says otherwise. `backends`
-  * are the names the operator configured, known once the scheduler's side is.
+/** `burst.flare-defaults`: what a flare gets when neither it nor its definition says otherwise. The backend,
+  * and `backends`, the names of all that the operator configured, are known once the scheduler's side is.
   */
 final case class FlareDefaults(
-    packing: Packing,
-    timeout: Long,
-    memory: Int,
-    retries: Int,
+    terms: FlareTerms,
     groupIdleTimeout: Long,
-    backend: String = "",
     backends: Vector[String] = Vector.empty
-)
+):
+  def withBackends(default: String, all: Vector[String]): FlareDefaults =
+    copy(terms = terms.copy(backend = default), backends = all)
+
+  /** A definition's options with what its flares get, but for what is chosen for each of them anew. */
+  def shown(options: FlareOptions): FlareOptions = options.orElse(
+    FlareOptions(timeout = Some(terms.timeout), memory = Some(terms.memory), retries = Some(terms.retries))
+  )
 
 object FlareDefaults:
   def from(config: Config): FlareDefaults =
     val defaults = config.getConfig("burst.flare-defaults")
     val packing = defaults.getString("packing")
-    FlareDefaults(
-      OptionsReader.Packings
+    val terms = FlareTerms(
+      granularity = None,
+      packing = Packing.named
         .collectFirst { case (`packing`, value) => value }
         .getOrElse(throw ConfigException.BadValue(
           "burst.flare-defaults.packing",
           "there is no such packing"
         )),
-      defaults.getDuration("timeout").toMillis,
-      defaults.getInt("memory"),
-      defaults.getInt("retries"),
-      defaults.getDuration("group-idle-timeout").toMillis
+      backend = "",
+      chunkSize = None,
+      timeout = defaults.getDuration("timeout").toMillis,
+      memory = defaults.getInt("memory"),
+      retries = defaults.getInt("retries")
     )
+    FlareDefaults(terms, defaults.getDuration("group-idle-timeout").toMillis)

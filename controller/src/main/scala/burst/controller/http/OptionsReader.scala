@@ -11,7 +11,7 @@ final class OptionsReader(defaults: FlareDefaults, limits: PlatformLimits):
   def read(fields: Fields, namespace: NamespaceLimits): Either[ApiError, FlareOptions] =
     for
       granularity <- fields.int("granularity", 1, namespace.burstSize)
-      packing <- fields.choice("packing", Packings)
+      packing <- fields.choice("packing", Packing.named)
       backend <- fields.choice("backend", defaults.backends.map(name => name -> name))
       chunkSize <- fields.int("chunkSize", limits.chunkSizeMin, limits.chunkSizeMax, Measure.Bytes)
       timeout <- fields.long("timeout", 1, limits.timeout, Measure.Milliseconds)
@@ -24,14 +24,5 @@ final class OptionsReader(defaults: FlareDefaults, limits: PlatformLimits):
     fields.long("idleTimeout", 1, limits.groupIdleTimeout, Measure.Milliseconds)
 
 object OptionsReader:
-  val Names: Seq[String] =
-    Seq("granularity", "packing", "backend", "chunkSize", "timeout", "memory", "retries")
-
-  val Packings: Seq[(String, Packing)] = Seq(
-    "mixed" -> Packing.Mixed,
-    "homogeneous" -> Packing.Homogeneous,
-    "heterogeneous" -> Packing.Heterogeneous
-  )
-
   /** MiB in which a program with a thread and its buffers can start at all. */
   val LeastMemory = 16

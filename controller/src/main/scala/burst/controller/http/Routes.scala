@@ -12,6 +12,7 @@ final class Routes(
     meta: MetaRoutes,
     invokers: InvokersRoutes,
     bursts: BurstsRoutes,
+    versions: VersionsRoutes,
     flares: FlaresRoutes,
     groups: GroupsRoutes,
     admin: AdminRoutes,
@@ -40,10 +41,8 @@ final class Routes(
         concat(
           invokers.route,
           pathPrefix("namespaces" / Segment): namespace =>
-            authentication.own(
-              namespace,
-              caller
-            )(concat(bursts.route(caller), flares.route(caller), groups.route(caller)))
+            authentication.own(namespace, caller):
+              concat(bursts.route(caller), versions.route(caller), flares.route(caller), groups.route(caller))
         )
 
   // The server hands its own request to the handler, which knows nothing of our id.

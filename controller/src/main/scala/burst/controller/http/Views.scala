@@ -1,6 +1,6 @@
 package burst.controller.http
 
-import burst.controller.definition.{Definition, FlareOptions}
+import burst.controller.definition.Definition
 import burst.controller.flare.*
 import burst.controller.scheduler.{InvokerView, QueueEstimate, Suspicion}
 import burst.controller.store.Namespace
@@ -10,10 +10,15 @@ import io.circe.syntax.*
 
 /** What the API shows of the domain: one function per body of docs/architecture.md, section 2. */
 final class Views(defaults: FlareDefaults):
+  /** Of secrets only the names. */
   def definition(definition: Definition): Json =
-    summary(definition).mapObject(_.add("parameters", definition.parameters.asJson))
+    summary(definition).mapObject(
+      _.add("parameters", definition.parameters.asJson)
+        .add("environment", definition.environment.variables.asJson)
+        .add("secrets", definition.environment.secrets.map(_.name).asJson)
+    )
 
-  /** Without its parameters. */
+  /** Without its parameters and variables. */
   def summary(definition: Definition): Json = Json.obj(
     "namespace" -> definition.namespace.asJson,
     "name" -> definition.name.asJson,
@@ -23,19 +28,9 @@ final class Views(defaults: FlareDefaults):
       "package" -> definition.packageId.asJson,
       "size" -> definition.packageSize.asJson
     ),
-    "config" -> config(definition.options),
+    // What is the scheduler's choice stays null; the rest shows the value in force.
+    "config" -> defaults.shown(definition.options).asJson,
     "updated" -> definition.updated.asJson
-  )
-
-  /** What is the scheduler's choice stays null; the rest shows the value in force. */
-  private def config(options: FlareOptions): Json = Json.obj(
-    "granularity" -> options.granularity.asJson,
-    "packing" -> options.packing.asJson,
-    "backend" -> options.backend.asJson,
-    "chunkSize" -> options.chunkSize.asJson,
-    "timeout" -> options.timeout.getOrElse(defaults.timeout).asJson,
-    "memory" -> options.memory.getOrElse(defaults.memory).asJson,
-    "retries" -> options.retries.getOrElse(defaults.retries).asJson
   )
 
 object Views:
@@ -102,15 +97,9 @@ object Views:
   /** On what terms. */
   private def terms(flare: Flare): Seq[(String, Json)] =
     val request = flare.request
-    Seq(
-      "size" -> request.size.asJson,
-      "granularity" -> flare.granularity.orElse(request.granularity).asJson,
-      "packing" -> request.packing.asJson,
-      "backend" -> request.backend.asJson,
-      "chunkSize" -> request.chunkSize.asJson,
-      "timeout" -> request.timeout.asJson,
-      "memory" -> request.memory.asJson
-    )
+    val granularity = flare.granularity.orElse(request.granularity)
+    val terms = request.terms.asJsonObject.add("granularity", granularity.asJson).remove("retries")
+    ("size" -> request.size.asJson) +: terms.toVector
 
   private def queue(estimate: QueueEstimate): Json =
     Json.obj(

@@ -1,7 +1,6 @@
 package burst.controller.scheduler
 
 import scala.util.{Success, Try}
-import scala.concurrent.{ExecutionContext, Future}
 import org.apache.pekko.actor.typed.PostStop
 import burst.node.FairSemaphore
 import burst.controller.flare.{Flare, FlareState}
@@ -54,11 +53,12 @@ object FlareActor:
   private final case class Reported(report: InvokerReport) extends Command
   private final case class Expired(timer: FlareTimer, attempt: Int) extends Command
   private final case class StoreAnswered(written: Written) extends Command
-  private final case class InputsGranted(attempt: Int, permit: FairSemaphore.Permit) extends Command
-  private final case class InputsLoaded(attempt: Int, inputs: Try[Option[Inputs]]) extends Command
+  private[scheduler] final case class InputsGranted(attempt: Int, permit: FairSemaphore.Permit)
+      extends Command
+  private[scheduler] final case class InputsLoaded(attempt: Int, inputs: Try[Option[Inputs]]) extends Command
   private case object WriteProgress extends Command
-  private case object WriteAgain extends Command
-  private case object StoreOverdue extends Command
+  private[scheduler] case object WriteAgain extends Command
+  private[scheduler] case object StoreOverdue extends Command
 
   /** How a flare comes to its actor. */
   enum Origin:
@@ -97,39 +97,31 @@ private final class FlareActor(
   private val id = accepted.id
   private val request = accepted.request.withoutInputs
 
-  /** Only while they are small, or not stored yet. */
-  private var inputs = accepted.request.inputs
+  private val inputs =
+    FlareInputs(accepted.request.inputs, id, request.definition.namespace, environment, context)
 
-  /** Those that were read again, while the packs are asked for. */
-  private var readAgain = Option.empty[Inputs]
+  /** What the programs are to have, while the packs are asked for. */
+  private var variables = Environment.Empty
 
-  /** The memory for large inputs, until the packs have them. */
-  private var granted = Option.empty[FairSemaphore.Permit]
-
-  /** All that was asked for of it, which may be granted when nobody is here any more. */
-  private var asked = Vector.empty[Future[FairSemaphore.Permit]]
   private val terms = settings.terms(backends.needsCleaning(request.backend))
   private val reports = context.messageAdapter[InvokerReport](Reported(_))
-  private val writer = FlareWriter(
-    environment.store,
-    environment.spool,
-    id,
-    alreadyStored = origin == Origin.Recovered,
-    settings,
-    cost => environment.logPace.take(request.definition.namespace, cost),
-    environment.blocking,
-    environment.transfers.of(request.definition.namespace),
-    written => context.self ! StoreAnswered(written)
-  )
-
-  private var life = FlareLifecycle.queued(accepted, terms)
-  private var invokers = Map.empty[InvokerId, ActorRef[InvokerRequest]]
+  private val packs = PackCommands(id, request, reports)
+  private val storing =
+    val writer = FlareWriter(
+      environment.store,
+      environment.spool,
+      id,
+      alreadyStored = origin == Origin.Recovered,
+      settings,
+      cost => environment.logPace.take(request.definition.namespace, cost),
+      environment.blocking,
+      environment.transfers.of(request.definition.namespace),
+      written => context.self ! StoreAnswered(written)
+    )
+    FlareStoring(id, writer, settings, timers, context.log)
   private val subscribers = FlareSubscribers()
 
-  private val backoff = StoreBackoff(settings, timers, again = WriteAgain, overdue = StoreOverdue)
-
-  /** How it ended, while that was told but could not be stored: it is tried until it is. */
-  private var unstored = Option.empty[Flare]
+  private var life = FlareLifecycle.queued(accepted, terms)
   private var retired = false
 
   origin match
@@ -137,7 +129,7 @@ private final class FlareActor(
       subscribers.submits(replyTo)
       carryOut(FlareLifecycle.accept(accepted, terms))
       placed.foreach(onPlaced)
-      writer.flush()
+      storing.flush()
     case Origin.Recovered => carryOut(FlareLifecycle.resume(accepted, terms))
 
   def behavior: Behavior[Command] = Behaviors.receiveMessage[Command] {
@@ -150,16 +142,16 @@ private final class FlareActor(
         case NonFatal(defect) =>
           context.log.error(s"flare ${id.value}: a defect of the controller", defect)
           carryOut(life.step(FlareEvent.Broken(s"the controller failed: ${defect.getMessage}", now())))
-      writer.flushIfAwaited()
-      if !isStarting then giveBack()
+      storing.flushIfAwaited()
+      if !isStarting then inputs.giveBack()
       next
   }.receiveSignal { case (_, PostStop) =>
-    asked.foreach(_.foreach(_.close())(using ExecutionContext.parasitic))
+    inputs.close()
     Behaviors.same
   }
 
   private def next: Behavior[Command] =
-    if retired && unstored.isEmpty then Behaviors.stopped else Behaviors.same
+    if retired && !storing.isOwing then Behaviors.stopped else Behaviors.same
 
   private def on(command: Command): Unit = command match
     case placed: Placed => onPlaced(placed)
@@ -168,7 +160,7 @@ private final class FlareActor(
       if report.isAnswered then answer(report)
     case Reported(FlareCleaned(_, error)) => happen(FlareEvent.Cleaned(error, now()))
     case InputsGranted(attempt, permit) =>
-      if isPlacing(attempt) then load(attempt, permit) else permit.close()
+      if isPlacing(attempt) then inputs.load(attempt, permit) else permit.close()
     case InputsLoaded(attempt, loaded) => if isPlacing(attempt) then onInputs(loaded)
     case InvokerDown(invoker, reason) => happen(FlareEvent.InvokerLost(invoker, reason, now()))
     case Expired(timer, attempt) => happen(FlareEvent.Expired(timer, attempt, now()))
@@ -179,16 +171,16 @@ private final class FlareActor(
     case Await(replyTo) => subscribers.waits(replyTo)
     case StoreAnswered(written) => onWritten(written)
     case WriteProgress =>
-      if subscribers.ended.isEmpty then writer.save(life.record)
-      writer.flush()
-    case WriteAgain => writer.flush()
-    case StoreOverdue => backoff.exhaust()
+      if subscribers.ended.isEmpty then storing.save(life.record)
+      storing.flush()
+    case WriteAgain => storing.flush()
+    case StoreOverdue => storing.overdue()
     case Retire | _: Begin => ()
 
   private def happen(event: FlareEvent): Unit = carryOut(life.step(event))
 
   private def onPlaced(placed: Placed): Unit =
-    invokers = placed.invokers
+    packs.reach(placed.invokers)
     happen(FlareEvent.Placed(placed.attempt, placed.plan, now()))
     // found out before any invoker is asked for a pack: the slots just go back
     if backends.find(request.backend, request.chunkSize).isEmpty then
@@ -209,34 +201,34 @@ private final class FlareActor(
     step.effects.foreach(perform)
 
   private def perform(effect: FlareEffect): Unit = effect match
-    case FlareEffect.Store(flare, true) => writer.confirm(flare)
+    case FlareEffect.Store(flare, true) => storing.confirm(flare)
     case FlareEffect.Store(flare, false) =>
-      writer.save(flare)
-      writer.flush()
+      storing.save(flare)
+      storing.flush()
     case FlareEffect.Progress => progressSoon()
-    case FlareEffect.StoreOutputs(pieces) => writer.outputs(pieces)
+    case FlareEffect.StoreOutputs(pieces) => storing.outputs(pieces)
     case FlareEffect.StoreResults(results) =>
-      writer.results(results)
+      storing.results(results)
       progressSoon()
     case FlareEffect.StoreLogs(texts) =>
-      writer.logs(texts)
+      storing.logs(texts)
       progressSoon()
     case FlareEffect.StorePhases(marks) =>
-      writer.phases(marks)
+      storing.phases(marks)
       progressSoon()
-    case FlareEffect.ClearAttempt => writer.clear()
-    case FlareEffect.ReadInputs => readInputs()
-    case FlareEffect.Prepare(plan) => prepare(plan, readAgain.getOrElse(inputs))
-    case FlareEffect.Start(endpoints) =>
-      eachPack(life.progress.fold(Vector.empty)(_.plan.packs)) { pack =>
-        StartPack(id, pack.pack, endpoints)
-      }
-    case FlareEffect.Abort(packs, failure) =>
-      eachPack(life.progress.fold(Vector.empty)(p => packs.map(p.plan.packs(_)))) { pack =>
-        AbortPack(id, pack.pack, failure)
-      }
-    case FlareEffect.Release(attempt, packs) =>
-      scheduler ! GangScheduler.Release(id, attempt, packs.map(_ -> 0))
+    case FlareEffect.ClearAttempt => storing.clear()
+    case FlareEffect.ReadInputs =>
+      val attempt = life.flare.attempt
+      environment.variables(request) match
+        case Left(secret) => happen(FlareEvent.Broken(secret.message, now()))
+        case Right(opened) =>
+          variables = opened
+          if inputs.isAtHand(attempt) then happen(FlareEvent.InputsRead(attempt, now()))
+    case FlareEffect.Prepare(plan) => prepare(plan)
+    case FlareEffect.Start(endpoints) => packs.start(placements, endpoints)
+    case FlareEffect.Abort(which, failure) => packs.abort(placed(which), failure)
+    case FlareEffect.Release(attempt, which) =>
+      scheduler ! GangScheduler.Release(id, attempt, which.map(_ -> 0))
     case FlareEffect.Shrink(attempt, slots) => scheduler ! GangScheduler.Release(id, attempt, slots)
     case FlareEffect.Clean => clean()
     case FlareEffect.SetTimer(timer) =>
@@ -256,48 +248,22 @@ private final class FlareActor(
     if subscribers.ended.isEmpty && !timers.isTimerActive(WriteProgress) then
       timers.startSingleTimer(WriteProgress, WriteProgress, settings.progressInterval)
 
-  private def eachPack(packs: Vector[PackPlacement])(command: PackPlacement => InvokerCommand): Unit =
-    packs.foreach(pack => tell(pack.invoker, command(pack)))
+  private def placements: Vector[PackPlacement] = life.progress.fold(Vector.empty)(_.plan.packs)
+  private def placed(which: Vector[Int]): Vector[PackPlacement] = which.flatMap(placements.lift)
 
-  private def tell(invoker: InvokerId, command: InvokerCommand): Unit =
-    invokers.get(invoker).foreach(_ ! InvokerRequest(command, reports))
-
-  /** The outputs of a report are stored, or never will be: the pack may send more. */
+  /** A pack that waits for its outputs to be stored may send more once they are, or never will be. */
   private def answer(report: PackReport): Unit =
-    if writer.isGivenUp then answered(report.pack, report.invoker) else writer.awaited(report.pack)
+    if storing.isGivenUp then answered(Set(report.pack)) else storing.awaited(report.pack)
 
-  private def answered(pack: Int, invoker: InvokerId): Unit =
-    tell(invoker, OutputStored(id, pack))
-
-  private def answered(packs: Set[Int]): Unit =
-    for pack <- packs; placed <- life.progress.flatMap(_.plan.packs.lift(pack)) do
-      answered(pack, placed.invoker)
-
-  // ---- Asking for packs ----------------------------------------------------------------------------------
-
-  /** What is not at hand is read as soon as there is memory for it. */
-  private def readInputs(): Unit =
-    val attempt = life.flare.attempt
-    inputs match
-      case Inputs.OutOfLine(size) =>
-        val permit = environment.inputs.acquire(size, request.definition.namespace)
-        asked :+= permit
-        permit.foreach(context.self ! InputsGranted(attempt, _))(using ExecutionContext.parasitic)
-      case _ => happen(FlareEvent.InputsRead(attempt, now()))
-
-  private def load(attempt: Int, permit: FairSemaphore.Permit): Unit =
-    granted = Some(permit)
-    val reading = Future(environment.store.inputs(id))(using
-      environment.transfers.of(request.definition.namespace)
-    )
-    context.pipeToSelf(reading)(InputsLoaded(attempt, _))
+  private def answered(which: Set[Int]): Unit =
+    packs.outputStored(placed(which.toVector))
 
   private def onInputs(loaded: Try[Option[Inputs]]): Unit =
     loaded match
-      case Success(Some(inputs)) =>
-        readAgain = Some(inputs)
+      case Success(Some(read)) =>
+        inputs.loaded(read)
         happen(FlareEvent.InputsRead(life.flare.attempt, now()))
-        readAgain = None
+        inputs.forgetLarge()
       case missing =>
         missing.failed.foreach(context.log.error(s"the inputs of flare ${id.value} cannot be read", _))
         happen(FlareEvent.Broken("the flare's inputs cannot be read", now()))
@@ -308,92 +274,38 @@ private final class FlareActor(
   private def isStarting: Boolean =
     life.stage == FlareLifecycle.Stage.Placing || life.stage == FlareLifecycle.Stage.Starting
 
-  /** What was stored need not be held here as well. */
-  private def forgetInputs(): Unit =
-    if inputs.length > Inputs.Small then inputs = Inputs.OutOfLine(inputs.length)
-    life = life.withoutInputs
-
-  private def giveBack(): Unit =
-    granted.foreach(_.close())
-    granted = None
-
-  private def prepare(plan: Plan, inputs: Inputs): Unit =
+  private def prepare(plan: Plan): Unit =
     backends.find(request.backend, request.chunkSize).foreach { backend =>
-      // each attempt proves itself by a secret of its own: a pack left of the last one cannot join
-      val secret = Secret.random()
-      eachPack(plan.packs)(pack => PreparePack(assignment(plan, pack, inputs, backend, secret)))
+      val timeLeft = life.deadline.fold(request.timeout * 1000)(_ - now()).max(0)
+      packs.prepare(plan, life.flare.attempt, inputs.current, backend, timeLeft, variables)
     }
-
-  private def assignment(
-      plan: Plan,
-      pack: PackPlacement,
-      inputs: Inputs,
-      backend: BackendConfig,
-      secret: Secret
-  ) =
-    PackAssignment(
-      id,
-      life.flare.attempt,
-      request.definition,
-      pack.pack,
-      plan.packSizes,
-      inputs match
-        case Inputs.Each(values) => Inputs.Each(values.slice(pack.firstWorker, pack.firstWorker + pack.size))
-        case shared =>
-          shared
-      ,
-      backend,
-      secret,
-      life.deadline.fold(request.timeout * 1000)(_ - now()).max(0),
-      request.memory,
-      autostart = plan.packs.length == 1,
-      request.group,
-      request.egress
-    )
+    variables = Environment.Empty
 
   private def clean(): Unit =
     backends.find(request.backend, request.chunkSize).foreach { backend =>
-      scheduler ! GangScheduler.CleanUp(id, backend, invokers.keys.toVector, reports)
+      scheduler ! GangScheduler.CleanUp(id, backend, packs.invokers, reports)
     }
 
-  private def onWritten(written: Written): Unit =
-    writer.finished(written)
-    written match
-      case Written.Done(confirms, waiting, _) =>
-        unstored = None
-        backoff.reset()
-        answered(waiting)
-        stored(confirms)
-      case Written.Failed(operation, cause, _) =>
-        storeFailed(operation, cause)
-        if writer.isGivenUp then answered(writer.dropAwaited())
+  private def onWritten(written: Written): Unit = storing.finished(written) match
+    case FlareStoring.Outcome.Stored(confirms, waiting) =>
+      answered(waiting)
+      stored(confirms)
+    case FlareStoring.Outcome.TriedAgain => ()
+    case FlareStoring.Outcome.Failed(operation, cause) =>
+      if cause.isInstanceOf[FlareTaken] then subscribers.supersede()
+      subscribers.answer(cause match
+        case _: PackageGone => GangScheduler.Submitted.Refused(Refusal.PackageGone)
+        case _ => GangScheduler.Submitted.NotStored(operation, cause))
+      happen(FlareEvent.StoreFailed(operation, now()))
+      storing.failedWith(subscribers.ended)
+      if storing.isGivenUp then answered(storing.dropAwaited())
 
   private def stored(confirms: Vector[(Int, FlareState)]): Unit =
     if confirms.nonEmpty then
       subscribers.answer(GangScheduler.Submitted.Accepted(life.record))
-      forgetInputs()
+      inputs.forgetLarge()
+      life = life.withoutInputs
       confirms.foreach((attempt, state) => happen(FlareEvent.Stored(attempt, state, now())))
-
-  private def storeFailed(operation: String, cause: Throwable): Unit =
-    backoff.begin()
-    if cause.isInstanceOf[FlareTaken] then subscribers.supersede()
-    val hopeless = subscribers.isSuperseded || !writer.isInserted || writer.isGivenUp || backoff.isExhausted
-    if !hopeless then backoff.scheduleRetry()
-    else
-      if !writer.isGivenUp && !cause.isInstanceOf[PackageGone] then
-        context.log.error(s"flare ${id.value}: the store failed during $operation", cause)
-      subscribers.answer(cause match
-        case _: PackageGone => GangScheduler.Submitted.Refused(Refusal.PackageGone)
-        case _ => GangScheduler.Submitted.NotStored(operation, cause))
-      // a flare that was never stored stays so: its submitter was told that there is none
-      if subscribers.isSuperseded || !writer.isInserted then writer.giveUp()
-      backoff.reset()
-      // what is written from now on is the end: it is tried, too
-      if !writer.isGivenUp then timers.startSingleTimer(WriteAgain, WriteAgain, settings.storeRetryPause)
-      writer.dropConfirms()
-      happen(FlareEvent.StoreFailed(operation, now()))
-      unstored = subscribers.ended.filterNot(_ => writer.isGivenUp)
-      unstored.foreach(writer.save)
 
   private def announce(flare: Flare): Unit =
     context.log.debug("flare {} has ended: {}", id.value, flare.state)

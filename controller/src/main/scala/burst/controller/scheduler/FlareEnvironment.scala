@@ -1,13 +1,16 @@
 package burst.controller.scheduler
 
 import burst.controller.limits.BytePace
+import burst.controller.flare.FlareRequest
+import burst.controller.secrets.{DefinitionName, Secrets, UnopenedSecret}
 import burst.node.FairSemaphore
 import burst.controller.store.{FlareStore, Transfers}
+import burst.protocol.Environment
 import scala.concurrent.ExecutionContext
 
 /** What the scheduler and its flares need of the world around them. `blocking` runs what waits for the
   * database, `transfers` what moves large things; `inputs` is the memory for large inputs on their way to the
-  * packs; `logPace` holds all flares of a namespace together.
+  * packs; `logPace` holds all flares of a namespace together; `secrets` opens those of definitions.
   */
 final case class FlareEnvironment(
     store: FlareStore,
@@ -18,5 +21,10 @@ final case class FlareEnvironment(
     blocking: ExecutionContext,
     transfers: Transfers,
     clock: Clock,
-    logPace: BytePace
-)
+    logPace: BytePace,
+    secrets: Secrets
+):
+  /** What a flare's programs are to have. */
+  def variables(request: FlareRequest): Either[UnopenedSecret, Environment] =
+    val definition = DefinitionName(request.definition.namespace, request.definition.name)
+    secrets.open(definition, request.environment)

@@ -19,7 +19,6 @@ private[scheduler] final class FlareSubscribers:
 
   /** How the flare ended, once that was told. */
   def ended: Option[Flare] = announced
-  def isSuperseded: Boolean = superseded
   def supersede(): Unit = superseded = true
 
   def submits(replyTo: ActorRef[Submitted]): Unit = submitter = Some(replyTo)

@@ -122,16 +122,12 @@ object GangScheduler:
 
   /** A machine has been avoided for long enough. */
   private[scheduler] final case class TrialDue(id: InvokerId) extends Command
-  private final case class Gone(id: FlareId) extends Command
+
+  /** The actor of a flare has died. */
+  private[scheduler] final case class Gone(id: FlareId) extends Command
   private[scheduler] final case class Loaded(recovered: Recovered) extends Command
   private[scheduler] final case class NotLoaded(cause: Throwable) extends Command
   private[scheduler] case object LoadAgain extends Command
-
-  /** A flare that goes on, and whose it is. */
-  private final case class Active(actor: ActorRef[FlareActor.Command], tenant: String)
-
-  /** Under what a group holds its slots. */
-  private def attemptOf(group: FlareId) = AttemptId(group, attempt = 1)
 
   /** A scheduler. Should a defect end it, it is started anew as after a restart of the controller: flares
     * that were going on are reported failed, queued ones queued again, invokers known again by their
@@ -161,8 +157,8 @@ private final class GangScheduler(
 
   private val invokers = InvokerDirectory(context.log, context.system.ignoreRef)
   private val state = SchedulerState(settings, () => elapsed(), context, timers)
-  private var flares = Map.empty[FlareId, Active]
-  private var groups = GroupQueues.empty
+  private val flares = FlareActors(environment, context)
+  private val groups = GroupTurns(flares, state.holding, invokers)
   private var revoked = Set.empty[String]
 
   /** Queues again what was queued, and has cleaned what the others left. */
@@ -170,7 +166,7 @@ private final class GangScheduler(
     recovered.limits.foreach(state.allow)
     recovered.queued.foreach { flare =>
       state.enqueue(Waiting(flare.id, flare.attempt, flare.request.withoutInputs, elapsed()))
-      spawn(flare, FlareActor.Origin.Recovered)
+      flares.begin(flare, FlareActor.Origin.Recovered)
     }
     recovered.revoked.foreach(endAllOf)
     recovered.orphans.foreach(invokers.abortOnReturn)
@@ -195,17 +191,16 @@ private final class GangScheduler(
       submit.replyTo ! Submitted.Refused(Refusal.NamespaceRevoked)
     case submit: Submit => submit.request.memberOf.fold(onSubmit(submit))(onJoin(submit, _))
     case Cancel(id, by, replyTo) =>
-      groups.current(id).foreach(tell(_, FlareActor.Cancel(by, context.system.ignoreRef)))
-      if !tell(id, FlareActor.Cancel(by, replyTo)) then replyTo ! CancelOutcome.NotFound
+      groups.current(id).foreach(flares.tell(_, FlareActor.Cancel(by, context.system.ignoreRef)))
+      if !flares.tell(id, FlareActor.Cancel(by, replyTo)) then replyTo ! CancelOutcome.NotFound
     case EndNamespace(namespace, replyTo) =>
       endAllOf(namespace)
       replyTo ! NamespaceEnded
     case ReopenNamespace(namespace) => revoked -= namespace
     case Await(id, replyTo) =>
-      if !tell(id, FlareActor.Await(replyTo)) then replyTo ! Awaited.NotActive
+      if !flares.tell(id, FlareActor.Await(replyTo)) then replyTo ! Awaited.NotActive
     case Locate(id, replyTo) =>
-      val inGroup = groups.position(id).map(QueueEstimate(_, Left(WaitsFor.Turn)))
-      replyTo ! Located(inGroup.orElse(state.queueEstimate(id).map(s =>
+      replyTo ! Located(groups.queueEstimate(id).orElse(state.queueEstimate(id).map(s =>
         s.copy(start = s.start.map(clock.dayTime))
       )))
     case ListInvokers(replyTo) =>
@@ -227,13 +222,14 @@ private final class GangScheduler(
     case TrialDue(_) => state.trialDue()
     case LeaveQueue(id) =>
       dequeue(id)
-      leaveGroup(id)
+      groups.leave(id)
       state.roundSoon()
-    case GroupOpened(id) =>
-      groups = groups.opened(id)
-      startNext(id)
+    case GroupOpened(id) => groups.opened(id)
     case clean: CleanUp => invokers.clean(clean)
-    case Ended(id) => onEnded(id)
+    case Ended(id) =>
+      flares.retire(id)
+      groups.leave(id)
+      groups.end(id)
     case Gone(id) => onGone(id)
     case Round => state.dueRound().foreach(place)
     case _: (Loaded | NotLoaded | Stop) | LoadAgain => ()
@@ -250,75 +246,32 @@ private final class GangScheduler(
         others.foreach(place)
         own.headOption match
           case Some(placement) =>
-            spawn(flare, FlareActor.Origin.Accepted(submit.replyTo, Some(placed(placement))))
+            flares.begin(flare, FlareActor.Origin.Accepted(submit.replyTo, Some(placed(placement))))
           case None =>
             state.overflow(tenant) match
               case Some(refusal) =>
                 state.dequeue(flare.id, tenant)
                 submit.replyTo ! Submitted.Refused(refusal)
-              case None => spawn(flare, FlareActor.Origin.Accepted(submit.replyTo, None))
+              case None => flares.begin(flare, FlareActor.Origin.Accepted(submit.replyTo, None))
 
-  // ---- Groups --------------------------------------------------------------------------------------------
-
+  /** A flare of a group does not queue here. */
   private def onJoin(submit: Submit, group: FlareId): Unit =
     if !flares.contains(group) then submit.replyTo ! Submitted.Refused(Refusal.GroupEnded(group))
-    else if groups.flaresOf(group).length > settings.namespaceQueueLimit then
+    else if groups.length(group) > settings.namespaceQueueLimit then
       submit.replyTo ! Submitted.Refused(Refusal.QueueFull(settings.namespaceQueueLimit))
     else
       val flare = AdmissionControl.accept(submit.request, now())
-      groups = groups.join(group, flare.id)
-      val first = groups.current(group).contains(flare.id)
-      if first then tell(group, FlareActor.Occupied(true))
-      val placed = if first then onGroup(group) else None
-      spawn(flare, FlareActor.Origin.Accepted(submit.replyTo, placed))
-
-  /** The places of a group, for a flare of it. */
-  private def onGroup(group: FlareId): Option[FlareActor.Placed] =
-    state.holding(attemptOf(group)).map { holding =>
-      FlareActor.Placed(attempt = 1, holding.plan, invokers.refs(holding.plan.demand.keySet))
-    }
-
-  private def leaveGroup(flare: FlareId): Unit =
-    groups.groupOf(flare).foreach { group =>
-      val its = groups.current(group).contains(flare)
-      groups = groups.leave(flare)
-      if its then startNext(group)
-    }
-
-  private def startNext(group: FlareId): Unit =
-    val next = groups.current(group)
-    tell(group, FlareActor.Occupied(next.isDefined))
-    next.foreach(tell(_, onGroup(group).getOrElse(FlareActor.GroupEnded)))
-
-  /** Who waits, for its turn or its inputs, waits in vain; what runs hears of its packs' end. */
-  private def endGroup(group: FlareId): Unit =
-    groups.flaresOf(group).foreach(tell(_, FlareActor.GroupEnded))
-    groups = groups.ended(group)
-
-  private def spawn(flare: Flare, origin: FlareActor.Origin): Unit =
-    val actor =
-      context.spawn(FlareActor(environment, context.self), s"flare-${flare.id.value}")
-    actor ! FlareActor.Begin(flare, origin)
-    context.watchWith(actor, Gone(flare.id))
-    flares = flares.updated(flare.id, Active(actor, flare.namespace))
-
-  /** Whether there was anybody to be told. */
-  private def tell(id: FlareId, command: FlareActor.Command): Boolean =
-    val flare = flares.get(id)
-    flare.foreach(_.actor ! command)
-    flare.isDefined
+      flares.begin(flare, FlareActor.Origin.Accepted(submit.replyTo, groups.join(group, flare.id)))
 
   private def dequeue(id: FlareId): Unit =
-    flares.get(id).foreach(flare => state.dequeue(id, flare.tenant))
+    flares.tenantOf(id).foreach(state.dequeue(id, _))
 
   private def endAllOf(namespace: String): Unit =
     revoked += namespace
-    flares.valuesIterator.filter(_.tenant == namespace).foreach(
-      _.actor ! FlareActor.Cancel(CancelledBy.Revocation, context.system.ignoreRef)
-    )
+    flares.tellAllOf(namespace, FlareActor.Cancel(CancelledBy.Revocation, context.system.ignoreRef))
 
   private def place(placement: Placement): Unit =
-    if !tell(placement.flare.id, placed(placement)) then
+    if !flares.tell(placement.flare.id, placed(placement)) then
       state.release(placement.flare.attemptId)
 
   private def placed(placement: Placement): FlareActor.Placed =
@@ -337,17 +290,8 @@ private final class GangScheduler(
   private def onLost(id: InvokerId, reason: String): Unit =
     val lost = state.down(id)
     invokers.down(id, lost.map((attempt, pack) => (attempt.flare, pack)))
-    val flares = lost.map(_._1.flare).distinct
-    (flares ++ flares.flatMap(groups.current)).foreach(tell(_, FlareActor.InvokerDown(id, reason)))
-
-  private def onEnded(id: FlareId): Unit =
-    flares.get(id).foreach { flare =>
-      context.unwatch(flare.actor)
-      flare.actor ! FlareActor.Retire
-    }
-    flares = flares.removed(id)
-    leaveGroup(id)
-    endGroup(id)
+    val hit = lost.map(_._1.flare).distinct
+    (hit ++ hit.flatMap(groups.current)).foreach(flares.tell(_, FlareActor.InvokerDown(id, reason)))
 
   private def abort(attempt: AttemptId, failure: Failure): Unit =
     state
@@ -362,11 +306,11 @@ private final class GangScheduler(
   private def onGone(id: FlareId): Unit =
     context.log.error(s"the actor of flare ${id.value} died; its packs are ended")
     dequeue(id)
-    flares = flares.removed(id)
+    flares.remove(id)
     val failure = Failure(FailureKind.Internal, "the controller lost the flare", operation = Some("schedule"))
-    groups.groupOf(id).foreach(group => abort(attemptOf(group), failure))
-    leaveGroup(id)
-    endGroup(id)
+    groups.holderOf(id).foreach(abort(_, failure))
+    groups.leave(id)
+    groups.end(id)
     state.holders.filter(_.flare == id).foreach { attempt =>
       abort(attempt, failure)
       state.release(attempt)

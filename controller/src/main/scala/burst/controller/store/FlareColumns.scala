@@ -1,6 +1,6 @@
 package burst.controller.store
 
-import burst.controller.definition.Packing
+import burst.controller.definition.FlareTerms
 import burst.controller.flare.*
 import burst.protocol.{DefinitionRef, Failure, FlareId, GroupRole, Inputs}
 import io.circe.syntax.*
@@ -10,17 +10,10 @@ import io.circe.Codec
   * (packs and workers) changes and may be large.
   */
 private[store] object FlareColumns:
-  /** A request without its inputs. */
+  /** A request without its inputs, its environment and its terms, which stand beside these. */
   final case class Request(
       definition: DefinitionRef,
       size: Int,
-      granularity: Option[Int],
-      packing: Packing,
-      backend: String,
-      chunkSize: Option[Int],
-      timeout: Long,
-      memory: Int,
-      retries: Int,
       group: Option[GroupRole],
       egress: Option[Boolean] = None
   ) derives Codec.AsObject
@@ -42,19 +35,12 @@ private[store] object FlareColumns:
 
   def request(flare: Flare): String =
     val r = flare.request
-    Request(
-      r.definition,
-      r.size,
-      r.granularity,
-      r.packing,
-      r.backend,
-      r.chunkSize,
-      r.timeout,
-      r.memory,
-      r.retries,
-      r.group,
-      Some(r.egress)
-    ).asJson.noSpaces
+    val rest = Request(r.definition, r.size, r.group, Some(r.egress))
+    rest.asJson.deepMerge(r.terms.asJson).noSpaces
+
+  /** Apart, as it is forgotten at the flare's end; nothing where there is none. */
+  def environment(flare: Flare): Option[String] =
+    Some(flare.request.environment).filterNot(_.isEmpty).map(_.asJson.noSpaces)
 
   def progress(flare: Flare): String =
     Progress(flare.attempt, flare.granularity, flare.placed, flare.started, flare.error).asJson.noSpaces
@@ -88,13 +74,7 @@ private[store] object FlareColumns:
         r.definition,
         r.size,
         inputs,
-        r.granularity,
-        r.packing,
-        r.backend,
-        r.chunkSize,
-        r.timeout,
-        r.memory,
-        r.retries,
+        Stored.json[FlareTerms](request),
         r.group,
         r.egress.getOrElse(false)
       ),

@@ -2,22 +2,38 @@ package burst.controller.store
 
 import burst.controller.limits.NamespaceLimits
 import burst.controller.blob.PackageCopy
-import burst.controller.definition.{Definition, FlareOptions}
+import burst.controller.definition.{Definition, SealedEnvironment, VariableChanges, Version}
+import burst.controller.secrets.SecretsKey
 import io.circe.JsonObject
 import io.circe.syntax.*
 import scalikejdbc.*
 
-/** Definitions in any SQL database. A version is `0.0.` and the number of times the name was deployed. */
-final class JdbcDefinitionStore(database: Database, packages: PackageIndex) extends DefinitionStore:
+/** Definitions in any SQL database, of each the last `versions` of its versions. */
+final class JdbcDefinitionStore(database: Database, packages: PackageIndex, versions: Int)
+    extends DefinitionStore:
+  import DefinitionColumns.*
+
+  private val history = DefinitionHistory(versions)
 
   def find(namespace: String, name: String): Option[Definition] =
-    database.read("reading a definition")(select(namespace, name))
+    database.read("reading a definition")(present(namespace, name))
+
+  def find(namespace: String, name: String, version: String): Option[Definition] =
+    Version.revision(version).flatMap: revision =>
+      database.read("reading a definition")(one(namespace, name, revision))
 
   def list(namespace: String, limit: Int, skip: Int): Vector[Definition] =
     database.read("listing definitions"):
-      sql"""SELECT namespace, name, revision, kind, package_id, package_size, options, updated
-            FROM definition WHERE namespace = $namespace
+      sql"""SELECT $Summary FROM definition WHERE namespace = $namespace
             ORDER BY updated DESC, name LIMIT $limit OFFSET $skip"""
+        .map(definition(_, JsonObject.empty))
+        .collection[Vector]()
+
+  def versions(namespace: String, name: String, limit: Int, skip: Int): Vector[Definition] =
+    val one = sqls"WHERE namespace = $namespace AND name = $name"
+    database.read("listing versions"):
+      sql"""SELECT $Summary FROM definition $one UNION ALL SELECT $Summary FROM definition_history $one
+            ORDER BY revision DESC LIMIT $limit OFFSET $skip"""
         .map(definition(_, JsonObject.empty))
         .collection[Vector]()
 
@@ -26,83 +42,144 @@ final class JdbcDefinitionStore(database: Database, packages: PackageIndex) exte
       copy: PackageCopy,
       overwrite: Boolean,
       limits: NamespaceLimits,
-      replaceParameters: Boolean
-  ): Either[DeployRefusal, Definition] =
+      replaceParameters: Boolean,
+      variables: VariableChanges
+  ): Either[DeployRefusal, DefinitionChange] =
     database.write("storing a definition", Durability.Power):
       packages.confirm(copy)
       packages.require(wanted.packageId)
-      // Of one namespace one at a time, or two would both find room for one more.
-      sql"SELECT 1 FROM namespace WHERE name = ${wanted.namespace} ${database.rowLock}".map(_.int(1)).single()
-      for
-        _ <- room(wanted, limits, replaceParameters)
-        stored <- store(wanted, overwrite, replaceParameters)
-      yield stored
+      holdNamespace(wanted.namespace)
+      val first = wanted.copy(environment = variables.over(SealedEnvironment.Empty))
+      deploy(first, limits): there =>
+        if !overwrite then Left(DeployRefusal.Exists)
+        else
+          val parameters = if replaceParameters then wanted.parameters else there.parameters
+          Right(
+            wanted.copy(
+              options = wanted.options.orElse(there.options),
+              parameters = parameters,
+              environment = variables.over(there.environment)
+            )
+          )
 
-  private def room(wanted: Definition, limits: NamespaceLimits, replaceParameters: Boolean)(using
+  def rollBack(
+      namespace: String,
+      name: String,
+      version: Option[String],
+      limits: NamespaceLimits,
+      now: Long
+  ): Either[DeployRefusal, DefinitionChange] =
+    database.write("rolling a definition back", Durability.Power):
+      holdNamespace(namespace)
+      for
+        there <- hold(namespace, name).toRight(DeployRefusal.Missing)
+        wanted <- version match
+          case None => history.last(namespace, name).toRight(DeployRefusal.NoVersionBefore)
+          case Some(text) =>
+            val found = Version.revision(text).flatMap(one(namespace, name, _))
+            found.toRight(DeployRefusal.NoSuchVersion(text))
+        // Its package is needed by the older version before this is committed, and by the present one after.
+        // Secrets are not of a version: those that were replaced or removed stay so.
+        environment = wanted.environment.copy(secrets = there.environment.secrets)
+        change <- replace(there, wanted.copy(updated = now, environment = environment), limits)
+      yield change
+
+  def delete(namespace: String, name: String): Option[DefinitionChange] =
+    database.write("deleting a definition", Durability.Power):
+      // Who drops older versions of the whole namespace would wait for this, and this for them.
+      holdNamespace(namespace)
+      hold(namespace, name).map: there =>
+        val released = history.packages(namespace, name) + there.packageId
+        // Its history goes with it.
+        sql"DELETE FROM definition WHERE namespace = $namespace AND name = $name".update()
+        DefinitionChange(there, released)
+
+  /** Of one namespace one at a time, or two would both find room for one more. */
+  private def holdNamespace(name: String)(using DBSession): Unit =
+    val _ = sql"SELECT 1 FROM namespace WHERE name = $name ${database.rowLock}".map(_.int(1)).single()
+
+  /** The present version, which nobody else changes before this transaction has ended. */
+  private def hold(namespace: String, name: String)(using DBSession): Option[Definition] =
+    sql"SELECT $Present FROM definition WHERE namespace = $namespace AND name = $name ${database.rowLock}"
+      .map(DefinitionColumns.present)
+      .single()
+
+  /** Creates the first version, or replaces the one that is there by what `over` makes of it. */
+  private def deploy(wanted: Definition, limits: NamespaceLimits)(
+      over: Definition => Either[DeployRefusal, Definition]
+  )(using DBSession): Either[DeployRefusal, DefinitionChange] =
+    hold(wanted.namespace, wanted.name) match
+      case Some(there) => over(there).flatMap(replace(there, _, limits))
+      case None =>
+        room(wanted, limits).flatMap: left =>
+          if create(wanted) then
+            val released = history.trim(wanted.namespace, wanted.name, 1, left)
+            Right(DefinitionChange(wanted.copy(version = Version.of(1)), released))
+          // Somebody else was first, and it is there now.
+          else deploy(wanted, limits)(over)
+
+  private def create(wanted: Definition)(using DBSession): Boolean =
+    sql"""
+      INSERT INTO definition ($Present)
+      VALUES (${wanted.namespace}, ${wanted.name}, 1, ${wanted.kind}, ${wanted.packageId.value},
+        ${wanted.packageSize}, ${wanted.updated}, ${wanted.options.asJson.noSpaces},
+        ${wanted.parameters.asJson.noSpaces}, ${wanted.environment.variables.asJson.noSpaces},
+        ${wanted.environment.secrets.asJson.noSpaces})
+      ON CONFLICT (namespace, name) DO NOTHING""".update() == 1
+
+  private def replace(there: Definition, next: Definition, limits: NamespaceLimits)(using
       DBSession
-  ): Either[DeployRefusal, Unit] =
+  ): Either[DeployRefusal, DefinitionChange] =
+    import next.{name, namespace}
+    room(next, limits).map: left =>
+      history.add(namespace, name)
+      sql"""
+        UPDATE definition SET revision = revision + 1, kind = ${next.kind},
+          package_id = ${next.packageId.value}, package_size = ${next.packageSize},
+          options = ${next.options.asJson.noSpaces}, parameters = ${next.parameters.asJson.noSpaces},
+          environment = ${next.environment.variables.asJson.noSpaces},
+          secrets = ${next.environment.secrets.asJson.noSpaces}, updated = ${next.updated}
+        WHERE namespace = $namespace AND name = $name""".update()
+      val revision = Version.revision(there.version).fold(1)(_ + 1)
+      val released = history.trim(namespace, name, revision, left)
+      DefinitionChange(next.copy(version = Version.of(revision)), released)
+
+  /** How many bytes are left beside the present versions, of which `wanted` is to be one. */
+  private def room(wanted: Definition, limits: NamespaceLimits)(using
+      DBSession
+  ): Either[DeployRefusal, Long] =
     val others =
-      sql"""SELECT COUNT(*) AS definitions, COALESCE(SUM(package_size + OCTET_LENGTH(parameters)), 0) AS bytes
+      sql"""SELECT COUNT(*) AS definitions, COALESCE(SUM($Bytes), 0) AS bytes
             FROM definition WHERE namespace = ${wanted.namespace} AND name <> ${wanted.name}"""
         .map(row => (row.int("definitions"), row.long("bytes")))
         .single()
     val (definitions, bytes) = others.getOrElse((0, 0L))
-    val present =
-      if replaceParameters then None
-      else
-        sql"""SELECT OCTET_LENGTH(parameters) AS bytes FROM definition
-              WHERE namespace = ${wanted.namespace} AND name = ${wanted.name}""".map(_.long("bytes")).single()
-    val parameters = present.getOrElse(Stored.free(wanted.parameters.asJson.noSpaces).length.toLong)
-    val all = bytes + wanted.packageSize + parameters
+    val all = bytes + wanted.packageSize + Stored.free(wanted.parameters.asJson.noSpaces).length
     if definitions >= limits.definitions then Left(DeployRefusal.TooMany(limits.definitions))
     else if all > limits.definitionBytes then Left(DeployRefusal.TooLarge(all, limits.definitionBytes))
-    else Right(())
+    else tooMany(wanted.environment).toLeft(limits.definitionBytes - all)
 
-  // One statement decides who creates and one who raises the revision, so that no lock is needed on any
-  // database: of concurrent calls each gets a version of its own.
-  private def store(wanted: Definition, overwrite: Boolean, replaceParameters: Boolean)(using
-      DBSession
-  ): Either[DeployRefusal, Definition] =
-    val created = sql"""
-      INSERT INTO definition
-        (namespace, name, revision, kind, package_id, package_size, options, parameters, updated)
-      VALUES (${wanted.namespace}, ${wanted.name}, 1, ${wanted.kind}, ${wanted.packageId.value},
-        ${wanted.packageSize}, ${wanted.options.asJson.noSpaces}, ${wanted.parameters.asJson.noSpaces},
-        ${wanted.updated})
-      ON CONFLICT (namespace, name) DO NOTHING""".update()
-    val stored = created == 1 || overwrite && replace(wanted, replaceParameters)
-    (if stored then select(wanted.namespace, wanted.name) else None).toRight(DeployRefusal.Exists)
+  /** With those that are kept a program may have more than the request has. */
+  private def tooMany(environment: SealedEnvironment): Option[DeployRefusal] =
+    val sizes =
+      environment.variables.toVector.map((name, value) => name.length + Stored.free(value).length) ++
+        environment.secrets.map(secret => secret.name.length + SecretsKey.size(secret))
+    val bytes = sizes.map(_.toLong).sum
+    if sizes.size > Definition.MostVariables then Some(DeployRefusal.TooManyVariables(sizes.size))
+    else Option.when(bytes > Definition.MostVariableBytes)(DeployRefusal.VariablesTooLarge(bytes))
 
-  def delete(namespace: String, name: String): Boolean =
-    database.write("deleting a definition", Durability.Power):
-      sql"DELETE FROM definition WHERE namespace = $namespace AND name = $name".update() == 1
-
-  // The first statement holds the row, so that what is read after it is what the second one completes.
-  private def replace(wanted: Definition, replaceParameters: Boolean)(using DBSession): Boolean =
-    val parameters = Option.when(replaceParameters)(wanted.parameters.asJson.noSpaces)
-    sql"""
-      UPDATE definition SET revision = revision + 1, kind = ${wanted.kind},
-        package_id = ${wanted.packageId.value}, package_size = ${wanted.packageSize},
-        parameters = COALESCE($parameters, parameters), updated = ${wanted.updated}
-      WHERE namespace = ${wanted.namespace} AND name = ${wanted.name}""".update()
-    select(wanted.namespace, wanted.name).exists: there =>
-      sql"""
-        UPDATE definition SET options = ${wanted.options.orElse(there.options).asJson.noSpaces}
-        WHERE namespace = ${wanted.namespace} AND name = ${wanted.name}""".update() == 1
-
-  private def select(namespace: String, name: String)(using DBSession): Option[Definition] =
-    sql"SELECT * FROM definition WHERE namespace = $namespace AND name = $name"
-      .map(row => definition(row, Stored.json[JsonObject](row.string("parameters"))))
+  private def present(namespace: String, name: String)(using DBSession): Option[Definition] =
+    sql"SELECT $Present FROM definition WHERE namespace = $namespace AND name = $name"
+      .map(DefinitionColumns.present)
       .single()
 
-  private def definition(row: WrappedResultSet, parameters: JsonObject): Definition = Definition(
-    namespace = row.string("namespace"),
-    name = row.string("name"),
-    version = s"0.0.${row.int("revision")}",
-    kind = row.string("kind"),
-    packageId = Stored.packageId(row.string("package_id")),
-    packageSize = row.long("package_size"),
-    options = Stored.json[FlareOptions](row.string("options")),
-    parameters = parameters,
-    updated = row.long("updated")
-  )
+  private def one(namespace: String, name: String, revision: Int)(using DBSession): Option[Definition] =
+    val that = sqls"WHERE namespace = $namespace AND name = $name AND revision = $revision"
+    // One statement: a version that is replaced meanwhile is in the one table or in the other.
+    sql"""SELECT $Present FROM definition $that
+          UNION ALL
+          SELECT $Columns,
+            (SELECT secrets FROM definition WHERE namespace = $namespace AND name = $name) AS secrets
+          FROM definition_history $that"""
+      .map(DefinitionColumns.present)
+      .single()

@@ -1,6 +1,7 @@
 package burst.controller.store
 
 import burst.controller.blob.{BlobName, FlareBlobStore}
+import burst.controller.definition.SealedEnvironment
 import burst.controller.flare.*
 import burst.protocol.{Failure, FlareId, Inputs, JsonText}
 import io.circe.syntax.*
@@ -45,7 +46,8 @@ final class JdbcFlareStore(
         val (inputs, kept) = flare.request.inputs match
           case Inputs.OutOfLine(size) => ("", Some(size))
           case small => (small.text.utf8String, None)
-        sql"INSERT INTO flare_inputs (flare_id, inputs, kept) VALUES (${flare.id.value}, $inputs, $kept)".update()
+        sql"""INSERT INTO flare_inputs (flare_id, inputs, kept, environment)
+              VALUES (${flare.id.value}, $inputs, $kept, ${FlareColumns.environment(flare)})""".update()
 
   def update(flare: Flare): Unit =
     val (state, progress, parts) =
@@ -113,12 +115,16 @@ final class JdbcFlareStore(
       sql"""INSERT INTO scheduler_epoch (id, epoch, writer) VALUES (1, 0, $writer)
             ON CONFLICT (id) DO UPDATE SET writer = excluded.writer""".update()
       sql"UPDATE flare SET writer = $writer WHERE state IN ($Live)".update()
-      sql"""SELECT id, state, created, ended, request, progress, parts, COALESCE(kept, LENGTH(inputs)) AS input_length
+      sql"""SELECT id, state, created, ended, request, progress, parts, environment,
+              COALESCE(kept, LENGTH(inputs)) AS input_length
             FROM flare LEFT JOIN flare_inputs ON flare_id = id
             WHERE state IN ($Live) ORDER BY created, id"""
-        .map(row =>
-          flare(row, row.stringOpt("parts"), Inputs.OutOfLine(row.longOpt("input_length").getOrElse(0L)))
-        )
+        .map: row =>
+          val inputs = Inputs.OutOfLine(row.longOpt("input_length").getOrElse(0L))
+          val environment =
+            row.stringOpt("environment").fold(SealedEnvironment.Empty)(Stored.json[SealedEnvironment])
+          val found = flare(row, row.stringOpt("parts"), inputs)
+          found.copy(request = found.request.copy(environment = environment))
         .collection[Vector]()
 
   def addResults(id: FlareId, results: Vector[WorkerResult]): Unit =

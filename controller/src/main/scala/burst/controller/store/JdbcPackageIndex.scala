@@ -68,6 +68,7 @@ final class JdbcPackageIndex(
 
   private def neededBy(id: SQLSyntax): SQLSyntax =
     sqls"""(EXISTS (SELECT 1 FROM definition WHERE package_id = $id)
+            OR EXISTS (SELECT 1 FROM definition_history WHERE package_id = $id)
             OR EXISTS (SELECT 1 FROM flare WHERE state IN ($Live) AND package_id = $id))"""
 
   private def copy(row: WrappedResultSet): PackageCopy =

@@ -6,10 +6,10 @@ import burst.protocol.PackageId
 /** Which packages there are, as the database has it; it alone decides, and no lock is held while bytes are on
   * their way.
   *
-  * A copy is announced before its bytes are stored and confirmed after. Definitions, and flares that have not
-  * ended, need packages: each is stored only while its package is here (`require`), and a package is
-  * forgotten only when none of them needs it. What the package store holds and is not known here was
-  * forgotten for good, as no two copies have the same name.
+  * A copy is announced before its bytes are stored and confirmed after. Definitions, their older versions
+  * that are kept, and flares that have not ended need packages: each is stored only while its package is here
+  * (`require`), and a package is forgotten only when none of them needs it. What the package store holds and
+  * is not known here was forgotten for good, as no two copies have the same name.
   */
 trait PackageIndex:
   def find(id: PackageId): Option[PackageCopy]

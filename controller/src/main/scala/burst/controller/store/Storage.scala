@@ -2,6 +2,7 @@ package burst.controller.store
 
 import burst.controller.limits.NamespaceLimits
 import burst.controller.blob.*
+import burst.controller.secrets.Secrets
 import scala.util.control.NonFatal
 
 /** All that a controller keeps, behind its contracts; `blobs` is what of flares is too large for the
@@ -14,6 +15,7 @@ final case class Storage(
     packages: Packages,
     blobs: FlareBlobStore,
     epochs: EpochStore,
+    secrets: Secrets,
     close: () => Unit
 )
 
@@ -26,18 +28,20 @@ object Storage:
     def close(): Unit =
       database.close()
       blobs.close()
-    onFailure(close()):
+    val secretsKey = onFailure(close()):
       if settings.postgres.isDefined then PackagePlace.settle(place(settings), database)
       // Before, it may be a place that is not ours.
       blobs.takeOver()
+      SecretsKeyFile.settle(settings.secretsKey, database)
     val index = JdbcPackageIndex(database)
     Storage(
-      JdbcDefinitionStore(database, index),
+      JdbcDefinitionStore(database, index, settings.versions),
       JdbcFlareStore(database, blobs.flares, index, settings.logLimit, settings.phaseLimit),
       JdbcNamespaceStore(database, defaults),
       Packages(index, blobs.packages),
       blobs.flares,
       JdbcEpochStore(database),
+      Secrets(secretsKey),
       () => close()
     )
 

@@ -8,7 +8,9 @@ import scala.concurrent.duration.FiniteDuration
 import scala.jdk.DurationConverters.*
 import scala.util.Try
 
-/** `burst.store` of the configuration. */
+/** `burst.store` of the configuration. `versions` is how many of each definition are kept, `secretsKey` the
+  * file of the key that secrets are sealed by.
+  */
 final case class StoreSettings(
     directory: Path,
     spool: Path,
@@ -19,7 +21,9 @@ final case class StoreSettings(
     s3: Option[S3Settings],
     logLimit: Long,
     phaseLimit: Long,
-    retention: Retention
+    retention: Retention,
+    versions: Int,
+    secretsKey: Path
 )
 
 /** How many ended flares of a namespace are kept, for how long, and how eagerly the rest is deleted. */
@@ -51,7 +55,9 @@ object StoreSettings:
         retention.getDuration("age").toScala,
         retention.getDuration("interval").toScala,
         retention.getInt("batch")
-      )
+      ),
+      atLeastOne(retention, "versions"),
+      nonEmpty(store, "secrets-key").fold(directory.resolve("secrets.key"))(Path.of(_))
     )
 
   private def postgres(config: Config): Option[PostgresSettings] =
@@ -77,6 +83,12 @@ object StoreSettings:
         nonEmpty(config, "access-key").map(S3Credentials(_, config.getString("secret-key"))),
         config.getDuration("timeout").toScala
       )
+
+  private def atLeastOne(config: Config, key: String): Int =
+    val value = config.getInt(key)
+    if value < 1 then
+      throw ConfigException.BadValue(s"burst.store.retention.$key", "it must be 1 or more")
+    value
 
   private def nonEmpty(config: Config, key: String): Option[String] =
     Some(config.getString(key)).filter(_.nonEmpty)

@@ -2,39 +2,78 @@ package burst.controller.store
 
 import burst.controller.limits.{NamespaceLimits, OwnLimits}
 import burst.controller.blob.{BlobName, PackageCopy}
-import burst.controller.definition.Definition
+import burst.controller.definition.{Definition, VariableChanges}
 import burst.controller.flare.{Flare, FlareState, LogText, PhaseMark, WorkerResult}
-import burst.protocol.{FlareId, Inputs}
+import burst.protocol.{FlareId, Inputs, PackageId}
 
 /** Contracts of what is kept. Calls block on the database and run on the store's dispatcher. What a call has
   * returned from survives the end of the process and, but for flares on an embedded database that is not told
   * so, a failure of power ([[Durability]]). A failing database is a `StoreException`.
   */
 trait DefinitionStore:
+  /** The present version. */
   def find(namespace: String, name: String): Option[Definition]
+
+  /** The present version or an older one, as long as it is kept. */
+  def find(namespace: String, name: String, version: String): Option[Definition]
 
   /** Newest first. The parameters of the answers are empty. */
   def list(namespace: String, limit: Int, skip: Int): Vector[Definition]
 
+  /** The versions that are kept, the present one first. The parameters of the answers are empty. */
+  def versions(namespace: String, name: String, limit: Int, skip: Int): Vector[Definition]
+
   /** Creates version 0.0.1, or with `overwrite` the next patch version, which keeps the options that
-    * `definition` leaves open, and the parameters unless it is to replace them. Confirms the copy of its
-    * package, and throws [[PackageGone]] without one. Atomic under concurrent calls.
+    * `definition` leaves open, the parameters unless it is to replace them, and the variables that are not
+    * changed: the definition's own are not looked at. Confirms the copy of its package, and throws
+    * [[PackageGone]] without one. Atomic under concurrent calls.
+    *
+    * The version that is replaced is kept with its package, until so many others have followed, or until the
+    * namespace's bytes are needed for present ones.
     */
   def put(
       definition: Definition,
       copy: PackageCopy,
       overwrite: Boolean,
       limits: NamespaceLimits,
-      replaceParameters: Boolean = true
-  ): Either[DeployRefusal, Definition]
-  def delete(namespace: String, name: String): Boolean
+      replaceParameters: Boolean = true,
+      variables: VariableChanges = VariableChanges()
+  ): Either[DeployRefusal, DefinitionChange]
+
+  /** Makes a next version that is equal to this one, or to the one before the present, with the present
+    * secrets.
+    */
+  def rollBack(
+      namespace: String,
+      name: String,
+      version: Option[String],
+      limits: NamespaceLimits,
+      now: Long
+  ): Either[DeployRefusal, DefinitionChange]
+
+  /** Removes all versions. */
+  def delete(namespace: String, name: String): Option[DefinitionChange]
+
+/** A definition as a change has left it, or as it was before it was deleted. `released` are the packages of
+  * versions that went: nothing may need them now.
+  */
+final case class DefinitionChange(definition: Definition, released: Set[PackageId])
 
 /** Why a definition is not stored. */
 enum DeployRefusal:
   case Exists
 
+  /** There is no definition to roll back, not this version of it, or none before the present one. */
+  case Missing
+  case NoSuchVersion(version: String)
+  case NoVersionBefore
+
   /** The namespace has as many as it may have. */
   case TooMany(allowed: Int)
+
+  /** Its program would have so many environment variables, or so many bytes of them. */
+  case TooManyVariables(count: Int)
+  case VariablesTooLarge(bytes: Long)
 
   /** The packages and parameters of the namespace's definitions would have so many bytes. */
   case TooLarge(bytes: Long, allowed: Long)

@@ -1,12 +1,38 @@
 package burst.controller.cluster
 
 import burst.controller.store.{EmbeddedStorage, UncontendedLock}
+import burst.protocol.link.{Hello, Refused, SessionEndpoint, ToLink, Welcome}
+import burst.protocol.{InvokerId, Protocol}
+import org.apache.pekko.actor.testkit.typed.scaladsl.TestProbe
+import org.apache.pekko.actor.typed.ActorRefResolver
 import scala.concurrent.Await
 import scala.concurrent.duration.DurationInt
 
 class SchedulerNodeSuite extends munit.FunSuite, EmbeddedStorage:
   override def munitTimeout = 3.minutes
   private val Soon = 60.seconds
+
+  storage.test("what is not for the scheduler, or where invokers say Hello, does neither any harm"):
+    storage =>
+      val system = ClusterNode()
+      try
+        val settings = MembershipSettings(0.seconds, 1.hour)
+        val membership = Membership.begin(Vector.empty, UncontendedLock, settings)(using system)
+        Await.result(membership.joined, Soon)
+        val scheduling = ActorScheduling.start(system.settings.config)(storage)(using system)
+        val endpoint = SessionEndpoint.at("pekko://burst")(using ActorRefResolver(system))
+        val stray = Refused("this is for an invoker")
+        scheduling.invokers.unsafeUpcast[Any] ! stray
+        endpoint.unsafeUpcast[Any] ! stray
+        val invoker = TestProbe[ToLink]()(using system)
+        endpoint ! Hello(Protocol.Version, InvokerId("i"), 1, invoker.ref, "own")
+        invoker.expectMessageType[Welcome](Soon): Unit
+        scheduling.invokers.unsafeUpcast[Any] ! stray
+        endpoint ! Hello(Protocol.Version, InvokerId("j"), 1, invoker.ref, "own")
+        assertEquals(invoker.expectMessageType[Welcome](Soon).epoch, 1L)
+      finally
+        system.terminate()
+        Await.ready(system.whenTerminated, Soon)
 
   storage.test("a scheduler that the database knows to be replaced leaves, although nobody tells it"):
     storage =>

@@ -49,6 +49,23 @@ class SchedulerSerializerSuite extends munit.FunSuite:
       InvokerView(status, 8, up = true, Some(Suspicion("no room on the disk", 5)))
     )))
 
+  test("the largest request fits whatever is in it, and so does what invokers say of themselves"):
+    val serializer = SchedulerSerializer(kit.system.toClassic.asInstanceOf[ExtendedActorSystem])
+    val artery = ConfigFactory.parseResources("cluster.conf").getConfig("pekko.remote.artery.advanced")
+    val largest = ConfigFactory.load().getBytes("burst.http.flare-body-limit").toInt
+    val asker = kit.createTestProbe[Submitted]().ref
+    Vector("x", "\"", "\n", "\u007f").foreach: character =>
+      val inputs = Inputs.Shared(JsonText(character * largest))
+      val bytes = serializer.toBinary(Submit(Samples.request(2).copy(inputs = inputs), 7, asker))
+      assert(bytes.length < artery.getBytes("maximum-large-frame-size"), s"${bytes.length} bytes")
+    val definition = Samples.request(1).definition
+    val warm = Vector.tabulate(64)(n => WarmPack(definition.copy(version = s"0.0.$n"), 256)).toSet
+    val views = Vector.tabulate(1000): n =>
+      val status =
+        InvokerStatus(InvokerId(s"host-$n"), 8, 0.5, "docker", 64, RuntimeInfo("x86_64", "2.36"), 2, warm)
+      InvokerView(status, 8, up = true)
+    assert(serializer.toBinary(InvokerList(views)).length < artery.getBytes("maximum-frame-size"))
+
   test("of a failed store its reason arrives, of a flare that has ended that it goes on no more"):
     val serializer = SchedulerSerializer(kit.system.toClassic.asInstanceOf[ExtendedActorSystem])
     def arrived(message: AnyRef) =

@@ -2,6 +2,7 @@ package burst.controller.cluster
 
 import burst.protocol.*
 import burst.protocol.link.*
+import com.typesafe.config.ConfigFactory
 import org.apache.pekko.actor.testkit.typed.scaladsl.{ActorTestKit, TestProbe}
 import org.apache.pekko.actor.typed.ActorRef
 import org.apache.pekko.actor.typed.delivery.{ConsumerController, ProducerController}
@@ -9,7 +10,10 @@ import scala.concurrent.duration.{DurationInt, FiniteDuration}
 
 /** The acceptor and its sessions; the test plays the invoker and the registry. */
 class SessionAcceptorSuite extends munit.FunSuite:
-  private lazy val kit = ActorTestKit()
+  // between processes messages are cut, and so written and read; here, too
+  private val chunk = ConfigFactory
+    .parseString("pekko.reliable-delivery.producer-controller.chunk-large-messages = 64KiB")
+  private lazy val kit = ActorTestKit(chunk.withFallback(ConfigFactory.load()))
   override def afterAll(): Unit = kit.shutdownTestKit()
 
   private val status = InvokerStatus(InvokerId("i"), 4, 0, "process", 0, RuntimeInfo("x86_64", "2.36"))
@@ -148,6 +152,27 @@ class SessionAcceptorSuite extends munit.FunSuite:
     assertEquals(commands.receiveMessage().message, CleanFlare(flare, backend))
     fixture.tell(FlareCleaned(flare, None))
     asker.expectMessage(FlareCleaned(flare, None))
+
+  test("a message that cannot be read ends the session, and another one may begin"):
+    val fixture = Fixture()
+    val (welcome, up) = fixture.join()
+    val broken = FlareId.random().value.replaceFirst(".", "?").asInstanceOf[FlareId]
+    fixture.tell(FlareCleaned(broken, None))
+    fixture.invoker.expectMessage(Over(welcome.session))
+    val gone = fixture.registry.expectMessageType[UnregisterInvoker]
+    assertEquals(gone.invoker, up)
+    assert(gone.reason.contains("cannot be read"), gone.reason)
+    fixture.hello(2)
+    fixture.invoker.expectMessageType[Welcome]: Unit
+
+  test("what is not for a session does not end it"):
+    val fixture = Fixture()
+    val (welcome, _) = fixture.join()
+    val stranger = welcome.session.unsafeUpcast[Any]
+    stranger ! Seen(7)
+    stranger ! Farewell
+    welcome.session ! Beat(2, status, fixture.invoker.ref.unsafeUpcast[Any])
+    fixture.invoker.expectMessage(Seen(2))
 
   test("an invoker that leaves is gone at once"):
     val fixture = Fixture()

@@ -64,12 +64,14 @@ abstract class DefinitionsContract extends StorageFixtures:
     assertEquals(s.packages.size(id), None)
 
   storage.test(
-    "a flare that was read before its definition was overwritten is not accepted without its package"
+    "a flare of a version that is dropped before it is stored is not accepted without its package"
   ): s =>
     val definitions = Definitions(s.definitions, s.packages)
     deploy(definitions, "a", 1, overwrite = true)
     val read = s.definitions.find("guest", "a").getOrElse(fail("not deployed"))
-    deploy(definitions, "a", 2, overwrite = true)
+    (1 until Samples.versions).foreach(_ => deploy(definitions, "a", 2))
+    assertEquals(packages(s).size, 2)
+    deploy(definitions, "a", 2)
     intercept[PackageGone](s.flares.insert(Samples.flare(pkg = read.packageId)))
 
   storage.test("flares of a definition that is overwritten all the time have their package to their end"):
@@ -102,7 +104,25 @@ abstract class DefinitionsContract extends StorageFixtures:
         overwriting.get
       finally pool.shutdownNow()
       s.packages.sweep()
-      assertEquals(packages(s).size, 1)
+      assertEquals(packages(s).size, Samples.versions)
+
+  storage.test("rollbacks, deploys and removals at once never part a version from its package"): s =>
+    val definitions = Definitions(s.definitions, s.packages)
+    val pool = Executors.newFixedThreadPool(4)
+    try
+      val work = Vector.tabulate[Callable[Unit]](200): i =>
+        () =>
+          i % 4 match
+            case 0 | 1 => deploy(definitions, "a", i % 5)
+            case 2 => definitions.rollBack("guest", "a", None, Samples.limits, i)
+            case _ => if i % 5 == 0 then definitions.remove("guest", "a")
+          ()
+      pool.invokeAll(work.asJava).asScala.foreach(_.get)
+    finally pool.shutdownNow()
+    val used = s.definitions.versions("guest", "a", 10, 0).map(_.packageId).distinct
+    assertEquals(used.filter(s.packages.size(_).isEmpty), Vector.empty)
+    s.packages.sweep()
+    assertEquals(packages(s).sortBy(_.value), used.sortBy(_.value))
 
   storage.test("retention keeps up with any number of flares, and is each namespace's own"): s =>
     Vector.tabulate(2400)(i => Samples.flare(created = i, state = FlareState.Failed)).foreach(s.flares.insert)

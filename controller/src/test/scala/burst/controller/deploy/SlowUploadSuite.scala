@@ -21,7 +21,7 @@ class SlowUploadSuite extends munit.FunSuite:
   private final class Setup(root: Path, val server: PostgresServer) extends AutoCloseable:
     val database = PostgresDatabase.open(server.settings(server.createDatabase()))
     val index = JdbcPackageIndex(database)
-    val definitions = JdbcDefinitionStore(database, index)
+    val definitions = JdbcDefinitionStore(database, index, Samples.versions)
     private val directory = DirectoryPackageStore.open(root)
     val others = Packages(index, directory)
     val meanwhile = AtomicReference[() => Unit](() => ())

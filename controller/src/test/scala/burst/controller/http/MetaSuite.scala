@@ -78,6 +78,10 @@ class OpenApiSuite extends HttpSuite:
       "memory":16,"retries":0},"parameters":null"""
     succeed("PUT", s"$bursts/documented?overwrite=false", deployment(more = all))
     succeed("GET", s"$bursts/documented")
+    succeed("PUT", s"$bursts/documented?overwrite=true", deployment())
+    succeed("GET", s"$bursts/documented/versions?limit=2&skip=0")
+    succeed("GET", s"$bursts/documented/versions/0.0.1")
+    succeed("POST", s"$bursts/documented/rollback", Some("""{"version":"0.0.1"}"""))
     succeed("GET", s"$bursts?limit=200&skip=0")
     succeed("POST", s"$bursts/documented", Some("""{"params":[1,{}],"size":2,"granularity":1}"""))
     succeed("POST", s"$bursts/documented?blocking=true&result=true", Some("""{"size":1,"params":null}"""))
@@ -122,6 +126,7 @@ class OpenApiSuite extends HttpSuite:
       val concrete = path
         .replace("{namespace}", "_")
         .replace("{name}", "x")
+        .replace("{version}", "0.0.1")
         .replace("{flareId}", "0" * 32)
         .replace("{groupId}", "0" * 32)
       val reply = send(method, concrete, Option.when(method != "GET")("{}"), caller(concrete))

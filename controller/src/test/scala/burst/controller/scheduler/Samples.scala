@@ -1,6 +1,6 @@
 package burst.controller.scheduler
 
-import burst.controller.definition.Packing
+import burst.controller.definition.{FlareTerms, Packing}
 import burst.controller.blob.DirectoryFlareBlobStore
 import burst.controller.flare.{FlareRequest, LogText, Output}
 import burst.controller.limits.NamespaceLimits
@@ -41,13 +41,7 @@ object Samples:
     DefinitionRef(namespace, "hello", "0.0.1", packageId),
     size,
     Inputs.Each(Vector.tabulate(size)(i => JsonText(i.toString))),
-    granularity,
-    packing,
-    backend,
-    chunkSize = Some(1024),
-    timeout,
-    memory = 64,
-    retries
+    FlareTerms(granularity, packing, backend, chunkSize = Some(1024), timeout, memory = 64, retries)
   )
 
   /** A walltime of which nothing is known. */

@@ -2,6 +2,7 @@ package burst.controller.scheduler
 
 import burst.controller.limits.BytePace
 import burst.controller.flare.{Flare, FlareRequest, Output}
+import burst.controller.secrets.Secrets
 import burst.controller.store.{Identity, Namespace, NamespaceStore, Transfers}
 import burst.controller.limits.OwnLimits
 import burst.node.FairSemaphore
@@ -112,7 +113,8 @@ abstract class SchedulerFixture extends FunSuite:
       revoked: Set[String] = Set.empty,
       inputMemory: FairSemaphore = Samples.inputMemory,
       spool: Spool = Samples.spool,
-      transfers: ExecutionContext = ExecutionContext.parasitic
+      transfers: ExecutionContext = ExecutionContext.parasitic,
+      secrets: Secrets = Secrets(None)
   ):
     val clock: AtomicLong = AtomicLong(1_000_000L)
 
@@ -129,7 +131,8 @@ abstract class SchedulerFixture extends FunSuite:
         blocking,
         Transfers(transfers),
         Clock(() => clock.get + set.get, elapsed),
-        BytePace(settings.namespaceLogRate, settings.namespaceLogBurst)
+        BytePace(settings.namespaceLogRate, settings.namespaceLogBurst),
+        secrets
       )
     val namespaces: Namespaces = Namespaces()
     namespaces.gone = revoked

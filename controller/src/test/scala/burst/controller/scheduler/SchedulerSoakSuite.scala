@@ -1,5 +1,6 @@
 package burst.controller.scheduler
 
+import burst.controller.secrets.Secrets
 import burst.controller.limits.BytePace
 import burst.controller.definition.Packing
 import burst.controller.flare.{Flare, FlareState}
@@ -130,7 +131,8 @@ class SchedulerSoakSuite extends FunSuite:
         stores,
         Transfers(stores),
         Clock.ofMachine,
-        BytePace(settings.namespaceLogRate, settings.namespaceLogBurst)
+        BytePace(settings.namespaceLogRate, settings.namespaceLogBurst),
+        Secrets(None)
       )
     val scheduler =
       kit.spawn(GangScheduler(environment, SlotLimits(Namespaces(), 100, 1.hour, stores, () => 0L)))

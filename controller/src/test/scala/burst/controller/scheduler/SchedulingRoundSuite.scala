@@ -98,7 +98,9 @@ class SchedulingRoundSuite extends ScalaCheckSuite:
       .reserve(AttemptId(FlareId.random(), 1), "other", Plan.of(Vector(a -> 4), 4), walltime)
       .get
     val large = waiting("A", 8)
-    val pack = large.copy(request = large.request.copy(granularity = Some(8)))
+    val pack = large.copy(request =
+      large.request.copy(terms = large.request.terms.copy(granularity = Some(8)))
+    )
     val outcome = round.run(two, queueOf(pack, waiting("B", 4, 1), waiting("C", 4, 2)), 0, unlimited, known)
     assertEquals(
       outcome.placed.map(p => (p.flare.tenant, p.plan.packs.map(_.invoker))),

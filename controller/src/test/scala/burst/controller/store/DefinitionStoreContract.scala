@@ -1,6 +1,12 @@
 package burst.controller.store
 
-import burst.controller.definition.{Definition, FlareOptions}
+import burst.controller.definition.{
+  Definition,
+  FlareOptions,
+  SealedEnvironment,
+  SealedSecret,
+  VariableChanges
+}
 import burst.controller.store.Samples.*
 import burst.protocol.PackageId
 import io.circe.{Json, JsonObject}
@@ -13,7 +19,7 @@ abstract class DefinitionStoreContract extends StorageFixtures:
   storage.test("what was never stored is not found, not listed and not deleted"): s =>
     assertEquals(s.definitions.find("guest", "hello"), None)
     assertEquals(s.definitions.list("guest", 10, 0), Vector.empty)
-    assert(!s.definitions.delete("guest", "hello"))
+    assertEquals(s.definitions.delete("guest", "hello"), None)
 
   storage.test("a taken name is refused and left as it was without overwrite"): s =>
     val first = put(s, definition(), overwrite = false)
@@ -134,3 +140,129 @@ abstract class DefinitionStoreContract extends StorageFixtures:
         _.copy(parameters = JsonObject.empty)
       )
     )
+
+  private def versions(s: Storage, name: String = "hello") =
+    s.definitions.versions("guest", name, 10, 0).map(_.version)
+
+  storage.test("older versions stay as they were, as many as are kept, the newest first"): s =>
+    val all =
+      Vector.tabulate(5)(i => definition(pkg = if i % 2 == 0 then package1 else package2).copy(updated = i))
+    val stored = all.map(put(s, _)).flatMap(_.toOption)
+    assertEquals(stored.map(_.version), Vector.tabulate(5)(i => s"0.0.${i + 1}"))
+    assertEquals(versions(s), Vector("0.0.5", "0.0.4", "0.0.3"))
+    assertEquals(s.definitions.versions("guest", "hello", 1, 1).map(_.version), Vector("0.0.4"))
+    stored.drop(2).foreach: version =>
+      assertEquals(s.definitions.find("guest", "hello", version.version), Some(version))
+    Seq("0.0.2", "0.0.6", "0.0.0", "0.0.05", "0.1.5", "5", "").foreach: version =>
+      assertEquals(s.definitions.find("guest", "hello", version), None, version)
+    assertEquals(s.definitions.find("other", "hello", "0.0.5"), None)
+
+  storage.test("a change says which packages went with the versions it dropped"): s =>
+    put(s, definition(pkg = package2))
+    put(s, definition())
+    put(s, definition())
+    val copy = s.packages.store(package1, Array(1))
+    val change = s.definitions.put(definition(), copy, overwrite = true, limits)
+    assertEquals(change.map(_.released), Right(Set(package2)))
+    assertEquals(s.definitions.delete("guest", "hello").map(_.released), Some(Set(package1)))
+    assertEquals(versions(s), Vector.empty)
+
+  storage.test("a name that is deleted and deployed again has a history of its own"): s =>
+    put(s, definition())
+    put(s, definition(pkg = package2))
+    s.definitions.delete("guest", "hello")
+    put(s, definition())
+    assertEquals(versions(s), Vector("0.0.1"))
+
+  storage.test(
+    "rolling back makes a next version that is equal to an older one, also in what that left open"
+  ): s =>
+    val first = definition().copy(options = FlareOptions(memory = Some(64)), updated = 1)
+    put(s, first)
+    val second = definition(pkg = package2).copy(parameters = JsonObject.empty, updated = 2)
+    put(s, second)
+    def back(version: Option[String], now: Long) =
+      s.definitions.rollBack("guest", "hello", version, limits, now).map(_.definition)
+    val third = first.copy(version = "0.0.3", updated = 3)
+    assertEquals(back(None, 3), Right(third))
+    assertEquals(s.definitions.find("guest", "hello"), Some(third))
+    val fourth = back(Some("0.0.2"), 4)
+    assertEquals(fourth.map(_.version), Right("0.0.4"))
+    assertEquals(fourth.map(_.packageId), Right(package2))
+    assertEquals(versions(s), Vector("0.0.4", "0.0.3", "0.0.2"))
+    assertEquals(back(Some("0.0.1"), 5), Left(DeployRefusal.NoSuchVersion("0.0.1")))
+
+  storage.test("where there is nothing to roll back to, that is told"): s =>
+    def back = s.definitions.rollBack("guest", "hello", None, limits, 1)
+    assertEquals(back, Left(DeployRefusal.Missing))
+    put(s, definition())
+    assertEquals(back, Left(DeployRefusal.NoVersionBefore))
+
+  storage.test("older versions have what bytes the present ones leave, and those deployed first go"): s =>
+    def bare(name: String, size: Long, at: Long) =
+      definition(name).copy(parameters = JsonObject.empty, packageSize = size, updated = at)
+    // Each has two bytes of parameters, too.
+    val few = limits.copy(definitionBytes = 12)
+    put(s, bare("a", 1, 1), limits = few)
+    put(s, bare("b", 1, 2), limits = few)
+    put(s, bare("a", 1, 3), limits = few)
+    put(s, bare("b", 1, 4), limits = few)
+    assertEquals((versions(s, "a"), versions(s, "b")), (Vector("0.0.2", "0.0.1"), Vector("0.0.2", "0.0.1")))
+    put(s, bare("a", 2, 5), limits = few)
+    assertEquals((versions(s, "a"), versions(s, "b")), (Vector("0.0.3", "0.0.2"), Vector("0.0.2")))
+    val others = put(s, bare("c", 3, 6), limits = few)
+    assert(others.isRight, "older versions are in nobody's way")
+    assertEquals((versions(s, "a"), versions(s, "b")), (Vector("0.0.3"), Vector("0.0.2")))
+    assertEquals(
+      s.definitions.rollBack("guest", "a", Some("0.0.3"), few.copy(definitionBytes = 11), 7),
+      Left(DeployRefusal.TooLarge(12, 11))
+    )
+
+  private def token(value: String) = SealedSecret("TOKEN", "key", value)
+
+  private def change(s: Storage, changes: VariableChanges) =
+    val copy = s.packages.store(package1, Array(1))
+    s.definitions.put(definition(), copy, true, limits, true, changes).map(_.definition)
+
+  private def deployed(s: Storage, changes: VariableChanges) =
+    change(s, changes).fold(refusal => fail(s"$refusal"), identity)
+
+  storage.test(
+    "variables are kept until they are changed, those of a version stay its own, secrets are all's"
+  ): s =>
+    val a = VariableChanges(Some(Map("A" -> "é\n😀")), Vector(token("AAAA")))
+    val first = deployed(s, a)
+    assertEquals(first.environment, SealedEnvironment(Map("A" -> "é\n😀"), Vector(token("AAAA"))))
+    assertEquals(deployed(s, VariableChanges()).environment, first.environment)
+    val third = deployed(s, VariableChanges(Some(Map("B" -> "2")), Vector(token("BBBB"))))
+    assertEquals(s.definitions.find("guest", "hello"), Some(third))
+    val old = s.definitions.find("guest", "hello", "0.0.1").map(_.environment)
+    assertEquals(old, Some(SealedEnvironment(Map("A" -> "é\n😀"), Vector(token("BBBB")))))
+    val back = s.definitions.rollBack("guest", "hello", Some("0.0.1"), limits, 1)
+    assertEquals(back.map(_.definition.environment), Right(old.get))
+    val without = deployed(s, VariableChanges(Some(Map.empty), removed = Set("TOKEN")))
+    assertEquals(without.environment, SealedEnvironment.Empty)
+    assertEquals(s.definitions.list("guest", 1, 0).map(_.environment), Vector(SealedEnvironment.Empty))
+
+  storage.test("a program has so many variables, of so many bytes, with those that are kept"): s =>
+    def some(range: Range) = range.map(i => s"V$i" -> "").toMap
+    deployed(s, VariableChanges(Some(some(0 until 99)), Vector(token("A" * 40))))
+    val more = VariableChanges(Some(some(0 until 100)))
+    assertEquals(change(s, more), Left(DeployRefusal.TooManyVariables(101)))
+    val full = 64 * 1024 - 5 - 2
+    deployed(s, VariableChanges(Some(Map("A" -> "x" * (full - 1)))))
+    assertEquals(
+      change(s, VariableChanges(Some(Map("AB" -> "é" * (full / 2 + 1))))),
+      Left(DeployRefusal.VariablesTooLarge(5 + 2 + 2 + 2L * (full / 2 + 1)))
+    )
+
+  storage.test("the package of a version that is kept is needed, and no longer"): s =>
+    val own = PackageId.of(Array[Byte](7))
+    val copy = s.packages.store(own, Array(7))
+    assert(s.definitions.put(definition(pkg = own), copy, overwrite = true, limits).isRight)
+    (1 until Samples.versions).foreach(_ => put(s, definition()))
+    s.packages.removeUnneeded()
+    assert(s.packages.size(own).isDefined)
+    put(s, definition())
+    s.packages.removeUnneeded()
+    assertEquals(s.packages.size(own), None)

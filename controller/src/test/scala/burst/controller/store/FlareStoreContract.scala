@@ -1,6 +1,7 @@
 package burst.controller.store
 
 import burst.controller.blob.{BlobName, FlareBlobStore}
+import burst.controller.definition.{SealedEnvironment, SealedSecret}
 import burst.controller.flare.*
 import burst.controller.scheduler.Spool
 import burst.controller.store.Samples.*
@@ -70,6 +71,19 @@ abstract class FlareStoreContract extends StorageFixtures:
     (FlareState.values.filterNot(_.isFinal) :+ FlareState.Failed).foreach: state =>
       s.flares.update(grown(queued, state))
       assertEquals(s.flares.find(queued.id), Some(bare(grown(queued, state))))
+
+  storage.test("a flare's variables are kept sealed, come back while it has not ended, and are hidden"): s =>
+    val environment = SealedEnvironment(Map("A" -> "é"), Vector(SealedSecret("TOKEN", "key", "AAAA")))
+    val plain = flare()
+    val f = plain.copy(request = plain.request.copy(environment = environment))
+    s.flares.insert(f)
+    assertEquals(s.flares.find(f.id), Some(bare(plain)))
+    assertEquals(s.flares.takeUnfinished().map(_.request.environment), Vector(environment))
+    s.flares.update(grown(f, FlareState.Running))
+    assertEquals(s.flares.takeUnfinished().map(_.request.environment), Vector(environment))
+    s.flares.update(grown(f, FlareState.Succeeded))
+    assertEquals(s.flares.takeUnfinished(), Vector.empty)
+    assertEquals(s.flares.inputs(f.id), None, "they went with the inputs")
 
   storage.test("unfinished flares come back with their inputs, oldest first; ended ones do not"): s =>
     val old = flare(created = 1, inputs = Inputs.Shared(JsonText("""{"k":1}""")))

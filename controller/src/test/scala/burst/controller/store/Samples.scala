@@ -2,7 +2,7 @@ package burst.controller.store
 
 import burst.controller.limits.NamespaceLimits
 import burst.controller.blob.PackageCopy
-import burst.controller.definition.{Definition, FlareOptions, Packing}
+import burst.controller.definition.{Definition, FlareOptions, FlareTerms, Packing}
 import burst.controller.flare.*
 import burst.protocol.*
 import io.circe.JsonObject
@@ -13,6 +13,9 @@ object Samples:
   def short(text: String): Output = Output.Inline(JsonText(text))
 
   val logLimit = 1000L
+
+  /** Of each definition. */
+  val versions = 3
   val package1: PackageId = PackageId.of(Array[Byte](1))
   val package2: PackageId = PackageId.of(Array[Byte](2))
   val limits: NamespaceLimits =
@@ -31,7 +34,7 @@ object Samples:
   ): Either[DeployRefusal, Definition] =
     val id = wanted.packageId
     val copy = contents.get(id).fold(PackageCopy.fresh(id))(storage.packages.store(id, _))
-    storage.definitions.put(wanted, copy, overwrite, limits, replaceParameters)
+    storage.definitions.put(wanted, copy, overwrite, limits, replaceParameters).map(_.definition)
 
   /** Flares may be of these packages: definitions of a namespace nobody looks at keep them. */
   def keepPackages(storage: Storage): Unit =
@@ -65,13 +68,7 @@ object Samples:
       DefinitionRef(namespace, name, "0.0.1", pkg),
       2,
       inputs,
-      Some(1),
-      Packing.Mixed,
-      "direct",
-      Some(1 << 20),
-      60000,
-      256,
-      0,
+      FlareTerms(Some(1), Packing.Mixed, "direct", Some(1 << 20), 60000, 256, retries = 0),
       egress = true
     ),
     state,

@@ -20,7 +20,9 @@ trait StorageFixtures extends munit.FunSuite:
       None,
       Samples.logLimit,
       3,
-      Retention(10, 1.day, 1.hour, 10)
+      Retention(10, 1.day, 1.hour, 10),
+      Samples.versions,
+      root.resolve("secrets.key")
     )
 
   lazy val directory: FunFixture[Path] = FunFixture(_ => Files.createTempDirectory("burst-store"), delete)

@@ -1,7 +1,7 @@
 package burst.invoker.pack
 
 import burst.invoker.driver.ContainerExit
-import burst.invoker.runtime.Refusal
+import burst.invoker.runtime.{FreshProgram, Refusal}
 import burst.protocol.*
 import org.apache.pekko.actor.typed.scaladsl.Behaviors
 import org.apache.pekko.actor.typed.{ActorRef, Behavior}
@@ -67,7 +67,8 @@ private[pack] final class FlareRun(
   /** The call that opens a fresh pack also starts its program. */
   def open(pack: LoadedPack, start: PackStart): Behavior[Command] =
     timers.startSingleTimer(InitOverdue, timings.init)
-    val fresh = Option.when(start != PackStart.Warm)(pack.container.source)
+    val fresh =
+      Option.when(start != PackStart.Warm)(FreshProgram(pack.container.source, assignment.environment))
     tell(host.reach(pack)(runtime.run(pack.container.address, runPack(pack), fresh)))(asTaken)(Opened(_))
     def replaced =
       // Another container has its own time to come up.

@@ -1,7 +1,7 @@
 package burst.invoker.pack
 
 import burst.invoker.driver.Container
-import burst.invoker.runtime.Refusal
+import burst.invoker.runtime.{FreshProgram, Refusal}
 import burst.protocol.*
 import org.apache.pekko.actor.typed.{ActorRef, Behavior}
 import scala.concurrent.Future
@@ -45,7 +45,7 @@ private[pack] final class GroupPack(
     val container = pack.container
     def program = start match
       case PackStart.Warm => Future.successful(Right(()))
-      case _ => runtime.init(container.address, container.source)
+      case _ => runtime.init(container.address, FreshProgram(container.source, assignment.environment))
     tell(connected(pack)(program))(asTaken)(Initialised(_))
     receive:
       case Initialised(Right(())) =>

@@ -32,7 +32,7 @@ private[pack] abstract class PackStates(
   protected given ExecutionContext = context.executionContext
   protected given Materializer = Materializer(context)
   protected val reporter = PackReporter(assignment, services, replyTo)
-  protected val shape = PackShape(assignment.definition, assignment.size, assignment.memory)
+  protected val shape = PackShape.of(assignment)
 
   /** Whether what is said to this flare, or group, is said to the pack. */
   def concerns(id: FlareId): Boolean = id == assignment.flareId

@@ -1,11 +1,24 @@
 package burst.invoker.pool
 
-import burst.protocol.DefinitionRef
+import burst.protocol.{DefinitionRef, Environment, PackAssignment}
 import scala.concurrent.duration.FiniteDuration
 
-/** What makes packs alike. `memoryMiB` is per worker. */
-final case class PackShape(definition: DefinitionRef, workers: Int, memoryMiB: Int):
+/** What makes packs alike. `memoryMiB` is per worker; a program keeps the `environment` it was started with.
+  */
+final case class PackShape(
+    definition: DefinitionRef,
+    workers: Int,
+    memoryMiB: Int,
+    environment: Environment = Environment.Empty
+):
   def totalMemoryMiB: Long = workers.toLong * memoryMiB
+
+  /** But for the number of workers. */
+  def isLike(other: PackShape): Boolean = copy(workers = other.workers) == other
+
+object PackShape:
+  def of(assignment: PackAssignment): PackShape =
+    PackShape(assignment.definition, assignment.size, assignment.memory, assignment.environment)
 
 /** A pack that waits to be used again. `since` in microseconds by a clock that only goes on. */
 final case class IdlePack[C](container: C, shape: PackShape, since: Long)
@@ -15,9 +28,10 @@ final case class PoolLimits(packs: Int, memoryMiB: Long, idle: FiniteDuration)
 
 /** Which packs stay warm, and which one a flare gets: pure; `Invoker` acts on what is decided here.
   *
-  * A pack serves a flare of the same definition version (and so of the same namespace and package) and the
-  * same memory per worker. Its size may differ, since a container can be resized in a fraction of the time a
-  * new one takes. Worked example: with packs of 2, 4, 6 and 8 workers idle, one for
+  * A pack serves a flare of the same definition version (and so of the same namespace and package), the same
+  * environment variables and the same memory per worker. Its size may differ, since a container can be
+  * resized in a fraction of the time a new one takes. Worked example: with packs of 2, 4, 6 and 8 workers
+  * idle, one for
   *   - 4 workers takes the 4: nothing has to change;
   *   - 5 workers takes the 6, the smallest that is large enough;
   *   - 9 workers takes the 8, which has to grow least.
@@ -27,9 +41,12 @@ final case class PoolLimits(packs: Int, memoryMiB: Long, idle: FiniteDuration)
   */
 final case class PackPool[C](limits: PoolLimits, idle: Vector[IdlePack[C]] = Vector.empty[IdlePack[C]]):
 
+  def memoryMiB: Long = idle.map(_.shape.totalMemoryMiB).sum
+  def workers: Int = idle.map(_.shape.workers).sum
+
   def take(wanted: PackShape): (Option[IdlePack[C]], PackPool[C]) =
     val best = idle
-      .filter(pack => pack.shape.definition == wanted.definition && pack.shape.memoryMiB == wanted.memoryMiB)
+      .filter(_.shape.isLike(wanted))
       .maxByOption(pack => (fit(pack.shape.workers, wanted.workers), pack.since))
     (best, best.fold(this)(pack => remove(pack.container)))
 

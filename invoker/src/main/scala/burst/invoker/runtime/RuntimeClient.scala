@@ -1,7 +1,7 @@
 package burst.invoker.runtime
 
 import burst.invoker.driver.{PackageSource, RuntimeAddress}
-import burst.protocol.{Failure, FailureKind, FlareId, PackEvent, RunPack}
+import burst.protocol.{Environment, Failure, FailureKind, FlareId, PackEvent, RunPack}
 import io.circe.jawn.decodeByteBuffer
 import io.circe.syntax.*
 import io.circe.{Decoder, Json, Printer}
@@ -52,10 +52,13 @@ final class RuntimeClient(
     .executor(system.classicSystem.dispatcher.execute(_))
     .build()
 
-  /** Starts the program of a package, which is sent where it is not there, and waits for its hello. The
-    * caller bounds the time.
+  /** Starts a program, whose package is sent where it is not there, and waits for its hello. The caller
+    * bounds the time.
     */
-  def init(address: RuntimeAddress, source: PackageSource): Future[Either[Refusal, Unit]] =
+  def init(address: RuntimeAddress, program: FreshProgram): Future[Either[Refusal, Unit]] =
+    andThen(setEnvironment(address, program.environment))(start(address, program.source))
+
+  private def start(address: RuntimeAddress, source: PackageSource): Future[Either[Refusal, Unit]] =
     val body = source match
       case PackageSource.Mounted(path) => Future(json(Json.obj("value" -> Json.obj("path" -> path.asJson))))
       case PackageSource.Sent(archive) =>
@@ -65,6 +68,23 @@ final class RuntimeClient(
       .map(_.left.map(_.after("the package did not start")))
       .recover(problem => Left(Refusal(s"the runtime did not take the package: ${reason(problem)}")))
 
+  /** Before the program is started; the rest of what it has in its environment is the runtime's. */
+  private def setEnvironment(
+      address: RuntimeAddress,
+      environment: Environment
+  ): Future[Either[Refusal, Unit]] =
+    if environment.isEmpty then Future.successful(Right(()))
+    else
+      post(address, "/environment", json(environment.asJson), Nothing)
+        .map(_.left.map(_.after("the runtime refused the environment variables")))
+        .recover(problem => Left(Refusal(s"the runtime did not take the pack: ${reason(problem)}")))
+
+  private def andThen[A](first: Future[Either[Refusal, Unit]])(
+      next: => Future[Either[Refusal, A]]
+  ): Future[Either[Refusal, A]] = first.flatMap:
+    case Right(()) => next
+    case Left(refusal) => Future.successful(Left(refusal))
+
   /** Runs a pack, on the program of `fresh` where none has been started yet; the caller bounds that time. The
     * stream groups the events that arrived together; it fails with `BrokenStream` or what the connection
     * failed with, and whether `PackEnded` was in it is the caller's to see.
@@ -72,13 +92,11 @@ final class RuntimeClient(
   def run(
       address: RuntimeAddress,
       pack: RunPack,
-      fresh: Option[PackageSource]
+      fresh: Option[FreshProgram]
   ): Future[Either[Refusal, Source[Vector[PackEvent], Any]]] = fresh match
-    case Some(sent: PackageSource.Sent) =>
-      init(address, sent).flatMap:
-        case Right(()) => open(address, pack, None)
-        case Left(refusal) => Future.successful(Left(refusal))
-    case Some(PackageSource.Mounted(path)) => open(address, pack, Some(path))
+    case Some(FreshProgram(PackageSource.Mounted(path), environment)) =>
+      andThen(setEnvironment(address, environment))(open(address, pack, Some(path)))
+    case Some(sent) => andThen(init(address, sent))(open(address, pack, None))
     case None => open(address, pack, None)
 
   private def open(
@@ -190,6 +208,9 @@ final class RuntimeClient(
 
   private def reason(problem: Throwable): String =
     Option(problem.getMessage).getOrElse(problem.getClass.getSimpleName)
+
+/** A program that is to be started: where its package is, and its environment variables. */
+final case class FreshProgram(source: PackageSource, environment: Environment = Environment.Empty)
 
 /** Why the runtime did not do as it was told, and what a program that did not come up has said; `operation`
   * where it was not even asked.

@@ -1,8 +1,6 @@
 package burst.invoker.driver
 
 import java.nio.file.{Files, Path}
-import scala.concurrent.duration.DurationInt
-import scala.util.Try
 
 /** What the driver suites need on the machine; a test that lacks it fails and says how to get it. */
 object Prerequisites:
@@ -23,33 +21,3 @@ object Prerequisites:
       ))
 
   val image: String = sys.env.getOrElse("BURST_TEST_IMAGE", "burst-runtime:latest")
-
-  /** As in `reference.conf`, but for what tests must not have too much of. */
-  def dockerSettings: DockerSettings = DockerSettings(
-    host = None,
-    image = image,
-    network = None,
-    reachable = Vector.empty,
-    notInternet = Vector.empty,
-    mounts = Vector.empty,
-    cpuFactor = 1.0,
-    memoryOverhead = 64,
-    pids = 256,
-    pidsPerWorker = 64,
-    tmpSize = 16,
-    descriptors = 4096,
-    users = UserRange(2_000_000_000L, 2_000_065_535L),
-    group = 65534,
-    callTimeout = 30.seconds,
-    startTimeout = 60.seconds
-  )
-
-  def dockerDaemon(settings: DockerSettings): DockerDaemon =
-    Try(DockerDaemon.connect(settings)).fold(
-      problem =>
-        munit.Assertions.fail(
-          s"${problem.getMessage} The docker tests need the Debian package docker.io, a running dockerd and the " +
-            "image of `make image`; tests/prepare.sh sees to all of them."
-        ),
-      identity
-    )

@@ -1,7 +1,7 @@
 package burst.invoker.pack
 
 import burst.invoker.driver.RuntimeAddress
-import burst.protocol.{FlareId, Inputs, JsonText, PackEvent, RunPack, Secret}
+import burst.protocol.{Environment, FlareId, Inputs, JsonText, PackEvent, RunPack, Secret}
 import io.circe.{Decoder, Json}
 import io.circe.jawn.parse
 import io.circe.syntax.*
@@ -28,6 +28,7 @@ final class FakeRuntime(using system: ClassicActorSystemProvider):
   private given scala.concurrent.ExecutionContext = system.classicSystem.dispatcher
   private val packs = LinkedBlockingQueue[FakePack]()
   private val inits = LinkedBlockingQueue[String]()
+  private val environments = LinkedBlockingQueue[Environment]()
   private val orders = LinkedBlockingQueue[(String, Json)]()
 
   /** The answers to `/init`, by itself or with `/packs`, and to `/packs` where they are not the good ones. */
@@ -42,6 +43,10 @@ final class FakeRuntime(using system: ClassicActorSystemProvider):
     def directory = json(body).hcursor.downField("value").get[String]("path").fold(throw _, identity)
     inits.add(if isPackage then body else directory)
     complete(initAnswer)
+
+  private val environment = (path("environment") & entity(as[String])): body =>
+    environments.add(json(body).as[Environment].fold(throw _, identity))
+    complete(StatusCodes.NoContent)
 
   private val run = (path("packs") & parameter("init".?) & entity(as[String])): (fresh, body) =>
     fresh.foreach(inits.add)
@@ -64,7 +69,10 @@ final class FakeRuntime(using system: ClassicActorSystemProvider):
     HttpResponse(entity = HttpEntity.Chunked.fromData(lines, source))
 
   private val binding =
-    Await.result(Http().newServerAt("127.0.0.1", 0).bind(post(concat(init, run, ordered))), 10.seconds)
+    Await.result(
+      Http().newServerAt("127.0.0.1", 0).bind(post(concat(init, environment, run, ordered))),
+      10.seconds
+    )
   val address: RuntimeAddress = RuntimeAddress("127.0.0.1", binding.localAddress.getPort, Secret.random())
 
   def pack(): FakePack = next(packs)
@@ -72,6 +80,10 @@ final class FakeRuntime(using system: ClassicActorSystemProvider):
   /** The package of the next program it was told to start: where it is, or itself. */
   def started(): String = next(inits)
   def startedPrograms: Int = inits.size
+
+  /** The variables of the next program it was told to start. */
+  def environmentSet(): Environment = next(environments)
+  def environmentsSet: Int = environments.size
 
   /** The next `start` or `abort`. */
   def order(): (String, Json) = next(orders)

@@ -51,6 +51,35 @@ class PackActorSuite extends munit.FunSuite:
     pack.end()
     assert(untilEnded()(1).reusable)
 
+  for sent <- Seq(false, true) do
+    setup.test(s"a program's variables come before it, and to a warm one no more (sent: $sent)"): setup =>
+      import setup.*
+      if sent then
+        driver.source =
+          PackageSource.Sent(Files.writeString(Files.createTempFile("package", ".zip"), "package"))
+      val secret = assignment.copy(environment = Environment(Map("TOKEN" -> "hunter2")))
+      assert(!secret.toString.contains("hunter2"))
+      begin(secret)
+      givePackage()
+      assertEquals(runtime.environmentSet(), secret.environment)
+      val pack = runtime.pack()
+      pack.say(ready, setup.ended(reusable = true))
+      pack.end()
+      untilEnded()
+      val kept = invoker.receiveMessage().warm.getOrElse(fail("it was not kept"))
+      assertEquals(kept.shape.environment, secret.environment)
+      begin(secret, Supply.Warm(kept))
+      runtime.pack()
+      assertEquals(runtime.environmentsSet, 0)
+
+  setup.test("a group's program has the group's variables"): setup =>
+    import setup.*
+    val variables = Environment(Map("TOKEN" -> "hunter2"))
+    begin(assignment.copy(group = Some(GroupRole.Holder(1000)), environment = variables))
+    givePackage()
+    assertEquals(runtime.environmentSet(), variables)
+    runtime.started()
+
   setup.test("the runtime is told everything about the pack, and by which host it is reached"): setup =>
     import setup.*
     val (_, pack) = running()

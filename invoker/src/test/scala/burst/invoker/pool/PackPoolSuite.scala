@@ -1,6 +1,6 @@
 package burst.invoker.pool
 
-import burst.protocol.{DefinitionRef, PackageId}
+import burst.protocol.{DefinitionRef, Environment, PackageId}
 import munit.ScalaCheckSuite
 import org.scalacheck.Gen
 import org.scalacheck.Prop.forAll
@@ -13,6 +13,8 @@ class PackPoolSuite extends ScalaCheckSuite:
 
   private def shape(workers: Int, memory: Int = 256, definition: DefinitionRef = hello) =
     PackShape(definition, workers, memory)
+
+  private def having(token: String) = shape(4).copy(environment = Environment(Map("TOKEN" -> token)))
 
   /** A pool of packs named by their place, each put a second after the other. */
   private def pool(limits: PoolLimits, shapes: PackShape*): PackPool[Int] =
@@ -27,6 +29,8 @@ class PackPoolSuite extends ScalaCheckSuite:
       ("else the largest", List(shape(2), shape(8), shape(6)), shape(9), Some(1)),
       ("of several alike the one used last", List(shape(4), shape(4), shape(4)), shape(4), Some(2)),
       ("not with another memory per worker", List(shape(4, memory = 512)), shape(4), None),
+      ("not with another environment", List(having("old"), shape(4)), having("new"), None),
+      ("the same environment", List(having("old"), having("new"), shape(4)), having("new"), Some(1)),
       ("not of another version", List(shape(4, definition = hello.copy(version = "0.0.2"))), shape(4), None),
       ("not of another name", List(shape(4, definition = hello.copy(name = "bye"))), shape(4), None),
       ("not across namespaces", List(shape(4, definition = hello.copy(namespace = "other"))), shape(4), None),

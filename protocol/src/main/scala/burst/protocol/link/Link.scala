@@ -3,6 +3,7 @@ package burst.protocol.link
 import burst.protocol.*
 import org.apache.pekko.actor.typed.{ActorRef, ActorRefResolver}
 import org.apache.pekko.actor.typed.delivery.ProducerController
+import scala.concurrent.duration.FiniteDuration
 
 /** What travels between a controller and an invoker in another process.
   *
@@ -55,11 +56,11 @@ final case class Hello(
 /** To the invoker's end of a session, besides `ToInvoker`. */
 sealed trait ToLink extends LinkMessage
 
-/** `contactMillis` is how long the invoker may hear nothing before it must kill its packs. */
+/** `contact` is how long the invoker may hear nothing before it must kill its packs. */
 final case class Welcome(
     epoch: Long,
     tries: Long,
-    contactMillis: Long,
+    contact: FiniteDuration,
     session: ActorRef[ToSession],
     toInvoker: ActorRef[ProducerController.Command[ToInvoker]]
 ) extends ToLink

@@ -41,7 +41,7 @@ class LinkSerializerSuite extends munit.FunSuite:
     val anyone = system.deadLetters[Any]
     Vector(
       Hello(Protocol.Version, status.id, 3, anyone, "9f86"),
-      Welcome(7, 3, 10_000, anyone, anyone),
+      Welcome(7, 3, 10.seconds, anyone, anyone),
       Seen(12),
       Refused("there is another one"),
       Over(anyone),
@@ -101,3 +101,43 @@ class LinkSerializerSuite extends munit.FunSuite:
     assert(!refused.getMessage.contains(flare.value), refused.getMessage)
     intercept[NotSerializableException](serializer.fromBinary(bytes, "to-controller"))
     intercept[NotSerializableException](serializer.fromBinary(bytes, "poem"))
+
+  private def refusal(kind: String, text: String): String =
+    intercept[NotSerializableException](serializer.fromBinary(text.getBytes, kind)).getMessage
+
+  test("of what does not decode it is said which field is at fault"):
+    val path = ActorRefResolver(system).toSerializationFormat(system.deadLetters[ToLink])
+    assertEquals(
+      refusal("hello", s"""{"id":"i","tries":1,"from":"$path","home":"own"}"""),
+      "a damaged message 'hello', at .version"
+    )
+    assertEquals(
+      refusal("to-link", """{"type":"seen","beat":[1]}"""),
+      "a damaged message 'to-link', at .beat"
+    )
+    assertEquals(
+      refusal("to-link", """{"type":"seen","beat":1e999999999}"""),
+      "a damaged message 'to-link', at .beat"
+    )
+    assertEquals(refusal("to-link", "{\"type\":"), "a message 'to-link' that is no JSON")
+    Vector("""{"type":"poem"}""", "{}", "null", "[]", "7").foreach: text =>
+      assert(refusal("to-invoker", text).startsWith("a damaged message 'to-invoker'"), text)
+
+  test("a welcome names a time that can be waited"):
+    val path = ActorRefResolver(system).toSerializationFormat(system.deadLetters[Any])
+    def welcome(contact: String): String =
+      s"""{"type":"welcome","epoch":1,"tries":1,"contact":$contact,"session":"$path","toInvoker":"$path"}"""
+    Vector("0", "-1", Long.MaxValue.toString, "null").foreach: contact =>
+      assertEquals(refusal("to-link", welcome(contact)), "a damaged message 'to-link', at .contact")
+    assert(serializer.fromBinary(welcome("1").getBytes, "to-link").isInstanceOf[Welcome])
+
+  test("what is nested too deep to be walked is refused or passed over like anything else"):
+    val deep = "[" * 500_000 + "]" * 500_000
+    val farewell =
+      serializer.fromBinary(s"""{"type":"farewell","reason":"x","more":$deep}""".getBytes, "to-session")
+    assertEquals(farewell, Farewell("x"))
+    assertEquals(
+      refusal("to-session", s"""{"type":"farewell","reason":$deep}"""),
+      "a damaged message 'to-session', at .reason"
+    )
+    assert(refusal("to-session", deep).startsWith("a damaged message 'to-session'"))

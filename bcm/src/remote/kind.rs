@@ -1,0 +1,66 @@
+//! What is known of a backend before it is opened: a folder's entry in the list of backends.
+
+use std::sync::Arc;
+
+use serde::Serialize;
+
+use super::Backend;
+use super::inbox::Inbox;
+use crate::admission::{Admission, Admitted};
+use crate::config::{BackendConfig, PackConfig};
+use crate::error::Error;
+
+/// How a pack opens a backend.
+pub(super) type Open = fn(&PackConfig, Arc<Inbox>) -> Result<Arc<dyn Backend>, Error>;
+
+pub(super) const MIB: usize = 1 << 20;
+
+/// A kind of backend, by the name that configurations have.
+pub(super) struct BackendKind {
+    pub(super) name: &'static str,
+    /// Among the faster ones of `benchmarks/results/chunk-size.csv`, and no larger than that: memory, and how long
+    /// one worker's message holds up another's, go with it.
+    pub(super) chunk_size: usize,
+    pub(super) open: Open,
+    /// Gives a flare credentials of its own.
+    pub(super) admit: fn(&Admission<'_>, &BackendConfig) -> Result<Admitted, Error>,
+    /// Deletes what a flare left.
+    pub(super) clean: fn(&str, &BackendConfig) -> Result<(), Error>,
+    /// See [`servers`](super::servers).
+    pub(super) servers: fn(&BackendConfig) -> Result<Vec<ServerAddress>, Error>,
+}
+
+impl BackendKind {
+    /// A backend without a server: it needs no credentials and keeps nothing.
+    pub(super) const fn new(name: &'static str, open: Open) -> Self {
+        Self {
+            name,
+            chunk_size: MIB,
+            open,
+            admit: |_, config| Ok(config.clone().into()),
+            clean: |_, _| Ok(()),
+            servers: |_| Ok(Vec::new()),
+        }
+    }
+}
+
+/// Where a server listens.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ServerAddress {
+    /// A name, or an address as it is written outside of URLs.
+    pub host: String,
+    /// Its TCP port.
+    pub port: u16,
+}
+
+impl ServerAddress {
+    /// Whom a URL leads to.
+    #[cfg(any(feature = "management", feature = "s3"))]
+    pub(super) fn of_url(url: &str) -> Option<Self> {
+        let url = reqwest::Url::parse(url).ok()?;
+        Some(Self {
+            host: url.host_str()?.trim_matches(['[', ']']).to_owned(),
+            port: url.port_or_known_default()?,
+        })
+    }
+}

@@ -1,0 +1,99 @@
+//! Environment variables of a program: where secret values come from.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, IsTerminal, Read};
+
+use console::Term;
+
+use crate::args::{SecretSource, VariableArgs};
+use crate::error::Error;
+
+/// Variables as a deploy says them; none where it says nothing.
+#[derive(Default)]
+pub struct Variables {
+    /// All that are not secret.
+    pub environment: Option<BTreeMap<String, String>>,
+    /// Secrets that are set, and those that go.
+    pub secrets: Option<BTreeMap<String, Option<String>>>,
+}
+
+/// Reads what the command line names; what has to be asked for is asked for.
+pub fn variables(args: &VariableArgs) -> Result<Variables, Error> {
+    let from_input = |(_, source): &&(String, SecretSource)| *source == SecretSource::Input;
+    if args.secret.iter().filter(from_input).count() > 1 {
+        return Err(Error::Usage(
+            "only one secret can be read from standard input".into(),
+        ));
+    }
+    let mut secrets: BTreeMap<String, Option<String>> = args
+        .no_secret
+        .iter()
+        .map(|name| (name.clone(), None))
+        .collect();
+    for (name, source) in &args.secret {
+        let value = value(name, source)?;
+        if secrets.insert(name.clone(), Some(value)).is_some() {
+            return Err(Error::Usage(format!("the secret {name} is named twice")));
+        }
+    }
+    let environment = args.env.iter().cloned().collect();
+    Ok(Variables {
+        environment: (args.no_env || !args.env.is_empty()).then_some(environment),
+        secrets: (!secrets.is_empty()).then_some(secrets),
+    })
+}
+
+fn value(name: &str, source: &SecretSource) -> Result<String, Error> {
+    match source {
+        SecretSource::Terminal => asked(name),
+        SecretSource::Input => {
+            let mut text = String::new();
+            let read = io::stdin().read_to_string(&mut text);
+            read.map_err(|cause| {
+                Error::Usage(format!("the secret {name} cannot be read: {cause}"))
+            })?;
+            Ok(without_line_end(text))
+        }
+        SecretSource::File(path) => fs::read_to_string(path)
+            .map(without_line_end)
+            .map_err(Error::file("read", path)),
+    }
+}
+
+/// Editors and `echo` end a text with it.
+fn without_line_end(mut text: String) -> String {
+    if text.ends_with('\n') {
+        text.pop();
+        if text.ends_with('\r') {
+            text.pop();
+        }
+    }
+    text
+}
+
+fn asked(name: &str) -> Result<String, Error> {
+    let terminal = Term::stderr();
+    if !(terminal.is_term() && io::stdin().is_terminal()) {
+        return Err(Error::Usage(format!(
+            "there is no terminal to ask for the secret {name} on: write --secret {name}=- or {name}=@FILE"
+        )));
+    }
+    terminal.write_str(&format!("{name}: "))?;
+    Ok(terminal.read_secure_line()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_line_end_goes() {
+        let cut = |text: &str| without_line_end(text.into());
+        assert_eq!(cut("a\n"), "a");
+        assert_eq!(cut("a\r\n"), "a");
+        assert_eq!(cut("a\n\n"), "a\n");
+        assert_eq!(cut("a\r"), "a\r");
+        assert_eq!(cut(""), "");
+    }
+}

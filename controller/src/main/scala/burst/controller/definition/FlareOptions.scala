@@ -1,0 +1,56 @@
+package burst.controller.definition
+
+import io.circe.Codec
+import io.circe.derivation.{Configuration, ConfiguredCodec}
+import scala.deriving.Mirror
+
+/** What can be set per definition and again per flare; what is absent is the platform's choice. `timeout` is
+  * in milliseconds, `memory` in MiB per worker, `chunkSize` in bytes. An option is a field here, with its
+  * value in force in [[FlareTerms]]; nothing else is said of it on its way through the controller.
+  */
+final case class FlareOptions(
+    granularity: Option[Int] = None,
+    packing: Option[Packing] = None,
+    backend: Option[String] = None,
+    chunkSize: Option[Int] = None,
+    timeout: Option[Long] = None,
+    memory: Option[Int] = None,
+    retries: Option[Int] = None
+):
+  /** These options, completed by `defaults` where they say nothing. */
+  def orElse(defaults: FlareOptions): FlareOptions =
+    val own = Tuple.fromProductTyped(this).toArray
+    val other = Tuple.fromProductTyped(defaults).toArray
+    val both = own.zip(other).map((one, two) => if one == None then two else one)
+    summon[Mirror.ProductOf[FlareOptions]].fromProduct(Tuple.fromArray(both))
+
+object FlareOptions:
+  given Configuration = Configuration.default.withDefaults.withStrictDecoding
+  given ConfiguredCodec[FlareOptions] = ConfiguredCodec.derived
+
+  val Names: Seq[String] = FlareOptions().productElementNames.toSeq
+
+/** The options in force for a flare. What is absent still is chosen later: the granularity by the scheduler,
+  * the size of chunks by the backend.
+  */
+final case class FlareTerms(
+    granularity: Option[Int],
+    packing: Packing,
+    backend: String,
+    chunkSize: Option[Int],
+    timeout: Long,
+    memory: Int,
+    retries: Int
+) derives Codec.AsObject
+
+object FlareTerms:
+  /** These options, completed by what the platform gives where they say nothing. */
+  def of(options: FlareOptions, defaults: FlareTerms): FlareTerms = FlareTerms(
+    options.granularity.orElse(defaults.granularity),
+    options.packing.getOrElse(defaults.packing),
+    options.backend.getOrElse(defaults.backend),
+    options.chunkSize.orElse(defaults.chunkSize),
+    options.timeout.getOrElse(defaults.timeout),
+    options.memory.getOrElse(defaults.memory),
+    options.retries.getOrElse(defaults.retries)
+  )

@@ -1,0 +1,87 @@
+package burst.controller.http
+
+import burst.controller.definition.{Definition, EntityName, Version}
+import burst.controller.deploy.Definitions
+import burst.controller.store.{Blocking, DefinitionStore, Identity, Transfers}
+import io.circe.Json
+import org.apache.pekko.http.scaladsl.model.{HttpRequest, HttpResponse, StatusCodes}
+import org.apache.pekko.http.scaladsl.server.Directives.*
+import org.apache.pekko.http.scaladsl.server.Route
+import scala.concurrent.{ExecutionContext, Future}
+
+/** Which version of a definition a request is about. Calls block. */
+final class Versions(stored: DefinitionStore):
+  /** The one that the field `version` names, or the present one. */
+  def wanted(namespace: String, name: String, fields: Fields): Either[ApiError, Definition] =
+    fields.version("version").flatMap:
+      case None => stored.find(namespace, name).toRight(ApiError.NoSuchDefinition(name))
+      case Some(version) => find(namespace, name, version)
+
+  def find(namespace: String, name: String, version: String): Either[ApiError, Definition] =
+    stored.find(namespace, name, version).toRight:
+      if stored.find(namespace, name).isEmpty then ApiError.NoSuchDefinition(name)
+      else ApiError.NoSuchVersion(name, version)
+
+/** `/bursts/{name}/versions` and `/rollback`: what a definition was, and how it becomes that again. */
+final class VersionsRoutes(
+    definitions: Definitions,
+    stored: DefinitionStore,
+    versions: Versions,
+    body: RequestBody,
+    views: Views,
+    blocking: Blocking,
+    transfers: Transfers
+)(using ExecutionContext):
+  import VersionsRoutes.*
+
+  def route(caller: Identity): Route =
+    pathPrefix("bursts" / Segment): name =>
+      concat(
+        (pathPrefix("versions") & pathEndOrSingleSlash & get):
+          extractRequest(request => Answer(named(name)(list(caller, name, request))))
+        ,
+        (pathPrefix("versions" / Segment) & pathEndOrSingleSlash & get): version =>
+          Answer(named(name)(show(caller, name, version))),
+        (pathPrefix("rollback") & pathEndOrSingleSlash & post):
+          extractRequest(request => Answer(named(name)(rollBack(caller, name, request))))
+      )
+
+  private def named(name: String)(answer: => Answer): Answer =
+    if EntityName.isValid(name) then answer else Future.successful(Left(ApiError.InvalidName))
+
+  private def list(caller: Identity, name: String, request: HttpRequest): Answer =
+    Refusable(QueryParameters(request.uri.query()).page()): page =>
+      blocking:
+        val found = stored.versions(caller.namespace, name, page.limit, page.skip)
+        if found.isEmpty && stored.find(caller.namespace, name).isEmpty then
+          Left(ApiError.NoSuchDefinition(name))
+        else ok(Json.fromValues(found.map(views.summary)))
+
+  private def show(caller: Identity, name: String, version: String): Answer =
+    if Version.revision(version).isEmpty then Future.successful(Left(ApiError.InvalidVersion))
+    else
+      blocking(versions.find(caller.namespace, name, version).flatMap(found => ok(views.definition(found))))
+
+  private def rollBack(caller: Identity, name: String, request: HttpRequest): Answer =
+    Refusable(body.read(request, BodyLimit)): bytes =>
+      val wanted =
+        for
+          json <- body.parse(bytes)
+          fields <- Fields.of(json)
+          _ <- fields.only("version")
+          version <- fields.version("version")
+        yield version
+      Refusable(wanted): version =>
+        // Packages of versions that go are deleted with it.
+        Blocking(transfers.of(caller.namespace)):
+          definitions
+            .rollBack(caller.namespace, name, version, caller.limits, System.currentTimeMillis() * 1000)
+            .left
+            .map(ApiError.NotDeployed(name, _))
+            .flatMap(there => ok(views.definition(there)))
+
+  private def ok(json: Json): Either[ApiError, HttpResponse] =
+    Right(JsonMarshalling.response(StatusCodes.OK, json))
+
+object VersionsRoutes:
+  private val BodyLimit = 16 * 1024L

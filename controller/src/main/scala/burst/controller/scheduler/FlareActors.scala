@@ -1,0 +1,47 @@
+package burst.controller.scheduler
+
+import burst.controller.flare.Flare
+import burst.protocol.FlareId
+import org.apache.pekko.actor.typed.ActorRef
+import org.apache.pekko.actor.typed.scaladsl.ActorContext
+
+/** The actors of the flares that go on, and whose these are. Belongs to the scheduler's actor, which is told
+  * `Gone` should one die.
+  */
+private[scheduler] final class FlareActors(
+    environment: FlareEnvironment,
+    context: ActorContext[GangScheduler.Command]
+):
+  import FlareActors.Active
+
+  private var active = Map.empty[FlareId, Active]
+
+  def contains(id: FlareId): Boolean = active.contains(id)
+  def tenantOf(id: FlareId): Option[String] = active.get(id).map(_.tenant)
+
+  def begin(flare: Flare, origin: FlareActor.Origin): Unit =
+    val actor = context.spawn(FlareActor(environment, context.self), s"flare-${flare.id.value}")
+    actor ! FlareActor.Begin(flare, origin)
+    context.watchWith(actor, GangScheduler.Gone(flare.id))
+    active = active.updated(flare.id, Active(actor, flare.namespace))
+
+  /** Whether there was anybody to be told. */
+  def tell(id: FlareId, command: FlareActor.Command): Boolean =
+    val flare = active.get(id)
+    flare.foreach(_.actor ! command)
+    flare.isDefined
+
+  def tellAllOf(tenant: String, command: FlareActor.Command): Unit =
+    active.valuesIterator.filter(_.tenant == tenant).foreach(_.actor ! command)
+
+  /** Nothing of the flare is left. */
+  def retire(id: FlareId): Unit =
+    active.get(id).foreach: flare =>
+      context.unwatch(flare.actor)
+      flare.actor ! FlareActor.Retire
+    remove(id)
+
+  def remove(id: FlareId): Unit = active -= id
+
+private object FlareActors:
+  private final case class Active(actor: ActorRef[FlareActor.Command], tenant: String)

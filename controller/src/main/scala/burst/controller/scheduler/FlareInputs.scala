@@ -1,0 +1,56 @@
+package burst.controller.scheduler
+
+import burst.node.FairSemaphore
+import burst.protocol.{FlareId, Inputs}
+import org.apache.pekko.actor.typed.scaladsl.ActorContext
+import scala.concurrent.{ExecutionContext, Future}
+
+/** A flare's inputs, until its packs have them. Small ones are held; large ones only until they are stored,
+  * and then read again for each attempt as soon as there is memory for them. Belongs to the flare's actor.
+  */
+private[scheduler] final class FlareInputs(
+    accepted: Inputs,
+    id: FlareId,
+    namespace: String,
+    environment: FlareEnvironment,
+    context: ActorContext[FlareActor.Command]
+):
+  import FlareActor.{InputsGranted, InputsLoaded}
+
+  // `accepted` is used here and never after: what a method used would be held.
+  private var held = accepted
+
+  /** The memory for large ones, until the packs have them. */
+  private var granted = Option.empty[FairSemaphore.Permit]
+
+  /** All that was asked for of it, which may be granted when nobody is here any more. */
+  private var asked = Vector.empty[Future[FairSemaphore.Permit]]
+
+  /** Whether they are at hand; else memory is asked for, which is answered by `InputsGranted`. */
+  def isAtHand(attempt: Int): Boolean = held match
+    case Inputs.OutOfLine(size) =>
+      val permit = environment.inputs.acquire(size, namespace)
+      asked :+= permit
+      permit.foreach(context.self ! InputsGranted(attempt, _))(using ExecutionContext.parasitic)
+      false
+    case _ => true
+
+  /** Reads them, which is answered by `InputsLoaded`. */
+  def load(attempt: Int, permit: FairSemaphore.Permit): Unit =
+    granted = Some(permit)
+    val reading = Future(environment.store.inputs(id))(using environment.transfers.of(namespace))
+    context.pipeToSelf(reading)(InputsLoaded(attempt, _))
+
+  def current: Inputs = held
+  def loaded(inputs: Inputs): Unit = held = inputs
+
+  /** What is stored need not be held here as well. */
+  def forgetLarge(): Unit = if held.length > Inputs.Small then held = Inputs.OutOfLine(held.length)
+
+  /** The packs have them, or will not get them. */
+  def giveBack(): Unit =
+    granted.foreach(_.close())
+    granted = None
+
+  /** Nobody is here any more. */
+  def close(): Unit = asked.foreach(_.foreach(_.close())(using ExecutionContext.parasitic))

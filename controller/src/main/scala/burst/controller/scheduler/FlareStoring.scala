@@ -1,0 +1,87 @@
+package burst.controller.scheduler
+
+import burst.controller.flare.{Flare, FlareState}
+import burst.controller.store.{FlareTaken, PackageGone}
+import burst.protocol.FlareId
+import org.apache.pekko.actor.typed.scaladsl.TimerScheduler
+import org.slf4j.Logger
+
+/** Has a flare written ([[FlareWriter]]), and decides what becomes of it when that fails: it is tried again
+  * while that is put up with ([[StoreBackoff]]); then the store is given up on, but for the record of a
+  * flare's end where it knows the flare. Belongs to the flare's actor.
+  */
+private[scheduler] final class FlareStoring(
+    id: FlareId,
+    writer: FlareWriter,
+    settings: SchedulerSettings,
+    timers: TimerScheduler[FlareActor.Command],
+    log: Logger
+):
+  import FlareActor.{StoreOverdue, WriteAgain}
+  import FlareStoring.Outcome
+
+  export writer.{
+    awaited,
+    clear,
+    confirm,
+    dropAwaited,
+    flush,
+    flushIfAwaited,
+    isGivenUp,
+    logs,
+    outputs,
+    phases,
+    results,
+    save
+  }
+
+  private val backoff = StoreBackoff(settings, timers, again = WriteAgain, overdue = StoreOverdue)
+
+  /** How it ended, while that was told but could not be stored: it is tried until it is. */
+  private var unstored = Option.empty[Flare]
+
+  /** The end that was told is not stored yet. */
+  def isOwing: Boolean = unstored.nonEmpty
+
+  /** It has been put up with for long enough. */
+  def overdue(): Unit = backoff.exhaust()
+
+  /** To be called with what was told, before anything else is done with it. */
+  def finished(written: Written): Outcome =
+    writer.finished(written)
+    written match
+      case Written.Done(confirms, waiting, _) =>
+        unstored = None
+        backoff.reset()
+        Outcome.Stored(confirms, waiting)
+      case Written.Failed(operation, cause, _) =>
+        backoff.begin()
+        val taken = cause.isInstanceOf[FlareTaken]
+        if taken || !writer.isInserted || writer.isGivenUp || backoff.isExhausted then
+          fail(operation, cause, taken)
+        else
+          backoff.scheduleRetry()
+          Outcome.TriedAgain
+
+  private def fail(operation: String, cause: Throwable, taken: Boolean): Outcome =
+    if !writer.isGivenUp && !cause.isInstanceOf[PackageGone] then
+      log.error(s"flare ${id.value}: the store failed during $operation", cause)
+    // a flare that was never stored stays so: its submitter is told that there is none
+    if taken || !writer.isInserted then writer.giveUp()
+    backoff.reset()
+    // what is written from now on is the end: it is tried, too
+    if !writer.isGivenUp then timers.startSingleTimer(WriteAgain, WriteAgain, settings.storeRetryPause)
+    writer.dropConfirms()
+    Outcome.Failed(operation, cause)
+
+  /** The flare has failed for its store; if it has ended by that, this is its record. */
+  def failedWith(ended: Option[Flare]): Unit =
+    unstored = ended.filterNot(_ => writer.isGivenUp)
+    unstored.foreach(writer.save)
+
+private[scheduler] object FlareStoring:
+  enum Outcome:
+    /** With whom waited for a record to be durable, and the packs that may send more outputs. */
+    case Stored(confirms: Vector[(Int, FlareState)], packs: Set[Int])
+    case TriedAgain
+    case Failed(operation: String, cause: Throwable)

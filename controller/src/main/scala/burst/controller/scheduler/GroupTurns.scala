@@ -1,0 +1,59 @@
+package burst.controller.scheduler
+
+import burst.protocol.FlareId
+
+/** Gives each group's slots to one of its flares after the other: has a flare placed where its group is as
+  * soon as it is its turn ([[GroupQueues]]). Belongs to the scheduler's actor.
+  */
+private[scheduler] final class GroupTurns(
+    flares: FlareActors,
+    holding: AttemptId => Option[Holding],
+    invokers: InvokerDirectory
+):
+  private var queues = GroupQueues.empty
+
+  /** How many flares a group has, and which of them it runs. */
+  def length(group: FlareId): Int = queues.flaresOf(group).length
+  def current(group: FlareId): Option[FlareId] = queues.current(group)
+
+  def queueEstimate(flare: FlareId): Option[QueueEstimate] =
+    queues.position(flare).map(QueueEstimate(_, Left(WaitsFor.Turn)))
+
+  /** Under what the group of this flare holds its slots. */
+  def holderOf(flare: FlareId): Option[AttemptId] = queues.groupOf(flare).map(attemptOf)
+
+  /** Where the flare is placed, if it is its turn already. */
+  def join(group: FlareId, flare: FlareId): Option[FlareActor.Placed] =
+    queues = queues.join(group, flare)
+    if !current(group).contains(flare) then None
+    else
+      flares.tell(group, FlareActor.Occupied(true))
+      placed(group)
+
+  /** The packs of a group wait for flares. */
+  def opened(group: FlareId): Unit =
+    queues = queues.opened(group)
+    startNext(group)
+
+  /** A flare has ended, or waits no more. */
+  def leave(flare: FlareId): Unit = queues.groupOf(flare).foreach: group =>
+    val its = current(group).contains(flare)
+    queues = queues.leave(flare)
+    if its then startNext(group)
+
+  /** Who waits, for its turn or its inputs, waits in vain; what runs hears of its packs' end. */
+  def end(group: FlareId): Unit =
+    queues.flaresOf(group).foreach(flares.tell(_, FlareActor.GroupEnded))
+    queues = queues.ended(group)
+
+  private def startNext(group: FlareId): Unit =
+    val next = current(group)
+    flares.tell(group, FlareActor.Occupied(next.isDefined))
+    next.foreach(flares.tell(_, placed(group).getOrElse(FlareActor.GroupEnded)))
+
+  /** The places of a group, for a flare of it. */
+  private def placed(group: FlareId): Option[FlareActor.Placed] =
+    holding(attemptOf(group)).map: held =>
+      FlareActor.Placed(attempt = 1, held.plan, invokers.refs(held.plan.demand.keySet))
+
+  private def attemptOf(group: FlareId) = AttemptId(group, attempt = 1)

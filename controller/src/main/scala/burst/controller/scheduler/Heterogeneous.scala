@@ -1,0 +1,11 @@
+package burst.controller.scheduler
+
+/** The largest pack each machine can take, and so the fewest packs there can be. `granularity` is not used:
+  * machines decide.
+  */
+object Heterogeneous extends PlacementPolicy:
+  def place(cluster: ClusterView, size: Int, granularity: Option[Int]): Either[NoPlacement, Plan] =
+    UnitAllocation
+      .allocate(cluster.machines, size, 1)
+      .map(shares => Plan.of(shares.map(s => (s.invoker, s.workers)), shares.iterator.map(_.workers).max))
+      .toRight(UnitAllocation.refusal(cluster, size, 1))

@@ -1,0 +1,16 @@
+package burst.controller.scheduler
+
+/** Packs of `g`, those landing on one machine merged into one container: locality of the largest packs, while
+  * `g` keeps the pieces a machine takes regular (a leftover smaller than `g` is not used, so that a flare is
+  * not frayed over many machines with a worker or two on each). The default.
+  */
+final class Mixed(default: DefaultGranularity) extends PlacementPolicy:
+  def place(cluster: ClusterView, size: Int, granularity: Option[Int]): Either[NoPlacement, Plan] =
+    granularity.orElse(default.unit(cluster)) match
+      case None => Heterogeneous.place(cluster, size, None)
+      case Some(wanted) =>
+        val g = wanted.min(size)
+        UnitAllocation
+          .allocate(cluster.machines, size, g)
+          .map(shares => Plan.of(shares.map(s => (s.invoker, s.workers)), g))
+          .toRight(UnitAllocation.refusal(cluster, size, g))

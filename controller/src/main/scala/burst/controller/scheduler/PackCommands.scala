@@ -1,0 +1,65 @@
+package burst.controller.scheduler
+
+import burst.controller.flare.FlareRequest
+import burst.protocol.*
+import org.apache.pekko.actor.typed.ActorRef
+
+/** What the packs of a flare are told, by the invokers of its attempt. What becomes of it is reported to
+  * `reports`. Belongs to the flare's actor.
+  */
+private[scheduler] final class PackCommands(
+    id: FlareId,
+    request: FlareRequest,
+    reports: ActorRef[InvokerReport]
+):
+  private var reachable = Map.empty[InvokerId, ActorRef[InvokerRequest]]
+
+  /** Those of an attempt. */
+  def reach(invokers: Map[InvokerId, ActorRef[InvokerRequest]]): Unit = reachable = invokers
+  def invokers: Vector[InvokerId] = reachable.keys.toVector
+
+  def prepare(
+      plan: Plan,
+      attempt: Int,
+      inputs: Inputs,
+      backend: BackendConfig,
+      timeLeft: Long,
+      variables: Environment
+  ): Unit =
+    // each attempt proves itself by a secret of its own: a pack left of the last one cannot join
+    val secret = Secret.random()
+    plan.packs.foreach: pack =>
+      val assignment = PackAssignment(
+        id,
+        attempt,
+        request.definition,
+        pack.pack,
+        plan.packSizes,
+        inputs match
+          case Inputs.Each(values) =>
+            Inputs.Each(values.slice(pack.firstWorker, pack.firstWorker + pack.size))
+          case shared => shared
+        ,
+        backend,
+        secret,
+        timeLeft,
+        request.memory,
+        autostart = plan.packs.length == 1,
+        request.group,
+        request.egress,
+        variables
+      )
+      tell(pack, PreparePack(assignment))
+
+  def start(packs: Vector[PackPlacement], endpoints: Vector[Option[String]]): Unit =
+    packs.foreach(pack => tell(pack, StartPack(id, pack.pack, endpoints)))
+
+  def abort(packs: Vector[PackPlacement], failure: Failure): Unit =
+    packs.foreach(pack => tell(pack, AbortPack(id, pack.pack, failure)))
+
+  /** Their outputs are stored, or never will be: they may send more. */
+  def outputStored(packs: Vector[PackPlacement]): Unit =
+    packs.foreach(pack => tell(pack, OutputStored(id, pack.pack)))
+
+  private def tell(pack: PackPlacement, command: InvokerCommand): Unit =
+    reachable.get(pack.invoker).foreach(_ ! InvokerRequest(command, reports))

@@ -1,0 +1,91 @@
+package burst.controller.secrets
+
+import burst.controller.definition.SealedSecret
+import burst.node.{PrivateFile, SetupException}
+import java.io.IOException
+import java.nio.charset.StandardCharsets.UTF_8
+import java.nio.file.{Files, Path}
+import java.security.{GeneralSecurityException, MessageDigest, SecureRandom}
+import java.util.{Base64, HexFormat}
+import javax.crypto.Cipher
+import javax.crypto.spec.{GCMParameterSpec, SecretKeySpec}
+import scala.util.Try
+
+/** The key by which secrets of definitions are sealed: AES-256-GCM, with a random nonce for each. What is
+  * sealed for one name of one definition cannot be opened as another's.
+  */
+final class SecretsKey private (bytes: Array[Byte]):
+  import SecretsKey.*
+
+  /** Tells keys apart, and says nothing of them. */
+  val id: String = HexFormat.of.formatHex(
+    MessageDigest.getInstance("SHA-256").digest("burst secrets key".getBytes(UTF_8) ++ bytes).take(8)
+  )
+
+  private val key = SecretKeySpec(bytes, "AES")
+
+  def seal(definition: DefinitionName, name: String, value: String): SealedSecret =
+    val nonce = new Array[Byte](NonceBytes)
+    Random.nextBytes(nonce)
+    val sealedBytes =
+      nonce ++ cipher(Cipher.ENCRYPT_MODE, nonce, definition, name).doFinal(value.getBytes(UTF_8))
+    SealedSecret(name, id, Base64.getEncoder.encodeToString(sealedBytes))
+
+  /** Nothing where it was sealed by another key or for another name, or has been changed. */
+  def open(definition: DefinitionName, secret: SealedSecret): Option[String] =
+    try
+      val (nonce, rest) = Base64.getDecoder.decode(secret.text).splitAt(NonceBytes)
+      // The cipher throws something else for less than a tag.
+      Option.when(rest.length >= TagBytes):
+        String(cipher(Cipher.DECRYPT_MODE, nonce, definition, secret.name).doFinal(rest), UTF_8)
+    catch case _: GeneralSecurityException | _: IllegalArgumentException => None
+
+  private def cipher(mode: Int, nonce: Array[Byte], definition: DefinitionName, name: String): Cipher =
+    val cipher = Cipher.getInstance("AES/GCM/NoPadding")
+    cipher.init(mode, key, GCMParameterSpec(TagBytes * 8, nonce))
+    // None of the three can hold a NUL.
+    cipher.updateAAD(s"${definition.namespace}\u0000${definition.name}\u0000$name".getBytes(UTF_8))
+    cipher
+
+  override def toString: String = s"SecretsKey($id)"
+
+/** Whose a secret is. */
+final case class DefinitionName(namespace: String, name: String)
+
+object SecretsKey:
+  private val KeyBytes = 32
+  private val NonceBytes = 12
+  private val TagBytes = 16
+  private val Random = SecureRandom()
+
+  /** Bytes of what was sealed. */
+  def size(secret: SealedSecret): Int =
+    Base64.getDecoder.decode(secret.text).length - NonceBytes - TagBytes
+
+  def random(): SecretsKey = SecretsKey(randomBytes())
+
+  private def randomBytes(): Array[Byte] =
+    val bytes = new Array[Byte](KeyBytes)
+    Random.nextBytes(bytes)
+    bytes
+
+  /** The key in a file, if there is the file. Throws `SetupException`. */
+  def read(file: Path): Option[SecretsKey] = Option.when(Files.exists(file)):
+    if !PrivateFile.isPrivate(file) then
+      throw SetupException(
+        s"the key of the secrets, $file, can be read or written by other users: chmod 600 it."
+      )
+    val text =
+      try Files.readString(file).trim
+      catch
+        case problem: IOException =>
+          throw SetupException(s"the key of the secrets, $file, cannot be read.", problem)
+    Try(Base64.getDecoder.decode(text)).toOption
+      .filter(_.length == KeyBytes)
+      .map(SecretsKey(_))
+      .getOrElse(throw SetupException(s"$file is no key of secrets, which is $KeyBytes bytes in base64."))
+
+  /** Makes a file with a fresh key, where there is none. */
+  def create(file: Path): Option[SecretsKey] =
+    val bytes = randomBytes()
+    Option.when(PrivateFile.create(file, Base64.getEncoder.encodeToString(bytes) + "\n"))(SecretsKey(bytes))

@@ -1,0 +1,42 @@
+package burst.controller.store
+
+import burst.controller.definition.{Definition, FlareOptions, SealedEnvironment, SealedSecret, Version}
+import io.circe.JsonObject
+import scalikejdbc.*
+
+/** How a version of a definition stands in a row (see the migrations), in both tables alike. */
+private[store] object DefinitionColumns:
+  /** All but the parameters, which may be long. */
+  val Summary: SQLSyntax =
+    sqls"namespace, name, revision, kind, package_id, package_size, updated, options"
+
+  val Columns: SQLSyntax = sqls"$Summary, parameters, environment"
+
+  /** With the secrets, which are the present version's. */
+  val Present: SQLSyntax = sqls"$Columns, secrets"
+
+  /** What a version counts for among its namespace's bytes. */
+  val Bytes: SQLSyntax = sqls"package_size + OCTET_LENGTH(parameters)"
+
+  /** But for the secrets. */
+  def whole(row: WrappedResultSet): Definition =
+    val variables = Stored.json[Map[String, String]](row.string("environment"))
+    definition(row, Stored.json[JsonObject](row.string("parameters")))
+      .copy(environment = SealedEnvironment(variables, Vector.empty))
+
+  def present(row: WrappedResultSet): Definition =
+    val definition = whole(row)
+    val secrets = Stored.json[Vector[SealedSecret]](row.string("secrets"))
+    definition.copy(environment = definition.environment.copy(secrets = secrets))
+
+  def definition(row: WrappedResultSet, parameters: JsonObject): Definition = Definition(
+    namespace = row.string("namespace"),
+    name = row.string("name"),
+    version = Version.of(row.int("revision")),
+    kind = row.string("kind"),
+    packageId = Stored.packageId(row.string("package_id")),
+    packageSize = row.long("package_size"),
+    options = Stored.json[FlareOptions](row.string("options")),
+    parameters = parameters,
+    updated = row.long("updated")
+  )

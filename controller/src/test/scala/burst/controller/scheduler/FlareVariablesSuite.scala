@@ -1,0 +1,36 @@
+package burst.controller.scheduler
+
+import burst.controller.definition.{SealedEnvironment, SealedSecret}
+import burst.controller.flare.FlareRequest
+import burst.controller.secrets.{DefinitionName, Secrets, SecretsKey}
+import burst.protocol.Environment
+
+/** Environment variables of a flare's programs: secrets are opened when the packs are asked for. */
+class FlareVariablesSuite extends SchedulerFixture:
+  private val key = SecretsKey.random()
+
+  private def having(secret: SealedSecret): FlareRequest =
+    Samples.request(2, granularity = Some(1)).copy(
+      environment = SealedEnvironment(Map("A" -> "1"), Vector(secret))
+    )
+
+  test("each pack is told the variables and the opened secrets"):
+    val world = World(secrets = Secrets(Some(key)))
+    val invoker = world.invoker("a", 1)
+    val other = world.invoker("b", 1)
+    world.submit(having(key.seal(DefinitionName("guest", "hello"), "TOKEN", "hunter2")))
+    for one <- Seq(invoker, other) do
+      assertEquals(
+        one.prepared().assignment.environment,
+        Environment(Map("A" -> "1", "TOKEN" -> "hunter2"))
+      )
+
+  test("a flare whose secret cannot be opened fails with a sentence, and asks for no pack"):
+    val world = World(secrets = Secrets(None))
+    world.invoker("a", 2)
+    val flare = world.submit(having(key.seal(DefinitionName("guest", "hello"), "TOKEN", "hunter2")))
+    val error = world.store.find(flare.id).flatMap(_.error).orElse(world.ended(world.await(flare.id)).error)
+    val message = error.fold(fail("it has not failed"))(_.message)
+    assert(message.contains("the secret TOKEN cannot be opened"), message)
+    assert(!message.contains("hunter2"))
+    world.eventuallyFree("a" -> 2)

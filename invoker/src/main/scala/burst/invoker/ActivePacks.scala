@@ -1,0 +1,103 @@
+package burst.invoker
+
+import burst.invoker.driver.ContainerExit
+import burst.invoker.pack.{PackActor, PackKey, PackReporter, PackServices, Supply}
+import burst.protocol.*
+import org.apache.pekko.Done
+import org.apache.pekko.actor.typed.ActorRef
+import org.apache.pekko.actor.typed.scaladsl.ActorContext
+
+/** The packs of an invoker that have a `PackActor`, and how long they may run. Belongs to the invoker's
+  * actor. Whatever becomes of a pack's actor, the end of the pack is reported once.
+  */
+private final class ActivePacks(services: PackServices, context: ActorContext[Invoker.Command]):
+  import ActivePacks.{Active, Terminated}
+
+  private var active = Map.empty[PackKey, Active]
+
+  /** Until when packs may run. */
+  private var lease = Option.empty[Long]
+
+  /** Those who want to know when no pack runs. */
+  private var ending = Vector.empty[ActorRef[Done]]
+
+  def contains(key: PackKey): Boolean = active.contains(key)
+  def isEmpty: Boolean = active.isEmpty
+  def workers: Int = active.values.map(_.assignment.size).sum
+  def memoryMiB: Long = active.values.map(_.memoryMiB).sum
+
+  def launch(assignment: PackAssignment, supply: Supply, replyTo: ActorRef[PackReport]): Unit =
+    val key = PackKey(assignment)
+    val actor = context.spawnAnonymous(PackActor(services, context.self))
+    actor ! PackActor.Begin(assignment, supply, replyTo, lease)
+    context.watchWith(actor, Terminated(key))
+    active = active.updated(key, Active(actor, assignment.withoutInputs, replyTo))
+
+  /** A flare of a group: its part goes to the group's pack, if that is there. */
+  def join(group: FlareId, run: PackActor.Run): Unit =
+    active.find((key, _) => key.flareId == group && key.pack == run.assignment.pack) match
+      case Some((key, pack)) =>
+        pack.actor ! run
+        val known = run.copy(assignment = run.assignment.withoutInputs)
+        active = active.updated(key, pack.copy(runs = Some(known)))
+      case None => groupGone(run)
+
+  def groupGone(run: PackActor.Run): Unit =
+    val failure = Failure(FailureKind.PackLost, "the group has ended", operation = Some("start"))
+    refuse(run.assignment, run.replyTo, failure)
+
+  /** What it is asked for cannot be, or is no more. */
+  def refuse(assignment: PackAssignment, replyTo: ActorRef[PackReport], failure: Failure): Unit =
+    PackReporter(assignment, services, replyTo).ended(reusable = false, Some(failure))
+
+  def tell(flareId: FlareId, pack: Int)(command: PackActor.Command): Unit =
+    for (key, there) <- active if key.pack == pack && there.isOf(flareId) do there.actor ! command
+
+  /** A container has come to its end that may be a pack's. */
+  def exited(containerId: String, exit: ContainerExit): Unit =
+    active.values.foreach(_.actor ! PackActor.Exited(containerId, exit))
+
+  def renewLease(until: Long): Unit =
+    lease = Some(until)
+    active.values.foreach(_.actor ! PackActor.RenewLease(until))
+
+  def abortAll(failure: Failure): Unit =
+    active.foreach((key, pack) => pack.actor ! PackActor.Abort(key.flareId, failure, atOnce = true))
+
+  /** Kills all; answered by [[answerIfNone]]. */
+  def end(failure: Failure, replyTo: ActorRef[Done]): Unit =
+    abortAll(failure)
+    ending :+= replyTo
+
+  def finished(key: PackKey, answered: Option[FlareId]): Unit =
+    active.get(key).flatMap(_.runs).filterNot(run =>
+      answered.contains(run.assignment.flareId)
+    ).foreach(groupGone)
+    active -= key
+
+  /** The actor of a pack that has finished is not active any more: this one broke off. */
+  def terminated(key: PackKey): Unit = active.get(key).foreach: pack =>
+    context.log.error("pack {} of flare {} broke off", key.pack, key.flareId.value)
+    val failure = Failure(FailureKind.Internal, "the invoker failed; see its log")
+    refuse(pack.assignment, pack.replyTo, failure)
+    pack.runs.foreach(run => refuse(run.assignment, run.replyTo, failure))
+    active -= key
+
+  def answerIfNone(): Unit = if active.isEmpty then
+    ending.foreach(_ ! Done)
+    ending = Vector.empty
+
+private object ActivePacks:
+  /** The actor of a pack has stopped. */
+  final case class Terminated(key: PackKey)
+
+  /** A pack that is there; `runs` is the last flare that came to it, where it is a group's. */
+  private final case class Active(
+      actor: ActorRef[PackActor.Command],
+      assignment: PackAssignment,
+      replyTo: ActorRef[PackReport],
+      runs: Option[PackActor.Run] = None
+  ):
+    def isOf(flareId: FlareId): Boolean =
+      assignment.flareId == flareId || runs.exists(_.assignment.flareId == flareId)
+    def memoryMiB: Long = assignment.size.toLong * assignment.memory

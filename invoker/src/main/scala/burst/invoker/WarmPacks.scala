@@ -1,0 +1,81 @@
+package burst.invoker
+
+import burst.invoker.driver.{ContainerExit, StopOutcome}
+import burst.invoker.pack.{LoadedPack, PackServices, Supply}
+import burst.invoker.packages.PackageCache
+import burst.invoker.pool.{IdlePack, PackPool, PackShape, PoolLimits}
+import burst.protocol.WarmPack
+import org.apache.pekko.actor.typed.scaladsl.ActorContext
+import scala.concurrent.duration.DurationLong
+import scala.util.Success
+
+/** The packs of an invoker that wait to be used again: carries out what [[PackPool]] decides. Belongs to the
+  * invoker's actor.
+  */
+private final class WarmPacks(
+    limits: PoolLimits,
+    services: PackServices,
+    context: ActorContext[Invoker.Command]
+):
+  import WarmPacks.*
+
+  private var pool = PackPool[LoadedPack](limits)
+
+  /** How many are being removed. */
+  private var leaving = 0
+
+  def isEmpty: Boolean = pool.idle.isEmpty && leaving == 0
+  def size: Int = pool.idle.size
+  def offers: Set[WarmPack] =
+    pool.idle.iterator.map(idle => WarmPack(idle.shape.definition, idle.shape.memoryMiB)).toSet
+
+  /** What of these a pack of this shape begins with, once the `victims` of the others are on their way out;
+    * nothing, and nothing happens, where there are none that would do.
+    */
+  def take(shape: PackShape)(
+      victims: PackPool[LoadedPack] => Option[Vector[IdlePack[LoadedPack]]]
+  ): Option[Supply] =
+    val (best, others) = pool.take(shape)
+    victims(others).map: victims =>
+      pool = others
+      victims.foreach(evict)
+      best.fold(Supply.Nothing)(idle => Supply.Warm(idle.container))
+
+  def keep(pack: LoadedPack): Unit =
+    if !pack.watched then
+      context.pipeToSelf(pack.container.exit)(exit => Exited(pack.container.id, ContainerExit.of(exit)))
+    val (after, evicted) = pool.put(pack.copy(watched = true), pack.shape, elapsed)
+    pool = after
+    evicted.foreach(evict)
+
+  def expire(): Unit = pool.expire(elapsed)._2.foreach(evict)
+
+  /** All go, and none is kept any more. */
+  def close(): Unit =
+    pool = pool.copy(limits = limits.copy(packs = 0))
+    pool.idle.foreach(evict)
+
+  def exited(containerId: String): Unit = pool.find(_.container.id == containerId).foreach(evict)
+
+  def evicted(pack: LoadedPack, outcome: StopOutcome): Unit =
+    outcome match
+      case StopOutcome.Gone => services.packages ! PackageCache.Release(pack.packageId)
+      case StopOutcome.StillThere(reason) => context.log.error("a warm pack: {}", reason)
+    leaving -= 1
+
+  private def evict(idle: IdlePack[LoadedPack]): Unit =
+    context.pipeToSelf(services.driver.stop(idle.container.container)):
+      case Success(outcome) => Evicted(idle.container, outcome)
+      case scala.util.Failure(problem) => Evicted(idle.container, StopOutcome.StillThere(problem.toString))
+    pool = pool.remove(idle.container)
+    leaving += 1
+
+  /** In microseconds, whoever sets the machine's clock. */
+  private def elapsed: Long = System.nanoTime().nanos.toMicros
+
+private object WarmPacks:
+  sealed trait Event
+
+  /** The container of one that is, or was, warm has come to its end. */
+  final case class Exited(containerId: String, exit: ContainerExit) extends Event
+  final case class Evicted(pack: LoadedPack, outcome: StopOutcome) extends Event

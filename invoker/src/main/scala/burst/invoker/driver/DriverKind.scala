@@ -1,0 +1,51 @@
+package burst.invoker.driver
+
+import burst.node.SetupException
+import burst.protocol.RuntimeInfo
+import com.typesafe.config.Config
+import java.nio.file.Path
+import scala.concurrent.ExecutionContext
+import scala.concurrent.duration.{DurationLong, FiniteDuration}
+
+/** What `burst.invoker.driver` names. */
+trait DriverKind:
+  /** As in the settings, which has this driver's own under `burst.invoker` and the same name. */
+  def name: String
+
+  /** Reads those settings, and connects the driver to what starts its containers; blocks. Throws
+    * `SetupException` with what to do about it, or `ConfigException` for a key that is missing or of the
+    * wrong type.
+    */
+  def connect(settings: DriverSettings, host: DriverHost): ConnectedDriver
+
+/** A driver that can start containers, and what their packages must be built for. */
+final case class ConnectedDriver(driver: Driver, runtime: RuntimeInfo)
+
+/** What an invoker has for whichever driver it runs: a `directory` that is its alone, the runtime's program,
+  * how many `containers` there may be at once.
+  */
+trait DriverHost:
+  def directory: Path
+  def runtimeBinary: Path
+  def containers: Int
+
+  /** For what waits: as many threads as are needed, or so many of that name. */
+  def blocking: ExecutionContext
+  def threads(name: String, count: Int): ExecutionContext
+
+/** The settings of one driver. */
+final class DriverSettings(root: Config, kind: String):
+  private val path = s"burst.invoker.$kind"
+  val config: Config = root.getConfig(path)
+  export config.{getDouble as double, getInt as int, getLong as long, getString as string}
+
+  /** A key that may be left empty. */
+  def optional(key: String): Option[String] = Some(string(key)).filter(_.nonEmpty)
+
+  def strings(key: String): Vector[String] = config.getStringList(key).toArray(Array.empty[String]).toVector
+
+  def duration(key: String): FiniteDuration = config.getDuration(key).toMillis.millis
+
+  /** What a key's text stands for, or what is wrong with it. */
+  def parsed[A](key: String, told: Either[String, A]): A =
+    told.fold(problem => throw SetupException(s"$path.$key: $problem."), identity)

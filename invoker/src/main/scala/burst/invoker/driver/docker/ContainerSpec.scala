@@ -1,0 +1,83 @@
+package burst.invoker.driver
+package docker
+
+import com.github.dockerjava.api.model.{AccessMode, Bind, Capability, HostConfig, LogConfig, Ulimit, Volume}
+import java.nio.file.Path
+import scala.jdk.CollectionConverters.*
+
+/** What a pack's size allows its container. Memory in bytes; no swap comes on top of it. */
+final case class ContainerLimits(nanoCpus: Long, memory: Long, pids: Long):
+  /** Whether who has these lacks nothing of the others. */
+  def allows(others: ContainerLimits): Boolean =
+    nanoCpus >= others.nanoCpus && memory >= others.memory && pids >= others.pids
+
+/** How a pack's container is fenced in: pure, from its resources to what Docker is asked for.
+  *
+  * Worked example, 4 workers of 256 MiB on a machine of 2 CPUs, all else default: 2 CPUs (never more than the
+  * machine has), 4 × 256 + 64 MiB of memory and no swap, 256 + 4 × 64 processes and threads.
+  */
+private[driver] object ContainerSpec:
+  val PackagePath = "/package"
+  val Port = 8080
+
+  /** What the pack alone writes to, and is emptied of what its flares leave. */
+  private val Scratch = List("/tmp", "/dev/shm")
+
+  /** Where an operator's directory lies within one, that is not emptied. */
+  def command(settings: DockerSettings): List[String] =
+    val own = Scratch.filterNot(directory =>
+      settings.mounts.exists(mount => s"${mount.target}/".startsWith(s"$directory/"))
+    )
+    List("serve", "--listen", s"0.0.0.0:$Port", "--keep-open") ++ own.flatMap(List("--scratch", _))
+
+  /** What a container's processes may have each, or its user in all (signals and messages that wait). What
+    * they have is the container's memory; these keep it from what the machine has but once.
+    */
+  private def processLimits(settings: DockerSettings): List[Ulimit] =
+    List(
+      "nofile" -> settings.descriptors,
+      "sigpending" -> 4096L,
+      "memlock" -> (64L << 10),
+      "msgqueue" -> 0L,
+      "core" -> 0L
+    )
+      .map((name, most) => Ulimit(name, most, most))
+
+  def nanoCpus(settings: DockerSettings, machineCpus: Int, workers: Int): Long =
+    val cpus = math.min(workers * settings.cpuFactor, machineCpus.toDouble)
+    math.max((cpus * 1e9).toLong, 10_000_000L) // Docker's least is a hundredth of a CPU
+
+  def limits(settings: DockerSettings, machineCpus: Int, resources: PackResources): ContainerLimits =
+    ContainerLimits(
+      nanoCpus(settings, machineCpus, resources.workers),
+      memory = (resources.workers.toLong * resources.memoryMiB + settings.memoryOverhead) << 20,
+      pids = settings.pids + resources.workers * settings.pidsPerWorker
+    )
+
+  def hostConfig(
+      settings: DockerSettings,
+      network: String,
+      packageDir: Path,
+      allowed: ContainerLimits
+  ): HostConfig =
+    HostConfig
+      .newHostConfig()
+      .withNanoCPUs(allowed.nanoCpus)
+      .withMemory(allowed.memory)
+      .withMemorySwap(allowed.memory)
+      .withPidsLimit(allowed.pids)
+      .withUlimits(processLimits(settings).asJava)
+      .withCapDrop(Capability.ALL)
+      .withSecurityOpts(List("no-new-privileges").asJava)
+      .withReadonlyRootfs(true)
+      // A package's code is in /package: nothing has to be executed from scratch space.
+      .withTmpFs(Map("/tmp" -> s"rw,noexec,nosuid,nodev,mode=1777,size=${settings.tmpSize}m").asJava)
+      .withLogConfig(LogConfig(LogConfig.LoggingType.NONE)) // workers' lines travel in the pack's events
+      .withNetworkMode(network)
+      .withBinds(binds(settings, packageDir).asJava)
+
+  private def binds(settings: DockerSettings, packageDir: Path): List[Bind] =
+    val operators = settings.mounts.map: mount =>
+      val mode = if mount.readOnly then AccessMode.ro else AccessMode.rw
+      Bind(mount.source, Volume(mount.target), mode)
+    Bind(packageDir.toString, Volume(PackagePath), AccessMode.ro) :: operators.toList

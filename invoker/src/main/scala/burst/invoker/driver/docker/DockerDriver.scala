@@ -1,0 +1,282 @@
+package burst.invoker.driver
+package docker
+
+import burst.invoker.packages.PackageForm
+import burst.node.{ServerAddress, SetupException}
+import burst.protocol.{BackendConfig, Failure, FailureKind, RuntimeInfo, Secret}
+import com.github.dockerjava.api.DockerClient
+import java.io.IOException
+import java.net.{InetSocketAddress, Socket}
+import java.nio.file.{Files, Path}
+import java.util.concurrent.{ConcurrentHashMap, TimeUnit}
+import org.slf4j.LoggerFactory
+import scala.annotation.tailrec
+import scala.concurrent.duration.DurationInt
+import scala.concurrent.{Await, ExecutionContext, Future, Promise}
+import scala.jdk.CollectionConverters.*
+import scala.util.control.NonFatal
+import scala.util.Using
+
+/** Packs as containers of a Docker daemon on this machine, limited to what their size allows.
+  *
+  * From request to listening runtime there are three calls to the daemon, the fewest there can be: create,
+  * start, and one inspect for the address. Each container is then watched by a call that answers when it
+  * exits.
+  *
+  * A container's mounts are fixed when it is created, so a pre-warmed one gets an empty directory of its own
+  * where others have their package, and on adoption the package's files by hard links: no byte is copied, and
+  * it sees no other package. Its limits are those of a pack of `slots` workers, since to change them takes
+  * the daemon longer than to start a program: what a pack is not to have is taken away while its program
+  * starts.
+  *
+  * `owner` marks this invoker's containers; `blanks` holds the directories of pre-warmed ones, on the file
+  * system of the packages; `containers` is how many there may be; `findServers` finds a backend's and takes
+  * its time; `blocking` runs the calls, which wait for the daemon.
+  */
+final class DockerDriver(
+    settings: DockerSettings,
+    owner: String,
+    daemon: DockerDaemon,
+    blanks: Path,
+    containers: Int,
+    findServers: BackendConfig => Vector[ServerAddress],
+    blocking: ExecutionContext
+) extends Driver:
+  import DockerDriver.*
+
+  private given ExecutionContext = blocking
+  private val log = LoggerFactory.getLogger(classOf[DockerDriver])
+  private val live = ConcurrentHashMap.newKeySet[DockerContainer]()
+  private val removals = ConcurrentHashMap.newKeySet[Future[StopOutcome]]()
+
+  /** Those that were asked for: as many as operators have backends. */
+  private val backendServers = ConcurrentHashMap[BackendConfig, Vector[ServerAddress]]()
+  private val network = PackNetwork(settings, owner, daemon, blanks, containers)
+  private def docker: DockerClient = daemon.calls
+  private val users = ContainerUsers(settings.users)
+  private val held = DockerLimits(docker)
+  private val removal = ContainerRemoval(docker)
+
+  def name = "docker"
+  def isLocal = true
+  def packageForm = PackageForm.Directory
+  def limits =
+    "containers are held to the processors, memory and number of processes of their packs' workers, and have " +
+      "users of their own; " +
+      (if network.isIsolated then "they reach their flare's packs and backend only"
+       else s"they reach all that the network ${network.name} does")
+  def programMemory(workers: Int, memoryMiB: Int): Option[Long] = None
+  def reserves = false
+
+  def open(): Unit =
+    try Await.result(network.open(), settings.startTimeout + settings.callTimeout)
+    catch case NonFatal(problem) => throw PackNetwork.refused(problem)
+
+  def start(resources: PackResources): Future[Either[Failure, Container]] =
+    Future(launch(resources, blank = None))
+
+  def prewarm(workers: Int, memoryMiB: Int): Future[Either[Failure, Container]] = Future:
+    try
+      Files.createDirectories(blanks)
+      val directory = Files.createTempDirectory(blanks, "blank")
+      Files.setPosixFilePermissions(directory, PackageFiles.Readable)
+      launch(PackResources(workers, memoryMiB, directory), Some(directory))
+    catch case problem: IOException => Left(startFailed(s"no directory for a package: ${reason(problem)}"))
+
+  def adopt(container: Container, resources: PackResources): Future[Option[Container]] = container match
+    case own: DockerContainer =>
+      Future(own.blank.foreach(PackageFiles.link(resources.packagePath, _)))
+        .flatMap: _ =>
+          held.allow(own, limits(resources))
+        .map: enough =>
+          // Its program may never say that it is up.
+          if enough then Delay.after(ConfineBound)(confine(own))
+          Option.when(enough)(own)
+        .recover:
+          case problem: IOException =>
+            log.warn("container {} cannot be given a package: {}", own.id, reason(problem))
+            None
+    case _ => Future.successful(None)
+
+  def confine(container: Container): Unit = container match
+    case own: DockerContainer =>
+      held.fit(own).foreach:
+        case Change.Made => ()
+        case _ if own.exit.isCompleted => ()
+        case outcome =>
+          log.warn("container {} is killed: it cannot be held to its pack's limits", own.id)
+          val _ = own.ended.trySuccess(ContainerExit(None, oomKilled = outcome == Change.Refused))
+          stop(own)
+    case _ => ()
+
+  private def launch(resources: PackResources, blank: Option[Path]): Either[Failure, Container] =
+    try
+      val token = Secret.random()
+      val allowed = limits(resources)
+      val id = create(resources, allowed, token)
+      try
+        docker.startContainerCmd(id).exec()
+        val address = RuntimeAddress(addressOf(id), ContainerSpec.Port, token)
+        val container = DockerContainer(id, address, allowed, ended(id), blank)
+        network.vacate(address.host)
+        live.add(container)
+        container.exit.foreach(_ => disconnect(container))
+        awaitListening(container).map(_ => container).left.map: failure =>
+          val _ = remove(container)
+          failure
+      catch
+        case NonFatal(problem) =>
+          val _ = removal.remove(id)
+          throw problem
+    catch
+      case NonFatal(problem) =>
+        blank.foreach(PackageFiles.delete)
+        Left(startFailed(s"Docker refused the container: ${reason(problem)}"))
+
+  def connect(container: Container, access: NetworkAccess): Future[Either[Failure, Unit]] = container match
+    case own: DockerContainer if !access.isNone && network.isIsolated =>
+      Future(granted(access))
+        .flatMap(network.admit(own, _))
+        .recover { case problem: IOException => Left(s"its backend is not found: ${reason(problem)}") }
+        .map(_.left.map(startFailed))
+    case _ => Future.successful(Right(()))
+
+  /** Blocks. */
+  private def granted(access: NetworkAccess): Firewall.Grant =
+    val servers = serversOf(access.backend)
+    val backend = servers.flatMap: server =>
+      Resolvers.addresses(server.host).map(Firewall.Destination("tcp", _, server.port))
+    val resolvers =
+      if access.egress || servers.exists(_.isNamed) then
+        for address <- Resolvers.ofMachine(); protocol <- Vector("udp", "tcp")
+        yield Firewall.Destination(protocol, address, DnsPort)
+      else Vector.empty
+    Firewall.Grant(access.flare.value, access.egress, backend ++ resolvers)
+
+  private def serversOf(backend: BackendConfig): Vector[ServerAddress] =
+    if backend.uri.isEmpty then Vector.empty
+    else backendServers.computeIfAbsent(backend.copy(chunkSize = None), findServers(_))
+
+  def disconnect(container: Container): Unit =
+    val _ = network.exclude(container.id, container.address.host)
+
+  def throttle(container: Container, workers: Int): Future[Boolean] = container match
+    case own: DockerContainer =>
+      val cpus = ContainerSpec.nanoCpus(settings, daemon.cpus, workers)
+      held.hold(own, own.needed.copy(nanoCpus = cpus))
+    case _ => Future.successful(false)
+
+  def resize(container: Container, resources: PackResources): Future[Boolean] = container match
+    case own: DockerContainer => held.hold(own, limits(resources))
+    case _ => Future.successful(false)
+
+  private def limits(resources: PackResources) = ContainerSpec.limits(settings, daemon.cpus, resources)
+
+  def stop(container: Container): Future[StopOutcome] = container match
+    case own: DockerContainer =>
+      disconnect(own)
+      Future(removal.kill(own.id)).flatMap: dead =>
+        val removed = Future(remove(own))
+        // Its processors and memory are free as soon as it is dead; the daemon takes much longer to remove it.
+        if dead then
+          removals.add(removed)
+          removed.onComplete(_ => removals.remove(removed))
+          Future.successful(StopOutcome.Gone)
+        else removed
+    case _ => Future.successful(StopOutcome.Gone)
+
+  def removeOrphans(): Future[Int] =
+    Future(
+      docker.listContainersCmd().withShowAll(true).withLabelFilter(List(s"$OwnerLabel=$owner").asJava).exec()
+    ).map(_.asScala.toVector)
+      .recover: problem =>
+        log.error("cannot look for containers of an earlier run: {}", reason(problem))
+        Vector.empty
+      .flatMap(left =>
+        Future.traverse(left)(container => Future(removal.remove(container.getId))).map(_ => left)
+      )
+      .map: removed =>
+        PackageFiles.delete(blanks)
+        removed.count(container => !container.getLabels.containsKey(PackNetwork.Label))
+
+  def close(): Future[Unit] =
+    for
+      _ <- Future.traverse(live.asScala.toVector)(stop)
+      _ <- Future.sequence(removals.asScala.toVector)
+      _ <- network.close()
+    yield daemon.close()
+
+  private def create(resources: PackResources, allowed: ContainerLimits, token: Secret): String = users.claim:
+    user =>
+      docker
+        .createContainerCmd(settings.image)
+        .withName(ContainerUsers.name(user))
+        .withCmd(ContainerSpec.command(settings).asJava)
+        .withUser(s"$user:${settings.group}")
+        .withEnv(s"${RuntimeAddress.TokenVariable}=${token.hex}")
+        .withLabels(Map(OwnerLabel -> owner).asJava)
+        .withHostConfig(ContainerSpec.hostConfig(settings, network.name, resources.packagePath, allowed))
+        .exec()
+        .getId
+
+  private def addressOf(id: String): String =
+    val networks = docker.inspectContainerCmd(id).exec().getNetworkSettings.getNetworks
+    Option(networks.get(network.name))
+      .orElse(networks.values.asScala.headOption)
+      .flatMap(network => Option(network.getIpAddress))
+      .filter(_.nonEmpty)
+      .getOrElse(throw IOException(s"network '${network.name}' gave the container no address"))
+
+  /** The daemon answers before the runtime has bound its port: tries until a connection is accepted. */
+  private def awaitListening(container: DockerContainer): Either[Failure, Unit] =
+    val deadline = settings.startTimeout.fromNow
+    val address = InetSocketAddress(container.address.host, container.address.port)
+    @tailrec def attempt(): Either[Failure, Unit] =
+      val connected = Using(Socket())(_.connect(address, ConnectTimeout.toMillis.toInt)).isSuccess
+      if connected then Right(())
+      else
+        container.exit.value match
+          case Some(exit) =>
+            Left(startFailed(s"the container's runtime did not come up: it ${ContainerExit.of(exit).how}"))
+          case None if deadline.isOverdue() =>
+            Left(startFailed(s"the container's runtime did not listen within ${settings.startTimeout}"))
+          case None =>
+            TimeUnit.MILLISECONDS.sleep(RetryPause.toMillis)
+            attempt()
+    attempt()
+
+  private def ended(id: String): Promise[ContainerExit] =
+    val exit = Promise[ContainerExit]()
+    daemon.awaitExit(id, exit)
+    exit
+
+  private def remove(container: DockerContainer): StopOutcome =
+    val outcome = removal.remove(container.id)
+    if outcome == StopOutcome.Gone then
+      live.remove(container)
+      container.blank.foreach(PackageFiles.delete)
+      container.ended.trySuccess(ContainerExit(None, oomKilled = false))
+    outcome
+
+  private def startFailed(message: String): Failure = Failure(FailureKind.StartFailed, message)
+
+object DockerDriver:
+  private[driver] val OwnerLabel = "burst.owner"
+  private val ConnectTimeout = 250.millis
+  private val RetryPause = 2.millis
+  private val DnsPort = 53
+
+  /** For how long a pre-warmed container may have more than its pack while its program comes up. */
+  private val ConfineBound = 100.millis
+
+  private[driver] def reason(problem: Throwable): String =
+    Option(problem.getMessage).getOrElse(problem.getClass.getSimpleName).linesIterator.take(2).mkString(" ")
+
+  /** What the image's labels say its packages must be built for. */
+  def runtimeInfo(image: String, labels: Map[String, String]): RuntimeInfo =
+    (labels.get("burst.arch"), labels.get("burst.glibc")) match
+      case (Some(arch), Some(glibc)) => RuntimeInfo(arch, glibc)
+      case _ =>
+        throw SetupException(
+          s"image '$image' lacks the labels burst.arch and burst.glibc: build it by deploy/runtime/build.sh."
+        )

@@ -1,0 +1,17 @@
+package burst.invoker.driver
+package docker
+
+import burst.node.RuntimeBinary
+
+object DockerKind extends DriverKind:
+  val name = "docker"
+
+  def connect(settings: DriverSettings, host: DriverHost): ConnectedDriver =
+    val own = DockerSettings.read(settings)
+    val daemon = DockerDaemon.connect(own)
+    val owner = DirectoryId.in(host.directory)
+    val blanks = host.directory.resolve("prewarmed")
+    val calls = host.threads("burst-docker", own.parallelism)
+    val servers = RuntimeBinary(host.runtimeBinary).servers
+    val driver = DockerDriver(own, owner, daemon, blanks, host.containers, servers, calls)
+    ConnectedDriver(driver, daemon.runtime)

@@ -1,0 +1,43 @@
+package burst.invoker.driver
+package docker
+
+import com.github.dockerjava.api.DockerClient
+import com.github.dockerjava.api.exception.InternalServerErrorException
+import org.slf4j.LoggerFactory
+import scala.concurrent.{ExecutionContext, Future}
+import scala.util.control.NonFatal
+
+/** Holds containers to what their packs are to have. */
+private[driver] final class DockerLimits(docker: DockerClient)(using ExecutionContext):
+  private val log = LoggerFactory.getLogger(classOf[DockerLimits])
+
+  /** From now on it is to have this, and no more. Whether it could be done, and it is still alive. */
+  def hold(container: DockerContainer, wanted: ContainerLimits): Future[Boolean] =
+    container.needed = wanted
+    // The daemon changes dead ones too, until they are removed.
+    fit(container).map(_ == Change.Made && !container.exit.isCompleted)
+
+  /** It is to have this, and may have more until it is told to `fit`. Whether it has enough. */
+  def allow(container: DockerContainer, wanted: ContainerLimits): Future[Boolean] =
+    if !container.limits.current.allows(wanted) then hold(container, wanted)
+    else
+      container.needed = wanted
+      Future.successful(!container.exit.isCompleted)
+
+  /** Takes away what a container is not to have. */
+  def fit(container: DockerContainer): Future[Change] =
+    val wanted = container.needed
+    container.limits.change(wanted): current =>
+      val update = docker.updateContainerCmd(container.id)
+      if wanted.nanoCpus != current.nanoCpus then update.withNanoCPUs(wanted.nanoCpus)
+      if wanted.memory != current.memory then update.withMemory(wanted.memory).withMemorySwap(wanted.memory)
+      if wanted.pids != current.pids then update.withPidsLimit(wanted.pids)
+      try
+        update.exec()
+        Change.Made
+      catch
+        case NonFatal(problem) =>
+          log.debug("container {} cannot be resized: {}", container.id, DockerDriver.reason(problem))
+          problem match
+            case _: InternalServerErrorException => Change.Refused
+            case _ => Change.Failed

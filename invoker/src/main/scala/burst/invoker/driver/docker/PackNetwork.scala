@@ -1,0 +1,306 @@
+package burst.invoker.driver
+package docker
+
+import burst.node.SetupException
+import burst.protocol.Secret
+import com.github.dockerjava.api.DockerClient
+import com.github.dockerjava.api.async.ResultCallback
+import com.github.dockerjava.api.exception.NotFoundException
+import com.github.dockerjava.api.model.{AccessMode, Bind, Capability, Frame, HostConfig, Network, Volume}
+import java.io.IOException
+import java.nio.file.attribute.PosixFilePermissions
+import java.nio.file.{Files, Path}
+import java.util.concurrent.{Executors, TimeUnit}
+import org.slf4j.LoggerFactory
+import scala.annotation.tailrec
+import scala.concurrent.duration.{Deadline, DurationInt}
+import scala.concurrent.{ExecutionContext, Future}
+import scala.jdk.CollectionConverters.*
+import scala.util.Try
+import scala.util.control.NonFatal
+
+/** The network of this invoker's containers, on which nobody reaches anybody but for what [[admit]] says: a
+  * network of Docker's, and a process that puts rules for it into the kernel. That has no more rights than to
+  * do so, in a container of its own, as the invoker may be an ordinary user.
+  *
+  * Should that process die the rules stay; it is started again when they are to change, and told who is
+  * admitted. With a network of the operator's there are no rules.
+  *
+  * `directory` is the invoker's, for the line to that process; `containers` is how many there may be.
+  */
+private[driver] final class PackNetwork(
+    settings: DockerSettings,
+    owner: String,
+    daemon: DockerDaemon,
+    directory: Path,
+    containers: Int
+):
+  import PackNetwork.*
+
+  private val log = LoggerFactory.getLogger(classOf[PackNetwork])
+
+  // Also the name of its rules. By it and the bridge's the firewall knows rules that have outlived their network.
+  private val own = s"burst-${owner.take(12)}"
+  private val labels = Map(DockerDriver.OwnerLabel -> owner, Label -> "")
+
+  // What it is told is done in order, on a thread of its own.
+  private val thread = Executors.newSingleThreadExecutor: task =>
+    val made = Thread(task, "burst-firewall")
+    made.setDaemon(true)
+    made
+  private given ExecutionContext = ExecutionContext.fromExecutor(thread)
+
+  private val sizes = NetworkSizes(containers)
+  private var subnet = Option.empty[String]
+  private var process = Option.empty[Running]
+
+  /** By address: the container that has it, and what it was granted. */
+  private var admitted = Map.empty[String, (String, Firewall.Grant)]
+
+  private final case class Running(container: String, line: Firewall, room: Path)
+
+  private def docker: DockerClient = daemon.calls
+
+  /** Whether packs are kept from each other. */
+  val isIsolated: Boolean = settings.network.isEmpty
+
+  /** What containers are attached to. */
+  def name: String = settings.network.getOrElse(own)
+
+  /** Makes what there is not yet of it. */
+  def open(): Future[Unit] = if isIsolated then Future(ensure()).map(_ => ()) else Future.unit
+
+  /** A container may reach this from now on, and nothing else. */
+  def admit(container: DockerContainer, grant: Firewall.Grant): Future[Either[String, Unit]] =
+    if !isIsolated then Future.successful(Right(()))
+    else
+      Future:
+        val address = container.address.host
+        // Somebody else may have the address by now.
+        if container.exit.isCompleted then Left("the pack's container has ended")
+        else
+          try
+            ensure().line.admit(address, grant)
+            admitted += address -> (container.id, grant)
+            Right(())
+          catch
+            case NonFatal(problem) =>
+              renew()
+              Left(s"the pack cannot be given its network: ${DockerDriver.reason(problem)}")
+
+  /** It may reach nothing any more. Somebody else may have the address by now. */
+  def exclude(container: String, address: String): Future[Unit] = exclude(address, _ == container)
+
+  /** Whoever had the address is gone. */
+  def vacate(address: String): Future[Unit] = exclude(address, _ => true)
+
+  private def exclude(address: String, whose: String => Boolean): Future[Unit] =
+    if !isIsolated then Future.unit
+    else
+      Future:
+        if admitted.get(address).exists((holder, _) => whose(holder)) then
+          admitted -= address
+          try process.foreach(_.line.exclude(address))
+          catch
+            case NonFatal(problem) =>
+              log.warn("a pack's network could not be taken from it: {}", DockerDriver.reason(problem))
+              renew()
+
+  /** Its containers are gone: so are the network and its rules. */
+  def close(): Future[Unit] =
+    Future:
+      if subnet.isDefined then
+        try ensure().line.end()
+        catch
+          case NonFatal(_) =>
+            // The process had died; the rules are still there.
+            lose()
+            ensure().line.end()
+        lose()
+        remove(own)
+    .recover(problem => log.warn("the packs' network stays: {}", DockerDriver.reason(problem)))
+      .andThen(_ => thread.shutdown())
+
+  private def remove(network: String): Unit =
+    try
+      val _ = docker.removeNetworkCmd(network).exec()
+    catch case _: NotFoundException => ()
+
+  /** Ends the process, if there is one; the rules stay. */
+  private def lose(): Unit =
+    process.foreach: running =>
+      running.line.close()
+      removeContainer(running.container)
+      PackageFiles.delete(running.room)
+    process = None
+
+  /** Another process begins with rules that admit those who are, and nobody else. */
+  private def renew(): Unit =
+    lose()
+    try
+      val _ = ensure()
+    catch
+      case NonFatal(problem) =>
+        log.error("packs keep the network they have: {}", DockerDriver.reason(problem))
+        lose()
+
+  private def removeContainer(id: String): Unit =
+    Try(docker.removeContainerCmd(id).withForce(true).exec()).failed.foreach:
+      case _: NotFoundException => ()
+      case problem => log.warn("the firewall's container stays: {}", DockerDriver.reason(problem))
+
+  private def ensure(): Running = process.getOrElse:
+    val running = start(subnet.getOrElse(openNetwork()))
+    process = Some(running)
+    admitted.foreach { case (address, (_, grant)) => running.line.admit(address, grant) }
+    running
+
+  /** That of an earlier life is taken again. It was not removed before, as its rules would have outlived it.
+    * It is looked for first, as not every version of Docker's says in the same way that it is there.
+    */
+  private def openNetwork(): String =
+    val network =
+      try narrowed(inspect())
+      catch
+        case _: NotFoundException => create(Attempts)
+    subnet = Some(addresses(network))
+    addresses(network)
+
+  /** One of an earlier life may be larger than it need be: a life that ended while it was made, or of a
+    * version that left it so.
+    */
+  private def narrowed(found: Network): Network =
+    val known = addresses(found)
+    if sizes.narrow(known) == known then found
+    else Try(remove(own)).fold(_ => found, _ => create(Attempts))
+
+  private def addresses(network: Network): String =
+    network.getIpam.getConfig.asScala
+      .flatMap(config => Option(config.getSubnet))
+      .find(!_.contains(':'))
+      .getOrElse(throw IOException(s"Docker gave the network $own no addresses"))
+
+  /** With no more addresses than containers need, out of those that Docker picks: each that a container looks
+    * for takes a place in a table that all of the machine share.
+    */
+  @tailrec private def create(attempts: Int): Network =
+    createNetwork(None)
+    val narrow = sizes.narrow(addresses(inspect()))
+    remove(own)
+    Try(createNetwork(Some(narrow))) match
+      case scala.util.Success(_) => inspect()
+      // Somebody else may have taken them meanwhile.
+      case scala.util.Failure(problem) => if attempts > 1 then create(attempts - 1) else throw problem
+
+  private def inspect(): Network = docker.inspectNetworkCmd().withNetworkId(own).exec()
+
+  private def createNetwork(addresses: Option[String]): Unit =
+    val ipam = addresses.map(Network.Ipam.Config().withSubnet(_))
+    val _ = docker
+      .createNetworkCmd()
+      .withIpam(Network.Ipam().withConfig(ipam.toList.asJava))
+      .withName(own)
+      .withDriver("bridge")
+      // What the rules say is of IPv4.
+      .withEnableIpv6(false)
+      .withOptions(Map("com.docker.network.bridge.name" -> bridge).asJava)
+      .withLabels(labels.asJava)
+      .exec()
+
+  private def bridge = s"burst${owner.take(8)}" // the kernel's names have 15 letters
+
+  private def start(network: String): Running =
+    // The outer directory lets nobody but the invoker in, the inner one also the process, who is somebody else.
+    val room = makeRoom()
+    val inner = Files.createDirectory(room.resolve("s"))
+    Files.setPosixFilePermissions(inner, PosixFilePermissions.fromString("rwxrwxrwx"))
+    val id = create(inner, network)
+    try
+      docker.startContainerCmd(id).exec()
+      Running(id, connected(id, inner.resolve(Socket), settings.startTimeout.fromNow), room)
+    catch
+      case NonFatal(problem) =>
+        removeContainer(id)
+        PackageFiles.delete(room)
+        throw problem
+
+  private def makeRoom(): Path =
+    val own = Files.createDirectories(directory).resolve(s"net${Secret.random().hex.take(4)}")
+    val onlyOwner = PosixFilePermissions.asFileAttribute(Private)
+    if own.resolve("s").resolve(Socket).toString.getBytes.length <= LongestAddress then
+      Files.createDirectory(own, onlyOwner)
+    else Files.createTempDirectory(Path.of("/tmp"), "burst-net", onlyOwner)
+
+  private def create(room: Path, network: String): String =
+    val rules = Vector("--name", own, "--bridge", bridge, "--network", network) ++
+      Vector("--neighbours", sizes.neighbours.toString)
+    val ranges = settings.reachable.flatMap(Vector("--open", _)) ++
+      settings.notInternet.flatMap(Vector("--closed", _))
+    val control = Vector("--control", ContainerSpec.Port.toString)
+    val command = Vector("firewall", "--socket", s"$Room/$Socket") ++ rules ++ control ++ ranges
+    val host = HostConfig
+      .newHostConfig()
+      .withNetworkMode("host")
+      // Where the daemon gives containers other users, a host's network takes the host's.
+      .withUsernsMode("host")
+      .withCapDrop(Capability.ALL)
+      .withCapAdd(Capability.NET_ADMIN)
+      .withSecurityOpts(List("no-new-privileges").asJava)
+      .withReadonlyRootfs(true)
+      .withMemory(Memory)
+      .withMemorySwap(Memory)
+      .withPidsLimit(Pids)
+      .withBinds(Bind(room.toString, Volume(Room), AccessMode.rw))
+    docker
+      .createContainerCmd(settings.image)
+      .withName(s"$own-firewall-${Secret.random().hex.take(8)}")
+      .withCmd(command.asJava)
+      .withUser("0:0")
+      .withLabels(labels.asJava)
+      .withHostConfig(host)
+      .exec()
+      .getId
+
+  @tailrec private def connected(id: String, socket: Path, deadline: Deadline): Firewall =
+    Try(Firewall.connect(socket, settings.callTimeout)) match
+      case scala.util.Success(line) => line
+      case scala.util.Failure(problem) =>
+        val runs = docker.inspectContainerCmd(id).exec().getState.getRunning.booleanValue
+        if !runs then throw IOException(s"the packs' firewall has ended: ${said(id)}")
+        if deadline.isOverdue() then throw problem
+        TimeUnit.MILLISECONDS.sleep(RetryPause.toMillis)
+        connected(id, socket, deadline)
+
+  private def said(id: String): String =
+    val words = StringBuilder()
+    val collect = new ResultCallback.Adapter[Frame]:
+      override def onNext(frame: Frame): Unit =
+        val _ = words.append(String(frame.getPayload))
+    Try(docker.logContainerCmd(id).withStdErr(true).withTailAll().exec(collect).awaitCompletion(
+      2,
+      TimeUnit.SECONDS
+    ))
+    words.toString.trim
+
+private[driver] object PackNetwork:
+  /** Of the network, and of the container that keeps it, beside whose they are. */
+  val Label = "burst.network"
+  private val Private = PosixFilePermissions.fromString("rwx------")
+  private val Room = "/run/burst"
+  private val Socket = "firewall"
+
+  /** Bytes of a socket's path, of which the kernel takes 107. */
+  private val LongestAddress = 107
+  private val Memory = 64L << 20
+  private val Pids = 8L
+  private val RetryPause = 5.millis
+
+  /** How often addresses are looked for that nobody has. */
+  private val Attempts = 3
+
+  /** What to do about a network that cannot be had, for this reason. */
+  def refused(problem: Throwable): SetupException = SetupException(
+    s"packs cannot be kept from each other (${DockerDriver.reason(problem)}). To do without, name a network " +
+      "of Docker's as burst.invoker.docker.network, such as bridge.",
+    problem
+  )

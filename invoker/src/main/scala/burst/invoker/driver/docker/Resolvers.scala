@@ -1,0 +1,25 @@
+package burst.invoker.driver
+package docker
+
+import java.net.{Inet4Address, InetAddress}
+import java.nio.file.{Files, Path}
+import scala.jdk.CollectionConverters.*
+import scala.util.Try
+
+/** Who answers containers what address a name has: those of this machine, as Docker finds them. Of one that
+  * listens on this machine alone Docker asks by itself, in the containers' place.
+  */
+private[driver] object Resolvers:
+  private val Candidates = Vector("/etc/resolv.conf", "/run/systemd/resolve/resolv.conf")
+  private val Server = """\s*nameserver\s+([0-9.]+)\s*""".r
+
+  def ofMachine(): Vector[String] =
+    Candidates.iterator.map(file => in(Path.of(file))).find(_.nonEmpty).getOrElse(Vector.empty)
+
+  private[driver] def in(file: Path): Vector[String] =
+    Try(Files.readAllLines(file).asScala.toVector).getOrElse(Vector.empty).collect:
+      case Server(address) if !address.startsWith("127.") => address
+
+  /** The addresses of a host, as containers can reach them. Blocks. Throws `UnknownHostException`. */
+  def addresses(host: String): Vector[String] =
+    InetAddress.getAllByName(host).toVector.collect { case address: Inet4Address => address.getHostAddress }

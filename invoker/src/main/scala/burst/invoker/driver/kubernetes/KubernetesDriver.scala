@@ -1,0 +1,272 @@
+package burst.invoker.driver
+package kubernetes
+
+import burst.invoker.packages.PackageForm
+import burst.protocol.{Failure, FailureKind, Secret}
+import io.fabric8.kubernetes.client.dsl.base.{PatchContext, PatchType}
+import java.net.{InetSocketAddress, Socket}
+import java.util.concurrent.ConcurrentHashMap
+import org.slf4j.LoggerFactory
+import scala.concurrent.duration.{Deadline, DurationInt}
+import scala.concurrent.{ExecutionContext, Future, Promise}
+import scala.jdk.CollectionConverters.*
+import scala.util.{Try, Using}
+
+/** Packs as pods of a Kubernetes cluster, one each, wherever it has room.
+  *
+  * From request to listening runtime there are two calls to the API, for the pod and its token; then the news
+  * of the pod are awaited, and its address is tried until a connection is accepted. All news come by one
+  * watch over the pods of this `owner`: no thread waits for a pod.
+  *
+  * The nodes have no disk in common with the invoker, so that packages are sent to the runtimes. For the same
+  * reason a pre-warmed pod is one like any other. It waits with the limits of a guess; those of its pack are
+  * asked for when it is adopted, and where that is less, the kubelet sees to it in its own time. Where the
+  * server cannot change them, a pod serves packs of its own size only.
+  *
+  * `blocking` runs the calls, which wait for the API.
+  */
+final class KubernetesDriver(
+    settings: KubernetesSettings,
+    owner: String,
+    cluster: KubernetesCluster,
+    blocking: ExecutionContext
+) extends Driver:
+  import KubernetesDriver.*
+
+  private given ExecutionContext = blocking
+  private val log = LoggerFactory.getLogger(classOf[KubernetesDriver])
+  private val watched = WatchedPods(cluster, owner)
+  private val users = PodUsers(settings.users)
+  @volatile private var closing = false
+  private val removals = ConcurrentHashMap.newKeySet[Future[StopOutcome]]()
+
+  def name = "kubernetes"
+  def isLocal = false
+  def packageForm = PackageForm.Archive
+  def limits = "pods are held to the processors and memory of their packs' workers"
+  def programMemory(workers: Int, memoryMiB: Int): Option[Long] = None
+
+  /** The scheduler gives a node's room to pods, whatever they do. */
+  def reserves = true
+
+  def start(resources: PackResources): Future[Either[Failure, Container]] =
+    launch(limits(resources), PackageSource.Sent(resources.packagePath))
+
+  def prewarm(workers: Int, memoryMiB: Int): Future[Either[Failure, Container]] =
+    launch(PodLimits.of(settings, workers, memoryMiB), PackageSource.Mounted(""))
+
+  // ---- Starting ------------------------------------------------------------------------------------------
+
+  private def launch(allowed: PodLimits, source: PackageSource): Future[Either[Failure, Container]] =
+    users.claim(watched.users) match
+      case Some(user) => launch(user, allowed, source)
+      case None =>
+        val range = s"${settings.users.first} to ${settings.users.last}"
+        val why = s"no user from $range is free: burst.invoker.kubernetes.users has too few"
+        Future.successful(Left(Failure(FailureKind.StartFailed, why)))
+
+  private def launch(
+      user: Long,
+      allowed: PodLimits,
+      source: PackageSource
+  ): Future[Either[Failure, Container]] =
+    val deadline = settings.startTimeout.fromNow
+    val token = Secret.random()
+    val pod = watched.expect(PackPod.name(owner))
+    pod.exit.foreach(_ => users.release(user))(using ExecutionContext.parasitic)
+    Future(create(pod, allowed, user, token))
+      .flatMap(_ => pod.until(PodState.address, deadline.timeLeft))
+      .flatMap:
+        case Some(Right(host)) => awaitListening(pod, RuntimeAddress(host, PackPod.Port, token), deadline)
+        case Some(Left(why)) => Future.successful(Left(why))
+        case None => Future.successful(Left(late(pod)))
+      .recover(problem => Left(s"Kubernetes refused it: ${KubernetesCluster.reason(problem)}"))
+      .flatMap:
+        case Right(address) =>
+          // The runtime has it now.
+          Future(deleteToken(pod.name))
+          Future.successful(Right(PodContainer(pod, address, source, HeldLimits(allowed))))
+        case Left(why) =>
+          // that no node has room for such a pod says nothing of this invoker
+          val crowded = pod.snapshot.exists(PodState.unscheduled)
+          val failure = Failure(
+            FailureKind.StartFailed,
+            s"the pack's pod did not come up: $why",
+            operation = Option.when(crowded)("schedule")
+          )
+          remove(pod).map(_ => Left(failure))
+
+  /** The kubelet looks for the token when it starts the container: it has to be there before. */
+  private def create(pod: WatchedPod, allowed: PodLimits, user: Long, token: Secret): Unit =
+    try
+      if closing then throw IllegalStateException("the invoker is being stopped")
+      cluster.secrets.resource(PackPod.secret(pod.name, owner, token, cluster.invoker)).create()
+      cluster.pods.resource(PackPod.pod(settings, pod.name, owner, allowed, user, cluster.invoker)).create()
+    finally
+      val _ = pod.asked.trySuccess(())
+
+  private def awaitListening(
+      pod: WatchedPod,
+      address: RuntimeAddress,
+      deadline: Deadline
+  ): Future[Either[String, RuntimeAddress]] =
+    Future(accepts(address)).flatMap: accepted =>
+      if accepted then Future.successful(Right(address))
+      else
+        // A pod has its address before its image.
+        pod.snapshot.flatMap(PodState.address).flatMap(_.left.toOption) match
+          case Some(why) => Future.successful(Left(why))
+          case None if deadline.isOverdue() => Future.successful(Left(late(pod)))
+          case None =>
+            val pause = Promise[Unit]()
+            Delay.after(RetryPause)(pause.success(()))
+            pause.future.flatMap(_ => awaitListening(pod, address, deadline))
+
+  private def accepts(address: RuntimeAddress): Boolean =
+    val socket = InetSocketAddress(address.host, address.port)
+    Using(Socket())(_.connect(socket, ConnectTimeout.toMillis.toInt)).isSuccess
+
+  private def late(pod: WatchedPod): String =
+    val why = pod.snapshot.flatMap(PodState.obstacle).fold("")(reason => s": $reason")
+    s"its runtime did not listen within ${settings.startTimeout.toCoarsest}$why"
+
+  // ---- Limits --------------------------------------------------------------------------------------------
+
+  private def limits(resources: PackResources) =
+    PodLimits.of(settings, resources.workers, resources.memoryMiB)
+
+  def adopt(container: Container, resources: PackResources): Future[Option[Container]] = container match
+    case own: PodContainer =>
+      val needed = limits(resources)
+      val enough = own.limits.current.allows(needed)
+      val fits = if enough then propose(own, needed) else change(own, needed)
+      fits.map(Option.when(_)(own.withPackage(PackageSource.Sent(resources.packagePath))))
+    case _ => Future.successful(None)
+
+  /** Its kubelet does, since it was adopted. */
+  def confine(container: Container): Unit = ()
+
+  def throttle(container: Container, workers: Int): Future[Boolean] = container match
+    case own: PodContainer =>
+      change(own, own.limits.current.copy(cpuMillis = PodLimits.cpuMillis(settings, workers)))
+    case _ => Future.successful(false)
+
+  def resize(container: Container, resources: PackResources): Future[Boolean] = container match
+    case own: PodContainer => change(own, limits(resources))
+    case _ => Future.successful(false)
+
+  /** Whether the pod has the limits now. Those that its node has no room for, or cannot take away, are given
+    * up.
+    */
+  private def change(own: PodContainer, wanted: PodLimits): Future[Boolean] =
+    val before = own.limits.current
+    def held(snapshot: PodSnapshot): Option[Boolean] = snapshot match
+      case PodSnapshot.Present(pod) if PodState.exit(snapshot).isEmpty =>
+        if PodState.limits(pod).contains(wanted) then Some(true)
+        else Option.when(PodState.refused(pod, wanted))(false)
+      case _ => Some(false)
+    propose(own, wanted).flatMap: accepted =>
+      if !accepted || before == wanted then Future.successful(accepted)
+      else
+        own.pod.until(held, ResizeBound).flatMap: outcome =>
+          if outcome.contains(true) then Future.successful(true) else propose(own, before).map(_ => false)
+
+  /** Whether the API takes the limits, which the kubelet then sees to. */
+  private def propose(own: PodContainer, wanted: PodLimits): Future[Boolean] =
+    own.limits
+      .change(wanted): _ =>
+        if !cluster.resizes then Change.Refused
+        else
+          val patch = s"""[{"op":"replace","path":"/spec/containers/0/resources","value":${cluster.json(
+              wanted.resources
+            )}}]"""
+          Try(cluster.pods.withName(own.id).subresource("resize").patch(AsJsonPatch, patch)).fold(
+            problem =>
+              log.debug("pod {} cannot be resized: {}", own.id, KubernetesCluster.reason(problem))
+              Change.Failed
+            ,
+            _ => Change.Made
+          )
+      .map(_ == Change.Made && !own.exit.isCompleted)
+
+  // ---- Network -------------------------------------------------------------------------------------------
+
+  /** What pods reach is for the cluster's network policies to say. */
+  def open(): Unit = ()
+  def connect(container: Container, access: NetworkAccess): Future[Either[Failure, Unit]] =
+    Future.successful(Right(()))
+  def disconnect(container: Container): Unit = ()
+
+  // ---- Stopping ------------------------------------------------------------------------------------------
+
+  def stop(container: Container): Future[StopOutcome] = container match
+    case own: PodContainer =>
+      // Its processors and memory are free as soon as it is dead; the kubelet takes longer to clear it away.
+      Future.firstCompletedOf(Seq(own.exit.map(_ => StopOutcome.Gone), remove(own.pod)))
+    case _ => Future.successful(StopOutcome.Gone)
+
+  def removeOrphans(): Future[Int] =
+    for
+      removed <- Future.traverse(watched.strangers())(remove)
+      _ <- Future(cluster.secrets.withLabel(PackPod.OwnerLabel, owner).delete()).recover: problem =>
+        log.error("cannot remove tokens of an earlier run: {}", KubernetesCluster.reason(problem))
+    yield removed.size
+
+  def close(): Future[Unit] =
+    closing = true
+    for
+      _ <- Future.traverse(watched.all)(remove)
+      _ <- Future.sequence(removals.asScala.toVector)
+    yield
+      watched.close()
+      cluster.close()
+
+  /** Answers when the API does not know the pod any more, that is when its kubelet has confirmed its end. */
+  private def remove(pod: WatchedPod): Future[StopOutcome] =
+    val removal = pod.asked.future
+      .map(_ => delete(pod))
+      .flatMap(_ => pod.until(PodState.gone, settings.stopTimeout))
+      .flatMap:
+        case Some(()) => Future.successful(StopOutcome.Gone)
+        case None => Future(lookFor(pod))
+      .recover: problem =>
+        stillThere(pod, KubernetesCluster.reason(problem))
+    removals.add(removal)
+    removal.onComplete(_ => removals.remove(removal))
+    removal
+
+  private def delete(pod: WatchedPod): Unit = if !pod.isGone then
+    deleteToken(pod.name)
+    if cluster.pods.withName(pod.name).delete().isEmpty then watched.lost(pod.name)
+
+  private def deleteToken(name: String): Unit =
+    Try(cluster.secrets.withName(name).delete()).failed.foreach: problem =>
+      log.warn("token of pod {} cannot be deleted: {}", name, KubernetesCluster.reason(problem))
+
+  /** Whatever the watch missed. */
+  private def lookFor(pod: WatchedPod): StopOutcome =
+    if cluster.pods.withName(pod.name).get() == null then
+      watched.lost(pod.name)
+      StopOutcome.Gone
+    else stillThere(pod, s"its node has not confirmed its end within ${settings.stopTimeout.toCoarsest}")
+
+  private def stillThere(pod: WatchedPod, why: String): StopOutcome =
+    log.error("pod {} cannot be removed: {}", pod.name, why)
+    StopOutcome.StillThere(s"pod ${pod.name} cannot be removed: $why")
+
+object KubernetesDriver:
+  private val ConnectTimeout = 1.second
+  private val RetryPause = 20.millis
+  private val ResizeBound = 5.seconds
+  private val AsJsonPatch = PatchContext.of(PatchType.JSON)
+
+/** A pod with a runtime in it. A pre-warmed one is another value, of the same pod, once it has a package. */
+private final class PodContainer(
+    val pod: WatchedPod,
+    val address: RuntimeAddress,
+    val source: PackageSource,
+    val limits: HeldLimits[PodLimits]
+) extends Container:
+  def id: String = pod.name
+  def exit: Future[ContainerExit] = pod.exit
+  def withPackage(source: PackageSource): PodContainer = PodContainer(pod, address, source, limits)

@@ -1,0 +1,16 @@
+package burst.invoker.driver
+package kubernetes
+
+import burst.node.RuntimeBinary
+
+object KubernetesKind extends DriverKind:
+  val name = "kubernetes"
+
+  def connect(settings: DriverSettings, host: DriverHost): ConnectedDriver =
+    val own = KubernetesSettings.read(settings)
+    val runtime = own.runtime.getOrElse(RuntimeBinary(host.runtimeBinary).describe())
+    val cluster = KubernetesCluster.connect(own)
+    // A container that is started again in the same pod may have lost its disk.
+    val owner = cluster.invoker.fold(DirectoryId.in(host.directory))(_.getUid)
+    val calls = host.threads("burst-kubernetes", own.parallelism)
+    ConnectedDriver(KubernetesDriver(own, owner, cluster, calls), runtime)

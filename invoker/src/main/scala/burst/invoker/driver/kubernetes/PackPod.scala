@@ -1,0 +1,180 @@
+package burst.invoker.driver
+package kubernetes
+
+import burst.protocol.Secret
+import io.fabric8.kubernetes.api.model.{
+  CapabilitiesBuilder,
+  Container as PodContainerSpec,
+  ContainerBuilder,
+  ContainerPortBuilder,
+  EmptyDirVolumeSourceBuilder,
+  EnvVarBuilder,
+  EnvVarSourceBuilder,
+  ObjectMeta,
+  ObjectMetaBuilder,
+  OwnerReference,
+  Pod,
+  PodBuilder,
+  PodSecurityContextBuilder,
+  PodSpec,
+  PodSpecBuilder,
+  Quantity,
+  ResourceRequirements,
+  ResourceRequirementsBuilder,
+  SeccompProfileBuilder,
+  Secret as KubernetesSecret,
+  SecretBuilder,
+  SecretKeySelector,
+  SecurityContextBuilder,
+  VolumeBuilder,
+  VolumeMountBuilder
+}
+import java.util.UUID
+import scala.jdk.CollectionConverters.*
+
+/** What a pack's pod may use, and is promised: CPU in thousandths, memory in bytes. */
+final case class PodLimits(cpuMillis: Long, memory: Long):
+  /** Whether who has these lacks nothing of the others. */
+  def allows(others: PodLimits): Boolean = cpuMillis >= others.cpuMillis && memory >= others.memory
+
+  /** As limits and as requests: what a pack may use is there, and nobody is evicted for another's need. */
+  def resources: ResourceRequirements =
+    val amounts = Map("cpu" -> Quantity(s"${cpuMillis}m"), "memory" -> Quantity(memory.toString)).asJava
+    ResourceRequirementsBuilder().withRequests(amounts).withLimits(amounts).build()
+
+private[driver] object PodLimits:
+  def of(settings: KubernetesSettings, workers: Int, memoryMiB: Int): PodLimits =
+    PodLimits(cpuMillis(settings, workers), (workers.toLong * memoryMiB + settings.memoryOverhead) << 20)
+
+  def cpuMillis(settings: KubernetesSettings, workers: Int): Long =
+    math.max((workers * settings.cpuFactor * 1000).toLong, 10)
+
+  /** However the amounts are written. */
+  def read(resources: ResourceRequirements): Option[PodLimits] =
+    for
+      limits <- Option(resources.getLimits)
+      cpu <- Option(limits.get("cpu"))
+      memory <- Option(limits.get("memory"))
+    yield PodLimits(
+      Quantity.getAmountInBytes(cpu).movePointRight(3).longValue,
+      Quantity.getAmountInBytes(memory).longValue
+    )
+
+/** What Kubernetes is asked for: pure.
+  *
+  * A pod is fenced in as the containers of the Docker driver are, a user of its own included, but for what a
+  * pod cannot say: how many processes it may have is the kubelet's setting (`podPidsLimit`), and `/tmp` can
+  * be executed from, which a package that is unpacked there needs. That lies on the node's disk, as a volume
+  * of memory would be charged to the pod.
+  *
+  * The token is in a Secret of the pod's name, so that no description of the pod shows it, and the Secret is
+  * only needed until the runtime has begun.
+  */
+private[driver] object PackPod:
+  val Port = 8080
+  val OwnerLabel = "burst.owner"
+  private val TokenKey = "token"
+  private val Scratch = "scratch"
+
+  /** The runtime ends its program by itself within this. To ask for none would have Kubernetes forget the pod
+    * while it still runs.
+    */
+  private val GraceSeconds = 1L
+
+  /** Of a new pod, as unique as can be. */
+  def name(owner: String): String = s"burst-${owner.take(8)}-${UUID.randomUUID.toString.takeRight(12)}"
+
+  def pod(
+      settings: KubernetesSettings,
+      name: String,
+      owner: String,
+      limits: PodLimits,
+      user: Long,
+      invoker: Option[OwnerReference]
+  ): Pod =
+    PodBuilder()
+      .withMetadata(metadata(name, owner, invoker))
+      .withSpec(spec(settings, user, container(settings, name, limits)))
+      .build()
+
+  /** Whom it runs as, if it says so. */
+  def user(pod: Pod): Option[Long] =
+    for
+      context <- Option(pod.getSpec.getSecurityContext)
+      user <- Option(context.getRunAsUser)
+    yield user.longValue
+
+  def secret(name: String, owner: String, token: Secret, invoker: Option[OwnerReference]): KubernetesSecret =
+    SecretBuilder()
+      .withMetadata(metadata(name, owner, invoker))
+      .withImmutable(true)
+      .withType("Opaque")
+      .withStringData(Map(TokenKey -> token.hex).asJava)
+      .build()
+
+  private def metadata(name: String, owner: String, invoker: Option[OwnerReference]): ObjectMeta =
+    ObjectMetaBuilder()
+      .withName(name)
+      .withLabels(Map("app.kubernetes.io/name" -> "burst-pack", OwnerLabel -> owner).asJava)
+      .withOwnerReferences(invoker.toList.asJava)
+      .build()
+
+  private def spec(settings: KubernetesSettings, user: Long, container: PodContainerSpec): PodSpec =
+    PodSpecBuilder()
+      .withRestartPolicy("Never")
+      .withTerminationGracePeriodSeconds(GraceSeconds)
+      .withAutomountServiceAccountToken(false)
+      .withEnableServiceLinks(false)
+      .withSecurityContext(
+        PodSecurityContextBuilder()
+          .withRunAsNonRoot(true)
+          .withRunAsUser(user)
+          .withRunAsGroup(settings.group)
+          .withSeccompProfile(SeccompProfileBuilder().withType("RuntimeDefault").build())
+          .build()
+      )
+      .withContainers(container)
+      .withVolumes(
+        VolumeBuilder()
+          .withName(Scratch)
+          .withEmptyDir(
+            EmptyDirVolumeSourceBuilder().withSizeLimit(Quantity(s"${settings.scratchSize}Mi")).build()
+          )
+          .build()
+      )
+      .build()
+
+  private def container(settings: KubernetesSettings, name: String, limits: PodLimits): PodContainerSpec =
+    ContainerBuilder()
+      .withName("runtime")
+      .withImage(settings.image)
+      .withImagePullPolicy("IfNotPresent")
+      .withArgs(
+        "serve",
+        "--listen",
+        s"0.0.0.0:$Port",
+        "--keep-open",
+        "--scratch",
+        "/tmp",
+        "--scratch",
+        "/dev/shm"
+      )
+      .withEnv(
+        EnvVarBuilder()
+          .withName(RuntimeAddress.TokenVariable)
+          .withValueFrom(
+            EnvVarSourceBuilder().withSecretKeyRef(SecretKeySelector(TokenKey, name, false)).build()
+          )
+          .build()
+      )
+      .withPorts(ContainerPortBuilder().withContainerPort(Port).build())
+      .withResources(limits.resources)
+      .withSecurityContext(
+        SecurityContextBuilder()
+          .withAllowPrivilegeEscalation(false)
+          .withReadOnlyRootFilesystem(true)
+          .withCapabilities(CapabilitiesBuilder().withDrop("ALL").build())
+          .build()
+      )
+      .withVolumeMounts(VolumeMountBuilder().withName(Scratch).withMountPath("/tmp").build())
+      .build()

@@ -1,0 +1,105 @@
+package burst.invoker.driver
+package kubernetes
+
+import burst.node.SetupException
+import io.fabric8.kubernetes.api.model.Pod
+import io.fabric8.kubernetes.client.informers.{ResourceEventHandler, SharedIndexInformer}
+import java.util.concurrent.{ConcurrentHashMap, TimeUnit}
+import scala.concurrent.duration.FiniteDuration
+import scala.concurrent.{ExecutionContext, Future, Promise}
+import scala.jdk.CollectionConverters.*
+import scala.util.control.NonFatal
+
+/** One pod, and who waits for what to become of it. */
+private[driver] final class WatchedPod(val name: String):
+  private final class Waiting[A](read: PodSnapshot => Option[A]):
+    val answer: Promise[Option[A]] = Promise()
+    def look(snapshot: PodSnapshot): Unit = read(snapshot).foreach(found => answer.trySuccess(Some(found)))
+
+  /** Completes when the API has answered to its creation: to delete it before that would be in vain. */
+  val asked: Promise[Unit] = Promise()
+
+  private var last = Option.empty[PodSnapshot]
+  private var waiting = Vector.empty[Waiting[?]]
+
+  /** Completes with how it ended. */
+  val exit: Future[ContainerExit] = await(PodState.exit).answer.future
+    .map(_.getOrElse(ContainerExit(None, oomKilled = false)))(using ExecutionContext.parasitic)
+
+  def snapshot: Option[PodSnapshot] = synchronized(last)
+  def isGone: Boolean = snapshot.contains(PodSnapshot.Gone)
+
+  /** The first that `read` finds in what is seen of the pod; nothing when that is not within the bound. */
+  def until[A](read: PodSnapshot => Option[A], bound: FiniteDuration)(using
+      ExecutionContext
+  ): Future[Option[A]] =
+    val waiting = await(read)
+    Delay.after(bound)(waiting.answer.trySuccess(None))
+    waiting.answer.future
+
+  def saw(snapshot: PodSnapshot): Unit = synchronized:
+    if !last.contains(PodSnapshot.Gone) then
+      last = Some(snapshot)
+      waiting.foreach(_.look(snapshot))
+      waiting = waiting.filterNot(_.answer.isCompleted)
+
+  private def await[A](read: PodSnapshot => Option[A]): Waiting[A] = synchronized:
+    val one = Waiting(read)
+    last.foreach(one.look)
+    if !one.answer.isCompleted then waiting :+= one
+    one
+
+/** All pods of this owner, by one watch. A pod is expected before it is asked for: no news of it is missed.
+  * Blocks until the watch stands; throws `SetupException` when it cannot.
+  */
+private[driver] final class WatchedPods(cluster: KubernetesCluster, owner: String) extends AutoCloseable:
+  private val pods = ConcurrentHashMap[String, WatchedPod]()
+
+  private val informer: SharedIndexInformer[Pod] = cluster.pods
+    .withLabel(PackPod.OwnerLabel, owner)
+    .runnableInformer(0)
+    // However the watch breaks, it is taken up again.
+    .exceptionHandler((started, _) => started)
+    .addEventHandler(new ResourceEventHandler[Pod]:
+      override def onAdd(pod: Pod): Unit = tell(pod)
+      override def onUpdate(before: Pod, pod: Pod): Unit = tell(pod)
+      override def onDelete(pod: Pod, lastStateUnknown: Boolean): Unit =
+        tell(pod)
+        lost(pod.getMetadata.getName))
+
+  try
+    val _ = informer.start().toCompletableFuture.get(cluster.callTimeout.toMillis, TimeUnit.MILLISECONDS)
+  catch
+    case NonFatal(problem) =>
+      informer.close()
+      throw SetupException(
+        s"the pods in namespace '${cluster.namespace}' cannot be watched (${KubernetesCluster.reason(problem)}): " +
+          "give the invoker's service account the role in deploy/k8s/rbac.yaml.",
+        problem
+      )
+
+  def expect(name: String): WatchedPod = pods.computeIfAbsent(name, WatchedPod(_))
+
+  /** It is certain that there is no such pod any more. */
+  def lost(name: String): Unit = Option(pods.remove(name)).foreach(_.saw(PodSnapshot.Gone))
+
+  /** Those that were expected and are not gone. */
+  def all: Vector[WatchedPod] = pods.values.asScala.toVector
+
+  /** This owner's pods that nobody here has asked for, which are expected from now on. */
+  def strangers(): Vector[WatchedPod] =
+    val names = informer.getStore.list().asScala.map(_.getMetadata.getName).filterNot(pods.containsKey)
+    names.toVector.map: name =>
+      val pod = expect(name)
+      pod.asked.trySuccess(())
+      pod
+
+  /** Whom those run as that have not ended, also those of this owner's earlier life. */
+  def users: Set[Long] =
+    val live = informer.getStore.list().asScala.filter(pod => PodState.exit(PodSnapshot.Present(pod)).isEmpty)
+    live.flatMap(PackPod.user).toSet
+
+  def close(): Unit = informer.close()
+
+  private def tell(pod: Pod): Unit =
+    Option(pods.get(pod.getMetadata.getName)).foreach(_.saw(PodSnapshot.Present(pod)))

@@ -1,0 +1,88 @@
+package burst.invoker.driver
+package docker
+
+import com.github.dockerjava.api.exception.ConflictException
+import java.nio.file.{Files, Path}
+import scala.concurrent.duration.DurationInt
+
+class ContainerSpecSuite extends munit.FunSuite:
+  private val settings = DockerSettings(
+    None,
+    "i",
+    None,
+    Vector.empty,
+    Vector.empty,
+    Vector(Mount("/d", "/e", readOnly = true)),
+    cpuFactor = 0.5,
+    memoryOverhead = 10,
+    pids = 100,
+    pidsPerWorker = 2,
+    tmpSize = 8,
+    descriptors = 50,
+    users = UserRange(5, 9),
+    group = 1,
+    1.second,
+    1.second,
+    parallelism = 1
+  )
+
+  private def limits(workers: Int, memory: Int = 100, cpus: Int = 4) =
+    ContainerSpec.limits(settings, cpus, PackResources(workers, memory, Path.of("/p")))
+
+  test("limits grow with the pack"):
+    assertEquals(limits(2), ContainerLimits(1_000_000_000L, 210L << 20, 104))
+    assertEquals(limits(4), ContainerLimits(2_000_000_000L, 410L << 20, 108))
+
+  test("limits allow what is nowhere more"):
+    assert(limits(2).allows(limits(2)) && limits(3).allows(limits(2)))
+    assert(!limits(2).allows(limits(3)) && !limits(2).allows(limits(1, memory = 300)))
+
+  test("never more CPUs than the machine has, never less than Docker takes"):
+    assertEquals(limits(100).nanoCpus, 4_000_000_000L)
+    assertEquals(
+      ContainerSpec.limits(settings.copy(cpuFactor = 0.0001), 4, PackResources(1, 1, Path.of("/p"))).nanoCpus,
+      10_000_000L
+    )
+
+  test("large packs do not overflow"):
+    assertEquals(limits(4096, memory = 8192).memory, (4096L * 8192 + 10) << 20)
+
+  test("the package is mounted read-only, operators' mounts as they say"):
+    val binds = ContainerSpec.hostConfig(settings, "n", Path.of("/p"), limits(1)).getBinds
+    assertEquals(binds.map(_.toString).toVector, Vector("/p:/package:ro", "/d:/e:ro"))
+
+  test("what only the pack writes to is emptied between its flares, and no directory of the operator's"):
+    def scratch(targets: String*) =
+      val mounts = targets.toVector.map(Mount("/d", _, readOnly = false))
+      ContainerSpec.command(settings.copy(mounts = mounts)).drop(4).filterNot(_ == "--scratch")
+    assertEquals(scratch("/e"), List("/tmp", "/dev/shm"))
+    assertEquals(scratch("/tmp/data"), List("/dev/shm"))
+    assertEquals(scratch("/tmp", "/dev/shm/x"), List.empty)
+
+  test("a range of users is two numbers, of which none is root's"):
+    assertEquals(UserRange.parse("1000-1999").map(_.size), Right(1000L))
+    for wrong <- List("", "1000", "0-9", "9-8", "1-2-3", "1-9999999999", "a-b", "-5-7") do
+      assert(UserRange.parse(wrong).isLeft, wrong)
+
+  test("users are tried until one is free"):
+    val users = ContainerUsers(UserRange(5, 9))
+    var taken = Set.empty[Long]
+    def create(user: Long): Long =
+      if taken(user) then throw ConflictException("taken")
+      taken += user
+      user
+    assertEquals(Vector.fill(5)(users.claim(create)).toSet, (5L to 9L).toSet)
+    assert(intercept[IllegalStateException](users.claim(create)).getMessage.contains("5 to 9"))
+    intercept[IllegalArgumentException](users.claim[Long](_ => throw IllegalArgumentException("else")))
+
+  test("mounts are two absolute paths and a mode"):
+    assertEquals(Mount.parse("/a:/b"), Right(Mount("/a", "/b", readOnly = false)))
+    assertEquals(Mount.parse("/a:/b:rw"), Right(Mount("/a", "/b", readOnly = false)))
+    assertEquals(Mount.parse("/a:/b:ro"), Right(Mount("/a", "/b", readOnly = true)))
+    for wrong <- List("", "/a", "a:/b", "/a:b", "/a:/b:maybe", "/a:/b:ro:x") do
+      assert(Mount.parse(wrong).isLeft, wrong)
+
+  test("an invoker's identity stays the same in its directory, and is another in another"):
+    val (one, two) = (Files.createTempDirectory("owner"), Files.createTempDirectory("owner"))
+    assertEquals(DirectoryId.in(one), DirectoryId.in(one))
+    assertNotEquals(DirectoryId.in(one), DirectoryId.in(two))

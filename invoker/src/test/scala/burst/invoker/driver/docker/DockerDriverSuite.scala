@@ -1,0 +1,228 @@
+package burst.invoker.driver
+package docker
+
+import burst.node.SetupException
+import burst.protocol.{BackendConfig, FlareId}
+import com.github.dockerjava.api.exception.NotFoundException
+import com.github.dockerjava.api.model.Ulimit
+import java.nio.file.{Files, Path}
+import java.util.UUID
+import java.util.concurrent.TimeUnit
+import scala.concurrent.Future
+import scala.concurrent.duration.DurationInt
+import scala.jdk.CollectionConverters.*
+import scala.util.Try
+
+class DockerDriverSuite extends DriverContractSuite:
+  private val settings = DockerPrerequisites.settings
+
+  private lazy val observer = DockerPrerequisites.daemon(settings).calls
+  override protected def release(): Unit = observer.close()
+
+  protected def newDriver(): Driver = opened(driverOf(settings, UUID.randomUUID.toString))
+
+  private def opened(driver: Driver): Driver =
+    driver.open()
+    driver
+  protected def brokenDriver(): Driver =
+    driverOf(
+      settings.copy(mounts = Vector(Mount("/proc/none", "/x", readOnly = true))),
+      UUID.randomUUID.toString
+    )
+
+  private def driverOf(settings: DockerSettings, owner: String): Driver =
+    DockerDriver(
+      settings,
+      owner,
+      DockerPrerequisites.daemon(settings),
+      blanksOf(owner),
+      8,
+      _ => Vector.empty,
+      blocking
+    )
+
+  private def blanksOf(owner: String): Path = directory.resolve(owner)
+
+  protected def kill(container: Container): Unit = observer.killContainerCmd(container.id).exec()
+
+  protected def runs(container: Container): Boolean =
+    Try(observer.inspectContainerCmd(container.id).exec().getState.getRunning.booleanValue).getOrElse(false)
+
+  protected def isThere(container: Container): Boolean =
+    Try(observer.inspectContainerCmd(container.id).exec()) match
+      case scala.util.Failure(_: NotFoundException) => false
+      case other => other.isSuccess
+
+  test("a container is fenced in by what its pack needs"):
+    val driver = newDriver()
+    for
+      container <- started(driver, workers = 2)
+      shown = observer.inspectContainerCmd(container.id).exec()
+      _ <- driver.close()
+    yield
+      val host = shown.getHostConfig
+      assertEquals(host.getMemory.longValue, (2 * 32L + 64) << 20)
+      assertEquals(host.getMemorySwap, host.getMemory)
+      assertEquals(host.getPidsLimit.longValue, 256L + 2 * 64)
+      assert(host.getNanoCPUs > 0)
+      assertEquals(host.getReadonlyRootfs.booleanValue, true)
+      assertEquals(host.getCapDrop.map(_.name).toVector, Vector("ALL"))
+      assertEquals(host.getSecurityOpts.asScala.toVector, Vector("no-new-privileges"))
+      assert(host.getUlimits.contains(Ulimit("nofile", 4096L, 4096L)))
+      assertEquals(
+        host.getUlimits.map(_.getName).toSet,
+        Set("nofile", "sigpending", "memlock", "msgqueue", "core")
+      )
+      assertEquals(
+        shown.getMounts.asScala.map(mount =>
+          (mount.getDestination.getPath, mount.getRW.booleanValue)
+        ).toVector,
+        Vector(("/package", false))
+      )
+
+  test("each container has a user of its own, whoever's it is, and its user is free when it is gone"):
+    val users = UserRange(2_000_100_000L, 2_000_100_002L)
+    val few = settings.copy(network = Some("bridge"), users = users)
+    val (one, other) =
+      (driverOf(few, UUID.randomUUID.toString), driverOf(few, UUID.randomUUID.toString))
+    def user(container: Container) = observer.inspectContainerCmd(container.id).exec().getConfig.getUser
+    for
+      containers <- Future.sequence(Vector(started(one), started(other), started(one)))
+      _ = assertEquals(
+        containers.map(user).toSet,
+        (2_000_100_000L to 2_000_100_002L).map(number => s"$number:65534").toSet
+      )
+      none <- other.start(resources(1))
+      _ = assert(none.left.exists(_.message.contains("no user")), none.toString)
+      _ <- one.close()
+      again <- started(other)
+      _ = assertNotEquals(user(again), user(containers(1)))
+      _ <- other.close()
+    yield ()
+
+  test("resizing changes what a container may use"):
+    val driver = newDriver()
+    for
+      container <- started(driver, workers = 1)
+      _ <- driver.resize(container, resources(3))
+      host = observer.inspectContainerCmd(container.id).exec().getHostConfig
+      _ <- driver.close()
+    yield assertEquals(host.getMemory.longValue, (3 * 32L + 64) << 20)
+
+  test(
+    "a pre-warmed container gets its pack's limits and files, keeps its memory when throttled, leaves nothing"
+  ):
+    val owner = UUID.randomUUID.toString
+    val driver = opened(driverOf(settings, owner))
+    val nested = Files.createDirectories(packageDir.resolve("data"))
+    Files.writeString(packageDir.resolve("exec"), "program")
+    Files.writeString(nested.resolve("table"), "rows")
+    for
+      blank <- driver.prewarm(2, 16).map(_.toOption.get)
+      mount = observer.inspectContainerCmd(blank.id).exec().getMounts.asScala.head
+      seen = Path.of(mount.getSource)
+      _ = assertEquals((mount.getDestination.getPath, mount.getRW.booleanValue), ("/package", false))
+      adopted <- driver.adopt(blank, resources(3)).map(_.get)
+      _ = assertEquals(Files.readString(seen.resolve("exec")), "program")
+      _ = assertEquals(Files.readString(seen.resolve("data/table")), "rows")
+      _ = assert(Files.isSameFile(seen.resolve("exec"), packageDir.resolve("exec")))
+      before = observer.inspectContainerCmd(adopted.id).exec().getHostConfig
+      _ = assertEquals(before.getMemory.longValue, (3 * 32L + 64) << 20)
+      _ <- driver.throttle(adopted, 1)
+      after = observer.inspectContainerCmd(adopted.id).exec().getHostConfig
+      _ = assertEquals((after.getNanoCPUs.longValue, after.getMemory), (1_000_000_000L, before.getMemory))
+      _ <- driver.stop(adopted)
+      _ <- driver.close()
+    yield assert(!Files.exists(seen), "its directory is gone with it")
+
+  test("a pre-warmed container is confined to a smaller pack's limits before any later change is made"):
+    val driver = newDriver()
+    def limits(container: Container) = observer.inspectContainerCmd(container.id).exec().getHostConfig
+    for
+      blank <- driver.prewarm(2, 16).map(_.toOption.get)
+      _ = assertEquals(limits(blank).getMemory.longValue, (2 * 16L + 64) << 20)
+      adopted <- driver.adopt(blank, resources(1).copy(memoryMiB = 8)).map(_.get)
+      _ = driver.confine(adopted)
+      throttled <- driver.throttle(adopted, 1)
+      _ = assert(throttled)
+      host = limits(adopted)
+      _ = assertEquals((host.getMemory.longValue, host.getPidsLimit.longValue), (72L << 20, 256L + 64))
+      _ <- driver.close()
+    yield ()
+
+  test("orphans of the same owner are removed, and those of no other"):
+    val owner = UUID.randomUUID.toString
+    val (before, after, other) = (opened(driverOf(settings, owner)), driverOf(settings, owner), newDriver())
+    for
+      orphan <- started(before)
+      foreign <- started(other)
+      count <- after.removeOrphans()
+      _ = assertEquals(count, 1)
+      _ = assertEquals((isThere(orphan), isThere(foreign)), (false, true))
+      again <- after.removeOrphans()
+      _ = assertEquals(again, 0)
+      _ <- orphan.exit
+      _ <- other.close()
+      _ <- before.close()
+    yield ()
+
+  private def eventually(done: => Boolean): Unit =
+    val deadline = 30.seconds.fromNow
+    while !done && deadline.hasTimeLeft() do TimeUnit.MILLISECONDS.sleep(20)
+    assert(done)
+
+  private def firewallsOf(owner: String): Vector[String] =
+    val labels = List(s"${DockerDriver.OwnerLabel}=$owner", PackNetwork.Label)
+    observer.listContainersCmd().withLabelFilter(labels.asJava).exec().asScala.map(_.getId).toVector
+
+  test("a pack loses its network though the firewall's process has died, and one that has ended gets none"):
+    val owner = UUID.randomUUID.toString
+    val driver = opened(driverOf(settings, owner))
+    def access =
+      NetworkAccess(FlareId.random(), packs = 2, BackendConfig("direct", None, None), egress = false)
+    for
+      container <- started(driver)
+      connected <- driver.connect(container, access)
+      _ = assertEquals(connected, Right(()))
+      old = firewallsOf(owner)
+      _ = assertEquals(old.size, 1)
+      _ = observer.killContainerCmd(old.head).exec()
+      _ = driver.disconnect(container)
+      _ = eventually(firewallsOf(owner).exists(!old.contains(_)))
+      other <- started(driver)
+      _ = kill(other)
+      _ <- other.exit
+      late <- driver.connect(other, access)
+      _ = assert(late.left.exists(_.message.contains("has ended")), late.toString)
+      _ <- driver.close()
+    yield ()
+
+  test("a network has no more addresses than containers need, and the kernel room for all their neighbours"):
+    val owner = UUID.randomUUID.toString
+    // As an earlier life has left it.
+    observer.createNetworkCmd().withName(s"burst-${owner.take(12)}").exec()
+    val driver = opened(driverOf(settings, owner))
+    val network = observer.inspectNetworkCmd().withNetworkId(s"burst-${owner.take(12)}").exec()
+    val addresses = network.getIpam.getConfig.asScala.map(_.getSubnet).toVector
+    assert(addresses.forall(_.endsWith("/24")), addresses.toString)
+    // In one piece: the kernel has no second.
+    val limit = Files.newBufferedReader(Path.of("/proc/sys/net/ipv4/neigh/default/gc_thresh3"))
+    val room = scala.util.Using.resource(limit)(_.readLine()).toInt
+    assert(room >= 8 * 256, room.toString)
+    driver.close()
+
+  test("an image that is not there is a set-up problem that says what to do"):
+    val problem =
+      intercept[SetupException](DockerDaemon.connect(settings.copy(image = "burst-no-such-image:1")))
+    assert(problem.getMessage.contains("make image"), problem.getMessage)
+
+  test("who may not use the daemon is told by which group he may"):
+    assert(DockerDaemon.silent("java.net.BindException: Permission denied").contains("join the group"))
+    assert(DockerDaemon.silent("java.net.BindException: No such file").contains("start its daemon"))
+
+  test("a daemon that does not answer is a set-up problem that says what to do"):
+    val problem =
+      intercept[SetupException](DockerDaemon.connect(settings.copy(host =
+        Some("unix:///nonexistent/docker.sock")
+      )))
+    assert(problem.getMessage.contains("start its daemon"), problem.getMessage)

@@ -1,0 +1,39 @@
+package burst.invoker.driver
+package docker
+
+import scala.concurrent.duration.DurationInt
+import scala.util.Try
+
+/** What the suites of the docker driver need on the machine. */
+object DockerPrerequisites:
+
+  /** As in `reference.conf`, but for what tests must not have too much of. */
+  def settings: DockerSettings = DockerSettings(
+    host = None,
+    image = Prerequisites.image,
+    network = None,
+    reachable = Vector.empty,
+    notInternet = Vector.empty,
+    mounts = Vector.empty,
+    cpuFactor = 1.0,
+    memoryOverhead = 64,
+    pids = 256,
+    pidsPerWorker = 64,
+    tmpSize = 16,
+    descriptors = 4096,
+    users = UserRange(2_000_000_000L, 2_000_065_535L),
+    group = 65534,
+    callTimeout = 30.seconds,
+    startTimeout = 60.seconds,
+    parallelism = 16
+  )
+
+  def daemon(settings: DockerSettings): DockerDaemon =
+    Try(DockerDaemon.connect(settings)).fold(
+      problem =>
+        munit.Assertions.fail(
+          s"${problem.getMessage} The docker tests need the Debian package docker.io, a running dockerd and the " +
+            "image of `make image`; tests/prepare.sh sees to all of them."
+        ),
+      identity
+    )

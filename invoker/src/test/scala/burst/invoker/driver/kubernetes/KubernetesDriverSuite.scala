@@ -1,0 +1,262 @@
+package burst.invoker.driver
+package kubernetes
+
+import burst.invoker.runtime.{FreshProgram, RuntimeClient}
+import burst.node.SetupException
+import burst.protocol.{FailureKind, RuntimeInfo}
+import io.fabric8.kubernetes.client.utils.Serialization
+import io.fabric8.kubernetes.client.{ConfigBuilder, KubernetesClientBuilder}
+import java.nio.file.Files
+import java.util.UUID
+import org.apache.pekko.actor.testkit.typed.scaladsl.ActorTestKit
+import scala.concurrent.Future
+import scala.concurrent.duration.{Deadline, DurationInt, FiniteDuration}
+import scala.jdk.CollectionConverters.*
+
+class KubernetesDriverSuite extends DriverContractSuite:
+  import TestKubelet.Image
+
+  /** Workers for which no node has room. */
+  private val TooMany = 1_000_000
+
+  private lazy val cluster = TestCluster()
+
+  /** One whose node can be cut off. */
+  private lazy val mock = MockCluster(Prerequisites.runtimeBinary)
+
+  /** One that is too old to change the limits of pods. */
+  private lazy val old = MockCluster(Prerequisites.runtimeBinary, resizes = false)
+  private lazy val kit = ActorTestKit()
+
+  override protected def release(): Unit =
+    List(cluster, mock, old).foreach(_.close())
+    kit.shutdownTestKit()
+
+  private lazy val settings = KubernetesSettings(
+    namespace = None,
+    pod = None,
+    image = cluster.image,
+    runtime = Some(RuntimeInfo("x86_64", "2.36")),
+    // So little that a small node has room for all that is started together.
+    cpuFactor = 0.1,
+    memoryOverhead = 64,
+    scratchSize = 100,
+    users = UserRange(2_000_065_536L, 2_000_131_071L),
+    group = 65534,
+    callTimeout = 10.seconds,
+    startTimeout = 20.seconds,
+    stopTimeout = 20.seconds,
+    parallelism = 4
+  )
+
+  protected def newDriver(): Driver = driverOf(settings)
+  protected def brokenDriver(): Driver = driverOf(settings.copy(image = Image.Missing))
+
+  private def driverOf(
+      settings: KubernetesSettings,
+      owner: String = UUID.randomUUID.toString,
+      cluster: TestCluster = cluster
+  ): Driver = KubernetesDriver(settings, owner, KubernetesCluster.of(cluster.connect(), settings), blocking)
+
+  protected def kill(container: Container): Unit = cluster.kill(container.id)
+  protected def runs(container: Container): Boolean = cluster.runs(container.id)
+  protected def isThere(container: Container): Boolean = pod(container.id) != null || runs(container)
+
+  private def pod(name: String) = cluster.client.pods().withName(name).get()
+
+  private def refusal(settings: KubernetesSettings) =
+    val driver = driverOf(settings)
+    for
+      outcome <- driver.start(resources(1))
+      _ <- driver.close()
+    yield
+      val failure = outcome.swap.toOption.getOrElse(fail("it started"))
+      assertEquals(failure.kind, FailureKind.StartFailed)
+      failure.message
+
+  test("an image that cannot be pulled is told without waiting for the time to be over"):
+    refusal(settings.copy(image = Image.Missing, startTimeout = 1.hour)).map: message =>
+      assert(message.contains("ImagePullBackOff: Back-off pulling image"), message)
+
+  test("a pod no node has room for is told so, and not left waiting"):
+    val owner = UUID.randomUUID.toString
+    // Longer, until there was time for the node to say why.
+    def refused(patience: FiniteDuration): Future[String] =
+      val driver = driverOf(settings.copy(startTimeout = patience), owner)
+      for
+        outcome <- driver.start(resources(TooMany))
+        _ <- driver.close()
+        message = outcome.swap.toOption.fold("it started")(_.message)
+        told <-
+          if message.contains("Unschedulable") || patience > 20.seconds then Future.successful(message)
+          else refused(patience * 4)
+      yield told
+    for
+      message <- refused(500.millis)
+      _ = assert(message.contains("did not listen within"), message)
+      _ = assert(message.contains("Unschedulable: 0/"), message)
+      left = cluster.client.pods().withLabel(PackPod.OwnerLabel, owner).list().getItems
+    yield assertEquals(left.size, 0)
+
+  test("a pod that Kubernetes ends tells its reason"):
+    val driver = newDriver()
+    for
+      container <- started(driver)
+      _ = cluster.expire(container.id)
+      exit <- container.exit
+      _ = assert(!exit.oomKilled && exit.reason.exists(_.startsWith("DeadlineExceeded: ")), exit.toString)
+      _ <- driver.close()
+    yield assert(!isThere(container))
+
+  test("a token is shown by no pod, and kept no longer than it is needed"):
+    val owner = UUID.randomUUID.toString
+    val driver = driverOf(settings, owner)
+    for
+      container <- started(driver)
+      shown = Serialization.asYaml(pod(container.id))
+      _ = assert(shown.contains(RuntimeAddress.TokenVariable))
+      _ = assert(!shown.contains(container.address.token.hex))
+      _ = assert(!container.toString.contains(container.address.token.hex))
+      _ <- driver.close()
+    yield
+      val left = cluster.client.secrets().withLabel(PackPod.OwnerLabel, owner).list().getItems
+      assertEquals(left.asScala.toVector, Vector.empty)
+
+  test("each pod has a user of its own, which is free again when the pod is gone"):
+    val owner = UUID.randomUUID.toString
+    val driver = driverOf(settings.copy(users = UserRange(2_000_200_000L, 2_000_200_002L)), owner)
+    def user(container: Container): Long = PackPod.user(pod(container.id)).get
+    // What is told of a pod's end is told to all at once.
+    def startedSoon(deadline: Deadline): Future[Container] = driver.start(resources(1)).flatMap:
+      case Left(_) if deadline.hasTimeLeft() => startedSoon(deadline)
+      case outcome => Future.successful(outcome.fold(failure => fail(failure.message), identity))
+    for
+      first <- started(driver)
+      second <- driver.prewarm(1, 16).map(_.toOption.get)
+      third <- started(driver)
+      users = Vector(first, second, third).map(user)
+      _ = assertEquals(users.toSet, (2_000_200_000L to 2_000_200_002L).toSet)
+      refused <- driver.start(resources(1))
+      message = refused.swap.toOption.fold("it started")(_.message)
+      _ = assert(message.contains("no user from 2000200000 to 2000200002 is free"), message)
+      _ <- driver.stop(second)
+      again <- startedSoon(10.seconds.fromNow)
+      _ = assertEquals(user(again), users(1))
+      // One of an earlier life has its user for as long as it is there.
+      next = driverOf(settings.copy(users = UserRange(users.head, users.head)), owner)
+      refused <- next.start(resources(1))
+      _ = assert(refused.isLeft)
+      _ <- next.close()
+      _ <- driver.close()
+    yield ()
+
+  test("a package is sent into a pod and run there"):
+    val driver = newDriver()
+    // The runtime's image has no shell, but the runtime, which says that it knows no such command.
+    val archive = Files.writeString(directory.resolve("archive"), s"#!${cluster.runtime} sent\n")
+    val runtime = RuntimeClient(maxLine = 10_000, connectTimeout = 5.seconds)(using kit.system)
+    for
+      container <- driver.start(resources(1).copy(packagePath = archive)).map(_.toOption.get)
+      answer <- runtime.init(container.address, FreshProgram(container.source))
+      message = answer.swap.toOption.fold("it says hello")(_.reason)
+      _ = assert(message.contains("sent") && message.contains("code 2"), message)
+      blank <- driver.prewarm(1, 16).map(_.toOption.get)
+      adopted <- driver.adopt(blank, resources(1).copy(packagePath = archive)).map(_.get)
+      again <- runtime.init(adopted.address, FreshProgram(adopted.source))
+      _ = assert(again.left.exists(_.reason.contains("sent")), again.toString)
+      _ <- driver.close()
+    yield ()
+
+  test("orphans of the same owner are removed, and those of no other"):
+    val owner = UUID.randomUUID.toString
+    val (before, other) = (driverOf(settings, owner), newDriver())
+    for
+      orphan <- started(before)
+      foreign <- started(other)
+      after = driverOf(settings, owner)
+      count <- after.removeOrphans()
+      _ = assertEquals(count, 1)
+      _ = assertEquals((isThere(orphan), isThere(foreign)), (false, true))
+      again <- after.removeOrphans()
+      _ = assertEquals(again, 0)
+      _ <- orphan.exit
+      _ <- other.close()
+      _ <- before.close()
+      _ <- after.close()
+    yield ()
+
+  test("a pod whose node does not confirm its end is not said to be gone"):
+    val cutOff = settings.copy(image = Image.Unreachable, stopTimeout = 1.second)
+    val driver = driverOf(cutOff, cluster = mock)
+    for
+      container <- started(driver)
+      outcome <- driver.stop(container)
+      _ = assert(mock.runs(container.id))
+      _ = outcome match
+        case StopOutcome.StillThere(reason) => assert(reason.contains("not confirmed"), reason)
+        case other => fail(other.toString)
+      // The node is back.
+      _ = mock.kill(container.id)
+      _ <- container.exit
+      stopped <- driver.stop(container)
+      _ = assertEquals(stopped, StopOutcome.Gone)
+      _ <- driver.close()
+    yield ()
+
+  test("limits follow the pack, as long as the node has room for them"):
+    val driver = newDriver()
+    def held(container: Container) = PodState.limits(pod(container.id))
+    def of(workers: Int) = Some(PodLimits(workers * 100L, (workers * 32L + 64) << 20))
+    for
+      container <- started(driver)
+      larger <- driver.resize(container, resources(3))
+      _ = assert(larger)
+      _ = assertEquals(held(container), of(3))
+      throttled <- driver.throttle(container, 1)
+      _ = assert(throttled)
+      _ = assertEquals(held(container), of(3).map(_.copy(cpuMillis = 100)))
+      none <- driver.resize(container, resources(TooMany))
+      _ = assert(!none)
+      _ = assertEquals(held(container), of(3).map(_.copy(cpuMillis = 100)))
+      _ <- driver.close()
+    yield ()
+
+  test("a server that cannot change limits gives each pack a pod of its size"):
+    val driver = driverOf(settings, cluster = old)
+    for
+      blank <- driver.prewarm(2, 32).map(_.toOption.get)
+      smaller <- driver.adopt(blank, resources(1))
+      _ = assertEquals(smaller.map(_.id), None)
+      same <- driver.adopt(blank, resources(2))
+      _ = assertEquals(same.map(_.id), Some(blank.id))
+      resized <- same.fold(fail("not adopted"))(driver.resize(_, resources(1)))
+      throttled <- driver.throttle(same.get, 1)
+      _ = assertEquals((resized, throttled), (false, false))
+      fits <- driver.resize(same.get, resources(2))
+      _ = assert(fits)
+      _ <- driver.close()
+    yield ()
+
+  test("an invoker in a pod owns its packs, one that is nowhere is a set-up problem"):
+    val own =
+      PackPod.pod(settings.copy(image = Image.Missing), "invoker-0", "nobody", PodLimits(10, 10), 1000, None)
+    cluster.client.pods().resource(own).create()
+    val inPod = settings.copy(pod = Some("invoker-0"))
+    val driver = driverOf(inPod)
+    for
+      container <- started(driver)
+      owners = pod(container.id).getMetadata.getOwnerReferences.asScala.map(_.getUid).toVector
+      _ = assertEquals(owners, Vector(pod("invoker-0").getMetadata.getUid))
+      _ <- driver.close()
+    yield
+      val problem = intercept[SetupException](driverOf(settings.copy(pod = Some("none"))))
+      assert(problem.getMessage.contains("burst.invoker.kubernetes.pod"), problem.getMessage)
+
+  test("a server that does not answer is a set-up problem that says what to do"):
+    val config = ConfigBuilder()
+      .withMasterUrl("http://127.0.0.1:1")
+      .withRequestRetryBackoffLimit(0)
+      .build()
+    val client = KubernetesClientBuilder().withConfig(config).build()
+    val problem = intercept[SetupException](KubernetesCluster.of(client, settings))
+    assert(problem.getMessage.contains("kubectl"), problem.getMessage)

@@ -1,0 +1,92 @@
+package burst.invoker.driver
+package process
+
+import java.nio.file.attribute.PosixFilePermissions
+import java.nio.file.{Files, Path}
+import scala.concurrent.duration.DurationInt
+import scala.jdk.OptionConverters.*
+
+class ProcessDriverSuite extends DriverContractSuite:
+  private val settings = ProcessSettings(
+    Prerequisites.runtimeBinary,
+    environment = Vector("PATH"),
+    memoryOverhead = 64,
+    memoryPerWorker = 16,
+    startTimeout = 60.seconds,
+    stopGrace = 250.millis
+  )
+
+  protected def newDriver(): Driver = ProcessDriver(settings, blocking)
+  protected def brokenDriver(): Driver = driverOf("echo out of order; exit 3")
+
+  protected def kill(container: Container): Unit =
+    handle(container.id).foreach(_.destroyForcibly())
+
+  protected def runs(container: Container): Boolean = isThere(container)
+  protected def isThere(container: Container): Boolean = handle(container.id).exists(_.isAlive)
+
+  private def handle(pid: String) = ProcessHandle.of(pid.toLong).toScala
+
+  private lazy val scripts = Files.createTempDirectory("burst-runtimes")
+
+  /** A driver whose runtime is a shell script. */
+  private def driverOf(script: String, startTimeout: Int = 60_000): Driver =
+    val file = Files.createTempFile(scripts, "runtime", ".sh")
+    Files.writeString(file, s"#!/bin/sh\n$script\n")
+    Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("rwxr-xr-x"))
+    ProcessDriver(settings.copy(runtimeBinary = file, startTimeout = startTimeout.millis), blocking)
+
+  /** Also when nobody has taken notice of its end: a container's first process may not be one that does. */
+  private def isEnded(pid: String): Boolean =
+    !handle(pid).exists(_.isAlive) || contents(Path.of(s"/proc/$pid/stat")).contains(") Z ")
+
+  private def contents(file: Path): String = Files.readString(file)
+
+  test("a runtime that ends at once is reported with its last words"):
+    brokenDriver().start(resources(1)).map: outcome =>
+      val message = outcome.swap.toOption.fold("")(_.message)
+      assert(message.contains("code 3") && message.contains("out of order"), message)
+
+  test("a runtime that never listens is given up and removed"):
+    val pid = scripts.resolve("pid")
+    driverOf(s"echo $$$$ > $pid; exec sleep 600", startTimeout = 2000).start(resources(1)).map: outcome =>
+      assert(outcome.left.exists(_.message.contains("did not listen")), outcome.toString)
+      assert(!handle(contents(pid).trim).exists(_.isAlive))
+
+  test("a binary that is not there is a failure, not an exception"):
+    val driver = ProcessDriver(settings.copy(runtimeBinary = scripts.resolve("none")), blocking)
+    driver.start(resources(1)).map(outcome => assert(outcome.isLeft))
+
+  test("a runtime that ignores SIGTERM is killed, and what it has started with it"):
+    val child = scripts.resolve("child")
+    val driver =
+      driverOf(
+        s"trap '' TERM; sleep 600 & echo $$! > $child; echo listening on 127.0.0.1:1; wait; wait; sleep 600"
+      )
+    for
+      container <- started(driver)
+      outcome <- driver.stop(container)
+    yield
+      assertEquals(outcome, StopOutcome.Gone)
+      assert(!isThere(container))
+      assert(isEnded(contents(child).trim))
+
+  test("packs see only the variables they may see"):
+    val seen = scripts.resolve("environment")
+    val driver = driverOf(s"env > $seen; echo listening on 127.0.0.1:1; cat > /dev/null")
+    for
+      container <- started(driver)
+      _ <- driver.stop(container)
+    yield
+      val names = contents(seen).linesIterator.map(_.takeWhile(_ != '=')).toSet
+      // The token is for the runtime, which gives programs an environment of its own making.
+      val own = Set("PATH", "PWD", "SHLVL", "_", "OLDPWD", RuntimeAddress.TokenVariable)
+      assertEquals(names -- own, Set.empty)
+
+  test("a talkative runtime is never blocked by its own output"):
+    val driver = driverOf("echo listening on 127.0.0.1:1; yes a line | head -c 20000000; exit 0")
+    for
+      container <- started(driver)
+      exit <- container.exit
+      _ <- driver.stop(container)
+    yield assertEquals(exit.code, Some(0))

@@ -1,0 +1,109 @@
+package burst.node
+
+import burst.protocol.{BackendConfig, Failure, FailureKind, FlareId, RuntimeInfo}
+import io.circe.jawn.parse
+import io.circe.syntax.*
+import io.circe.{Decoder, Json}
+import com.typesafe.config.Config
+import java.io.IOException
+import java.nio.charset.StandardCharsets.UTF_8
+import java.nio.file.{Files, Path}
+import java.util.concurrent.TimeUnit
+import scala.concurrent.duration.{DurationInt, FiniteDuration}
+import scala.concurrent.{blocking, ExecutionContext, Future}
+import scala.util.Try
+
+/** The runtime as a command on this machine: what it is, and what it can do besides serving packs. */
+final class RuntimeBinary(path: Path):
+  import RuntimeBinary.*
+
+  /** What packages must be built for when packs run right here. Throws `SetupException`. */
+  def describe(): RuntimeInfo = described[RuntimeInfo]
+
+  /** The kinds of backends there are. Throws `SetupException`. */
+  def backends(): Vector[String] = described(using Decoder.instance(_.get[Vector[String]]("backends")))
+
+  private def described[A: Decoder]: A =
+    answer[A]("describe", input = "").fold(
+      problem =>
+        throw SetupException(
+          s"'$path describe' does not work ($problem): set burst.invoker.runtime-binary to the burst-runtime " +
+            "of this release."
+        ),
+      identity
+    )
+
+  /** Where the servers of a backend are, for who is to let packs through to them. Throws `IOException`. */
+  def servers(backend: BackendConfig): Vector[ServerAddress] =
+    answer[Vector[ServerAddress]]("servers", backend.asJson.noSpaces).fold(
+      problem => throw IOException(s"'$path servers' does not work ($problem)"),
+      identity
+    )
+
+  private def answer[A: Decoder](command: String, input: String): Either[String, A] =
+    run(List(command), input, AnswerTimeout) match
+      case Left(problem) => Left(problem)
+      case Right(Finished(0, output)) =>
+        parse(output).flatMap(_.as[A]).left.map(_ => "it answers in another form")
+      case Right(Finished(code, _)) => Left(s"it ended with code $code")
+
+  /** Deletes what a flare left on its backend. The configuration goes through standard input: it may hold a
+    * password, and arguments are for everyone to see.
+    */
+  def cleanup(flareId: FlareId, backend: BackendConfig, timeout: FiniteDuration)(using
+      ExecutionContext
+  ): Future[Option[Failure]] = Future:
+    val input = Json.obj("flareId" -> flareId.asJson, "backend" -> backend.asJson).noSpaces
+    val problem = blocking(run(List("cleanup"), input, timeout)) match
+      case Right(Finished(0, _)) => None
+      case Right(Finished(code, output)) => Some(s"it ended with code $code ${lastLine(output)}".trim)
+      case Left(problem) => Some(problem)
+    problem.map: reason =>
+      Failure(FailureKind.Backend, s"what the flare left on its backend was not removed: $reason")
+
+  private def run(
+      arguments: List[String],
+      input: String,
+      timeout: FiniteDuration
+  ): Either[String, Finished] =
+    try
+      val process = ProcessBuilder((path.toString :: arguments)*).redirectErrorStream(true).start()
+      // Whoever reads the output waits until it ends: the deadline must not hang on that.
+      val watchdog = process.onExit.orTimeout(timeout.toMillis, TimeUnit.MILLISECONDS)
+      val _ = watchdog.whenComplete((_, late) => if late != null then { val _ = process.destroyForcibly() })
+      Try:
+        process.getOutputStream.write(input.getBytes(UTF_8))
+        process.getOutputStream.close()
+      val output = String(process.getInputStream.readNBytes(MaxOutput), UTF_8)
+      if process.waitFor(timeout.toMillis, TimeUnit.MILLISECONDS) && !watchdog.isCompletedExceptionally then
+        Right(Finished(process.exitValue, output))
+      else Left(s"it did not end within $timeout")
+    catch case problem: IOException => Left(s"it cannot be run: ${problem.getMessage}")
+
+object RuntimeBinary:
+  private final case class Finished(code: Int, output: String)
+  private val AnswerTimeout = 5.seconds
+  private val MaxOutput = 64 * 1024
+
+  /** `searchPath` is where a bare name is looked up. Throws `SetupException`. */
+  def find(root: Config, searchPath: Option[String] = sys.env.get("PATH")): Path =
+    val name = root.getString("burst.invoker.runtime-binary")
+    val candidates =
+      if name.contains('/') then Vector(Path.of(name).toAbsolutePath)
+      else searchPath.toVector.flatMap(_.split(':')).filter(_.nonEmpty).map(Path.of(_).resolve(name))
+    candidates
+      .find(path => Files.isRegularFile(path) && Files.isExecutable(path))
+      .getOrElse(
+        throw SetupException(
+          s"'$name' is not an executable here: run `make build`, or set burst.invoker.runtime-binary to " +
+            "where burst-runtime is."
+        )
+      )
+
+  private def lastLine(output: String): String =
+    output.linesIterator.filter(_.nonEmpty).toVector.lastOption.getOrElse("")
+
+/** Where a server listens. */
+final case class ServerAddress(host: String, port: Int) derives Decoder:
+  /** Whether somebody has to be asked for its address. */
+  def isNamed: Boolean = !host.matches("[0-9.]+|.*:.*")

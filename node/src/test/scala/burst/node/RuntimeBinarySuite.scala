@@ -1,0 +1,71 @@
+package burst.node
+
+import burst.protocol.{BackendConfig, FailureKind, FlareId, RuntimeInfo}
+import java.io.IOException
+import java.nio.file.attribute.PosixFilePermissions
+import java.nio.file.{Files, Path}
+import scala.concurrent.ExecutionContext.Implicits.global
+import scala.concurrent.duration.DurationInt
+
+class RuntimeBinarySuite extends munit.FunSuite:
+  private val directory = Files.createTempDirectory("runtime")
+
+  private def script(text: String): Path =
+    val file = Files.createTempFile(directory, "runtime", ".sh")
+    Files.writeString(file, s"#!/bin/sh\n$text\n")
+    Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("rwxr-xr-x"))
+
+  private val backend = BackendConfig("redis-list", Some("redis://:password@host"), None)
+  private val flare = FlareId.random()
+
+  test("a runtime says what packages must be built for"):
+    val binary =
+      script(
+        """[ "$1" = describe ] && echo '{"arch":"x86_64","glibc":"2.36","version":"0.1.0","backends":["direct"]}'"""
+      )
+    assertEquals(RuntimeBinary(binary).describe(), RuntimeInfo("x86_64", "2.36"))
+    assertEquals(RuntimeBinary(binary).backends(), Vector("direct"))
+
+  test("a runtime says where a backend's servers are, and hears of it by its standard input"):
+    val binary = script(
+      """[ "$*" = servers ] && grep -q redis://:password@host && echo '[{"host":"host","port":6379}]'"""
+    )
+    assertEquals(RuntimeBinary(binary).servers(backend), Vector(ServerAddress("host", 6379)))
+    intercept[IOException](RuntimeBinary(script("cat > /dev/null; exit 4")).servers(backend))
+
+  test("who has a name has to be asked for"):
+    assertEquals(
+      Vector("host", "10.0.0.5", "::1").map(ServerAddress(_, 1).isNamed),
+      Vector(true, false, false)
+    )
+
+  for (name, text) <- List("fails" -> "exit 4", "answers otherwise" -> "echo hello") do
+    test(s"a runtime that $name is a set-up problem"):
+      val problem = intercept[SetupException](RuntimeBinary(script(text)).describe())
+      assert(problem.getMessage.contains("runtime-binary"), problem.getMessage)
+
+  test("a runtime that is not there is a set-up problem"):
+    intercept[SetupException](RuntimeBinary(directory.resolve("none")).describe())
+
+  test("clean-up reads what to clean from standard input, never from its arguments"):
+    val seen = directory.resolve("seen")
+    val binary = script(s"""echo "$$@" > $seen.arguments; cat > $seen""")
+    RuntimeBinary(binary).cleanup(flare, backend, 10.seconds).map: outcome =>
+      assertEquals(outcome, None)
+      assertEquals(Files.readString(Path.of(s"$seen.arguments")).trim, "cleanup")
+      val input = io.circe.jawn.parse(Files.readString(seen)).toOption.map(_.hcursor)
+      assertEquals(input.flatMap(_.get[String]("flareId").toOption), Some(flare.value))
+      assertEquals(input.flatMap(_.downField("backend").as[BackendConfig].toOption), Some(backend))
+
+  test("a clean-up that fails says why"):
+    RuntimeBinary(script("cat > /dev/null; echo no such host >&2; exit 1")).cleanup(
+      flare,
+      backend,
+      10.seconds
+    ).map: outcome =>
+      assertEquals(outcome.map(_.kind), Some(FailureKind.Backend))
+      assert(outcome.exists(_.message.contains("no such host")), outcome.toString)
+
+  test("a clean-up that hangs is ended at its deadline"):
+    RuntimeBinary(script("exec sleep 600")).cleanup(flare, backend, 200.millis).map: outcome =>
+      assert(outcome.exists(_.message.contains("did not end")), outcome.toString)

@@ -1,0 +1,32 @@
+//! The environment variables that a package's program has of its own, beside the few of the runtime's.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::process::Command;
+
+use serde::Deserialize;
+
+/// Variables by name. Values may be secret: none is ever shown.
+#[derive(Default, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Environment(BTreeMap<String, String>);
+
+impl Environment {
+    /// Whether the kernel can pass them on.
+    pub(crate) fn can_be_passed(&self) -> bool {
+        self.0.iter().all(|(name, value)| {
+            !name.is_empty() && !name.contains(['=', '\0']) && !value.contains('\0')
+        })
+    }
+
+    /// Gives them to the program.
+    pub(crate) fn apply(&self, command: &mut Command) {
+        command.envs(&self.0);
+    }
+}
+
+impl fmt::Debug for Environment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}

@@ -1,0 +1,15 @@
+//! The runtime with programs in it, as a process of its own in each test.
+#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
+
+mod credentials;
+mod deaths;
+mod flares;
+mod groups;
+mod liars;
+mod lifecycle;
+mod memory;
+mod packs;
+mod strangers;
+mod support;
+mod suspension;
+mod symbols;

@@ -1,0 +1,10 @@
+//! Whole-system tests of clusters: controllers and invokers as processes of their own. They share nothing but this
+//! machine, so that several run at a time.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod cluster;
+mod cluster_tls;
+mod load;
+mod one_cluster;
+mod soak;
+mod survival;

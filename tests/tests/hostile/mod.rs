@@ -1,0 +1,175 @@
+//! Programs that do their worst, each as data: a script that `tests/programs/hostile` plays. After each of them the
+//! other tenant's flare goes on, the next flare on the same pack has all to itself, and invoker and controller are as
+//! they were.
+
+mod ends;
+mod files;
+mod frames;
+mod kernel;
+mod memory;
+mod network;
+mod processes;
+mod rabbitmq;
+mod redis;
+mod s3;
+mod script;
+mod servers;
+mod suite;
+mod untrue;
+
+use burst_tests::backends::{self, Backend};
+use burst_tests::{
+    BackendServer, Driver, Platform, RabbitMq, Redis, S3Process, Settings, Tenants, built, docker,
+    wait,
+};
+use serde_json::{Value, json};
+
+use script::{Script, honest};
+
+/// Those that need no backend's server.
+fn scripts() -> Vec<Script> {
+    let all = [
+        frames::scripts(),
+        untrue::scripts(),
+        ends::unending(),
+        ends::before(),
+        processes::scripts(),
+        memory::scripts(),
+        kernel::scripts(),
+        files::scripts(),
+        network::scripts(),
+    ];
+    all.into_iter().flatten().collect()
+}
+
+#[test]
+fn there_are_many_of_them_and_none_twice() {
+    let all = [
+        scripts(),
+        servers::scripts(),
+        redis::scripts(),
+        rabbitmq::scripts("address"),
+        s3::scripts("address", "bucket"),
+    ];
+    let mut names: Vec<_> = all.iter().flatten().map(|script| script.name).collect();
+    assert!(names.len() >= 60, "{}", names.len());
+    names.sort_unstable();
+    assert!(names.windows(2).all(|pair| pair[0] != pair[1]), "{names:?}");
+}
+
+#[test]
+fn hostile_processes_harm_nobody() {
+    let driver = Driver::Process;
+    suite::play(driver, Settings::new(driver), scripts());
+}
+
+#[test]
+fn hostile_containers_harm_nobody() {
+    let driver = Driver::Docker;
+    suite::play(driver, Settings::new(driver), scripts());
+}
+
+#[test]
+fn hostile_processes_harm_nobody_on_redis() {
+    for kind in ["redis-list", "redis-stream"] {
+        on(Driver::Process, kind, &Redis::start(), redis::scripts());
+    }
+}
+
+#[test]
+fn hostile_containers_harm_nobody_on_redis() {
+    let server = Redis::start_at(&docker::bridge_gateway());
+    on(Driver::Docker, "redis-list", &server, redis::scripts());
+}
+
+#[test]
+fn hostile_processes_harm_nobody_on_rabbitmq() {
+    on_rabbitmq(Driver::Process, "127.0.0.1");
+}
+
+#[test]
+fn hostile_containers_harm_nobody_on_rabbitmq() {
+    on_rabbitmq(Driver::Docker, &docker::bridge_gateway());
+}
+
+#[track_caller]
+fn on_rabbitmq(driver: Driver, host: &str) {
+    let server = RabbitMq::managed_at(host);
+    let scripts = [rabbitmq::scripts(&server.management()), servers::scripts()];
+    on(driver, "rabbitmq", &server, scripts.concat());
+}
+
+#[test]
+fn hostile_processes_harm_nobody_on_s3() {
+    on_s3(Driver::Process, "127.0.0.1");
+}
+
+#[test]
+fn hostile_containers_harm_nobody_on_s3() {
+    on_s3(Driver::Docker, &docker::bridge_gateway());
+}
+
+#[track_caller]
+fn on_s3(driver: Driver, host: &str) {
+    let server = S3Process::start_at(host);
+    let own = s3::scripts(server.address(), server.bucket());
+    on(driver, "s3", &server, [own, servers::scripts()].concat());
+}
+
+#[track_caller]
+fn on(driver: Driver, kind: &str, server: &dyn BackendServer, scripts: Vec<Script>) {
+    let settings = Settings::new(driver).backend(kind, &server.uri());
+    suite::play(driver, settings, scripts);
+    let look = || server.left_behind();
+    wait::until_seen("nothing is left", wait::SOON, look, Vec::is_empty);
+}
+
+/// The kernel keeps whom containers look for in one table for all of them.
+#[test]
+fn who_looks_for_everybody_keeps_nobody_from_being_found() {
+    let platform = Platform::start(Settings::new(Driver::Docker).slots(8));
+    let tenants = Tenants::two(&platform);
+    tenants.first.deploy("hostile", &built::program("hostile"));
+    tenants
+        .second
+        .deploy("collectives", &built::program("collectives"));
+    let looks = json!([{"do": "look-for-all", "millis": 60_000}]);
+    let looking = json!({"params": [{"steps": honest(looks)}], "memory": 64, "timeout": 60_000});
+    let attack = tenants.first.api().flare("hostile", &looking);
+    tenants.first.api().in_state(&attack, "running");
+    let api = tenants.second.api();
+    let request =
+        json!({"size": 6, "params": {}, "granularity": 1, "packing": "homogeneous", "memory": 64});
+    let flare = api.ended(&api.flare("collectives", &request));
+    assert_eq!(flare.state, "succeeded", "{:#?}", flare.error);
+    assert_eq!(tenants.first.api().status(&attack).state, "running");
+    tenants.first.api().try_end(&format!("flares/{attack}"));
+}
+
+/// A program can read all that it is told.
+#[test]
+fn who_may_do_anything_on_the_server_is_not_told_to_programs() {
+    for kind in backends::kinds() {
+        let backend = Backend::start(kind, "127.0.0.1");
+        let Some(secret) = backend.server.as_ref().and_then(|server| server.secret()) else {
+            continue;
+        };
+        let platform = Platform::start(backend.chosen(Settings::new(Driver::Process)));
+        let tenant = Tenants::two(&platform).first;
+        tenant.deploy("hostile", &built::program("hostile"));
+        let steps = script::honest(json!([{"do": "backend-address"}]));
+        let inputs = vec![json!({"steps": steps}); 2];
+        let request = json!({"params": inputs, "granularity": 1, "packing": "homogeneous"});
+        let flare = tenant.api().ended(&tenant.api().flare("hostile", &request));
+        assert_eq!(flare.state, "succeeded", "{:#?}", flare.error);
+        for output in tenant.api().result(&flare.flare_id).outputs {
+            let told = output
+                .read::<Value>()
+                .unwrap()
+                .unwrap_or_default()
+                .to_string();
+            assert!(told.contains("backend-address"), "{told}");
+            assert!(!told.contains(secret), "{told}");
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! The distribution away from the checkout that it was built in.
+
+use std::fs;
+use std::process::Command;
+
+use burst_tests::built;
+
+/// Its `burst new` makes a crate whose dependencies are all there, and read as cargo reads them.
+#[test]
+fn a_new_crate_depends_on_what_came_with_the_program() {
+    let place = tempfile::tempdir().unwrap();
+    let copied = Command::new("cp")
+        .arg("-r")
+        .arg(built::repository().join("dist/share"))
+        .arg(place.path())
+        .status();
+    assert!(copied.unwrap().success());
+    fs::create_dir(place.path().join("bin")).unwrap();
+    let burst = place.path().join("bin/burst");
+    fs::copy(built::dist("bin/burst"), &burst).unwrap();
+
+    let made = Command::new(burst)
+        .args(["new", "hello"])
+        .current_dir(&place)
+        .output()
+        .unwrap();
+    assert!(made.status.success(), "{made:?}");
+    let root = place.path().join("hello");
+    // So that the test needs no network.
+    fs::copy(
+        built::repository().join("Cargo.lock"),
+        root.join("Cargo.lock"),
+    )
+    .unwrap();
+    // Of this machine's dependencies only: others' need not have been downloaded.
+    let tree = Command::new("cargo")
+        .args(["tree", "--offline", "--prefix=none", "--format={p}"])
+        .current_dir(&root)
+        .output()
+        .unwrap();
+    assert!(tree.status.success(), "{tree:?}");
+    let tree = String::from_utf8(tree.stdout).unwrap();
+    let sdk = tree
+        .lines()
+        .find(|line| line.starts_with("burst-compute "))
+        .unwrap();
+    let expected = place.path().canonicalize().unwrap().join("share/burst");
+    assert!(sdk.contains(expected.to_str().unwrap()), "{sdk}");
+}

@@ -1,0 +1,26 @@
+//! Whole-system tests of a platform in one process, `burst standalone`. They share nothing but this machine, so that
+//! several run at a time.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod bad_input;
+mod bad_packages;
+mod breaking_out;
+mod cancelling;
+mod collectives;
+mod curl_path;
+mod failures;
+mod groups;
+mod hostile;
+mod installed;
+mod isolation;
+mod large;
+mod neighbours;
+mod ordinary_user;
+mod restart;
+mod scheduling;
+mod sharing;
+mod tenants;
+mod tls;
+mod user_path;
+mod variables;
+mod versions;
