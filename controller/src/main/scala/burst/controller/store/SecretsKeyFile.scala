@@ -17,15 +17,17 @@ object SecretsKeyFile:
     * definitions with secrets. Throws `SetupException` where it is another one's than the database's secrets.
     */
   def settle(file: Path, database: Database): Option[SecretsKey] =
-    (SecretsKey.read(file), known(database)) match
+    // The database first: in a directory that is shared, the file of an id that is noted is there.
+    val noted = known(database)
+    (SecretsKey.read(file), noted) match
       case (Some(key), Some(id)) if key.id == id => Some(key)
-      case (Some(key), known) =>
-        known.filterNot(_ => adopt(key, database)).foreach: id =>
+      case (Some(key), _) =>
+        noted.filterNot(_ => adopt(key, database)).foreach: id =>
           throw SetupException(
             s"the secrets in the database were sealed by another key ($id) than $file (${key.id}): put the right " +
               "one there, or move this one away to start without secrets."
           )
-        if known.isEmpty && !first(key, database) then settle(file, database) else Some(key)
+        if noted.isEmpty && !first(key, database) then settle(file, database) else Some(key)
       case (None, Some(id)) =>
         log.warn(
           "the key of the secrets, {}, is not there: copy it from another controller's data directory (its id is " +

@@ -88,8 +88,8 @@ class PostgresSecretsKeyFileSuite extends SecretsKeyFileContract, PostgresStorag
       database.close()
 
   directory.test("of controllers that start at once in one directory all have the same key"): root =>
-    val keys = settled(Vector.fill(4)(root.resolve("secrets.key")))
-    assertEquals(keys.flatten.map(_.id), Vector.fill(4)(key(root).id))
+    val keys = settled(Vector.fill(16)(root.resolve("secrets.key")))
+    assertEquals(keys.flatten.map(_.id), Vector.fill(16)(key(root).id))
     assertEquals(Files.list(root).count(), 1L)
 
   directory.test("of controllers that start at once in their own directories one has the key"): root =>
