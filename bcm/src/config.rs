@@ -1,6 +1,8 @@
 //! How a pack is configured.
 
 use std::fmt;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
@@ -151,8 +153,12 @@ pub struct PackConfig {
     pub backend: BackendConfig,
     /// The flare's own secret, by which packs recognise each other.
     pub secret: Secret,
-    /// The host name or address other packs reach this one by. Default `127.0.0.1`.
+    /// The host name or address other packs reach this one by, or `unix:` and the path of `listener`. Default
+    /// `127.0.0.1`.
     pub advertise: String,
+    /// A Unix socket that listens already, for a pack that has no network: in a sandbox. One flare after the other
+    /// may have it. Default none.
+    pub listener: Option<Arc<OwnedFd>>,
     /// When the flare ends; no operation waits longer.
     pub deadline: Option<SystemTime>,
     /// How long one operation may wait. Default [`DEFAULT_OPERATION_TIMEOUT`].
@@ -174,6 +180,7 @@ impl PackConfig {
             backend: BackendConfig::default(),
             secret: Secret::default(),
             advertise: "127.0.0.1".to_owned(),
+            listener: None,
             deadline: None,
             operation_timeout: DEFAULT_OPERATION_TIMEOUT,
             max_bytes_in_flight: DEFAULT_MAX_BYTES_IN_FLIGHT,

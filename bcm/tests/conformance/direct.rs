@@ -2,6 +2,9 @@
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixListener;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -138,4 +141,48 @@ fn without_a_secret_nobody_joins() {
         matches!(error, Error::InvalidConfiguration { .. }),
         "{error}"
     );
+}
+
+/// As in sandboxes, which share no network.
+#[test]
+fn packs_meet_on_sockets_they_were_given() {
+    under_watchdog(|| {
+        let directory = tempfile::tempdir().unwrap();
+        let paths: Vec<_> = (0..3)
+            .map(|pack| directory.path().join(pack.to_string()))
+            .collect();
+        let listeners: Vec<_> = paths
+            .iter()
+            .map(|path| Arc::new(OwnedFd::from(UnixListener::bind(path).unwrap())))
+            .collect();
+        // One flare after the other has the same sockets.
+        for _ in 0..3 {
+            let packs = testing::packs(&[2, 2, 2], &BackendConfig::new("direct"), |config| {
+                let pack = config.pack as usize;
+                config.advertise = format!("unix:{}", paths[pack].display());
+                config.listener = Some(Arc::clone(&listeners[pack]));
+            })
+            .unwrap();
+            let endpoints: Vec<_> = packs.iter().filter_map(Pack::endpoint).collect();
+            assert!(
+                endpoints
+                    .iter()
+                    .all(|endpoint| endpoint.starts_with("unix:/"))
+            );
+            let results = testing::run_on(&packs, |worker| {
+                worker.all_to_all(vec![vec![1u8; 100]; 6])?;
+                worker.all_to_all(vec![vec![1u8; 3 << 20]; 6])?;
+                worker.barrier()
+            });
+            assert_eq!(results, vec![Ok(()); 6]);
+        }
+    });
+}
+
+#[test]
+fn a_pack_without_its_socket_does_not_begin() {
+    let mut config = config(0, SECRET);
+    config.advertise = "unix:/nowhere".to_owned();
+    let error = Pack::join(config).unwrap_err();
+    assert!(matches!(error, Error::Backend { .. }), "{error}");
 }

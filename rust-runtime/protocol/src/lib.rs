@@ -25,6 +25,9 @@ pub use timestamp::Timestamp;
 /// The environment variable naming the control socket's descriptor.
 pub const CONTROL_FD: &str = "BURST_CONTROL_FD";
 
+/// The environment variable naming the descriptor of a Unix socket that listens for other packs, if there is one.
+pub const LISTENER_FD: &str = "BURST_LISTENER_FD";
+
 /// The largest serialised output of a worker.
 pub const OUTPUT_LIMIT: usize = 16 * 1024 * 1024;
 

@@ -1,5 +1,6 @@
 //! One flare in a deployed program: joins, waits for the start, runs the pack's workers, reports.
 
+use std::os::fd::OwnedFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 use std::time::Instant;
@@ -14,6 +15,7 @@ use crate::context::BurstContext;
 use crate::control_socket::ControlSocket;
 use crate::data::Loads;
 use crate::error;
+use crate::inherited::Inherited;
 use crate::pack::{PackContext, Report};
 use crate::state::WorkerStates;
 use crate::worker::{self, Work};
@@ -110,7 +112,7 @@ pub(crate) fn run<I, O>(
     work: &impl Work<I, O>,
     run: &RunPack,
     commands: &FlareCommands,
-    control: &Arc<ControlSocket>,
+    inherited: &Inherited,
     group_state: Option<GroupState>,
 ) -> Option<GroupState>
 where
@@ -125,7 +127,8 @@ where
     let flare = PackRun {
         run,
         commands,
-        control,
+        control: &inherited.control,
+        listener: inherited.listener.clone(),
         first: OnceLock::new(),
         states,
     };
@@ -159,6 +162,7 @@ struct PackRun<'a> {
     run: &'a RunPack,
     commands: &'a FlareCommands,
     control: &'a Arc<ControlSocket>,
+    listener: Option<Arc<OwnedFd>>,
     /// The first failure in this pack.
     first: OnceLock<Failure>,
     states: Arc<WorkerStates>,
@@ -176,6 +180,7 @@ impl PackRun<'_> {
         config.backend = self.run.backend.clone();
         config.secret = self.run.secret.clone();
         config.advertise = self.run.advertise.clone();
+        config.listener = self.listener.clone();
         config.deadline = Some(self.run.deadline.into());
         let pack = Pack::join_over(connections, config)?;
         let endpoint = pack.endpoint();

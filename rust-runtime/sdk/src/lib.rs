@@ -58,6 +58,7 @@ pub mod data;
 mod doc_tests;
 mod error;
 mod flare;
+mod inherited;
 mod interpose;
 mod json;
 mod pack;

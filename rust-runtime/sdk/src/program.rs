@@ -1,19 +1,19 @@
 //! The life of a deployed program: hello, then one flare after the other until the runtime leaves.
 
 use std::io::{self, BufReader};
-use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 use std::sync::{Arc, mpsc};
 use std::thread;
 
-use burst_protocol::{CONTROL_FD, Command, ProgramEvent, RunPack, frame};
+use burst_protocol::{CONTROL_FD, Command, LISTENER_FD, ProgramEvent, RunPack, frame};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::attribution;
 use crate::control_socket::ControlSocket;
 use crate::flare::{self, FlareCommands};
+use crate::inherited::{self, Inherited};
 use crate::interpose;
 use crate::worker::Work;
 
@@ -42,15 +42,7 @@ where
 
 /// The socket the runtime left open, if this program was started by it.
 fn control_socket() -> Option<UnixStream> {
-    let descriptor: RawFd = std::env::var(CONTROL_FD).ok()?.parse().ok()?;
-    // SAFETY: asks and sets flags of a descriptor that may or may not be open; nothing else in
-    // this process knows of it yet. Children must not inherit it.
-    let open = unsafe { libc::fcntl(descriptor, libc::F_SETFD, libc::FD_CLOEXEC) } == 0;
-    if descriptor < 3 || !open {
-        return None;
-    }
-    // SAFETY: it is open, and the runtime opened it for this program alone.
-    let socket = UnixStream::from(unsafe { OwnedFd::from_raw_fd(descriptor) });
+    let socket = UnixStream::from(inherited::descriptor(CONTROL_FD)?);
     // A descriptor of something else is refused here.
     socket.local_addr().ok()?;
     Some(socket)
@@ -62,6 +54,10 @@ where
     O: Serialize,
 {
     let control = Arc::new(ControlSocket::new(socket.try_clone()?.into()));
+    let inherited = Inherited {
+        control: Arc::clone(&control),
+        listener: inherited::descriptor(LISTENER_FD).map(Arc::new),
+    };
     interpose::keep();
     attribution::install(Arc::clone(&control));
     control.send_event(&ProgramEvent::Hello {
@@ -88,7 +84,7 @@ where
     let mut group_state = None;
     for (run, pack, commands) in runs {
         control.begin(run);
-        group_state = flare::run(work, &pack, &commands, &control, group_state);
+        group_state = flare::run(work, &pack, &commands, &inherited, group_state);
     }
     Ok(())
 }

@@ -142,6 +142,9 @@ fn may_claim(kind: FailureKind, reason: Option<&Failure>) -> bool {
 
 /// Whether an endpoint is a port at the address that others were told to use.
 fn is_at(endpoint: &str, address: &str) -> bool {
+    if endpoint.starts_with("unix:") {
+        return endpoint == address;
+    }
     let Some((host, port)) = endpoint.rsplit_once(':') else {
         return false;
     };
@@ -298,6 +301,8 @@ mod tests {
             assert!(ready(json!(wrong)).is_err(), "{wrong}");
         }
         assert!(is_at("[::1]:9", "::1"));
+        assert!(is_at("unix:/a", "unix:/a"));
+        assert!(!is_at("unix:/b", "unix:/a") && !is_at("unix:/a", "127.0.0.1"));
     }
 
     #[test]

@@ -84,7 +84,7 @@ impl Links {
                 control_sender.close();
             })?;
         let listener = Listener::bind(
-            (&config.advertise, locally),
+            (config, locally),
             (pack, packs),
             credentials,
             (Arc::clone(&peers), Arc::clone(&reader)),

@@ -17,6 +17,7 @@ use super::reader::Reader;
 use super::unauthenticated::Unauthenticated;
 use super::watch::Watch;
 use super::{error, socket, spawn};
+use crate::config::PackConfig;
 use crate::error::Error;
 use crate::local::Waker;
 
@@ -50,20 +51,16 @@ struct Shared {
 impl Listener {
     /// Listens as one of these packs; `locally` also in the shorter way of this machine.
     pub(super) fn bind(
-        (advertise, locally): (&str, bool),
+        (config, locally): (&PackConfig, bool),
         (pack, packs): (u32, u32),
         credentials: Credentials,
         (peers, reader): (Arc<Peers>, Arc<Reader>),
         watch: Arc<Watch>,
     ) -> Result<Self, Error> {
         let wrap = |reason: std::io::Error| error(None, format!("cannot listen: {reason}"));
-        let (socket, port) = socket::listen(advertise).map_err(wrap)?;
-        let endpoint = match advertise.contains(':') {
-            true => format!("[{advertise}]:{port}"),
-            false => format!("{advertise}:{port}"),
-        };
+        let (socket, endpoint) = socket::listen(config).map_err(wrap)?;
         let mut sockets = vec![socket];
-        if locally {
+        if locally && !socket::is_unix(&endpoint) {
             // Without it packs of this machine come as all others do.
             sockets.extend(socket::listen_locally(&credentials, &endpoint).ok());
         }

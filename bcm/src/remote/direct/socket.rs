@@ -3,7 +3,8 @@
 //!
 //! A Unix socket has a name that follows from the flare's secret and the pack's endpoint, so that
 //! nobody else can guess it. It is an abstract name: there is no file to remove, and packs in
-//! different network namespaces, as containers are, do not see each other's; they use TCP.
+//! different network namespaces, as containers are, do not see each other's; they use TCP. Packs in
+//! sandboxes, which have no network, are given a Unix socket with a path that all of them see.
 
 use std::ffi::OsStr;
 use std::io;
@@ -14,13 +15,39 @@ use std::time::Duration;
 use socket2::{Domain, SockAddr, Socket, TcpKeepalive, Type};
 
 use super::handshake::Credentials;
+use crate::config::PackConfig;
 
 /// Connections the kernel accepts before this program does.
 const BACKLOG: i32 = 1024;
 
+/// What an endpoint begins with that is a Unix socket's path.
+const UNIX: &str = "unix:";
+
+/// Whether an endpoint is a Unix socket's path: there is no shorter way to it.
+pub(super) fn is_unix(endpoint: &str) -> bool {
+    endpoint.starts_with(UNIX)
+}
+
+/// Listens where other packs reach this one; that endpoint, too.
+pub(super) fn listen(config: &PackConfig) -> io::Result<(Socket, String)> {
+    let advertise = config.advertise.as_str();
+    if is_unix(advertise) {
+        let listener = config.listener.as_ref().ok_or(io::ErrorKind::NotFound)?;
+        let socket = Socket::from(listener.try_clone()?);
+        socket.set_nonblocking(true)?;
+        return Ok((socket, advertise.to_owned()));
+    }
+    let (socket, port) = listen_on_port(advertise)?;
+    let endpoint = match advertise.contains(':') {
+        true => format!("[{advertise}]:{port}"),
+        false => format!("{advertise}:{port}"),
+    };
+    Ok((socket, endpoint))
+}
+
 /// Listens on a free port of the advertised address, which is often one of this machine; behind
 /// a name or an address translation it is not, and then on all addresses.
-pub(super) fn listen(advertise: &str) -> io::Result<(Socket, u16)> {
+fn listen_on_port(advertise: &str) -> io::Result<(Socket, u16)> {
     let bind = |address: SocketAddr| -> io::Result<Socket> {
         let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
         socket.bind(&address.into())?;
@@ -57,15 +84,22 @@ pub(super) fn connect_locally(
     endpoint: &str,
     timeout: Duration,
 ) -> io::Result<Socket> {
+    connect_unix(&local_name(credentials, endpoint)?, timeout)
+}
+
+fn connect_unix(address: &SockAddr, timeout: Duration) -> io::Result<Socket> {
     let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
     // It bounds connecting too: that waits while the listener's backlog is full.
     socket.set_write_timeout(Some(timeout))?;
-    socket.connect(&local_name(credentials, endpoint)?)?;
+    socket.connect(address)?;
     Ok(socket)
 }
 
 /// Connects to the first address of an endpoint that answers.
 pub(super) fn connect(endpoint: &str, timeout: Duration) -> io::Result<Socket> {
+    if let Some(path) = endpoint.strip_prefix(UNIX) {
+        return connect_unix(&SockAddr::unix(path)?, timeout);
+    }
     let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
     for address in endpoint.to_socket_addrs()? {
         let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
@@ -131,7 +165,7 @@ mod tests {
 
     #[test]
     fn an_address_that_is_not_here_is_listened_for_everywhere() {
-        let (_socket, port) = listen("192.0.2.1").unwrap();
+        let (_socket, port) = listen_on_port("192.0.2.1").unwrap();
         connect(&format!("127.0.0.1:{port}"), TIMEOUT).unwrap();
         let refused = connect("127.0.0.1:1", TIMEOUT).unwrap_err();
         assert_eq!(refused.kind(), io::ErrorKind::ConnectionRefused);
