@@ -51,6 +51,8 @@ struct Progress {
     inbox: Arc<Inbox>,
     /// The beginning of a header.
     kept: Vec<u8>,
+    /// Something has come.
+    used: bool,
     stage: Stage,
 }
 
@@ -103,6 +105,7 @@ impl ConnectionReader {
             progress: Mutex::new(Progress {
                 inbox: membership.inbox(),
                 kept: Vec::new(),
+                used: false,
                 stage: Stage::Header,
             }),
             helped: AtomicBool::new(false),
@@ -185,6 +188,11 @@ impl ConnectionReader {
             Stage::Ended(end) => Some(end.clone()),
             _ => None,
         }
+    }
+
+    /// Whether anything has ever come.
+    pub(super) fn was_used(&self) -> bool {
+        self.progress.lock().used
     }
 
     /// Whether a worker reads, which the reading thread had better not disturb.
@@ -275,6 +283,8 @@ impl Progress {
                         self.stage = begin(bytes, connection.pack, &self.inbox)?;
                     } else if ahead.fill(|room| read(stream, room))? == 0 {
                         return Ok(Step::Stuck);
+                    } else {
+                        self.used = true;
                     }
                 }
                 Stage::Chunk { chunk, filled } => {

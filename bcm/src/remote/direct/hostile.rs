@@ -11,6 +11,7 @@ use socket2::Socket;
 use super::dialler::Dialler;
 use super::handshake::{Credentials, Purpose};
 use super::membership;
+use super::watch::EXPLANATION;
 use crate::address::{Class, Destination};
 use crate::config::BackendConfig;
 use crate::error::Error;
@@ -381,4 +382,14 @@ fn a_pack_may_have_so_many_connections() {
         "{} connections",
         streams.len()
     );
+}
+
+#[test]
+fn whoever_hangs_up_before_he_has_said_anything_is_not() {
+    let flare = Flare::start();
+    let until = Instant::now() + 2 * EXPLANATION;
+    while Instant::now() < until {
+        drop(flare.dial());
+        flare.goes_on(|| true);
+    }
 }

@@ -156,11 +156,8 @@ impl Shared {
             .and_then(|()| socket::prepare(&stream))
         {
             Ok(()) => self.reader.add(stream, pack, number),
-            Err(reason) => {
-                if !self.peers.membership.disconnected(pack, number) {
-                    self.watch.suspect(pack, reason.to_string());
-                }
-            }
+            // It has hung up already.
+            Err(_) => drop(self.peers.membership.disconnected(pack, number, false)),
         }
     }
 }

@@ -117,13 +117,13 @@ impl Membership {
 
     /// A connection has ended; whether that is no sign of a pack that is lost: all that was sent on
     /// it was read, or it was given up in an older flare, in the middle of what nobody needed any
-    /// more.
-    pub(super) fn disconnected(&self, pack: u32, number: u64) -> bool {
+    /// more, or before it was `used`: who dialled had waited too long, and dials again.
+    pub(super) fn disconnected(&self, pack: u32, number: u64, used: bool) -> bool {
         let mut in_order = false;
         self.change(pack, |_, member| {
             let ended = |it: &Inbound| it.number == number;
             let mut connections = member.connections.iter();
-            in_order = connections.any(|it| ended(it) && (it.finished || it.owed > 0));
+            in_order = connections.any(|it| ended(it) && (!used || it.finished || it.owed > 0));
             member.connections.retain(|it| !ended(it));
         });
         in_order

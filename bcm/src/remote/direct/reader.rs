@@ -255,12 +255,9 @@ impl Reading {
         self.left.retain(|other| other.number() != number);
         connection.hang_up();
         self.peers.forget(&connection);
-        if !self
-            .peers
-            .membership
-            .disconnected(connection.pack(), number)
-        {
-            self.watch.suspect(connection.pack(), end);
+        let (pack, used) = (connection.pack(), connection.was_used());
+        if !self.peers.membership.disconnected(pack, number, used) {
+            self.watch.suspect(pack, end);
         }
     }
 }

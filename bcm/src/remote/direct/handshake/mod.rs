@@ -31,8 +31,9 @@ const CODE: usize = 32;
 const CHALLENGE_SIZE: usize = 8 + NONCE;
 const HELLO_SIZE: usize = 32 + NONCE;
 
-/// How long the listener may take for its part.
-const TIMEOUT: Duration = Duration::from_secs(3);
+/// How long the listener may take for its part: it may wait for a processor. Whether its pack is alive is not
+/// found out here but by the watch.
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What a connection is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
