@@ -67,7 +67,8 @@ prepare: ## what the tests need beside the toolchains: docker, databases, broker
 test: format ## everything: lints, unit, conformance and whole-system tests
 	$(LINTED) build --locked --workspace --all-targets
 	$(MAKE) --no-print-directory prepare
-	$(MAKE) --no-print-directory -j2 --output-sync=target test-rust test-jvm
+	$(MAKE) --no-print-directory test-rust
+	$(MAKE) --no-print-directory test-jvm
 	$(MAKE) --no-print-directory test-system
 
 # Names of tests and suites that start a server.
@@ -83,10 +84,10 @@ check: format ## what needs no server: lints and unit tests
 	mvn -B -ntp -T2 test -Dtest='$(subst $(SPACE),$(COMMA),$(addprefix !,$(NEED_SERVER_SUITES)))'
 
 test-rust: ## unit, conformance and documentation tests of the Rust half
-	$(LINTED) test --locked --workspace --exclude burst-tests
+	$(LINTED) test --locked --no-fail-fast --workspace --exclude burst-tests
 
 test-jvm: ## tests of the JVM half
-	mvn -B -ntp -T2 test
+	mvn -B -ntp -T2 --fail-at-end test
 
 # Of the whole workspace: for one package cargo would compile libraries again, with the features that it needs alone.
 test-system: ## whole-system tests against dist/

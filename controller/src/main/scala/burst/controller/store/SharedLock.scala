@@ -47,9 +47,7 @@ final class AdvisoryLock(settings: PostgresSettings, name: String) extends Share
   private var closed = false
 
   def held(): Option[LockMode] = synchronized:
-    session.filterNot((connection, _) => connection.isValid(AdvisoryLock.CheckSeconds)).foreach(_ =>
-      release()
-    )
+    session.filterNot((connection, _) => connection.isValid(AdvisoryLock.CheckSeconds)).foreach(_ => hangUp())
     session.map(_._2)
 
   def tryExclusive(): Boolean = synchronized:
@@ -72,21 +70,28 @@ final class AdvisoryLock(settings: PostgresSettings, name: String) extends Share
     closed = true
     release()
 
-  /** Gives back what is held, which may be taken again. */
+  /** Gives back what is held, which may be taken again at once. */
   def release(): Unit = synchronized:
     session.foreach: (connection, _) =>
-      // Closing tells the server; when it cannot be told, the session is over anyway.
+      // The server has it back when it answers; of a session that is closed it knows a moment later.
+      try Using.resource(connection.createStatement())(_.execute("SELECT pg_advisory_unlock_all()"))
+      catch case NonFatal(_) => ()
+    hangUp()
+
+  /** The server has the lock back once it knows of it; when it cannot be told, the session is over anyway. */
+  private def hangUp(): Unit =
+    session.foreach: (connection, _) =>
       try connection.close()
       catch case NonFatal(_) => ()
     session = None
 
   private def begin(function: String, hold: LockMode): Boolean =
-    release()
+    hangUp()
     if !closed then
       told:
         val connection = PostgresDatabase.session(settings)
         session = Some(connection -> hold)
-        if !call(connection, function) then release()
+        if !call(connection, function) then hangUp()
     session.isDefined
 
   /** Whatever fails leaves nothing held. */
@@ -94,7 +99,7 @@ final class AdvisoryLock(settings: PostgresSettings, name: String) extends Share
     try work
     catch
       case NonFatal(cause) =>
-        release()
+        hangUp()
         throw StoreUnavailable(settings, cause)
 
   private def call(connection: Connection, function: String): Boolean =

@@ -23,8 +23,6 @@ class PostgresNamespaceStoreSuite extends NamespaceStoreContract, PostgresStorag
 
 /** What is peculiar to PostgreSQL. */
 class PostgresStoresSuite extends StorageFixtures, PostgresStorage:
-  override def munitTimeout = 3.minutes
-
   private val server = FunFixture[PostgresServer](_ => PostgresServer.fresh(), _.close())
 
   FunFixture.map2(directory, server).test(

@@ -6,6 +6,8 @@ import scala.concurrent.duration.DurationInt
 
 /** Storages in a directory that goes with the test. */
 trait StorageFixtures extends munit.FunSuite:
+  override def munitTimeout = 3.minutes
+
   /** What opens storages of the same data, empty at first. */
   def opener(root: Path): () => Storage
 
