@@ -1,0 +1,260 @@
+//! A sandbox as its launcher has it: made, changed, ended.
+
+use std::ffi::OsString;
+use std::io;
+use std::net::TcpListener;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+use rustix::fs::Mode;
+use rustix::process::{
+    DumpableBehavior, Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal,
+    set_dumpable_behavior, umask,
+};
+
+use crate::Error;
+use crate::filter::Filter;
+use crate::group::Group;
+use crate::handover;
+use crate::hierarchy::Hierarchies;
+use crate::local_name::LocalName;
+use crate::owner::Owner;
+use crate::process_one::ProcessOne;
+use crate::root::Root;
+use crate::spec::Limits;
+
+/// What is to be made.
+#[derive(Debug)]
+pub(crate) struct Plan<'a> {
+    pub(crate) user: Option<u32>,
+    pub(crate) package: Option<&'a Path>,
+    pub(crate) sockets: Option<&'a Path>,
+    pub(crate) root: Option<&'a Path>,
+    pub(crate) group: Option<&'a str>,
+    pub(crate) scratch: [u32; 2],
+    pub(crate) limits: Limits,
+    /// Of the runtime. Without it nothing runs in the sandbox.
+    pub(crate) environment: Option<Vec<(OsString, OsString)>>,
+}
+
+/// Made, with its process 1 about to become the runtime.
+#[derive(Debug)]
+pub(crate) struct Sandbox {
+    monitor: Monitor,
+    /// Process 1.
+    first: OwnedFd,
+    /// Until it is dropped process 1 has an open standard input.
+    life_line: Option<UnixStream>,
+    limits: Limits,
+    group: Option<Group>,
+    _name: Option<LocalName>,
+}
+
+impl Sandbox {
+    /// Can be done once by a process, which has no other thread: it never gets back to the mounts it has now.
+    pub(crate) fn make(plan: Plan<'_>) -> Result<Self, Error> {
+        // Whose files all may read in the pack's root.
+        umask(Mode::from_raw_mode(0o022));
+        let owner = Owner::find(plan.user)?;
+        let group = plan.group.map(|name| {
+            let hierarchies = Hierarchies::find().ok_or(Error::NoGroups)?;
+            Group::create(&hierarchies, name, &plan.limits)
+        });
+        let group = group.transpose()?;
+        let control = TcpListener::bind(("127.0.0.1", 0)).map_err(Error::Handover)?;
+        let name = plan.sockets.map(LocalName::random).transpose()?;
+        let runtime = std::env::current_exe().map_err(Error::Runtime)?;
+        let process_one = ProcessOne {
+            owner,
+            filter: Filter::new().map_err(|error| Error::Filter(error.into()))?,
+            socket_name: name.as_ref().map(|name| name.as_str().to_owned()),
+            environment: plan.environment,
+        };
+        let root = Root {
+            runtime: &runtime,
+            package: plan.package,
+            sockets: plan.sockets,
+            directory: plan.root,
+            shown: group.as_ref().map(Group::shown).unwrap_or_default(),
+            scratch: plan.scratch,
+        };
+        let container = root.container(&plan.limits, group.is_some());
+        let container = container.map_err(|reason| Error::kernel("to lay out a root", reason))?;
+        owner.prepare()?;
+        // The token is in this process's memory, too.
+        set_dumpable_behavior(DumpableBehavior::NotDumpable)
+            .map_err(|reason| Error::kernel("to close its memory", reason))?;
+
+        let (ours, theirs) = UnixStream::pair().map_err(Error::Handover)?;
+        let doors = group
+            .as_ref()
+            .map(Group::doors)
+            .transpose()?
+            .unwrap_or_default();
+        let mut descriptors = vec![control.as_fd()];
+        descriptors.extend(doors.iter().map(AsFd::as_fd));
+        handover::send(&ours, "", &descriptors).map_err(Error::Handover)?;
+        // SAFETY: this process has no other thread that could hold a lock, so that its copy can do all that it can.
+        let mut command = unsafe { container.command_from_closure(move || process_one.run()) };
+        let child = command.stdin(OwnedFd::from(theirs)).spawn();
+        let mut monitor = Monitor::of(child.map_err(|error| Error::Walls(error.to_string()))?)?;
+        let first = match greet(&ours, name.as_ref()) {
+            Err(Error::Handover(reason)) => return Err(monitor.why(&reason)),
+            greeted => greeted?,
+        };
+        Ok(Self {
+            monitor,
+            first,
+            life_line: Some(ours),
+            limits: plan.limits,
+            group,
+            _name: name,
+        })
+    }
+
+    /// Readable once nothing of it runs any more.
+    pub(crate) fn ended(&self) -> BorrowedFd<'_> {
+        self.monitor.ended.as_fd()
+    }
+
+    /// Other limits from now on.
+    pub(crate) fn change(&mut self, limits: Limits) -> Result<(), Error> {
+        let for_life = |what: &str| Error::Refused(format!("{what} are for life here"));
+        if limits.files != self.limits.files {
+            return Err(for_life("descriptors"));
+        }
+        match &self.group {
+            Some(group) => group.change(&limits)?,
+            None if limits.processes != self.limits.processes => {
+                return Err(for_life("processes"));
+            }
+            None => {}
+        }
+        self.limits = limits;
+        Ok(())
+    }
+
+    /// Tells process 1 to end: its standard input does.
+    pub(crate) fn end(&mut self) {
+        self.life_line = None;
+    }
+
+    /// Kills process 1, and with it all others.
+    pub(crate) fn kill(&self) {
+        // It may be gone, and its number is nobody else's until the monitor has been waited for.
+        let _ = pidfd_send_signal(&self.first, Signal::KILL);
+    }
+
+    /// Once it has ended: the exit code of process 1, and whether the kernel has killed for memory.
+    pub(crate) fn bury(mut self) -> Result<Buried, Error> {
+        let code = self.monitor.wait()?;
+        let out_of_memory = self
+            .group
+            .as_ref()
+            .is_some_and(Group::has_run_out_of_memory);
+        let removed = self.group.as_mut().map_or(Ok(()), Group::remove);
+        Ok(Buried {
+            code,
+            out_of_memory,
+            removed,
+        })
+    }
+}
+
+/// What is left of a sandbox.
+#[derive(Debug)]
+pub(crate) struct Buried {
+    /// 128 and its number, if a signal ended it.
+    pub(crate) code: i32,
+    pub(crate) out_of_memory: bool,
+    pub(crate) removed: Result<(), Error>,
+}
+
+/// Hears from process 1 that its walls stand. Its descriptor.
+fn greet(life_line: &UnixStream, name: Option<&LocalName>) -> Result<OwnedFd, Error> {
+    let whoever = rustix::net::sockopt::set_socket_passcred(life_line, true);
+    whoever.map_err(|reason| Error::Handover(reason.into()))?;
+    (life_line.set_read_timeout(Some(WALLS))).map_err(Error::Handover)?;
+    let handed = handover::receive(life_line).map_err(Error::Handover)?;
+    if !handed.words.is_empty() {
+        return Err(Error::Walls(handed.words));
+    }
+    let sender = handed
+        .sender
+        .ok_or(Error::Handover(io::ErrorKind::InvalidData.into()))?;
+    let first =
+        pidfd_open(sender, PidfdFlags::empty()).map_err(|reason| Error::Handover(reason.into()))?;
+    if let (Some(name), Some(socket)) = (name, handed.descriptors.first()) {
+        name.bind(socket)?;
+    }
+    handover::send(life_line, "", &[]).map_err(Error::Handover)?;
+    Ok(first)
+}
+
+/// How long process 1 may take to shut itself in.
+const WALLS: Duration = Duration::from_secs(10);
+
+/// The process between launcher and process 1, which made the walls and waits for its end.
+struct Monitor {
+    child: hakoniwa::Child,
+    ended: OwnedFd,
+    waited: bool,
+}
+
+impl Monitor {
+    fn of(mut child: hakoniwa::Child) -> Result<Self, Error> {
+        let process = Pid::from_raw(child.id() as i32);
+        let opened = process.ok_or(rustix::io::Errno::SRCH);
+        match opened.and_then(|process| pidfd_open(process, PidfdFlags::empty())) {
+            Ok(ended) => Ok(Self {
+                child,
+                ended,
+                waited: false,
+            }),
+            Err(reason) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                Err(Error::kernel("to watch processes", reason))
+            }
+        }
+    }
+
+    fn wait(&mut self) -> Result<i32, Error> {
+        self.waited = true;
+        let status = self.child.wait();
+        Ok(status
+            .map_err(|error| Error::Walls(error.to_string()))?
+            .code)
+    }
+
+    /// Why process 1 has not said anything.
+    fn why(&mut self, reason: &io::Error) -> Error {
+        if reason.kind() != io::ErrorKind::UnexpectedEof {
+            return Error::Walls(format!("process 1 does not greet: {reason}"));
+        }
+        self.waited = true;
+        match self.child.wait() {
+            Ok(status) => Error::Walls(status.reason),
+            Err(error) => Error::Walls(error.to_string()),
+        }
+    }
+}
+
+impl Drop for Monitor {
+    fn drop(&mut self) {
+        if !self.waited {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+}
+
+impl std::fmt::Debug for Monitor {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Monitor")
+            .field("process", &self.child.id())
+            .finish()
+    }
+}
