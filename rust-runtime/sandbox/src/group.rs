@@ -2,15 +2,15 @@
 //!
 //! A pack's group is made below that of its launcher, so that what holds the launcher holds the pack as well; in
 //! version 2, where a group with processes may have none below it, beside the launcher's or wherever above it
-//! controllers are handed on. Process 1 enters it by itself, by descriptors that it is handed: the launcher is never in
-//! it.
+//! controllers are handed on. Process 1 is let in by the launcher, which is never in it.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind};
-use std::os::fd::OwnedFd;
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, WaitOptions, waitpid};
 
 use crate::Error;
 use crate::group_files::{self, Setting};
@@ -23,6 +23,10 @@ pub(crate) struct Group {
     version: Version,
     /// One in version 2, one for each hierarchy in version 1.
     directories: Vec<PathBuf>,
+    /// By which processes enter, until one has.
+    doors: Vec<File>,
+    /// Who went ahead.
+    scout: Option<Pid>,
 }
 
 impl Group {
@@ -35,6 +39,8 @@ impl Group {
         let mut group = Self {
             version: hierarchies.version,
             directories: Vec::new(),
+            doors: Vec::new(),
+            scout: None,
         };
         for parent in &hierarchies.parents {
             let directory = parent.join(name);
@@ -49,18 +55,57 @@ impl Group {
                 .write(&setting)
                 .map_err(|(path, reason)| Error::Group { path, reason })?;
         }
-        Ok(group)
-    }
-
-    /// By what a process that writes `0` to each enters it.
-    pub(crate) fn doors(&self) -> Result<Vec<OwnedFd>, Error> {
-        let open = |directory: &PathBuf| {
+        for directory in &group.directories {
             let path = directory.join("cgroup.procs");
             let door = OpenOptions::new().write(true).open(&path);
             let door = door.map_err(|reason| Error::Group { path, reason })?;
-            Ok(door.into())
-        };
-        self.directories.iter().map(open).collect()
+            group.doors.push(door);
+        }
+        Ok(group)
+    }
+
+    /// Lets the kernel begin to prepare for somebody to enter, which takes it 5 to 20 ms where nobody has lately: it
+    /// waits until each processor has seen that it does. For a process with one thread.
+    ///
+    /// # Errors
+    /// When no process can be made.
+    pub(crate) fn prepare(&mut self) -> io::Result<()> {
+        // SAFETY: this process has no other thread that could hold a lock, and its copy only writes and ends.
+        match unsafe { libc::fork() } {
+            -1 => Err(io::Error::last_os_error()),
+            0 => {
+                let entered = self.doors.first_mut().map(|door| door.write_all(b"0"));
+                // SAFETY: ends the copy alone, and runs nothing of the original's.
+                unsafe { libc::_exit(i32::from(!matches!(entered, Some(Ok(()))))) }
+            }
+            scout => {
+                self.scout = Pid::from_raw(scout);
+                Ok(())
+            }
+        }
+    }
+
+    /// Lets a process in, which starts others only later.
+    pub(crate) fn admit(&mut self, process: Pid) -> Result<(), Error> {
+        let number = process.as_raw_nonzero().to_string();
+        for (door, directory) in self.doors.iter_mut().zip(&self.directories) {
+            door.write_all(number.as_bytes())
+                .map_err(|reason| Error::Group {
+                    path: directory.clone(),
+                    reason,
+                })?;
+        }
+        self.doors.clear();
+        self.dismiss();
+        Ok(())
+    }
+
+    /// Once it has entered, which it has before anybody else.
+    fn dismiss(&mut self) {
+        if let Some(scout) = self.scout.take() {
+            // A signal that interrupts is one that ends this process.
+            let _ = waitpid(Some(scout), WaitOptions::empty());
+        }
     }
 
     /// Other limits from now on.
@@ -111,6 +156,7 @@ impl Group {
 
     /// Once all that were in it are gone.
     pub(crate) fn remove(&mut self) -> Result<(), Error> {
+        self.dismiss();
         let deadline = Instant::now() + GONE;
         while let Some(directory) = self.directories.last() {
             remove(directory, deadline).map_err(|reason| Error::Group {
@@ -158,17 +204,8 @@ impl Group {
 
 impl Drop for Group {
     fn drop(&mut self) {
-        for directory in &self.directories {
-            let _ = fs::remove_dir(directory);
-        }
+        let _ = self.remove();
     }
-}
-
-/// Enters the group of these doors.
-pub(crate) fn enter(doors: Vec<OwnedFd>) -> io::Result<()> {
-    doors
-        .into_iter()
-        .try_for_each(|door| io::Write::write_all(&mut File::from(door), b"0"))
 }
 
 /// Removes the groups whose name begins so, and counts them. Processes there are those of launchers that were killed,

@@ -20,7 +20,7 @@ use rustix::thread::{
 use crate::filter::Filter;
 use crate::owner::{INSIDE, Owner, ids, map};
 use crate::root::{RUNTIME, SCRATCH};
-use crate::{Error, group, handover, loopback, mounts};
+use crate::{Error, handover, loopback, mounts};
 
 /// What process 1 is to do, made before it is started.
 #[derive(Debug)]
@@ -57,13 +57,13 @@ impl ProcessOne {
 
     /// All that is left to do, in an order that leaves each step the rights it needs.
     fn close_in(&self, life_line: &io::Stdin) -> Result<Option<Command>, Error> {
-        let mut control = receive(life_line)?;
-        let doors = control.split_off(1.min(control.len()));
+        // The launcher puts it under its limits meanwhile.
+        handover::send(life_line, "", &[]).map_err(Error::Handover)?;
+        let control = handover::receive(life_line).map_err(Error::Handover)?;
         // No terminal is its own.
         setsid().map_err(|reason| Error::kernel("a session", reason))?;
         loopback::up().map_err(|reason| Error::kernel("a loopback", reason))?;
         mounts::close().map_err(|reason| Error::kernel("to close what is mounted", reason))?;
-        group::enter(doors).map_err(|reason| Error::kernel("to enter a control group", reason))?;
         // SAFETY: parts no descriptors from another thread's.
         unsafe { unshare_unsafe(UnshareFlags::NEWCGROUP) }
             .map_err(|reason| Error::kernel("a namespace of control groups", reason))?;
@@ -80,9 +80,8 @@ impl ProcessOne {
         self.filter.apply().map_err(Error::Filter)?;
         let descriptors: Vec<_> = socket.iter().map(AsFd::as_fd).collect();
         handover::send(life_line, "", &descriptors).map_err(Error::Handover)?;
-        receive(life_line)?;
         let socket = socket.as_ref().zip(self.socket_name.as_ref());
-        self.runtime(&control, socket)
+        self.runtime(&control.descriptors, socket)
     }
 
     /// As which this process goes on.
@@ -95,7 +94,10 @@ impl ProcessOne {
             return Ok(None);
         };
         let mut command = Command::new(RUNTIME);
-        command.arg("serve").env_clear().current_dir("/");
+        command
+            .args(["serve", "--held"])
+            .env_clear()
+            .current_dir("/");
         command.envs(environment.iter().map(|(name, value)| (name, value)));
         for directory in SCRATCH {
             command.args(["--scratch", directory]);
@@ -115,11 +117,6 @@ impl ProcessOne {
 
 /// The exit code of a process 1 that has not become the runtime.
 pub(crate) const NOT_STARTED: i32 = 125;
-
-fn receive(life_line: &io::Stdin) -> Result<Vec<OwnedFd>, Error> {
-    let handed = handover::receive(life_line).map_err(Error::Handover)?;
-    Ok(handed.descriptors)
-}
 
 fn local_socket() -> Result<OwnedFd, Error> {
     let flags = SocketFlags::CLOEXEC;

@@ -4,11 +4,11 @@ use std::ffi::OsString;
 use std::io;
 use std::net::TcpListener;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
 use rustix::fs::Mode;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair, sockopt};
 use rustix::process::{
     DumpableBehavior, Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal,
     set_dumpable_behavior, umask,
@@ -17,7 +17,7 @@ use rustix::process::{
 use crate::Error;
 use crate::filter::Filter;
 use crate::group::Group;
-use crate::handover;
+use crate::handover::{self, Handed};
 use crate::hierarchy::Hierarchies;
 use crate::local_name::LocalName;
 use crate::owner::Owner;
@@ -46,7 +46,7 @@ pub(crate) struct Sandbox {
     /// Process 1.
     first: OwnedFd,
     /// Until it is dropped process 1 has an open standard input.
-    life_line: Option<UnixStream>,
+    life_line: Option<OwnedFd>,
     limits: Limits,
     group: Option<Group>,
     _name: Option<LocalName>,
@@ -62,7 +62,12 @@ impl Sandbox {
             let hierarchies = Hierarchies::find().ok_or(Error::NoGroups)?;
             Group::create(&hierarchies, name, &plan.limits)
         });
-        let group = group.transpose()?;
+        let mut group = group.transpose()?;
+        if let Some(group) = &mut group {
+            group
+                .prepare()
+                .map_err(|reason| Error::kernel("a process", reason))?;
+        }
         let control = TcpListener::bind(("127.0.0.1", 0)).map_err(Error::Handover)?;
         let name = plan.sockets.map(LocalName::random).transpose()?;
         let runtime = std::env::current_exe().map_err(Error::Runtime)?;
@@ -87,22 +92,15 @@ impl Sandbox {
         set_dumpable_behavior(DumpableBehavior::NotDumpable)
             .map_err(|reason| Error::kernel("to close its memory", reason))?;
 
-        let (ours, theirs) = UnixStream::pair().map_err(Error::Handover)?;
-        let doors = group
-            .as_ref()
-            .map(Group::doors)
-            .transpose()?
-            .unwrap_or_default();
-        let mut descriptors = vec![control.as_fd()];
-        descriptors.extend(doors.iter().map(AsFd::as_fd));
-        handover::send(&ours, "", &descriptors).map_err(Error::Handover)?;
+        let (ours, theirs) = life_line()?;
+        handover::send(&ours, "", &[control.as_fd()]).map_err(Error::Handover)?;
         // SAFETY: this process has no other thread that could hold a lock, so that its copy can do all that it can.
         let mut command = unsafe { container.command_from_closure(move || process_one.run()) };
-        let child = command.stdin(OwnedFd::from(theirs)).spawn();
+        let child = command.stdin(theirs).spawn();
         let mut monitor = Monitor::of(child.map_err(|error| Error::Walls(error.to_string()))?)?;
-        let first = match greet(&ours, name.as_ref()) {
+        let first = match attend(&ours, group.as_mut(), name.as_ref()) {
             Err(Error::Handover(reason)) => return Err(monitor.why(&reason)),
-            greeted => greeted?,
+            first => first?,
         };
         Ok(Self {
             monitor,
@@ -172,25 +170,46 @@ pub(crate) struct Buried {
     pub(crate) removed: Result<(), Error>,
 }
 
-/// Hears from process 1 that its walls stand. Its descriptor.
-fn greet(life_line: &UnixStream, name: Option<&LocalName>) -> Result<OwnedFd, Error> {
-    let whoever = rustix::net::sockopt::set_socket_passcred(life_line, true);
-    whoever.map_err(|reason| Error::Handover(reason.into()))?;
-    (life_line.set_read_timeout(Some(WALLS))).map_err(Error::Handover)?;
-    let handed = handover::receive(life_line).map_err(Error::Handover)?;
-    if !handed.words.is_empty() {
-        return Err(Error::Walls(handed.words));
-    }
-    let sender = handed
+/// Both ends, of which messages come as they were sent, with who has sent them.
+fn life_line() -> Result<(OwnedFd, OwnedFd), Error> {
+    let failed = |reason: rustix::io::Errno| Error::Handover(reason.into());
+    let (kind, flags) = (SocketType::SEQPACKET, SocketFlags::CLOEXEC);
+    let (ours, theirs) = socketpair(AddressFamily::UNIX, kind, flags, None).map_err(failed)?;
+    sockopt::set_socket_passcred(&ours, true).map_err(failed)?;
+    let timeout = sockopt::Timeout::Recv;
+    sockopt::set_socket_timeout(&ours, timeout, Some(WALLS)).map_err(failed)?;
+    Ok((ours, theirs))
+}
+
+/// Does for process 1 what only the launcher can, while it makes its walls, and lets it begin. Its descriptor.
+fn attend(
+    life_line: &OwnedFd,
+    group: Option<&mut Group>,
+    name: Option<&LocalName>,
+) -> Result<OwnedFd, Error> {
+    let hello = hear(life_line)?;
+    let sender = hello
         .sender
         .ok_or(Error::Handover(io::ErrorKind::InvalidData.into()))?;
     let first =
         pidfd_open(sender, PidfdFlags::empty()).map_err(|reason| Error::Handover(reason.into()))?;
-    if let (Some(name), Some(socket)) = (name, handed.descriptors.first()) {
+    if let Some(group) = group {
+        group.admit(sender)?;
+    }
+    let shut_in = hear(life_line)?;
+    if let (Some(name), Some(socket)) = (name, shut_in.descriptors.first()) {
         name.bind(socket)?;
     }
     handover::send(life_line, "", &[]).map_err(Error::Handover)?;
     Ok(first)
+}
+
+fn hear(life_line: &OwnedFd) -> Result<Handed, Error> {
+    let handed = handover::receive(life_line).map_err(Error::Handover)?;
+    match handed.words.is_empty() {
+        true => Ok(handed),
+        false => Err(Error::Walls(handed.words)),
+    }
 }
 
 /// How long process 1 may take to shut itself in.
