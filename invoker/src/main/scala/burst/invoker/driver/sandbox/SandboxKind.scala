@@ -1,0 +1,31 @@
+package burst.invoker.driver
+package sandbox
+
+import burst.node.{RuntimeBinary, Sandboxing, SetupException}
+import burst.protocol.RuntimeInfo
+import java.nio.file.{Files, Path}
+
+object SandboxKind extends DriverKind:
+  val name = "sandbox"
+
+  def connect(settings: DriverSettings, host: DriverHost): ConnectedDriver =
+    val own = SandboxSettings.read(settings)
+    val binary = RuntimeBinary(host.runtimeBinary)
+    val limits = binary.sandboxing() match
+      case Sandboxing.Possible(limits) => limits
+      case Sandboxing.Impossible(reason) =>
+        throw SetupException(s"packs cannot be shut in here: $reason; or set burst.invoker.driver = process.")
+    val machine = binary.describe()
+    val driver = SandboxDriver(
+      own,
+      host.runtimeBinary,
+      DirectoryId.in(host.directory),
+      host.directory.resolve("sandbox"),
+      limits,
+      Option.when(isRoot)(own.users),
+      host.blocking
+    )
+    ConnectedDriver(driver, own.glibc.fold(machine)(RuntimeInfo(machine.arch, _)))
+
+  /** Only root may give packs users of their own. */
+  private def isRoot: Boolean = Files.getAttribute(Path.of("/proc/self"), "unix:uid") == 0
