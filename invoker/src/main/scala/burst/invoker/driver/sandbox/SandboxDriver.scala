@@ -9,6 +9,7 @@ import java.nio.file.attribute.PosixFilePermissions
 import java.nio.file.{Files, Path}
 import java.util.concurrent.ConcurrentHashMap
 import org.slf4j.LoggerFactory
+import scala.concurrent.duration.DurationInt
 import scala.concurrent.{Await, ExecutionContext, Future}
 import scala.jdk.CollectionConverters.*
 import scala.util.control.NonFatal
@@ -107,7 +108,7 @@ final class SandboxDriver(
         Vector(runtimeBinary.toString, Launcher.Command),
         settings.environment,
         Map(RuntimeAddress.TokenVariable -> token.hex),
-        settings.stopGrace * 2 // the launcher's own waiting is once that
+        settings.stopGrace + LauncherBound
       )
       val listening =
         try
@@ -252,6 +253,9 @@ final class SandboxDriver(
 object SandboxDriver:
   /** How the launcher calls what counts all that a pack has. */
   private val ControlGroups = "control groups"
+
+  /** How long a launcher may take beyond the time that it gives its runtime. */
+  private val LauncherBound = 2.seconds
 
   /** Of equal length: no group's name begins with another's. */
   private val GroupDigits = 16

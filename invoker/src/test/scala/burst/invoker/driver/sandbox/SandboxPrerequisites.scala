@@ -1,9 +1,8 @@
 package burst.invoker.driver
 package sandbox
 
-import burst.node.{RuntimeBinary, Sandboxing}
+import java.nio.file.attribute.PosixFilePermissions
 import java.nio.file.{Files, Path}
-import scala.concurrent.ExecutionContext
 import scala.concurrent.duration.DurationInt
 
 /** What the suites of the sandbox driver need on the machine. */
@@ -25,20 +24,21 @@ object SandboxPrerequisites:
     answerTimeout = 10.seconds
   )
 
-  /** What holds sandboxes to their limits here. */
-  lazy val limitedBy: String = RuntimeBinary(Prerequisites.runtimeBinary).sandboxing() match
-    case Sandboxing.Possible(limits) => limits
-    case Sandboxing.Impossible(reason) => munit.Assertions.fail(s"no sandboxes can be made here: $reason")
-
   val isRoot: Boolean = Files.getAttribute(Path.of("/proc/self"), "unix:uid") == 0
 
-  /** A driver as the invoker of this machine would have it. */
-  def driver(owner: String, directory: Path)(using blocking: ExecutionContext): SandboxDriver = SandboxDriver(
-    settings,
-    Prerequisites.runtimeBinary,
-    owner,
-    directory,
-    limitedBy,
-    Option.when(isRoot)(settings.users),
-    blocking
-  )
+  /** Who has no account here: as a number it is a name to the kernel. */
+  val Ordinary = "59999"
+
+  /** The runtime as that user starts it, where the tests are root; in this directory. */
+  def ofOrdinaryUser(directory: Path): Path =
+    if !isRoot then Prerequisites.runtimeBinary
+    else
+      val become = s"setpriv --reuid=$Ordinary --regid=$Ordinary --clear-groups"
+      // He may not get to where the tests have it.
+      val copy = Files.copy(Prerequisites.runtimeBinary, directory.resolve("burst-runtime"))
+      script(directory.resolve("ordinary.sh"), s"exec $become $copy \"$$@\"")
+
+  /** Makes a shell script that can be run. */
+  def script(file: Path, lines: String): Path =
+    Files.writeString(file, s"#!/bin/sh\n$lines\n")
+    Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("rwxr-xr-x"))

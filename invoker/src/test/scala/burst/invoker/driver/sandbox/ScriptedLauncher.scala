@@ -1,7 +1,6 @@
 package burst.invoker.driver
 package sandbox
 
-import java.nio.file.attribute.PosixFilePermissions
 import java.nio.file.{Files, Path}
 import scala.concurrent.ExecutionContext
 
@@ -10,20 +9,16 @@ import scala.concurrent.ExecutionContext
   */
 final class ScriptedLauncher(script: String)(using blocking: ExecutionContext):
   val directory: Path = Files.createTempDirectory("burst-launcher")
-  private val binary = directory.resolve("launcher.sh")
   private val removals = directory.resolve("removed")
   private val told = directory.resolve("told")
 
-  Files.writeString(
-    binary,
-    s"""#!/bin/sh
-       |if [ "$$2" = --remove ]; then echo "$$3" >> $removals; echo 1; exit; fi
+  private val binary = SandboxPrerequisites.script(
+    directory.resolve("launcher.sh"),
+    s"""if [ "$$2" = --remove ]; then echo "$$3" >> $removals; echo 1; exit; fi
        |read -r spec
        |echo "$$spec" >> $told
-       |$script
-       |""".stripMargin
+       |$script""".stripMargin
   )
-  Files.setPosixFilePermissions(binary, PosixFilePermissions.fromString("rwxr-xr-x"))
 
   def removed: Vector[String] = lines(removals)
   def specs: Vector[String] = lines(told)
