@@ -27,5 +27,13 @@ object SandboxKind extends DriverKind:
     )
     ConnectedDriver(driver, own.glibc.fold(machine)(RuntimeInfo(machine.arch, _)))
 
-  /** Only root may give packs users of their own. */
-  private def isRoot: Boolean = Files.getAttribute(Path.of("/proc/self"), "unix:uid") == 0
+  /** Only root may give packs users of their own, where he has all his rights. */
+  private def isRoot: Boolean =
+    val status = Files.readString(Path.of("/proc/self/status"))
+    def field(name: String) = status.linesIterator.collectFirst:
+      case line if line.startsWith(name) => line.drop(name.length).trim.split("\\s+")
+    val effective = field("Uid:").exists(_.lift(1).contains("0"))
+    val rights = field("CapEff:").flatMap(_.headOption).fold(0L)(java.lang.Long.parseUnsignedLong(_, 16))
+    effective && (rights >> SysAdmin & 1) == 1
+
+  private val SysAdmin = 21
