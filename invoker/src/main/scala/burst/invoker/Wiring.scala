@@ -110,6 +110,7 @@ object Wiring:
   private def host(config: InvokerConfig, cached: ExecutorService) = new DriverHost:
     def directory = config.directory
     def runtimeBinary = config.runtimeBinary
+    def slots = config.slots
     def containers = config.slots + config.pool.packs + config.prewarmed
     def blocking = ExecutionContext.fromExecutor(cached)
     def threads(name: String, count: Int) =

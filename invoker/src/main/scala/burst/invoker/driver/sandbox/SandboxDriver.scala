@@ -25,9 +25,9 @@ import scala.util.control.NonFatal
   * that comes by hard links: `directory` is on the file system of the packages. Other limits take no time
   * here, so that one has those of its pack as soon as it is adopted.
   *
-  * `limitedBy` is what holds packs to their limits, as the launcher says it; `users` are for packs to run as,
-  * where they may be others than the invoker's own; `blocking` runs what waits: one thread per live sandbox
-  * reads its output.
+  * `limitedBy` is what holds packs to their limits, as the launcher says it; a pack has no more workers than
+  * there are `slots`; `users` are for packs to run as, where they may be others than the invoker's own;
+  * `blocking` runs what waits: one thread per live sandbox reads its output.
   */
 final class SandboxDriver(
     settings: SandboxSettings,
@@ -35,6 +35,7 @@ final class SandboxDriver(
     owner: String,
     directory: Path,
     limitedBy: String,
+    slots: Int,
     users: Option[UserRange],
     blocking: ExecutionContext
 ) extends Driver:
@@ -57,10 +58,9 @@ final class SandboxDriver(
   def limits =
     val held =
       if hasGroups then s"the processors, memory and number of processes of their workers by $limitedBy"
-      else
-        s"the memory of their workers, each program by itself, and a number of processes by $limitedBy, but to no processors"
+      else s"what they may have by $limitedBy"
     val user = if users.isEmpty then "are the invoker's own user" else "have users of their own"
-    s"packs are shut in and held to $held; they $user, and reach their flare's packs on this machine only"
+    s"packs are shut in, $user and reach their flare's packs on this machine only; they are held to $held"
 
   /** Their limits are the most they may have: nobody keeps it for them. */
   def reserves = false
@@ -157,8 +157,11 @@ final class SandboxDriver(
 
   // ---- Limits --------------------------------------------------------------------------------------------
 
+  /** Without control groups a number of processes is for life: that of the largest pack. */
   private def allowedTo(resources: PackResources) =
-    settings.limits.of(cpus, resources.workers, resources.memoryMiB)
+    val allowed = settings.limits.of(cpus, resources.workers, resources.memoryMiB)
+    if hasGroups then allowed
+    else allowed.copy(pids = settings.limits.of(cpus, slots, resources.memoryMiB).pids)
 
   /** It is, since it was adopted. */
   def confine(container: Container): Unit = ()

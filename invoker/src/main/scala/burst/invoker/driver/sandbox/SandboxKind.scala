@@ -22,6 +22,7 @@ object SandboxKind extends DriverKind:
       DirectoryId.in(host.directory),
       host.directory.resolve("sandbox"),
       limits,
+      host.slots,
       Option.when(isRoot)(own.users),
       host.blocking
     )

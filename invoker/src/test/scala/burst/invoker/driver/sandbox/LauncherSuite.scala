@@ -73,7 +73,10 @@ class LauncherSuite extends munit.FunSuite:
       removed <- driver.removeOrphans()
       _ <- driver.close()
     yield
-      assertEquals(spec(launcher.specs.head).hcursor.get[Option[String]]("group"), Right(None))
+      val asked = spec(launcher.specs.head).hcursor
+      assertEquals(asked.get[Option[String]]("group"), Right(None))
+      // A number of processes is for life then: that of a pack with all eight slots.
+      assertEquals(asked.downField("limits").get[Int]("processes"), Right(256 + 8 * 64))
       assertEquals((removed, launcher.removed), (0, Vector.empty))
 
   test("control groups hold the memory of all that a pack has"):

@@ -57,7 +57,7 @@ abstract class SandboxSuite extends DriverContractSuite:
     driver
 
   private def driverOf(owner: String, settings: SandboxSettings): SandboxDriver =
-    SandboxDriver(settings, binary, owner, homeOf(owner), limitedBy, users, blocking)
+    SandboxDriver(settings, binary, owner, homeOf(owner), limitedBy, slots = 8, users, blocking)
 
   private def homeOf(owner: String): Path = directory.resolve(owner)
 
@@ -65,8 +65,10 @@ abstract class SandboxSuite extends DriverContractSuite:
     case own: SandboxContainer => own
     case _ => fail("another driver's")
 
-  /** The sandbox's first process, and with it all others. */
-  protected def kill(container: Container): Unit = own(container).below.foreach(_.destroyForcibly())
+  /** The sandbox's first process: as long as no program runs it has none below it. */
+  protected def kill(container: Container): Unit =
+    val first = own(container).below.filter(handle => handle.isAlive && handle.children().count() == 0)
+    first.foreach(_.destroyForcibly())
 
   private def killLauncher(container: Container): Unit =
     ProcessHandle.of(container.id.toLong).ifPresent { handle =>

@@ -29,7 +29,16 @@ final class ScriptedLauncher(script: String)(using blocking: ExecutionContext):
       settings: SandboxSettings = SandboxPrerequisites.settings
   ): SandboxDriver =
     val driver =
-      SandboxDriver(settings, binary, "me", directory.resolve("sandbox"), limitedBy, users, blocking)
+      SandboxDriver(
+        settings,
+        binary,
+        "me",
+        directory.resolve("sandbox"),
+        limitedBy,
+        slots = 8,
+        users,
+        blocking
+      )
     driver.open()
     driver
 
