@@ -59,6 +59,15 @@ impl Settings {
         }
     }
 
+    /// Packs that are shut in: as containers, and as sandboxes with control groups and without.
+    pub fn isolated() -> [Self; 3] {
+        [
+            Self::new(Driver::Docker),
+            Self::new(Driver::Sandbox).as_root(),
+            Self::new(Driver::Sandbox),
+        ]
+    }
+
     /// How many workers run at once.
     pub fn slots(mut self, slots: u32) -> Self {
         self.slots = slots;

@@ -156,18 +156,11 @@ fn takes_no_more_than_its_share(driver: Driver, settings: Settings) {
     );
 }
 
-/// As containers, and as sandboxes with control groups and without.
-fn isolated() -> [Settings; 3] {
-    [
-        Settings::new(Driver::Docker),
-        Settings::new(Driver::Sandbox).as_root(),
-        Settings::new(Driver::Sandbox),
-    ]
-}
-
 #[test]
 fn who_takes_too_much_memory_goes_down_alone() {
-    isolated().map(too_much_memory_ends_its_own_pack);
+    Settings::isolated()
+        .into_iter()
+        .for_each(too_much_memory_ends_its_own_pack);
 }
 
 #[track_caller]
@@ -210,7 +203,9 @@ fn eaten(platform: &Platform, flare: &Flare) -> u32 {
 
 #[test]
 fn who_ends_its_runtime_loses_its_own_pack_only() {
-    isolated().map(ending_its_runtime_ends_its_own_pack);
+    Settings::isolated()
+        .into_iter()
+        .for_each(ending_its_runtime_ends_its_own_pack);
 }
 
 #[track_caller]

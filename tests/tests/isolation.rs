@@ -89,11 +89,7 @@ fn unprivileged_user(container: &str) -> Vec<u32> {
 
 #[test]
 fn the_runtime_is_closed_to_the_program_it_supervises() {
-    for settings in [
-        Settings::new(Driver::Docker),
-        Settings::new(Driver::Sandbox),
-        Settings::new(Driver::Sandbox).as_root(),
-    ] {
+    for settings in Settings::isolated() {
         let platform = Platform::start(settings);
         failing::deploy(&platform);
         let flare = platform

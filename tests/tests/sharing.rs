@@ -22,18 +22,11 @@ fn touch(mebibytes: u32) -> Value {
     json!({"try": "touch", "mebibytes": mebibytes})
 }
 
-/// As containers, and as sandboxes with control groups and without.
-fn isolated() -> [Settings; 3] {
-    [
-        Settings::new(Driver::Docker),
-        Settings::new(Driver::Sandbox).as_root(),
-        Settings::new(Driver::Sandbox),
-    ]
-}
-
 #[test]
 fn a_warm_pack_has_what_its_present_workers_are_given() {
-    isolated().map(has_what_its_workers_are_given);
+    Settings::isolated()
+        .into_iter()
+        .for_each(has_what_its_workers_are_given);
 }
 
 #[track_caller]
@@ -91,7 +84,9 @@ fn who_takes_all_takes_it_from_nobody(settings: Settings, look: impl Fn(&Platfor
 
 #[test]
 fn what_a_flare_leaves_the_next_one_on_its_pack_does_not_find() {
-    isolated().map(leaves_nothing_to_find);
+    Settings::isolated()
+        .into_iter()
+        .for_each(leaves_nothing_to_find);
 }
 
 #[track_caller]
