@@ -2,7 +2,7 @@ package burst.invoker.driver
 package sandbox
 
 import burst.invoker.packages.PackageForm
-import burst.node.RuntimeBinary
+import burst.node.{RuntimeBinary, SetupException}
 import burst.protocol.{Failure, FailureKind, Secret}
 import java.io.IOException
 import java.nio.file.attribute.PosixFilePermissions
@@ -12,6 +12,7 @@ import org.slf4j.LoggerFactory
 import scala.concurrent.duration.DurationInt
 import scala.concurrent.{Await, ExecutionContext, Future}
 import scala.jdk.CollectionConverters.*
+import scala.util.Try
 import scala.util.control.NonFatal
 
 /** Packs as processes shut in by the kernel's own walls, without a daemon: `burst-runtime sandbox` makes
@@ -72,11 +73,13 @@ final class SandboxDriver(
     * packs may be, could.
     */
   def open(): Unit =
-    Files.createDirectories(directory)
-    PackageFiles.delete(blanks)
-    val _ = Files.createDirectories(blanks)
-    Files.createDirectories(sockets)
-    val _ = Files.setPosixFilePermissions(sockets, PosixFilePermissions.fromString("-wx--x--x"))
+    try
+      Files.createDirectories(blanks)
+      Files.createDirectories(sockets)
+      val _ = Files.setPosixFilePermissions(sockets, PosixFilePermissions.fromString("-wx--x--x"))
+    catch
+      case problem: IOException =>
+        throw SetupException(s"$directory cannot be made ready for packs: ${problem.getMessage}.", problem)
 
   // ---- Starting ------------------------------------------------------------------------------------------
 
@@ -85,7 +88,6 @@ final class SandboxDriver(
 
   def prewarm(workers: Int, memoryMiB: Int): Future[Either[Failure, Container]] = Future:
     try
-      Files.createDirectories(blanks)
       val blank = Files.createTempDirectory(blanks, "blank")
       Files.setPosixFilePermissions(blank, PackageFiles.Readable)
       launch(PackResources(workers, memoryMiB, blank), Some(blank))
@@ -247,8 +249,7 @@ final class SandboxDriver(
 
   private def clearDirectory(): Unit =
     // who may not list a directory cannot delete it
-    if Files.exists(sockets) then
-      val _ = Files.setPosixFilePermissions(sockets, PackageFiles.Readable)
+    val _ = Try(Files.setPosixFilePermissions(sockets, PackageFiles.Readable))
     PackageFiles.delete(directory)
 
   private def startFailed(message: String): Failure = Failure(FailureKind.StartFailed, message)

@@ -1,6 +1,7 @@
 package burst.invoker.driver
 package sandbox
 
+import burst.node.SetupException
 import burst.protocol.{BackendConfig, FailureKind, FlareId}
 import io.circe.Json
 import io.circe.jawn.parse
@@ -197,6 +198,12 @@ class LauncherSuite extends munit.FunSuite:
     launcher.driver().removeOrphans().map: removed =>
       assertEquals((removed, launcher.removed), (1, Vector("burst-me-")))
       assert(!Files.exists(launcher.directory.resolve("sandbox")))
+
+  test("a directory that cannot be had is a set-up problem"):
+    val launcher = ScriptedLauncher(Stays)
+    val _ = Files.createFile(launcher.directory.resolve("sandbox"))
+    val problem = intercept[SetupException](launcher.driver())
+    assert(problem.getMessage.contains("sandbox cannot be made ready"), problem.getMessage)
 
   test("nobody may list where the packs' sockets are"):
     val launcher = ScriptedLauncher(Stays)
