@@ -3,7 +3,7 @@
 //!
 //! | idea | file |
 //! | --- | --- |
-//! | the port, and who may stay connected to it | `server`, `connections` |
+//! | the port, and who may stay connected to it | `server`, `connections`, [`inherited`] |
 //! | HTTP calls, and who may make them | `routes`, `access`, `body` |
 //! | what the runtime is doing | `runtime` |
 //! | finding or unpacking a package, its variables | `init`, `package`, `environment` |
@@ -24,6 +24,7 @@ mod descendants;
 mod describe;
 mod environment;
 mod error;
+pub mod inherited;
 mod init;
 mod limits;
 mod log_buffer;

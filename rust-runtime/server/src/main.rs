@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use burst_bcm::BackendConfig;
 use burst_firewall::{NetworkPolicy, Range};
 use burst_runtime::Access;
+use burst_runtime::inherited::{self, LocalListener};
 use clap::{Parser, Subcommand};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -29,6 +30,15 @@ enum Command {
         /// Where to listen; port 0 takes a free one. Prints `listening on HOST:PORT` once bound.
         #[arg(long, default_value = "127.0.0.1:8080", value_name = "HOST:PORT")]
         listen: String,
+        /// A socket to listen to that is open already, in place of an address.
+        #[arg(long, value_name = "DESCRIPTOR", conflicts_with = "listen")]
+        listen_fd: Option<i32>,
+        /// A Unix socket that is open already, and its name below the directory of all packs' sockets.
+        #[arg(long, value_name = "DESCRIPTOR:NAME")]
+        local_listener: Option<LocalListener>,
+        /// Say that it listens only once standard input has given a line, by when its starter is ready.
+        #[arg(long)]
+        held: bool,
         /// Go on when standard input closes.
         #[arg(long)]
         keep_open: bool,
@@ -69,21 +79,41 @@ enum Command {
         #[arg(long, value_name = "ADDRESS/BITS")]
         closed: Vec<Range>,
     },
+    /// Serve within walls of the kernel's; reads what they are from standard input, and ends when that closes.
+    Sandbox {
+        /// Print, as JSON, whether this machine lets this user make such walls, and nothing else.
+        #[arg(long)]
+        check: bool,
+        /// Remove the control groups that killed ones have left, whose names begin so, and print how many.
+        #[arg(long, value_name = "PREFIX", conflicts_with = "check")]
+        remove: Option<String>,
+    },
 }
 
 fn main() -> ExitCode {
     let result = match Arguments::parse().command {
         Command::Serve {
             listen,
+            listen_fd,
+            local_listener,
+            held,
             keep_open,
             scratch,
         } => {
             burst_runtime::cleanup::own(scratch);
-            serve(&listen, keep_open)
+            let opened = Opened {
+                control: listen_fd,
+                local: local_listener,
+            };
+            serve(&listen, opened, held, keep_open)
         }
         Command::Describe => describe(),
         Command::Cleanup => cleanup(),
         Command::Servers => servers(),
+        Command::Sandbox { check, remove } => match sandbox(check, remove) {
+            Ok(code) => return code,
+            Err(error) => Err(error),
+        },
         Command::Firewall {
             socket,
             name,
@@ -130,22 +160,36 @@ enum Error {
     Backend(#[from] burst_bcm::Error),
     #[error(transparent)]
     Firewall(#[from] burst_firewall::Error),
+    #[error(transparent)]
+    Sandbox(#[from] burst_sandbox::Error),
 }
 
-fn serve(listen: &str, keep_open: bool) -> Result<(), Error> {
+/// Sockets of whoever has started this.
+struct Opened {
+    control: Option<i32>,
+    local: Option<LocalListener>,
+}
+
+fn serve(listen: &str, opened: Opened, held: bool, keep_open: bool) -> Result<(), Error> {
     burst_runtime::make_undumpable()?;
+    // Open for as long as the pack is there.
+    let local = (opened.local).map(|local| inherited::take(local.descriptor));
+    let _local = local.transpose()?;
     // One thread is enough for one program, and switches less on its way to an answer.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
     let served = runtime.block_on(async {
-        let listener = TcpListener::bind(listen)
-            .await
-            .map_err(|reason| Error::Listen {
-                address: listen.to_owned(),
-                reason,
-            })?;
+        let (address, listener) = match opened.control {
+            Some(descriptor) => (format!("descriptor {descriptor}"), adopt(descriptor)),
+            None => (listen.to_owned(), TcpListener::bind(listen).await),
+        };
+        let listener = listener.map_err(|reason| Error::Listen { address, reason })?;
         tokio::spawn(burst_runtime::orphans::become_subreaper()?);
+        if held {
+            // Nothing else goes on yet that this could hold up, and who has begun this ends it.
+            io::stdin().read_line(&mut String::new())?;
+        }
         println!("listening on {}", listener.local_addr()?);
         std::io::stdout().flush()?;
         let mut terminated = signal(SignalKind::terminate())?;
@@ -165,6 +209,12 @@ fn serve(listen: &str, keep_open: bool) -> Result<(), Error> {
     // Does not wait for a package that is still being unpacked.
     runtime.shutdown_background();
     served
+}
+
+fn adopt(descriptor: i32) -> io::Result<TcpListener> {
+    let listener = std::net::TcpListener::from(inherited::take(descriptor)?);
+    listener.set_nonblocking(true)?;
+    TcpListener::from_std(listener)
 }
 
 /// Resolves when the other end of standard input is closed.
@@ -208,6 +258,17 @@ fn servers() -> Result<(), Error> {
     let servers = burst_bcm::servers(&backend).unwrap_or_default();
     println!("{}", serde_json::to_string(&servers)?);
     Ok(())
+}
+
+fn sandbox(check: bool, remove: Option<String>) -> Result<ExitCode, Error> {
+    if let Some(prefix) = remove {
+        println!("{}", burst_sandbox::remove(&prefix)?);
+    } else if check {
+        println!("{}", serde_json::to_string(&burst_sandbox::check())?);
+    } else {
+        return Ok(burst_sandbox::launch()?.into());
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// What standard input holds, which is to be of this form.

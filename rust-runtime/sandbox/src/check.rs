@@ -1,0 +1,106 @@
+//! Whether this machine lets this user make sandboxes.
+
+use std::fs;
+
+use serde::Serialize;
+
+use crate::group::Group;
+use crate::hierarchy::{Hierarchies, Version};
+use crate::owner;
+use crate::sandbox::{Plan, Sandbox};
+use crate::spec::Limits;
+
+/// What `burst-runtime sandbox --check` prints.
+#[derive(Debug, Serialize)]
+pub struct Possibility {
+    possible: bool,
+    /// What packs can be held to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limits: Option<&'static str>,
+    /// Why there can be no sandbox, and what to change.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+}
+
+/// Makes a sandbox and ends it. For a process with one thread, which does nothing else.
+#[must_use]
+pub fn check() -> Possibility {
+    let limits = Limits {
+        memory: 64,
+        cpus: 1.0,
+        processes: 64,
+        files: 256,
+    };
+    let held = held_by_groups(&limits);
+    let made = Sandbox::make(Plan {
+        user: owner::may_make_walls().then_some(NOBODY),
+        package: None,
+        sockets: None,
+        root: None,
+        group: None,
+        scratch: [1, 1],
+        limits,
+        environment: None,
+    });
+    match made.and_then(Sandbox::bury) {
+        Ok(buried) if buried.code == 0 => Possibility {
+            possible: true,
+            limits: Some(held),
+            reason: None,
+        },
+        Ok(buried) => impossible(&format!("process 1 ended with {}", buried.code)),
+        Err(error) => impossible(&error.to_string()),
+    }
+}
+
+/// For the one process of it.
+const NOBODY: u32 = 65534;
+
+fn impossible(error: &str) -> Possibility {
+    Possibility {
+        possible: false,
+        limits: None,
+        reason: Some(format!("{error}: {}", what_to_change())),
+    }
+}
+
+/// By what packs can be held to their limits.
+fn held_by_groups(limits: &Limits) -> &'static str {
+    let name = format!("burst-check-{}", std::process::id());
+    let made = Hierarchies::find().and_then(|found| {
+        Group::create(&found, &name, limits).ok()?;
+        Some(found.version)
+    });
+    match made {
+        Some(Version::One) => "control groups of version 1",
+        Some(Version::Two) => "control groups of version 2",
+        None => {
+            "resource limits: descriptors and processes by the kernel, memory by the runtime, processors not at all, \
+             since no control group with cpu, memory and pids is delegated to this user"
+        }
+    }
+}
+
+/// What most likely stands in the way.
+fn what_to_change() -> &'static str {
+    let is =
+        |file: &str, value: &str| fs::read_to_string(file).is_ok_and(|text| text.trim() == value);
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    if is("/proc/sys/user/max_user_namespaces", "0") {
+        "set user.max_user_namespaces to more than 0 by sysctl, or run as root"
+    } else if is("/proc/sys/kernel/unprivileged_userns_clone", "0") {
+        "set kernel.unprivileged_userns_clone to 1 by sysctl, or run as root"
+    } else if is(
+        "/proc/sys/kernel/apparmor_restrict_unprivileged_userns",
+        "1",
+    ) {
+        "set kernel.apparmor_restrict_unprivileged_userns to 0 by sysctl, or run as root"
+    } else if status
+        .lines()
+        .any(|line| line.starts_with("Seccomp:") && line.ends_with('2'))
+    {
+        "this is a container whose filter of system calls forbids it; run it without, or outside of a container"
+    } else {
+        "Linux 5.12 with user namespaces is needed, and /proc as the kernel makes it"
+    }
+}

@@ -1,0 +1,137 @@
+//! The filter of system calls: what is not allowed fails with `EPERM`.
+
+use std::collections::BTreeMap;
+
+use libc::c_long;
+use seccompiler::SeccompCmpArgLen::{Dword, Qword};
+use seccompiler::SeccompCmpOp::{Eq, Gt, Lt, MaskedEq, Ne};
+use seccompiler::{
+    BackendError, BpfProgram, SeccompAction, SeccompCondition, SeccompFilter, SeccompRule,
+};
+
+use crate::syscalls::{ALLOWED, ALLOWED_HERE};
+
+type Rules = BTreeMap<c_long, Vec<SeccompRule>>;
+
+/// Two programs for the kernel, in the order in which a process puts them on itself.
+#[derive(Debug)]
+pub(crate) struct Filter {
+    absent: BpfProgram,
+    allowed: BpfProgram,
+}
+
+impl Filter {
+    pub(crate) fn new() -> Result<Self, BackendError> {
+        let arch = std::env::consts::ARCH.try_into()?;
+        // What it is to do stands in memory, where no filter can look: C libraries then take `clone`.
+        let absent = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);
+        let not_there = SeccompAction::Errno(libc::ENOSYS as u32);
+        let absent = SeccompFilter::new(absent, SeccompAction::Allow, not_there, arch)?;
+        let refused = SeccompAction::Errno(libc::EPERM as u32);
+        let allowed = SeccompFilter::new(allowed()?, refused, SeccompAction::Allow, arch)?;
+        Ok(Self {
+            absent: absent.try_into()?,
+            allowed: allowed.try_into()?,
+        })
+    }
+
+    /// For this thread and whatever it starts or becomes, for good.
+    pub(crate) fn apply(&self) -> Result<(), seccompiler::Error> {
+        seccompiler::apply_filter(&self.absent)?;
+        seccompiler::apply_filter(&self.allowed)
+    }
+}
+
+fn allowed() -> Result<Rules, BackendError> {
+    let plain = ALLOWED.iter().chain(ALLOWED_HERE);
+    let mut rules: Rules = plain.map(|call| (*call, Vec::new())).collect();
+    // The other filter has the last word on it.
+    rules.insert(libc::SYS_clone3, Vec::new());
+    let no_namespaces = SeccompCondition::new(0, Qword, MaskedEq(NAMESPACES), 0)?;
+    rules.insert(libc::SYS_clone, vec![rule([no_namespaces])?]);
+    rules.insert(libc::SYS_socket, sockets()?);
+    rules.insert(libc::SYS_ioctl, ioctls()?);
+    let personas = PERSONAS.map(|persona| rule([SeccompCondition::new(0, Dword, Eq, persona)?]));
+    let personas: Result<_, _> = personas.into_iter().collect();
+    rules.insert(libc::SYS_personality, personas?);
+    Ok(rules)
+}
+
+/// `CLONE_NEW…`, each.
+const NAMESPACES: u64 = 0x7E02_0000;
+
+/// Linux's own, that of 32 bits' uname, both without random addresses, and the question for it.
+const PERSONAS: [u64; 5] = [0, 8, 0x2_0000, 0x2_0008, 0xFFFF_FFFF];
+
+/// Between processes, to the network, and to ask the kernel for addresses.
+fn sockets() -> Result<Vec<SeccompRule>, BackendError> {
+    let family = |family: i32| SeccompCondition::new(0, Dword, Eq, family as u64);
+    let routes = SeccompCondition::new(2, Dword, Eq, libc::NETLINK_ROUTE as u64)?;
+    Ok(vec![
+        rule([family(libc::AF_UNIX)?])?,
+        rule([family(libc::AF_INET)?])?,
+        rule([family(libc::AF_INET6)?])?,
+        rule([family(libc::AF_NETLINK)?, routes])?,
+    ])
+}
+
+/// All but those that put words into a terminal's mouth, and those of sockets and network cards (`SIOC…`).
+fn ioctls() -> Result<Vec<SeccompRule>, BackendError> {
+    let request = |operator, value| SeccompCondition::new(1, Dword, operator, value);
+    let below = rule([
+        request(Lt, 0x8900)?,
+        request(Ne, libc::TIOCSTI)?,
+        request(Ne, libc::TIOCLINUX)?,
+    ])?;
+    Ok(vec![below, rule([request(Gt, 0x89FF)?])?])
+}
+
+fn rule<const N: usize>(conditions: [SeccompCondition; N]) -> Result<SeccompRule, BackendError> {
+    SeccompRule::new(conditions.to_vec())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn what_is_not_to_be_had_is_not_in_the_list() {
+        Filter::new().unwrap();
+        let rules = allowed().unwrap();
+        for call in [
+            libc::SYS_mount,
+            libc::SYS_umount2,
+            libc::SYS_unshare,
+            libc::SYS_setns,
+            libc::SYS_ptrace,
+            libc::SYS_process_vm_writev,
+            libc::SYS_pidfd_getfd,
+            libc::SYS_bpf,
+            libc::SYS_perf_event_open,
+            libc::SYS_userfaultfd,
+            libc::SYS_keyctl,
+            libc::SYS_add_key,
+            libc::SYS_io_uring_setup,
+            libc::SYS_open_by_handle_at,
+            libc::SYS_chroot,
+            libc::SYS_pivot_root,
+            libc::SYS_init_module,
+            libc::SYS_kexec_load,
+            libc::SYS_reboot,
+            libc::SYS_swapon,
+            libc::SYS_sethostname,
+            libc::SYS_clock_settime,
+            libc::SYS_settimeofday,
+            libc::SYS_acct,
+            libc::SYS_syslog,
+            libc::SYS_quotactl,
+            libc::SYS_mount_setattr,
+            libc::SYS_fsopen,
+            libc::SYS_open_tree,
+            libc::SYS_move_mount,
+        ] {
+            assert!(!rules.contains_key(&call), "{call}");
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! Control groups: what a pack may have of the machine, counted for all its processes together.
+//!
+//! A pack's group is made below that of its launcher, so that what holds the launcher holds the pack as well; in
+//! version 2, where a group with processes may have none below it, beside the launcher's or wherever above it
+//! controllers are handed on. Process 1 is let in by the launcher, which is never in it.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, WaitOptions, waitpid};
+
+use crate::Error;
+use crate::group_files::{self, Setting};
+use crate::hierarchy::{Hierarchies, Version};
+use crate::spec::Limits;
+
+/// Removed with what it was made for.
+#[derive(Debug)]
+pub(crate) struct Group {
+    version: Version,
+    /// One in version 2, one for each hierarchy in version 1.
+    directories: Vec<PathBuf>,
+    /// By which processes enter, until one has.
+    doors: Vec<File>,
+    /// Who went ahead.
+    scout: Option<Pid>,
+}
+
+impl Group {
+    /// Nobody is in it.
+    pub(crate) fn create(
+        hierarchies: &Hierarchies,
+        name: &str,
+        limits: &Limits,
+    ) -> Result<Self, Error> {
+        let mut group = Self {
+            version: hierarchies.version,
+            directories: Vec::new(),
+            doors: Vec::new(),
+            scout: None,
+        };
+        for parent in &hierarchies.parents {
+            let directory = parent.join(name);
+            fs::create_dir(&directory).map_err(|reason| Error::Group {
+                path: directory.clone(),
+                reason,
+            })?;
+            group.directories.push(directory);
+        }
+        for setting in group_files::of(group.version, limits) {
+            group
+                .write(&setting)
+                .map_err(|(path, reason)| Error::Group { path, reason })?;
+        }
+        for directory in &group.directories {
+            let path = directory.join("cgroup.procs");
+            let door = OpenOptions::new().write(true).open(&path);
+            let door = door.map_err(|reason| Error::Group { path, reason })?;
+            group.doors.push(door);
+        }
+        Ok(group)
+    }
+
+    /// Lets the kernel begin to prepare for somebody to enter, which takes it 5 to 20 ms where nobody has lately: it
+    /// waits until each processor has seen that it does. For a process with one thread.
+    ///
+    /// # Errors
+    /// When no process can be made.
+    pub(crate) fn prepare(&mut self) -> io::Result<()> {
+        // SAFETY: this process has no other thread that could hold a lock, and its copy only writes and ends.
+        match unsafe { libc::fork() } {
+            -1 => Err(io::Error::last_os_error()),
+            0 => {
+                let entered = self.doors.first_mut().map(|door| door.write_all(b"0"));
+                // SAFETY: ends the copy alone, and runs nothing of the original's.
+                unsafe { libc::_exit(i32::from(!matches!(entered, Some(Ok(()))))) }
+            }
+            scout => {
+                self.scout = Pid::from_raw(scout);
+                Ok(())
+            }
+        }
+    }
+
+    /// Lets a process in, which starts others only later.
+    pub(crate) fn admit(&mut self, process: Pid) -> Result<(), Error> {
+        let number = process.as_raw_nonzero().to_string();
+        for (door, directory) in self.doors.iter_mut().zip(&self.directories) {
+            door.write_all(number.as_bytes())
+                .map_err(|reason| Error::Group {
+                    path: directory.clone(),
+                    reason,
+                })?;
+        }
+        self.doors.clear();
+        self.dismiss();
+        Ok(())
+    }
+
+    /// Once it has entered, which it has before anybody else.
+    fn dismiss(&mut self) {
+        if let Some(scout) = self.scout.take() {
+            // A signal that interrupts is one that ends this process.
+            let _ = waitpid(Some(scout), WaitOptions::empty());
+        }
+    }
+
+    /// Other limits from now on.
+    pub(crate) fn change(&self, limits: &Limits) -> Result<(), Error> {
+        if self.version == Version::Two
+            && let Some(used) = self.used()
+            && used > limits.memory.into()
+        {
+            // The kernel would kill.
+            return Err(Error::Refused(format!(
+                "{used} MiB are in use, more than {}",
+                limits.memory
+            )));
+        }
+        for setting in group_files::of(self.version, limits) {
+            self.write(&setting)
+                .map_err(|(path, reason)| match reason.kind() {
+                    ErrorKind::ResourceBusy => {
+                        Error::Refused(format!("more than {} MiB are in use", limits.memory))
+                    }
+                    _ => Error::Group { path, reason },
+                })?;
+        }
+        Ok(())
+    }
+
+    /// Whether the kernel has killed a process here because there was no memory left to it.
+    pub(crate) fn has_run_out_of_memory(&self) -> bool {
+        self.find(&["memory.events", "memory.oom_control"])
+            .and_then(|file| number(&file, "oom_kill "))
+            .is_some_and(|kills| kills > 0)
+    }
+
+    /// What of the group the pack is shown, and where: as read-only as all else.
+    pub(crate) fn shown(&self) -> Vec<(PathBuf, &'static str)> {
+        let marks: &[(&str, &'static str)] = match self.version {
+            Version::One => &[
+                ("memory.limit_in_bytes", "/sys/fs/cgroup/memory"),
+                ("cpu.cfs_quota_us", "/sys/fs/cgroup/cpu"),
+            ],
+            Version::Two => &[("cgroup.procs", "/sys/fs/cgroup")],
+        };
+        let shown = marks.iter().filter_map(|(file, target)| {
+            Some((self.find(&[*file])?.parent()?.to_owned(), *target))
+        });
+        shown.collect()
+    }
+
+    /// Once all that were in it are gone.
+    pub(crate) fn remove(&mut self) -> Result<(), Error> {
+        self.dismiss();
+        let deadline = Instant::now() + GONE;
+        while let Some(directory) = self.directories.last() {
+            remove(directory, deadline).map_err(|reason| Error::Group {
+                path: directory.clone(),
+                reason,
+            })?;
+            self.directories.pop();
+        }
+        Ok(())
+    }
+
+    /// MiB in use, without what the kernel can take back at once.
+    fn used(&self) -> Option<u64> {
+        let current = self.find(&["memory.current"])?;
+        let current: u64 = fs::read_to_string(current).ok()?.trim().parse().ok()?;
+        let files = number(&self.find(&["memory.stat"])?, "inactive_file ").unwrap_or(0);
+        Some(current.saturating_sub(files) >> 20)
+    }
+
+    fn write(&self, setting: &Setting) -> Result<(), (PathBuf, io::Error)> {
+        let Some(file) = self.find(&[setting.file]) else {
+            return match setting.optional {
+                true => Ok(()),
+                false => Err((setting.file.into(), ErrorKind::NotFound.into())),
+            };
+        };
+        // Not created, should it be gone.
+        let written = fs::write(&file, &setting.value).or_else(|error| match &setting.first {
+            // What comes first depends on whether it becomes more or less.
+            Some((first, value)) if error.kind() == ErrorKind::InvalidInput => {
+                let first = self.find(&[*first]).unwrap_or_default();
+                fs::write(first, value).and_then(|()| fs::write(&file, &setting.value))
+            }
+            _ => Err(error),
+        });
+        written.map_err(|error| (file, error))
+    }
+
+    fn find(&self, names: &[&str]) -> Option<PathBuf> {
+        let files = (self.directories.iter())
+            .flat_map(|directory| names.iter().map(move |name| directory.join(name)));
+        files.into_iter().find(|file| file.exists())
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        let _ = self.remove();
+    }
+}
+
+/// Removes the groups whose name begins so, and counts them. Processes there are those of launchers that were killed,
+/// and are on their way out.
+pub(crate) fn remove_all(hierarchies: &Hierarchies, prefix: &str) -> Result<usize, Error> {
+    let deadline = Instant::now() + GONE;
+    let mut names = std::collections::BTreeSet::new();
+    for parent in &hierarchies.parents {
+        let failed = |path: &Path, reason| Error::Group {
+            path: path.to_owned(),
+            reason,
+        };
+        for entry in fs::read_dir(parent).map_err(|reason| failed(parent, reason))? {
+            let entry = entry.map_err(|reason| failed(parent, reason))?;
+            let path = entry.path();
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if path.is_dir() && name.starts_with(prefix) {
+                remove(&path, deadline).map_err(|reason| failed(&path, reason))?;
+                names.insert(name);
+            }
+        }
+    }
+    Ok(names.len())
+}
+
+fn remove(directory: &Path, deadline: Instant) -> io::Result<()> {
+    loop {
+        match fs::remove_dir(directory) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            Err(error) if error.kind() == ErrorKind::ResourceBusy && Instant::now() < deadline => {
+                thread::sleep(Duration::from_millis(1));
+            }
+            done => return done,
+        }
+    }
+}
+
+fn number(file: &Path, key: &str) -> Option<u64> {
+    let text = fs::read_to_string(file).ok()?;
+    text.lines()
+        .find_map(|line| line.strip_prefix(key)?.trim().parse().ok())
+}
+
+/// How long those who were killed may take to go.
+const GONE: Duration = Duration::from_secs(2);

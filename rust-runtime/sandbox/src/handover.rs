@@ -1,0 +1,113 @@
+//! What launcher and process 1 hand each other over a socket, the one descriptor beside its output that process 1 is
+//! begun with.
+
+use std::io::{self, ErrorKind, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
+};
+use rustix::process::Pid;
+
+/// Of one message. The kernel has 253.
+const DESCRIPTORS: usize = 8;
+
+/// Bytes of one message.
+const WORDS: usize = 1024;
+
+/// What came.
+#[derive(Debug, Default)]
+pub(crate) struct Handed {
+    pub(crate) words: String,
+    /// Closed when another program is executed.
+    pub(crate) descriptors: Vec<OwnedFd>,
+    /// Who sent it, as this process's namespace has it, if the socket asks for that.
+    pub(crate) sender: Option<Pid>,
+}
+
+/// Words, which are none where all is well, and descriptors. Never blocks: there is room for what is ever sent.
+pub(crate) fn send(
+    socket: impl AsFd,
+    words: &str,
+    descriptors: &[BorrowedFd<'_>],
+) -> io::Result<()> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    if !descriptors.is_empty() && !control.push(SendAncillaryMessage::ScmRights(descriptors)) {
+        return Err(ErrorKind::InvalidInput.into());
+    }
+    let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+    // A message of nothing could not be told from the end.
+    let parts = [IoSlice::new(words.as_bytes()), IoSlice::new(b"\n")];
+    sendmsg(socket, &parts, &mut control, flags)?;
+    Ok(())
+}
+
+/// Blocks for as long as the socket lets it.
+pub(crate) fn receive(socket: impl AsFd) -> io::Result<Handed> {
+    let mut space =
+        [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS), ScmCredentials(1))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let mut words = [0; WORDS];
+    let read = recvmsg(
+        socket,
+        &mut [IoSliceMut::new(&mut words)],
+        &mut control,
+        RecvFlags::CMSG_CLOEXEC,
+    )?;
+    if read.bytes == 0 {
+        return Err(ErrorKind::UnexpectedEof.into());
+    }
+    let words = String::from_utf8_lossy(&words[..read.bytes]);
+    let mut handed = Handed {
+        words: words.trim_end().to_owned(),
+        ..Handed::default()
+    };
+    for message in control.drain() {
+        match message {
+            RecvAncillaryMessage::ScmRights(descriptors) => handed.descriptors.extend(descriptors),
+            RecvAncillaryMessage::ScmCredentials(sender) => handed.sender = Some(sender.pid),
+            _ => {}
+        }
+    }
+    Ok(handed)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use std::io::{Read, Write};
+    use std::os::unix::net::UnixStream;
+
+    #[test]
+    fn descriptors_and_who_sent_them_arrive() {
+        let (one, other) = UnixStream::pair().unwrap();
+        rustix::net::sockopt::set_socket_passcred(&other, true).unwrap();
+        let (mut reader, writer) = io::pipe().unwrap();
+        send(&one, "well", &[writer.as_fd()]).unwrap();
+        drop(writer);
+        let mut handed = receive(&other).unwrap();
+        assert_eq!(handed.words, "well");
+        assert_eq!(handed.sender, Some(rustix::process::getpid()));
+        let mut writer = io::PipeWriter::from(handed.descriptors.remove(0));
+        writer.write_all(b"through").unwrap();
+        drop((writer, handed));
+        let mut read = String::new();
+        reader.read_to_string(&mut read).unwrap();
+        assert_eq!(read, "through");
+    }
+
+    #[test]
+    fn who_is_gone_hands_over_nothing() {
+        let (one, other) = UnixStream::pair().unwrap();
+        drop(one);
+        assert_eq!(
+            receive(&other).unwrap_err().kind(),
+            ErrorKind::UnexpectedEof
+        );
+        assert!(send(&other, "", &[]).is_err());
+    }
+}

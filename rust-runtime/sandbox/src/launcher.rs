@@ -1,0 +1,164 @@
+//! A launcher's life: reads what to make, makes it, changes it as it is told, ends it.
+
+use std::io::{self, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::low_level::pipe;
+
+use crate::Error;
+use crate::lines::Lines;
+use crate::sandbox::{Plan, Sandbox};
+use crate::spec::{Limits, Spec};
+
+/// Makes the sandbox that the first line of standard input describes, runs `burst-runtime serve` in it, and ends it
+/// when standard input does. Blocks until nothing of it is left. Returns the exit code of the runtime.
+///
+/// For a process with one thread, which does nothing else: it changes its own namespaces.
+///
+/// # Errors
+/// When the description is refused, or a wall cannot be made; then nothing has run.
+pub fn launch() -> Result<u8, Error> {
+    let input = io::stdin();
+    let mut lines = Lines::of(input.as_fd());
+    let spec = Spec::read(&first(&mut lines)?)?;
+    let sandbox = Sandbox::make(Plan {
+        user: spec.user,
+        package: Some(&spec.package),
+        sockets: spec.sockets.as_deref(),
+        root: spec.root.as_deref(),
+        group: spec.group.as_ref().map(|name| name.as_str()),
+        scratch: [spec.tmp, spec.shm],
+        limits: spec.limits,
+        environment: Some(std::env::vars_os().collect()),
+    })?;
+    // After the last fork: nobody else is to hear it.
+    let (told, tell) = UnixStream::pair().map_err(Error::Events)?;
+    for signal in [SIGTERM, SIGINT] {
+        let tell = tell.try_clone().map_err(Error::Events)?;
+        pipe::register(signal, tell).map_err(Error::Events)?;
+    }
+    attend(sandbox, lines, told.as_fd(), spec.grace())
+}
+
+fn first(lines: &mut Lines<'_>) -> Result<Vec<u8>, Error> {
+    let missing = || Error::Spec("there is none".to_owned());
+    let deadline = Instant::now() + DESCRIBED;
+    loop {
+        if let Some(line) = lines.next() {
+            return Ok(line);
+        }
+        let [readable] = wait([Some(lines.input())], Some(deadline)).map_err(Error::Events)?;
+        if !readable || !lines.read().map_err(Error::Events)? {
+            return lines.next().ok_or_else(missing);
+        }
+    }
+}
+
+/// How long a description may take to come.
+const DESCRIBED: Duration = Duration::from_secs(10);
+
+/// How long the kernel may take to end what it kills.
+const KILLED: Duration = Duration::from_secs(10);
+
+fn attend(
+    mut sandbox: Sandbox,
+    mut lines: Lines<'_>,
+    told: BorrowedFd<'_>,
+    grace: Duration,
+) -> Result<u8, Error> {
+    let mut phase = Phase::Running;
+    loop {
+        let running = matches!(phase, Phase::Running);
+        let asked = [
+            Some(sandbox.ended()),
+            running.then_some(lines.input()),
+            running.then_some(told),
+        ];
+        let [ended, input, told] = wait(asked, phase.deadline()).map_err(Error::Events)?;
+        if ended {
+            break;
+        }
+        match phase {
+            Phase::Running => {
+                // An input that cannot be read is at its end.
+                let closed = input && !lines.read().unwrap_or(false);
+                while let Some(line) = lines.next() {
+                    say(&answer(&mut sandbox, &line));
+                }
+                if closed || told {
+                    sandbox.end();
+                    phase = Phase::Ending(Instant::now() + grace);
+                }
+            }
+            Phase::Ending(_) => {
+                sandbox.kill();
+                phase = Phase::Killed(Instant::now() + KILLED);
+            }
+            Phase::Killed(_) => return Err(Error::DoesNotEnd),
+        }
+    }
+    let buried = sandbox.bury()?;
+    if let Err(error) = buried.removed {
+        eprintln!("burst-runtime: {error}");
+    }
+    if buried.out_of_memory {
+        say("out of memory");
+    }
+    Ok(u8::try_from(buried.code).unwrap_or(u8::MAX))
+}
+
+enum Phase {
+    Running,
+    /// Until it is killed.
+    Ending(Instant),
+    /// Until it is given up.
+    Killed(Instant),
+}
+
+impl Phase {
+    fn deadline(&self) -> Option<Instant> {
+        match self {
+            Self::Running => None,
+            Self::Ending(until) | Self::Killed(until) => Some(*until),
+        }
+    }
+}
+
+fn answer(sandbox: &mut Sandbox, line: &[u8]) -> String {
+    match Limits::read(line).and_then(|limits| sandbox.change(limits)) {
+        Ok(()) => "limits made".to_owned(),
+        Err(Error::Refused(reason) | Error::Spec(reason)) => format!("limits refused: {reason}"),
+        Err(error) => format!("limits failed: {error}"),
+    }
+}
+
+/// To nobody, if nobody reads: who does not is about to close standard input as well.
+fn say(line: &str) {
+    let mut output = io::stdout();
+    let _ = writeln!(output, "{line}").and_then(|()| output.flush());
+}
+
+/// Which of these have something to tell; none of them at the deadline.
+fn wait<const N: usize>(
+    sources: [Option<BorrowedFd<'_>>; N],
+    deadline: Option<Instant>,
+) -> io::Result<[bool; N]> {
+    loop {
+        let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let left = left.and_then(|left| Timespec::try_from(left).ok());
+        let mut polled: Vec<_> = (sources.iter().flatten())
+            .map(|source| PollFd::from_borrowed_fd(*source, PollFlags::IN))
+            .collect();
+        match poll(&mut polled, left.as_ref()) {
+            Err(Errno::INTR) => continue,
+            done => done?,
+        };
+        let mut told = polled.iter().map(|source| !source.revents().is_empty());
+        return Ok(sources.map(|source| source.is_some() && told.next().unwrap_or(false)));
+    }
+}

@@ -1,0 +1,98 @@
+//! What is closed of what is mounted, once process 1 sees nothing else.
+
+use std::ffi::{CStr, CString};
+use std::io;
+use std::path::Path;
+
+use rustix::fs::CWD;
+use rustix::io::Errno;
+use rustix::mount::{MountFlags, mount, mount_bind};
+
+use crate::root::{DEVICES, SCRATCH};
+
+/// Docker's: what tells of the machine, or reaches into it.
+const MASKED: [&str; 13] = [
+    "/proc/acpi",
+    "/proc/asound",
+    "/proc/config.gz",
+    "/proc/interrupts",
+    "/proc/kcore",
+    "/proc/keys",
+    "/proc/kmsg",
+    "/proc/latency_stats",
+    "/proc/sched_debug",
+    "/proc/scsi",
+    "/proc/timer_list",
+    "/proc/timer_stats",
+    "/proc/vmallocinfo",
+];
+const READ_ONLY: [&str; 5] = [
+    "/proc/bus",
+    "/proc/fs",
+    "/proc/irq",
+    "/proc/sys",
+    "/proc/sysrq-trigger",
+];
+
+/// Masks what nobody is to see, and makes read-only what nobody is to write to: all but the scratch directories and
+/// what is each process's own below `/proc`.
+pub(crate) fn close() -> io::Result<()> {
+    for path in MASKED.map(Path::new) {
+        if path.is_dir() {
+            mount(
+                "none",
+                path,
+                "tmpfs",
+                MountFlags::RDONLY,
+                c"size=4k,nr_inodes=1",
+            )?;
+        } else if path.exists() {
+            mount_bind("/dev/null", path)?;
+        }
+    }
+    for path in READ_ONLY
+        .map(Path::new)
+        .into_iter()
+        .filter(|path| path.exists())
+    {
+        mount_bind(path, path)?;
+    }
+    // With what is mounted below: no flag that a mount has had before is lost.
+    let closed = libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
+    set(c"/", libc::AT_RECURSIVE, closed, 0)?;
+    for path in SCRATCH.into_iter().chain(["/proc"]) {
+        set(&CString::new(path)?, 0, 0, libc::MOUNT_ATTR_RDONLY)?;
+    }
+    for path in DEVICES {
+        set(&CString::new(path)?, 0, 0, libc::MOUNT_ATTR_NODEV)?;
+    }
+    Ok(())
+}
+
+/// Sets flags of a mount and clears others.
+fn set(path: &CStr, flags: i32, set: u64, clear: u64) -> io::Result<()> {
+    let attributes = libc::mount_attr {
+        attr_set: set,
+        attr_clr: clear,
+        propagation: 0,
+        userns_fd: 0,
+    };
+    // SAFETY: reads a string that ends in zero and a structure of the size that is given, which both outlive the call.
+    let result = unsafe {
+        libc::syscall(
+            libc::SYS_mount_setattr,
+            rustix::fd::AsRawFd::as_raw_fd(&CWD),
+            path.as_ptr(),
+            flags,
+            &attributes,
+            size_of::<libc::mount_attr>(),
+        )
+    };
+    match result {
+        0 => Ok(()),
+        _ => Err(match Errno::from_io_error(&io::Error::last_os_error()) {
+            Some(Errno::NOSYS) => io::Error::other("it is older than 5.12"),
+            _ => io::Error::last_os_error(),
+        }),
+    }
+}

@@ -1,0 +1,182 @@
+//! The last walls, which process 1 makes around itself before it becomes the runtime.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
+
+use rustix::io::{FdFlags, fcntl_setfd};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
+use rustix::process::{
+    DumpableBehavior, Signal, set_dumpable_behavior, set_parent_process_death_signal, setsid,
+};
+use rustix::thread::{
+    CapabilitySet, CapabilitySets, UnshareFlags, capabilities, clear_ambient_capability_set,
+    remove_capability_from_bounding_set, set_capabilities, set_keep_capabilities,
+    set_thread_groups, set_thread_res_gid, set_thread_res_uid, unshare_unsafe,
+};
+
+use crate::filter::Filter;
+use crate::owner::{INSIDE, Owner, ids, map};
+use crate::root::{RUNTIME, SCRATCH};
+use crate::{Error, handover, loopback, mounts};
+
+/// What process 1 is to do, made before it is started.
+#[derive(Debug)]
+pub(crate) struct ProcessOne {
+    pub(crate) owner: Owner,
+    pub(crate) filter: Filter,
+    /// Of the pack's Unix socket, which is made in the pack's own network.
+    pub(crate) socket_name: Option<String>,
+    /// Of the runtime; without them it ends with success once the walls stand.
+    pub(crate) environment: Option<Vec<(OsString, OsString)>>,
+}
+
+impl ProcessOne {
+    /// Runs in process 1, which has the launcher's memory and no other thread. Returns its exit code, or not at all.
+    pub(crate) fn run(&self) -> i32 {
+        let life_line = io::stdin();
+        let runtime = match self.close_in(&life_line) {
+            Ok(runtime) => runtime,
+            Err(error) => {
+                // Nobody hears it if the launcher is gone.
+                let _ = handover::send(&life_line, &error.to_string(), &[]);
+                return NOT_STARTED;
+            }
+        };
+        match runtime {
+            Some(mut runtime) => {
+                let error = Error::kernel("to start the runtime", runtime.exec());
+                eprintln!("burst-runtime: {error}");
+                NOT_STARTED
+            }
+            None => 0,
+        }
+    }
+
+    /// All that is left to do, in an order that leaves each step the rights it needs.
+    fn close_in(&self, life_line: &io::Stdin) -> Result<Option<Command>, Error> {
+        // The launcher puts it under its limits meanwhile.
+        handover::send(life_line, "", &[]).map_err(Error::Handover)?;
+        let control = handover::receive(life_line).map_err(Error::Handover)?;
+        // No terminal is its own.
+        setsid().map_err(|reason| Error::kernel("a session", reason))?;
+        loopback::up().map_err(|reason| Error::kernel("a loopback", reason))?;
+        mounts::close().map_err(|reason| Error::kernel("to close what is mounted", reason))?;
+        // SAFETY: parts no descriptors from another thread's.
+        unsafe { unshare_unsafe(UnshareFlags::NEWCGROUP) }
+            .map_err(|reason| Error::kernel("a namespace of control groups", reason))?;
+        let socket = self
+            .socket_name
+            .as_ref()
+            .map(|_| local_socket())
+            .transpose()?;
+        self.owner.become_the_packs_user()?;
+        drop_capabilities().map_err(|reason| Error::kernel("to take all rights", reason))?;
+        // Taken back by the kernel from whom becomes another user.
+        set_parent_process_death_signal(Some(Signal::KILL))
+            .map_err(|reason| Error::kernel("to end with the launcher", reason))?;
+        self.filter.apply().map_err(Error::Filter)?;
+        let descriptors: Vec<_> = socket.iter().map(AsFd::as_fd).collect();
+        handover::send(life_line, "", &descriptors).map_err(Error::Handover)?;
+        let socket = socket.as_ref().zip(self.socket_name.as_ref());
+        self.runtime(&control.descriptors, socket)
+    }
+
+    /// As which this process goes on.
+    fn runtime(
+        &self,
+        control: &[OwnedFd],
+        socket: Option<(&OwnedFd, &String)>,
+    ) -> Result<Option<Command>, Error> {
+        let Some(environment) = &self.environment else {
+            return Ok(None);
+        };
+        let mut command = Command::new(RUNTIME);
+        command
+            .args(["serve", "--held"])
+            .env_clear()
+            .current_dir("/");
+        command.envs(environment.iter().map(|(name, value)| (name, value)));
+        for directory in SCRATCH {
+            command.args(["--scratch", directory]);
+        }
+        for control in control {
+            command.args(["--listen-fd", &inherited(control)?]);
+        }
+        if let Some((socket, name)) = socket {
+            command.args([
+                "--local-listener",
+                &format!("{}:{name}", inherited(socket)?),
+            ]);
+        }
+        Ok(Some(command))
+    }
+}
+
+/// The exit code of a process 1 that has not become the runtime.
+pub(crate) const NOT_STARTED: i32 = 125;
+
+fn local_socket() -> Result<OwnedFd, Error> {
+    let flags = SocketFlags::CLOEXEC;
+    socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)
+        .map_err(|reason| Error::kernel("a socket", reason))
+}
+
+fn inherited(descriptor: &OwnedFd) -> Result<String, Error> {
+    fcntl_setfd(descriptor, FdFlags::empty()).map_err(|reason| Error::Handover(reason.into()))?;
+    Ok(descriptor.as_raw_fd().to_string())
+}
+
+impl Owner {
+    fn become_the_packs_user(self) -> Result<(), Error> {
+        let failed = |reason: io::Error| Error::kernel("a user of its own for the pack", reason);
+        let outside = match self {
+            Self::User { user, group } => (user, group),
+            Self::Root { user } => {
+                leave_root(user).map_err(failed)?;
+                (user, user)
+            }
+        };
+        // Who may not be looked into, as whoever becomes another user, may not write to its own files below /proc either.
+        set_dumpable_behavior(DumpableBehavior::Dumpable)
+            .map_err(|reason| failed(reason.into()))?;
+        // SAFETY: parts no descriptors from another thread's.
+        unsafe { unshare_unsafe(UnshareFlags::NEWUSER) }.map_err(|reason| Error::Namespaces {
+            reason: reason.into(),
+        })?;
+        map((INSIDE, INSIDE), outside).map_err(failed)
+    }
+}
+
+/// With the right to make a user namespace, which some machines give to nobody else.
+fn leave_root(user: u32) -> io::Result<()> {
+    let (user, group) = ids(user);
+    set_keep_capabilities(true)?;
+    set_thread_groups(&[])?;
+    set_thread_res_gid(group, group, group)?;
+    set_thread_res_uid(user, user, user)?;
+    let mut sets = capabilities(None)?;
+    sets.effective = CapabilitySet::SYS_ADMIN;
+    set_capabilities(None, sets)?;
+    Ok(set_keep_capabilities(false)?)
+}
+
+/// From every set, also of what it ever executes.
+fn drop_capabilities() -> io::Result<()> {
+    clear_ambient_capability_set()?;
+    for capability in (0..64).map(|number| CapabilitySet::from_bits_retain(1 << number)) {
+        match remove_capability_from_bounding_set(capability) {
+            // The kernel has no more of them.
+            Err(rustix::io::Errno::INVAL) => break,
+            removed => removed?,
+        }
+    }
+    let none = CapabilitySets {
+        effective: CapabilitySet::empty(),
+        permitted: CapabilitySet::empty(),
+        inheritable: CapabilitySet::empty(),
+    };
+    Ok(set_capabilities(None, none)?)
+}

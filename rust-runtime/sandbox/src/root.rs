@@ -1,0 +1,177 @@
+//! What a pack sees of the machine's files, and which namespaces are its own.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use hakoniwa::{Container, MountOptions, Namespace, Rlimit, Runctl};
+
+use crate::libraries;
+use crate::owner::{INSIDE, SCAFFOLD};
+use crate::spec::Limits;
+
+/// Where the runtime's binary lies for process 1.
+pub(crate) const RUNTIME: &str = "/run/burst/burst-runtime";
+
+/// Where the sockets of this machine's packs lie.
+pub(crate) const SOCKETS: &str = "/run/burst/sockets";
+
+/// The machine's devices that a pack has.
+pub(crate) const DEVICES: [&str; 5] = [
+    "/dev/full",
+    "/dev/null",
+    "/dev/random",
+    "/dev/urandom",
+    "/dev/zero",
+];
+
+/// What the pack alone writes to.
+pub(crate) const SCRATCH: [&str; 2] = ["/tmp", "/dev/shm"];
+
+/// Of a root that is given, what is not taken from there.
+const OURS: [&str; 6] = ["dev", "package", "proc", "run", "sys", "tmp"];
+
+/// What is to be seen.
+#[derive(Debug)]
+pub(crate) struct Root<'a> {
+    pub(crate) runtime: &'a Path,
+    pub(crate) package: Option<&'a Path>,
+    pub(crate) sockets: Option<&'a Path>,
+    /// In place of this machine's C library.
+    pub(crate) directory: Option<&'a Path>,
+    /// Paths of this machine, and where they are seen.
+    pub(crate) shown: Vec<(PathBuf, &'static str)>,
+    /// MiB of the two.
+    pub(crate) scratch: [u32; 2],
+}
+
+impl Root<'_> {
+    /// All walls but those that process 1 makes.
+    pub(crate) fn container(&self, limits: &Limits, counted: bool) -> io::Result<Container> {
+        let mut container = Container::empty();
+        for namespace in [
+            Namespace::Mount,
+            Namespace::Pid,
+            Namespace::Network,
+            Namespace::Ipc,
+            Namespace::Uts,
+        ] {
+            container.unshare(namespace);
+        }
+        container.rootdir(SCAFFOLD).hostname("pack");
+        // What it makes of a mount's flags is not what was asked for: process 1 sets them again.
+        container.runctl(Runctl::MountFallback);
+        container.procfsmount("/proc");
+        match self.directory {
+            Some(directory) => show_root(&mut container, directory)?,
+            None => show_libraries(&mut container)?,
+        }
+        show(&mut container, self.runtime, RUNTIME);
+        for (path, target) in [(self.package, "/package"), (self.sockets, SOCKETS)] {
+            if let Some(path) = path {
+                show(&mut container, path, target);
+            }
+        }
+        for (path, target) in &self.shown {
+            show(&mut container, path, target);
+        }
+        self.devices(&mut container);
+        limit(&mut container, limits, counted);
+        Ok(container)
+    }
+
+    fn devices(&self, container: &mut Container) {
+        for device in DEVICES {
+            show(container, Path::new(device), device);
+        }
+        for (link, target) in [
+            ("/dev/fd", "/proc/self/fd"),
+            ("/dev/stdin", "/proc/self/fd/0"),
+            ("/dev/stdout", "/proc/self/fd/1"),
+            ("/dev/stderr", "/proc/self/fd/2"),
+        ] {
+            container.symlink(target, link);
+        }
+        for (target, mebibytes) in SCRATCH.into_iter().zip(self.scratch) {
+            let flags = MountOptions::NOSUID | MountOptions::NODEV | MountOptions::NOEXEC;
+            // Each file costs memory beside its bytes.
+            let files = u64::from(mebibytes) * 256;
+            let data = format!("size={mebibytes}m,nr_inodes={files},mode=1777");
+            container.mount("tmpfs", target, "tmpfs", flags, Some(data));
+        }
+    }
+}
+
+fn show(container: &mut Container, path: &Path, target: &str) {
+    let path = path.to_string_lossy();
+    container.mount(&path, target, "", MountOptions::BIND, None);
+}
+
+fn show_libraries(container: &mut Container) -> io::Result<()> {
+    let libraries = libraries::find()?;
+    for path in &libraries.paths {
+        show(container, path, &path.to_string_lossy());
+    }
+    for (link, target) in &libraries.links {
+        container.symlink(&target.to_string_lossy(), &link.to_string_lossy());
+    }
+    let id = INSIDE;
+    for (file, contents) in [
+        (
+            "/etc/passwd",
+            format!("pack:x:{id}:{id}:pack:/tmp:/bin/false\n"),
+        ),
+        ("/etc/group", format!("pack:x:{id}:\n")),
+        (
+            "/etc/hosts",
+            "127.0.0.1 localhost pack\n::1 localhost\n".to_owned(),
+        ),
+        (
+            "/etc/nsswitch.conf",
+            "passwd: files\ngroup: files\nhosts: files dns\n".to_owned(),
+        ),
+    ] {
+        container.file(file, &contents);
+    }
+    container.dir("/etc", 0o755);
+    Ok(())
+}
+
+/// Each entry by itself: nothing can be made in a root that others use as well.
+fn show_root(container: &mut Container, directory: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if OURS.contains(&name.as_ref()) {
+            continue;
+        }
+        let target = format!("/{name}");
+        match entry.file_type()?.is_symlink() {
+            true => {
+                let link = fs::read_link(entry.path())?;
+                container.symlink(&link.to_string_lossy(), &target);
+            }
+            false => show(container, &entry.path(), &target),
+        }
+    }
+    Ok(())
+}
+
+/// What is held for each process, or for its user, whom the kernel counts by namespaces.
+fn limit(container: &mut Container, limits: &Limits, counted: bool) {
+    let files = limits.files.into();
+    for (resource, most) in [
+        (Rlimit::Core, 0),
+        (Rlimit::Memlock, 64 << 10),
+        (Rlimit::Msgqueue, 0),
+        (Rlimit::Nofile, files),
+        (Rlimit::Sigpending, 4096),
+    ] {
+        container.setrlimit(resource, most, most);
+    }
+    if !counted {
+        let processes = limits.processes.into();
+        container.setrlimit(Rlimit::Nproc, processes, processes);
+    }
+}

@@ -1,0 +1,219 @@
+//! What a launcher is told: a sandbox's description, and later other limits for it.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use crate::Error;
+
+/// A sandbox, as the first line of standard input describes it.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct Spec {
+    /// Seen at `/package`, read-only. What is put there later is seen, too.
+    pub(crate) package: PathBuf,
+    /// Where the packs of this machine have their Unix sockets.
+    pub(crate) sockets: Option<PathBuf>,
+    /// In place of this machine's C library.
+    pub(crate) root: Option<PathBuf>,
+    /// Of the machine's, and of no other pack: for root alone.
+    pub(crate) user: Option<u32>,
+    pub(crate) group: Option<GroupName>,
+    #[serde(rename = "tmpMiB")]
+    pub(crate) tmp: u32,
+    #[serde(rename = "shmMiB")]
+    pub(crate) shm: u32,
+    pub(crate) limits: Limits,
+    #[serde(default = "one_second")]
+    grace_ms: u32,
+}
+
+fn one_second() -> u32 {
+    1000
+}
+
+/// What a pack may have.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct Limits {
+    #[serde(rename = "memoryMiB")]
+    pub(crate) memory: u32,
+    pub(crate) cpus: f64,
+    /// Threads count as well, those of the runtime, too.
+    pub(crate) processes: u32,
+    /// Descriptors, of each process.
+    pub(crate) files: u32,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Change {
+    limits: Limits,
+}
+
+/// A control group's name.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(try_from = "String")]
+pub(crate) struct GroupName(String);
+
+impl GroupName {
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TryFrom<String> for GroupName {
+    type Error = &'static str;
+
+    fn try_from(name: String) -> Result<Self, Self::Error> {
+        let known = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+        let plain = name.bytes().all(known) && !name.starts_with('.');
+        match plain && (1..=100).contains(&name.len()) {
+            true => Ok(Self(name)),
+            false => Err(
+                "the name of a control group is of 1 to 100 letters, digits, '-', '_' and '.', and begins with no '.'",
+            ),
+        }
+    }
+}
+
+impl Spec {
+    pub(crate) fn read(line: &[u8]) -> Result<Self, Error> {
+        let spec: Self =
+            serde_json::from_slice(line).map_err(|error| Error::Spec(error.to_string()))?;
+        spec.limits.check()?;
+        let paths = [
+            Some(&spec.package),
+            spec.sockets.as_ref(),
+            spec.root.as_ref(),
+        ];
+        for path in paths.into_iter().flatten() {
+            if !path.is_absolute() || path.to_str().is_none() {
+                return Err(Error::Spec(format!(
+                    "{} is no absolute path in UTF-8",
+                    path.display()
+                )));
+            }
+            if !path.is_dir() {
+                return Err(Error::Spec(format!("{} is no directory", path.display())));
+            }
+        }
+        match spec.tmp > 0 && spec.shm > 0 {
+            true => Ok(spec),
+            false => Err(Error::Spec("tmpMiB and shmMiB are 1 or more".to_owned())),
+        }
+    }
+
+    /// From the end of standard input until what still runs is killed.
+    pub(crate) fn grace(&self) -> Duration {
+        Duration::from_millis(self.grace_ms.into())
+    }
+}
+
+impl Limits {
+    /// Those that a later line of standard input asks for.
+    pub(crate) fn read(line: &[u8]) -> Result<Self, Error> {
+        let change: Change =
+            serde_json::from_slice(line).map_err(|error| Error::Spec(error.to_string()))?;
+        change.limits.check()?;
+        Ok(change.limits)
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        let sound = self.memory >= LEAST_MEMORY
+            && self.processes >= LEAST_PROCESSES
+            && self.files >= LEAST_FILES
+            && (LEAST_CPUS..=MOST_CPUS).contains(&self.cpus);
+        match sound {
+            true => Ok(()),
+            false => Err(Error::Spec(format!(
+                "memoryMiB is at least {LEAST_MEMORY}, cpus {LEAST_CPUS}, processes {LEAST_PROCESSES}, files \
+                 {LEAST_FILES}"
+            ))),
+        }
+    }
+}
+
+/// With less of any the runtime does not come up.
+const LEAST_MEMORY: u32 = 8;
+const LEAST_CPUS: f64 = 0.01;
+const MOST_CPUS: f64 = 100_000.0;
+const LEAST_PROCESSES: u32 = 8;
+const LEAST_FILES: u32 = 32;
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    const LIMITS: &str = r#"{"memoryMiB":512,"cpus":2.0,"processes":320,"files":4096}"#;
+
+    fn refused(fields: &str) -> String {
+        Spec::read(format!("{{{fields}}}").as_bytes())
+            .unwrap_err()
+            .to_string()
+    }
+
+    #[test]
+    fn what_is_unsound_is_refused() {
+        let sizes = r#""tmpMiB":64,"shmMiB":64"#;
+        for (fields, said) in [
+            (
+                format!(r#""package":"/tmp",{sizes},"limits":{LIMITS},"more":1"#),
+                "more",
+            ),
+            (
+                format!(r#""package":"tmp",{sizes},"limits":{LIMITS}"#),
+                "absolute",
+            ),
+            (
+                format!(r#""package":"/tmp/none/at/all",{sizes},"limits":{LIMITS}"#),
+                "no directory",
+            ),
+            (
+                format!(r#""package":"/tmp",{sizes},"group":"../up","limits":{LIMITS}"#),
+                "control group",
+            ),
+            (
+                format!(r#""package":"/tmp",{sizes},"group":"","limits":{LIMITS}"#),
+                "control group",
+            ),
+            (
+                format!(r#""package":"/tmp","tmpMiB":0,"shmMiB":1,"limits":{LIMITS}"#),
+                "tmpMiB",
+            ),
+            (
+                format!(
+                    r#""package":"/tmp",{sizes},"limits":{}"#,
+                    LIMITS.replace("2.0", "0")
+                ),
+                "cpus",
+            ),
+            (
+                format!(
+                    r#""package":"/tmp",{sizes},"limits":{}"#,
+                    LIMITS.replace("512", "-1")
+                ),
+                "integer",
+            ),
+            (format!(r#"{sizes},"limits":{LIMITS}"#), "package"),
+        ] {
+            let refused = refused(&fields);
+            assert!(refused.contains(said), "{fields}: {refused}");
+        }
+    }
+
+    #[test]
+    fn what_may_be_left_out_has_its_default() {
+        let spec = format!(r#"{{"package":"/tmp","tmpMiB":1,"shmMiB":1,"limits":{LIMITS}}}"#);
+        let spec = Spec::read(spec.as_bytes()).unwrap();
+        assert_eq!(spec.grace(), Duration::from_secs(1));
+        assert!(spec.user.is_none() && spec.group.is_none() && spec.sockets.is_none());
+        assert_eq!(
+            Limits::read(format!(r#"{{"limits":{LIMITS}}}"#).as_bytes()).unwrap(),
+            spec.limits
+        );
+        assert!(Limits::read(b"nonsense").is_err());
+    }
+}

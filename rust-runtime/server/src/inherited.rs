@@ -1,0 +1,70 @@
+//! Sockets that whoever started the runtime has opened for it, as it cannot itself where it is shut in.
+
+use std::io::{self, ErrorKind};
+use std::os::fd::{FromRawFd, OwnedFd};
+use std::str::FromStr;
+
+/// A socket by its number, which nothing else here goes by. No program gets it.
+///
+/// # Errors
+/// When there is none of that number.
+pub fn take(descriptor: i32) -> io::Result<OwnedFd> {
+    if descriptor <= libc::STDERR_FILENO {
+        return Err(ErrorKind::InvalidInput.into());
+    }
+    // SAFETY: takes integers alone; fails where nothing is open under the number.
+    if unsafe { libc::fcntl(descriptor, libc::F_SETFD, libc::FD_CLOEXEC) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: it is open, and by the caller's word nobody else's here.
+    Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
+}
+
+/// A Unix socket that the packs of this machine find by its name: `DESCRIPTOR:NAME`.
+#[derive(Debug, Clone)]
+pub struct LocalListener {
+    /// The socket's number.
+    pub descriptor: i32,
+    /// Below the directory of all packs' sockets.
+    pub name: String,
+}
+
+impl FromStr for LocalListener {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let parts = text.split_once(':');
+        let parts = parts.and_then(|(number, name)| Some((number.parse().ok()?, name)));
+        match parts {
+            Some((descriptor, name)) if !name.is_empty() => Ok(Self {
+                descriptor,
+                name: name.to_owned(),
+            }),
+            _ => Err("it is DESCRIPTOR:NAME"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use std::os::fd::IntoRawFd;
+
+    #[test]
+    fn only_what_is_open_and_no_standard_stream_is_taken() {
+        assert!(take(1).is_err());
+        assert!(take(1_000_000).is_err());
+        let opened = std::fs::File::open("/dev/null").unwrap();
+        take(opened.into_raw_fd()).unwrap();
+    }
+
+    #[test]
+    fn a_local_listener_has_both() {
+        let listener: LocalListener = "4:0a1b".parse().unwrap();
+        assert_eq!((listener.descriptor, &*listener.name), (4, "0a1b"));
+        for wrong in ["4", "4:", "x:0a1b", ""] {
+            assert!(wrong.parse::<LocalListener>().is_err(), "{wrong}");
+        }
+    }
+}
