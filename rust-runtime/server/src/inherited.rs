@@ -3,8 +3,9 @@
 use std::io::{self, ErrorKind};
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::str::FromStr;
+use std::sync::Arc;
 
-/// A socket by its number, which nothing else here goes by. No program gets it.
+/// A socket by its number, which nothing else here goes by.
 ///
 /// # Errors
 /// When there is none of that number.
@@ -42,6 +43,32 @@ impl FromStr for LocalListener {
             }),
             _ => Err("it is DESCRIPTOR:NAME"),
         }
+    }
+}
+
+/// The directory of all packs' sockets, as a pack sees it.
+const DIRECTORY: &str = "/run/burst/sockets";
+
+/// Where the pack is found by others of its machine, which the program listens to.
+#[derive(Debug, Clone)]
+pub struct PackSocket {
+    pub(crate) listener: Arc<OwnedFd>,
+    name: String,
+}
+
+impl PackSocket {
+    /// # Errors
+    /// When there is no socket of that number.
+    pub fn take(local: LocalListener) -> io::Result<Self> {
+        Ok(Self {
+            listener: Arc::new(take(local.descriptor)?),
+            name: local.name,
+        })
+    }
+
+    /// As the program is to advertise it.
+    pub(crate) fn endpoint(&self) -> String {
+        format!("unix:{DIRECTORY}/{}", self.name)
     }
 }
 

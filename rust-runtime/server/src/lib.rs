@@ -58,16 +58,18 @@ pub use process::make_undumpable;
 pub use supervisor::StartError;
 pub use violation::ProtocolViolation;
 
+use crate::inherited::PackSocket;
 use crate::runtime::Runtime;
 use crate::server::Server;
 
-/// Serves until `shutdown` resolves, then kills the program and returns when it is gone.
+/// Serves until `shutdown` resolves, with this socket for other packs to find it by, if there is one; then kills the program and returns when it is gone.
 pub async fn run(
     listener: TcpListener,
     access: Access,
+    socket: Option<PackSocket>,
     shutdown: impl Future<Output = ()> + Send + 'static,
 ) {
-    let runtime = Runtime::default();
+    let runtime = Runtime::new(socket);
     let server = Server::new(listener, routes::routes(runtime.clone(), access));
     let stopped = async {
         shutdown.await;

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use burst_bcm::BackendConfig;
 use burst_firewall::{NetworkPolicy, Range};
 use burst_runtime::Access;
-use burst_runtime::inherited::{self, LocalListener};
+use burst_runtime::inherited::{self, LocalListener, PackSocket};
 use clap::{Parser, Subcommand};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -172,9 +172,7 @@ struct Opened {
 
 fn serve(listen: &str, opened: Opened, held: bool, keep_open: bool) -> Result<(), Error> {
     burst_runtime::make_undumpable()?;
-    // Open for as long as the pack is there.
-    let local = (opened.local).map(|local| inherited::take(local.descriptor));
-    let _local = local.transpose()?;
+    let socket = opened.local.map(PackSocket::take).transpose()?;
     // One thread is enough for one program, and switches less on its way to an answer.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -195,7 +193,7 @@ fn serve(listen: &str, opened: Opened, held: bool, keep_open: bool) -> Result<()
         let mut terminated = signal(SignalKind::terminate())?;
         let mut interrupted = signal(SignalKind::interrupt())?;
         let closed = stdin_closed(keep_open);
-        burst_runtime::run(listener, Access::from_environment(), async move {
+        burst_runtime::run(listener, Access::from_environment(), socket, async move {
             tokio::select! {
                 _ = terminated.recv() => {}
                 _ = interrupted.recv() => {}

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use burst_protocol::CONTROL_FD;
+use burst_protocol::{CONTROL_FD, LISTENER_FD};
 use tokio::sync::{oneshot, watch};
 
 use crate::environment::Environment;
@@ -22,6 +22,9 @@ use crate::{limits, memory_limit, orphans};
 const ENVIRONMENT: [&str; 6] = ["PATH", "LANG", "LC_ALL", "TMPDIR", "TZ", "RUST_BACKTRACE"];
 
 const CONTROL: i32 = 3;
+
+/// Where it finds its pack's socket, if it has one.
+const LISTENER: i32 = 4;
 
 /// A program that was started, and its ends of everything.
 pub(crate) struct Started {
@@ -129,8 +132,13 @@ pub fn make_undumpable() -> io::Result<()> {
     }
 }
 
-/// Starts a package's program, with variables of its own. Fails where the kernel refuses to execute it.
-pub(crate) async fn start(package: &Package, own: &Environment) -> io::Result<Started> {
+/// Starts a package's program, with variables of its own, and the socket on which its pack is found, if there is one.
+/// Fails where the kernel refuses to execute it.
+pub(crate) async fn start(
+    package: &Package,
+    own: &Environment,
+    listener: Option<Arc<OwnedFd>>,
+) -> io::Result<Started> {
     let mut command = Command::new(package.exec());
     command.current_dir(package.directory()).env_clear();
     command.envs(
@@ -140,6 +148,9 @@ pub(crate) async fn start(package: &Package, own: &Environment) -> io::Result<St
     );
     own.apply(&mut command);
     command.env(CONTROL_FD, CONTROL.to_string());
+    if listener.is_some() {
+        command.env(LISTENER_FD, LISTENER.to_string());
+    }
     command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -154,7 +165,7 @@ pub(crate) async fn start(package: &Package, own: &Environment) -> io::Result<St
         .name("supervisor".to_owned())
         .spawn(move || {
             let (exited, exit) = oneshot::channel();
-            let child = match spawn(&mut command, theirs) {
+            let child = match spawn(&mut command, &theirs, listener.as_deref()) {
                 Ok(child) => child,
                 Err(error) => {
                     let _ = started.send(Err(error));
@@ -173,18 +184,28 @@ pub(crate) async fn start(package: &Package, own: &Environment) -> io::Result<St
         .unwrap_or_else(|_| Err(io::Error::other("the supervising thread was lost")))
 }
 
-fn spawn(command: &mut Command, control: UnixStream) -> io::Result<Child> {
-    // If descriptor 3 is free here, the pipe by which `spawn` learns of a failed exec would get
-    // that number and be overwritten in the child: occupy it.
-    let _placeholder = File::open("/dev/null")?;
-    let control_socket = control.as_raw_fd();
+fn spawn(
+    command: &mut Command,
+    control: &UnixStream,
+    listener: Option<&OwnedFd>,
+) -> io::Result<Child> {
+    // If descriptors 3 and 4 are free here, the pipe by which `spawn` learns of a failed exec would get
+    // such a number and be overwritten in the child: occupy them.
+    let _placeholders = [File::open("/dev/null")?, File::open("/dev/null")?];
+    // Neither has a number that the child is to have.
+    let control = beyond(control.as_fd())?;
+    let listener = listener.map(|it| beyond(it.as_fd())).transpose()?;
+    let descriptors = (
+        control.as_raw_fd(),
+        listener.as_ref().map(AsRawFd::as_raw_fd),
+    );
     let runtime = std::process::id();
     // SAFETY: other threads of the runtime may hold any lock while this one forks, so the closure may neither allocate
-    // nor lock: it holds two integers, and `prepare_child` makes nothing but system calls, whose errors are integers
+    // nor lock: it holds integers, and `prepare_child` makes nothing but system calls, whose errors are integers
     // too.
     unsafe {
         command.pre_exec(move || {
-            prepare_child(control_socket, runtime)?;
+            prepare_child(descriptors, runtime)?;
             Ok(())
         })
     };
@@ -195,6 +216,17 @@ fn spawn(command: &mut Command, control: UnixStream) -> io::Result<Child> {
     })?;
     raise_oom_score(child.id());
     Ok(child)
+}
+
+/// A copy with a number that no descriptor of the program has.
+fn beyond(descriptor: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    let number = descriptor.as_raw_fd();
+    // SAFETY: takes integers alone.
+    match unsafe { libc::fcntl(number, libc::F_DUPFD_CLOEXEC, LISTENER + 1) } {
+        -1 => Err(io::Error::last_os_error()),
+        // SAFETY: it is open, and new.
+        copy => Ok(unsafe { OwnedFd::from_raw_fd(copy) }),
+    }
 }
 
 /// Under memory pressure the program goes, not the runtime that reports on it. Where this fails, the kernel still
@@ -214,7 +246,7 @@ fn raise_oom_score(program: u32) {
 }
 
 /// Runs in the child between fork and exec.
-fn prepare_child(control: i32, runtime: u32) -> io::Result<()> {
+fn prepare_child((control, listener): (i32, Option<i32>), runtime: u32) -> io::Result<()> {
     let check = |result: i32| match result {
         -1 => Err(io::Error::last_os_error()),
         _ => Ok(()),
@@ -231,18 +263,17 @@ fn prepare_child(control: i32, runtime: u32) -> io::Result<()> {
             // The runtime died before the line above took effect.
             return Err(io::ErrorKind::BrokenPipe.into());
         }
-        if control == CONTROL {
-            check(libc::fcntl(control, libc::F_SETFD, 0))?;
-        } else {
-            check(libc::dup2(control, CONTROL))?;
-        }
+        check(libc::dup2(control, CONTROL))?;
+        let last = match listener {
+            Some(listener) => check(libc::dup2(listener, LISTENER)).map(|()| LISTENER)?,
+            None => CONTROL,
+        };
         // Whatever else is open here, by whose mistake ever, is not for the program. Older kernels
         // do not know this call; everything the runtime opens itself is close-on-exec anyway.
-        let last = libc::c_uint::MAX;
         libc::syscall(
             libc::SYS_close_range,
-            CONTROL + 1,
-            last,
+            last + 1,
+            libc::c_uint::MAX,
             libc::CLOSE_RANGE_CLOEXEC,
         );
         // Writing a core may take longer than anyone wants to wait for the news of a crash.

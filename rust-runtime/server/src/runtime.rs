@@ -11,6 +11,7 @@ use crate::cleanup;
 use crate::credential_broker::CredentialBroker;
 use crate::environment::Environment;
 use crate::error::Error;
+use crate::inherited::PackSocket;
 use crate::limits;
 use crate::not_reusable::NotReusable;
 use crate::pack::{self, Order, Outcome};
@@ -20,10 +21,11 @@ use crate::supervisor::{Program, StartFailure};
 use crate::suspension::Suspension;
 
 /// Shared by all requests.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(crate) struct Runtime {
     state: Arc<Mutex<State>>,
     broker: Arc<CredentialBroker>,
+    socket: Option<PackSocket>,
 }
 
 enum State {
@@ -60,6 +62,14 @@ impl State {
 }
 
 impl Runtime {
+    pub(crate) fn new(socket: Option<PackSocket>) -> Self {
+        Self {
+            state: Arc::default(),
+            broker: Arc::default(),
+            socket,
+        }
+    }
+
     /// Says which variables the program is to have, before it is started.
     pub(crate) fn set_environment(&self, environment: Environment) -> Result<(), Error> {
         match &mut *self.state() {
@@ -82,8 +92,9 @@ impl Runtime {
         };
         // On a task of its own: a caller that hangs up must not leave a half-started program.
         let runtime = self.clone();
+        let listener = (self.socket.as_ref()).map(|socket| Arc::clone(&socket.listener));
         let starting = tokio::spawn(async move {
-            let started = Program::start(package, environment).await;
+            let started = Program::start(package, environment, listener).await;
             let mut state = runtime.state();
             match started {
                 Ok(program) => {
@@ -117,8 +128,11 @@ impl Runtime {
     }
 
     /// Runs a flare on the warm program. Its events come out of the channel as lines.
-    pub(crate) fn run(&self, run: RunPack) -> Result<mpsc::Receiver<Bytes>, Error> {
+    pub(crate) fn run(&self, mut run: RunPack) -> Result<mpsc::Receiver<Bytes>, Error> {
         run.check()?;
+        if let Some(socket) = &self.socket {
+            run.advertise = socket.endpoint();
+        }
         let number = getrandom::u64()
             .map_err(|error| Error::Start(format!("no number for the run: {error}")))?;
         let mut state = self.state();

@@ -1,6 +1,7 @@
 //! The user's program from its start to its end, and what its end means.
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::ExitStatus;
 use std::sync::Arc;
@@ -112,10 +113,11 @@ impl Program {
     pub(crate) async fn start(
         package: Package,
         environment: Environment,
+        listener: Option<Arc<OwnedFd>>,
     ) -> Result<Self, StartFailure> {
         let memory = KillCounter::of_this_process();
         let killed_before = memory.read();
-        let started = process::start(&package, &environment)
+        let started = process::start(&package, &environment, listener)
             .await
             .map_err(StartError::Execution)?;
         let control = UnixStream::from_std(started.control).map_err(StartError::Pipes)?;
