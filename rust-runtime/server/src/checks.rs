@@ -43,12 +43,8 @@ impl Checks {
     }
 
     /// The event of a frame, with times that can be and texts that are not too long; none where it is about another
-    /// run. The error says why it cannot be passed on at all. `reason` is why the flare is being ended, if it is.
-    pub(crate) fn read(
-        &mut self,
-        frame: &[u8],
-        reason: Option<&Failure>,
-    ) -> Result<Option<ProgramEvent>, ProtocolViolation> {
+    /// run. The error says why it cannot be passed on at all.
+    pub(crate) fn read(&mut self, frame: &[u8]) -> Result<Option<ProgramEvent>, ProtocolViolation> {
         let Heard { run, event } = serde_json::from_slice(frame)
             .map_err(|error| ProtocolViolation::NoEvent(without_values(&error.to_string())))?;
         if run != Some(self.run) {
@@ -59,7 +55,7 @@ impl Checks {
             }
         }
         match bounded(frame, event)? {
-            ProgramEvent::Pack(event) => self.fit(event, reason).map(ProgramEvent::Pack),
+            ProgramEvent::Pack(event) => self.fit(event).map(ProgramEvent::Pack),
             ProgramEvent::Dying { worker, signal } => Ok(ProgramEvent::Dying {
                 worker,
                 signal: signal.filter(|signal| limits::DYING_SIGNALS.contains(signal)),
@@ -69,11 +65,7 @@ impl Checks {
         .map(Some)
     }
 
-    fn fit(
-        &self,
-        mut event: PackEvent,
-        reason: Option<&Failure>,
-    ) -> Result<PackEvent, ProtocolViolation> {
+    fn fit(&self, mut event: PackEvent) -> Result<PackEvent, ProtocolViolation> {
         match &mut event {
             PackEvent::Ready {
                 endpoint: Some(endpoint),
@@ -83,12 +75,12 @@ impl Checks {
             }
             PackEvent::Phase { name, .. } => cut(name, PHASE_NAME),
             PackEvent::WorkerFailed { worker, error, .. } => {
-                self.fit_failure(error, reason);
+                self.fit_failure(error);
                 error.worker = Some(*worker);
             }
             PackEvent::PackEnded {
                 error: Some(error), ..
-            } => self.fit_failure(error, reason),
+            } => self.fit_failure(error),
             PackEvent::Ready { .. }
             | PackEvent::WorkerStarted { .. }
             | PackEvent::Log { .. }
@@ -105,8 +97,8 @@ impl Checks {
     }
 
     /// A program speaks for its own workers, and of what they can know.
-    fn fit_failure(&self, failure: &mut Failure, reason: Option<&Failure>) {
-        if !may_claim(failure.kind, reason) {
+    fn fit_failure(&self, failure: &mut Failure) {
+        if !may_claim(failure.kind) {
             failure.kind = FailureKind::Error;
         }
         shorten(&mut failure.message, MESSAGE);
@@ -124,20 +116,21 @@ impl Checks {
 }
 
 /// Whether a program may say that this happened to one of its workers. What becomes of its process, of packs and of
-/// machines the platform finds out by itself.
-fn may_claim(kind: FailureKind, reason: Option<&Failure>) -> bool {
-    match kind {
+/// machines the platform finds out by itself; whether a flare was cancelled the controller knows, of which a pack may
+/// hear from another one before this runtime does.
+fn may_claim(kind: FailureKind) -> bool {
+    matches!(
+        kind,
         FailureKind::Error
-        | FailureKind::Panic
-        | FailureKind::Timeout
-        | FailureKind::PeerFailed
-        | FailureKind::StartFailed
-        | FailureKind::Backend
-        | FailureKind::InvalidInput
-        | FailureKind::Internal => true,
-        FailureKind::Cancelled => reason.is_some_and(|reason| reason.kind == kind),
-        _ => false,
-    }
+            | FailureKind::Panic
+            | FailureKind::Timeout
+            | FailureKind::Cancelled
+            | FailureKind::PeerFailed
+            | FailureKind::StartFailed
+            | FailureKind::Backend
+            | FailureKind::InvalidInput
+            | FailureKind::Internal
+    )
 }
 
 /// Whether an endpoint is a port at the address that others were told to use.
@@ -223,13 +216,13 @@ mod tests {
     }
 
     fn read(event: Value) -> Result<Option<ProgramEvent>, ProtocolViolation> {
-        checks().read(event.to_string().as_bytes(), None)
+        checks().read(event.to_string().as_bytes())
     }
 
-    fn failure(error: Value, reason: Option<&Failure>) -> Failure {
+    fn failure(error: Value) -> Failure {
         let event =
             json!({"event": "worker-failed", "run": 7, "worker": 2, "at": 1, "error": error});
-        let read = checks().read(event.to_string().as_bytes(), reason).unwrap();
+        let read = checks().read(event.to_string().as_bytes()).unwrap();
         let Some(ProgramEvent::Pack(PackEvent::WorkerFailed { error, .. })) = read else {
             panic!("{read:?}")
         };
@@ -242,11 +235,12 @@ mod tests {
             "error",
             "panic",
             "timeout",
+            "cancelled",
             "peer-failed",
             "start-failed",
             "backend",
         ] {
-            let error = failure(json!({"kind": kind, "message": "m"}), None);
+            let error = failure(json!({"kind": kind, "message": "m"}));
             assert_eq!(serde_json::to_value(error.kind).unwrap(), kind);
         }
         let others = [
@@ -254,18 +248,11 @@ mod tests {
             "pack-lost",
             "controller-restarted",
             "out-of-memory",
-            "cancelled",
         ];
         for kind in others.into_iter().chain(["signal", "abort", "exit"]) {
-            let error = failure(json!({"kind": kind, "message": "m"}), None);
+            let error = failure(json!({"kind": kind, "message": "m"}));
             assert_eq!(error.kind, FailureKind::Error, "{kind}");
         }
-        let cancelled = Failure::new(FailureKind::Cancelled, "enough");
-        let error = failure(
-            json!({"kind": "cancelled", "message": "m"}),
-            Some(&cancelled),
-        );
-        assert_eq!(error.kind, FailureKind::Cancelled);
     }
 
     #[test]
@@ -273,7 +260,6 @@ mod tests {
         let error = failure(
             json!({"kind": "start-failed", "message": "m", "worker": 3, "pack": 0, "invoker": "other",
                 "operation": "fetch"}),
-            None,
         );
         assert_eq!(
             (error.worker, error.pack, error.invoker),
@@ -322,9 +308,7 @@ mod tests {
                 first_run,
                 ..checks()
             };
-            let event = checks
-                .read(succeeded(run.clone()).as_bytes(), None)
-                .unwrap();
+            let event = checks.read(succeeded(run.clone()).as_bytes()).unwrap();
             assert_eq!(
                 (event.is_some(), checks.strayed()),
                 (heard, strayed),

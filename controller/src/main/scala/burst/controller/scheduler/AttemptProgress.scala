@@ -1,6 +1,7 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.{
+  FlareState,
   LogText,
   Output,
   OutputPiece,
@@ -64,15 +65,15 @@ final case class AttemptProgress(
   def firstUnready: Option[PackPlacement] =
     plan.packs.find(p => stages(p.pack) == PackStage.Preparing)
 
-  /** Takes in a report. `aborted` says that the packs were told to end: what a pack then ends with is a
+  /** Takes in a report. With a `cause` the packs were told to end: what a pack then ends with is a
     * consequence and no error of its own.
     */
-  def absorb(report: PackReport, aborted: Boolean): Absorbed =
+  def absorb(report: PackReport, cause: Option[Cause]): Absorbed =
     if !plan.packs.lift(report.pack).exists(_.invoker == report.invoker) then Absorbed(this)
     else
       val all = report.events.foldLeft(Absorbed(noted(report))) { (so, event) =>
         if so.progress.stages(report.pack) == PackStage.Ended then so
-        else so.progress.absorbEvent(so, report.pack, event, aborted)
+        else so.progress.absorbEvent(so, report.pack, event, cause)
       }
       val goesOn = all.progress.stages(report.pack) != PackStage.Ended
       all.copy(shrunk = report.slots.filter(_ => goesOn).map(report.pack -> _).toVector)
@@ -130,7 +131,8 @@ final case class AttemptProgress(
     if report.start.isEmpty then this
     else copy(packs = packs.updated(report.pack, packs(report.pack).copy(start = report.start)))
 
-  private def absorbEvent(so: Absorbed, pack: Int, event: PackEvent, aborted: Boolean): Absorbed =
+  private def absorbEvent(so: Absorbed, pack: Int, event: PackEvent, cause: Option[Cause]): Absorbed =
+    def told(error: Failure) = located(credible(error, cause), pack)
     event match
       case PackEvent.Ready(endpoint, _) => so.copy(progress = markReady(pack, endpoint))
       case PackEvent.WorkerStarted(id, at) =>
@@ -171,26 +173,32 @@ final case class AttemptProgress(
         }
       case PackEvent.WorkerFailed(id, error, at) =>
         own(pack, id).filterNot(_.state.isFinal).fold(so) { worker =>
-          val where = located(error, pack)
+          val where = told(error)
           val failure = where.copy(worker = error.worker.orElse(Some(id)))
           // of a process that is gone nobody need know whose doing it was
-          val cause = if AttemptProgress.OfProcess(error.kind) then where else failure
+          val blamed = if AttemptProgress.OfProcess(error.kind) then where else failure
           val state =
-            if error.kind == FailureKind.Cancelled then WorkerState.Cancelled else WorkerState.Failed
+            if where.kind == FailureKind.Cancelled then WorkerState.Cancelled else WorkerState.Failed
           so.copy(
             progress = put(worker.copy(state = state, ended = Some(at), error = Some(failure))),
             results = so.results :+ WorkerResult(id, None, Some(failure)),
-            failures = so.failures :+ cause
+            failures = so.failures :+ blamed
           )
         }
       case PackEvent.PackEnded(_, error, _) =>
         val finished = plan.packs(pack).workers.forall(workers(_).state.isFinal)
         val failure =
           if finished then None
-          else if aborted then
-            error.filterNot(e => AttemptProgress.Consequences(e.kind)).map(located(_, pack))
-          else Some(error.map(located(_, pack)).getOrElse(silentEnd(pack)))
+          else if cause.isDefined then error.filterNot(e => AttemptProgress.Consequences(e.kind)).map(told)
+          else Some(error.map(told).getOrElse(silentEnd(pack)))
         packEnded(so, pack, failure)
+
+  /** Of a cancellation a pack may hear from another one before its own runtime does: whether there is one is
+    * known here alone.
+    */
+  private def credible(error: Failure, cause: Option[Cause]): Failure =
+    val cancelled = cause.exists(_.state == FlareState.Cancelled)
+    if error.kind == FailureKind.Cancelled && !cancelled then error.copy(kind = FailureKind.Error) else error
 
   /** A part of an output that is kept apart, unless the flare's outputs are too large together. */
   private def received(so: Absorbed, pack: Int, worker: Int, bytes: ByteString): Absorbed =

@@ -141,7 +141,7 @@ final case class FlareLifecycle private (
     // while placing, no invoker was asked for anything: whatever reports is mistaken
     val ours = report.attempt == flare.attempt && report.flareId == flare.id && stage != Stage.Placing
     progress.filter(_ => ours).fold(Step(this)) { p =>
-      absorbed(p.absorb(report, aborted = cause.isDefined), at)
+      absorbed(p.absorb(report, cause), at)
     }
 
   private def absorbed(news: Absorbed, at: Long): Step = stage match

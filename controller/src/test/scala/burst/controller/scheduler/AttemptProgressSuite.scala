@@ -1,6 +1,7 @@
 package burst.controller.scheduler
 
-import burst.protocol.{FlareId, InvokerId, PackEvent, PackReport}
+import burst.controller.flare.WorkerState
+import burst.protocol.{Failure, FailureKind, FlareId, InvokerId, PackEvent, PackReport}
 import munit.FunSuite
 
 /** What reports change, whoever wrote them. */
@@ -8,8 +9,12 @@ class AttemptProgressSuite extends FunSuite:
   private val invoker = InvokerId("a")
   private val begun = AttemptProgress.begin(Plan.of(Vector(invoker -> 2), 2), outputLimit = 1000)
 
-  private def absorb(progress: AttemptProgress, events: Vector[PackEvent]): Absorbed =
-    progress.absorb(PackReport(FlareId.random(), 1, 0, invoker, None, events), aborted = false)
+  private def absorb(
+      progress: AttemptProgress,
+      events: Vector[PackEvent],
+      cause: Option[Cause] = None
+  ): Absorbed =
+    progress.absorb(PackReport(FlareId.random(), 1, 0, invoker, None, events), cause)
 
   test("the phases of a worker are kept up to their limit, over all reports"):
     val many = Vector.fill(AttemptProgress.Marks - 1)(PackEvent.Phase(0, "x", 1))
@@ -18,3 +23,16 @@ class AttemptProgressSuite extends FunSuite:
     val second = absorb(first.progress, many :+ PackEvent.Phase(1, "y", 1))
     assertEquals(second.phases.map(_.worker), Vector(0, 1))
     assertEquals(absorb(second.progress, many).phases.length, 0)
+
+  test("a worker is cancelled where its flare is, whoever told it first, and has failed where it is not"):
+    val claim = Failure(FailureKind.Cancelled, "the flare was cancelled", Some(0))
+    def told(cause: Option[Cause]) =
+      val events = Vector(PackEvent.WorkerFailed(0, claim, 1), PackEvent.PackEnded(false, Some(claim), 2))
+      absorb(begun, events, cause)
+    def ended(cause: Option[Cause]) =
+      val worker = told(cause).progress.workers.head
+      (worker.state, worker.error.map(_.kind))
+    val cancelled = Some(FlareEnding.cancelled(CancelledBy.User, isGroup = false))
+    assertEquals(ended(cancelled), (WorkerState.Cancelled, Some(FailureKind.Cancelled)))
+    assertEquals(ended(None), (WorkerState.Failed, Some(FailureKind.Error)))
+    assert(told(None).failures.forall(_.kind == FailureKind.Error), told(None).failures)
