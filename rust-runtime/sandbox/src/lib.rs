@@ -15,6 +15,7 @@ mod owner;
 mod process_one;
 mod root;
 mod sandbox;
+mod signals;
 mod spec;
 mod syscalls;
 
