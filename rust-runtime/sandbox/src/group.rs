@@ -100,12 +100,11 @@ impl Group {
             }
         }
         self.doors.clear();
-        self.dismiss();
         Ok(())
     }
 
-    /// Once it has entered, which it has before anybody else.
-    fn dismiss(&mut self) {
+    /// Waits for who went ahead, which has entered before anybody else.
+    pub(crate) fn dismiss(&mut self) {
         if let Some(scout) = self.scout.take() {
             // A signal that interrupts is one that ends this process.
             let _ = waitpid(Some(scout), WaitOptions::empty());
