@@ -87,14 +87,14 @@ fn what_to_change() -> &'static str {
         |file: &str, value: &str| fs::read_to_string(file).is_ok_and(|text| text.trim() == value);
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     if is("/proc/sys/user/max_user_namespaces", "0") {
-        "set user.max_user_namespaces to more than 0 by sysctl, or run as root"
+        "set user.max_user_namespaces to more than 0 by sysctl"
     } else if is("/proc/sys/kernel/unprivileged_userns_clone", "0") {
-        "set kernel.unprivileged_userns_clone to 1 by sysctl, or run as root"
+        "set kernel.unprivileged_userns_clone to 1 by sysctl"
     } else if is(
         "/proc/sys/kernel/apparmor_restrict_unprivileged_userns",
         "1",
     ) {
-        "set kernel.apparmor_restrict_unprivileged_userns to 0 by sysctl, or run as root"
+        "set kernel.apparmor_restrict_unprivileged_userns to 0 by sysctl"
     } else if status
         .lines()
         .any(|line| line.starts_with("Seccomp:") && line.ends_with('2'))

@@ -17,7 +17,10 @@ const REFUSED: &[(&str, &str)] = &[
     ("write to the root", "ReadOnlyFilesystem"),
     ("write to the package", "ReadOnlyFilesystem"),
     ("write to a library's directory", "ReadOnlyFilesystem"),
-    ("replace the runtime", "ReadOnlyFilesystem|PermissionDenied"),
+    (
+        "replace the runtime",
+        "ReadOnlyFilesystem|PermissionDenied|ExecutableFileBusy",
+    ),
     ("make the package writable", "PermissionDenied"),
     ("run what it wrote", "PermissionDenied"),
     ("run what it shares", "PermissionDenied"),
