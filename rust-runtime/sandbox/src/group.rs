@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::io::Errno;
 use rustix::process::{Pid, WaitOptions, waitpid};
 
 use crate::Error;
@@ -89,11 +90,14 @@ impl Group {
     pub(crate) fn admit(&mut self, process: Pid) -> Result<(), Error> {
         let number = process.as_raw_nonzero().to_string();
         for (door, directory) in self.doors.iter_mut().zip(&self.directories) {
-            door.write_all(number.as_bytes())
-                .map_err(|reason| Error::Group {
+            match door.write_all(number.as_bytes()) {
+                // It has ended, so that there is nobody to hold to anything.
+                Err(reason) if Errno::from_io_error(&reason) == Some(Errno::SRCH) => {}
+                entered => entered.map_err(|reason| Error::Group {
                     path: directory.clone(),
                     reason,
-                })?;
+                })?,
+            }
         }
         self.doors.clear();
         self.dismiss();

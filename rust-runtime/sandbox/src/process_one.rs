@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, IntoRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
@@ -80,15 +80,15 @@ impl ProcessOne {
         self.filter.apply().map_err(Error::Filter)?;
         let descriptors: Vec<_> = socket.iter().map(AsFd::as_fd).collect();
         handover::send(life_line, "", &descriptors).map_err(Error::Handover)?;
-        let socket = socket.as_ref().zip(self.socket_name.as_ref());
-        self.runtime(&control.descriptors, socket)
+        let socket = socket.zip(self.socket_name.as_ref());
+        self.runtime(control.descriptors, socket)
     }
 
     /// As which this process goes on.
     fn runtime(
         &self,
-        control: &[OwnedFd],
-        socket: Option<(&OwnedFd, &String)>,
+        control: Vec<OwnedFd>,
+        socket: Option<(OwnedFd, &String)>,
     ) -> Result<Option<Command>, Error> {
         let Some(environment) = &self.environment else {
             return Ok(None);
@@ -124,9 +124,10 @@ fn local_socket() -> Result<OwnedFd, Error> {
         .map_err(|reason| Error::kernel("a socket", reason))
 }
 
-fn inherited(descriptor: &OwnedFd) -> Result<String, Error> {
-    fcntl_setfd(descriptor, FdFlags::empty()).map_err(|reason| Error::Handover(reason.into()))?;
-    Ok(descriptor.as_raw_fd().to_string())
+/// Its number in the program that is executed, for which it stays open.
+fn inherited(descriptor: OwnedFd) -> Result<String, Error> {
+    fcntl_setfd(&descriptor, FdFlags::empty()).map_err(|reason| Error::Handover(reason.into()))?;
+    Ok(descriptor.into_raw_fd().to_string())
 }
 
 impl Owner {

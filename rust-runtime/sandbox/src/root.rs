@@ -104,7 +104,9 @@ impl Root<'_> {
 
 fn show(container: &mut Container, path: &Path, target: &str) {
     let path = path.to_string_lossy();
-    container.mount(&path, target, "", MountOptions::BIND, None);
+    // With what is mounted below: who is not root may not look behind it.
+    let flags = MountOptions::BIND | MountOptions::REC;
+    container.mount(&path, target, "", flags, None);
 }
 
 fn show_libraries(container: &mut Container) -> io::Result<()> {

@@ -200,8 +200,11 @@ fn attend(
     if let (Some(name), Some(socket)) = (name, shut_in.descriptors.first()) {
         name.bind(socket)?;
     }
-    handover::send(life_line, "", &[]).map_err(Error::Handover)?;
-    Ok(first)
+    match handover::send(life_line, "", &[]) {
+        // It could not become the runtime, and has said why: its exit code tells.
+        Err(reason) if reason.kind() == io::ErrorKind::BrokenPipe => Ok(first),
+        sent => sent.map(|()| first).map_err(Error::Handover),
+    }
 }
 
 fn hear(life_line: &OwnedFd) -> Result<Handed, Error> {

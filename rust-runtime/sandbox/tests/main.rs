@@ -1,1 +1,10 @@
+//! Sandboxes with a probe in them: each test for root, if it is run by root, and for an ordinary user.
+#![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
+mod ends;
+mod leaks;
+mod limits;
+mod refusals;
+mod sockets;
+mod support;
+mod walls;

@@ -1,31 +1,54 @@
-//! In place of `burst-runtime`, for tests: a launcher, and what runs in its sandbox.
+//! In place of `burst-runtime`, for tests: a launcher, and as what runs in its sandbox whatever `PROBE` names.
 
+mod acts;
+mod attempts;
+mod facts;
+
+use std::io::{self, BufRead, Write};
 use std::process::ExitCode;
 
+type Failure = Box<dyn std::error::Error>;
+
 fn main() -> ExitCode {
+    match run() {
+        Ok(code) => code.into(),
+        Err(error) => {
+            eprintln!("burst-runtime: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<u8, Failure> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match words[..] {
-        ["sandbox"] => match burst_sandbox::launch() {
-            Ok(code) => code.into(),
-            Err(error) => {
-                eprintln!("burst-runtime: {error}");
-                ExitCode::FAILURE
-            }
-        },
-        ["sandbox", "--check"] => {
-            println!(
-                "{}",
-                serde_json::to_string(&burst_sandbox::check()).unwrap_or_default()
-            );
-            ExitCode::SUCCESS
-        }
-        ["serve", ..] => {
-            let mut line = String::new();
-            let _ = std::io::stdin().read_line(&mut line);
-            println!("{words:?} {line:?}");
-            ExitCode::SUCCESS
-        }
-        _ => ExitCode::FAILURE,
+        ["sandbox"] => return Ok(burst_sandbox::launch()?),
+        ["sandbox", "--check"] => println!("{}", serde_json::to_string(&burst_sandbox::check())?),
+        ["sandbox", "--remove", prefix] => println!("{}", burst_sandbox::remove(prefix)?),
+        ["serve", "--held", ..] => return serve(&words[2..]),
+        // What runs as a program of a pack.
+        ["act", ..] => return acts::act(&words[1..].join(" ")),
+        _ => return Err("unknown arguments".into()),
     }
+    Ok(0)
+}
+
+fn serve(options: &[&str]) -> Result<u8, Failure> {
+    let mut lines = io::stdin().lock().lines();
+    lines.next().transpose()?;
+    println!("listening on {}", options.join(" "));
+    io::stdout().flush()?;
+    match std::env::var("PROBE")?.as_str() {
+        "facts" => println!("{}", facts::all(options)?),
+        "attempts" => println!("{}", attempts::all()),
+        probe => {
+            drop(lines);
+            return acts::act(probe);
+        }
+    }
+    io::stdout().flush()?;
+    // Until the launcher ends it.
+    while lines.next().transpose()?.is_some() {}
+    Ok(0)
 }

@@ -1,0 +1,137 @@
+//! What a runtime or a program in a sandbox may do.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::process::Command;
+use std::thread;
+
+use crate::Failure;
+
+/// Returns its exit code, if it ends.
+pub fn act(what: &str) -> Result<u8, Failure> {
+    match what.split_once(' ').unwrap_or((what, "")) {
+        ("end", code) => return Ok(code.parse()?),
+        ("stay", _) => stay(),
+        ("crowd", _) => crowd()?,
+        ("threads", _) => println!("{}", threads()),
+        ("fill", directory) => println!("{}", fill(directory)?),
+        ("make", directory) => println!("{}", make(directory)),
+        ("eat", mebibytes) => eat(mebibytes.parse()?)?,
+        ("feed", mebibytes) => feed(mebibytes)?,
+        ("listen", _) => listen()?,
+        ("connect", name) => connect(name)?,
+        ("list", directory) => {
+            println!(
+                "{:?}",
+                std::fs::read_dir(directory)
+                    .map(|_| ())
+                    .map_err(|error| error.kind())
+            );
+        }
+        (other, _) => return Err(format!("there is no act {other}").into()),
+    }
+    io::stdout().flush()?;
+    io::copy(&mut io::stdin().lock(), &mut io::sink())?;
+    Ok(0)
+}
+
+/// Whatever happens to its standard input.
+fn stay() {
+    loop {
+        thread::park();
+    }
+}
+
+/// Processes that outlive whoever started them, in sessions of their own.
+fn crowd() -> Result<(), Failure> {
+    for _ in 0..3 {
+        // It is not waited for.
+        Command::new(std::env::current_exe()?)
+            .args(["act", "stay"])
+            .spawn()?;
+    }
+    println!("there are 3");
+    Ok(())
+}
+
+/// How many there can be.
+fn threads() -> u32 {
+    let mut made = 0;
+    while thread::Builder::new()
+        .stack_size(64 << 10)
+        .spawn(stay)
+        .is_ok()
+        && made < 10_000
+    {
+        made += 1;
+    }
+    made
+}
+
+/// The bytes that could be written.
+fn fill(directory: &str) -> io::Result<u64> {
+    let mut file = File::create(Path::new(directory).join("filled"))?;
+    let mut written = 0;
+    while let Ok(more) = file.write(&[1; 64 << 10]) {
+        written += more as u64;
+        if written > 1 << 30 {
+            break;
+        }
+    }
+    Ok(written)
+}
+
+/// The files that could be made.
+fn make(directory: &str) -> u32 {
+    (0..1_000_000)
+        .find(|number| File::create(format!("{directory}/{number}")).is_err())
+        .unwrap_or(u32::MAX)
+}
+
+fn eat(mebibytes: usize) -> Result<(), Failure> {
+    let eaten: Vec<u8> = vec![1; mebibytes << 20];
+    println!(
+        "eaten {}",
+        eaten.iter().map(|byte| usize::from(*byte)).sum::<usize>() >> 20
+    );
+    io::stdout().flush()?;
+    io::copy(&mut io::stdin().lock(), &mut io::sink())?;
+    drop(eaten);
+    Ok(())
+}
+
+/// Another process, which may have to die for it.
+fn feed(mebibytes: &str) -> Result<(), Failure> {
+    let mut program = Command::new(std::env::current_exe()?);
+    let status = program
+        .args(["act", "eat", mebibytes])
+        .stdin(std::process::Stdio::null())
+        .status()?;
+    println!("{status}");
+    Ok(())
+}
+
+/// To the socket that the launcher has named, for one other.
+fn listen() -> Result<(), Failure> {
+    let option = std::env::args()
+        .skip_while(|word| word != "--local-listener")
+        .nth(1);
+    let option = option.ok_or("no local listener")?;
+    let (descriptor, name) = option.split_once(':').ok_or("no name")?;
+    // SAFETY: the launcher has opened it for this process, and nothing else here goes by its number.
+    let listener =
+        unsafe { <UnixListener as std::os::fd::FromRawFd>::from_raw_fd(descriptor.parse()?) };
+    println!("named {name}");
+    io::stdout().flush()?;
+    let (mut stream, _) = listener.accept()?;
+    stream.write_all(b"hello")?;
+    Ok(())
+}
+
+fn connect(name: &str) -> Result<(), Failure> {
+    let stream = UnixStream::connect(Path::new("/run/burst/sockets").join(name))?;
+    println!("{}", io::read_to_string(stream)?);
+    Ok(())
+}

@@ -1,0 +1,327 @@
+//! Launchers, as whom they run, and what they leave.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Lines, Write};
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+pub const SOON: Duration = Duration::from_secs(20);
+
+/// Who starts a launcher.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Who {
+    Root,
+    /// With a number that nobody else has; none for who runs the test.
+    Ordinary(Option<u32>),
+}
+
+pub fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// Everybody as whom a test can be made here.
+pub fn everybody() -> Vec<Who> {
+    match is_root() {
+        true => vec![Who::Root, Who::Ordinary(Some(unused_user()))],
+        false => vec![Who::Ordinary(None)],
+    }
+}
+
+/// Of no other test, on a machine where several may run.
+pub fn unused_user() -> u32 {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    1_000_000 + std::process::id() % 100_000 * 1000 + NEXT.fetch_add(1, Ordering::Relaxed)
+}
+
+/// A control group's name that nobody else has.
+pub fn unused_group() -> String {
+    format!("burst-test-{}", unused_user())
+}
+
+/// The probe, where everybody may execute it.
+fn probe() -> &'static Path {
+    static COPY: OnceLock<(TempDir, PathBuf)> = OnceLock::new();
+    let (_, copy) = COPY.get_or_init(|| {
+        let directory = open_directory();
+        let copy = directory.path().join("burst-runtime");
+        fs::copy(env!("CARGO_BIN_EXE_burst-sandbox-probe"), &copy).unwrap();
+        (directory, copy)
+    });
+    copy
+}
+
+/// A directory that everybody may look into.
+pub fn open_directory() -> TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    directory
+}
+
+/// A pack that is to be, and what there is for it.
+pub struct Pack {
+    pub who: Who,
+    pub spec: Value,
+    pub package: TempDir,
+    variables: Vec<(String, String)>,
+}
+
+impl Pack {
+    /// With a control group where that can be.
+    pub fn new(who: Who) -> Self {
+        let package = open_directory();
+        fs::write(package.path().join("exec"), "package").unwrap();
+        let mut spec = json!({
+            "package": package.path(),
+            "tmpMiB": 4,
+            "shmMiB": 3,
+            "limits": {"memoryMiB": 64, "cpus": 1.5, "processes": 40, "files": 100},
+            "graceMs": 5000,
+        });
+        if who == Who::Root {
+            spec["user"] = json!(unused_user());
+            spec["group"] = json!(unused_group());
+        }
+        Self {
+            who,
+            spec,
+            package,
+            variables: Vec::new(),
+        }
+    }
+
+    pub fn with(mut self, field: &str, value: impl Into<Value>) -> Self {
+        self.spec[field] = value.into();
+        self
+    }
+
+    pub fn variable(mut self, name: &str, value: impl ToString) -> Self {
+        self.variables.push((name.to_owned(), value.to_string()));
+        self
+    }
+
+    /// Whom the kernel counts what runs in it for.
+    pub fn user(&self) -> u32 {
+        match (self.who, self.spec["user"].as_u64()) {
+            (Who::Ordinary(Some(user)), _) => user,
+            (_, Some(user)) => user as u32,
+            _ => rustix::process::geteuid().as_raw(),
+        }
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(probe());
+        command.args(arguments).env_clear();
+        command.envs(self.variables.iter().cloned());
+        if let Who::Ordinary(Some(user)) = self.who {
+            command.uid(user).gid(user);
+        }
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.stderr(Stdio::piped());
+        command
+    }
+
+    /// A launcher that was told what to make.
+    pub fn launch(&self, act: &str) -> Launcher {
+        self.launch_by(act, |_| {})
+    }
+
+    pub fn launch_by(&self, act: &str, change: impl FnOnce(&mut Command)) -> Launcher {
+        let mut command = self.command(&["sandbox"]);
+        command.env("PROBE", act);
+        change(&mut command);
+        let mut child = command.spawn().unwrap();
+        let mut input = child.stdin.take().unwrap();
+        writeln!(input, "{}", self.spec).unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap()).lines();
+        let process = child.id() as i32;
+        let (waited, waiting) = channel::<()>();
+        thread::spawn(move || {
+            if waiting.recv_timeout(SOON) == Err(RecvTimeoutError::Timeout) {
+                // SAFETY: numbers alone. Whoever waits for the launcher lets go of the channel before.
+                unsafe { libc::kill(process, libc::SIGKILL) };
+            }
+        });
+        Launcher {
+            child,
+            input: Some(input),
+            output,
+            watched: waited,
+        }
+    }
+
+    /// One whose runtime says that it listens.
+    pub fn started(&self, act: &str) -> Launcher {
+        let mut launcher = self.launch(act);
+        let line = launcher.line();
+        assert!(line.starts_with("listening on"), "{line}");
+        launcher
+    }
+
+    /// What it says of itself, and then it ends.
+    pub fn told(&self, act: &str) -> String {
+        let mut launcher = self.started(act);
+        let told = launcher.line();
+        assert_eq!(launcher.end().code, 0, "{told}");
+        told
+    }
+
+    /// Of other commands than a launcher.
+    pub fn run(&self, arguments: &[&str]) -> Output {
+        let mut child = self.command(arguments).spawn().unwrap();
+        drop(child.stdin.take());
+        child.wait_with_output().unwrap()
+    }
+
+    /// Nobody of it runs, as far as its processes can be told from those of who runs the test.
+    #[track_caller]
+    pub fn assert_no_process(&self) {
+        if self.user() != rustix::process::geteuid().as_raw() {
+            until("no process is left", || processes(self.user()).is_empty());
+        }
+    }
+
+    /// Nothing is there that a sandbox of this pack can leave.
+    #[track_caller]
+    pub fn assert_gone(&self) {
+        self.assert_no_process();
+        if let Some(group) = self.spec["group"].as_str() {
+            let groups = groups(group);
+            assert!(groups.is_empty(), "{groups:?}");
+        }
+        let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
+        let package = self.package.path().to_str().unwrap();
+        assert!(
+            !mounts.contains(package) && !mounts.contains("/sys/kernel "),
+            "{mounts}"
+        );
+        let left: Vec<_> = fs::read_dir(self.package.path()).unwrap().collect();
+        assert_eq!(left.len(), 1, "{left:?}");
+    }
+}
+
+pub struct Launcher {
+    child: Child,
+    input: Option<ChildStdin>,
+    output: Lines<BufReader<ChildStdout>>,
+    /// Whoever does not end is killed until this is let go of.
+    watched: Sender<()>,
+}
+
+/// What a launcher leaves.
+#[derive(Debug)]
+pub struct Ended {
+    /// 128 and the signal's number, if one ended it.
+    pub code: i32,
+    pub output: Vec<String>,
+    pub errors: String,
+}
+
+impl Launcher {
+    pub fn process(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// The next of its output.
+    #[track_caller]
+    pub fn line(&mut self) -> String {
+        match self.output.next() {
+            Some(line) => line.unwrap(),
+            None => {
+                let errors = std::io::read_to_string(self.child.stderr.take().unwrap());
+                panic!("its output has ended: {}", errors.unwrap());
+            }
+        }
+    }
+
+    /// All that is left of it, once it has ended by itself.
+    pub fn rest(&mut self) -> Vec<String> {
+        self.output.by_ref().map(|line| line.unwrap()).collect()
+    }
+
+    pub fn say(&mut self, line: &str) {
+        writeln!(self.input.as_mut().unwrap(), "{line}").unwrap();
+    }
+
+    pub fn signal(&self, signal: i32) {
+        // SAFETY: numbers alone; the process has not been waited for.
+        assert_eq!(unsafe { libc::kill(self.child.id() as i32, signal) }, 0);
+    }
+
+    /// Closes its standard input, and waits.
+    pub fn end(mut self) -> Ended {
+        self.input = None;
+        self.wait()
+    }
+
+    /// Waits until it has ended.
+    pub fn wait(mut self) -> Ended {
+        let output = self.output.map(|line| line.unwrap()).collect();
+        drop(self.watched);
+        let status = self.child.wait().unwrap();
+        drop(self.input);
+        Ended {
+            code: status
+                .code()
+                .unwrap_or_else(|| 128 + status.signal().unwrap()),
+            output,
+            errors: std::io::read_to_string(self.child.stderr.take().unwrap()).unwrap(),
+        }
+    }
+}
+
+/// Of this user, without those that have ended.
+pub fn processes(user: u32) -> Vec<String> {
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    let status = entries.filter_map(|entry| fs::read_to_string(entry.path().join("status")).ok());
+    let field = |status: &str, name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name));
+        line.and_then(|line| line.split_ascii_whitespace().next().map(str::to_owned))
+    };
+    status
+        .filter(|status| field(status, "Uid:") == Some(user.to_string()))
+        .filter(|status| field(status, "State:").is_none_or(|state| state != "Z"))
+        .collect()
+}
+
+/// The control groups of this name, in all hierarchies.
+pub fn groups(prefix: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut left = vec![PathBuf::from("/sys/fs/cgroup")];
+    while let Some(directory) = left.pop() {
+        let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+        for entry in entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
+            match entry.file_name().to_string_lossy().starts_with(prefix) {
+                true => found.push(entry.path()),
+                false => left.push(entry.path()),
+            }
+        }
+    }
+    found
+}
+
+/// Waits for what somebody else does.
+#[track_caller]
+pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + SOON;
+    while !is_so() {
+        assert!(Instant::now() < deadline, "not so: {what}");
+        thread::sleep(Duration::from_millis(2));
+    }
+}
+
+/// Gives a file to whom a launcher runs as.
+pub fn give(path: &Path, who: Who) {
+    if let Who::Ordinary(Some(user)) = who {
+        chown(path, Some(user), Some(user)).unwrap();
+    }
+}
