@@ -29,7 +29,7 @@
 //! | `user` | whom the pack runs as on the machine: necessary for root, refused for others, who run it as themselves. It has to be able to read package and root |
 //! | `group` | the name of a control group, which may not be there yet, or null: without, memory and processors are not held to anything |
 //! | `tmpMiB`, `shmMiB` | the sizes of `/tmp` and `/dev/shm`, with 256 files for each MiB |
-//! | `limits` | of all processes together, that of the runtime among them; `processes` counts threads; `files` is of each process |
+//! | `limits` | of all processes together, that of the runtime among them; `processes` counts threads; `files` is of each process. Who is not root gives no more than it may have itself |
 //! | `graceMs` | from the end of standard input until what still runs is killed; 1000 if left out |
 //!
 //! Each further line is `{"limits":{…}}`, and is answered by a line. `files` is for life, and so is `processes` without a

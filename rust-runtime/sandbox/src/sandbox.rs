@@ -7,6 +7,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::time::Duration;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::Mode;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair, sockopt};
 use rustix::process::{
@@ -102,6 +103,9 @@ impl Sandbox {
             Err(Error::Handover(reason)) => return Err(monitor.why(&reason)),
             first => first?,
         };
+        if let Some(group) = &mut group {
+            group.dismiss();
+        }
         Ok(Self {
             monitor,
             first,
@@ -148,6 +152,10 @@ impl Sandbox {
     /// Once it has ended: the exit code of process 1, and whether the kernel has killed for memory.
     pub(crate) fn bury(mut self) -> Result<Buried, Error> {
         let code = self.monitor.wait()?;
+        // It goes a moment later, should somebody have killed the monitor.
+        let mut first = [PollFd::new(&self.first, PollFlags::IN)];
+        let deadline = Timespec::try_from(WALLS).ok();
+        poll(&mut first, deadline.as_ref()).map_err(|reason| Error::Events(reason.into()))?;
         let out_of_memory = self
             .group
             .as_ref()

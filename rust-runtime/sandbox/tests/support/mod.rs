@@ -118,9 +118,11 @@ impl Pack {
         }
     }
 
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(probe());
-        command.args(arguments).env_clear();
+    fn command(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
+        command
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap());
         command.envs(self.variables.iter().cloned());
         if let Who::Ordinary(Some(user)) = self.who {
             command.uid(user).gid(user);
@@ -136,8 +138,8 @@ impl Pack {
     }
 
     pub fn launch_by(&self, act: &str, change: impl FnOnce(&mut Command)) -> Launcher {
-        let mut command = self.command(&["sandbox"]);
-        command.env("PROBE", act);
+        let mut command = self.command(probe());
+        command.arg("sandbox").env("PROBE", act);
         change(&mut command);
         let mut child = command.spawn().unwrap();
         let mut input = child.stdin.take().unwrap();
@@ -177,7 +179,17 @@ impl Pack {
 
     /// Of other commands than a launcher.
     pub fn run(&self, arguments: &[&str]) -> Output {
-        let mut child = self.command(arguments).spawn().unwrap();
+        Self::output(self.command(probe()).args(arguments))
+    }
+
+    /// As its last argument's first parameter, by another program.
+    pub fn run_by(&self, arguments: &[&str]) -> Output {
+        let mut command = self.command(Path::new(arguments[0]));
+        Self::output(command.args(&arguments[1..]).arg(probe()))
+    }
+
+    fn output(command: &mut Command) -> Output {
+        let mut child = command.spawn().unwrap();
         drop(child.stdin.take());
         child.wait_with_output().unwrap()
     }
