@@ -20,7 +20,7 @@ struct Found {
 }
 
 pub fn measure(report: &mut Report) {
-    for driver in [Driver::Process, Driver::Docker] {
+    for driver in [Driver::Process, Driver::Sandbox, Driver::Docker] {
         let settings = Settings::new(driver)
             .slots(PACKS)
             .limit(Duration::from_secs(600));

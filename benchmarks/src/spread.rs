@@ -1,4 +1,5 @@
-//! 48 workers in one container against 48 containers of one worker: when all run, and how far apart they start.
+//! 48 workers in one container against 48 containers of one worker, and against 48 sandboxes: when all run, and how far
+//! apart they start.
 
 use crate::report::Report;
 use crate::summary::Summary;
@@ -9,19 +10,33 @@ use std::time::Duration;
 const WORKERS: u32 = 48;
 
 pub fn measure(runs: usize, report: &mut Report) {
-    let settings = Settings::new(Driver::Docker)
-        .slots(WORKERS)
-        .idle_timeout(Duration::from_millis(1))
-        .limit(Duration::from_secs(600));
-    let platform = Platform::start(settings);
-    crate::deploy(&platform, "noop");
-    starts(&platform, WORKERS);
-
-    let (mut together, mut apart) = (Vec::new(), Vec::new());
+    let platforms = [Driver::Docker, Driver::Sandbox].map(|driver| {
+        let settings = Settings::new(driver)
+            .slots(WORKERS)
+            .idle_timeout(Duration::from_millis(1))
+            .limit(Duration::from_secs(600));
+        let platform = Platform::start(settings);
+        crate::deploy(&platform, "noop");
+        starts(&platform, WORKERS);
+        platform
+    });
+    let [docker, sandbox] = &platforms;
+    let (mut together, mut apart, mut shut_in) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..runs {
-        together.push(starts(&platform, WORKERS));
-        apart.push(starts(&platform, 1));
+        together.push(starts(docker, WORKERS));
+        apart.push(starts(docker, 1));
+        shut_in.push(starts(sandbox, 1));
     }
+    report.add(
+        "request to all 48 running, sandbox, cold, g=1",
+        "ms",
+        Summary::of(shut_in.iter().map(|it| it.all_running).collect()),
+        Some((
+            "the same with docker",
+            Summary::of(apart.iter().map(|it| it.all_running).collect()),
+        )),
+        "ratio <= 0.1",
+    );
     type Figure = fn(&Starts) -> f64;
     let figures: [(&str, Figure, &str); 2] = [
         (
@@ -66,8 +81,8 @@ fn starts(platform: &Platform, granularity: u32) -> Starts {
     burst_tests::wait::until_seen(
         "no pack is left",
         Duration::from_secs(60),
-        || platform.containers(),
-        Vec::is_empty,
+        || (platform.containers().len(), platform.api().warm_packs()),
+        |left| *left == (0, 0),
     );
     let starts: Vec<u64> = flare.workers.iter().map(|w| w.started.unwrap()).collect();
     let (first, last) = (starts.iter().min().unwrap(), starts.iter().max().unwrap());
