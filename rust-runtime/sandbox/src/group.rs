@@ -253,7 +253,7 @@ fn number(file: &Path, key: &str) -> Option<u64> {
 }
 
 /// How long those who were killed may take to go.
-const GONE: Duration = Duration::from_secs(2);
+const GONE: Duration = Duration::from_secs(5);
 
 #[cfg(test)]
 mod tests {

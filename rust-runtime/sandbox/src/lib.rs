@@ -66,7 +66,7 @@
 //! | what process 1 does before it becomes the runtime: mounts closed, its own user, no rights | `process_one`, `mounts`, `loopback` |
 //! | system calls | `filter`, `syscalls` |
 //! | control groups | `group`, `group_files`, `hierarchy` |
-//! | making, changing, ending one | `sandbox`, `handover`, `local_name` |
+//! | making, changing, ending one | `sandbox`, `processes`, `handover`, `local_name` |
 //! | the launcher's life | `launcher`, `spec`, `lines`, `signals` |
 
 mod check;
@@ -83,6 +83,7 @@ mod loopback;
 mod mounts;
 mod owner;
 mod process_one;
+mod processes;
 mod root;
 mod sandbox;
 mod signals;
