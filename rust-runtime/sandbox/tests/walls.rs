@@ -227,6 +227,7 @@ fn check(found: &Value, who: Who) {
         assert_ne!(spaces[space], json!(ours), "{space}");
     }
     if let Some(memory) = found["memory"].as_str() {
+        assert_eq!(found["members"], "1\n");
         assert_eq!(memory.trim(), (64u64 << 20).to_string());
         assert!(found["processors"].as_u64().unwrap() <= 2);
     }
