@@ -275,6 +275,22 @@ fn a_root_of_its_own_is_shown_as_it_is_and_stays_so() {
     }
 }
 
+/// As those of /tmp and /home often have: nobody may take a flag from these who has not mounted them.
+#[test]
+fn a_package_stays_read_only_where_its_mount_has_flags_of_its_own() {
+    for who in everybody().into_iter().filter(|who| *who != Who::Root) {
+        let pack = Pack::new(who);
+        let package = pack.package.path().display();
+        let mount = format!("mount -t tmpfs -o nosuid,nodev,noexec,mode=777 own {package}");
+        let mut launcher = pack.launch_where(&mount, "fill /package");
+        assert!(launcher.line().starts_with("listening on"));
+        let ended = launcher.wait();
+        assert_eq!(ended.code, 1);
+        assert!(ended.errors.contains("Read-only file system"), "{ended:?}");
+        pack.assert_gone();
+    }
+}
+
 /// Of the machine's, under a key.
 struct SharedMemory {
     key: i32,
