@@ -96,6 +96,8 @@ fn what_to_change() -> &'static str {
         "set kernel.unprivileged_userns_clone to 1 by sysctl"
     } else if is(APPARMOR, "1") {
         "set kernel.apparmor_restrict_unprivileged_userns to 0 by sysctl"
+    } else if rustix::process::geteuid().is_root() && !owner::may_make_walls() {
+        "this is root without root's rights; run as an ordinary user, or with CAP_SYS_ADMIN"
     } else if status.lines().any(filtered) {
         "this is a container whose filter of system calls forbids it; run it without, or outside of a container"
     } else {

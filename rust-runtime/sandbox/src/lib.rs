@@ -9,7 +9,7 @@
 //! | call | prints | ends |
 //! | --- | --- | --- |
 //! | `sandbox --check` | `{"possible":true,"limits":"control groups of version 1"}` or `{"possible":false,"reason":"…"}`, after a sandbox was really made; the reason says what to change | at once, with 0 |
-//! | `sandbox --remove PREFIX` | how many control groups that killed launchers have left were removed, of those whose names begin so | within seconds; with 1 if somebody is still in one |
+//! | `sandbox --remove PREFIX` | how many control groups that killed launchers have left were removed, of those whose names begin so and that were made where a launcher would make them now | within seconds; with 1 if somebody is still in one |
 //! | `sandbox` | as below | with its pack |
 //!
 //! # What a launcher is told

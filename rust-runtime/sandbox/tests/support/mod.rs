@@ -139,8 +139,23 @@ impl Pack {
 
     pub fn launch_by(&self, act: &str, change: impl FnOnce(&mut Command)) -> Launcher {
         let mut command = self.command(probe());
-        command.arg("sandbox").env("PROBE", act);
+        command.arg("sandbox");
         change(&mut command);
+        self.spawn(command, act)
+    }
+
+    /// After a shell script that has mounts of its own, and then without rights.
+    pub fn launch_where(&self, script: &str, act: &str) -> Launcher {
+        let mut command = self.command(Path::new("unshare"));
+        let without = "exec unshare --user --map-user=1000 --map-group=1000 \"$0\" sandbox";
+        let script = format!("{script} && {without}");
+        command.args(["--map-root-user", "--mount", "sh", "-c", &script]);
+        command.arg(probe());
+        self.spawn(command, act)
+    }
+
+    fn spawn(&self, mut command: Command, act: &str) -> Launcher {
+        command.env("PROBE", act);
         let mut child = command.spawn().unwrap();
         let mut input = child.stdin.take().unwrap();
         writeln!(input, "{}", self.spec).unwrap();
