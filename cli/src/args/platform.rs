@@ -110,7 +110,7 @@ pub struct MachineArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub slots: Option<u32>,
     /// What a pack is
-    #[arg(long, value_enum, default_value_t = Driver::Auto)]
+    #[arg(long, value_enum, default_value_t = Driver::Process)]
     pub driver: Driver,
     /// Image of docker and kubernetes packs
     #[arg(long, value_name = "NAME")]

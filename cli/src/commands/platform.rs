@@ -313,7 +313,7 @@ mod tests {
             serde_json::json!({"burst": {
                 "http": {"host": "127.0.0.1", "port": 3233},
                 "data": "/data",
-                "invoker": {"driver": "auto", "runtime-binary": "/bin/burst-runtime"}
+                "invoker": {"driver": "process", "runtime-binary": "/bin/burst-runtime"}
             }})
         );
     }

@@ -31,7 +31,7 @@ class InvokerConfigSuite extends munit.FunSuite:
 
   test("the defaults are complete"):
     val config = read()
-    assertEquals(config.driver, "auto")
+    assertEquals(config.driver, "process")
     assertEquals(config.slots, Runtime.getRuntime.availableProcessors)
     assertEquals(config.memoryLimit, None)
     assertEquals(config.runtimeBinary, binary)
