@@ -191,6 +191,10 @@ fn a_crate_is_built() {
     let ran = build(&["--target", "pdp11-unknown-unix"]);
     assert_eq!(ran.code, Some(11), "{ran:?}");
     assert!(ran.err.contains("pdp11-unknown-unix"), "{ran:?}");
+    for flag in ["--target=--help", "--bin=--help"] {
+        let ran = build(&[flag]);
+        assert!(ran.err.ends_with("error: tiny does not build\n"), "{ran:?}");
+    }
     let uploads = platform.lines().into_iter();
     assert_eq!(uploads.filter(|it| it.starts_with("PUT")).count(), 1);
 }
