@@ -4,13 +4,12 @@ import burst.invoker.driver.{Driver, DriverHost, DriverKind, DriverSettings}
 import burst.invoker.driver.docker.DockerKind
 import burst.invoker.driver.kubernetes.KubernetesKind
 import burst.invoker.driver.process.ProcessKind
-import burst.node.{FairSemaphore, RuntimeBinary, SetupException}
+import burst.node.{FairSemaphore, PrivateFile, RuntimeBinary, SetupException}
 import burst.invoker.heartbeat.CpuLoad
 import burst.invoker.pack.PackServices
 import burst.invoker.packages.PackageCache
 import burst.invoker.runtime.RuntimeClient
 import burst.protocol.{RegistryCommand, RuntimeInfo}
-import java.nio.file.Files
 import java.time.Instant
 import java.time.temporal.ChronoUnit
 import java.util.concurrent.{ExecutorService, Executors}
@@ -91,7 +90,7 @@ object Wiring:
 
   /** Makes sure of everything packs need; blocks. Throws `SetupException` with what to do about it. */
   def prepare(config: InvokerConfig): PreparedInvoker =
-    Files.createDirectories(config.directory)
+    PrivateFile.directory(config.directory)
     val threads = Executors.newCachedThreadPool(namedThreads("burst-invoker"))
     val kind = Drivers.find(_.name == config.driver).getOrElse(throw unknown(config.driver))
     val connected = kind.connect(DriverSettings(config.settings, kind.name), host(config, threads))
