@@ -27,10 +27,11 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::args::{Cli, param};
+use crate::args::{Cli, param, refusal};
 
 fn main() -> ExitCode {
-    let cli = Cli::parse_from(param::joined(env::args_os()));
+    let cli = Cli::try_parse_from(param::joined(env::args_os()))
+        .unwrap_or_else(|error| refusal::without_secrets(error).exit());
     match commands::run(cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => error.report(),

@@ -1,13 +1,16 @@
 //! Environment variables of a program: where secret values come from.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::File;
 use std::io::{self, IsTerminal, Read};
 
 use console::Term;
 
 use crate::args::{SecretSource, VariableArgs};
 use crate::error::Error;
+
+/// Nobody reads on in something without an end. How long a secret may be is the platform's to say.
+const LONGEST: u64 = 1 << 20;
 
 /// Variables as a deploy says them; none where it says nothing.
 #[derive(Default)]
@@ -37,7 +40,12 @@ pub fn variables(args: &VariableArgs) -> Result<Variables, Error> {
             return Err(Error::Usage(format!("the secret {name} is named twice")));
         }
     }
-    let environment = args.env.iter().cloned().collect();
+    let mut environment = BTreeMap::new();
+    for (name, value) in &args.env {
+        if environment.insert(name.clone(), value.clone()).is_some() {
+            return Err(Error::Usage(format!("the variable {name} is named twice")));
+        }
+    }
     Ok(Variables {
         environment: (args.no_env || !args.env.is_empty()).then_some(environment),
         secrets: (!secrets.is_empty()).then_some(secrets),
@@ -47,18 +55,24 @@ pub fn variables(args: &VariableArgs) -> Result<Variables, Error> {
 fn value(name: &str, source: &SecretSource) -> Result<String, Error> {
     match source {
         SecretSource::Terminal => asked(name),
-        SecretSource::Input => {
-            let mut text = String::new();
-            let read = io::stdin().read_to_string(&mut text);
-            read.map_err(|cause| {
-                Error::Usage(format!("the secret {name} cannot be read: {cause}"))
-            })?;
-            Ok(without_line_end(text))
-        }
-        SecretSource::File(path) => fs::read_to_string(path)
-            .map(without_line_end)
+        SecretSource::Input => read(io::stdin().lock())
+            .map_err(|cause| Error::Usage(format!("the secret {name} cannot be read: {cause}"))),
+        SecretSource::File(path) => File::open(path)
+            .and_then(read)
             .map_err(Error::file("read", path)),
     }
+}
+
+/// The text there, without the end of its last line.
+fn read(source: impl Read) -> io::Result<String> {
+    let mut text = String::new();
+    source.take(LONGEST + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > LONGEST {
+        return Err(io::Error::other(
+            "it has more than 1 MiB, which no secret may have",
+        ));
+    }
+    Ok(without_line_end(text))
 }
 
 /// Editors and `echo` end a text with it.

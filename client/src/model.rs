@@ -218,7 +218,7 @@ pub struct Deployment {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config: Option<Options>,
     /// Merged under every input that is an object. An overwrite without them keeps those there are. At most 64
-    /// KiB, with all other fields beside the package.
+    /// KiB, with all other fields beside the package and the variables.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parameters: Option<BTreeMap<String, Box<RawValue>>>,
     /// Environment variables of the program, as strings. An overwrite without them keeps those there are; with
@@ -784,11 +784,11 @@ pub struct Limits {
     pub flares_per_minute: u32,
     /// How many definitions it may have.
     pub definitions: u32,
-    /// Bytes of their packages and parameters together.
+    /// Bytes of their packages, parameters and variables together.
     pub definitions_size: u64,
     /// Bytes that results and logs of its flares may take; beyond, its oldest ended flares are deleted.
     pub stored_size: u64,
-    /// Deploys in a minute.
+    /// Deploys and rollbacks in a minute.
     pub deploys_per_minute: u32,
     /// Requests of any kind in a minute.
     pub requests_per_minute: u32,
@@ -820,13 +820,13 @@ pub struct OwnLimits {
     /// How many definitions it may have.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub definitions: Option<u32>,
-    /// Bytes of their packages and parameters together.
+    /// Bytes of their packages, parameters and variables together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub definitions_size: Option<u64>,
     /// Bytes that results and logs of its flares may take.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stored_size: Option<u64>,
-    /// Deploys in a minute.
+    /// Deploys and rollbacks in a minute.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deploys_per_minute: Option<u32>,
     /// Requests of any kind in a minute.

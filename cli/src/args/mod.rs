@@ -9,6 +9,7 @@ mod new;
 pub mod param;
 pub mod platform;
 mod quantity;
+pub mod refusal;
 mod variables;
 
 use std::path::PathBuf;

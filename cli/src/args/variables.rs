@@ -50,7 +50,7 @@ fn secret(text: &str) -> Result<(String, SecretSource), String> {
             _ => {
                 return Err(format!(
                     "other users of this machine see a command's arguments: write --secret {name} to be asked for \
-                     the value, {name}=- or {name}=@FILE"
+                     the value, --secret {name}=- or --secret {name}=@FILE"
                 ));
             }
         },

@@ -86,7 +86,7 @@ pub fn roll_back(client: &Client, args: &RollbackArgs, format: Format) -> Result
     output::answer(format, &answer, || {
         let definition = answer.read()?;
         let to = args.to.as_deref().unwrap_or("the version before");
-        Ok(format!("ok: {name} is {to} again, as {}", definition.version).into())
+        Ok(format!("ok: rolled {name} back to {to}, as {}", definition.version).into())
     })?;
     output::next(&format!("`burst flare {name} --result`"));
     Ok(())

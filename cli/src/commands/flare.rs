@@ -27,6 +27,14 @@ pub struct Body<'a> {
     options: &'a Options,
 }
 
+impl<'a> Body<'a> {
+    /// It, of this version.
+    pub fn of(self, version: &'a str) -> Self {
+        let version = Some(version);
+        Self { version, ..self }
+    }
+}
+
 /// What the workers get.
 #[derive(Serialize)]
 #[serde(untagged)]

@@ -11,6 +11,22 @@ use crate::sdk::Sdk;
 
 const MAIN: &str = include_str!("../../template/main.rs");
 
+/// What a crate could not tell from itself: what it depends on, and the standard library.
+const TAKEN: [&str; 9] = [
+    "burst",
+    "burst-bcm",
+    "burst-compute",
+    "burst-protocol",
+    "serde",
+    "std",
+    "core",
+    "alloc",
+    "test",
+];
+
+/// What cargo lays beside the programs that it has built.
+const DIRECTORIES: [&str; 4] = ["build", "deps", "examples", "incremental"];
+
 /// Makes the crate.
 pub fn run(args: &NewArgs) -> Result<(), Error> {
     let path = &args.path;
@@ -52,10 +68,14 @@ fn name(path: &Path) -> Result<&str, Error> {
             path.display()
         )));
     }
-    // It could not tell itself from what it depends on, or from the standard library.
-    if ["burst", "serde", "std", "core", "alloc", "test"].contains(&name) {
+    if TAKEN.contains(&name) {
         return Err(Error::Usage(format!(
             "a crate {name} would be mistaken for the library of that name: take another name"
+        )));
+    }
+    if DIRECTORIES.contains(&name) {
+        return Err(Error::Usage(format!(
+            "cargo has a directory {name} where it builds, and takes no program of that name: take another name"
         )));
     }
     Ok(name)
@@ -96,7 +116,8 @@ mod tests {
         for good in ["hello", "my-sort_2", "some/where/hello", "hello/"] {
             assert!(name(Path::new(good)).is_ok(), "{good}");
         }
-        for bad in ["", ".", "/", "2nd", "-x", "a b", "é", "burst", "std"] {
+        let bad = ["", ".", "/", "2nd", "-x", "a b", "é"];
+        for bad in bad.into_iter().chain(TAKEN).chain(DIRECTORIES) {
             assert!(name(Path::new(bad)).is_err(), "{bad}");
         }
     }

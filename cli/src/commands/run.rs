@@ -33,5 +33,6 @@ pub fn run(client: &Client, args: &RunArgs, global: &GlobalArgs) -> Result<(), E
         result: true,
         logs: true,
     };
-    start.run(client, &body, global)
+    // Of what was deployed here, whoever deploys another one meanwhile.
+    start.run(client, &body.of(&definition.version), global)
 }

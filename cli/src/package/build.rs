@@ -26,10 +26,10 @@ pub fn run(dir: &Path, args: &BuildArgs, client: &Client, verbose: bool) -> Resu
         "--message-format=json-render-diagnostics",
     ]);
     cargo
-        .args(args.bin.iter().flat_map(|name| ["--bin", name]))
+        .args(args.bin.iter().map(|name| format!("--bin={name}")))
         .current_dir(dir);
     if let Some(target) = &target {
-        cargo.args(["--target", target]);
+        cargo.arg(format!("--target={target}"));
         target::set_linker(&mut cargo, target);
     }
     cargo.stderr(if verbose {

@@ -135,6 +135,8 @@ fn variables_are_sent_and_secrets_never_stand_on_the_command_line() {
         (&["--secret", "T=hunter2"][..], "T=@FILE"),
         (&["--secret", "T"], "no terminal"),
         (&["--secret", "T=@nowhere"], "nowhere"),
+        (&["--secret", "T=@/dev/zero"], "more than 1 MiB"),
+        (&["--env", "A=1", "--env", "A=2"], "A is named twice"),
         (&["--secret", "T=-", "--secret", "U=-"], "only one"),
         (&["--secret", "T=@token", "--no-secret", "T"], "named twice"),
         (&["--env", "A"], "--env A=VALUE"),
@@ -143,6 +145,7 @@ fn variables_are_sent_and_secrets_never_stand_on_the_command_line() {
         let ran = burst.run(&[&deploy[..], flags].concat());
         assert!(matches!(ran.code, Some(1 | 2)), "{flags:?}: {ran:?}");
         assert!(ran.err.contains(told), "{flags:?}: {}", ran.err);
+        assert!(!ran.err.contains("hunter2"), "{}", ran.err);
     }
     assert_eq!(platform.requests().len(), requests);
 }
@@ -188,6 +191,10 @@ fn a_crate_is_built() {
     let ran = build(&["--target", "pdp11-unknown-unix"]);
     assert_eq!(ran.code, Some(11), "{ran:?}");
     assert!(ran.err.contains("pdp11-unknown-unix"), "{ran:?}");
+    for flag in ["--target=--help", "--bin=--help"] {
+        let ran = build(&[flag]);
+        assert!(ran.err.ends_with("error: tiny does not build\n"), "{ran:?}");
+    }
     let uploads = platform.lines().into_iter();
     assert_eq!(uploads.filter(|it| it.starts_with("PUT")).count(), 1);
 }

@@ -64,7 +64,10 @@ fn a_program_is_deployed_run_and_shown() {
     assert!(requests[0].body.get("parameters").is_none());
     assert_eq!(
         requests[1].body,
-        serde_json::json!({"size": 2, "params": {"name": "Ada"}, "timeout": 5_400_000})
+        // Of what was deployed, and not of what another one deploys meanwhile.
+        serde_json::json!(
+            {"version": "0.0.1", "size": 2, "params": {"name": "Ada"}, "timeout": 5_400_000}
+        )
     );
 }
 

@@ -90,11 +90,11 @@ fn versions_are_listed_shown_and_deployed_again() {
     assert_eq!(shown.trim_end(), DEFINITION);
     assert_eq!(
         burst.run(&["rollback", "hello", "--to", "0.0.1"]).ok(),
-        "ok: hello is 0.0.1 again, as 0.0.3\n"
+        "ok: rolled hello back to 0.0.1, as 0.0.3\n"
     );
     assert_eq!(
         burst.run(&["rollback", "hello"]).ok(),
-        "ok: hello is the version before again, as 0.0.3\n"
+        "ok: rolled hello back to the version before, as 0.0.3\n"
     );
     assert_eq!(
         platform.lines(),

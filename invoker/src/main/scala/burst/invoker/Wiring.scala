@@ -5,13 +5,12 @@ import burst.invoker.driver.docker.DockerKind
 import burst.invoker.driver.kubernetes.KubernetesKind
 import burst.invoker.driver.process.ProcessKind
 import burst.invoker.driver.sandbox.SandboxKind
-import burst.node.{FairSemaphore, RuntimeBinary, Sandboxing, SetupException}
+import burst.node.{FairSemaphore, PrivateFile, RuntimeBinary, Sandboxing, SetupException}
 import burst.invoker.heartbeat.CpuLoad
 import burst.invoker.pack.PackServices
 import burst.invoker.packages.PackageCache
 import burst.invoker.runtime.RuntimeClient
 import burst.protocol.{RegistryCommand, RuntimeInfo}
-import java.nio.file.Files
 import java.time.Instant
 import java.time.temporal.ChronoUnit
 import java.util.concurrent.{ExecutorService, Executors}
@@ -98,7 +97,7 @@ object Wiring:
 
   /** Makes sure of everything packs need; blocks. Throws `SetupException` with what to do about it. */
   def prepare(config: InvokerConfig): PreparedInvoker =
-    Files.createDirectories(config.directory)
+    PrivateFile.directory(config.directory)
     val threads = Executors.newCachedThreadPool(namedThreads("burst-invoker"))
     val kind = kindOf(config)
     val connected = kind.connect(DriverSettings(config.settings, kind.name), host(config, threads))

@@ -46,24 +46,21 @@ final case class ClusterKey(file: Path, isDefault: Boolean) extends NodeProof:
 
 object ClusterKey:
   private[node] val FileName = "cluster.pem"
+  private val What = "the cluster's key"
 
   /** How X.509 says that a certificate has no end (RFC 5280, 4.1.2.5). */
   private val Never = Date.from(Instant.parse("9999-12-31T23:59:59Z"))
 
   /** The key with its certificate. Throws `SetupException`. */
   def read(file: Path): (PrivateKey, X509Certificate) =
-    if !Files.exists(file) then
+    val text = PrivateFile.read(file, What, ", as who has it is a node").getOrElse:
       throw SetupException(
         s"nodes prove to each other by the cluster's key that they are of it, and $file is not there: copy " +
           s"$FileName from the data directory of the first controller, and name the copy with --cluster-key FILE."
       )
-    checkPrivate(file)
-    val objects =
-      try
-        val parser = PEMParser(StringReader(Files.readString(file)))
-        Iterator.continually(parser.readObject()).takeWhile(_ != null).toVector
-      catch case NonFatal(_) => throw SetupException(s"the cluster's key $file cannot be read.")
     try
+      val parser = PEMParser(StringReader(text))
+      val objects = Iterator.continually(parser.readObject()).takeWhile(_ != null).toVector
       val key = objects.collectFirst:
         case key: PrivateKeyInfo => key
         case pair: PEMKeyPair => pair.getPrivateKeyInfo
@@ -79,12 +76,6 @@ object ClusterKey:
             "from the data directory of the first controller."
         )
 
-  private def checkPrivate(file: Path): Unit =
-    if !PrivateFile.isPrivate(file) then
-      throw SetupException(
-        s"the cluster's key $file can be read or written by other users: chmod 600 it, as who has it is a node."
-      )
-
   private[node] def create(file: Path): Unit =
     val generator = KeyPairGenerator.getInstance("EC")
     generator.initialize(ECGenParameterSpec("secp256r1"))
@@ -99,4 +90,4 @@ object ClusterKey:
     writer.writeObject(certificate)
     writer.close()
     // Where there is one by now, that is it.
-    PrivateFile.create(file, text.toString): Unit
+    PrivateFile.create(file, text.toString, What): Unit

@@ -43,9 +43,6 @@ final class DataDirectory private (val path: Path, lock: FileChannel):
   def close(): Unit = DataDirectory.give(this)(lock.close())
 
 object DataDirectory:
-  private val ownersOnly =
-    PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------"))
-
   /** Those of this process, by where they are on the disk. Until it is closed, a directory is held from here:
     * a lock whose channel nobody refers to is lost at the next garbage collection.
     */
@@ -56,7 +53,7 @@ object DataDirectory:
     */
   def open(path: Path): DataDirectory = synchronized:
     try
-      if !Files.isDirectory(path) then Files.createDirectories(path, ownersOnly)
+      PrivateFile.directory(path)
       val place = path.toRealPath()
       // The file must not even be opened a second time: the kernel takes the lock from a process that closes the
       // file, no matter by which descriptor.
@@ -71,7 +68,9 @@ object DataDirectory:
       val directory = DataDirectory(path, channel)
       held = held.updated(place, directory)
       delete(directory.temporary)
-      Files.createDirectory(directory.temporary, ownersOnly)
+      // The directory itself may be one that others made, and may read.
+      PrivateFile.directory(directory.temporary)
+      PrivateFile.directory(directory.logs)
       directory
     catch
       case problem: IOException =>

@@ -1,6 +1,7 @@
 package burst.node
 
 import java.lang.ref.WeakReference
+import java.nio.file.attribute.PosixFilePermissions
 import java.nio.file.{Files, Path}
 import java.util.concurrent.TimeUnit
 import munit.FunSuite
@@ -40,6 +41,17 @@ class DataDirectorySuite extends FunSuite:
     directory.close()
     assertEquals(opensElsewhere(path), (0, ""))
     DataDirectory.open(path).close()
+
+  test("in a directory that others may read, what the platform makes is its owner's alone"):
+    val path = Files.createTempDirectory("burst-data")
+    def permissions(path: Path) = PosixFilePermissions.toString(Files.getPosixFilePermissions(path))
+    Files.setPosixFilePermissions(path, PosixFilePermissions.fromString("rwxr-xr-x"))
+    val directory = DataDirectory.open(path)
+    for made <- Seq(directory.logs, directory.temporary, PrivateFile.directory(path.resolve("a/b")).getParent)
+    do
+      assertEquals(permissions(made), "rwx------")
+    assertEquals(permissions(path), "rwxr-xr-x")
+    directory.close()
 
 object OpensDataDirectory:
   def main(arguments: Array[String]): Unit =

@@ -11,6 +11,10 @@ final case class SealedEnvironment(variables: Map[String, String], secrets: Vect
     derives Codec.AsObject:
   def isEmpty: Boolean = variables.isEmpty && secrets.isEmpty
 
+  /** With these secrets, which stand above variables of their names. */
+  def under(secrets: Vector[SealedSecret]): SealedEnvironment =
+    SealedEnvironment(variables -- secrets.map(_.name), secrets)
+
 object SealedEnvironment:
   val Empty: SealedEnvironment = SealedEnvironment(Map.empty, Vector.empty)
 

@@ -2,7 +2,8 @@ package burst.controller.definition
 
 /** What an environment variable of a program may be called. */
 object VariableName:
-  private val Form = "[A-Za-z_][A-Za-z0-9_]{0,127}".r
+  val MaxLength = 128
+  private val Form = "[A-Za-z_][A-Za-z0-9_]*".r
 
   /** By the first the platform speaks to programs, by the second the loader is told what to load; the third
     * is how OpenWhisk tells a function what runs it.
@@ -11,4 +12,6 @@ object VariableName:
   val Reserved: String = "PATH"
 
   def isValid(name: String): Boolean =
-    Form.matches(name) && name != Reserved && !ReservedPrefixes.exists(name.startsWith)
+    name.lengthIs <= MaxLength && Form.matches(name) && name != Reserved && !ReservedPrefixes.exists(
+      name.startsWith
+    )

@@ -18,6 +18,7 @@ enum ApiError:
   case MalformedJson
   case JsonRefused(problem: JsonProblem)
   case FieldsTooLarge(beside: String, limit: Long)
+  case VariablesTooLarge(limit: Long)
   case InputsTooLarge(limit: Long)
   case UnknownField(path: String, allowed: Seq[String])
   case MissingField(path: String)
@@ -92,6 +93,9 @@ object ApiError:
     case JsonRefused(problem) => BadRequest -> describe(problem)
     case FieldsTooLarge(beside, limit) =>
       ContentTooLarge -> s"The fields beside '$beside' have more than $limit bytes together; make them smaller."
+    case VariablesTooLarge(limit) =>
+      ContentTooLarge -> s"""The fields 'environment' and 'secrets' have more than $limit bytes together; a program may
+        | have ${Definition.MostVariableBytes} bytes of variables.""".stripMargin.replace("\n", "")
     case InputsTooLarge(limit) =>
       ContentTooLarge -> s"""The inputs have more than $limit bytes together, with the definition's parameters under
         | each; send smaller ones, or fewer.""".stripMargin.replace("\n", "")
@@ -117,7 +121,7 @@ object ApiError:
     case InvalidParameter(name, expected) =>
       BadRequest -> s"The query parameter '$name' must be $expected."
     case InvalidVariable(path) =>
-      BadRequest -> s"""The field '$path' is no name for a variable; use letters, digits and '_', no digit first, and
+      BadRequest -> s"""The field '$path' is no name for a variable; use up to ${VariableName.MaxLength} letters, digits and '_', no digit first, and
         | neither ${VariableName.Reserved} nor what begins with
         | ${VariableName.ReservedPrefixes.mkString(", ")}.""".stripMargin.replace("\n", "")
     case VariableTwice(name) =>
@@ -199,11 +203,14 @@ object ApiError:
     case DeployRefusal.VariablesTooLarge(bytes) =>
       ContentTooLarge -> s"""The program's environment variables would have $bytes bytes, but at most
         | ${Definition.MostVariableBytes} are allowed; make them smaller.""".stripMargin.replace("\n", "")
+    case DeployRefusal.OtherKey(sealedBy, noted) =>
+      ServiceUnavailable -> s"""This controller's key for secrets ($sealedBy) is not the platform's any more ($noted);
+        | its operator has to give it that one and start it again.""".stripMargin.replace("\n", "")
     case DeployRefusal.TooMany(allowed) =>
       ContentTooLarge -> s"This namespace may have $allowed definitions and has them; remove one it needs no more."
     case DeployRefusal.TooLarge(bytes, allowed) =>
-      ContentTooLarge -> s"""With it the packages and parameters of this namespace's definitions would have $bytes
-        | bytes, but it may have $allowed; remove a definition it needs no more.""".stripMargin.replace(
+      ContentTooLarge -> s"""With it the packages, parameters and variables of this namespace's definitions would have
+        | $bytes bytes, but it may have $allowed; remove a definition it needs no more.""".stripMargin.replace(
         "\n",
         ""
       )

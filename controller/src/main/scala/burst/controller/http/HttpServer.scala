@@ -41,6 +41,7 @@ object HttpServer:
     )
     val views = Views(defaults)
     val versions = Versions(storage.definitions)
+    val deploys = RateLimiter()
     val flareBody = FlareBody(options, defaults, pieces, settings.flareBodies.bodyLimit)
     Routes(
       MetaRoutes(metrics, storage.flares, service, blocking),
@@ -56,12 +57,12 @@ object HttpServer:
         DeployBody(options, pieces),
         flareBody,
         intake(settings.deployBodies, HttpSettings.DeployDispatcher),
-        RateLimiter(),
+        deploys,
         views,
         blocking,
         transfers
       ),
-      VersionsRoutes(definitions, storage.definitions, versions, body, views, blocking, transfers),
+      VersionsRoutes(definitions, storage.definitions, versions, body, deploys, views, blocking, transfers),
       FlaresRoutes(storage.flares, service, results, blocking, transfers),
       GroupsRoutes(versions, storage.flares, service, flareCall, flareBody, pieces, blocking),
       AdminRoutes(

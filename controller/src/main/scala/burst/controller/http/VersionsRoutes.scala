@@ -28,6 +28,7 @@ final class VersionsRoutes(
     stored: DefinitionStore,
     versions: Versions,
     body: RequestBody,
+    deploys: RateLimiter,
     views: Views,
     blocking: Blocking,
     transfers: Transfers
@@ -63,6 +64,12 @@ final class VersionsRoutes(
       blocking(versions.find(caller.namespace, name, version).flatMap(found => ok(views.definition(found))))
 
   private def rollBack(caller: Identity, name: String, request: HttpRequest): Answer =
+    val perMinute = caller.limits.deploysPerMinute
+    // To the database it is a deploy.
+    val taken = deploys.take(caller.namespace, perMinute).left.map(ApiError.DeploysLimited(perMinute, _))
+    Refusable(taken)(_ => rollBackTo(caller, name, request))
+
+  private def rollBackTo(caller: Identity, name: String, request: HttpRequest): Answer =
     Refusable(body.read(request, BodyLimit)): bytes =>
       val wanted =
         for

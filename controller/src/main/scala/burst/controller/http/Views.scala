@@ -7,6 +7,7 @@ import burst.controller.store.Namespace
 import burst.protocol.FlareId
 import io.circe.Json
 import io.circe.syntax.*
+import scala.collection.immutable.SortedMap
 
 /** What the API shows of the domain: one function per body of docs/architecture.md, section 2. */
 final class Views(defaults: FlareDefaults):
@@ -14,7 +15,7 @@ final class Views(defaults: FlareDefaults):
   def definition(definition: Definition): Json =
     summary(definition).mapObject(
       _.add("parameters", definition.parameters.asJson)
-        .add("environment", definition.environment.variables.asJson)
+        .add("environment", SortedMap.from(definition.environment.variables).asJson)
         .add("secrets", definition.environment.secrets.map(_.name).asJson)
     )
 

@@ -3,8 +3,8 @@ package burst.controller.limits
 import io.circe.Codec
 
 /** What a namespace may use. `memory` in MiB per worker; `definitionBytes` those of all its definitions'
-  * packages and parameters, `storedBytes` those of all its flares' results and logs, beyond which its oldest
-  * go; `egress` whether its packs may reach the internet.
+  * packages, parameters and variables, `storedBytes` those of all its flares' results and logs, beyond which
+  * its oldest go; `egress` whether its packs may reach the internet.
   */
 final case class NamespaceLimits(
     burstSize: Int,

@@ -1,5 +1,6 @@
 package burst.controller.scheduler
 
+import burst.node.PrivateFile
 import burst.controller.blob.{BlobName, FileBytes, FlareBlobStore}
 import burst.controller.flare.{Flare, LogText, Output, OutputPiece}
 import burst.controller.store.{InputsFile, LogChunk}
@@ -71,7 +72,7 @@ final class Spool private (directory: Path, blobs: FlareBlobStore):
 object Spool:
   /** Of no other controller; what an earlier life left there is of flares that have ended since. */
   def open(directory: Path, blobs: FlareBlobStore): Spool =
-    Files.createDirectories(directory)
+    PrivateFile.directory(directory)
     // The directory may be one that others use, too: only what a spool puts there is deleted.
     val left = Using.resource(Files.list(directory))(_.toScala(Vector))
     left.filter(own => FlareId.parse(own.getFileName.toString).isDefined).foreach(delete)

@@ -30,7 +30,8 @@ final class Secrets(key: Option[SecretsKey]):
   private def why(secret: SealedSecret): String = key match
     case None => "the controller has no key for secrets; its operator finds in its log what to do"
     case Some(own) if own.id != secret.keyId =>
-      s"it was sealed by another key (${secret.keyId}) than the controller's (${own.id}); deploy it again"
+      s"it was sealed by another key (${secret.keyId}) than the controller's (${own.id}); have the operator give " +
+        "all controllers the same key, or deploy it again"
     case Some(_) => "what is stored of it has been changed; deploy it again"
 
 /** A secret that cannot be opened. */

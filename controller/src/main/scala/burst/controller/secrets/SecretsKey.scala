@@ -2,9 +2,8 @@ package burst.controller.secrets
 
 import burst.controller.definition.SealedSecret
 import burst.node.{PrivateFile, SetupException}
-import java.io.IOException
 import java.nio.charset.StandardCharsets.UTF_8
-import java.nio.file.{Files, Path}
+import java.nio.file.Path
 import java.security.{GeneralSecurityException, MessageDigest, SecureRandom}
 import java.util.{Base64, HexFormat}
 import javax.crypto.Cipher
@@ -69,23 +68,17 @@ object SecretsKey:
     Random.nextBytes(bytes)
     bytes
 
+  private val What = "the key of the secrets"
+
   /** The key in a file, if there is the file. Throws `SetupException`. */
-  def read(file: Path): Option[SecretsKey] = Option.when(Files.exists(file)):
-    if !PrivateFile.isPrivate(file) then
-      throw SetupException(
-        s"the key of the secrets, $file, can be read or written by other users: chmod 600 it."
-      )
-    val text =
-      try Files.readString(file).trim
-      catch
-        case problem: IOException =>
-          throw SetupException(s"the key of the secrets, $file, cannot be read.", problem)
-    Try(Base64.getDecoder.decode(text)).toOption
+  def read(file: Path): Option[SecretsKey] = PrivateFile.read(file, What).map: text =>
+    Try(Base64.getDecoder.decode(text.trim)).toOption
       .filter(_.length == KeyBytes)
       .map(SecretsKey(_))
       .getOrElse(throw SetupException(s"$file is no key of secrets, which is $KeyBytes bytes in base64."))
 
-  /** Makes a file with a fresh key, where there is none. */
+  /** Makes a file with a fresh key, where there is none. Throws `SetupException`. */
   def create(file: Path): Option[SecretsKey] =
     val bytes = randomBytes()
-    Option.when(PrivateFile.create(file, Base64.getEncoder.encodeToString(bytes) + "\n"))(SecretsKey(bytes))
+    val text = Base64.getEncoder.encodeToString(bytes) + "\n"
+    Option.when(PrivateFile.create(file, text, What))(SecretsKey(bytes))

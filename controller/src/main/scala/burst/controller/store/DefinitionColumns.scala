@@ -2,6 +2,7 @@ package burst.controller.store
 
 import burst.controller.definition.{Definition, FlareOptions, SealedEnvironment, SealedSecret, Version}
 import io.circe.JsonObject
+import io.circe.syntax.*
 import scalikejdbc.*
 
 /** How a version of a definition stands in a row (see the migrations), in both tables alike. */
@@ -15,8 +16,17 @@ private[store] object DefinitionColumns:
   /** With the secrets, which are the present version's. */
   val Present: SQLSyntax = sqls"$Columns, secrets"
 
-  /** What a version counts for among its namespace's bytes. */
-  val Bytes: SQLSyntax = sqls"package_size + OCTET_LENGTH(parameters)"
+  /** What a version counts for among its namespace's bytes: no variables are two braces. */
+  val Bytes: SQLSyntax = sqls"package_size + OCTET_LENGTH(parameters) + OCTET_LENGTH(environment) - 2"
+
+  /** What the present one does, which has the secrets. */
+  val PresentBytes: SQLSyntax = sqls"$Bytes + OCTET_LENGTH(secrets) - 2"
+
+  /** The same, of one that is not stored yet. */
+  def bytes(definition: Definition): Long =
+    import definition.{environment, packageSize, parameters}
+    val texts = Seq(parameters.asJson, environment.variables.asJson, environment.secrets.asJson)
+    packageSize + texts.map(text => Stored.free(text.noSpaces).length.toLong).sum - 4
 
   /** But for the secrets. */
   def whole(row: WrappedResultSet): Definition =
@@ -27,7 +37,7 @@ private[store] object DefinitionColumns:
   def present(row: WrappedResultSet): Definition =
     val definition = whole(row)
     val secrets = Stored.json[Vector[SealedSecret]](row.string("secrets"))
-    definition.copy(environment = definition.environment.copy(secrets = secrets))
+    definition.copy(environment = definition.environment.under(secrets))
 
   def definition(row: WrappedResultSet, parameters: JsonObject): Definition = Definition(
     namespace = row.string("namespace"),

@@ -2,7 +2,7 @@ package burst.controller.store
 
 import burst.controller.limits.NamespaceLimits
 import burst.controller.blob.PackageCopy
-import burst.controller.definition.{Definition, SealedEnvironment, VariableChanges, Version}
+import burst.controller.definition.{Definition, SealedEnvironment, SealedSecret, VariableChanges, Version}
 import burst.controller.secrets.SecretsKey
 import io.circe.JsonObject
 import io.circe.syntax.*
@@ -50,17 +50,18 @@ final class JdbcDefinitionStore(database: Database, packages: PackageIndex, vers
       packages.require(wanted.packageId)
       holdNamespace(wanted.namespace)
       val first = wanted.copy(environment = variables.over(SealedEnvironment.Empty))
-      deploy(first, limits): there =>
-        if !overwrite then Left(DeployRefusal.Exists)
-        else
-          val parameters = if replaceParameters then wanted.parameters else there.parameters
-          Right(
-            wanted.copy(
-              options = wanted.options.orElse(there.options),
-              parameters = parameters,
-              environment = variables.over(there.environment)
+      sealedByAnother(variables.secrets).toLeft(()).flatMap: _ =>
+        deploy(first, limits): there =>
+          if !overwrite then Left(DeployRefusal.Exists)
+          else
+            val parameters = if replaceParameters then wanted.parameters else there.parameters
+            Right(
+              wanted.copy(
+                options = wanted.options.orElse(there.options),
+                parameters = parameters,
+                environment = variables.over(there.environment)
+              )
             )
-          )
 
   def rollBack(
       namespace: String,
@@ -80,7 +81,7 @@ final class JdbcDefinitionStore(database: Database, packages: PackageIndex, vers
             found.toRight(DeployRefusal.NoSuchVersion(text))
         // Its package is needed by the older version before this is committed, and by the present one after.
         // Secrets are not of a version: those that were replaced or removed stay so.
-        environment = wanted.environment.copy(secrets = there.environment.secrets)
+        environment = wanted.environment.under(there.environment.secrets)
         change <- replace(there, wanted.copy(updated = now, environment = environment), limits)
       yield change
 
@@ -93,6 +94,11 @@ final class JdbcDefinitionStore(database: Database, packages: PackageIndex, vers
         // Its history goes with it.
         sql"DELETE FROM definition WHERE namespace = $namespace AND name = $name".update()
         DefinitionChange(there, released)
+
+  /** Whoever sealed them began with a key that is not the database's any more: nobody could open them. */
+  private def sealedByAnother(secrets: Vector[SealedSecret])(using DBSession): Option[DeployRefusal] =
+    secrets.headOption.flatMap: secret =>
+      SecretsKeyFile.of(database).filter(_ != secret.keyId).map(DeployRefusal.OtherKey(secret.keyId, _))
 
   /** Of one namespace one at a time, or two would both find room for one more. */
   private def holdNamespace(name: String)(using DBSession): Unit =
@@ -149,12 +155,12 @@ final class JdbcDefinitionStore(database: Database, packages: PackageIndex, vers
       DBSession
   ): Either[DeployRefusal, Long] =
     val others =
-      sql"""SELECT COUNT(*) AS definitions, COALESCE(SUM($Bytes), 0) AS bytes
+      sql"""SELECT COUNT(*) AS definitions, COALESCE(SUM($PresentBytes), 0) AS bytes
             FROM definition WHERE namespace = ${wanted.namespace} AND name <> ${wanted.name}"""
         .map(row => (row.int("definitions"), row.long("bytes")))
         .single()
     val (definitions, bytes) = others.getOrElse((0, 0L))
-    val all = bytes + wanted.packageSize + Stored.free(wanted.parameters.asJson.noSpaces).length
+    val all = bytes + DefinitionColumns.bytes(wanted)
     if definitions >= limits.definitions then Left(DeployRefusal.TooMany(limits.definitions))
     else if all > limits.definitionBytes then Left(DeployRefusal.TooLarge(all, limits.definitionBytes))
     else tooMany(wanted.environment).toLeft(limits.definitionBytes - all)

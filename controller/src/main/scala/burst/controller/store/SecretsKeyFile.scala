@@ -25,20 +25,20 @@ object SecretsKeyFile:
         noted.filterNot(_ => adopt(key, database)).foreach: id =>
           throw SetupException(
             s"the secrets in the database were sealed by another key ($id) than $file (${key.id}): put the right " +
-              "one there, or move this one away to start without secrets."
+              "one there, or move this one away to start without secrets (or, if that key is lost, stop all " +
+              "controllers and empty the table secrets_key: the secrets have to be deployed again then)."
           )
         if noted.isEmpty && !first(key, database) then settle(file, database) else Some(key)
       case (None, Some(id)) =>
         log.warn(
-          "the key of the secrets, {}, is not there: copy it from another controller's data directory (its id is " +
-            "{}), or name it by burst.store.secrets-key. Until then definitions with secrets are not deployed or " +
-            "run from here.",
+          "the key of the secrets, {}, is not there: copy it from another controller or from where it was kept " +
+            "apart (its id is {}), or name it by burst.store.secrets-key. Until then definitions with secrets are " +
+            "not deployed or run from here.",
           file,
           id
         )
         None
       case (None, None) =>
-        Files.createDirectories(file.toAbsolutePath.getParent)
         SecretsKey.create(file) match
           // In a directory that is shared another one may have found it and noted it.
           case Some(key) if first(key, database) || known(database).contains(key.id) => Some(key)
@@ -56,8 +56,25 @@ object SecretsKeyFile:
       sql"""INSERT INTO secrets_key (one_row, id) VALUES (1, ${key.id})
             ON CONFLICT (one_row) DO NOTHING""".update() == 1
 
-  /** Where nothing is sealed yet any key will do. */
+  /** Where nothing is sealed yet any key will do. Another controller may run with the one that was noted:
+    * what it seals is not stored any more ([[of]]).
+    */
   private def adopt(key: SecretsKey, database: Database): Boolean =
     database.write("noting the key of the secrets", Durability.Power):
-      sql"""UPDATE secrets_key SET id = ${key.id}
+      // Only then what is sealed by it is seen: who stores that holds the row.
+      val before = sql"SELECT id FROM secrets_key ${database.rowLock}".map(_.string("id")).single()
+      val adopted =
+        sql"""UPDATE secrets_key SET id = ${key.id}
             WHERE NOT EXISTS (SELECT 1 FROM definition WHERE secrets <> '[]')""".update() == 1
+      if adopted && !before.contains(key.id) then
+        log.warn(
+          "the key of the secrets is {} from now on, in place of {}, by which nothing is sealed: a controller that " +
+            "runs with the other one needs a copy and a new start.",
+          key.id,
+          before.getOrElse("none")
+        )
+      adopted
+
+  /** Which key all secrets are sealed by, until this transaction has ended. */
+  private[store] def of(database: Database)(using DBSession): Option[String] =
+    sql"SELECT id FROM secrets_key ${database.sharedLock}".map(_.string("id")).single()

@@ -3,6 +3,7 @@ package burst.controller.store
 import burst.controller.limits.NamespaceLimits
 import burst.controller.blob.*
 import burst.controller.secrets.Secrets
+import burst.node.PrivateFile
 import scala.util.control.NonFatal
 
 /** All that a controller keeps, behind its contracts; `blobs` is what of flares is too large for the
@@ -23,6 +24,8 @@ object Storage:
   /** As configured: one directory with the embedded database, packages and blobs, or servers in their place.
     */
   def open(settings: StoreSettings, defaults: NamespaceLimits): Storage =
+    // Everyone's inputs and results.
+    PrivateFile.directory(settings.directory)
     val blobs = settings.s3.fold(directories(settings))(s3 => bucket(S3Bucket.open(s3)))
     val database = onFailure(blobs.close())(open(settings))
     def close(): Unit =

@@ -75,7 +75,10 @@ enum DeployRefusal:
   case TooManyVariables(count: Int)
   case VariablesTooLarge(bytes: Long)
 
-  /** The packages and parameters of the namespace's definitions would have so many bytes. */
+  /** Its secrets were sealed by the key of this id; the database's are by that of another one. */
+  case OtherKey(sealedBy: String, noted: String)
+
+  /** The packages, parameters and variables of the namespace's definitions would have so many bytes. */
   case TooLarge(bytes: Long, allowed: Long)
 
 /** A flare is written through one store at a time: the one that inserted it, until another takes it over.

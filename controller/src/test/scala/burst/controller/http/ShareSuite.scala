@@ -38,13 +38,16 @@ class ShareSuite extends ConnectionSuite:
     assertEquals(flare("""{"size":1}""").status, 202)
     limited(flare("""{"size":1}"""), "1 flares a minute")
 
-  test("deploys of a namespace are bounded, also those that are refused"):
-    val auth = namespace("deployer", OwnLimits(deploysPerMinute = Some(3)))
+  test("deploys and rollbacks of a namespace are bounded, also those that are refused"):
+    val auth = namespace("deployer", OwnLimits(deploysPerMinute = Some(4)))
     def deploy(body: Option[String]) = send("PUT", s"$bursts/y?overwrite=true", body, auth)
     assertEquals(deploy(deployment()).status, 200)
     assertEquals(deploy(deployment()).status, 200)
     refused(deploy(Some("{}")), 400)
-    limited(deploy(deployment()), "3 times a minute")
+    def rollBack() = send("POST", s"$bursts/y/rollback", Some("{}"), auth)
+    assertEquals(rollBack().status, 200)
+    limited(rollBack(), "4 times a minute")
+    limited(deploy(deployment()), "4 times a minute")
     assertEquals(send("GET", s"$bursts/y", auth = auth).status, 200)
 
   test("requests of a namespace are bounded, and no other has to wait for it"):

@@ -66,7 +66,13 @@ class VariablesSuite extends HttpSuite:
       assert(!reply.body.contains("hunter2"), reply.body)
     for name <- Seq("1A", "A-B", "", "É", "PATH", "BURST_X", "LD_PRELOAD", "__OW_X", "x" * 129, "A=B") do
       val path = if name.length > 64 then name.take(64) else name
-      not(s""","environment":{"$name":"hunter2"}""", 400, s"'environment.$path", "no name for a variable")
+      not(
+        s""","environment":{"$name":"hunter2"}""",
+        400,
+        s"'environment.$path",
+        "no name for a variable",
+        "128"
+      )
       not(s""","secrets":{"$name":"hunter2"}""", 400, s"'secrets.$path")
     not(""","environment":{"A":4711}""", 400, "'environment.A' must be a string")
     not(""","environment":{"A":null}""", 400, "'environment.A'")
@@ -89,3 +95,23 @@ class VariablesSuite extends HttpSuite:
     files.forEach: file =>
       val text = String(Files.readAllBytes(file), "ISO-8859-1")
       assert(!text.contains(word), s"$file")
+
+  test("variables may have all their bytes at once, however they are written"):
+    val most = 64 * 1024
+    for (value, text) <- Seq("x" -> "x", "\u0001" -> "\\u0001", "é" -> "\\u00e9") do
+      val count = (most - 1) / value.getBytes("UTF-8").length
+      deploy("full", s""","environment":{"A":"${text * count}"},"secrets":{"B":null}""")
+      val there = storage.definitions.find("guest", "full").map(_.environment.variables)
+      assertEquals(there, Some(Map("A" -> value * count)))
+    refused(put("full", s""","environment":{"A":"${"x" * most}"}"""), 413, "65537 bytes", "65536")
+    val tooMuch = put("full", s""","secrets":{"A":"${"x" * (7 * most)}"}""")
+    refused(tooMuch, 413, "'environment' and 'secrets'", "65536")
+    val others = put("full", s""","parameters":{"A":"${"x" * most}"}""")
+    refused(others, 413, "beside 'exec'")
+
+  test("variables are shown in the order of their names"):
+    val names = ('a' to 'z').map(_.toString)
+    val reply =
+      deploy("ordered", names.reverse.map(n => s""""$n":"1"""").mkString(",\"environment\":{", ",", "}"))
+    val shown = reply.json.hcursor.downField("environment").keys
+    assertEquals(shown.map(_.toVector), Some(names.toVector))

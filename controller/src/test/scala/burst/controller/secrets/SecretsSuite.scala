@@ -102,3 +102,21 @@ class SecretsSuite extends munit.FunSuite:
       Files.writeString(file, text)
       val told = intercept[SetupException](SecretsKey.read(file)).getMessage
       assert(told.contains("32 bytes in base64") && !told.contains("hunter2"), told)
+
+  directory.test("what is no file that can be read is told, and not waited for"): directory =>
+    def told(file: Path) = intercept[SetupException](SecretsKey.read(file)).getMessage
+    val pipe = directory.resolve("pipe")
+    assertEquals(ProcessBuilder("mkfifo", "-m", "600", pipe.toString).start().waitFor(), 0)
+    assert(told(pipe).contains("no regular file"))
+    assert(told(directory).contains("no regular file"))
+    val link = Files.createSymbolicLink(directory.resolve("link"), directory.resolve("nowhere"))
+    assert(told(link).contains("link to a file that is not there"))
+    val below = Files.writeString(directory.resolve("file"), "").resolve("secrets.key")
+    assert(told(below).contains(s"$below, cannot be read: "))
+    val made = intercept[SetupException](SecretsKey.create(below)).getMessage
+    assert(made.contains(s"$below, cannot be made: "), made)
+
+  directory.test("the key's directory is made with it"): directory =>
+    val file = directory.resolve("a/b/secrets.key")
+    assert(SecretsKey.create(file).isDefined)
+    assert(SecretsKey.read(file).isDefined)

@@ -7,8 +7,10 @@ import burst.controller.definition.{
   SealedSecret,
   VariableChanges
 }
+import burst.controller.secrets.DefinitionName
 import burst.controller.store.Samples.*
 import burst.protocol.PackageId
+import io.circe.syntax.*
 import io.circe.{Json, JsonObject}
 import java.util.concurrent.{Callable, Executors}
 import scala.jdk.CollectionConverters.*
@@ -218,7 +220,10 @@ abstract class DefinitionStoreContract extends StorageFixtures:
       Left(DeployRefusal.TooLarge(12, 11))
     )
 
-  private def token(value: String) = SealedSecret("TOKEN", "key", value)
+  private def token(value: String)(using s: Storage) = SealedSecret("TOKEN", keyOf(s), value)
+
+  private def keyOf(s: Storage) =
+    s.secrets.seal(DefinitionName("guest", "hello"), Map("A" -> "")).fold(fail("no key"))(_.head.keyId)
 
   private def change(s: Storage, changes: VariableChanges) =
     val copy = s.packages.store(package1, Array(1))
@@ -230,6 +235,7 @@ abstract class DefinitionStoreContract extends StorageFixtures:
   storage.test(
     "variables are kept until they are changed, those of a version stay its own, secrets are all's"
   ): s =>
+    given Storage = s
     val a = VariableChanges(Some(Map("A" -> "é\n😀")), Vector(token("AAAA")))
     val first = deployed(s, a)
     assertEquals(first.environment, SealedEnvironment(Map("A" -> "é\n😀"), Vector(token("AAAA"))))
@@ -245,6 +251,7 @@ abstract class DefinitionStoreContract extends StorageFixtures:
     assertEquals(s.definitions.list("guest", 1, 0).map(_.environment), Vector(SealedEnvironment.Empty))
 
   storage.test("a program has so many variables, of so many bytes, with those that are kept"): s =>
+    given Storage = s
     def some(range: Range) = range.map(i => s"V$i" -> "").toMap
     deployed(s, VariableChanges(Some(some(0 until 99)), Vector(token("A" * 40))))
     val more = VariableChanges(Some(some(0 until 100)))
@@ -255,6 +262,45 @@ abstract class DefinitionStoreContract extends StorageFixtures:
       change(s, VariableChanges(Some(Map("AB" -> "é" * (full / 2 + 1))))),
       Left(DeployRefusal.VariablesTooLarge(5 + 2 + 2 + 2L * (full / 2 + 1)))
     )
+
+  storage.test("a variable of an older version is under a secret of its name, and counts no more"): s =>
+    given Storage = s
+    deployed(s, VariableChanges(Some(Map("TOKEN" -> "x" * 60_000, "A" -> "1"))))
+    deployed(s, VariableChanges(Some(Map.empty), Vector(token("A" * 60_000))))
+    val there = s.definitions.find("guest", "hello", "0.0.1").map(_.environment)
+    assertEquals(there, Some(SealedEnvironment(Map("A" -> "1"), Vector(token("A" * 60_000)))))
+    val back = s.definitions.rollBack("guest", "hello", Some("0.0.1"), limits, 1)
+    assertEquals(back.map(_.definition.environment), Right(there.get))
+    assertEquals(s.definitions.find("guest", "hello").map(_.environment), there)
+
+  storage.test("what was sealed by another key than the database's is refused"): s =>
+    given Storage = s
+    val other = SealedSecret("TOKEN", "other", "AAAA")
+    val refusal = Left(DeployRefusal.OtherKey("other", keyOf(s)))
+    assertEquals(change(s, VariableChanges(secrets = Vector(other))), refusal)
+    assertEquals(s.definitions.find("guest", "hello"), None)
+    deployed(s, VariableChanges(secrets = Vector(token("AAAA"))))
+    assertEquals(change(s, VariableChanges(secrets = Vector(other))), refusal)
+    deployed(s, VariableChanges(removed = Set("TOKEN")))
+
+  storage.test("variables and secrets count among a namespace's bytes, secrets once"): s =>
+    given Storage = s
+    def deployWith(changes: VariableChanges, bytes: Long) =
+      val copy = s.packages.store(package1, Array(1))
+      val wanted = definition().copy(parameters = JsonObject.empty, packageSize = 1)
+      s.definitions.put(wanted, copy, true, limits.copy(definitionBytes = bytes), true, changes)
+    // The package, the braces of no parameters, and what stands between those of the variables.
+    val one = 1 + 2 + 10
+    val environment = VariableChanges(Some(Map("A" -> "1234")))
+    assertEquals(deployWith(environment, one - 1), Left(DeployRefusal.TooLarge(one, one - 1)))
+    assert(deployWith(environment, one).isRight)
+    val sealedBytes = Vector(token("AAAA")).asJson.noSpaces.length - 2
+    val secret = VariableChanges(secrets = Vector(token("AAAA")))
+    assertEquals(deployWith(secret, one), Left(DeployRefusal.TooLarge(one + sealedBytes, one)))
+    assert(deployWith(secret, 2 * one + sealedBytes).isRight)
+    assertEquals(versions(s, "hello"), Vector("0.0.2", "0.0.1"))
+    assert(deployWith(VariableChanges(), 2 * one + sealedBytes).isRight)
+    assertEquals(versions(s, "hello"), Vector("0.0.3", "0.0.2"))
 
   storage.test("the package of a version that is kept is needed, and no longer"): s =>
     val own = PackageId.of(Array[Byte](7))

@@ -4,8 +4,11 @@ import burst.controller.definition.VariableChanges
 import burst.controller.secrets.{DefinitionName, SecretsKey}
 import burst.node.SetupException
 import java.nio.file.{Files, Path}
-import java.util.concurrent.{Callable, Executors}
+import java.util.concurrent.TimeUnit.SECONDS
+import java.util.concurrent.{Callable, ExecutionException, Executors}
+import scala.concurrent.duration.DurationInt
 import scala.jdk.CollectionConverters.*
+import scalikejdbc.*
 
 /** Which key a database's secrets are sealed by, on any database. */
 abstract class SecretsKeyFileContract extends StorageFixtures:
@@ -18,7 +21,8 @@ abstract class SecretsKeyFileContract extends StorageFixtures:
     val secrets = s.secrets.seal(hello, Map("TOKEN" -> "hunter2")).getOrElse(fail("no key"))
     val copy = s.packages.store(Samples.package1, Array(1))
     val changes = VariableChanges(secrets = secrets)
-    assert(s.definitions.put(Samples.definition(), copy, true, Samples.limits, variables = changes).isRight)
+    val stored = s.definitions.put(Samples.definition(), copy, true, Samples.limits, variables = changes)
+    assert(stored.isRight, stored.toString)
 
   private def opens(s: Storage): Boolean =
     val there = s.definitions.find("guest", "hello").getOrElse(fail("not deployed"))
@@ -72,6 +76,27 @@ abstract class SecretsKeyFileContract extends StorageFixtures:
       val told = intercept[SetupException](open()).getMessage
       assert(told.contains(used) && told.contains(unfit.id), told)
 
+  directory.test("who runs with a key that another one has replaced stores no secret by it"): root =>
+    val open = opener(root)
+    val first = open()
+    val file = root.resolve("secrets.key")
+    Files.delete(file)
+    SecretsKey.create(file): Unit
+    val second = open()
+    val refused = intercept[AssertionError](deploy(first)).getMessage
+    assert(refused.contains("OtherKey"), refused)
+    assertEquals(second.definitions.find("guest", "hello"), None)
+    deploy(second)
+    assert(opens(second))
+    second.close()
+    first.close()
+
+  directory.test("a link to nothing ends the start, and is not followed for ever"): root =>
+    val file = root.resolve("secrets.key")
+    Files.createSymbolicLink(file, root.resolve("nowhere"))
+    val told = intercept[SetupException](opener(root)()).getMessage
+    assert(told.contains(file.toString) && told.contains("link"), told)
+
 class SqliteSecretsKeyFileSuite extends SecretsKeyFileContract, EmbeddedStorage
 class PostgresSecretsKeyFileSuite extends SecretsKeyFileContract, PostgresStorage:
   /** What controllers find that start at once, each with its file. */
@@ -97,3 +122,44 @@ class PostgresSecretsKeyFileSuite extends SecretsKeyFileContract, PostgresStorag
     val keys = settled(files)
     assertEquals(keys.flatten.size, 1)
     assertEquals(files.map(Files.exists(_)), keys.map(_.isDefined))
+
+  directory.test("a key that is lost is replaced once the table is emptied"): root =>
+    val database =
+      PostgresDatabase.open(PostgresServer.shared.settings(PostgresServer.shared.createDatabase()))
+    try
+      val file = root.resolve("secrets.key")
+      val lost = SecretsKeyFile.settle(file, database).map(_.id)
+      Files.delete(file)
+      assertEquals(SecretsKeyFile.settle(file, database), None)
+      database.write("as the operator does")(sql"DELETE FROM secrets_key".update()): Unit
+      val made = SecretsKeyFile.settle(file, database).map(_.id)
+      assertEquals(made, Some(key(root).id))
+      assertNotEquals(made, lost)
+    finally database.close()
+
+  directory.test("a key is not replaced while a secret that it has sealed is being stored"): root =>
+    val database =
+      PostgresDatabase.open(PostgresServer.shared.settings(PostgresServer.shared.createDatabase()))
+    val pool = Executors.newSingleThreadExecutor()
+    try
+      val file = root.resolve("secrets.key")
+      val key = SecretsKeyFile.settle(file, database).getOrElse(fail("no key"))
+      val other = root.resolve("other.key")
+      SecretsKey.create(other): Unit
+      val starting = database.write("storing a secret"):
+        assertEquals(SecretsKeyFile.of(database), Some(key.id))
+        val starting = pool.submit[Option[SecretsKey]](() => SecretsKeyFile.settle(other, database))
+        // It stands before the row that is held here.
+        def waits = database.read("looking"):
+          sql"SELECT 1 FROM pg_locks WHERE NOT granted".map(_.int(1)).list().nonEmpty
+        val limit = System.nanoTime + 20.seconds.toNanos
+        while !waits && !starting.isDone && System.nanoTime < limit do Thread.onSpinWait()
+        sql"""INSERT INTO definition (namespace, name, revision, kind, package_id, package_size, updated, options,
+                parameters, secrets)
+              VALUES ('guest', 'hello', 1, 'rust', '', 0, 0, '{}', '{}', '[1]')""".update()
+        starting
+      val told = intercept[ExecutionException](starting.get(30, SECONDS)).getCause.getMessage
+      assert(told.contains(key.id), told)
+    finally
+      pool.shutdownNow()
+      database.close()

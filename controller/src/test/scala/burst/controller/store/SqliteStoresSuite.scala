@@ -4,6 +4,7 @@ import burst.controller.flare.{FlareState, WorkerResult}
 import burst.controller.store.Samples.*
 import burst.protocol.Inputs
 import java.nio.file.Files
+import java.nio.file.attribute.PosixFilePermissions
 import scala.concurrent.duration.DurationInt
 import scala.jdk.StreamConverters.*
 
@@ -30,6 +31,11 @@ class SqliteStoresSuite extends munit.FunSuite, EmbeddedStorage:
     assert(second.namespaces.authenticate(uuid, key).isDefined)
     first.close()
     second.close()
+
+  directory.test("others do not read what is stored"): root =>
+    val own = root.resolve("controller")
+    open(own).close()
+    assertEquals(PosixFilePermissions.toString(Files.getPosixFilePermissions(own)), "rwx------")
 
   directory.test("no key is in the database's files"): root =>
     val storage = open(root)

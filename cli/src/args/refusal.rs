@@ -1,0 +1,48 @@
+//! What is said of a command line that is wrong.
+
+use clap::Error;
+use clap::error::{ContextKind, ContextValue};
+
+/// Flags whose values are secret, or hold a password.
+const SECRET: [&str; 3] = ["--secret", "--backend", "--set"];
+
+/// The error without a value that may be secret: what is told here goes to logs of builds.
+pub fn without_secrets(mut error: Error) -> Error {
+    let of = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(flag)) => flag.split_whitespace().next(),
+        _ => None,
+    };
+    if of.is_some_and(|flag| SECRET.contains(&flag)) {
+        let hidden = ContextValue::String("…".into());
+        error.insert(ContextKind::InvalidValue, hidden);
+    }
+    error
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use clap::Parser;
+
+    use super::*;
+    use crate::args::Cli;
+
+    #[test]
+    fn a_value_that_may_be_secret_is_not_repeated() {
+        let told = |line: &str| {
+            let parsed = Cli::try_parse_from(line.split(' ')).map(|_| ());
+            without_secrets(parsed.unwrap_err()).to_string()
+        };
+        for line in [
+            "burst deploy a b --secret T=hunter2",
+            "burst deploy a b --secret=T=@ --secret=T=hunter2",
+            "burst standalone --backend redis://:hunter2@h",
+            "burst standalone --set =hunter2",
+        ] {
+            let told = told(line);
+            assert!(!told.contains("hunter2") && told.contains("--"), "{told}");
+        }
+        assert!(told("burst deploy a b --secret T=hunter2").contains("T=@FILE"));
+        assert!(told("burst deploy a b --env A").contains("'A'"));
+    }
+}
