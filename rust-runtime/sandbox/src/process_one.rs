@@ -20,7 +20,7 @@ use rustix::thread::{
 use crate::filter::Filter;
 use crate::owner::{INSIDE, Owner, ids, map};
 use crate::root::{RUNTIME, SCRATCH};
-use crate::{Error, handover, loopback, mounts};
+use crate::{Error, handover, loopback, mounts, signals};
 
 /// What process 1 is to do, made before it is started.
 #[derive(Debug)]
@@ -60,6 +60,8 @@ impl ProcessOne {
         // The launcher puts it under its limits meanwhile.
         handover::send(life_line, "", &[]).map_err(Error::Handover)?;
         let control = handover::receive(life_line).map_err(Error::Handover)?;
+        // The runtime ends by them.
+        signals::release().map_err(|reason| Error::kernel("to let signals through", reason))?;
         // No terminal is its own.
         setsid().map_err(|reason| Error::kernel("a session", reason))?;
         loopback::up().map_err(|reason| Error::kernel("a loopback", reason))?;
