@@ -9,7 +9,7 @@ use rustix::process::getuid;
 use tempfile::TempDir;
 
 use crate::built;
-use crate::settings::Driver;
+use crate::driver::Driver;
 
 /// Of user and group. Nobody has an account of this number, the last that Debian gives to people: so the platform
 /// gets along without a name or a home of its own, too. Not `nobody`, who packs in containers are.

@@ -2,7 +2,7 @@
 //!
 //! | idea | file |
 //! | --- | --- |
-//! | start a platform, stop it, prove that nothing is left | `platform`, `settings`, `leftovers` |
+//! | start a platform, stop it, prove that nothing is left | `platform`, `driver`, `settings`, `leftovers` |
 //! | start a cluster of controllers and invokers, fault it | `cluster`, `invariants` |
 //! | flares that keep coming, faults | `traffic`, `faults` |
 //! | one process of either, and the ordinary user it is | `node`, `account` |
@@ -39,6 +39,7 @@ pub mod cluster;
 pub mod control_groups;
 pub mod disk;
 pub mod docker;
+pub mod driver;
 pub mod escaping;
 pub mod failing;
 pub mod faults;
@@ -62,7 +63,8 @@ pub use burst_test_servers::{
     BackendServer, Postgres, RabbitMq, Redis, S3Process, command, port, postgres, rabbitmq, wait,
 };
 pub use cluster::Cluster;
+pub use driver::Driver;
 pub use neighbour::Neighbour;
 pub use platform::Platform;
-pub use settings::{Driver, Settings};
+pub use settings::Settings;
 pub use tenants::{Tenant, Tenants};

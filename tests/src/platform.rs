@@ -10,10 +10,11 @@ use tempfile::TempDir;
 use crate::account::{self, Account};
 use crate::cli::Cli;
 use crate::command::Finished;
+use crate::driver::Driver;
 use crate::leftovers::Footprint;
 use crate::node::{self, Node};
 use crate::processes::{self, Process};
-use crate::settings::{Driver, Settings};
+use crate::settings::Settings;
 use crate::{Api, control_groups, docker};
 
 /// A running platform. Dropping it stops it and checks that nothing is left of it.

@@ -3,33 +3,7 @@
 use std::time::Duration;
 
 use crate::account::Account;
-
-/// What a pack is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Driver {
-    /// A child process.
-    Process,
-    /// Processes shut in by the kernel.
-    Sandbox,
-    /// A docker container.
-    Docker,
-}
-
-impl Driver {
-    /// Its name in the settings.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Process => "process",
-            Self::Sandbox => "sandbox",
-            Self::Docker => "docker",
-        }
-    }
-
-    /// Whether its packs are shut in.
-    pub fn isolates(self) -> bool {
-        self != Self::Process
-    }
-}
+use crate::driver::Driver;
 
 /// Settings of a platform, each as a flag of `burst standalone`.
 #[derive(Debug, Clone)]

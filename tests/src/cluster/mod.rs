@@ -18,8 +18,8 @@ use crate::S3Process;
 use crate::account::{self, Account};
 use crate::cli::Cli;
 use crate::clock::Clock;
+use crate::driver::Driver;
 use crate::network::{Cable, Rift};
-use crate::settings::Driver;
 use crate::{Api, built, docker, node, port, wait};
 use crate::{Postgres, postgres};
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::settings::Driver;
+use crate::driver::Driver;
 
 /// How a cluster is set up.
 #[derive(Debug, Clone)]

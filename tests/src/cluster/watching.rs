@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use super::member::Member;
 use super::{Cluster, KEY};
 use crate::Redis;
+use crate::driver::Driver;
 use crate::network::Cable;
 use crate::node::Node;
 use crate::processes::{self, Process};
-use crate::settings::Driver;
 use crate::{docker, node};
 
 impl Cluster {
