@@ -12,7 +12,7 @@ const LIMIT: Duration = Duration::from_secs(20);
 pub fn measure(runs: usize, report: &mut Report) {
     for driver in [Driver::Process, Driver::Docker] {
         let redis = match driver {
-            Driver::Process => Redis::start(),
+            Driver::Process | Driver::Sandbox => Redis::start(),
             Driver::Docker => Redis::start_at(&docker::bridge_gateway()),
         };
         let settings = Settings::new(driver).backend("redis-list", &redis.uri());

@@ -21,6 +21,7 @@ const INSTALLED: [&str; 3] = ["bin/burst", "bin/burst-runtime", "lib/burst-stand
 /// A user, as nodes are started.
 #[derive(Debug, Clone)]
 pub struct Account {
+    user: u32,
     group: u32,
     /// Further groups.
     groups: Vec<u32>,
@@ -32,12 +33,27 @@ impl Account {
     #[track_caller]
     pub fn ordinary(driver: Driver) -> Self {
         let groups = match driver {
-            Driver::Process => Vec::new(),
+            Driver::Process | Driver::Sandbox => Vec::new(),
             Driver::Docker => vec![dockers_group()],
         };
         Self {
+            user: NUMBER,
             group: NUMBER,
             groups,
+        }
+    }
+
+    /// Who may do everything, as on a machine that is for packs alone.
+    #[track_caller]
+    pub fn root() -> Self {
+        assert!(
+            tests_are_root(),
+            "this test starts a platform as root: run it as root"
+        );
+        Self {
+            user: 0,
+            group: 0,
+            groups: Vec::new(),
         }
     }
 
@@ -50,7 +66,7 @@ impl Account {
     /// What runs a command as this user: to be put before it. Nothing where the tests themselves are an ordinary
     /// user's.
     pub fn prefix(&self) -> Vec<String> {
-        if !tests_are_root() {
+        if !tests_are_root() || self.user == 0 {
             return Vec::new();
         }
         let groups = match &self.groups[..] {
@@ -65,7 +81,7 @@ impl Account {
             ),
         };
         let ids = [
-            format!("--reuid={NUMBER}"),
+            format!("--reuid={}", self.user),
             format!("--regid={}", self.group),
         ];
         // A process that changes its user forgets whose death it was to follow.

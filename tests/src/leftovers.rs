@@ -11,6 +11,8 @@ pub struct Footprint {
     pub processes: BTreeSet<Process>,
     /// Ids of its containers, running or not.
     pub containers: BTreeSet<String>,
+    /// Names of its sandboxes' control groups.
+    pub control_groups: BTreeSet<String>,
     /// TCP ports its processes listen on.
     pub ports: BTreeSet<u16>,
     /// Slots no flare holds.

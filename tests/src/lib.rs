@@ -20,8 +20,8 @@
 //! | the work function that tries to break out | `escaping` |
 //! | where built things are; waiting with a deadline | `built`; `burst_test_servers` |
 //!
-//! The platform runs as an ordinary user, whoever runs the tests: none of them needs one that is root. Root is needed
-//! by the tests themselves where they cut cables, open rifts or fill disks ([`network::Cable`], [`network::Rift`],
+//! The platform runs as an ordinary user, whoever runs the tests, but for tests of sandboxes that say otherwise
+//! ([`Settings::as_root`]). Root is needed by the tests themselves, too, where they cut cables, open rifts or fill disks ([`network::Cable`], [`network::Rift`],
 //! [`disk::SmallDisk`]): those in `survival`, `one_cluster` and `soak`.
 //!
 //! Nothing here sleeps to synchronise: every wait polls observable state and has a deadline, and
@@ -36,6 +36,7 @@ pub mod certificates;
 pub mod cli;
 pub mod clock;
 pub mod cluster;
+pub mod control_groups;
 pub mod disk;
 pub mod docker;
 pub mod escaping;

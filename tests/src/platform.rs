@@ -1,5 +1,6 @@
 //! A whole platform of one's own: started for a test, proven gone after it.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -13,7 +14,7 @@ use crate::leftovers::Footprint;
 use crate::node::{self, Node};
 use crate::processes::{self, Process};
 use crate::settings::{Driver, Settings};
-use crate::{Api, docker};
+use crate::{Api, control_groups, docker};
 
 /// A running platform. Dropping it stops it and checks that nothing is left of it.
 #[derive(Debug)]
@@ -39,7 +40,7 @@ impl Platform {
             docker::require();
         }
         let mut platform = Self {
-            account: Account::ordinary(settings.driver()),
+            account: settings.account(),
             settings,
             scratch: account::directory("burst-test-"),
             token: node::token(),
@@ -107,6 +108,13 @@ impl Platform {
         );
         let left = self.networks();
         assert!(left.is_empty(), "networks outlive the platform: {left:?}");
+        let left = self.control_groups();
+        assert!(
+            left.is_empty(),
+            "control groups outlive the platform: {left:?}"
+        );
+        let sandboxes = self.data().join("invoker/sandbox");
+        assert!(!sandboxes.exists(), "{} is left", sandboxes.display());
     }
 
     /// Bytes of memory that its process has had at most.
@@ -163,7 +171,7 @@ impl Platform {
     }
 
     /// Its live processes.
-    pub fn processes(&self) -> std::collections::BTreeSet<Process> {
+    pub fn processes(&self) -> BTreeSet<Process> {
         self.processes_in(self.pid())
     }
 
@@ -176,17 +184,30 @@ impl Platform {
 
     fn all_containers(&self) -> Vec<serde_json::Value> {
         match self.settings.driver() {
-            Driver::Process => Vec::new(),
+            Driver::Process | Driver::Sandbox => Vec::new(),
             Driver::Docker => docker::containers_mentioning(self.data().to_str().unwrap()),
         }
     }
 
     fn networks(&self) -> Vec<String> {
-        let owner = fs::read_to_string(self.data().join("invoker/owner"));
-        match (self.settings.driver(), owner) {
-            (Driver::Docker, Ok(owner)) => docker::networks_of(owner.trim()),
+        match (self.settings.driver(), self.owner()) {
+            (Driver::Docker, Some(owner)) => docker::networks_of(&owner),
             _ => Vec::new(),
         }
+    }
+
+    /// Of its sandboxes, by name.
+    fn control_groups(&self) -> BTreeSet<String> {
+        match (self.settings.driver(), self.owner()) {
+            (Driver::Sandbox, Some(owner)) => control_groups::of(&owner),
+            _ => BTreeSet::new(),
+        }
+    }
+
+    /// What the invoker's things bear.
+    fn owner(&self) -> Option<String> {
+        let owner = fs::read_to_string(self.data().join("invoker/owner")).ok()?;
+        Some(owner.trim().to_owned())
     }
 
     /// All that it has on this machine now.
@@ -196,12 +217,13 @@ impl Platform {
             ports: processes::listening_ports(&processes),
             processes,
             containers: self.containers().iter().map(docker::id).collect(),
+            control_groups: self.control_groups(),
             free_slots: self.api().free_slots(),
             warm_packs: self.api().warm_packs(),
         }
     }
 
-    fn processes_in(&self, session: u32) -> std::collections::BTreeSet<Process> {
+    fn processes_in(&self, session: u32) -> BTreeSet<Process> {
         processes::of_platform(Some(session), &self.token, &self.data())
     }
 

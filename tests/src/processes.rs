@@ -16,26 +16,40 @@ pub struct Process {
 }
 
 /// The live processes that belong to a platform: those in its session while it has one, those that
-/// inherited its `token` in their environment, and those that mention its `data` directory. Three
-/// nets, since a driver may rightly start packs in a session of their own and with an empty
-/// environment.
+/// inherited its `token` in their environment, those that mention its `data` directory, and those below
+/// any of them. Four nets, since a driver may rightly start packs in a session of their own, with an empty
+/// environment and where no path is the machine's.
 pub fn of_platform(session: Option<u32>, token: &str, data: &Path) -> BTreeSet<Process> {
     let data = data.to_str().unwrap();
     let own = std::process::id();
-    pids()
+    let all: Vec<(Process, Stat)> = pids()
         .filter(|pid| *pid != own)
         .filter_map(|pid| {
-            let stat = Stat::of(pid)?;
-            let command = command_line(pid)?;
-            let belongs = session == Some(stat.session)
-                || contains(&fs::read(proc(pid, "environ")).unwrap_or_default(), token)
+            let (stat, command) = (Stat::of(pid)?, command_line(pid)?);
+            (stat.state != 'Z').then_some((Process { pid, command }, stat))
+        })
+        .collect();
+    let mut known: BTreeSet<u32> = (all.iter())
+        .filter(|(Process { pid, command }, stat)| {
+            session == Some(stat.session)
+                || contains(&fs::read(proc(*pid, "environ")).unwrap_or_default(), token)
                 || command.contains(data)
                 || ["cwd", "exe"].iter().any(|link| {
-                    fs::read_link(proc(pid, link))
+                    fs::read_link(proc(*pid, link))
                         .is_ok_and(|path| path.to_string_lossy().starts_with(data))
-                });
-            (belongs && stat.state != 'Z').then_some(Process { pid, command })
+                })
         })
+        .map(|(process, _)| process.pid)
+        .collect();
+    // A child may have a smaller number than its parent.
+    while let Some((process, _)) = (all.iter())
+        .find(|(process, stat)| known.contains(&stat.parent) && !known.contains(&process.pid))
+    {
+        known.insert(process.pid);
+    }
+    (all.into_iter())
+        .map(|(process, _)| process)
+        .filter(|process| known.contains(&process.pid))
         .collect()
 }
 
@@ -148,6 +162,11 @@ fn of_ticks(ticks: u64) -> Duration {
 /// Whether there is a process with this id.
 pub fn lives(pid: u32) -> bool {
     Stat::of(pid).is_some()
+}
+
+/// Whether it has been stopped by a signal.
+pub fn is_stopped(pid: u32) -> bool {
+    Stat::of(pid).is_some_and(|stat| stat.state == 'T')
 }
 
 /// The process that started this one, while it lives.

@@ -2,11 +2,15 @@
 
 use std::time::Duration;
 
+use crate::account::Account;
+
 /// What a pack is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Driver {
     /// A child process.
     Process,
+    /// Processes shut in by the kernel.
+    Sandbox,
     /// A docker container.
     Docker,
 }
@@ -16,8 +20,14 @@ impl Driver {
     pub fn name(self) -> &'static str {
         match self {
             Self::Process => "process",
+            Self::Sandbox => "sandbox",
             Self::Docker => "docker",
         }
+    }
+
+    /// Whether its packs are shut in.
+    pub fn isolates(self) -> bool {
+        self != Self::Process
     }
 }
 
@@ -29,6 +39,7 @@ pub struct Settings {
     prewarmed: u32,
     flags: Vec<String>,
     prefix: Vec<String>,
+    root: bool,
     limit: Duration,
 }
 
@@ -43,8 +54,18 @@ impl Settings {
             prewarmed: 0,
             flags: Vec::new(),
             prefix: Vec::new(),
+            root: false,
             limit: Duration::from_secs(300),
         }
+    }
+
+    /// Packs that are shut in: as containers, and as sandboxes with control groups and without.
+    pub fn isolated() -> [Self; 3] {
+        [
+            Self::new(Driver::Docker),
+            Self::new(Driver::Sandbox).as_root(),
+            Self::new(Driver::Sandbox),
+        ]
     }
 
     /// How many workers run at once.
@@ -87,11 +108,26 @@ impl Settings {
         self
     }
 
+    /// The platform is root's, in place of an ordinary user's.
+    pub fn as_root(mut self) -> Self {
+        self.root = true;
+        self
+    }
+
     /// A script of the shell that sets up what the platform finds around it.
     pub fn surroundings(mut self, script: &str) -> Self {
         let words = ["sh", "-c", &format!("{script} && exec \"$@\""), "sh"];
         self.prefix = words.map(String::from).to_vec();
         self
+    }
+
+    #[track_caller]
+    pub(crate) fn account(&self) -> Account {
+        if self.root {
+            Account::root()
+        } else {
+            Account::ordinary(self.driver)
+        }
     }
 
     pub(crate) fn prefix(&self) -> &[String] {

@@ -46,6 +46,10 @@ const REFUSED: &[(&str, &str)] = &[
     ("stop the runtime", "Unsupported"),
 ];
 
+/// What meets another refusal in a sandbox, where nobody but its own user is known, and of the machine's directories
+/// nothing but the C library is there.
+const REFUSED_IN_SANDBOX: &[(&str, &str)] = &[];
+
 /// What the only worker of a flare that succeeds returns.
 #[track_caller]
 fn output(platform: &Platform, options: &Value) -> Value {
@@ -68,18 +72,7 @@ fn every_way_out_is_closed() {
 
     let input = json!({"try": "everything", "setuid": format!("/open/{NAME}")});
     let tried = output(&platform, &json!({"size": 1, "params": input}));
-    let attempts = tried["attempts"].as_object().unwrap();
-    let known: BTreeSet<&str> = REFUSED.iter().map(|(attempt, _)| *attempt).collect();
-    let made: BTreeSet<&str> = attempts.keys().map(String::as_str).collect();
-    assert_eq!(made, known);
-    let wrong: Vec<_> = (REFUSED.iter())
-        .map(|(attempt, refused)| (attempt, &attempts[*attempt], refused))
-        .filter(|(_, met, refused)| {
-            met.as_str()
-                .is_none_or(|met| refused.split('|').all(|kind| kind != met))
-        })
-        .collect();
-    assert!(wrong.is_empty(), "attempt, met, expected: {wrong:#?}");
+    all_refused(&tried, &[]);
     let owner = copy.metadata().unwrap().uid();
     let user = tried["user"].as_u64().unwrap();
     assert_ne!(user, 0);
@@ -92,12 +85,60 @@ fn every_way_out_is_closed() {
 }
 
 #[test]
+fn every_way_out_of_a_sandbox_is_closed() {
+    for settings in [
+        Settings::new(Driver::Sandbox),
+        Settings::new(Driver::Sandbox).as_root(),
+    ] {
+        let platform = start(settings);
+        let input = json!({"try": "everything"});
+        let tried = output(&platform, &json!({"size": 1, "params": input}));
+        all_refused(&tried, REFUSED_IN_SANDBOX);
+        assert_ne!(tried["user"], 0);
+    }
+}
+
+/// Nothing that was tried has succeeded, and each attempt was refused as it is to be.
+#[track_caller]
+fn all_refused(tried: &Value, otherwise: &[(&str, &str)]) {
+    let attempts = tried["attempts"].as_object().unwrap();
+    let known: BTreeSet<&str> = REFUSED.iter().map(|(attempt, _)| *attempt).collect();
+    let made: BTreeSet<&str> = attempts.keys().map(String::as_str).collect();
+    assert_eq!(made, known);
+    let wrong: Vec<_> = (REFUSED.iter())
+        .map(|(attempt, refused)| {
+            let other = otherwise.iter().find(|(other, _)| other == attempt);
+            let refused = other.map_or(refused, |(_, refused)| refused);
+            (attempt, &attempts[*attempt], refused)
+        })
+        .filter(|(_, met, refused)| {
+            met.as_str()
+                .is_none_or(|met| refused.split('|').all(|kind| kind != met))
+        })
+        .collect();
+    assert!(wrong.is_empty(), "attempt, met, expected: {wrong:#?}");
+}
+
+#[test]
 fn a_program_takes_no_more_than_its_share() {
+    takes_no_more_than_its_share(Driver::Docker, Settings::new(Driver::Docker));
+}
+
+/// An ordinary user without control groups has no processors to share out.
+#[test]
+fn a_program_in_a_sandbox_of_root_takes_no_more_than_its_share() {
+    let driver = Driver::Sandbox;
+    takes_no_more_than_its_share(driver, Settings::new(driver).as_root());
+}
+
+#[track_caller]
+fn takes_no_more_than_its_share(driver: Driver, settings: Settings) {
+    let key = |name: &str| format!("burst.invoker.{}.{name}", driver.name());
     let platform = start(
-        Settings::new(Driver::Docker)
-            .set("burst.invoker.docker.pids", "50")
-            .set("burst.invoker.docker.pids-per-worker", "14")
-            .set("burst.invoker.docker.tmp-size", "20"),
+        settings
+            .set(&key("pids"), "50")
+            .set(&key("pids-per-worker"), "14")
+            .set(&key("tmp-size"), "20"),
     );
     let request = json!({"size": 1, "params": {"try": "limits"}, "memory": 256});
     let taken = output(&platform, &request);
@@ -117,8 +158,15 @@ fn a_program_takes_no_more_than_its_share() {
 
 #[test]
 fn who_takes_too_much_memory_goes_down_alone() {
+    Settings::isolated()
+        .into_iter()
+        .for_each(too_much_memory_ends_its_own_pack);
+}
+
+#[track_caller]
+fn too_much_memory_ends_its_own_pack(settings: Settings) {
     const MEMORY: u32 = 128;
-    let platform = start(Settings::new(Driver::Docker));
+    let platform = start(settings);
     failing::deploy(&platform);
     let api = platform.api();
     let other = json!({"size": 1, "params": failing::hold(60_000), "memory": MEMORY});
@@ -155,7 +203,14 @@ fn eaten(platform: &Platform, flare: &Flare) -> u32 {
 
 #[test]
 fn who_ends_its_runtime_loses_its_own_pack_only() {
-    let platform = start(Settings::new(Driver::Docker));
+    Settings::isolated()
+        .into_iter()
+        .for_each(ending_its_runtime_ends_its_own_pack);
+}
+
+#[track_caller]
+fn ending_its_runtime_ends_its_own_pack(settings: Settings) {
+    let platform = start(settings);
     let before = platform.footprint();
     let id = platform
         .api()

@@ -42,6 +42,17 @@ fn of_containers_on_every_backend() {
     on_every_backend(Driver::Docker, &docker::bridge_gateway());
 }
 
+/// Sandboxes reach no servers.
+#[test]
+fn of_sandboxes_among_each_other() {
+    all_operations(Settings::new(Driver::Sandbox));
+}
+
+#[test]
+fn of_sandboxes_of_root_among_each_other() {
+    all_operations(Settings::new(Driver::Sandbox).as_root());
+}
+
 #[track_caller]
 fn on_every_backend(driver: Driver, host: &str) {
     for kind in backends::kinds() {

@@ -150,6 +150,11 @@ fn docker_packs_are_found_again() {
     finds_its_state_again(Driver::Docker);
 }
 
+#[test]
+fn sandboxes_are_found_again() {
+    finds_its_state_again(Driver::Sandbox);
+}
+
 /// The sockets of these packs' programs.
 fn sockets(programs: &BTreeSet<u32>) -> BTreeSet<String> {
     programs

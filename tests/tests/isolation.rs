@@ -89,12 +89,14 @@ fn unprivileged_user(container: &str) -> Vec<u32> {
 
 #[test]
 fn the_runtime_is_closed_to_the_program_it_supervises() {
-    let platform = Platform::start(Settings::new(Driver::Docker));
-    failing::deploy(&platform);
-    let flare = platform
-        .api()
-        .run(failing::NAME, 1, &json!({"how": "snoop"}));
-    assert_eq!(flare.state, "succeeded", "{:#?}", flare.error);
+    for settings in Settings::isolated() {
+        let platform = Platform::start(settings);
+        failing::deploy(&platform);
+        let flare = platform
+            .api()
+            .run(failing::NAME, 1, &json!({"how": "snoop"}));
+        assert_eq!(flare.state, "succeeded", "{:#?}", flare.error);
+    }
 }
 
 /// Two packs of two workers each, which run and know [`SECRET`] and a user on a Redis server.

@@ -188,6 +188,49 @@ fn packs_reach_whom_they_may(settings: Settings) {
     closed.ended(&id);
 }
 
+/// What a sandbox has of the machine is its runtime's port, which nobody reaches from within; its flare's packs it
+/// finds by their sockets.
+fn sandboxes_reach_their_flare_alone(settings: Settings) {
+    let here = TcpListener::bind("127.0.0.1:0").unwrap();
+    let platform = Platform::start(settings);
+    let closed = tenant(&platform, "closed", &[]);
+    let (id, neighbours) = neighbour(&closed);
+    let ports = platform.footprint().ports;
+    assert!(ports.len() > 2, "the API's, and the runtimes': {ports:?}");
+    let local = |port: u16| SocketAddr::from(([127, 0, 0, 1], port));
+    let mut forbidden: Vec<SocketAddr> = ports.into_iter().map(local).collect();
+    forbidden.push(here.local_addr().unwrap());
+    forbidden.extend(&neighbours);
+    forbidden.push(SocketAddr::new(METADATA.parse().unwrap(), 80));
+    forbidden.push(SocketAddr::new(INTERNET.parse().unwrap(), 80));
+    for _ in 0..2 {
+        for (peers, runtimes, others) in visit(&closed, &forbidden) {
+            assert!(
+                peers.is_empty() && runtimes.is_empty(),
+                "{peers:?} {runtimes:?}"
+            );
+            assert_eq!(reached(&others), [], "{others:#?}");
+        }
+    }
+    closed.delete(&format!("flares/{id}"));
+    closed.ended(&id);
+
+    // Who needs more is told what to use in place of it.
+    let open = tenant(&platform, "open", &["--egress"]);
+    let refused = open.ended(&open.flare(NAME, &of_two_packs(json!({"try": "need"}))));
+    let error = refused.error.expect("a reason");
+    assert_eq!(error.kind, "start-failed", "{error:?}");
+    assert!(error.message.contains("--driver"), "{error:?}");
+    // And no machine is avoided for it.
+    assert_eq!(platform.api().invokers()[0].state, "up");
+}
+
+#[test]
+fn a_sandbox_reaches_its_flare_and_nobody_else() {
+    sandboxes_reach_their_flare_alone(Settings::new(Driver::Sandbox));
+    sandboxes_reach_their_flare_alone(Settings::new(Driver::Sandbox).as_root().prewarmed(2));
+}
+
 #[test]
 fn a_pack_reaches_its_flare_and_nobody_else() {
     packs_reach_whom_they_may(Settings::new(Driver::Docker));

@@ -36,6 +36,11 @@ fn who_keeps_all_to_himself_runs_flares_in_containers() {
     for_himself_alone(Driver::Docker);
 }
 
+#[test]
+fn who_keeps_all_to_himself_runs_flares_in_sandboxes() {
+    for_himself_alone(Driver::Sandbox);
+}
+
 /// Packages come and go: what is read-only for its owner, too, has to be deleted by him.
 #[test]
 fn packages_that_nobody_needs_are_deleted() {

@@ -16,8 +16,22 @@ fn docker_packs() {
     survives_a_kill(Driver::Docker);
 }
 
+#[test]
+fn sandboxes() {
+    survives_a_kill(Driver::Sandbox);
+}
+
+#[test]
+fn sandboxes_of_root() {
+    survives_a_kill_of(Settings::new(Driver::Sandbox).as_root(), Driver::Sandbox);
+}
+
 fn survives_a_kill(driver: Driver) {
-    let mut platform = Platform::start(Settings::new(driver).slots(4));
+    survives_a_kill_of(Settings::new(driver), driver);
+}
+
+fn survives_a_kill_of(settings: Settings, driver: Driver) {
+    let mut platform = Platform::start(settings.slots(4));
     failing::deploy(&platform);
     let definition = platform.api().get("bursts/failing").text;
     let finished = platform.api().run(failing::NAME, 2, &failing::succeed());
@@ -36,7 +50,9 @@ fn survives_a_kill(driver: Driver) {
         .collect();
     let containers: BTreeSet<_> = platform.containers().iter().map(docker::id).collect();
     match driver {
-        Driver::Process => assert!(!packs.is_empty(), "no processes of packs seen"),
+        Driver::Process | Driver::Sandbox => {
+            assert!(!packs.is_empty(), "no processes of packs seen")
+        }
         Driver::Docker => assert!(!containers.is_empty(), "no containers of packs seen"),
     }
 

@@ -2,7 +2,7 @@
 
 use burst_client::Flare;
 use burst_tests::escaping::{NAME, start};
-use burst_tests::{Driver, Platform, Settings, docker, wait};
+use burst_tests::{Driver, Platform, Settings, docker, processes, wait};
 use serde_json::{Value, json};
 
 /// Runs a flare of one pack to its end.
@@ -24,7 +24,14 @@ fn touch(mebibytes: u32) -> Value {
 
 #[test]
 fn a_warm_pack_has_what_its_present_workers_are_given() {
-    let platform = start(Settings::new(Driver::Docker));
+    Settings::isolated()
+        .into_iter()
+        .for_each(has_what_its_workers_are_given);
+}
+
+#[track_caller]
+fn has_what_its_workers_are_given(settings: Settings) {
+    let platform = start(settings);
     succeeds(&run(&platform, 1, &touch(50)), "cold");
     // Each the most that workers of 128 MiB can, and more than fewer of them could together.
     for _ in 0..2 {
@@ -39,7 +46,23 @@ fn a_warm_pack_has_what_its_present_workers_are_given() {
 
 #[test]
 fn who_takes_all_that_the_kernel_gives_a_user_takes_it_from_nobody() {
-    let platform = start(Settings::new(Driver::Docker));
+    who_takes_all_takes_it_from_nobody(Settings::new(Driver::Docker), |platform| {
+        let users: Vec<_> = (platform.containers().iter())
+            .map(|container| container["Config"]["User"].clone())
+            .collect();
+        assert_eq!(users.len(), 2, "{users:?}");
+        assert_ne!(users[0], users[1]);
+    });
+}
+
+#[test]
+fn a_sandbox_of_root_takes_nothing_from_other_users() {
+    who_takes_all_takes_it_from_nobody(Settings::new(Driver::Sandbox).as_root(), |_| ());
+}
+
+#[track_caller]
+fn who_takes_all_takes_it_from_nobody(settings: Settings, look: impl Fn(&Platform)) {
+    let platform = start(settings);
     let api = platform.api();
     // With less it would be killed for its memory before: a watch takes 192 bytes.
     let options = json!({
@@ -54,18 +77,21 @@ fn who_takes_all_that_the_kernel_gives_a_user_takes_it_from_nobody() {
             .then_some(())
     });
     succeeds(&run(&platform, 1, &json!({"try": "need"})), "cold");
-    let users: Vec<_> = (platform.containers().iter())
-        .map(|container| container["Config"]["User"].clone())
-        .collect();
-    assert_eq!(users.len(), 2, "{users:?}");
-    assert_ne!(users[0], users[1]);
+    look(&platform);
     api.delete(&format!("flares/{greedy}"));
     api.ended(&greedy);
 }
 
 #[test]
 fn what_a_flare_leaves_the_next_one_on_its_pack_does_not_find() {
-    let platform = start(Settings::new(Driver::Docker));
+    Settings::isolated()
+        .into_iter()
+        .for_each(leaves_nothing_to_find);
+}
+
+#[track_caller]
+fn leaves_nothing_to_find(settings: Settings) {
+    let platform = start(settings);
     succeeds(&run(&platform, 1, &json!({"try": "leave"})), "cold");
     let flare = run(&platform, 1, &json!({"try": "look"}));
     succeeds(&flare, "warm");
@@ -85,6 +111,18 @@ fn an_idle_pack_gets_no_processor() {
         lines
             .any(|line| line.trim_start().starts_with('T'))
             .then_some(())
+    });
+    succeeds(&run(&platform, 1, &json!({"try": "need"})), "warm");
+}
+
+#[test]
+fn an_idle_sandbox_gets_no_processor() {
+    let platform = start(Settings::new(Driver::Sandbox));
+    succeeds(&run(&platform, 1, &json!({"try": "need"})), "cold");
+    wait::until("the program is stopped", wait::SOON, || {
+        let processes = platform.processes();
+        let mut stopped = processes.iter().map(|process| process.pid);
+        stopped.any(processes::is_stopped).then_some(())
     });
     succeeds(&run(&platform, 1, &json!({"try": "need"})), "warm");
 }

@@ -175,6 +175,11 @@ fn programs_in_containers_have_their_variables() {
 }
 
 #[test]
+fn programs_in_sandboxes_have_their_variables() {
+    programs_have_their_variables(Settings::new(Driver::Sandbox), "cold");
+}
+
+#[test]
 fn groups_have_their_variables() {
     let platform = Platform::start(Settings::new(Driver::Process));
     let secret = word();

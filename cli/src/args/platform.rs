@@ -176,6 +176,8 @@ pub struct ProcessArgs {
 pub enum Driver {
     /// A supervised child process, without isolation
     Process,
+    /// Processes shut in by the kernel's namespaces, without a daemon
+    Sandbox,
     /// A docker container
     Docker,
     /// A pod of the Kubernetes cluster that kubectl would talk to, or that this runs in
@@ -187,6 +189,7 @@ impl Driver {
     pub fn name(self) -> &'static str {
         match self {
             Self::Process => "process",
+            Self::Sandbox => "sandbox",
             Self::Docker => "docker",
             Self::Kubernetes => "kubernetes",
         }

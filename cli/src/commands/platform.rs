@@ -176,7 +176,7 @@ impl Settings {
             let time = format!("{time}ms");
             self.set(&["burst", "invoker", "idle-timeout"], time)?;
         }
-        if args.driver == Driver::Process && args.image.is_some() {
+        if !matches!(args.driver, Driver::Docker | Driver::Kubernetes) && args.image.is_some() {
             let message = "--image needs --driver docker or kubernetes";
             return Err(Error::Usage(message.into()));
         }
@@ -362,6 +362,7 @@ mod tests {
     #[test]
     fn contradictions_are_refused() {
         assert!(parse(&["--image=i"]).is_err());
+        assert!(parse(&["--driver=sandbox", "--image=i"]).is_err());
         assert!(parse(&["--driver=kubernetes", "--mount=/a:/b"]).is_err());
         assert!(parse(&["--set=pekko.loglevel=DEBUG"]).is_err());
         assert!(parse(&["--set=burst.data.x=1"]).is_err());

@@ -129,7 +129,7 @@ impl Cluster {
     /// Its containers, as `docker inspect` shows them.
     pub fn containers(&self) -> Vec<serde_json::Value> {
         match self.setup.driver {
-            Driver::Process => Vec::new(),
+            Driver::Process | Driver::Sandbox => Vec::new(),
             Driver::Docker => docker::containers_mentioning(self.scratch.path().to_str().unwrap()),
         }
     }

@@ -70,6 +70,18 @@ fn hostile_containers_harm_nobody() {
 }
 
 #[test]
+fn hostile_sandboxes_harm_nobody() {
+    let driver = Driver::Sandbox;
+    suite::play(driver, Settings::new(driver), scripts());
+}
+
+#[test]
+fn hostile_sandboxes_of_root_harm_nobody() {
+    let driver = Driver::Sandbox;
+    suite::play(driver, Settings::new(driver).as_root(), scripts());
+}
+
+#[test]
 fn hostile_processes_harm_nobody_on_redis() {
     for kind in ["redis-list", "redis-stream"] {
         on(Driver::Process, kind, &Redis::start(), redis::scripts());

@@ -1,6 +1,6 @@
 //! What a hostile program does, and what must come of it.
 
-use burst_tests::{Driver, Neighbour};
+use burst_tests::Neighbour;
 use serde_json::{Value, json};
 
 /// MiB of a worker.
@@ -33,7 +33,7 @@ pub struct Script {
     pub ends: Ends,
     pub timeout: u64,
     /// Where it makes sense: a pack that is a process shares the machine with everybody.
-    pub only: Option<Driver>,
+    pub isolated: bool,
     pub noted: Option<Noted>,
     /// Something is left that would use processors.
     pub busy: bool,
@@ -59,7 +59,7 @@ pub fn script(name: &'static str, ends: Ends, steps: Value) -> Script {
         } else {
             5_000
         },
-        only: None,
+        isolated: false,
         noted: None,
         busy: false,
         spoiled: false,
@@ -111,7 +111,7 @@ impl Script {
     }
 
     pub fn in_containers(mut self) -> Self {
-        self.only = Some(Driver::Docker);
+        self.isolated = true;
         self
     }
 

@@ -44,15 +44,18 @@ pub fn play(driver: Driver, settings: Settings, scripts: Vec<Script>) {
     let only = std::env::var("HOSTILE").unwrap_or_default();
     let mut neighbour = Neighbour::start(&tenants.second);
     let api = tenants.first.api();
-    let listener = (driver == Driver::Docker)
-        .then(|| TcpListener::bind((docker::bridge_gateway(), 0)).unwrap());
+    let listener = match driver {
+        Driver::Process => None,
+        Driver::Sandbox => Some(TcpListener::bind(("127.0.0.1", 0)).unwrap()),
+        Driver::Docker => Some(TcpListener::bind((docker::bridge_gateway(), 0)).unwrap()),
+    };
     let host: Vec<String> = (listener.iter())
         .map(|listener| listener.local_addr().unwrap().to_string())
         .collect();
     let before = Held::by(&platform);
     let mut wrongs: Wrongs = Vec::new();
     for script in scripts {
-        let makes_sense = script.only.is_none_or(|only| only == driver);
+        let makes_sense = driver.isolates() || !script.isolated;
         if !makes_sense || !script.name.contains(&only) {
             continue;
         }
@@ -190,7 +193,7 @@ fn next(api: &Api, driver: Driver, script: &Script, wrong: &mut Vec<String>) {
         // A pack that is a process shares directories and the kernel's tables with all of its user.
         let shared = match driver {
             Driver::Process => true,
-            Driver::Docker => {
+            Driver::Docker | Driver::Sandbox => {
                 empty("files") && empty("shared") && empty("package") && empty("kept")
             }
         };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::thread;
 use std::time::Duration;
 
@@ -63,11 +63,16 @@ fn listen() -> io::Result<(TcpListener, SocketAddr)> {
     Ok((listener, SocketAddr::new(own_address()?, port)))
 }
 
-/// That from which anything else would be spoken to.
+/// That from which anything else would be spoken to; the pack's own alone where there is no way to anybody.
 fn own_address() -> io::Result<IpAddr> {
     let socket = UdpSocket::bind("0.0.0.0:0")?;
-    socket.connect("192.0.2.1:9")?;
-    Ok(socket.local_addr()?.ip())
+    match socket.connect("192.0.2.1:9") {
+        Ok(()) => Ok(socket.local_addr()?.ip()),
+        Err(error) if error.kind() == io::ErrorKind::NetworkUnreachable => {
+            Ok(Ipv4Addr::LOCALHOST.into())
+        }
+        Err(error) => Err(error),
+    }
 }
 
 fn knock(addresses: &[SocketAddr]) -> Met {

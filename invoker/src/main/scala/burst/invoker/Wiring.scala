@@ -4,6 +4,7 @@ import burst.invoker.driver.{Driver, DriverHost, DriverKind, DriverSettings}
 import burst.invoker.driver.docker.DockerKind
 import burst.invoker.driver.kubernetes.KubernetesKind
 import burst.invoker.driver.process.ProcessKind
+import burst.invoker.driver.sandbox.SandboxKind
 import burst.node.{FairSemaphore, RuntimeBinary, SetupException}
 import burst.invoker.heartbeat.CpuLoad
 import burst.invoker.pack.PackServices
@@ -87,7 +88,7 @@ object Wiring:
   private val OrphansBound = 60.seconds
 
   /** All there are. */
-  private val Drivers: Vector[DriverKind] = Vector(ProcessKind, DockerKind, KubernetesKind)
+  private val Drivers: Vector[DriverKind] = Vector(ProcessKind, SandboxKind, DockerKind, KubernetesKind)
 
   /** Makes sure of everything packs need; blocks. Throws `SetupException` with what to do about it. */
   def prepare(config: InvokerConfig): PreparedInvoker =
@@ -109,6 +110,7 @@ object Wiring:
   private def host(config: InvokerConfig, cached: ExecutorService) = new DriverHost:
     def directory = config.directory
     def runtimeBinary = config.runtimeBinary
+    def slots = config.slots
     def containers = config.slots + config.pool.packs + config.prewarmed
     def blocking = ExecutionContext.fromExecutor(cached)
     def threads(name: String, count: Int) =

@@ -75,7 +75,7 @@ class InvokerConfigSuite extends munit.FunSuite:
     val other = read(s"$own\nburst.invoker.driver = jail")
     assertEquals(
       intercept[SetupException](Wiring.prepare(other)).getMessage,
-      "burst.invoker.driver is 'jail': give \"process\", \"docker\" or \"kubernetes\"."
+      "burst.invoker.driver is 'jail': give \"process\", \"sandbox\", \"docker\" or \"kubernetes\"."
     )
     Files.writeString(binary, "#!/bin/sh\necho hello\n")
     assert(intercept[SetupException](Wiring.prepare(read(own))).getMessage.contains("another form"))

@@ -24,7 +24,7 @@ final class RuntimeBinary(path: Path):
   def backends(): Vector[String] = described(using Decoder.instance(_.get[Vector[String]]("backends")))
 
   private def described[A: Decoder]: A =
-    answer[A]("describe", input = "").fold(
+    answer[A](List("describe")).fold(
       problem =>
         throw SetupException(
           s"'$path describe' does not work ($problem): set burst.invoker.runtime-binary to the burst-runtime " +
@@ -35,17 +35,30 @@ final class RuntimeBinary(path: Path):
 
   /** Where the servers of a backend are, for who is to let packs through to them. Throws `IOException`. */
   def servers(backend: BackendConfig): Vector[ServerAddress] =
-    answer[Vector[ServerAddress]]("servers", backend.asJson.noSpaces).fold(
+    answer[Vector[ServerAddress]](List("servers"), backend.asJson.noSpaces).fold(
       problem => throw IOException(s"'$path servers' does not work ($problem)"),
       identity
     )
 
-  private def answer[A: Decoder](command: String, input: String): Either[String, A] =
-    run(List(command), input, AnswerTimeout) match
+  /** Whether packs can be shut in on this machine, by this user. */
+  def sandboxing(): Sandboxing =
+    answer[Sandboxing](SandboxCheck).left
+      .map(problem =>
+        Sandboxing.Impossible(s"'$path ${SandboxCheck.mkString(" ")}' does not work ($problem)")
+      )
+      .merge
+
+  /** Removes the control groups whose names begin so, with all that runs in them, and says how many there
+    * were; blocks.
+    */
+  def removeSandboxes(prefix: String): Either[String, Int] = answer[Int](List("sandbox", "--remove", prefix))
+
+  private def answer[A: Decoder](command: List[String], input: String = ""): Either[String, A] =
+    run(command, input, AnswerTimeout) match
       case Left(problem) => Left(problem)
       case Right(Finished(0, output)) =>
         parse(output).flatMap(_.as[A]).left.map(_ => "it answers in another form")
-      case Right(Finished(code, _)) => Left(s"it ended with code $code")
+      case Right(Finished(code, output)) => Left(s"it ended with code $code ${lastLine(output)}".trim)
 
   /** Deletes what a flare left on its backend. The configuration goes through standard input: it may hold a
     * password, and arguments are for everyone to see.
@@ -84,6 +97,7 @@ object RuntimeBinary:
   private final case class Finished(code: Int, output: String)
   private val AnswerTimeout = 5.seconds
   private val MaxOutput = 64 * 1024
+  private val SandboxCheck = List("sandbox", "--check")
 
   /** `searchPath` is where a bare name is looked up. Throws `SetupException`. */
   def find(root: Config, searchPath: Option[String] = sys.env.get("PATH")): Path =
@@ -107,3 +121,16 @@ object RuntimeBinary:
 final case class ServerAddress(host: String, port: Int) derives Decoder:
   /** Whether somebody has to be asked for its address. */
   def isNamed: Boolean = !host.matches("[0-9.]+|.*:.*")
+
+/** What the kernel lets this user do about packs that are to be shut in. `limits` says what holds them to
+  * what they may have, `reason` what is in the way, and what to change.
+  */
+enum Sandboxing:
+  case Possible(limits: String)
+  case Impossible(reason: String)
+
+object Sandboxing:
+  given Decoder[Sandboxing] = Decoder.instance: answer =>
+    answer.get[Boolean]("possible").flatMap:
+      case true => answer.get[String]("limits").map(Possible(_))
+      case false => answer.get[String]("reason").map(Impossible(_))

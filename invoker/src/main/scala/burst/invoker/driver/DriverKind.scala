@@ -22,11 +22,13 @@ trait DriverKind:
 final case class ConnectedDriver(driver: Driver, runtime: RuntimeInfo)
 
 /** What an invoker has for whichever driver it runs: a `directory` that is its alone, the runtime's program,
-  * how many `containers` there may be at once.
+  * how many workers run at once (`slots`), which is how many a pack may have, how many `containers` there may
+  * be.
   */
 trait DriverHost:
   def directory: Path
   def runtimeBinary: Path
+  def slots: Int
   def containers: Int
 
   /** For what waits: as many threads as are needed, or so many of that name. */

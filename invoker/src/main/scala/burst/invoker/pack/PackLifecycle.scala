@@ -135,7 +135,10 @@ private[pack] abstract class PackLifecycle(
     driver.connect(pack.container, access).flatMap:
       case Right(()) => ask
       case Left(failure) =>
-        Future.successful(Left(Refusal(failure.message, operation = Some(StartOperation.Create))))
+        Future.successful(Left(Refusal(
+          failure.message,
+          operation = during(StartOperation.Create, failure).operation
+        )))
 
   // ---- Destroying, Ended ---------------------------------------------------------------------------------
 

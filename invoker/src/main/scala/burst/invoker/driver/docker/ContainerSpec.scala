@@ -5,17 +5,7 @@ import com.github.dockerjava.api.model.{AccessMode, Bind, Capability, HostConfig
 import java.nio.file.Path
 import scala.jdk.CollectionConverters.*
 
-/** What a pack's size allows its container. Memory in bytes; no swap comes on top of it. */
-final case class ContainerLimits(nanoCpus: Long, memory: Long, pids: Long):
-  /** Whether who has these lacks nothing of the others. */
-  def allows(others: ContainerLimits): Boolean =
-    nanoCpus >= others.nanoCpus && memory >= others.memory && pids >= others.pids
-
-/** How a pack's container is fenced in: pure, from its resources to what Docker is asked for.
-  *
-  * Worked example, 4 workers of 256 MiB on a machine of 2 CPUs, all else default: 2 CPUs (never more than the
-  * machine has), 4 × 256 + 64 MiB of memory and no swap, 256 + 4 × 64 processes and threads.
-  */
+/** How a pack's container is fenced in: pure, from its resources to what Docker is asked for. */
 private[driver] object ContainerSpec:
   val PackagePath = "/package"
   val Port = 8080
@@ -42,17 +32,6 @@ private[driver] object ContainerSpec:
       "core" -> 0L
     )
       .map((name, most) => Ulimit(name, most, most))
-
-  def nanoCpus(settings: DockerSettings, machineCpus: Int, workers: Int): Long =
-    val cpus = math.min(workers * settings.cpuFactor, machineCpus.toDouble)
-    math.max((cpus * 1e9).toLong, 10_000_000L) // Docker's least is a hundredth of a CPU
-
-  def limits(settings: DockerSettings, machineCpus: Int, resources: PackResources): ContainerLimits =
-    ContainerLimits(
-      nanoCpus(settings, machineCpus, resources.workers),
-      memory = (resources.workers.toLong * resources.memoryMiB + settings.memoryOverhead) << 20,
-      pids = settings.pids + resources.workers * settings.pidsPerWorker
-    )
 
   def hostConfig(
       settings: DockerSettings,

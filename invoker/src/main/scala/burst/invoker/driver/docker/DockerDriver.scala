@@ -162,7 +162,7 @@ final class DockerDriver(
 
   def throttle(container: Container, workers: Int): Future[Boolean] = container match
     case own: DockerContainer =>
-      val cpus = ContainerSpec.nanoCpus(settings, daemon.cpus, workers)
+      val cpus = settings.limits.nanoCpus(daemon.cpus, workers)
       held.hold(own, own.needed.copy(nanoCpus = cpus))
     case _ => Future.successful(false)
 
@@ -170,7 +170,8 @@ final class DockerDriver(
     case own: DockerContainer => held.hold(own, limits(resources))
     case _ => Future.successful(false)
 
-  private def limits(resources: PackResources) = ContainerSpec.limits(settings, daemon.cpus, resources)
+  private def limits(resources: PackResources) =
+    settings.limits.of(daemon.cpus, resources.workers, resources.memoryMiB)
 
   def stop(container: Container): Future[StopOutcome] = container match
     case own: DockerContainer =>

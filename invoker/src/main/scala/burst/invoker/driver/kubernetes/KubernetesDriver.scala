@@ -36,7 +36,7 @@ final class KubernetesDriver(
   private given ExecutionContext = blocking
   private val log = LoggerFactory.getLogger(classOf[KubernetesDriver])
   private val watched = WatchedPods(cluster, owner)
-  private val users = PodUsers(settings.users)
+  private val users = PackUsers(settings.users)
   @volatile private var closing = false
   private val removals = ConcurrentHashMap.newKeySet[Future[StopOutcome]]()
 

@@ -13,10 +13,7 @@ class ContainerSpecSuite extends munit.FunSuite:
     Vector.empty,
     Vector.empty,
     Vector(Mount("/d", "/e", readOnly = true)),
-    cpuFactor = 0.5,
-    memoryOverhead = 10,
-    pids = 100,
-    pidsPerWorker = 2,
+    LimitSettings(cpusPerWorker = 0.5, memoryOverhead = 10, pids = 100, pidsPerWorker = 2),
     tmpSize = 8,
     descriptors = 50,
     users = UserRange(5, 9),
@@ -27,7 +24,7 @@ class ContainerSpecSuite extends munit.FunSuite:
   )
 
   private def limits(workers: Int, memory: Int = 100, cpus: Int = 4) =
-    ContainerSpec.limits(settings, cpus, PackResources(workers, memory, Path.of("/p")))
+    settings.limits.of(cpus, workers, memory)
 
   test("limits grow with the pack"):
     assertEquals(limits(2), ContainerLimits(1_000_000_000L, 210L << 20, 104))
@@ -39,10 +36,7 @@ class ContainerSpecSuite extends munit.FunSuite:
 
   test("never more CPUs than the machine has, never less than Docker takes"):
     assertEquals(limits(100).nanoCpus, 4_000_000_000L)
-    assertEquals(
-      ContainerSpec.limits(settings.copy(cpuFactor = 0.0001), 4, PackResources(1, 1, Path.of("/p"))).nanoCpus,
-      10_000_000L
-    )
+    assertEquals(settings.limits.copy(cpusPerWorker = 0.0001).nanoCpus(4, 1), 10_000_000L)
 
   test("large packs do not overflow"):
     assertEquals(limits(4096, memory = 8192).memory, (4096L * 8192 + 10) << 20)

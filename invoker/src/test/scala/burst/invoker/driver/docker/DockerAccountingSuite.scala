@@ -53,7 +53,7 @@ class DockerAccountingSuite extends munit.FunSuite:
     (shown.getMemory.longValue, shown.getPidsLimit.longValue)
 
   private def share(workers: Int): (Long, Long) =
-    val limits = ContainerSpec.limits(settings, machineCpus = 64, of(workers))
+    val limits = settings.limits.of(machineCpus = 64, workers, memoryMiB = 16)
     (limits.memory, limits.pids)
 
   private def made[A](outcome: Future[Either[?, A]]): Future[A] =

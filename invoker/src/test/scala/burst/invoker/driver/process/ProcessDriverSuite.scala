@@ -10,8 +10,7 @@ class ProcessDriverSuite extends DriverContractSuite:
   private val settings = ProcessSettings(
     Prerequisites.runtimeBinary,
     environment = Vector("PATH"),
-    memoryOverhead = 64,
-    memoryPerWorker = 16,
+    ProgramMemory(overhead = 64, perWorker = 16),
     startTimeout = 60.seconds,
     stopGrace = 250.millis
   )
@@ -57,7 +56,7 @@ class ProcessDriverSuite extends DriverContractSuite:
     val driver = ProcessDriver(settings.copy(runtimeBinary = scripts.resolve("none")), blocking)
     driver.start(resources(1)).map(outcome => assert(outcome.isLeft))
 
-  test("a runtime that ignores SIGTERM is killed, and what it has started with it"):
+  test("a runtime that ignores the end of its life line is killed, and what it has started with it"):
     val child = scripts.resolve("child")
     val driver =
       driverOf(

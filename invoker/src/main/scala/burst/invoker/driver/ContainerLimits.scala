@@ -1,0 +1,33 @@
+package burst.invoker.driver
+
+/** What a container of this machine may have. Memory in bytes; no swap comes on top of it. `pids` are
+  * processes and threads.
+  */
+final case class ContainerLimits(nanoCpus: Long, memory: Long, pids: Long):
+  /** Whether who has these lacks nothing of the others. */
+  def allows(others: ContainerLimits): Boolean =
+    nanoCpus >= others.nanoCpus && memory >= others.memory && pids >= others.pids
+
+/** What a pack's size allows its container: settings of the same names, MiB of memory.
+  *
+  * Worked example, 4 workers of 256 MiB on a machine of 2 CPUs, all else default: 2 CPUs (never more than the
+  * machine has), 4 × 256 + 64 MiB of memory and no swap, 256 + 4 × 64 processes and threads.
+  */
+final case class LimitSettings(cpusPerWorker: Double, memoryOverhead: Int, pids: Long, pidsPerWorker: Long):
+  def of(machineCpus: Int, workers: Int, memoryMiB: Int): ContainerLimits = ContainerLimits(
+    nanoCpus(machineCpus, workers),
+    memory = (workers.toLong * memoryMiB + memoryOverhead) << 20,
+    pids = pids + workers * pidsPerWorker
+  )
+
+  def nanoCpus(machineCpus: Int, workers: Int): Long =
+    val cpus = math.min(workers * cpusPerWorker, machineCpus.toDouble)
+    math.max((cpus * 1e9).toLong, 10_000_000L) // a hundredth of a CPU is Docker's least
+
+object LimitSettings:
+  def read(settings: DriverSettings): LimitSettings = LimitSettings(
+    settings.double("cpus-per-worker"),
+    settings.int("memory-overhead"),
+    settings.long("pids"),
+    settings.long("pids-per-worker")
+  )

@@ -1,0 +1,115 @@
+package burst.invoker.driver
+
+import burst.protocol.{Failure, FailureKind}
+import java.io.IOException
+import java.nio.charset.StandardCharsets.UTF_8
+import java.nio.file.{Files, Path}
+import java.util.concurrent.TimeUnit
+import org.slf4j.LoggerFactory
+import scala.concurrent.duration.{Deadline, DurationInt, FiniteDuration}
+import scala.concurrent.{Await, ExecutionContext, Future, TimeoutException}
+import scala.jdk.CollectionConverters.*
+import scala.jdk.FutureConverters.*
+import scala.util.{Success, Try}
+
+/** A child process of this one that serves a pack, or has one that does.
+  *
+  * Its standard input is a life line: it is kept open for as long as the pack may live, and the process ends
+  * when it closes, so that not even `kill -9` of the platform leaves a process behind. `grace` is how long
+  * that may take before it is killed.
+  */
+private[driver] final class RuntimeProcess private (process: Process, grace: FiniteDuration):
+  import RuntimeProcess.*
+
+  private val log = LoggerFactory.getLogger(classOf[RuntimeProcess])
+  private val pid = process.pid
+
+  val output: RuntimeOutput = RuntimeOutput(s"runtime $pid", process.getInputStream)
+  drainInBackground()
+
+  def id: String = pid.toString
+  def isAlive: Boolean = process.isAlive
+
+  val exitCode: Future[Int] = process.onExit.asScala.map(_.exitValue)(using ExecutionContext.parasitic)
+
+  /** Whether it has ended otherwise than by itself, as far as can be told. */
+  def wasKilled: Boolean = !process.isAlive && process.exitValue > Signalled
+
+  /** All processes below it: once their parent is gone nobody can tell whose they were. */
+  def descendants: Vector[ProcessHandle] = process.descendants().iterator.asScala.toVector
+
+  /** Tells it something by its standard input. Throws `IOException` if nobody reads that any more. */
+  def say(line: String): Unit =
+    val input = process.getOutputStream
+    input.write(s"$line\n".getBytes(UTF_8))
+    input.flush()
+
+  /** Where its runtime listens. Blocks. One that does not come up in time is ended. */
+  def awaitListening(timeout: FiniteDuration): Either[Failure, (String, Int)] =
+    Try(Await.result(output.address, timeout)) match
+      case Success(address) => Right(address)
+      case scala.util.Failure(problem) =>
+        val reason = problem match
+          case _: TimeoutException => s"it did not listen within $timeout"
+          case _ => s"it ended with code ${Try(Await.result(exitCode, grace)).getOrElse(-1)}"
+        val _ = end(descendants)
+        Left(startFailed((s"the runtime did not come up: $reason" +: output.lastLines).mkString("; ")))
+
+  /** Asks, then forces; answers when it and `below` are gone. Blocks. May be called at any time, and
+    * together.
+    */
+  def end(below: Vector[ProcessHandle]): StopOutcome =
+    Try(process.getOutputStream.close())
+    if !process.waitFor(grace.toMillis, TimeUnit.MILLISECONDS) then
+      process.destroyForcibly()
+      process.waitFor(ForcedBound.toMillis, TimeUnit.MILLISECONDS)
+    below.foreach(handle => if handle.isAlive then handle.destroyForcibly())
+    val bound = ForcedBound.fromNow
+    val left = Option.when(process.isAlive)(pid).toVector ++ below.filterNot(awaitGone(_, bound)).map(_.pid)
+    if left.isEmpty then StopOutcome.Gone
+    else
+      log.error("processes {} do not end, not even by SIGKILL", left.mkString(", "))
+      StopOutcome.StillThere(s"processes ${left.mkString(", ")} do not end")
+
+  private def awaitGone(handle: ProcessHandle, bound: Deadline): Boolean =
+    def gone = !handle.isAlive || isZombie(handle.pid)
+    while !gone && bound.hasTimeLeft() do TimeUnit.MILLISECONDS.sleep(2)
+    gone
+
+  /** A process that has ended but whose new parent does not care: it holds nothing any more. */
+  private def isZombie(pid: Long): Boolean =
+    Try(Files.readString(Path.of(s"/proc/$pid/stat"))).toOption
+      .map(stat => stat.substring(stat.lastIndexOf(')') + 1).trim)
+      .exists(_.startsWith("Z"))
+
+  private def drainInBackground(): Unit =
+    val reader = Thread(() => output.drain(), s"runtime-output-$pid")
+    reader.setDaemon(true)
+    reader.start()
+
+private[driver] object RuntimeProcess:
+  private val ForcedBound = 3.seconds
+
+  /** Where exit codes of processes begin that a signal has ended. */
+  private val Signalled = 128
+
+  /** Starts it with those variables of the platform's environment that it may see, and others. Throws
+    * `IOException`.
+    */
+  def start(
+      command: Vector[String],
+      visible: Vector[String],
+      variables: Map[String, String],
+      grace: FiniteDuration
+  ): RuntimeProcess =
+    val builder = ProcessBuilder(command*)
+    val environment = builder.environment()
+    environment.keySet.retainAll(visible.asJava)
+    environment.putAll(variables.asJava)
+    RuntimeProcess(builder.redirectErrorStream(true).start(), grace)
+
+  /** It cannot be run at all. */
+  def refused(problem: IOException): Failure =
+    startFailed(s"the runtime did not start: ${problem.getMessage}")
+
+  private def startFailed(message: String): Failure = Failure(FailureKind.StartFailed, message)

@@ -1,0 +1,50 @@
+package burst.invoker.driver
+package sandbox
+
+import io.circe.syntax.*
+import io.circe.{Codec, Encoder, Json}
+import java.nio.file.Path
+
+/** What `burst-runtime sandbox` is told by its standard input, and what it answers: a line each. */
+private[driver] object Launcher:
+  val Command: String = "sandbox"
+
+  /** Where a sandbox's runtime finds its package. */
+  val PackagePath = "/package"
+
+  /** The first line. `user` is whom the pack runs as, where that is not the invoker's own; `group` names its
+    * control group, where there are such; `sockets` is where packs of a machine find each other.
+    */
+  final case class Spec(
+      `package`: Path,
+      sockets: Option[Path],
+      root: Option[String],
+      user: Option[Long],
+      group: Option[String],
+      tmpMiB: Int,
+      shmMiB: Int,
+      graceMs: Long,
+      limits: Limits
+  ) derives Encoder.AsObject
+
+  final case class Limits(memoryMiB: Long, cpus: Double, processes: Long, files: Long) derives Codec.AsObject
+
+  private given Encoder[Path] = Encoder[String].contramap(_.toString)
+
+  object Limits:
+    def apply(allowed: ContainerLimits, descriptors: Long): Limits =
+      Limits(allowed.memory >> 20, allowed.nanoCpus / 1e9, allowed.pids, descriptors)
+
+  def line(spec: Spec): String = spec.asJson.noSpaces
+
+  /** Any line after the first. */
+  def line(limits: Limits): String = Json.obj("limits" -> limits.asJson).noSpaces
+
+  /** Its answer to new limits. */
+  val answer: PartialFunction[String, Change] =
+    case "limits made" => Change.Made
+    case said if said.startsWith("limits refused") => Change.Refused
+    case said if said.startsWith("limits failed") => Change.Failed
+
+  /** Its last words, when the kernel has killed in the sandbox for want of memory. */
+  val OutOfMemory = "out of memory"

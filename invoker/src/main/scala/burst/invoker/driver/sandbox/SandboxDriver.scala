@@ -1,0 +1,268 @@
+package burst.invoker.driver
+package sandbox
+
+import burst.invoker.packages.PackageForm
+import burst.node.{RuntimeBinary, SetupException}
+import burst.protocol.{Failure, FailureKind, Secret}
+import java.io.IOException
+import java.nio.file.attribute.PosixFilePermissions
+import java.nio.file.{Files, Path}
+import java.util.concurrent.ConcurrentHashMap
+import org.slf4j.LoggerFactory
+import scala.concurrent.duration.DurationInt
+import scala.concurrent.{Await, ExecutionContext, Future}
+import scala.jdk.CollectionConverters.*
+import scala.util.Try
+import scala.util.control.NonFatal
+
+/** Packs as processes shut in by the kernel's own walls, without a daemon: `burst-runtime sandbox` makes
+  * them, one of which this starts for each pack, and which stays for as long as it.
+  *
+  * Its standard input is both a life line and where it is told of other limits. What the kernel takes back
+  * with the sandbox's first process is not seen to here. The rest ([[Belongings]]) is, and bears the
+  * `owner`'s id, so that a later life finds it.
+  *
+  * As with Docker a pre-warmed sandbox has an empty directory of its own in place of a package, into which
+  * that comes by hard links: `directory` is on the file system of the packages. Other limits take no time
+  * here, so that one has those of its pack as soon as it is adopted.
+  *
+  * `limitedBy` is what holds packs to their limits, as the launcher says it; a pack has no more workers than
+  * there are `slots`; `users` are for packs to run as, where they may be others than the invoker's own;
+  * `blocking` runs what waits: one thread per live sandbox reads its output.
+  */
+final class SandboxDriver(
+    settings: SandboxSettings,
+    runtimeBinary: Path,
+    owner: String,
+    directory: Path,
+    limitedBy: String,
+    slots: Int,
+    users: Option[UserRange],
+    blocking: ExecutionContext
+) extends Driver:
+  import SandboxDriver.*
+
+  private given ExecutionContext = blocking
+  private val log = LoggerFactory.getLogger(classOf[SandboxDriver])
+  private val binary = RuntimeBinary(runtimeBinary)
+  private val live = ConcurrentHashMap.newKeySet[SandboxContainer]()
+  private val free = users.map(PackUsers(_))
+  private val hasGroups = limitedBy.startsWith(ControlGroups)
+  private val prefix = s"burst-$owner-"
+  private val sockets = directory.resolve("sockets")
+  private val blanks = directory.resolve("prewarmed")
+  private val cpus = Runtime.getRuntime.availableProcessors
+
+  def name = "sandbox"
+  def isLocal = true
+  def packageForm = PackageForm.Directory
+  def limits =
+    val held =
+      if hasGroups then s"the processors, memory and number of processes of their workers by $limitedBy"
+      else s"what they may have by $limitedBy"
+    val user = if users.isEmpty then "are the invoker's own user" else "have users of their own"
+    s"packs are shut in, $user and reach their flare's packs on this machine only; they are held to $held"
+
+  /** Their limits are the most they may have: nobody keeps it for them. */
+  def reserves = false
+
+  def programMemory(workers: Int, memoryMiB: Int): Option[Long] =
+    Option.when(!hasGroups)(settings.program.mebibytes(workers, memoryMiB))
+
+  /** Packs may go through `sockets` to what they know the name of, and nobody may list it: its owner, whom
+    * packs may be, could.
+    */
+  def open(): Unit =
+    try
+      Files.createDirectories(blanks)
+      Files.createDirectories(sockets)
+      val _ = Files.setPosixFilePermissions(sockets, PosixFilePermissions.fromString("-wx--x--x"))
+    catch
+      case problem: IOException =>
+        throw SetupException(s"$directory cannot be made ready for packs: ${problem.getMessage}.", problem)
+
+  // ---- Starting ------------------------------------------------------------------------------------------
+
+  def start(resources: PackResources): Future[Either[Failure, Container]] =
+    Future(launch(resources, blank = None))
+
+  def prewarm(workers: Int, memoryMiB: Int): Future[Either[Failure, Container]] = Future:
+    try
+      val blank = Files.createTempDirectory(blanks, "blank")
+      Files.setPosixFilePermissions(blank, PackageFiles.Readable)
+      launch(PackResources(workers, memoryMiB, blank), Some(blank))
+    catch case problem: IOException => Left(startFailed(s"no directory for a package: ${problem.getMessage}"))
+
+  private def launch(resources: PackResources, blank: Option[Path]): Either[Failure, Container] =
+    free.map(_.claim()) match
+      case Some(None) =>
+        blank.foreach(PackageFiles.delete)
+        Left(startFailed("no user is free: burst.invoker.sandbox.users has too few"))
+      case user =>
+        val group = Option.when(hasGroups)(prefix + Secret.random().hex.take(GroupDigits))
+        launch(resources, Belongings(user.flatten, group, blank))
+
+  private def launch(resources: PackResources, belongings: Belongings): Either[Failure, Container] =
+    try
+      val token = Secret.random()
+      val allowed = allowedTo(resources)
+      val process = RuntimeProcess.start(
+        Vector(runtimeBinary.toString, Launcher.Command),
+        settings.environment,
+        Map(RuntimeAddress.TokenVariable -> token.hex),
+        settings.stopGrace + LauncherBound
+      )
+      val listening =
+        try
+          process.say(Launcher.line(spec(resources, allowed, belongings)))
+          process.awaitListening(settings.startTimeout)
+        catch
+          case problem: IOException => // it has ended already, and has said why
+            process.awaitListening(settings.startTimeout).flatMap(_ => Left(RuntimeProcess.refused(problem)))
+      listening match
+        case Right((host, port)) =>
+          val address = RuntimeAddress(host, port, token)
+          val container = SandboxContainer(process, process.descendants, address, allowed, belongings)
+          live.add(container)
+          Right(container)
+        case Left(failure) =>
+          clear(belongings, process.wasKilled)
+          Left(failure)
+    catch
+      case problem: IOException =>
+        clear(belongings, killed = false)
+        Left(RuntimeProcess.refused(problem))
+
+  private def spec(resources: PackResources, allowed: ContainerLimits, belongings: Belongings) =
+    Launcher.Spec(
+      resources.packagePath.toAbsolutePath,
+      Some(sockets.toAbsolutePath),
+      settings.root,
+      belongings.user,
+      belongings.group,
+      settings.tmpSize,
+      settings.shmSize,
+      settings.stopGrace.toMillis,
+      Launcher.Limits(allowed, settings.descriptors)
+    )
+
+  def adopt(container: Container, resources: PackResources): Future[Option[Container]] = container match
+    case own: SandboxContainer =>
+      Future(own.belongings.blank.foreach(PackageFiles.link(resources.packagePath, _)))
+        .flatMap(_ => hold(own, allowedTo(resources)))
+        .map(Option.when(_)(own))
+        .recover:
+          case problem: IOException =>
+            log.warn("sandbox {} cannot be given a package: {}", own.id, problem.getMessage)
+            None
+    case _ => Future.successful(None)
+
+  // ---- Limits --------------------------------------------------------------------------------------------
+
+  /** Without control groups a number of processes is for life: that of the largest pack. */
+  private def allowedTo(resources: PackResources) =
+    val allowed = settings.limits.of(cpus, resources.workers, resources.memoryMiB)
+    if hasGroups then allowed
+    else allowed.copy(pids = settings.limits.of(cpus, slots, resources.memoryMiB).pids)
+
+  /** It is, since it was adopted. */
+  def confine(container: Container): Unit = ()
+
+  def throttle(container: Container, workers: Int): Future[Boolean] = container match
+    case own: SandboxContainer =>
+      hold(own, own.limits.current.copy(nanoCpus = settings.limits.nanoCpus(cpus, workers)))
+    case _ => Future.successful(false)
+
+  def resize(container: Container, resources: PackResources): Future[Boolean] = container match
+    case own: SandboxContainer => hold(own, allowedTo(resources))
+    case _ => Future.successful(false)
+
+  /** Whether it has these limits now, and is alive. */
+  private def hold(own: SandboxContainer, wanted: ContainerLimits): Future[Boolean] =
+    own.limits.change(wanted)(_ => tell(own, wanted)).map(_ == Change.Made && own.process.isAlive)
+
+  private def tell(own: SandboxContainer, wanted: ContainerLimits): Change =
+    try
+      val answer = own.process.output.await(Launcher.answer)
+      own.process.say(Launcher.line(Launcher.Limits(wanted, settings.descriptors)))
+      Await.result(answer, settings.answerTimeout)
+    catch
+      case NonFatal(problem) =>
+        log.debug("sandbox {} cannot be given other limits: {}", own.id, problem.getMessage)
+        Change.Failed
+
+  // ---- Network -------------------------------------------------------------------------------------------
+
+  /** The flare's packs have their sockets where this one looks for them. */
+  def connect(container: Container, access: NetworkAccess): Future[Either[Failure, Unit]] =
+    Future.successful(unreachable(access).toLeft(()))
+
+  private def unreachable(access: NetworkAccess): Option[Failure] =
+    val what =
+      if access.backend.uri.nonEmpty then
+        Some(s"with a server, as the backend '${access.backend.kind}' has one")
+      else Option.when(access.egress)("with the internet, which this namespace may reach (egress)")
+    what.map: what =>
+      val remedy = "use the backend 'direct', or start the platform with --driver docker or --driver process"
+      startFailed(s"the driver 'sandbox' does not connect packs $what: $remedy").copy(operation =
+        Some(Connect)
+      )
+
+  def disconnect(container: Container): Unit = ()
+
+  // ---- Stopping ------------------------------------------------------------------------------------------
+
+  def stop(container: Container): Future[StopOutcome] = container match
+    case own: SandboxContainer => Future(end(own))
+    case _ => Future.successful(StopOutcome.Gone)
+
+  private def end(own: SandboxContainer): StopOutcome =
+    val outcome = own.process.end(own.below)
+    if outcome == StopOutcome.Gone then
+      live.remove(own)
+      if own.cleared.compareAndSet(false, true) then clear(own.belongings, own.process.wasKilled)
+    outcome
+
+  /** When nothing of it runs any more. The launcher has removed the control group, unless it was killed. */
+  private def clear(belongings: Belongings, killed: Boolean): Unit =
+    if killed then belongings.group.foreach(removeGroups(_))
+    belongings.blank.foreach(PackageFiles.delete)
+    for user <- belongings.user; users <- free do users.release(user)
+
+  private def removeGroups(prefix: String): Int = binary
+    .removeSandboxes(prefix)
+    .fold(
+      problem =>
+        log.error("control groups that begin with {} cannot be removed: {}", prefix, problem)
+        0
+      ,
+      identity
+    )
+
+  def removeOrphans(): Future[Int] = Future:
+    val removed = if hasGroups then removeGroups(prefix) else 0
+    clearDirectory()
+    removed
+
+  def close(): Future[Unit] =
+    Future.traverse(live.asScala.toVector)(stop).map(_ => clearDirectory())
+
+  private def clearDirectory(): Unit =
+    // who may not list a directory cannot delete it
+    val _ = Try(Files.setPosixFilePermissions(sockets, PackageFiles.Readable))
+    PackageFiles.delete(directory)
+
+  private def startFailed(message: String): Failure = Failure(FailureKind.StartFailed, message)
+
+object SandboxDriver:
+  /** How the launcher calls what counts all that a pack has. */
+  private val ControlGroups = "control groups"
+
+  /** How long a launcher may take beyond the time that it gives its runtime. */
+  private val LauncherBound = 2.seconds
+
+  /** Of equal length: no group's name begins with another's. */
+  private val GroupDigits = 16
+
+  /** What was not done is no fault of this machine's. */
+  private val Connect = "connect"

@@ -1,0 +1,40 @@
+package burst.invoker.driver
+package sandbox
+
+import burst.node.{RuntimeBinary, Sandboxing, SetupException}
+import burst.protocol.RuntimeInfo
+import java.nio.file.{Files, Path}
+
+object SandboxKind extends DriverKind:
+  val name = "sandbox"
+
+  def connect(settings: DriverSettings, host: DriverHost): ConnectedDriver =
+    val own = SandboxSettings.read(settings)
+    val binary = RuntimeBinary(host.runtimeBinary)
+    val limits = binary.sandboxing() match
+      case Sandboxing.Possible(limits) => limits
+      case Sandboxing.Impossible(reason) =>
+        throw SetupException(s"packs cannot be shut in here: $reason; or set burst.invoker.driver = process.")
+    val machine = binary.describe()
+    val driver = SandboxDriver(
+      own,
+      host.runtimeBinary,
+      DirectoryId.in(host.directory),
+      host.directory.resolve("sandbox"),
+      limits,
+      host.slots,
+      Option.when(isRoot)(own.users),
+      host.blocking
+    )
+    ConnectedDriver(driver, own.glibc.fold(machine)(RuntimeInfo(machine.arch, _)))
+
+  /** Only root may give packs users of their own, where he has all his rights. */
+  private def isRoot: Boolean =
+    val status = Files.readString(Path.of("/proc/self/status"))
+    def field(name: String) = status.linesIterator.collectFirst:
+      case line if line.startsWith(name) => line.drop(name.length).trim.split("\\s+")
+    val effective = field("Uid:").exists(_.lift(1).contains("0"))
+    val rights = field("CapEff:").flatMap(_.headOption).fold(0L)(java.lang.Long.parseUnsignedLong(_, 16))
+    effective && (rights >> SysAdmin & 1) == 1
+
+  private val SysAdmin = 21

@@ -1,0 +1,43 @@
+package burst.invoker.driver
+package sandbox
+
+import burst.node.SetupException
+import scala.concurrent.duration.FiniteDuration
+
+/** The keys of `burst.invoker.sandbox`, explained in `reference.conf`. Memory in MiB. */
+final case class SandboxSettings(
+    root: Option[String],
+    glibc: Option[String],
+    environment: Vector[String],
+    limits: LimitSettings,
+    program: ProgramMemory,
+    tmpSize: Int,
+    shmSize: Int,
+    descriptors: Long,
+    users: UserRange,
+    startTimeout: FiniteDuration,
+    stopGrace: FiniteDuration,
+    answerTimeout: FiniteDuration
+)
+
+object SandboxSettings:
+  def read(settings: DriverSettings): SandboxSettings =
+    val (root, glibc) = (settings.optional("root"), settings.optional("glibc"))
+    if root.isEmpty && glibc.nonEmpty then
+      throw SetupException(
+        "burst.invoker.sandbox.glibc is that of a root: give burst.invoker.sandbox.root, too."
+      )
+    SandboxSettings(
+      root = root,
+      glibc = glibc,
+      environment = settings.strings("environment"),
+      limits = LimitSettings.read(settings),
+      program = ProgramMemory.read(settings),
+      tmpSize = settings.int("tmp-size"),
+      shmSize = settings.int("shm-size"),
+      descriptors = settings.long("descriptors"),
+      users = settings.parsed("users", UserRange.parse(settings.string("users"))),
+      startTimeout = settings.duration("start-timeout"),
+      stopGrace = settings.duration("stop-grace"),
+      answerTimeout = settings.duration("answer-timeout")
+    )

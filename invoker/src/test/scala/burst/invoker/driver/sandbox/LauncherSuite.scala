@@ -1,0 +1,233 @@
+package burst.invoker.driver
+package sandbox
+
+import burst.node.SetupException
+import burst.protocol.{BackendConfig, FailureKind, FlareId}
+import io.circe.Json
+import io.circe.jawn.parse
+import java.nio.file.{Files, Path}
+import java.util.concurrent.Executors
+import scala.concurrent.duration.DurationInt
+import scala.concurrent.{ExecutionContext, Future}
+import scala.jdk.CollectionConverters.*
+import scala.util.Using
+
+/** What the driver tells its launcher, and what it makes of what that says: the launcher is a script. */
+class LauncherSuite extends munit.FunSuite:
+  private val threads = Executors.newCachedThreadPool()
+  private given ExecutionContext = ExecutionContext.fromExecutor(threads)
+  private val packageDir = Files.createTempDirectory("package")
+  override def afterAll(): Unit =
+    threads.shutdownNow()
+    PackageFiles.delete(packageDir)
+
+  private val Listens = "echo listening on 127.0.0.1:1"
+  private val Stays = s"$Listens; cat > /dev/null"
+
+  private def resources(workers: Int) = PackResources(workers, memoryMiB = 32, packageDir)
+
+  private def started(driver: Driver, workers: Int = 1): Future[Container] =
+    driver.start(resources(workers)).map(_.fold(failure => fail(failure.message), identity))
+
+  private def prewarmed(driver: Driver): Future[Container] =
+    driver.prewarm(1, 16).map(_.fold(failure => fail(failure.message), identity))
+
+  private def spec(line: String): Json = parse(line).fold(throw _, identity)
+
+  private def inside(directory: Path): Vector[Path] =
+    if Files.exists(directory) then Using.resource(Files.list(directory))(_.iterator.asScala.toVector)
+    else Vector.empty
+
+  private def messageOf(outcome: Either[burst.protocol.Failure, Container]): String =
+    outcome.swap.toOption.fold(fail("it started"))(_.message)
+
+  test("a sandbox is asked for by what its pack needs"):
+    val launcher = ScriptedLauncher(Stays)
+    val driver = launcher.driver(users = Some(UserRange(70_000, 70_000)))
+    for
+      _ <- started(driver, workers = 2)
+      _ <- driver.close()
+    yield
+      val asked = spec(launcher.specs.head).hcursor
+      val cpus = math.min(2, Runtime.getRuntime.availableProcessors).toDouble
+      val limits = Json.obj(
+        "memoryMiB" -> Json.fromInt(2 * 32 + 64),
+        "cpus" -> Json.fromDoubleOrNull(cpus),
+        "processes" -> Json.fromInt(256 + 2 * 64),
+        "files" -> Json.fromInt(4096)
+      )
+      assertEquals(asked.get[Json]("limits"), Right(limits))
+      assertEquals(asked.get[String]("package"), Right(packageDir.toString))
+      assertEquals(asked.get[Long]("user"), Right(70_000L))
+      assertEquals(asked.get[Option[String]]("root"), Right(None))
+      assertEquals((asked.get[Int]("tmpMiB"), asked.get[Int]("shmMiB")), (Right(16), Right(16)))
+      assertEquals(asked.get[Long]("graceMs"), Right(250L))
+      assert(asked.get[String]("group").exists(_.matches("burst-me-[0-9a-f]{16}")), launcher.specs.toString)
+
+  test("where there are no control groups none is named, and the program is held to its memory"):
+    val launcher = ScriptedLauncher(Stays)
+    val driver = launcher.driver(limitedBy = "resource limits")
+    assertEquals(driver.programMemory(2, 100), Some(2 * 116L + 64))
+    assert(driver.limits.contains("resource limits"), driver.limits)
+    for
+      _ <- started(driver)
+      removed <- driver.removeOrphans()
+      _ <- driver.close()
+    yield
+      val asked = spec(launcher.specs.head).hcursor
+      assertEquals(asked.get[Option[String]]("group"), Right(None))
+      // A number of processes is for life then: that of a pack with all eight slots.
+      assertEquals(asked.downField("limits").get[Int]("processes"), Right(256 + 8 * 64))
+      assertEquals((removed, launcher.removed), (0, Vector.empty))
+
+  test("control groups hold the memory of all that a pack has"):
+    assertEquals(ScriptedLauncher(Stays).driver().programMemory(2, 100), None)
+
+  test("a launcher that refuses is reported with its words, and its user and directory are free"):
+    val launcher = ScriptedLauncher("echo burst-runtime: no such root; exit 1")
+    val driver = launcher.driver(users = Some(UserRange(70_000, 70_000)))
+    for
+      first <- driver.start(resources(1))
+      second <- driver.prewarm(1, 16)
+    yield
+      for outcome <- Vector(first, second) do
+        assert(messageOf(outcome).endsWith("it ended with code 1; burst-runtime: no such root"), outcome)
+      assertEquals(inside(launcher.directory.resolve("sandbox/prewarmed")), Vector.empty)
+      assertEquals(launcher.removed, Vector.empty)
+
+  test("a launcher that reads nothing and ends is a failure with its words"):
+    val driver = ScriptedLauncher("exec 0<&-; echo cannot; exit 2").driver()
+    driver.start(resources(1)).map(outcome => assert(messageOf(outcome).contains("cannot"), outcome))
+
+  test("a launcher that never listens is given up, and its control group removed"):
+    val launcher = ScriptedLauncher("exec sleep 600")
+    val driver = launcher.driver(settings = SandboxPrerequisites.settings.copy(startTimeout = 200.millis))
+    driver.start(resources(1)).map: outcome =>
+      assert(messageOf(outcome).contains("did not listen"), outcome)
+      assertEquals(
+        launcher.removed,
+        Vector(spec(launcher.specs.head).hcursor.get[String]("group").toOption.get)
+      )
+
+  test("when users are used up that is said, and each is free again when its sandbox is gone"):
+    val launcher = ScriptedLauncher(Stays)
+    val driver = launcher.driver(users = Some(UserRange(70_000, 70_001)))
+    for
+      one <- started(driver)
+      _ <- started(driver)
+      none <- driver.start(resources(1))
+      _ = assert(messageOf(none).contains("burst.invoker.sandbox.users"), none)
+      _ <- Future.sequence(Vector.fill(3)(driver.stop(one)))
+      _ <- started(driver)
+      none <- driver.start(resources(1))
+      _ = assert(none.isLeft, "a user is free once, however often its sandbox was stopped")
+      _ <- driver.close()
+    yield
+      val users = launcher.specs.map(spec(_).hcursor.get[Long]("user").toOption.get)
+      assertEquals(users.toSet, Set(70_000L, 70_001L))
+
+  private val Answers = s"$Listens; while read -r line; do echo $$line >&2; echo"
+
+  test("other limits are told, and believed when the launcher says that they are made"):
+    val driver = ScriptedLauncher(s"$Answers limits made; done").driver()
+    for
+      container <- started(driver)
+      resized <- driver.resize(container, resources(3))
+      _ = assert(resized)
+      throttled <- driver.throttle(container, 1)
+      _ = assert(throttled)
+      _ <- driver.stop(container)
+      late <- driver.resize(container, resources(1))
+      _ = assert(!late, "one that has ended has no limits")
+      _ <- driver.close()
+    yield ()
+
+  test("limits that are refused, failed or not answered for are not made"):
+    val settings = SandboxPrerequisites.settings.copy(answerTimeout = 200.millis)
+    Future.traverse(Vector(
+      s"$Answers limits refused: in use; done",
+      s"$Answers limits failed: none; done",
+      Stays
+    )): script =>
+      val driver = ScriptedLauncher(script).driver(settings = settings)
+      for
+        container <- started(driver)
+        resized <- driver.resize(container, resources(3))
+        _ = assert(!resized, script)
+        _ <- driver.close()
+      yield ()
+
+  test("a pre-warmed sandbox gets its package's files where it looks for them, and leaves nothing"):
+    val launcher = ScriptedLauncher(s"$Answers limits made; done")
+    val driver = launcher.driver()
+    val _ = Files.writeString(packageDir.resolve("exec"), "program")
+    for
+      blank <- prewarmed(driver)
+      seen = Path.of(spec(launcher.specs.head).hcursor.get[String]("package").toOption.get)
+      _ = assertEquals(inside(seen), Vector.empty)
+      adopted <- driver.adopt(blank, resources(2)).map(_.getOrElse(fail("not adopted")))
+      _ = assertEquals(adopted.source, PackageSource.Mounted("/package"))
+      _ = assert(Files.isSameFile(seen.resolve("exec"), packageDir.resolve("exec")))
+      _ <- driver.stop(adopted)
+      _ = assert(!Files.exists(seen), "its directory is gone with it")
+      _ <- driver.close()
+    yield ()
+
+  test("how the kernel has killed is told by the launcher's last words"):
+    val launcher = ScriptedLauncher(s"$Listens; echo out of memory; exit 137")
+    val driver = launcher.driver()
+    for
+      container <- started(driver)
+      exit <- container.exit
+      _ <- driver.stop(container)
+    yield
+      assertEquals(exit, ContainerExit(Some(137), oomKilled = true))
+      // It may have been killed before it had removed its group.
+      assertEquals(launcher.removed.size, 1)
+
+  test("a launcher that ended by itself has removed its control group"):
+    val launcher = ScriptedLauncher(Stays)
+    val driver = launcher.driver()
+    for
+      container <- started(driver)
+      _ <- driver.stop(container)
+    yield assertEquals(launcher.removed, Vector.empty)
+
+  test("what an earlier life left is looked for by the owner's id"):
+    val launcher = ScriptedLauncher(Stays)
+    launcher.driver().removeOrphans().map: removed =>
+      assertEquals((removed, launcher.removed), (1, Vector("burst-me-")))
+      assert(!Files.exists(launcher.directory.resolve("sandbox")))
+
+  test("a directory that cannot be had is a set-up problem"):
+    val launcher = ScriptedLauncher(Stays)
+    val _ = Files.createFile(launcher.directory.resolve("sandbox"))
+    val problem = intercept[SetupException](launcher.driver())
+    assert(problem.getMessage.contains("sandbox cannot be made ready"), problem.getMessage)
+
+  test("nobody may list where the packs' sockets are"):
+    val launcher = ScriptedLauncher(Stays)
+    val driver = launcher.driver()
+    val sockets = launcher.directory.resolve("sandbox/sockets")
+    assertEquals(
+      java.nio.file.attribute.PosixFilePermissions.toString(Files.getPosixFilePermissions(sockets)),
+      "-wx--x--x"
+    )
+    driver.close().map(_ => assert(!Files.exists(sockets)))
+
+  test("a flare that needs a server or the internet is told what to use instead, and blames no machine"):
+    val driver = ScriptedLauncher(Stays).driver()
+    def access(uri: Option[String], egress: Boolean = false) =
+      NetworkAccess(FlareId.random(), 2, BackendConfig("some", uri, None), egress)
+    for
+      container <- started(driver)
+      alone <- driver.connect(container, access(None))
+      _ = assertEquals(alone, Right(()))
+      server <- driver.connect(container, access(Some("some://server")))
+      internet <- driver.connect(container, access(None, egress = true))
+      _ <- driver.close()
+    yield
+      for (outcome, word) <- Vector(server -> "backend 'some'", internet -> "egress") do
+        val failure = outcome.swap.toOption.getOrElse(fail("it is connected"))
+        assertEquals((failure.kind, failure.operation), (FailureKind.StartFailed, Some("connect")))
+        assert(failure.message.contains(word) && failure.message.contains("--driver"), failure.message)

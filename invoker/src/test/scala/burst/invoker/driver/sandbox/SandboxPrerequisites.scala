@@ -1,0 +1,44 @@
+package burst.invoker.driver
+package sandbox
+
+import java.nio.file.attribute.PosixFilePermissions
+import java.nio.file.{Files, Path}
+import scala.concurrent.duration.DurationInt
+
+/** What the suites of the sandbox driver need on the machine. */
+object SandboxPrerequisites:
+
+  /** As in `reference.conf`, but for what tests must not have too much of. */
+  val settings: SandboxSettings = SandboxSettings(
+    root = None,
+    glibc = None,
+    environment = Vector.empty,
+    LimitSettings(cpusPerWorker = 1.0, memoryOverhead = 64, pids = 256, pidsPerWorker = 64),
+    ProgramMemory(overhead = 64, perWorker = 16),
+    tmpSize = 16,
+    shmSize = 16,
+    descriptors = 4096,
+    users = UserRange(2_000_200_000L, 2_000_265_535L),
+    startTimeout = 30.seconds,
+    stopGrace = 250.millis,
+    answerTimeout = 10.seconds
+  )
+
+  val isRoot: Boolean = Files.getAttribute(Path.of("/proc/self"), "unix:uid") == 0
+
+  /** Who has no account here: as a number it is a name to the kernel. */
+  val Ordinary = "59999"
+
+  /** The runtime as that user starts it, where the tests are root; in this directory. */
+  def ofOrdinaryUser(directory: Path): Path =
+    if !isRoot then Prerequisites.runtimeBinary
+    else
+      val become = s"setpriv --reuid=$Ordinary --regid=$Ordinary --clear-groups"
+      // He may not get to where the tests have it.
+      val copy = Files.copy(Prerequisites.runtimeBinary, directory.resolve("burst-runtime"))
+      script(directory.resolve("ordinary.sh"), s"exec $become $copy \"$$@\"")
+
+  /** Makes a shell script that can be run. */
+  def script(file: Path, lines: String): Path =
+    Files.writeString(file, s"#!/bin/sh\n$lines\n")
+    Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("rwxr-xr-x"))

@@ -1,0 +1,187 @@
+package burst.invoker.driver
+package sandbox
+
+import burst.node.{RuntimeBinary, Sandboxing}
+import java.nio.file.{Files, Path}
+import java.util.UUID
+import java.util.concurrent.TimeUnit
+import scala.concurrent.Future
+import scala.concurrent.duration.DurationInt
+import scala.jdk.CollectionConverters.*
+import scala.util.{Random, Try, Using}
+
+/** The sandbox driver as root, or as whoever runs the tests. */
+class SandboxDriverSuite extends SandboxSuite:
+  protected lazy val binary: Path = Prerequisites.runtimeBinary
+  protected def users: Option[UserRange] =
+    Option.when(SandboxPrerequisites.isRoot)(SandboxPrerequisites.settings.users)
+  protected def hand(directory: Path): Unit = ()
+
+/** The same as a user without any rights. */
+class OrdinaryUserSandboxSuite extends SandboxSuite:
+  protected lazy val binary: Path = SandboxPrerequisites.ofOrdinaryUser(directory)
+  protected def users: Option[UserRange] = None
+  protected def hand(directory: Path): Unit =
+    if SandboxPrerequisites.isRoot then
+      val names = directory.getFileSystem.getUserPrincipalLookupService
+      val _ = Files.setOwner(directory, names.lookupPrincipalByName(SandboxPrerequisites.Ordinary))
+
+abstract class SandboxSuite extends DriverContractSuite:
+  /** The runtime, as the user in question starts it. */
+  protected def binary: Path
+  protected def users: Option[UserRange]
+
+  /** Makes a directory that user's. */
+  protected def hand(directory: Path): Unit
+
+  private val settings = SandboxPrerequisites.settings
+
+  private lazy val limitedBy = RuntimeBinary(binary).sandboxing() match
+    case Sandboxing.Possible(limits) => limits
+    case Sandboxing.Impossible(reason) => fail(s"no sandboxes can be made here: $reason")
+
+  override def beforeAll(): Unit =
+    Files.setPosixFilePermissions(directory, PackageFiles.Readable)
+    val _ = Files.setPosixFilePermissions(packageDir, PackageFiles.Readable)
+
+  protected def newDriver(): SandboxDriver = opened(UUID.randomUUID.toString)
+  protected def brokenDriver(): Driver =
+    val driver = driverOf(UUID.randomUUID.toString, settings.copy(root = Some("/proc/none")))
+    driver.open()
+    driver
+
+  private def opened(owner: String): SandboxDriver =
+    val driver = driverOf(owner, settings)
+    driver.open()
+    hand(homeOf(owner).resolve("sockets"))
+    driver
+
+  private def driverOf(owner: String, settings: SandboxSettings): SandboxDriver =
+    SandboxDriver(settings, binary, owner, homeOf(owner), limitedBy, slots = 8, users, blocking)
+
+  private def homeOf(owner: String): Path = directory.resolve(owner)
+
+  private def own(container: Container): SandboxContainer = container match
+    case own: SandboxContainer => own
+    case _ => fail("another driver's")
+
+  /** The sandbox's first process: as long as no program runs it has none below it. */
+  protected def kill(container: Container): Unit =
+    val first = own(container).below.filter(handle => handle.isAlive && handle.children().count() == 0)
+    first.foreach(_.destroyForcibly())
+
+  private def killLauncher(container: Container): Unit =
+    ProcessHandle.of(container.id.toLong).ifPresent { handle =>
+      val _ = handle.destroyForcibly()
+    }
+
+  protected def runs(container: Container): Boolean =
+    own(container).process.isAlive || own(container).below.exists(_.isAlive)
+
+  protected def isThere(container: Container): Boolean =
+    val belongings = own(container).belongings
+    runs(container) || belongings.group.exists(groups(_).nonEmpty) || belongings.blank.exists(Files.exists(_))
+
+  /** Control groups of this machine whose names begin so, of whatever version. */
+  private def groups(prefix: String): Vector[Path] =
+    def below(directory: Path, depth: Int): Vector[Path] =
+      val inside =
+        Try(Using.resource(Files.newDirectoryStream(directory, Files.isDirectory(_)))(_.asScala.toVector))
+      inside.getOrElse(Vector.empty).flatMap: found =>
+        Option.when(found.getFileName.toString.startsWith(prefix))(found).toVector ++
+          (if depth > 0 then below(found, depth - 1) else Vector.empty)
+    below(Path.of("/sys/fs/cgroup"), depth = 5)
+
+  private def inside(directory: Path): Vector[Path] =
+    Using.resource(Files.list(directory))(_.iterator.asScala.toVector)
+
+  private def eventually(done: => Boolean, clue: => Any): Unit =
+    val deadline = 30.seconds.fromNow
+    while !done && deadline.hasTimeLeft() do TimeUnit.MILLISECONDS.sleep(5)
+    assert(done, clue)
+
+  test("a sandbox is held to what its pack needs, and where that is not by control groups its program is"):
+    val driver = newDriver()
+    for
+      container <- started(driver, workers = 2)
+      group = own(container).belongings.group
+      _ = assertEquals(group.isEmpty, driver.programMemory(1, 1).nonEmpty)
+      // Of version 1 each kind of limit has a tree of its own.
+      _ = group.foreach(name => assert(groups(name).nonEmpty, name))
+      _ <- driver.close()
+    yield ()
+
+  test("when its launcher is killed a sandbox is gone at once, and stopping it leaves nothing"):
+    val driver = newDriver()
+    for
+      container <- started(driver)
+      _ = killLauncher(container)
+      exit <- container.exit
+      _ = assertEquals(exit.code, Some(137))
+      _ = eventually(!runs(container), own(container).below.filter(_.isAlive).map(_.info))
+      outcome <- driver.stop(container)
+      _ = assertEquals(outcome, StopOutcome.Gone)
+      _ = assert(!isThere(container))
+      _ <- driver.close()
+    yield ()
+
+  test("what a life of this invoker left is removed by the next one, and nothing of another's"):
+    val owner = UUID.randomUUID.toString
+    val (before, after, other) = (opened(owner), driverOf(owner, settings), newDriver())
+    for
+      orphan <- started(before)
+      foreign <- started(other)
+      _ = killLauncher(orphan)
+      _ = eventually(!runs(orphan), orphan.id)
+      _ <- after.removeOrphans()
+      _ = assertEquals((isThere(orphan), isThere(foreign)), (false, true))
+      again <- after.removeOrphans()
+      _ = assertEquals(again, 0)
+      _ <- other.close()
+      _ <- before.close()
+    yield ()
+
+  test("a root that is not there is said"):
+    brokenDriver().start(resources(1)).map: outcome =>
+      val message = outcome.swap.toOption.fold(fail("it started"))(_.message)
+      assert(message.contains("/proc/none"), message)
+
+  test("five hundred that are started, killed and stopped at any moment leave nothing"):
+    val owner = UUID.randomUUID.toString
+    val driver = opened(owner)
+    val random = Random(7)
+
+    def ended(container: Container, how: Int, after: Int): Future[Container] =
+      for
+        _ <- Future(TimeUnit.MILLISECONDS.sleep(after))
+        _ = how match
+          case 0 => killLauncher(container)
+          case 1 => kill(container)
+          case _ => ()
+        outcomes <- Future.sequence(Vector.fill(1 + how % 2)(driver.stop(container)))
+      yield
+        assertEquals(outcomes.toSet, Set(StopOutcome.Gone))
+        assert(!isThere(container), s"ended by $how after $after ms")
+        container
+
+    def one(): Future[Container] =
+      val (how, after) = (random.nextInt(4), random.nextInt(15))
+      val blank = random.nextInt(4) == 0
+      for
+        made <- if blank then driver.prewarm(1, 16) else driver.start(resources(1))
+        container = made.fold(failure => fail(failure.message), identity)
+        gone <- ended(container, how, after)
+      yield gone
+
+    // So many at a time as an invoker of two processors would have.
+    def rounds(left: Int): Future[Int] =
+      if left == 0 then Future.successful(0)
+      else Future.sequence(Vector.fill(10)(one())).flatMap(done => rounds(left - 1).map(_ + done.size))
+
+    for
+      count <- rounds(50)
+      _ = assertEquals(count, 500)
+      _ = assertEquals(groups(s"burst-$owner"), Vector.empty)
+      _ = assertEquals(inside(homeOf(owner).resolve("prewarmed")), Vector.empty)
+      _ <- driver.close()
+    yield assert(!Files.exists(homeOf(owner)))

@@ -1,0 +1,36 @@
+//! What the kernel counts the packs of sandboxes by.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+/// Below the root of a hierarchy: deeper than any system puts a platform.
+const DEPTH: u32 = 6;
+
+/// Names of the control groups that belong to this invoker, in whatever hierarchy.
+pub fn of(owner: &str) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    look(
+        Path::new("/sys/fs/cgroup"),
+        &format!("burst-{owner}"),
+        DEPTH,
+        &mut found,
+    );
+    found
+}
+
+fn look(directory: &Path, prefix: &str, depth: u32, found: &mut BTreeSet<String>) {
+    // Groups come and go while they are looked for.
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        if !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            continue;
+        }
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name.starts_with(prefix) {
+            found.insert(name);
+        }
+        if depth > 0 {
+            look(&entry.path(), prefix, depth - 1, found);
+        }
+    }
+}
