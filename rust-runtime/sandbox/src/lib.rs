@@ -1,4 +1,5 @@
 //! Shuts a pack in by the kernel's own walls.
+mod addresses;
 mod check;
 mod filter;
 mod group;
@@ -11,12 +12,16 @@ mod lines;
 mod local_name;
 mod loopback;
 mod mounts;
+mod network;
 mod owner;
 mod process_one;
+mod relay;
 mod root;
 mod sandbox;
+mod servers;
 mod spec;
 mod syscalls;
+mod target;
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -20,9 +20,11 @@ use crate::group::Group;
 use crate::handover::{self, Handed};
 use crate::hierarchy::Hierarchies;
 use crate::local_name::LocalName;
+use crate::network::{Hosts, Namespace};
 use crate::owner::Owner;
 use crate::process_one::ProcessOne;
 use crate::root::Root;
+use crate::servers::{Access, Servers};
 use crate::spec::Limits;
 
 /// What is to be made.
@@ -49,6 +51,7 @@ pub(crate) struct Sandbox {
     life_line: Option<OwnedFd>,
     limits: Limits,
     group: Option<Group>,
+    servers: Servers,
     _name: Option<LocalName>,
 }
 
@@ -88,6 +91,8 @@ impl Sandbox {
         let container = root.container(&plan.limits, group.is_some());
         let container = container.map_err(|reason| Error::kernel("to lay out a root", reason))?;
         owner.prepare()?;
+        let hosts = root.has_hosts().then(Hosts::create).transpose();
+        let hosts = hosts.map_err(|reason| Error::kernel("a file of names", reason))?;
         // The token is in this process's memory, too.
         set_dumpable_behavior(DumpableBehavior::NotDumpable)
             .map_err(|reason| Error::kernel("to close its memory", reason))?;
@@ -98,7 +103,7 @@ impl Sandbox {
         let mut command = unsafe { container.command_from_closure(move || process_one.run()) };
         let child = command.stdin(theirs).spawn();
         let mut monitor = Monitor::of(child.map_err(|error| Error::Walls(error.to_string()))?)?;
-        let first = match attend(&ours, group.as_mut(), name.as_ref()) {
+        let (first, network) = match attend(&ours, group.as_mut(), name.as_ref()) {
             Err(Error::Handover(reason)) => return Err(monitor.why(&reason)),
             first => first?,
         };
@@ -108,6 +113,7 @@ impl Sandbox {
             life_line: Some(ours),
             limits: plan.limits,
             group,
+            servers: Servers::of(network, hosts),
             _name: name,
         })
     }
@@ -132,6 +138,11 @@ impl Sandbox {
         }
         self.limits = limits;
         Ok(())
+    }
+
+    /// Lets it through to other servers from now on; what came of it is said on standard output.
+    pub(crate) fn reach(&mut self, access: Access) {
+        self.servers.tell(access);
     }
 
     /// Tells process 1 to end: its standard input does.
@@ -181,16 +192,18 @@ fn life_line() -> Result<(OwnedFd, OwnedFd), Error> {
     Ok((ours, theirs))
 }
 
-/// Does for process 1 what only the launcher can, while it makes its walls, and lets it begin. Its descriptor.
+/// Does for process 1 what only the launcher can, while it makes its walls, and lets it begin. Its descriptor, and its
+/// network.
 fn attend(
     life_line: &OwnedFd,
     group: Option<&mut Group>,
     name: Option<&LocalName>,
-) -> Result<OwnedFd, Error> {
-    let hello = hear(life_line)?;
-    let sender = hello
-        .sender
-        .ok_or(Error::Handover(io::ErrorKind::InvalidData.into()))?;
+) -> Result<(OwnedFd, Namespace), Error> {
+    let mut hello = hear(life_line)?;
+    let (Some(sender), Some(network)) = (hello.sender, hello.descriptors.pop()) else {
+        return Err(Error::Handover(io::ErrorKind::InvalidData.into()));
+    };
+    let network = Namespace::of(network);
     let first =
         pidfd_open(sender, PidfdFlags::empty()).map_err(|reason| Error::Handover(reason.into()))?;
     if let Some(group) = group {
@@ -202,8 +215,8 @@ fn attend(
     }
     match handover::send(life_line, "", &[]) {
         // It could not become the runtime, and has said why: its exit code tells.
-        Err(reason) if reason.kind() == io::ErrorKind::BrokenPipe => Ok(first),
-        sent => sent.map(|()| first).map_err(Error::Handover),
+        Err(reason) if reason.kind() == io::ErrorKind::BrokenPipe => Ok((first, network)),
+        sent => sent.map(|()| (first, network)).map_err(Error::Handover),
     }
 }
 
