@@ -2,19 +2,16 @@
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::low_level::pipe;
 
-use crate::Error;
 use crate::lines::{Lines, say};
 use crate::sandbox::{Plan, Sandbox};
 use crate::servers::Access;
 use crate::spec::{Order, Spec};
+use crate::{Error, signals};
 
 /// Makes the sandbox that the first line of standard input describes, runs `burst-runtime serve` in it, and ends it
 /// when standard input does. Blocks until nothing of it is left. Returns the exit code of the runtime.
@@ -27,6 +24,7 @@ pub fn launch() -> Result<u8, Error> {
     let input = io::stdin();
     let mut lines = Lines::of(input.as_fd());
     let spec = Spec::read(&first(&mut lines)?)?;
+    signals::hold().map_err(Error::Events)?;
     let sandbox = Sandbox::make(Plan {
         user: spec.user,
         package: Some(&spec.package),
@@ -37,12 +35,7 @@ pub fn launch() -> Result<u8, Error> {
         limits: spec.limits,
         environment: Some(std::env::vars_os().collect()),
     })?;
-    // After the last fork: nobody else is to hear it.
-    let (told, tell) = UnixStream::pair().map_err(Error::Events)?;
-    for signal in [SIGTERM, SIGINT] {
-        let tell = tell.try_clone().map_err(Error::Events)?;
-        pipe::register(signal, tell).map_err(Error::Events)?;
-    }
+    let told = signals::hear().map_err(Error::Events)?;
     attend(sandbox, lines, told.as_fd(), spec.grace())
 }
 

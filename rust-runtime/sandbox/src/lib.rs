@@ -19,6 +19,7 @@ mod relay;
 mod root;
 mod sandbox;
 mod servers;
+mod signals;
 mod spec;
 mod syscalls;
 mod target;

@@ -1,1 +1,127 @@
+//! How a sandbox ends, and what its launcher says of it.
 
+use std::time::Instant;
+
+use crate::support::{Pack, Who, everybody, groups, is_root, processes, unused_group};
+
+#[test]
+fn a_runtime_that_ends_by_itself_has_its_code_told() {
+    for who in everybody() {
+        for code in [0, 7] {
+            let pack = Pack::new(who);
+            let mut launcher = pack.started(&format!("end {code}"));
+            // It does not need to be told to end.
+            assert_eq!(launcher.rest(), Vec::<String>::new());
+            assert_eq!(launcher.wait().code, code);
+            pack.assert_gone();
+        }
+    }
+}
+
+#[test]
+fn a_closed_standard_input_ends_all() {
+    for who in everybody() {
+        let pack = Pack::new(who);
+        let mut launcher = pack.started("crowd");
+        assert_eq!(launcher.line(), "there are 3");
+        let ended = launcher.end();
+        assert_eq!((ended.code, &*ended.errors), (0, ""));
+        pack.assert_gone();
+    }
+}
+
+#[test]
+fn signals_end_it_as_well() {
+    for who in everybody() {
+        for signal in [libc::SIGTERM, libc::SIGINT] {
+            let pack = Pack::new(who);
+            let mut launcher = pack.started("crowd");
+            assert_eq!(launcher.line(), "there are 3");
+            launcher.signal(signal);
+            assert_eq!(launcher.wait().code, 0);
+            pack.assert_gone();
+        }
+    }
+}
+
+#[test]
+fn who_does_not_end_is_killed_after_its_grace() {
+    for who in everybody() {
+        let pack = Pack::new(who).with("graceMs", 50);
+        let launcher = pack.started("stay");
+        let began = Instant::now();
+        assert_eq!(launcher.end().code, 128 + libc::SIGKILL);
+        assert!(began.elapsed().as_millis() >= 50);
+        pack.assert_gone();
+    }
+}
+
+#[test]
+fn a_killed_launcher_leaves_nobody() {
+    for who in everybody() {
+        let mut pack = Pack::new(who);
+        let prefix = format!("{}-", unused_group());
+        if who == Who::Root {
+            pack = pack.with("group", format!("{prefix}1"));
+        }
+        let mut launcher = pack.started("crowd");
+        assert_eq!(launcher.line(), "there are 3");
+        launcher.signal(libc::SIGKILL);
+        assert_eq!(launcher.wait().code, 128 + libc::SIGKILL);
+        pack.assert_no_process();
+        if let Some(group) = pack.spec["group"].as_str() {
+            assert!(!groups(group).is_empty());
+            let removed = pack.run(&["sandbox", "--remove", &prefix]);
+            assert_eq!(
+                String::from_utf8_lossy(&removed.stdout),
+                "1\n",
+                "{removed:?}"
+            );
+        }
+        pack.assert_gone();
+    }
+}
+
+#[test]
+fn a_killed_process_1_takes_all_along() {
+    if !is_root() {
+        // Whoever is not root has no number by which to know it from others'.
+        return;
+    }
+    for who in everybody() {
+        let pack = Pack::new(who);
+        let mut launcher = pack.started("crowd");
+        assert_eq!(launcher.line(), "there are 3");
+        let first = processes(pack.user()).into_iter().find_map(|status| {
+            let mut numbers = status
+                .lines()
+                .find_map(|line| line.strip_prefix("NSpid:"))?
+                .split_ascii_whitespace();
+            let outside: i32 = numbers.next()?.parse().ok()?;
+            (numbers.next() == Some("1")).then_some(outside)
+        });
+        // SAFETY: numbers alone; it is the launcher's grandchild, which nobody has waited for.
+        assert_eq!(unsafe { libc::kill(first.unwrap(), libc::SIGKILL) }, 0);
+        assert_eq!(launcher.wait().code, 128 + libc::SIGKILL);
+        pack.assert_gone();
+    }
+}
+
+#[test]
+fn a_terminals_interrupt_reaches_only_the_launcher() {
+    for who in everybody() {
+        let pack = Pack::new(who);
+        let mut launcher = pack.launch_by("crowd", |command| {
+            std::os::unix::process::CommandExt::process_group(command, 0);
+        });
+        assert!(launcher.line().starts_with("listening on"));
+        assert_eq!(launcher.line(), "there are 3");
+        // SAFETY: numbers alone; the group's leader has not been waited for.
+        assert_eq!(
+            unsafe { libc::kill(-(launcher.process() as i32), libc::SIGINT) },
+            0
+        );
+        assert_eq!(launcher.wait().code, 0);
+        pack.assert_gone();
+    }
+}

@@ -1,1 +1,110 @@
+//! What a pack may have, and how that changes.
 
+use serde_json::json;
+
+use crate::support::{Pack, Who, everybody};
+
+#[test]
+fn scratch_space_ends() {
+    for who in everybody() {
+        let filled = |act: &str| -> u64 { Pack::new(who).told(act).parse().unwrap() };
+        assert_eq!(filled("fill /tmp"), 4 << 20);
+        assert_eq!(filled("fill /dev/shm"), 3 << 20);
+        // One is the directory.
+        assert_eq!(filled("make /tmp"), 4 * 256 - 1);
+    }
+}
+
+#[test]
+fn threads_are_counted_for_the_pack_alone() {
+    for who in everybody() {
+        let (first, second) = (Pack::new(who), Pack::new(who));
+        let mut first = first.started("threads");
+        let threads: u32 = first.line().parse().unwrap();
+        assert!((30..40).contains(&threads), "{threads}");
+        // Though it may be of the same user.
+        let threads: u32 = second.told("threads").parse().unwrap();
+        assert!((30..40).contains(&threads), "{threads}");
+        first.end();
+    }
+}
+
+#[test]
+fn who_takes_too_much_memory_is_killed_and_that_is_told() {
+    for who in everybody().into_iter().filter(|who| *who == Who::Root) {
+        let pack = Pack::new(who);
+        let mut launcher = pack.started("eat 200");
+        assert_eq!(launcher.rest(), ["out of memory"]);
+        assert_eq!(launcher.wait().code, 128 + libc::SIGKILL);
+        pack.assert_gone();
+
+        // The runtime lives on when a program of its is.
+        let mut launcher = pack.started("feed 200");
+        assert_eq!(launcher.line(), "signal: 9 (SIGKILL)");
+        let ended = launcher.end();
+        assert_eq!(
+            (ended.code, ended.output.last().unwrap().as_str()),
+            (0, "out of memory")
+        );
+
+        let mut launcher = pack.started("feed 20");
+        assert_eq!(launcher.line(), "eaten 20");
+        assert_eq!(launcher.line(), "exit status: 0");
+        assert_eq!(launcher.end().output, Vec::<String>::new());
+        pack.assert_gone();
+    }
+}
+
+#[test]
+fn limits_change_where_a_group_holds_them() {
+    for who in everybody().into_iter().filter(|who| *who == Who::Root) {
+        let pack = Pack::new(who);
+        let mut launcher = pack.started("eat 40");
+        assert_eq!(launcher.line(), "eaten 40");
+        let mut limits = pack.spec["limits"].clone();
+        for (memory, answer) in [
+            (128, "limits made"),
+            (256, "limits made"),
+            (20, "limits refused: more than 20 MiB are in use"),
+            (100, "limits made"),
+        ] {
+            limits["memoryMiB"] = json!(memory);
+            launcher.say(&json!({"limits": limits}).to_string());
+            assert_eq!(launcher.line(), answer);
+        }
+        assert_eq!(launcher.end().code, 0);
+        pack.assert_gone();
+    }
+}
+
+#[test]
+fn what_cannot_change_is_refused() {
+    for who in everybody() {
+        let pack = Pack::new(who);
+        let mut launcher = pack.started("crowd");
+        assert_eq!(launcher.line(), "there are 3");
+        launcher.say("nonsense");
+        assert!(launcher.line().starts_with("limits refused: expected"));
+        launcher.say(r#"{"limits":{"memoryMiB":1}}"#);
+        assert!(launcher.line().starts_with("limits refused: missing field"));
+        let mut limits = pack.spec["limits"].clone();
+        launcher.say(&json!({"limits": limits}).to_string());
+        assert_eq!(launcher.line(), "limits made");
+        limits["files"] = json!(200);
+        launcher.say(&json!({"limits": limits}).to_string());
+        assert_eq!(
+            launcher.line(),
+            "limits refused: descriptors are for life here"
+        );
+        limits["files"] = pack.spec["limits"]["files"].clone();
+        limits["processes"] = json!(50);
+        launcher.say(&json!({"limits": limits}).to_string());
+        let answer = match who {
+            Who::Root => "limits made",
+            Who::Ordinary(_) => "limits refused: processes are for life here",
+        };
+        assert_eq!(launcher.line(), answer);
+        assert_eq!(launcher.end().code, 0);
+        pack.assert_gone();
+    }
+}

@@ -1,1 +1,128 @@
+//! What is not made, and the one sentence that says why.
 
+use serde_json::{Value, json};
+
+use crate::support::{Pack, Who, everybody, unused_group, unused_user};
+
+#[track_caller]
+fn refused(pack: &Pack) -> String {
+    let ended = pack.launch("facts").wait();
+    assert_eq!(
+        (ended.code, ended.output),
+        (1, Vec::new()),
+        "{}",
+        ended.errors
+    );
+    let line = ended.errors.strip_suffix('\n').unwrap();
+    assert_eq!(line.lines().count(), 1, "{line}");
+    pack.assert_gone();
+    line.strip_prefix("burst-runtime: ").unwrap().to_owned()
+}
+
+#[test]
+fn a_description_that_makes_no_sense_makes_nothing() {
+    for who in everybody() {
+        for (field, value, said) in [
+            ("package", json!("/none/such"), "/none/such is no directory"),
+            ("package", json!("relative"), "relative is no absolute path"),
+            ("sockets", json!("/none/such"), "/none/such is no directory"),
+            ("root", json!("/etc/passwd"), "/etc/passwd is no directory"),
+            ("unknown", json!(1), "unknown field `unknown`"),
+            ("limits", json!({}), "missing field"),
+            ("tmpMiB", json!(0), "1 or more"),
+            ("group", json!("../escape"), "control group"),
+        ] {
+            let refused = refused(&Pack::new(who).with(field, value));
+            assert!(refused.contains(said), "{field}: {refused}");
+            assert!(
+                refused.starts_with("standard input describes no sandbox: "),
+                "{refused}"
+            );
+        }
+    }
+}
+
+#[test]
+fn nothing_or_half_a_line_is_no_description() {
+    for who in everybody() {
+        let pack = Pack::new(who);
+        let ran = pack.run(&["sandbox"]);
+        assert_eq!(ran.status.code(), Some(1));
+        let errors = String::from_utf8(ran.stderr).unwrap();
+        assert_eq!(
+            errors,
+            "burst-runtime: standard input describes no sandbox: there is none\n"
+        );
+    }
+}
+
+#[test]
+fn whom_a_pack_may_run_as_depends_on_who_asks() {
+    for who in everybody() {
+        let users: &[Value] = match who {
+            Who::Root => &[Value::Null, json!(0), json!(u32::MAX)],
+            Who::Ordinary(_) => &[json!(unused_user())],
+        };
+        for user in users {
+            let refused = refused(&Pack::new(who).with("user", user.clone()));
+            assert!(refused.contains("root"), "{refused}");
+        }
+    }
+}
+
+#[test]
+fn a_group_that_is_there_is_somebody_elses() {
+    for who in everybody().into_iter().filter(|who| *who == Who::Root) {
+        let first = Pack::new(who);
+        let launcher = first.started("facts");
+        let second = Pack::new(who).with("group", first.spec["group"].clone());
+        let ended = second.launch("facts").wait();
+        assert_eq!(ended.code, 1);
+        assert!(ended.errors.contains("File exists"), "{ended:?}");
+        assert_eq!(launcher.end().code, 0);
+        first.assert_gone();
+    }
+}
+
+#[test]
+fn who_may_make_no_groups_is_told() {
+    for who in everybody().into_iter().filter(|who| *who != Who::Root) {
+        let pack = Pack::new(who);
+        let check: Value =
+            serde_json::from_slice(&pack.run(&["sandbox", "--check"]).stdout).unwrap();
+        assert_eq!(check["possible"], true, "{check}");
+        if check["limits"]
+            .as_str()
+            .unwrap()
+            .starts_with("control groups")
+        {
+            continue;
+        }
+        let refused = refused(&Pack::new(who).with("group", unused_group()));
+        assert!(refused.contains("can make no control groups"), "{refused}");
+        assert_eq!(pack.run(&["sandbox", "--remove", "burst"]).stdout, b"0\n");
+    }
+}
+
+#[test]
+fn only_a_groups_name_can_be_a_prefix() {
+    for who in everybody() {
+        let pack = Pack::new(who);
+        for prefix in ["", "..", "a/b", "*"] {
+            let ran = pack.run(&["sandbox", "--remove", prefix]);
+            assert_eq!(ran.status.code(), Some(1), "{prefix}");
+        }
+    }
+}
+
+#[test]
+fn a_machine_that_gives_no_namespaces_is_told_from_one_that_does() {
+    for who in everybody() {
+        let pack = Pack::new(who);
+        let check: Value =
+            serde_json::from_slice(&pack.run(&["sandbox", "--check"]).stdout).unwrap();
+        assert_eq!(check["possible"], true, "{check}");
+        assert_eq!(check.as_object().unwrap().len(), 2, "{check}");
+        pack.assert_gone();
+    }
+}

@@ -43,7 +43,10 @@ fn serve(options: &[&str]) -> Result<u8, Failure> {
     match std::env::var("PROBE")?.as_str() {
         "facts" => println!("{}", facts::all(options)?),
         "attempts" => println!("{}", attempts::all()),
-        probe => return acts::act(probe),
+        probe => {
+            drop(lines);
+            return acts::act(probe);
+        }
     }
     io::stdout().flush()?;
     // Until the launcher ends it.

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Output, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -142,10 +143,19 @@ impl Pack {
         let mut input = child.stdin.take().unwrap();
         writeln!(input, "{}", self.spec).unwrap();
         let output = BufReader::new(child.stdout.take().unwrap()).lines();
+        let process = child.id() as i32;
+        let (waited, waiting) = channel::<()>();
+        thread::spawn(move || {
+            if waiting.recv_timeout(SOON) == Err(RecvTimeoutError::Timeout) {
+                // SAFETY: numbers alone. Whoever waits for the launcher lets go of the channel before.
+                unsafe { libc::kill(process, libc::SIGKILL) };
+            }
+        });
         Launcher {
             child,
             input: Some(input),
             output,
+            watched: waited,
         }
     }
 
@@ -172,13 +182,18 @@ impl Pack {
         child.wait_with_output().unwrap()
     }
 
+    /// Nobody of it runs, as far as its processes can be told from those of who runs the test.
+    #[track_caller]
+    pub fn assert_no_process(&self) {
+        if self.user() != rustix::process::geteuid().as_raw() {
+            until("no process is left", || processes(self.user()).is_empty());
+        }
+    }
+
     /// Nothing is there that a sandbox of this pack can leave.
     #[track_caller]
     pub fn assert_gone(&self) {
-        // Others of who runs the test are not this pack's.
-        if self.who != Who::Ordinary(None) {
-            until("no process is left", || processes(self.user()).is_empty());
-        }
+        self.assert_no_process();
         if let Some(group) = self.spec["group"].as_str() {
             let groups = groups(group);
             assert!(groups.is_empty(), "{groups:?}");
@@ -198,6 +213,8 @@ pub struct Launcher {
     child: Child,
     input: Option<ChildStdin>,
     output: Lines<BufReader<ChildStdout>>,
+    /// Whoever does not end is killed until this is let go of.
+    watched: Sender<()>,
 }
 
 /// What a launcher leaves.
@@ -214,7 +231,7 @@ impl Launcher {
         self.child.id()
     }
 
-    /// The next of its output. A launcher that hangs is found by the test's own end.
+    /// The next of its output.
     #[track_caller]
     pub fn line(&mut self) -> String {
         match self.output.next() {
@@ -224,6 +241,11 @@ impl Launcher {
                 panic!("its output has ended: {}", errors.unwrap());
             }
         }
+    }
+
+    /// All that is left of it, once it has ended by itself.
+    pub fn rest(&mut self) -> Vec<String> {
+        self.output.by_ref().map(|line| line.unwrap()).collect()
     }
 
     pub fn say(&mut self, line: &str) {
@@ -244,6 +266,7 @@ impl Launcher {
     /// Waits until it has ended.
     pub fn wait(mut self) -> Ended {
         let output = self.output.map(|line| line.unwrap()).collect();
+        drop(self.watched);
         let status = self.child.wait().unwrap();
         drop(self.input);
         Ended {
