@@ -15,7 +15,7 @@ const SERVERS: usize = 64;
 const ADDRESSES: usize = 256;
 
 /// How long it may take to find one.
-const FOUND: Duration = Duration::from_secs(5);
+const FOUND: Duration = Duration::from_secs(10);
 
 /// Of a name, by DNS.
 const NAME: usize = 253;

@@ -29,7 +29,7 @@ fn attend(orders: &TcpStream) {
     let mut answers = orders;
     for line in BufReader::new(orders).lines().map_while(Result::ok) {
         let answer = follow(&line, &mut held).unwrap_or_else(|error| format!("{:?}", error.kind()));
-        if writeln!(answers, "{answer}").is_err() {
+        if answers.write_all(format!("{answer}\n").as_bytes()).is_err() {
             return;
         }
     }
@@ -52,7 +52,9 @@ fn follow(order: &str, held: &mut Vec<TcpStream>) -> io::Result<String> {
         ["hold", server, count] => {
             let before = held.len();
             for _ in 0..count.parse().map_err(io::Error::other)? {
-                let mut stream = connect(server)?;
+                let Ok(mut stream) = connect(server) else {
+                    continue;
+                };
                 let answers = stream
                     .write_all(b"x")
                     .and_then(|()| stream.read_exact(&mut [0]));
@@ -76,7 +78,7 @@ fn follow(order: &str, held: &mut Vec<TcpStream>) -> io::Result<String> {
         // Of so many bytes that nobody reads, those that can be written.
         ["pour", server, bytes] => {
             let mut stream = connect(server)?;
-            stream.set_write_timeout(Some(Duration::from_millis(300)))?;
+            stream.set_write_timeout(Some(Duration::from_millis(100)))?;
             let (mut poured, most) = (0, bytes.parse().map_err(io::Error::other)?);
             while poured < most {
                 match stream.write(&[1; 64 << 10]) {
