@@ -138,10 +138,11 @@ fn addresses() -> io::Result<String> {
     let mut lines = table.lines().map(str::trim);
     while let Some(line) = lines.next() {
         let address = line.strip_prefix("|-- ");
-        if let (Some(address), Some("/32 host LOCAL")) = (address, lines.clone().next()) {
-            if !all.contains(&format!("{address} ")) {
-                let _ = write!(all, "{address} ");
-            }
+        let next = lines.clone().next();
+        if let (Some(address), Some("/32 host LOCAL")) = (address, next)
+            && !all.contains(&format!("{address} "))
+        {
+            let _ = write!(all, "{address} ");
         }
     }
     let six = fs::read_to_string("/proc/net/if_inet6")?;

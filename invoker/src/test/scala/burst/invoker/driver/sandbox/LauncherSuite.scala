@@ -235,8 +235,7 @@ class LauncherSuite extends munit.FunSuite:
     var asked = 0
     val driver = launcher.driver(servers = backend =>
       asked += 1
-      if backend.kind == "some" then Servers else Vector.empty
-    )
+      if backend.kind == "some" then Servers else Vector.empty)
     for
       container <- started(driver)
       alone <- driver.connect(container, access(None))
@@ -286,7 +285,8 @@ class LauncherSuite extends munit.FunSuite:
       for (message, words) <- of.zip(said) do assert(message.contains(words), message)
 
   test("a pack that may go on reaching what it did is ended"):
-    val launcher = ScriptedLauncher(obeys("open" -> "opened", "close" -> "close failed: the kernel is stubborn"))
+    val launcher =
+      ScriptedLauncher(obeys("open" -> "opened", "close" -> "close failed: the kernel is stubborn"))
     val driver = launcher.driver(servers = _ => Servers)
     for
       container <- started(driver)
