@@ -12,8 +12,10 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-/// Connections of a pack at a time. Any more are reset.
-pub(crate) const CONNECTIONS: usize = 256;
+/// Connections of a pack at a time, of which any more are reset, and that may begin within [`TURN`], for which any more
+/// wait: this machine has so many ports for a server, and each is lost for a minute.
+const CONNECTIONS: usize = 256;
+const TURN: Duration = Duration::from_secs(4);
 
 /// Of each direction of a connection.
 const BUFFER: usize = 32 << 10;
@@ -24,22 +26,51 @@ const DIALLED: Duration = Duration::from_secs(5);
 /// How long nobody is taken in while this process has no descriptors left.
 const PAUSE: Duration = Duration::from_millis(50);
 
+/// Places for the connections of a pack.
+#[derive(Debug, Clone)]
+pub(crate) struct Places {
+    open: Arc<Semaphore>,
+    begun: Arc<Semaphore>,
+}
+
+impl Places {
+    pub(crate) fn new() -> Self {
+        Self {
+            open: Arc::new(Semaphore::new(CONNECTIONS)),
+            begun: Arc::new(Semaphore::new(CONNECTIONS)),
+        }
+    }
+
+    /// Waits until no connection is open.
+    pub(crate) async fn all_free(&self) {
+        // Never closed.
+        let _all = self.open.acquire_many(CONNECTIONS as u32).await;
+    }
+
+    /// Waits until another one may begin.
+    async fn turn(&self) {
+        if let Ok(turn) = Arc::clone(&self.begun).acquire_owned().await {
+            tokio::spawn(async move {
+                sleep(TURN).await;
+                drop(turn);
+            });
+        }
+    }
+}
+
 /// Takes in connections, for as long as it is polled, and passes each on to the first of the server's addresses that
 /// answers.
-pub(crate) async fn pass_on(
-    listener: TcpListener,
-    server: Arc<[SocketAddr]>,
-    free: Arc<Semaphore>,
-) {
+pub(crate) async fn pass_on(listener: TcpListener, server: Arc<[SocketAddr]>, places: Places) {
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
-            accepted = listener.accept() => match (accepted, Arc::clone(&free).try_acquire_owned()) {
+            accepted = listener.accept() => match (accepted, Arc::clone(&places.open).try_acquire_owned()) {
                 (Ok((inner, _)), Ok(place)) => {
-                    let server = Arc::clone(&server);
+                    let (server, places) = (Arc::clone(&server), places.clone());
                     connections.spawn(async move {
                         // Given back when the sockets are closed.
                         let _place = place;
+                        places.turn().await;
                         connect(inner, &server).await;
                     });
                 }
@@ -53,8 +84,7 @@ pub(crate) async fn pass_on(
 
 /// Until both sides have said all.
 async fn connect(mut inner: TcpStream, server: &[SocketAddr]) {
-    let outer = timeout(DIALLED, dial(server)).await;
-    let Ok(Ok(mut outer)) = outer else {
+    let Ok(mut outer) = dial(server).await else {
         return reset(&inner);
     };
     // What fails on one side is no end on the other.
@@ -71,9 +101,11 @@ async fn connect(mut inner: TcpStream, server: &[SocketAddr]) {
 async fn dial(server: &[SocketAddr]) -> io::Result<TcpStream> {
     let mut refused = io::ErrorKind::NotFound.into();
     for address in server {
-        match TcpStream::connect(address).await {
-            Ok(stream) => return Ok(stream),
-            Err(reason) => refused = reason,
+        let share = DIALLED / server.len() as u32;
+        match timeout(share, TcpStream::connect(address)).await {
+            Ok(Ok(stream)) => return Ok(stream),
+            Ok(Err(reason)) => refused = reason,
+            Err(late) => refused = late.into(),
         }
     }
     Err(refused)

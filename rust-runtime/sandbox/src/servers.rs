@@ -7,14 +7,13 @@ use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::thread;
 
-use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;
 
 use crate::addresses;
 use crate::lines::say;
 use crate::network::{Hosts, Namespace};
-use crate::relay::{CONNECTIONS, pass_on};
+use crate::relay::{Places, pass_on};
 use crate::target::{Found, find};
 
 /// What is to be reached from now on.
@@ -40,7 +39,7 @@ impl Servers {
         Self::Idle(Some(Relay {
             namespace,
             hosts,
-            free: Arc::new(Semaphore::new(CONNECTIONS)),
+            places: Places::new(),
             open: None,
         }))
     }
@@ -82,8 +81,7 @@ fn begin(relay: Relay) -> io::Result<UnboundedSender<Access>> {
 pub(crate) struct Relay {
     namespace: Namespace,
     hosts: Option<Hosts>,
-    /// One for each connection that may be made.
-    free: Arc<Semaphore>,
+    places: Places,
     open: Option<Open>,
 }
 
@@ -132,8 +130,8 @@ impl Relay {
         let open = self.open.insert(Open { added, listening });
         let begun = listeners.into_iter().try_for_each(|(listener, server)| {
             let listener = tokio::net::TcpListener::from_std(listener)?;
-            let free = Arc::clone(&self.free);
-            open.listening.spawn(pass_on(listener, server, free));
+            let places = self.places.clone();
+            open.listening.spawn(pass_on(listener, server, places));
             Ok(())
         });
         let named = begun.and_then(|()| name(self.hosts.as_ref(), &found.names));
@@ -152,7 +150,7 @@ impl Relay {
         };
         open.listening.shutdown().await;
         // Whose place is given back has no sockets any more.
-        let _all = self.free.acquire_many(CONNECTIONS as u32).await;
+        self.places.all_free().await;
         let unnamed = name(self.hosts.as_ref(), &[]);
         let removed = self.namespace.within(|| remove(&open.added));
         unnamed.and(removed)

@@ -6,6 +6,7 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::support::{Ended, Launcher, Pack, SOON, Who, everybody, until, unused_user};
 
@@ -291,8 +292,7 @@ fn who_is_not_there_resets_what_is_connected_to_him() {
         );
         // One that breaks off is not taken for one that has said all.
         let breaks_off = Echo::doing("127.0.0.1", |stream| {
-            let linger =
-                rustix::net::sockopt::set_socket_linger(&stream, Some(std::time::Duration::ZERO));
+            let linger = rustix::net::sockopt::set_socket_linger(&stream, Some(Duration::ZERO));
             linger.unwrap();
         });
         client.open(&[&breaks_off.here()]);
@@ -389,6 +389,19 @@ fn who_takes_all_there_is_takes_it_from_itself() {
         client.end();
         neighbour.end();
     }
+}
+
+#[test]
+fn who_connects_again_and_again_has_to_wait() {
+    let who = *everybody().last().unwrap();
+    let server = Echo::at("127.0.0.1");
+    let mut client = Client::start(who);
+    client.open(&[&server.here()]);
+    let began = Instant::now();
+    let times = client.order(&format!("time {} {}", server.here(), MOST + 1));
+    assert!(times.contains(' '), "{times}");
+    assert!(began.elapsed() >= Duration::from_secs(4));
+    client.end();
 }
 
 #[test]
