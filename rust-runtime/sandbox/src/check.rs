@@ -83,24 +83,26 @@ fn held_by_groups(limits: &Limits) -> &'static str {
 
 /// What most likely stands in the way.
 fn what_to_change() -> &'static str {
-    let is =
-        |file: &str, value: &str| fs::read_to_string(file).is_ok_and(|text| text.trim() == value);
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    if is("/proc/sys/user/max_user_namespaces", "0") {
-        "set user.max_user_namespaces to more than 0 by sysctl, or run as root"
+    let read = |file: &str| fs::read_to_string(file).unwrap_or_default();
+    let is = |file: &str, value: &str| read(file).trim() == value;
+    let (users, status) = (read("/proc/self/uid_map"), read("/proc/self/status"));
+    let alone = users.split_ascii_whitespace().nth(2) == Some("1");
+    let filtered = |line: &str| line.starts_with("Seccomp:") && line.ends_with('2');
+    if alone && owner::may_make_walls() {
+        "this is the root of a container without other users; run as an ordinary user"
+    } else if is("/proc/sys/user/max_user_namespaces", "0") {
+        "set user.max_user_namespaces to more than 0 by sysctl"
     } else if is("/proc/sys/kernel/unprivileged_userns_clone", "0") {
-        "set kernel.unprivileged_userns_clone to 1 by sysctl, or run as root"
-    } else if is(
-        "/proc/sys/kernel/apparmor_restrict_unprivileged_userns",
-        "1",
-    ) {
-        "set kernel.apparmor_restrict_unprivileged_userns to 0 by sysctl, or run as root"
-    } else if status
-        .lines()
-        .any(|line| line.starts_with("Seccomp:") && line.ends_with('2'))
-    {
+        "set kernel.unprivileged_userns_clone to 1 by sysctl"
+    } else if is(APPARMOR, "1") {
+        "set kernel.apparmor_restrict_unprivileged_userns to 0 by sysctl"
+    } else if rustix::process::geteuid().is_root() && !owner::may_make_walls() {
+        "this is root without root's rights; run as an ordinary user, or with CAP_SYS_ADMIN"
+    } else if status.lines().any(filtered) {
         "this is a container whose filter of system calls forbids it; run it without, or outside of a container"
     } else {
         "Linux 5.12 with user namespaces is needed, and /proc as the kernel makes it"
     }
 }
+
+const APPARMOR: &str = "/proc/sys/kernel/apparmor_restrict_unprivileged_userns";

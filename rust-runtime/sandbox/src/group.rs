@@ -100,12 +100,11 @@ impl Group {
             }
         }
         self.doors.clear();
-        self.dismiss();
         Ok(())
     }
 
-    /// Once it has entered, which it has before anybody else.
-    fn dismiss(&mut self) {
+    /// Waits for who went ahead, which has entered before anybody else.
+    pub(crate) fn dismiss(&mut self) {
         if let Some(scout) = self.scout.take() {
             // A signal that interrupts is one that ends this process.
             let _ = waitpid(Some(scout), WaitOptions::empty());
@@ -254,4 +253,73 @@ fn number(file: &Path, key: &str) -> Option<u64> {
 }
 
 /// How long those who were killed may take to go.
-const GONE: Duration = Duration::from_secs(2);
+const GONE: Duration = Duration::from_secs(5);
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    const LIMITS: Limits = Limits {
+        memory: 64,
+        cpus: 0.5,
+        processes: 40,
+        files: 100,
+    };
+
+    /// As the kernel would show one, where these are all files that it has.
+    fn group(directory: &Path, files: &[(&str, &str)]) -> Group {
+        for (file, text) in files {
+            fs::write(directory.join(file), text).unwrap();
+        }
+        Group {
+            version: Version::Two,
+            directories: vec![directory.to_owned()],
+            doors: Vec::new(),
+            scout: None,
+        }
+    }
+
+    #[test]
+    fn version_2_is_never_given_less_memory_than_is_in_use() {
+        let directory = tempfile::tempdir().unwrap();
+        let read = |file: &str| fs::read_to_string(directory.path().join(file)).unwrap();
+        let files = [
+            ("memory.current", "125829120\n"),
+            ("memory.stat", "anon 1\ninactive_file 52428800\n"),
+            ("memory.max", "max"),
+            ("cpu.max", "max 100000"),
+            ("pids.max", "max"),
+        ];
+        let group = group(directory.path(), &files);
+        let refused = group.change(&LIMITS).unwrap_err().to_string();
+        assert_eq!(refused, "70 MiB are in use, more than 64");
+        assert_eq!(read("memory.max"), "max");
+
+        fs::write(directory.path().join("memory.current"), "104857600").unwrap();
+        group.change(&LIMITS).unwrap();
+        assert_eq!(read("memory.max"), "67108864");
+        assert_eq!(
+            (read("cpu.max"), read("pids.max")),
+            ("50000 100000".into(), "40".into())
+        );
+    }
+
+    #[test]
+    fn a_file_that_has_to_be_there_and_is_not_is_told() {
+        let directory = tempfile::tempdir().unwrap();
+        let group = group(directory.path(), &[("memory.max", "max")]);
+        let failed = group.change(&LIMITS).unwrap_err().to_string();
+        assert!(failed.contains("cpu.max"), "{failed}");
+    }
+
+    #[test]
+    fn kills_for_memory_are_counted_by_the_kernel() {
+        let directory = tempfile::tempdir().unwrap();
+        let events = |kills| format!("low 0\noom 3\noom_kill {kills}\noom_group_kill 0\n");
+        let none = group(directory.path(), &[("memory.events", &events(0))]);
+        assert!(!none.has_run_out_of_memory());
+        let some = group(directory.path(), &[("memory.events", &events(1))]);
+        assert!(some.has_run_out_of_memory());
+    }
+}

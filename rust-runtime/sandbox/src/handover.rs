@@ -5,6 +5,7 @@ use std::io::{self, ErrorKind, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use rustix::io::Errno;
 use rustix::net::{
     RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
@@ -51,12 +52,14 @@ pub(crate) fn receive(socket: impl AsFd) -> io::Result<Handed> {
         [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS), ScmCredentials(1))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let mut words = [0; WORDS];
-    let read = recvmsg(
-        socket,
-        &mut [IoSliceMut::new(&mut words)],
-        &mut control,
-        RecvFlags::CMSG_CLOEXEC,
-    )?;
+    let read = loop {
+        let mut parts = [IoSliceMut::new(&mut words)];
+        match recvmsg(&socket, &mut parts, &mut control, RecvFlags::CMSG_CLOEXEC) {
+            // Told once, of who has ended without hearing all: what it has said before is there still.
+            Err(Errno::CONNRESET) => {}
+            read => break read?,
+        }
+    };
     if read.bytes == 0 {
         return Err(ErrorKind::UnexpectedEof.into());
     }
@@ -98,6 +101,19 @@ mod tests {
         let mut read = String::new();
         reader.read_to_string(&mut read).unwrap();
         assert_eq!(read, "through");
+    }
+
+    #[test]
+    fn what_was_said_before_the_end_is_heard() {
+        let (one, other) = UnixStream::pair().unwrap();
+        send(&other, "never heard", &[]).unwrap();
+        send(&one, "last words", &[]).unwrap();
+        drop(one);
+        assert_eq!(receive(&other).unwrap().words, "last words");
+        assert_eq!(
+            receive(&other).unwrap_err().kind(),
+            ErrorKind::UnexpectedEof
+        );
     }
 
     #[test]

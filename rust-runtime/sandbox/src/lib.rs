@@ -1,4 +1,84 @@
-//! Shuts a pack in by the kernel's own walls.
+//! Shuts a pack in by the kernel's own walls, for root and for ordinary users, without a daemon.
+//!
+//! `burst-runtime sandbox` is the launcher of one pack ([`launch`]): it makes the walls, has `burst-runtime serve` run as
+//! process 1 within them, and ends it. An invoker starts one for each pack, of its own release, and talks to it as
+//! follows.
+//!
+//! # Calls
+//!
+//! | call | prints | ends |
+//! | --- | --- | --- |
+//! | `sandbox --check` | `{"possible":true,"limits":"control groups of version 1"}` or `{"possible":false,"reason":"…"}`, after a sandbox was really made; the reason says what to change | at once, with 0 |
+//! | `sandbox --remove PREFIX` | how many control groups that killed launchers have left were removed, of those whose names begin so and that were made where a launcher would make them now | within seconds; with 1 if somebody is still in one |
+//! | `sandbox` | as below | with its pack |
+//!
+//! # What a launcher is told
+//!
+//! Standard input is lines of JSON; unknown fields are refused. The first line comes within 10 s and says what to make:
+//!
+//! ```json
+//! {"package":"/host/dir","sockets":"/host/dir","root":null,"user":100007,"group":"burst-5f3a-1","tmpMiB":64,
+//!  "shmMiB":64,"limits":{"memoryMiB":512,"cpus":2.0,"processes":320,"files":4096},"graceMs":1000}
+//! ```
+//!
+//! | field | meaning |
+//! | --- | --- |
+//! | `package` | a directory, seen read-only at `/package`; what is put into it later is seen, too |
+//! | `sockets` | a directory, or null: where this pack's Unix socket gets a random name, and others are found, at `/run/burst/sockets`. Its mode should give nobody the right to read it |
+//! | `root` | a directory whose entries are seen read-only in place of this machine's C library, or null. Its `dev`, `package`, `proc`, `run`, `sys` and `tmp` are not |
+//! | `user` | whom the pack runs as on the machine: necessary for root, refused for others, who run it as themselves. It has to be able to read package and root |
+//! | `group` | the name of a control group, which may not be there yet, or null: without, memory and processors are not held to anything |
+//! | `tmpMiB`, `shmMiB` | the sizes of `/tmp` and `/dev/shm`, with 256 files for each MiB |
+//! | `limits` | of all processes together, that of the runtime among them; `processes` counts threads; `files` is of each process. Who is not root gives no more than it may have itself |
+//! | `graceMs` | from the end of standard input until what still runs is killed; 1000 if left out |
+//!
+//! Each further line is one of these, and is answered by a line:
+//!
+//! | line | what is so from then on |
+//! | --- | --- |
+//! | `{"limits":{…}}` | it is held to these; `files` is for life, and so is `processes` without a control group |
+//! | `{"open":["HOST:PORT",…]}` | programs reach these servers at their own addresses and names, and no others; at most 64, with at most 256 addresses |
+//! | `{"close":true}` | they reach none, and no connection to one is left |
+//!
+//! When standard input ends, or at SIGTERM, SIGINT or SIGHUP, process 1 is told to end as well, and killed after its
+//! grace. The launcher ends when nothing of the sandbox runs any more.
+//!
+//! The environment, the runtime's token in it, is handed on as it is. Of all descriptors only standard output and error
+//! are.
+//!
+//! # What a launcher says
+//!
+//! | line of standard output | when |
+//! | --- | --- |
+//! | `listening on 127.0.0.1:PORT` | the runtime does, of the machine's loopback, and all limits hold |
+//! | `limits made` | they hold from now on |
+//! | `limits refused: REASON` | they cannot be; those before go on |
+//! | `limits failed: REASON` | the kernel has refused, and which of them hold is not known |
+//! | `opened` | all of them can be reached; whether a server answers is known when a program connects, whose connection is reset if not |
+//! | `open failed: REASON` | none can be; within 10 s for each name, all looked for at once |
+//! | `closed` | nothing can be reached any more; also if nothing could before |
+//! | `close failed: REASON` | no connection is left, but an address or a name of a server's |
+//! | `out of memory` | the last line, if the kernel has killed anybody in the pack's control group for that |
+//!
+//! Its exit code is that of process 1, or 128 and the number of the signal that ended it. It is 1 where nothing was made,
+//! and standard error has one sentence that says why; 125 where the runtime could not be executed.
+//!
+//! A launcher that is killed takes all with it. What then stays is an empty control group, for `--remove`, and the name of
+//! the socket in its directory, for whoever owns that.
+//!
+//! # The walls
+//!
+//! | idea | file |
+//! | --- | --- |
+//! | who makes the walls: root, or a user namespace of the launcher's | `owner` |
+//! | namespaces and the pack's root, by `hakoniwa` | `root`, `libraries` |
+//! | what process 1 does before it becomes the runtime: mounts closed, its own user, no rights | `process_one`, `mounts`, `loopback` |
+//! | system calls | `filter`, `syscalls` |
+//! | control groups | `group`, `group_files`, `hierarchy` |
+//! | making, changing, ending one | `sandbox`, `processes`, `handover`, `local_name` |
+//! | servers that a pack reaches: where they are, their addresses and names in the pack, connections to them | `target`, `addresses`, `network`, `servers`, `relay` |
+//! | the launcher's life | `launcher`, `spec`, `lines`, `signals` |
+
 mod addresses;
 mod check;
 mod filter;
@@ -15,6 +95,7 @@ mod mounts;
 mod network;
 mod owner;
 mod process_one;
+mod processes;
 mod relay;
 mod root;
 mod sandbox;

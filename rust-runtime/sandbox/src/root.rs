@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 
 use hakoniwa::{Container, MountOptions, Namespace, Rlimit, Runctl};
 
+use rustix::process::{Resource, getrlimit};
+
 use crate::libraries;
-use crate::owner::{INSIDE, SCAFFOLD};
+use crate::owner::{INSIDE, SCAFFOLD, may_make_walls};
 use crate::spec::Limits;
 
 /// Where the runtime's binary lies for process 1.
@@ -167,18 +169,21 @@ fn show_root(container: &mut Container, directory: &Path) -> io::Result<()> {
 
 /// What is held for each process, or for its user, whom the kernel counts by namespaces.
 fn limit(container: &mut Container, limits: &Limits, counted: bool) {
-    let files = limits.files.into();
-    for (resource, most) in [
-        (Rlimit::Core, 0),
-        (Rlimit::Memlock, 64 << 10),
-        (Rlimit::Msgqueue, 0),
-        (Rlimit::Nofile, files),
-        (Rlimit::Sigpending, 4096),
-    ] {
-        container.setrlimit(resource, most, most);
-    }
+    let (files, processes) = (limits.files.into(), limits.processes.into());
+    let mut held = vec![
+        (Rlimit::Core, Resource::Core, 0),
+        (Rlimit::Memlock, Resource::Memlock, 64 << 10),
+        (Rlimit::Msgqueue, Resource::Msgqueue, 0),
+        (Rlimit::Nofile, Resource::Nofile, files),
+        (Rlimit::Sigpending, Resource::Sigpending, 4096),
+    ];
     if !counted {
-        let processes = limits.processes.into();
-        container.setrlimit(Rlimit::Nproc, processes, processes);
+        held.push((Rlimit::Nproc, Resource::Nproc, processes));
+    }
+    for (limit, resource, most) in held {
+        // Only root may have more than it has.
+        let bound = getrlimit(resource).maximum.filter(|_| !may_make_walls());
+        let most = bound.map_or(most, |bound| bound.min(most));
+        container.setrlimit(limit, most, most);
     }
 }

@@ -1,28 +1,22 @@
 //! A sandbox as its launcher has it: made, changed, ended.
 
 use std::ffi::OsString;
-use std::io;
 use std::net::TcpListener;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
-use std::time::Duration;
 
 use rustix::fs::Mode;
-use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair, sockopt};
-use rustix::process::{
-    DumpableBehavior, Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal,
-    set_dumpable_behavior, umask,
-};
+use rustix::process::{DumpableBehavior, set_dumpable_behavior, umask};
 
 use crate::Error;
 use crate::filter::Filter;
 use crate::group::Group;
-use crate::handover::{self, Handed};
 use crate::hierarchy::Hierarchies;
 use crate::local_name::LocalName;
-use crate::network::{Hosts, Namespace};
+use crate::network::Hosts;
 use crate::owner::Owner;
 use crate::process_one::ProcessOne;
+use crate::processes::Processes;
 use crate::root::Root;
 use crate::servers::{Access, Servers};
 use crate::spec::Limits;
@@ -44,11 +38,7 @@ pub(crate) struct Plan<'a> {
 /// Made, with its process 1 about to become the runtime.
 #[derive(Debug)]
 pub(crate) struct Sandbox {
-    monitor: Monitor,
-    /// Process 1.
-    first: OwnedFd,
-    /// Until it is dropped process 1 has an open standard input.
-    life_line: Option<OwnedFd>,
+    processes: Processes,
     limits: Limits,
     group: Option<Group>,
     servers: Servers,
@@ -97,20 +87,13 @@ impl Sandbox {
         set_dumpable_behavior(DumpableBehavior::NotDumpable)
             .map_err(|reason| Error::kernel("to close its memory", reason))?;
 
-        let (ours, theirs) = life_line()?;
-        handover::send(&ours, "", &[control.as_fd()]).map_err(Error::Handover)?;
-        // SAFETY: this process has no other thread that could hold a lock, so that its copy can do all that it can.
-        let mut command = unsafe { container.command_from_closure(move || process_one.run()) };
-        let child = command.stdin(theirs).spawn();
-        let mut monitor = Monitor::of(child.map_err(|error| Error::Walls(error.to_string()))?)?;
-        let (first, network) = match attend(&ours, group.as_mut(), name.as_ref()) {
-            Err(Error::Handover(reason)) => return Err(monitor.why(&reason)),
-            first => first?,
-        };
+        let mut processes = Processes::spawn(&container, process_one, control.as_fd())?;
+        let network = processes.attend(group.as_mut(), name.as_ref())?;
+        if let Some(group) = &mut group {
+            group.dismiss();
+        }
         Ok(Self {
-            monitor,
-            first,
-            life_line: Some(ours),
+            processes,
             limits: plan.limits,
             group,
             servers: Servers::of(network, hosts),
@@ -118,9 +101,9 @@ impl Sandbox {
         })
     }
 
-    /// Readable once nothing of it runs any more.
+    /// Readable once it can be buried.
     pub(crate) fn ended(&self) -> BorrowedFd<'_> {
-        self.monitor.ended.as_fd()
+        self.processes.ended()
     }
 
     /// Other limits from now on.
@@ -147,18 +130,17 @@ impl Sandbox {
 
     /// Tells process 1 to end: its standard input does.
     pub(crate) fn end(&mut self) {
-        self.life_line = None;
+        self.processes.end();
     }
 
     /// Kills process 1, and with it all others.
     pub(crate) fn kill(&self) {
-        // It may be gone, and its number is nobody else's until the monitor has been waited for.
-        let _ = pidfd_send_signal(&self.first, Signal::KILL);
+        self.processes.kill();
     }
 
     /// Once it has ended: the exit code of process 1, and whether the kernel has killed for memory.
     pub(crate) fn bury(mut self) -> Result<Buried, Error> {
-        let code = self.monitor.wait()?;
+        let code = self.processes.bury()?.code;
         let out_of_memory = self
             .group
             .as_ref()
@@ -179,117 +161,4 @@ pub(crate) struct Buried {
     pub(crate) code: i32,
     pub(crate) out_of_memory: bool,
     pub(crate) removed: Result<(), Error>,
-}
-
-/// Both ends, of which messages come as they were sent, with who has sent them.
-fn life_line() -> Result<(OwnedFd, OwnedFd), Error> {
-    let failed = |reason: rustix::io::Errno| Error::Handover(reason.into());
-    let (kind, flags) = (SocketType::SEQPACKET, SocketFlags::CLOEXEC);
-    let (ours, theirs) = socketpair(AddressFamily::UNIX, kind, flags, None).map_err(failed)?;
-    sockopt::set_socket_passcred(&ours, true).map_err(failed)?;
-    let timeout = sockopt::Timeout::Recv;
-    sockopt::set_socket_timeout(&ours, timeout, Some(WALLS)).map_err(failed)?;
-    Ok((ours, theirs))
-}
-
-/// Does for process 1 what only the launcher can, while it makes its walls, and lets it begin. Its descriptor, and its
-/// network.
-fn attend(
-    life_line: &OwnedFd,
-    group: Option<&mut Group>,
-    name: Option<&LocalName>,
-) -> Result<(OwnedFd, Namespace), Error> {
-    let mut hello = hear(life_line)?;
-    let (Some(sender), Some(network)) = (hello.sender, hello.descriptors.pop()) else {
-        return Err(Error::Handover(io::ErrorKind::InvalidData.into()));
-    };
-    let network = Namespace::of(network);
-    let first =
-        pidfd_open(sender, PidfdFlags::empty()).map_err(|reason| Error::Handover(reason.into()))?;
-    if let Some(group) = group {
-        group.admit(sender)?;
-    }
-    let shut_in = hear(life_line)?;
-    if let (Some(name), Some(socket)) = (name, shut_in.descriptors.first()) {
-        name.bind(socket)?;
-    }
-    match handover::send(life_line, "", &[]) {
-        // It could not become the runtime, and has said why: its exit code tells.
-        Err(reason) if reason.kind() == io::ErrorKind::BrokenPipe => Ok((first, network)),
-        sent => sent.map(|()| (first, network)).map_err(Error::Handover),
-    }
-}
-
-fn hear(life_line: &OwnedFd) -> Result<Handed, Error> {
-    let handed = handover::receive(life_line).map_err(Error::Handover)?;
-    match handed.words.is_empty() {
-        true => Ok(handed),
-        false => Err(Error::Walls(handed.words)),
-    }
-}
-
-/// How long process 1 may take to shut itself in.
-const WALLS: Duration = Duration::from_secs(10);
-
-/// The process between launcher and process 1, which made the walls and waits for its end.
-struct Monitor {
-    child: hakoniwa::Child,
-    ended: OwnedFd,
-    waited: bool,
-}
-
-impl Monitor {
-    fn of(mut child: hakoniwa::Child) -> Result<Self, Error> {
-        let process = Pid::from_raw(child.id() as i32);
-        let opened = process.ok_or(rustix::io::Errno::SRCH);
-        match opened.and_then(|process| pidfd_open(process, PidfdFlags::empty())) {
-            Ok(ended) => Ok(Self {
-                child,
-                ended,
-                waited: false,
-            }),
-            Err(reason) => {
-                let _ = child.kill();
-                let _ = child.wait();
-                Err(Error::kernel("to watch processes", reason))
-            }
-        }
-    }
-
-    fn wait(&mut self) -> Result<i32, Error> {
-        self.waited = true;
-        let status = self.child.wait();
-        Ok(status
-            .map_err(|error| Error::Walls(error.to_string()))?
-            .code)
-    }
-
-    /// Why process 1 has not said anything.
-    fn why(&mut self, reason: &io::Error) -> Error {
-        if reason.kind() != io::ErrorKind::UnexpectedEof {
-            return Error::Walls(format!("process 1 does not greet: {reason}"));
-        }
-        self.waited = true;
-        match self.child.wait() {
-            Ok(status) => Error::Walls(status.reason),
-            Err(error) => Error::Walls(error.to_string()),
-        }
-    }
-}
-
-impl Drop for Monitor {
-    fn drop(&mut self) {
-        if !self.waited {
-            let _ = self.child.kill();
-            let _ = self.child.wait();
-        }
-    }
-}
-
-impl std::fmt::Debug for Monitor {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Monitor")
-            .field("process", &self.child.id())
-            .finish()
-    }
 }

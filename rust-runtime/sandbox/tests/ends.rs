@@ -116,11 +116,9 @@ fn a_terminals_interrupt_reaches_only_the_launcher() {
         });
         assert!(launcher.line().starts_with("listening on"));
         assert_eq!(launcher.line(), "there are 3");
+        let group = launcher.process() as i32;
         // SAFETY: numbers alone; the group's leader has not been waited for.
-        assert_eq!(
-            unsafe { libc::kill(-(launcher.process() as i32), libc::SIGINT) },
-            0
-        );
+        assert_eq!(unsafe { libc::kill(-group, libc::SIGINT) }, 0);
         assert_eq!(launcher.wait().code, 0);
         pack.assert_gone();
     }

@@ -116,7 +116,36 @@ fn only_a_groups_name_can_be_a_prefix() {
 }
 
 #[test]
-fn a_machine_that_gives_no_namespaces_is_told_from_one_that_does() {
+fn what_stands_in_the_way_of_a_sandbox_is_told() {
+    for who in everybody() {
+        let pack = Pack::new(who);
+        // In a user namespace of the test's own, where there may be no more, or where there is no other user.
+        let none = "echo 0 > /proc/sys/user/max_user_namespaces && \
+                    exec setpriv --inh-caps=-all --bounding-set=-all \"$0\" sandbox --check";
+        let alone = "exec \"$0\" sandbox --check";
+        for (script, reason, change) in [
+            (
+                none,
+                "gives this user no namespaces",
+                "set user.max_user_namespaces to more than 0",
+            ),
+            (
+                alone,
+                "a user of its own for the pack",
+                "as an ordinary user",
+            ),
+        ] {
+            let ran = pack.run_by(&["unshare", "--map-root-user", "sh", "-c", script]);
+            let check: Value = serde_json::from_slice(&ran.stdout).unwrap();
+            assert_eq!(check["possible"], false, "{check}");
+            let told = check["reason"].as_str().unwrap();
+            assert!(told.contains(reason) && told.contains(change), "{told}");
+        }
+    }
+}
+
+#[test]
+fn a_machine_that_gives_namespaces_is_known_by_making_some() {
     for who in everybody() {
         let pack = Pack::new(who);
         let check: Value =

@@ -17,7 +17,10 @@ const REFUSED: &[(&str, &str)] = &[
     ("write to the root", "ReadOnlyFilesystem"),
     ("write to the package", "ReadOnlyFilesystem"),
     ("write to a library's directory", "ReadOnlyFilesystem"),
-    ("replace the runtime", "ReadOnlyFilesystem|PermissionDenied"),
+    (
+        "replace the runtime",
+        "ReadOnlyFilesystem|PermissionDenied|ExecutableFileBusy",
+    ),
     ("make the package writable", "PermissionDenied"),
     ("run what it wrote", "PermissionDenied"),
     ("run what it shares", "PermissionDenied"),
@@ -224,6 +227,7 @@ fn check(found: &Value, who: Who) {
         assert_ne!(spaces[space], json!(ours), "{space}");
     }
     if let Some(memory) = found["memory"].as_str() {
+        assert_eq!(found["members"], "1\n");
         assert_eq!(memory.trim(), (64u64 << 20).to_string());
         assert!(found["processors"].as_u64().unwrap() <= 2);
     }
@@ -267,6 +271,22 @@ fn a_root_of_its_own_is_shown_as_it_is_and_stays_so() {
         assert_eq!(found["writable"], json!(["/dev/shm", "/proc", "/tmp"]));
         assert!(strings(&found["root"]).any(|name| name == "usr"));
         assert_eq!(found["package"], json!(["exec"]));
+        pack.assert_gone();
+    }
+}
+
+/// As those of /tmp and /home often have: nobody may take a flag from these who has not mounted them.
+#[test]
+fn a_package_stays_read_only_where_its_mount_has_flags_of_its_own() {
+    for who in everybody().into_iter().filter(|who| *who != Who::Root) {
+        let pack = Pack::new(who);
+        let package = pack.package.path().display();
+        let mount = format!("mount -t tmpfs -o nosuid,nodev,noexec,mode=777 own {package}");
+        let mut launcher = pack.launch_where(&mount, "fill /package");
+        assert!(launcher.line().starts_with("listening on"));
+        let ended = launcher.wait();
+        assert_eq!(ended.code, 1);
+        assert!(ended.errors.contains("Read-only file system"), "{ended:?}");
         pack.assert_gone();
     }
 }

@@ -187,8 +187,8 @@ fn serve(listen: &str, opened: Opened, held: bool, keep_open: bool) -> Result<()
         let listener = listener.map_err(|reason| Error::Listen { address, reason })?;
         tokio::spawn(burst_runtime::orphans::become_subreaper()?);
         if held {
-            // Nothing else goes on yet that this could hold up, and who has begun this ends it.
-            io::stdin().read_line(&mut String::new())?;
+            // Nothing else goes on yet that this could hold up, and who cannot be read has gone: that ends this, too.
+            let _ = io::stdin().read_line(&mut String::new());
         }
         println!("listening on {}", listener.local_addr()?);
         std::io::stdout().flush()?;

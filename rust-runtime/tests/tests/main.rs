@@ -9,6 +9,7 @@ mod liars;
 mod lifecycle;
 mod memory;
 mod packs;
+mod sandboxed;
 mod strangers;
 mod support;
 mod suspension;

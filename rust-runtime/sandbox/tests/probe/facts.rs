@@ -51,6 +51,7 @@ pub fn all(options: &[&str]) -> io::Result<Value> {
         "files": most(Resource::Nofile),
         "writable": writable()?,
         "processors": std::thread::available_parallelism()?.get(),
+        "members": fs::read_to_string("/sys/fs/cgroup/memory/cgroup.procs").ok(),
         "memory": fs::read_to_string("/sys/fs/cgroup/memory/memory.limit_in_bytes").ok(),
     }))
 }

@@ -118,9 +118,11 @@ impl Pack {
         }
     }
 
-    fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(probe());
-        command.args(arguments).env_clear();
+    fn command(&self, program: &Path) -> Command {
+        let mut command = Command::new(program);
+        command
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap());
         command.envs(self.variables.iter().cloned());
         if let Who::Ordinary(Some(user)) = self.who {
             command.uid(user).gid(user);
@@ -136,9 +138,24 @@ impl Pack {
     }
 
     pub fn launch_by(&self, act: &str, change: impl FnOnce(&mut Command)) -> Launcher {
-        let mut command = self.command(&["sandbox"]);
-        command.env("PROBE", act);
+        let mut command = self.command(probe());
+        command.arg("sandbox");
         change(&mut command);
+        self.spawn(command, act)
+    }
+
+    /// After a shell script that has mounts of its own, and then without rights.
+    pub fn launch_where(&self, script: &str, act: &str) -> Launcher {
+        let mut command = self.command(Path::new("unshare"));
+        let without = "exec unshare --user --map-user=1000 --map-group=1000 \"$0\" sandbox";
+        let script = format!("{script} && {without}");
+        command.args(["--map-root-user", "--mount", "sh", "-c", &script]);
+        command.arg(probe());
+        self.spawn(command, act)
+    }
+
+    fn spawn(&self, mut command: Command, act: &str) -> Launcher {
+        command.env("PROBE", act);
         let mut child = command.spawn().unwrap();
         let mut input = child.stdin.take().unwrap();
         writeln!(input, "{}", self.spec).unwrap();
@@ -177,7 +194,17 @@ impl Pack {
 
     /// Of other commands than a launcher.
     pub fn run(&self, arguments: &[&str]) -> Output {
-        let mut child = self.command(arguments).spawn().unwrap();
+        Self::output(self.command(probe()).args(arguments))
+    }
+
+    /// As its last argument's first parameter, by another program.
+    pub fn run_by(&self, arguments: &[&str]) -> Output {
+        let mut command = self.command(Path::new(arguments[0]));
+        Self::output(command.args(&arguments[1..]).arg(probe()))
+    }
+
+    fn output(command: &mut Command) -> Output {
+        let mut child = command.spawn().unwrap();
         drop(child.stdin.take());
         child.wait_with_output().unwrap()
     }

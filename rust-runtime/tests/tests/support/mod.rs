@@ -50,10 +50,20 @@ impl Runtime {
         Self::serve(command, None)
     }
 
+    /// One within walls of the kernel's, told of them by a line of its standard input.
+    pub fn sandboxed(mut command: Command, walls: &Value) -> Self {
+        Self::launch(command.arg("sandbox"), Some(walls))
+    }
+
     fn serve(mut command: Command, scratch: Option<&Path>) -> Self {
-        let mut child = command
+        command
             .args(["serve", "--listen", "127.0.0.1:0"])
-            .args(scratch.iter().flat_map(|own| [Path::new("--scratch"), own]))
+            .args(scratch.iter().flat_map(|own| [Path::new("--scratch"), own]));
+        Self::launch(&mut command, None)
+    }
+
+    fn launch(command: &mut Command, first: Option<&Value>) -> Self {
+        let mut child = command
             .env("BURST_AUTH", "not for the program")
             // A trace of a test's program takes longer to make than workers have to return.
             .env("RUST_BACKTRACE", "0")
@@ -61,6 +71,9 @@ impl Runtime {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
+        if let Some(first) = first {
+            writeln!(child.stdin.as_mut().unwrap(), "{first}").unwrap();
+        }
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();
         stdout.read_line(&mut line).unwrap();

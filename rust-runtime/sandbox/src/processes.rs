@@ -1,0 +1,192 @@
+//! The processes of a sandbox as its launcher has them: process 1, and between the two the one that hakoniwa waits in,
+//! here called the monitor.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use hakoniwa::{Child, Container, ExitStatus};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair, sockopt};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitOptions, getpid, pidfd_open, pidfd_send_signal,
+    set_child_subreaper, waitpid,
+};
+
+use crate::Error;
+use crate::group::Group;
+use crate::handover::{self, Handed};
+use crate::local_name::LocalName;
+use crate::network::Namespace;
+use crate::process_one::ProcessOne;
+
+/// Gone when this is dropped.
+pub(crate) struct Processes {
+    monitor: Child,
+    ended: OwnedFd,
+    /// Until it is dropped process 1 has an open standard input.
+    life_line: Option<OwnedFd>,
+    /// Process 1, once it has said who it is.
+    first: Option<OwnedFd>,
+    buried: bool,
+}
+
+impl Processes {
+    /// Process 1 has been begun, and has this for the runtime to listen to.
+    pub(crate) fn spawn(
+        container: &Container,
+        process_one: ProcessOne,
+        control: BorrowedFd<'_>,
+    ) -> Result<Self, Error> {
+        // Whom the monitor leaves behind, should somebody kill it, is this process's.
+        set_child_subreaper(Some(getpid()))
+            .map_err(|reason| Error::kernel("to inherit processes", reason))?;
+        let (ours, theirs) = life_line()?;
+        handover::send(&ours, "", &[control]).map_err(Error::Handover)?;
+        // SAFETY: this process has no other thread that could hold a lock, so that its copy can do all that it can.
+        let mut command = unsafe { container.command_from_closure(move || process_one.run()) };
+        let spawned = command.stdin(theirs).spawn();
+        let mut monitor = spawned.map_err(|error| Error::Walls(error.to_string()))?;
+        let process = Pid::from_raw(monitor.id() as i32).ok_or(Errno::SRCH);
+        match process.and_then(|process| pidfd_open(process, PidfdFlags::empty())) {
+            Ok(ended) => Ok(Self {
+                monitor,
+                ended,
+                life_line: Some(ours),
+                first: None,
+                buried: false,
+            }),
+            Err(reason) => {
+                let _ = monitor.kill();
+                let _ = monitor.wait();
+                Err(Error::kernel("to watch processes", reason))
+            }
+        }
+    }
+
+    /// Does for process 1 what only the launcher can, while it makes its walls, and lets it begin. Its network.
+    pub(crate) fn attend(
+        &mut self,
+        group: Option<&mut Group>,
+        name: Option<&LocalName>,
+    ) -> Result<Namespace, Error> {
+        match self.greet(group, name) {
+            Err(Error::Handover(reason)) if reason.kind() == io::ErrorKind::WouldBlock => {
+                let late = format!("process 1 is not shut in within {WALLS:?}");
+                Err(Error::Walls(late))
+            }
+            // It has ended, and whoever waits for it knows how.
+            Err(Error::Handover(_)) => Err(Error::Walls(self.bury()?.reason)),
+            greeted => greeted,
+        }
+    }
+
+    fn greet(
+        &mut self,
+        group: Option<&mut Group>,
+        name: Option<&LocalName>,
+    ) -> Result<Namespace, Error> {
+        let lost = || Error::Handover(io::ErrorKind::BrokenPipe.into());
+        let mut hello = self.hear()?;
+        let sender = hello.sender.ok_or_else(lost)?;
+        let network = hello
+            .descriptors
+            .pop()
+            .map(Namespace::of)
+            .ok_or_else(lost)?;
+        // Where it has ended it has said why, which is heard next.
+        self.first = pidfd_open(sender, PidfdFlags::empty()).ok();
+        if let (Some(group), Some(_)) = (group, &self.first) {
+            group.admit(sender)?;
+        }
+        let shut_in = self.hear()?;
+        if let (Some(name), Some(socket)) = (name, shut_in.descriptors.first()) {
+            name.bind(socket)?;
+        }
+        let life_line = self.life_line.as_ref().ok_or_else(lost)?;
+        match handover::send(life_line, "", &[]) {
+            // It could not become the runtime, and has said why: its exit code tells.
+            Err(reason) if reason.kind() == io::ErrorKind::BrokenPipe => Ok(network),
+            sent => sent.map(|()| network).map_err(Error::Handover),
+        }
+    }
+
+    fn hear(&self) -> Result<Handed, Error> {
+        let gone = || Error::Handover(io::ErrorKind::BrokenPipe.into());
+        let life_line = self.life_line.as_ref().ok_or_else(gone)?;
+        let handed = handover::receive(life_line).map_err(Error::Handover)?;
+        match handed.words.is_empty() {
+            true => Ok(handed),
+            false => Err(Error::Walls(handed.words)),
+        }
+    }
+
+    /// Readable once they are all gone, or the monitor was killed.
+    pub(crate) fn ended(&self) -> BorrowedFd<'_> {
+        self.ended.as_fd()
+    }
+
+    /// Tells process 1 to end: its standard input does.
+    pub(crate) fn end(&mut self) {
+        self.life_line = None;
+    }
+
+    /// Kills process 1, and with it all others.
+    pub(crate) fn kill(&self) {
+        if let Some(first) = &self.first {
+            // It may be gone already.
+            let _ = pidfd_send_signal(first, Signal::KILL);
+        }
+    }
+
+    /// How process 1 has ended, once all are gone.
+    pub(crate) fn bury(&mut self) -> Result<ExitStatus, Error> {
+        self.buried = true;
+        self.end();
+        let status = self.monitor.wait();
+        // Somebody may have killed the monitor before its death could tell process 1.
+        self.kill();
+        let deadline = Instant::now() + WALLS;
+        while let Ok(child) = waitpid(None, WaitOptions::NOHANG) {
+            if Instant::now() > deadline {
+                return Err(Error::DoesNotEnd);
+            }
+            if child.is_none() {
+                thread::sleep(Duration::from_millis(1));
+            }
+        }
+        status.map_err(|error| Error::Walls(error.to_string()))
+    }
+}
+
+impl Drop for Processes {
+    fn drop(&mut self) {
+        if !self.buried {
+            let _ = self.monitor.kill();
+            let _ = self.bury();
+        }
+    }
+}
+
+impl std::fmt::Debug for Processes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Processes")
+            .field("monitor", &self.monitor.id())
+            .finish()
+    }
+}
+
+/// How long process 1 may take to shut itself in, and the kernel to end what it kills.
+const WALLS: Duration = Duration::from_secs(10);
+
+/// Both ends, of which messages come as they were sent, with who has sent them.
+fn life_line() -> Result<(OwnedFd, OwnedFd), Error> {
+    let failed = |reason: Errno| Error::Handover(reason.into());
+    let (kind, flags) = (SocketType::SEQPACKET, SocketFlags::CLOEXEC);
+    let (ours, theirs) = socketpair(AddressFamily::UNIX, kind, flags, None).map_err(failed)?;
+    sockopt::set_socket_passcred(&ours, true).map_err(failed)?;
+    let timeout = sockopt::Timeout::Recv;
+    sockopt::set_socket_timeout(&ours, timeout, Some(WALLS)).map_err(failed)?;
+    Ok((ours, theirs))
+}

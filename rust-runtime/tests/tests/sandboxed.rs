@@ -1,0 +1,116 @@
+//! A runtime with a program in it, within walls of the kernel's: as an ordinary user, and as root where the tests are.
+
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::support::{Run, Runtime, act, end, failure, named};
+
+/// What everybody may read: a package, and the runtime's own binary.
+fn place() -> TempDir {
+    let place = tempfile::tempdir().unwrap();
+    let open = |path: &Path| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    };
+    open(place.path());
+    let package = place.path().join("package");
+    std::fs::create_dir(&package).unwrap();
+    open(&package);
+    for (program, to) in [
+        (
+            env!("CARGO_BIN_EXE_burst-runtime-under-test"),
+            place.path().join("burst-runtime"),
+        ),
+        (
+            env!("CARGO_BIN_EXE_burst-runtime-test-program"),
+            package.join("exec"),
+        ),
+    ] {
+        // By another process: see `support::exec_of`.
+        let copied = Command::new("cp").arg(program).arg(&to).status().unwrap();
+        assert!(copied.success());
+        open(&to);
+    }
+    place
+}
+
+fn is_root() -> bool {
+    // SAFETY: takes nothing, touches no memory and cannot fail.
+    unsafe { libc::geteuid() == 0 }
+}
+
+/// Of the machine's, and nobody's.
+fn user() -> u32 {
+    600_000 + std::process::id() % 100_000
+}
+
+fn walls(place: &TempDir) -> Value {
+    json!({
+        "package": place.path().join("package"), "tmpMiB": 16, "shmMiB": 16,
+        "limits": {"memoryMiB": 256, "cpus": 2.0, "processes": 300, "files": 1024},
+    })
+}
+
+fn begin(place: &TempDir, walls: &Value, user: Option<u32>) -> Runtime {
+    let mut command = Command::new(place.path().join("burst-runtime"));
+    if let Some(user) = user {
+        command.uid(user).gid(user);
+    }
+    let runtime = Runtime::sandboxed(command, walls);
+    runtime.init(Path::new("/package"));
+    runtime
+}
+
+/// Workers run, talk to each other, and leave a runtime for others.
+fn works(runtime: &mut Runtime) {
+    for _ in 0..2 {
+        let acts = [act("hello"), act("hello"), act("hello")];
+        let events = runtime.act(&acts);
+        assert_eq!(named(&events, "worker-succeeded").len(), 3, "{events:?}");
+        assert_eq!(end(&events)["reusable"], true);
+    }
+    runtime.close_stdin();
+    assert_eq!(runtime.wait(), Some(0));
+}
+
+#[test]
+fn an_ordinary_users_runtime_works_within_walls() {
+    let place = place();
+    let ordinary = is_root().then(user);
+    works(&mut begin(&place, &walls(&place), ordinary));
+}
+
+#[test]
+fn so_does_that_of_root_as_another_user() {
+    if !is_root() {
+        // Only root can have a pack run as another.
+        return;
+    }
+    let place = place();
+    let mut walls = walls(&place);
+    walls["user"] = json!(user());
+    walls["group"] = json!(format!("burst-runtime-test-{}", std::process::id()));
+    works(&mut begin(&place, &walls, None));
+}
+
+#[test]
+fn who_takes_more_than_the_packs_memory_ran_out_of_it() {
+    if !is_root() {
+        // Without a control group the runtime holds its program, which has tests of its own.
+        return;
+    }
+    let place = place();
+    let mut walls = walls(&place);
+    walls["user"] = json!(user() + 100_000);
+    walls["group"] = json!(format!("burst-runtime-test-memory-{}", std::process::id()));
+    let mut runtime = begin(&place, &walls, None);
+    let events = runtime.events(&Run::new(&[act("eat")]));
+    assert_eq!(failure(&events, 0)["kind"], "out-of-memory", "{events:?}");
+    runtime.close_stdin();
+    assert_eq!(runtime.line(), "out of memory");
+    assert_eq!(runtime.wait(), Some(0));
+}
