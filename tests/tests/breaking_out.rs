@@ -48,7 +48,15 @@ const REFUSED: &[(&str, &str)] = &[
 
 /// What meets another refusal in a sandbox, where nobody but its own user is known, and of the machine's directories
 /// nothing but the C library is there.
-const REFUSED_IN_SANDBOX: &[(&str, &str)] = &[];
+const REFUSED_IN_SANDBOX: &[(&str, &str)] = &[
+    ("write where programs are", "NotFound"),
+    ("replace the runtime", "NotFound"),
+    ("become root", "InvalidInput"),
+    ("join root's group", "InvalidInput"),
+    ("give a file away", "InvalidInput"),
+    // Where there are control groups, the pack's own is shown.
+    ("raise its limits", "PermissionDenied|Other"),
+];
 
 /// What the only worker of a flare that succeeds returns.
 #[track_caller]

@@ -21,7 +21,7 @@ use crate::filter::Filter;
 use crate::network::Namespace;
 use crate::owner::{INSIDE, Owner, ids, map};
 use crate::root::{RUNTIME, SCRATCH};
-use crate::{Error, handover, loopback, mounts};
+use crate::{Error, handover, loopback, mounts, signals};
 
 /// What process 1 is to do, made before it is started.
 #[derive(Debug)]
@@ -63,6 +63,8 @@ impl ProcessOne {
         handover::send(life_line, "", &[network.as_fd()]).map_err(Error::Handover)?;
         drop(network);
         let control = handover::receive(life_line).map_err(Error::Handover)?;
+        // The runtime ends by them.
+        signals::release().map_err(|reason| Error::kernel("to let signals through", reason))?;
         // No terminal is its own.
         setsid().map_err(|reason| Error::kernel("a session", reason))?;
         loopback::up().map_err(|reason| Error::kernel("a loopback", reason))?;

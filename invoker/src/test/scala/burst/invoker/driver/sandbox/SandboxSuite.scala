@@ -78,7 +78,13 @@ abstract class SandboxSuite extends DriverContractSuite:
     }
 
   protected def runs(container: Container): Boolean =
-    own(container).process.isAlive || own(container).below.exists(_.isAlive)
+    own(container).process.isAlive || own(container).below.exists(isRunning)
+
+  /** Nobody may have taken notice yet of the end of one whose parent was killed. */
+  private def isRunning(handle: ProcessHandle): Boolean =
+    def zombie =
+      Try(Files.readString(Path.of(s"/proc/${handle.pid}/stat"))).toOption.forall(_.contains(") Z "))
+    handle.isAlive && !zombie
 
   protected def isThere(container: Container): Boolean =
     val belongings = own(container).belongings
@@ -120,7 +126,7 @@ abstract class SandboxSuite extends DriverContractSuite:
       _ = killLauncher(container)
       exit <- container.exit
       _ = assertEquals(exit.code, Some(137))
-      _ = eventually(!runs(container), own(container).below.filter(_.isAlive).map(_.info))
+      _ = eventually(!runs(container), own(container).below.filter(isRunning).map(_.info))
       outcome <- driver.stop(container)
       _ = assertEquals(outcome, StopOutcome.Gone)
       _ = assert(!isThere(container))
@@ -163,7 +169,7 @@ abstract class SandboxSuite extends DriverContractSuite:
         outcomes <- Future.sequence(Vector.fill(1 + how % 2)(driver.stop(container)))
       yield
         assertEquals(outcomes.toSet, Set(StopOutcome.Gone))
-        assert(!isThere(container), s"ended by $how after $after ms")
+        assert(!isThere(container), s"ended by $how after $after ms: ${own(container).belongings}")
         container
 
     def one(): Future[Container] =
