@@ -1,15 +1,16 @@
 //! A launcher's life: reads what to make, makes it, changes it as it is told, ends it.
 
-use std::io::{self, Write};
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-use crate::lines::Lines;
+use crate::lines::{Lines, say};
 use crate::sandbox::{Plan, Sandbox};
-use crate::spec::{Limits, Spec};
+use crate::servers::Access;
+use crate::spec::{Order, Spec};
 use crate::{Error, signals};
 
 /// Makes the sandbox that the first line of standard input describes, runs `burst-runtime serve` in it, and ends it
@@ -81,7 +82,7 @@ fn attend(
                 // An input that cannot be read is at its end.
                 let closed = input && !lines.read().unwrap_or(false);
                 while let Some(line) = lines.next() {
-                    say(&answer(&mut sandbox, &line));
+                    obey(&mut sandbox, &line);
                 }
                 if closed || told {
                     sandbox.end();
@@ -122,18 +123,21 @@ impl Phase {
     }
 }
 
-fn answer(sandbox: &mut Sandbox, line: &[u8]) -> String {
-    match Limits::read(line).and_then(|limits| sandbox.change(limits)) {
-        Ok(()) => "limits made".to_owned(),
-        Err(Error::Refused(reason) | Error::Spec(reason)) => format!("limits refused: {reason}"),
-        Err(error) => format!("limits failed: {error}"),
+/// Answers at once, but where servers take their time.
+fn obey(sandbox: &mut Sandbox, line: &[u8]) {
+    let changed = match Order::read(line) {
+        Ok(Order::Open(targets)) => return sandbox.reach(Access::Open(targets)),
+        Ok(Order::Close(_)) => return sandbox.reach(Access::Close),
+        Ok(Order::Limits(limits)) => sandbox.change(limits),
+        Err(error) => Err(error),
+    };
+    match changed {
+        Ok(()) => say("limits made"),
+        Err(Error::Refused(reason) | Error::Spec(reason)) => {
+            say(&format!("limits refused: {reason}"));
+        }
+        Err(error) => say(&format!("limits failed: {error}")),
     }
-}
-
-/// To nobody, if nobody reads: who does not is about to close standard input as well.
-fn say(line: &str) {
-    let mut output = io::stdout();
-    let _ = writeln!(output, "{line}").and_then(|()| output.flush());
 }
 
 /// Which of these have something to tell; none of them at the deadline.

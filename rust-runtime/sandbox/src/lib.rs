@@ -32,8 +32,13 @@
 //! | `limits` | of all processes together, that of the runtime among them; `processes` counts threads; `files` is of each process. Who is not root gives no more than it may have itself |
 //! | `graceMs` | from the end of standard input until what still runs is killed; 1000 if left out |
 //!
-//! Each further line is `{"limits":{…}}`, and is answered by a line. `files` is for life, and so is `processes` without a
-//! control group.
+//! Each further line is one of these, and is answered by a line:
+//!
+//! | line | what is so from then on |
+//! | --- | --- |
+//! | `{"limits":{…}}` | it is held to these; `files` is for life, and so is `processes` without a control group |
+//! | `{"open":["HOST:PORT",…]}` | programs reach these servers at their own addresses and names, and no others; at most 64, with at most 256 addresses |
+//! | `{"close":true}` | they reach none, and no connection to one is left |
 //!
 //! When standard input ends, or at SIGTERM, SIGINT or SIGHUP, process 1 is told to end as well, and killed after its
 //! grace. The launcher ends when nothing of the sandbox runs any more.
@@ -49,6 +54,10 @@
 //! | `limits made` | they hold from now on |
 //! | `limits refused: REASON` | they cannot be; those before go on |
 //! | `limits failed: REASON` | the kernel has refused, and which of them hold is not known |
+//! | `opened` | all of them can be reached; whether a server answers is known when a program connects, whose connection is reset if not |
+//! | `open failed: REASON` | none can be; within 10 s for each name, all looked for at once |
+//! | `closed` | nothing can be reached any more; also if nothing could before |
+//! | `close failed: REASON` | no connection is left, but an address or a name of a server's |
 //! | `out of memory` | the last line, if the kernel has killed anybody in the pack's control group for that |
 //!
 //! Its exit code is that of process 1, or 128 and the number of the signal that ended it. It is 1 where nothing was made,
@@ -67,8 +76,10 @@
 //! | system calls | `filter`, `syscalls` |
 //! | control groups | `group`, `group_files`, `hierarchy` |
 //! | making, changing, ending one | `sandbox`, `processes`, `handover`, `local_name` |
+//! | servers that a pack reaches: where they are, their addresses and names in the pack, connections to them | `target`, `addresses`, `network`, `servers`, `relay` |
 //! | the launcher's life | `launcher`, `spec`, `lines`, `signals` |
 
+mod addresses;
 mod check;
 mod filter;
 mod group;
@@ -81,14 +92,18 @@ mod lines;
 mod local_name;
 mod loopback;
 mod mounts;
+mod network;
 mod owner;
 mod process_one;
 mod processes;
+mod relay;
 mod root;
 mod sandbox;
+mod servers;
 mod signals;
 mod spec;
 mod syscalls;
+mod target;
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
-//! Lines of standard input, as they come.
+//! Lines by which a launcher is talked to, and answers.
 
-use std::io;
+use std::io::{self, Write};
 use std::os::fd::BorrowedFd;
 
 use rustix::io::Errno;
@@ -8,7 +8,13 @@ use rustix::io::Errno;
 /// Of a line. A description of a sandbox has some hundred bytes.
 const LIMIT: usize = 64 * 1024;
 
-/// What has been read and not yet been taken.
+/// Answers, by standard output: to nobody, if nobody reads. Who does not is about to close standard input as well.
+pub(crate) fn say(line: &str) {
+    let mut output = io::stdout().lock();
+    let _ = writeln!(output, "{line}").and_then(|()| output.flush());
+}
+
+/// What has been read of standard input and not yet been taken.
 #[derive(Debug)]
 pub(crate) struct Lines<'a> {
     input: BorrowedFd<'a>,
@@ -56,7 +62,6 @@ impl<'a> Lines<'a> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
-    use std::io::Write;
     use std::os::fd::AsFd;
 
     #[test]

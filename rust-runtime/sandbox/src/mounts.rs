@@ -8,6 +8,7 @@ use rustix::fs::CWD;
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, mount, mount_bind};
 
+use crate::network::HOSTS;
 use crate::root::{DEVICES, SCRATCH};
 
 /// Docker's: what tells of the machine, or reaches into it.
@@ -37,6 +38,9 @@ const READ_ONLY: [&str; 5] = [
 /// Masks what nobody is to see, and makes read-only what nobody is to write to: all but the scratch directories and
 /// what is each process's own below `/proc`.
 pub(crate) fn close() -> io::Result<()> {
+    if Path::new(HOSTS).exists() {
+        mount_bind(HOSTS, "/etc/hosts")?;
+    }
     for path in MASKED.map(Path::new) {
         if path.is_dir() {
             mount(

@@ -18,6 +18,7 @@ use rustix::thread::{
 };
 
 use crate::filter::Filter;
+use crate::network::Namespace;
 use crate::owner::{INSIDE, Owner, ids, map};
 use crate::root::{RUNTIME, SCRATCH};
 use crate::{Error, handover, loopback, mounts, signals};
@@ -57,8 +58,10 @@ impl ProcessOne {
 
     /// All that is left to do, in an order that leaves each step the rights it needs.
     fn close_in(&self, life_line: &io::Stdin) -> Result<Option<Command>, Error> {
-        // The launcher puts it under its limits meanwhile.
-        handover::send(life_line, "", &[]).map_err(Error::Handover)?;
+        // The launcher puts it under its limits meanwhile, and keeps its network, which it may let out later.
+        let network = Namespace::own().map_err(|reason| Error::kernel("a network", reason))?;
+        handover::send(life_line, "", &[network.as_fd()]).map_err(Error::Handover)?;
+        drop(network);
         let control = handover::receive(life_line).map_err(Error::Handover)?;
         // The runtime ends by them.
         signals::release().map_err(|reason| Error::kernel("to let signals through", reason))?;

@@ -18,6 +18,7 @@ use crate::Error;
 use crate::group::Group;
 use crate::handover::{self, Handed};
 use crate::local_name::LocalName;
+use crate::network::Namespace;
 use crate::process_one::ProcessOne;
 
 /// Gone when this is dropped.
@@ -64,12 +65,12 @@ impl Processes {
         }
     }
 
-    /// Does for process 1 what only the launcher can, while it makes its walls, and lets it begin.
+    /// Does for process 1 what only the launcher can, while it makes its walls, and lets it begin. Its network.
     pub(crate) fn attend(
         &mut self,
         group: Option<&mut Group>,
         name: Option<&LocalName>,
-    ) -> Result<(), Error> {
+    ) -> Result<Namespace, Error> {
         match self.greet(group, name) {
             Err(Error::Handover(reason)) if reason.kind() == io::ErrorKind::WouldBlock => {
                 let late = format!("process 1 is not shut in within {WALLS:?}");
@@ -81,9 +82,19 @@ impl Processes {
         }
     }
 
-    fn greet(&mut self, group: Option<&mut Group>, name: Option<&LocalName>) -> Result<(), Error> {
+    fn greet(
+        &mut self,
+        group: Option<&mut Group>,
+        name: Option<&LocalName>,
+    ) -> Result<Namespace, Error> {
         let lost = || Error::Handover(io::ErrorKind::BrokenPipe.into());
-        let sender = self.hear()?.sender.ok_or_else(lost)?;
+        let mut hello = self.hear()?;
+        let sender = hello.sender.ok_or_else(lost)?;
+        let network = hello
+            .descriptors
+            .pop()
+            .map(Namespace::of)
+            .ok_or_else(lost)?;
         // Where it has ended it has said why, which is heard next.
         self.first = pidfd_open(sender, PidfdFlags::empty()).ok();
         if let (Some(group), Some(_)) = (group, &self.first) {
@@ -96,8 +107,8 @@ impl Processes {
         let life_line = self.life_line.as_ref().ok_or_else(lost)?;
         match handover::send(life_line, "", &[]) {
             // It could not become the runtime, and has said why: its exit code tells.
-            Err(reason) if reason.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-            sent => sent.map_err(Error::Handover),
+            Err(reason) if reason.kind() == io::ErrorKind::BrokenPipe => Ok(network),
+            sent => sent.map(|()| network).map_err(Error::Handover),
         }
     }
 

@@ -82,6 +82,14 @@ impl Root<'_> {
         Ok(container)
     }
 
+    /// Whether names can be given in it: nothing is made in a directory that others use as well.
+    pub(crate) fn has_hosts(&self) -> bool {
+        self.directory.is_none_or(|directory| {
+            let hosts = fs::symlink_metadata(directory.join("etc/hosts"));
+            hosts.is_ok_and(|hosts| hosts.is_file())
+        })
+    }
+
     fn devices(&self, container: &mut Container) {
         for device in DEVICES {
             show(container, Path::new(device), device);
@@ -126,10 +134,7 @@ fn show_libraries(container: &mut Container) -> io::Result<()> {
             format!("pack:x:{id}:{id}:pack:/tmp:/bin/false\n"),
         ),
         ("/etc/group", format!("pack:x:{id}:\n")),
-        (
-            "/etc/hosts",
-            "127.0.0.1 localhost pack\n::1 localhost\n".to_owned(),
-        ),
+        ("/etc/hosts", String::new()),
         (
             "/etc/nsswitch.conf",
             "passwd: files\ngroup: files\nhosts: files dns\n".to_owned(),

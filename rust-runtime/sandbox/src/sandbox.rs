@@ -13,10 +13,12 @@ use crate::filter::Filter;
 use crate::group::Group;
 use crate::hierarchy::Hierarchies;
 use crate::local_name::LocalName;
+use crate::network::Hosts;
 use crate::owner::Owner;
 use crate::process_one::ProcessOne;
 use crate::processes::Processes;
 use crate::root::Root;
+use crate::servers::{Access, Servers};
 use crate::spec::Limits;
 
 /// What is to be made.
@@ -39,6 +41,7 @@ pub(crate) struct Sandbox {
     processes: Processes,
     limits: Limits,
     group: Option<Group>,
+    servers: Servers,
     _name: Option<LocalName>,
 }
 
@@ -78,12 +81,14 @@ impl Sandbox {
         let container = root.container(&plan.limits, group.is_some());
         let container = container.map_err(|reason| Error::kernel("to lay out a root", reason))?;
         owner.prepare()?;
+        let hosts = root.has_hosts().then(Hosts::create).transpose();
+        let hosts = hosts.map_err(|reason| Error::kernel("a file of names", reason))?;
         // The token is in this process's memory, too.
         set_dumpable_behavior(DumpableBehavior::NotDumpable)
             .map_err(|reason| Error::kernel("to close its memory", reason))?;
 
         let mut processes = Processes::spawn(&container, process_one, control.as_fd())?;
-        processes.attend(group.as_mut(), name.as_ref())?;
+        let network = processes.attend(group.as_mut(), name.as_ref())?;
         if let Some(group) = &mut group {
             group.dismiss();
         }
@@ -91,6 +96,7 @@ impl Sandbox {
             processes,
             limits: plan.limits,
             group,
+            servers: Servers::of(network, hosts),
             _name: name,
         })
     }
@@ -115,6 +121,11 @@ impl Sandbox {
         }
         self.limits = limits;
         Ok(())
+    }
+
+    /// Lets it through to other servers from now on; what came of it is said on standard output.
+    pub(crate) fn reach(&mut self, access: Access) {
+        self.servers.tell(access);
     }
 
     /// Tells process 1 to end: its standard input does.

@@ -1,4 +1,4 @@
-//! What a launcher is told: a sandbox's description, and later other limits for it.
+//! What a launcher is told: a sandbox's description, and later what is to be otherwise.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -46,10 +46,30 @@ pub(crate) struct Limits {
     pub(crate) files: u32,
 }
 
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Change {
-    limits: Limits,
+/// Any line of standard input after the first.
+#[derive(Debug, PartialEq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) enum Order {
+    Limits(Limits),
+    /// The servers that the pack may reach, each as `HOST:PORT`.
+    Open(Vec<String>),
+    /// It may reach none.
+    Close(Yes),
+}
+
+#[derive(Debug, PartialEq, Deserialize)]
+#[serde(try_from = "bool")]
+pub(crate) struct Yes;
+
+impl TryFrom<bool> for Yes {
+    type Error = &'static str;
+
+    fn try_from(yes: bool) -> Result<Self, Self::Error> {
+        match yes {
+            true => Ok(Self),
+            false => Err("it is true, or not there"),
+        }
+    }
 }
 
 /// A control group's name.
@@ -111,15 +131,17 @@ impl Spec {
     }
 }
 
-impl Limits {
-    /// Those that a later line of standard input asks for.
+impl Order {
     pub(crate) fn read(line: &[u8]) -> Result<Self, Error> {
-        let change: Change =
-            serde_json::from_slice(line).map_err(|error| Error::Spec(error.to_string()))?;
-        change.limits.check()?;
-        Ok(change.limits)
+        let order = serde_json::from_slice(line).map_err(|error| Error::Spec(error.to_string()))?;
+        if let Self::Limits(limits) = &order {
+            limits.check()?;
+        }
+        Ok(order)
     }
+}
 
+impl Limits {
     fn check(&self) -> Result<(), Error> {
         let sound = self.memory >= LEAST_MEMORY
             && self.processes >= LEAST_PROCESSES
@@ -211,9 +233,30 @@ mod tests {
         assert_eq!(spec.grace(), Duration::from_secs(1));
         assert!(spec.user.is_none() && spec.group.is_none() && spec.sockets.is_none());
         assert_eq!(
-            Limits::read(format!(r#"{{"limits":{LIMITS}}}"#).as_bytes()).unwrap(),
-            spec.limits
+            Order::read(format!(r#"{{"limits":{LIMITS}}}"#).as_bytes()).unwrap(),
+            Order::Limits(spec.limits)
         );
-        assert!(Limits::read(b"nonsense").is_err());
+    }
+
+    #[test]
+    fn an_order_is_one_thing() {
+        assert_eq!(
+            Order::read(br#"{"open":["localhost:1"]}"#).unwrap(),
+            Order::Open(vec!["localhost:1".to_owned()])
+        );
+        assert_eq!(
+            Order::read(br#"{"close":true}"#).unwrap(),
+            Order::Close(Yes)
+        );
+        for wrong in [
+            r#"{"close":false}"#,
+            r#"{"open":[],"close":true}"#,
+            "{}",
+            "nonsense",
+        ] {
+            assert!(Order::read(wrong.as_bytes()).is_err(), "{wrong}");
+        }
+        let little = LIMITS.replace("512", "1");
+        assert!(Order::read(format!(r#"{{"limits":{little}}}"#).as_bytes()).is_err());
     }
 }

@@ -5,6 +5,7 @@ mod ends;
 mod leaks;
 mod limits;
 mod refusals;
+mod servers;
 mod sockets;
 mod support;
 mod walls;

@@ -11,6 +11,7 @@ mod network;
 mod processes;
 mod rabbitmq;
 mod redis;
+mod relays;
 mod s3;
 mod script;
 mod servers;
@@ -48,6 +49,7 @@ fn there_are_many_of_them_and_none_twice() {
         scripts(),
         servers::scripts(),
         redis::scripts(),
+        relays::scripts(),
         rabbitmq::scripts("address"),
         s3::scripts("address", "bucket"),
     ];
@@ -95,6 +97,13 @@ fn hostile_containers_harm_nobody_on_redis() {
 }
 
 #[test]
+fn hostile_sandboxes_harm_nobody_on_redis() {
+    let server = Redis::start_at(&docker::bridge_gateway());
+    let scripts = [redis::scripts(), relays::scripts()].concat();
+    on(Driver::Sandbox, "redis-list", &server, scripts);
+}
+
+#[test]
 fn hostile_processes_harm_nobody_on_rabbitmq() {
     on_rabbitmq(Driver::Process, "127.0.0.1");
 }
@@ -102,6 +111,11 @@ fn hostile_processes_harm_nobody_on_rabbitmq() {
 #[test]
 fn hostile_containers_harm_nobody_on_rabbitmq() {
     on_rabbitmq(Driver::Docker, &docker::bridge_gateway());
+}
+
+#[test]
+fn hostile_sandboxes_harm_nobody_on_rabbitmq() {
+    on_rabbitmq(Driver::Sandbox, "127.0.0.1");
 }
 
 #[track_caller]
@@ -119,6 +133,11 @@ fn hostile_processes_harm_nobody_on_s3() {
 #[test]
 fn hostile_containers_harm_nobody_on_s3() {
     on_s3(Driver::Docker, &docker::bridge_gateway());
+}
+
+#[test]
+fn hostile_sandboxes_harm_nobody_on_s3() {
+    on_s3(Driver::Sandbox, "127.0.0.1");
 }
 
 #[track_caller]

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 use std::thread;
 
-use crate::Failure;
+use crate::{Failure, clients};
 
 /// Returns its exit code, if it ends.
 pub fn act(what: &str) -> Result<u8, Failure> {
@@ -21,6 +21,7 @@ pub fn act(what: &str) -> Result<u8, Failure> {
         ("eat", mebibytes) => eat(mebibytes.parse()?)?,
         ("feed", mebibytes) => feed(mebibytes)?,
         ("listen", _) => listen()?,
+        ("obey", _) => clients::obey()?,
         ("connect", name) => connect(name)?,
         ("list", directory) => {
             println!(

@@ -2,6 +2,7 @@
 
 mod acts;
 mod attempts;
+mod clients;
 mod facts;
 
 use std::io::{self, BufRead, Write};

@@ -1,11 +1,12 @@
 //! Connections, and all that may be wrong with them.
 
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs, UdpSocket};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::place::Place;
 use crate::player::{Player, Step, kind, number, word};
 
 pub const STEPS: &[(&str, Step)] = &[
@@ -22,13 +23,18 @@ const PATIENCE: Duration = Duration::from_millis(300);
 /// Of who looks for many.
 const SOCKETS: usize = 1000;
 
-/// The addresses of a step: its own, the runtime's, those of the flare's other packs, the host's, or the neighbour's.
+/// The addresses of a step: its own, the runtime's, those of the flare's other packs, the host's, the neighbour's, or the
+/// server's, if the flare has one.
 fn addresses(player: &Player, step: &Value) -> Vec<SocketAddr> {
     let parsed = |text: &String| text.parse().ok();
     match word(step, "to") {
         "neighbour" => player.neighbour.iter().filter_map(parsed).collect(),
         "host" => player.host.iter().filter_map(parsed).collect(),
         "peers" => player.endpoints.iter().filter_map(parsed).collect(),
+        "server" => Place::of(player)
+            .and_then(|place| place.host.to_socket_addrs())
+            .map(Iterator::collect)
+            .unwrap_or_default(),
         "runtime" => vec![SocketAddr::from(([127, 0, 0, 1], 8080))],
         address => address.parse().into_iter().collect(),
     }

@@ -2,8 +2,8 @@ package burst.invoker.driver
 package docker
 
 import burst.invoker.packages.PackageForm
-import burst.node.{ServerAddress, SetupException}
-import burst.protocol.{BackendConfig, Failure, FailureKind, RuntimeInfo, Secret}
+import burst.node.SetupException
+import burst.protocol.{Failure, FailureKind, RuntimeInfo, Secret}
 import com.github.dockerjava.api.DockerClient
 import java.io.IOException
 import java.net.{InetSocketAddress, Socket}
@@ -30,8 +30,8 @@ import scala.util.Using
   * starts.
   *
   * `owner` marks this invoker's containers; `blanks` holds the directories of pre-warmed ones, on the file
-  * system of the packages; `containers` is how many there may be; `findServers` finds a backend's and takes
-  * its time; `blocking` runs the calls, which wait for the daemon.
+  * system of the packages; `containers` is how many there may be; `backends` knows where their servers are;
+  * `blocking` runs the calls, which wait for the daemon.
   */
 final class DockerDriver(
     settings: DockerSettings,
@@ -39,7 +39,7 @@ final class DockerDriver(
     daemon: DockerDaemon,
     blanks: Path,
     containers: Int,
-    findServers: BackendConfig => Vector[ServerAddress],
+    backends: BackendServers,
     blocking: ExecutionContext
 ) extends Driver:
   import DockerDriver.*
@@ -48,9 +48,6 @@ final class DockerDriver(
   private val log = LoggerFactory.getLogger(classOf[DockerDriver])
   private val live = ConcurrentHashMap.newKeySet[DockerContainer]()
   private val removals = ConcurrentHashMap.newKeySet[Future[StopOutcome]]()
-
-  /** Those that were asked for: as many as operators have backends. */
-  private val backendServers = ConcurrentHashMap[BackendConfig, Vector[ServerAddress]]()
   private val network = PackNetwork(settings, owner, daemon, blanks, containers)
   private def docker: DockerClient = daemon.calls
   private val users = ContainerUsers(settings.users)
@@ -143,7 +140,7 @@ final class DockerDriver(
 
   /** Blocks. */
   private def granted(access: NetworkAccess): Firewall.Grant =
-    val servers = serversOf(access.backend)
+    val servers = backends.of(access.backend)
     val backend = servers.flatMap: server =>
       Resolvers.addresses(server.host).map(Firewall.Destination("tcp", _, server.port))
     val resolvers =
@@ -152,10 +149,6 @@ final class DockerDriver(
         yield Firewall.Destination(protocol, address, DnsPort)
       else Vector.empty
     Firewall.Grant(access.flare.value, access.egress, backend ++ resolvers)
-
-  private def serversOf(backend: BackendConfig): Vector[ServerAddress] =
-    if backend.uri.isEmpty then Vector.empty
-    else backendServers.computeIfAbsent(backend.copy(chunkSize = None), findServers(_))
 
   def disconnect(container: Container): Unit =
     val _ = network.exclude(container.id, container.address.host)

@@ -12,6 +12,6 @@ object DockerKind extends DriverKind:
     val owner = DirectoryId.in(host.directory)
     val blanks = host.directory.resolve("prewarmed")
     val calls = host.threads("burst-docker", own.parallelism)
-    val servers = RuntimeBinary(host.runtimeBinary).servers
+    val servers = BackendServers(RuntimeBinary(host.runtimeBinary).servers)
     val driver = DockerDriver(own, owner, daemon, blanks, host.containers, servers, calls)
     ConnectedDriver(driver, daemon.runtime)

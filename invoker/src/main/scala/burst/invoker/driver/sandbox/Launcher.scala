@@ -1,6 +1,7 @@
 package burst.invoker.driver
 package sandbox
 
+import burst.node.ServerAddress
 import io.circe.syntax.*
 import io.circe.{Codec, Encoder, Json}
 import java.nio.file.Path
@@ -37,14 +38,31 @@ private[driver] object Launcher:
 
   def line(spec: Spec): String = spec.asJson.noSpaces
 
-  /** Any line after the first. */
-  def line(limits: Limits): String = Json.obj("limits" -> limits.asJson).noSpaces
+  /** What it may be told after that, and the answer that it gives. */
+  final case class Order[A](line: String, answer: PartialFunction[String, A])
 
-  /** Its answer to new limits. */
-  val answer: PartialFunction[String, Change] =
-    case "limits made" => Change.Made
-    case said if said.startsWith("limits refused") => Change.Refused
-    case said if said.startsWith("limits failed") => Change.Failed
+  /** To hold the sandbox to other limits. */
+  def limits(limits: Limits): Order[Change] = Order(
+    Json.obj("limits" -> limits.asJson).noSpaces,
+    {
+      case "limits made" => Change.Made
+      case said if said.startsWith("limits refused") => Change.Refused
+      case said if said.startsWith("limits failed") => Change.Failed
+    }
+  )
+
+  /** To let it through to these servers, and no others, or to say why not. */
+  def open(servers: Vector[ServerAddress]): Order[Either[String, Unit]] =
+    val targets = servers.map(server => s"${server.host}:${server.port}")
+    Order(Json.obj("open" -> targets.asJson).noSpaces, outcome("opened", "open failed: "))
+
+  /** To let it through to none, once it has been to some. */
+  val Close: Order[Either[String, Unit]] =
+    Order(Json.obj("close" -> true.asJson).noSpaces, outcome("closed", "close failed: "))
+
+  private def outcome(done: String, failed: String): PartialFunction[String, Either[String, Unit]] =
+    case `done` => Right(())
+    case said if said.startsWith(failed) => Left(said.stripPrefix(failed))
 
   /** Its last words, when the kernel has killed in the sandbox for want of memory. */
   val OutOfMemory = "out of memory"

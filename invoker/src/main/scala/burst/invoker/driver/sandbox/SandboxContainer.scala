@@ -29,6 +29,9 @@ private[driver] final class SandboxContainer(
 
   val limits: HeldLimits[ContainerLimits] = HeldLimits(allowed)
 
+  /** Whether it may have been let through to servers. */
+  val open: AtomicBoolean = AtomicBoolean()
+
   /** Whether its belongings have been given back. */
   val cleared: AtomicBoolean = AtomicBoolean()
 

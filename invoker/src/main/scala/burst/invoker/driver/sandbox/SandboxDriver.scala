@@ -3,14 +3,14 @@ package sandbox
 
 import burst.invoker.packages.PackageForm
 import burst.node.{RuntimeBinary, SetupException}
-import burst.protocol.{Failure, FailureKind, Secret}
+import burst.protocol.{BackendConfig, Failure, FailureKind, Secret}
 import java.io.IOException
 import java.nio.file.attribute.PosixFilePermissions
 import java.nio.file.{Files, Path}
 import java.util.concurrent.ConcurrentHashMap
 import org.slf4j.LoggerFactory
-import scala.concurrent.duration.DurationInt
-import scala.concurrent.{Await, ExecutionContext, Future}
+import scala.concurrent.duration.{DurationInt, FiniteDuration}
+import scala.concurrent.{Await, ExecutionContext, Future, TimeoutException}
 import scala.jdk.CollectionConverters.*
 import scala.util.Try
 import scala.util.control.NonFatal
@@ -28,7 +28,8 @@ import scala.util.control.NonFatal
   *
   * `limitedBy` is what holds packs to their limits, as the launcher says it; a pack has no more workers than
   * there are `slots`; `users` are for packs to run as, where they may be others than the invoker's own;
-  * `blocking` runs what waits: one thread per live sandbox reads its output.
+  * `backends` knows where their servers are; `blocking` runs what waits: one thread per live sandbox reads
+  * its output.
   */
 final class SandboxDriver(
     settings: SandboxSettings,
@@ -38,6 +39,7 @@ final class SandboxDriver(
     limitedBy: String,
     slots: Int,
     users: Option[UserRange],
+    backends: BackendServers,
     blocking: ExecutionContext
 ) extends Driver:
   import SandboxDriver.*
@@ -61,7 +63,7 @@ final class SandboxDriver(
       if hasGroups then s"the processors, memory and number of processes of their workers by $limitedBy"
       else s"what they may have by $limitedBy"
     val user = if users.isEmpty then "are the invoker's own user" else "have users of their own"
-    s"packs are shut in, $user and reach their flare's packs on this machine only; they are held to $held"
+    s"packs are shut in, $user and reach their flare's packs on this machine and its backend only; they are held to $held"
 
   /** Their limits are the most they may have: nobody keeps it for them. */
   def reserves = false
@@ -182,33 +184,63 @@ final class SandboxDriver(
     own.limits.change(wanted)(_ => tell(own, wanted)).map(_ == Change.Made && own.process.isAlive)
 
   private def tell(own: SandboxContainer, wanted: ContainerLimits): Change =
-    try
-      val answer = own.process.output.await(Launcher.answer)
-      own.process.say(Launcher.line(Launcher.Limits(wanted, settings.descriptors)))
-      Await.result(answer, settings.answerTimeout)
-    catch
-      case NonFatal(problem) =>
-        log.debug("sandbox {} cannot be given other limits: {}", own.id, problem.getMessage)
+    ask(own, Launcher.limits(Launcher.Limits(wanted, settings.descriptors)), settings.answerTimeout).fold(
+      problem =>
+        log.debug("sandbox {} cannot be given other limits: {}", own.id, problem)
         Change.Failed
+      ,
+      identity
+    )
+
+  /** What its launcher answers, or why it does not. Blocks. */
+  private def ask[A](
+      own: SandboxContainer,
+      order: Launcher.Order[A],
+      timeout: FiniteDuration
+  ): Either[String, A] = answered(told(own, order), timeout)
+
+  private def told[A](own: SandboxContainer, order: Launcher.Order[A]): Future[A] =
+    val answer = own.process.output.await(order.answer)
+    try
+      own.process.say(order.line)
+      answer
+    catch case problem: IOException => Future.failed(problem)
+
+  private def answered[A](answer: Future[A], timeout: FiniteDuration): Either[String, A] =
+    try Right(Await.result(answer, timeout))
+    catch
+      case _: TimeoutException => Left(s"its launcher has not answered within $timeout")
+      case NonFatal(problem) => Left(s"its launcher does not answer: ${problem.getMessage}")
 
   // ---- Network -------------------------------------------------------------------------------------------
 
   /** The flare's packs have their sockets where this one looks for them. */
-  def connect(container: Container, access: NetworkAccess): Future[Either[Failure, Unit]] =
-    Future.successful(unreachable(access).toLeft(()))
+  def connect(container: Container, access: NetworkAccess): Future[Either[Failure, Unit]] = container match
+    case _ if access.egress => Future.successful(Left(NoEgress))
+    case own: SandboxContainer if access.backend.uri.nonEmpty => Future(letThrough(own, access.backend))
+    case _ => Future.successful(Right(()))
 
-  private def unreachable(access: NetworkAccess): Option[Failure] =
-    val what =
-      if access.backend.uri.nonEmpty then
-        Some(s"with a server, as the backend '${access.backend.kind}' has one")
-      else Option.when(access.egress)("with the internet, which this namespace may reach (egress)")
-    what.map: what =>
-      val remedy = "use the backend 'direct', or start the platform with --driver docker or --driver process"
-      startFailed(s"the driver 'sandbox' does not connect packs $what: $remedy").copy(operation =
-        Some(Connect)
-      )
+  private def letThrough(own: SandboxContainer, backend: BackendConfig): Either[Failure, Unit] =
+    val opened =
+      try
+        val servers = backends.of(backend)
+        own.open.set(true)
+        ask(own, Launcher.open(servers), settings.connectTimeout).flatten
+      catch case problem: IOException => Left(problem.getMessage)
+    opened.left.map(reason => startFailed(s"its backend '${backend.kind}' cannot be reached: $reason"))
 
-  def disconnect(container: Container): Unit = ()
+  /** One that may go on reaching what it did is of no use to anybody else. */
+  def disconnect(container: Container): Unit = container match
+    case own: SandboxContainer if own.open.getAndSet(false) =>
+      // Said at once: whoever opens it again does so after that.
+      val closed = told(own, Launcher.Close)
+      Future(answered(closed, settings.answerTimeout).flatten).foreach:
+        case Right(()) => ()
+        case Left(_) if !own.process.isAlive => ()
+        case Left(reason) =>
+          log.warn("sandbox {} is ended: what it reached cannot be closed: {}", own.id, reason)
+          val _ = end(own)
+    case _ => ()
 
   // ---- Stopping ------------------------------------------------------------------------------------------
 
@@ -264,5 +296,10 @@ object SandboxDriver:
   /** Of equal length: no group's name begins with another's. */
   private val GroupDigits = 16
 
-  /** What was not done is no fault of this machine's. */
-  private val Connect = "connect"
+  /** What is not done is no fault of this machine's: `connect`. */
+  private val NoEgress = Failure(
+    FailureKind.StartFailed,
+    "the driver 'sandbox' does not connect packs with the internet, which this namespace may reach (egress): " +
+      "start the platform with --driver docker or --driver process",
+    operation = Some("connect")
+  )

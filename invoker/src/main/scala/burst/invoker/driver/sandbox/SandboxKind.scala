@@ -24,6 +24,7 @@ object SandboxKind extends DriverKind:
       limits,
       host.slots,
       Option.when(isRoot)(own.users),
+      BackendServers(binary.servers),
       host.blocking
     )
     ConnectedDriver(driver, own.glibc.fold(machine)(RuntimeInfo(machine.arch, _)))

@@ -17,7 +17,8 @@ final case class SandboxSettings(
     users: UserRange,
     startTimeout: FiniteDuration,
     stopGrace: FiniteDuration,
-    answerTimeout: FiniteDuration
+    answerTimeout: FiniteDuration,
+    connectTimeout: FiniteDuration
 )
 
 object SandboxSettings:
@@ -39,5 +40,6 @@ object SandboxSettings:
       users = settings.parsed("users", UserRange.parse(settings.string("users"))),
       startTimeout = settings.duration("start-timeout"),
       stopGrace = settings.duration("stop-grace"),
-      answerTimeout = settings.duration("answer-timeout")
+      answerTimeout = settings.duration("answer-timeout"),
+      connectTimeout = settings.duration("connect-timeout")
     )

@@ -36,7 +36,7 @@ class DockerAccountingSuite extends munit.FunSuite:
         DockerPrerequisites.daemon(settings),
         directory.resolve(owner),
         8,
-        _ => Vector.empty,
+        BackendServers(_ => Vector.empty),
         summon
       )
     ,

@@ -37,7 +37,7 @@ class DockerDriverSuite extends DriverContractSuite:
       DockerPrerequisites.daemon(settings),
       blanksOf(owner),
       8,
-      _ => Vector.empty,
+      BackendServers(_ => Vector.empty),
       blocking
     )
 

@@ -1,10 +1,11 @@
 package burst.invoker.driver
 package sandbox
 
-import burst.node.SetupException
-import burst.protocol.{BackendConfig, FailureKind, FlareId}
+import burst.node.{ServerAddress, SetupException}
+import burst.protocol.{BackendConfig, Failure, FailureKind, FlareId}
 import io.circe.Json
 import io.circe.jawn.parse
+import java.io.IOException
 import java.nio.file.{Files, Path}
 import java.util.concurrent.Executors
 import scala.concurrent.duration.DurationInt
@@ -215,19 +216,93 @@ class LauncherSuite extends munit.FunSuite:
     )
     driver.close().map(_ => assert(!Files.exists(sockets)))
 
-  test("a flare that needs a server or the internet is told what to use instead, and blames no machine"):
-    val driver = ScriptedLauncher(Stays).driver()
-    def access(uri: Option[String], egress: Boolean = false) =
-      NetworkAccess(FlareId.random(), 2, BackendConfig("some", uri, None), egress)
+  private def access(uri: Option[String], egress: Boolean = false) =
+    NetworkAccess(FlareId.random(), 2, BackendConfig("some", uri, None), egress)
+
+  private val Server = Some("some://server")
+  private val Servers = Vector(ServerAddress("server.example", 6379), ServerAddress("fd00::1", 443))
+
+  /** Takes down what it is told, and answers to each word with another. */
+  private def obeys(answers: (String, String)*): String =
+    val cases = answers.map((word, answer) => s"*$word*) echo \"$answer\";;").mkString(" ")
+    s"""$Listens; while read -r line; do echo "$$line" >> "$$orders"; case "$$line" in $cases esac; done"""
+
+  private def refusal(outcome: Either[Failure, Unit]): Failure =
+    outcome.swap.toOption.getOrElse(fail("it is connected"))
+
+  test("a pack is let through to its backend's servers, once it has one, and to none when it is idle"):
+    val launcher = ScriptedLauncher(obeys("open" -> "opened", "close" -> "closed"))
+    var asked = 0
+    val driver = launcher.driver(servers = backend =>
+      asked += 1
+      if backend.kind == "some" then Servers else Vector.empty)
     for
       container <- started(driver)
       alone <- driver.connect(container, access(None))
-      _ = assertEquals(alone, Right(()))
-      server <- driver.connect(container, access(Some("some://server")))
-      internet <- driver.connect(container, access(None, egress = true))
+      _ = driver.disconnect(container)
+      _ = assertEquals((alone, launcher.orders, asked), (Right(()), Vector.empty, 0))
+      first <- driver.connect(container, access(Server))
+      _ = driver.disconnect(container)
+      second <- driver.connect(container, access(Server))
+      _ = driver.disconnect(container)
+      _ = driver.disconnect(container)
       _ <- driver.close()
     yield
-      for (outcome, word) <- Vector(server -> "backend 'some'", internet -> "egress") do
-        val failure = outcome.swap.toOption.getOrElse(fail("it is connected"))
-        assertEquals((failure.kind, failure.operation), (FailureKind.StartFailed, Some("connect")))
-        assert(failure.message.contains(word) && failure.message.contains("--driver"), failure.message)
+      val opened = """{"open":["server.example:6379","fd00::1:443"]}"""
+      val closed = """{"close":true}"""
+      assertEquals((first, second, asked), (Right(()), Right(()), 1))
+      assertEquals(launcher.orders, Vector(opened, closed, opened, closed))
+
+  test("a server that cannot be reached is told with the launcher's words"):
+    val launcher = ScriptedLauncher(obeys("open" -> "open failed: 'server.example' is not found"))
+    val driver = launcher.driver(servers = _ => Servers)
+    for
+      container <- started(driver)
+      outcome <- driver.connect(container, access(Server))
+      _ <- driver.close()
+    yield
+      val failure = refusal(outcome)
+      assertEquals(failure.kind, FailureKind.StartFailed)
+      assertEquals(
+        failure.message,
+        "its backend 'some' cannot be reached: 'server.example' is not found"
+      )
+
+  test("a backend whose servers are not known, and a launcher that is silent or gone, connect nobody"):
+    val settings = SandboxPrerequisites.settings.copy(connectTimeout = 200.millis)
+    val unknown = ScriptedLauncher(Stays).driver(servers = _ => throw IOException("no such command"))
+    val silent = ScriptedLauncher(Stays).driver(settings = settings, servers = _ => Servers)
+    val gone = ScriptedLauncher(Listens).driver(servers = _ => Servers)
+    for
+      of <- Future.traverse(Vector(unknown, silent, gone)): driver =>
+        for
+          container <- started(driver)
+          outcome <- driver.connect(container, access(Server))
+          _ <- driver.close()
+        yield refusal(outcome).message
+    yield
+      val said = Vector("no such command", "has not answered", "does not answer")
+      for (message, words) <- of.zip(said) do assert(message.contains(words), message)
+
+  test("a pack that may go on reaching what it did is ended"):
+    val launcher =
+      ScriptedLauncher(obeys("open" -> "opened", "close" -> "close failed: the kernel is stubborn"))
+    val driver = launcher.driver(servers = _ => Servers)
+    for
+      container <- started(driver)
+      opened <- driver.connect(container, access(Server))
+      _ = driver.disconnect(container)
+      _ <- container.exit
+      _ <- driver.close()
+    yield assertEquals(opened, Right(()))
+
+  test("a flare that needs the internet is told what to use instead, and blames no machine"):
+    val driver = ScriptedLauncher(Stays).driver()
+    for
+      container <- started(driver)
+      internet <- driver.connect(container, access(Server, egress = true))
+      _ <- driver.close()
+    yield
+      val failure = refusal(internet)
+      assertEquals((failure.kind, failure.operation), (FailureKind.StartFailed, Some("connect")))
+      assert(failure.message.contains("egress") && failure.message.contains("--driver"), failure.message)

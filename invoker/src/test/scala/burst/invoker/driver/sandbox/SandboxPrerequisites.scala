@@ -21,7 +21,8 @@ object SandboxPrerequisites:
     users = UserRange(2_000_200_000L, 2_000_265_535L),
     startTimeout = 30.seconds,
     stopGrace = 250.millis,
-    answerTimeout = 10.seconds
+    answerTimeout = 10.seconds,
+    connectTimeout = 20.seconds
   )
 
   val isRoot: Boolean = Files.getAttribute(Path.of("/proc/self"), "unix:uid") == 0

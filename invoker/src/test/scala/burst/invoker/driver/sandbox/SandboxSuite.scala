@@ -57,7 +57,9 @@ abstract class SandboxSuite extends DriverContractSuite:
     driver
 
   private def driverOf(owner: String, settings: SandboxSettings): SandboxDriver =
-    SandboxDriver(settings, binary, owner, homeOf(owner), limitedBy, slots = 8, users, blocking)
+    SandboxDriver(settings, binary, owner, homeOf(owner), limitedBy, slots = 8, users, backends, blocking)
+
+  private val backends = BackendServers(RuntimeBinary(Prerequisites.runtimeBinary).servers)
 
   private def homeOf(owner: String): Path = directory.resolve(owner)
 

@@ -1,20 +1,24 @@
 package burst.invoker.driver
 package sandbox
 
+import burst.node.ServerAddress
+import burst.protocol.BackendConfig
 import java.nio.file.{Files, Path}
 import scala.concurrent.ExecutionContext
 
-/** A launcher that is a shell script, in which `$spec` is the line it was told first and `$removed` a file
-  * with the prefixes it was asked to remove: what the driver does whatever the launcher does.
+/** A launcher that is a shell script, in which `$spec` is the line it was told first and `$orders` a file for
+  * those it is told after that: what the driver does whatever the launcher does.
   */
 final class ScriptedLauncher(script: String)(using blocking: ExecutionContext):
   val directory: Path = Files.createTempDirectory("burst-launcher")
   private val removals = directory.resolve("removed")
   private val told = directory.resolve("told")
+  private val ordered = directory.resolve("orders")
 
   private val binary = SandboxPrerequisites.script(
     directory.resolve("launcher.sh"),
     s"""if [ "$$2" = --remove ]; then echo "$$3" >> $removals; echo 1; exit; fi
+       |orders=$ordered
        |read -r spec
        |echo "$$spec" >> $told
        |$script""".stripMargin
@@ -22,11 +26,13 @@ final class ScriptedLauncher(script: String)(using blocking: ExecutionContext):
 
   def removed: Vector[String] = lines(removals)
   def specs: Vector[String] = lines(told)
+  def orders: Vector[String] = lines(ordered)
 
   def driver(
       users: Option[UserRange] = None,
       limitedBy: String = "control groups of version 1",
-      settings: SandboxSettings = SandboxPrerequisites.settings
+      settings: SandboxSettings = SandboxPrerequisites.settings,
+      servers: BackendConfig => Vector[ServerAddress] = _ => Vector.empty
   ): SandboxDriver =
     val driver =
       SandboxDriver(
@@ -37,6 +43,7 @@ final class ScriptedLauncher(script: String)(using blocking: ExecutionContext):
         limitedBy,
         slots = 8,
         users,
+        BackendServers(servers),
         blocking
       )
     driver.open()

@@ -1,0 +1,72 @@
+//! The pack's network as its launcher has it: a namespace that it can enter, and a file of names.
+
+use std::fs::{self, File};
+use std::io;
+use std::net::IpAddr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+use std::thread;
+
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+
+use crate::owner::SCAFFOLD;
+
+/// A network namespace, for as long as this is kept.
+#[derive(Debug)]
+pub(crate) struct Namespace(OwnedFd);
+
+impl Namespace {
+    /// This process's.
+    pub(crate) fn own() -> io::Result<OwnedFd> {
+        File::open("/proc/self/ns/net").map(OwnedFd::from)
+    }
+
+    pub(crate) fn of(descriptor: OwnedFd) -> Self {
+        Self(descriptor)
+    }
+
+    /// Does something where the sockets that are made belong to it. Blocks for as long as that takes.
+    pub(crate) fn within<T: Send>(
+        &self,
+        act: impl FnOnce() -> io::Result<T> + Send,
+    ) -> io::Result<T> {
+        thread::scope(|scope| {
+            let visitor = thread::Builder::new().spawn_scoped(scope, || {
+                move_into_link_name_space(self.0.as_fd(), Some(LinkNameSpaceType::Network))?;
+                act()
+            })?;
+            visitor
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
+    }
+}
+
+/// A pack's file of names, which only its launcher writes.
+#[derive(Debug)]
+pub(crate) struct Hosts(File);
+
+/// Where it lies in the pack's root. Process 1 has programs see it at `/etc/hosts`.
+pub(crate) const HOSTS: &str = "/run/burst/hosts";
+
+impl Hosts {
+    /// Where the pack's root is laid out, with the pack itself in it.
+    pub(crate) fn create() -> io::Result<Self> {
+        let path = PathBuf::from(format!("{SCAFFOLD}{HOSTS}"));
+        path.parent().map_or(Ok(()), fs::create_dir_all)?;
+        let hosts = Self(File::create(path)?);
+        hosts.name(&[])?;
+        Ok(hosts)
+    }
+
+    /// Names these, and nobody else but the pack itself.
+    pub(crate) fn name(&self, named: &[(String, IpAddr)]) -> io::Result<()> {
+        let mut lines = "127.0.0.1 localhost pack\n::1 localhost\n".to_owned();
+        for (name, address) in named {
+            lines += &format!("{address} {name}\n");
+        }
+        self.0.set_len(0)?;
+        self.0.write_all_at(lines.as_bytes(), 0)
+    }
+}

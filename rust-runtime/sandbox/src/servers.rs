@@ -1,0 +1,208 @@
+//! The servers that a pack may reach. It does so at their own addresses, which its loopback is given; what it connects
+//! to there is the launcher's, which connects to the server in its place. So no program ever has a socket of the
+//! machine's network, which it could connect elsewhere.
+
+use std::io;
+use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::thread;
+
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::task::JoinSet;
+
+use crate::addresses;
+use crate::lines::say;
+use crate::network::{Hosts, Namespace};
+use crate::relay::{Places, pass_on};
+use crate::target::{Found, find};
+
+/// What is to be reached from now on.
+#[derive(Debug)]
+pub(crate) enum Access {
+    /// These, each as `HOST:PORT`, and no others.
+    Open(Vec<String>),
+    Close,
+}
+
+/// Does what it is told, one order after the other, and answers each on standard output. It has a thread of its own,
+/// which begins when something is opened and ends with this process.
+#[derive(Debug)]
+pub(crate) enum Servers {
+    /// Nothing has ever been open.
+    Idle(Option<Relay>),
+    Relaying(UnboundedSender<Access>),
+}
+
+impl Servers {
+    /// Of a pack, which may have no file of names.
+    pub(crate) fn of(namespace: Namespace, hosts: Option<Hosts>) -> Self {
+        Self::Idle(Some(Relay {
+            namespace,
+            hosts,
+            places: Places::new(),
+            open: None,
+        }))
+    }
+
+    /// Never blocks.
+    pub(crate) fn tell(&mut self, access: Access) {
+        if let (Self::Idle(relay), Access::Open(_)) = (&mut *self, &access) {
+            match relay.take().map(begin) {
+                Some(Ok(orders)) => *self = Self::Relaying(orders),
+                Some(Err(reason)) => eprintln!("burst-runtime: nothing can be relayed: {reason}"),
+                None => {}
+            }
+        }
+        let taken = match self {
+            Self::Idle(_) => Err(access),
+            Self::Relaying(orders) => orders.send(access).map_err(|unsent| unsent.0),
+        };
+        match taken {
+            Ok(()) => {}
+            Err(Access::Close) => say("closed"),
+            Err(Access::Open(_)) => say("open failed: nothing can be relayed"),
+        }
+    }
+}
+
+fn begin(relay: Relay) -> io::Result<UnboundedSender<Access>> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let (sender, orders) = unbounded_channel();
+    thread::Builder::new()
+        .name("relay".to_owned())
+        .spawn(move || runtime.block_on(relay.attend(orders)))?;
+    Ok(sender)
+}
+
+/// All that the thread has.
+#[derive(Debug)]
+pub(crate) struct Relay {
+    namespace: Namespace,
+    hosts: Option<Hosts>,
+    places: Places,
+    open: Option<Open>,
+}
+
+/// What is open, and what that has changed.
+#[derive(Debug)]
+struct Open {
+    /// To the loopback.
+    added: Vec<IpAddr>,
+    listening: JoinSet<()>,
+}
+
+impl Relay {
+    async fn attend(mut self, mut orders: UnboundedReceiver<Access>) {
+        while let Some(order) = orders.recv().await {
+            let closed = self.close().await;
+            match (order, closed) {
+                (Access::Close, Ok(())) => say("closed"),
+                (Access::Close, Err(reason)) => say(&format!("close failed: {reason}")),
+                (Access::Open(targets), closed) => {
+                    let opened = match closed {
+                        Ok(()) => self.open(&targets).await,
+                        Err(reason) => Err(reason.to_string()),
+                    };
+                    match opened {
+                        Ok(()) => say("opened"),
+                        Err(reason) => say(&format!("open failed: {reason}")),
+                    }
+                }
+            }
+        }
+    }
+
+    /// All of them, or none.
+    async fn open(&mut self, targets: &[String]) -> Result<(), String> {
+        let found = find(targets).await?;
+        if self.hosts.is_none() && !found.names.is_empty() {
+            return Err(
+                "the pack's root has no /etc/hosts, where servers get their names".to_owned(),
+            );
+        }
+        let (added, listeners) = self
+            .namespace
+            .within(|| listen(&found))
+            .map_err(|reason| format!("the pack cannot have their addresses: {reason}"))?;
+        let listening = JoinSet::new();
+        let open = self.open.insert(Open { added, listening });
+        let begun = listeners.into_iter().try_for_each(|(listener, server)| {
+            let listener = tokio::net::TcpListener::from_std(listener)?;
+            let places = self.places.clone();
+            open.listening.spawn(pass_on(listener, server, places));
+            Ok(())
+        });
+        let named = begun.and_then(|()| name(self.hosts.as_ref(), &found.names));
+        if let Err(reason) = named {
+            // What is left by that is of no use, and nobody reaches anything by it.
+            let _ = self.close().await;
+            return Err(format!("the pack cannot have them: {reason}"));
+        }
+        Ok(())
+    }
+
+    /// Returns when no connection is left.
+    async fn close(&mut self) -> io::Result<()> {
+        let Some(mut open) = self.open.take() else {
+            return Ok(());
+        };
+        open.listening.shutdown().await;
+        // Whose place is given back has no sockets any more.
+        self.places.all_free().await;
+        let unnamed = name(self.hosts.as_ref(), &[]);
+        let removed = self.namespace.within(|| remove(&open.added));
+        unnamed.and(removed)
+    }
+}
+
+fn name(hosts: Option<&Hosts>, names: &[(String, IpAddr)]) -> io::Result<()> {
+    hosts.map_or(Ok(()), |hosts| hosts.name(names))
+}
+
+/// Sockets on all addresses, and those that the loopback has been given for them; or neither.
+type Listening = (Vec<IpAddr>, Vec<(TcpListener, Arc<[SocketAddr]>)>);
+
+fn listen(found: &Found) -> io::Result<Listening> {
+    let mut added = Vec::new();
+    match bind(found, &mut added) {
+        Ok(listeners) => Ok((added, listeners)),
+        Err(reason) => {
+            // What is left by that is an address with nobody at it.
+            let _ = remove(&added);
+            Err(reason)
+        }
+    }
+}
+
+fn bind(
+    found: &Found,
+    added: &mut Vec<IpAddr>,
+) -> io::Result<Vec<(TcpListener, Arc<[SocketAddr]>)>> {
+    let has_v6 = TcpListener::bind("[::1]:0").is_ok();
+    let mut listeners = Vec::new();
+    for (address, server) in &found.servers {
+        if address.is_ipv6() && !has_v6 {
+            match server.iter().any(SocketAddr::is_ipv4) {
+                true => continue,
+                false => return Err(io::Error::other("this machine has no IPv6")),
+            }
+        }
+        let ip = address.ip();
+        if !ip.is_loopback() && !added.contains(&ip) {
+            addresses::add(ip)?;
+            added.push(ip);
+        }
+        let listener = TcpListener::bind(address)?;
+        listener.set_nonblocking(true)?;
+        listeners.push((listener, Arc::clone(server)));
+    }
+    Ok(listeners)
+}
+
+/// All that can be, and why others cannot.
+fn remove(added: &[IpAddr]) -> io::Result<()> {
+    let removed = added.iter().map(|address| addresses::remove(*address));
+    removed.fold(Ok(()), io::Result::and)
+}

@@ -1,0 +1,209 @@
+//! Servers that a pack may be let through to, and where they are.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::lookup_host;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+/// Servers that are open at a time, and addresses of all of them.
+const SERVERS: usize = 64;
+const ADDRESSES: usize = 256;
+
+/// How long it may take to find one.
+const FOUND: Duration = Duration::from_secs(10);
+
+/// Of a name, by DNS.
+const NAME: usize = 253;
+
+/// Where servers are.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    /// By each address and port at which programs look for one: all that it has, that one first.
+    pub(crate) servers: BTreeMap<SocketAddr, Arc<[SocketAddr]>>,
+    pub(crate) names: Vec<(String, IpAddr)>,
+}
+
+/// Finds all of them, each given as `HOST:PORT`, or says why not.
+pub(crate) async fn find(targets: &[String]) -> Result<Found, String> {
+    if targets.len() > SERVERS {
+        return Err(format!("a pack may be let through to {SERVERS} servers"));
+    }
+    let mut looked_for = JoinSet::new();
+    for target in targets {
+        let target: Target = target.parse()?;
+        looked_for.spawn(async move { target.find().await.map(|addresses| (target, addresses)) });
+    }
+    let mut found = Found::default();
+    while let Some(looked) = looked_for.join_next().await {
+        let (target, mut addresses) = looked.map_err(|panic| panic.to_string())??;
+        for _ in 0..addresses.len() {
+            let named = target
+                .name()
+                .map(|name| (name.to_owned(), addresses[0].ip()));
+            found
+                .names
+                .extend(named.filter(|named| !found.names.contains(named)));
+            let server = found.servers.entry(addresses[0]);
+            server.or_insert_with(|| addresses.as_slice().into());
+            addresses.rotate_left(1);
+        }
+    }
+    match found.servers.len() > ADDRESSES {
+        true => Err(format!("they have more than {ADDRESSES} addresses")),
+        false => Ok(found),
+    }
+}
+
+/// A server as it was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Target {
+    host: String,
+    port: u16,
+}
+
+impl FromStr for Target {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("'{text}' is not HOST:PORT");
+        let (host, port) = text.rsplit_once(':').ok_or_else(wrong)?;
+        let port = port
+            .parse()
+            .ok()
+            .filter(|port| *port > 0)
+            .ok_or_else(wrong)?;
+        let bare = host
+            .strip_prefix('[')
+            .and_then(|host| host.strip_suffix(']'));
+        let host = bare.unwrap_or(host);
+        // It becomes a line of a file.
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+        let named = (1..=NAME).contains(&host.len()) && host.bytes().all(plain);
+        match named || host.parse::<IpAddr>().is_ok() {
+            true => Ok(Self {
+                host: host.to_owned(),
+                port,
+            }),
+            false => Err(wrong()),
+        }
+    }
+}
+
+impl Target {
+    /// What it is to be known as, if not by its address.
+    pub(crate) fn name(&self) -> Option<&str> {
+        let known = self.host == "localhost" || self.host.parse::<IpAddr>().is_ok();
+        (!known).then_some(self.host.as_str())
+    }
+
+    /// Where this machine finds it: one address at least, each once.
+    pub(crate) async fn find(&self) -> Result<Vec<SocketAddr>, String> {
+        let host = &self.host;
+        let found = timeout(FOUND, lookup_host((host.as_str(), self.port))).await;
+        let found = found
+            .map_err(|_| format!("'{host}' is not found within {} s", FOUND.as_secs()))?
+            .map_err(|reason| format!("'{host}' is not found: {reason}"))?;
+        let mut addresses: Vec<SocketAddr> = Vec::new();
+        for address in found {
+            let address = SocketAddr::new(address.ip().to_canonical(), address.port());
+            if may_be_a_servers(address) && !addresses.contains(&address) {
+                addresses.push(address);
+            }
+        }
+        match addresses.is_empty() {
+            true => Err(format!("'{host}' has no address that a server can have")),
+            false => Ok(addresses),
+        }
+    }
+}
+
+/// One that can be a loopback's as well, and says by itself where it is.
+fn may_be_a_servers(address: SocketAddr) -> bool {
+    match address.ip() {
+        IpAddr::V4(ip) => !(ip.is_unspecified() || ip.is_multicast() || ip == Ipv4Addr::BROADCAST),
+        IpAddr::V6(ip) => !(ip.is_unspecified() || ip.is_multicast() || ip.is_unicast_link_local()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn what_is_no_server_is_refused() {
+        for text in [
+            "",
+            "redis",
+            "redis:",
+            ":6379",
+            "redis:0",
+            "redis:65536",
+            "two words:1",
+            "a\n127.0.0.1 b:1",
+            "[::1:6379",
+            &format!("{}:1", "a".repeat(254)),
+        ] {
+            assert!(text.parse::<Target>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn only_what_needs_one_has_a_name() {
+        for (text, name) in [
+            ("redis.example:6379", Some("redis.example")),
+            ("localhost:6379", None),
+            ("192.0.2.1:1", None),
+            ("[2001:db8::1]:1", None),
+        ] {
+            assert_eq!(text.parse::<Target>().unwrap().name(), name, "{text}");
+        }
+    }
+
+    #[tokio::test]
+    async fn each_address_has_the_others_behind_it() {
+        let targets = ["192.0.2.1:9", "192.0.2.1:9", "127.0.0.1:9"].map(str::to_owned);
+        let found = find(&targets).await.unwrap();
+        assert_eq!(found.servers.len(), 2);
+        assert!(
+            found
+                .servers
+                .iter()
+                .all(|(address, all)| **all == [*address])
+        );
+        assert_eq!(found.names, []);
+        let many = vec!["192.0.2.1:9".to_owned(); SERVERS + 1];
+        assert!(find(&many).await.unwrap_err().contains("64 servers"));
+        let one_is_none = ["192.0.2.1:9", "nobody.invalid:9"].map(str::to_owned);
+        find(&one_is_none).await.unwrap_err();
+    }
+
+    #[tokio::test]
+    async fn addresses_are_found_once_and_only_where_a_server_can_be() {
+        let find = async |text: &str| text.parse::<Target>().unwrap().find().await;
+        assert_eq!(
+            find("[::ffff:192.0.2.1]:9").await.unwrap(),
+            ["192.0.2.1:9".parse().unwrap()]
+        );
+        assert!(!find("localhost:9").await.unwrap().is_empty());
+        for nowhere in [
+            "0.0.0.0:9",
+            "[::]:9",
+            "224.0.0.1:9",
+            "255.255.255.255:9",
+            "[fe80::1]:9",
+        ] {
+            find(nowhere).await.unwrap_err();
+        }
+        let unknown = find("nobody.invalid:9").await.unwrap_err();
+        assert!(
+            unknown.contains("'nobody.invalid' is not found"),
+            "{unknown}"
+        );
+    }
+}

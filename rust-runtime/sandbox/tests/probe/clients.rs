@@ -1,0 +1,153 @@
+//! Connects where it is told, line by line, over the socket that the launcher has handed to process 1.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream, ToSocketAddrs};
+use std::os::fd::FromRawFd;
+use std::thread;
+use std::time::{Duration, Instant};
+
+const SOON: Duration = Duration::from_secs(20);
+
+/// Says where it listens, and does so for ever.
+pub fn obey() -> io::Result<()> {
+    // SAFETY: the launcher's socket, which nothing else here goes by.
+    let listener = unsafe { TcpListener::from_raw_fd(3) };
+    println!("obeying at {}", listener.local_addr()?);
+    io::stdout().flush()?;
+    thread::spawn(move || {
+        for orders in listener.incoming().flatten() {
+            thread::spawn(move || attend(&orders));
+        }
+    });
+    Ok(())
+}
+
+fn attend(orders: &TcpStream) {
+    let mut held = Vec::new();
+    let mut answers = orders;
+    for line in BufReader::new(orders).lines().map_while(Result::ok) {
+        let answer = follow(&line, &mut held).unwrap_or_else(|error| format!("{:?}", error.kind()));
+        if answers.write_all(format!("{answer}\n").as_bytes()).is_err() {
+            return;
+        }
+    }
+}
+
+/// What came of it, in a line.
+fn follow(order: &str, held: &mut Vec<TcpStream>) -> io::Result<String> {
+    let words: Vec<&str> = order.split(' ').collect();
+    match words[..] {
+        // What a server says to a word.
+        ["ask", server, word] => {
+            let mut stream = connect(server)?;
+            stream.write_all(word.as_bytes())?;
+            stream.shutdown(Shutdown::Write)?;
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer)?;
+            Ok(answer)
+        }
+        // How many answer to a byte, of those that stay connected.
+        ["hold", server, count] => {
+            let before = held.len();
+            for _ in 0..count.parse().map_err(io::Error::other)? {
+                let Ok(mut stream) = connect(server) else {
+                    continue;
+                };
+                let answers = stream
+                    .write_all(b"x")
+                    .and_then(|()| stream.read_exact(&mut [0]));
+                if answers.is_ok() {
+                    held.push(stream);
+                }
+            }
+            Ok((held.len() - before).to_string())
+        }
+        // How many end, of those that are connected.
+        ["ended"] => {
+            let ended = held
+                .iter_mut()
+                .filter_map(|stream| match stream.read(&mut [0; 16]) {
+                    Ok(0) => Some(()),
+                    Err(error) if error.kind() == io::ErrorKind::ConnectionReset => Some(()),
+                    _ => None,
+                });
+            Ok(ended.count().to_string())
+        }
+        // Of so many bytes that nobody reads, those that can be written.
+        ["pour", server, bytes] => {
+            let mut stream = connect(server)?;
+            stream.set_write_timeout(Some(Duration::from_millis(100)))?;
+            let (mut poured, most) = (0, bytes.parse().map_err(io::Error::other)?);
+            while poured < most {
+                match stream.write(&[1; 64 << 10]) {
+                    Ok(written) => poured += written,
+                    Err(_) => break,
+                }
+            }
+            held.push(stream);
+            Ok(poured.to_string())
+        }
+        // Microseconds of so many questions and answers of a byte, and of so many connections.
+        ["time", server, count] => {
+            let count: u32 = count.parse().map_err(io::Error::other)?;
+            let mut stream = connect(server)?;
+            let began = Instant::now();
+            for _ in 0..count {
+                stream.write_all(b"x")?;
+                stream.read_exact(&mut [0])?;
+            }
+            let (asked, began) = (began.elapsed(), Instant::now());
+            for _ in 0..count {
+                let mut stream = connect(server)?;
+                stream.write_all(b"x")?;
+                stream.read_exact(&mut [0])?;
+            }
+            let each = |time: Duration| (time / count).as_micros();
+            Ok(format!("{} {}", each(asked), each(began.elapsed())))
+        }
+        ["listen", address] => TcpListener::bind(address).map(|_| "done".to_owned()),
+        ["hosts"] => Ok(fs::read_to_string("/etc/hosts")?.replace('\n', ";")),
+        ["write-hosts"] => fs::write("/etc/hosts", "").map(|()| "done".to_owned()),
+        ["addresses"] => addresses(),
+        _ => Err(io::ErrorKind::Unsupported.into()),
+    }
+}
+
+fn connect(server: &str) -> io::Result<TcpStream> {
+    let mut last = io::ErrorKind::NotFound.into();
+    for address in server.to_socket_addrs()? {
+        match TcpStream::connect_timeout(&address, SOON) {
+            Ok(stream) => {
+                stream.set_read_timeout(Some(SOON))?;
+                stream.set_write_timeout(Some(SOON))?;
+                stream.set_nodelay(true)?;
+                return Ok(stream);
+            }
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+/// Those that the kernel takes for this pack's own.
+fn addresses() -> io::Result<String> {
+    let mut all = String::new();
+    let table = fs::read_to_string("/proc/net/fib_trie")?;
+    let mut lines = table.lines().map(str::trim);
+    while let Some(line) = lines.next() {
+        let address = line.strip_prefix("|-- ");
+        let next = lines.clone().next();
+        if let (Some(address), Some("/32 host LOCAL")) = (address, next)
+            && !all.contains(&format!("{address} "))
+        {
+            let _ = write!(all, "{address} ");
+        }
+    }
+    let six = fs::read_to_string("/proc/net/if_inet6")?;
+    for address in six.lines().filter_map(|line| line.split(' ').next()) {
+        let _ = write!(all, "{address} ");
+    }
+    Ok(all)
+}

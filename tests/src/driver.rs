@@ -1,0 +1,28 @@
+//! What packs can be.
+
+/// What a pack is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Driver {
+    /// A child process.
+    Process,
+    /// Processes shut in by the kernel.
+    Sandbox,
+    /// A docker container.
+    Docker,
+}
+
+impl Driver {
+    /// Its name in the settings.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Process => "process",
+            Self::Sandbox => "sandbox",
+            Self::Docker => "docker",
+        }
+    }
+
+    /// Whether its packs are shut in.
+    pub fn isolates(self) -> bool {
+        self != Self::Process
+    }
+}

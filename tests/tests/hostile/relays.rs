@@ -1,0 +1,31 @@
+//! What stands between a sandbox and its server: connections that take all there are, that say nothing to its end, and
+//! to what else is where the server is.
+
+use serde_json::{Value, json};
+
+use super::script::Script;
+use super::servers::played;
+
+/// The server itself.
+fn one(came: &Value) -> bool {
+    came == 1
+}
+
+pub fn scripts() -> Vec<Script> {
+    vec![
+        played(
+            "a thousand connections to its server, kept",
+            &json!({"do": "connect", "to": "server", "count": 1000, "kept": true}),
+        ),
+        played(
+            "half a request at its server, 200 times, kept",
+            &json!({"do": "connect", "to": "server", "kind": "half a header", "length": 390_000,
+                "count": 200, "millis": 1000, "kept": true}),
+        ),
+        played(
+            "a scan of its server's ports",
+            &json!({"do": "scan", "to": "server", "ports": 200}),
+        )
+        .noted("scan", one),
+    ]
+}
