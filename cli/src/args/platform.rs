@@ -110,7 +110,7 @@ pub struct MachineArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub slots: Option<u32>,
     /// What a pack is
-    #[arg(long, value_enum, default_value_t = Driver::Process)]
+    #[arg(long, value_enum, default_value_t = Driver::Auto)]
     pub driver: Driver,
     /// Image of docker and kubernetes packs
     #[arg(long, value_name = "NAME")]
@@ -174,6 +174,8 @@ pub struct ProcessArgs {
 /// What a pack is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Driver {
+    /// A sandbox where this machine lets this user make one, else a process, with a warning
+    Auto,
     /// A supervised child process, without isolation
     Process,
     /// Processes shut in by the kernel's namespaces, without a daemon
@@ -188,6 +190,7 @@ impl Driver {
     /// Its name in the settings.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Auto => "auto",
             Self::Process => "process",
             Self::Sandbox => "sandbox",
             Self::Docker => "docker",

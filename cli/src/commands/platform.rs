@@ -62,7 +62,8 @@ pub fn invoker(args: &InvokerArgs, verbose: bool) -> Result<(), Error> {
             settings.set(&["burst", "invoker", "id"], id.as_str())?;
         }
         settings.machine(&args.machine)?;
-        if args.machine.driver == Driver::Process {
+        // Packs that may be processes.
+        if matches!(args.machine.driver, Driver::Auto | Driver::Process) {
             let host = args.node.0.as_str();
             settings.set(&["burst", "invoker", "advertise"], host)?;
         }
@@ -312,7 +313,7 @@ mod tests {
             serde_json::json!({"burst": {
                 "http": {"host": "127.0.0.1", "port": 3233},
                 "data": "/data",
-                "invoker": {"driver": "process", "runtime-binary": "/bin/burst-runtime"}
+                "invoker": {"driver": "auto", "runtime-binary": "/bin/burst-runtime"}
             }})
         );
     }

@@ -47,7 +47,7 @@ object Main:
       )
       running = prepared.start(link)
     yield new Node:
-      val ready = joined.future.map(_ => s"burst invoker ${config.id.value} is ready")
+      val ready = joined.future.map(_ => s"${running.packs}\nburst invoker ${config.id.value} is ready")
       override def lost: Future[String] = turnedAway.future
       def stop(bound: FiniteDuration): Future[Unit] =
         running

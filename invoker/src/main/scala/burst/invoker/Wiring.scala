@@ -5,7 +5,7 @@ import burst.invoker.driver.docker.DockerKind
 import burst.invoker.driver.kubernetes.KubernetesKind
 import burst.invoker.driver.process.ProcessKind
 import burst.invoker.driver.sandbox.SandboxKind
-import burst.node.{FairSemaphore, RuntimeBinary, SetupException}
+import burst.node.{FairSemaphore, RuntimeBinary, Sandboxing, SetupException}
 import burst.invoker.heartbeat.CpuLoad
 import burst.invoker.pack.PackServices
 import burst.invoker.packages.PackageCache
@@ -72,6 +72,9 @@ final class RunningInvoker private[invoker] (
     driver: Driver,
     threads: ExecutorService
 ):
+  /** What its packs are, for who starts it. */
+  def packs: String = s"packs are run by the driver ${driver.name}"
+
   def stop(bound: FiniteDuration)(using system: ActorSystem[?]): Future[Unit] =
     given ExecutionContext = system.executionContext
     given Timeout = Timeout(bound)
@@ -87,6 +90,9 @@ object Wiring:
   private[invoker] val log = LoggerFactory.getLogger("burst.invoker.Wiring")
   private val OrphansBound = 60.seconds
 
+  /** The setting that leaves the choice of a driver to the machine. */
+  private val Auto = "auto"
+
   /** All there are. */
   private val Drivers: Vector[DriverKind] = Vector(ProcessKind, SandboxKind, DockerKind, KubernetesKind)
 
@@ -94,7 +100,7 @@ object Wiring:
   def prepare(config: InvokerConfig): PreparedInvoker =
     Files.createDirectories(config.directory)
     val threads = Executors.newCachedThreadPool(namedThreads("burst-invoker"))
-    val kind = Drivers.find(_.name == config.driver).getOrElse(throw unknown(config.driver))
+    val kind = kindOf(config)
     val connected = kind.connect(DriverSettings(config.settings, kind.name), host(config, threads))
     val driver = connected.driver
     log.info("packs are of the driver {}: {}", driver.name, driver.limits)
@@ -103,8 +109,19 @@ object Wiring:
     driver.open()
     PreparedInvoker(config, driver, connected.runtime, threads)
 
+  private def kindOf(config: InvokerConfig): DriverKind =
+    if config.driver == Auto then safest(RuntimeBinary(config.runtimeBinary))
+    else Drivers.find(_.name == config.driver).getOrElse(throw unknown(config.driver))
+
+  /** Packs are shut in where that can be. */
+  private def safest(runtime: RuntimeBinary): DriverKind = runtime.sandboxing() match
+    case Sandboxing.Possible(_) => SandboxKind
+    case Sandboxing.Impossible(reason) =>
+      log.warn("packs are processes without isolation, as they cannot be shut in here: {}", reason)
+      ProcessKind
+
   private def unknown(name: String) =
-    val known = Drivers.map(kind => s"\"${kind.name}\"")
+    val known = (Auto +: Drivers.map(_.name)).map(name => s"\"$name\"")
     SetupException(s"burst.invoker.driver is '$name': give ${known.init.mkString(", ")} or ${known.last}.")
 
   private def host(config: InvokerConfig, cached: ExecutorService) = new DriverHost:

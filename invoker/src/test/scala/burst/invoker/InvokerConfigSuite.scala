@@ -31,7 +31,7 @@ class InvokerConfigSuite extends munit.FunSuite:
 
   test("the defaults are complete"):
     val config = read()
-    assertEquals(config.driver, "process")
+    assertEquals(config.driver, "auto")
     assertEquals(config.slots, Runtime.getRuntime.availableProcessors)
     assertEquals(config.memoryLimit, None)
     assertEquals(config.runtimeBinary, binary)
@@ -75,7 +75,8 @@ class InvokerConfigSuite extends munit.FunSuite:
     val other = read(s"$own\nburst.invoker.driver = jail")
     assertEquals(
       intercept[SetupException](Wiring.prepare(other)).getMessage,
-      "burst.invoker.driver is 'jail': give \"process\", \"sandbox\", \"docker\" or \"kubernetes\"."
+      "burst.invoker.driver is 'jail': give \"auto\", \"process\", \"sandbox\", \"docker\" or \"kubernetes\"."
     )
     Files.writeString(binary, "#!/bin/sh\necho hello\n")
+    // Neither says that packs can be shut in, nor what they must be built for.
     assert(intercept[SetupException](Wiring.prepare(read(own))).getMessage.contains("another form"))

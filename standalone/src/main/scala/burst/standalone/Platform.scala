@@ -22,7 +22,7 @@ final class Platform private (
     invoker: RunningInvoker,
     system: ActorSystem[Nothing]
 ) extends Node:
-  def ready: Future[String] = Future.successful(s"burst is ready on $url")
+  def ready: Future[String] = Future.successful(s"${invoker.packs}\nburst is ready on $url")
 
   /** First no new work, then no packs. Flares that are cut off are found by the next start. What is left then
     * is the actor system, which goes with the JVM, or by `terminate` where that lives on.
