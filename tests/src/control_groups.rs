@@ -3,6 +3,10 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use crate::{built, command};
 
 /// Below the root of a hierarchy: deeper than any system puts a platform.
 const DEPTH: u32 = 6;
@@ -17,6 +21,13 @@ pub fn of(owner: &str) -> BTreeSet<String> {
         &mut found,
     );
     found
+}
+
+/// Removes them, as the next start of the invoker would.
+pub fn remove(owner: &str) {
+    let mut command = Command::new(built::dist("bin/burst-runtime"));
+    command.args(["sandbox", "--remove", &format!("burst-{owner}-")]);
+    command::run(&mut command, Duration::from_secs(10));
 }
 
 fn look(directory: &Path, prefix: &str, depth: u32, found: &mut BTreeSet<String>) {

@@ -242,6 +242,9 @@ impl Platform {
         for network in self.networks() {
             docker::remove_network(&network);
         }
+        if let (Driver::Sandbox, Some(owner)) = (self.settings.driver(), self.owner()) {
+            control_groups::remove(&owner);
+        }
         Node::last_words(&self.log_file());
     }
 }
