@@ -318,9 +318,11 @@ fn two_packs_share_what_they_are_given() {
         let first = Pack::new(who).with("mounts", mounts.clone());
         let mut writes = first.started("try write:/data/new");
         assert!(writes.line().contains("written"));
-        let met = tried(&Pack::new(who).with("mounts", mounts), "read:/data/new");
-        assert_eq!(met["read:/data/new"], "of the pack");
+        let second = Pack::new(who).with("mounts", mounts);
+        let met = second.told("try read:/data/new");
+        assert_eq!(met, r#"{"read:/data/new":"of the pack"}"#);
         assert_eq!(writes.end().code, 0);
         first.assert_gone();
+        second.assert_gone();
     }
 }
