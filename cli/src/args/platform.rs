@@ -12,6 +12,7 @@ use super::quantity::{mebibytes, milliseconds};
 Examples:
   burst standalone
   burst standalone --slots 16 --data /var/lib/burst
+  burst standalone --driver sandbox --mount /data:/data:ro
   burst standalone --driver docker --image burst-runtime:latest --mount /data:/data:ro
   burst standalone --backend redis-list=redis://:PASSWORD@localhost --default-backend redis-list
   burst standalone --set burst.limits.burst-size=4096
@@ -115,7 +116,7 @@ pub struct MachineArgs {
     /// Image of docker and kubernetes packs
     #[arg(long, value_name = "NAME")]
     pub image: Option<String>,
-    /// Directory of this machine that docker packs see; may be repeated
+    /// Directory of this machine that sandbox and docker packs see; may be repeated
     #[arg(long, value_name = "HOST:CONTAINER[:ro]", value_parser = mount)]
     pub mount: Vec<String>,
     /// How long an unused pack stays warm, such as 60s
@@ -235,14 +236,18 @@ fn identifier(text: &str) -> Result<String, String> {
 
 fn mount(text: &str) -> Result<String, String> {
     let parts: Vec<&str> = text.split(':').collect();
-    let absolute = |path: &str| path.starts_with('/');
+    let absolute = |path: &str| {
+        path.starts_with('/') && !path.split('/').any(|name| [".", ".."].contains(&name))
+    };
     match parts[..] {
         [host, container] | [host, container, "ro" | "rw"]
             if absolute(host) && absolute(container) =>
         {
             Ok(text.to_owned())
         }
-        _ => Err("expected two absolute paths, as in /data:/data or /data:/data:ro".into()),
+        _ => Err(
+            "expected two absolute paths without '..', as in /data:/data or /data:/data:ro".into(),
+        ),
     }
 }
 
@@ -257,6 +262,7 @@ mod tests {
         assert!(mount("/a").is_err());
         assert!(mount("a:/b").is_err());
         assert!(mount("/a:/b:maybe").is_err());
+        assert!(mount("/a/../c:/b").is_err());
     }
 
     #[test]

@@ -181,8 +181,9 @@ impl Settings {
             let message = "--image needs --driver docker or kubernetes";
             return Err(Error::Usage(message.into()));
         }
-        if args.driver != Driver::Docker && !args.mount.is_empty() {
-            return Err(Error::Usage("--mount needs --driver docker".into()));
+        if !matches!(args.driver, Driver::Docker | Driver::Sandbox) && !args.mount.is_empty() {
+            let message = "--mount needs --driver docker or sandbox";
+            return Err(Error::Usage(message.into()));
         }
         if let Some(image) = &args.image {
             let driver = args.driver.name();
@@ -190,7 +191,8 @@ impl Settings {
         }
         if !args.mount.is_empty() {
             let mounts = args.mount.clone();
-            self.set(&["burst", "invoker", "docker", "mounts"], mounts)?;
+            let driver = args.driver.name();
+            self.set(&["burst", "invoker", driver, "mounts"], mounts)?;
         }
         Ok(())
     }
@@ -361,10 +363,22 @@ mod tests {
     }
 
     #[test]
+    fn mounts_are_those_of_the_driver() {
+        let settings = parse(&["--driver=sandbox", "--mount=/a:/b", "--mount=/c:/d:ro"]).unwrap();
+        let invoker = &settings["burst"]["invoker"];
+        let mounts = serde_json::json!({"mounts": ["/a:/b", "/c:/d:ro"]});
+        assert_eq!(invoker["sandbox"], mounts);
+        assert!(invoker.get("docker").is_none());
+    }
+
+    #[test]
     fn contradictions_are_refused() {
         assert!(parse(&["--image=i"]).is_err());
         assert!(parse(&["--driver=sandbox", "--image=i"]).is_err());
-        assert!(parse(&["--driver=kubernetes", "--mount=/a:/b"]).is_err());
+        for driver in ["auto", "process", "kubernetes"] {
+            let driver = format!("--driver={driver}");
+            assert!(parse(&[&driver, "--mount=/a:/b"]).is_err());
+        }
         assert!(parse(&["--set=pekko.loglevel=DEBUG"]).is_err());
         assert!(parse(&["--set=burst.data.x=1"]).is_err());
     }

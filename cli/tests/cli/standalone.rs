@@ -163,6 +163,23 @@ fn what_the_machine_offers_has_units() {
 }
 
 #[test]
+fn mounts_need_packs_that_see_nothing_else() {
+    let burst = installed();
+    let mount = ["--mount", "/data:/data:ro"];
+    burst
+        .run(&[&["standalone", "--driver", "sandbox"], &mount[..]].concat())
+        .ok();
+    let text = fs::read_to_string(burst.home().join(".burst/standalone.conf")).unwrap();
+    assert!(text.contains("\"/data:/data:ro\""), "{text}");
+    let ran = burst.run(&[&["standalone", "--driver", "process"], &mount[..]].concat());
+    assert_eq!(ran.code, Some(2), "{ran:?}");
+    assert!(
+        ran.err.contains("--mount needs --driver docker or sandbox"),
+        "{ran:?}"
+    );
+}
+
+#[test]
 fn wrong_flags_are_wrong_usage() {
     let burst = installed();
     for flags in [

@@ -26,6 +26,7 @@
 //! | `package` | a directory, seen read-only at `/package`; what is put into it later is seen, too |
 //! | `sockets` | a directory, or null: where this pack's Unix socket gets a random name, and others are found, at `/run/burst/sockets`. Its mode should give nobody the right to read it |
 //! | `root` | a directory whose entries are seen read-only in place of this machine's C library, or null. Its `dev`, `package`, `proc`, `run`, `sys` and `tmp` are not |
+//! | `mounts` | at most 64 of `{"source":"/data","target":"/data","readOnly":true}`, directories of the operator's with what is mounted in them at the start; or left out. Both are absolute paths without `..`. Links that lead to a source are followed once, at the start; a target is made anew, and may be in nothing that the sandbox has but `/tmp`, which the runtime then does not empty. No source lies in another one that is writable, where a pack could put a link in its place; none is of the kernel's (`/proc`, `/sys`) or has that in it. What is read-only on the machine stays so, and what is writable is `noexec`: a pack runs nothing that it, or another one, has written |
 //! | `user` | whom the pack runs as on the machine: necessary for root, refused for others, who run it as themselves. It has to be able to read package and root |
 //! | `group` | the name of a control group, which may not be there yet, or null: without, memory and processors are not held to anything |
 //! | `tmpMiB`, `shmMiB` | the sizes of `/tmp` and `/dev/shm`, with 256 files for each MiB |
@@ -71,7 +72,7 @@
 //! | idea | file |
 //! | --- | --- |
 //! | who makes the walls: root, or a user namespace of the launcher's | `owner` |
-//! | namespaces and the pack's root, by `hakoniwa` | `root`, `libraries` |
+//! | namespaces and the pack's root, by `hakoniwa` | `root`, `libraries`, `directories` |
 //! | what process 1 does before it becomes the runtime: mounts closed, its own user, no rights | `process_one`, `mounts`, `loopback` |
 //! | system calls | `filter`, `syscalls` |
 //! | control groups | `group`, `group_files`, `hierarchy` |
@@ -81,6 +82,7 @@
 
 mod addresses;
 mod check;
+mod directories;
 mod filter;
 mod group;
 mod group_files;
@@ -121,6 +123,14 @@ pub enum Error {
     /// What is to be made cannot be.
     #[error("standard input describes no sandbox: {0}")]
     Spec(String),
+    /// A directory of the operator's cannot be given to packs.
+    #[error("{mount} cannot be mounted: {reason}")]
+    Mount {
+        /// Where it is, and where it was to be.
+        mount: String,
+        /// Why.
+        reason: String,
+    },
     /// Nobody may be held to that.
     #[error("{0}")]
     Refused(String),

@@ -2,11 +2,15 @@
 
 use std::ffi::{CStr, CString};
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use rustix::fs::CWD;
 use rustix::io::Errno;
-use rustix::mount::{MountFlags, mount, mount_bind};
+use rustix::mount::{
+    MountFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags, mount, mount_bind, move_mount,
+    open_tree, unmount,
+};
 
 use crate::network::HOSTS;
 use crate::root::{DEVICES, SCRATCH};
@@ -36,8 +40,9 @@ const READ_ONLY: [&str; 5] = [
 ];
 
 /// Masks what nobody is to see, and makes read-only what nobody is to write to: all but the scratch directories and
-/// what is each process's own below `/proc`.
-pub(crate) fn close() -> io::Result<()> {
+/// what is each process's own below `/proc`, and these directories of the operator's. What packs can write there nobody
+/// can execute.
+pub(crate) fn close(writable: &[String]) -> io::Result<()> {
     if Path::new(HOSTS).exists() {
         mount_bind(HOSTS, "/etc/hosts")?;
     }
@@ -61,6 +66,9 @@ pub(crate) fn close() -> io::Result<()> {
     {
         mount_bind(path, path)?;
     }
+    let writable: Vec<_> = (writable.iter())
+        .map(|path| Ok((path, take_away(path)?)))
+        .collect::<io::Result<_>>()?;
     // With what is mounted below: no flag that a mount has had before is lost.
     let closed = libc::MOUNT_ATTR_RDONLY | libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV;
     set(c"/", libc::AT_RECURSIVE, closed, 0)?;
@@ -70,7 +78,21 @@ pub(crate) fn close() -> io::Result<()> {
     for path in DEVICES {
         set(&CString::new(path)?, 0, 0, libc::MOUNT_ATTR_NODEV)?;
     }
+    for (path, tree) in writable {
+        move_mount(tree, "", CWD, path, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)?;
+        let closed = libc::MOUNT_ATTR_NOSUID | libc::MOUNT_ATTR_NODEV | libc::MOUNT_ATTR_NOEXEC;
+        set(&CString::new(path.as_str())?, libc::AT_RECURSIVE, closed, 0)?;
+    }
     Ok(())
+}
+
+/// With what is mounted below, some of which may be read-only on the machine and stays so: that flag is not to be set
+/// on all of it and cleared again.
+fn take_away(path: &str) -> io::Result<OwnedFd> {
+    let whole = OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::AT_RECURSIVE;
+    let tree = open_tree(CWD, path, whole | OpenTreeFlags::OPEN_TREE_CLOEXEC)?;
+    unmount(path, UnmountFlags::DETACH)?;
+    Ok(tree)
 }
 
 /// Sets flags of a mount and clears others.

@@ -20,7 +20,7 @@ use rustix::thread::{
 use crate::filter::Filter;
 use crate::network::Namespace;
 use crate::owner::{INSIDE, Owner, ids, map};
-use crate::root::{RUNTIME, SCRATCH};
+use crate::root::RUNTIME;
 use crate::{Error, handover, loopback, mounts, signals};
 
 /// What process 1 is to do, made before it is started.
@@ -30,6 +30,10 @@ pub(crate) struct ProcessOne {
     pub(crate) filter: Filter,
     /// Of the pack's Unix socket, which is made in the pack's own network.
     pub(crate) socket_name: Option<String>,
+    /// Directories of the operator's that the pack may write to.
+    pub(crate) writable: Vec<String>,
+    /// What the runtime empties.
+    pub(crate) scratch: Vec<&'static str>,
     /// Of the runtime; without them it ends with success once the walls stand.
     pub(crate) environment: Option<Vec<(OsString, OsString)>>,
 }
@@ -68,7 +72,8 @@ impl ProcessOne {
         // No terminal is its own.
         setsid().map_err(|reason| Error::kernel("a session", reason))?;
         loopback::up().map_err(|reason| Error::kernel("a loopback", reason))?;
-        mounts::close().map_err(|reason| Error::kernel("to close what is mounted", reason))?;
+        mounts::close(&self.writable)
+            .map_err(|reason| Error::kernel("to close what is mounted", reason))?;
         // SAFETY: parts no descriptors from another thread's.
         unsafe { unshare_unsafe(UnshareFlags::NEWCGROUP) }
             .map_err(|reason| Error::kernel("a namespace of control groups", reason))?;
@@ -104,7 +109,7 @@ impl ProcessOne {
             .env_clear()
             .current_dir("/");
         command.envs(environment.iter().map(|(name, value)| (name, value)));
-        for directory in SCRATCH {
+        for directory in &self.scratch {
             command.args(["--scratch", directory]);
         }
         for control in control {

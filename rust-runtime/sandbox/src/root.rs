@@ -8,6 +8,8 @@ use hakoniwa::{Container, MountOptions, Namespace, Rlimit, Runctl};
 
 use rustix::process::{Resource, getrlimit};
 
+use crate::Error;
+use crate::directories::Directory;
 use crate::libraries;
 use crate::owner::{INSIDE, SCAFFOLD, may_make_walls};
 use crate::spec::Limits;
@@ -30,6 +32,12 @@ pub(crate) const DEVICES: [&str; 5] = [
 /// What the pack alone writes to.
 pub(crate) const SCRATCH: [&str; 2] = ["/tmp", "/dev/shm"];
 
+/// What of it may have directories of the operator's in it.
+const OPEN: [&str; 1] = ["/tmp"];
+
+/// Where no directory of the operator's may be, whether or not this sandbox has anything there.
+const RESERVED: [&str; 5] = ["/dev", "/package", "/proc", "/run/burst", "/sys"];
+
 /// Of a root that is given, what is not taken from there.
 const OURS: [&str; 6] = ["dev", "package", "proc", "run", "sys", "tmp"];
 
@@ -41,6 +49,8 @@ pub(crate) struct Root<'a> {
     pub(crate) sockets: Option<&'a Path>,
     /// In place of this machine's C library.
     pub(crate) directory: Option<&'a Path>,
+    /// Those of the operator's.
+    pub(crate) directories: &'a [Directory],
     /// Paths of this machine, and where they are seen.
     pub(crate) shown: Vec<(PathBuf, &'static str)>,
     /// MiB of the two.
@@ -49,8 +59,8 @@ pub(crate) struct Root<'a> {
 
 impl Root<'_> {
     /// All walls but those that process 1 makes.
-    pub(crate) fn container(&self, limits: &Limits, counted: bool) -> io::Result<Container> {
-        let mut container = Container::empty();
+    pub(crate) fn container(&self, limits: &Limits, counted: bool) -> Result<Container, Error> {
+        let mut layout = Layout::empty();
         for namespace in [
             Namespace::Mount,
             Namespace::Pid,
@@ -58,28 +68,33 @@ impl Root<'_> {
             Namespace::Ipc,
             Namespace::Uts,
         ] {
-            container.unshare(namespace);
+            layout.container.unshare(namespace);
         }
-        container.rootdir(SCAFFOLD).hostname("pack");
+        layout.container.rootdir(SCAFFOLD).hostname("pack");
         // What it makes of a mount's flags is not what was asked for: process 1 sets them again.
-        container.runctl(Runctl::MountFallback);
-        container.procfsmount("/proc");
-        match self.directory {
-            Some(directory) => show_root(&mut container, directory)?,
-            None => show_libraries(&mut container)?,
-        }
-        show(&mut container, self.runtime, RUNTIME);
+        layout.container.runctl(Runctl::MountFallback);
+        layout.container.procfsmount("/proc");
+        let shown = match self.directory {
+            Some(directory) => layout.show_root(directory),
+            None => layout.show_libraries(),
+        };
+        shown.map_err(|reason| Error::kernel("to lay out a root", reason))?;
+        layout.show(self.runtime, RUNTIME);
         for (path, target) in [(self.package, "/package"), (self.sockets, SOCKETS)] {
             if let Some(path) = path {
-                show(&mut container, path, target);
+                layout.show(path, target);
             }
         }
         for (path, target) in &self.shown {
-            show(&mut container, path, target);
+            layout.show(path, target);
         }
-        self.devices(&mut container);
-        limit(&mut container, limits, counted);
-        Ok(container)
+        layout.devices();
+        layout.scratch(self.scratch);
+        for directory in self.directories {
+            layout.give(directory)?;
+        }
+        limit(&mut layout.container, limits, counted);
+        Ok(layout.container)
     }
 
     /// Whether names can be given in it: nothing is made in a directory that others use as well.
@@ -90,9 +105,34 @@ impl Root<'_> {
         })
     }
 
-    fn devices(&self, container: &mut Container) {
+    /// The scratch directories in which nothing is but what packs have left.
+    pub(crate) fn emptied(&self) -> Vec<&'static str> {
+        let holds = |scratch: &str| {
+            let mut targets = self.directories.iter().map(|it| Path::new(&it.target));
+            targets.any(|target| target.starts_with(scratch))
+        };
+        SCRATCH.into_iter().filter(|it| !holds(it)).collect()
+    }
+}
+
+/// A root as it comes to be.
+struct Layout {
+    container: Container,
+    /// What it has.
+    taken: Vec<PathBuf>,
+}
+
+impl Layout {
+    fn empty() -> Self {
+        Self {
+            container: Container::empty(),
+            taken: RESERVED.map(PathBuf::from).into(),
+        }
+    }
+
+    fn devices(&mut self) {
         for device in DEVICES {
-            show(container, Path::new(device), device);
+            self.show(Path::new(device), device);
         }
         for (link, target) in [
             ("/dev/fd", "/proc/self/fd"),
@@ -100,71 +140,95 @@ impl Root<'_> {
             ("/dev/stdout", "/proc/self/fd/1"),
             ("/dev/stderr", "/proc/self/fd/2"),
         ] {
-            container.symlink(target, link);
+            self.link(link, target);
         }
-        for (target, mebibytes) in SCRATCH.into_iter().zip(self.scratch) {
+    }
+
+    fn scratch(&mut self, sizes: [u32; 2]) {
+        for (target, mebibytes) in SCRATCH.into_iter().zip(sizes) {
             let flags = MountOptions::NOSUID | MountOptions::NODEV | MountOptions::NOEXEC;
             // Each file costs memory beside its bytes.
             let files = u64::from(mebibytes) * 256;
             let data = format!("size={mebibytes}m,nr_inodes={files},mode=1777");
-            container.mount("tmpfs", target, "tmpfs", flags, Some(data));
+            self.container
+                .mount("tmpfs", target, "tmpfs", flags, Some(data));
+            self.taken.push(target.into());
         }
     }
-}
 
-fn show(container: &mut Container, path: &Path, target: &str) {
-    let path = path.to_string_lossy();
-    // With what is mounted below: who is not root may not look behind it.
-    let flags = MountOptions::BIND | MountOptions::REC;
-    container.mount(&path, target, "", flags, None);
-}
+    fn give(&mut self, directory: &Directory) -> Result<(), Error> {
+        directory.check_place(&self.taken, &OPEN)?;
+        let mut flags = MountOptions::BIND | MountOptions::REC;
+        // Else root would take this flag from it.
+        flags.set(MountOptions::NOEXEC, directory.inert);
+        self.bind(&directory.source, &directory.target, flags);
+        Ok(())
+    }
 
-fn show_libraries(container: &mut Container) -> io::Result<()> {
-    let libraries = libraries::find()?;
-    for path in &libraries.paths {
-        show(container, path, &path.to_string_lossy());
+    fn show(&mut self, path: &Path, target: &str) {
+        // With what is mounted below: who is not root may not look behind it.
+        self.bind(path, target, MountOptions::BIND | MountOptions::REC);
     }
-    for (link, target) in &libraries.links {
-        container.symlink(&target.to_string_lossy(), &link.to_string_lossy());
-    }
-    let id = INSIDE;
-    for (file, contents) in [
-        (
-            "/etc/passwd",
-            format!("pack:x:{id}:{id}:pack:/tmp:/bin/false\n"),
-        ),
-        ("/etc/group", format!("pack:x:{id}:\n")),
-        ("/etc/hosts", String::new()),
-        (
-            "/etc/nsswitch.conf",
-            "passwd: files\ngroup: files\nhosts: files dns\n".to_owned(),
-        ),
-    ] {
-        container.file(file, &contents);
-    }
-    container.dir("/etc", 0o755);
-    Ok(())
-}
 
-/// Each entry by itself: nothing can be made in a root that others use as well.
-fn show_root(container: &mut Container, directory: &Path) -> io::Result<()> {
-    for entry in fs::read_dir(directory)? {
-        let entry = entry?;
-        let name = entry.file_name();
-        let name = name.to_string_lossy();
-        if OURS.contains(&name.as_ref()) {
-            continue;
+    fn bind(&mut self, path: &Path, target: &str, flags: MountOptions) {
+        let path = path.to_string_lossy();
+        self.container.mount(&path, target, "", flags, None);
+        self.taken.push(target.into());
+    }
+
+    fn link(&mut self, link: &str, target: &str) {
+        self.container.symlink(target, link);
+        self.taken.push(link.into());
+    }
+
+    fn show_libraries(&mut self) -> io::Result<()> {
+        let libraries = libraries::find()?;
+        for path in &libraries.paths {
+            self.show(path, &path.to_string_lossy());
         }
-        let target = format!("/{name}");
-        match entry.file_type()?.is_symlink() {
-            true => {
-                let link = fs::read_link(entry.path())?;
-                container.symlink(&link.to_string_lossy(), &target);
+        for (link, target) in &libraries.links {
+            self.link(&link.to_string_lossy(), &target.to_string_lossy());
+        }
+        let id = INSIDE;
+        for (file, contents) in [
+            (
+                "/etc/passwd",
+                format!("pack:x:{id}:{id}:pack:/tmp:/bin/false\n"),
+            ),
+            ("/etc/group", format!("pack:x:{id}:\n")),
+            ("/etc/hosts", String::new()),
+            (
+                "/etc/nsswitch.conf",
+                "passwd: files\ngroup: files\nhosts: files dns\n".to_owned(),
+            ),
+        ] {
+            self.container.file(file, &contents);
+            self.taken.push(file.into());
+        }
+        self.container.dir("/etc", 0o755);
+        Ok(())
+    }
+
+    /// Each entry by itself: nothing can be made in a root that others use as well.
+    fn show_root(&mut self, directory: &Path) -> io::Result<()> {
+        for entry in fs::read_dir(directory)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            if OURS.contains(&name.as_ref()) {
+                continue;
             }
-            false => show(container, &entry.path(), &target),
+            let target = format!("/{name}");
+            match entry.file_type()?.is_symlink() {
+                true => {
+                    let link = fs::read_link(entry.path())?;
+                    self.link(&target, &link.to_string_lossy());
+                }
+                false => self.show(&entry.path(), &target),
+            }
         }
+        Ok(())
     }
-    Ok(())
 }
 
 /// What is held for each process, or for its user, whom the kernel counts by namespaces.

@@ -9,6 +9,7 @@ use rustix::fs::Mode;
 use rustix::process::{DumpableBehavior, set_dumpable_behavior, umask};
 
 use crate::Error;
+use crate::directories::Mount;
 use crate::filter::Filter;
 use crate::group::Group;
 use crate::hierarchy::Hierarchies;
@@ -28,6 +29,7 @@ pub(crate) struct Plan<'a> {
     pub(crate) package: Option<&'a Path>,
     pub(crate) sockets: Option<&'a Path>,
     pub(crate) root: Option<&'a Path>,
+    pub(crate) mounts: &'a [Mount],
     pub(crate) group: Option<&'a str>,
     pub(crate) scratch: [u32; 2],
     pub(crate) limits: Limits,
@@ -51,6 +53,7 @@ impl Sandbox {
         // Whose files all may read in the pack's root.
         umask(Mode::from_raw_mode(0o022));
         let owner = Owner::find(plan.user)?;
+        let directories = Mount::find(plan.mounts)?;
         let group = plan.group.map(|name| {
             let hierarchies = Hierarchies::find().ok_or(Error::NoGroups)?;
             Group::create(&hierarchies, name, &plan.limits)
@@ -64,22 +67,26 @@ impl Sandbox {
         let control = TcpListener::bind(("127.0.0.1", 0)).map_err(Error::Handover)?;
         let name = plan.sockets.map(LocalName::random).transpose()?;
         let runtime = std::env::current_exe().map_err(Error::Runtime)?;
-        let process_one = ProcessOne {
-            owner,
-            filter: Filter::new().map_err(|error| Error::Filter(error.into()))?,
-            socket_name: name.as_ref().map(|name| name.as_str().to_owned()),
-            environment: plan.environment,
-        };
         let root = Root {
             runtime: &runtime,
             package: plan.package,
             sockets: plan.sockets,
             directory: plan.root,
+            directories: &directories,
             shown: group.as_ref().map(Group::shown).unwrap_or_default(),
             scratch: plan.scratch,
         };
-        let container = root.container(&plan.limits, group.is_some());
-        let container = container.map_err(|reason| Error::kernel("to lay out a root", reason))?;
+        let container = root.container(&plan.limits, group.is_some())?;
+        let process_one = ProcessOne {
+            owner,
+            filter: Filter::new().map_err(|error| Error::Filter(error.into()))?,
+            socket_name: name.as_ref().map(|name| name.as_str().to_owned()),
+            writable: (directories.iter().filter(|directory| !directory.read_only))
+                .map(|directory| directory.target.clone())
+                .collect(),
+            scratch: root.emptied(),
+            environment: plan.environment,
+        };
         owner.prepare()?;
         let hosts = root.has_hosts().then(Hosts::create).transpose();
         let hosts = hosts.map_err(|reason| Error::kernel("a file of names", reason))?;

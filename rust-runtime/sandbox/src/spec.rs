@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use crate::Error;
+use crate::directories::Mount;
 
 /// A sandbox, as the first line of standard input describes it.
 #[derive(Debug, Deserialize)]
@@ -17,6 +18,9 @@ pub(crate) struct Spec {
     pub(crate) sockets: Option<PathBuf>,
     /// In place of this machine's C library.
     pub(crate) root: Option<PathBuf>,
+    /// Directories of this machine that its operator gives to packs.
+    #[serde(default)]
+    pub(crate) mounts: Vec<Mount>,
     /// Of the machine's, and of no other pack: for root alone.
     pub(crate) user: Option<u32>,
     pub(crate) group: Option<GroupName>,

@@ -1,6 +1,7 @@
 //! Sandboxes with a probe in them: each test for root, if it is run by root, and for an ordinary user.
 #![allow(clippy::unwrap_used, clippy::panic, missing_docs)]
 
+mod directories;
 mod ends;
 mod leaks;
 mod limits;

@@ -20,6 +20,7 @@ pub fn act(what: &str) -> Result<u8, Failure> {
         ("make", directory) => println!("{}", make(directory)),
         ("eat", mebibytes) => eat(mebibytes.parse()?)?,
         ("feed", mebibytes) => feed(mebibytes)?,
+        ("try", attempts) => println!("{}", crate::attempts::at(attempts)?),
         ("listen", _) => listen()?,
         ("obey", _) => clients::obey()?,
         ("connect", name) => connect(name)?,

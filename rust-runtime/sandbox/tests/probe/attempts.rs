@@ -16,6 +16,8 @@ use rustix::process::{Pid, Resource, Rlimit, getrlimit, setrlimit};
 use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 use serde_json::{Map, Value};
 
+use crate::Failure;
+
 type Attempt = (&'static str, fn() -> io::Result<()>);
 
 const ALL: &[Attempt] = &[
@@ -214,6 +216,38 @@ pub fn all() -> Value {
         .iter()
         .map(|(name, attempt)| ((*name).to_owned(), met(*attempt)));
     Value::Object(all.collect::<Map<_, _>>())
+}
+
+/// Each of `KIND:PATH` and what it has met, or found.
+pub fn at(attempts: &str) -> Result<Value, Failure> {
+    let mut all = Map::new();
+    for attempt in attempts.split(' ') {
+        let (kind, path) = attempt.split_once(':').ok_or("an attempt is at a path")?;
+        let met = match kind {
+            "read" => fs::read_to_string(path),
+            "write" => fs::write(path, "of the pack").map(|()| "written".to_owned()),
+            "remove" => fs::remove_dir(path).map(|()| "removed".to_owned()),
+            "run" => run_from(path).map(|()| "run".to_owned()),
+            "execute" => Command::new(path).status().map(|_| "executed".to_owned()),
+            "remount" => {
+                remount(path, libc::MS_BIND | libc::MS_REMOUNT).map(|()| "remounted".to_owned())
+            }
+            "list" => list(path),
+            other => return Err(format!("there is no attempt {other}").into()),
+        };
+        let met = met.unwrap_or_else(|error| format!("{:?}", error.kind()));
+        all.insert(attempt.to_owned(), met.into());
+    }
+    Ok(all.into())
+}
+
+fn list(path: &str) -> io::Result<String> {
+    let entries = fs::read_dir(path)?.flatten();
+    let mut names: Vec<_> = entries
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    Ok(names.join(" "))
 }
 
 fn variable(name: &str) -> io::Result<String> {

@@ -154,6 +154,14 @@ impl Pack {
         self.spawn(command, act)
     }
 
+    /// The same as root, with all rights.
+    pub fn launch_as_root_where(&self, script: &str, act: &str) -> Launcher {
+        let mut command = self.command(Path::new("unshare"));
+        let script = format!("{script} && exec \"$0\" sandbox");
+        command.args(["--mount", "sh", "-c", &script]).arg(probe());
+        self.spawn(command, act)
+    }
+
     fn spawn(&self, mut command: Command, act: &str) -> Launcher {
         command.env("PROBE", act);
         let mut child = command.spawn().unwrap();

@@ -3,6 +3,7 @@ package burst.invoker
 import burst.invoker.driver.DriverSettings
 import burst.invoker.driver.docker.DockerSettings
 import burst.invoker.driver.kubernetes.KubernetesSettings
+import burst.invoker.driver.sandbox.SandboxSettings
 import burst.node.SetupException
 import burst.protocol.RuntimeInfo
 import com.typesafe.config.ConfigFactory
@@ -65,6 +66,11 @@ class InvokerConfigSuite extends munit.FunSuite:
     val mounts = read("""burst.invoker.docker.mounts = ["a"]""")
     assert(
       intercept[SetupException](docker(mounts)).getMessage.startsWith("burst.invoker.docker.mounts: 'a'")
+    )
+    val gone = read("""burst.invoker.sandbox.mounts = ["/none/such:/data:ro"]""")
+    assertEquals(
+      intercept[SetupException](SandboxSettings.read(DriverSettings(gone.settings, "sandbox"))).getMessage,
+      "burst.invoker.sandbox.mounts: /none/such is no directory that this user sees."
     )
     assert(refused("", Files.createTempDirectory("empty")).contains("make build"))
     assert(refused("burst.invoker.runtime-binary = /nowhere/burst-runtime").contains("runtime-binary"))

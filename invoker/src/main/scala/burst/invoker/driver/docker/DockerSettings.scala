@@ -3,22 +3,6 @@ package docker
 
 import scala.concurrent.duration.FiniteDuration
 
-/** A directory of the machine that every container sees, as the operator configured it. */
-final case class Mount(source: String, target: String, readOnly: Boolean)
-
-object Mount:
-  /** Reads `/host/path:/container/path[:ro|rw]`; writable is the default, as everywhere with Docker. */
-  def parse(text: String): Either[String, Mount] = text.split(':').toList match
-    case source :: target :: mode if source.startsWith("/") && target.startsWith("/") =>
-      mode match
-        case List("ro") => Right(Mount(source, target, readOnly = true))
-        case Nil | List("rw") => Right(Mount(source, target, readOnly = false))
-        case _ => refused(text)
-    case _ => refused(text)
-
-  private def refused(text: String) =
-    Left(s"'$text' is not a mount: write /host/path:/container/path, with :ro or :rw after it")
-
 /** The keys of `burst.invoker.docker`, explained in `reference.conf`. Memory in MiB. Without a `network`
   * packs are on one of their own, and isolated.
   */
@@ -46,7 +30,7 @@ object DockerSettings:
     network = settings.optional("network"),
     reachable = settings.strings("reachable"),
     notInternet = settings.strings("not-internet"),
-    mounts = settings.strings("mounts").map(text => settings.parsed("mounts", Mount.parse(text))),
+    mounts = Mount.read(settings),
     limits = LimitSettings.read(settings),
     tmpSize = settings.int("tmp-size"),
     descriptors = settings.long("descriptors"),

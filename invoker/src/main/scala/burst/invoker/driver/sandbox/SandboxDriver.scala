@@ -140,6 +140,7 @@ final class SandboxDriver(
       resources.packagePath.toAbsolutePath,
       Some(sockets.toAbsolutePath),
       settings.root,
+      settings.mounts,
       belongings.user,
       belongings.group,
       settings.tmpSize,

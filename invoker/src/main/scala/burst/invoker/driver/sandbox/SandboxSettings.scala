@@ -2,12 +2,14 @@ package burst.invoker.driver
 package sandbox
 
 import burst.node.SetupException
+import java.nio.file.{Files, Path}
 import scala.concurrent.duration.FiniteDuration
 
 /** The keys of `burst.invoker.sandbox`, explained in `reference.conf`. Memory in MiB. */
 final case class SandboxSettings(
     root: Option[String],
     glibc: Option[String],
+    mounts: Vector[Mount],
     environment: Vector[String],
     limits: LimitSettings,
     program: ProgramMemory,
@@ -28,9 +30,15 @@ object SandboxSettings:
       throw SetupException(
         "burst.invoker.sandbox.glibc is that of a root: give burst.invoker.sandbox.root, too."
       )
+    val mounts = Mount.read(settings)
+    for mount <- mounts if !Files.isDirectory(Path.of(mount.source)) do
+      throw SetupException(
+        s"burst.invoker.sandbox.mounts: ${mount.source} is no directory that this user sees."
+      )
     SandboxSettings(
       root = root,
       glibc = glibc,
+      mounts = mounts,
       environment = settings.strings("environment"),
       limits = LimitSettings.read(settings),
       program = ProgramMemory.read(settings),

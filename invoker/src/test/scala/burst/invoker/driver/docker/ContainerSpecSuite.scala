@@ -69,13 +69,6 @@ class ContainerSpecSuite extends munit.FunSuite:
     assert(intercept[IllegalStateException](users.claim(create)).getMessage.contains("5 to 9"))
     intercept[IllegalArgumentException](users.claim[Long](_ => throw IllegalArgumentException("else")))
 
-  test("mounts are two absolute paths and a mode"):
-    assertEquals(Mount.parse("/a:/b"), Right(Mount("/a", "/b", readOnly = false)))
-    assertEquals(Mount.parse("/a:/b:rw"), Right(Mount("/a", "/b", readOnly = false)))
-    assertEquals(Mount.parse("/a:/b:ro"), Right(Mount("/a", "/b", readOnly = true)))
-    for wrong <- List("", "/a", "a:/b", "/a:b", "/a:/b:maybe", "/a:/b:ro:x") do
-      assert(Mount.parse(wrong).isLeft, wrong)
-
   test("an invoker's identity stays the same in its directory, and is another in another"):
     val (one, two) = (Files.createTempDirectory("owner"), Files.createTempDirectory("owner"))
     assertEquals(DirectoryId.in(one), DirectoryId.in(one))

@@ -44,7 +44,12 @@ class LauncherSuite extends munit.FunSuite:
 
   test("a sandbox is asked for by what its pack needs"):
     val launcher = ScriptedLauncher(Stays)
-    val driver = launcher.driver(users = Some(UserRange(70_000, 70_000)))
+    val mounts = Vector(Mount("/d", "/e", readOnly = true))
+    val driver =
+      launcher.driver(
+        users = Some(UserRange(70_000, 70_000)),
+        settings = SandboxPrerequisites.settings.copy(mounts = mounts)
+      )
     for
       _ <- started(driver, workers = 2)
       _ <- driver.close()
@@ -61,6 +66,12 @@ class LauncherSuite extends munit.FunSuite:
       assertEquals(asked.get[String]("package"), Right(packageDir.toString))
       assertEquals(asked.get[Long]("user"), Right(70_000L))
       assertEquals(asked.get[Option[String]]("root"), Right(None))
+      val mount = Json.obj(
+        "source" -> Json.fromString("/d"),
+        "target" -> Json.fromString("/e"),
+        "readOnly" -> Json.True
+      )
+      assertEquals(asked.get[Vector[Json]]("mounts"), Right(Vector(mount)))
       assertEquals((asked.get[Int]("tmpMiB"), asked.get[Int]("shmMiB")), (Right(16), Right(16)))
       assertEquals(asked.get[Long]("graceMs"), Right(250L))
       assert(asked.get[String]("group").exists(_.matches("burst-me-[0-9a-f]{16}")), launcher.specs.toString)

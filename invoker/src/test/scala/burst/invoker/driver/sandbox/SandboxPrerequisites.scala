@@ -12,6 +12,7 @@ object SandboxPrerequisites:
   val settings: SandboxSettings = SandboxSettings(
     root = None,
     glibc = None,
+    mounts = Vector.empty,
     environment = Vector.empty,
     LimitSettings(cpusPerWorker = 1.0, memoryOverhead = 64, pids = 256, pidsPerWorker = 64),
     ProgramMemory(overhead = 64, perWorker = 16),

@@ -5,7 +5,7 @@ import burst.node.{RuntimeBinary, Sandboxing}
 import java.nio.file.{Files, Path}
 import java.util.UUID
 import java.util.concurrent.TimeUnit
-import scala.concurrent.Future
+import scala.concurrent.{Await, Future}
 import scala.concurrent.duration.DurationInt
 import scala.jdk.CollectionConverters.*
 import scala.util.{Random, Try, Using}
@@ -148,6 +148,38 @@ abstract class SandboxSuite extends DriverContractSuite:
       _ <- other.close()
       _ <- before.close()
     yield ()
+
+  private def withMounts(mounts: Mount*): SandboxDriver =
+    val owner = UUID.randomUUID.toString
+    val driver = driverOf(owner, settings.copy(mounts = mounts.toVector))
+    driver.open()
+    hand(homeOf(owner).resolve("sockets"))
+    driver
+
+  test("an operator's directories are seen where he wants them, writable or not"):
+    val shared = Files.createDirectories(directory.resolve("shared"))
+    val source = shared.toRealPath().toString
+    val driver = withMounts(Mount(source, "/data", readOnly = true), Mount(source, "/out", readOnly = false))
+    for
+      container <- started(driver)
+      seen = own(container).below.filter(_.children().count() == 0).map: first =>
+        Files.readString(Path.of(s"/proc/${first.pid}/mountinfo")).linesIterator.map(_.split(' ').slice(4, 6))
+      flags = seen.flatten.map(line => line(0) -> line(1).split(',').toSet).toMap
+      _ = assert(Set("ro", "nosuid", "nodev").subsetOf(flags("/data")), flags)
+      _ = assert(Set("rw", "nosuid", "nodev", "noexec").subsetOf(flags("/out")), flags)
+      _ <- driver.close()
+    yield ()
+
+  test("a directory that is gone is said, and so is one that would hide what packs have"):
+    val gone = directory.resolve("gone").toString
+    for (mount, said) <- Vector(
+        Mount(gone, "/data", readOnly = true) -> s"$gone:/data cannot be mounted",
+        Mount(directory.toRealPath().toString, "/proc/x", readOnly = true) -> "the sandbox has /proc already"
+      )
+    do
+      val outcome = Await.result(withMounts(mount).start(resources(1)), 30.seconds)
+      val message = outcome.swap.toOption.fold(fail("it started"))(_.message)
+      assert(message.contains(said), message)
 
   test("a root that is not there is said"):
     brokenDriver().start(resources(1)).map: outcome =>

@@ -1,0 +1,260 @@
+//! Directories of the machine that its operator gives to packs: which may be, and how.
+
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{StatVfsMountFlags, statvfs};
+use serde::Deserialize;
+
+use crate::Error;
+
+/// More than anybody names, and few enough to be mounted for each pack.
+const MOST: usize = 64;
+
+/// Of the kernel's making. What of these a pack may see, it has.
+const KERNELS: [&str; 2] = ["/proc", "/sys"];
+
+/// A directory as the operator has asked for it.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct Mount {
+    source: String,
+    target: String,
+    read_only: bool,
+}
+
+/// A directory as it is there.
+#[derive(Debug)]
+pub(crate) struct Directory {
+    /// Without links.
+    pub(crate) source: PathBuf,
+    pub(crate) target: String,
+    pub(crate) read_only: bool,
+    /// Nothing of it may be executed on the machine either.
+    pub(crate) inert: bool,
+}
+
+impl Mount {
+    /// Finds all of them. Links that lead to a source are followed, now and once.
+    pub(crate) fn find(mounts: &[Self]) -> Result<Vec<Directory>, Error> {
+        if mounts.len() > MOST {
+            let many = format!("there are more than {MOST} mounts");
+            return Err(Error::Spec(many));
+        }
+        let found: Vec<_> = (mounts.iter().map(Self::directory)).collect::<Result<_, _>>()?;
+        for (mount, directory) in mounts.iter().zip(&found) {
+            mount.check_path_to(directory, mounts, &found)?;
+        }
+        Ok(found)
+    }
+
+    fn directory(&self) -> Result<Directory, Error> {
+        for path in [&self.source, &self.target] {
+            if !is_normal(path) {
+                return Err(self.refused(&format!("{path} is no absolute path without '..'")));
+            }
+        }
+        let source = fs::canonicalize(&self.source)
+            .map_err(|reason| self.refused(&format!("{}: {reason}", self.source)))?;
+        if source.to_str().is_none() {
+            return Err(self.refused(&format!("{} leads to no path in UTF-8", self.source)));
+        }
+        if !source.is_dir() {
+            return Err(self.refused(&format!("{} is no directory", self.source)));
+        }
+        if source == Path::new("/") || KERNELS.iter().any(|path| source.starts_with(path)) {
+            return Err(self.refused(&format!(
+                "{} is not for packs, which would see the machine's processes",
+                source.display()
+            )));
+        }
+        let flags = statvfs(&source)
+            .map_err(|reason| self.refused(&format!("{}: {reason}", self.source)))?
+            .f_flag;
+        if flags.contains(StatVfsMountFlags::RDONLY) && !self.read_only {
+            return Err(self.refused(&format!(
+                "{} is read-only on this machine: ask for it with ':ro'",
+                self.source
+            )));
+        }
+        Ok(Directory {
+            source,
+            target: self.target.clone(),
+            read_only: self.read_only,
+            inert: flags.contains(StatVfsMountFlags::NOEXEC),
+        })
+    }
+
+    /// Who may write to a directory could put a link in place of one below, and have the next pack be given whatever
+    /// it leads to.
+    fn check_path_to(
+        &self,
+        directory: &Directory,
+        mounts: &[Self],
+        found: &[Directory],
+    ) -> Result<(), Error> {
+        let below = |path: &Path, other: &Path| path != other && path.starts_with(other);
+        for (other, writable) in mounts.iter().zip(found).filter(|(_, it)| !it.read_only) {
+            if below(Path::new(&self.source), Path::new(&other.source))
+                || below(&directory.source, &writable.source)
+            {
+                return Err(self.refused(&format!(
+                    "{} lies in {}, to which packs may write",
+                    self.source, other.source
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    fn refused(&self, reason: &str) -> Error {
+        refused(&self.source, &self.target, reason)
+    }
+}
+
+impl Directory {
+    /// In the root that is laid out so far nothing may be hidden, nor be made in what is the machine's.
+    pub(crate) fn check_place(&self, taken: &[PathBuf], open: &[&str]) -> Result<(), Error> {
+        let target = Path::new(&self.target);
+        let in_the_way = taken.iter().find(|path| {
+            let within = target != path.as_path() && target.starts_with(path);
+            let opened = open.iter().any(|open| path.as_path() == Path::new(open));
+            path.starts_with(target) || within && !opened
+        });
+        match in_the_way {
+            None => Ok(()),
+            Some(path) => {
+                let reason = format!("the sandbox has {} already", path.display());
+                Err(refused(
+                    &self.source.to_string_lossy(),
+                    &self.target,
+                    &reason,
+                ))
+            }
+        }
+    }
+}
+
+fn refused(source: &str, target: &str, reason: &str) -> Error {
+    Error::Mount {
+        mount: format!("{source}:{target}"),
+        reason: reason.to_owned(),
+    }
+}
+
+/// From the root on, with names alone, each after one slash.
+fn is_normal(path: &str) -> bool {
+    let parts = Path::new(path).components();
+    path.starts_with('/')
+        && !path.contains('\0')
+        && !parts.clone().any(|part| part == Component::ParentDir)
+        && parts.collect::<PathBuf>().as_os_str() == path
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn found(mounts: &[(&Path, &str, bool)]) -> Result<Vec<Directory>, String> {
+        let mounts: Vec<_> = (mounts.iter())
+            .map(|(source, target, read_only)| Mount {
+                source: source.to_str().unwrap().to_owned(),
+                target: (*target).to_owned(),
+                read_only: *read_only,
+            })
+            .collect();
+        Mount::find(&mounts).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn what_is_no_directory_for_packs_is_refused_with_a_sentence() {
+        let place = tempfile::tempdir().unwrap();
+        let file = place.path().join("file");
+        let link = place.path().join("link");
+        fs::write(&file, "").unwrap();
+        std::os::unix::fs::symlink("/proc/self", &link).unwrap();
+        for (source, target, said) in [
+            (
+                Path::new("/none/such"),
+                "/data",
+                "/none/such:/data cannot be mounted: /none/such: No such",
+            ),
+            (&file, "/data", "is no directory"),
+            (Path::new("/"), "/data", "is not for packs"),
+            (Path::new("/proc"), "/data", "is not for packs"),
+            (&link, "/data", "is not for packs"),
+            (
+                Path::new("relative"),
+                "/data",
+                "relative is no absolute path",
+            ),
+            (place.path(), "data", "data is no absolute path"),
+            (
+                place.path(),
+                "/data/../etc",
+                "/data/../etc is no absolute path",
+            ),
+            (place.path(), "/data/./x", "is no absolute path"),
+            (place.path(), "/data/", "is no absolute path"),
+            (place.path(), "//data", "is no absolute path"),
+            (place.path(), "", "is no absolute path"),
+        ] {
+            let refused = found(&[(source, target, true)]).unwrap_err();
+            assert!(refused.contains(said), "{source:?} {target}: {refused}");
+        }
+        let many = vec![(place.path(), "/data", true); MOST + 1];
+        assert!(found(&many).unwrap_err().contains("more than 64"));
+    }
+
+    #[test]
+    fn nobody_may_change_where_another_directory_is() {
+        let place = tempfile::tempdir().unwrap();
+        let inner = place.path().join("inner");
+        let link = place.path().with_extension("link");
+        fs::create_dir(&inner).unwrap();
+        std::os::unix::fs::symlink(&inner, &link).unwrap();
+        for source in [&inner, &link] {
+            let refused = found(&[(place.path(), "/a", false), (source, "/b", true)]).unwrap_err();
+            assert!(refused.contains("to which packs may write"), "{refused}");
+            assert!(found(&[(place.path(), "/a", true), (source, "/b", false)]).is_ok());
+        }
+        assert!(found(&[(place.path(), "/a", true), (place.path(), "/b", false)]).is_ok());
+        fs::remove_file(link).unwrap();
+    }
+
+    #[test]
+    fn nothing_of_the_sandbox_is_hidden_and_nothing_made_in_what_is_not_its_own() {
+        let taken = ["/etc/hosts", "/lib64", "/tmp", "/usr/lib/x"].map(PathBuf::from);
+        let place = |target: &str| {
+            let directory = Directory {
+                source: "/data".into(),
+                target: target.to_owned(),
+                read_only: true,
+                inert: false,
+            };
+            directory.check_place(&taken, &["/tmp"])
+        };
+        for target in [
+            "/",
+            "/etc",
+            "/etc/hosts",
+            "/lib64/y",
+            "/tmp",
+            "/usr",
+            "/usr/lib/x/y",
+        ] {
+            assert!(place(target).is_err(), "{target}");
+        }
+        for target in [
+            "/data",
+            "/etc/data",
+            "/lib",
+            "/tmp/data",
+            "/tmpdata",
+            "/usr/lib/y",
+        ] {
+            assert!(place(target).is_ok(), "{target}");
+        }
+    }
+}
