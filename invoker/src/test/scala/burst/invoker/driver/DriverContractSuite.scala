@@ -14,7 +14,11 @@ abstract class DriverContractSuite extends munit.FunSuite:
 
   private val threads = Executors.newCachedThreadPool()
   protected given blocking: ExecutionContext = ExecutionContext.fromExecutor(threads)
-  protected val directory: Path = Files.createTempDirectory("burst-driver")
+
+  /** Below which directory all is that the suite makes. */
+  protected def place: Path = Path.of(System.getProperty("java.io.tmpdir"))
+
+  protected val directory: Path = Files.createTempDirectory(place, "burst-driver")
   protected val packageDir: Path = Files.createDirectory(directory.resolve("package"))
 
   /** A driver of its own, whose containers no other driver takes for its own. */
