@@ -11,7 +11,7 @@ use rustix::mount::{MountFlags, mount, mount_bind};
 use crate::network::HOSTS;
 use crate::root::{DEVICES, SCRATCH};
 
-/// Docker's: what tells of the machine, or reaches into it.
+/// Docker's: what tells of the machine, or reaches into it; and where anybody can have the kernel watch for something.
 const MASKED: [&str; 13] = [
     "/proc/acpi",
     "/proc/asound",
@@ -27,10 +27,11 @@ const MASKED: [&str; 13] = [
     "/proc/timer_stats",
     "/proc/vmallocinfo",
 ];
-const READ_ONLY: [&str; 5] = [
+const READ_ONLY: [&str; 6] = [
     "/proc/bus",
     "/proc/fs",
     "/proc/irq",
+    "/proc/pressure",
     "/proc/sys",
     "/proc/sysrq-trigger",
 ];
