@@ -8,7 +8,6 @@ use std::path::Path;
 use rustix::fs::Mode;
 use rustix::process::{DumpableBehavior, set_dumpable_behavior, umask};
 
-use crate::Error;
 use crate::filter::Filter;
 use crate::group::Group;
 use crate::hierarchy::Hierarchies;
@@ -20,6 +19,7 @@ use crate::processes::Processes;
 use crate::root::Root;
 use crate::servers::{Access, Servers};
 use crate::spec::Limits;
+use crate::{Error, descriptors};
 
 /// What is to be made.
 #[derive(Debug)]
@@ -68,6 +68,7 @@ impl Sandbox {
             owner,
             filter: Filter::new().map_err(|error| Error::Filter(error.into()))?,
             socket_name: name.as_ref().map(|name| name.as_str().to_owned()),
+            files: plan.limits.files,
             environment: plan.environment,
         };
         let root = Root {
@@ -87,6 +88,8 @@ impl Sandbox {
         set_dumpable_behavior(DumpableBehavior::NotDumpable)
             .map_err(|reason| Error::kernel("to close its memory", reason))?;
 
+        descriptors::keep_all()
+            .map_err(|reason| Error::kernel("to have more descriptors than a pack", reason))?;
         let mut processes = Processes::spawn(&container, process_one, control.as_fd())?;
         let network = processes.attend(group.as_mut(), name.as_ref())?;
         if let Some(group) = &mut group {
