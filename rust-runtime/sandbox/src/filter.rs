@@ -50,6 +50,11 @@ fn allowed() -> Result<Rules, BackendError> {
     let no_namespaces = SeccompCondition::new(0, Qword, MaskedEq(NAMESPACES), 0)?;
     rules.insert(libc::SYS_clone, vec![rule([no_namespaces])?]);
     rules.insert(libc::SYS_socket, sockets()?);
+    let local = SeccompCondition::new(0, Dword, Eq, libc::AF_UNIX as u64)?;
+    rules.insert(libc::SYS_socketpair, vec![rule([local])?]);
+    // Who has a lease lets others wait who open the file, and files of a root are others' as well.
+    let no_lease = SeccompCondition::new(1, Dword, Ne, libc::F_SETLEASE as u64)?;
+    rules.insert(libc::SYS_fcntl, vec![rule([no_lease])?]);
     rules.insert(libc::SYS_ioctl, ioctls()?);
     let personas = PERSONAS.map(|persona| rule([SeccompCondition::new(0, Dword, Eq, persona)?]));
     let personas: Result<_, _> = personas.into_iter().collect();
@@ -113,6 +118,8 @@ mod tests {
             libc::SYS_keyctl,
             libc::SYS_add_key,
             libc::SYS_io_uring_setup,
+            libc::SYS_io_setup,
+            libc::SYS_sync,
             libc::SYS_open_by_handle_at,
             libc::SYS_chroot,
             libc::SYS_pivot_root,

@@ -17,13 +17,19 @@ pub(crate) struct Setting {
 /// Of a tenth of a second, which the kernel gives processors out by.
 const PERIOD: u32 = 100_000;
 
-/// No swap in either version.
+/// No swap in either version. Version 1 counts what connections keep by itself, or not at all: there a quarter more is
+/// for that.
 pub(crate) fn of(version: Version, limits: &Limits) -> Vec<Setting> {
     let memory = (u64::from(limits.memory) << 20).to_string();
+    let connections = (u64::from(limits.memory) << 18).to_string();
     let quota = ((limits.cpus * f64::from(PERIOD)) as u64).to_string();
     let processes = setting("pids.max", limits.processes.to_string());
     match version {
         Version::One => vec![
+            Setting {
+                optional: true,
+                ..setting("memory.kmem.tcp.limit_in_bytes", connections)
+            },
             Setting {
                 // Of memory and swap together, which may not be less than that of memory.
                 first: Some(("memory.memsw.limit_in_bytes", memory.clone())),
@@ -88,6 +94,7 @@ mod tests {
         assert_eq!(
             written(Version::One),
             [
+                "memory.kmem.tcp.limit_in_bytes=134217728",
                 "memory.limit_in_bytes=536870912",
                 "memory.memsw.limit_in_bytes=536870912",
                 "cpu.cfs_period_us=100000",

@@ -30,7 +30,7 @@
 //! | `user` | whom the pack runs as on the machine: necessary for root, refused for others, who run it as themselves. It has to be able to read package and root |
 //! | `group` | the name of a control group, which may not be there yet, or null: without, memory and processors are not held to anything |
 //! | `tmpMiB`, `shmMiB` | the sizes of `/tmp` and `/dev/shm`, with 256 files for each MiB |
-//! | `limits` | of all processes together, that of the runtime among them; `processes` counts threads; `files` is of each process. Who is not root gives no more than it may have itself |
+//! | `limits` | of all processes together, that of the runtime among them; `processes` counts threads; `files` is of each process. Who is not root gives no more than it may have itself, and of descriptors three quarters of that |
 //! | `graceMs` | from the end of standard input until what still runs is killed; 1000 if left out |
 //!
 //! Each further line is one of these, and is answered by a line:
@@ -73,6 +73,7 @@
 //! | --- | --- |
 //! | who makes the walls: root, or a user namespace of the launcher's | `owner` |
 //! | namespaces and the pack's root, by `hakoniwa` | `root`, `libraries`, `directories` |
+//! | how many descriptors who may have | `descriptors` |
 //! | what process 1 does before it becomes the runtime: mounts closed, its own user, no rights | `process_one`, `mounts`, `loopback` |
 //! | system calls | `filter`, `syscalls` |
 //! | control groups | `group`, `group_files`, `hierarchy` |
@@ -82,6 +83,7 @@
 
 mod addresses;
 mod check;
+mod descriptors;
 mod directories;
 mod filter;
 mod group;

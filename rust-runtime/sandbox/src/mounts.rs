@@ -15,7 +15,7 @@ use rustix::mount::{
 use crate::network::HOSTS;
 use crate::root::{DEVICES, SCRATCH};
 
-/// Docker's: what tells of the machine, or reaches into it.
+/// Docker's: what tells of the machine, or reaches into it; and where anybody can have the kernel watch for something.
 const MASKED: [&str; 13] = [
     "/proc/acpi",
     "/proc/asound",
@@ -31,10 +31,11 @@ const MASKED: [&str; 13] = [
     "/proc/timer_stats",
     "/proc/vmallocinfo",
 ];
-const READ_ONLY: [&str; 5] = [
+const READ_ONLY: [&str; 6] = [
     "/proc/bus",
     "/proc/fs",
     "/proc/irq",
+    "/proc/pressure",
     "/proc/sys",
     "/proc/sysrq-trigger",
 ];

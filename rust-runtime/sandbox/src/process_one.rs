@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::io;
+use std::iter;
 use std::os::fd::{AsFd, IntoRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
@@ -21,13 +22,15 @@ use crate::filter::Filter;
 use crate::network::Namespace;
 use crate::owner::{INSIDE, Owner, ids, map};
 use crate::root::RUNTIME;
-use crate::{Error, handover, loopback, mounts, signals};
+use crate::{Error, descriptors, handover, loopback, mounts, signals};
 
 /// What process 1 is to do, made before it is started.
 #[derive(Debug)]
 pub(crate) struct ProcessOne {
     pub(crate) owner: Owner,
     pub(crate) filter: Filter,
+    /// Descriptors that each process may have.
+    pub(crate) files: u32,
     /// Of the pack's Unix socket, which is made in the pack's own network.
     pub(crate) socket_name: Option<String>,
     /// Directories of the operator's that the pack may write to.
@@ -64,8 +67,20 @@ impl ProcessOne {
     fn close_in(&self, life_line: &io::Stdin) -> Result<Option<Command>, Error> {
         // The launcher puts it under its limits meanwhile, and keeps its network, which it may let out later.
         let network = Namespace::own().map_err(|reason| Error::kernel("a network", reason))?;
-        handover::send(life_line, "", &[network.as_fd()]).map_err(Error::Handover)?;
+        let socket = self
+            .socket_name
+            .as_ref()
+            .map(|_| local_socket())
+            .transpose()?;
+        let handed: Vec<_> = iter::once(&network)
+            .chain(&socket)
+            .map(AsFd::as_fd)
+            .collect();
+        handover::send(life_line, "", &handed).map_err(Error::Handover)?;
         drop(network);
+        // Later it could send none where packs of its user have as many on their way as each may have.
+        descriptors::hold(self.files)
+            .map_err(|reason| Error::kernel("a limit of descriptors", reason))?;
         let control = handover::receive(life_line).map_err(Error::Handover)?;
         // The runtime ends by them.
         signals::release().map_err(|reason| Error::kernel("to let signals through", reason))?;
@@ -77,19 +92,13 @@ impl ProcessOne {
         // SAFETY: parts no descriptors from another thread's.
         unsafe { unshare_unsafe(UnshareFlags::NEWCGROUP) }
             .map_err(|reason| Error::kernel("a namespace of control groups", reason))?;
-        let socket = self
-            .socket_name
-            .as_ref()
-            .map(|_| local_socket())
-            .transpose()?;
         self.owner.become_the_packs_user()?;
         drop_capabilities().map_err(|reason| Error::kernel("to take all rights", reason))?;
         // Taken back by the kernel from whom becomes another user.
         set_parent_process_death_signal(Some(Signal::KILL))
             .map_err(|reason| Error::kernel("to end with the launcher", reason))?;
         self.filter.apply().map_err(Error::Filter)?;
-        let descriptors: Vec<_> = socket.iter().map(AsFd::as_fd).collect();
-        handover::send(life_line, "", &descriptors).map_err(Error::Handover)?;
+        handover::send(life_line, "", &[]).map_err(Error::Handover)?;
         let socket = socket.zip(self.socket_name.as_ref());
         self.runtime(control.descriptors, socket)
     }

@@ -88,22 +88,19 @@ impl Processes {
         name: Option<&LocalName>,
     ) -> Result<Namespace, Error> {
         let lost = || Error::Handover(io::ErrorKind::BrokenPipe.into());
-        let mut hello = self.hear()?;
+        let hello = self.hear()?;
         let sender = hello.sender.ok_or_else(lost)?;
-        let network = hello
-            .descriptors
-            .pop()
-            .map(Namespace::of)
-            .ok_or_else(lost)?;
+        let mut handed = hello.descriptors.into_iter();
+        let network = handed.next().map(Namespace::of).ok_or_else(lost)?;
+        if let (Some(name), Some(socket)) = (name, handed.next()) {
+            name.bind(socket)?;
+        }
         // Where it has ended it has said why, which is heard next.
         self.first = pidfd_open(sender, PidfdFlags::empty()).ok();
         if let (Some(group), Some(_)) = (group, &self.first) {
             group.admit(sender)?;
         }
-        let shut_in = self.hear()?;
-        if let (Some(name), Some(socket)) = (name, shut_in.descriptors.first()) {
-            name.bind(socket)?;
-        }
+        self.hear()?;
         let life_line = self.life_line.as_ref().ok_or_else(lost)?;
         match handover::send(life_line, "", &[]) {
             // It could not become the runtime, and has said why: its exit code tells.

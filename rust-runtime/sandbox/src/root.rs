@@ -231,18 +231,19 @@ impl Layout {
     }
 }
 
-/// What is held for each process, or for its user, whom the kernel counts by namespaces.
+/// What is held for each process, or for its user, whom the kernel counts by namespaces; but for descriptors, of which
+/// process 1 sends some before.
 fn limit(container: &mut Container, limits: &Limits, counted: bool) {
-    let (files, processes) = (limits.files.into(), limits.processes.into());
     let mut held = vec![
         (Rlimit::Core, Resource::Core, 0),
         (Rlimit::Memlock, Resource::Memlock, 64 << 10),
         (Rlimit::Msgqueue, Resource::Msgqueue, 0),
-        (Rlimit::Nofile, Resource::Nofile, files),
+        (Rlimit::Nice, Resource::Nice, 0),
+        (Rlimit::Rtprio, Resource::Rtprio, 0),
         (Rlimit::Sigpending, Resource::Sigpending, 4096),
     ];
     if !counted {
-        held.push((Rlimit::Nproc, Resource::Nproc, processes));
+        held.push((Rlimit::Nproc, Resource::Nproc, limits.processes.into()));
     }
     for (limit, resource, most) in held {
         // Only root may have more than it has.

@@ -8,7 +8,6 @@ use std::path::Path;
 use rustix::fs::Mode;
 use rustix::process::{DumpableBehavior, set_dumpable_behavior, umask};
 
-use crate::Error;
 use crate::directories::Mount;
 use crate::filter::Filter;
 use crate::group::Group;
@@ -21,6 +20,7 @@ use crate::processes::Processes;
 use crate::root::Root;
 use crate::servers::{Access, Servers};
 use crate::spec::Limits;
+use crate::{Error, descriptors};
 
 /// What is to be made.
 #[derive(Debug)]
@@ -80,6 +80,7 @@ impl Sandbox {
         let process_one = ProcessOne {
             owner,
             filter: Filter::new().map_err(|error| Error::Filter(error.into()))?,
+            files: plan.limits.files,
             socket_name: name.as_ref().map(|name| name.as_str().to_owned()),
             writable: (directories.iter().filter(|directory| !directory.read_only))
                 .map(|directory| directory.target.clone())
@@ -94,6 +95,8 @@ impl Sandbox {
         set_dumpable_behavior(DumpableBehavior::NotDumpable)
             .map_err(|reason| Error::kernel("to close its memory", reason))?;
 
+        descriptors::keep_all()
+            .map_err(|reason| Error::kernel("to have more descriptors than a pack", reason))?;
         let mut processes = Processes::spawn(&container, process_one, control.as_fd())?;
         let network = processes.attend(group.as_mut(), name.as_ref())?;
         if let Some(group) = &mut group {

@@ -1,6 +1,8 @@
 //! The system calls of a pack: those of Docker's default profile that it gives to whom has no capabilities, without
 //! those by which processes look into each other (`ptrace`, `process_vm_readv`, `process_vm_writev`), without
-//! `io_uring`, file handles, `fanotify` and `modify_ldt`. What is allowed only with certain arguments stands in
+//! `io_uring`, file handles, `fanotify` and `modify_ldt`, and without those by which a pack keeps others of the machine
+//! waiting: asynchronous I/O (`io_setup`), whose places are counted for the whole machine, and `sync` and `syncfs`, which
+//! write others' files, as a pack has none on a disk. What is allowed only with certain arguments stands in
 //! [`filter`](crate::filter).
 
 use libc::*;
@@ -43,7 +45,6 @@ pub(crate) const ALLOWED: &[c_long] = &[
     SYS_fchmodat,
     SYS_fchown,
     SYS_fchownat,
-    SYS_fcntl,
     SYS_fdatasync,
     SYS_fgetxattr,
     SYS_flistxattr,
@@ -84,11 +85,6 @@ pub(crate) const ALLOWED: &[c_long] = &[
     SYS_inotify_add_watch,
     SYS_inotify_init1,
     SYS_inotify_rm_watch,
-    SYS_io_cancel,
-    SYS_io_destroy,
-    SYS_io_getevents,
-    SYS_io_setup,
-    SYS_io_submit,
     SYS_ioprio_get,
     SYS_ioprio_set,
     SYS_kill,
@@ -216,13 +212,10 @@ pub(crate) const ALLOWED: &[c_long] = &[
     SYS_shutdown,
     SYS_sigaltstack,
     SYS_signalfd4,
-    SYS_socketpair,
     SYS_splice,
     SYS_statfs,
     SYS_statx,
     SYS_symlinkat,
-    SYS_sync,
-    SYS_syncfs,
     SYS_sysinfo,
     SYS_tee,
     SYS_tgkill,

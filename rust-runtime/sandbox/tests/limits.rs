@@ -55,6 +55,30 @@ fn who_takes_too_much_memory_is_killed_and_that_is_told() {
     }
 }
 
+/// Where the kernel counts them by themselves.
+#[test]
+fn what_connections_keep_is_counted() {
+    for who in everybody().into_iter().filter(|who| *who == Who::Root) {
+        let pack = Pack::new(who);
+        let queued: u32 = pack.told("queue").parse().unwrap();
+        assert!(queued < 64, "{queued} MiB");
+        pack.assert_gone();
+    }
+}
+
+/// The kernel counts them for a user, whom all packs are if it is not root's.
+#[test]
+fn descriptors_on_their_way_keep_no_other_pack_from_starting() {
+    for who in everybody() {
+        let (first, second) = (Pack::new(who), Pack::new(who));
+        let mut first = first.started("send");
+        let sent: u32 = first.line().parse().unwrap();
+        assert!(sent > 100, "{sent}");
+        second.told("facts");
+        first.end();
+    }
+}
+
 #[test]
 fn limits_change_where_a_group_holds_them() {
     for who in everybody().into_iter().filter(|who| *who == Who::Root) {

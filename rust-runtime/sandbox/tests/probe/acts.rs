@@ -2,10 +2,15 @@
 
 use std::fs::File;
 use std::io::{self, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::AsFd;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::process::Command;
 use std::thread;
+
+use rustix::io::Errno;
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 
 use crate::{Failure, clients};
 
@@ -21,6 +26,8 @@ pub fn act(what: &str) -> Result<u8, Failure> {
         ("eat", mebibytes) => eat(mebibytes.parse()?)?,
         ("feed", mebibytes) => feed(mebibytes)?,
         ("try", attempts) => println!("{}", crate::attempts::at(attempts)?),
+        ("send", _) => println!("{}", send_descriptors()?),
+        ("queue", _) => println!("{}", queue()?),
         ("listen", _) => listen()?,
         ("obey", _) => clients::obey()?,
         ("connect", name) => connect(name)?,
@@ -90,6 +97,48 @@ fn make(directory: &str) -> u32 {
     (0..1_000_000)
         .find(|number| File::create(format!("{directory}/{number}")).is_err())
         .unwrap_or(u32::MAX)
+}
+
+/// To nobody who takes them: how many the kernel keeps on their way.
+fn send_descriptors() -> io::Result<usize> {
+    let sent = io::stderr();
+    let mut kept = Vec::new();
+    for count in 0.. {
+        let (one, other) = UnixStream::pair()?;
+        let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(8))];
+        let mut control = SendAncillaryBuffer::new(&mut space);
+        let sent = [sent.as_fd(); 8];
+        control.push(SendAncillaryMessage::ScmRights(&sent));
+        let parts = [io::IoSlice::new(b"0")];
+        match sendmsg(&one, &parts, &mut control, SendFlags::empty()) {
+            Err(Errno::TOOMANYREFS) => {
+                // They are on their way for as long as this process is there.
+                std::mem::forget(kept);
+                return Ok(count * 8);
+            }
+            sent => sent?,
+        };
+        // Of this one only the queue is of use, whose reader holds it.
+        drop(one);
+        kept.push(other);
+    }
+    Ok(0)
+}
+
+/// The MiB that connections keep for a reader who does not read.
+fn queue() -> io::Result<usize> {
+    let listener = TcpListener::bind("127.0.0.1:0")?;
+    let (mut kept, mut queued) = (Vec::new(), 0);
+    for _ in 0..30 {
+        let mut writer = TcpStream::connect(listener.local_addr()?)?;
+        writer.set_nonblocking(true)?;
+        while let Ok(more) = writer.write(&[1; 64 << 10]) {
+            queued += more;
+        }
+        kept.push((writer, listener.accept()?));
+    }
+    std::mem::forget(kept);
+    Ok(queued >> 20)
 }
 
 fn eat(mebibytes: usize) -> Result<(), Failure> {

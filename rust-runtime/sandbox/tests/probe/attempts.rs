@@ -123,6 +123,7 @@ const ALL: &[Attempt] = &[
     ("ask the kernel's crypto", || {
         Ok(socket(AddressFamily::from_raw(38), SocketType::SEQPACKET, None).map(drop)?)
     }),
+    ("pair sockets to the hypervisor", || pair(libc::AF_VSOCK)),
     ("ask the kernel's firewall", || {
         let family = AddressFamily::NETLINK;
         Ok(socket(family, SocketType::RAW, Some(netlink::NETFILTER)).map(drop)?)
@@ -172,6 +173,28 @@ const ALL: &[Attempt] = &[
     }),
     ("use a ring of the kernel's", || {
         call(libc::SYS_io_uring_setup, [1, 0, 0])
+    }),
+    ("take places for input and output", || {
+        let mut context = 0_u64;
+        call(libc::SYS_io_setup, [1, (&raw mut context) as i64, 0])
+    }),
+    ("have disks written", || call(libc::SYS_sync, [0, 0, 0])),
+    ("have a disk written", || {
+        let package = File::open("/package")?;
+        call(libc::SYS_syncfs, [package.as_raw_fd().into(), 0, 0])
+    }),
+    ("make others wait for a file", || {
+        fs::write("/tmp/leased", "")?;
+        let leased = File::open("/tmp/leased")?;
+        let lease = [
+            leased.as_raw_fd().into(),
+            libc::F_SETLEASE.into(),
+            libc::F_RDLCK.into(),
+        ];
+        call(libc::SYS_fcntl, lease)
+    }),
+    ("have the kernel watch for pressure", || {
+        open("/proc/pressure/memory")
     }),
     ("keep a key", || call(libc::SYS_keyctl, [0, 0, 0])),
     ("restart the machine", || call(libc::SYS_reboot, [0, 0, 0])),
@@ -254,9 +277,18 @@ fn variable(name: &str) -> io::Result<String> {
     std::env::var(name).map_err(io::Error::other)
 }
 
+fn pair(family: i32) -> io::Result<()> {
+    let mut pair = [0_i32; 2];
+    // SAFETY: the place is that of two integers.
+    match unsafe { libc::socketpair(family, libc::SOCK_STREAM, 0, pair.as_mut_ptr()) } {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
+}
+
 /// With as many zeroes after it as any of them needs.
 fn call(number: i64, [a, b, c]: [i64; 3]) -> io::Result<()> {
-    // SAFETY: none of the calls made here changes this process's memory; pointers are to strings that end in zero or
+    // SAFETY: pointers are to strings that end in zero, to a place that is large enough for what the call writes, or
     // null, which the kernel looks at itself.
     match unsafe { libc::syscall(number, a, b, c, 0, 0) } {
         -1 => Err(io::Error::last_os_error()),

@@ -49,6 +49,8 @@ pub fn all(options: &[&str]) -> io::Result<Value> {
         "variable": std::env::var("GIVEN").ok(),
         "core": most(Resource::Core),
         "files": most(Resource::Nofile),
+        "urgency": most(Resource::Rtprio),
+        "nice": most(Resource::Nice),
         "writable": writable()?,
         "processors": std::thread::available_parallelism()?.get(),
         "members": fs::read_to_string("/sys/fs/cgroup/memory/cgroup.procs").ok(),
