@@ -52,6 +52,7 @@ impl Owner {
         })?;
         if let Self::User { user, group } = self {
             map((user, group), (user, group)).map_err(|reason| Error::Namespaces { reason })?;
+            leave_others_watchers();
         }
         let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
         mount_change("/", private)
@@ -62,6 +63,21 @@ impl Owner {
             .map_err(|reason| Error::kernel("to mount a file system for the pack's root", reason))
     }
 }
+
+/// Of what the kernel counts for a user on the whole machine, a user namespace may have less. Where this is refused, as
+/// in a container whose `/proc/sys` is read-only, a pack may take all that its user has.
+fn leave_others_watchers() {
+    for counted in ["instances", "watches"] {
+        let file = format!("/proc/sys/user/max_inotify_{counted}");
+        let all = fs::read_to_string(format!("/proc/sys/fs/inotify/max_user_{counted}")).ok();
+        if let Some(all) = all.and_then(|all| all.trim().parse::<u32>().ok()) {
+            let _ = fs::write(&file, (all / SHARE).to_string());
+        }
+    }
+}
+
+/// One of so many packs may have what it can.
+const SHARE: u32 = 8;
 
 /// Whether this process has the right without a user namespace.
 pub(crate) fn may_make_walls() -> bool {

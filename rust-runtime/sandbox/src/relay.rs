@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use socket2::{SockRef, TcpKeepalive};
 use tokio::io::copy_bidirectional_with_sizes;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
@@ -19,6 +19,10 @@ const TURN: Duration = Duration::from_secs(4);
 
 /// Of each direction of a connection.
 const BUFFER: usize = 32 << 10;
+
+/// What the kernel is asked to keep at most of each direction of each of a connection's two sockets, for which it takes
+/// twice as much: this is no pack's memory, so that one that does not read must not have the kernel make it larger.
+const KEPT: usize = 128 << 10;
 
 /// How long it may take to connect to a server, by all of its addresses.
 const DIALLED: Duration = Duration::from_secs(5);
@@ -84,6 +88,9 @@ pub(crate) async fn pass_on(listener: TcpListener, server: Arc<[SocketAddr]>, pl
 
 /// Until both sides have said all.
 async fn connect(mut inner: TcpStream, server: &[SocketAddr]) {
+    if bound(SockRef::from(&inner)).is_err() {
+        return reset(&inner);
+    }
     let Ok(mut outer) = dial(server).await else {
         return reset(&inner);
     };
@@ -102,13 +109,28 @@ async fn dial(server: &[SocketAddr]) -> io::Result<TcpStream> {
     let mut refused = io::ErrorKind::NotFound.into();
     for address in server {
         let share = DIALLED / server.len() as u32;
-        match timeout(share, TcpStream::connect(address)).await {
+        match timeout(share, dial_one(*address)).await {
             Ok(Ok(stream)) => return Ok(stream),
             Ok(Err(reason)) => refused = reason,
             Err(late) => refused = late.into(),
         }
     }
     Err(refused)
+}
+
+async fn dial_one(address: SocketAddr) -> io::Result<TcpStream> {
+    let socket = match address {
+        SocketAddr::V4(_) => TcpSocket::new_v4()?,
+        SocketAddr::V6(_) => TcpSocket::new_v6()?,
+    };
+    bound(SockRef::from(&socket))?;
+    socket.connect(address).await
+}
+
+/// For good, whatever passes.
+fn bound(socket: SockRef<'_>) -> io::Result<()> {
+    socket.set_recv_buffer_size(KEPT)?;
+    socket.set_send_buffer_size(KEPT)
 }
 
 /// Small messages leave at once, and a server whose machine is gone is noticed in the end, as programs would by
@@ -127,4 +149,31 @@ fn prepare(inner: &TcpStream, outer: &TcpStream) -> io::Result<()> {
 fn reset(stream: &TcpStream) {
     // Else it ends as if all had been said.
     let _ = SockRef::from(stream).set_linger(Some(Duration::ZERO));
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use std::io::Write;
+    use tokio::io::AsyncReadExt;
+
+    #[tokio::test]
+    async fn the_kernel_keeps_no_more_however_fast_one_reads() {
+        let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = server.local_addr().unwrap();
+        let sent = 64 << 20;
+        let writing = std::thread::spawn(move || {
+            let (mut stream, _) = server.accept().unwrap();
+            stream.write_all(&vec![1; sent]).unwrap();
+        });
+        let mut outer = dial(&[address]).await.unwrap();
+        prepare(&outer, &outer).unwrap();
+        let mut read = vec![0; BUFFER];
+        while outer.read(&mut read).await.unwrap() > 0 {}
+        writing.join().unwrap();
+        let socket = SockRef::from(&outer);
+        assert!(socket.recv_buffer_size().unwrap() <= 2 * KEPT);
+        assert!(socket.send_buffer_size().unwrap() <= 2 * KEPT);
+    }
 }

@@ -79,6 +79,21 @@ fn descriptors_on_their_way_keep_no_other_pack_from_starting() {
     }
 }
 
+/// As descriptors on their way.
+#[test]
+fn a_pack_leaves_others_of_its_user_places_to_watch_files_from() {
+    for who in everybody() {
+        let most = json!({"memoryMiB": 64, "cpus": 1.5, "processes": 40, "files": 1000});
+        let pack = || Pack::new(who).with("limits", most.clone());
+        let (first, second) = (pack(), pack());
+        let mut first = first.started("watch");
+        let watchers: u32 = first.line().parse().unwrap();
+        assert!(watchers > 0);
+        assert_eq!(second.told("watch"), watchers.to_string());
+        first.end();
+    }
+}
+
 #[test]
 fn limits_change_where_a_group_holds_them() {
     for who in everybody().into_iter().filter(|who| *who == Who::Root) {

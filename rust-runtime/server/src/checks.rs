@@ -43,8 +43,12 @@ impl Checks {
     }
 
     /// The event of a frame, with times that can be and texts that are not too long; none where it is about another
-    /// run. The error says why it cannot be passed on at all.
-    pub(crate) fn read(&mut self, frame: &[u8]) -> Result<Option<ProgramEvent>, ProtocolViolation> {
+    /// run. The error says why it cannot be passed on at all. `reason` is why the flare is being ended, if it is.
+    pub(crate) fn read(
+        &mut self,
+        frame: &[u8],
+        reason: Option<&Failure>,
+    ) -> Result<Option<ProgramEvent>, ProtocolViolation> {
         let Heard { run, event } = serde_json::from_slice(frame)
             .map_err(|error| ProtocolViolation::NoEvent(without_values(&error.to_string())))?;
         if run != Some(self.run) {
@@ -55,7 +59,7 @@ impl Checks {
             }
         }
         match bounded(frame, event)? {
-            ProgramEvent::Pack(event) => self.fit(event).map(ProgramEvent::Pack),
+            ProgramEvent::Pack(event) => self.fit(event, reason).map(ProgramEvent::Pack),
             ProgramEvent::Dying { worker, signal } => Ok(ProgramEvent::Dying {
                 worker,
                 signal: signal.filter(|signal| limits::DYING_SIGNALS.contains(signal)),
@@ -65,7 +69,11 @@ impl Checks {
         .map(Some)
     }
 
-    fn fit(&self, mut event: PackEvent) -> Result<PackEvent, ProtocolViolation> {
+    fn fit(
+        &self,
+        mut event: PackEvent,
+        reason: Option<&Failure>,
+    ) -> Result<PackEvent, ProtocolViolation> {
         match &mut event {
             PackEvent::Ready {
                 endpoint: Some(endpoint),
@@ -80,7 +88,13 @@ impl Checks {
             }
             PackEvent::PackEnded {
                 error: Some(error), ..
-            } => self.fit_failure(error),
+            } => {
+                self.fit_failure(error);
+                let cancelled = FailureKind::Cancelled;
+                if error.kind == cancelled && reason.is_none_or(|reason| reason.kind != cancelled) {
+                    error.kind = FailureKind::Error;
+                }
+            }
             PackEvent::Ready { .. }
             | PackEvent::WorkerStarted { .. }
             | PackEvent::Log { .. }
@@ -116,8 +130,8 @@ impl Checks {
 }
 
 /// Whether a program may say that this happened to one of its workers. What becomes of its process, of packs and of
-/// machines the platform finds out by itself; whether a flare was cancelled the controller knows, of which a pack may
-/// hear from another one before this runtime does.
+/// machines the platform finds out by itself. Whether a worker was cancelled the controller knows: its pack may hear of
+/// that from another one before this runtime does.
 fn may_claim(kind: FailureKind) -> bool {
     matches!(
         kind,
@@ -216,13 +230,13 @@ mod tests {
     }
 
     fn read(event: Value) -> Result<Option<ProgramEvent>, ProtocolViolation> {
-        checks().read(event.to_string().as_bytes())
+        checks().read(event.to_string().as_bytes(), None)
     }
 
     fn failure(error: Value) -> Failure {
         let event =
             json!({"event": "worker-failed", "run": 7, "worker": 2, "at": 1, "error": error});
-        let read = checks().read(event.to_string().as_bytes()).unwrap();
+        let read = checks().read(event.to_string().as_bytes(), None).unwrap();
         let Some(ProgramEvent::Pack(PackEvent::WorkerFailed { error, .. })) = read else {
             panic!("{read:?}")
         };
@@ -308,7 +322,9 @@ mod tests {
                 first_run,
                 ..checks()
             };
-            let event = checks.read(succeeded(run.clone()).as_bytes()).unwrap();
+            let event = checks
+                .read(succeeded(run.clone()).as_bytes(), None)
+                .unwrap();
             assert_eq!(
                 (event.is_some(), checks.strayed()),
                 (heard, strayed),

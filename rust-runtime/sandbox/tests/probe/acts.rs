@@ -9,6 +9,7 @@ use std::path::Path;
 use std::process::Command;
 use std::thread;
 
+use rustix::fs::inotify;
 use rustix::io::Errno;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 
@@ -27,6 +28,7 @@ pub fn act(what: &str) -> Result<u8, Failure> {
         ("feed", mebibytes) => feed(mebibytes)?,
         ("try", attempts) => println!("{}", crate::attempts::at(attempts)?),
         ("send", _) => println!("{}", send_descriptors()?),
+        ("watch", _) => println!("{}", watch()),
         ("queue", _) => println!("{}", queue()?),
         ("listen", _) => listen()?,
         ("obey", _) => clients::obey()?,
@@ -123,6 +125,15 @@ fn send_descriptors() -> io::Result<usize> {
         kept.push(other);
     }
     Ok(0)
+}
+
+/// How many places to watch files from there can be.
+fn watch() -> usize {
+    let watchers = std::iter::from_fn(|| inotify::init(inotify::CreateFlags::CLOEXEC).ok());
+    let kept: Vec<_> = watchers.take(1000).collect();
+    let made = kept.len();
+    std::mem::forget(kept);
+    made
 }
 
 /// The MiB that connections keep for a reader who does not read.

@@ -183,7 +183,7 @@ impl RunningFlare {
         while self.said.is_none() {
             let heard = match self.program.incoming.next() {
                 Ok(None) => return,
-                Ok(Some(frame)) => self.checks.read(&frame),
+                Ok(Some(frame)) => self.checks.read(&frame, self.reason.as_ref()),
                 Err(violation) => Err(violation),
             };
             let seen = heard.and_then(|event| event.map_or(Ok(()), |event| self.see(event)));

@@ -132,7 +132,6 @@ final case class AttemptProgress(
     else copy(packs = packs.updated(report.pack, packs(report.pack).copy(start = report.start)))
 
   private def absorbEvent(so: Absorbed, pack: Int, event: PackEvent, cause: Option[Cause]): Absorbed =
-    def told(error: Failure) = located(credible(error, cause), pack)
     event match
       case PackEvent.Ready(endpoint, _) => so.copy(progress = markReady(pack, endpoint))
       case PackEvent.WorkerStarted(id, at) =>
@@ -173,7 +172,7 @@ final case class AttemptProgress(
         }
       case PackEvent.WorkerFailed(id, error, at) =>
         own(pack, id).filterNot(_.state.isFinal).fold(so) { worker =>
-          val where = told(error)
+          val where = located(credible(error, cause), pack)
           val failure = where.copy(worker = error.worker.orElse(Some(id)))
           // of a process that is gone nobody need know whose doing it was
           val blamed = if AttemptProgress.OfProcess(error.kind) then where else failure
@@ -189,12 +188,13 @@ final case class AttemptProgress(
         val finished = plan.packs(pack).workers.forall(workers(_).state.isFinal)
         val failure =
           if finished then None
-          else if cause.isDefined then error.filterNot(e => AttemptProgress.Consequences(e.kind)).map(told)
-          else Some(error.map(told).getOrElse(silentEnd(pack)))
+          else if cause.isDefined then
+            error.filterNot(e => AttemptProgress.Consequences(e.kind)).map(located(_, pack))
+          else Some(error.map(located(_, pack)).getOrElse(silentEnd(pack)))
         packEnded(so, pack, failure)
 
-  /** Of a cancellation a pack may hear from another one before its own runtime does: whether there is one is
-    * known here alone.
+  /** Of a cancellation a worker may hear from another pack before its own runtime does: whether there is one
+    * is known here alone.
     */
   private def credible(error: Failure, cause: Option[Cause]): Failure =
     val cancelled = cause.exists(_.state == FlareState.Cancelled)

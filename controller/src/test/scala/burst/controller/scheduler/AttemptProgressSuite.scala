@@ -27,8 +27,7 @@ class AttemptProgressSuite extends FunSuite:
   test("a worker is cancelled where its flare is, whoever told it first, and has failed where it is not"):
     val claim = Failure(FailureKind.Cancelled, "the flare was cancelled", Some(0))
     def told(cause: Option[Cause]) =
-      val events = Vector(PackEvent.WorkerFailed(0, claim, 1), PackEvent.PackEnded(false, Some(claim), 2))
-      absorb(begun, events, cause)
+      absorb(begun, Vector(PackEvent.WorkerFailed(0, claim, 1)), cause)
     def ended(cause: Option[Cause]) =
       val worker = told(cause).progress.workers.head
       (worker.state, worker.error.map(_.kind))
