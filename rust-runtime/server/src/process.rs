@@ -165,7 +165,7 @@ pub(crate) async fn start(
         .name("supervisor".to_owned())
         .spawn(move || {
             let (exited, exit) = oneshot::channel();
-            let child = match spawn(&mut command, &theirs, listener.as_deref()) {
+            let child = match spawn(&mut command, theirs, listener.as_deref()) {
                 Ok(child) => child,
                 Err(error) => {
                     let _ = started.send(Err(error));
@@ -186,13 +186,13 @@ pub(crate) async fn start(
 
 fn spawn(
     command: &mut Command,
-    control: &UnixStream,
+    control: UnixStream,
     listener: Option<&OwnedFd>,
 ) -> io::Result<Child> {
     // If descriptors 3 and 4 are free here, the pipe by which `spawn` learns of a failed exec would get
     // such a number and be overwritten in the child: occupy them.
     let _placeholders = [File::open("/dev/null")?, File::open("/dev/null")?];
-    // Neither has a number that the child is to have.
+    // Neither has a number that the child is to have, and neither stays open here.
     let control = beyond(control.as_fd())?;
     let listener = listener.map(|it| beyond(it.as_fd())).transpose()?;
     let descriptors = (

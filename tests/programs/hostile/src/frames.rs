@@ -33,7 +33,11 @@ fn begin(player: &mut Player, _: &Value) -> io::Result<Value> {
     if packs > 1 {
         let host = word(&player.flare, "advertise");
         let listener = TcpListener::bind("0.0.0.0:0")?;
-        endpoint = json!(format!("{host}:{}", listener.local_addr()?.port()));
+        endpoint = match host.starts_with("unix:") {
+            // The pack's own socket, in a sandbox.
+            true => json!(host),
+            false => json!(format!("{host}:{}", listener.local_addr()?.port())),
+        };
         player.listener = Some(listener);
     }
     (player.control).say(&json!({"event": "ready", "endpoint": endpoint}))?;
