@@ -38,7 +38,8 @@ pub fn scripts() -> Vec<Script> {
             "watches by epoll",
             &json!({"do": "watches", "by": "epoll", "count": 20_000_000, "millis": 14_000}),
         )
-        .spoiled(),
+        .spoiled()
+        .counted(),
         takes(
             "watches by inotify",
             &json!({"do": "watches", "by": "inotify"}),

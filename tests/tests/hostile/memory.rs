@@ -40,13 +40,15 @@ pub fn scripts() -> Vec<Script> {
             Ends::Badly(TOO_MUCH),
             json!([{"do": "memory-file", "mebibytes": 1024}]),
         )
-        .in_containers(),
+        .in_containers()
+        .counted(),
         within(
             "a gigabyte that outlives its maker",
             Ends::Badly(TOO_MUCH),
             json!([{"do": "shared-segment", "mebibytes": 1024}]),
         )
-        .in_containers(),
+        .in_containers()
+        .counted(),
         within(
             "a little that outlives its maker",
             Ends::Well,

@@ -74,7 +74,8 @@ fn hostile_containers_harm_nobody() {
 #[test]
 fn hostile_sandboxes_harm_nobody() {
     let driver = Driver::Sandbox;
-    suite::play(driver, Settings::new(driver), scripts());
+    let scripts = scripts().into_iter().filter(|script| !script.counted);
+    suite::play(driver, Settings::new(driver), scripts.collect());
 }
 
 #[test]

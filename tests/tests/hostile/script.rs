@@ -34,6 +34,9 @@ pub struct Script {
     pub timeout: u64,
     /// Where it makes sense: a pack that is a process shares the machine with everybody.
     pub isolated: bool,
+    /// Where all that a pack has is counted for it: by control groups, and for a user of its own. The sandboxes of an
+    /// ordinary user have neither (SECURITY.md).
+    pub counted: bool,
     pub noted: Option<Noted>,
     /// Something is left that would use processors.
     pub busy: bool,
@@ -60,6 +63,7 @@ pub fn script(name: &'static str, ends: Ends, steps: Value) -> Script {
             5_000
         },
         isolated: false,
+        counted: false,
         noted: None,
         busy: false,
         spoiled: false,
@@ -112,6 +116,11 @@ impl Script {
 
     pub fn in_containers(mut self) -> Self {
         self.isolated = true;
+        self
+    }
+
+    pub fn counted(mut self) -> Self {
+        self.counted = true;
         self
     }
 
