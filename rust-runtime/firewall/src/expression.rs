@@ -1,12 +1,16 @@
 //! A rule as the kernel takes it: expressions, of which each must hold for the next to be looked
 //! at, and a verdict. They are called as in `nft --debug=netlink`.
 
+use std::net::IpAddr;
+
+use crate::members::Protocol;
 use crate::netlink::Attributes;
 use crate::network_policy::Range;
 use crate::set::Set;
 
 const TCP: u8 = 6;
 const IPV4: u16 = 0x0800;
+const IPV6: u16 = 0x86dd;
 
 /// States of a connection, a bit for each.
 pub(crate) const ESTABLISHED: u32 = 2;
@@ -47,6 +51,8 @@ struct Field(u32, u32, u32);
 
 const SADDR: Field = Field(1, 12, 4);
 const DADDR: Field = Field(1, 16, 4);
+const SADDR6: Field = Field(1, 8, 16);
+const DADDR6: Field = Field(1, 24, 16);
 const SPORT: Field = Field(2, 0, 2);
 const DPORT: Field = Field(2, 2, 2);
 
@@ -67,6 +73,26 @@ impl Rule {
         Self::default()
             .meta(Meta::Protocol, FIRST)
             .eq(&IPV4.to_be_bytes())
+    }
+
+    /// For packets from this address to any other one.
+    pub(crate) fn away_from(address: IpAddr) -> Self {
+        match address {
+            IpAddr::V4(address) => {
+                let rule = Self::ipv4().payload(SADDR, FIRST).eq(&address.octets());
+                rule.payload(DADDR, FIRST).neq(&address.octets())
+            }
+            IpAddr::V6(address) => {
+                let rule = Self::default().meta(Meta::Protocol, FIRST);
+                let rule = rule.eq(&IPV6.to_be_bytes()).payload(SADDR6, FIRST);
+                let rule = rule.eq(&address.octets()).payload(DADDR6, FIRST);
+                rule.neq(&address.octets())
+            }
+        }
+    }
+
+    pub(crate) fn protocol(self, protocol: Protocol) -> Self {
+        self.meta(Meta::L4Proto, FIRST).eq(&[protocol.number()])
     }
 
     pub(crate) fn iifname(self, name: &str) -> Self {
@@ -140,6 +166,14 @@ impl Rule {
 
     pub(crate) fn drop(self) -> Self {
         self.verdict(0)
+    }
+
+    /// The packet is given to a transparent socket on this port, of whatever address.
+    pub(crate) fn tproxy(self, family: u8, port: u16) -> Self {
+        let value = Attributes::default().number(1, FIRST.0);
+        let to = Attributes::default().number(1, family.into());
+        self.expression("immediate", &value.data(2, &port.to_be_bytes()))
+            .expression("tproxy", &to.number(3, FIRST.0))
     }
 
     /// Who asks is told that it is not allowed, and need not wait for an answer.

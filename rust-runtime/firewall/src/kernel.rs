@@ -1,6 +1,8 @@
 //! The kernel's numbers of families of tables, and of what is said about tables.
 
 pub(crate) const INET: u8 = 1;
+pub(crate) const IPV4: u8 = 2;
+pub(crate) const IPV6: u8 = 10;
 pub(crate) const BRIDGE: u8 = 7;
 
 pub(crate) const NEW_TABLE: u16 = 0;

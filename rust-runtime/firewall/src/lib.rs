@@ -7,7 +7,11 @@
 //! the kernel itself ([`netlink`]), since containers have no `nft`. The rules stay when it ends, and then
 //! nobody new is admitted; [`serve::Request::End`] removes them, and, if their network goes
 //! without that, the next one of these processes ([`stale`]).
+//!
+//! Beside that it has what a program sends anywhere taken in by sockets of its own network namespace ([`divert`]), for
+//! whoever lets it through by himself.
 
+mod divert;
 mod expression;
 mod kernel;
 mod members;
@@ -23,6 +27,7 @@ mod set;
 mod stale;
 mod table;
 
+pub use divert::{Diversion, divert, end_diversion};
 pub use members::{Destination, Member, Protocol};
 pub use network_policy::{InvalidRange, NetworkPolicy, Range};
 pub use serve::{Answer, Request, serve};

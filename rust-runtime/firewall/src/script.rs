@@ -17,6 +17,7 @@ const ELEMENTS: usize = 500;
 /// Where the kernel asks a chain.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Hook {
+    Prerouting = 0,
     Input = 1,
     Forward = 2,
 }
