@@ -116,7 +116,11 @@ mod tests {
             ("fd00::1", "[2001:db8::7]:80"),
         ] {
             let source: IpAddr = source.parse().unwrap();
-            let any = if source.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
+            let any = if source.is_ipv4() {
+                "0.0.0.0:0"
+            } else {
+                "[::]:0"
+            };
             let listener = transparent(any);
             let diversion = Diversion {
                 source,

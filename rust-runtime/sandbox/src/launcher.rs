@@ -128,6 +128,7 @@ impl Phase {
 fn obey(sandbox: &mut Sandbox, line: &[u8]) {
     let changed = match Order::read(line) {
         Ok(Order::Open(targets)) => return sandbox.reach(Access::Open(targets)),
+        Ok(Order::Internet(internet)) => return sandbox.reach(Access::Internet(internet.closed)),
         Ok(Order::Close(_)) => return sandbox.reach(Access::Close),
         Ok(Order::Limits(limits)) => sandbox.change(limits),
         Err(error) => Err(error),

@@ -90,6 +90,8 @@ mod group;
 mod group_files;
 mod handover;
 mod hierarchy;
+mod internet;
+mod kernel_network;
 mod launcher;
 mod libraries;
 mod lines;

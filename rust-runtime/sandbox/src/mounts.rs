@@ -12,7 +12,7 @@ use rustix::mount::{
     open_tree, unmount,
 };
 
-use crate::network::HOSTS;
+use crate::network::{HOSTS, RESOLVERS};
 use crate::root::{DEVICES, SCRATCH};
 
 /// Docker's: what tells of the machine, or reaches into it; and where anybody can have the kernel watch for something.
@@ -44,8 +44,10 @@ const READ_ONLY: [&str; 6] = [
 /// what is each process's own below `/proc`, and these directories of the operator's. What packs can write there nobody
 /// can execute.
 pub(crate) fn close(writable: &[String]) -> io::Result<()> {
-    if Path::new(HOSTS).exists() {
-        mount_bind(HOSTS, "/etc/hosts")?;
+    for (file, place) in [(HOSTS, "/etc/hosts"), (RESOLVERS, "/etc/resolv.conf")] {
+        if Path::new(file).exists() {
+            mount_bind(file, place)?;
+        }
     }
     for path in MASKED.map(Path::new) {
         if path.is_dir() {

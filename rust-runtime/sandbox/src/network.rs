@@ -1,4 +1,4 @@
-//! The pack's network as its launcher has it: a namespace that it can enter, and a file of names.
+//! The pack's network as its launcher has it: a namespace that it can enter, and two files, by which names are found.
 
 use std::fs::{self, File};
 use std::io;
@@ -53,9 +53,7 @@ pub(crate) const HOSTS: &str = "/run/burst/hosts";
 impl Hosts {
     /// Where the pack's root is laid out, with the pack itself in it.
     pub(crate) fn create() -> io::Result<Self> {
-        let path = PathBuf::from(format!("{SCAFFOLD}{HOSTS}"));
-        path.parent().map_or(Ok(()), fs::create_dir_all)?;
-        let hosts = Self(File::create(path)?);
+        let hosts = Self(create(HOSTS)?);
         hosts.name(&[])?;
         Ok(hosts)
     }
@@ -66,7 +64,36 @@ impl Hosts {
         for (name, address) in named {
             lines += &format!("{address} {name}\n");
         }
-        self.0.set_len(0)?;
-        self.0.write_all_at(lines.as_bytes(), 0)
+        replace(&self.0, &lines)
     }
+}
+
+/// A pack's file of those who know names, which only its launcher writes as well.
+#[derive(Debug)]
+pub(crate) struct Resolvers(File);
+
+/// Where it lies in the pack's root. Process 1 has programs see it at `/etc/resolv.conf`.
+pub(crate) const RESOLVERS: &str = "/run/burst/resolv.conf";
+
+impl Resolvers {
+    /// Where the pack's root is laid out, with nobody in it.
+    pub(crate) fn create() -> io::Result<Self> {
+        create(RESOLVERS).map(Self)
+    }
+
+    pub(crate) fn name(&self, resolvers: &[IpAddr]) -> io::Result<()> {
+        let lines = resolvers.iter().map(|it| format!("nameserver {it}\n"));
+        replace(&self.0, &lines.collect::<String>())
+    }
+}
+
+fn create(path: &str) -> io::Result<File> {
+    let path = PathBuf::from(format!("{SCAFFOLD}{path}"));
+    path.parent().map_or(Ok(()), fs::create_dir_all)?;
+    File::create(path)
+}
+
+fn replace(file: &File, text: &str) -> io::Result<()> {
+    file.set_len(0)?;
+    file.write_all_at(text.as_bytes(), 0)
 }

@@ -62,15 +62,23 @@ impl Places {
     }
 }
 
-/// Takes in connections, for as long as it is polled, and passes each on to the first of the server's addresses that
-/// answers.
-pub(crate) async fn pass_on(listener: TcpListener, server: Arc<[SocketAddr]>, places: Places) {
+/// Takes in connections, for as long as it is polled, and passes each on to the first of its server's addresses that
+/// answers; who has no server is turned away.
+pub(crate) async fn pass_on(
+    listener: TcpListener,
+    server: impl Fn(&TcpStream) -> Option<Arc<[SocketAddr]>>,
+    places: Places,
+) {
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
             accepted = listener.accept() => match (accepted, Arc::clone(&places.open).try_acquire_owned()) {
                 (Ok((inner, _)), Ok(place)) => {
-                    let (server, places) = (Arc::clone(&server), places.clone());
+                    let Some(server) = server(&inner) else {
+                        reset(&inner);
+                        continue;
+                    };
+                    let places = places.clone();
                     connections.spawn(async move {
                         // Given back when the sockets are closed.
                         let _place = place;

@@ -97,11 +97,12 @@ impl Root<'_> {
         Ok(layout.container)
     }
 
-    /// Whether names can be given in it: nothing is made in a directory that others use as well.
-    pub(crate) fn has_hosts(&self) -> bool {
+    /// Whether it has this file, in whose place the pack can see another one: nothing is made in a directory that
+    /// others use as well.
+    pub(crate) fn has(&self, file: &str) -> bool {
         self.directory.is_none_or(|directory| {
-            let hosts = fs::symlink_metadata(directory.join("etc/hosts"));
-            hosts.is_ok_and(|hosts| hosts.is_file())
+            let found = fs::symlink_metadata(directory.join(file));
+            found.is_ok_and(|found| found.is_file())
         })
     }
 
@@ -197,6 +198,7 @@ impl Layout {
             ),
             ("/etc/group", format!("pack:x:{id}:\n")),
             ("/etc/hosts", String::new()),
+            ("/etc/resolv.conf", String::new()),
             (
                 "/etc/nsswitch.conf",
                 "passwd: files\ngroup: files\nhosts: files dns\n".to_owned(),

@@ -13,7 +13,7 @@ use crate::filter::Filter;
 use crate::group::Group;
 use crate::hierarchy::Hierarchies;
 use crate::local_name::LocalName;
-use crate::network::Hosts;
+use crate::network::{Hosts, Resolvers};
 use crate::owner::Owner;
 use crate::process_one::ProcessOne;
 use crate::processes::Processes;
@@ -89,8 +89,11 @@ impl Sandbox {
             environment: plan.environment,
         };
         owner.prepare()?;
-        let hosts = root.has_hosts().then(Hosts::create).transpose();
-        let hosts = hosts.map_err(|reason| Error::kernel("a file of names", reason))?;
+        let unnamed = |reason| Error::kernel("a file of names", reason);
+        let hosts = root.has("etc/hosts").then(Hosts::create).transpose();
+        let hosts = hosts.map_err(unnamed)?;
+        let resolvers = (root.has("etc/resolv.conf").then(Resolvers::create)).transpose();
+        let resolvers = resolvers.map_err(unnamed)?;
         // The token is in this process's memory, too.
         set_dumpable_behavior(DumpableBehavior::NotDumpable)
             .map_err(|reason| Error::kernel("to close its memory", reason))?;
@@ -106,7 +109,7 @@ impl Sandbox {
             processes,
             limits: plan.limits,
             group,
-            servers: Servers::of(network, hosts),
+            servers: Servers::of(network, hosts, resolvers),
             _name: name,
         })
     }

@@ -7,12 +7,15 @@ use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::thread;
 
+use ipnet::IpNet;
+use tokio::net::TcpStream;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;
 
 use crate::addresses;
+use crate::internet::Internet;
 use crate::lines::say;
-use crate::network::{Hosts, Namespace};
+use crate::network::{Hosts, Namespace, Resolvers};
 use crate::relay::{Places, pass_on};
 use crate::target::{Found, find};
 
@@ -21,6 +24,8 @@ use crate::target::{Found, find};
 pub(crate) enum Access {
     /// These, each as `HOST:PORT`, and no others.
     Open(Vec<String>),
+    /// The internet as well, but for these ranges.
+    Internet(Vec<IpNet>),
     Close,
 }
 
@@ -34,9 +39,15 @@ pub(crate) enum Servers {
 }
 
 impl Servers {
-    /// Of a pack, which may have no file of names.
-    pub(crate) fn of(namespace: Namespace, hosts: Option<Hosts>) -> Self {
+    /// Of a pack, which may have no files of names.
+    pub(crate) fn of(
+        namespace: Namespace,
+        hosts: Option<Hosts>,
+        resolvers: Option<Resolvers>,
+    ) -> Self {
+        let namespace = Arc::new(namespace);
         Self::Idle(Some(Relay {
+            internet: Internet::of(Arc::clone(&namespace), resolvers),
             namespace,
             hosts,
             places: Places::new(),
@@ -46,7 +57,7 @@ impl Servers {
 
     /// Never blocks.
     pub(crate) fn tell(&mut self, access: Access) {
-        if let (Self::Idle(relay), Access::Open(_)) = (&mut *self, &access) {
+        if let (Self::Idle(relay), Access::Open(_) | Access::Internet(_)) = (&mut *self, &access) {
             match relay.take().map(begin) {
                 Some(Ok(orders)) => *self = Self::Relaying(orders),
                 Some(Err(reason)) => eprintln!("burst-runtime: nothing can be relayed: {reason}"),
@@ -60,7 +71,9 @@ impl Servers {
         match taken {
             Ok(()) => {}
             Err(Access::Close) => say("closed"),
-            Err(Access::Open(_)) => say("open failed: nothing can be relayed"),
+            Err(Access::Open(_) | Access::Internet(_)) => {
+                say("open failed: nothing can be relayed")
+            }
         }
     }
 }
@@ -79,7 +92,8 @@ fn begin(relay: Relay) -> io::Result<UnboundedSender<Access>> {
 /// All that the thread has.
 #[derive(Debug)]
 pub(crate) struct Relay {
-    namespace: Namespace,
+    namespace: Arc<Namespace>,
+    internet: Internet,
     hosts: Option<Hosts>,
     places: Places,
     open: Option<Open>,
@@ -96,20 +110,23 @@ struct Open {
 impl Relay {
     async fn attend(mut self, mut orders: UnboundedReceiver<Access>) {
         while let Some(order) = orders.recv().await {
-            let closed = self.close().await;
-            match (order, closed) {
-                (Access::Close, Ok(())) => say("closed"),
-                (Access::Close, Err(reason)) => say(&format!("close failed: {reason}")),
-                (Access::Open(targets), closed) => {
-                    let opened = match closed {
-                        Ok(()) => self.open(&targets).await,
-                        Err(reason) => Err(reason.to_string()),
-                    };
-                    match opened {
-                        Ok(()) => say("opened"),
-                        Err(reason) => say(&format!("open failed: {reason}")),
+            let opened = match order {
+                Access::Internet(closed) => self.internet.open(closed).await,
+                Access::Open(targets) => match self.close().await {
+                    Ok(()) => self.open(&targets).await,
+                    Err(reason) => Err(reason.to_string()),
+                },
+                Access::Close => {
+                    match self.close().await {
+                        Ok(()) => say("closed"),
+                        Err(reason) => say(&format!("close failed: {reason}")),
                     }
+                    continue;
                 }
+            };
+            match opened {
+                Ok(()) => say("opened"),
+                Err(reason) => say(&format!("open failed: {reason}")),
             }
         }
     }
@@ -131,6 +148,7 @@ impl Relay {
         let begun = listeners.into_iter().try_for_each(|(listener, server)| {
             let listener = tokio::net::TcpListener::from_std(listener)?;
             let places = self.places.clone();
+            let server = move |_: &TcpStream| Some(Arc::clone(&server));
             open.listening.spawn(pass_on(listener, server, places));
             Ok(())
         });
@@ -145,6 +163,11 @@ impl Relay {
 
     /// Returns when no connection is left.
     async fn close(&mut self) -> io::Result<()> {
+        let shut = self.internet.close().await;
+        self.close_servers().await.and(shut)
+    }
+
+    async fn close_servers(&mut self) -> io::Result<()> {
         let Some(mut open) = self.open.take() else {
             return Ok(());
         };

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use ipnet::IpNet;
 use serde::Deserialize;
 
 use crate::Error;
@@ -57,8 +58,17 @@ pub(crate) enum Order {
     Limits(Limits),
     /// The servers that the pack may reach, each as `HOST:PORT`.
     Open(Vec<String>),
-    /// It may reach none.
+    /// It may reach the internet as well.
+    Internet(Internet),
+    /// It may reach none of all that.
     Close(Yes),
+}
+
+#[derive(Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Internet {
+    /// What is no part of it.
+    pub(crate) closed: Vec<IpNet>,
 }
 
 #[derive(Debug, PartialEq, Deserialize)]
@@ -252,7 +262,15 @@ mod tests {
             Order::read(br#"{"close":true}"#).unwrap(),
             Order::Close(Yes)
         );
+        assert_eq!(
+            Order::read(br#"{"internet":{"closed":["10.0.0.0/8","::/3"]}}"#).unwrap(),
+            Order::Internet(Internet {
+                closed: vec!["10.0.0.0/8".parse().unwrap(), "::/3".parse().unwrap()]
+            })
+        );
         for wrong in [
+            r#"{"internet":true}"#,
+            r#"{"internet":{"closed":["10.0.0.0/33"]}}"#,
             r#"{"close":false}"#,
             r#"{"open":[],"close":true}"#,
             "{}",

@@ -1,0 +1,113 @@
+//! The internet, for a pack that may reach it. What the pack sends there comes back to sockets of the launcher's in
+//! the pack's own network ([`entrance`]), whose other end is each time an address that is allowed ([`allowed`]): the
+//! launcher connects to that in the program's place, as it does to servers.
+
+mod allowed;
+mod entrance;
+mod flows;
+mod resolvers;
+mod routes;
+
+use std::io;
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::Arc;
+
+use ipnet::IpNet;
+use tokio::net::{TcpListener, TcpStream, UdpSocket};
+use tokio::task::JoinSet;
+
+use crate::internet::allowed::Allowed;
+use crate::internet::flows::Flows;
+use crate::network::{Namespace, Resolvers};
+use crate::relay::{Places, pass_on};
+
+/// The way there, which is closed or open.
+#[derive(Debug)]
+pub(crate) struct Internet {
+    namespace: Arc<Namespace>,
+    /// Where the pack finds those who know names.
+    resolvers: Option<Resolvers>,
+    places: Places,
+    flows: Flows,
+    open: Option<Open>,
+}
+
+#[derive(Debug)]
+struct Open {
+    sources: Vec<IpAddr>,
+    relaying: JoinSet<()>,
+}
+
+impl Internet {
+    /// Of a pack, which may have no file of resolvers.
+    pub(crate) fn of(namespace: Arc<Namespace>, resolvers: Option<Resolvers>) -> Self {
+        Self {
+            flows: Flows::of(Arc::clone(&namespace)),
+            namespace,
+            resolvers,
+            places: Places::new(),
+            open: None,
+        }
+    }
+
+    /// Everything but these ranges and this machine, from now on; or says why not.
+    pub(crate) async fn open(&mut self, closed: Vec<IpNet>) -> Result<(), String> {
+        self.close().await.map_err(|reason| reason.to_string())?;
+        let Some(file) = &self.resolvers else {
+            return Err(
+                "the pack's root has no /etc/resolv.conf, by which names are found".to_owned(),
+            );
+        };
+        let resolvers = resolvers::of_machine();
+        let sources: Vec<IpAddr> = (entrance::SOURCES.into_iter())
+            .filter(|source| source.is_ipv4() || has_ipv6())
+            .collect();
+        let sockets = (self.namespace.within(|| entrance::make(&sources)))
+            .map_err(|reason| format!("the pack cannot be let out: {reason}"))?;
+        let named = file.name(&resolvers::in_pack(&resolvers));
+        let allowed = Arc::new(Allowed::new(closed, resolvers));
+        let relaying = JoinSet::new();
+        let open = self.open.insert(Open { sources, relaying });
+        let begun = sockets.into_iter().try_for_each(|sockets| {
+            let listener = TcpListener::from_std(sockets.tcp)?;
+            let socket = UdpSocket::from_std(sockets.udp)?;
+            let (tcp, udp) = (Arc::clone(&allowed), Arc::clone(&allowed));
+            let target = move |inner: &TcpStream| {
+                let target = tcp.target(inner.local_addr().ok()?)?;
+                Some(Arc::from([target]))
+            };
+            open.relaying
+                .spawn(pass_on(listener, target, self.places.clone()));
+            open.relaying.spawn(self.flows.clone().pass_on(socket, udp));
+            Ok(())
+        });
+        if let Err(reason) = named.and_then(|()| begun) {
+            // What is left by that leads nowhere.
+            let _ = self.close().await;
+            return Err(format!("the pack cannot be let out: {reason}"));
+        }
+        Ok(())
+    }
+
+    /// Returns when no connection is left.
+    pub(crate) async fn close(&mut self) -> io::Result<()> {
+        let Some(mut open) = self.open.take() else {
+            return Ok(());
+        };
+        open.relaying.shutdown().await;
+        // Whose place is given back has no sockets any more.
+        self.places.all_free().await;
+        self.flows.all_gone().await;
+        let unnamed = (self.resolvers.as_ref()).map_or(Ok(()), |file| file.name(&[]));
+        let removed = self.namespace.within(|| entrance::remove(&open.sources));
+        removed.and(unnamed)
+    }
+}
+
+/// Whether this machine has a way to the internet by it: else programs would try it before IPv4.
+fn has_ipv6() -> bool {
+    routes::leads_elsewhere(IpAddr::V6(GLOBAL)).unwrap_or(false)
+}
+
+/// One of those that are the whole world's.
+const GLOBAL: Ipv6Addr = Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 1);

@@ -1,0 +1,64 @@
+//! Routes of the network namespace that the calling thread is in.
+
+use std::io;
+use std::net::IpAddr;
+
+use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
+use netlink_packet_route::route::{
+    RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType,
+};
+use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
+
+use crate::addresses::LOOPBACK;
+use crate::kernel_network::{change, get};
+
+/// All that has no other way comes back by the loopback, and is from `source` unless a program says otherwise.
+pub(crate) fn lead_back(source: IpAddr) -> io::Result<()> {
+    let flags = NLM_F_CREATE | NLM_F_EXCL;
+    change(RouteNetlinkMessage::NewRoute(back_to(source)), flags)
+}
+
+/// Not any more.
+pub(crate) fn lead_nowhere(source: IpAddr) -> io::Result<()> {
+    change(RouteNetlinkMessage::DelRoute(back_to(source)), 0)
+}
+
+/// Whether the address is somebody else's, whom this machine has a way to: neither its own nor one of many.
+pub(crate) fn leads_elsewhere(address: IpAddr) -> io::Result<bool> {
+    let mut asked = of(address);
+    asked.header.destination_prefix_length = if address.is_ipv4() { 32 } else { 128 };
+    asked.attributes = vec![RouteAttribute::Destination(plain(address))];
+    match get(RouteNetlinkMessage::GetRoute(asked))? {
+        RouteNetlinkMessage::NewRoute(found) => Ok(found.header.kind == RouteType::Unicast),
+        _ => Err(io::ErrorKind::InvalidData.into()),
+    }
+}
+
+fn back_to(source: IpAddr) -> RouteMessage {
+    let mut route = of(source);
+    route.header.table = RouteHeader::RT_TABLE_MAIN;
+    route.header.protocol = RouteProtocol::Static;
+    route.header.scope = RouteScope::Host;
+    route.header.kind = RouteType::Local;
+    route.attributes = vec![
+        RouteAttribute::Oif(LOOPBACK),
+        RouteAttribute::PrefSource(plain(source)),
+    ];
+    route
+}
+
+fn of(address: IpAddr) -> RouteMessage {
+    let mut route = RouteMessage::default();
+    route.header.address_family = match address {
+        IpAddr::V4(_) => AddressFamily::Inet,
+        IpAddr::V6(_) => AddressFamily::Inet6,
+    };
+    route
+}
+
+fn plain(address: IpAddr) -> RouteAddress {
+    match address {
+        IpAddr::V4(address) => RouteAddress::Inet(address),
+        IpAddr::V6(address) => RouteAddress::Inet6(address),
+    }
+}
