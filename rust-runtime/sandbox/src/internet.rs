@@ -51,13 +51,16 @@ impl Internet {
     }
 
     /// Everything but these ranges and this machine, from now on; or says why not.
-    pub(crate) async fn open(&mut self, closed: Vec<IpNet>) -> Result<(), String> {
+    pub(crate) async fn open(&mut self, closed: &[String]) -> Result<(), String> {
         self.close().await.map_err(|reason| reason.to_string())?;
         let Some(file) = &self.resolvers else {
             return Err(
                 "the pack's root has no /etc/resolv.conf, by which names are found".to_owned(),
             );
         };
+        let closed = (closed.iter())
+            .map(|range| range.parse().map_err(|_| no_range(range)))
+            .collect::<Result<Vec<IpNet>, _>>()?;
         let resolvers = resolvers::of_machine();
         let sources: Vec<IpAddr> = (entrance::SOURCES.into_iter())
             .filter(|source| source.is_ipv4() || has_ipv6())
@@ -102,6 +105,10 @@ impl Internet {
         let removed = self.namespace.within(|| entrance::remove(&open.sources));
         removed.and(unnamed)
     }
+}
+
+fn no_range(text: &str) -> String {
+    format!("'{text}' is no range of addresses, such as 10.0.0.0/8")
 }
 
 /// Whether this machine has a way to the internet by it: else programs would try it before IPv4.

@@ -39,7 +39,8 @@
 //! | --- | --- |
 //! | `{"limits":{…}}` | it is held to these; `files` is for life, and so is `processes` without a control group |
 //! | `{"open":["HOST:PORT",…]}` | programs reach these servers at their own addresses and names, and no others; at most 64, with at most 256 addresses |
-//! | `{"close":true}` | they reach none, and no connection to one is left |
+//! | `{"internet":{"closed":["ADDRESS/BITS",…]}}` | programs reach the internet as well: TCP and UDP, to all addresses but those in the ranges and those of this machine; names by its resolvers. Until the next `open` |
+//! | `{"close":true}` | they reach nothing, and no connection is left |
 //!
 //! When standard input ends, or at SIGTERM, SIGINT or SIGHUP, process 1 is told to end as well, and killed after its
 //! grace. The launcher ends when nothing of the sandbox runs any more.
@@ -55,10 +56,10 @@
 //! | `limits made` | they hold from now on |
 //! | `limits refused: REASON` | they cannot be; those before go on |
 //! | `limits failed: REASON` | the kernel has refused, and which of them hold is not known |
-//! | `opened` | all of them can be reached; whether a server answers is known when a program connects, whose connection is reset if not |
-//! | `open failed: REASON` | none can be; within 10 s for each name, all looked for at once |
+//! | `opened` | all of them, or the internet, can be reached; whether anybody answers is known when a program connects, whose connection is reset if not |
+//! | `open failed: REASON` | none can be, or not the internet; within 10 s for each name, all looked for at once |
 //! | `closed` | nothing can be reached any more; also if nothing could before |
-//! | `close failed: REASON` | no connection is left, but an address or a name of a server's |
+//! | `close failed: REASON` | no connection is left, but an address, a name or a route |
 //! | `out of memory` | the last line, if the kernel has killed anybody in the pack's control group for that |
 //!
 //! Its exit code is that of process 1, or 128 and the number of the signal that ended it. It is 1 where nothing was made,
@@ -79,6 +80,7 @@
 //! | control groups | `group`, `group_files`, `hierarchy` |
 //! | making, changing, ending one | `sandbox`, `processes`, `handover`, `local_name` |
 //! | servers that a pack reaches: where they are, their addresses and names in the pack, connections to them | `target`, `addresses`, `network`, `servers`, `relay` |
+//! | the internet: what of it is allowed, how connections and datagrams for anybody are taken in and passed on | `internet` and what is below it, `kernel_network` |
 //! | the launcher's life | `launcher`, `spec`, `lines`, `signals` |
 
 mod addresses;

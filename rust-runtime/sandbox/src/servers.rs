@@ -7,7 +7,6 @@ use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::thread;
 
-use ipnet::IpNet;
 use tokio::net::TcpStream;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;
@@ -25,7 +24,7 @@ pub(crate) enum Access {
     /// These, each as `HOST:PORT`, and no others.
     Open(Vec<String>),
     /// The internet as well, but for these ranges.
-    Internet(Vec<IpNet>),
+    Internet(Vec<String>),
     Close,
 }
 
@@ -111,7 +110,7 @@ impl Relay {
     async fn attend(mut self, mut orders: UnboundedReceiver<Access>) {
         while let Some(order) = orders.recv().await {
             let opened = match order {
-                Access::Internet(closed) => self.internet.open(closed).await,
+                Access::Internet(closed) => self.internet.open(&closed).await,
                 Access::Open(targets) => match self.close().await {
                     Ok(()) => self.open(&targets).await,
                     Err(reason) => Err(reason.to_string()),

@@ -3,6 +3,7 @@
 
 mod directories;
 mod ends;
+mod internet;
 mod leaks;
 mod limits;
 mod refusals;

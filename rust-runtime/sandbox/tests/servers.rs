@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -11,23 +11,23 @@ use std::time::{Duration, Instant};
 use crate::support::{Ended, Launcher, Pack, SOON, Who, everybody, until, unused_user};
 
 /// Connections of a pack at a time.
-const MOST: usize = 256;
+pub(crate) const MOST: usize = 256;
 
 /// A pack that connects where it is told.
-struct Client {
-    launcher: Launcher,
-    orders: BufReader<TcpStream>,
+pub(crate) struct Client {
+    pub(crate) launcher: Launcher,
+    pub(crate) orders: BufReader<TcpStream>,
     pack: Pack,
 }
 
 impl Client {
-    fn start(who: Who) -> Self {
+    pub(crate) fn start(who: Who) -> Self {
         let limits =
             serde_json::json!({"memoryMiB": 64, "cpus": 1.5, "processes": 40, "files": 4096});
         Self::of(Pack::new(who).with("limits", limits))
     }
 
-    fn of(pack: Pack) -> Self {
+    pub(crate) fn of(pack: Pack) -> Self {
         let mut launcher = pack.started("obey");
         let line = launcher.line();
         let address = line.strip_prefix("obeying at ").unwrap().to_owned();
@@ -41,22 +41,22 @@ impl Client {
     }
 
     /// What the launcher answers.
-    fn told(&mut self, line: &str) -> String {
+    pub(crate) fn told(&mut self, line: &str) -> String {
         self.launcher.say(line);
         self.launcher.line()
     }
 
     #[track_caller]
-    fn open(&mut self, servers: &[&str]) {
+    pub(crate) fn open(&mut self, servers: &[&str]) {
         assert_eq!(self.told(&open(servers)), "opened");
     }
 
     #[track_caller]
-    fn close(&mut self) {
+    pub(crate) fn close(&mut self) {
         assert_eq!(self.told(r#"{"close":true}"#), "closed");
     }
 
-    fn order(&mut self, order: &str) -> String {
+    pub(crate) fn order(&mut self, order: &str) -> String {
         let line = format!("{order}\n");
         self.orders.get_mut().write_all(line.as_bytes()).unwrap();
         let mut answer = String::new();
@@ -64,14 +64,14 @@ impl Client {
         answer.trim_end().to_owned()
     }
 
-    fn number(&mut self, order: &str) -> usize {
+    pub(crate) fn number(&mut self, order: &str) -> usize {
         let answer = self.order(order);
         answer
             .parse()
             .unwrap_or_else(|_| panic!("{order}: {answer}"))
     }
 
-    fn end(self) -> Ended {
+    pub(crate) fn end(self) -> Ended {
         let ended = self.launcher.end();
         self.pack.assert_gone();
         ended
@@ -79,7 +79,7 @@ impl Client {
 }
 
 /// Who is told from him by his processes.
-fn another(who: Who) -> Who {
+pub(crate) fn another(who: Who) -> Who {
     match who {
         Who::Ordinary(Some(_)) => Who::Ordinary(Some(unused_user())),
         other => other,
@@ -91,14 +91,18 @@ fn open(servers: &[&str]) -> String {
 }
 
 /// A server that says everything back, and ends when its client does.
-struct Echo {
-    address: SocketAddr,
+pub(crate) struct Echo {
+    pub(crate) address: SocketAddr,
     connected: Arc<AtomicUsize>,
 }
 
 impl Echo {
-    fn at(host: &str) -> Self {
-        Self::doing(host, |mut stream| {
+    pub(crate) fn at(host: &str) -> Self {
+        Self::on((host, 0))
+    }
+
+    pub(crate) fn on(address: impl ToSocketAddrs) -> Self {
+        Self::by(TcpListener::bind(address).unwrap(), |mut stream| {
             let mut sent = [0; 4096];
             while let Ok(read @ 1..) = stream.read(&mut sent) {
                 if stream.write_all(&sent[..read]).is_err() {
@@ -109,8 +113,11 @@ impl Echo {
     }
 
     /// One that does this for each connection.
-    fn doing(host: &str, serve: impl Fn(TcpStream) + Send + Sync + 'static) -> Self {
-        let listener = TcpListener::bind((host, 0)).unwrap();
+    pub(crate) fn doing(host: &str, serve: impl Fn(TcpStream) + Send + Sync + 'static) -> Self {
+        Self::by(TcpListener::bind((host, 0)).unwrap(), serve)
+    }
+
+    fn by(listener: TcpListener, serve: impl Fn(TcpStream) + Send + Sync + 'static) -> Self {
         let address = listener.local_addr().unwrap();
         let connected = Arc::new(AtomicUsize::new(0));
         let (count, serve) = (Arc::clone(&connected), Arc::new(serve));
@@ -127,11 +134,11 @@ impl Echo {
         Self { address, connected }
     }
 
-    fn connected(&self) -> usize {
+    pub(crate) fn connected(&self) -> usize {
         self.connected.load(Ordering::SeqCst)
     }
 
-    fn here(&self) -> String {
+    pub(crate) fn here(&self) -> String {
         self.address.to_string()
     }
 
@@ -436,12 +443,12 @@ fn what_a_relay_costs_is_told() {
     client.end();
 }
 
-fn descriptors(process: u32) -> usize {
+pub(crate) fn descriptors(process: u32) -> usize {
     fs::read_dir(format!("/proc/{process}/fd")).unwrap().count()
 }
 
 /// Bytes.
-fn resident(process: u32) -> usize {
+pub(crate) fn resident(process: u32) -> usize {
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
     let kibibytes = line.unwrap().trim().trim_end_matches(" kB");

@@ -1,7 +1,7 @@
 //! `burst-runtime`: arguments in, exit code out.
 
 use std::io::{self, Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use burst_bcm::BackendConfig;
@@ -9,6 +9,7 @@ use burst_firewall::{NetworkPolicy, Range};
 use burst_runtime::Access;
 use burst_runtime::inherited::{self, LocalListener, PackSocket};
 use clap::{Parser, Subcommand};
+use rustix::process::{Resource, Rlimit, setrlimit};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use tokio::net::TcpListener;
@@ -79,6 +80,13 @@ enum Command {
         #[arg(long, value_name = "ADDRESS/BITS")]
         closed: Vec<Range>,
     },
+    /// Unpack what of an OCI image layout is for this machine, remove others, and print, as JSON, where it is.
+    Unpack {
+        /// The layout: a directory, or a tar of it.
+        image: PathBuf,
+        /// Where it is unpacked, below its digest's name. Nobody else has anything there.
+        directory: PathBuf,
+    },
     /// Serve within walls of the kernel's; reads what they are from standard input, and ends when that closes.
     Sandbox {
         /// Print, as JSON, whether this machine lets this user make such walls, and nothing else.
@@ -110,6 +118,7 @@ fn main() -> ExitCode {
         Command::Describe => describe(),
         Command::Cleanup => cleanup(),
         Command::Servers => servers(),
+        Command::Unpack { image, directory } => unpack(&image, &directory),
         Command::Sandbox { check, remove } => match sandbox(check, remove) {
             Ok(code) => return code,
             Err(error) => Err(error),
@@ -161,8 +170,25 @@ enum Error {
     #[error(transparent)]
     Firewall(#[from] burst_firewall::Error),
     #[error(transparent)]
+    Image(#[from] burst_image::Error),
+    #[error(transparent)]
     Sandbox(#[from] burst_sandbox::Error),
 }
+
+fn unpack(image: &Path, directory: &Path) -> Result<(), Error> {
+    // Names in an image may be as long as it likes.
+    let most = Rlimit {
+        current: Some(UNPACKING),
+        maximum: Some(UNPACKING),
+    };
+    setrlimit(Resource::As, most).map_err(io::Error::from)?;
+    let unpacked = burst_image::unpack(image, directory)?;
+    println!("{}", serde_json::to_string(&unpacked)?);
+    Ok(())
+}
+
+/// Bytes of memory, far more than an image takes that is not made to take it.
+const UNPACKING: u64 = 1 << 30;
 
 /// Sockets of whoever has started this.
 struct Opened {

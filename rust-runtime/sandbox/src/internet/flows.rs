@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg};
+use rustix::net::{SendFlags, send};
 use socket2::{Domain, Socket, Type};
 use tokio::io::Interest;
 use tokio::net::UdpSocket;
@@ -181,7 +182,9 @@ fn pass(from: &UdpSocket, to: &UdpSocket) -> io::Result<()> {
 
 /// What has just arrived. It is lost where there is no room for it, as anywhere else on its way.
 fn say(to: &UdpSocket, length: usize) {
-    let _ = DATAGRAM.with_borrow(|datagram| to.try_send(&datagram[..length]));
+    let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+    // The kernel is asked itself: tokio would not know yet whether a new socket has room.
+    let _ = DATAGRAM.with_borrow(|datagram| send(to, &datagram[..length], flags));
 }
 
 /// Whose datagram it is, and whom it is meant for; and its length.

@@ -3,10 +3,12 @@
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream, ToSocketAddrs};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs, UdpSocket};
 use std::os::fd::FromRawFd;
 use std::thread;
 use std::time::{Duration, Instant};
+
+use socket2::{Domain, Socket, Type};
 
 const SOON: Duration = Duration::from_secs(20);
 
@@ -107,12 +109,67 @@ fn follow(order: &str, held: &mut Vec<TcpStream>) -> io::Result<String> {
             let each = |time: Duration| (time / count).as_micros();
             Ok(format!("{} {}", each(asked), each(began.elapsed())))
         }
+        // As with `ask`, in datagrams.
+        ["send", server, word] => {
+            let socket = datagrams_to(server)?;
+            socket.send(word.as_bytes())?;
+            let mut answer = [0; 64];
+            let length = socket.recv(&mut answer)?;
+            Ok(String::from_utf8_lossy(&answer[..length]).into_owned())
+        }
+        // How many get an answer, of so many sockets that are there at once.
+        ["flows", server, count] => {
+            let count: usize = count.parse().map_err(io::Error::other)?;
+            let sockets: Vec<_> = (0..count)
+                .map(|_| datagrams_to(server))
+                .collect::<io::Result<_>>()?;
+            let answered = sockets.iter().filter(|socket| {
+                let sent = socket.send(b"x");
+                sent.and_then(|_| socket.recv(&mut [0; 16])).is_ok()
+            });
+            Ok(answered.count().to_string())
+        }
+        // How many begin to connect, whether or not anybody answers.
+        ["knock", server, count] => {
+            let server: SocketAddr = server.parse().map_err(io::Error::other)?;
+            let mut knocked = Vec::new();
+            for _ in 0..count.parse().map_err(io::Error::other)? {
+                let domain = Domain::for_address(server);
+                let socket = Socket::new(domain, Type::STREAM, None)?;
+                socket.set_nonblocking(true)?;
+                match socket.connect(&server.into()) {
+                    Err(error) if error.raw_os_error() != Some(libc::EINPROGRESS) => {}
+                    _ => knocked.push(socket),
+                }
+            }
+            Ok(knocked.len().to_string())
+        }
+        ["find", name] => {
+            let mut found = (name, 80).to_socket_addrs()?;
+            let first = found.next().ok_or(io::ErrorKind::NotFound)?;
+            Ok(first.ip().to_string())
+        }
+        ["resolvers"] => Ok(fs::read_to_string("/etc/resolv.conf")?.replace('\n', ";")),
         ["listen", address] => TcpListener::bind(address).map(|_| "done".to_owned()),
         ["hosts"] => Ok(fs::read_to_string("/etc/hosts")?.replace('\n', ";")),
         ["write-hosts"] => fs::write("/etc/hosts", "").map(|()| "done".to_owned()),
         ["addresses"] => addresses(),
         _ => Err(io::ErrorKind::Unsupported.into()),
     }
+}
+
+fn datagrams_to(server: &str) -> io::Result<UdpSocket> {
+    let server: SocketAddr = server.parse().map_err(io::Error::other)?;
+    let any = if server.is_ipv4() {
+        "0.0.0.0:0"
+    } else {
+        "[::]:0"
+    };
+    let socket = UdpSocket::bind(any)?;
+    socket.connect(server)?;
+    // Who answers at all does so at once.
+    socket.set_read_timeout(Some(Duration::from_millis(500)))?;
+    Ok(socket)
 }
 
 fn connect(server: &str) -> io::Result<TcpStream> {

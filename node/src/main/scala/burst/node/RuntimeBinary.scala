@@ -53,12 +53,19 @@ final class RuntimeBinary(path: Path):
     */
   def removeSandboxes(prefix: String): Either[String, Int] = answer[Int](List("sandbox", "--remove", prefix))
 
+  /** Unpacks an image into a directory that is nobody else's, unless it is there, and removes others; blocks. */
+  def unpack(image: Path, directory: Path, timeout: FiniteDuration): Either[String, UnpackedImage] =
+    run(List("unpack", image.toString, directory.toString), "", timeout).flatMap:
+      case Finished(0, output) => read(output)
+      case Finished(_, output) => Left(lastLine(output).stripPrefix("burst-runtime: "))
+
   private def answer[A: Decoder](command: List[String], input: String = ""): Either[String, A] =
-    run(command, input, AnswerTimeout) match
-      case Left(problem) => Left(problem)
-      case Right(Finished(0, output)) =>
-        parse(output).flatMap(_.as[A]).left.map(_ => "it answers in another form")
-      case Right(Finished(code, output)) => Left(s"it ended with code $code ${lastLine(output)}".trim)
+    run(command, input, AnswerTimeout).flatMap:
+      case Finished(0, output) => read(output)
+      case Finished(code, output) => Left(s"it ended with code $code ${lastLine(output)}".trim)
+
+  private def read[A: Decoder](output: String): Either[String, A] =
+    parse(output).flatMap(_.as[A]).left.map(_ => "it answers in another form")
 
   /** Deletes what a flare left on its backend. The configuration goes through standard input: it may hold a
     * password, and arguments are for everyone to see.
@@ -121,6 +128,13 @@ object RuntimeBinary:
 final case class ServerAddress(host: String, port: Int) derives Decoder:
   /** Whether somebody has to be asked for its address. */
   def isNamed: Boolean = !host.matches("[0-9.]+|.*:.*")
+
+/** Where an image was unpacked, and what its labels say of Burst. */
+final case class UnpackedImage(root: Path, labels: Map[String, String])
+
+object UnpackedImage:
+  given Decoder[UnpackedImage] = Decoder.forProduct2[UnpackedImage, String, Map[String, String]]("root", "labels"):
+    (root, labels) => UnpackedImage(Path.of(root), labels)
 
 /** What the kernel lets this user do about packs that are to be shut in. `limits` says what holds them to
   * what they may have, `reason` what is in the way, and what to change.

@@ -58,6 +58,12 @@ private[driver] object Launcher:
     val targets = servers.map(server => s"${server.host}:${server.port}")
     Order(Json.obj("open" -> targets.asJson).noSpaces, outcome("opened", "open failed: "))
 
+  /** To let it through to the internet as well, which is what is not in these ranges. */
+  def internet(closed: Vector[String]): Order[Either[String, Unit]] = Order(
+    Json.obj("internet" -> Json.obj("closed" -> closed.asJson)).noSpaces,
+    outcome("opened", "open failed: ")
+  )
+
   /** To let it through to none, once it has been to some. */
   val Close: Order[Either[String, Unit]] =
     Order(Json.obj("close" -> true.asJson).noSpaces, outcome("closed", "close failed: "))

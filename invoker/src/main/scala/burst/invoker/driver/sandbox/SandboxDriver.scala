@@ -63,7 +63,8 @@ final class SandboxDriver(
       if hasGroups then s"the processors, memory and number of processes of their workers by $limitedBy"
       else s"what they may have by $limitedBy"
     val user = if users.isEmpty then "are the invoker's own user" else "have users of their own"
-    s"packs are shut in, $user and reach their flare's packs on this machine and its backend only; they are held to $held"
+    s"packs are shut in, $user and reach their flare's packs on this machine and its backend only, and the " +
+      s"internet where their namespace may; they are held to $held"
 
   /** Their limits are the most they may have: nobody keeps it for them. */
   def reserves = false
@@ -217,18 +218,30 @@ final class SandboxDriver(
 
   /** The flare's packs have their sockets where this one looks for them. */
   def connect(container: Container, access: NetworkAccess): Future[Either[Failure, Unit]] = container match
-    case _ if access.egress => Future.successful(Left(NoEgress))
-    case own: SandboxContainer if access.backend.uri.nonEmpty => Future(letThrough(own, access.backend))
+    case own: SandboxContainer if access.backend.uri.nonEmpty || access.egress =>
+      Future(letThrough(own, access))
     case _ => Future.successful(Right(()))
 
-  private def letThrough(own: SandboxContainer, backend: BackendConfig): Either[Failure, Unit] =
+  /** What it reached before it does not any more. */
+  private def letThrough(own: SandboxContainer, access: NetworkAccess): Either[Failure, Unit] =
+    own.open.set(true)
+    for
+      _ <- if access.backend.uri.isEmpty then Right(()) else toServers(own, access.backend)
+      _ <- if access.egress then toInternet(own) else Right(())
+    yield ()
+
+  private def toServers(own: SandboxContainer, backend: BackendConfig): Either[Failure, Unit] =
     val opened =
-      try
-        val servers = backends.of(backend)
-        own.open.set(true)
-        ask(own, Launcher.open(servers), settings.connectTimeout).flatten
+      try ask(own, Launcher.open(backends.of(backend)), settings.connectTimeout).flatten
       catch case problem: IOException => Left(problem.getMessage)
     opened.left.map(reason => startFailed(s"its backend '${backend.kind}' cannot be reached: $reason"))
+
+  /** What a machine cannot do is no fault that would make it worse for other flares. */
+  private def toInternet(own: SandboxContainer): Either[Failure, Unit] =
+    val opened = ask(own, Launcher.internet(settings.notInternet), settings.answerTimeout).flatten
+    opened.left.map: reason =>
+      startFailed(s"the internet, which this namespace may reach (egress), cannot be opened to it: $reason")
+        .copy(operation = Some("connect"))
 
   /** One that may go on reaching what it did is of no use to anybody else. */
   def disconnect(container: Container): Unit = container match
@@ -296,11 +309,3 @@ object SandboxDriver:
 
   /** Of equal length: no group's name begins with another's. */
   private val GroupDigits = 16
-
-  /** What is not done is no fault of this machine's: `connect`. */
-  private val NoEgress = Failure(
-    FailureKind.StartFailed,
-    "the driver 'sandbox' does not connect packs with the internet, which this namespace may reach (egress): " +
-      "start the platform with --driver docker or --driver process",
-    operation = Some("connect")
-  )

@@ -15,9 +15,9 @@ object SandboxKind extends DriverKind:
       case Sandboxing.Possible(limits) => limits
       case Sandboxing.Impossible(reason) =>
         throw SetupException(s"packs cannot be shut in here: $reason; or set burst.invoker.driver = process.")
-    val machine = binary.describe()
+    val root = SandboxRoot.of(own, binary, host.directory.resolve("roots"))
     val driver = SandboxDriver(
-      own,
+      own.copy(root = root.map(_.directory.toString)),
       host.runtimeBinary,
       DirectoryId.in(host.directory),
       host.directory.resolve("sandbox"),
@@ -27,7 +27,9 @@ object SandboxKind extends DriverKind:
       BackendServers(binary.servers),
       host.blocking
     )
-    ConnectedDriver(driver, own.glibc.fold(machine)(RuntimeInfo(machine.arch, _)))
+    val machine = binary.describe()
+    val glibc = root.flatMap(_.glibc).orElse(own.glibc)
+    ConnectedDriver(driver, glibc.fold(machine)(RuntimeInfo(machine.arch, _)))
 
   /** Only root may give packs users of their own, where he has all his rights. */
   private def isRoot: Boolean =

@@ -9,6 +9,7 @@ import scala.concurrent.duration.FiniteDuration
 final case class SandboxSettings(
     root: Option[String],
     glibc: Option[String],
+    notInternet: Vector[String],
     mounts: Vector[Mount],
     environment: Vector[String],
     limits: LimitSettings,
@@ -17,6 +18,7 @@ final case class SandboxSettings(
     shmSize: Int,
     descriptors: Long,
     users: UserRange,
+    unpackTimeout: FiniteDuration,
     startTimeout: FiniteDuration,
     stopGrace: FiniteDuration,
     answerTimeout: FiniteDuration,
@@ -38,6 +40,7 @@ object SandboxSettings:
     SandboxSettings(
       root = root,
       glibc = glibc,
+      notInternet = settings.strings("not-internet"),
       mounts = mounts,
       environment = settings.strings("environment"),
       limits = LimitSettings.read(settings),
@@ -46,6 +49,7 @@ object SandboxSettings:
       shmSize = settings.int("shm-size"),
       descriptors = settings.long("descriptors"),
       users = settings.parsed("users", UserRange.parse(settings.string("users"))),
+      unpackTimeout = settings.duration("unpack-timeout"),
       startTimeout = settings.duration("start-timeout"),
       stopGrace = settings.duration("stop-grace"),
       answerTimeout = settings.duration("answer-timeout"),

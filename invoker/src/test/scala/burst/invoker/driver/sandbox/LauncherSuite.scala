@@ -307,13 +307,33 @@ class LauncherSuite extends munit.FunSuite:
       _ <- driver.close()
     yield assertEquals(opened, Right(()))
 
-  test("a flare that needs the internet is told what to use instead, and blames no machine"):
-    val driver = ScriptedLauncher(Stays).driver()
+  private val Internet = """{"internet":{"closed":["10.0.0.0/8","::/3"]}}"""
+
+  test("a pack is let through to the internet where its namespace may, after its backend's servers"):
+    val launcher =
+      ScriptedLauncher(obeys("open" -> "opened", "internet" -> "opened", "close" -> "closed"))
+    val driver = launcher.driver(servers = _ => Servers)
     for
       container <- started(driver)
-      internet <- driver.connect(container, access(Server, egress = true))
+      alone <- driver.connect(container, access(None, egress = true))
+      _ = driver.disconnect(container)
+      both <- driver.connect(container, access(Server, egress = true))
+      _ = driver.disconnect(container)
+      _ <- driver.close()
+    yield
+      val opened = """{"open":["server.example:6379","fd00::1:443"]}"""
+      val closed = """{"close":true}"""
+      assertEquals((alone, both), (Right(()), Right(())))
+      assertEquals(launcher.orders, Vector(Internet, closed, opened, Internet, closed))
+
+  test("a machine that opens no internet says why, and is blamed for nothing else"):
+    val reason = "the pack cannot be let out: the kernel refuses to divert packets"
+    val driver = ScriptedLauncher(obeys("internet" -> s"open failed: $reason")).driver()
+    for
+      container <- started(driver)
+      internet <- driver.connect(container, access(None, egress = true))
       _ <- driver.close()
     yield
       val failure = refusal(internet)
       assertEquals((failure.kind, failure.operation), (FailureKind.StartFailed, Some("connect")))
-      assert(failure.message.contains("egress") && failure.message.contains("--driver"), failure.message)
+      assert(failure.message.contains("egress") && failure.message.endsWith(reason), failure.message)

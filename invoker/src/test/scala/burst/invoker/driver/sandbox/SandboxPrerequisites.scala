@@ -12,6 +12,7 @@ object SandboxPrerequisites:
   val settings: SandboxSettings = SandboxSettings(
     root = None,
     glibc = None,
+    notInternet = Vector("10.0.0.0/8", "::/3"),
     mounts = Vector.empty,
     environment = Vector.empty,
     LimitSettings(cpusPerWorker = 1.0, memoryOverhead = 64, pids = 256, pidsPerWorker = 64),
@@ -20,6 +21,7 @@ object SandboxPrerequisites:
     shmSize = 16,
     descriptors = 4096,
     users = UserRange(2_000_200_000L, 2_000_265_535L),
+    unpackTimeout = 1.minute,
     startTimeout = 30.seconds,
     stopGrace = 250.millis,
     answerTimeout = 10.seconds,

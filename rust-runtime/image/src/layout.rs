@@ -1,0 +1,138 @@
+//! Where the blobs of an image are: in a directory, or in a tar of it.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use oci_spec::image::{Descriptor, DigestAlgorithm};
+use sha2::{Digest, Sha256, Sha512};
+
+use crate::Error;
+
+/// Bytes of a blob that is read into memory: an index, a manifest, a configuration.
+const DOCUMENT: u64 = 4 << 20;
+
+/// Of a tar.
+const FILES: usize = 100_000;
+
+/// An image as it lies on the disk.
+#[derive(Debug)]
+pub(crate) enum Layout {
+    Directory(PathBuf),
+    /// Where each file begins, and how long it is.
+    Archive {
+        path: PathBuf,
+        files: HashMap<Vec<u8>, (u64, u64)>,
+    },
+}
+
+impl Layout {
+    pub(crate) fn open(path: &Path) -> Result<Self, Error> {
+        let layout = match path.is_dir() {
+            true => Self::Directory(path.to_owned()),
+            false => Self::archive(path)?,
+        };
+        match layout.read("oci-layout") {
+            Ok(_) => Ok(layout),
+            Err(Error::Read { reason, .. }) if reason.kind() == io::ErrorKind::NotFound => Err(
+                Error::image("it is no OCI image layout: it has no file oci-layout"),
+            ),
+            Err(other) => Err(other),
+        }
+    }
+
+    fn archive(path: &Path) -> Result<Self, Error> {
+        let failed = || Error::read(path.display().to_string());
+        let file = File::open(path).map_err(failed())?;
+        let mut archive = tar::Archive::new(file);
+        let mut files = HashMap::new();
+        for entry in archive.entries_with_seek().map_err(failed())? {
+            let entry = entry.map_err(failed())?;
+            if files.len() == FILES {
+                return Err(Error::image(format!("it has more than {FILES} files")));
+            }
+            if entry.header().entry_type().is_file() {
+                let name = entry.path_bytes();
+                let name = name.strip_prefix(b"./").unwrap_or(&name).to_vec();
+                files.insert(name, (entry.raw_file_position(), entry.size()));
+            }
+        }
+        Ok(Self::Archive {
+            path: path.to_owned(),
+            files,
+        })
+    }
+
+    /// A document that is not named by its digest.
+    pub(crate) fn read(&self, name: &str) -> Result<Vec<u8>, Error> {
+        let failed = || Error::read(name);
+        let mut document = Vec::new();
+        let file = self.file(name).map_err(failed())?;
+        (file.take(DOCUMENT + 1).read_to_end(&mut document)).map_err(failed())?;
+        match document.len() as u64 > DOCUMENT {
+            true => Err(Error::image(format!("{name} is too large"))),
+            false => Ok(document),
+        }
+    }
+
+    /// A document that is what its digest says.
+    pub(crate) fn document(&self, descriptor: &Descriptor) -> Result<Vec<u8>, Error> {
+        self.blob(descriptor)?;
+        self.read(&name_of(descriptor)?)
+    }
+
+    /// A blob, once all of it has been read and is what its digest says.
+    pub(crate) fn blob(&self, descriptor: &Descriptor) -> Result<impl Read, Error> {
+        let name = name_of(descriptor)?;
+        let open = || self.file(&name).map_err(Error::read(name.as_str()));
+        let (size, digest) = match descriptor.digest().algorithm() {
+            DigestAlgorithm::Sha512 => digest::<Sha512>(open()?),
+            _ => digest::<Sha256>(open()?),
+        }
+        .map_err(Error::read(name.as_str()))?;
+        if size != descriptor.size() || digest != descriptor.digest().digest() {
+            return Err(Error::image(format!("{name} is not what its digest says")));
+        }
+        open()
+    }
+
+    fn file(&self, name: &str) -> io::Result<impl Read + use<>> {
+        let (file, size) = match self {
+            Self::Directory(directory) => (File::open(directory.join(name))?, u64::MAX),
+            Self::Archive { path, files } => {
+                let found = files.get(name.as_bytes());
+                let (start, size) = found.ok_or(io::ErrorKind::NotFound)?;
+                let mut file = File::open(path)?;
+                file.seek(SeekFrom::Start(*start))?;
+                (file, *size)
+            }
+        };
+        Ok(BufReader::with_capacity(BUFFER, file.take(size)))
+    }
+}
+
+const BUFFER: usize = 128 << 10;
+
+/// Of letters and digits: it leads nowhere else.
+fn name_of(descriptor: &Descriptor) -> Result<String, Error> {
+    let digest = descriptor.digest();
+    let algorithm = match digest.algorithm() {
+        DigestAlgorithm::Sha256 => "sha256",
+        DigestAlgorithm::Sha512 => "sha512",
+        other => return Err(Error::image(format!("its digests are of the kind {other}"))),
+    };
+    let hex = digest.digest();
+    match hex.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        true => Ok(format!("blobs/{algorithm}/{hex}")),
+        false => Err(Error::image(format!("'{digest}' is no digest"))),
+    }
+}
+
+fn digest<D: Digest + io::Write>(mut blob: impl Read) -> io::Result<(u64, String)> {
+    let mut hash = D::new();
+    let size = io::copy(&mut blob, &mut hash)?;
+    let bytes = hash.finalize();
+    let hex = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok((size, hex))
+}

@@ -1,0 +1,257 @@
+//! A root as it comes to be, layer upon layer. Nothing in it is ever followed.
+
+use std::collections::HashSet;
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File, OpenOptions, Permissions};
+use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
+
+use crate::Error;
+
+/// Of a root, layers below included that others hide.
+const ENTRIES: u64 = 500_000;
+const BYTES: u64 = 8 << 30;
+
+/// Everybody may read what is in it: packs have users of their own.
+const DIRECTORY: u32 = 0o755;
+const PROGRAM: u32 = 0o755;
+const FILE: u32 = 0o644;
+
+/// A path within a root: neither empty nor with `..` in it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Name(Vec<OsString>);
+
+impl Name {
+    /// As a tar has it, from wherever it says; none for the root itself.
+    pub(crate) fn read(bytes: &[u8]) -> Result<Option<Self>, Error> {
+        let parts = bytes.split(|byte| *byte == b'/');
+        let parts: Vec<_> = parts.filter(|part| !matches!(*part, b"" | b".")).collect();
+        if parts.iter().any(|part| *part == b".." || part.contains(&0)) {
+            let name = String::from_utf8_lossy(bytes);
+            return Err(Error::image(format!("'{name}' would leave its root")));
+        }
+        let parts: Vec<_> = parts.into_iter().map(|it| OsStr::from_bytes(it).to_owned());
+        Ok((!parts.is_empty()).then_some(Self(parts)))
+    }
+
+    /// Where it is, and what it is called there.
+    pub(crate) fn split(&self) -> (&[OsString], &OsStr) {
+        match self.0.split_last() {
+            Some((last, above)) => (above, last),
+            None => (&[], OsStr::new("")),
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Tree {
+    root: PathBuf,
+    /// What the present layer has made.
+    own: HashSet<PathBuf>,
+    /// How many there may still be.
+    entries: u64,
+    bytes: u64,
+}
+
+impl Tree {
+    /// In an empty directory.
+    pub(crate) fn new(root: PathBuf) -> Self {
+        Self {
+            root,
+            own: HashSet::new(),
+            entries: ENTRIES,
+            bytes: BYTES,
+        }
+    }
+
+    pub(crate) fn next_layer(&mut self) {
+        self.own.clear();
+    }
+
+    pub(crate) fn directory(&mut self, name: &Name) -> Result<(), Error> {
+        let path = self.place(name)?;
+        match is_directory(&path) {
+            true => self.own.insert(path),
+            false => self.make_directory(path)?,
+        };
+        Ok(())
+    }
+
+    pub(crate) fn file(
+        &mut self,
+        name: &Name,
+        mode: u32,
+        seconds: u64,
+        contents: impl Read,
+    ) -> Result<(), Error> {
+        let path = self.vacant(name)?;
+        let written = OpenOptions::new().write(true).create_new(true).open(&path);
+        let mut file = written.map_err(Error::write(&path))?;
+        let left = self.bytes;
+        let copied = io::copy(&mut contents.take(left + 1), &mut file);
+        // It may be either side that fails.
+        let copied = copied.map_err(Error::write(&path))?;
+        if copied > left {
+            return Err(Error::image(format!(
+                "it unpacks to more than {} GiB",
+                BYTES >> 30
+            )));
+        }
+        self.bytes = left - copied;
+        self.settle(&file, mode, seconds)
+            .map_err(Error::write(&path))
+    }
+
+    fn settle(&self, file: &File, mode: u32, seconds: u64) -> io::Result<()> {
+        let mode = if mode & 0o111 == 0 { FILE } else { PROGRAM };
+        file.set_permissions(Permissions::from_mode(mode))?;
+        let modified = UNIX_EPOCH.checked_add(Duration::from_secs(seconds));
+        // Some programs go by when a file was changed; what no clock can show is left as it is.
+        modified.map_or(Ok(()), |time| file.set_modified(time).or(Ok(())))
+    }
+
+    /// Wherever it leads: nobody follows it but packs, for whom the root is theirs.
+    pub(crate) fn link(&mut self, name: &Name, target: &[u8]) -> Result<(), Error> {
+        let path = self.vacant(name)?;
+        symlink(OsStr::from_bytes(target), &path).map_err(Error::write(path))
+    }
+
+    /// Another name for what is there.
+    pub(crate) fn hard_link(&mut self, name: &Name, target: &Name) -> Result<(), Error> {
+        let (above, last) = target.split();
+        let source = self.existing(above)?.join(last);
+        if is_directory(&source) || fs::symlink_metadata(&source).is_err() {
+            return Err(Error::image("a link leads to nothing"));
+        }
+        if self.place(name)? == source {
+            return Ok(());
+        }
+        let path = self.vacant(name)?;
+        fs::hard_link(&source, &path).map_err(Error::write(path))
+    }
+
+    /// What layers below have by this name goes.
+    pub(crate) fn remove(&mut self, above: &[OsString], name: &OsStr) -> Result<(), Error> {
+        let path = self.existing(above)?.join(name);
+        self.delete_below(&path)
+    }
+
+    /// What layers below have in this directory goes.
+    pub(crate) fn empty(&mut self, directory: &[OsString]) -> Result<(), Error> {
+        let directory = self.existing(directory)?;
+        self.empty_below(&directory)
+    }
+
+    fn empty_below(&self, directory: &Path) -> Result<(), Error> {
+        let entries = fs::read_dir(directory).map_err(Error::write(directory))?;
+        for entry in entries {
+            let entry = entry.map_err(Error::write(directory))?;
+            self.delete_below(&entry.path())?;
+        }
+        Ok(())
+    }
+
+    /// But for what this layer has made.
+    fn delete_below(&self, path: &Path) -> Result<(), Error> {
+        match self.own.contains(path) {
+            true if is_directory(path) => self.empty_below(path),
+            true => Ok(()),
+            false => delete(path),
+        }
+    }
+
+    /// Where nothing is any more, in a directory.
+    fn vacant(&mut self, name: &Name) -> Result<PathBuf, Error> {
+        let path = self.place(name)?;
+        delete(&path)?;
+        self.count()?;
+        self.own.insert(path.clone());
+        Ok(path)
+    }
+
+    /// In a directory, which is made if there is none.
+    fn place(&mut self, name: &Name) -> Result<PathBuf, Error> {
+        let (above, last) = name.split();
+        Ok(self.existing(above)?.join(last))
+    }
+
+    /// The directory by this name. A link is no directory, wherever it leads.
+    fn existing(&mut self, name: &[OsString]) -> Result<PathBuf, Error> {
+        let mut path = self.root.clone();
+        for part in name {
+            path.push(part);
+            match fs::symlink_metadata(&path) {
+                Ok(found) if found.is_dir() => {
+                    self.own.insert(path.clone());
+                }
+                Ok(_) => {
+                    let within = path.strip_prefix(&self.root).unwrap_or(&path);
+                    let reason = format!(
+                        "a layer goes through {}, which is no directory",
+                        within.display()
+                    );
+                    return Err(Error::image(reason));
+                }
+                Err(_) => {
+                    self.make_directory(path.clone())?;
+                }
+            }
+        }
+        Ok(path)
+    }
+
+    /// In place of anything else. Whether it is new to the layer.
+    fn make_directory(&mut self, path: PathBuf) -> Result<bool, Error> {
+        delete(&path)?;
+        self.count()?;
+        let made = fs::create_dir(&path)
+            .and_then(|()| fs::set_permissions(&path, Permissions::from_mode(DIRECTORY)));
+        made.map_err(Error::write(&path))?;
+        Ok(self.own.insert(path))
+    }
+
+    fn count(&mut self) -> Result<(), Error> {
+        let left = self.entries.checked_sub(1);
+        let many = || Error::image(format!("it has more than {ENTRIES} files"));
+        self.entries = left.ok_or_else(many)?;
+        Ok(())
+    }
+}
+
+fn is_directory(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|found| found.is_dir())
+}
+
+fn delete(path: &Path) -> Result<(), Error> {
+    let deleted = match fs::symlink_metadata(path) {
+        Ok(found) if found.is_dir() => fs::remove_dir_all(path),
+        Ok(_) => fs::remove_file(path),
+        Err(_) => Ok(()),
+    };
+    deleted.map_err(Error::write(path))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn what_takes_more_than_is_left_is_given_up() {
+        let root = tempfile::tempdir().unwrap();
+        let mut tree = Tree::new(root.path().to_owned());
+        tree.bytes = 10;
+        let name = |text: &str| Name::read(text.as_bytes()).unwrap().unwrap();
+        tree.file(&name("a"), 0, 0, &[1; 10][..]).unwrap();
+        // However much of it there is, no more than that is written.
+        let said = tree.file(&name("b"), 0, 0, io::repeat(0)).unwrap_err();
+        assert!(said.to_string().contains("more than 8 GiB"), "{said}");
+        assert!(fs::metadata(root.path().join("b")).unwrap().len() <= 1);
+        tree.entries = 1;
+        let said = tree.file(&name("c/d"), 0, 0, io::empty()).unwrap_err();
+        assert!(said.to_string().contains("500000 files"), "{said}");
+    }
+}
