@@ -79,6 +79,12 @@ impl Cable {
         run(&["ip", "route", "add", &host, "via", &self.there]);
     }
 
+    /// Gives this machine one more address, on the cable.
+    pub fn take(&self, address: &str) {
+        let host = format!("{address}/32");
+        run(&["ip", "addr", "add", &host, "dev", &self.name]);
+    }
+
     /// What runs a command on the other machine: to be put before it.
     pub fn prefix(&self) -> Vec<String> {
         ["ip", "netns", "exec", &self.name]

@@ -1,20 +1,19 @@
 //! A layer's bytes, however they are packed.
 
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, Read};
 
 use flate2::bufread::MultiGzDecoder;
 use oci_spec::image::MediaType;
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
-use ruzstd::decoding::{FrameDecoder, StreamingDecoder};
+use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
 use crate::Error;
 
 /// The tar that a layer is.
 pub(crate) fn unpacked<'a>(
-    layer: impl Read + 'a,
+    layer: impl BufRead + 'a,
     kind: &MediaType,
 ) -> Result<Box<dyn Read + 'a>, Error> {
-    let layer = BufReader::new(layer);
     let kind = kind.to_string();
     Ok(match kind.rsplit('.').next() {
         Some("tar") => Box::new(layer),
@@ -26,20 +25,35 @@ pub(crate) fn unpacked<'a>(
 
 /// Zstandard's frames, one after the other, of which some are for others to read.
 struct Frames<R: BufRead> {
-    state: State<R>,
-}
-
-enum State<R: BufRead> {
-    Between(R),
-    Within(Box<StreamingDecoder<R, FrameDecoder>>),
-    /// It has failed.
-    Lost,
+    layer: R,
+    decoder: FrameDecoder,
+    within: bool,
 }
 
 impl<R: BufRead> Frames<R> {
     fn of(layer: R) -> Self {
         Self {
-            state: State::Between(layer),
+            layer,
+            decoder: FrameDecoder::new(),
+            within: false,
+        }
+    }
+
+    /// Whether what begins here is a frame of the layer's.
+    fn begin(&mut self) -> io::Result<bool> {
+        match self.decoder.init(&mut self.layer) {
+            Ok(()) => Ok(true),
+            Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::SkipFrame {
+                length,
+                ..
+            })) => {
+                let length = u64::from(length);
+                match io::copy(&mut (&mut self.layer).take(length), &mut io::sink())? == length {
+                    true => Ok(false),
+                    false => Err(io::ErrorKind::UnexpectedEof.into()),
+                }
+            }
+            Err(reason) => Err(io::Error::other(reason)),
         }
     }
 }
@@ -47,44 +61,20 @@ impl<R: BufRead> Frames<R> {
 impl<R: BufRead> Read for Frames<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
-            match std::mem::replace(&mut self.state, State::Lost) {
-                State::Lost => return Err(io::ErrorKind::InvalidData.into()),
-                State::Between(mut rest) => {
-                    if rest.fill_buf()?.is_empty() {
-                        self.state = State::Between(rest);
-                        return Ok(0);
-                    }
-                    self.state = next(rest)?;
+            if !self.within {
+                if self.layer.fill_buf()?.is_empty() {
+                    return Ok(0);
                 }
-                State::Within(mut frame) => match frame.read(buffer)? {
-                    0 if !buffer.is_empty() => self.state = State::Between(frame.into_inner()),
-                    read => {
-                        self.state = State::Within(frame);
-                        return Ok(read);
-                    }
-                },
+                self.within = self.begin()?;
+            } else if self.decoder.can_collect() > 0 {
+                return self.decoder.read(buffer);
+            } else if self.decoder.is_finished() {
+                self.within = false;
+            } else {
+                let one = BlockDecodingStrategy::UptoBlocks(1);
+                let decoded = self.decoder.decode_blocks(&mut self.layer, one);
+                decoded.map_err(io::Error::other)?;
             }
         }
-    }
-}
-
-/// What begins here.
-fn next<R: BufRead>(mut rest: R) -> io::Result<State<R>> {
-    let mut decoder = FrameDecoder::new();
-    match decoder.init(&mut rest) {
-        Ok(()) => Ok(State::Within(Box::new(StreamingDecoder::new_with_decoder(
-            rest, decoder,
-        )))),
-        Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::SkipFrame {
-            length,
-            ..
-        })) => {
-            let length = u64::from(length);
-            match io::copy(&mut (&mut rest).take(length), &mut io::sink())? == length {
-                true => Ok(State::Between(rest)),
-                false => Err(io::ErrorKind::UnexpectedEof.into()),
-            }
-        }
-        Err(reason) => Err(io::Error::other(reason)),
     }
 }

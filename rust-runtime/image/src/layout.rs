@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{self, BufReader, Read, Seek, SeekFrom};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use oci_spec::image::{Descriptor, DigestAlgorithm};
@@ -83,7 +83,7 @@ impl Layout {
     }
 
     /// A blob, once all of it has been read and is what its digest says.
-    pub(crate) fn blob(&self, descriptor: &Descriptor) -> Result<impl Read, Error> {
+    pub(crate) fn blob(&self, descriptor: &Descriptor) -> Result<impl BufRead, Error> {
         let name = name_of(descriptor)?;
         let open = || self.file(&name).map_err(Error::read(name.as_str()));
         let (size, digest) = match descriptor.digest().algorithm() {
@@ -97,7 +97,7 @@ impl Layout {
         open()
     }
 
-    fn file(&self, name: &str) -> io::Result<impl Read + use<>> {
+    fn file(&self, name: &str) -> io::Result<impl BufRead + use<>> {
         let (file, size) = match self {
             Self::Directory(directory) => (File::open(directory.join(name))?, u64::MAX),
             Self::Archive { path, files } => {
@@ -129,9 +129,18 @@ fn name_of(descriptor: &Descriptor) -> Result<String, Error> {
     }
 }
 
-fn digest<D: Digest + io::Write>(mut blob: impl Read) -> io::Result<(u64, String)> {
-    let mut hash = D::new();
-    let size = io::copy(&mut blob, &mut hash)?;
+fn digest<D: Digest>(mut blob: impl BufRead) -> io::Result<(u64, String)> {
+    let (mut hash, mut size) = (D::new(), 0);
+    loop {
+        let piece = blob.fill_buf()?;
+        if piece.is_empty() {
+            break;
+        }
+        hash.update(piece);
+        let length = piece.len();
+        size += length as u64;
+        blob.consume(length);
+    }
     let bytes = hash.finalize();
     let hex = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
     Ok((size, hex))

@@ -33,7 +33,8 @@ impl Name {
             let name = String::from_utf8_lossy(bytes);
             return Err(Error::image(format!("'{name}' would leave its root")));
         }
-        let parts: Vec<_> = parts.into_iter().map(|it| OsStr::from_bytes(it).to_owned());
+        let parts = parts.into_iter().map(|it| OsStr::from_bytes(it).to_owned());
+        let parts: Vec<_> = parts.collect();
         Ok((!parts.is_empty()).then_some(Self(parts)))
     }
 

@@ -69,8 +69,10 @@ impl Internet {
             .map_err(|reason| format!("the pack cannot be let out: {reason}"))?;
         let named = file.name(&resolvers::in_pack(&resolvers));
         let allowed = Arc::new(Allowed::new(closed, resolvers));
-        let relaying = JoinSet::new();
-        let open = self.open.insert(Open { sources, relaying });
+        let open = self.open.insert(Open {
+            sources: sockets.iter().map(|it| it.source).collect(),
+            relaying: JoinSet::new(),
+        });
         let begun = sockets.into_iter().try_for_each(|sockets| {
             let listener = TcpListener::from_std(sockets.tcp)?;
             let socket = UdpSocket::from_std(sockets.udp)?;

@@ -71,7 +71,7 @@ fn the_internet_is_reached_and_neither_the_machine_nor_what_is_private() {
         }
         assert_eq!(client.order("addresses"), before);
         open(&mut client);
-        for address in world::PRIVATE {
+        for address in world::PRIVATE.into_iter().chain([world::NEIGHBOUR]) {
             let server = elsewhere.at(address);
             assert_eq!(ask(&mut client, &server), "ConnectionReset", "{server}");
             assert_ne!(send(&mut client, &server), "hello", "{server}");

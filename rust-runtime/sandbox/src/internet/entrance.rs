@@ -31,16 +31,20 @@ const KEPT: usize = 64 << 10;
 /// Sockets that take in what is sent by one family's source.
 #[derive(Debug)]
 pub(crate) struct Entrance {
+    pub(crate) source: IpAddr,
     pub(crate) tcp: TcpListener,
     pub(crate) udp: UdpSocket,
 }
 
-/// One for each source; or none, and nothing else that is left.
+/// One for each source of a family that the pack has; or none, and nothing else that is left.
 pub(crate) fn make(sources: &[IpAddr]) -> io::Result<Vec<Entrance>> {
-    let made = try_to_make(sources);
+    let has_v6 = TcpListener::bind("[::1]:0").is_ok();
+    let had = sources.iter().filter(|it| it.is_ipv4() || has_v6);
+    let had: Vec<_> = had.copied().collect();
+    let made = try_to_make(&had);
     if made.is_err() {
         // What is left by that leads nowhere.
-        let _ = remove(sources);
+        let _ = remove(&had);
     }
     made
 }
@@ -93,6 +97,7 @@ fn take_in(source: IpAddr) -> io::Result<Entrance> {
         IpAddr::V6(_) => setsockopt(&udp, sockopt::Ipv6OrigDstAddr, &true)?,
     }
     Ok(Entrance {
+        source,
         tcp: tcp.into(),
         udp: udp.into(),
     })

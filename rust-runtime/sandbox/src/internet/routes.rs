@@ -23,13 +23,20 @@ pub(crate) fn lead_nowhere(source: IpAddr) -> io::Result<()> {
     change(RouteNetlinkMessage::DelRoute(back_to(source)), 0)
 }
 
-/// Whether the address is somebody else's, whom this machine has a way to: neither its own nor one of many.
+/// Whether the address is somebody's elsewhere: neither this machine's own nor one of many; nor, by IPv6, one of the
+/// network that it is in, where all have addresses like anybody's on the whole world.
 pub(crate) fn leads_elsewhere(address: IpAddr) -> io::Result<bool> {
     let mut asked = of(address);
     asked.header.destination_prefix_length = if address.is_ipv4() { 32 } else { 128 };
     asked.attributes = vec![RouteAttribute::Destination(plain(address))];
     match get(RouteNetlinkMessage::GetRoute(asked))? {
-        RouteNetlinkMessage::NewRoute(found) => Ok(found.header.kind == RouteType::Unicast),
+        RouteNetlinkMessage::NewRoute(found) => {
+            let by_gateway = |it: &RouteAttribute| {
+                matches!(it, RouteAttribute::Gateway(_) | RouteAttribute::Via(_))
+            };
+            let away = address.is_ipv4() || found.attributes.iter().any(by_gateway);
+            Ok(found.header.kind == RouteType::Unicast && away)
+        }
         _ => Err(io::ErrorKind::InvalidData.into()),
     }
 }

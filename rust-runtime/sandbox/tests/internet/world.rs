@@ -28,6 +28,9 @@ pub const PRIVATE: [&str; 6] = [
     "64:ff9b::a09:909",
 ];
 
+/// The other machine, in the network that both are in.
+pub const NEIGHBOUR: &str = "2001:db8:1::2";
+
 /// Nobody, but no machine says so.
 pub const SILENT: &str = "198.51.100.66";
 
@@ -144,7 +147,7 @@ fn there() {
 
 fn serve_all(count: &Arc<AtomicUsize>) -> u16 {
     let mut port = 0;
-    for address in INTERNET.iter().chain(&PRIVATE) {
+    for address in INTERNET.iter().chain(&PRIVATE).chain([&NEIGHBOUR]) {
         let address: IpAddr = address.parse().unwrap();
         let listener = TcpListener::bind((address, port)).unwrap();
         port = listener.local_addr().unwrap().port();

@@ -1,8 +1,8 @@
 //! Whom a worker reaches: the packs of its own flare, and whoever it is told of.
 
 use std::collections::BTreeMap;
-use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::io::{self, Read};
+use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::thread;
 use std::time::Duration;
 
@@ -78,7 +78,7 @@ fn own_address() -> io::Result<IpAddr> {
 fn knock(addresses: &[SocketAddr]) -> Met {
     thread::scope(|scope| {
         let knocking: Vec<_> = (addresses.iter())
-            .map(|at| (at, scope.spawn(|| TcpStream::connect_timeout(at, PATIENCE))))
+            .map(|at| (at, scope.spawn(|| meet(*at))))
             .collect();
         (knocking.into_iter())
             .map(|(at, met)| {
@@ -89,4 +89,13 @@ fn knock(addresses: &[SocketAddr]) -> Met {
             })
             .collect()
     })
+}
+
+/// Somebody is there who hears that nothing more is to come, and ends, too: what accepts in his place may only then find
+/// out that it must not.
+fn meet(at: SocketAddr) -> io::Result<()> {
+    let mut stream = TcpStream::connect_timeout(&at, PATIENCE)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.shutdown(Shutdown::Write)?;
+    stream.read(&mut [0]).map(drop)
 }

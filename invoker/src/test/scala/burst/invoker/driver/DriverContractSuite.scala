@@ -1,6 +1,6 @@
 package burst.invoker.driver
 
-import burst.protocol.FailureKind
+import burst.protocol.{BackendConfig, FailureKind, FlareId}
 import java.net.{InetSocketAddress, Socket}
 import java.nio.file.{Files, Path}
 import java.util.concurrent.Executors
@@ -128,6 +128,19 @@ abstract class DriverContractSuite extends munit.FunSuite:
       _ <- adopted.exit
       dead <- driver.adopt(blank, resources(2))
     yield assertEquals(dead.map(_.id), None)
+
+  test("a container is let through to the internet where its namespace may, each time that it has a flare"):
+    val access =
+      NetworkAccess(FlareId.random(), packs = 1, BackendConfig("direct", None, None), egress = true)
+    for
+      container <- started(driver)
+      first <- driver.connect(container, access)
+      _ = driver.disconnect(container)
+      second <- driver.connect(container, access)
+      _ = assertEquals((first, second), (Right(()), Right(())))
+      _ = assert(connects(container))
+      _ <- driver.stop(container)
+    yield ()
 
   test("a driver that is closed leaves nothing of what it has started, whether that was stopped or not"):
     val own = newDriver()
