@@ -12,6 +12,7 @@
 //! | servers of one's own: Redis, RabbitMQ, PostgreSQL, S3; their ports | `burst_test_servers` |
 //! | a machine that can be cut off, controllers that can be parted, a clock that can be set, what lies on the disk and one that is full | `network`, `clock`, `disk` |
 //! | certificates | `certificates` |
+//! | an image as packs' root | `image` |
 //! | two tenants, and one's flare that the other's must not disturb | `tenants`, `neighbour` |
 //! | many clients at once | `load` |
 //! | packages, good and broken | `package` |
@@ -43,6 +44,7 @@ pub mod driver;
 pub mod escaping;
 pub mod failing;
 pub mod faults;
+pub mod image;
 pub mod invariants;
 pub mod leftovers;
 pub mod load;

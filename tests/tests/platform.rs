@@ -17,6 +17,7 @@ mod large;
 mod neighbours;
 mod ordinary_user;
 mod restart;
+mod roots;
 mod scheduling;
 mod sharing;
 mod tenants;

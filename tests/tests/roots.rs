@@ -1,0 +1,29 @@
+//! What packs in sandboxes have in place of the machine's C library.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use burst_tests::{Driver, Platform, Settings, account, failing, image};
+
+/// Those that were unpacked.
+fn roots(platform: &Platform) -> Vec<PathBuf> {
+    let roots = fs::read_dir(platform.data().join("invoker/roots")).unwrap();
+    roots.map(|root| root.unwrap().path()).collect()
+}
+
+#[test]
+fn an_image_is_the_root_of_sandboxes() {
+    let layout = account::directory("image");
+    image::lay_out(layout.path());
+    let as_root = Settings::new(Driver::Sandbox).as_root();
+    for settings in [Settings::new(Driver::Sandbox), as_root] {
+        let path = layout.path().to_str().unwrap();
+        let platform = Platform::start(settings.set("burst.invoker.sandbox.root", path));
+        let [root] = roots(&platform).try_into().unwrap();
+        assert!(root.join("usr/local/bin/burst-runtime").is_file());
+        assert!(root.join(Path::new("etc/resolv.conf")).is_file());
+        failing::deploy(&platform);
+        let flare = platform.api().run(failing::NAME, 2, &failing::succeed());
+        assert_eq!(flare.state, "succeeded", "{:#?}", flare.error);
+    }
+}
