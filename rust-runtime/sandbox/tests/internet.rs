@@ -216,9 +216,15 @@ fn who_takes_all_there_is_takes_it_from_itself() {
         assert_eq!(ask(&mut neighbour, &server), "hello");
         let grown = resident(process).saturating_sub(memory);
         assert!(grown < 2 * MOST * (32 << 10) + (8 << 20), "{grown} bytes");
+        // Who never stops, allowed or not, keeps nobody from closing it.
+        let forbidden = elsewhere.at(world::PRIVATE[0]);
+        for flooded in [&server, &forbidden] {
+            assert_eq!(client.order(&format!("flood {flooded}")), "begun");
+        }
+        assert_eq!(ask(&mut neighbour, &server), "hello");
         client.close();
         open(&mut client);
-        assert_eq!(send(&mut client, &server), "hello");
+        assert_eq!(ask(&mut client, &server), "hello");
         client.end();
         neighbour.end();
     }

