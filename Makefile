@@ -6,7 +6,7 @@ APP         ?= terasort
 SIZE        ?= 256M
 WORKERS     ?= 8
 GRANULARITY ?= 4
-DRIVER      ?= process
+DRIVER      ?= auto
 BACKEND     ?= direct
 FUZZ_TIME   ?= 600
 CLIENTS     ?= 200
@@ -33,8 +33,11 @@ SDK := $(foreach crate,bcm rust-runtime/protocol rust-runtime/sdk rust-runtime/f
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
+# Whatever else is built is built with these: by itself it would have libraries compiled again, with fewer features.
+PLATFORM := burst-cli burst-runtime
+
 build: ## the platform, laid out in dist/
-	$(CARGO) build --release --locked -p burst-cli -p burst-runtime
+	$(CARGO) build --release --locked $(addprefix -p ,$(PLATFORM) $(ALSO))
 	$(MVN) -T2 package -Dmaven.test.skip=true
 	@mkdir -p dist/bin dist/lib
 	install $(RELEASE)/burst $(RELEASE)/burst-runtime dist/bin/
@@ -44,15 +47,14 @@ build: ## the platform, laid out in dist/
 	@rm -rf dist/share/burst && mkdir -p dist/share/burst
 	tar cf - Cargo.toml $(SDK) | tar xf - -C dist/share/burst
 
-# By themselves, so that they have the features of a user's program and not the runtime's.
 examples: ## the examples and the programs of tests and benchmarks, in dist/examples/
-	$(CARGO) build --release --locked $(addprefix -p ,$(PROGRAMS))
+	$(CARGO) build --release --locked $(addprefix -p ,$(PLATFORM) $(PROGRAMS))
 	@mkdir -p dist/examples
 	install $(addprefix $(RELEASE)/,$(PROGRAMS) tera graph tabgen descriptions points) dist/examples/
 
+demo: ALSO = demo $(APP)
 demo: build ## an example from nothing to its proven outcome; APP, SIZE, WORKERS, GRANULARITY, DRIVER, BACKEND, REDIS_URL, TEXT
 	@if [ "$(DRIVER)" = docker ]; then $(MAKE) --no-print-directory image; fi
-	$(CARGO) build --release --locked -p demo -p $(APP)
 	@mkdir -p dist/examples
 	install $(RELEASE)/$(APP) $(if $(filter terasort,$(APP)),$(RELEASE)/tera) dist/examples/
 	$(RELEASE)/demo --app $(APP) --size $(SIZE) --workers $(WORKERS) --granularity $(GRANULARITY) \
@@ -62,7 +64,7 @@ image: build ## the runtime's container image, burst-runtime:latest
 	deploy/runtime/build.sh dist/bin/burst-runtime
 
 prepare: ## what the tests need beside the toolchains: docker, databases, brokers, dist/, the image
-	tests/prepare.sh
+	ALSO="$(PROGRAMS)" tests/prepare.sh
 
 test: format ## everything: lints, unit, conformance and whole-system tests
 	$(LINTED) build --locked --workspace --all-targets

@@ -12,7 +12,7 @@ use super::quantity::{mebibytes, milliseconds};
 Examples:
   burst standalone
   burst standalone --slots 16 --data /var/lib/burst
-  burst standalone --driver sandbox --mount /data:/data:ro
+  burst standalone --mount /data:/data:ro
   burst standalone --driver docker --image burst-runtime:latest --mount /data:/data:ro
   burst standalone --backend redis-list=redis://:PASSWORD@localhost --default-backend redis-list
   burst standalone --set burst.limits.burst-size=4096
@@ -111,12 +111,12 @@ pub struct MachineArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub slots: Option<u32>,
     /// What a pack is
-    #[arg(long, value_enum, default_value_t = Driver::Process)]
+    #[arg(long, value_enum, default_value_t = Driver::Auto)]
     pub driver: Driver,
     /// Image of docker and kubernetes packs
     #[arg(long, value_name = "NAME")]
     pub image: Option<String>,
-    /// Directory of this machine that sandbox and docker packs see; may be repeated
+    /// Directory of this machine that packs see, which else see none; may be repeated
     #[arg(long, value_name = "HOST:CONTAINER[:ro]", value_parser = mount)]
     pub mount: Vec<String>,
     /// How long an unused pack stays warm, such as 60s
@@ -175,7 +175,7 @@ pub struct ProcessArgs {
 /// What a pack is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Driver {
-    /// A sandbox where this machine lets this user make one, else a process, with a warning
+    /// A sandbox where this machine lets this user make one, else a process, and why
     Auto,
     /// A supervised child process, without isolation
     Process,

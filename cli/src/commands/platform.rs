@@ -181,8 +181,9 @@ impl Settings {
             let message = "--image needs --driver docker or kubernetes";
             return Err(Error::Usage(message.into()));
         }
-        if !matches!(args.driver, Driver::Docker | Driver::Sandbox) && !args.mount.is_empty() {
-            let message = "--mount needs --driver docker or sandbox";
+        let sees_all_or_nothing = matches!(args.driver, Driver::Process | Driver::Kubernetes);
+        if sees_all_or_nothing && !args.mount.is_empty() {
+            let message = "--mount needs --driver auto, sandbox or docker";
             return Err(Error::Usage(message.into()));
         }
         if let Some(image) = &args.image {
@@ -191,8 +192,11 @@ impl Settings {
         }
         if !args.mount.is_empty() {
             let mounts = args.mount.clone();
-            let driver = args.driver.name();
-            self.set(&["burst", "invoker", driver, "mounts"], mounts)?;
+            let driver = match args.driver {
+                Driver::Auto => Driver::Sandbox,
+                given => given,
+            };
+            self.set(&["burst", "invoker", driver.name(), "mounts"], mounts)?;
         }
         Ok(())
     }
@@ -315,7 +319,7 @@ mod tests {
             serde_json::json!({"burst": {
                 "http": {"host": "127.0.0.1", "port": 3233},
                 "data": "/data",
-                "invoker": {"driver": "process", "runtime-binary": "/bin/burst-runtime"}
+                "invoker": {"driver": "auto", "runtime-binary": "/bin/burst-runtime"}
             }})
         );
     }
@@ -364,18 +368,20 @@ mod tests {
 
     #[test]
     fn mounts_are_those_of_the_driver() {
-        let settings = parse(&["--driver=sandbox", "--mount=/a:/b", "--mount=/c:/d:ro"]).unwrap();
-        let invoker = &settings["burst"]["invoker"];
-        let mounts = serde_json::json!({"mounts": ["/a:/b", "/c:/d:ro"]});
-        assert_eq!(invoker["sandbox"], mounts);
-        assert!(invoker.get("docker").is_none());
+        for driver in ["--driver=sandbox", "--driver=auto"] {
+            let settings = parse(&[driver, "--mount=/a:/b", "--mount=/c:/d:ro"]).unwrap();
+            let invoker = &settings["burst"]["invoker"];
+            let mounts = serde_json::json!({"mounts": ["/a:/b", "/c:/d:ro"]});
+            assert_eq!(invoker["sandbox"], mounts);
+            assert!(invoker.get("docker").is_none());
+        }
     }
 
     #[test]
     fn contradictions_are_refused() {
         assert!(parse(&["--image=i"]).is_err());
         assert!(parse(&["--driver=sandbox", "--image=i"]).is_err());
-        for driver in ["auto", "process", "kubernetes"] {
+        for driver in ["process", "kubernetes"] {
             let driver = format!("--driver={driver}");
             assert!(parse(&[&driver, "--mount=/a:/b"]).is_err());
         }

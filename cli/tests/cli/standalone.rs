@@ -174,7 +174,8 @@ fn mounts_need_packs_that_see_nothing_else() {
     let ran = burst.run(&[&["standalone", "--driver", "process"], &mount[..]].concat());
     assert_eq!(ran.code, Some(2), "{ran:?}");
     assert!(
-        ran.err.contains("--mount needs --driver docker or sandbox"),
+        ran.err
+            .contains("--mount needs --driver auto, sandbox or docker"),
         "{ran:?}"
     );
 }

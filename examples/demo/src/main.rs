@@ -30,8 +30,8 @@ pub struct Options {
     /// Workers of a pack.
     #[arg(long, default_value_t = 4)]
     granularity: u32,
-    /// How packs are run: process or docker.
-    #[arg(long, default_value = "process")]
+    /// How packs are run: auto, sandbox, process or docker.
+    #[arg(long, default_value = "auto")]
     driver: String,
     /// What carries messages between packs: direct or redis-list.
     #[arg(long, default_value = "direct")]
@@ -83,13 +83,15 @@ fn run(options: &Options) -> Result<(), Error> {
         .prefix("burst-demo-")
         .tempdir_in(&options.scratch)
         .map_err(|source| Error::file("make a directory in", &options.scratch, source))?;
-    // Workers in containers run as another user and must be able to enter and write here.
+    // Packs may be other users and must be able to get to their files, which are all that they see of it.
     open_to_all(scratch.path())?;
+    let files = scratch.path().join("files");
+    shared_directory(&files)?;
 
-    let mut platform = Platform::start(options, scratch.path())?;
+    let mut platform = Platform::start(options, &scratch.path().join("platform"), &files)?;
     let outcome = match options.app {
-        App::Terasort => terasort::run(options, &platform, scratch.path()),
-        App::Wordcount => wordcount::run(options, &platform, scratch.path()),
+        App::Terasort => terasort::run(options, &platform, &files),
+        App::Wordcount => wordcount::run(options, &platform, &files),
     };
     let stopped = platform.stop();
     outcome.and(stopped)

@@ -20,17 +20,16 @@ pub struct Platform {
 
 impl Platform {
     /// Returns once the platform answers.
-    pub fn start(options: &Options, scratch: &Path) -> Result<Self, Error> {
+    pub fn start(options: &Options, data: &Path, files: &Path) -> Result<Self, Error> {
         let burst = options
             .dist
             .join("bin/burst")
             .canonicalize()
             .map_err(|source| Error::file("find", &options.dist.join("bin/burst"), source))?;
-        let data = scratch.join("platform");
         let mut command = Command::new(&burst);
         command
             .args(["standalone", "--port", "0", "--data"])
-            .arg(&data);
+            .arg(data);
         // More slots than processors, on purpose: a demo shows packing, not this machine's speed.
         command.args([
             "--slots",
@@ -38,14 +37,14 @@ impl Platform {
             "--driver",
             &options.driver,
         ]);
-        if options.driver == "docker" {
-            // Containers see the example's files under the same names as this machine.
+        if options.driver != "process" {
+            // Packs see the example's files under the same names as this machine.
             let mut mount = |path: &Path, mode| {
                 command
                     .arg("--mount")
                     .arg(format!("{0}:{0}{mode}", path.display()));
             };
-            mount(scratch, "");
+            mount(files, "");
             if let Ok(text) = options.path.canonicalize() {
                 mount(&text, ":ro");
             }
@@ -74,7 +73,7 @@ impl Platform {
             process,
             output,
             burst,
-            data,
+            data: data.to_owned(),
             flare: ["--size", &options.workers.to_string()]
                 .into_iter()
                 .chain(["--granularity", &options.granularity.to_string()])
@@ -99,6 +98,7 @@ impl Platform {
             if line.starts_with("burst is ready") {
                 return Ok(());
             }
+            println!("{line}");
             said = line;
         }
         Err(Error::NotReady { output: said })

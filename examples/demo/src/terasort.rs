@@ -7,9 +7,9 @@ use std::process::Command;
 
 const RECORD: u64 = 100;
 
-pub fn run(options: &Options, platform: &Platform, scratch: &Path) -> Result<(), Error> {
+pub fn run(options: &Options, platform: &Platform, files: &Path) -> Result<(), Error> {
     let records = options.size / RECORD;
-    let (input, output) = (scratch.join("input"), scratch.join("output"));
+    let (input, output) = (files.join("input"), files.join("output"));
     let (input, output) = (input.display().to_string(), output.display().to_string());
     shared_directory(Path::new(&output))?;
     tera(

@@ -11,8 +11,8 @@ find "$1" -type f ! -name '*.gz' ! -name '*.png' -exec sh -c 'for file; do cat "
     LC_ALL=C tr -cs A-Za-z '\n' | LC_ALL=C tr A-Z a-z | grep . |
     LC_ALL=C sort | uniq -c | awk '{ print $2, $1 }'"#;
 
-pub fn run(options: &Options, platform: &Platform, scratch: &Path) -> Result<(), Error> {
-    let output = scratch.join("output");
+pub fn run(options: &Options, platform: &Platform, files: &Path) -> Result<(), Error> {
+    let output = files.join("output");
     shared_directory(&output)?;
     let path = options
         .path

@@ -32,7 +32,7 @@ pub fn check() -> Possibility {
         files: 256,
     };
     let held = held_by_groups(&limits);
-    let made = Sandbox::make(Plan {
+    let plan = Plan {
         user: owner::may_make_walls().then_some(NOBODY),
         package: None,
         sockets: None,
@@ -42,8 +42,8 @@ pub fn check() -> Possibility {
         scratch: [1, 1],
         limits,
         environment: None,
-    });
-    match made.and_then(Sandbox::bury) {
+    };
+    match Sandbox::make(plan, |_| {}).and_then(Sandbox::bury) {
         Ok(buried) if buried.code == 0 => Possibility {
             possible: true,
             limits: Some(held),

@@ -56,6 +56,13 @@ fn allowed() -> Result<Rules, BackendError> {
     let no_lease = SeccompCondition::new(1, Dword, Ne, libc::F_SETLEASE as u64)?;
     rules.insert(libc::SYS_fcntl, vec![rule([no_lease])?]);
     rules.insert(libc::SYS_ioctl, ioctls()?);
+    // Its limit keeps the machine's handler of cores from being run.
+    let no_core = |argument| SeccompCondition::new(argument, Dword, Ne, libc::RLIMIT_CORE.into());
+    let asked = SeccompCondition::new(2, Qword, Eq, 0)?;
+    let limits = vec![rule([no_core(1)?])?, rule([asked])?];
+    rules.insert(libc::SYS_prlimit64, limits);
+    #[cfg(target_arch = "x86_64")]
+    rules.insert(libc::SYS_setrlimit, vec![rule([no_core(0)?])?]);
     let personas = PERSONAS.map(|persona| rule([SeccompCondition::new(0, Dword, Eq, persona)?]));
     let personas: Result<_, _> = personas.into_iter().collect();
     rules.insert(libc::SYS_personality, personas?);

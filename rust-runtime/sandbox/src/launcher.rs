@@ -25,7 +25,7 @@ pub fn launch() -> Result<u8, Error> {
     let mut lines = Lines::of(input.as_fd());
     let spec = Spec::read(&first(&mut lines)?)?;
     signals::hold().map_err(Error::Events)?;
-    let sandbox = Sandbox::make(Plan {
+    let plan = Plan {
         user: spec.user,
         package: Some(&spec.package),
         sockets: spec.sockets.as_deref(),
@@ -35,6 +35,10 @@ pub fn launch() -> Result<u8, Error> {
         scratch: [spec.tmp, spec.shm],
         limits: spec.limits,
         environment: Some(std::env::vars_os().collect()),
+    };
+    let sandbox = Sandbox::make(plan, |processes| {
+        let numbers: Vec<String> = processes.iter().map(u32::to_string).collect();
+        say(&format!("processes {}", numbers.join(" ")));
     })?;
     let told = signals::hear().map_err(Error::Events)?;
     attend(sandbox, lines, told.as_fd(), spec.grace())

@@ -53,6 +53,7 @@
 //! | line of standard output | when |
 //! | --- | --- |
 //! | `listening on 127.0.0.1:PORT` | the runtime does, of the machine's loopback, and all limits hold |
+//! | `processes PID PID` | the walls stand: with these processes of the machine, below the launcher, all others of the sandbox end; before `listening` |
 //! | `limits made` | they hold from now on |
 //! | `limits refused: REASON` | they cannot be; those before go on |
 //! | `limits failed: REASON` | the kernel has refused, and which of them hold is not known |

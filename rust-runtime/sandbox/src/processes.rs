@@ -28,8 +28,13 @@ pub(crate) struct Processes {
     /// Until it is dropped process 1 has an open standard input.
     life_line: Option<OwnedFd>,
     /// Process 1, once it has said who it is.
-    first: Option<OwnedFd>,
+    first: Option<First>,
     buried: bool,
+}
+
+struct First {
+    number: Pid,
+    handle: OwnedFd,
 }
 
 impl Processes {
@@ -65,20 +70,37 @@ impl Processes {
         }
     }
 
-    /// Does for process 1 what only the launcher can, while it makes its walls, and lets it begin. Its network.
+    /// Does for process 1 what only the launcher can, while it makes its walls. Its network.
     pub(crate) fn attend(
         &mut self,
         group: Option<&mut Group>,
         name: Option<&LocalName>,
     ) -> Result<Namespace, Error> {
-        match self.greet(group, name) {
+        let greeted = self.greet(group, name);
+        self.explained(greeted)
+    }
+
+    /// Lets process 1 become the runtime.
+    pub(crate) fn begin(&mut self) -> Result<(), Error> {
+        let lost = || Error::Handover(io::ErrorKind::BrokenPipe.into());
+        let life_line = self.life_line.as_ref().ok_or_else(lost)?;
+        match handover::send(life_line, "", &[]) {
+            // It could not, and has said why: its exit code tells.
+            Err(reason) if reason.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            sent => sent.map_err(Error::Handover),
+        }
+    }
+
+    /// Where it was not heard, what has become of process 1.
+    fn explained<T>(&mut self, heard: Result<T, Error>) -> Result<T, Error> {
+        match heard {
             Err(Error::Handover(reason)) if reason.kind() == io::ErrorKind::WouldBlock => {
                 let late = format!("process 1 is not shut in within {WALLS:?}");
                 Err(Error::Walls(late))
             }
             // It has ended, and whoever waits for it knows how.
             Err(Error::Handover(_)) => Err(Error::Walls(self.bury()?.reason)),
-            greeted => greeted,
+            heard => heard,
         }
     }
 
@@ -96,17 +118,15 @@ impl Processes {
             name.bind(socket)?;
         }
         // Where it has ended it has said why, which is heard next.
-        self.first = pidfd_open(sender, PidfdFlags::empty()).ok();
+        self.first = (pidfd_open(sender, PidfdFlags::empty()).ok()).map(|handle| First {
+            number: sender,
+            handle,
+        });
         if let (Some(group), Some(_)) = (group, &self.first) {
             group.admit(sender)?;
         }
         self.hear()?;
-        let life_line = self.life_line.as_ref().ok_or_else(lost)?;
-        match handover::send(life_line, "", &[]) {
-            // It could not become the runtime, and has said why: its exit code tells.
-            Err(reason) if reason.kind() == io::ErrorKind::BrokenPipe => Ok(network),
-            sent => sent.map(|()| network).map_err(Error::Handover),
-        }
+        Ok(network)
     }
 
     fn hear(&self) -> Result<Handed, Error> {
@@ -117,6 +137,13 @@ impl Processes {
             true => Ok(handed),
             false => Err(Error::Walls(handed.words)),
         }
+    }
+
+    /// The numbers of those with which all others go.
+    pub(crate) fn numbers(&self) -> Vec<u32> {
+        let first = self.first.as_ref();
+        let first = first.map(|first| first.number.as_raw_nonzero().get().unsigned_abs());
+        std::iter::once(self.monitor.id()).chain(first).collect()
     }
 
     /// Readable once they are all gone, or the monitor was killed.
@@ -133,7 +160,7 @@ impl Processes {
     pub(crate) fn kill(&self) {
         if let Some(first) = &self.first {
             // It may be gone already.
-            let _ = pidfd_send_signal(first, Signal::KILL);
+            let _ = pidfd_send_signal(&first.handle, Signal::KILL);
         }
     }
 

@@ -237,7 +237,8 @@ impl Layout {
 /// process 1 sends some before.
 fn limit(container: &mut Container, limits: &Limits, counted: bool) {
     let mut held = vec![
-        (Rlimit::Core, Resource::Core, 0),
+        // With 0 a crash would have the machine's handler of cores run, where it has one; with 1 it has not.
+        (Rlimit::Core, Resource::Core, 1),
         (Rlimit::Memlock, Resource::Memlock, 64 << 10),
         (Rlimit::Msgqueue, Resource::Msgqueue, 0),
         (Rlimit::Nice, Resource::Nice, 0),

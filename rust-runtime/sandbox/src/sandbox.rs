@@ -48,8 +48,10 @@ pub(crate) struct Sandbox {
 }
 
 impl Sandbox {
+    /// Tells the numbers of its processes with which all others go, before it lets process 1 become the runtime.
+    ///
     /// Can be done once by a process, which has no other thread: it never gets back to the mounts it has now.
-    pub(crate) fn make(plan: Plan<'_>) -> Result<Self, Error> {
+    pub(crate) fn make(plan: Plan<'_>, told: impl FnOnce(&[u32])) -> Result<Self, Error> {
         // Whose files all may read in the pack's root.
         umask(Mode::from_raw_mode(0o022));
         let owner = Owner::find(plan.user)?;
@@ -102,6 +104,8 @@ impl Sandbox {
             .map_err(|reason| Error::kernel("to have more descriptors than a pack", reason))?;
         let mut processes = Processes::spawn(&container, process_one, control.as_fd())?;
         let network = processes.attend(group.as_mut(), name.as_ref())?;
+        told(&processes.numbers());
+        processes.begin()?;
         if let Some(group) = &mut group {
             group.dismiss();
         }

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use crate::support::{Pack, Who, everybody, groups, is_root, processes, unused_group};
+use crate::support::{Pack, Who, everybody, groups, unused_group};
 
 #[test]
 fn a_runtime_that_ends_by_itself_has_its_code_told() {
@@ -84,24 +84,15 @@ fn a_killed_launcher_leaves_nobody() {
 
 #[test]
 fn a_killed_process_1_takes_all_along() {
-    if !is_root() {
-        // Whoever is not root has no number by which to know it from others'.
-        return;
-    }
     for who in everybody() {
         let pack = Pack::new(who);
         let mut launcher = pack.started("crowd");
         assert_eq!(launcher.line(), "there are 3");
-        let first = processes(pack.user()).into_iter().find_map(|status| {
-            let mut numbers = status
-                .lines()
-                .find_map(|line| line.strip_prefix("NSpid:"))?
-                .split_ascii_whitespace();
-            let outside: i32 = numbers.next()?.parse().ok()?;
-            (numbers.next() == Some("1")).then_some(outside)
-        });
+        let &[_, first] = launcher.processes() else {
+            panic!("{:?}", launcher.processes());
+        };
         // SAFETY: numbers alone; it is the launcher's grandchild, which nobody has waited for.
-        assert_eq!(unsafe { libc::kill(first.unwrap(), libc::SIGKILL) }, 0);
+        assert_eq!(unsafe { libc::kill(first, libc::SIGKILL) }, 0);
         assert_eq!(launcher.wait().code, 128 + libc::SIGKILL);
         pack.assert_gone();
     }

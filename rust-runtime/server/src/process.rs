@@ -251,7 +251,7 @@ fn prepare_child((control, listener): (i32, Option<i32>), runtime: u32) -> io::R
         -1 => Err(io::Error::last_os_error()),
         _ => Ok(()),
     };
-    let no_core = libc::rlimit {
+    let mut limit = libc::rlimit {
         rlim_cur: 0,
         rlim_max: 0,
     };
@@ -277,14 +277,17 @@ fn prepare_child((control, listener): (i32, Option<i32>), runtime: u32) -> io::R
             libc::CLOSE_RANGE_CLOEXEC,
         );
         // Writing a core may take longer than anyone wants to wait for the news of a crash.
-        check(libc::setrlimit(libc::RLIMIT_CORE, &no_core))?;
-        let mut processes = no_core;
-        check(libc::getrlimit(libc::RLIMIT_NPROC, &mut processes))?;
-        if processes.rlim_max != libc::RLIM_INFINITY {
-            let most = processes.rlim_max;
-            processes.rlim_max -= limits::RESERVED_PROCESSES.min(most / 8);
-            processes.rlim_cur = processes.rlim_cur.min(processes.rlim_max);
-            check(libc::setrlimit(libc::RLIMIT_NPROC, &processes))?;
+        check(libc::getrlimit(libc::RLIMIT_CORE, &mut limit))?;
+        if limit.rlim_max > limits::NO_CORE {
+            (limit.rlim_cur, limit.rlim_max) = (limits::NO_CORE, limits::NO_CORE);
+            check(libc::setrlimit(libc::RLIMIT_CORE, &limit))?;
+        }
+        check(libc::getrlimit(libc::RLIMIT_NPROC, &mut limit))?;
+        if limit.rlim_max != libc::RLIM_INFINITY {
+            let most = limit.rlim_max;
+            limit.rlim_max -= limits::RESERVED_PROCESSES.min(most / 8);
+            limit.rlim_cur = limit.rlim_cur.min(limit.rlim_max);
+            check(libc::setrlimit(libc::RLIMIT_NPROC, &limit))?;
         }
     }
     Ok(())

@@ -183,6 +183,13 @@ const ALL: &[Attempt] = &[
         let package = File::open("/package")?;
         call(libc::SYS_syncfs, [package.as_raw_fd().into(), 0, 0])
     }),
+    ("have crashes handled by the machine", || {
+        let none = Rlimit {
+            current: Some(0),
+            maximum: Some(0),
+        };
+        Ok(setrlimit(Resource::Core, none)?)
+    }),
     ("make others wait for a file", || {
         fs::write("/tmp/leased", "")?;
         let leased = File::open("/tmp/leased")?;

@@ -180,6 +180,7 @@ impl Pack {
             child,
             input: Some(input),
             output,
+            processes: Vec::new(),
             watched: waited,
         }
     }
@@ -248,6 +249,7 @@ pub struct Launcher {
     child: Child,
     input: Option<ChildStdin>,
     output: Lines<BufReader<ChildStdout>>,
+    processes: Vec<i32>,
     /// Whoever does not end is killed until this is let go of.
     watched: Sender<()>,
 }
@@ -266,11 +268,23 @@ impl Launcher {
         self.child.id()
     }
 
-    /// The next of its output.
+    /// Those of its sandbox with which all others go, as it has named them so far: process 1 is the last.
+    pub fn processes(&self) -> &[i32] {
+        &self.processes
+    }
+
+    /// The next of its output, but for the numbers of its processes.
     #[track_caller]
     pub fn line(&mut self) -> String {
         match self.output.next() {
-            Some(line) => line.unwrap(),
+            Some(line) => {
+                let line = line.unwrap();
+                let Some(numbers) = line.strip_prefix("processes ") else {
+                    return line;
+                };
+                self.processes = numbers.split(' ').map(|it| it.parse().unwrap()).collect();
+                self.line()
+            }
             None => {
                 let errors = std::io::read_to_string(self.child.stderr.take().unwrap());
                 panic!("its output has ended: {}", errors.unwrap());

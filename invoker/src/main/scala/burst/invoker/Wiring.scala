@@ -1,6 +1,6 @@
 package burst.invoker
 
-import burst.invoker.driver.{Driver, DriverHost, DriverKind, DriverSettings}
+import burst.invoker.driver.{Driver, DriverHost, DriverKind, DriverSettings, Mount}
 import burst.invoker.driver.docker.DockerKind
 import burst.invoker.driver.kubernetes.KubernetesKind
 import burst.invoker.driver.process.ProcessKind
@@ -26,6 +26,7 @@ import scala.concurrent.{ExecutionContext, Future}
 final class PreparedInvoker private[invoker] (
     config: InvokerConfig,
     driver: Driver,
+    isolation: String,
     runtime: RuntimeInfo,
     threads: ExecutorService
 ):
@@ -63,16 +64,17 @@ final class PreparedInvoker private[invoker] (
     )
     val invoker =
       system.systemActorOf(Invoker(settings, services, CpuLoad.ofMachine(), controller), "burst-invoker")
-    RunningInvoker(invoker, driver, threads)
+    RunningInvoker(invoker, driver, isolation, threads)
 
 /** Stops in order: the packs first, then whatever the driver still knows of. */
 final class RunningInvoker private[invoker] (
     val ref: ActorRef[Invoker.Command],
     driver: Driver,
+    isolation: String,
     threads: ExecutorService
 ):
   /** What its packs are, for who starts it. */
-  def packs: String = s"packs are run by the driver ${driver.name}"
+  def packs: String = s"packs are run by the driver ${driver.name}$isolation"
 
   def stop(bound: FiniteDuration)(using system: ActorSystem[?]): Future[Unit] =
     given ExecutionContext = system.executionContext
@@ -99,25 +101,39 @@ object Wiring:
   def prepare(config: InvokerConfig): PreparedInvoker =
     PrivateFile.directory(config.directory)
     val threads = Executors.newCachedThreadPool(namedThreads("burst-invoker"))
-    val kind = kindOf(config)
+    val choice = kindOf(config)
+    val kind = choice.kind
     val connected = kind.connect(DriverSettings(config.settings, kind.name), host(config, threads))
     val driver = connected.driver
     log.info("packs are of the driver {}: {}", driver.name, driver.limits)
     val orphans = scala.concurrent.Await.result(driver.removeOrphans(), OrphansBound)
     if orphans > 0 then log.warn("removed {} containers that an earlier run left", orphans)
     driver.open()
-    PreparedInvoker(config, driver, connected.runtime, threads)
+    PreparedInvoker(config, driver, choice.because, connected.runtime, threads)
 
-  private def kindOf(config: InvokerConfig): DriverKind =
-    if config.driver == Auto then safest(RuntimeBinary(config.runtimeBinary))
-    else Drivers.find(_.name == config.driver).getOrElse(throw unknown(config.driver))
+  /** A driver, and what is to be said of its choice, as its sentence goes on. */
+  private final case class Choice(kind: DriverKind, because: String)
+
+  private def kindOf(config: InvokerConfig): Choice =
+    if config.driver == Auto then safest(config)
+    else
+      val kind = Drivers.find(_.name == config.driver).getOrElse(throw unknown(config.driver))
+      Choice(kind, if kind == ProcessKind then Exposed else "")
 
   /** Packs are shut in where that can be. */
-  private def safest(runtime: RuntimeBinary): DriverKind = runtime.sandboxing() match
-    case Sandboxing.Possible(_) => SandboxKind
-    case Sandboxing.Impossible(reason) =>
-      log.warn("packs are processes without isolation, as they cannot be shut in here: {}", reason)
-      ProcessKind
+  private def safest(config: InvokerConfig): Choice =
+    RuntimeBinary(config.runtimeBinary).sandboxing() match
+      case Sandboxing.Possible(_) => Choice(SandboxKind, ", which shuts each of them in")
+      case Sandboxing.Impossible(reason) =>
+        val moved = Mount.read(DriverSettings(config.settings, SandboxKind.name)).filter(_.isElsewhere)
+        for mount <- moved.headOption do
+          throw SetupException(
+            s"packs are processes, as they cannot be shut in here ($reason), and see ${mount.source} where it " +
+              "is: mount it under its own name."
+          )
+        Choice(ProcessKind, s"$Exposed. They cannot be shut in here: $reason")
+
+  private val Exposed = ", without isolation: what they run has the rights of this user"
 
   private def unknown(name: String) =
     val known = (Auto +: Drivers.map(_.name)).map(name => s"\"$name\"")

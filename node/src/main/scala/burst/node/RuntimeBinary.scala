@@ -53,7 +53,8 @@ final class RuntimeBinary(path: Path):
     */
   def removeSandboxes(prefix: String): Either[String, Int] = answer[Int](List("sandbox", "--remove", prefix))
 
-  /** Unpacks an image into a directory that is nobody else's, unless it is there, and removes others; blocks. */
+  /** Unpacks an image into a directory that is nobody else's, unless it is there, and removes others; blocks.
+    */
   def unpack(image: Path, directory: Path, timeout: FiniteDuration): Either[String, UnpackedImage] =
     run(List("unpack", image.toString, directory.toString), "", timeout).flatMap:
       case Finished(0, output) => read(output)
@@ -133,8 +134,9 @@ final case class ServerAddress(host: String, port: Int) derives Decoder:
 final case class UnpackedImage(root: Path, labels: Map[String, String])
 
 object UnpackedImage:
-  given Decoder[UnpackedImage] = Decoder.forProduct2[UnpackedImage, String, Map[String, String]]("root", "labels"):
-    (root, labels) => UnpackedImage(Path.of(root), labels)
+  given Decoder[UnpackedImage] =
+    Decoder.forProduct2[UnpackedImage, String, Map[String, String]]("root", "labels"): (root, labels) =>
+      UnpackedImage(Path.of(root), labels)
 
 /** What the kernel lets this user do about packs that are to be shut in. `limits` says what holds them to
   * what they may have, `reason` what is in the way, and what to change.

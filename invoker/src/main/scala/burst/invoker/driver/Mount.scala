@@ -3,7 +3,9 @@ package burst.invoker.driver
 import io.circe.Encoder
 
 /** A directory of the machine that every pack sees, as the operator configured it. */
-final case class Mount(source: String, target: String, readOnly: Boolean) derives Encoder.AsObject
+final case class Mount(source: String, target: String, readOnly: Boolean) derives Encoder.AsObject:
+  /** Packs see it under another name than the machine does. */
+  def isElsewhere: Boolean = source != target
 
 object Mount:
   /** The key `mounts` of a driver. */

@@ -10,7 +10,7 @@ import scala.concurrent.duration.{Deadline, DurationInt, FiniteDuration}
 import scala.concurrent.{Await, ExecutionContext, Future, TimeoutException}
 import scala.jdk.CollectionConverters.*
 import scala.jdk.FutureConverters.*
-import scala.util.{Success, Try}
+import scala.util.{Success, Try, Using}
 
 /** A child process of this one that serves a pack, or has one that does.
   *
@@ -44,7 +44,7 @@ private[driver] final class RuntimeProcess private (process: Process, grace: Fin
     input.write(s"$line\n".getBytes(UTF_8))
     input.flush()
 
-  /** Where its runtime listens. Blocks. One that does not come up in time is ended. */
+  /** Where its runtime listens. Blocks. One that has not come up may still be there, to be ended. */
   def awaitListening(timeout: FiniteDuration): Either[Failure, (String, Int)] =
     Try(Await.result(output.address, timeout)) match
       case Success(address) => Right(address)
@@ -52,20 +52,20 @@ private[driver] final class RuntimeProcess private (process: Process, grace: Fin
         val reason = problem match
           case _: TimeoutException => s"it did not listen within $timeout"
           case _ => s"it ended with code ${Try(Await.result(exitCode, grace)).getOrElse(-1)}"
-        val _ = end(descendants)
         Left(startFailed((s"the runtime did not come up: $reason" +: output.lastLines).mkString("; ")))
 
-  /** Asks, then forces; answers when it and `below` are gone. Blocks. May be called at any time, and
-    * together.
+  /** Asks, then forces; answers when it and those `below` it, as they are known when it is gone, are gone as
+    * well. Blocks. May be called at any time, and together.
     */
-  def end(below: Vector[ProcessHandle]): StopOutcome =
+  def end(below: => Vector[ProcessHandle]): StopOutcome =
     Try(process.getOutputStream.close())
     if !process.waitFor(grace.toMillis, TimeUnit.MILLISECONDS) then
       process.destroyForcibly()
       process.waitFor(ForcedBound.toMillis, TimeUnit.MILLISECONDS)
-    below.foreach(handle => if handle.isAlive then handle.destroyForcibly())
+    val others = below
+    others.foreach(handle => if handle.isAlive then handle.destroyForcibly())
     val bound = ForcedBound.fromNow
-    val left = Option.when(process.isAlive)(pid).toVector ++ below.filterNot(awaitGone(_, bound)).map(_.pid)
+    val left = Option.when(process.isAlive)(pid).toVector ++ others.filterNot(awaitGone(_, bound)).map(_.pid)
     if left.isEmpty then StopOutcome.Gone
     else
       log.error("processes {} do not end, not even by SIGKILL", left.mkString(", "))
@@ -76,11 +76,20 @@ private[driver] final class RuntimeProcess private (process: Process, grace: Fin
     while !gone && bound.hasTimeLeft() do TimeUnit.MILLISECONDS.sleep(2)
     gone
 
-  /** A process that has ended but whose new parent does not care: it holds nothing any more. */
+  /** A process that has ended but whose new parent does not care: it holds nothing any more, once no thread
+    * of it runs, of which the first may have ended before the others.
+    */
   private def isZombie(pid: Long): Boolean =
-    Try(Files.readString(Path.of(s"/proc/$pid/stat"))).toOption
+    Try:
+      Using.resource(Files.newDirectoryStream(Path.of(s"/proc/$pid/task")))(
+        _.iterator.asScala.forall(hasEnded)
+      )
+    .getOrElse(false)
+
+  private def hasEnded(task: Path): Boolean =
+    Try(Files.readString(task.resolve("stat"))).toOption
       .map(stat => stat.substring(stat.lastIndexOf(')') + 1).trim)
-      .exists(_.startsWith("Z"))
+      .forall(_.startsWith("Z"))
 
   private def drainInBackground(): Unit =
     val reader = Thread(() => output.drain(), s"runtime-output-$pid")

@@ -61,9 +61,14 @@ final class ProcessDriver(settings: ProcessSettings, blocking: ExecutionContext)
         Map(RuntimeAddress.TokenVariable -> token.hex),
         settings.stopGrace
       )
-      process.awaitListening(settings.startTimeout).map: (host, port) =>
-        live.add(process)
-        ProcessContainer(process, RuntimeAddress(host, port, token), source)
+      live.add(process)
+      process
+        .awaitListening(settings.startTimeout)
+        .map((host, port) => ProcessContainer(process, RuntimeAddress(host, port, token), source))
+        .left
+        .map: failure =>
+          val _ = end(process)
+          failure
     catch case problem: IOException => Left(RuntimeProcess.refused(problem))
 
   /** What it may have its runtime is told with each flare; one that has kept too much is refused then. */
@@ -80,7 +85,8 @@ final class ProcessDriver(settings: ProcessSettings, blocking: ExecutionContext)
     Future.traverse(live.asScala.toVector)(process => Future(end(process))).map(_ => ())
 
   private def end(process: RuntimeProcess): StopOutcome =
-    val outcome = process.end(process.descendants)
+    val below = process.descendants
+    val outcome = process.end(below)
     if outcome == StopOutcome.Gone then live.remove(process)
     outcome
 

@@ -5,6 +5,7 @@ import burst.node.ServerAddress
 import io.circe.syntax.*
 import io.circe.{Codec, Encoder, Json}
 import java.nio.file.Path
+import scala.jdk.OptionConverters.*
 
 /** What `burst-runtime sandbox` is told by its standard input, and what it answers: a line each. */
 private[driver] object Launcher:
@@ -71,6 +72,11 @@ private[driver] object Launcher:
   private def outcome(done: String, failed: String): PartialFunction[String, Either[String, Unit]] =
     case `done` => Right(())
     case said if said.startsWith(failed) => Left(said.stripPrefix(failed))
+
+  /** What it says when its walls stand, by the handles of those processes that are still there. */
+  val Processes: PartialFunction[String, Vector[ProcessHandle]] =
+    case s"processes $numbers" =>
+      numbers.split(' ').toVector.flatMap(_.toLongOption).flatMap(ProcessHandle.of(_).toScala)
 
   /** Its last words, when the kernel has killed in the sandbox for want of memory. */
   val OutOfMemory = "out of memory"

@@ -11,18 +11,27 @@ import scala.concurrent.{ExecutionContext, Future, Promise}
   */
 private[driver] final case class Belongings(user: Option[Long], group: Option[String], blank: Option[Path])
 
-/** A sandbox with a runtime in it: its launcher `process`, and `below` it the sandbox's first process, with
-  * which all others go.
-  */
+/** A launcher with the sandbox that it makes, whether or not that comes up. */
+private[driver] final class Sandbox(val process: RuntimeProcess, val belongings: Belongings):
+  private val said = process.output.await(Launcher.Processes)
+
+  /** Those of its processes with which all others go; none while it makes its walls, or where it has not got
+    * so far.
+    */
+  def below: Vector[ProcessHandle] = said.value.flatMap(_.toOption).getOrElse(Vector.empty)
+
+  /** Whether its belongings have been given back. */
+  val cleared: AtomicBoolean = AtomicBoolean()
+
+/** A sandbox with a runtime in it that listens. */
 private[driver] final class SandboxContainer(
-    val process: RuntimeProcess,
-    val below: Vector[ProcessHandle],
+    val sandbox: Sandbox,
     val address: RuntimeAddress,
-    allowed: ContainerLimits,
-    val belongings: Belongings
+    allowed: ContainerLimits
 )(using ExecutionContext)
     extends Container:
   import SandboxContainer.*
+  export sandbox.{belongings, below, process}
 
   def id: String = process.id
   def source: PackageSource = PackageSource.Mounted(Launcher.PackagePath)
@@ -31,9 +40,6 @@ private[driver] final class SandboxContainer(
 
   /** Whether it may have been let through to servers. */
   val open: AtomicBoolean = AtomicBoolean()
-
-  /** Whether its belongings have been given back. */
-  val cleared: AtomicBoolean = AtomicBoolean()
 
   /** How it ended is among its last words, which may come after its end. */
   val exit: Future[ContainerExit] = process.exitCode.flatMap: code =>

@@ -47,7 +47,7 @@ final class SandboxDriver(
   private given ExecutionContext = blocking
   private val log = LoggerFactory.getLogger(classOf[SandboxDriver])
   private val binary = RuntimeBinary(runtimeBinary)
-  private val live = ConcurrentHashMap.newKeySet[SandboxContainer]()
+  private val live = ConcurrentHashMap.newKeySet[Sandbox]()
   private val free = users.map(PackUsers(_))
   private val hasGroups = limitedBy.startsWith(ControlGroups)
   private val prefix = s"burst-$owner-"
@@ -115,6 +115,8 @@ final class SandboxDriver(
         Map(RuntimeAddress.TokenVariable -> token.hex),
         settings.stopGrace + LauncherBound
       )
+      val sandbox = Sandbox(process, belongings)
+      live.add(sandbox)
       val listening =
         try
           process.say(Launcher.line(spec(resources, allowed, belongings)))
@@ -122,15 +124,12 @@ final class SandboxDriver(
         catch
           case problem: IOException => // it has ended already, and has said why
             process.awaitListening(settings.startTimeout).flatMap(_ => Left(RuntimeProcess.refused(problem)))
-      listening match
-        case Right((host, port)) =>
-          val address = RuntimeAddress(host, port, token)
-          val container = SandboxContainer(process, process.descendants, address, allowed, belongings)
-          live.add(container)
-          Right(container)
-        case Left(failure) =>
-          clear(belongings, process.wasKilled)
-          Left(failure)
+      listening
+        .map((host, port) => SandboxContainer(sandbox, RuntimeAddress(host, port, token), allowed))
+        .left
+        .map: failure =>
+          val _ = end(sandbox)
+          failure
     catch
       case problem: IOException =>
         clear(belongings, killed = false)
@@ -253,16 +252,16 @@ final class SandboxDriver(
         case Left(_) if !own.process.isAlive => ()
         case Left(reason) =>
           log.warn("sandbox {} is ended: what it reached cannot be closed: {}", own.id, reason)
-          val _ = end(own)
+          val _ = end(own.sandbox)
     case _ => ()
 
   // ---- Stopping ------------------------------------------------------------------------------------------
 
   def stop(container: Container): Future[StopOutcome] = container match
-    case own: SandboxContainer => Future(end(own))
+    case own: SandboxContainer => Future(end(own.sandbox))
     case _ => Future.successful(StopOutcome.Gone)
 
-  private def end(own: SandboxContainer): StopOutcome =
+  private def end(own: Sandbox): StopOutcome =
     val outcome = own.process.end(own.below)
     if outcome == StopOutcome.Gone then
       live.remove(own)
@@ -291,7 +290,7 @@ final class SandboxDriver(
     removed
 
   def close(): Future[Unit] =
-    Future.traverse(live.asScala.toVector)(stop).map(_ => clearDirectory())
+    Future.traverse(live.asScala.toVector)(own => Future(end(own))).map(_ => clearDirectory())
 
   private def clearDirectory(): Unit =
     // who may not list a directory cannot delete it

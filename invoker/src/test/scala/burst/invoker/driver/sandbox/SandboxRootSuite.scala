@@ -22,7 +22,8 @@ class SandboxRootSuite extends munit.FunSuite:
 
   test("an image's layout, or a file that may be a tar of one, is unpacked by the runtime"):
     val labels = """{"burst.arch":"x86_64","burst.glibc":"2.36"}"""
-    val answers = s"""[ "$$1 $$3" = "unpack $unpacked" ] && echo '{"root":"/made/of/'$$(basename $$2)'","labels":$labels}'"""
+    val answers =
+      s"""[ "$$1 $$3" = "unpack $unpacked" ] && echo '{"root":"/made/of/'$$(basename $$2)'","labels":$labels}'"""
     val archive = Files.createFile(directory.resolve("image.tar"))
     for path <- Vector(image(), archive) do
       val root = rootOf(Some(path), answers)
@@ -31,7 +32,10 @@ class SandboxRootSuite extends munit.FunSuite:
   test("an image that cannot be a root stops the start with the runtime's words"):
     val problem = intercept[SetupException]:
       rootOf(Some(image()), "echo 'burst-runtime: it has nothing for linux/amd64'; exit 1")
-    assert(problem.getMessage.endsWith("cannot be packs' root: it has nothing for linux/amd64."), problem.getMessage)
+    assert(
+      problem.getMessage.endsWith("cannot be packs' root: it has nothing for linux/amd64."),
+      problem.getMessage
+    )
     assert(problem.getMessage.contains("burst.invoker.sandbox.root"), problem.getMessage)
 
   test("a directory is taken as it is, and roots that were unpacked go"):
