@@ -2,17 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use oci_spec::image::{
-    Arch, Descriptor, ImageConfiguration, ImageIndex, ImageManifest, MediaType, Os,
-};
+use oci_spec::image::{Arch, Descriptor, ImageConfiguration, ImageIndex, ImageManifest, Os};
 
 use crate::Error;
 use crate::layout::Layout;
 
-/// How deep indexes lie in each other, and how many manifests there are in all.
-const DEPTH: usize = 4;
-const MANIFESTS: usize = 1000;
+/// How deep indexes lie in each other, and how many there are.
+const DEPTH: usize = 5;
+const INDEXES: usize = 100;
 
+const INDEX: &str = "application/vnd.oci.image.index.v1+json";
+const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 const DOCKER_LIST: &str = "application/vnd.docker.distribution.manifest.list.v2+json";
 const DOCKER_MANIFEST: &str = "application/vnd.docker.distribution.manifest.v2+json";
 
@@ -28,14 +28,13 @@ pub(crate) struct Image {
 
 impl Image {
     pub(crate) fn find(layout: &Layout) -> Result<Self, Error> {
-        let index = ImageIndex::from_reader(&*layout.read("index.json")?);
-        let mut found = Vec::new();
-        collect(
+        let mut search = Search {
             layout,
-            &index.map_err(|it| unsound("index.json", &it))?,
-            DEPTH,
-            &mut found,
-        )?;
+            left: INDEXES,
+            found: Vec::new(),
+        };
+        search.look_through(&layout.read("index.json")?, DEPTH)?;
+        let found = search.found;
         let machine = Arch::default();
         let descriptor = match found.as_slice() {
             [one] => one,
@@ -66,59 +65,40 @@ impl Image {
     }
 }
 
-/// Manifests that are for this machine, or do not say for which; each once.
-fn collect(
-    layout: &Layout,
-    index: &ImageIndex,
-    depth: usize,
-    found: &mut Vec<Descriptor>,
-) -> Result<(), Error> {
-    for descriptor in index.manifests() {
-        let other = descriptor.platform().as_ref().is_some_and(|platform| {
-            (platform.os(), platform.architecture()) != (&Os::Linux, &Arch::default())
-        });
-        if other {
-            continue;
-        }
-        match descriptor.media_type() {
-            MediaType::ImageManifest => {}
-            MediaType::Other(kind) if kind == DOCKER_MANIFEST => {}
-            MediaType::ImageIndex => {
-                descend(layout, descriptor, depth, found)?;
-                continue;
-            }
-            MediaType::Other(kind) if kind == DOCKER_LIST => {
-                descend(layout, descriptor, depth, found)?;
-                continue;
-            }
-            // Something else than an image.
-            _ => continue,
-        }
-        if found.iter().all(|it| it.digest() != descriptor.digest()) {
-            found.push(descriptor.clone());
-        }
-    }
-    match found.len() > MANIFESTS {
-        true => Err(Error::image("it has too many manifests")),
-        false => Ok(()),
-    }
+/// For manifests that are for this machine, or do not say for which; each once.
+struct Search<'a> {
+    layout: &'a Layout,
+    /// Indexes that may still be read.
+    left: usize,
+    found: Vec<Descriptor>,
 }
 
-fn descend(
-    layout: &Layout,
-    descriptor: &Descriptor,
-    depth: usize,
-    found: &mut Vec<Descriptor>,
-) -> Result<(), Error> {
-    let deeper = depth.checked_sub(1);
-    let deeper = deeper.ok_or_else(|| Error::image("its indexes lie in each other without end"))?;
-    let index = ImageIndex::from_reader(&*layout.document(descriptor)?);
-    collect(
-        layout,
-        &index.map_err(|it| unsound("an index", &it))?,
-        deeper,
-        found,
-    )
+impl Search<'_> {
+    fn look_through(&mut self, index: &[u8], depth: usize) -> Result<(), Error> {
+        let endless = || Error::image("its indexes lie in each other without end");
+        let deeper = depth.checked_sub(1).ok_or_else(endless)?;
+        self.left = self.left.checked_sub(1).ok_or_else(endless)?;
+        let index = ImageIndex::from_reader(index).map_err(|it| unsound("an index", &it))?;
+        for descriptor in index.manifests() {
+            let other = descriptor.platform().as_ref().is_some_and(|platform| {
+                (platform.os(), platform.architecture()) != (&Os::Linux, &Arch::default())
+            });
+            match descriptor.media_type().to_string().as_str() {
+                _ if other => {}
+                INDEX | DOCKER_LIST => {
+                    self.look_through(&self.layout.document(descriptor)?, deeper)?;
+                }
+                MANIFEST | DOCKER_MANIFEST => {
+                    if (self.found.iter()).all(|it| it.digest() != descriptor.digest()) {
+                        self.found.push(descriptor.clone());
+                    }
+                }
+                // Something else than an image.
+                _ => {}
+            }
+        }
+        Ok(())
+    }
 }
 
 fn unsound(what: &str, reason: &oci_spec::OciSpecError) -> Error {

@@ -1,5 +1,6 @@
 //! A layer laid upon others: a tar, in which some names say what of the layers below is to go.
 
+use std::ffi::OsStr;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 
@@ -43,7 +44,7 @@ fn lay(entry: Entry<'_, impl Read>, tree: &mut Tree) -> Result<(), Error> {
             _ if matches!(hidden, b"" | b"." | b"..") => {
                 Err(Error::image("a layer hides its own root"))
             }
-            _ => tree.remove(above, std::ffi::OsStr::from_bytes(hidden)),
+            _ => tree.remove(above, OsStr::from_bytes(hidden)),
         };
     }
     let header = entry.header();

@@ -1,8 +1,9 @@
 //! The roots that were unpacked, each in a directory named by its digest.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -96,7 +97,6 @@ fn lay_out(layout: &Layout, image: &Image, target: &Path) -> Result<(), Error> {
 
 /// On the disk, before it is taken for complete.
 fn settle(root: &Path) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    fs::set_permissions(root, fs::Permissions::from_mode(0o755))?;
+    fs::set_permissions(root, Permissions::from_mode(0o755))?;
     Ok(rustix::fs::syncfs(File::open(root)?)?)
 }

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use burst_image::unpack;
 use layout::{Image, Layer, MACHINE, Packing};
-use serde_json::json;
+use serde_json::{Value, json};
 
 fn text(root: &Path, name: &str) -> String {
     fs::read_to_string(root.join(name)).unwrap()
@@ -224,6 +224,13 @@ fn a_machine_s_own_is_chosen_from_several() {
         deep = image.add_index(json!([deep]));
     }
     image.index(json!([deep]));
+    assert!(refused(&image).contains("without end"));
+    // Few bytes that would be read a million times.
+    let mut wide = image.manifest_descriptor();
+    for _ in 0..3 {
+        wide = image.add_index(Value::Array(vec![wide; 100]));
+    }
+    image.index(json!([wide]));
     assert!(refused(&image).contains("without end"));
 }
 
