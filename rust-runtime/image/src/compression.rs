@@ -3,7 +3,6 @@
 use std::io::{self, BufRead, Read};
 
 use flate2::bufread::MultiGzDecoder;
-use oci_spec::image::MediaType;
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
@@ -12,9 +11,8 @@ use crate::Error;
 /// The tar that a layer is.
 pub(crate) fn unpacked<'a>(
     layer: impl BufRead + 'a,
-    kind: &MediaType,
+    kind: &str,
 ) -> Result<Box<dyn Read + 'a>, Error> {
-    let kind = kind.to_string();
     Ok(match kind.rsplit('.').next() {
         Some("tar") => Box::new(layer),
         Some("tar+gzip" | "gzip") => Box::new(MultiGzDecoder::new(layer)),

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use oci_spec::image::{Arch, Descriptor, ImageConfiguration, ImageIndex, ImageManifest, Os};
-
 use crate::Error;
+use crate::document::{Configuration, Descriptor, Index, Manifest, Platform, read};
 use crate::layout::Layout;
 
 /// How deep indexes lie in each other, and how many there are.
@@ -35,32 +34,29 @@ impl Image {
         };
         search.look_through(&layout.read("index.json")?, DEPTH)?;
         let found = search.found;
-        let machine = Arch::default();
+        let here = Platform::here();
         let descriptor = match found.as_slice() {
             [one] => one,
-            [] => return Err(Error::image(format!("it has nothing for linux/{machine}"))),
+            [] => return Err(Error::image(format!("it has nothing for {here}"))),
             _ => {
                 return Err(Error::image(format!(
-                    "it has several images for linux/{machine}: give a layout with one"
+                    "it has several images for {here}: give a layout with one"
                 )));
             }
         };
-        let manifest = ImageManifest::from_reader(&*layout.document(descriptor)?)
-            .map_err(|it| unsound("its manifest", &it))?;
-        let config = ImageConfiguration::from_reader(&*layout.document(manifest.config())?)
-            .map_err(|it| unsound("its configuration", &it))?;
-        if (config.os(), config.architecture()) != (&Os::Linux, &machine) {
+        let manifest: Manifest = read("its manifest", &layout.document(descriptor)?)?;
+        let config: Configuration = read("its configuration", &layout.document(&manifest.config)?)?;
+        if config.platform != here {
+            let platform = config.platform;
             return Err(Error::image(format!(
-                "it is for {}/{}, and this machine is linux/{machine}",
-                config.os(),
-                config.architecture()
+                "it is for {platform}, and this machine is {here}"
             )));
         }
-        let labels = config.config().as_ref().and_then(|it| it.labels().clone());
+        let labels = config.config.and_then(|defaults| defaults.labels);
         Ok(Self {
-            digest: descriptor.digest().to_string(),
-            layers: manifest.layers().clone(),
-            labels: labels.into_iter().flatten().collect(),
+            digest: descriptor.digest.clone(),
+            layers: manifest.layers,
+            labels: labels.unwrap_or_default(),
         })
     }
 }
@@ -78,19 +74,17 @@ impl Search<'_> {
         let endless = || Error::image("its indexes lie in each other without end");
         let deeper = depth.checked_sub(1).ok_or_else(endless)?;
         self.left = self.left.checked_sub(1).ok_or_else(endless)?;
-        let index = ImageIndex::from_reader(index).map_err(|it| unsound("an index", &it))?;
-        for descriptor in index.manifests() {
-            let other = descriptor.platform().as_ref().is_some_and(|platform| {
-                (platform.os(), platform.architecture()) != (&Os::Linux, &Arch::default())
-            });
-            match descriptor.media_type().to_string().as_str() {
-                _ if other => {}
+        let index: Index = read("an index", index)?;
+        for descriptor in index.manifests {
+            let here = |platform: &Platform| *platform == Platform::here();
+            match descriptor.media_type.as_str() {
+                _ if !descriptor.platform.as_ref().is_none_or(here) => {}
                 INDEX | DOCKER_LIST => {
-                    self.look_through(&self.layout.document(descriptor)?, deeper)?;
+                    self.look_through(&self.layout.document(&descriptor)?, deeper)?;
                 }
                 MANIFEST | DOCKER_MANIFEST => {
-                    if (self.found.iter()).all(|it| it.digest() != descriptor.digest()) {
-                        self.found.push(descriptor.clone());
+                    if (self.found.iter()).all(|it| it.digest != descriptor.digest) {
+                        self.found.push(descriptor);
                     }
                 }
                 // Something else than an image.
@@ -99,8 +93,4 @@ impl Search<'_> {
         }
         Ok(())
     }
-}
-
-fn unsound(what: &str, reason: &oci_spec::OciSpecError) -> Error {
-    Error::image(format!("{what} is unsound: {reason}"))
 }

@@ -5,10 +5,10 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use oci_spec::image::{Descriptor, DigestAlgorithm};
 use sha2::{Digest, Sha256, Sha512};
 
 use crate::Error;
+use crate::document::Descriptor;
 
 /// Bytes of a blob that is read into memory: an index, a manifest, a configuration.
 const DOCUMENT: u64 = 4 << 20;
@@ -86,12 +86,12 @@ impl Layout {
     pub(crate) fn blob(&self, descriptor: &Descriptor) -> Result<impl BufRead, Error> {
         let name = name_of(descriptor)?;
         let open = || self.file(&name).map_err(Error::read(name.as_str()));
-        let (size, digest) = match descriptor.digest().algorithm() {
-            DigestAlgorithm::Sha512 => digest::<Sha512>(open()?),
-            _ => digest::<Sha256>(open()?),
+        let (size, digest) = match descriptor.digest.starts_with(SHA512) {
+            true => digest::<Sha512>(open()?),
+            false => digest::<Sha256>(open()?),
         }
         .map_err(Error::read(name.as_str()))?;
-        if size != descriptor.size() || digest != descriptor.digest().digest() {
+        if size != descriptor.size || !name.ends_with(&format!("/{digest}")) {
             return Err(Error::image(format!("{name} is not what its digest says")));
         }
         open()
@@ -114,18 +114,24 @@ impl Layout {
 
 const BUFFER: usize = 128 << 10;
 
+const SHA256: &str = "sha256:";
+const SHA512: &str = "sha512:";
+
 /// Of letters and digits: it leads nowhere else.
 fn name_of(descriptor: &Descriptor) -> Result<String, Error> {
-    let digest = descriptor.digest();
-    let algorithm = match digest.algorithm() {
-        DigestAlgorithm::Sha256 => "sha256",
-        DigestAlgorithm::Sha512 => "sha512",
-        other => return Err(Error::image(format!("its digests are of the kind {other}"))),
-    };
-    let hex = digest.digest();
-    match hex.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        true => Ok(format!("blobs/{algorithm}/{hex}")),
-        false => Err(Error::image(format!("'{digest}' is no digest"))),
+    let digest = descriptor.digest.as_str();
+    let known = [(SHA256, 64), (SHA512, 128)].iter().any(|(kind, length)| {
+        let hex = digest.strip_prefix(kind).unwrap_or_default();
+        hex.len() == *length
+            && hex
+                .bytes()
+                .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    });
+    match known {
+        true => Ok(format!("blobs/{}", digest.replace(':', "/"))),
+        false => Err(Error::image(format!(
+            "'{digest}' is no digest by SHA-256 or SHA-512"
+        ))),
     }
 }
 

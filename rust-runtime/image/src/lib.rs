@@ -9,6 +9,7 @@
 //! special bits, and no more than is allowed.
 
 mod compression;
+mod document;
 mod image;
 mod layer;
 mod layout;

@@ -84,7 +84,7 @@ fn lay_out(layout: &Layout, image: &Image, target: &Path) -> Result<(), Error> {
     let mut tree = Tree::new(target.to_owned());
     for descriptor in &image.layers {
         let blob = layout.blob(descriptor)?;
-        layer::apply(unpacked(blob, descriptor.media_type())?, &mut tree)?;
+        layer::apply(unpacked(blob, &descriptor.media_type)?, &mut tree)?;
     }
     tree.next_layer();
     for file in FILES {
