@@ -35,9 +35,11 @@ impl Layout {
         };
         match layout.read("oci-layout") {
             Ok(_) => Ok(layout),
-            Err(Error::Read { reason, .. }) if reason.kind() == io::ErrorKind::NotFound => Err(
-                Error::image("it is no OCI image layout: it has no file oci-layout"),
-            ),
+            Err(Error::Read { reason, .. }) if reason.kind() == io::ErrorKind::NotFound => {
+                Err(Error::image(
+                    "it is no OCI image layout: it has no file oci-layout, which `docker save` writes since Docker 25",
+                ))
+            }
             Err(other) => Err(other),
         }
     }
