@@ -1,7 +1,7 @@
 //! What packs in sandboxes have in place of the machine's C library.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use burst_tests::{Driver, Platform, Settings, account, failing, image};
 
@@ -19,9 +19,9 @@ fn an_image_is_the_root_of_sandboxes() {
     for settings in [Settings::new(Driver::Sandbox), as_root] {
         let path = layout.path().to_str().unwrap();
         let platform = Platform::start(settings.set("burst.invoker.sandbox.root", path));
-        let [root] = roots(&platform).try_into().unwrap();
+        let [root]: [PathBuf; 1] = roots(&platform).try_into().unwrap();
         assert!(root.join("usr/local/bin/burst-runtime").is_file());
-        assert!(root.join(Path::new("etc/resolv.conf")).is_file());
+        assert!(root.join("etc/resolv.conf").is_file());
         failing::deploy(&platform);
         let flare = platform.api().run(failing::NAME, 2, &failing::succeed());
         assert_eq!(flare.state, "succeeded", "{:#?}", flare.error);
