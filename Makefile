@@ -41,7 +41,8 @@ build: ## the platform, laid out in dist/
 	$(MVN) -T2 package -Dmaven.test.skip=true
 	@mkdir -p dist/bin dist/lib
 	install $(RELEASE)/burst $(RELEASE)/burst-runtime dist/bin/
-	install -m 644 standalone/target/burst-standalone.jar dist/lib/
+	install -C -m 644 standalone/target/burst-standalone.jar dist/lib/
+	standalone/save-classes.sh dist
 	dist/bin/burst man dist/share/man/man1
 	@# What `burst new` lets a crate depend on, until the SDK is published.
 	@rm -rf dist/share/burst && mkdir -p dist/share/burst

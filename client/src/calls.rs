@@ -14,7 +14,7 @@ use crate::model::*;
 /// What [`Client::list_definitions`] may be asked for.
 #[derive(Debug, Clone, Default)]
 pub struct ListDefinitionsQuery {
-    /// How many entries to list.
+    /// How many entries to list; 0 for as many as there may be, 200.
     pub limit: Option<u32>,
     /// How many entries to pass over.
     pub skip: Option<u32>,
@@ -32,7 +32,7 @@ pub struct DeployQuery {
 /// What [`Client::list_versions`] may be asked for.
 #[derive(Debug, Clone, Default)]
 pub struct ListVersionsQuery {
-    /// How many entries to list.
+    /// How many entries to list; 0 for as many as there may be, 200.
     pub limit: Option<u32>,
     /// How many entries to pass over.
     pub skip: Option<u32>,
@@ -41,7 +41,7 @@ pub struct ListVersionsQuery {
 /// What [`Client::list_flares`] may be asked for.
 #[derive(Debug, Clone, Default)]
 pub struct ListFlaresQuery {
-    /// How many entries to list.
+    /// How many entries to list; 0 for as many as there may be, 200.
     pub limit: Option<u32>,
     /// How many entries to pass over.
     pub skip: Option<u32>,
@@ -61,7 +61,7 @@ pub struct GetLogsQuery {
 /// What [`Client::list_groups`] may be asked for.
 #[derive(Debug, Clone, Default)]
 pub struct ListGroupsQuery {
-    /// How many entries to list.
+    /// How many entries to list; 0 for as many as there may be, 200.
     pub limit: Option<u32>,
     /// How many entries to pass over.
     pub skip: Option<u32>,
@@ -72,7 +72,7 @@ pub struct ListGroupsQuery {
 /// What [`Client::list_namespaces`] may be asked for.
 #[derive(Debug, Clone, Default)]
 pub struct ListNamespacesQuery {
-    /// How many entries to list.
+    /// How many entries to list; 0 for as many as there may be, 200.
     pub limit: Option<u32>,
     /// How many entries to pass over.
     pub skip: Option<u32>,
@@ -88,7 +88,7 @@ pub struct CreateNamespaceQuery {
 /// What [`Client::list_all_flares`] may be asked for.
 #[derive(Debug, Clone, Default)]
 pub struct ListAllFlaresQuery {
-    /// How many entries to list.
+    /// How many entries to list; 0 for as many as there may be, 200.
     pub limit: Option<u32>,
     /// How many entries to pass over.
     pub skip: Option<u32>,
@@ -101,7 +101,7 @@ pub struct ListAllFlaresQuery {
 /// What [`Client::list_all_groups`] may be asked for.
 #[derive(Debug, Clone, Default)]
 pub struct ListAllGroupsQuery {
-    /// How many entries to list.
+    /// How many entries to list; 0 for as many as there may be, 200.
     pub limit: Option<u32>,
     /// How many entries to pass over.
     pub skip: Option<u32>,
@@ -127,8 +127,8 @@ impl Client {
     /// Whether the platform is alive.
     ///
     /// `GET /ping`
-    pub fn ping(&self) -> Result<Answer<Alive>, Error> {
-        self.answer(Call::new(Method::GET, &["ping"]))
+    pub fn ping(&self) -> Result<String, Error> {
+        self.text(Call::new(Method::GET, &["ping"]))
     }
 
     /// The platform's figures in Prometheus' text format.
@@ -150,6 +150,13 @@ impl Client {
     /// `GET /api/v1/invokers`
     pub fn list_invokers(&self) -> Result<Answer<Vec<Invoker>>, Error> {
         self.answer(Call::new(Method::GET, &["api", "v1", "invokers"]))
+    }
+
+    /// The names of the namespaces that these credentials open, of which there is one.
+    ///
+    /// `GET /api/v1/namespaces`
+    pub fn list_own_namespaces(&self) -> Result<Answer<Vec<String>>, Error> {
+        self.answer(Call::new(Method::GET, &["api", "v1", "namespaces"]))
     }
 
     /// The namespace's definitions without their parameters, those deployed last first.

@@ -31,14 +31,6 @@ pub struct Info {
     pub kinds: Vec<String>,
 }
 
-/// That the platform is alive.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Alive {
-    /// Always true.
-    pub ok: bool,
-}
-
 /// A flare that was asked for, or whose end was.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -54,6 +54,15 @@ fn settings_reach_java_by_a_private_file_only() {
 }
 
 #[test]
+fn classes_that_were_saved_are_used() {
+    let burst = installed();
+    let saved = burst.file("dist/lib/burst-standalone.jsa", "");
+    let out = burst.run(&["standalone"]).ok();
+    let flag = format!("-XX:SharedArchiveFile={}", saved.display());
+    assert!(out.lines().any(|line| line == flag), "{out}");
+}
+
+#[test]
 fn the_platform_is_found_beside_the_program() {
     let burst = installed().with("BURST_HOME", "");
     let own = burst.executable("dist/bin/burst", BURST);

@@ -56,8 +56,8 @@ pub fn script(name: &'static str, ends: Ends, steps: Value) -> Script {
         before: None,
         steps: vec![steps],
         ends,
-        // Whoever is to end well may take the time that a busy machine takes.
-        timeout: if matches!(ends, Ends::Well) {
+        // Whoever is to end by itself may take the time that a busy machine takes.
+        timeout: if matches!(ends, Ends::Well | Ends::Badly(_)) {
             20_000
         } else {
             5_000

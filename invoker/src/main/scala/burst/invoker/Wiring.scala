@@ -22,11 +22,13 @@ import org.slf4j.LoggerFactory
 import scala.concurrent.duration.{DurationInt, FiniteDuration}
 import scala.concurrent.{ExecutionContext, Future}
 
-/** An invoker whose driver works and which has cleared away what an earlier life left. */
+/** An invoker whose driver works and which has cleared away what an earlier life left. `packs` says what its
+  * packs are, for who starts it.
+  */
 final class PreparedInvoker private[invoker] (
     config: InvokerConfig,
     driver: Driver,
-    isolation: String,
+    private[invoker] val packs: String,
     runtime: RuntimeInfo,
     threads: ExecutorService
 ):
@@ -64,17 +66,15 @@ final class PreparedInvoker private[invoker] (
     )
     val invoker =
       system.systemActorOf(Invoker(settings, services, CpuLoad.ofMachine(), controller), "burst-invoker")
-    RunningInvoker(invoker, driver, isolation, threads)
+    RunningInvoker(invoker, driver, packs, threads)
 
 /** Stops in order: the packs first, then whatever the driver still knows of. */
 final class RunningInvoker private[invoker] (
     val ref: ActorRef[Invoker.Command],
     driver: Driver,
-    isolation: String,
+    val packs: String,
     threads: ExecutorService
 ):
-  /** What its packs are, for who starts it. */
-  def packs: String = s"packs are run by the driver ${driver.name}$isolation"
 
   def stop(bound: FiniteDuration)(using system: ActorSystem[?]): Future[Unit] =
     given ExecutionContext = system.executionContext
@@ -109,7 +109,8 @@ object Wiring:
     val orphans = scala.concurrent.Await.result(driver.removeOrphans(), OrphansBound)
     if orphans > 0 then log.warn("removed {} containers that an earlier run left", orphans)
     driver.open()
-    PreparedInvoker(config, driver, choice.because, connected.runtime, threads)
+    val packs = s"packs are run by the driver ${driver.name}${choice.because}"
+    PreparedInvoker(config, driver, packs, connected.runtime, threads)
 
   /** A driver, and what is to be said of its choice, as its sentence goes on. */
   private final case class Choice(kind: DriverKind, because: String)

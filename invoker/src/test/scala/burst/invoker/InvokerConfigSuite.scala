@@ -32,7 +32,7 @@ class InvokerConfigSuite extends munit.FunSuite:
 
   test("the defaults are complete"):
     val config = read()
-    assertEquals(config.driver, "process")
+    assertEquals(config.driver, "auto")
     assertEquals(config.slots, Runtime.getRuntime.availableProcessors)
     assertEquals(config.memoryLimit, None)
     assertEquals(config.runtimeBinary, binary)
@@ -86,3 +86,24 @@ class InvokerConfigSuite extends munit.FunSuite:
     Files.writeString(binary, "#!/bin/sh\necho hello\n")
     // Neither says that packs can be shut in, nor what they must be built for.
     assert(intercept[SetupException](Wiring.prepare(read(own))).getMessage.contains("another form"))
+
+  test("where packs cannot be shut in they are processes, unless directories were to be elsewhere for them"):
+    Files.writeString(
+      binary,
+      """#!/bin/sh
+        |case "$1" in
+        |sandbox) echo '{"possible":false,"reason":"the kernel will not"}' ;;
+        |describe) echo '{"arch":"x86_64","glibc":"2.36","backends":["direct"]}' ;;
+        |esac
+        |""".stripMargin
+    )
+    def prepared(mount: String) =
+      val home = Files.createTempDirectory("invoker")
+      Wiring.prepare(
+        read(s"""burst.invoker { directory = "$home", sandbox.mounts = ["$mount"] }""")
+      )
+    val packs = prepared("/usr:/usr:ro").packs
+    assert(packs.startsWith("packs are run by the driver process, without isolation"), packs)
+    assert(packs.endsWith("They cannot be shut in here: the kernel will not"), packs)
+    val refused = intercept[SetupException](prepared("/usr:/data:ro")).getMessage
+    assert(refused.contains("/usr") && refused.contains("the kernel will not"), refused)

@@ -77,7 +77,7 @@ object ApiError:
 
   private def headers(error: ApiError): Seq[HttpHeader] = error match
     case Unauthorized | NotAdmin | Refused(Refusal.NamespaceRevoked) =>
-      Seq(`WWW-Authenticate`(HttpChallenges.basic("burst")))
+      Seq(`WWW-Authenticate`(HttpChallenges.basic("OpenWhisk secure realm")))
     case RateLimited(_, seconds) => Seq(`Retry-After`(seconds))
     case DeploysLimited(_, seconds) => Seq(`Retry-After`(seconds))
     case RequestsLimited(_, seconds) => Seq(`Retry-After`(seconds))

@@ -1,13 +1,15 @@
 package burst.controller.http
 
 import burst.controller.definition.EntityName
+import java.util.Locale
 import org.apache.pekko.http.scaladsl.model.Uri
 
 /** Query parameters, read so that a mistake is told by name. */
 final class QueryParameters(query: Uri.Query):
-  def flag(name: String): Either[ApiError, Boolean] = query.get(name) match
-    case None | Some("false") => Right(false)
-    case Some("true") => Right(true)
+  /** Whatever OpenWhisk takes for yes and no: clients of its send `True`. */
+  def flag(name: String): Either[ApiError, Boolean] = query.get(name).map(_.toLowerCase(Locale.ROOT)) match
+    case None | Some("false" | "no" | "off" | "0") => Right(false)
+    case Some("true" | "yes" | "on" | "1") => Right(true)
     case Some(_) => Left(ApiError.InvalidParameter(name, "true or false"))
 
   def int(name: String, default: Int, least: Int, most: Int): Either[ApiError, Int] = query.get(name) match
@@ -35,11 +37,12 @@ final class QueryParameters(query: Uri.Query):
         .toRight(ApiError.InvalidParameter(name, s"one of: ${choices.keys.mkString(", ")}"))
         .map(Some(_))
 
+  /** A limit of 0 asks for as many as there may be. */
   def page(): Either[ApiError, Page] =
     for
-      limit <- int("limit", Page.Default, 1, Page.Most)
+      limit <- int("limit", Page.Default, 0, Page.Most)
       skip <- int("skip", 0, 0, Int.MaxValue)
-    yield Page(limit, skip)
+    yield Page(if limit == 0 then Page.Most else limit, skip)
 
 /** A part of a list. */
 final case class Page(limit: Int, skip: Int)

@@ -8,11 +8,13 @@ import org.apache.pekko.stream.Materializer
 import scala.concurrent.{ExecutionContext, Future}
 
 /** Each request has an id, under which the log tells what an answer does not: it is an error's `code` and
-  * every answer's `X-Request-Id`.
+  * every answer's `X-Request-Id`. It is the client's own, as with OpenWhisk, where it sends one that is plain
+  * and not of those that OpenWhisk keeps for itself.
   */
 object RequestId:
   val Header = "X-Request-Id"
   private val Key = AttributeKey[String]("burst-request-id")
+  private val Plain = "(?!sid_)[A-Za-z0-9_.-]{1,64}".r
 
   def fresh(): String = java.util.UUID.randomUUID.toString.replace("-", "")
 
@@ -23,7 +25,7 @@ object RequestId:
     given ExecutionContext = ExecutionContext.parasitic
     mapInnerRoute: inner =>
       context =>
-        val id = fresh()
+        val id = own(context.request).getOrElse(fresh())
         val request = context.request.addAttribute(Key, id)
         inner(context.withRequest(request)).flatMap:
           case RouteResult.Complete(response) =>
@@ -31,6 +33,10 @@ object RequestId:
             if response.status.isFailure then RequestBody.discard(request, drain).map(_ => answer)
             else Future.successful(answer)
           case rejected => Future.successful(rejected)
+
+  private def own(request: HttpRequest): Option[String] =
+    request.headers.collectFirst:
+      case header if header.is(Header.toLowerCase) && Plain.matches(header.value) => header.value
 
   def stamped(response: HttpResponse, id: String): HttpResponse =
     response.addHeader(RawHeader(Header, id))

@@ -1,6 +1,8 @@
 package burst.controller.http
 
-import org.apache.pekko.http.scaladsl.model.{HttpMethod, HttpMethods, HttpRequest, HttpResponse}
+import burst.controller.store.Identity
+import io.circe.Json
+import org.apache.pekko.http.scaladsl.model.{HttpMethod, HttpMethods, HttpRequest, HttpResponse, StatusCodes}
 import org.apache.pekko.http.scaladsl.server.*
 import org.apache.pekko.http.scaladsl.server.Directives.*
 import org.apache.pekko.stream.Materializer
@@ -29,7 +31,10 @@ final class Routes(
         answeredInTime:
           handleExceptions(unexpected):
             handleRejections(rejected):
-              concat(meta.route, pathPrefix("api" / "v1")(concat(administered, authenticated)))
+              concat(
+                meta.route,
+                pathPrefix("api" / "v1")(concat(administered, CrossOrigin.allowed(authenticated)))
+              )
 
   // What is not there is not looked for among what users may see.
   private def administered: Route =
@@ -40,10 +45,15 @@ final class Routes(
       requestLimits.within(caller):
         concat(
           invokers.route,
+          (path("namespaces" ~ Slash.?) & get)(complete(own(caller))),
           pathPrefix("namespaces" / Segment): namespace =>
             authentication.own(namespace, caller):
               concat(bursts.route(caller), versions.route(caller), flares.route(caller), groups.route(caller))
         )
+
+  /** Of which credentials open one. */
+  private def own(caller: Identity): HttpResponse =
+    JsonMarshalling.response(StatusCodes.OK, Json.arr(Json.fromString(caller.namespace)))
 
   // The server hands its own request to the handler, which knows nothing of our id.
   private def answeredInTime: Directive0 = extractRequest.flatMap: request =>

@@ -34,7 +34,10 @@ class AccessSuite extends HttpSuite:
     do
       val reply = send("GET", path, auth = auth)
       refused(reply, 401, "Basic")
-      assertEquals(reply.headers.get("www-authenticate"), Some("Basic realm=\"burst\",charset=UTF-8"))
+      assertEquals(
+        reply.headers.get("www-authenticate"),
+        Some("Basic realm=\"OpenWhisk secure realm\",charset=UTF-8")
+      )
 
   test("credentials are asked for before anything else is told, also of a large body"):
     refused(send("PUT", s"$bursts/x!", Some("x" * 1000000), auth = None), 401)

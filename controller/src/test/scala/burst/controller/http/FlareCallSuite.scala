@@ -48,8 +48,8 @@ class FlareCallSuite extends HttpSuite:
     refused(post("""{"size":2,"retries":11}"""), 400, "'retries'")
     refused(post(s"""{"size":1,"params":${"[" * 999}${"]" * 999}}"""), 400, "nested deeper")
     refused(send("POST", s"$bursts/hello", Some("{}"), contentType = Some("text/yaml")), 415)
-    refused(post("""{"size":1}""", "?blocking=yes"), 400, "'blocking'")
-    refused(post("""{"size":1}""", "?result=yes"), 400, "'result'")
+    refused(post("""{"size":1}""", "?blocking=maybe"), 400, "'blocking'")
+    refused(post("""{"size":1}""", "?result=maybe"), 400, "'result'")
     assertEquals(service.last.get, None)
 
   test("a definition that is overwritten before its flare is stored is read again"):

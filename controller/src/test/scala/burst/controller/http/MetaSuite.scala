@@ -9,8 +9,30 @@ class MetaSuite extends HttpSuite:
   test("the platform says what it is to anyone"):
     Seq("/", "/api/v1", "/api/v1/").foreach: path =>
       assertEquals(send("GET", path, auth = None).string("api"), "/api/v1")
-    assertEquals(send("GET", "/ping", auth = None).body, """{"ok":true}""")
+    assertEquals(send("GET", "/ping", auth = None).body, "pong")
     assertEquals(send("GET", "/api/v1/openapi.yaml", auth = None).body, ApiDescription.text)
+
+  test("credentials open one namespace, with or without a slash behind"):
+    for path <- Seq("/api/v1/namespaces", "/api/v1/namespaces/") do
+      assertEquals(send("GET", path).body, """["guest"]""")
+      assertEquals(send("GET", path, auth = None).status, 401)
+
+  test("a request's own id is its answer's, unless it is OpenWhisk's to give, or strange"):
+    def id(own: String) = send("GET", "/ping", headers = Map("X-Request-ID" -> own)).headers("x-request-id")
+    assertEquals(id("abc-1.2_X"), "abc-1.2_X")
+    for strange <- Seq("sid_invokerHealth", "a b", "<b>", "x" * 65) do
+      assert(id(strange).matches("[0-9a-f]{32}"), strange)
+
+  test("pages of any origin may call the API, whose browsers ask first"):
+    def allowed(reply: Reply) = reply.headers.get("access-control-allow-origin")
+    val asked = send("OPTIONS", s"$bursts/anything", auth = None)
+    assertEquals((asked.status, allowed(asked)), (200, Some("*")))
+    assertEquals(asked.headers("access-control-allow-methods"), "GET, DELETE, POST, PUT, HEAD")
+    assert(asked.headers("access-control-allow-headers").contains("Authorization"), asked.headers)
+    assertEquals(allowed(send("GET", bursts)), Some("*"))
+    assertEquals(allowed(send("GET", bursts, auth = None)), Some("*"))
+    assertEquals(allowed(send("GET", s"$bursts/none")), Some("*"))
+    assertEquals(allowed(send("GET", s"$administration/flares")), None)
 
   test("invokers are shown by id with their state"):
     val machine = FakeFlareService.machine
@@ -108,6 +130,7 @@ class OpenApiSuite extends HttpSuite:
       "/ping",
       "/metrics",
       "/api/v1/invokers",
+      "/api/v1/namespaces",
       "/api/v1/openapi.yaml"
     ).foreach(succeed("GET", _))
     val limits = """{"limits":{"burstSize":1,"concurrentSlots":1,"memory":null,"packageSize":9}}"""
@@ -134,4 +157,4 @@ class OpenApiSuite extends HttpSuite:
       assertEquals(reply.status != 405, documented, s"$method $path answered ${reply.status}")
       // And nothing answers below a path but what is documented there.
       val below = send("GET", concrete.stripSuffix("/") + "/below/it", None, caller(concrete)).status
-      assert(Set(400, 404).contains(below), s"something answers below $path")
+      assert(Set(400, 403, 404).contains(below), s"something answers below $path")
