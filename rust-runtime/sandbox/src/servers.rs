@@ -13,6 +13,7 @@ use tokio::task::JoinSet;
 use crate::addresses;
 use crate::lines::say;
 use crate::network::{Hosts, Namespace};
+use crate::peers::{Listen, Peers};
 use crate::relay::{Places, pass_on};
 use crate::target::{Found, find};
 
@@ -21,8 +22,26 @@ use crate::target::{Found, find};
 pub(crate) enum Access {
     /// These, each as `HOST:PORT`, and no others.
     Open(Vec<String>),
+    /// Packs of other machines come.
+    Listen(Listen),
+    /// These packs of other machines, each as `HOST:PORT`, are gone to.
+    Peers(Vec<String>),
     Close,
 }
+
+impl Access {
+    fn refusal(&self, reason: &str) -> String {
+        match self {
+            Self::Open(_) => format!("open failed: {reason}"),
+            Self::Listen(_) => format!("listen failed: {reason}"),
+            Self::Peers(_) => format!("peers failed: {reason}"),
+            Self::Close => format!("close failed: {reason}"),
+        }
+    }
+}
+
+/// Connections of a pack at a time.
+const CONNECTIONS: u32 = 256;
 
 /// Does what it is told, one order after the other, and answers each on standard output. It has a thread of its own,
 /// which begins when something is opened and ends with this process.
@@ -35,18 +54,21 @@ pub(crate) enum Servers {
 
 impl Servers {
     /// Of a pack, which may have no file of names.
-    pub(crate) fn of(namespace: Namespace, hosts: Option<Hosts>) -> Self {
+    pub(crate) fn of(namespace: Namespace, hosts: Option<Hosts>, peers: Peers) -> Self {
         Self::Idle(Some(Relay {
             namespace,
             hosts,
-            places: Places::new(),
+            places: Places::new(CONNECTIONS),
             open: None,
+            peers,
         }))
     }
 
     /// Never blocks.
     pub(crate) fn tell(&mut self, access: Access) {
-        if let (Self::Idle(relay), Access::Open(_)) = (&mut *self, &access) {
+        if let Self::Idle(relay) = &mut *self
+            && !matches!(access, Access::Close)
+        {
             match relay.take().map(begin) {
                 Some(Ok(orders)) => *self = Self::Relaying(orders),
                 Some(Err(reason)) => eprintln!("burst-runtime: nothing can be relayed: {reason}"),
@@ -60,7 +82,7 @@ impl Servers {
         match taken {
             Ok(()) => {}
             Err(Access::Close) => say("closed"),
-            Err(Access::Open(_)) => say("open failed: nothing can be relayed"),
+            Err(access) => say(&access.refusal("nothing can be relayed")),
         }
     }
 }
@@ -83,6 +105,7 @@ pub(crate) struct Relay {
     hosts: Option<Hosts>,
     places: Places,
     open: Option<Open>,
+    peers: Peers,
 }
 
 /// What is open, and what that has changed.
@@ -96,22 +119,29 @@ struct Open {
 impl Relay {
     async fn attend(mut self, mut orders: UnboundedReceiver<Access>) {
         while let Some(order) = orders.recv().await {
-            let closed = self.close().await;
-            match (order, closed) {
-                (Access::Close, Ok(())) => say("closed"),
-                (Access::Close, Err(reason)) => say(&format!("close failed: {reason}")),
-                (Access::Open(targets), closed) => {
-                    let opened = match closed {
-                        Ok(()) => self.open(&targets).await,
-                        Err(reason) => Err(reason.to_string()),
-                    };
-                    match opened {
-                        Ok(()) => say("opened"),
-                        Err(reason) => say(&format!("open failed: {reason}")),
-                    }
+            let done = match &order {
+                Access::Open(targets) => self.replace(targets).await.map(|()| "opened".to_owned()),
+                Access::Listen(listen) => {
+                    let endpoint = self.peers.listen(listen).await;
+                    endpoint.map(|endpoint| format!("listening for packs {endpoint}"))
                 }
-            }
+                Access::Peers(peers) => {
+                    let path = self.peers.reach(peers).await;
+                    path.map(|path| format!("peers at {path}"))
+                }
+                Access::Close => {
+                    self.peers.close().await;
+                    let closed = self.close().await.map(|()| "closed".to_owned());
+                    closed.map_err(|reason| reason.to_string())
+                }
+            };
+            say(&done.unwrap_or_else(|reason| order.refusal(&reason)));
         }
+    }
+
+    async fn replace(&mut self, targets: &[String]) -> Result<(), String> {
+        self.close().await.map_err(|reason| reason.to_string())?;
+        self.open(targets).await
     }
 
     /// All of them, or none.

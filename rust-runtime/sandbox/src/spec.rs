@@ -7,6 +7,7 @@ use serde::Deserialize;
 
 use crate::Error;
 use crate::directories::Mount;
+use crate::peers::Listen;
 
 /// A sandbox, as the first line of standard input describes it.
 #[derive(Debug, Deserialize)]
@@ -57,6 +58,10 @@ pub(crate) enum Order {
     Limits(Limits),
     /// The servers that the pack may reach, each as `HOST:PORT`.
     Open(Vec<String>),
+    /// It is reached by packs of other machines.
+    Listen(Listen),
+    /// Packs of other machines that it may reach, each as `HOST:PORT`.
+    Peers(Vec<String>),
     /// It may reach none.
     Close(Yes),
 }
@@ -248,6 +253,14 @@ mod tests {
             Order::read(br#"{"open":["localhost:1"]}"#).unwrap(),
             Order::Open(vec!["localhost:1".to_owned()])
         );
+        let listen = r#"{"listen":{"host":"10.0.0.7","packs":2}}"#;
+        assert_eq!(
+            Order::read(listen.as_bytes()).unwrap(),
+            Order::Listen(Listen {
+                host: "10.0.0.7".to_owned(),
+                packs: 2
+            })
+        );
         assert_eq!(
             Order::read(br#"{"close":true}"#).unwrap(),
             Order::Close(Yes)
@@ -255,6 +268,7 @@ mod tests {
         for wrong in [
             r#"{"close":false}"#,
             r#"{"open":[],"close":true}"#,
+            r#"{"listen":{"host":"10.0.0.7"}}"#,
             "{}",
             "nonsense",
         ] {

@@ -5,6 +5,7 @@ mod directories;
 mod ends;
 mod leaks;
 mod limits;
+mod peers;
 mod refusals;
 mod servers;
 mod sockets;

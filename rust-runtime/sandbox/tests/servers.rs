@@ -14,10 +14,10 @@ use crate::support::{Ended, Launcher, Pack, SOON, Who, everybody, until, unused_
 const MOST: usize = 256;
 
 /// A pack that connects where it is told.
-struct Client {
-    launcher: Launcher,
+pub(crate) struct Client {
+    pub(crate) launcher: Launcher,
     orders: BufReader<TcpStream>,
-    pack: Pack,
+    pub(crate) pack: Pack,
 }
 
 impl Client {
@@ -27,8 +27,13 @@ impl Client {
         Self::of(Pack::new(who).with("limits", limits))
     }
 
-    fn of(pack: Pack) -> Self {
-        let mut launcher = pack.started("obey");
+    pub(crate) fn of(pack: Pack) -> Self {
+        Self::doing(pack, "obey")
+    }
+
+    /// One that does more than that.
+    pub(crate) fn doing(pack: Pack, act: &str) -> Self {
+        let mut launcher = pack.started(act);
         let line = launcher.line();
         let address = line.strip_prefix("obeying at ").unwrap().to_owned();
         let orders = TcpStream::connect(address).unwrap();
@@ -41,7 +46,7 @@ impl Client {
     }
 
     /// What the launcher answers.
-    fn told(&mut self, line: &str) -> String {
+    pub(crate) fn told(&mut self, line: &str) -> String {
         self.launcher.say(line);
         self.launcher.line()
     }
@@ -52,11 +57,11 @@ impl Client {
     }
 
     #[track_caller]
-    fn close(&mut self) {
+    pub(crate) fn close(&mut self) {
         assert_eq!(self.told(r#"{"close":true}"#), "closed");
     }
 
-    fn order(&mut self, order: &str) -> String {
+    pub(crate) fn order(&mut self, order: &str) -> String {
         let line = format!("{order}\n");
         self.orders.get_mut().write_all(line.as_bytes()).unwrap();
         let mut answer = String::new();
@@ -64,14 +69,14 @@ impl Client {
         answer.trim_end().to_owned()
     }
 
-    fn number(&mut self, order: &str) -> usize {
+    pub(crate) fn number(&mut self, order: &str) -> usize {
         let answer = self.order(order);
         answer
             .parse()
             .unwrap_or_else(|_| panic!("{order}: {answer}"))
     }
 
-    fn end(self) -> Ended {
+    pub(crate) fn end(self) -> Ended {
         let ended = self.launcher.end();
         self.pack.assert_gone();
         ended
@@ -79,7 +84,7 @@ impl Client {
 }
 
 /// Who is told from him by his processes.
-fn another(who: Who) -> Who {
+pub(crate) fn another(who: Who) -> Who {
     match who {
         Who::Ordinary(Some(_)) => Who::Ordinary(Some(unused_user())),
         other => other,
@@ -91,13 +96,13 @@ fn open(servers: &[&str]) -> String {
 }
 
 /// A server that says everything back, and ends when its client does.
-struct Echo {
+pub(crate) struct Echo {
     address: SocketAddr,
     connected: Arc<AtomicUsize>,
 }
 
 impl Echo {
-    fn at(host: &str) -> Self {
+    pub(crate) fn at(host: &str) -> Self {
         Self::doing(host, |mut stream| {
             let mut sent = [0; 4096];
             while let Ok(read @ 1..) = stream.read(&mut sent) {
@@ -127,11 +132,11 @@ impl Echo {
         Self { address, connected }
     }
 
-    fn connected(&self) -> usize {
+    pub(crate) fn connected(&self) -> usize {
         self.connected.load(Ordering::SeqCst)
     }
 
-    fn here(&self) -> String {
+    pub(crate) fn here(&self) -> String {
         self.address.to_string()
     }
 
@@ -436,12 +441,12 @@ fn what_a_relay_costs_is_told() {
     client.end();
 }
 
-fn descriptors(process: u32) -> usize {
+pub(crate) fn descriptors(process: u32) -> usize {
     fs::read_dir(format!("/proc/{process}/fd")).unwrap().count()
 }
 
 /// Bytes.
-fn resident(process: u32) -> usize {
+pub(crate) fn resident(process: u32) -> usize {
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
     let kibibytes = line.unwrap().trim().trim_end_matches(" kB");

@@ -2,7 +2,7 @@ package burst.invoker.driver
 package sandbox
 
 import burst.invoker.packages.PackageForm
-import burst.node.{RuntimeBinary, SetupException}
+import burst.node.{RuntimeBinary, ServerAddress, SetupException}
 import burst.protocol.{BackendConfig, Failure, FailureKind, Secret}
 import java.io.IOException
 import java.nio.file.attribute.PosixFilePermissions
@@ -27,8 +27,8 @@ import scala.util.control.NonFatal
   * here, so that one has those of its pack as soon as it is adopted.
   *
   * `limitedBy` is what holds packs to their limits, as the launcher says it; a pack has no more workers than
-  * there are `slots`; `users` are for packs to run as, where they may be others than the invoker's own;
-  * `backends` knows where their servers are; `blocking` runs what waits: one thread per live sandbox reads
+  * there are `slots`; `users` are for packs to run as, where they may be others than the invoker's own; packs
+  * of other invokers reach this machine at `host`; `backends` knows where their servers are; `blocking` runs what waits: one thread per live sandbox reads
   * its output.
   */
 final class SandboxDriver(
@@ -39,6 +39,7 @@ final class SandboxDriver(
     limitedBy: String,
     slots: Int,
     users: Option[UserRange],
+    host: String,
     backends: BackendServers,
     blocking: ExecutionContext
 ) extends Driver:
@@ -48,6 +49,7 @@ final class SandboxDriver(
   private val log = LoggerFactory.getLogger(classOf[SandboxDriver])
   private val binary = RuntimeBinary(runtimeBinary)
   private val live = ConcurrentHashMap.newKeySet[SandboxContainer]()
+  private val peers = RemotePeers()
   private val free = users.map(PackUsers(_))
   private val hasGroups = limitedBy.startsWith(ControlGroups)
   private val prefix = s"burst-$owner-"
@@ -63,7 +65,7 @@ final class SandboxDriver(
       if hasGroups then s"the processors, memory and number of processes of their workers by $limitedBy"
       else s"what they may have by $limitedBy"
     val user = if users.isEmpty then "are the invoker's own user" else "have users of their own"
-    s"packs are shut in, $user and reach their flare's packs on this machine and its backend only; they are held to $held"
+    s"packs are shut in, $user and reach their flare's packs and its backend only; they are held to $held"
 
   /** Their limits are the most they may have: nobody keeps it for them. */
   def reserves = false
@@ -215,24 +217,57 @@ final class SandboxDriver(
 
   // ---- Network -------------------------------------------------------------------------------------------
 
-  /** The flare's packs have their sockets where this one looks for them. */
+  /** The flare's packs of this invoker have their sockets where this one looks for them. */
   def connect(container: Container, access: NetworkAccess): Future[Either[Failure, Unit]] = container match
     case _ if access.egress => Future.successful(Left(NoEgress))
-    case own: SandboxContainer if access.backend.uri.nonEmpty => Future(letThrough(own, access.backend))
+    case own: SandboxContainer if access.backend.uri.nonEmpty || access.elsewhere > 0 =>
+      Future(letThrough(own, access))
     case _ => Future.successful(Right(()))
 
-  private def letThrough(own: SandboxContainer, backend: BackendConfig): Either[Failure, Unit] =
+  private def letThrough(own: SandboxContainer, access: NetworkAccess): Either[Failure, Unit] =
+    own.open.set(true)
     val opened =
-      try
-        val servers = backends.of(backend)
-        own.open.set(true)
-        ask(own, Launcher.open(servers), settings.connectTimeout).flatten
-      catch case problem: IOException => Left(problem.getMessage)
-    opened.left.map(reason => startFailed(s"its backend '${backend.kind}' cannot be reached: $reason"))
+      for
+        servers <- serversOf(access.backend)
+        _ <-
+          if servers.isEmpty then Right(())
+          else ask(own, Launcher.open(servers), settings.connectTimeout).flatten
+      yield servers.nonEmpty
+    opened.left
+      .map(reason => startFailed(s"its backend '${access.backend.kind}' cannot be reached: $reason"))
+      .flatMap: meetThere =>
+        if meetThere || access.elsewhere == 0 then Right(()) else takeIn(own, access.elsewhere)
+
+  private def serversOf(backend: BackendConfig): Either[String, Vector[ServerAddress]] =
+    try Right(backends.of(backend))
+    catch case problem: IOException => Left(problem.getMessage)
+
+  /** So many packs of other invokers may come to it. */
+  private def takeIn(own: SandboxContainer, packs: Int): Either[Failure, Unit] =
+    ask(own, Launcher.listen(host, packs), settings.connectTimeout).flatten
+      .map(peers.listening(own, _))
+      .left
+      .map(reason => startFailed(s"packs of other machines cannot come to it: $reason"))
+
+  override def publish(container: Container, endpoint: String): String = container match
+    case own: SandboxContainer => peers.publish(own, endpoint)
+    case _ => endpoint
+
+  override def find(
+      container: Container,
+      endpoints: Vector[Option[String]]
+  ): Future[Either[Failure, Vector[Option[String]]]] = container match
+    case own: SandboxContainer if peers.meets(own) =>
+      Future:
+        val found = peers.find(own, endpoints): remote =>
+          ask(own, Launcher.peers(remote), settings.connectTimeout).flatten
+        found.left.map(reason => startFailed(s"packs of other machines cannot be reached: $reason"))
+    case _ => Future.successful(Right(endpoints))
 
   /** One that may go on reaching what it did is of no use to anybody else. */
   def disconnect(container: Container): Unit = container match
     case own: SandboxContainer if own.open.getAndSet(false) =>
+      peers.forget(own)
       // Said at once: whoever opens it again does so after that.
       val closed = told(own, Launcher.Close)
       Future(answered(closed, settings.answerTimeout).flatten).foreach:
@@ -253,6 +288,7 @@ final class SandboxDriver(
     val outcome = own.process.end(own.below)
     if outcome == StopOutcome.Gone then
       live.remove(own)
+      peers.forget(own)
       if own.cleared.compareAndSet(false, true) then clear(own.belongings, own.process.wasKilled)
     outcome
 
