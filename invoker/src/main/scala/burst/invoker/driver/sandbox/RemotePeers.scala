@@ -4,8 +4,8 @@ package sandbox
 import java.util.concurrent.ConcurrentHashMap
 
 /** Where the packs of flares that several invokers have find each other. A sandbox's own endpoint, a Unix
-  * socket, is nothing to packs elsewhere: they are told one of its launcher's instead (`listening`). What they
-  * are told is translated back for the sandboxes of this invoker. Belongs to the driver.
+  * socket, is nothing to packs elsewhere: they are told one of its launcher's instead (`listening`). What
+  * they are told is translated back for the sandboxes of this invoker. Belongs to the driver.
   */
 private[sandbox] final class RemotePeers:
   import RemotePeers.*
@@ -45,7 +45,8 @@ private[sandbox] final class RemotePeers:
             remote.zipWithIndex.map((peer, index) => peer -> Launcher.relayed(socket, index)).toMap
       relayed.map: relayed =>
         val found = endpoints.map(_.map(here ++ relayed))
-        meetings.put(container, meeting.copy(found = Some(Found(endpoints, found))))
+        // unless it was forgotten meanwhile
+        meetings.replace(container, meeting, meeting.copy(found = Some(Found(endpoints, found))))
         found
 
   /** Nobody comes to it any more, or the container is gone. */

@@ -28,8 +28,8 @@ import scala.util.control.NonFatal
   *
   * `limitedBy` is what holds packs to their limits, as the launcher says it; a pack has no more workers than
   * there are `slots`; `users` are for packs to run as, where they may be others than the invoker's own; packs
-  * of other invokers reach this machine at `host`; `backends` knows where their servers are; `blocking` runs what waits: one thread per live sandbox reads
-  * its output.
+  * of other invokers reach this machine at `host`; `backends` knows where their servers are; `blocking` runs
+  * what waits: one thread per live sandbox reads its output.
   */
 final class SandboxDriver(
     settings: SandboxSettings,

@@ -15,7 +15,7 @@ import scala.util.Using
 
 /** What the driver tells its launcher, and what it makes of what that says: the launcher is a script. */
 class LauncherSuite extends munit.FunSuite:
-  import ScriptedLauncher.{Listens, obeys}
+  import ScriptedLauncher.{obeys, Listens}
 
   private val threads = Executors.newCachedThreadPool()
   private given ExecutionContext = ExecutionContext.fromExecutor(threads)
