@@ -41,7 +41,7 @@ fn all_operations(cluster: &Cluster, backends: &[&str]) {
             is_on_both(&flare);
             if *backend == backends[0] {
                 let starts = flare.packs.iter().map(|pack| pack.start.clone());
-                assert!(starts.flatten().all(|it| it == *start), "{flare:#?}");
+                assert!(starts.flatten().all(|it| it == start), "{flare:#?}");
             }
             for output in cluster.api().result(&id).outputs {
                 let called: Vec<Value> = output.read().unwrap().unwrap();
