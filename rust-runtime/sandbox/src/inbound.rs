@@ -5,6 +5,7 @@ use std::io;
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
+use rustix::net::listen;
 use socket2::SockRef;
 use tokio::net::{TcpListener, TcpStream, UnixStream};
 use tokio::sync::oneshot;
@@ -22,6 +23,9 @@ const STRANGERS: usize = 256;
 
 /// How long that may take: as long as packs wait for it.
 const ANSWERED: Duration = Duration::from_secs(10);
+
+/// Connections that wait to be taken in. The kernel has a limit of its own.
+const BACKLOG: i32 = 4096;
 
 /// How long it may take to find an address of this machine's.
 const FOUND: Duration = Duration::from_secs(5);
@@ -41,6 +45,8 @@ impl Port {
             Ok(Ok(listener)) => listener,
             _ => TcpListener::bind((Ipv4Addr::UNSPECIFIED, 0)).await?,
         };
+        // A crowd that waits to be taken in is to leave room for packs.
+        listen(&listener, BACKLOG)?;
         // For those that it takes in.
         bound(SockRef::from(&listener))?;
         let number = listener.local_addr()?.port();
