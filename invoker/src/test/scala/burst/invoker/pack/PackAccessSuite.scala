@@ -52,6 +52,7 @@ class PackAccessSuite extends munit.FunSuite:
     driver.found = Left(Failure(FailureKind.StartFailed, "no way to them"))
     val (actor, pack) = running()
     pack.say(ready)
+    controller.receiveMessage()
     actor ! PackActor.Start(assignment.flareId, Vector(Some("a:1"), Some("b:1")))
     assertEquals(endedBadly().message, "no way to them")
 
