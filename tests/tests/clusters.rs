@@ -5,6 +5,7 @@
 mod cluster;
 mod cluster_tls;
 mod load;
+mod machines;
 mod one_cluster;
 mod soak;
 mod survival;

@@ -66,8 +66,11 @@ pub fn invoker(args: &InvokerArgs, verbose: bool) -> Result<(), Error> {
             settings.set(&["burst", "invoker", "id"], id.as_str())?;
         }
         settings.machine(&args.machine)?;
-        // Packs that may be processes.
-        if matches!(args.machine.driver, Driver::Auto | Driver::Process) {
+        // Packs that may be this machine's processes, or shut in there.
+        if matches!(
+            args.machine.driver,
+            Driver::Auto | Driver::Process | Driver::Sandbox
+        ) {
             let host = args.node.0.as_str();
             settings.set(&["burst", "invoker", "advertise"], host)?;
         }

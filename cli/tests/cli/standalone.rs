@@ -108,15 +108,19 @@ fn nodes_of_a_cluster_get_their_own_settings() {
     ] {
         assert!(text.contains(part), "{part} in {text}");
     }
-    let out = burst
-        .run(&[
-            "invoker", "--data", "i", "--id", "i7", "--node", "10.0.0.9", "--seed", "h:1",
-        ])
-        .ok();
-    assert!(out.trim_end().ends_with("burst.invoker.Main"), "{out}");
-    let text = fs::read_to_string(burst.home().join("i/invoker.conf")).unwrap();
-    for part in ["\"id\": \"i7\"", "\"advertise\": \"10.0.0.9\"", "\"h:1\""] {
-        assert!(text.contains(part), "{part} in {text}");
+    // Where others reach packs of this machine's.
+    for driver in ["auto", "process", "sandbox"] {
+        let out = burst
+            .run(&[
+                "invoker", "--data", "i", "--id", "i7", "--node", "10.0.0.9", "--seed", "h:1",
+                "--driver", driver,
+            ])
+            .ok();
+        assert!(out.trim_end().ends_with("burst.invoker.Main"), "{out}");
+        let text = fs::read_to_string(burst.home().join("i/invoker.conf")).unwrap();
+        for part in ["\"id\": \"i7\"", "\"advertise\": \"10.0.0.9\"", "\"h:1\""] {
+            assert!(text.contains(part), "{part} in {text}");
+        }
     }
     let key = burst.file("cluster.pem", "");
     burst

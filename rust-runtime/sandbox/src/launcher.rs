@@ -133,6 +133,8 @@ fn obey(sandbox: &mut Sandbox, line: &[u8]) {
     let changed = match Order::read(line) {
         Ok(Order::Open(targets)) => return sandbox.reach(Access::Open(targets)),
         Ok(Order::Internet(internet)) => return sandbox.reach(Access::Internet(internet.closed)),
+        Ok(Order::Listen(listen)) => return sandbox.reach(Access::Listen(listen)),
+        Ok(Order::Peers(peers)) => return sandbox.reach(Access::Peers(peers)),
         Ok(Order::Close(_)) => return sandbox.reach(Access::Close),
         Ok(Order::Limits(limits)) => sandbox.change(limits),
         Err(error) => Err(error),

@@ -40,7 +40,9 @@
 //! | `{"limits":{…}}` | it is held to these; `files` is for life, and so is `processes` without a control group |
 //! | `{"open":["HOST:PORT",…]}` | programs reach these servers at their own addresses and names, and no others; at most 64, with at most 256 addresses |
 //! | `{"internet":{"closed":["ADDRESS/BITS",…]}}` | programs reach the internet as well: TCP and UDP, to all addresses but those in the ranges and those of this machine; names by its resolvers. Until the next `open` |
-//! | `{"close":true}` | they reach nothing, and no connection is left |
+//! | `{"listen":{"host":"HOST","packs":12}}` | packs of other machines, of which there are so many, at most 4096, reach this one's Unix socket at a port of this host's, which is this machine or leads to it |
+//! | `{"peers":["HOST:PORT",…]}` | programs reach these packs of other machines by their place in the list, the first being 0, and no others; at most 4096 |
+//! | `{"close":true}` | they reach nothing, and are reached by nobody, and no connection is left |
 //!
 //! When standard input ends, or at SIGTERM, SIGINT or SIGHUP, process 1 is told to end as well, and killed after its
 //! grace. The launcher ends when nothing of the sandbox runs any more.
@@ -59,6 +61,10 @@
 //! | `limits failed: REASON` | the kernel has refused, and which of them hold is not known |
 //! | `opened` | all of them, or the internet, can be reached; whether anybody answers is known when a program connects, whose connection is reset if not |
 //! | `open failed: REASON` | none can be, or not the internet; within 10 s for each name, all looked for at once |
+//! | `listening for packs HOST:PORT` | at that port |
+//! | `listen failed: REASON` | there is none |
+//! | `peers at PATH` | they are reached by the Unix socket of that path in the pack, as [below](#packs-of-other-machines) |
+//! | `peers failed: REASON` | none is |
 //! | `closed` | nothing can be reached any more; also if nothing could before |
 //! | `close failed: REASON` | no connection is left, but an address, a name or a route |
 //! | `out of memory` | the last line, if the kernel has killed anybody in the pack's control group for that |
@@ -68,6 +74,15 @@
 //!
 //! A launcher that is killed takes all with it. What then stays is an empty control group, for `--remove`, and the name of
 //! the socket in its directory, for whoever owns that.
+//!
+//! # Packs of other machines
+//!
+//! On the socket of `peers at` a program says the number of one in four bytes, the lowest first, and reads four: 0 once
+//! it is connected to that one, or the number of the error that came of it. What is said then is between the two.
+//!
+//! Who comes to the port of `listening for packs` is led to the pack's own socket. A pack speaks first, and answers
+//! nobody but those of its flare: of others there are 256 at most beside one for each of its packs, for 10 s, and where
+//! there is no room those go first from where most have come.
 //!
 //! # The walls
 //!
@@ -82,6 +97,7 @@
 //! | making, changing, ending one | `sandbox`, `processes`, `handover`, `local_name` |
 //! | servers that a pack reaches: where they are, their addresses and names in the pack, connections to them | `target`, `addresses`, `network`, `servers`, `relay` |
 //! | the internet: what of it is allowed, how connections and datagrams for anybody are taken in and passed on | `internet` and what is below it, `kernel_network` |
+//! | packs of other machines: they come, they are gone to, what is between two | `peers`, `inbound`, `strangers`, `outbound`, `tunnel` |
 //! | the launcher's life | `launcher`, `spec`, `lines`, `signals` |
 
 mod addresses;
@@ -93,6 +109,7 @@ mod group;
 mod group_files;
 mod handover;
 mod hierarchy;
+mod inbound;
 mod internet;
 mod kernel_network;
 mod launcher;
@@ -102,7 +119,9 @@ mod local_name;
 mod loopback;
 mod mounts;
 mod network;
+mod outbound;
 mod owner;
+mod peers;
 mod process_one;
 mod processes;
 mod relay;
@@ -111,8 +130,10 @@ mod sandbox;
 mod servers;
 mod signals;
 mod spec;
+mod strangers;
 mod syscalls;
 mod target;
+mod tunnel;
 
 use std::io;
 use std::path::{Path, PathBuf};

@@ -5,8 +5,8 @@ use std::os::fd::BorrowedFd;
 
 use rustix::io::Errno;
 
-/// Of a line. A description of a sandbox has some hundred bytes.
-const LIMIT: usize = 64 * 1024;
+/// Of a line. A description of a sandbox has some hundred bytes, the endpoints of 4096 packs have more.
+const LIMIT: usize = 1 << 20;
 
 /// Answers, by standard output: to nobody, if nobody reads. Who does not is about to close standard input as well.
 pub(crate) fn say(line: &str) {

@@ -1,9 +1,10 @@
-//! The name of a pack's Unix socket, which only those who are told can find.
+//! The names of a pack's Unix sockets, which only those who are told can find.
 
 use std::fmt::Write;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::net::{SocketAddrUnix, bind, listen};
@@ -14,12 +15,34 @@ use crate::Error;
 /// Connections that wait to be taken in. The kernel has a limit of its own.
 const BACKLOG: i32 = 4096;
 
+/// A name in a directory, for those who use it.
+#[derive(Debug, Clone)]
+pub(crate) struct LocalPath {
+    path: PathBuf,
+    directory: Arc<OwnedFd>,
+    name: String,
+}
+
 /// A name in a directory, taken away with this.
 #[derive(Debug)]
-pub(crate) struct LocalName {
-    path: PathBuf,
-    directory: OwnedFd,
-    name: String,
+pub(crate) struct LocalName(LocalPath);
+
+/// Those of a pack.
+#[derive(Debug)]
+pub(crate) struct Names {
+    /// Of the socket on which it is found by others.
+    pub(crate) pack: LocalName,
+    /// Of the one on which it finds packs of other machines.
+    pub(crate) peers: LocalName,
+}
+
+impl Names {
+    pub(crate) fn random(directory: &Path) -> Result<Self, Error> {
+        Ok(Self {
+            pack: LocalName::random(directory)?,
+            peers: LocalName::random(directory)?,
+        })
+    }
 }
 
 impl LocalName {
@@ -36,32 +59,47 @@ impl LocalName {
         // It may be searched and not read.
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let opened = rustix::fs::open(directory, flags, Mode::empty());
-        Ok(Self {
+        let opened = opened.map_err(|reason| Error::local(directory, reason))?;
+        Ok(Self(LocalPath {
             path: directory.to_owned(),
-            directory: opened.map_err(|reason| Error::local(directory, reason))?,
+            directory: Arc::new(opened),
             name,
-        })
+        }))
     }
 
+    pub(crate) fn path(&self) -> &LocalPath {
+        &self.0
+    }
+}
+
+impl LocalPath {
     pub(crate) fn as_str(&self) -> &str {
         &self.name
     }
 
+    /// As this process finds it, however long the directory's own path is.
+    pub(crate) fn to_path(&self) -> String {
+        format!("/proc/self/fd/{}/{}", self.directory.as_raw_fd(), self.name)
+    }
+
     /// Gives it to a socket, on which then all who know it can connect.
     pub(crate) fn bind(&self, socket: impl AsFd) -> Result<(), Error> {
-        // However long the directory's own path is.
-        let path = format!("/proc/self/fd/{}/{}", self.directory.as_raw_fd(), self.name);
         let before = umask(Mode::empty());
-        let bound = SocketAddrUnix::new(path).and_then(|address| bind(&socket, &address));
+        let bound = SocketAddrUnix::new(self.to_path()).and_then(|address| bind(&socket, &address));
         umask(before);
         bound
             .and_then(|()| listen(&socket, BACKLOG))
             .map_err(|reason| Error::local(&self.path, reason))
     }
+
+    /// Takes it away, if anybody has it.
+    pub(crate) fn remove(&self) {
+        let _ = rustix::fs::unlinkat(&self.directory, &self.name, AtFlags::empty());
+    }
 }
 
 impl Drop for LocalName {
     fn drop(&mut self) {
-        let _ = rustix::fs::unlinkat(&self.directory, &self.name, AtFlags::empty());
+        self.0.remove();
     }
 }

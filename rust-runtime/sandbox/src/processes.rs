@@ -17,7 +17,7 @@ use rustix::process::{
 use crate::Error;
 use crate::group::Group;
 use crate::handover::{self, Handed};
-use crate::local_name::LocalName;
+use crate::local_name::LocalPath;
 use crate::network::Namespace;
 use crate::process_one::ProcessOne;
 
@@ -74,7 +74,7 @@ impl Processes {
     pub(crate) fn attend(
         &mut self,
         group: Option<&mut Group>,
-        name: Option<&LocalName>,
+        name: Option<&LocalPath>,
     ) -> Result<Namespace, Error> {
         let greeted = self.greet(group, name);
         self.explained(greeted)
@@ -107,7 +107,7 @@ impl Processes {
     fn greet(
         &mut self,
         group: Option<&mut Group>,
-        name: Option<&LocalName>,
+        name: Option<&LocalPath>,
     ) -> Result<Namespace, Error> {
         let lost = || Error::Handover(io::ErrorKind::BrokenPipe.into());
         let hello = self.hear()?;

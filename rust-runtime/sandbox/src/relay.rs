@@ -8,13 +8,12 @@ use std::time::Duration;
 use socket2::{SockRef, TcpKeepalive};
 use tokio::io::copy_bidirectional_with_sizes;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-/// Connections of a pack at a time, of which any more are reset, and that may begin within [`TURN`], for which any more
-/// wait: this machine has so many ports for a server, and each is lost for a minute.
-const CONNECTIONS: usize = 256;
+/// Within which as many connections may begin as there are places, and any more wait: this machine has so many ports for
+/// a server, and each is lost for a minute.
 const TURN: Duration = Duration::from_secs(4);
 
 /// Of each direction of a connection.
@@ -28,31 +27,38 @@ const KEPT: usize = 128 << 10;
 const DIALLED: Duration = Duration::from_secs(5);
 
 /// How long nobody is taken in while this process has no descriptors left.
-const PAUSE: Duration = Duration::from_millis(50);
+pub(crate) const PAUSE: Duration = Duration::from_millis(50);
 
-/// Places for the connections of a pack.
+/// Places for the connections of a pack, beyond which any more are reset.
 #[derive(Debug, Clone)]
 pub(crate) struct Places {
+    count: u32,
     open: Arc<Semaphore>,
     begun: Arc<Semaphore>,
 }
 
 impl Places {
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(count: u32) -> Self {
         Self {
-            open: Arc::new(Semaphore::new(CONNECTIONS)),
-            begun: Arc::new(Semaphore::new(CONNECTIONS)),
+            count,
+            open: Arc::new(Semaphore::new(count as usize)),
+            begun: Arc::new(Semaphore::new(count as usize)),
         }
+    }
+
+    /// A place that is taken until this is dropped, if there is one.
+    pub(crate) fn take(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.open).try_acquire_owned().ok()
     }
 
     /// Waits until no connection is open.
     pub(crate) async fn all_free(&self) {
         // Never closed.
-        let _all = self.open.acquire_many(CONNECTIONS as u32).await;
+        let _all = self.open.acquire_many(self.count).await;
     }
 
     /// Waits until another one may begin.
-    async fn turn(&self) {
+    pub(crate) async fn turn(&self) {
         if let Ok(turn) = Arc::clone(&self.begun).acquire_owned().await {
             tokio::spawn(async move {
                 sleep(TURN).await;
@@ -72,8 +78,8 @@ pub(crate) async fn pass_on(
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
-            accepted = listener.accept() => match (accepted, Arc::clone(&places.open).try_acquire_owned()) {
-                (Ok((inner, _)), Ok(place)) => {
+            accepted = listener.accept() => match (accepted, places.take()) {
+                (Ok((inner, _)), Some(place)) => {
                     let Some(server) = server(&inner) else {
                         reset(&inner);
                         continue;
@@ -86,7 +92,7 @@ pub(crate) async fn pass_on(
                         connect(inner, &server).await;
                     });
                 }
-                (Ok((inner, _)), Err(_)) => reset(&inner),
+                (Ok((inner, _)), None) => reset(&inner),
                 (Err(_), _) => sleep(PAUSE).await,
             },
             Some(_) = connections.join_next() => {}
@@ -103,7 +109,10 @@ async fn connect(mut inner: TcpStream, server: &[SocketAddr]) {
         return reset(&inner);
     };
     // What fails on one side is no end on the other.
-    if prepare(&inner, &outer).is_err()
+    if inner
+        .set_nodelay(true)
+        .and_then(|()| prepare(&outer))
+        .is_err()
         || copy_bidirectional_with_sizes(&mut inner, &mut outer, BUFFER, BUFFER)
             .await
             .is_err()
@@ -113,7 +122,7 @@ async fn connect(mut inner: TcpStream, server: &[SocketAddr]) {
     }
 }
 
-async fn dial(server: &[SocketAddr]) -> io::Result<TcpStream> {
+pub(crate) async fn dial(server: &[SocketAddr]) -> io::Result<TcpStream> {
     let mut refused = io::ErrorKind::NotFound.into();
     for address in server {
         let share = DIALLED / server.len() as u32;
@@ -136,15 +145,13 @@ async fn dial_one(address: SocketAddr) -> io::Result<TcpStream> {
 }
 
 /// For good, whatever passes.
-fn bound(socket: SockRef<'_>) -> io::Result<()> {
+pub(crate) fn bound(socket: SockRef<'_>) -> io::Result<()> {
     socket.set_recv_buffer_size(KEPT)?;
     socket.set_send_buffer_size(KEPT)
 }
 
-/// Small messages leave at once, and a server whose machine is gone is noticed in the end, as programs would by
-/// themselves.
-fn prepare(inner: &TcpStream, outer: &TcpStream) -> io::Result<()> {
-    inner.set_nodelay(true)?;
+/// Small messages leave at once, and who is gone with its machine is noticed in the end, as programs would by themselves.
+pub(crate) fn prepare(outer: &TcpStream) -> io::Result<()> {
     outer.set_nodelay(true)?;
     let keepalive = TcpKeepalive::new()
         .with_time(Duration::from_secs(2))
@@ -154,7 +161,7 @@ fn prepare(inner: &TcpStream, outer: &TcpStream) -> io::Result<()> {
 }
 
 /// Once it is closed.
-fn reset(stream: &TcpStream) {
+pub(crate) fn reset(stream: &TcpStream) {
     // Else it ends as if all had been said.
     let _ = SockRef::from(stream).set_linger(Some(Duration::ZERO));
 }
@@ -176,7 +183,7 @@ mod tests {
             stream.write_all(&vec![1; sent]).unwrap();
         });
         let mut outer = dial(&[address]).await.unwrap();
-        prepare(&outer, &outer).unwrap();
+        prepare(&outer).unwrap();
         let mut read = vec![0; BUFFER];
         while outer.read(&mut read).await.unwrap() > 0 {}
         writing.join().unwrap();

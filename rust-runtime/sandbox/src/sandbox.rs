@@ -12,9 +12,10 @@ use crate::directories::Mount;
 use crate::filter::Filter;
 use crate::group::Group;
 use crate::hierarchy::Hierarchies;
-use crate::local_name::LocalName;
+use crate::local_name::Names;
 use crate::network::{Hosts, Resolvers};
 use crate::owner::Owner;
+use crate::peers::Peers;
 use crate::process_one::ProcessOne;
 use crate::processes::Processes;
 use crate::root::Root;
@@ -44,7 +45,7 @@ pub(crate) struct Sandbox {
     limits: Limits,
     group: Option<Group>,
     servers: Servers,
-    _name: Option<LocalName>,
+    _names: Option<Names>,
 }
 
 impl Sandbox {
@@ -67,7 +68,8 @@ impl Sandbox {
                 .map_err(|reason| Error::kernel("a process", reason))?;
         }
         let control = TcpListener::bind(("127.0.0.1", 0)).map_err(Error::Handover)?;
-        let name = plan.sockets.map(LocalName::random).transpose()?;
+        let names = plan.sockets.map(Names::random).transpose()?;
+        let name = names.as_ref().map(|names| names.pack.path());
         let runtime = std::env::current_exe().map_err(Error::Runtime)?;
         let root = Root {
             runtime: &runtime,
@@ -83,7 +85,7 @@ impl Sandbox {
             owner,
             filter: Filter::new().map_err(|error| Error::Filter(error.into()))?,
             files: plan.limits.files,
-            socket_name: name.as_ref().map(|name| name.as_str().to_owned()),
+            socket_name: name.map(|name| name.as_str().to_owned()),
             writable: (directories.iter().filter(|directory| !directory.read_only))
                 .map(|directory| directory.target.clone())
                 .collect(),
@@ -103,7 +105,7 @@ impl Sandbox {
         descriptors::keep_all()
             .map_err(|reason| Error::kernel("to have more descriptors than a pack", reason))?;
         let mut processes = Processes::spawn(&container, process_one, control.as_fd())?;
-        let network = processes.attend(group.as_mut(), name.as_ref())?;
+        let network = processes.attend(group.as_mut(), name)?;
         told(&processes.numbers());
         processes.begin()?;
         if let Some(group) = &mut group {
@@ -113,8 +115,8 @@ impl Sandbox {
             processes,
             limits: plan.limits,
             group,
-            servers: Servers::of(network, hosts, resolvers),
-            _name: name,
+            servers: Servers::of(network, hosts, resolvers, Peers::of(names.as_ref())),
+            _names: names,
         })
     }
 

@@ -15,6 +15,7 @@ use crate::addresses;
 use crate::internet::Internet;
 use crate::lines::say;
 use crate::network::{Hosts, Namespace, Resolvers};
+use crate::peers::{Listen, Peers};
 use crate::relay::{Places, pass_on};
 use crate::target::{Found, find};
 
@@ -25,8 +26,26 @@ pub(crate) enum Access {
     Open(Vec<String>),
     /// The internet as well, but for these ranges.
     Internet(Vec<String>),
+    /// Packs of other machines come.
+    Listen(Listen),
+    /// These packs of other machines, each as `HOST:PORT`, are gone to.
+    Peers(Vec<String>),
     Close,
 }
+
+impl Access {
+    fn refusal(&self, reason: &str) -> String {
+        match self {
+            Self::Open(_) | Self::Internet(_) => format!("open failed: {reason}"),
+            Self::Listen(_) => format!("listen failed: {reason}"),
+            Self::Peers(_) => format!("peers failed: {reason}"),
+            Self::Close => format!("close failed: {reason}"),
+        }
+    }
+}
+
+/// Connections of a pack at a time.
+const CONNECTIONS: u32 = 256;
 
 /// Does what it is told, one order after the other, and answers each on standard output. It has a thread of its own,
 /// which begins when something is opened and ends with this process.
@@ -43,20 +62,24 @@ impl Servers {
         namespace: Namespace,
         hosts: Option<Hosts>,
         resolvers: Option<Resolvers>,
+        peers: Peers,
     ) -> Self {
         let namespace = Arc::new(namespace);
         Self::Idle(Some(Relay {
             internet: Internet::of(Arc::clone(&namespace), resolvers),
             namespace,
             hosts,
-            places: Places::new(),
+            places: Places::new(CONNECTIONS),
             open: None,
+            peers,
         }))
     }
 
     /// Never blocks.
     pub(crate) fn tell(&mut self, access: Access) {
-        if let (Self::Idle(relay), Access::Open(_) | Access::Internet(_)) = (&mut *self, &access) {
+        if let Self::Idle(relay) = &mut *self
+            && !matches!(access, Access::Close)
+        {
             match relay.take().map(begin) {
                 Some(Ok(orders)) => *self = Self::Relaying(orders),
                 Some(Err(reason)) => eprintln!("burst-runtime: nothing can be relayed: {reason}"),
@@ -70,9 +93,7 @@ impl Servers {
         match taken {
             Ok(()) => {}
             Err(Access::Close) => say("closed"),
-            Err(Access::Open(_) | Access::Internet(_)) => {
-                say("open failed: nothing can be relayed")
-            }
+            Err(access) => say(&access.refusal("nothing can be relayed")),
         }
     }
 }
@@ -96,6 +117,7 @@ pub(crate) struct Relay {
     hosts: Option<Hosts>,
     places: Places,
     open: Option<Open>,
+    peers: Peers,
 }
 
 /// What is open, and what that has changed.
@@ -109,25 +131,33 @@ struct Open {
 impl Relay {
     async fn attend(mut self, mut orders: UnboundedReceiver<Access>) {
         while let Some(order) = orders.recv().await {
-            let opened = match order {
-                Access::Internet(closed) => self.internet.open(&closed).await,
-                Access::Open(targets) => match self.close().await {
-                    Ok(()) => self.open(&targets).await,
-                    Err(reason) => Err(reason.to_string()),
-                },
+            let done = match &order {
+                Access::Open(targets) => self.replace(targets).await.map(|()| "opened".to_owned()),
+                Access::Internet(closed) => {
+                    let opened = self.internet.open(closed).await;
+                    opened.map(|()| "opened".to_owned())
+                }
+                Access::Listen(listen) => {
+                    let endpoint = self.peers.listen(listen).await;
+                    endpoint.map(|endpoint| format!("listening for packs {endpoint}"))
+                }
+                Access::Peers(peers) => {
+                    let path = self.peers.reach(peers).await;
+                    path.map(|path| format!("peers at {path}"))
+                }
                 Access::Close => {
-                    match self.close().await {
-                        Ok(()) => say("closed"),
-                        Err(reason) => say(&format!("close failed: {reason}")),
-                    }
-                    continue;
+                    self.peers.close().await;
+                    let closed = self.close().await.map(|()| "closed".to_owned());
+                    closed.map_err(|reason| reason.to_string())
                 }
             };
-            match opened {
-                Ok(()) => say("opened"),
-                Err(reason) => say(&format!("open failed: {reason}")),
-            }
+            say(&done.unwrap_or_else(|reason| order.refusal(&reason)));
         }
+    }
+
+    async fn replace(&mut self, targets: &[String]) -> Result<(), String> {
+        self.close().await.map_err(|reason| reason.to_string())?;
+        self.open(targets).await
     }
 
     /// All of them, or none.

@@ -7,6 +7,7 @@ use serde::Deserialize;
 
 use crate::Error;
 use crate::directories::Mount;
+use crate::peers::Listen;
 
 /// A sandbox, as the first line of standard input describes it.
 #[derive(Debug, Deserialize)]
@@ -59,6 +60,10 @@ pub(crate) enum Order {
     Open(Vec<String>),
     /// It may reach the internet as well.
     Internet(Internet),
+    /// It is reached by packs of other machines.
+    Listen(Listen),
+    /// Packs of other machines that it may reach, each as `HOST:PORT`.
+    Peers(Vec<String>),
     /// It may reach none of all that.
     Close(Yes),
 }
@@ -257,6 +262,14 @@ mod tests {
             Order::read(br#"{"open":["localhost:1"]}"#).unwrap(),
             Order::Open(vec!["localhost:1".to_owned()])
         );
+        let listen = r#"{"listen":{"host":"10.0.0.7","packs":2}}"#;
+        assert_eq!(
+            Order::read(listen.as_bytes()).unwrap(),
+            Order::Listen(Listen {
+                host: "10.0.0.7".to_owned(),
+                packs: 2
+            })
+        );
         assert_eq!(
             Order::read(br#"{"close":true}"#).unwrap(),
             Order::Close(Yes)
@@ -272,6 +285,7 @@ mod tests {
             r#"{"internet":{}}"#,
             r#"{"close":false}"#,
             r#"{"open":[],"close":true}"#,
+            r#"{"listen":{"host":"10.0.0.7"}}"#,
             "{}",
             "nonsense",
         ] {

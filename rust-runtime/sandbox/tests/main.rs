@@ -6,6 +6,7 @@ mod ends;
 mod internet;
 mod leaks;
 mod limits;
+mod peers;
 mod refusals;
 mod servers;
 mod sockets;

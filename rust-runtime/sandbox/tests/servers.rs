@@ -17,7 +17,7 @@ pub(crate) const MOST: usize = 256;
 pub(crate) struct Client {
     pub(crate) launcher: Launcher,
     pub(crate) orders: BufReader<TcpStream>,
-    pack: Pack,
+    pub(crate) pack: Pack,
 }
 
 impl Client {
@@ -28,7 +28,12 @@ impl Client {
     }
 
     pub(crate) fn of(pack: Pack) -> Self {
-        let mut launcher = pack.started("obey");
+        Self::doing(pack, "obey")
+    }
+
+    /// One that does more than that.
+    pub(crate) fn doing(pack: Pack, act: &str) -> Self {
+        let mut launcher = pack.started(act);
         let line = launcher.line();
         let address = line.strip_prefix("obeying at ").unwrap().to_owned();
         let orders = TcpStream::connect(address).unwrap();

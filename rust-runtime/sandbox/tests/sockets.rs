@@ -9,7 +9,7 @@ use tempfile::TempDir;
 use crate::support::{Pack, Who, everybody, give, open_directory};
 
 /// A directory that may be searched, and whose owner may put names in.
-fn sockets(who: Who) -> TempDir {
+pub(crate) fn sockets(who: Who) -> TempDir {
     let directory = open_directory();
     give(directory.path(), who);
     fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o311)).unwrap();

@@ -51,7 +51,10 @@ impl Cluster {
             docker::require();
         }
         let scratch = account::directory("burst-cluster-");
-        let account = Account::ordinary(setup.driver);
+        let account = match setup.rooted {
+            true => Account::root(),
+            false => Account::ordinary(setup.driver),
+        };
         let cables: BTreeMap<usize, Cable> = setup
             .remote
             .iter()
@@ -101,7 +104,8 @@ impl Cluster {
             let cable = cables.get(&index);
             let host = cable.map_or(here.as_str(), Cable::there);
             let arguments = ["invoker", "--id", &id, "--slots", &slots, "--node", host];
-            let driver = ["--driver", setup.driver.name()];
+            let driver = setup.others.get(&index).unwrap_or(&setup.driver);
+            let driver = ["--driver", driver.name()];
             // What runs can then be told from what is kept warm.
             let cold = ["--set", "burst.invoker.prewarmed=0"];
             // Containers of different invokers meet on a network of the operator's only.

@@ -1,5 +1,6 @@
 //! How a cluster is set up.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::driver::Driver;
@@ -8,6 +9,8 @@ use crate::driver::Driver;
 #[derive(Debug, Clone)]
 pub struct Setup {
     pub(super) driver: Driver,
+    pub(super) others: BTreeMap<usize, Driver>,
+    pub(super) rooted: bool,
     pub(super) controllers: usize,
     pub(super) invokers: usize,
     pub(super) slots: u32,
@@ -27,6 +30,8 @@ impl Setup {
     pub fn new(driver: Driver) -> Self {
         Self {
             driver,
+            others: BTreeMap::new(),
+            rooted: false,
             controllers: 1,
             invokers: 4,
             slots: 4,
@@ -50,6 +55,18 @@ impl Setup {
     /// How many invokers.
     pub fn invokers(mut self, count: usize) -> Self {
         self.invokers = count;
+        self
+    }
+
+    /// Another driver for an invoker.
+    pub fn driver_of(mut self, invoker: usize, driver: Driver) -> Self {
+        self.others.insert(invoker, driver);
+        self
+    }
+
+    /// All nodes are root's.
+    pub fn as_root(mut self) -> Self {
+        self.rooted = true;
         self
     }
 

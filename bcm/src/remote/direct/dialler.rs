@@ -81,7 +81,7 @@ impl Dialler {
         };
         // A pack that is not on this machine, or in another network namespace, has no such name.
         if self.locally
-            && !socket::is_unix(endpoint)
+            && socket::is_of_network(endpoint)
             && let Ok(socket) = socket::connect_locally(&self.credentials, endpoint, TIMEOUT)
             && let Ok(socket) = introduce(socket)
         {

@@ -4,10 +4,11 @@
 //! A Unix socket has a name that follows from the flare's secret and the pack's endpoint, so that
 //! nobody else can guess it. It is an abstract name: there is no file to remove, and packs in
 //! different network namespaces, as containers are, do not see each other's; they use TCP. Packs in
-//! sandboxes, which have no network, are given a Unix socket with a path that all of them see.
+//! sandboxes, which have no network, are given a Unix socket with a path that all of them see. To
+//! packs of other machines somebody else connects in their place ([`connect_relayed`]).
 
 use std::ffi::OsStr;
-use std::io;
+use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::os::unix::ffi::OsStrExt;
 use std::time::Duration;
@@ -23,9 +24,17 @@ const BACKLOG: i32 = 1024;
 /// What an endpoint begins with that is a Unix socket's path.
 const UNIX: &str = "unix:";
 
-/// Whether an endpoint is a Unix socket's path: there is no shorter way to it.
+/// What an endpoint begins with to which another process connects: `relay:PATH:NUMBER`.
+const RELAY: &str = "relay:";
+
+/// Whether an endpoint is a Unix socket's path.
 pub(super) fn is_unix(endpoint: &str) -> bool {
     endpoint.starts_with(UNIX)
+}
+
+/// Whether there may be a shorter way to an endpoint than the one it names.
+pub(super) fn is_of_network(endpoint: &str) -> bool {
+    !is_unix(endpoint) && !endpoint.starts_with(RELAY)
 }
 
 /// Listens where other packs reach this one; that endpoint, too.
@@ -100,6 +109,9 @@ pub(super) fn connect(endpoint: &str, timeout: Duration) -> io::Result<Socket> {
     if let Some(path) = endpoint.strip_prefix(UNIX) {
         return connect_unix(&SockAddr::unix(path)?, timeout);
     }
+    if let Some(relayed) = endpoint.strip_prefix(RELAY) {
+        return connect_relayed(relayed, timeout);
+    }
     let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
     for address in endpoint.to_socket_addrs()? {
         let socket = Socket::new(Domain::for_address(address), Type::STREAM, None)?;
@@ -109,6 +121,26 @@ pub(super) fn connect(endpoint: &str, timeout: Duration) -> io::Result<Socket> {
         }
     }
     Err(last)
+}
+
+/// Connects to whom another process knows by a number. It is told that, and answers with zero when
+/// it is connected, or with the number of the error that came of it, each in four bytes.
+fn connect_relayed(relayed: &str, timeout: Duration) -> io::Result<Socket> {
+    let parts = relayed.rsplit_once(':');
+    let parts = parts.and_then(|(path, number)| Some((path, number.parse::<u32>().ok()?)));
+    let (path, number) = parts.ok_or(ErrorKind::InvalidInput)?;
+    let socket = connect_unix(&SockAddr::unix(path)?, timeout)?;
+    socket.set_read_timeout(Some(timeout))?;
+    (&socket).write_all(&number.to_le_bytes())?;
+    let mut answer = [0; 4];
+    match (&socket).read_exact(&mut answer) {
+        Err(late) if late.kind() == ErrorKind::WouldBlock => return Err(ErrorKind::TimedOut.into()),
+        read => read?,
+    }
+    match i32::from_le_bytes(answer) {
+        0 => Ok(socket),
+        reason => Err(io::Error::from_raw_os_error(reason)),
+    }
 }
 
 fn local_name(credentials: &Credentials, endpoint: &str) -> io::Result<SockAddr> {
@@ -137,7 +169,8 @@ pub(super) fn prepare(socket: &Socket) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-    use std::io::{Read, Write};
+    use std::os::unix::net::UnixListener;
+    use std::thread;
 
     use super::*;
 
@@ -161,6 +194,38 @@ mod tests {
         drop(listener);
         assert!(connect_locally(&credentials, "h:1", TIMEOUT).is_err());
         listen_locally(&credentials, "h:1").unwrap();
+    }
+
+    #[test]
+    fn another_process_connects_or_says_why_not() {
+        let name = tempfile::TempDir::new().unwrap();
+        let path = name.path().join("relay");
+        let listener = UnixListener::bind(&path).unwrap();
+        let relay = thread::spawn(move || {
+            for answer in [0, rustix::io::Errno::CONNREFUSED.raw_os_error()] {
+                let mut asked = [0; 4];
+                let (mut stream, _) = listener.accept().unwrap();
+                stream.read_exact(&mut asked).unwrap();
+                stream.write_all(&i32::to_le_bytes(answer)).unwrap();
+                stream.write_all(&asked).unwrap();
+            }
+            // Asked, it says nothing.
+            listener.accept().unwrap()
+        });
+        let endpoint = |number: &str| format!("relay:{}:{number}", path.display());
+        let mut reached = connect(&endpoint("17"), TIMEOUT).unwrap();
+        let mut said = [0; 4];
+        reached.read_exact(&mut said).unwrap();
+        assert_eq!(u32::from_le_bytes(said), 17);
+        let refused = connect(&endpoint("18"), TIMEOUT).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::ConnectionRefused);
+        let late = connect(&endpoint("1"), Duration::from_millis(10)).unwrap_err();
+        assert_eq!(late.kind(), ErrorKind::TimedOut);
+        drop(relay.join().unwrap());
+        let wrong = connect(&endpoint("-1"), TIMEOUT).unwrap_err();
+        assert_eq!(wrong.kind(), ErrorKind::InvalidInput);
+        assert!(is_of_network("h:1") && !is_of_network("unix:/a"));
+        assert!(!is_of_network(&endpoint("1")));
     }
 
     #[test]

@@ -13,7 +13,7 @@ use rustix::fs::inotify;
 use rustix::io::Errno;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 
-use crate::{Failure, clients};
+use crate::{Failure, clients, packs};
 
 /// Returns its exit code, if it ends.
 pub fn act(what: &str) -> Result<u8, Failure> {
@@ -32,6 +32,10 @@ pub fn act(what: &str) -> Result<u8, Failure> {
         ("queue", _) => println!("{}", queue()?),
         ("listen", _) => listen()?,
         ("obey", _) => clients::obey()?,
+        ("meet", _) => {
+            clients::obey()?;
+            packs::take_in()?;
+        }
         ("connect", name) => connect(name)?,
         ("list", directory) => {
             println!(
@@ -177,14 +181,9 @@ fn feed(mebibytes: &str) -> Result<(), Failure> {
 
 /// To the socket that the launcher has named, for one other.
 fn listen() -> Result<(), Failure> {
-    let option = std::env::args()
-        .skip_while(|word| word != "--local-listener")
-        .nth(1);
-    let option = option.ok_or("no local listener")?;
-    let (descriptor, name) = option.split_once(':').ok_or("no name")?;
+    let (descriptor, name) = packs::named()?;
     // SAFETY: the launcher has opened it for this process, and nothing else here goes by its number.
-    let listener =
-        unsafe { <UnixListener as std::os::fd::FromRawFd>::from_raw_fd(descriptor.parse()?) };
+    let listener = unsafe { <UnixListener as std::os::fd::FromRawFd>::from_raw_fd(descriptor) };
     println!("named {name}");
     io::stdout().flush()?;
     let (mut stream, _) = listener.accept()?;

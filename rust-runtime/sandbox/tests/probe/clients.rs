@@ -5,10 +5,13 @@ use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs, UdpSocket};
 use std::os::fd::FromRawFd;
+use std::os::unix::net::UnixStream;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use socket2::{Domain, Socket, Type};
+
+use crate::packs;
 
 const SOON: Duration = Duration::from_secs(20);
 
@@ -38,7 +41,7 @@ fn attend(orders: &TcpStream) {
 }
 
 /// What came of it, in a line.
-fn follow(order: &str, held: &mut Vec<TcpStream>) -> io::Result<String> {
+fn follow(order: &str, held: &mut Vec<Socket>) -> io::Result<String> {
     let words: Vec<&str> = order.split(' ').collect();
     match words[..] {
         // What a server says to a word.
@@ -49,6 +52,25 @@ fn follow(order: &str, held: &mut Vec<TcpStream>) -> io::Result<String> {
             let mut answer = String::new();
             stream.read_to_string(&mut answer)?;
             Ok(answer)
+        }
+        // As a pack to another one.
+        ["meet", server, word] => {
+            let mut stream = connect(server)?;
+            packs::introduce(&mut stream)?;
+            stream.write_all(word.as_bytes())?;
+            let mut answer = vec![0; word.len()];
+            stream.read_exact(&mut answer)?;
+            String::from_utf8(answer).map_err(io::Error::other)
+        }
+        // How many packs know this one, and stay connected.
+        ["keep", server, count] => {
+            let before = held.len();
+            for _ in 0..count.parse().map_err(io::Error::other)? {
+                let known = connect(server)
+                    .and_then(|mut stream| packs::introduce(&mut stream).map(|()| stream));
+                held.extend(known);
+            }
+            Ok((held.len() - before).to_string())
         }
         // How many answer to a byte, of those that stay connected.
         ["hold", server, count] => {
@@ -183,20 +205,42 @@ fn datagrams_to(server: &str) -> io::Result<UdpSocket> {
     Ok(socket)
 }
 
-fn connect(server: &str) -> io::Result<TcpStream> {
+/// To `HOST:PORT`, to `unix:PATH`, or to whom the launcher knows by a number: `relay:PATH:NUMBER`.
+fn connect(server: &str) -> io::Result<Socket> {
+    if let Some(path) = server.strip_prefix("unix:") {
+        return UnixStream::connect(path).and_then(|stream| patient(stream.into()));
+    }
+    if let Some((path, number)) = server
+        .strip_prefix("relay:")
+        .and_then(|relay| relay.rsplit_once(':'))
+    {
+        let mut stream = patient(UnixStream::connect(path)?.into())?;
+        let number: u32 = number.parse().map_err(io::Error::other)?;
+        stream.write_all(&number.to_le_bytes())?;
+        let mut answer = [0; 4];
+        stream.read_exact(&mut answer)?;
+        return match i32::from_le_bytes(answer) {
+            0 => Ok(stream),
+            reason => Err(io::Error::from_raw_os_error(reason)),
+        };
+    }
     let mut last = io::ErrorKind::NotFound.into();
     for address in server.to_socket_addrs()? {
         match TcpStream::connect_timeout(&address, SOON) {
             Ok(stream) => {
-                stream.set_read_timeout(Some(SOON))?;
-                stream.set_write_timeout(Some(SOON))?;
                 stream.set_nodelay(true)?;
-                return Ok(stream);
+                return patient(stream.into());
             }
             Err(error) => last = error,
         }
     }
     Err(last)
+}
+
+fn patient(stream: Socket) -> io::Result<Socket> {
+    stream.set_read_timeout(Some(SOON))?;
+    stream.set_write_timeout(Some(SOON))?;
+    Ok(stream)
 }
 
 /// Those that the kernel takes for this pack's own.

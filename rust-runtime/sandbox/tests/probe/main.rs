@@ -4,6 +4,7 @@ mod acts;
 mod attempts;
 mod clients;
 mod facts;
+mod packs;
 
 use std::io::{self, BufRead, Write};
 use std::process::ExitCode;

@@ -145,6 +145,7 @@ object Wiring:
     def runtimeBinary = config.runtimeBinary
     def slots = config.slots
     def containers = config.slots + config.pool.packs + config.prewarmed
+    def advertise = config.advertise
     def blocking = ExecutionContext.fromExecutor(cached)
     def threads(name: String, count: Int) =
       ExecutionContext.fromExecutor(Executors.newFixedThreadPool(count, namedThreads(name)))

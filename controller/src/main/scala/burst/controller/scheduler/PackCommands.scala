@@ -47,7 +47,8 @@ private[scheduler] final class PackCommands(
         autostart = plan.packs.length == 1,
         request.group,
         request.egress,
-        variables
+        variables,
+        elsewhere = plan.packs.count(_.invoker != pack.invoker)
       )
       tell(pack, PreparePack(assignment))
 

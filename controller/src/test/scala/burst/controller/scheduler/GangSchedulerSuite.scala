@@ -14,6 +14,7 @@ class GangSchedulerSuite extends SchedulerFixture:
     val end = world.await(flare.id)
     val pack = a.prepared()
     assert(pack.assignment.autostart)
+    assertEquals(pack.assignment.elsewhere, 0)
     assertEquals(world.store.writes, Vector("insert Starting"))
     a.succeed(pack)
     val ended = world.ended(end)
@@ -31,6 +32,7 @@ class GangSchedulerSuite extends SchedulerFixture:
     val end = world.await(flare.id)
     val (first, second) = (a.prepared(), b.prepared())
     assertEquals(first.assignment.secret, second.assignment.secret)
+    assertEquals((first.assignment.elsewhere, second.assignment.elsewhere), (1, 1))
     assertEquals(
       second.assignment.inputs,
       burst.protocol.Inputs.Each(Vector(burst.protocol.JsonText("3"), burst.protocol.JsonText("4")))

@@ -3,6 +3,7 @@ package burst.invoker.driver
 import burst.invoker.packages.PackageForm
 import burst.protocol.{Failure, Secret}
 import java.nio.file.Path
+import scala.annotation.unused
 import scala.concurrent.Future
 import scala.util.Try
 
@@ -117,6 +118,19 @@ trait Driver:
     * `disconnect`, it reaches nothing. A driver that cannot keep packs apart does nothing.
     */
   def connect(container: Container, access: NetworkAccess): Future[Either[Failure, Unit]]
+
+  /** Where packs of other invokers find a container's program that is found at `endpoint` itself: there,
+    * unless it was connected to some of them by another way.
+    */
+  def publish(@unused container: Container, endpoint: String): String = endpoint
+
+  /** Where a container's program finds its flare's packs, itself among them, whose published endpoints these
+    * are. Asked again with the same ones it answers the same.
+    */
+  def find(
+      @unused container: Container,
+      endpoints: Vector[Option[String]]
+  ): Future[Either[Failure, Vector[Option[String]]]] = Future.successful(Right(endpoints))
 
   /** The container is idle. */
   def disconnect(container: Container): Unit

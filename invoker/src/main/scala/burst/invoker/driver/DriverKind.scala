@@ -23,13 +23,14 @@ final case class ConnectedDriver(driver: Driver, runtime: RuntimeInfo)
 
 /** What an invoker has for whichever driver it runs: a `directory` that is its alone, the runtime's program,
   * how many workers run at once (`slots`), which is how many a pack may have, how many `containers` there may
-  * be.
+  * be, where packs of other machines reach this one (`advertise`), if that was said.
   */
 trait DriverHost:
   def directory: Path
   def runtimeBinary: Path
   def slots: Int
   def containers: Int
+  def advertise: Option[String]
 
   /** For what waits: as many threads as are needed, or so many of that name. */
   def blocking: ExecutionContext

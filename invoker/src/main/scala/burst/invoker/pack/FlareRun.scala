@@ -95,7 +95,7 @@ private[pack] final class FlareRun(
     receive:
       case Events(events) => pass(pack, start, events, intact = aborted.isEmpty).getOrElse(Behaviors.same)
       case Start(id, endpoints) if id == assignment.flareId =>
-        tell(runtime.start(pack.container.address, id, endpoints))(asAnswer)(Started(id, _))
+        tell(startOf(pack, endpoints))(asAnswer)(Started(id, _))
         Behaviors.same
       case OutputStored(id) if id == assignment.flareId =>
         outputs.stored()
@@ -163,12 +163,24 @@ private[pack] final class FlareRun(
     val (before, ended) = events.span(!_.isInstanceOf[PackEvent.PackEnded])
     if before.nonEmpty then
       val ready = before.exists(_.isInstanceOf[PackEvent.Ready])
-      reporter.tell(before, Option.when(ready)(start))
+      reporter.tell(before.map(published(pack, _)), Option.when(ready)(start))
       if ready then driver.confine(pack.container)
       noteFinished(before)
     ended.headOption.collect:
       case PackEvent.PackEnded(true, error, _) if intact => keep(pack, error.map(ofProgram))
       case PackEvent.PackEnded(_, error, _) => destroy(pack, error.map(ofProgram))
+
+  /** Other invokers' packs are told where they find it. */
+  private def published(pack: LoadedPack, event: PackEvent): PackEvent = event match
+    case PackEvent.Ready(Some(endpoint), at) =>
+      PackEvent.Ready(Some(driver.publish(pack.container, endpoint)), at)
+    case other => other
+
+  /** And it is told where it finds them. */
+  private def startOf(pack: LoadedPack, endpoints: Vector[Option[String]]): Future[Either[Failure, Unit]] =
+    driver.find(pack.container, endpoints).flatMap:
+      case Right(found) => runtime.start(pack.container.address, assignment.flareId, found)
+      case Left(failure) => Future.successful(Left(failure))
 
   /** A program may say what it likes, but not in the invoker's name that the machine is at fault. */
   private def ofProgram(error: Failure): Failure =

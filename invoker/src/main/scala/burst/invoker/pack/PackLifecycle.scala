@@ -130,8 +130,13 @@ private[pack] abstract class PackLifecycle(
   protected def connected[A](pack: LoadedPack)(
       ask: => Future[Either[Refusal, A]]
   ): Future[Either[Refusal, A]] =
-    val access =
-      NetworkAccess(assignment.flareId, assignment.packSizes.size, assignment.backend, assignment.egress)
+    val access = NetworkAccess(
+      assignment.flareId,
+      assignment.packSizes.size,
+      assignment.backend,
+      assignment.egress,
+      assignment.elsewhere
+    )
     driver.connect(pack.container, access).flatMap:
       case Right(()) => ask
       case Left(failure) =>

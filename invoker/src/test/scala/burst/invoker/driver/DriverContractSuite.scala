@@ -142,6 +142,15 @@ abstract class DriverContractSuite extends munit.FunSuite:
       _ <- driver.stop(container)
     yield ()
 
+  test("a container that was let through to no other machine is found, and finds others, where they say"):
+    val endpoints = Vector(Some("10.0.0.1:4000"), None)
+    for
+      container <- started(driver)
+      published = driver.publish(container, "10.0.0.1:4000")
+      found <- driver.find(container, endpoints)
+      _ <- driver.stop(container)
+    yield assertEquals((published, found), ("10.0.0.1:4000", Right(endpoints)))
+
   test("a driver that is closed leaves nothing of what it has started, whether that was stopped or not"):
     val own = newDriver()
     for

@@ -63,6 +63,17 @@ final class FakeDriver(address: RuntimeAddress) extends Driver:
     connected.add((container.id, access))
     Future.successful(connecting.toLeft(()))
 
+  /** What it is called elsewhere, and what others are here. */
+  @volatile var published: String => String = identity
+  @volatile var found: Either[Failure, String => String] = Right(identity)
+
+  override def publish(container: Container, endpoint: String): String = published(endpoint)
+  override def find(
+      container: Container,
+      endpoints: Vector[Option[String]]
+  ): Future[Either[Failure, Vector[Option[String]]]] =
+    Future.successful(found.map(found => endpoints.map(_.map(found))))
+
   def disconnect(container: Container): Unit =
     val _ = disconnected.add(container.id)
 

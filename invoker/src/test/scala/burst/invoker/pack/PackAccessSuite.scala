@@ -2,6 +2,8 @@ package burst.invoker.pack
 
 import burst.invoker.driver.NetworkAccess
 import burst.protocol.*
+import io.circe.Json
+import io.circe.syntax.*
 import org.apache.pekko.actor.testkit.typed.scaladsl.ActorTestKit
 import scala.jdk.CollectionConverters.*
 
@@ -14,10 +16,11 @@ class PackAccessSuite extends munit.FunSuite:
 
   setup.test("a pack has its flare's network before its program starts, and none while it is idle"): setup =>
     import setup.*
-    val _ = begin(assignment.copy(egress = true))
+    val _ = begin(assignment.copy(egress = true, elsewhere = 1))
     givePackage()
     val pack = runtime.pack()
-    val access = NetworkAccess(assignment.flareId, packs = 2, assignment.backend, egress = true)
+    val access =
+      NetworkAccess(assignment.flareId, packs = 2, assignment.backend, egress = true, elsewhere = 1)
     assertEquals(driver.connected.asScala.toVector, Vector((driver.lastContainer.id, access)))
     pack.say(ready, setup.ended(reusable = true))
     assertEquals(driver.disconnected.asScala.toVector, Vector.empty)
@@ -31,6 +34,27 @@ class PackAccessSuite extends munit.FunSuite:
     val _ = launch(Some(pack))
     val _ = runtime.pack()
     assertEquals(driver.connected.asScala.toVector.map(_(0)), Vector(container.id))
+
+  setup.test("others are told where they find a pack, and it where it finds them"): setup =>
+    import setup.*
+    driver.published = endpoint => s"published $endpoint"
+    driver.found = Right(endpoint => s"found $endpoint")
+    val (actor, pack) = running()
+    pack.say(ready)
+    val told = controller.receiveMessage().events
+    assertEquals(told, Vector(PackEvent.Ready(Some("published 10.0.0.1:4000"), 1)))
+    actor ! PackActor.Start(assignment.flareId, Vector(Some("a:1"), None))
+    val endpoints = Json.arr("found a:1".asJson, Json.Null)
+    assertEquals(runtime.order(), ("start", Json.obj("endpoints" -> endpoints)))
+
+  setup.test("a pack that cannot find the others is lost"): setup =>
+    import setup.*
+    driver.found = Left(Failure(FailureKind.StartFailed, "no way to them"))
+    val (actor, pack) = running()
+    pack.say(ready)
+    controller.receiveMessage()
+    actor ! PackActor.Start(assignment.flareId, Vector(Some("a:1"), Some("b:1")))
+    assertEquals(endedBadly().message, "no way to them")
 
   setup.test("a program whose network cannot be had is not started"): setup =>
     import setup.*

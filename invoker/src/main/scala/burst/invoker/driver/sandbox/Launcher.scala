@@ -65,7 +65,22 @@ private[driver] object Launcher:
     outcome("opened", "open failed: ")
   )
 
-  /** To let it through to none, once it has been to some. */
+  /** To take in so many packs of other invokers for it, at a port of this host's: that endpoint, or why there
+    * is none.
+    */
+  def listen(host: String, packs: Int): Order[Either[String, String]] = Order(
+    Json.obj("listen" -> Json.obj("host" -> host.asJson, "packs" -> packs.asJson)).noSpaces,
+    answer("listening for packs ", "listen failed: ")
+  )
+
+  /** To let it go to these packs of other invokers: the Unix socket on which it does, or why it cannot. */
+  def peers(endpoints: Vector[String]): Order[Either[String, String]] =
+    Order(Json.obj("peers" -> endpoints.asJson).noSpaces, answer("peers at ", "peers failed: "))
+
+  /** Where a program finds the one of that place among them. */
+  def relayed(socket: String, peer: Int): String = s"relay:$socket:$peer"
+
+  /** To let it through to none, once it has been to some, and nobody in. */
   val Close: Order[Either[String, Unit]] =
     Order(Json.obj("close" -> true.asJson).noSpaces, outcome("closed", "close failed: "))
 
@@ -77,6 +92,10 @@ private[driver] object Launcher:
   val Processes: PartialFunction[String, Vector[ProcessHandle]] =
     case s"processes $numbers" =>
       numbers.split(' ').toVector.flatMap(_.toLongOption).flatMap(ProcessHandle.of(_).toScala)
+
+  private def answer(done: String, failed: String): PartialFunction[String, Either[String, String]] =
+    case said if said.startsWith(done) => Right(said.stripPrefix(done))
+    case said if said.startsWith(failed) => Left(said.stripPrefix(failed))
 
   /** Its last words, when the kernel has killed in the sandbox for want of memory. */
   val OutOfMemory = "out of memory"

@@ -38,7 +38,7 @@ private[driver] final class SandboxContainer(
 
   val limits: HeldLimits[ContainerLimits] = HeldLimits(allowed)
 
-  /** Whether it may have been let through to servers. */
+  /** Whether it may have been let through to servers or packs, or others to it. */
   val open: AtomicBoolean = AtomicBoolean()
 
   /** How it ended is among its last words, which may come after its end. */

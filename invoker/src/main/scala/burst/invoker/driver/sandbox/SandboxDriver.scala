@@ -2,7 +2,7 @@ package burst.invoker.driver
 package sandbox
 
 import burst.invoker.packages.PackageForm
-import burst.node.{RuntimeBinary, SetupException}
+import burst.node.{RuntimeBinary, ServerAddress, SetupException}
 import burst.protocol.{BackendConfig, Failure, FailureKind, Secret}
 import java.io.IOException
 import java.nio.file.attribute.PosixFilePermissions
@@ -27,9 +27,9 @@ import scala.util.control.NonFatal
   * here, so that one has those of its pack as soon as it is adopted.
   *
   * `limitedBy` is what holds packs to their limits, as the launcher says it; a pack has no more workers than
-  * there are `slots`; `users` are for packs to run as, where they may be others than the invoker's own;
-  * `backends` knows where their servers are; `blocking` runs what waits: one thread per live sandbox reads
-  * its output.
+  * there are `slots`; `users` are for packs to run as, where they may be others than the invoker's own; packs
+  * of other invokers reach this machine at `host`; `backends` knows where their servers are; `blocking` runs
+  * what waits: one thread per live sandbox reads its output.
   */
 final class SandboxDriver(
     settings: SandboxSettings,
@@ -39,6 +39,7 @@ final class SandboxDriver(
     limitedBy: String,
     slots: Int,
     users: Option[UserRange],
+    host: String,
     backends: BackendServers,
     blocking: ExecutionContext
 ) extends Driver:
@@ -48,6 +49,7 @@ final class SandboxDriver(
   private val log = LoggerFactory.getLogger(classOf[SandboxDriver])
   private val binary = RuntimeBinary(runtimeBinary)
   private val live = ConcurrentHashMap.newKeySet[Sandbox]()
+  private val peers = RemotePeers()
   private val free = users.map(PackUsers(_))
   private val hasGroups = limitedBy.startsWith(ControlGroups)
   private val prefix = s"burst-$owner-"
@@ -63,8 +65,8 @@ final class SandboxDriver(
       if hasGroups then s"the processors, memory and number of processes of their workers by $limitedBy"
       else s"what they may have by $limitedBy"
     val user = if users.isEmpty then "are the invoker's own user" else "have users of their own"
-    s"packs are shut in, $user and reach their flare's packs on this machine and its backend only, and the " +
-      s"internet where their namespace may; they are held to $held"
+    s"packs are shut in, $user and reach their flare's packs and its backend only, and the internet where their " +
+      s"namespace may; they are held to $held"
 
   /** Their limits are the most they may have: nobody keeps it for them. */
   def reserves = false
@@ -215,25 +217,57 @@ final class SandboxDriver(
 
   // ---- Network -------------------------------------------------------------------------------------------
 
-  /** The flare's packs have their sockets where this one looks for them. */
+  /** The flare's packs of this invoker have their sockets where this one looks for them. */
   def connect(container: Container, access: NetworkAccess): Future[Either[Failure, Unit]] = container match
-    case own: SandboxContainer if access.backend.uri.nonEmpty || access.egress =>
+    case own: SandboxContainer if access.backend.uri.nonEmpty || access.egress || access.elsewhere > 0 =>
       Future(letThrough(own, access))
     case _ => Future.successful(Right(()))
 
-  /** What it reached before it does not any more. */
+  /** What it reached before it does not any more. Where packs meet on a server nobody comes to them. */
   private def letThrough(own: SandboxContainer, access: NetworkAccess): Either[Failure, Unit] =
     own.open.set(true)
     for
-      _ <- if access.backend.uri.isEmpty then Right(()) else toServers(own, access.backend)
+      meetThere <- toServers(own, access.backend)
       _ <- if access.egress then toInternet(own) else Right(())
+      _ <- if meetThere || access.elsewhere == 0 then Right(()) else takeIn(own, access.elsewhere)
     yield ()
 
-  private def toServers(own: SandboxContainer, backend: BackendConfig): Either[Failure, Unit] =
+  /** Whether there are any. */
+  private def toServers(own: SandboxContainer, backend: BackendConfig): Either[Failure, Boolean] =
     val opened =
-      try ask(own, Launcher.open(backends.of(backend)), settings.connectTimeout).flatten
-      catch case problem: IOException => Left(problem.getMessage)
+      for
+        servers <- serversOf(backend)
+        _ <-
+          if servers.isEmpty then Right(())
+          else ask(own, Launcher.open(servers), settings.connectTimeout).flatten
+      yield servers.nonEmpty
     opened.left.map(reason => startFailed(s"its backend '${backend.kind}' cannot be reached: $reason"))
+
+  private def serversOf(backend: BackendConfig): Either[String, Vector[ServerAddress]] =
+    try Right(backends.of(backend))
+    catch case problem: IOException => Left(problem.getMessage)
+
+  /** So many packs of other invokers may come to it. */
+  private def takeIn(own: SandboxContainer, packs: Int): Either[Failure, Unit] =
+    ask(own, Launcher.listen(host, packs), settings.connectTimeout).flatten
+      .map(peers.listening(own.sandbox, _))
+      .left
+      .map(reason => startFailed(s"packs of other machines cannot come to it: $reason"))
+
+  override def publish(container: Container, endpoint: String): String = container match
+    case own: SandboxContainer => peers.publish(own.sandbox, endpoint)
+    case _ => endpoint
+
+  override def find(
+      container: Container,
+      endpoints: Vector[Option[String]]
+  ): Future[Either[Failure, Vector[Option[String]]]] = container match
+    case own: SandboxContainer if peers.meets(own.sandbox) =>
+      Future:
+        val found = peers.find(own.sandbox, endpoints): remote =>
+          ask(own, Launcher.peers(remote), settings.connectTimeout).flatten
+        found.left.map(reason => startFailed(s"packs of other machines cannot be reached: $reason"))
+    case _ => Future.successful(Right(endpoints))
 
   /** What a machine cannot do is no fault that would make it worse for other flares. */
   private def toInternet(own: SandboxContainer): Either[Failure, Unit] =
@@ -245,6 +279,7 @@ final class SandboxDriver(
   /** One that may go on reaching what it did is of no use to anybody else. */
   def disconnect(container: Container): Unit = container match
     case own: SandboxContainer if own.open.getAndSet(false) =>
+      peers.forget(own.sandbox)
       // Said at once: whoever opens it again does so after that.
       val closed = told(own, Launcher.Close)
       Future(answered(closed, settings.answerTimeout).flatten).foreach:
@@ -265,6 +300,7 @@ final class SandboxDriver(
     val outcome = own.process.end(own.below)
     if outcome == StopOutcome.Gone then
       live.remove(own)
+      peers.forget(own)
       if own.cleared.compareAndSet(false, true) then clear(own.belongings, own.process.wasKilled)
     outcome
 

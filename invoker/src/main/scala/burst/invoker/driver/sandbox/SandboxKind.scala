@@ -24,12 +24,16 @@ object SandboxKind extends DriverKind:
       limits,
       host.slots,
       Option.when(isRoot)(own.users),
+      host.advertise.getOrElse(Loopback),
       BackendServers(binary.servers),
       host.blocking
     )
     val machine = binary.describe()
     val glibc = root.flatMap(_.glibc).orElse(own.glibc)
     ConnectedDriver(driver, glibc.fold(machine)(RuntimeInfo(machine.arch, _)))
+
+  /** As with processes, packs of other machines need another one. */
+  private val Loopback = "127.0.0.1"
 
   /** Only root may give packs users of their own, where he has all his rights. */
   private def isRoot: Boolean =

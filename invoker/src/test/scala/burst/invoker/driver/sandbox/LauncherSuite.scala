@@ -15,6 +15,8 @@ import scala.util.Using
 
 /** What the driver tells its launcher, and what it makes of what that says: the launcher is a script. */
 class LauncherSuite extends munit.FunSuite:
+  import ScriptedLauncher.{obeys, Listens}
+
   private val threads = Executors.newCachedThreadPool()
   private given ExecutionContext = ExecutionContext.fromExecutor(threads)
   private val packageDir = Files.createTempDirectory("package")
@@ -22,7 +24,6 @@ class LauncherSuite extends munit.FunSuite:
     threads.shutdownNow()
     PackageFiles.delete(packageDir)
 
-  private val Listens = "echo listening on 127.0.0.1:1"
   private val Stays = s"$Listens; cat > /dev/null"
 
   private def resources(workers: Int) = PackResources(workers, memoryMiB = 32, packageDir)
@@ -232,11 +233,6 @@ class LauncherSuite extends munit.FunSuite:
 
   private val Server = Some("some://server")
   private val Servers = Vector(ServerAddress("server.example", 6379), ServerAddress("fd00::1", 443))
-
-  /** Takes down what it is told, and answers to each word with another. */
-  private def obeys(answers: (String, String)*): String =
-    val cases = answers.map((word, answer) => s"*$word*) echo \"$answer\";;").mkString(" ")
-    s"""$Listens; while read -r line; do echo "$$line" >> "$$orders"; case "$$line" in $cases esac; done"""
 
   private def refusal(outcome: Either[Failure, Unit]): Failure =
     outcome.swap.toOption.getOrElse(fail("it is connected"))

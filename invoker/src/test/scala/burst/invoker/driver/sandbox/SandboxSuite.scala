@@ -59,7 +59,18 @@ abstract class SandboxSuite extends DriverContractSuite:
     driver
 
   private def driverOf(owner: String, settings: SandboxSettings): SandboxDriver =
-    SandboxDriver(settings, binary, owner, homeOf(owner), limitedBy, slots = 8, users, backends, blocking)
+    SandboxDriver(
+      settings,
+      binary,
+      owner,
+      homeOf(owner),
+      limitedBy,
+      slots = 8,
+      users,
+      host = "127.0.0.1",
+      backends,
+      blocking
+    )
 
   private val backends = BackendServers(RuntimeBinary(Prerequisites.runtimeBinary).servers)
 

@@ -43,6 +43,7 @@ final class ScriptedLauncher(script: String)(using blocking: ExecutionContext):
         limitedBy,
         slots = 8,
         users,
+        host = "10.0.0.7",
         BackendServers(servers),
         blocking
       )
@@ -51,3 +52,11 @@ final class ScriptedLauncher(script: String)(using blocking: ExecutionContext):
 
   private def lines(file: Path): Vector[String] =
     if Files.exists(file) then Files.readString(file).linesIterator.toVector else Vector.empty
+
+object ScriptedLauncher:
+  val Listens = "echo listening on 127.0.0.1:1"
+
+  /** Takes down what it is told, and answers to each word with another. */
+  def obeys(answers: (String, String)*): String =
+    val cases = answers.map((word, answer) => s"*$word*) echo \"$answer\";;").mkString(" ")
+    s"""$Listens; while read -r line; do echo "$$line" >> "$$orders"; case "$$line" in $cases esac; done"""

@@ -1,0 +1,84 @@
+//! Packs of other machines that a pack goes to: a Unix socket on which it says the number of one, in four bytes, and is
+//! told in four more whether that one is reached (0), or why not (an error's number). Whatever follows is for that one.
+//! Numbers in place of addresses need no loopback with a listener for each of hundreds, and let nobody else be named.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpStream, UnixListener, UnixStream};
+use tokio::sync::oneshot;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+
+use crate::peers::Ended;
+use crate::relay::{PAUSE, Places, dial, prepare};
+use crate::target::Target;
+use crate::tunnel::Tunnel;
+
+/// How long a pack may take to say which one.
+const ASKED: Duration = Duration::from_secs(3);
+
+/// How long it may take to find one and to connect to it: the pack waits for 3 s.
+const REACHED: Duration = Duration::from_millis(2500);
+
+/// Takes in what the pack connects until the end.
+pub(crate) async fn lead_to(
+    peers: Arc<[Target]>,
+    (listener, places): (UnixListener, Places),
+    mut end: oneshot::Receiver<Ended>,
+) {
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            _ = &mut end => break,
+            accepted = listener.accept() => match (accepted, places.take()) {
+                (Ok((inner, _)), Some(place)) => {
+                    let (peers, places) = (Arc::clone(&peers), places.clone());
+                    connections.spawn(async move {
+                        places.turn().await;
+                        // Who has gone again needs no answer.
+                        let _ = lead(inner, &peers).await;
+                        drop(place);
+                    });
+                }
+                // Whoever is turned away comes again.
+                (Ok(_), None) => {}
+                (Err(_), _) => sleep(PAUSE).await,
+            },
+            Some(_) = connections.join_next() => {}
+        }
+    }
+    connections.shutdown().await;
+}
+
+async fn lead(mut inner: UnixStream, peers: &[Target]) -> io::Result<()> {
+    let number = timeout(ASKED, inner.read_u32_le()).await??;
+    let reached = match peers.get(number as usize) {
+        Some(peer) => reach(peer).await,
+        None => Err(libc::ENXIO),
+    };
+    match reached {
+        Ok(outer) => {
+            inner.write_i32_le(0).await?;
+            Tunnel { inner, outer }.carry().await;
+            Ok(())
+        }
+        Err(reason) => inner.write_i32_le(reason).await,
+    }
+}
+
+async fn reach(peer: &Target) -> Result<TcpStream, i32> {
+    let reached = async {
+        let addresses = peer.find().await.map_err(|_| libc::EHOSTUNREACH)?;
+        let outer = dial(&addresses).await;
+        let outer = outer.and_then(|outer| prepare(&outer).map(|()| outer));
+        outer.map_err(|reason| match reason.kind() {
+            io::ErrorKind::TimedOut => libc::ETIMEDOUT,
+            _ => reason.raw_os_error().unwrap_or(libc::EHOSTUNREACH),
+        })
+    };
+    let reached = timeout(REACHED, reached).await;
+    reached.unwrap_or(Err(libc::ETIMEDOUT))
+}

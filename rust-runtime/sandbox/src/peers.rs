@@ -1,0 +1,159 @@
+//! Packs of other machines: they come by [`inbound`](crate::inbound), and are gone to by [`outbound`](crate::outbound).
+
+use std::convert::Infallible;
+use std::io;
+use std::os::unix::net::UnixListener;
+use std::sync::Arc;
+
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
+use rustix::process::{Resource, getrlimit};
+use serde::Deserialize;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use crate::inbound::Port;
+use crate::local_name::{LocalPath, Names};
+use crate::outbound;
+use crate::relay::Places;
+use crate::root::SOCKETS;
+use crate::target::Target;
+
+/// Of other machines, in one flare.
+const PEERS: usize = 4096;
+
+/// Connections of two packs in one direction: those that packs need, and some that have just ended.
+const CONNECTIONS: usize = 8;
+
+/// Connections of a pack in one direction, however many packs there are, and where there are few descriptors.
+const MOST: u64 = 4096;
+const LEAST: u64 = 64;
+
+/// Descriptors of the launcher that are not for this.
+const KEPT: u64 = 1024;
+
+/// Where others are to find the pack: at a port of this host's.
+#[derive(Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Listen {
+    pub(crate) host: String,
+    /// How many there are.
+    pub(crate) packs: usize,
+}
+
+/// What of that there is.
+#[derive(Debug)]
+pub(crate) struct Peers {
+    /// Of the pack's own socket, and of that on which it finds others; none where it has no sockets.
+    names: Option<(LocalPath, LocalPath)>,
+    inbound: Option<Task>,
+    outbound: Option<Task>,
+}
+
+impl Peers {
+    pub(crate) fn of(names: Option<&Names>) -> Self {
+        Self {
+            names: names.map(|it| (it.pack.path().clone(), it.peers.path().clone())),
+            inbound: None,
+            outbound: None,
+        }
+    }
+
+    /// Lets others come; where they do.
+    pub(crate) async fn listen(&mut self, listen: &Listen) -> Result<String, String> {
+        let (pack, _) = self.names.clone().ok_or(NO_SOCKETS)?;
+        enough(listen.packs)?;
+        close(&mut self.inbound).await;
+        let host = listen.host.as_str();
+        let port = Port::of(host).await.map_err(|reason| reason.to_string())?;
+        let endpoint = match host.contains(':') {
+            true => format!("[{host}]:{}", port.number()),
+            false => format!("{host}:{}", port.number()),
+        };
+        let room = (listen.packs, places(listen.packs));
+        self.inbound = Some(Task::spawn(|end| port.lead_to(pack, room, end)));
+        Ok(endpoint)
+    }
+
+    /// Lets the pack go to these, each given as `HOST:PORT`, by their place among them; where it says so.
+    pub(crate) async fn reach(&mut self, peers: &[String]) -> Result<String, String> {
+        let (_, name) = self.names.clone().ok_or(NO_SOCKETS)?;
+        enough(peers.len())?;
+        let peers: Arc<[Target]> = peers
+            .iter()
+            .map(|peer| peer.parse())
+            .collect::<Result<_, _>>()?;
+        close(&mut self.outbound).await;
+        let listener = bind(&name).map_err(|reason| reason.to_string())?;
+        let places = places(peers.len());
+        self.outbound = Some(Task::spawn(|end| {
+            outbound::lead_to(peers, (listener, places), end)
+        }));
+        Ok(format!("{SOCKETS}/{}", name.as_str()))
+    }
+
+    /// Returns when no connection is left.
+    pub(crate) async fn close(&mut self) {
+        close(&mut self.inbound).await;
+        close(&mut self.outbound).await;
+        if let Some((_, name)) = &self.names {
+            name.remove();
+        }
+    }
+}
+
+const NO_SOCKETS: &str = "the pack has no directory of sockets";
+
+fn enough(packs: usize) -> Result<(), String> {
+    match packs <= PEERS {
+        true => Ok(()),
+        false => Err(format!("a pack may have {PEERS} on other machines")),
+    }
+}
+
+/// For the connections of so many packs in one direction, each of which takes two descriptors.
+fn places(packs: usize) -> Places {
+    let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    let most = (descriptors.saturating_sub(KEPT) / 4).clamp(LEAST, MOST);
+    let wanted = (packs * CONNECTIONS) as u64;
+    // It is at most `MOST`.
+    Places::new(wanted.clamp(LEAST, most) as u32)
+}
+
+fn bind(name: &LocalPath) -> io::Result<tokio::net::UnixListener> {
+    // Of an earlier list.
+    name.remove();
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    name.bind(&socket).map_err(io::Error::other)?;
+    tokio::net::UnixListener::from_std(UnixListener::from(socket))
+}
+
+/// Nobody says this: it ends when its sender is gone.
+pub(crate) type Ended = Infallible;
+
+/// Something that is done until it is to end.
+#[derive(Debug)]
+struct Task {
+    end: oneshot::Sender<Ended>,
+    ended: JoinHandle<()>,
+}
+
+impl Task {
+    fn spawn<F>(task: impl FnOnce(oneshot::Receiver<Ended>) -> F) -> Self
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let (end, told) = oneshot::channel();
+        Self {
+            end,
+            ended: tokio::spawn(task(told)),
+        }
+    }
+}
+
+async fn close(task: &mut Option<Task>) {
+    if let Some(Task { end, ended }) = task.take() {
+        drop(end);
+        let _ = ended.await;
+    }
+}

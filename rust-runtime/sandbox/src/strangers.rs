@@ -1,0 +1,144 @@
+//! Those who have come to a pack's port and have not been answered yet.
+//!
+//! There is room for so many. When it is full, somebody who came from where most came from goes, the one who has been
+//! there longest: a pack needs a moment for its proof, so it is seldom the one, and comes again if it is. The pack does
+//! the same with those it has been led to, but cannot see where they came from.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::net::{IpAddr, Ipv6Addr};
+
+use tokio::task::{AbortHandle, JoinSet};
+
+/// Those who are there, each with what makes a `T` of him, if anything does.
+#[derive(Debug)]
+pub(crate) struct Strangers<T> {
+    room: usize,
+    /// In the order they came.
+    there: Vec<(IpAddr, AbortHandle)>,
+    proving: JoinSet<Option<T>>,
+}
+
+impl<T: Send + 'static> Strangers<T> {
+    pub(crate) fn new(room: usize) -> Self {
+        Self {
+            room,
+            there: Vec::new(),
+            proving: JoinSet::new(),
+        }
+    }
+
+    pub(crate) fn enter(
+        &mut self,
+        from: IpAddr,
+        proof: impl Future<Output = Option<T>> + Send + 'static,
+    ) {
+        if self.there.len() >= self.room {
+            self.evict();
+        }
+        let proving = self.proving.spawn(proof);
+        self.there.push((source(from), proving));
+    }
+
+    /// Makes room; whether there was anybody to go.
+    pub(crate) fn evict(&mut self) -> bool {
+        let mut sources: HashMap<IpAddr, usize> = HashMap::new();
+        for (source, _) in &self.there {
+            *sources.entry(*source).or_default() += 1;
+        }
+        let most = sources.into_iter().max_by_key(|(_, count)| *count);
+        let oldest = most.and_then(|(most, _)| {
+            let mut sources = self.there.iter();
+            sources.position(|(source, _)| *source == most)
+        });
+        oldest.is_some_and(|place| {
+            self.there.remove(place).1.abort();
+            true
+        })
+    }
+
+    /// The next one who has proved himself. None while nobody is there.
+    pub(crate) async fn proved(&mut self) -> Option<T> {
+        loop {
+            let ended = self.proving.join_next_with_id().await?;
+            let (id, proved) = match ended {
+                Ok((id, proved)) => (id, proved),
+                Err(gone) => (gone.id(), None),
+            };
+            self.there.retain(|(_, proving)| proving.id() != id);
+            if proved.is_some() {
+                return proved;
+            }
+        }
+    }
+
+    /// Returns when nobody is there any more.
+    pub(crate) async fn leave(mut self) {
+        self.proving.shutdown().await;
+    }
+}
+
+/// An IPv6 network counts as one: it has more addresses than anybody has room for.
+fn source(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => Ipv6Addr::from(u128::from(address) >> 64 << 64).into(),
+        address => address,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use tokio::sync::oneshot;
+
+    /// Who stays until he is told that he is known, and then tells who he is.
+    fn enter(strangers: &mut Strangers<&'static str>, from: &'static str) -> oneshot::Sender<()> {
+        let (known, told) = oneshot::channel();
+        strangers.enter(from.parse().unwrap(), async move {
+            told.await.ok().map(|()| from)
+        });
+        known
+    }
+
+    /// Whether those who are gone have noticed.
+    async fn are_there(stay: &[oneshot::Sender<()>]) -> Vec<bool> {
+        for _ in 0..stay.len() + 1 {
+            tokio::task::yield_now().await;
+        }
+        stay.iter().map(|known| !known.is_closed()).collect()
+    }
+
+    #[tokio::test]
+    async fn whoever_came_with_most_others_goes_first() {
+        let mut strangers = Strangers::new(4);
+        let pack = enter(&mut strangers, "10.0.0.1");
+        let crowd: Vec<_> = (0..9).map(|_| enter(&mut strangers, "10.0.0.2")).collect();
+        let left = are_there(&crowd).await;
+        assert_eq!(left, [[false; 6].as_slice(), &[true; 3]].concat());
+        pack.send(()).unwrap();
+        assert_eq!(strangers.proved().await, Some("10.0.0.1"));
+        // His place is free.
+        let other = enter(&mut strangers, "10.0.0.3");
+        assert_eq!(are_there(&crowd[6..]).await, [true; 3]);
+        drop(crowd);
+        other.send(()).unwrap();
+        assert_eq!(strangers.proved().await, Some("10.0.0.3"));
+        assert_eq!(strangers.proved().await, None);
+    }
+
+    #[tokio::test]
+    async fn a_network_is_one_source() {
+        let mut strangers = Strangers::new(3);
+        let pack = enter(&mut strangers, "2001:db8:1::1");
+        let networks = [
+            "2001:db8:2::1",
+            "2001:db8:2::2",
+            "2001:db8:2:0:1::",
+            "2001:db8:2::4",
+        ];
+        let crowd = networks.map(|from| enter(&mut strangers, from));
+        assert_eq!(are_there(&crowd).await, [false, false, true, true]);
+        assert_eq!(are_there(&[pack]).await, [true]);
+    }
+}

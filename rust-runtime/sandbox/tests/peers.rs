@@ -1,0 +1,278 @@
+//! Packs of several machines: they meet where their launchers let them, and nobody keeps them from it.
+
+use std::fs;
+use std::io::Read;
+use std::net::{SocketAddr, TcpStream};
+use std::os::unix::fs::PermissionsExt;
+
+use serde_json::json;
+use socket2::{Domain, Socket, Type};
+use tempfile::TempDir;
+
+use crate::servers::{Client, Echo, another, descriptors, resident};
+use crate::sockets::sockets;
+use crate::support::{Ended, Pack, SOON, Who, everybody, until};
+
+/// Connections in one direction of a pack with few others, and of those who have not proved themselves.
+const FEW: usize = 64;
+const STRANGERS: usize = 256;
+
+/// A pack on a machine of its own, as far as it sees.
+struct Machine {
+    client: Client,
+    sockets: TempDir,
+}
+
+impl Machine {
+    fn of(who: Who) -> Self {
+        let sockets = sockets(who);
+        let limits = json!({"memoryMiB": 64, "cpus": 1.5, "processes": 40, "files": 4096});
+        let pack = Pack::new(who)
+            .with("limits", limits)
+            .with("sockets", sockets.path().to_str().unwrap());
+        let mut client = Client::doing(pack, "meet");
+        let line = client.launcher.line();
+        assert!(line.starts_with("named "), "{line}");
+        Self { client, sockets }
+    }
+
+    /// Where others reach it.
+    #[track_caller]
+    fn listen(&mut self, host: &str, packs: usize) -> String {
+        let order = json!({"listen": {"host": host, "packs": packs}});
+        let answer = self.client.told(&order.to_string());
+        let endpoint = answer.strip_prefix("listening for packs ");
+        endpoint.unwrap_or_else(|| panic!("{answer}")).to_owned()
+    }
+
+    /// How it reaches each of these.
+    #[track_caller]
+    fn reach(&mut self, peers: &[&str]) -> Vec<String> {
+        let answer = self.client.told(&json!({ "peers": peers }).to_string());
+        let path = answer.strip_prefix("peers at ");
+        let path = path.unwrap_or_else(|| panic!("{answer}"));
+        assert!(path.starts_with("/run/burst/sockets/"), "{path}");
+        (0..=peers.len())
+            .map(|number| format!("relay:{path}:{number}"))
+            .collect()
+    }
+
+    fn meet(&mut self, peer: &str) -> String {
+        self.client.order(&format!("meet {peer} hello"))
+    }
+
+    fn process(&self) -> u32 {
+        self.client.launcher.process()
+    }
+
+    fn end(self) -> Ended {
+        let ended = self.client.end();
+        let sockets = self.sockets.path();
+        fs::set_permissions(sockets, fs::Permissions::from_mode(0o755)).unwrap();
+        let left: Vec<_> = fs::read_dir(sockets).unwrap().collect();
+        assert!(left.is_empty(), "{left:?}");
+        ended
+    }
+}
+
+#[test]
+fn packs_of_several_machines_meet_while_they_are_let() {
+    for who in everybody() {
+        let (mut first, mut second) = (Machine::of(who), Machine::of(another(who)));
+        let third = Echo::at("127.0.0.1");
+        for host in ["127.0.0.1", "::1", "localhost"] {
+            let endpoint = second.listen(host, 2);
+            let peers = first.reach(&[&third.here(), &endpoint]);
+            assert_eq!(first.meet(&peers[1]), "hello", "{who:?} {endpoint}");
+            // Those who are let through to servers still are.
+            let opened = first
+                .client
+                .told(&json!({"open": [third.here()]}).to_string());
+            assert_eq!(opened, "opened");
+            assert_eq!(first.meet(&peers[1]), "hello");
+            let asked = first.client.order(&format!("ask {} hello", peers[0]));
+            assert_eq!(asked, "hello");
+            // It has a number for nobody else, nor a way to where they are.
+            assert_eq!(first.meet(&peers[2]), "Uncategorized");
+            assert_eq!(
+                first.client.order(&format!("meet {endpoint} hello")),
+                "ConnectionRefused"
+            );
+            second.client.close();
+            assert_eq!(first.meet(&peers[1]), "ConnectionRefused");
+            first.client.close();
+            assert_eq!(first.meet(&peers[0]), "NotFound");
+        }
+        assert_eq!(first.end().code, 0);
+        assert_eq!(second.end().code, 0);
+    }
+}
+
+/// As behind a name, or an address translation.
+#[test]
+fn a_host_that_is_not_here_is_listened_for_everywhere() {
+    let who = *everybody().last().unwrap();
+    let (mut first, mut second) = (Machine::of(who), Machine::of(another(who)));
+    let endpoint = second.listen("192.0.2.1", 1);
+    let port = endpoint.strip_prefix("192.0.2.1:").unwrap();
+    let peers = first.reach(&[&format!("127.0.0.1:{port}")]);
+    assert_eq!(first.meet(&peers[0]), "hello");
+    first.end();
+    second.end();
+}
+
+#[test]
+fn no_connection_outlives_what_let_it_be() {
+    for who in everybody() {
+        let (mut first, mut second) = (Machine::of(who), Machine::of(another(who)));
+        let endpoint = second.listen("127.0.0.1", 1);
+        let peers = first.reach(&[&endpoint]);
+        let keep = format!("keep {} 20", peers[0]);
+        assert_eq!(first.client.number(&keep), 20);
+        let idle = |machine: &mut Machine| {
+            machine.client.close();
+            descriptors(machine.process())
+        };
+        // Whose connections it is.
+        let left = idle(&mut first);
+        assert_eq!(first.client.number("ended"), 20);
+        // Nor those that come.
+        let peers = first.reach(&[&endpoint]);
+        assert_eq!(first.client.number(&keep), 20);
+        let left_there = idle(&mut second);
+        assert_eq!(first.client.number("ended"), 20 + 20);
+        let endpoint = second.listen("127.0.0.1", 1);
+        first.reach(&[&endpoint]);
+        assert_eq!(first.client.number(&keep), 20);
+        assert_eq!((idle(&mut first), idle(&mut second)), (left, left_there));
+        // Nor the launcher, however it ends.
+        let endpoint = second.listen("127.0.0.1", 1);
+        first.reach(&[&endpoint]);
+        assert_eq!(first.client.number(&format!("keep {} 20", peers[0])), 20);
+        second.client.launcher.signal(libc::SIGKILL);
+        second.client.launcher.wait();
+        second.client.pack.assert_no_process();
+        assert_eq!(first.client.number("ended"), 4 * 20);
+        assert!(TcpStream::connect(&endpoint).is_err());
+        assert_eq!(first.end().code, 0);
+    }
+}
+
+#[test]
+fn who_cannot_be_gone_to_is_told() {
+    let who = *everybody().last().unwrap();
+    let mut machine = Machine::of(who);
+    for (order, why) in [
+        (
+            json!({"peers": ["10.0.0.1"]}),
+            "peers failed: '10.0.0.1' is not HOST:PORT",
+        ),
+        (
+            json!({"peers": vec!["10.0.0.1:1"; 4097]}),
+            "peers failed: a pack may have 4096",
+        ),
+        (
+            json!({"listen": {"host": "h", "packs": 4097}}),
+            "listen failed: a pack may have 4096",
+        ),
+    ] {
+        let told = machine.client.told(&order.to_string());
+        assert!(told.starts_with(why), "{told}");
+    }
+    // As many as there may be.
+    let many = vec!["127.0.0.1:9"; 4095];
+    let gone = [&many[..], &["nobody.invalid:1"]].concat();
+    let peers = machine.reach(&gone);
+    assert_eq!(machine.meet(&peers[0]), "ConnectionRefused");
+    assert_eq!(machine.meet(&peers[4095]), "HostUnreachable");
+    machine.end();
+    let mut alone = Client::of(Pack::new(who));
+    for order in [
+        json!({"peers": []}),
+        json!({"listen": {"host": "::1", "packs": 1}}),
+    ] {
+        let told = alone.told(&order.to_string());
+        assert!(
+            told.ends_with("failed: the pack has no directory of sockets"),
+            "{told}"
+        );
+    }
+    alone.end();
+}
+
+/// Somebody on the network, at an address of his own.
+fn stranger(from: &str, to: &str) -> Socket {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    let from: SocketAddr = format!("{from}:0").parse().unwrap();
+    socket.bind(&from.into()).unwrap();
+    let to: SocketAddr = to.parse().unwrap();
+    socket.connect(&to.into()).unwrap();
+    socket.set_read_timeout(Some(SOON)).unwrap();
+    socket
+}
+
+/// They come by hundreds and say nothing, or anything but what packs do.
+#[test]
+fn strangers_keep_nobody_away() {
+    for who in everybody() {
+        let (mut first, mut second) = (Machine::of(who), Machine::of(another(who)));
+        let endpoint = second.listen("127.0.0.1", 1);
+        let peers = first.reach(&[&endpoint]);
+        let (held, memory) = (descriptors(second.process()), resident(second.process()));
+        let most = held + 2 * (STRANGERS + 1 + FEW);
+        let mut crowd: Vec<Socket> = (0..3 * STRANGERS)
+            .map(|_| stranger("127.0.0.2", &endpoint))
+            .collect();
+        for early in crowd.iter().step_by(2) {
+            // Before it is asked, so that it would be what is answered.
+            let _ = early.send(b"fri");
+        }
+        assert_eq!(first.meet(&peers[0]), "hello", "{who:?}");
+        assert!(descriptors(second.process()) <= most);
+        // Whom there is no room for has to go, those first who were there first.
+        let mut first_stranger = crowd.remove(0);
+        let mut said = Vec::new();
+        let _ = first_stranger.read_to_end(&mut said);
+        for wrong in &crowd {
+            let _ = wrong.send(b"foe, and some more");
+        }
+        assert_eq!(first.client.number(&format!("keep {} 10", peers[0])), 10);
+        until("nobody else is left", || {
+            descriptors(second.process()) <= held + 2 * 10
+        });
+        let grown = resident(second.process()).saturating_sub(memory);
+        assert!(grown < 16 << 20, "{grown} bytes");
+        first.end();
+        second.end();
+    }
+}
+
+/// What a hostile pack takes of its launcher, and one that answers everybody.
+#[test]
+fn connections_are_bounded() {
+    for who in everybody() {
+        let (mut first, mut second) = (Machine::of(who), Machine::of(another(who)));
+        let endpoint = second.listen("127.0.0.1", 1);
+        let server = Echo::at("127.0.0.1");
+        let peers = first.reach(&[&endpoint, &server.here()]);
+        let held = descriptors(first.process());
+        let hold = format!("hold {} {}", peers[1], 4 * FEW);
+        assert_eq!(first.client.number(&hold), FEW);
+        assert!(descriptors(first.process()) <= held + 2 * FEW);
+        first.client.close();
+        until("the server has nobody", || server.connected() == 0);
+        let peers = first.reach(&[&endpoint]);
+        assert_eq!(
+            first.client.number(&format!("keep {} {FEW}", peers[0])),
+            FEW
+        );
+        // All others have them together.
+        let mut third = Machine::of(another(who));
+        let peers = third.reach(&[&endpoint]);
+        assert_eq!(third.client.number(&format!("keep {} 1", peers[0])), 1);
+        assert_eq!(third.client.number("ended"), 1);
+        for machine in [first, second, third] {
+            machine.end();
+        }
+    }
+}
