@@ -21,6 +21,9 @@ use crate::internet::flows::Flows;
 use crate::network::{Namespace, Resolvers};
 use crate::relay::{Places, pass_on};
 
+/// By TCP, at a time.
+const CONNECTIONS: u32 = 256;
+
 /// The way there, which is closed or open.
 #[derive(Debug)]
 pub(crate) struct Internet {
@@ -45,7 +48,7 @@ impl Internet {
             flows: Flows::of(Arc::clone(&namespace)),
             namespace,
             resolvers,
-            places: Places::new(),
+            places: Places::new(CONNECTIONS),
             open: None,
         }
     }
