@@ -82,15 +82,17 @@ impl Search<'_> {
                 INDEX | DOCKER_LIST => {
                     self.look_through(&self.layout.document(&descriptor)?, deeper)?;
                 }
-                MANIFEST | DOCKER_MANIFEST => {
-                    if (self.found.iter()).all(|it| it.digest != descriptor.digest) {
-                        self.found.push(descriptor);
-                    }
-                }
+                MANIFEST | DOCKER_MANIFEST => self.keep(descriptor),
                 // Something else than an image.
                 _ => {}
             }
         }
         Ok(())
+    }
+
+    fn keep(&mut self, descriptor: Descriptor) {
+        if (self.found.iter()).all(|it| it.digest != descriptor.digest) {
+            self.found.push(descriptor);
+        }
     }
 }

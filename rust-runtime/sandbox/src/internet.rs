@@ -89,7 +89,7 @@ impl Internet {
             open.relaying.spawn(self.flows.clone().pass_on(socket, udp));
             Ok(())
         });
-        if let Err(reason) = named.and_then(|()| begun) {
+        if let Err(reason) = named.and(begun) {
             // What is left by that leads nowhere.
             let _ = self.close().await;
             return Err(format!("the pack cannot be let out: {reason}"));
