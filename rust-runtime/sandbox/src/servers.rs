@@ -48,20 +48,20 @@ const CONNECTIONS: u32 = 256;
 #[derive(Debug)]
 pub(crate) enum Servers {
     /// Nothing has ever been open.
-    Idle(Option<Relay>),
+    Idle(Option<Box<Relay>>),
     Relaying(UnboundedSender<Access>),
 }
 
 impl Servers {
     /// Of a pack, which may have no file of names.
     pub(crate) fn of(namespace: Namespace, hosts: Option<Hosts>, peers: Peers) -> Self {
-        Self::Idle(Some(Relay {
+        Self::Idle(Some(Box::new(Relay {
             namespace,
             hosts,
             places: Places::new(CONNECTIONS),
             open: None,
             peers,
-        }))
+        })))
     }
 
     /// Never blocks.
@@ -69,7 +69,7 @@ impl Servers {
         if let Self::Idle(relay) = &mut *self
             && !matches!(access, Access::Close)
         {
-            match relay.take().map(begin) {
+            match relay.take().map(|relay| begin(*relay)) {
                 Some(Ok(orders)) => *self = Self::Relaying(orders),
                 Some(Err(reason)) => eprintln!("burst-runtime: nothing can be relayed: {reason}"),
                 None => {}
