@@ -94,7 +94,7 @@
 //! | control groups | `group`, `group_files`, `hierarchy` |
 //! | making, changing, ending one | `sandbox`, `processes`, `handover`, `local_name` |
 //! | servers that a pack reaches: where they are, their addresses and names in the pack, connections to them | `target`, `addresses`, `network`, `servers`, `relay` |
-//! | packs of other machines: they come, they are gone to, what is between two | `peers`, `inbound`, `strangers`, `outbound`, `tunnel` |
+//! | packs of other machines: they come, they are gone to, what is between two | `peers`, `inbound`, `strangers`, `outbound`, `tunnel`, `task` |
 //! | the launcher's life | `launcher`, `spec`, `lines`, `signals` |
 
 mod addresses;
@@ -128,6 +128,7 @@ mod spec;
 mod strangers;
 mod syscalls;
 mod target;
+mod task;
 mod tunnel;
 
 use std::io;
