@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use rustix::process::{Resource, getrlimit};
-use serde::Deserialize;
 
 use crate::inbound::Port;
 use crate::local_name::{LocalPath, Names};
 use crate::outbound;
 use crate::relay::Places;
 use crate::root::SOCKETS;
+use crate::spec::Listen;
 use crate::target::Target;
 use crate::task::{self, Task};
 
@@ -29,16 +29,7 @@ const LEAST: u64 = 64;
 /// Descriptors of the launcher that are not for this.
 const KEPT: u64 = 1024;
 
-/// Where others are to find the pack: at a port of this host's.
-#[derive(Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Listen {
-    pub(crate) host: String,
-    /// How many there are.
-    pub(crate) packs: usize,
-}
-
-/// What of that there is.
+/// What of them there is.
 #[derive(Debug)]
 pub(crate) struct Peers {
     /// Of the pack's own socket, and of that on which it finds others; none where it has no sockets.

@@ -13,8 +13,9 @@ use tokio::task::JoinSet;
 use crate::addresses;
 use crate::lines::say;
 use crate::network::{Hosts, Namespace};
-use crate::peers::{Listen, Peers};
+use crate::peers::Peers;
 use crate::relay::{Places, pass_on};
+use crate::spec::Listen;
 use crate::target::{Found, find};
 
 /// What is to be reached from now on.
