@@ -128,7 +128,7 @@ fn a_group_of_two_machines_runs_one_flare_after_the_other() {
     cluster.deploy(NAME);
     let group = Opened::new(&cluster, NAME);
     let launchers: BTreeSet<_> = (cluster.pack_processes().into_iter())
-        .filter(|process| process.command.ends_with("burst-runtime sandbox"))
+        .filter(|process| process.command.contains("burst-runtime sandbox"))
         .collect();
     let ports = processes::listening_ports(&launchers);
     assert_eq!(ports.len(), 3, "{ports:?}");

@@ -13,9 +13,9 @@ use tokio::task::{JoinSet, yield_now};
 use tokio::time::{sleep, timeout};
 
 use crate::local_name::LocalPath;
-use crate::peers::Ended;
 use crate::relay::{PAUSE, Places, bound, prepare};
 use crate::strangers::Strangers;
+use crate::task::Ended;
 use crate::tunnel::Tunnel;
 
 /// Who has not been answered yet, beside one connection of each pack: all may come at once.

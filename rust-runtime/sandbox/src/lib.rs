@@ -97,7 +97,7 @@
 //! | making, changing, ending one | `sandbox`, `processes`, `handover`, `local_name` |
 //! | servers that a pack reaches: where they are, their addresses and names in the pack, connections to them | `target`, `addresses`, `network`, `servers`, `relay` |
 //! | the internet: what of it is allowed, how connections and datagrams for anybody are taken in and passed on | `internet` and what is below it, `kernel_network` |
-//! | packs of other machines: they come, they are gone to, what is between two | `peers`, `inbound`, `strangers`, `outbound`, `tunnel` |
+//! | packs of other machines: they come, they are gone to, what is between two | `peers`, `inbound`, `strangers`, `outbound`, `tunnel`, `task` |
 //! | the launcher's life | `launcher`, `spec`, `lines`, `signals` |
 
 mod addresses;
@@ -133,6 +133,7 @@ mod spec;
 mod strangers;
 mod syscalls;
 mod target;
+mod task;
 mod tunnel;
 
 use std::io;

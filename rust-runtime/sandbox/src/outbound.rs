@@ -12,9 +12,9 @@ use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use crate::peers::Ended;
 use crate::relay::{PAUSE, Places, dial, prepare};
 use crate::target::Target;
+use crate::task::Ended;
 use crate::tunnel::Tunnel;
 
 /// How long a pack may take to say which one.

@@ -1,22 +1,20 @@
 //! Packs of other machines: they come by [`inbound`](crate::inbound), and are gone to by [`outbound`](crate::outbound).
 
-use std::convert::Infallible;
 use std::io;
 use std::os::unix::net::UnixListener;
 use std::sync::Arc;
 
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
 use rustix::process::{Resource, getrlimit};
-use serde::Deserialize;
-use tokio::sync::oneshot;
-use tokio::task::JoinHandle;
 
 use crate::inbound::Port;
 use crate::local_name::{LocalPath, Names};
 use crate::outbound;
 use crate::relay::Places;
 use crate::root::SOCKETS;
+use crate::spec::Listen;
 use crate::target::Target;
+use crate::task::{self, Task};
 
 /// Of other machines, in one flare.
 const PEERS: usize = 4096;
@@ -31,16 +29,7 @@ const LEAST: u64 = 64;
 /// Descriptors of the launcher that are not for this.
 const KEPT: u64 = 1024;
 
-/// Where others are to find the pack: at a port of this host's.
-#[derive(Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Listen {
-    pub(crate) host: String,
-    /// How many there are.
-    pub(crate) packs: usize,
-}
-
-/// What of that there is.
+/// What of them there is.
 #[derive(Debug)]
 pub(crate) struct Peers {
     /// Of the pack's own socket, and of that on which it finds others; none where it has no sockets.
@@ -62,7 +51,7 @@ impl Peers {
     pub(crate) async fn listen(&mut self, listen: &Listen) -> Result<String, String> {
         let (pack, _) = self.names.clone().ok_or(NO_SOCKETS)?;
         enough(listen.packs)?;
-        close(&mut self.inbound).await;
+        task::close(&mut self.inbound).await;
         let host = listen.host.as_str();
         let port = Port::of(host).await.map_err(|reason| reason.to_string())?;
         let endpoint = match host.contains(':') {
@@ -82,7 +71,7 @@ impl Peers {
             .iter()
             .map(|peer| peer.parse())
             .collect::<Result<_, _>>()?;
-        close(&mut self.outbound).await;
+        task::close(&mut self.outbound).await;
         let listener = bind(&name).map_err(|reason| reason.to_string())?;
         let places = places(peers.len());
         self.outbound = Some(Task::spawn(|end| {
@@ -93,8 +82,8 @@ impl Peers {
 
     /// Returns when no connection is left.
     pub(crate) async fn close(&mut self) {
-        close(&mut self.inbound).await;
-        close(&mut self.outbound).await;
+        task::close(&mut self.inbound).await;
+        task::close(&mut self.outbound).await;
         if let Some((_, name)) = &self.names {
             name.remove();
         }
@@ -126,34 +115,4 @@ fn bind(name: &LocalPath) -> io::Result<tokio::net::UnixListener> {
     let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
     name.bind(&socket).map_err(io::Error::other)?;
     tokio::net::UnixListener::from_std(UnixListener::from(socket))
-}
-
-/// Nobody says this: it ends when its sender is gone.
-pub(crate) type Ended = Infallible;
-
-/// Something that is done until it is to end.
-#[derive(Debug)]
-struct Task {
-    end: oneshot::Sender<Ended>,
-    ended: JoinHandle<()>,
-}
-
-impl Task {
-    fn spawn<F>(task: impl FnOnce(oneshot::Receiver<Ended>) -> F) -> Self
-    where
-        F: Future<Output = ()> + Send + 'static,
-    {
-        let (end, told) = oneshot::channel();
-        Self {
-            end,
-            ended: tokio::spawn(task(told)),
-        }
-    }
-}
-
-async fn close(task: &mut Option<Task>) {
-    if let Some(Task { end, ended }) = task.take() {
-        drop(end);
-        let _ = ended.await;
-    }
 }

@@ -15,8 +15,9 @@ use crate::addresses;
 use crate::internet::Internet;
 use crate::lines::say;
 use crate::network::{Hosts, Namespace, Resolvers};
-use crate::peers::{Listen, Peers};
+use crate::peers::Peers;
 use crate::relay::{Places, pass_on};
+use crate::spec::Listen;
 use crate::target::{Found, find};
 
 /// What is to be reached from now on.
@@ -52,7 +53,7 @@ const CONNECTIONS: u32 = 256;
 #[derive(Debug)]
 pub(crate) enum Servers {
     /// Nothing has ever been open.
-    Idle(Option<Relay>),
+    Idle(Option<Box<Relay>>),
     Relaying(UnboundedSender<Access>),
 }
 
@@ -65,14 +66,14 @@ impl Servers {
         peers: Peers,
     ) -> Self {
         let namespace = Arc::new(namespace);
-        Self::Idle(Some(Relay {
+        Self::Idle(Some(Box::new(Relay {
             internet: Internet::of(Arc::clone(&namespace), resolvers),
             namespace,
             hosts,
             places: Places::new(CONNECTIONS),
             open: None,
             peers,
-        }))
+        })))
     }
 
     /// Never blocks.
@@ -80,7 +81,7 @@ impl Servers {
         if let Self::Idle(relay) = &mut *self
             && !matches!(access, Access::Close)
         {
-            match relay.take().map(begin) {
+            match relay.take().map(|relay| begin(*relay)) {
                 Some(Ok(orders)) => *self = Self::Relaying(orders),
                 Some(Err(reason)) => eprintln!("burst-runtime: nothing can be relayed: {reason}"),
                 None => {}

@@ -7,7 +7,6 @@ use serde::Deserialize;
 
 use crate::Error;
 use crate::directories::Mount;
-use crate::peers::Listen;
 
 /// A sandbox, as the first line of standard input describes it.
 #[derive(Debug, Deserialize)]
@@ -66,6 +65,15 @@ pub(crate) enum Order {
     Peers(Vec<String>),
     /// It may reach none of all that.
     Close(Yes),
+}
+
+/// Where others are to find the pack: at a port of this host's.
+#[derive(Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Listen {
+    pub(crate) host: String,
+    /// How many there are.
+    pub(crate) packs: usize,
 }
 
 #[derive(Debug, PartialEq, Deserialize)]
