@@ -10,7 +10,7 @@ use std::process::Command;
 use std::thread;
 
 use crate::servers::{Client, Echo, MOST, another, descriptors, resident};
-use crate::support::{Pack, everybody, until};
+use crate::support::{Pack, everybody, probe, until};
 use world::{Elsewhere, datagram_echo, name_server};
 
 /// What is no part of the internet, as the platform's settings have it.
@@ -256,10 +256,9 @@ fn a_root_without_a_file_of_resolvers_is_told() {
     }
 }
 
-/// Those by which this program runs, as the probe does.
+/// Those by which the probe runs.
 fn copy_libraries(root: &Path) {
-    let program = std::env::current_exe().unwrap();
-    let needed = Command::new("ldd").arg(program).output().unwrap();
+    let needed = Command::new("ldd").arg(probe()).output().unwrap();
     let needed = String::from_utf8(needed.stdout).unwrap();
     for library in needed.split_whitespace().filter(|it| it.starts_with('/')) {
         let copy = root.join(library.trim_start_matches('/'));

@@ -49,7 +49,7 @@ pub fn unused_group() -> String {
 }
 
 /// The probe, where everybody may execute it.
-fn probe() -> &'static Path {
+pub fn probe() -> &'static Path {
     static COPY: OnceLock<(TempDir, PathBuf)> = OnceLock::new();
     let (_, copy) = COPY.get_or_init(|| {
         let directory = open_directory();

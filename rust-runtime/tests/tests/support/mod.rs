@@ -77,6 +77,10 @@ impl Runtime {
         let mut stdout = BufReader::new(child.stdout.take().unwrap());
         let mut line = String::new();
         stdout.read_line(&mut line).unwrap();
+        if line.starts_with("processes ") {
+            line.clear();
+            stdout.read_line(&mut line).unwrap();
+        }
         let address = line
             .trim()
             .strip_prefix("listening on ")
