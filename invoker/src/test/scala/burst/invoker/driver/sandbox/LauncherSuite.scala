@@ -157,12 +157,12 @@ class LauncherSuite extends munit.FunSuite:
 
   test("limits that are refused, failed or not answered for are not made"):
     val settings = SandboxPrerequisites.settings.copy(answerTimeout = 200.millis)
-    Future.traverse(Vector(
-      s"$Answers limits refused: in use; done",
-      s"$Answers limits failed: none; done",
-      Stays
-    )): script =>
-      val driver = ScriptedLauncher(script).driver(settings = settings)
+    // All are written before one is started: what is started meanwhile would keep the others' files open.
+    val launchers =
+      for script <- Vector(s"$Answers limits refused: in use; done", s"$Answers limits failed: none; done", Stays)
+      yield script -> ScriptedLauncher(script)
+    Future.traverse(launchers): (script, launcher) =>
+      val driver = launcher.driver(settings = settings)
       for
         container <- started(driver)
         resized <- driver.resize(container, resources(3))
