@@ -326,7 +326,13 @@ final class SandboxDriver(
     removed
 
   def close(): Future[Unit] =
-    Future.traverse(live.asScala.toVector)(own => Future(end(own))).map(_ => clearDirectory())
+    Future
+      .traverse(live.asScala.toVector)(own => Future(end(own)))
+      .map: _ =>
+        // Of one that was killed a group may have been there while its processes were on their way out.
+        if hasGroups then
+          val _ = removeGroups(prefix)
+        clearDirectory()
 
   private def clearDirectory(): Unit =
     // who may not list a directory cannot delete it

@@ -159,7 +159,8 @@ class LauncherSuite extends munit.FunSuite:
     val settings = SandboxPrerequisites.settings.copy(answerTimeout = 200.millis)
     // All are written before one is started: what is started meanwhile would keep the others' files open.
     val launchers =
-      for script <- Vector(s"$Answers limits refused: in use; done", s"$Answers limits failed: none; done", Stays)
+      for script <-
+          Vector(s"$Answers limits refused: in use; done", s"$Answers limits failed: none; done", Stays)
       yield script -> ScriptedLauncher(script)
     Future.traverse(launchers): (script, launcher) =>
       val driver = launcher.driver(settings = settings)
