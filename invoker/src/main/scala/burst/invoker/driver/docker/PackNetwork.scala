@@ -117,7 +117,7 @@ private[driver] final class PackNetwork(
             lose()
             ensure().line.end()
         lose()
-        remove(own)
+        removeEmptied(Patience.fromNow)
     .recover(problem => log.warn("the packs' network stays: {}", DockerDriver.reason(problem)))
       .andThen(_ => thread.shutdown())
 
@@ -125,6 +125,15 @@ private[driver] final class PackNetwork(
     try
       val _ = docker.removeNetworkCmd(network).exec()
     catch case _: NotFoundException => ()
+
+  /** A busy daemon may take a container for gone before its place in the network is. */
+  @tailrec private def removeEmptied(deadline: Deadline): Unit =
+    Try(remove(own)) match
+      case scala.util.Success(_) => ()
+      case scala.util.Failure(problem) if deadline.isOverdue() => throw problem
+      case scala.util.Failure(_) =>
+        TimeUnit.MILLISECONDS.sleep(RemovalPause.toMillis)
+        removeEmptied(deadline)
 
   /** Ends the process, if there is one; the rules stay. */
   private def lose(): Unit =
@@ -294,6 +303,10 @@ private[driver] object PackNetwork:
   private val Memory = 64L << 20
   private val Pids = 8L
   private val RetryPause = 5.millis
+  private val RemovalPause = 50.millis
+
+  /** How long an emptied network may take to be one. */
+  private val Patience = 10.seconds
 
   /** How often addresses are looked for that nobody has. */
   private val Attempts = 3

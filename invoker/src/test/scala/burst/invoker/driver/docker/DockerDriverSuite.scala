@@ -4,7 +4,7 @@ package docker
 import burst.node.SetupException
 import burst.protocol.{BackendConfig, FlareId}
 import com.github.dockerjava.api.exception.NotFoundException
-import com.github.dockerjava.api.model.Ulimit
+import com.github.dockerjava.api.model.{HostConfig, Ulimit}
 import java.nio.file.{Files, Path}
 import java.util.UUID
 import java.util.concurrent.TimeUnit
@@ -99,6 +99,26 @@ class DockerDriverSuite extends DriverContractSuite:
       _ = assertNotEquals(user(again), user(containers(1)))
       _ <- other.close()
     yield ()
+
+  test("the network goes as soon as nothing is in it, if that is later than its last container's end"):
+    val driver = newDriver()
+    def shown(container: String) = observer.inspectContainerCmd(container).exec().getNetworkSettings
+    for
+      container <- started(driver)
+      network = shown(container.id).getNetworks.keySet.asScala.head
+      late = observer
+        .createContainerCmd(settings.image)
+        .withCmd(ContainerSpec.command(settings).asJava)
+        .withHostConfig(HostConfig.newHostConfig().withNetworkMode(network))
+        .exec()
+        .getId
+      _ = observer.startContainerCmd(late).exec()
+      closed = driver.close()
+      _ <- driver.stop(container)
+      _ = observer.removeContainerCmd(late).withForce(true).exec()
+      _ <- closed
+    yield
+      val _ = intercept[NotFoundException](observer.inspectNetworkCmd().withNetworkId(network).exec())
 
   test("resizing changes what a container may use"):
     val driver = newDriver()
