@@ -16,6 +16,7 @@ mod results;
 mod sorting;
 mod spread;
 mod summary;
+mod turnover;
 mod warm;
 
 use burst_client::Flare;
@@ -63,6 +64,8 @@ enum Measurement {
     Spread,
     /// An all-to-all of 48 packs of one worker: time, threads and memory of each.
     Crowd,
+    /// Packs made and gone in a second, and the memory of one that waits.
+    Turnover,
     /// TeraSort against GNU sort.
     Sort,
 }
@@ -97,6 +100,9 @@ fn main() -> ExitCode {
     }
     if wanted(Measurement::Crowd) {
         crowd::measure(&mut report);
+    }
+    if wanted(Measurement::Turnover) {
+        turnover::measure(options.runs.min(5), &mut report);
     }
     if wanted(Measurement::Sort) {
         sorting::measure(options.sort_bytes, 3, &mut report);

@@ -4,10 +4,10 @@ use std::io;
 use std::net::IpAddr;
 
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_REPLACE};
+use netlink_packet_route::AddressFamily;
 use netlink_packet_route::address::{AddressAttribute, AddressHeaderFlags, AddressMessage};
-use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
-use crate::kernel_network::change;
+use crate::kernel_network::{Message, change};
 
 /// The number of the loopback, the first card of every namespace.
 pub(crate) const LOOPBACK: u32 = 1;
@@ -15,11 +15,11 @@ pub(crate) const LOOPBACK: u32 = 1;
 /// Makes it one of the loopback's, which it may be already.
 pub(crate) fn add(address: IpAddr) -> io::Result<()> {
     let flags = NLM_F_CREATE | NLM_F_REPLACE;
-    change(RouteNetlinkMessage::NewAddress(of_loopback(address)), flags)
+    change(Message::NewAddress(of_loopback(address)), flags)
 }
 
 pub(crate) fn remove(address: IpAddr) -> io::Result<()> {
-    change(RouteNetlinkMessage::DelAddress(of_loopback(address)), 0)
+    change(Message::DelAddress(of_loopback(address)), 0)
 }
 
 fn of_loopback(address: IpAddr) -> AddressMessage {

@@ -118,17 +118,12 @@ impl Group {
             && used > limits.memory.into()
         {
             // The kernel would kill.
-            return Err(Error::Refused(format!(
-                "{used} MiB are in use, more than {}",
-                limits.memory
-            )));
+            return Err(in_use(limits));
         }
         for setting in group_files::of(self.version, limits) {
             self.write(&setting)
                 .map_err(|(path, reason)| match reason.kind() {
-                    ErrorKind::ResourceBusy => {
-                        Error::Refused(format!("more than {} MiB are in use", limits.memory))
-                    }
+                    ErrorKind::ResourceBusy => in_use(limits),
                     _ => Error::Group { path, reason },
                 })?;
         }
@@ -252,6 +247,10 @@ fn number(file: &Path, key: &str) -> Option<u64> {
         .find_map(|line| line.strip_prefix(key)?.trim().parse().ok())
 }
 
+fn in_use(limits: &Limits) -> Error {
+    Error::Refused(format!("more than {} MiB are in use", limits.memory))
+}
+
 /// How long those who were killed may take to go.
 const GONE: Duration = Duration::from_secs(5);
 
@@ -293,7 +292,7 @@ mod tests {
         ];
         let group = group(directory.path(), &files);
         let refused = group.change(&LIMITS).unwrap_err().to_string();
-        assert_eq!(refused, "70 MiB are in use, more than 64");
+        assert_eq!(refused, "more than 64 MiB are in use");
         assert_eq!(read("memory.max"), "max");
 
         fs::write(directory.path().join("memory.current"), "104857600").unwrap();

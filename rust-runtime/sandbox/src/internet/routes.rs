@@ -4,23 +4,23 @@ use std::io;
 use std::net::IpAddr;
 
 use netlink_packet_core::{NLM_F_CREATE, NLM_F_EXCL};
+use netlink_packet_route::AddressFamily;
 use netlink_packet_route::route::{
     RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType,
 };
-use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 
 use crate::addresses::LOOPBACK;
-use crate::kernel_network::{change, get};
+use crate::kernel_network::{Message, change, get};
 
 /// All that has no other way comes back by the loopback, and is from `source` unless a program says otherwise.
 pub(crate) fn lead_back(source: IpAddr) -> io::Result<()> {
     let flags = NLM_F_CREATE | NLM_F_EXCL;
-    change(RouteNetlinkMessage::NewRoute(back_to(source)), flags)
+    change(Message::NewRoute(back_to(source)), flags)
 }
 
 /// Not any more.
 pub(crate) fn lead_nowhere(source: IpAddr) -> io::Result<()> {
-    change(RouteNetlinkMessage::DelRoute(back_to(source)), 0)
+    change(Message::DelRoute(back_to(source)), 0)
 }
 
 /// Whether the address is somebody's elsewhere: neither this machine's own nor one of many; nor, by IPv6, one of the
@@ -29,8 +29,8 @@ pub(crate) fn leads_elsewhere(address: IpAddr) -> io::Result<bool> {
     let mut asked = of(address);
     asked.header.destination_prefix_length = if address.is_ipv4() { 32 } else { 128 };
     asked.attributes = vec![RouteAttribute::Destination(plain(address))];
-    match get(RouteNetlinkMessage::GetRoute(asked))? {
-        RouteNetlinkMessage::NewRoute(found) => {
+    match get(Message::GetRoute(asked))? {
+        Message::NewRoute(found) => {
             let by_gateway = |it: &RouteAttribute| {
                 matches!(it, RouteAttribute::Gateway(_) | RouteAttribute::Via(_))
             };

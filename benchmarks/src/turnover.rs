@@ -1,0 +1,100 @@
+//! What packs cost beside what runs in them: how many are made and gone in a second, and the memory of one that waits.
+
+use crate::report::Report;
+use crate::summary::Summary;
+use burst_tests::{Driver, Platform, Settings, wait};
+use serde_json::json;
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// Of a flare, and as many as wait.
+const PACKS: u32 = 16;
+
+/// Counted together: one alone ends too soon to say.
+const FLARES: u32 = 5;
+
+const BOUND: Duration = Duration::from_secs(120);
+
+pub fn measure(runs: usize, report: &mut Report) {
+    let drivers = [Driver::Docker, Driver::Process, Driver::Sandbox];
+    let mut docker = None;
+    for driver in drivers {
+        let made = Summary::of(made(driver, runs));
+        let reference = docker.map(|it| ("docker", it));
+        let what = format!("packs made and gone, {}", driver.name());
+        report.add(what, "1/s", made, reference, goal(driver, ">= 100"));
+        docker.get_or_insert(made);
+    }
+    let mut process = None;
+    for driver in [Driver::Process, Driver::Sandbox, Driver::Docker] {
+        let memory = Summary::of(memory(driver));
+        let reference = process.map(|it| ("process", it));
+        let what = format!("memory of a pre-warmed pack, {}", driver.name());
+        let most = goal(driver, "<= reference + 1 MiB");
+        report.add(what, "KiB", memory, reference, most);
+        process.get_or_insert(memory);
+    }
+}
+
+fn goal(driver: Driver, goal: &'static str) -> &'static str {
+    if matches!(driver, Driver::Sandbox) {
+        goal
+    } else {
+        ""
+    }
+}
+
+/// Packs a second, from a request until nothing is left of them.
+fn made(driver: Driver, runs: usize) -> Vec<f64> {
+    let settings = Settings::new(driver)
+        .slots(PACKS)
+        .idle_timeout(Duration::from_millis(1));
+    let platform = Platform::start(settings.limit(Duration::from_secs(600)));
+    crate::deploy(&platform, "noop");
+    let flares = || {
+        let began = Instant::now();
+        for _ in 0..FLARES {
+            let request = json!({"size": PACKS, "params": {}, "granularity": 1, "packing": "homogeneous",
+                                 "memory": 16, "timeout": 60_000});
+            let flare = crate::run(&platform, "noop", request);
+            assert!(flare.packs.iter().all(|it| it.start == Some("cold".into())));
+            let left = || (platform.api().warm_packs(), runtimes().len());
+            wait::until_seen("no pack is left", BOUND, left, |left| *left == (0, 0));
+        }
+        f64::from(PACKS * FLARES) / began.elapsed().as_secs_f64()
+    };
+    flares();
+    (0..runs).map(|_| flares()).collect()
+}
+
+/// KiB of each pack's runtime and of whatever keeps it: what it shares with others counts by its share.
+fn memory(driver: Driver) -> Vec<f64> {
+    let settings = Settings::new(driver).slots(PACKS).prewarmed(PACKS);
+    let platform = Platform::start(settings.limit(Duration::from_secs(600)));
+    let ready = || platform.api().prewarmed_packs();
+    wait::until_seen("packs wait", BOUND, ready, |ready| *ready == PACKS);
+    let all: f64 = runtimes().iter().map(|kib| *kib as f64).sum();
+    vec![all / f64::from(PACKS)]
+}
+
+/// The memory of each process of a pack that is the platform's own; nothing else may run on the machine.
+fn runtimes() -> Vec<u64> {
+    let processes = fs::read_dir("/proc").unwrap().flatten();
+    (processes.map(|it| it.path()).filter(|it| is_of_a_pack(it)))
+        .filter_map(|process| {
+            let rollup = fs::read_to_string(process.join("smaps_rollup")).ok()?;
+            let line = rollup.lines().find(|line| line.starts_with("Pss:"))?;
+            line.split_whitespace().nth(1)?.parse().ok()
+        })
+        .collect()
+}
+
+fn is_of_a_pack(process: &Path) -> bool {
+    let Ok(command) = fs::read(process.join("cmdline")) else {
+        return false;
+    };
+    let mut words = command.split(|byte| *byte == 0);
+    let program = words.next().unwrap_or_default();
+    program.ends_with(b"burst-runtime") && words.next() != Some(b"firewall")
+}
