@@ -28,7 +28,7 @@ PROGRAMS := hello terasort wordcount montecarlo pagerank tables gridsearch kmean
 SDK := $(foreach crate,bcm rust-runtime/protocol rust-runtime/sdk rust-runtime/frame,$(crate)/Cargo.toml $(crate)/src)
 
 .DEFAULT_GOAL := help
-.PHONY: help build examples demo check test test-rust test-jvm test-system test-platform test-clusters test-kubernetes prepare image bench load experiments soak simulate fuzz verify fuzz-api fmt lint format deny book clean
+.PHONY: help build examples demo check test test-rust test-jvm test-system test-platform test-clusters test-kubernetes test-kernel prepare image bench load experiments soak simulate fuzz verify fuzz-api fmt lint format deny book clean
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -105,6 +105,11 @@ test-kubernetes: ## the Kubernetes driver's contract on the cluster of KUBECONFI
 	$(CARGO) build --release --locked -p burst-runtime
 	BURST_TEST_KUBECONFIG=$${KUBECONFIG:-$$HOME/.kube/config} mvn -B -ntp -pl invoker -am test \
 		-Dtest=KubernetesDriverSuite -Dsurefire.failIfNoSpecifiedTests=false
+
+# Without /dev/kvm there is no gigabyte to be poured in time.
+test-kernel: ## sandboxes on Debian's kernel in a virtual machine: control groups of version 2, Landlock
+	CARGO_TARGET_$(shell rustc -vV | sed -n 's/^host: //p' | tr a-z- A-Z_)_RUNNER=$(CURDIR)/tests/kernel/run.sh \
+		$(LINTED) test --locked -p burst-sandbox -- --test-threads=2 $(if $(wildcard /dev/kvm),,--skip who_takes_all)
 
 bench: build examples ## the measurements the README quotes, and by criterion what changed since the last run
 	$(CARGO) bench --locked -p bcm-benchmarks

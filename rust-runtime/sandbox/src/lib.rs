@@ -126,6 +126,7 @@ mod process_one;
 mod processes;
 mod relay;
 mod root;
+mod ruleset;
 mod sandbox;
 mod servers;
 mod signals;
@@ -191,6 +192,9 @@ pub enum Error {
     /// The filter of system calls is not taken.
     #[error("the kernel refuses a filter of system calls: {0}")]
     Filter(seccompiler::Error),
+    /// Landlock does not take what paths may be used for.
+    #[error("the kernel refuses rules for paths: {0}")]
+    Ruleset(Box<landlock::RulesetError>),
     /// Sockets cannot be made or handed over.
     #[error("sockets cannot be handed to the pack: {0}")]
     Handover(io::Error),

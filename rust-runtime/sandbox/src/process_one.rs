@@ -22,7 +22,7 @@ use crate::filter::Filter;
 use crate::network::Namespace;
 use crate::owner::{INSIDE, Owner, ids, map};
 use crate::root::RUNTIME;
-use crate::{Error, descriptors, handover, loopback, mounts, signals};
+use crate::{Error, descriptors, handover, loopback, mounts, ruleset, signals};
 
 /// What process 1 is to do, made before it is started.
 #[derive(Debug)]
@@ -97,6 +97,7 @@ impl ProcessOne {
         // Taken back by the kernel from whom becomes another user.
         set_parent_process_death_signal(Some(Signal::KILL))
             .map_err(|reason| Error::kernel("to end with the launcher", reason))?;
+        ruleset::apply(&self.writable).map_err(|error| Error::Ruleset(error.into()))?;
         self.filter.apply().map_err(Error::Filter)?;
         handover::send(life_line, "", &[]).map_err(Error::Handover)?;
         let socket = socket.zip(self.socket_name.as_ref());

@@ -139,6 +139,17 @@ fn every_way_out_is_closed() {
 }
 
 #[test]
+fn landlock_stands_behind_the_mounts_where_the_kernel_has_it() {
+    // SAFETY: asks for a version, for which the kernel looks at nothing else.
+    let version = unsafe { libc::syscall(libc::SYS_landlock_create_ruleset, 0, 0, 1) };
+    let expected = if version > 0 { "refused" } else { "made" };
+    for who in everybody() {
+        let pack = Pack::new(who);
+        assert_eq!(pack.told("mark /tmp/mark"), expected, "version {version}");
+    }
+}
+
+#[test]
 fn a_pack_finds_only_what_it_needs() {
     for who in everybody() {
         let pack = Pack::new(who).variable("GIVEN", "given");
