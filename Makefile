@@ -106,10 +106,10 @@ test-kubernetes: ## the Kubernetes driver's contract on the cluster of KUBECONFI
 	BURST_TEST_KUBECONFIG=$${KUBECONFIG:-$$HOME/.kube/config} mvn -B -ntp -pl invoker -am test \
 		-Dtest=KubernetesDriverSuite -Dsurefire.failIfNoSpecifiedTests=false
 
-# Without /dev/kvm there is no gigabyte to be poured in time.
+# Emulated, no gigabyte is poured in time.
 test-kernel: ## sandboxes on Debian's kernel in a virtual machine: control groups of version 2, Landlock
 	CARGO_TARGET_$(shell rustc -vV | sed -n 's/^host: //p' | tr a-z- A-Z_)_RUNNER=$(CURDIR)/tests/kernel/run.sh \
-		$(LINTED) test --locked -p burst-sandbox -- --test-threads=2 $(if $(wildcard /dev/kvm),,--skip who_takes_all)
+		$(LINTED) test --locked -p burst-sandbox -- --test-threads=2 $(if $(ACCELERATOR),,--skip who_takes_all)
 
 bench: build examples ## the measurements the README quotes, and by criterion what changed since the last run
 	$(CARGO) bench --locked -p bcm-benchmarks

@@ -269,8 +269,9 @@ fn connections_are_bounded() {
         // All others have them together.
         let mut third = Machine::of(another(who));
         let peers = third.reach(&[&endpoint]);
-        assert_eq!(third.client.number(&format!("keep {} 1", peers[0])), 1);
-        assert_eq!(third.client.number("ended"), 1);
+        // One more is turned away, maybe before it has said who it is.
+        let connected = third.client.number(&format!("keep {} 1", peers[0]));
+        assert_eq!(third.client.number("ended"), connected);
         for machine in [first, second, third] {
             machine.end();
         }
