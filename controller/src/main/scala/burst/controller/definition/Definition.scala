@@ -16,9 +16,10 @@ final case class Definition(
     options: FlareOptions,
     parameters: JsonObject,
     updated: Long,
-    environment: SealedEnvironment = SealedEnvironment.Empty
+    environment: SealedEnvironment = SealedEnvironment.Empty,
+    action: ActionFields = ActionFields()
 ):
-  def ref: DefinitionRef = DefinitionRef(namespace, name, version, packageId)
+  def ref: DefinitionRef = DefinitionRef(namespace, name, version, packageId, kind, action.main)
 
 object Definition:
   /** Environment variables of a program, secret ones among them, and bytes of their names and values. */

@@ -3,7 +3,7 @@ package burst.controller.flare
 import org.apache.pekko.util.ByteString
 import burst.protocol.JsonText
 import burst.controller.definition.{FlareTerms, SealedEnvironment}
-import burst.protocol.{DefinitionRef, Failure, FlareId, GroupRole, Inputs, InvokerId, PackStart}
+import burst.protocol.{DefinitionRef, Environment, Failure, FlareId, GroupRole, Inputs, InvokerId, PackStart}
 import io.circe.derivation.{Configuration, ConfiguredEnumCodec}
 
 /** `queued → placing → starting → running → succeeded | failed | cancelled | timed-out`; every state but the
@@ -40,7 +40,8 @@ final case class FlareRequest(
     terms: FlareTerms,
     group: Option[GroupRole] = None,
     egress: Boolean = false,
-    environment: SealedEnvironment = SealedEnvironment.Empty
+    environment: SealedEnvironment = SealedEnvironment.Empty,
+    invocation: Environment = Environment.Empty
 ):
   export terms.*
 
