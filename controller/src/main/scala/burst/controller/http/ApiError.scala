@@ -65,6 +65,7 @@ enum ApiError:
   case MissesLimited(retryAfterSeconds: Long)
   case Refused(refusal: Refusal)
   case Web(problem: WebProblem)
+  case OfEntity(problem: EntityProblem)
   case TimedOut
   case Busy
   case Internal
@@ -174,6 +175,7 @@ object ApiError:
       TooManyRequests -> s"This address asked too often for what is not there; wait $seconds s."
     case Refused(refusal) => describe(refusal)
     case Web(problem) => WebErrors.describe(problem)
+    case OfEntity(problem) => EntityProblem.describe(problem)
     case Busy =>
       ServiceUnavailable -> "The platform is taking in as much as it can hold; send it again soon."
     case TimedOut => ServiceUnavailable -> "The request took too long and was given up; send it again."
@@ -200,7 +202,7 @@ object ApiError:
 
   private def describe(name: String, refusal: DeployRefusal): (StatusCode, String) = refusal match
     case DeployRefusal.Exists =>
-      Conflict -> s"There is a definition '$name' already; send overwrite=true to replace it."
+      Conflict -> s"There is a definition '$name' already (resource already exists); send overwrite=true to replace it."
     case DeployRefusal.NameTaken(by) =>
       Conflict -> s"'$name' is the name of a ${by.word} already; choose another name."
     case DeployRefusal.NoSuchPackage(inPackage) =>
@@ -208,6 +210,8 @@ object ApiError:
     case DeployRefusal.InBinding(inPackage) =>
       BadRequest -> s"'$inPackage' is bound to another package; name the action in that one."
     case DeployRefusal.NoProgram => BadRequest -> "There is no such action yet; send its 'exec'."
+    case DeployRefusal.NotConcurrent(kind) =>
+      BadRequest -> s"A container of the kind '$kind' runs one call at a time; set 'limits.concurrency' to 1."
     case DeployRefusal.Missing => describe(NoSuchDefinition(name))
     case DeployRefusal.NoSuchVersion(version) => describe(NoSuchVersion(name, version))
     case DeployRefusal.NoVersionBefore =>
@@ -252,6 +256,10 @@ object ApiError:
     case PackageProblem.CorruptZip(reason) => s"The package is a damaged zip: $reason; build it again."
     case PackageProblem.NoExec =>
       "The package has no file 'exec' at its top; add the executable by that name."
+    case PackageProblem.NoEntry(wanted) =>
+      s"The package has no file ${wanted.map(name => s"'$name'").mkString(" or ")} at its top; add one of them."
+    case PackageProblem.NotAProgram =>
+      "The code is base64 of what is neither a zip nor a Linux executable; send a zip, or the text of the source."
     case PackageProblem.UnsafePath(_) =>
       "The package holds a path that is absolute, leads out of it or is malformed; use plain relative paths."
     case PackageProblem.NotAFile(_) =>
