@@ -100,7 +100,10 @@ abstract class WebSuite extends munit.FunSuite:
       connection.send(head + body)
       if method == "HEAD" then connection.head() else connection.reply()
     assert(reply.headers.contains("x-request-id"), "no X-Request-Id")
-    assert(reply.status < 500 || isOwn(reply) || invocations.refusal.isDefined, s"$method $path: ${reply.status} ${reply.body}")
+    assert(
+      reply.status < 500 || isOwn(reply) || invocations.refusal.isDefined,
+      s"$method $path: ${reply.status} ${reply.body}"
+    )
     reply
 
   /** Whether it is the action's own response. */
