@@ -1,5 +1,7 @@
 //! `action invoke`, and calls of feeds.
 
+use std::collections::BTreeMap;
+
 use burst_client::Reply;
 use burst_client::reqwest::Method;
 use serde::{Deserialize, Serialize};
@@ -47,14 +49,6 @@ struct Accepted {
     id: String,
 }
 
-/// A refusal has a code. An action's own failure, with the same status, has none.
-#[derive(Deserialize)]
-struct Refusal {
-    #[serde(rename = "code")]
-    _code: Option<Box<RawValue>>,
-    error: Option<Box<RawValue>>,
-}
-
 /// Calls an action.
 pub fn call(
     session: &Session,
@@ -76,9 +70,10 @@ pub fn call(
     }
 }
 
+/// A refusal has a code. An action's own failure, with the same status, has none.
 fn is_refusal(text: &str) -> bool {
-    match serde_json::from_str::<Refusal>(text) {
-        Ok(Refusal { _code, error }) => _code.is_some() && error.is_some(),
+    match serde_json::from_str::<BTreeMap<String, Box<RawValue>>>(text) {
+        Ok(fields) => fields.contains_key("error") && fields.contains_key("code"),
         // An array is a result. What is no JSON is whoever stands in between.
         Err(_) => serde_json::from_str::<Vec<Box<RawValue>>>(text).is_err(),
     }
