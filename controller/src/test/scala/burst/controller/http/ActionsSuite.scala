@@ -16,7 +16,7 @@ class ActionsSuite extends EntitySuite:
     val definition = storage.definitions.find("guest", "text").getOrElse(fail("none"))
     val bytes = storage.packages.read(definition.packageId, 0, Int.MaxValue)
     assertEquals(bytes.map(String(_, "UTF-8")), Some(large))
-    assertEquals(definition.ref.kind, "python")
+    assertEquals(definition.ref.kind, "python:3.10")
 
   test("what looks like base64 is a file, also when its text is written with escapes"):
     val file = zip("__main__.py" -> python.getBytes, "lib/a.py" -> Array[Byte](1))
@@ -177,8 +177,12 @@ class ActionsSuite extends EntitySuite:
     store("actions/loop", source("python", binary))
     store("actions/bare", source("nodejs:18", code(elf())))
     store("actions/native", source("rust:1.34", binary))
+    store("actions/go", source("go:default", code(elf())))
+    refused(send("PUT", s"$here/actions/gosource", source("go", "package main")), 400, "executable")
     val image = """{"exec":{"kind":"blackbox","image":"openwhisk/example","code":"QUJD"}}"""
     assertEquals(at(store("actions/image", Some(image)), "exec", "image").asString, Some("openwhisk/example"))
+    val run = storage.definitions.find("guest", "image").map(_.ref.kind)
+    assertEquals(run, Some("action-loop"))
     assertEquals(
       at(store("actions/alone", Some("""{"exec":{"kind":"blackbox","image":"a/b:1"}}""")), "exec", "binary"),
       Json.False
