@@ -172,7 +172,8 @@ final class ActionsRoutes(
         .map(ApiError.NotDeployed(name.path, _))
       shown = views.action(definition)
       answer <-
-        if definition.packageSize > 0 then Right(codes(caller.namespace, definition, shown)) else ok(shown.asJson)
+        if definition.packageSize > 0 then Right(codes(caller.namespace, definition, shown))
+        else ok(shown.asJson)
     yield answer
 
   /** For what stores and deletes packages. */
