@@ -17,6 +17,9 @@ final case class Storage(
     blobs: FlareBlobStore,
     epochs: EpochStore,
     secrets: Secrets,
+    triggers: TriggerStore,
+    rules: RuleStore,
+    alarms: AlarmStore,
     close: () => Unit
 )
 
@@ -45,6 +48,9 @@ object Storage:
       blobs.flares,
       JdbcEpochStore(database),
       Secrets(secretsKey),
+      JdbcTriggerStore(database),
+      JdbcRuleStore(database),
+      JdbcAlarmStore(database),
       () => close()
     )
 
