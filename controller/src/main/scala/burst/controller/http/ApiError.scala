@@ -113,7 +113,7 @@ object ApiError:
     case SizeMismatch(size, params) =>
       BadRequest -> s"'size' is $size but 'params' holds $params inputs; make them agree or leave 'size' out."
     case InvalidName =>
-      BadRequest -> s"""A name has at most ${EntityName.MaxLength} letters, digits, '_', '@', '.', '-' and
+      BadRequest -> s"""A name has at most ${EntityName.MaxLength} letters, digits, '_', '@', '.', '&', '-' and
         | inner spaces, and begins with a letter, digit or '_'.""".stripMargin.replace("\n", "")
     case InvalidVersion => BadRequest -> "A version is 0.0 and the number of the deploy, such as 0.0.3."
     case InvalidFlareId => BadRequest -> "A flare id has 32 lower-case hexadecimal digits."
@@ -194,6 +194,13 @@ object ApiError:
   private def describe(name: String, refusal: DeployRefusal): (StatusCode, String) = refusal match
     case DeployRefusal.Exists =>
       Conflict -> s"There is a definition '$name' already; send overwrite=true to replace it."
+    case DeployRefusal.NameTaken(by) =>
+      Conflict -> s"'$name' is the name of a ${by.word} already; choose another name."
+    case DeployRefusal.NoSuchPackage(inPackage) =>
+      NotFound -> s"There is no package '$inPackage'; create it first."
+    case DeployRefusal.InBinding(inPackage) =>
+      BadRequest -> s"'$inPackage' is bound to another package; name the action in that one."
+    case DeployRefusal.NoProgram => BadRequest -> "There is no such action yet; send its 'exec'."
     case DeployRefusal.Missing => describe(NoSuchDefinition(name))
     case DeployRefusal.NoSuchVersion(version) => describe(NoSuchVersion(name, version))
     case DeployRefusal.NoVersionBefore =>
