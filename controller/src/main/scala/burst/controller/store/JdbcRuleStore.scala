@@ -31,12 +31,19 @@ final class JdbcRuleStore(database: Database) extends RuleStore:
       now: Long
   ): Either[TriggerRefusal, Rule] =
     database.write("storing a rule", Durability.Power):
-      TriggerRows.holdNamespace(namespace, database)
+      Collection.hold(database, namespace)
       val wanted = TriggerRows.findRule(namespace, name) match
         case Some(_) if !overwrite => Left(TriggerRefusal.Exists(name))
         case Some(there) => Right(changed(there, change, now))
-        case None if counted(namespace) >= most => Left(TriggerRefusal.TooMany(most))
-        case None => created(namespace, name, change, now)
+        case None =>
+          for
+            _ <- Collection
+              .holder(namespace, name, Collection.Rules)
+              .map(other => TriggerRefusal.NameTaken(name, other.word))
+              .toLeft(())
+            _ <- Either.cond(counted(namespace) < most, (), TriggerRefusal.TooMany(most))
+            rule <- created(namespace, name, change, now)
+          yield rule
       for
         rule <- wanted
         _ <- Either.cond(hasTrigger(rule), (), TriggerRefusal.NoTriggerFor(rule.trigger))
@@ -47,7 +54,7 @@ final class JdbcRuleStore(database: Database) extends RuleStore:
 
   def setStatus(namespace: String, name: String, status: RuleStatus): Either[TriggerRefusal, Unit] =
     database.write("changing a rule's status", Durability.Power):
-      TriggerRows.holdNamespace(namespace, database)
+      Collection.hold(database, namespace)
       for
         there <- TriggerRows.findRule(namespace, name).toRight(TriggerRefusal.NoSuchRule(name))
         // What is inactive already stays so, whatever it hangs on.
@@ -63,7 +70,7 @@ final class JdbcRuleStore(database: Database) extends RuleStore:
 
   def delete(namespace: String, name: String): Option[Rule] =
     database.write("deleting a rule", Durability.Power):
-      TriggerRows.holdNamespace(namespace, database)
+      Collection.hold(database, namespace)
       TriggerRows.findRule(namespace, name).map: there =>
         sql"DELETE FROM trigger_rule WHERE namespace = $namespace AND name = $name".update()
         there

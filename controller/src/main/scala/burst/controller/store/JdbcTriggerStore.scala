@@ -31,16 +31,22 @@ final class JdbcTriggerStore(database: Database) extends TriggerStore:
       now: Long
   ): Either[TriggerRefusal, Trigger] =
     database.write("storing a trigger", Durability.Power):
-      TriggerRows.holdNamespace(namespace, database)
+      Collection.hold(database, namespace)
       TriggerRows.find(namespace, name) match
         case Some(_) if !overwrite => Left(TriggerRefusal.Exists(name))
         case Some(there) => Right(replace(there, change, now))
-        case None if counted(namespace) >= most => Left(TriggerRefusal.TooMany(most))
-        case None => Right(create(namespace, name, change, now))
+        case None =>
+          for
+            _ <- Collection
+              .holder(namespace, name, Collection.Triggers)
+              .map(other => TriggerRefusal.NameTaken(name, other.word))
+              .toLeft(())
+            _ <- Either.cond(counted(namespace) < most, (), TriggerRefusal.TooMany(most))
+          yield create(namespace, name, change, now)
 
   def delete(namespace: String, name: String): Option[Trigger] =
     database.write("deleting a trigger", Durability.Power):
-      TriggerRows.holdNamespace(namespace, database)
+      Collection.hold(database, namespace)
       TriggerRows.find(namespace, name).map: there =>
         sql"""UPDATE trigger_rule SET status = NULL
               WHERE namespace = $namespace AND trigger_name = $name""".update()

@@ -60,8 +60,4 @@ private[store] object TriggerRows:
       .map(rule)
       .single()
 
-  /** Of one namespace one change at a time: what triggers and rules know of each other belongs together. */
-  def holdNamespace(name: String, database: Database)(using DBSession): Unit =
-    val _ = sql"SELECT 1 FROM namespace WHERE name = $name ${database.rowLock}".map(_.int(1)).single()
-
   def number(publish: Boolean): Int = if publish then 1 else 0

@@ -68,8 +68,8 @@ final case class RuleChange(
 enum TriggerRefusal:
   case Exists(name: String)
 
-  /** Something else of the namespace is called so. */
-  case NameTaken(name: String)
+  /** Something of another collection is called so. */
+  case NameTaken(name: String, by: String)
 
   /** The namespace has as many as it may have. */
   case TooMany(allowed: Int)

@@ -1,5 +1,6 @@
 package burst.controller.store
 
+import burst.controller.store.Samples.{definition, put}
 import burst.controller.trigger.*
 import io.circe.JsonObject
 import io.circe.syntax.*
@@ -144,6 +145,16 @@ abstract class TriggerStoreContract extends StorageFixtures:
     assertEquals((status, statusIn(s)), (Some(RuleStatus.Inactive), None))
     assertEquals(s.rules.setStatus("guest", "r", RuleStatus.Active), Right(()))
     assertEquals((status, statusIn(s)), (Some(RuleStatus.Active), Some(Vector("r" -> RuleStatus.Active))))
+
+  storage.test("actions, packages, triggers and rules share their names"): s =>
+    trigger(s)
+    rule(s)
+    put(s, definition("an-action"))
+    assertEquals(trigger(s, "r"), Left(TriggerRefusal.NameTaken("r", "rule")))
+    assertEquals(rule(s, "t"), Left(TriggerRefusal.NameTaken("t", "trigger")))
+    assertEquals(trigger(s, "an-action"), Left(TriggerRefusal.NameTaken("an-action", "action")))
+    assertEquals(put(s, definition("t")), Left(DeployRefusal.NameTaken(Collection.Triggers)))
+    assertEquals(put(s, definition("r")), Left(DeployRefusal.NameTaken(Collection.Rules)))
 
   sharing.test("of many that create at once, no more are stored than may be"): (one, other) =>
     one.namespaces.create("guest")
