@@ -13,7 +13,7 @@ enum KindFamily(val name: String, val default: String, val others: String*):
   /** Built with our SDK. */
   case Rust extends KindFamily("rust", "1.34")
 
-  /** In an image, or, without one, an executable that speaks the action loop. */
+  /** Whatever runs in an image of its own. */
   case Blackbox extends KindFamily("blackbox", "")
 
   /** Other actions, one after the other: nothing of its own runs. */

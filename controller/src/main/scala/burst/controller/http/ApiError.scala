@@ -62,6 +62,7 @@ enum ApiError:
   case TooManyAtOnce(limit: Int)
   case LoginsLimited(retryAfterSeconds: Long)
   case Refused(refusal: Refusal)
+  case OfEntity(problem: EntityProblem)
   case TimedOut
   case Busy
   case Internal
@@ -167,6 +168,7 @@ object ApiError:
     case LoginsLimited(seconds) =>
       TooManyRequests -> s"Too many wrong credentials came from this address; wait $seconds s."
     case Refused(refusal) => describe(refusal)
+    case OfEntity(problem) => EntityProblem.describe(problem)
     case Busy =>
       ServiceUnavailable -> "The platform is taking in as much as it can hold; send it again soon."
     case TimedOut => ServiceUnavailable -> "The request took too long and was given up; send it again."
@@ -193,7 +195,7 @@ object ApiError:
 
   private def describe(name: String, refusal: DeployRefusal): (StatusCode, String) = refusal match
     case DeployRefusal.Exists =>
-      Conflict -> s"There is a definition '$name' already; send overwrite=true to replace it."
+      Conflict -> s"There is a definition '$name' already (resource already exists); send overwrite=true to replace it."
     case DeployRefusal.NameTaken(by) =>
       Conflict -> s"'$name' is the name of a ${by.word} already; choose another name."
     case DeployRefusal.NoSuchPackage(inPackage) =>
@@ -201,6 +203,8 @@ object ApiError:
     case DeployRefusal.InBinding(inPackage) =>
       BadRequest -> s"'$inPackage' is bound to another package; name the action in that one."
     case DeployRefusal.NoProgram => BadRequest -> "There is no such action yet; send its 'exec'."
+    case DeployRefusal.NotConcurrent(kind) =>
+      BadRequest -> s"A container of the kind '$kind' runs one call at a time; set 'limits.concurrency' to 1."
     case DeployRefusal.Missing => describe(NoSuchDefinition(name))
     case DeployRefusal.NoSuchVersion(version) => describe(NoSuchVersion(name, version))
     case DeployRefusal.NoVersionBefore =>
@@ -245,6 +249,10 @@ object ApiError:
     case PackageProblem.CorruptZip(reason) => s"The package is a damaged zip: $reason; build it again."
     case PackageProblem.NoExec =>
       "The package has no file 'exec' at its top; add the executable by that name."
+    case PackageProblem.NoEntry(wanted) =>
+      s"The package has no file ${wanted.map(name => s"'$name'").mkString(" or ")} at its top; add one of them."
+    case PackageProblem.NotAProgram =>
+      "The code is base64 of what is neither a zip nor a Linux executable; send a zip, or the text of the source."
     case PackageProblem.UnsafePath(_) =>
       "The package holds a path that is absolute, leads out of it or is malformed; use plain relative paths."
     case PackageProblem.NotAFile(_) =>

@@ -13,6 +13,7 @@ import scala.util.control.NonFatal
 final class Routes(
     meta: MetaRoutes,
     invokers: InvokersRoutes,
+    entities: EntitiesRoutes,
     bursts: BurstsRoutes,
     versions: VersionsRoutes,
     flares: FlaresRoutes,
@@ -47,8 +48,17 @@ final class Routes(
           invokers.route,
           (path("namespaces" ~ Slash.?) & get)(complete(own(caller))),
           pathPrefix("namespaces" / Segment): namespace =>
-            authentication.own(namespace, caller):
-              concat(bursts.route(caller), versions.route(caller), flares.route(caller), groups.route(caller))
+            concat(
+              // They know themselves who may read what is published.
+              entities.route(caller, namespace),
+              authentication.own(namespace, caller):
+                concat(
+                  bursts.route(caller),
+                  versions.route(caller),
+                  flares.route(caller),
+                  groups.route(caller)
+                )
+            )
         )
 
   /** Of which credentials open one. */

@@ -83,6 +83,9 @@ enum DeployRefusal:
   /** There is nothing yet that would keep its program. */
   case NoProgram
 
+  /** A program of its kind runs one call at a time. */
+  case NotConcurrent(kind: String)
+
   /** There is no definition to roll back, not this version of it, or none before the present one. */
   case Missing
   case NoSuchVersion(version: String)
