@@ -63,6 +63,7 @@ enum ApiError:
   case LoginsLimited(retryAfterSeconds: Long)
   case Refused(refusal: Refusal)
   case OfEntity(problem: EntityProblem)
+  case OfTrigger(problem: TriggerProblem)
   case TimedOut
   case Busy
   case Internal
@@ -83,6 +84,7 @@ object ApiError:
     case DeploysLimited(_, seconds) => Seq(`Retry-After`(seconds))
     case RequestsLimited(_, seconds) => Seq(`Retry-After`(seconds))
     case LoginsLimited(seconds) => Seq(`Retry-After`(seconds))
+    case OfTrigger(TriggerProblem.FiresLimited(_, seconds)) => Seq(`Retry-After`(seconds))
     case Refused(Refusal.QueueFull(_) | Refusal.NoInvokers | Refusal.PackageGone) | Busy | TooManyAtOnce(_) =>
       Seq(`Retry-After`(1))
     case MethodNotAllowed(allowed) => Seq(Allow(allowed))
@@ -169,6 +171,7 @@ object ApiError:
       TooManyRequests -> s"Too many wrong credentials came from this address; wait $seconds s."
     case Refused(refusal) => describe(refusal)
     case OfEntity(problem) => EntityProblem.describe(problem)
+    case OfTrigger(problem) => TriggerProblem.describe(problem)
     case Busy =>
       ServiceUnavailable -> "The platform is taking in as much as it can hold; send it again soon."
     case TimedOut => ServiceUnavailable -> "The request took too long and was given up; send it again."
