@@ -20,6 +20,8 @@ trait PostgresStorage extends StorageFixtures:
 class PostgresDefinitionStoreSuite extends DefinitionStoreContract, PostgresStorage
 class PostgresFlareStoreSuite extends FlareStoreContract, PostgresStorage
 class PostgresNamespaceStoreSuite extends NamespaceStoreContract, PostgresStorage
+class PostgresTriggerStoreSuite extends TriggerStoreContract, PostgresStorage
+class PostgresAlarmStoreSuite extends AlarmStoreContract, PostgresStorage
 
 /** What is peculiar to PostgreSQL. */
 class PostgresStoresSuite extends StorageFixtures, PostgresStorage:
