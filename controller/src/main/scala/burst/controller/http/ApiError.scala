@@ -69,6 +69,7 @@ enum ApiError:
   case Refused(refusal: Refusal)
   case Web(problem: WebProblem)
   case OfEntity(problem: EntityProblem)
+  case OfTrigger(problem: TriggerProblem)
   case TimedOut
   case Busy
   case Internal
@@ -89,6 +90,7 @@ object ApiError:
     case DeploysLimited(_, seconds) => Seq(`Retry-After`(seconds))
     case RequestsLimited(_, seconds) => Seq(`Retry-After`(seconds))
     case LoginsLimited(seconds) => Seq(`Retry-After`(seconds))
+    case OfTrigger(TriggerProblem.FiresLimited(_, seconds)) => Seq(`Retry-After`(seconds))
     case MissesLimited(seconds) => Seq(`Retry-After`(seconds))
     case Refused(Refusal.QueueFull(_) | Refusal.NoInvokers | Refusal.PackageGone) | Busy | TooManyAtOnce(_) =>
       Seq(`Retry-After`(1))
@@ -181,6 +183,7 @@ object ApiError:
     case Refused(refusal) => describe(refusal)
     case Web(problem) => WebErrors.describe(problem)
     case OfEntity(problem) => EntityProblem.describe(problem)
+    case OfTrigger(problem) => TriggerProblem.describe(problem)
     case Busy =>
       ServiceUnavailable -> "The platform is taking in as much as it can hold; send it again soon."
     case TimedOut => ServiceUnavailable -> "The request took too long and was given up; send it again."

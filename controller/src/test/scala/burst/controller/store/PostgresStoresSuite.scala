@@ -21,6 +21,8 @@ class PostgresDefinitionStoreSuite extends DefinitionStoreContract, PostgresStor
 class PostgresFlareStoreSuite extends FlareStoreContract, PostgresStorage
 class PostgresActionPackageStoreSuite extends ActionPackageStoreContract, PostgresStorage
 class PostgresNamespaceStoreSuite extends NamespaceStoreContract, PostgresStorage
+class PostgresTriggerStoreSuite extends TriggerStoreContract, PostgresStorage
+class PostgresAlarmStoreSuite extends AlarmStoreContract, PostgresStorage
 
 /** What is peculiar to PostgreSQL. */
 class PostgresStoresSuite extends StorageFixtures, PostgresStorage:
