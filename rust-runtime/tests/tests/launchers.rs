@@ -340,7 +340,11 @@ fn functions_that_misbehave_harm_only_themselves() {
             if bad == "much" {
                 let lines = logs(&events, json!(0), "stdout");
                 let last = lines.last().unwrap();
-                assert!(last.contains("exceeds 1 MiB"), "{kind}: {} {last:.80}", lines.len());
+                assert!(
+                    last.contains("exceeds 1 MiB"),
+                    "{kind}: {} {last:.80}",
+                    lines.len()
+                );
             }
         }
         assert_eq!(outputs(&runtime.act(&[act("count")])).len(), 1, "{kind}");
@@ -419,4 +423,89 @@ fn a_warm_call_starts_nothing() {
         eprintln!("{kind}: {each:?} a warm call");
         assert!(each < Duration::from_millis(100), "{kind}: {each:?}");
     });
+}
+
+/// An action of OpenWhisk's action loop, as a script.
+const LOOP: &str = r#"#!/bin/sh
+runs=0
+while read -r line; do
+  runs=$((runs + 1))
+  echo "out"
+  echo "err" >&2
+  case "$line" in
+    *exit*) exit 3 ;;
+    *text*) echo hello >&3 ;;
+    *spin*) while :; do :; done ;;
+    *twice*) echo '{"once":true}' >&3; echo '{"twice":true}' >&3 ;;
+    *) printf '{"runs":%d,"line":%s,"name":"%s"}\n' "$runs" "$line" "$__OW_ACTION_NAME" >&3 ;;
+  esac
+done
+"#;
+
+fn looping() -> Runtime {
+    let mut runtime = Runtime::start();
+    let package = crate::support::exec_of(LOOP.as_bytes());
+    let value = json!({"path": package.path(), "kind": "go:1.20"});
+    let answer = runtime.post("/init", &json!({ "value": value }));
+    assert_eq!(answer, (200, json!({"ok": true})));
+    runtime.hold(package);
+    runtime
+}
+
+#[test]
+fn the_action_loop_is_told_a_line_and_answers_one() {
+    let runtime = looping();
+    for runs in 1..4 {
+        let mut run = Run::new(&vec![json!({"x": "é\n"}); 3]);
+        run.invocation = json!({"action_name": "/guest/loop", "api_key": "secret"});
+        let events = runtime.events(&run);
+        for (worker, output) in outputs(&events).iter().enumerate() {
+            assert_eq!(output["runs"], runs);
+            assert_eq!(output["name"], "/guest/loop");
+            assert_eq!(output["line"]["value"], json!({"x": "é\n"}));
+            assert_eq!(output["line"]["api_key"], "secret");
+            assert_eq!(logs(&events, json!(worker), "stdout"), ["out"]);
+            assert_eq!(logs(&events, json!(worker), "stderr"), ["err"]);
+        }
+        std::thread::sleep(Duration::from_millis(300));
+    }
+    assert_eq!(
+        outputs(&runtime.act(&[act("twice")])),
+        [json!({"once": true})]
+    );
+    assert_eq!(outputs(&runtime.act(&[act("x")]))[0]["runs"], 5);
+    let large = json!({"x": "x".repeat(1 << 20)});
+    let output = outputs(&runtime.act(std::slice::from_ref(&large))).remove(0);
+    assert_eq!(output["line"]["value"], large);
+}
+
+#[test]
+fn an_action_loop_that_fails_says_how() {
+    let text = looping().act(&[act("text")]);
+    let message = failure(&text, 0)["message"].to_string();
+    assert!(message.contains("dictionary or array"), "{message}");
+    for workers in [1, 2] {
+        let mut acts = vec![act("x"); workers];
+        acts[workers - 1] = act("exit");
+        let events = looping().act(&acts);
+        let error = failure(&events, workers as u64 - 1);
+        assert_eq!(error["kind"], "exit", "{error}");
+        assert!(error["message"].as_str().unwrap().contains("code 3"));
+    }
+    let runtime = looping();
+    let mut run = Run::new(&[act("spin")]);
+    run.timeout = Duration::from_millis(700);
+    let events = runtime.events(&run);
+    assert_eq!(failure(&events, 0)["kind"], "timeout");
+    runtime.wait_until_programs_end();
+}
+
+#[test]
+fn who_knows_the_runtimes_protocol_needs_no_action_loop() {
+    let runtime = Runtime::start();
+    let package = crate::support::acts();
+    let value = json!({"path": package.path(), "kind": "rust:1.34"});
+    assert_eq!(runtime.post("/init", &json!({ "value": value })).0, 200);
+    let events = runtime.act(&[act("hello")]);
+    assert_eq!(end(&events)["reusable"], true, "{events:?}");
 }
