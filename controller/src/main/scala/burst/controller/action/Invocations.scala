@@ -24,7 +24,10 @@ final case class Invocation(
     payload: Json,
     transaction: String,
     cause: Option[FlareId] = None
-)
+):
+  /** What the action is given: the payload over its parameters, or in their place. */
+  def arguments: Json = payload.asObject.fold(payload): own =>
+    Json.fromFields(action.parameters.toIterable ++ own.toIterable)
 
 /** How an invocation ended, in OpenWhisk's words; its number on the wire is its place here. */
 enum ActivationStatus(val text: String):

@@ -33,7 +33,7 @@ final class FlareBody(
       (workers, inputs) = sized
       request = complete(definition, workers, inputs, own, limits)
       _ <- allowed(request, limits)
-    yield growing(request, FlareBody.defaults(definition.parameters))
+    yield growing(request, FlareBody.defaults(definition.all.ofInputs))
 
   /** A group of a definition: how many workers, on what terms, and how long it may be idle. */
   def readGroup(
@@ -46,7 +46,7 @@ final class FlareBody(
       own <- options.read(fields, limits)
       size <- fields.int("size", 1, limits.burstSize).flatMap(_.toRight(MissingField("size")))
       idle <- options.idleTimeout(fields)
-      shared = Inputs.Shared(JsonText.of(Json.fromJsonObject(definition.parameters)))
+      shared = Inputs.Shared(JsonText.of(Json.fromJsonObject(definition.all.ofInputs)))
       request = complete(definition, size, shared, own, limits)
       _ <- allowed(request, limits)
     yield request.copy(

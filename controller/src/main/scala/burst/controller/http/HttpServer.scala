@@ -1,5 +1,6 @@
 package burst.controller.http
 
+import burst.controller.action.{Sequences, StoredActions}
 import burst.controller.json.JsonPieces
 import burst.controller.limits.PlatformLimits
 import burst.controller.deploy.{Definitions, PackageInspector}
@@ -25,12 +26,14 @@ object HttpServer:
     given ExecutionContext = system.executionContext
     val options = OptionsReader(defaults, limits)
     val metrics = Metrics()
+    val actionLimits = ActionLimits(limits)
     val body = RequestBody(settings.bodyTimes, settings.json)
     val results = ResultAnswer(storage.flares, storage.blobs, blocking, transfers)
     val pieces = JsonPieces(settings.json.depth)
     def intake(bodies: BodyIntake.Settings, dispatcher: String) =
       val threads = system.dispatchers.lookup(DispatcherSelector.fromConfig(dispatcher))
       BodyIntake(body, bodies, FairExecutor(threads), blocking)
+    val actions = StoredActions(storage.definitions, storage.actionPackages)
     val flareCall = FlareCall(
       service,
       intake(settings.flareBodies, HttpSettings.LargeBodyDispatcher),
@@ -39,13 +42,44 @@ object HttpServer:
       results,
       settings
     )
+    val deployIntake = intake(settings.deployBodies, HttpSettings.DeployDispatcher)
+    val inspector = PackageInspector(limits.packages)
     val views = Views(defaults)
     val versions = Versions(storage.definitions)
     val deploys = RateLimiter()
     val flareBody = FlareBody(options, defaults, pieces, settings.flareBodies.bodyLimit)
     Routes(
-      MetaRoutes(metrics, storage.flares, service, blocking),
+      MetaRoutes(PlatformInfo(actionLimits), metrics, storage.flares, service, blocking),
       InvokersRoutes(service),
+      EntitiesRoutes(
+        ActionsRoutes(
+          actions,
+          Sequences(actions),
+          storage.definitions,
+          storage.actionPackages,
+          definitions,
+          service,
+          inspector,
+          ActionBody(pieces, limits),
+          deployIntake,
+          deploys,
+          EntityViews(defaults),
+          CodeAnswer(storage.packages, transfers),
+          blocking,
+          transfers
+        ),
+        PackagesRoutes(
+          storage.actionPackages,
+          storage.definitions,
+          definitions,
+          pieces,
+          deployIntake,
+          deploys,
+          blocking,
+          transfers
+        ),
+        actionLimits
+      ),
       BurstsRoutes(
         definitions,
         storage.secrets,
@@ -53,10 +87,10 @@ object HttpServer:
         versions,
         service,
         flareCall,
-        PackageInspector(limits.packages),
+        inspector,
         DeployBody(options, pieces),
         flareBody,
-        intake(settings.deployBodies, HttpSettings.DeployDispatcher),
+        deployIntake,
         deploys,
         views,
         blocking,
