@@ -82,8 +82,8 @@ class UserFunction {
 
   async load() {
     if (!/^[\w$]+(\.[\w$]+)*$/.test(this.name)) throw new Error(`'${this.name}' is no name of a function`);
-    const source = ['source', 'exec'].find((name) => fs.existsSync(name));
-    const found = source && !isPackage() ? this.ofSource(path.resolve(source)) : await this.ofPackage();
+    const isSource = fs.existsSync('source') && !isPackage();
+    const found = isSource ? this.ofSource(path.resolve('source')) : await this.ofPackage();
     if (typeof found !== 'function') throw new Error(`there is no function '${this.name}'`);
     this.call = found;
   }

@@ -99,7 +99,7 @@ class Function:
 
     def load(self):
         directory = os.getcwd()
-        path = next((path for path in ("__main__.py", "source", "exec") if os.path.isfile(path)), None)
+        path = next((path for path in ("__main__.py", "source") if os.path.isfile(path)), None)
         if path is None:
             raise ImportError("Zip file does not include __main__.py")
         own = len(sys.path)

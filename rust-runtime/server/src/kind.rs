@@ -1,6 +1,6 @@
 //! Kinds of programs: what a package holds, and so what runs it.
 
-use crate::package::PackageError;
+use crate::package::{PackageError, SOURCE};
 
 /// What runs a package.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -22,6 +22,16 @@ pub(crate) enum Language {
     /// Of this version, if the machine has it.
     Python(Option<String>),
     Nodejs,
+}
+
+impl Language {
+    /// What its launcher looks for in a package.
+    pub(crate) fn entries(&self) -> &'static [&'static str] {
+        match self {
+            Self::Python(_) => &["__main__.py", SOURCE],
+            Self::Nodejs => &["package.json", "index.js", SOURCE],
+        }
+    }
 }
 
 impl Kind {

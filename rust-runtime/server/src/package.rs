@@ -18,7 +18,7 @@ use crate::limits::{self, ELF};
 const EXEC: &str = "exec";
 
 /// Name of a file of source that is a package by itself.
-const SOURCE: &str = "source";
+pub(crate) const SOURCE: &str = "source";
 
 /// Why a package cannot be run.
 #[derive(Debug, thiserror::Error)]
@@ -97,7 +97,7 @@ impl Package {
             .read_to_end(&mut head)?;
         bytes.rewind()?;
         let is_script = matches!(code.kind, Kind::Script(_));
-        if head.starts_with(&ELF) || head.starts_with(SCRIPT) {
+        if head.starts_with(&ELF) || (head.starts_with(SCRIPT) && !is_script) {
             copy(bytes, &owned.path().join(EXEC), 0o755)?;
         } else if is_script && !head.starts_with(ZIP) {
             copy(bytes, &owned.path().join(SOURCE), 0o644)?;
@@ -142,8 +142,13 @@ impl Package {
 
     /// One that can be started. What is missing in a package that a launcher loads, that says.
     fn checked(mut self) -> Result<Self, PackageError> {
-        if matches!(self.code.kind, Kind::Script(_)) {
-            return Ok(self);
+        if let Kind::Script(language) = &self.code.kind {
+            let has = |name: &&str| self.directory.join(name).is_file();
+            // As OpenWhisk's images of languages do.
+            if language.entries().iter().any(has) || !self.exec.is_file() {
+                return Ok(self);
+            }
+            self.code.kind = Kind::ActionLoop;
         }
         self.check()?;
         if self.code.kind == Kind::NativeOrActionLoop {
@@ -291,6 +296,12 @@ mod tests {
         Package::at(path, Code::default())
     }
 
+    impl Package {
+        fn takes_the_action_loop(&self) -> bool {
+            self.code.kind == Kind::ActionLoop
+        }
+    }
+
     fn code(kind: &str) -> Code {
         Code {
             kind: Kind::parse(kind).unwrap(),
@@ -349,7 +360,7 @@ mod tests {
         let text = unpack(zipped(&[("exec", b"hello")]));
         assert!(matches!(text, Err(PackageError::NotExecutable)));
         let mut elf = [0; 64];
-        elf[..4].copy_from_slice(ELF);
+        elf[..4].copy_from_slice(&ELF);
         elf[18] = 8;
         assert!(matches!(unpack(elf), Err(PackageError::Architecture(_))));
         let missing = at(Path::new("/no/such/package"));
@@ -362,7 +373,16 @@ mod tests {
         assert!(source.directory().join(SOURCE).exists() && source.is_launched());
         let zip = zipped(&[("__main__.py", b"")]);
         let zip = Package::unpack(Cursor::new(zip), code("python:3.11")).unwrap();
-        assert!(zip.directory().join("__main__.py").exists());
+        assert!(zip.directory().join("__main__.py").exists() && !zip.takes_the_action_loop());
+        for bytes in [
+            zipped(&[("exec", b"#!/bin/sh")]),
+            zipped(&[("exec", b"#!"), ("a.py", b"")]),
+        ] {
+            let looping = Package::unpack(Cursor::new(bytes), code("nodejs")).unwrap();
+            assert!(looping.takes_the_action_loop());
+        }
+        let marked = Package::unpack(Cursor::new("#!/usr/bin/node"), code("nodejs")).unwrap();
+        assert!(!marked.takes_the_action_loop());
     }
 
     #[test]

@@ -46,7 +46,8 @@ abstract class DriverContractSuite extends munit.FunSuite:
 
   private lazy val driver = newDriver()
   private lazy val actors = ActorTestKit()
-  private lazy val runtime = RuntimeClient(maxLine = 100_000, connectTimeout = 10.seconds)(using actors.system)
+  private lazy val runtime =
+    RuntimeClient(maxLine = 100_000, connectTimeout = 10.seconds)(using actors.system)
 
   override def afterAll(): Unit =
     Await.result(driver.close(), 60.seconds)
@@ -188,7 +189,8 @@ abstract class DriverContractSuite extends munit.FunSuite:
         _ <- driver.stop(container)
       yield assertEquals((first, again), (expected(workers), expected(workers)), form.toString)
 
-  private def expected(workers: Int) = (0 until workers).map(worker => s"""{"twice":${2 * worker}}""").toVector
+  private def expected(workers: Int) =
+    (0 until workers).map(worker => s"""{"twice":${2 * worker}}""").toVector
 
   /** A file of source, in the form in which the driver wants it. */
   private def packageOf(kind: String, workers: Int, source: String): Path =
