@@ -10,6 +10,7 @@ import scala.jdk.StreamConverters.*
 
 class SqliteDefinitionStoreSuite extends DefinitionStoreContract, EmbeddedStorage
 class SqliteFlareStoreSuite extends FlareStoreContract, EmbeddedStorage
+class SqliteActionPackageStoreSuite extends ActionPackageStoreContract, EmbeddedStorage
 class SqliteNamespaceStoreSuite extends NamespaceStoreContract, EmbeddedStorage
 class SqliteTriggerStoreSuite extends TriggerStoreContract, EmbeddedStorage
 class SqliteAlarmStoreSuite extends AlarmStoreContract, EmbeddedStorage
