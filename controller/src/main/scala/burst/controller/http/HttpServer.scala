@@ -1,12 +1,13 @@
 package burst.controller.http
 
+import burst.controller.action.{Activations, FlareInvocations, Records, StoredActions}
 import burst.controller.json.JsonPieces
 import burst.controller.limits.PlatformLimits
 import burst.controller.deploy.{Definitions, PackageInspector}
 import burst.controller.http.connection.{Listener, Listening}
 import burst.controller.scheduler.FlareService
 import burst.controller.store.{Blocking, Storage, Transfers}
-import org.apache.pekko.actor.typed.{ActorSystem, DispatcherSelector}
+import org.apache.pekko.actor.typed.{ActorSystem, DispatcherSelector, Scheduler}
 import org.apache.pekko.http.scaladsl.server.Route
 import scala.concurrent.{ExecutionContext, Future}
 
@@ -20,9 +21,11 @@ object HttpServer:
       definitions: Definitions,
       service: FlareService,
       blocking: Blocking,
-      transfers: Transfers
+      transfers: Transfers,
+      records: Records
   )(using system: ActorSystem[?]): Route =
     given ExecutionContext = system.executionContext
+    given Scheduler = system.scheduler
     val options = OptionsReader(defaults, limits)
     val metrics = Metrics()
     val body = RequestBody(settings.bodyTimes, settings.json)
@@ -31,11 +34,13 @@ object HttpServer:
     def intake(bodies: BodyIntake.Settings, dispatcher: String) =
       val threads = system.dispatchers.lookup(DispatcherSelector.fromConfig(dispatcher))
       BodyIntake(body, bodies, FairExecutor(threads), blocking)
+    val flareIntake = intake(settings.flareBodies, HttpSettings.LargeBodyDispatcher)
+    val rates = RateLimiter()
     val flareCall = FlareCall(
       service,
-      intake(settings.flareBodies, HttpSettings.LargeBodyDispatcher),
+      flareIntake,
       pieces,
-      RateLimiter(),
+      rates,
       results,
       settings
     )
@@ -43,6 +48,19 @@ object HttpServer:
     val versions = Versions(storage.definitions)
     val deploys = RateLimiter()
     val flareBody = FlareBody(options, defaults, pieces, settings.flareBodies.bodyLimit)
+    val actions = StoredActions(storage.definitions)
+    val activations = Activations(storage.activations, storage.flares, storage.blobs, pieces)
+    val invocations = FlareInvocations(
+      service,
+      actions,
+      activations,
+      records,
+      FlarePace(rates),
+      defaults.terms,
+      pieces,
+      blocking,
+      settings.componentPatience
+    )
     Routes(
       MetaRoutes(metrics, storage.flares, service, blocking),
       InvokersRoutes(service),
@@ -65,6 +83,8 @@ object HttpServer:
       VersionsRoutes(definitions, storage.definitions, versions, body, deploys, views, blocking, transfers),
       FlaresRoutes(storage.flares, service, results, blocking, transfers),
       GroupsRoutes(versions, storage.flares, service, flareCall, flareBody, pieces, blocking),
+      InvokeRoutes(actions, invocations, flareIntake, pieces, settings.blockingLimit),
+      ActivationsRoutes(activations, storage.flares, blocking, transfers, settings.logLimit),
       AdminRoutes(
         NamespacesRoutes(storage.namespaces, service, body, blocking),
         AdminFlaresRoutes(storage.flares, service, blocking)

@@ -17,6 +17,8 @@ final class Routes(
     versions: VersionsRoutes,
     flares: FlaresRoutes,
     groups: GroupsRoutes,
+    invocations: InvokeRoutes,
+    activations: ActivationsRoutes,
     admin: AdminRoutes,
     authentication: Authentication,
     requestLimits: RequestLimits,
@@ -46,9 +48,17 @@ final class Routes(
         concat(
           invokers.route,
           (path("namespaces" ~ Slash.?) & get)(complete(own(caller))),
+          // Also in packages of others.
+          invocations.route(caller),
           pathPrefix("namespaces" / Segment): namespace =>
             authentication.own(namespace, caller):
-              concat(bursts.route(caller), versions.route(caller), flares.route(caller), groups.route(caller))
+              concat(
+                bursts.route(caller),
+                versions.route(caller),
+                flares.route(caller),
+                groups.route(caller),
+                activations.route(caller)
+              )
         )
 
   /** Of which credentials open one. */

@@ -17,6 +17,7 @@ final case class Storage(
     blobs: FlareBlobStore,
     epochs: EpochStore,
     secrets: Secrets,
+    activations: ActivationStore,
     close: () => Unit
 )
 
@@ -45,6 +46,7 @@ object Storage:
       blobs.flares,
       JdbcEpochStore(database),
       Secrets(secretsKey),
+      JdbcActivationStore(database),
       () => close()
     )
 
