@@ -43,6 +43,7 @@ trait InvocationPace:
 private[action] final class ActionRuns(
     service: FlareService,
     actions: Actions,
+    builtIns: BuiltInRuns,
     activations: Activations,
     pace: InvocationPace,
     defaults: FlareTerms,
@@ -52,11 +53,14 @@ private[action] final class ActionRuns(
   import ActionRuns.*
 
   def begin(call: Call): Future[Either[InvocationRefusal, Begun]] =
-    counting(call):
-      Future.successful(request(call)).flatMap:
-        case Left(refusal) => Future.successful(Left(refusal))
-        case Right(wanted) => submit(call, wanted, Tries)
-    .map(_.map(begun))
+    builtIns.of(call) match
+      case Some(own) => counting(call)(builtIns.begin(call, own).map(Right(_)))
+      case None => counting(call)(flare(call)).map(_.map(begun))
+
+  private def flare(call: Call): Future[Either[InvocationRefusal, Flare]] =
+    request(call) match
+      case Left(refusal) => Future.successful(Left(refusal))
+      case Right(wanted) => submit(call, wanted, Tries)
 
   /** What is refused was no flare. */
   def counting[A](call: Call)(
@@ -122,7 +126,7 @@ private[action] final class ActionRuns(
       .submit(wanted)
       .flatMap:
         case Left(Refusal.PackageGone) if tries > 1 =>
-          blocking(actions.find(call.action.name)).flatMap: found =>
+          blocking(actions.find(call.caller, call.action.name)).flatMap: found =>
             found.toOption.map(action => request(call.copy(action = action))) match
               case Some(Right(again)) => submit(call, again, tries - 1)
               case Some(Left(refusal)) => Future.successful(Left(refusal))
@@ -152,7 +156,7 @@ object FlareInvocation:
     val target = action.target
     ActivationFields(
       target.qualified.drop(1),
-      action.definition.action.label.getOrElse(action.definition.version),
+      action.definition.shownVersion,
       transaction,
       action.definition.action.logs,
       action.definition.action.concurrency,

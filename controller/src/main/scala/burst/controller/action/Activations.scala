@@ -1,7 +1,7 @@
 package burst.controller.action
 
 import burst.controller.blob.{BlobName, FlareBlobStore}
-import burst.controller.flare.{Flare, Output}
+import burst.controller.flare.{ActivationFields, Flare, Output}
 import burst.controller.json.JsonPieces
 import burst.controller.store.{ActivationFilter, ActivationStore, ResultReader, StoredActivation}
 import burst.protocol.{FlareId, JsonText}
@@ -17,7 +17,22 @@ final class Activations(
 ):
   import Activations.*
 
-  def find(namespace: String, id: FlareId): Option[ActivationRecord] = store.find(namespace, id).map(record)
+  /** No burst's. */
+  def find(namespace: String, id: FlareId): Option[ActivationRecord] =
+    store.find(namespace, id).filterNot(found => burst(found).isDefined).map(record)
+
+  def findPack(namespace: String, id: FlareId): Option[BurstPack] =
+    store
+      .findNear(namespace, id)
+      .flatMap(burst)
+      .flatMap((flare, fields) => BurstPack.of(id, flare, fields))
+      .headOption
+
+  private def burst(found: StoredActivation): Option[(Flare, ActivationFields)] =
+    for
+      flare <- found.body.toOption
+      fields <- flare.request.activation if fields.burst
+    yield (flare, fields)
 
   def list(namespace: String, filter: ActivationFilter, limit: Int, skip: Int): Vector[ActivationHead] =
     store.list(namespace, filter, limit, skip).map(found => record(found).head)
@@ -45,10 +60,16 @@ final class Activations(
       )
     case Right(flare) =>
       val fields = flare.request.activation.getOrElse(throw IllegalStateException("not an invocation"))
-      // In a list, an output that is not there has no error.
-      val output = found.output.fold(RunOutput.Text(JsonText.EmptyObject))(_ => text(found.id, found.output))
-      val run = RunResult.of(flare, output, pieces)
+      val run = if fields.burst then ofBurst(flare) else ofOne(found, flare)
       ActivationRecord(FlareRecord.head(found.id, flare, fields, run.status), run.result)
+
+  private def ofBurst(flare: Flare): RunResult =
+    flare.error.fold(RunResult(ActivationStatus.Success, JsonText("[]")))(RunResult.failed(flare, _))
+
+  private def ofOne(found: StoredActivation, flare: Flare): RunResult =
+    // In a list, an output that is not there has no error.
+    val output = found.output.fold(RunOutput.Text(JsonText.EmptyObject))(_ => text(found.id, found.output))
+    RunResult.of(flare, output, pieces)
 
   private def text(id: FlareId, output: Option[Output]): RunOutput = output match
     case None => RunOutput.Nothing

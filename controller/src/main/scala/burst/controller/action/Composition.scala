@@ -1,6 +1,7 @@
 package burst.controller.action
 
 import burst.controller.action.Composition.*
+import burst.controller.definition.KindFamily
 import burst.controller.json.JsonPieces
 import burst.protocol.{FlareId, JsonText}
 import io.circe.syntax.*
@@ -52,10 +53,10 @@ private[action] final class Spent(var prepaid: Boolean):
 
 private[action] object Composition:
   /** Actions that a sequence or a conductor may run, with all that these run. */
-  val MostComponents = 50
+  val MostComponents: Int = Sequences.Most
   val MostConductorRuns: Int = 2 * MostComponents + 1
 
-  val Kind = "sequence"
+  val Kind: String = KindFamily.Sequence.name
 
   def isComposition(action: Action): Boolean = isSequence(action) || isConductor(action)
   def isSequence(action: Action): Boolean = action.definition.kind == Kind

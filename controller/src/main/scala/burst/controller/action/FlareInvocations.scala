@@ -13,6 +13,7 @@ import scala.concurrent.{ExecutionContext, Future}
 final class FlareInvocations(
     service: FlareService,
     actions: Actions,
+    builtIns: BuiltIns,
     activations: Activations,
     records: Records,
     pace: InvocationPace,
@@ -23,7 +24,17 @@ final class FlareInvocations(
 )(using ExecutionContext, Scheduler)
     extends Invocations:
 
-  private val runs = ActionRuns(service, actions, activations, pace, defaults, pieces, blocking)
+  private val runs =
+    ActionRuns(
+      service,
+      actions,
+      BuiltInRuns(builtIns, records),
+      activations,
+      pace,
+      defaults,
+      pieces,
+      blocking
+    )
   private val compositions = Compositions(runs, actions, records, pieces, blocking, patience)
 
   def invoke(

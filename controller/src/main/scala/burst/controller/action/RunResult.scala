@@ -55,7 +55,7 @@ object RunResult:
         case '[' if pieces.elements(text.bytes, MostBytes).isRight => RunResult(Success, text)
         case _ => error(DeveloperError, Invalid)
 
-  private def failed(flare: Flare, failure: Failure): RunResult =
+  private[action] def failed(flare: Flare, failure: Failure): RunResult =
     val inStart = failure.operation.contains(StartOperation.Init)
     failure.kind match
       case FailureKind.Timeout if waited(Some(failure)) => error(InternalError, NoResources)

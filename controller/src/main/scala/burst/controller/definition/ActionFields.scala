@@ -33,7 +33,19 @@ final case class ActionFields(
     logs: Int = 10,
     concurrency: Int = 1,
     label: Option[String] = None
-)
+):
+  /** The label of a next version that says none of its own. */
+  def nextLabel: Option[String] = label.map(EntityVersion.after)
+
+  /** Those of a next version whose program was replaced by who knows nothing of actions. */
+  def under(program: ActionFields, init: Set[String]): ActionFields = copy(
+    main = program.main,
+    image = program.image,
+    components = program.components,
+    binary = program.binary,
+    initParameters = init,
+    label = nextLabel
+  )
 
 object ActionFields:
   private given Configuration = Configuration.default.withDefaults

@@ -19,7 +19,16 @@ final case class Definition(
     environment: SealedEnvironment = SealedEnvironment.Empty,
     action: ActionFields = ActionFields()
 ):
-  def ref: DefinitionRef = DefinitionRef(namespace, name, version, packageId, kind, action.main)
+  /** Who runs it asks for the family: all versions of one are run alike. */
+  def ref: DefinitionRef =
+    DefinitionRef(namespace, name, version, packageId, kind.takeWhile(_ != ':'), action.main)
+
+  def family: Option[KindFamily] = Kind.familyOf(kind)
+
+  /** The version as OpenWhisk's clients see it. */
+  def shownVersion: String = action.label.getOrElse(version)
+
+  def all: Parameters = Parameters(parameters, action.initParameters)
 
 object Definition:
   /** Environment variables of a program, secret ones among them, and bytes of their names and values. */

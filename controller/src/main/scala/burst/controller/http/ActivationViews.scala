@@ -17,19 +17,25 @@ object ActivationViews:
   def inList(head: ActivationHead): Json =
     Json.fromFields(about(head) :+ ("statusCode" -> head.status.ordinal.asJson))
 
-  /** A whole record in two parts, between which its logs stand. */
-  def around(record: ActivationRecord): (ByteString, ByteString) =
-    val before = ByteString(members(about(record.head) :+ ("subject" -> record.head.subject.asJson)))
-    (before ++ ByteString(""","response":""") ++ response(record) ++ ByteString(""","logs":["""), End)
+  /** A whole record, but for its result and its log, which stand between these. */
+  def around(head: ActivationHead, size: Option[Int]): (ByteString, ByteString, ByteString) =
+    val about = members(ActivationViews.about(head) :+ ("subject" -> head.subject.asJson))
+    val (before, after) = aroundResult(head, size)
+    (ByteString(about + ""","response":""") ++ before, after ++ ByteString(""","logs":["""), ByteString("]}"))
+
+  /** A response, but for the result that stands between these. */
+  def aroundResult(head: ActivationHead, size: Option[Int]): (ByteString, ByteString) =
+    val said = Vector(
+      "status" -> head.status.text.asJson,
+      "success" -> (head.status == ActivationStatus.Success).asJson
+    ) ++ size.map("size" -> _.asJson)
+    (ByteString(members(said) + ""","result":"""), ByteString("}"))
 
   /** With the logs that it has itself. */
   def whole(record: ActivationRecord): ByteString =
-    val (before, after) = around(record)
-    before ++ ByteString(record.logs.map(_.asJson.noSpaces).mkString(",")) ++ after
-
-  def result(record: ActivationRecord): ByteString = response(record)
-
-  def logs(lines: Vector[String]): Json = Json.obj("logs" -> lines.asJson)
+    val (before, between, after) = around(record.head, Some(record.result.length))
+    before ++ record.result.bytes ++ between ++
+      ByteString(record.logs.map(_.asJson.noSpaces).mkString(",")) ++ after
 
   /** A line of a log. Clients cut off what is before the text by its form. */
   def line(text: LogText, line: String): String =
@@ -45,8 +51,6 @@ object ActivationViews:
     Instant.EPOCH.plus(micros, ChronoUnit.MICROS).toString match
       case whole if whole.contains('.') => whole
       case seconds => s"${seconds.stripSuffix("Z")}.000Z"
-
-  private val End = ByteString("]}")
 
   private def about(head: ActivationHead): Vector[(String, Json)] =
     Vector(
@@ -64,15 +68,6 @@ object ActivationViews:
     Json.fromValues(annotations.toIterable.map((key, value) =>
       Json.obj("key" -> key.asJson, "value" -> value)
     ))
-
-  private def response(record: ActivationRecord): ByteString =
-    val status = record.status
-    val said = Vector(
-      "status" -> status.text.asJson,
-      "success" -> (status == ActivationStatus.Success).asJson,
-      "size" -> record.result.length.asJson
-    )
-    ByteString(members(said)) ++ ByteString(""","result":""") ++ record.result.bytes ++ ByteString("}")
 
   /** An object that is not at its end. */
   private def members(fields: Vector[(String, Json)]): String = Json.fromFields(fields).noSpaces.dropRight(1)

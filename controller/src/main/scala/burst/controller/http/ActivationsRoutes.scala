@@ -1,13 +1,20 @@
 package burst.controller.http
 
-import burst.controller.action.{ActivationRecord, Activations}
+import burst.controller.action.{ActivationHead, ActivationRecord, Activations, BurstPack}
 import burst.controller.flare.LogText
 import burst.controller.store.{ActivationFilter, Blocking, Identity, LogReader, Transfers}
 import burst.protocol.FlareId
 import io.circe.Json
 import io.circe.syntax.*
 import org.apache.pekko.NotUsed
-import org.apache.pekko.http.scaladsl.model.{ContentTypes, HttpEntity, HttpRequest, HttpResponse, StatusCodes}
+import org.apache.pekko.http.scaladsl.model.{
+  ContentTypes,
+  HttpEntity,
+  HttpRequest,
+  HttpResponse,
+  ResponseEntity,
+  StatusCodes
+}
 import org.apache.pekko.http.scaladsl.server.Directives.*
 import org.apache.pekko.http.scaladsl.server.Route
 import org.apache.pekko.stream.scaladsl.Source
@@ -22,6 +29,7 @@ import scala.concurrent.{ExecutionContext, Future}
   */
 final class ActivationsRoutes(
     activations: Activations,
+    packs: PackAnswer,
     logs: LogReader,
     blocking: Blocking,
     transfers: Transfers,
@@ -71,19 +79,23 @@ final class ActivationsRoutes(
           else ok(JsonMarshalling.entity(Json.fromValues(found.map(ActivationViews.inList))))
 
   private def show(caller: Identity, id: FlareId): Answer =
-    Refusable(own(caller, id))(record => document(caller, record).map(source => ok(streamed(source))))
+    Refusable(own(caller, id))(found => document(caller, found).map(source => ok(streamed(source))))
 
   private def showResult(caller: Identity, id: FlareId): Answer =
-    Refusable(own(caller, id)): record =>
-      Future.successful(ok(HttpEntity(ContentTypes.`application/json`, ActivationViews.result(record))))
+    Refusable(own(caller, id)): found =>
+      val (before, after) = ActivationViews.aroundResult(headOf(found), sizeOf(found))
+      Future.successful(ok(streamed(around(before, resultOf(found), after))))
 
   private def showLogs(caller: Identity, id: FlareId): Answer =
-    Refusable(own(caller, id)): record =>
-      linesOf(caller, record).map: lines =>
+    Refusable(own(caller, id)): found =>
+      linesOf(caller, found).map: lines =>
         ok(streamed(around(ByteString("""{"logs":["""), lines, ByteString("]}"))))
 
-  private def own(caller: Identity, id: FlareId): Future[Either[ApiError, ActivationRecord]] =
-    reading(caller)(activations.find(caller.namespace, id).toRight(ApiError.NoSuchActivation(id)))
+  private def own(caller: Identity, id: FlareId): Future[Either[ApiError, Found]] =
+    reading(caller)(find(caller, id).toRight(ApiError.NoSuchActivation(id)))
+
+  private def find(caller: Identity, id: FlareId): Option[Found] =
+    activations.find(caller.namespace, id).orElse(activations.findPack(caller.namespace, id))
 
   /** Results may be large, and in a bucket. */
   private def reading[A](caller: Identity)(work: => A): Future[A] =
@@ -92,29 +104,55 @@ final class ActivationsRoutes(
   /** One after the other; one that has gone meanwhile is left out. */
   private def documents(caller: Identity, ids: Vector[FlareId]): Source[ByteString, NotUsed] =
     val each = Source(ids)
-      .mapAsync(1)(id => reading(caller)(activations.find(caller.namespace, id)))
+      .mapAsync(1)(id => reading(caller)(find(caller, id)))
       .mapConcat(identity)
       .zipWithIndex
-      .flatMapConcat: (record, index) =>
+      .flatMapConcat: (found, index) =>
         val comma = if index > 0 then Source.single(ByteString(",")) else Source.empty
-        comma.concat(Source.futureSource(document(caller, record)))
+        comma.concat(Source.futureSource(document(caller, found)))
     around(ByteString("["), each, ByteString("]"))
 
-  private def document(caller: Identity, record: ActivationRecord): Future[Source[ByteString, NotUsed]] =
-    val (before, after) = ActivationViews.around(record)
-    linesOf(caller, record).map(around(before, _, after))
+  private def document(caller: Identity, found: Found): Future[Source[ByteString, NotUsed]] =
+    val head = headOf(found)
+    val (before, between, after) = ActivationViews.around(head, sizeOf(found))
+    linesOf(caller, found).map: lines =>
+      Source.single(before).concat(resultOf(found)).concat(around(between, lines, after))
+
+  private def resultOf(found: Found): Source[ByteString, NotUsed] = found match
+    case record: ActivationRecord => Source.single(record.result.bytes)
+    case pack: BurstPack => packs.outputs(pack)
 
   /** The lines of its log, with commas between. */
-  private def linesOf(caller: Identity, record: ActivationRecord): Future[Source[ByteString, NotUsed]] =
-    if record.logs.nonEmpty then
+  private def linesOf(caller: Identity, found: Found): Future[Source[ByteString, NotUsed]] = found match
+    case record: ActivationRecord if record.logs.nonEmpty =>
       Future.successful(Source.single(ByteString(record.logs.map(_.asJson.noSpaces).mkString(","))))
-    else
-      logAnswer.lines(caller.namespace, record.id, _ => true)(jsonOf).map: (extent, lines) =>
-        val ended = record.head.end.getOrElse(record.head.start) * 1000
-        val last = Option.when(extent.truncated)(ActivationViews.truncated(logLimit, ended).asJson.noSpaces)
-        lines.concat(Source(last.toVector)).intersperse(",").map(ByteString(_))
+    case record: ActivationRecord => logOf(caller, record.id, record.head, _ => true)
+    case pack: BurstPack => logOf(caller, pack.flare.id, pack.head, _.pack == pack.pack.pack)
+
+  private def logOf(
+      caller: Identity,
+      flare: FlareId,
+      head: ActivationHead,
+      wanted: LogText => Boolean
+  ): Future[Source[ByteString, NotUsed]] =
+    logAnswer.lines(caller.namespace, flare, wanted)(jsonOf).map: (extent, lines) =>
+      val ended = head.end.getOrElse(head.start) * 1000
+      val last = Option.when(extent.truncated)(ActivationViews.truncated(logLimit, ended).asJson.noSpaces)
+      lines.concat(Source(last.toVector)).intersperse(",").map(ByteString(_))
 
 private object ActivationsRoutes:
+  /** What an activation's id stands for. */
+  type Found = ActivationRecord | BurstPack
+
+  def headOf(found: Found): ActivationHead = found match
+    case record: ActivationRecord => record.head
+    case pack: BurstPack => pack.head
+
+  /** Bytes of a result, where it is at hand. */
+  def sizeOf(found: Found): Option[Int] = found match
+    case record: ActivationRecord => Some(record.result.length)
+    case _: BurstPack => None
+
   def jsonOf(text: LogText, line: String): String = ActivationViews.line(text, line).asJson.noSpaces
 
   def around(
@@ -127,5 +165,5 @@ private object ActivationsRoutes:
   def streamed(source: Source[ByteString, NotUsed]): HttpEntity.Chunked =
     HttpEntity.Chunked.fromData(ContentTypes.`application/json`, source.filter(_.nonEmpty))
 
-  def ok(entity: org.apache.pekko.http.scaladsl.model.ResponseEntity): Either[ApiError, HttpResponse] =
+  def ok(entity: ResponseEntity): Either[ApiError, HttpResponse] =
     Right(HttpResponse(StatusCodes.OK, entity = entity))

@@ -46,8 +46,6 @@ enum ApiError:
   case NoSuchFlare(id: FlareId)
   case NoSuchGroup(id: FlareId)
   case NoSuchNamespace(name: String)
-  case NoSuchAction(name: String)
-  case NoSuchPackage(name: String)
   case FinalParameter(name: String)
   case InvalidActivationId
   case NoSuchActivation(id: FlareId)
@@ -68,6 +66,7 @@ enum ApiError:
   case TooManyAtOnce(limit: Int)
   case LoginsLimited(retryAfterSeconds: Long)
   case Refused(refusal: Refusal)
+  case OfEntity(problem: EntityProblem)
   case TimedOut
   case Busy
   case Internal
@@ -119,7 +118,7 @@ object ApiError:
     case SizeMismatch(size, params) =>
       BadRequest -> s"'size' is $size but 'params' holds $params inputs; make them agree or leave 'size' out."
     case InvalidName =>
-      BadRequest -> s"""A name has at most ${EntityName.MaxLength} letters, digits, '_', '@', '.', '-' and
+      BadRequest -> s"""A name has at most ${EntityName.MaxLength} letters, digits, '_', '@', '.', '&', '-' and
         | inner spaces, and begins with a letter, digit or '_'.""".stripMargin.replace("\n", "")
     case InvalidVersion => BadRequest -> "A version is 0.0 and the number of the deploy, such as 0.0.3."
     case InvalidFlareId => BadRequest -> "A flare id has 32 lower-case hexadecimal digits."
@@ -148,8 +147,6 @@ object ApiError:
       NotFound -> s"There is no version $version of '$name', or it is kept no more; choose one of its versions."
     case NoSuchFlare(id) => NotFound -> s"There is no flare '${id.value}' in this namespace."
     case NoSuchGroup(id) => NotFound -> s"There is no group '${id.value}' in this namespace."
-    case NoSuchAction(name) => NotFound -> s"There is no action '$name'; create it first."
-    case NoSuchPackage(name) => NotFound -> s"There is no package '$name'; create it first."
     case FinalParameter(name) =>
       BadRequest -> s"The parameter '${Fields.shortened(name)}' is final and has its value; leave it out."
     case InvalidActivationId => BadRequest -> "An activation id has 32 lower-case hexadecimal digits."
@@ -181,6 +178,7 @@ object ApiError:
     case LoginsLimited(seconds) =>
       TooManyRequests -> s"Too many wrong credentials came from this address; wait $seconds s."
     case Refused(refusal) => describe(refusal)
+    case OfEntity(problem) => EntityProblem.describe(problem)
     case Busy =>
       ServiceUnavailable -> "The platform is taking in as much as it can hold; send it again soon."
     case TimedOut => ServiceUnavailable -> "The request took too long and was given up; send it again."
@@ -207,7 +205,16 @@ object ApiError:
 
   private def describe(name: String, refusal: DeployRefusal): (StatusCode, String) = refusal match
     case DeployRefusal.Exists =>
-      Conflict -> s"There is a definition '$name' already; send overwrite=true to replace it."
+      Conflict -> s"There is a definition '$name' already (resource already exists); send overwrite=true to replace it."
+    case DeployRefusal.NameTaken(by) =>
+      Conflict -> s"'$name' is the name of a ${by.word} already; choose another name."
+    case DeployRefusal.NoSuchPackage(inPackage) =>
+      NotFound -> s"There is no package '$inPackage'; create it first."
+    case DeployRefusal.InBinding(inPackage) =>
+      BadRequest -> s"'$inPackage' is bound to another package; name the action in that one."
+    case DeployRefusal.NoProgram => BadRequest -> "There is no such action yet; send its 'exec'."
+    case DeployRefusal.NotConcurrent(kind) =>
+      BadRequest -> s"A container of the kind '$kind' runs one call at a time; set 'limits.concurrency' to 1."
     case DeployRefusal.Missing => describe(NoSuchDefinition(name))
     case DeployRefusal.NoSuchVersion(version) => describe(NoSuchVersion(name, version))
     case DeployRefusal.NoVersionBefore =>
@@ -252,6 +259,10 @@ object ApiError:
     case PackageProblem.CorruptZip(reason) => s"The package is a damaged zip: $reason; build it again."
     case PackageProblem.NoExec =>
       "The package has no file 'exec' at its top; add the executable by that name."
+    case PackageProblem.NoEntry(wanted) =>
+      s"The package has no file ${wanted.map(name => s"'$name'").mkString(" or ")} at its top; add one of them."
+    case PackageProblem.NotAProgram =>
+      "The code is base64 of what is neither a zip nor a Linux executable; send a zip, or the text of the source."
     case PackageProblem.UnsafePath(_) =>
       "The package holds a path that is absolute, leads out of it or is malformed; use plain relative paths."
     case PackageProblem.NotAFile(_) =>

@@ -1,6 +1,6 @@
 package burst.controller.http
 
-import burst.controller.action.{Activations, FlareInvocations, Records, StoredActions}
+import burst.controller.action.*
 import burst.controller.json.JsonPieces
 import burst.controller.limits.PlatformLimits
 import burst.controller.deploy.{Definitions, PackageInspector}
@@ -28,12 +28,14 @@ object HttpServer:
     given Scheduler = system.scheduler
     val options = OptionsReader(defaults, limits)
     val metrics = Metrics()
+    val actionLimits = ActionLimits(limits)
     val body = RequestBody(settings.bodyTimes, settings.json)
     val results = ResultAnswer(storage.flares, storage.blobs, blocking, transfers)
     val pieces = JsonPieces(settings.json.depth)
     def intake(bodies: BodyIntake.Settings, dispatcher: String) =
       val threads = system.dispatchers.lookup(DispatcherSelector.fromConfig(dispatcher))
       BodyIntake(body, bodies, FairExecutor(threads), blocking)
+    val actions = StoredActions(storage.definitions, storage.actionPackages)
     val flareIntake = intake(settings.flareBodies, HttpSettings.LargeBodyDispatcher)
     val rates = RateLimiter()
     val flareCall = FlareCall(
@@ -44,15 +46,17 @@ object HttpServer:
       results,
       settings
     )
+    val deployIntake = intake(settings.deployBodies, HttpSettings.DeployDispatcher)
+    val inspector = PackageInspector(limits.packages)
     val views = Views(defaults)
     val versions = Versions(storage.definitions)
     val deploys = RateLimiter()
     val flareBody = FlareBody(options, defaults, pieces, settings.flareBodies.bodyLimit)
-    val actions = StoredActions(storage.definitions)
     val activations = Activations(storage.activations, storage.flares, storage.blobs, pieces)
     val invocations = FlareInvocations(
       service,
       actions,
+      BuiltIns(Map.empty),
       activations,
       records,
       FlarePace(rates),
@@ -61,9 +65,49 @@ object HttpServer:
       blocking,
       settings.componentPatience
     )
+    val burstCall = BurstCall(
+      actions,
+      flareBody,
+      flareCall,
+      service,
+      storage.flares,
+      pieces,
+      blocking,
+      settings.blockingLimit
+    )
+    val packs = PackAnswer(storage.flares, storage.blobs, blocking, transfers)
     Routes(
-      MetaRoutes(metrics, storage.flares, service, blocking),
+      MetaRoutes(PlatformInfo(actionLimits), metrics, storage.flares, service, blocking),
       InvokersRoutes(service),
+      EntitiesRoutes(
+        ActionsRoutes(
+          actions,
+          Sequences(actions),
+          storage.definitions,
+          storage.actionPackages,
+          definitions,
+          service,
+          inspector,
+          ActionBody(pieces, limits),
+          deployIntake,
+          deploys,
+          EntityViews(defaults),
+          CodeAnswer(storage.packages, transfers),
+          blocking,
+          transfers
+        ),
+        PackagesRoutes(
+          storage.actionPackages,
+          storage.definitions,
+          definitions,
+          pieces,
+          deployIntake,
+          deploys,
+          blocking,
+          transfers
+        ),
+        actionLimits
+      ),
       BurstsRoutes(
         definitions,
         storage.secrets,
@@ -71,10 +115,10 @@ object HttpServer:
         versions,
         service,
         flareCall,
-        PackageInspector(limits.packages),
+        inspector,
         DeployBody(options, pieces),
         flareBody,
-        intake(settings.deployBodies, HttpSettings.DeployDispatcher),
+        deployIntake,
         deploys,
         views,
         blocking,
@@ -83,8 +127,8 @@ object HttpServer:
       VersionsRoutes(definitions, storage.definitions, versions, body, deploys, views, blocking, transfers),
       FlaresRoutes(storage.flares, service, results, blocking, transfers),
       GroupsRoutes(versions, storage.flares, service, flareCall, flareBody, pieces, blocking),
-      InvokeRoutes(actions, invocations, flareIntake, pieces, settings.blockingLimit),
-      ActivationsRoutes(activations, storage.flares, blocking, transfers, settings.logLimit),
+      InvokeRoutes(actions, invocations, burstCall, flareIntake, pieces, settings.blockingLimit),
+      ActivationsRoutes(activations, packs, storage.flares, blocking, transfers, settings.logLimit),
       AdminRoutes(
         NamespacesRoutes(storage.namespaces, service, body, blocking),
         AdminFlaresRoutes(storage.flares, service, blocking)

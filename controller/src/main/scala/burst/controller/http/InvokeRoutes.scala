@@ -17,6 +17,7 @@ import scala.concurrent.{ExecutionContext, Future}
 final class InvokeRoutes(
     actions: Actions,
     invocations: FlareInvocations,
+    burstCall: BurstCall,
     intake: BodyIntake,
     pieces: JsonPieces,
     longest: FiniteDuration
@@ -24,12 +25,12 @@ final class InvokeRoutes(
   import InvokeRoutes.*
 
   def route(caller: Identity): Route =
-    post:
-      pathPrefix("namespaces" / Segment / "actions"): namespace =>
-        concat(
-          path(Segment ~ Slash.?)(name => invoked(caller, s"/$namespace/$name")),
-          path(Segment / Segment ~ Slash.?)((inside, name) => invoked(caller, s"/$namespace/$inside/$name"))
-        )
+    pathPrefix("namespaces" / Segment / "actions"): namespace =>
+      concat(
+        (path(Segment ~ Slash.?) & post)(name => invoked(caller, s"/$namespace/$name")),
+        (path(Segment / Segment ~ Slash.?) & post): (inside, name) =>
+          invoked(caller, s"/$namespace/$inside/$name")
+      )
 
   private def invoked(caller: Identity, path: String): Route =
     ActionName.parse(path, caller.namespace) match
@@ -43,12 +44,15 @@ final class InvokeRoutes(
         blockingCall <- query.flag("blocking")
         resultOnly <- query.flag("result")
         timeout <- query.int("timeout", longest.toMillis.toInt, 1, longest.toMillis.toInt)
-      yield (blockingCall, resultOnly, timeout)
-    Refusable(wanted): (blockingCall, resultOnly, timeout) =>
-      Refusable(begin(caller, name, request)): begun =>
-        if blockingCall then
-          begun.ended(timeout.millis).map(_.fold(accepted(begun.id))(ended(_, resultOnly))).map(Right(_))
-        else Future.successful(Right(accepted(begun.id)))
+        burst <- query.flag("burst")
+      yield (blockingCall, resultOnly, timeout, burst)
+    Refusable(wanted): (blockingCall, resultOnly, timeout, burst) =>
+      if burst then burstCall(caller, name, request)
+      else
+        Refusable(begin(caller, name, request)): begun =>
+          if blockingCall then
+            begun.ended(timeout.millis).map(_.fold(accepted(begun.id))(ended(_, resultOnly))).map(Right(_))
+          else Future.successful(Right(accepted(begun.id)))
 
   private def begin(
       caller: Identity,
@@ -77,10 +81,7 @@ final class InvokeRoutes(
 object InvokeRoutes:
   val IdHeader = "X-OpenWhisk-Activation-Id"
 
-  def refusal(problem: ActionProblem): ApiError = problem match
-    case ActionProblem.NoSuchAction(name) => ApiError.NoSuchAction(name.path)
-    case ActionProblem.NoSuchPackage(name) => ApiError.NoSuchPackage(name)
-    case ActionProblem.NotEntitled => ApiError.OtherNamespace
+  def refusal(problem: ActionProblem): ApiError = ApiError.OfEntity(EntityProblem.Unreachable(problem))
 
   def refusal(refusal: InvocationRefusal): ApiError = refusal match
     case InvocationRefusal.RateLimited(perMinute, pause) => ApiError.RateLimited(perMinute, pause)

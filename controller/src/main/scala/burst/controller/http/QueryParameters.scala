@@ -7,10 +7,12 @@ import org.apache.pekko.http.scaladsl.model.Uri
 /** Query parameters, read so that a mistake is told by name. */
 final class QueryParameters(query: Uri.Query):
   /** Whatever OpenWhisk takes for yes and no: clients of its send `True`. */
-  def flag(name: String): Either[ApiError, Boolean] = query.get(name).map(_.toLowerCase(Locale.ROOT)) match
-    case None | Some("false" | "no" | "off" | "0") => Right(false)
-    case Some("true" | "yes" | "on" | "1") => Right(true)
-    case Some(_) => Left(ApiError.InvalidParameter(name, "true or false"))
+  def flag(name: String, default: Boolean = false): Either[ApiError, Boolean] =
+    query.get(name).map(_.toLowerCase(Locale.ROOT)) match
+      case None => Right(default)
+      case Some("false" | "no" | "off" | "0") => Right(false)
+      case Some("true" | "yes" | "on" | "1") => Right(true)
+      case Some(_) => Left(ApiError.InvalidParameter(name, "true or false"))
 
   def int(name: String, default: Int, least: Int, most: Int): Either[ApiError, Int] = query.get(name) match
     case None => Right(default)
@@ -41,6 +43,9 @@ final class QueryParameters(query: Uri.Query):
     case Some(text) if text.count(_ == '/') > 1 || !text.split("/", -1).forall(EntityName.isValid) =>
       Left(ApiError.InvalidName)
     case name => Right(name)
+
+  /** A word as it was sent, for whoever knows which there are. */
+  def word(name: String): Either[ApiError, Option[String]] = Right(query.get(name))
 
   def entityName(parameter: String): Either[ApiError, Option[String]] = query.get(parameter) match
     case Some(text) if !EntityName.isValid(text) => Left(ApiError.InvalidName)

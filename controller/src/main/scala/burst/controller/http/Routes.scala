@@ -13,6 +13,7 @@ import scala.util.control.NonFatal
 final class Routes(
     meta: MetaRoutes,
     invokers: InvokersRoutes,
+    entities: EntitiesRoutes,
     bursts: BurstsRoutes,
     versions: VersionsRoutes,
     flares: FlaresRoutes,
@@ -51,14 +52,18 @@ final class Routes(
           // Also in packages of others.
           invocations.route(caller),
           pathPrefix("namespaces" / Segment): namespace =>
-            authentication.own(namespace, caller):
-              concat(
-                bursts.route(caller),
-                versions.route(caller),
-                flares.route(caller),
-                groups.route(caller),
-                activations.route(caller)
-              )
+            concat(
+              // They know themselves who may read what is published.
+              entities.route(caller, namespace),
+              authentication.own(namespace, caller):
+                concat(
+                  bursts.route(caller),
+                  versions.route(caller),
+                  flares.route(caller),
+                  groups.route(caller),
+                  activations.route(caller)
+                )
+            )
         )
 
   /** Of which credentials open one. */

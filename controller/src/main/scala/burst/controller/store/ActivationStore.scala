@@ -11,6 +11,9 @@ trait ActivationStore:
   /** One that has ended. */
   def find(namespace: String, id: FlareId): Option[StoredActivation]
 
+  /** The same, of a flare whose id differs from this one in its last eight digits at most. */
+  def findNear(namespace: String, id: FlareId): Vector[StoredActivation]
+
   /** Those that have ended, the one first that began last. */
   def list(namespace: String, filter: ActivationFilter, limit: Int, skip: Int): Vector[StoredActivation]
   def count(namespace: String, filter: ActivationFilter): Long

@@ -17,6 +17,15 @@ final class JdbcActivationStore(database: Database) extends ActivationStore:
         .map(stored)
         .single()
 
+  def findNear(namespace: String, id: FlareId): Vector[StoredActivation] =
+    val prefix = id.value.dropRight(8)
+    database.read("reading an activation"):
+      sql"""SELECT $columns, parts, r.output FROM flare LEFT JOIN flare_result r ON r.flare_id = id AND r.worker = 0
+            WHERE id >= ${prefix + "00000000"} AND id <= ${prefix + "ffffffff"} AND namespace = $namespace
+              AND begun IS NOT NULL AND is_record = 0 LIMIT 10"""
+        .map(stored)
+        .collection[Vector]()
+
   def list(namespace: String, filter: ActivationFilter, limit: Int, skip: Int): Vector[StoredActivation] =
     database.read("listing activations"):
       // Not what nobody will see: outputs without an error, packs of large flares, logs of records.

@@ -11,6 +11,7 @@ import scala.util.control.NonFatal
   */
 final case class Storage(
     definitions: DefinitionStore,
+    actionPackages: ActionPackageStore,
     flares: FlareStore,
     namespaces: NamespaceStore,
     packages: Packages,
@@ -38,8 +39,10 @@ object Storage:
       blobs.takeOver()
       SecretsKeyFile.settle(settings.secretsKey, database)
     val index = JdbcPackageIndex(database)
+    val definitions = JdbcDefinitionStore(database, index, settings.versions)
     Storage(
-      JdbcDefinitionStore(database, index, settings.versions),
+      definitions,
+      JdbcActionPackageStore(database, definitions),
       JdbcFlareStore(database, blobs.flares, index, settings.logLimit, settings.phaseLimit),
       JdbcNamespaceStore(database, defaults),
       Packages(index, blobs.packages),

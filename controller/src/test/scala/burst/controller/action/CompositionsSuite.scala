@@ -30,6 +30,7 @@ class CompositionsSuite extends EmbeddedStorage:
     service.ending = ended(FlareState.Succeeded)
     var known = Map.empty[String, Action]
     var programs = Map.empty[String, Json => Json]
+    var builtIns = Map.empty[String, BuiltIn]
     var taken = 0
     val pace = new InvocationPace:
       def take(caller: Identity) =
@@ -43,8 +44,19 @@ class CompositionsSuite extends EmbeddedStorage:
     val activations = Activations(storage.activations, storage.flares, storage.blobs, pieces)
     val blocking = Blocking(summon[ExecutionContext])
     val records = Records(storage.activations, blocking, 30.seconds)
-    val invocations =
-      FlareInvocations(service, actions, activations, records, pace, terms, pieces, blocking, 1.minute)
+    lazy val invocations =
+      FlareInvocations(
+        service,
+        actions,
+        BuiltIns(builtIns),
+        activations,
+        records,
+        pace,
+        terms,
+        pieces,
+        blocking,
+        1.minute
+      )
     service.program = Some(run)
 
     private def run(request: FlareRequest): JsonText = request.inputs match
@@ -67,12 +79,11 @@ class CompositionsSuite extends EmbeddedStorage:
       add(name, ActionFields(annotations = JsonObject("conductor" -> true.asJson)), "rust", JsonObject.empty)
 
     def sequence(name: String, components: String*): Unit =
-      add(
-        name,
-        ActionFields(components = components.map(part => s"/guest/$part").toVector),
-        "sequence",
-        JsonObject("_actions" -> components.asJson)
-      )
+      addSequence(name, components.map(part => s"/guest/$part")*)
+
+    def addSequence(name: String, components: String*): Unit =
+      val fields = ActionFields(components = components.toVector)
+      add(name, fields, "sequence", JsonObject("_actions" -> components.asJson))
 
     def invoke(name: String, payload: Json = Json.obj()): Activation =
       val call = Invocation(caller, known(s"/guest/$name"), payload, "transaction")
@@ -145,6 +156,17 @@ class CompositionsSuite extends EmbeddedStorage:
     s.sequence("round", "about")
     s.sequence("about", "round")
     assertEquals(s.invoke("round").status, ActivationStatus.ApplicationError)
+
+  setup("what the controller runs itself is recorded as any other"): s =>
+    val echo = ActionName(BuiltIns.Namespace, Some("utils"), "echo")
+    val definition = Samples.definition("utils/echo", BuiltIns.Namespace).copy(kind = BuiltIns.Kind)
+    s.known = s.known.updated(echo.qualified, Action(echo, definition, JsonObject.empty, JsonObject.empty))
+    s.builtIns = Map("utils/echo" -> (call => scala.concurrent.Future.successful(call.payload)))
+    s.program("one")(add(1))
+    s.addSequence("echoed", "/whisk.system/utils/echo", "/guest/one")
+    val whole = s.invoke("echoed", Json.obj("n" -> 1.asJson))
+    assertEquals(n(whole), Some(2))
+    assertEquals(whole.logs.map(s.stored).map(_.name), Vector("echo", "one"))
 
   setup("a component that is not there, or not to be had, ends a sequence"): s =>
     s.sequence("lost", "ghost")

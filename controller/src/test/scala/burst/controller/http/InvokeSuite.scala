@@ -1,9 +1,20 @@
 package burst.controller.http
 
-import burst.controller.flare.{FlareState, LogText, WorkerResult}
+import burst.controller.definition.Packing
+import burst.controller.flare.{FlareState, LogText, Output, PackRecord, WorkerResult}
 import burst.controller.http.FakeFlareService.ended
 import burst.controller.scheduler.Refusal
-import burst.protocol.{Environment, Failure, FailureKind, FlareId, Inputs, JsonText, LogStream}
+import burst.protocol.{
+  Environment,
+  Failure,
+  FailureKind,
+  FlareId,
+  Inputs,
+  InvokerId,
+  JsonText,
+  LogStream,
+  PackStart
+}
 import io.circe.Json
 
 class InvokeSuite extends HttpSuite:
@@ -17,6 +28,11 @@ class InvokeSuite extends HttpSuite:
       send("PUT", s"$bursts/hello", deployment(more = ""","parameters":{"who":"all","kept":1}""")).status,
       200
     )
+
+  /** An action whose activations can be listed apart. */
+  private def fresh(name: String): String =
+    assertEquals(send("PUT", s"$bursts/$name", deployment()).status, 200)
+    name
 
   private def invoke(query: String = "", body: String = "{}", name: String = "hello") =
     send("POST", s"$actions/$name$query", Some(body))
@@ -75,18 +91,19 @@ class InvokeSuite extends HttpSuite:
     assertEquals((reply.status, reply.body), (200, "[1,2]"))
 
   test("a result with an error, and what is no object, are 502 without a code"):
+    val name = fresh("wrong")
     returning("""{"error":"no such city"}""")
-    val application = invoke("?blocking=true&result=true")
+    val application = invoke("?blocking=true&result=true", name = name)
     assertEquals((application.status, application.body), (502, """{"error":"no such city"}"""))
     returning("42")
-    val developer = invoke("?blocking=true")
+    val developer = invoke("?blocking=true", name = name)
     assertEquals(developer.status, 502)
     val response = developer.json.hcursor.downField("response")
     assertEquals(response.get[String]("status"), Right("action developer error"))
     assert(response.downField("result").get[String]("error").exists(_.contains("valid JSON")))
     assert(!developer.json.asObject.exists(_.contains("code")))
     // The list says the same of both.
-    val codes = send("GET", s"$activations?limit=2").json.asArray.toVector.flatten
+    val codes = send("GET", s"$activations?name=wrong").json.asArray.toVector.flatten
       .flatMap(_.hcursor.get[Int]("statusCode").toOption)
     assertEquals(codes.sorted, Vector(1, 2))
 
@@ -140,7 +157,7 @@ class InvokeSuite extends HttpSuite:
 
   test("a log has a line each with its time, padded, and its stream"):
     returning("{}")
-    val reply = invoke("?blocking=true")
+    val reply = invoke("?blocking=true", name = fresh("logged"))
     val flare = FlareId.parse(id(reply)).getOrElse(fail("no id"))
     storage.flares.addLogs(
       flare,
@@ -162,7 +179,7 @@ class InvokeSuite extends HttpSuite:
       send("GET", s"$activations/${id(reply)}").json.hcursor.get[Vector[String]]("logs"),
       Right(lines)
     )
-    val documents = send("GET", s"$activations?docs=true&limit=1").json
+    val documents = send("GET", s"$activations?name=logged&docs=true").json
     assertEquals(documents.hcursor.downN(0).get[Vector[String]]("logs"), Right(lines))
     val result = send("GET", s"$activations/${id(reply)}/result").json.hcursor
     assertEquals(result.get[Boolean]("success"), Right(true))
@@ -201,3 +218,68 @@ class InvokeSuite extends HttpSuite:
     refused(send("GET", s"$activations/ABC"), 400, "32 lower-case")
     refused(send("GET", s"$activations/${"0" * 32}"), 404, "no activation")
     refused(send("GET", s"/api/v1/namespaces/other/activations"), 403)
+
+  private def burst(query: String, body: String) =
+    send("POST", s"$actions/hello?burst=true$query", Some(body))
+
+  test("a burst has a worker for each value and a record for each container"):
+    service.meanwhile = () =>
+      // Two packs, the second of which has two workers.
+      service.requests.keys.foreach: flare =>
+        storage.flares.find(flare).foreach: queued =>
+          val whole = ended(FlareState.Succeeded)(queued)
+          val workers = whole.workers.map(w => w.copy(pack = Some(w.worker.min(1))))
+          val packs = Vector(0 -> Vector(0), 1 -> Vector(1, 2)).map: (pack, its) =>
+            PackRecord(pack, InvokerId("invoker0"), its, Some(PackStart.Warm))
+          storage.flares.addResults(
+            flare,
+            Vector(
+              WorkerResult(0, Some(Output.Inline(JsonText("""{"n":0}"""))), None),
+              WorkerResult(1, Some(Output.Inline(JsonText("11"))), None),
+              WorkerResult(2, Some(Output.Inline(JsonText("[22]"))), None)
+            )
+          )
+          storage.flares.update(whole.copy(workers = workers, packs = packs))
+    val reply = burst(
+      "&granularity=2&chunk_size=8&backend=redis-list&debug=False",
+      """{"value":[{"n":1},2,{"who":3}]}"""
+    )
+    assertEquals(reply.status, 202, reply.body)
+    val request = service.last.get.getOrElse(fail("not submitted"))
+    assertEquals(
+      request.inputs,
+      Inputs.Each(Vector("""{"who":"all","kept":1,"n":1}""", "2", """{"kept":1,"who":3}""").map(JsonText(_)))
+    )
+    assertEquals((request.packing, request.granularity), (Packing.Homogeneous, Some(2)))
+    assertEquals((request.backend, request.chunkSize), ("redis-list", Some(8192)))
+    val ids = reply.json.hcursor.get[Vector[String]]("activationIds").getOrElse(Vector.empty)
+    assertEquals(ids.size, 2)
+    def record(id: String) = send("GET", s"$activations/$id").json.hcursor
+    assertEquals(
+      record(ids(0)).downField("response").downField("result").focus.map(_.noSpaces),
+      Some("""[{"n":0}]""")
+    )
+    assertEquals(
+      record(ids(1)).downField("response").downField("result").focus.map(_.noSpaces),
+      Some("[11,[22]]")
+    )
+    assertEquals(record(ids(1)).get[String]("activationId"), Right(ids(1)))
+    assertEquals(record(ids(1)).downField("response").get[Boolean]("success"), Right(true))
+    assert(record(ids(1)).get[Long]("end").isRight)
+    assertEquals(
+      send("GET", s"$activations/${ids(1)}/result").json.hcursor.downField("result").focus.map(_.noSpaces),
+      Some("[11,[22]]")
+    )
+    val other = ids(1).dropRight(1) + (if ids(1).last == '0' then "f" else "0")
+    assertEquals(send("GET", s"$activations/$other").status, 404)
+
+  test("bursts that make no sense are refused"):
+    refused(burst("", """{"value":[]}"""), 400, "array")
+    refused(burst("", """{"value":{}}"""), 400, "'value'", "array")
+    refused(burst("", "{}"), 400, "'value'", "array")
+    refused(burst("&granularity=0", """{"value":[1]}"""), 400, "'granularity'")
+    refused(burst("&granularity=x", """{"value":[1]}"""), 400, "'granularity'")
+    refused(burst("&chunk_size=1", """{"value":[1]}"""), 400, "'chunkSize'")
+    refused(burst("&backend=pigeon", """{"value":[1]}"""), 400, "'backend'")
+    refused(burst("&join=maybe", """{"value":[1]}"""), 400, "'join'")
+    assertEquals(service.last.get, None)
