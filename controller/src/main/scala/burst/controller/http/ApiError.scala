@@ -4,6 +4,7 @@ import burst.controller.definition.{Definition, EntityName, VariableName}
 import burst.controller.deploy.PackageProblem
 import burst.controller.scheduler.Refusal
 import burst.controller.store.DeployRefusal
+import burst.controller.web.WebProblem
 import burst.protocol.FlareId
 import io.circe.Json
 import org.apache.pekko.http.scaladsl.model.*
@@ -65,7 +66,9 @@ enum ApiError:
   case RequestsLimited(perMinute: Int, retryAfterSeconds: Long)
   case TooManyAtOnce(limit: Int)
   case LoginsLimited(retryAfterSeconds: Long)
+  case MissesLimited(retryAfterSeconds: Long)
   case Refused(refusal: Refusal)
+  case Web(problem: WebProblem)
   case OfEntity(problem: EntityProblem)
   case TimedOut
   case Busy
@@ -81,12 +84,13 @@ object ApiError:
     HttpResponse(status, entity = JsonMarshalling.entity(body))
 
   private def headers(error: ApiError): Seq[HttpHeader] = error match
-    case Unauthorized | NotAdmin | Refused(Refusal.NamespaceRevoked) =>
+    case Unauthorized | NotAdmin | Refused(Refusal.NamespaceRevoked) | Web(WebProblem.NeedsCredentials) =>
       Seq(`WWW-Authenticate`(HttpChallenges.basic("OpenWhisk secure realm")))
     case RateLimited(_, seconds) => Seq(`Retry-After`(seconds))
     case DeploysLimited(_, seconds) => Seq(`Retry-After`(seconds))
     case RequestsLimited(_, seconds) => Seq(`Retry-After`(seconds))
     case LoginsLimited(seconds) => Seq(`Retry-After`(seconds))
+    case MissesLimited(seconds) => Seq(`Retry-After`(seconds))
     case Refused(Refusal.QueueFull(_) | Refusal.NoInvokers | Refusal.PackageGone) | Busy | TooManyAtOnce(_) =>
       Seq(`Retry-After`(1))
     case MethodNotAllowed(allowed) => Seq(Allow(allowed))
@@ -177,7 +181,10 @@ object ApiError:
       TooManyRequests -> s"This namespace has $limit requests under way already; wait for one of them."
     case LoginsLimited(seconds) =>
       TooManyRequests -> s"Too many wrong credentials came from this address; wait $seconds s."
+    case MissesLimited(seconds) =>
+      TooManyRequests -> s"This address asked too often for what is not there; wait $seconds s."
     case Refused(refusal) => describe(refusal)
+    case Web(problem) => WebErrors.describe(problem)
     case OfEntity(problem) => EntityProblem.describe(problem)
     case Busy =>
       ServiceUnavailable -> "The platform is taking in as much as it can hold; send it again soon."

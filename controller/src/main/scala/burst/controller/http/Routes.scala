@@ -34,10 +34,11 @@ final class Routes(
         answeredInTime:
           handleExceptions(unexpected):
             handleRejections(rejected):
-              concat(
-                meta.route,
-                pathPrefix("api" / "v1")(concat(administered, CrossOrigin.allowed(authenticated)))
-              )
+              headAsGet:
+                concat(
+                  meta.route,
+                  pathPrefix("api" / "v1")(concat(administered, CrossOrigin.allowed(authenticated)))
+                )
 
   // What is not there is not looked for among what users may see.
   private def administered: Route =
@@ -70,6 +71,11 @@ final class Routes(
   private def own(caller: Identity): HttpResponse =
     JsonMarshalling.response(StatusCodes.OK, Json.arr(Json.fromString(caller.namespace)))
 
+  /** The server leaves the body out. Web actions are told the difference, so that it cannot be the server's.
+    */
+  private def headAsGet: Directive0 = mapRequest: request =>
+    if request.method == HttpMethods.HEAD then request.withMethod(HttpMethods.GET) else request
+
   // The server hands its own request to the handler, which knows nothing of our id.
   private def answeredInTime: Directive0 = extractRequest.flatMap: request =>
     withRequestTimeoutResponse(_ => tooSlow(request))
@@ -87,14 +93,14 @@ object Routes:
     RequestId.stamped(ApiError.response(ApiError.TimedOut, id), id)
 
   /** What nobody foresaw: the operator reads it by the id, the caller learns nothing of the inside. */
-  private val unexpected = ExceptionHandler:
+  private[http] val unexpected = ExceptionHandler:
     case NonFatal(cause) =>
       context =>
         val id = RequestId.of(context.request)
         log.error("request {} failed unexpectedly", id, cause)
         context.complete(ApiError.response(ApiError.Internal, id))
 
-  private val rejected: RejectionHandler = RejectionHandler
+  private[http] val rejected: RejectionHandler = RejectionHandler
     .newBuilder()
     .handleAll[MethodRejection](methods => Answer.refused(notAllowed(methods.map(_.supported))))
     .handle { case _: Rejection =>
