@@ -51,6 +51,7 @@ object HttpServer:
     val views = Views(defaults)
     val versions = Versions(storage.definitions)
     val deploys = RateLimiter()
+    val triggerBody = TriggerBody(pieces)
     val flareBody = FlareBody(options, defaults, pieces, settings.flareBodies.bodyLimit)
     val activations = Activations(storage.activations, storage.flares, storage.blobs, pieces)
     val invocations = FlareInvocations(
@@ -127,6 +128,10 @@ object HttpServer:
       VersionsRoutes(definitions, storage.definitions, versions, body, deploys, views, blocking, transfers),
       FlaresRoutes(storage.flares, service, results, blocking, transfers),
       GroupsRoutes(versions, storage.flares, service, flareCall, flareBody, pieces, blocking),
+      EventsRoutes(
+        TriggersRoutes(storage.triggers, triggerBody, deployIntake, deploys, blocking),
+        RulesRoutes(storage.rules, actions, triggerBody, body, deployIntake, deploys, blocking)
+      ),
       InvokeRoutes(actions, invocations, burstCall, flareIntake, pieces, settings.blockingLimit),
       ActivationsRoutes(activations, packs, storage.flares, blocking, transfers, settings.logLimit),
       AdminRoutes(

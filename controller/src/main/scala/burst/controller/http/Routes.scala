@@ -18,6 +18,7 @@ final class Routes(
     versions: VersionsRoutes,
     flares: FlaresRoutes,
     groups: GroupsRoutes,
+    events: EventsRoutes,
     invocations: InvokeRoutes,
     activations: ActivationsRoutes,
     admin: AdminRoutes,
@@ -62,6 +63,7 @@ final class Routes(
                   versions.route(caller),
                   flares.route(caller),
                   groups.route(caller),
+                  events.route(caller),
                   activations.route(caller)
                 )
             )

@@ -18,6 +18,9 @@ final case class Storage(
     blobs: FlareBlobStore,
     epochs: EpochStore,
     secrets: Secrets,
+    triggers: TriggerStore,
+    rules: RuleStore,
+    alarms: AlarmStore,
     activations: ActivationStore,
     close: () => Unit
 )
@@ -49,6 +52,9 @@ object Storage:
       blobs.flares,
       JdbcEpochStore(database),
       Secrets(secretsKey),
+      JdbcTriggerStore(database),
+      JdbcRuleStore(database),
+      JdbcAlarmStore(database),
       JdbcActivationStore(database),
       () => close()
     )
