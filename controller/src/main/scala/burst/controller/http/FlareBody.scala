@@ -1,5 +1,7 @@
 package burst.controller.http
 
+import burst.controller.action.{Action, FlareInvocation}
+import burst.controller.store.Identity
 import burst.protocol.JsonText
 import burst.controller.json.{Defaults, JsonPieces}
 import burst.controller.http.BodyIntake.{Growing, Room}
@@ -34,6 +36,36 @@ final class FlareBody(
       request = complete(definition, workers, inputs, own, limits)
       _ <- allowed(request, limits)
     yield growing(request, FlareBody.defaults(definition.all.ofInputs))
+
+  /** A burst of an action that may be another namespace's, in the caller's name.
+    *
+    * @param values
+    *   an array of inputs
+    */
+  def readBurst(
+      caller: Identity,
+      action: Action,
+      values: Option[JsonText],
+      options: Fields,
+      transaction: String
+  ): Either[ApiError, Growing[FlareRequest]] =
+    val limits = caller.limits
+    for
+      _ <- Either.cond(
+        values.exists(JsonPieces.first(_) == '['),
+        (),
+        WrongType("value", s"an array of 1 to ${limits.burstSize} inputs")
+      )
+      own <- this.options.read(options, limits)
+      sized <- inputs(None, values, limits)
+      (workers, inputs) = sized
+      plain = complete(action.definition, workers, inputs, own, limits)
+      fields = FlareInvocation.fields(action, transaction).copy(burst = true)
+      // Each of its records is of a container that was started once.
+      terms = plain.terms.copy(retries = 0)
+      request = FlareInvocation.request(caller, action, workers, inputs, terms, fields)
+      _ <- allowed(request, limits)
+    yield growing(request, FlareBody.defaults(action.parameters))
 
   /** A group of a definition: how many workers, on what terms, and how long it may be idle. */
   def readGroup(
