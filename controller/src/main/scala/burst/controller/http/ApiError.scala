@@ -44,6 +44,9 @@ enum ApiError:
   case NoSuchPath
   case NoSuchDefinition(name: String)
   case NoSuchVersion(name: String, version: String)
+
+  /** It is a sequence, which has none of its own. */
+  case NoWorkers(name: String)
   case NoSuchFlare(id: FlareId)
   case NoSuchGroup(id: FlareId)
   case NoSuchNamespace(name: String)
@@ -152,6 +155,8 @@ object ApiError:
       Forbidden -> "These credentials open another namespace; use '_' for the one they open."
     case NoSuchPath => NotFound -> "There is no such path; see /api/v1/openapi.yaml."
     case NoSuchDefinition(name) => NotFound -> s"There is no definition '$name'; deploy it first."
+    case NoWorkers(name) =>
+      BadRequest -> s"'$name' is a sequence, which no workers run; invoke it, or flare one of its actions."
     case NoSuchVersion(name, version) =>
       NotFound -> s"There is no version $version of '$name', or it is kept no more; choose one of its versions."
     case NoSuchFlare(id) => NotFound -> s"There is no flare '${id.value}' in this namespace."

@@ -20,6 +20,7 @@ trait PostgresStorage extends StorageFixtures:
 class PostgresDefinitionStoreSuite extends DefinitionStoreContract, PostgresStorage
 class PostgresActivationStoreSuite extends ActivationStoreContract, PostgresStorage
 class PostgresFlareStoreSuite extends FlareStoreContract, PostgresStorage
+class PostgresActionPackageStoreSuite extends ActionPackageStoreContract, PostgresStorage
 class PostgresNamespaceStoreSuite extends NamespaceStoreContract, PostgresStorage
 class PostgresTriggerStoreSuite extends TriggerStoreContract, PostgresStorage
 class PostgresAlarmStoreSuite extends AlarmStoreContract, PostgresStorage
