@@ -57,13 +57,13 @@ object Wiring:
     def from(config: Config): Settings =
       val http = HttpSettings.from(config)
       Settings(
-      http,
-      PlatformLimits.from(config),
-      FlareDefaults.from(config),
-      StoreSettings.from(config).retention,
-      config.getDuration("burst.store.record-lease").toScala,
-      BuiltInSettings.from(config, http.scheme)
-    )
+        http,
+        PlatformLimits.from(config),
+        FlareDefaults.from(config),
+        StoreSettings.from(config).retention,
+        config.getDuration("burst.store.record-lease").toScala,
+        BuiltInSettings.from(config, http.scheme)
+      )
 
   private def janitor(settings: Settings, storage: Storage): Janitor =
     def storedBytes(namespace: String) =

@@ -1,7 +1,14 @@
 package burst.controller.builtin
 
 import burst.controller.action.BuiltIns
-import burst.controller.definition.{ActionFields, ActionPackage, Definition, EntityVersion, FlareOptions, Parameters}
+import burst.controller.definition.{
+  ActionFields,
+  ActionPackage,
+  Definition,
+  EntityVersion,
+  FlareOptions,
+  Parameters
+}
 import burst.controller.deploy.Definitions
 import burst.controller.limits.NamespaceLimits
 import burst.controller.store.{ActionPackageStore, DefinitionStore}
@@ -9,8 +16,8 @@ import burst.protocol.PackageId
 import io.circe.syntax.*
 import io.circe.{Json, JsonObject}
 
-/** What clients see of the built-in actions: published packages, stored as any others, so that whatever reads,
-  * lists, binds or invokes actions knows them.
+/** What clients see of the built-in actions: published packages, stored as any others, so that whatever
+  * reads, lists, binds or invokes actions knows them.
   */
 final class SystemPackages(
     packages: ActionPackageStore,
@@ -41,7 +48,12 @@ private object SystemPackages:
   private final case class Described(description: String, parameters: JsonObject, actions: Vector[Own])
   private final case class Own(name: String, annotations: JsonObject)
 
-  private def own(name: String, description: String, parameters: Seq[(String, Boolean)], isFeed: Boolean = false) =
+  private def own(
+      name: String,
+      description: String,
+      parameters: Seq[(String, Boolean)],
+      isFeed: Boolean = false
+  ) =
     val shown = parameters.map: (name, required) =>
       Json.obj("name" -> name.asJson, "required" -> required.asJson)
     val annotations = JsonObject("description" -> description.asJson, "parameters" -> shown.asJson)
@@ -137,4 +149,8 @@ private object SystemPackages:
   )
 
   private def isSame(there: Definition, action: Own): Boolean =
-    there.kind == BuiltIns.Kind && there.action.annotations == definitionOf(there.name, action, 0).action.annotations
+    there.kind == BuiltIns.Kind && there.action.annotations == definitionOf(
+      there.name,
+      action,
+      0
+    ).action.annotations

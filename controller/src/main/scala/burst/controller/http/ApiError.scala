@@ -54,6 +54,7 @@ enum ApiError:
   case InvalidActivationId
   case NoSuchActivation(id: FlareId)
   case CountOfDocuments
+  case NoProgram(name: String)
   case MethodNotAllowed(allowed: Seq[HttpMethod])
   case BodyTooSlow
   case NotDeployed(name: String, refusal: DeployRefusal)
@@ -166,6 +167,8 @@ object ApiError:
     case InvalidActivationId => BadRequest -> "An activation id has 32 lower-case hexadecimal digits."
     case NoSuchActivation(id) =>
       NotFound -> s"There is no activation '${id.value}' in this namespace, or it has not ended yet."
+    case NoProgram(name) =>
+      BadRequest -> s"'$name' is a sequence and has no program of its own; invoke it as an action, without 'burst'."
     case CountOfDocuments => BadRequest -> "Ask either for 'docs' or for 'count'."
     case MethodNotAllowed(allowed) =>
       HttpCodes.MethodNotAllowed -> s"This path answers only to ${allowed.map(_.value).mkString(", ")}."

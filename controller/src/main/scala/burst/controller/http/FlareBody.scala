@@ -5,7 +5,7 @@ import burst.controller.store.Identity
 import burst.protocol.JsonText
 import burst.controller.json.{Defaults, JsonPieces}
 import burst.controller.http.BodyIntake.{Growing, Room}
-import burst.controller.definition.{Definition, FlareOptions, FlareTerms}
+import burst.controller.definition.{Definition, FlareOptions, FlareTerms, KindFamily}
 import burst.controller.flare.{Flare, FlareRequest}
 import burst.controller.scheduler.Refusal
 import burst.controller.limits.NamespaceLimits
@@ -28,6 +28,7 @@ final class FlareBody(
   ): Either[ApiError, Growing[FlareRequest]] =
     val fields = Fields.of(body.fields)
     for
+      _ <- runs(definition)
       _ <- fields.only("params" +: "size" +: "version" +: FlareOptions.Names*)
       own <- options.read(fields, limits)
       size <- fields.int("size", 1, limits.burstSize)
@@ -51,6 +52,7 @@ final class FlareBody(
   ): Either[ApiError, Growing[FlareRequest]] =
     val limits = caller.limits
     for
+      _ <- runs(action.definition)
       _ <- Either.cond(
         values.exists(JsonPieces.first(_) == '['),
         (),
@@ -74,6 +76,7 @@ final class FlareBody(
       limits: NamespaceLimits
   ): Either[ApiError, FlareRequest] =
     for
+      _ <- runs(definition)
       _ <- fields.only(FlareBody.GroupNames*)
       own <- options.read(fields, limits)
       size <- fields.int("size", 1, limits.burstSize).flatMap(_.toRight(MissingField("size")))
@@ -104,6 +107,10 @@ final class FlareBody(
         group = Some(GroupRole.Member(group.id))
       )
     yield growing(request, below)
+
+  /** A sequence has nothing that a pack could run. */
+  private def runs(definition: Definition): Either[ApiError, Unit] =
+    Either.cond(definition.kind != KindFamily.Sequence.name, (), NoProgram(definition.name))
 
   /** What a definition asks for may not be had any more: the operator takes backends away and lowers limits.
     */

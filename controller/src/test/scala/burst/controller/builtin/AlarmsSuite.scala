@@ -78,9 +78,15 @@ class AlarmsSuite extends munit.FunSuite, EmbeddedStorage:
     val feeds = withTrigger(s)
     assertEquals(feeds("interval", "CREATE", ""","minutes":"2""""), success)
     assertEquals(feeds.alarm.due, Some(begin.plusSeconds(30)))
-    assertEquals(feeds("interval", "UPDATE", ""","minutes":5,"startDate":"2030-01-01T01:00:00.000Z""""), success)
+    assertEquals(
+      feeds("interval", "UPDATE", ""","minutes":5,"startDate":"2030-01-01T01:00:00.000Z""""),
+      success
+    )
     assertEquals(feeds.alarm.due, Some(begin.plus(Duration.ofHours(1))))
-    assertEquals(feeds.alarm.fired(begin.plus(Duration.ofHours(1))).due, Some(begin.plus(Duration.ofMinutes(65))))
+    assertEquals(
+      feeds.alarm.fired(begin.plus(Duration.ofHours(1))).due,
+      Some(begin.plus(Duration.ofMinutes(65)))
+    )
 
   storage.test("a pause stops it, and its end goes on with the next time"): s =>
     val feeds = withTrigger(s)

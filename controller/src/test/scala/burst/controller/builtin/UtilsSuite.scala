@@ -67,7 +67,8 @@ class UtilsSuite extends munit.FunSuite:
     gives("namespace", "{}", """{"namespace":"guest"}""")
 
   test("hosturl says where an action or a trigger is called"):
-    def url(payload: String, url: String) = gives("hosturl", payload, s"""{"url":"https://burst.example.org$url"}""")
+    def url(payload: String, url: String) =
+      gives("hosturl", payload, s"""{"url":"https://burst.example.org$url"}""")
     url("{}", "/api/v1/namespaces/guest/actions")
     url("""{"path":"p/a"}""", "/api/v1/namespaces/guest/actions/p/a")
     url("""{"trigger":true,"path":"t"}""", "/api/v1/namespaces/guest/triggers/t")

@@ -7,7 +7,8 @@ import scala.concurrent.duration.DurationInt
 
 /** Triggers that fire, by request and by alarm, and the built-in packages, over the API. */
 class FireSuite extends HttpSuite:
-  override def settings = "burst.alarms.interval = 50ms, burst.http.public-url = \"https://burst.example.org/\""
+  override def settings =
+    "burst.alarms.interval = 50ms, burst.http.public-url = \"https://burst.example.org/\""
 
   private val here = "/api/v1/namespaces/_"
 
@@ -66,7 +67,8 @@ class FireSuite extends HttpSuite:
     refused(fire(Some(s"""{"a":"${"x" * 1100000}"}""")), 413)
 
   test("what a namespace fires in a minute has a limit"):
-    val own = send("PUT", s"$admin/eager", Some("""{"limits":{"flaresPerMinute":1}}"""), caller(admin)).string("auth")
+    val own =
+      send("PUT", s"$admin/eager", Some("""{"limits":{"flaresPerMinute":1}}"""), caller(admin)).string("auth")
     assertEquals(send("PUT", s"$here/triggers/t", Some("{}"), Some(own)).status, 200)
     def fire() = send("POST", s"$here/triggers/t", Some("{}"), Some(own))
     assertEquals(fire().status, 204)
@@ -88,7 +90,10 @@ class FireSuite extends HttpSuite:
     val echoed = util("echo", """{"a":1}""")
     assertEquals((echoed.status, echoed.json), (200, Json.obj("a" -> 1.asJson)))
     assertEquals(util("namespace", "{}").string("namespace"), "guest")
-    assertEquals(util("hosturl", "{}").string("url"), "https://burst.example.org/api/v1/namespaces/guest/actions")
+    assertEquals(
+      util("hosturl", "{}").string("url"),
+      "https://burst.example.org/api/v1/namespaces/guest/actions"
+    )
     val failed = util("smash", "{}")
     assertEquals((failed.status, failed.error.contains("$fieldName")), (502, true))
 
@@ -97,7 +102,10 @@ class FireSuite extends HttpSuite:
       "packages/mine",
       """{"binding":{"namespace":"whisk.system","name":"utils"},"parameters":[{"key":"p","value":1}]}"""
     )
-    assertEquals(util("echo", """{"a":1}""", "_/actions/mine").json, Json.obj("p" -> 1.asJson, "a" -> 1.asJson))
+    assertEquals(
+      util("echo", """{"a":1}""", "_/actions/mine").json,
+      Json.obj("p" -> 1.asJson, "a" -> 1.asJson)
+    )
 
   test("a built-in action is invoked without waiting, too, and leaves its record"):
     val reply = send("POST", "/api/v1/namespaces/whisk.system/actions/utils/date", Some("{}"))
@@ -110,9 +118,13 @@ class FireSuite extends HttpSuite:
   test("an alarm fires its trigger when it is due, and goes as it was told"):
     ruled("woken")
     val date = Instant.now().plusMillis(500).toEpochMilli
-    val created = feed("once", "CREATE", "woken", s""","date":$date,"trigger_payload":{"p":1},"deleteAfterFire":"true"""")
+    val created =
+      feed("once", "CREATE", "woken", s""","date":$date,"trigger_payload":{"p":1},"deleteAfterFire":"true"""")
     assertEquals((created.status, created.string("status")), (200, "success"), created.body)
-    assertEquals(feed("once", "READ", "woken").json.hcursor.downField("status").get[Boolean]("active"), Right(true))
+    assertEquals(
+      feed("once", "READ", "woken").json.hcursor.downField("status").get[Boolean]("active"),
+      Right(true)
+    )
     val end = System.nanoTime() + 20.seconds.toNanos
     while send("GET", s"$here/triggers/woken").status != 404 && System.nanoTime() < end do Thread.onSpinWait()
     val inputs = service.last.get.getOrElse(fail("not fired")).inputs.text.utf8String

@@ -283,3 +283,21 @@ class InvokeSuite extends HttpSuite:
     refused(burst("&backend=pigeon", """{"value":[1]}"""), 400, "'backend'")
     refused(burst("&join=maybe", """{"value":[1]}"""), 400, "'join'")
     assertEquals(service.last.get, None)
+
+  test("a sequence that was created is run, and is nothing to flare"):
+    assertEquals(send("PUT", s"$bursts/first", deployment()).status, 200)
+    val exec = """{"exec":{"kind":"sequence","components":["/_/first","/guest/first"]}}"""
+    assertEquals(send("PUT", s"$actions/twice", Some(exec)).status, 200)
+    returning("""{"n":1}""")
+    val reply = invoke("?blocking=true", name = "twice")
+    assertEquals(reply.status, 200, reply.body)
+    assertEquals(reply.json.hcursor.get[Vector[String]]("logs").map(_.size), Right(2))
+    assertEquals(annotation(reply.json, "topmost"), Some(Json.True))
+    assertEquals(send("GET", s"$activations/${id(reply)}").json, reply.json)
+    assertEquals(
+      send("GET", s"$activations/${id(reply)}/logs").json.hcursor.downField("logs").focus,
+      reply.json.hcursor.downField("logs").focus
+    )
+    refused(send("POST", s"$bursts/twice", Some("""{"size":1}""")), 400, "sequence")
+    refused(send("POST", s"$actions/twice?burst=true", Some("""{"value":[1]}""")), 400, "sequence")
+    assertEquals(send("GET", s"$flares/${id(reply)}").status, 404)
