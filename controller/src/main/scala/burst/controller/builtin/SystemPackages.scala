@@ -44,7 +44,7 @@ final class SystemPackages(
             Right(definitionOf(path, action, now))
           change.left.foreach(refusal => throw IllegalStateException(s"action $path: $refusal"))
 
-private object SystemPackages:
+object SystemPackages:
   private final case class Described(description: String, parameters: JsonObject, actions: Vector[Own])
   private final case class Own(name: String, annotations: JsonObject)
 
