@@ -96,6 +96,8 @@ class FireSuite extends HttpSuite:
     )
     val failed = util("smash", "{}")
     assertEquals((failed.status, failed.error.contains("$fieldName")), (502, true))
+    val burst = "/api/v1/namespaces/whisk.system/actions/utils/echo?burst=true"
+    refused(send("POST", burst, Some("""{"value":[1]}""")), 400, "'builtin'")
 
   test("a binding of a built-in package has parameters of its own"):
     put(
