@@ -56,7 +56,7 @@ object FireRoutes:
 
   /** An object, or nothing. */
   private def payload(body: RequestBody, bytes: ByteString): Either[ApiError, JsonObject] =
-    val limits = JsonLimits(Int.MaxValue, EntityFields.MostValues, Int.MaxValue)
+    val limits = JsonLimits(EntityFields.MostDepth, EntityFields.MostValues, Int.MaxValue)
     if bytes.isEmpty then Right(JsonObject.empty)
     else
       for

@@ -78,6 +78,19 @@ class AlarmClockSuite extends munit.FunSuite, EmbeddedStorage:
     assertEquals(s.alarms.find("guest", "t").flatMap(_.due), Some(begin.plusSeconds(36_060)))
     clock.waits(1)
 
+  directory.test("an alarm survives the end of its controller"): root =>
+    val first = open(root)
+    alarmed(first, "t", minutely)
+    first.close()
+    val second = open(root)
+    try
+      val clock = Clock(second)
+      clock.now = begin.plusSeconds(90)
+      assertEquals(clock.alarms.round(), 1)
+      clock.waits(1)
+      assertEquals(second.alarms.find("guest", "t").flatMap(_.due), Some(begin.plusSeconds(120)))
+    finally second.close()
+
   sharing.test("of two controllers that look at once one fires"): (one, other) =>
     (1 to 30).foreach(n => alarmed(one, s"t$n", minutely))
     val clocks = Vector(Clock(one), Clock(other))
