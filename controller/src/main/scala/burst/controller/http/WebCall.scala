@@ -98,7 +98,7 @@ final class WebCall(
     val asked = WebRequest(
       request.method.value,
       headers(request, more) ++ contentType(request.entity),
-      more.path.getOrElse(path.rest),
+      path.rest,
       request.uri.rawQueryString.getOrElse(""),
       user.map(_.namespace),
       more.arguments
@@ -135,13 +135,12 @@ final class WebCall(
       .addHeader(activationId(id))
 
 object WebCall:
-  /** What a path says beside the action: arguments, the path the action is told, and headers. */
+  /** What a path says beside the action: arguments, and headers. */
   final case class More(
       arguments: Vector[(String, String)] = Vector.empty,
-      path: Option[String] = None,
       headers: Vector[(String, String)] = Vector.empty
   ):
-    override def toString: String = s"More(${arguments.map(_(0))}, $path)"
+    override def toString: String = s"More(${arguments.map(_(0))})"
 
   private final case class Found(owner: Identity, action: Action, rules: WebRules):
     /** The owner, as far as strangers may use what is his. */
