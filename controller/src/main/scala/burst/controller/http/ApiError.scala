@@ -45,6 +45,9 @@ enum ApiError:
   case NoSuchPath
   case NoSuchDefinition(name: String)
   case NoSuchVersion(name: String, version: String)
+
+  /** It is a sequence, which has none of its own. */
+  case NoWorkers(name: String)
   case NoSuchFlare(id: FlareId)
   case NoSuchGroup(id: FlareId)
   case NoSuchNamespace(name: String)
@@ -69,6 +72,7 @@ enum ApiError:
   case Gateway(problem: GatewayProblem)
   case NoSuchRoute
   case OfEntity(problem: EntityProblem)
+  case OfTrigger(problem: TriggerProblem)
   case TimedOut
   case Busy
   case Internal
@@ -89,6 +93,7 @@ object ApiError:
     case DeploysLimited(_, seconds) => Seq(`Retry-After`(seconds))
     case RequestsLimited(_, seconds) => Seq(`Retry-After`(seconds))
     case LoginsLimited(seconds) => Seq(`Retry-After`(seconds))
+    case OfTrigger(TriggerProblem.FiresLimited(_, seconds)) => Seq(`Retry-After`(seconds))
     case MissesLimited(seconds) => Seq(`Retry-After`(seconds))
     case Refused(Refusal.QueueFull(_) | Refusal.NoInvokers | Refusal.PackageGone) | Busy | TooManyAtOnce(_) =>
       Seq(`Retry-After`(1))
@@ -146,6 +151,8 @@ object ApiError:
       Forbidden -> "These credentials open another namespace; use '_' for the one they open."
     case NoSuchPath => NotFound -> "There is no such path; see /api/v1/openapi.yaml."
     case NoSuchDefinition(name) => NotFound -> s"There is no definition '$name'; deploy it first."
+    case NoWorkers(name) =>
+      BadRequest -> s"'$name' is a sequence, which no workers run; invoke it, or flare one of its actions."
     case NoSuchVersion(name, version) =>
       NotFound -> s"There is no version $version of '$name', or it is kept no more; choose one of its versions."
     case NoSuchFlare(id) => NotFound -> s"There is no flare '${id.value}' in this namespace."
@@ -181,6 +188,7 @@ object ApiError:
     case Gateway(problem) => GatewayErrors.describe(problem)
     case NoSuchRoute => NotFound -> "There is no such API, or no such path in it."
     case OfEntity(problem) => EntityProblem.describe(problem)
+    case OfTrigger(problem) => TriggerProblem.describe(problem)
     case Busy =>
       ServiceUnavailable -> "The platform is taking in as much as it can hold; send it again soon."
     case TimedOut => ServiceUnavailable -> "The request took too long and was given up; send it again."

@@ -18,6 +18,7 @@ final class Routes(
     versions: VersionsRoutes,
     flares: FlaresRoutes,
     groups: GroupsRoutes,
+    events: EventsRoutes,
     admin: AdminRoutes,
     authentication: Authentication,
     requestLimits: RequestLimits,
@@ -57,7 +58,8 @@ final class Routes(
                   bursts.route(caller),
                   versions.route(caller),
                   flares.route(caller),
-                  groups.route(caller)
+                  groups.route(caller),
+                  events.route(caller)
                 )
             )
         )

@@ -19,6 +19,9 @@ final case class Storage(
     blobs: FlareBlobStore,
     epochs: EpochStore,
     secrets: Secrets,
+    triggers: TriggerStore,
+    rules: RuleStore,
+    alarms: AlarmStore,
     close: () => Unit
 )
 
@@ -50,6 +53,9 @@ object Storage:
       blobs.flares,
       JdbcEpochStore(database),
       Secrets(secretsKey),
+      JdbcTriggerStore(database),
+      JdbcRuleStore(database),
+      JdbcAlarmStore(database),
       () => close()
     )
 
