@@ -160,8 +160,8 @@ class GatewaySuite extends GatewayFixture:
     refused(delete("basepath=%2Fgone"), 404, "/gone")
 
   test("an API at the root has what the others have not"):
-    val root = address(made(operation("/", "/deep/one", "GET", "hello")))
-    made(operation("/deep", "/two", "GET", "hello"))
+    val root = address(made(operation("/", "/deep/one", "GET", "hello"), "?responsetype=json"))
+    made(operation("/deep", "/two", "GET", "hello"), "?responsetype=json")
     assertEquals(ask("GET", s"$root/deep/one").status, 200)
     assertEquals(ask("GET", s"$root/deep/two").status, 200)
 
