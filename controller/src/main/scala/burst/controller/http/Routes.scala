@@ -19,7 +19,10 @@ final class Routes(
     flares: FlaresRoutes,
     groups: GroupsRoutes,
     events: EventsRoutes,
+    invocations: InvokeRoutes,
+    activations: ActivationsRoutes,
     admin: AdminRoutes,
+    web: WebRoutes,
     authentication: Authentication,
     requestLimits: RequestLimits,
     metrics: Metrics,
@@ -33,10 +36,13 @@ final class Routes(
         answeredInTime:
           handleExceptions(unexpected):
             handleRejections(rejected):
-              headAsGet:
+              WebHosts.below(settings.web.domain):
                 concat(
-                  meta.route,
-                  pathPrefix("api" / "v1")(concat(administered, CrossOrigin.allowed(authenticated)))
+                  web.route,
+                  headAsGet(concat(
+                    meta.route,
+                    pathPrefix("api" / "v1")(concat(administered, CrossOrigin.allowed(authenticated)))
+                  ))
                 )
 
   // What is not there is not looked for among what users may see.
@@ -49,6 +55,8 @@ final class Routes(
         concat(
           invokers.route,
           (path("namespaces" ~ Slash.?) & get)(complete(own(caller))),
+          // Also in packages of others.
+          invocations.route(caller),
           pathPrefix("namespaces" / Segment): namespace =>
             concat(
               // They know themselves who may read what is published.
@@ -59,7 +67,8 @@ final class Routes(
                   versions.route(caller),
                   flares.route(caller),
                   groups.route(caller),
-                  events.route(caller)
+                  events.route(caller),
+                  activations.route(caller)
                 )
             )
         )

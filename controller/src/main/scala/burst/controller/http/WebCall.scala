@@ -109,7 +109,7 @@ final class WebCall(
       invocations
         .invoke(invocation, Some(waiting))
         .map:
-          case Left(refusal) => Left(refused(refusal))
+          case Left(refusal) => Left(InvokeRoutes.refusal(refusal))
           case Right(invoked) => Right(response(request, path.extension, invoked))
 
   private def arguments(entity: HttpEntity, asked: WebRequest, rules: WebRules)(
@@ -151,7 +151,7 @@ object WebCall:
       )
     )
 
-  private def activationId(id: FlareId) = RawHeader("X-OpenWhisk-Activation-Id", id.value)
+  private def activationId(id: FlareId) = RawHeader(InvokeRoutes.IdHeader, id.value)
 
   /** As they came, under those of the path; what the server added for itself is none of them. */
   private def headers(request: HttpRequest, more: More): Vector[(String, String)] =
@@ -174,9 +174,3 @@ object WebCall:
       .filterNot(accepts.isAccepted)
       .map(media => ApiError.Web(WebProblem.NotAcceptable(media.value)))
       .toLeft(())
-
-  private def refused(refusal: InvocationRefusal): ApiError = refusal match
-    case InvocationRefusal.RateLimited(perMinute, seconds) => ApiError.RateLimited(perMinute, seconds)
-    case InvocationRefusal.FinalParameter(name) => ApiError.Web(WebProblem.ParameterNotAllowed(name))
-    case InvocationRefusal.PayloadTooLarge(limit) => ApiError.BodyTooLarge(limit)
-    case InvocationRefusal.Refused(why) => ApiError.Refused(why)

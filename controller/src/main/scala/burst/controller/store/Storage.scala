@@ -22,6 +22,7 @@ final case class Storage(
     triggers: TriggerStore,
     rules: RuleStore,
     alarms: AlarmStore,
+    activations: ActivationStore,
     close: () => Unit
 )
 
@@ -56,6 +57,7 @@ object Storage:
       JdbcTriggerStore(database),
       JdbcRuleStore(database),
       JdbcAlarmStore(database),
+      JdbcActivationStore(database),
       () => close()
     )
 
