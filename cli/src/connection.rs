@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use burst_client::{AddressError, Client, Error as ApiError};
 
@@ -27,44 +28,124 @@ pub fn administrator(args: &GlobalArgs) -> Result<Client, Error> {
 }
 
 fn connect(credentials: Property, args: &GlobalArgs) -> Result<Client, Error> {
+    found(credentials, args)?.connect()
+}
+
+/// Where the platform is, who calls, and by what it is trusted.
+pub struct Address {
+    host: String,
+    auth: String,
+    /// File of certificates.
+    cacert: Option<String>,
+    /// How credentials are written there.
+    credentials: Property,
+    insecure: bool,
+    traced: bool,
+    timeout: Option<Duration>,
+}
+
+/// The platform and the user's credentials, as the flags, the environment and the files say.
+pub fn user_address(args: &GlobalArgs) -> Result<Address, Error> {
+    found(Property::Auth, args)
+}
+
+fn found(credentials: Property, args: &GlobalArgs) -> Result<Address, Error> {
     let host = required(Property::ApiHost, args)?;
     let auth = required(credentials, args)?;
-    if credentials == Property::Auth && properties::is_administrator(&auth) {
-        return Err(Error::Usage(properties::NOT_A_USER.into()));
+    let cacert = properties::find(Property::CaCert, args)?.map(|setting| setting.value);
+    let mut address = Address::new(host, auth, cacert).traced(args.verbose);
+    address.credentials = credentials;
+    Ok(address)
+}
+
+impl Address {
+    /// A platform, a user's credentials, and a file of certificates, if there is one.
+    pub fn new(host: String, auth: String, cacert: Option<String>) -> Self {
+        Self {
+            host,
+            auth,
+            cacert,
+            credentials: Property::Auth,
+            insecure: false,
+            traced: false,
+            timeout: None,
+        }
     }
-    let agent = concat!("burst/", env!("CARGO_PKG_VERSION"));
-    let mut builder = Client::builder(&host, &auth).agent(agent);
-    let file = properties::find(Property::CaCert, args)?.map(|setting| setting.value);
-    let secure = host.to_ascii_lowercase().starts_with("https:");
-    if let Some(file) = file.as_ref().filter(|_| secure) {
-        let pem = fs::read(file).map_err(Error::file("read", Path::new(file)))?;
-        builder = builder.certificates(&pem);
+
+    /// Whether the platform is trusted whatever its certificate.
+    pub fn insecure(mut self, insecure: bool) -> Self {
+        self.insecure = insecure;
+        self
     }
-    if args.verbose {
-        builder = builder.observer(Arc::new(Trace));
+
+    /// Whether requests and answers are shown.
+    pub fn traced(mut self, traced: bool) -> Self {
+        self.traced = traced;
+        self
     }
-    builder.build().map_err(|error| match error {
-        ApiError::BadAddress {
-            why: AddressError::HasCredentials,
+
+    /// How long an answer is waited for.
+    pub fn patient(mut self, timeout: Duration) -> Self {
+        self.timeout = Some(timeout);
+        self
+    }
+
+    /// The credentials.
+    pub fn auth(&self) -> &str {
+        &self.auth
+    }
+
+    /// A client; nothing is sent yet.
+    pub fn connect(self) -> Result<Client, Error> {
+        let Self {
+            host,
+            auth,
+            cacert,
+            credentials,
             ..
-        } => Error::Usage("credentials belong into AUTH, not into APIHOST".into()),
-        ApiError::BadAddress { address, why } => {
-            Error::Usage(format!("APIHOST \"{address}\" is not usable: {why}"))
+        } = self;
+        if credentials == Property::Auth && properties::is_administrator(&auth) {
+            return Err(Error::Usage(properties::NOT_A_USER.into()));
         }
-        ApiError::BadCredentials => {
-            let form = match credentials {
-                Property::AdminAuth => "admin:key",
-                _ => "uuid:key",
-            };
-            let key = credentials.key();
-            Error::Usage(format!("the credentials ({key}) are not {form}"))
+        let agent = concat!("burst/", env!("CARGO_PKG_VERSION"));
+        let mut builder = Client::builder(&host, &auth).agent(agent);
+        let secure = host.to_ascii_lowercase().starts_with("https:");
+        if let Some(file) = cacert.as_ref().filter(|_| secure) {
+            let pem = fs::read(file).map_err(Error::file("read", Path::new(file)))?;
+            builder = builder.certificates(&pem);
         }
-        ApiError::NoCertificate => {
-            let file = file.unwrap_or_default();
-            Error::Usage(format!("{file} (CACERT) holds no PEM certificate"))
+        if self.insecure {
+            builder = builder.trusting_anyone();
         }
-        other => other.into(),
-    })
+        if self.traced {
+            builder = builder.observer(Arc::new(Trace));
+        }
+        if let Some(timeout) = self.timeout {
+            builder = builder.timeout(timeout);
+        }
+        builder.build().map_err(|error| match error {
+            ApiError::BadAddress {
+                why: AddressError::HasCredentials,
+                ..
+            } => Error::Usage("credentials belong into AUTH, not into APIHOST".into()),
+            ApiError::BadAddress { address, why } => {
+                Error::Usage(format!("APIHOST \"{address}\" is not usable: {why}"))
+            }
+            ApiError::BadCredentials => {
+                let form = match credentials {
+                    Property::AdminAuth => "admin:key",
+                    _ => "uuid:key",
+                };
+                let key = credentials.key();
+                Error::Usage(format!("the credentials ({key}) are not {form}"))
+            }
+            ApiError::NoCertificate => {
+                let file = cacert.unwrap_or_default();
+                Error::Usage(format!("{file} (CACERT) holds no PEM certificate"))
+            }
+            other => other.into(),
+        })
+    }
 }
 
 fn required(property: Property, args: &GlobalArgs) -> Result<String, Error> {

@@ -28,6 +28,20 @@ pub enum Error {
     /// The platform refused, failed, or could not be reached.
     #[error(transparent)]
     Api(#[from] ApiError),
+    /// The same, with what was tried of an entity of OpenWhisk's.
+    #[error("Unable to {what}: {}", with_code(cause))]
+    Unable {
+        /// What was tried.
+        what: String,
+        /// What happened.
+        cause: ApiError,
+    },
+    /// An action failed (502, 500) or goes on (202), which has been shown.
+    #[error("")]
+    Told {
+        /// HTTP status.
+        status: u16,
+    },
     /// The same while something went on there: what this leaves unknown follows.
     #[error("{}", and(cause, more))]
     Lost {
@@ -84,7 +98,11 @@ impl Error {
             } => 1,
             Self::Usage(_) | Self::File { .. } | Self::Output(_) => 2,
             Self::NotFound(_) => 3,
-            Self::Api(cause) | Self::Lost { cause, .. } => code_of(cause),
+            Self::Api(cause) | Self::Lost { cause, .. } | Self::Unable { cause, .. } => {
+                code_of(cause)
+            }
+            Self::Told { status: 202 } => 9,
+            Self::Told { .. } => 1,
             Self::CannotStart(_) => 8,
             Self::Flare {
                 end: FlareEnd::TimedOut,
@@ -100,9 +118,13 @@ impl Error {
 
     /// Says the error in one sentence on standard error and hands back its exit code.
     pub fn report(&self) -> ExitCode {
-        let code = self.exit_code();
+        self.report_as(self.exit_code())
+    }
+
+    /// The same with an exit code of the caller's.
+    pub fn report_as(&self, code: u8) -> ExitCode {
         // Code 0 is a reader such as `head` that has seen enough: nothing to tell anyone.
-        if code != 0 {
+        if code != 0 && !matches!(self, Self::Told { .. }) {
             // With standard error gone as well the exit code is all that can be said.
             let sentence = self.to_string();
             let mark = Style::new().red().bold().for_stderr().apply_to("error:");
@@ -139,6 +161,18 @@ fn code_of(cause: &ApiError) -> u8 {
         ApiError::NoAnswer { .. } => 9,
         // The platform's failure, or HTTP's.
         _ => 8,
+    }
+}
+
+/// As OpenWhisk's command line says it.
+fn with_code(cause: &ApiError) -> String {
+    match cause {
+        ApiError::Refused {
+            message,
+            code: Some(code),
+            ..
+        } => format!("{message} (code {code})"),
+        other => other.to_string(),
     }
 }
 

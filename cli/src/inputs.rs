@@ -17,7 +17,7 @@ pub type Params = BTreeMap<String, Box<RawValue>>;
 /// The parameters of a file, overridden by those of the command line.
 pub fn params(args: &ParamArgs) -> Result<Params, Error> {
     let mut params: Params = match &args.param_file {
-        Some(path) => read(path, "a JSON object")?,
+        Some(path) => object(path)?,
         None => Params::new(),
     };
     for (key, text) in &args.param {
@@ -38,10 +38,19 @@ pub fn each(path: &Path) -> Result<Vec<Box<RawValue>>, Error> {
     Ok(inputs)
 }
 
-fn value(text: &str) -> Result<Box<RawValue>, Error> {
-    serde_json::from_str(text)
-        .or_else(|_| serde_json::value::to_raw_value(text))
-        .map_err(|cause| Error::Usage(cause.to_string()))
+/// The object in a file.
+pub fn object(path: &Path) -> Result<Params, Error> {
+    read(path, "a JSON object")
+}
+
+/// A text as JSON.
+pub fn string(text: &str) -> Result<Box<RawValue>, Error> {
+    serde_json::value::to_raw_value(text).map_err(|cause| Error::Usage(cause.to_string()))
+}
+
+/// What a word on the command line stands for: JSON if it is any, else a text.
+pub fn value(text: &str) -> Result<Box<RawValue>, Error> {
+    serde_json::from_str(text).or_else(|_: serde_json::Error| string(text))
 }
 
 fn read<T: DeserializeOwned>(path: &Path, expected: &str) -> Result<T, Error> {

@@ -21,6 +21,7 @@ mod times;
 mod trace;
 mod variables;
 mod visible;
+mod wsk;
 
 use std::env;
 use std::process::ExitCode;
@@ -30,6 +31,9 @@ use clap::Parser;
 use crate::args::{Cli, param, refusal};
 
 fn main() -> ExitCode {
+    if wsk::is_name(env::args_os().next().as_deref()) {
+        return wsk::main();
+    }
     let cli = Cli::try_parse_from(param::joined(env::args_os()))
         .unwrap_or_else(|error| refusal::without_secrets(error).exit());
     match commands::run(cli) {

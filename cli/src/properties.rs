@@ -103,11 +103,9 @@ pub fn find(property: Property, args: &GlobalArgs) -> Result<Option<Setting>, Er
         }
         Ok(_) | Err(VarError::NotPresent) => {}
     }
-    for path in [user_file(), data_dir().map(|dir| dir.join("properties"))]
-        .into_iter()
-        .flatten()
-    {
-        if let Some(value) = read(&path)?.and_then(|text| lookup(&text, property)) {
+    let own = data_dir().map(|dir| dir.join("properties"));
+    for path in [user_file(), own].into_iter().flatten() {
+        if let Some(value) = read(&path)?.and_then(|text| lookup(&text, property.key())) {
             return Ok(Some(Setting {
                 value,
                 source: path.display().to_string(),
@@ -118,7 +116,7 @@ pub fn find(property: Property, args: &GlobalArgs) -> Result<Option<Setting>, Er
 }
 
 /// Checks that a file's lines can be understood and hands back its text; none if there is no file.
-fn read(path: &Path) -> Result<Option<String>, Error> {
+pub fn read(path: &Path) -> Result<Option<String>, Error> {
     let text = match fs::read_to_string(path) {
         Ok(text) => text,
         Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -151,30 +149,42 @@ fn entry(line: &str) -> Option<(&str, &str)> {
         .map(|(key, value)| (key.trim(), value.trim()))
 }
 
-fn lookup(text: &str, property: Property) -> Option<String> {
+/// The value of a key, if it has one.
+pub fn lookup(text: &str, name: &str) -> Option<String> {
     text.lines()
         .filter_map(entry)
-        .rfind(|(key, value)| *key == property.key() && !value.is_empty())
+        .rfind(|(key, value)| *key == name && !value.is_empty())
         .map(|(_, value)| value.to_owned())
 }
 
-/// The text with the property set to the value, or without it; all other lines stay.
-fn replaced(text: &str, property: Property, value: Option<&str>) -> String {
+/// The text with the key set to the value, or without it; all other lines stay.
+fn replaced(text: &str, name: &str, value: Option<&str>) -> String {
     let mut lines: Vec<String> = text
         .lines()
-        .filter(|line| entry(line).is_none_or(|(key, _)| key != property.key()))
+        .filter(|line| entry(line).is_none_or(|(key, _)| key != name))
         .map(str::to_owned)
         .collect();
-    lines.extend(value.map(|value| format!("{}={value}", property.key())));
+    lines.extend(value.map(|value| format!("{name}={value}")));
     lines.iter().map(|line| format!("{line}\n")).collect()
 }
+
+/// A key with its new value, or none if it is to be removed.
+pub type Change<'a> = (&'a str, Option<&'a str>);
 
 /// Sets or removes properties in the user's properties file, all at once, and says which file that is.
 pub fn store(changes: &[(Property, Option<&str>)]) -> Result<PathBuf, Error> {
     let path = user_file()
         .ok_or_else(|| Error::Usage("no home directory: set BURST_CONFIG_FILE".into()))?;
+    let keys = changes
+        .iter()
+        .map(|(property, value)| (property.key(), *value));
+    store_in(&path, &keys.collect::<Vec<_>>())
+}
+
+/// The same in any such file.
+pub fn store_in(path: &Path, changes: &[Change<'_>]) -> Result<PathBuf, Error> {
     // Written through a link, so that a properties file kept elsewhere stays where it is.
-    let path = fs::canonicalize(&path).unwrap_or(path);
+    let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     // Of two at once the later reads what the earlier wrote. Where locks are not to be had the file
     // still is one or the other's.
     let _turn = File::open(directory(&path)).and_then(|dir| dir.lock().map(|()| dir));
@@ -185,8 +195,8 @@ pub fn store(changes: &[(Property, Option<&str>)]) -> Result<PathBuf, Error> {
     }
     let text = changes
         .iter()
-        .fold(old.unwrap_or_default(), |text, (property, value)| {
-            replaced(&text, *property, *value)
+        .fold(old.unwrap_or_default(), |text, (name, value)| {
+            replaced(&text, name, *value)
         });
     write_private(&path, &text)?;
     Ok(path)
@@ -233,19 +243,19 @@ mod tests {
 
     #[test]
     fn values_are_found_and_trimmed() {
-        assert_eq!(lookup(TEXT, Property::ApiHost).as_deref(), Some("a:1"));
-        assert_eq!(lookup(TEXT, Property::Auth).as_deref(), Some("u:k=1"));
-        assert_eq!(lookup("AUTH=\n", Property::Auth), None);
+        assert_eq!(lookup(TEXT, "APIHOST").as_deref(), Some("a:1"));
+        assert_eq!(lookup(TEXT, "AUTH").as_deref(), Some("u:k=1"));
+        assert_eq!(lookup("AUTH=\n", "AUTH"), None);
     }
 
     #[test]
     fn other_lines_survive_a_change() {
         assert_eq!(
-            replaced(TEXT, Property::ApiHost, Some("b:2")),
+            replaced(TEXT, "APIHOST", Some("b:2")),
             "# mine\n\nOTHER=x\nAUTH=u:k=1\nAPIHOST=b:2\n"
         );
         assert_eq!(
-            replaced(TEXT, Property::Auth, None),
+            replaced(TEXT, "AUTH", None),
             "# mine\nAPIHOST = a:1\n\nOTHER=x\n"
         );
     }

@@ -13,6 +13,11 @@ pub fn exact(micros: u64) -> String {
     local(micros, "%Y-%m-%d %H:%M:%S%.3f")
 }
 
+/// The same to the second.
+pub fn second(micros: u64) -> String {
+    local(micros, "%Y-%m-%d %H:%M:%S")
+}
+
 /// The same to the minute, which is enough in a list.
 pub fn minute(micros: u64) -> String {
     local(micros, "%Y-%m-%d %H:%M")

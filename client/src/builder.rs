@@ -24,6 +24,7 @@ pub struct Builder {
     agent: String,
     timeout: Duration,
     certificates: Option<Vec<u8>>,
+    trusts_anyone: bool,
     observer: Option<Arc<dyn Observer>>,
 }
 
@@ -35,6 +36,7 @@ impl Builder {
             agent: concat!("burst-client/", env!("CARGO_PKG_VERSION")).into(),
             timeout: ANSWER_TIMEOUT,
             certificates: None,
+            trusts_anyone: false,
             observer: None,
         }
     }
@@ -49,6 +51,12 @@ impl Builder {
     /// Certificates in PEM form by which alone an https platform is trusted, in place of the system's.
     pub fn certificates(mut self, pem: &[u8]) -> Self {
         self.certificates = Some(pem.to_vec());
+        self
+    }
+
+    /// Trusts an https platform whatever its certificate: who is between reads and changes everything.
+    pub fn trusting_anyone(mut self) -> Self {
+        self.trusts_anyone = true;
         self
     }
 
@@ -81,6 +89,8 @@ impl Builder {
         if base.scheme() == "http" {
             // Plain HTTP needs no certificates, and reading the system's takes milliseconds.
             http = http.tls_certs_only([]);
+        } else if self.trusts_anyone {
+            http = http.tls_danger_accept_invalid_certs(true);
         } else if let Some(pem) = &self.certificates {
             let certificates = Certificate::from_pem_bundle(pem).unwrap_or_default();
             if certificates.is_empty() {

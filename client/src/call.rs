@@ -14,6 +14,7 @@ pub(crate) const NAMESPACE: &str = "_";
 pub(crate) struct Call<'a> {
     pub(crate) method: Method,
     path: &'a [&'a str],
+    slash: bool,
     query: Vec<(&'static str, String)>,
     pub(crate) body: Option<String>,
 }
@@ -24,9 +25,16 @@ impl<'a> Call<'a> {
         Self {
             method,
             path,
+            slash: false,
             query: Vec::new(),
             body: None,
         }
+    }
+
+    /// With a slash at the end of its path.
+    pub(crate) fn slash(mut self) -> Self {
+        self.slash = true;
+        self
     }
 
     /// With a parameter, unless that has no value.
@@ -57,6 +65,9 @@ impl<'a> Call<'a> {
         let mut url = base.clone();
         if let Ok(mut segments) = url.path_segments_mut() {
             segments.pop_if_empty().extend(self.path);
+            if self.slash {
+                segments.push("");
+            }
         }
         for (name, value) in &self.query {
             url.query_pairs_mut().append_pair(name, value);

@@ -66,7 +66,10 @@ pub enum Error {
 impl Error {
     /// What an answer of this status means, from its text.
     pub(crate) fn refused(status: StatusCode, text: &[u8]) -> Self {
-        let status = status.as_u16();
+        Self::refused_with(status.as_u16(), text)
+    }
+
+    pub(crate) fn refused_with(status: u16, text: &[u8]) -> Self {
         match serde_json::from_slice(text) {
             Ok(Refusal { error, code }) => Self::Refused {
                 status,

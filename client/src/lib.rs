@@ -64,6 +64,7 @@ mod error;
 mod flares;
 mod model;
 mod observer;
+mod raw;
 mod streamed;
 mod vocabulary;
 
@@ -76,5 +77,6 @@ pub use error::Error;
 pub use flares::Waited;
 pub use model::*;
 pub use observer::Observer;
+pub use raw::Reply;
 pub use reqwest;
 pub use streamed::Streamed;

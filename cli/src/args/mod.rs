@@ -11,6 +11,7 @@ pub mod platform;
 mod quantity;
 pub mod refusal;
 mod variables;
+pub mod wsk;
 
 use std::path::PathBuf;
 
@@ -60,7 +61,7 @@ Exit codes: 0 success; 1 the flare failed; 2 wrong usage; 3 not found; 4 refused
 11 the package does not build.";
 
 /// Flags every verb takes.
-#[derive(Debug, Clone, Args)]
+#[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Global options")]
 pub struct GlobalArgs {
     // The value is optional so that `burst property get --auth` can name the property alone;
@@ -86,11 +87,12 @@ pub struct GlobalArgs {
 }
 
 /// How results are printed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// Exactly the JSON of the API
     Json,
     /// For people
+    #[default]
     Table,
 }
 
@@ -163,6 +165,9 @@ pub enum Command {
         #[command(subcommand)]
         action: AdminAction,
     },
+    /// Those that OpenWhisk's command line has.
+    #[command(flatten)]
+    Entity(wsk::EntityCommand),
     /// List the machines that run workers
     #[command(after_help = "Example:\n  burst invokers")]
     Invokers,

@@ -6,6 +6,25 @@ use clap::Args;
 
 use super::Source;
 
+/// Verbs whose `--param` takes two words.
+const ENTITIES: [&str; 7] = [
+    "action",
+    "activation",
+    "api",
+    "namespace",
+    "package",
+    "rule",
+    "trigger",
+];
+/// Flags that may stand before a verb, and a word after them.
+const WITH_VALUE: [&str; 5] = [
+    "--apihost",
+    "--auth",
+    "--admin-auth",
+    "--cacert",
+    "--output",
+];
+
 /// Parameters by key and value, or from a file.
 #[derive(Debug, Default, Args)]
 pub struct ParamArgs {
@@ -36,8 +55,12 @@ fn param(text: &str) -> Result<(String, String), String> {
 }
 
 /// The command line with every `--param KEY VALUE` as `--param KEY=VALUE`, so that one form is left
-/// to be understood. A key without a value stays, and is refused by its name.
+/// to be understood. A key without a value stays, and is refused by its name. OpenWhisk's verbs know only the other.
 pub fn joined(arguments: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    if verb(&arguments).is_some_and(|verb| ENTITIES.iter().any(|entity| verb == *entity)) {
+        return arguments;
+    }
     let mut arguments = arguments.into_iter().peekable();
     let mut joined: Vec<OsString> = Vec::new();
     while let Some(argument) = arguments.next() {
@@ -63,6 +86,20 @@ pub fn joined(arguments: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
         joined.push(param);
     }
     joined
+}
+
+/// The first word that is neither a flag of all verbs nor its value.
+fn verb(arguments: &[OsString]) -> Option<&OsStr> {
+    let mut words = arguments.iter().skip(1).map(OsString::as_os_str);
+    while let Some(word) = words.next() {
+        if !word.as_encoded_bytes().starts_with(b"-") {
+            return Some(word);
+        }
+        if WITH_VALUE.iter().any(|flag| word == *flag) {
+            words.next();
+        }
+    }
+    None
 }
 
 /// Whether that can be a value by itself: other things that begin with a dash are flags.
@@ -104,6 +141,15 @@ mod tests {
             ),
             ("flare --param", "flare --param"),
             ("flare -- --param k v", "flare -- --param k v"),
+            (
+                "burst -v action invoke a -p k v",
+                "burst -v action invoke a -p k v",
+            ),
+            (
+                "burst --auth u:k trigger fire t -p k v",
+                "burst --auth u:k trigger fire t -p k v",
+            ),
+            ("burst flare action -p k v", "burst flare action -p k=v"),
         ] {
             assert_eq!(words(line).join(" "), expected);
         }

@@ -20,6 +20,7 @@ mod timeline;
 use crate::args::{Cli, Command};
 use crate::connection;
 use crate::error::Error;
+use crate::wsk;
 
 /// Does what the command line says.
 pub fn run(cli: Cli) -> Result<(), Error> {
@@ -49,6 +50,7 @@ pub fn run(cli: Cli) -> Result<(), Error> {
         Command::Cancel(id) => flares::cancel(&client()?, id, format),
         Command::Group { action } => group::run(action, &client()?, global),
         Command::Admin { action } => admin::run(action, global),
+        Command::Entity(command) => wsk::entity(command, &wsk::Session::of_burst(global)?),
         Command::Invokers => invokers::run(&client()?, format),
         Command::Completion { shell } => shell::completion(*shell),
         Command::Man { directory } => shell::man(directory),

@@ -52,6 +52,11 @@ fn pack(path: &Path) -> Result<Package, Error> {
     })
 }
 
+/// The zip of an executable, or a zip with one as it is.
+pub fn zip(path: &Path) -> Result<Vec<u8>, Error> {
+    zipped(path)
+}
+
 fn zipped(path: &Path) -> Result<Vec<u8>, Error> {
     let bytes = read(path)?;
     let name = path.display().to_string();

@@ -22,3 +22,4 @@ mod shell;
 mod standalone;
 mod terminal;
 mod verbs;
+mod wsk;

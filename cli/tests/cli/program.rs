@@ -71,7 +71,11 @@ impl Burst {
     }
 
     pub fn command<S: AsRef<OsStr>>(&self, args: &[S]) -> Command {
-        let mut command = Command::new(BURST);
+        self.of_name(BURST, args)
+    }
+
+    fn of_name<S: AsRef<OsStr>>(&self, program: impl AsRef<OsStr>, args: &[S]) -> Command {
+        let mut command = Command::new(program);
         command
             .args(args)
             .env("HOME", self.home())
@@ -83,6 +87,11 @@ impl Burst {
             "BURST_ADMIN_AUTH",
             "BURST_CACERT",
             "BURST_CONFIG_FILE",
+            "WSK_CONFIG_FILE",
+            "WHISK_APIHOST",
+            "WHISK_AUTH",
+            "WHISK_NAMESPACE",
+            "WHISK_CACERT",
             "BURST_HOME",
             "JAVA_HOME",
             "NO_COLOR",
@@ -98,6 +107,15 @@ impl Burst {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         command
+    }
+
+    /// Runs it by OpenWhisk's name.
+    pub fn wsk<S: AsRef<OsStr>>(&self, args: &[S]) -> Ran {
+        let link = self.home().join("wsk");
+        if !link.exists() {
+            std::os::unix::fs::symlink(BURST, &link).unwrap();
+        }
+        Ran::from(self.of_name(link, args).output().unwrap())
     }
 
     pub fn run<S: AsRef<OsStr>>(&self, args: &[S]) -> Ran {

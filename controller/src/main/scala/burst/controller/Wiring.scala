@@ -1,13 +1,16 @@
 package burst.controller
 
 import burst.controller.limits.PlatformLimits
+import burst.controller.action.Records
+import burst.controller.builtin.{BuiltInSettings, SystemPackages}
 import burst.controller.deploy.Definitions
 import burst.controller.http.*
 import burst.controller.cluster.Scheduling
 import burst.controller.store.{Blocking, Janitor, Retention, Storage, StoreSettings, Transfers}
 import com.typesafe.config.Config
 import org.apache.pekko.actor.typed.{ActorSystem, DispatcherSelector}
-import scala.concurrent.duration.DurationInt
+import scala.concurrent.duration.{DurationInt, FiniteDuration}
+import scala.jdk.DurationConverters.*
 import scala.concurrent.{ExecutionContext, Future}
 import scala.util.control.NonFatal
 
@@ -45,16 +48,22 @@ object Wiring:
       http: HttpSettings,
       limits: PlatformLimits,
       defaults: FlareDefaults,
-      retention: Retention
+      retention: Retention,
+      recordLease: FiniteDuration,
+      builtIn: BuiltInSettings
   )
 
   private object Settings:
-    def from(config: Config): Settings = Settings(
-      HttpSettings.from(config),
-      PlatformLimits.from(config),
-      FlareDefaults.from(config),
-      StoreSettings.from(config).retention
-    )
+    def from(config: Config): Settings =
+      val http = HttpSettings.from(config)
+      Settings(
+        http,
+        PlatformLimits.from(config),
+        FlareDefaults.from(config),
+        StoreSettings.from(config).retention,
+        config.getDuration("burst.store.record-lease").toScala,
+        BuiltInSettings.from(config, http.scheme)
+      )
 
   private def janitor(settings: Settings, storage: Storage): Janitor =
     def storedBytes(namespace: String) =
@@ -69,10 +78,18 @@ object Wiring:
   )(using system: ActorSystem[?], ec: ExecutionContext): Future[Controller] =
     val definitions = Definitions(storage.definitions, storage.packages)
     val transfers = Transfers.of(system)
+    val records = Records(storage.activations, blocking, settings.recordLease)
+    val ownPackages = SystemPackages(
+      storage.actionPackages,
+      storage.definitions,
+      definitions,
+      settings.limits.namespace
+    )
     for
+      _ <- blocking(ownPackages.establish())
       scheduler <- blocking(scheduling(storage))
       defaults = settings.defaults.withBackends(scheduler.defaultBackend, scheduler.backends)
-      route = HttpServer.route(
+      served = HttpServer.route(
         settings.http,
         defaults,
         settings.limits,
@@ -80,17 +97,23 @@ object Wiring:
         definitions,
         scheduler.service,
         blocking,
-        transfers
+        transfers,
+        records,
+        settings.builtIn
       )
-      binding <- orUndo(HttpServer.bind(settings.http, route))(scheduler.shutdown())
+      binding <- orUndo(HttpServer.bind(settings.http, served.route))(scheduler.shutdown())
       // Only when everything else stands: credentials that nobody gets to see would lock the owner out.
       guest <- orUndo(blocking(storage.namespaces.establish(Controller.Guest))):
         binding.terminate(Draining).transformWith(_ => scheduler.shutdown())
+      stopRecords = records.start()
+      stopAlarms = served.alarms.start()
       stopJanitor = janitor(settings, storage).start(Blocking(transfers.ofAll))
     yield
       def stop(): Future[Unit] =
         for
           _ <- binding.terminate(Draining)
+          _ <- stopAlarms()
+          _ = stopRecords()
           _ <- stopJanitor()
           _ <- scheduler.shutdown()
           _ <- blocking(storage.close())

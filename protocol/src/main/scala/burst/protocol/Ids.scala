@@ -1,5 +1,6 @@
 package burst.protocol
 
+import io.circe.derivation.{Configuration, ConfiguredCodec}
 import io.circe.{Codec, Decoder, Encoder}
 
 /** Identifies one flare: 32 lower-case hexadecimal digits, safe in paths, keys and container names. */
@@ -48,6 +49,20 @@ object PackageId:
     Encoder.encodeString
   )
 
-/** The version of a definition that a flare runs. Packs are reused only within one of these. */
-final case class DefinitionRef(namespace: String, name: String, version: String, packageId: PackageId)
-    derives Codec.AsObject
+/** The version of a definition that a flare runs. Packs are reused only within one of these. `main` is the
+  * function by which a program of that kind is called, where there is more than one.
+  */
+final case class DefinitionRef(
+    namespace: String,
+    name: String,
+    version: String,
+    packageId: PackageId,
+    kind: String = DefinitionRef.Rust,
+    main: Option[String] = None
+)
+
+object DefinitionRef:
+  val Rust = "rust"
+
+  private given Configuration = Configuration.default.withDefaults
+  given ConfiguredCodec[DefinitionRef] = ConfiguredCodec.derived

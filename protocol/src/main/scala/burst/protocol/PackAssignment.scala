@@ -19,7 +19,9 @@ object GroupRole:
   * how long it may run, in microseconds: clocks of machines differ, so that no time of day is told. `attempt`
   * tells the tries of one flare apart: reports of an older one are ignored. With `egress` its workers may
   * reach the internet, where the driver can keep others from it. `environment` is the program's: a member of
-  * a group has its group's. `elsewhere` is how many of the flare's packs other invokers have.
+  * a group has its group's. `elsewhere` is how many of the flare's packs other invokers have. `invocation` is
+  * what a function of OpenWhisk's is told of this run, by the names that its runtimes have for that
+  * (`activation_id`, `action_name`, …).
   */
 final case class PackAssignment(
     flareId: FlareId,
@@ -36,7 +38,8 @@ final case class PackAssignment(
     group: Option[GroupRole] = None,
     egress: Boolean = false,
     environment: Environment = Environment.Empty,
-    elsewhere: Int = 0
+    elsewhere: Int = 0,
+    invocation: Environment = Environment.Empty
 ) derives Codec.AsObject:
   /** For those who have no use for inputs: they may be large. */
   def withoutInputs: PackAssignment = copy(inputs = Inputs.Hidden)

@@ -16,9 +16,21 @@ final case class Definition(
     options: FlareOptions,
     parameters: JsonObject,
     updated: Long,
-    environment: SealedEnvironment = SealedEnvironment.Empty
+    environment: SealedEnvironment = SealedEnvironment.Empty,
+    action: ActionFields = ActionFields()
 ):
-  def ref: DefinitionRef = DefinitionRef(namespace, name, version, packageId)
+  def ref: DefinitionRef = DefinitionRef(namespace, name, version, packageId, runsAs, action.main)
+
+  /** The kind by which machines know it. */
+  private def runsAs: String =
+    if family.contains(KindFamily.Blackbox) && packageSize > 0 then KindFamily.ActionLoop else kind
+
+  def family: Option[KindFamily] = Kind.familyOf(kind)
+
+  /** The version as OpenWhisk's clients see it. */
+  def shownVersion: String = action.label.getOrElse(version)
+
+  def all: Parameters = Parameters(parameters, action.initParameters)
 
 object Definition:
   /** Environment variables of a program, secret ones among them, and bytes of their names and values. */

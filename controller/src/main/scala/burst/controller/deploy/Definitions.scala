@@ -4,6 +4,7 @@ import burst.controller.blob.PackageCopy
 import burst.controller.definition.{Definition, VariableChanges}
 import burst.controller.store.{DefinitionChange, DefinitionStore, DeployRefusal, PackageGone, Packages}
 import burst.controller.limits.NamespaceLimits
+import burst.protocol.PackageId
 
 /** Definitions together with their packages: no version of one stands without its package, and a package goes
   * with the last version and flare that need it, or with the next sweep when calls met. Calls block.
@@ -22,17 +23,33 @@ final class Definitions(store: DefinitionStore, packages: Packages):
     val exists = store.find(definition.namespace, definition.name).isDefined
     if exists && !overwrite then Left(DeployRefusal.Exists)
     else
-      def put(copy: PackageCopy) =
-        store.put(definition, copy, overwrite, limits, replaceParameters, variables)
-      def anew() = put(packages.store(definition.packageId, bytes))
-      val stored = packages.copyOf(definition.packageId, bytes.length) match
-        case None => anew()
-        case Some(there) =>
-          // It may go before the definition is stored; one of our own may not.
-          try put(there)
-          catch case _: PackageGone => anew()
-      if stored.isLeft then packages.removeUnneeded(definition.packageId)
-      stored.map(settled)
+      withPackage(definition.packageId, bytes):
+        store.put(definition, _, overwrite, limits, replaceParameters, variables)
+
+  /** Stores what `next` makes of a definition, with its package if that is another one. */
+  def edit(namespace: String, name: String, bytes: Option[Array[Byte]], limits: NamespaceLimits)(
+      next: Option[Definition] => Either[DeployRefusal, Definition]
+  ): Either[DeployRefusal, Definition] =
+    // Nothing is moved for what is refused at once.
+    next(store.find(namespace, name)).flatMap: _ =>
+      bytes match
+        case None => store.edit(namespace, name, None, limits)(next).map(settled)
+        case Some(bytes) =>
+          withPackage(PackageId.of(bytes), bytes): copy =>
+            store.edit(namespace, name, Some(copy), limits)(next)
+
+  private def withPackage(id: PackageId, bytes: Array[Byte])(
+      put: PackageCopy => Either[DeployRefusal, DefinitionChange]
+  ): Either[DeployRefusal, Definition] =
+    def anew() = put(packages.store(id, bytes))
+    val stored = packages.copyOf(id, bytes.length) match
+      case None => anew()
+      case Some(there) =>
+        // It may go before the definition is stored; one of our own may not.
+        try put(there)
+        catch case _: PackageGone => anew()
+    if stored.isLeft then packages.removeUnneeded(id)
+    stored.map(settled)
 
   /** Makes a next version that is equal to an older one, as [[DefinitionStore.rollBack]] does. */
   def rollBack(
@@ -47,6 +64,9 @@ final class Definitions(store: DefinitionStore, packages: Packages):
   /** Removes a definition with all its versions and returns what it was. */
   def remove(namespace: String, name: String): Option[Definition] =
     store.delete(namespace, name).map(settled)
+
+  /** Packages of versions that went otherwise: nothing may need them now. */
+  def released(ids: Set[PackageId]): Unit = ids.foreach(packages.removeUnneeded)
 
   private def settled(change: DefinitionChange): Definition =
     change.released.foreach(packages.removeUnneeded)

@@ -1,5 +1,6 @@
 package burst.controller.deploy
 
+import burst.controller.definition.KindFamily
 import burst.controller.limits.PackageLimits
 import burst.protocol.RuntimeInfo
 
@@ -19,6 +20,42 @@ final class PackageInspector(limits: PackageLimits):
       _ <- runtimes.iterator.map(check(needs, _)).find(_.isLeft).getOrElse(Right(()))
     yield ()
 
+  /** A program of any kind: what only comes out by starting it is left to that.
+    *
+    * @param binary
+    *   whether it is a file, not the text of a source
+    */
+  def inspect(
+      bytes: Array[Byte],
+      family: KindFamily,
+      binary: Boolean,
+      runtimes: Iterable[RuntimeInfo]
+  ): Either[PackageProblem, Unit] = family match
+    case KindFamily.Rust | KindFamily.Go | KindFamily.Swift => inspect(bytes, runtimes)
+    case KindFamily.Python => file(bytes, binary, runtimes, "__main__.py", "exec")
+    case KindFamily.Nodejs => file(bytes, binary, runtimes, "package.json", "index.js", "exec")
+    // What its image makes of the rest is not known here.
+    case KindFamily.Blackbox =>
+      if isZip(bytes) then ZipReader(bytes, limits).paths().map(_ => ()) else Right(())
+    case KindFamily.Sequence => Right(())
+
+  private def file(
+      bytes: Array[Byte],
+      binary: Boolean,
+      runtimes: Iterable[RuntimeInfo],
+      entries: String*
+  ): Either[PackageProblem, Unit] =
+    if bytes.isEmpty then Left(Empty)
+    else if !binary then Right(())
+    else if isZip(bytes) then
+      ZipReader(bytes, limits).paths().flatMap: paths =>
+        Either.cond(entries.exists(paths), (), NoEntry(entries.toVector))
+    // It speaks the action loop.
+    else if ByteView(bytes).u32(0).contains(ElfReader.Magic) then inspect(bytes, runtimes)
+    else Left(NotAProgram)
+
+  private def isZip(bytes: Array[Byte]): Boolean = ByteView(bytes).u16(0).contains(ZipPrefix)
+
   private def executable(bytes: Array[Byte]): Either[PackageProblem, Array[Byte]] =
     val view = ByteView(bytes)
     if bytes.isEmpty then Left(Empty)
@@ -28,7 +65,7 @@ final class PackageInspector(limits: PackageLimits):
         bytes,
         UnpacksTooLarge(bytes.length, limits.unpackedBytes)
       )
-    else if view.u16(0).contains(ZipPrefix) then ZipReader(bytes, limits).check("exec")
+    else if isZip(bytes) then ZipReader(bytes, limits).check("exec")
     else Left(NotAPackage)
 
   private def check(needs: ElfNeeds, runtime: RuntimeInfo): Either[PackageProblem, Unit] =

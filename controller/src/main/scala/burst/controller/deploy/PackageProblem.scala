@@ -8,6 +8,12 @@ enum PackageProblem:
   case NotAPackage
   case CorruptZip(reason: String)
   case NoExec
+
+  /** It has none of these files, one of which its kind begins with. */
+  case NoEntry(wanted: Vector[String])
+
+  /** By its text it is a file, and such a file a program of its kind cannot be. */
+  case NotAProgram
   case UnsafePath(path: String)
   case NotAFile(path: String)
   case TooManyEntries(count: Int, allowed: Int)

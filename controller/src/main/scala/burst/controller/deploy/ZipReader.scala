@@ -16,6 +16,25 @@ private[deploy] final class ZipReader(bytes: Array[Byte], limits: PackageLimits)
   /** The bytes of the entry called `name`, after all entries have been checked. */
   def check(name: String): Either[PackageProblem, Array[Byte]] =
     for
+      entries <- entries()
+      wanted <- entries.find(_.path == name).toRight(NoExec)
+      most = limits.executableBytes
+      _ <- Either.cond(wanted.size <= most, (), ExecutableTooLarge(wanted.size, most))
+      _ <- first(entries.filterNot(_ eq wanted))(unpack(_, (_, _) => ()))
+      content = new Array[Byte](wanted.size.toInt)
+      into = Collector(content)
+      _ <- unpack(wanted, into.take)
+    yield content
+
+  /** The paths of all entries, after they have been checked. */
+  def paths(): Either[PackageProblem, Set[String]] =
+    for
+      entries <- entries()
+      _ <- first(entries)(unpack(_, (_, _) => ()))
+    yield entries.map(_.path).toSet
+
+  private def entries(): Either[PackageProblem, Vector[Entry]] =
+    for
       entries <- directory()
       _ <- first(entries)(checkPath)
       total = entries.iterator.map(_.size).sum
@@ -25,14 +44,7 @@ private[deploy] final class ZipReader(bytes: Array[Byte], limits: PackageLimits)
         (),
         CorruptZip("a path occurs in it twice")
       )
-      wanted <- entries.find(_.path == name).toRight(NoExec)
-      most = limits.executableBytes
-      _ <- Either.cond(wanted.size <= most, (), ExecutableTooLarge(wanted.size, most))
-      _ <- first(entries.filterNot(_ eq wanted))(unpack(_, (_, _) => ()))
-      content = new Array[Byte](wanted.size.toInt)
-      into = Collector(content)
-      _ <- unpack(wanted, into.take)
-    yield content
+    yield entries
 
   private def directory(): Either[PackageProblem, Vector[Entry]] =
     endRecord() match

@@ -2,8 +2,10 @@ package burst.controller.http
 
 import burst.controller.definition.{Definition, EntityName, VariableName}
 import burst.controller.deploy.PackageProblem
+import burst.controller.gateway.GatewayProblem
 import burst.controller.scheduler.Refusal
 import burst.controller.store.DeployRefusal
+import burst.controller.web.WebProblem
 import burst.protocol.FlareId
 import io.circe.Json
 import org.apache.pekko.http.scaladsl.model.*
@@ -43,9 +45,17 @@ enum ApiError:
   case NoSuchPath
   case NoSuchDefinition(name: String)
   case NoSuchVersion(name: String, version: String)
+
+  /** It is a sequence, which has none of its own. */
+  case NoWorkers(name: String)
   case NoSuchFlare(id: FlareId)
   case NoSuchGroup(id: FlareId)
   case NoSuchNamespace(name: String)
+  case FinalParameter(name: String)
+  case InvalidActivationId
+  case NoSuchActivation(id: FlareId)
+  case CountOfDocuments
+  case NoProgram(name: String)
   case MethodNotAllowed(allowed: Seq[HttpMethod])
   case BodyTooSlow
   case NotDeployed(name: String, refusal: DeployRefusal)
@@ -61,12 +71,21 @@ enum ApiError:
   case RequestsLimited(perMinute: Int, retryAfterSeconds: Long)
   case TooManyAtOnce(limit: Int)
   case LoginsLimited(retryAfterSeconds: Long)
+  case MissesLimited(retryAfterSeconds: Long)
   case Refused(refusal: Refusal)
+  case Web(problem: WebProblem)
+  case Gateway(problem: GatewayProblem)
+  case NoSuchRoute
+  case OfEntity(problem: EntityProblem)
+  case OfTrigger(problem: TriggerProblem)
   case TimedOut
   case Busy
   case Internal
 
 object ApiError:
+  /** For where a refusal is told in another way than by an answer. */
+  def told(error: ApiError): (StatusCode, String) = describe(error)
+
   def response(error: ApiError, id: String): HttpResponse =
     val (status, sentence) = describe(error)
     response(status, sentence, id).withHeaders(headers(error))
@@ -76,12 +95,14 @@ object ApiError:
     HttpResponse(status, entity = JsonMarshalling.entity(body))
 
   private def headers(error: ApiError): Seq[HttpHeader] = error match
-    case Unauthorized | NotAdmin | Refused(Refusal.NamespaceRevoked) =>
+    case Unauthorized | NotAdmin | Refused(Refusal.NamespaceRevoked) | Web(WebProblem.NeedsCredentials) =>
       Seq(`WWW-Authenticate`(HttpChallenges.basic("OpenWhisk secure realm")))
     case RateLimited(_, seconds) => Seq(`Retry-After`(seconds))
     case DeploysLimited(_, seconds) => Seq(`Retry-After`(seconds))
     case RequestsLimited(_, seconds) => Seq(`Retry-After`(seconds))
     case LoginsLimited(seconds) => Seq(`Retry-After`(seconds))
+    case OfTrigger(TriggerProblem.FiresLimited(_, seconds)) => Seq(`Retry-After`(seconds))
+    case MissesLimited(seconds) => Seq(`Retry-After`(seconds))
     case Refused(Refusal.QueueFull(_) | Refusal.NoInvokers | Refusal.PackageGone) | Busy | TooManyAtOnce(_) =>
       Seq(`Retry-After`(1))
     case MethodNotAllowed(allowed) => Seq(Allow(allowed))
@@ -113,7 +134,7 @@ object ApiError:
     case SizeMismatch(size, params) =>
       BadRequest -> s"'size' is $size but 'params' holds $params inputs; make them agree or leave 'size' out."
     case InvalidName =>
-      BadRequest -> s"""A name has at most ${EntityName.MaxLength} letters, digits, '_', '@', '.', '-' and
+      BadRequest -> s"""A name has at most ${EntityName.MaxLength} letters, digits, '_', '@', '.', '&', '-' and
         | inner spaces, and begins with a letter, digit or '_'.""".stripMargin.replace("\n", "")
     case InvalidVersion => BadRequest -> "A version is 0.0 and the number of the deploy, such as 0.0.3."
     case InvalidFlareId => BadRequest -> "A flare id has 32 lower-case hexadecimal digits."
@@ -138,10 +159,20 @@ object ApiError:
       Forbidden -> "These credentials open another namespace; use '_' for the one they open."
     case NoSuchPath => NotFound -> "There is no such path; see /api/v1/openapi.yaml."
     case NoSuchDefinition(name) => NotFound -> s"There is no definition '$name'; deploy it first."
+    case NoWorkers(name) =>
+      BadRequest -> s"'$name' is a sequence, which no workers run; invoke it, or flare one of its actions."
     case NoSuchVersion(name, version) =>
       NotFound -> s"There is no version $version of '$name', or it is kept no more; choose one of its versions."
     case NoSuchFlare(id) => NotFound -> s"There is no flare '${id.value}' in this namespace."
     case NoSuchGroup(id) => NotFound -> s"There is no group '${id.value}' in this namespace."
+    case FinalParameter(name) =>
+      BadRequest -> s"The parameter '${Fields.shortened(name)}' is final and has its value; leave it out."
+    case InvalidActivationId => BadRequest -> "An activation id has 32 lower-case hexadecimal digits."
+    case NoSuchActivation(id) =>
+      NotFound -> s"There is no activation '${id.value}' in this namespace, or it has not ended yet."
+    case NoProgram(name) =>
+      BadRequest -> s"'$name' is a sequence and has no program of its own; invoke it as an action, without 'burst'."
+    case CountOfDocuments => BadRequest -> "Ask either for 'docs' or for 'count'."
     case MethodNotAllowed(allowed) =>
       HttpCodes.MethodNotAllowed -> s"This path answers only to ${allowed.map(_.value).mkString(", ")}."
     case BodyTooSlow => RequestTimeout -> "The body did not arrive in time; send it again."
@@ -166,7 +197,14 @@ object ApiError:
       TooManyRequests -> s"This namespace has $limit requests under way already; wait for one of them."
     case LoginsLimited(seconds) =>
       TooManyRequests -> s"Too many wrong credentials came from this address; wait $seconds s."
+    case MissesLimited(seconds) =>
+      TooManyRequests -> s"This address asked too often for what is not there; wait $seconds s."
     case Refused(refusal) => describe(refusal)
+    case Web(problem) => WebErrors.describe(problem)
+    case Gateway(problem) => GatewayErrors.describe(problem)
+    case NoSuchRoute => NotFound -> "There is no such API, or no such path in it."
+    case OfEntity(problem) => EntityProblem.describe(problem)
+    case OfTrigger(problem) => TriggerProblem.describe(problem)
     case Busy =>
       ServiceUnavailable -> "The platform is taking in as much as it can hold; send it again soon."
     case TimedOut => ServiceUnavailable -> "The request took too long and was given up; send it again."
@@ -193,7 +231,16 @@ object ApiError:
 
   private def describe(name: String, refusal: DeployRefusal): (StatusCode, String) = refusal match
     case DeployRefusal.Exists =>
-      Conflict -> s"There is a definition '$name' already; send overwrite=true to replace it."
+      Conflict -> s"There is a definition '$name' already (resource already exists); send overwrite=true to replace it."
+    case DeployRefusal.NameTaken(by) =>
+      Conflict -> s"'$name' is the name of ${by.one} already; choose another name."
+    case DeployRefusal.NoSuchPackage(inPackage) =>
+      NotFound -> s"There is no package '$inPackage'; create it first."
+    case DeployRefusal.InBinding(inPackage) =>
+      BadRequest -> s"'$inPackage' is bound to another package; name the action in that one."
+    case DeployRefusal.NoProgram => BadRequest -> "There is no such action yet; send its 'exec'."
+    case DeployRefusal.NotConcurrent(kind) =>
+      BadRequest -> s"A container of the kind '$kind' runs one call at a time; set 'limits.concurrency' to 1."
     case DeployRefusal.Missing => describe(NoSuchDefinition(name))
     case DeployRefusal.NoSuchVersion(version) => describe(NoSuchVersion(name, version))
     case DeployRefusal.NoVersionBefore =>
@@ -238,6 +285,10 @@ object ApiError:
     case PackageProblem.CorruptZip(reason) => s"The package is a damaged zip: $reason; build it again."
     case PackageProblem.NoExec =>
       "The package has no file 'exec' at its top; add the executable by that name."
+    case PackageProblem.NoEntry(wanted) =>
+      s"The package has no file ${wanted.map(name => s"'$name'").mkString(" or ")} at its top; add one of them."
+    case PackageProblem.NotAProgram =>
+      "The code is base64 of what is neither a zip nor a Linux executable; send a zip, or the text of the source."
     case PackageProblem.UnsafePath(_) =>
       "The package holds a path that is absolute, leads out of it or is malformed; use plain relative paths."
     case PackageProblem.NotAFile(_) =>

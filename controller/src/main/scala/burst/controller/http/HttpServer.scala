@@ -1,14 +1,20 @@
 package burst.controller.http
 
+import burst.controller.action.*
+import burst.controller.builtin.{Alarms, BuiltInSettings, Utils}
+import burst.controller.firing.{AlarmClock, Firing}
 import burst.controller.json.JsonPieces
 import burst.controller.limits.PlatformLimits
 import burst.controller.deploy.{Definitions, PackageInspector}
 import burst.controller.http.connection.{Listener, Listening}
 import burst.controller.scheduler.FlareService
 import burst.controller.store.{Blocking, Storage, Transfers}
-import org.apache.pekko.actor.typed.{ActorSystem, DispatcherSelector}
+import org.apache.pekko.actor.typed.{ActorSystem, DispatcherSelector, Scheduler}
 import org.apache.pekko.http.scaladsl.server.Route
 import scala.concurrent.{ExecutionContext, Future}
+
+/** The API, and what fires triggers by the clock as the API does by request. */
+final case class Served(route: Route, alarms: AlarmClock)
 
 /** Puts the API together from its parts, and binds it. */
 object HttpServer:
@@ -20,32 +26,117 @@ object HttpServer:
       definitions: Definitions,
       service: FlareService,
       blocking: Blocking,
-      transfers: Transfers
-  )(using system: ActorSystem[?]): Route =
+      transfers: Transfers,
+      records: Records,
+      builtIn: BuiltInSettings
+  )(using system: ActorSystem[?]): Served =
     given ExecutionContext = system.executionContext
+    given Scheduler = system.scheduler
     val options = OptionsReader(defaults, limits)
     val metrics = Metrics()
+    val actionLimits = ActionLimits(limits)
     val body = RequestBody(settings.bodyTimes, settings.json)
     val results = ResultAnswer(storage.flares, storage.blobs, blocking, transfers)
     val pieces = JsonPieces(settings.json.depth)
     def intake(bodies: BodyIntake.Settings, dispatcher: String) =
       val threads = system.dispatchers.lookup(DispatcherSelector.fromConfig(dispatcher))
       BodyIntake(body, bodies, FairExecutor(threads), blocking)
+    val actions = StoredActions(storage.definitions, storage.actionPackages)
+    val flareIntake = intake(settings.flareBodies, HttpSettings.LargeBodyDispatcher)
+    val rates = RateLimiter()
     val flareCall = FlareCall(
       service,
-      intake(settings.flareBodies, HttpSettings.LargeBodyDispatcher),
+      flareIntake,
       pieces,
-      RateLimiter(),
+      rates,
       results,
       settings
     )
+    val deployIntake = intake(settings.deployBodies, HttpSettings.DeployDispatcher)
+    val inspector = PackageInspector(limits.packages)
     val views = Views(defaults)
     val versions = Versions(storage.definitions)
     val deploys = RateLimiter()
+    val triggerBody = TriggerBody(pieces)
     val flareBody = FlareBody(options, defaults, pieces, settings.flareBodies.bodyLimit)
-    Routes(
-      MetaRoutes(metrics, storage.flares, service, blocking),
+    val activations = Activations(storage.activations, storage.flares, storage.blobs, pieces)
+    val invocations = FlareInvocations(
+      service,
+      actions,
+      BuiltIns(
+        inPackage("utils", Utils.all(builtIn.publicUrl)) ++
+          inPackage("alarms", Alarms(storage.alarms, blocking).all)
+      ),
+      activations,
+      records,
+      FlarePace(rates),
+      defaults.terms,
+      pieces,
+      blocking,
+      settings.componentPatience
+    )
+    val burstCall = BurstCall(
+      actions,
+      flareBody,
+      flareCall,
+      service,
+      storage.flares,
+      pieces,
+      blocking,
+      settings.blockingLimit
+    )
+    val fires = RateLimiter()
+    val firing = Firing(actions, invocations, blocking, explained)
+    val alarms = AlarmClock(
+      storage.alarms,
+      storage.triggers,
+      storage.rules,
+      storage.namespaces,
+      firing,
+      caller => fires.take(caller.namespace, caller.limits.flaresPerMinute),
+      blocking,
+      builtIn.alarmInterval
+    )
+    val packs = PackAnswer(storage.flares, storage.blobs, blocking, transfers)
+    val authentication = Authentication(
+      storage.namespaces,
+      settings.adminKey,
+      FailedLogins(settings.failedLoginsPerMinute, RateLimiter()),
+      blocking
+    )
+    val requestLimits = RequestLimits(RateLimiter())
+    val routes = Routes(
+      MetaRoutes(PlatformInfo(actionLimits), metrics, storage.flares, service, blocking),
       InvokersRoutes(service),
+      EntitiesRoutes(
+        ActionsRoutes(
+          actions,
+          Sequences(actions),
+          storage.definitions,
+          storage.actionPackages,
+          definitions,
+          service,
+          inspector,
+          ActionBody(pieces, limits),
+          deployIntake,
+          deploys,
+          EntityViews(defaults),
+          CodeAnswer(storage.packages, transfers),
+          blocking,
+          transfers
+        ),
+        PackagesRoutes(
+          storage.actionPackages,
+          storage.definitions,
+          definitions,
+          pieces,
+          deployIntake,
+          deploys,
+          blocking,
+          transfers
+        ),
+        actionLimits
+      ),
       BurstsRoutes(
         definitions,
         storage.secrets,
@@ -53,10 +144,10 @@ object HttpServer:
         versions,
         service,
         flareCall,
-        PackageInspector(limits.packages),
+        inspector,
         DeployBody(options, pieces),
         flareBody,
-        intake(settings.deployBodies, HttpSettings.DeployDispatcher),
+        deployIntake,
         deploys,
         views,
         blocking,
@@ -65,20 +156,40 @@ object HttpServer:
       VersionsRoutes(definitions, storage.definitions, versions, body, deploys, views, blocking, transfers),
       FlaresRoutes(storage.flares, service, results, blocking, transfers),
       GroupsRoutes(versions, storage.flares, service, flareCall, flareBody, pieces, blocking),
+      EventsRoutes(
+        TriggersRoutes(storage.triggers, triggerBody, deployIntake, deploys, blocking),
+        FireRoutes(storage.triggers, firing, fires, body, flareIntake, blocking),
+        RulesRoutes(storage.rules, actions, triggerBody, body, deployIntake, deploys, blocking)
+      ),
+      InvokeRoutes(actions, invocations, burstCall, flareIntake, pieces, settings.blockingLimit),
+      ActivationsRoutes(activations, packs, storage.flares, blocking, transfers, settings.logLimit),
       AdminRoutes(
         NamespacesRoutes(storage.namespaces, service, body, blocking),
         AdminFlaresRoutes(storage.flares, service, blocking)
       ),
-      Authentication(
-        storage.namespaces,
-        settings.adminKey,
-        FailedLogins(settings.failedLoginsPerMinute, RateLimiter()),
+      WebRoutes.of(
+        actions,
+        invocations,
+        storage,
+        authentication,
+        requestLimits,
+        deploys,
+        settings,
         blocking
       ),
-      RequestLimits(RateLimiter()),
+      authentication,
+      requestLimits,
       metrics,
       settings
-    ).route
+    )
+    Served(routes.route, alarms)
+
+  private def inPackage(name: String, actions: Map[String, BuiltIn]): Map[String, BuiltIn] =
+    actions.map((action, builtIn) => s"$name/$action" -> builtIn)
+
+  private def explained(refusal: InvocationRefusal): (Boolean, String) =
+    val (status, sentence) = ApiError.told(InvokeRoutes.refusal(refusal))
+    (status.intValue >= 500, sentence)
 
   def bind(settings: HttpSettings, route: Route)(using ActorSystem[?]): Future[Listening] =
     Listener(settings.connections, settings.server, settings.tls)

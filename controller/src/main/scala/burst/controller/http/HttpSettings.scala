@@ -6,7 +6,7 @@ import com.typesafe.config.{Config, ConfigException}
 import javax.net.ssl.SSLContext
 import org.apache.pekko.http.scaladsl.model.{MediaType, MediaTypes}
 import org.apache.pekko.http.scaladsl.settings.ServerSettings
-import scala.concurrent.duration.FiniteDuration
+import scala.concurrent.duration.{DurationInt, FiniteDuration}
 import scala.jdk.DurationConverters.*
 
 /** `burst.http` of the configuration. */
@@ -16,12 +16,15 @@ final case class HttpSettings(
     blockingLimit: FiniteDuration,
     deployBodies: BodyIntake.Settings,
     flareBodies: BodyIntake.Settings,
+    web: WebSettings,
     bodyTimes: BodyTimes,
     json: JsonLimits,
     failedLoginsPerMinute: Int,
     adminKey: Option[AdminKey],
     tls: Option[SSLContext],
     connections: ConnectionLimits,
+    logLimit: Long,
+    componentPatience: FiniteDuration,
     server: ServerSettings
 ):
   def scheme: String = if tls.isDefined then "https" else "http"
@@ -29,6 +32,7 @@ final case class HttpSettings(
 object HttpSettings:
   val LargeBodyDispatcher = "burst.http.large-body-dispatcher"
   val DeployDispatcher = "burst.http.deploy-dispatcher"
+  val WebDispatcher = "burst.http.web-dispatcher"
 
   /** Pekko HTTP takes no notice of what charset somebody says his JSON is in, unless it might be any. */
   private def withCharsets(server: ServerSettings): ServerSettings =
@@ -45,6 +49,7 @@ object HttpSettings:
       http.getDuration("blocking-limit").toScala,
       bodies(http, "deploy", DeployHeapShare),
       bodies(http, "flare", FlareHeapShare),
+      WebSettings.from(http.getConfig("web"), bodies(http, "web", WebHeapShare)),
       BodyTimes(
         http.getDuration("body-timeout").toScala,
         http.getBytes("body-pace.bytes"),
@@ -59,14 +64,30 @@ object HttpSettings:
       AdminKey.from(config.getString(AdminKey.Setting)),
       Tls.from(http.getConfig("tls")),
       ConnectionLimits.from(config),
+      config.getBytes("burst.store.log-limit"),
+      patience(config),
       withCharsets(
         ServerSettings(http.getConfig("server").atPath("pekko.http.server").withFallback(config))
       )
     )
 
-  // However they are set: a deploy's body is held twice while it is taken in, a flare's up to four times.
+  /** How long a flare may take beyond its time-out: until it has its slots, until its packs are up, and until
+    * they have ended.
+    */
+  private def patience(config: Config): FiniteDuration =
+    val scheduler = config.getConfig("burst.scheduler")
+    Seq("queue-deadline", "start-deadline", "abort-deadline", "cleanup-deadline")
+      .map(scheduler.getDuration(_).toScala)
+      .reduce(_ + _) + Delays
+
+  /** What the database may take. */
+  private val Delays = 60.seconds
+
+  // However they are set: a deploy's body is held twice while it is taken in, a flare's up to four times, a web
+  // action's as arguments up to five.
   private val DeployHeapShare = 8
   private val FlareHeapShare = 16
+  private val WebHeapShare = 32
 
   private def bodies(http: Config, call: String, heapShare: Int): BodyIntake.Settings =
     BodyIntake.Settings(

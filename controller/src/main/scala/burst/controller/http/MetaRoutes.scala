@@ -2,8 +2,6 @@ package burst.controller.http
 
 import burst.controller.scheduler.FlareService
 import burst.controller.store.{Blocking, FlareStore}
-import io.circe.Json
-import io.circe.syntax.*
 import org.apache.pekko.http.scaladsl.model.*
 import org.apache.pekko.http.scaladsl.server.Directives.*
 import org.apache.pekko.http.scaladsl.server.Route
@@ -11,18 +9,22 @@ import org.apache.pekko.util.ByteString
 import scala.concurrent.{ExecutionContext, Future}
 
 /** What the platform says of itself, to anyone. */
-final class MetaRoutes(metrics: Metrics, flares: FlareStore, service: FlareService, blocking: Blocking)(using
-    ExecutionContext
-):
+final class MetaRoutes(
+    info: PlatformInfo,
+    metrics: Metrics,
+    flares: FlareStore,
+    service: FlareService,
+    blocking: Blocking
+)(using ExecutionContext):
   import MetaRoutes.*
 
   val route: Route =
     concat(
-      (pathSingleSlash & get)(complete(info)),
+      (pathSingleSlash & get)(complete(info.ofHost)),
       (pathPrefix("api" / "v1") & pathEndOrSingleSlash):
         // Nothing else stands here, whoever asks.
         concat(
-          get(complete(info)),
+          get(complete(info.ofApi)),
           Answer.refused(ApiError.MethodNotAllowed(Seq(HttpMethods.GET, HttpMethods.HEAD)))
         )
       ,
@@ -49,16 +51,6 @@ object MetaRoutes:
     ContentType.parse(Metrics.ContentType).getOrElse(ContentTypes.`text/plain(UTF-8)`)
 
   private val Yaml = ContentType.parse("application/yaml").getOrElse(ContentTypes.`text/plain(UTF-8)`)
-
-  private val info = JsonMarshalling.response(
-    StatusCodes.OK,
-    Json.obj(
-      "name" -> "burst".asJson,
-      "api" -> "/api/v1".asJson,
-      "description" -> "/api/v1/openapi.yaml".asJson,
-      "kinds" -> DeployBody.Kinds.map(_(0)).asJson
-    )
-  )
 
   private val pong = HttpResponse(entity = "pong")
 

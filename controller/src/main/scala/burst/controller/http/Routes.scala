@@ -13,11 +13,16 @@ import scala.util.control.NonFatal
 final class Routes(
     meta: MetaRoutes,
     invokers: InvokersRoutes,
+    entities: EntitiesRoutes,
     bursts: BurstsRoutes,
     versions: VersionsRoutes,
     flares: FlaresRoutes,
     groups: GroupsRoutes,
+    events: EventsRoutes,
+    invocations: InvokeRoutes,
+    activations: ActivationsRoutes,
     admin: AdminRoutes,
+    web: WebRoutes,
     authentication: Authentication,
     requestLimits: RequestLimits,
     metrics: Metrics,
@@ -31,10 +36,14 @@ final class Routes(
         answeredInTime:
           handleExceptions(unexpected):
             handleRejections(rejected):
-              concat(
-                meta.route,
-                pathPrefix("api" / "v1")(concat(administered, CrossOrigin.allowed(authenticated)))
-              )
+              WebHosts.below(settings.web.domain):
+                concat(
+                  web.route,
+                  headAsGet(concat(
+                    meta.route,
+                    pathPrefix("api" / "v1")(concat(administered, CrossOrigin.allowed(authenticated)))
+                  ))
+                )
 
   // What is not there is not looked for among what users may see.
   private def administered: Route =
@@ -46,14 +55,32 @@ final class Routes(
         concat(
           invokers.route,
           (path("namespaces" ~ Slash.?) & get)(complete(own(caller))),
+          // Also in packages of others.
+          invocations.route(caller),
           pathPrefix("namespaces" / Segment): namespace =>
-            authentication.own(namespace, caller):
-              concat(bursts.route(caller), versions.route(caller), flares.route(caller), groups.route(caller))
+            concat(
+              // They know themselves who may read what is published.
+              entities.route(caller, namespace),
+              authentication.own(namespace, caller):
+                concat(
+                  bursts.route(caller),
+                  versions.route(caller),
+                  flares.route(caller),
+                  groups.route(caller),
+                  events.route(caller),
+                  activations.route(caller)
+                )
+            )
         )
 
   /** Of which credentials open one. */
   private def own(caller: Identity): HttpResponse =
     JsonMarshalling.response(StatusCodes.OK, Json.arr(Json.fromString(caller.namespace)))
+
+  /** The server leaves the body out. Web actions are told the difference, so that it cannot be the server's.
+    */
+  private def headAsGet: Directive0 = mapRequest: request =>
+    if request.method == HttpMethods.HEAD then request.withMethod(HttpMethods.GET) else request
 
   // The server hands its own request to the handler, which knows nothing of our id.
   private def answeredInTime: Directive0 = extractRequest.flatMap: request =>
@@ -72,14 +99,14 @@ object Routes:
     RequestId.stamped(ApiError.response(ApiError.TimedOut, id), id)
 
   /** What nobody foresaw: the operator reads it by the id, the caller learns nothing of the inside. */
-  private val unexpected = ExceptionHandler:
+  private[http] val unexpected = ExceptionHandler:
     case NonFatal(cause) =>
       context =>
         val id = RequestId.of(context.request)
         log.error("request {} failed unexpectedly", id, cause)
         context.complete(ApiError.response(ApiError.Internal, id))
 
-  private val rejected: RejectionHandler = RejectionHandler
+  private[http] val rejected: RejectionHandler = RejectionHandler
     .newBuilder()
     .handleAll[MethodRejection](methods => Answer.refused(notAllowed(methods.map(_.supported))))
     .handle { case _: Rejection =>

@@ -29,28 +29,49 @@ object SplitBody:
   def ofFlare(body: ByteString, pieces: JsonPieces): Either[ApiError, SplitBody] =
     split(body, pieces, "params")
 
+  /** A burst's inputs, as the published prototype's programs send them. */
+  def ofBurst(body: ByteString, pieces: JsonPieces): Either[ApiError, SplitBody] =
+    split(body, pieces, "value")
+
   /** A deploy's package is, within `exec`. */
   def ofDeploy(body: ByteString, pieces: JsonPieces): Either[ApiError, SplitBody] =
-    split(body, pieces, "exec", apart = Variables).flatMap: outer =>
-      outer.large match
-        case Some(exec) if JsonPieces.first(exec) == '{' =>
-          split(exec.bytes, pieces, "code").map: inner =>
-            SplitBody(outer.fields.add("exec", Json.fromJsonObject(inner.fields)), inner.large)
-        case Some(_) => Left(ApiError.WrongType("exec", "an object"))
-        case None => Right(outer)
+    def problem(own: Vector[(String, JsonText)]) =
+      Option.when(size(own) > MostVariables)(ApiError.VariablesTooLarge(MostVariables))
+    split(body, pieces, "exec", Variables, problem).flatMap(inExec(_, pieces))
 
+  /** An action's program is, within `exec`, too, which it may be without. */
+  def ofAction(body: ByteString, pieces: JsonPieces): Either[ApiError, SplitBody] =
+    split(orEmpty(body), pieces, "exec", EntityFields.keySet, EntityFields.problem).flatMap(inExec(_, pieces))
+
+  /** Of one of OpenWhisk's entities that has no program. */
+  def ofEntity(body: ByteString, pieces: JsonPieces): Either[ApiError, JsonObject] =
+    split(orEmpty(body), pieces, "", EntityFields.keySet, EntityFields.problem).map(_.fields)
+
+  /** What clients send that have nothing to say. */
+  private def orEmpty(body: ByteString): ByteString =
+    if body.forall(byte => " \t\r\n".indexOf(byte) >= 0) then ByteString("{}") else body
+
+  private def inExec(outer: SplitBody, pieces: JsonPieces): Either[ApiError, SplitBody] = outer.large match
+    case Some(exec) if JsonPieces.first(exec) == '{' =>
+      split(exec.bytes, pieces, "code").map: inner =>
+        SplitBody(outer.fields.add("exec", Json.fromJsonObject(inner.fields)), inner.large)
+    case Some(_) => Left(ApiError.WrongType("exec", "an object"))
+    case None => Right(outer)
+
+  /** `apart` are fields with limits of their own. */
   private def split(
       body: ByteString,
       pieces: JsonPieces,
       name: String,
-      apart: Set[String] = Set.empty
+      apart: Set[String] = Set.empty,
+      problem: Vector[(String, JsonText)] => Option[ApiError] = _ => None
   ): Either[ApiError, SplitBody] =
     val tooLarge = ApiError.FieldsTooLarge(name, MostFields)
     pieces.members(body, MostNames).left.map(refusal(_, tooLarge)).flatMap: members =>
       val (large, others) = members.partition(_._1 == name)
       val (own, counted) = others.partition((name, _) => apart(name))
-      if size(counted) > MostFields then Left(tooLarge)
-      else if size(own) > MostVariables then Left(ApiError.VariablesTooLarge(MostVariables))
+      val wrong = Option.when(size(counted) > MostFields)(tooLarge).orElse(problem(own))
+      if wrong.isDefined then wrong.toLeft(SplitBody(JsonObject.empty, None))
       else
         val parsed = others.map: (name, text) =>
           jawn.parseByteBuffer(text.bytes.asByteBuffer).map(name -> _).left.map(_ => ApiError.MalformedJson)
@@ -60,7 +81,7 @@ object SplitBody:
             large.lastOption.map(_._2).filter(_ != JsonText.Null)
           )
 
-  private def size(fields: Vector[(String, JsonText)]): Long =
+  private[http] def size(fields: Vector[(String, JsonText)]): Long =
     fields.iterator.map((name, value) => name.length.toLong + value.length).sum
 
   private def refusal(problem: Problem, tooLarge: ApiError): ApiError = problem match

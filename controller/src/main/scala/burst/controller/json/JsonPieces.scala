@@ -11,6 +11,8 @@ import com.fasterxml.jackson.core.{
   StreamReadConstraints,
   StreamReadFeature
 }
+import java.io.OutputStreamWriter
+import java.nio.charset.StandardCharsets.UTF_8
 import org.apache.pekko.util.ByteString
 import scala.collection.immutable.BitSet
 import scala.util.Using
@@ -83,6 +85,21 @@ final class JsonPieces(depth: Int):
         else Right(parser.readBinaryValue(Base64, decoded))
       catch case _: JsonProcessingException | _: IllegalArgumentException => Left(Problem.Malformed)
     read.flatMap(_ => decoded.result.toRight(Problem.TooMany))
+
+  /** The text of a string in UTF-8, of at most `most` bytes. */
+  def text(text: JsonText, most: Long): Either[Problem, Array[Byte]] =
+    // No string is longer than it is written.
+    val written = BoundedBytes((text.length.toLong).min(most).toInt)
+    val read = Using.resource(settings.build().createParser(text.bytes.asInputStream)): parser =>
+      try
+        if parser.nextToken() != JsonToken.VALUE_STRING then Left(Problem.OtherType)
+        else
+          val writer = OutputStreamWriter(written, UTF_8)
+          parser.getText(writer)
+          writer.flush()
+          Right(())
+      catch case _: JsonProcessingException => Left(Problem.Malformed)
+    read.flatMap(_ => written.result.toRight(Problem.TooMany))
 
   private def read[A](text: ByteString, start: JsonToken)(
       inside: JsonParser => Either[Problem, A]

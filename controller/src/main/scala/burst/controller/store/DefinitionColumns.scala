@@ -1,6 +1,13 @@
 package burst.controller.store
 
-import burst.controller.definition.{Definition, FlareOptions, SealedEnvironment, SealedSecret, Version}
+import burst.controller.definition.{
+  ActionFields,
+  Definition,
+  FlareOptions,
+  SealedEnvironment,
+  SealedSecret,
+  Version
+}
 import io.circe.JsonObject
 import io.circe.syntax.*
 import scalikejdbc.*
@@ -9,15 +16,18 @@ import scalikejdbc.*
 private[store] object DefinitionColumns:
   /** All but the parameters, which may be long. */
   val Summary: SQLSyntax =
-    sqls"namespace, name, revision, kind, package_id, package_size, updated, options"
+    sqls"namespace, name, revision, kind, package_id, package_size, updated, options, action"
 
   val Columns: SQLSyntax = sqls"$Summary, parameters, environment"
 
   /** With the secrets, which are the present version's. */
   val Present: SQLSyntax = sqls"$Columns, secrets"
 
-  /** What a version counts for among its namespace's bytes: no variables are two braces. */
-  val Bytes: SQLSyntax = sqls"package_size + OCTET_LENGTH(parameters) + OCTET_LENGTH(environment) - 2"
+  /** What a version counts for among its namespace's bytes: no variables are two braces, and so is what only
+    * an action has.
+    */
+  val Bytes: SQLSyntax =
+    sqls"package_size + OCTET_LENGTH(parameters) + OCTET_LENGTH(environment) + OCTET_LENGTH(action) - 4"
 
   /** What the present one does, which has the secrets. */
   val PresentBytes: SQLSyntax = sqls"$Bytes + OCTET_LENGTH(secrets) - 2"
@@ -26,7 +36,14 @@ private[store] object DefinitionColumns:
   def bytes(definition: Definition): Long =
     import definition.{environment, packageSize, parameters}
     val texts = Seq(parameters.asJson, environment.variables.asJson, environment.secrets.asJson)
-    packageSize + texts.map(text => Stored.free(text.noSpaces).length.toLong).sum - 4
+    val action = Stored.free(actionText(definition.action)).length
+    packageSize + texts.map(text => Stored.free(text.noSpaces).length.toLong).sum + action - 6
+
+  /** Only what is not as it is without being said. */
+  def actionText(fields: ActionFields): String =
+    fields.asJsonObject.filter((name, value) => !NoAction(name).contains(value)).asJson.noSpaces
+
+  private val NoAction = ActionFields().asJsonObject
 
   /** But for the secrets. */
   def whole(row: WrappedResultSet): Definition =
@@ -48,5 +65,6 @@ private[store] object DefinitionColumns:
     packageSize = row.long("package_size"),
     options = Stored.json[FlareOptions](row.string("options")),
     parameters = parameters,
-    updated = row.long("updated")
+    updated = row.long("updated"),
+    action = Stored.json[ActionFields](row.string("action"))
   )

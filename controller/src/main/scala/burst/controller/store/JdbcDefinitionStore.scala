@@ -22,12 +22,19 @@ final class JdbcDefinitionStore(database: Database, packages: PackageIndex, vers
     Version.revision(version).flatMap: revision =>
       database.read("reading a definition")(one(namespace, name, revision))
 
-  def list(namespace: String, limit: Int, skip: Int): Vector[Definition] =
+  def list(namespace: String, limit: Int, skip: Int, inPackage: Option[String]): Vector[Definition] =
     database.read("listing definitions"):
-      sql"""SELECT $Summary FROM definition WHERE namespace = $namespace
+      sql"""SELECT $Summary FROM definition WHERE ${within(namespace, inPackage)}
             ORDER BY updated DESC, name LIMIT $limit OFFSET $skip"""
         .map(definition(_, JsonObject.empty))
         .collection[Vector]()
+
+  def count(namespace: String, inPackage: Option[String]): Int =
+    database.read("counting definitions"):
+      sql"SELECT COUNT(*) AS n FROM definition WHERE ${within(namespace, inPackage)}"
+        .map(_.int("n"))
+        .single()
+        .getOrElse(0)
 
   def versions(namespace: String, name: String, limit: Int, skip: Int): Vector[Definition] =
     val one = sqls"WHERE namespace = $namespace AND name = $name"
@@ -46,22 +53,30 @@ final class JdbcDefinitionStore(database: Database, packages: PackageIndex, vers
       variables: VariableChanges
   ): Either[DeployRefusal, DefinitionChange] =
     database.write("storing a definition", Durability.Power):
-      packages.confirm(copy)
-      packages.require(wanted.packageId)
-      holdNamespace(wanted.namespace)
-      val first = wanted.copy(environment = variables.over(SealedEnvironment.Empty))
       sealedByAnother(variables.secrets).toLeft(()).flatMap: _ =>
-        deploy(first, limits): there =>
-          if !overwrite then Left(DeployRefusal.Exists)
-          else
-            val parameters = if replaceParameters then wanted.parameters else there.parameters
+        edit(wanted.namespace, wanted.name, Some(copy), limits):
+          case None => Right(wanted.copy(environment = variables.over(SealedEnvironment.Empty)))
+          case Some(_) if !overwrite => Left(DeployRefusal.Exists)
+          case Some(there) =>
+            val parameters = if replaceParameters then wanted.all else there.all
             Right(
               wanted.copy(
                 options = wanted.options.orElse(there.options),
-                parameters = parameters,
-                environment = variables.over(there.environment)
+                parameters = parameters.values,
+                environment = variables.over(there.environment),
+                action = there.action.under(wanted.action, parameters.init)
               )
             )
+
+  def edit(namespace: String, name: String, copy: Option[PackageCopy], limits: NamespaceLimits)(
+      next: Option[Definition] => Either[DeployRefusal, Definition]
+  ): Either[DeployRefusal, DefinitionChange] =
+    database.write("storing a definition", Durability.Power):
+      copy.foreach: copy =>
+        packages.confirm(copy)
+        packages.require(copy.id)
+      holdNamespace(namespace)
+      place(namespace, name).toLeft(()).flatMap(_ => deploy(namespace, name, limits)(next))
 
   def rollBack(
       namespace: String,
@@ -82,7 +97,9 @@ final class JdbcDefinitionStore(database: Database, packages: PackageIndex, vers
         // Its package is needed by the older version before this is committed, and by the present one after.
         // Secrets are not of a version: those that were replaced or removed stay so.
         environment = wanted.environment.under(there.environment.secrets)
-        change <- replace(there, wanted.copy(updated = now, environment = environment), limits)
+        action = wanted.action.copy(label = there.action.nextLabel)
+        change <-
+          replace(there, wanted.copy(updated = now, environment = environment, action = action), limits)
       yield change
 
   def delete(namespace: String, name: String): Option[DefinitionChange] =
@@ -101,8 +118,13 @@ final class JdbcDefinitionStore(database: Database, packages: PackageIndex, vers
       SecretsKeyFile.of(database).filter(_ != secret.keyId).map(DeployRefusal.OtherKey(secret.keyId, _))
 
   /** Of one namespace one at a time, or two would both find room for one more. */
-  private def holdNamespace(name: String)(using DBSession): Unit =
-    val _ = sql"SELECT 1 FROM namespace WHERE name = $name ${database.rowLock}".map(_.int(1)).single()
+  private def holdNamespace(name: String)(using DBSession): Unit = Collection.hold(database, name)
+
+  private def within(namespace: String, inPackage: Option[String]): SQLSyntax = inPackage match
+    case None => sqls"namespace = $namespace"
+    case Some(name) =>
+      val prefix = s"$name/"
+      sqls"namespace = $namespace AND SUBSTR(name, 1, ${prefix.length}) = $prefix"
 
   /** The present version, which nobody else changes before this transaction has ended. */
   private def hold(namespace: String, name: String)(using DBSession): Option[Definition] =
@@ -110,26 +132,41 @@ final class JdbcDefinitionStore(database: Database, packages: PackageIndex, vers
       .map(DefinitionColumns.present)
       .single()
 
-  /** Creates the first version, or replaces the one that is there by what `over` makes of it. */
-  private def deploy(wanted: Definition, limits: NamespaceLimits)(
-      over: Definition => Either[DeployRefusal, Definition]
+  /** Why nothing of this name may stand there. */
+  private def place(namespace: String, name: String)(using DBSession): Option[DeployRefusal] =
+    name.split('/') match
+      case Array(inPackage, _) =>
+        PackageColumns.find(namespace, inPackage) match
+          case None => Some(DeployRefusal.NoSuchPackage(inPackage))
+          case Some(found) => found.binding.map(_ => DeployRefusal.InBinding(inPackage))
+      case _ => Collection.holder(namespace, name, Collection.Definitions).map(DeployRefusal.NameTaken(_))
+
+  /** Creates the first version, or replaces the one that is there, as `next` says. */
+  private def deploy(namespace: String, name: String, limits: NamespaceLimits)(
+      next: Option[Definition] => Either[DeployRefusal, Definition]
   )(using DBSession): Either[DeployRefusal, DefinitionChange] =
-    hold(wanted.namespace, wanted.name) match
-      case Some(there) => over(there).flatMap(replace(there, _, limits))
+    hold(namespace, name) match
+      case Some(there) => next(Some(there)).flatMap(replace(there, _, limits))
       case None =>
-        room(wanted, limits).flatMap: left =>
-          if create(wanted) then
-            val released = history.trim(wanted.namespace, wanted.name, 1, left)
-            Right(DefinitionChange(wanted.copy(version = Version.of(1)), released))
-          // Somebody else was first, and it is there now.
-          else deploy(wanted, limits)(over)
+        for
+          wanted <- next(None)
+          left <- room(wanted, limits)
+          change <-
+            if create(wanted) then
+              val released = history.trim(namespace, name, 1, left)
+              Right(DefinitionChange(wanted.copy(version = Version.of(1)), released))
+            // Somebody else was first, and it is there now.
+            else deploy(namespace, name, limits)(next)
+        yield change
 
   private def create(wanted: Definition)(using DBSession): Boolean =
     sql"""
       INSERT INTO definition ($Present)
       VALUES (${wanted.namespace}, ${wanted.name}, 1, ${wanted.kind}, ${wanted.packageId.value},
         ${wanted.packageSize}, ${wanted.updated}, ${wanted.options.asJson.noSpaces},
-        ${wanted.parameters.asJson.noSpaces}, ${wanted.environment.variables.asJson.noSpaces},
+        ${actionText(
+        wanted.action
+      )}, ${wanted.parameters.asJson.noSpaces}, ${wanted.environment.variables.asJson.noSpaces},
         ${wanted.environment.secrets.asJson.noSpaces})
       ON CONFLICT (namespace, name) DO NOTHING""".update() == 1
 
@@ -144,7 +181,8 @@ final class JdbcDefinitionStore(database: Database, packages: PackageIndex, vers
           package_id = ${next.packageId.value}, package_size = ${next.packageSize},
           options = ${next.options.asJson.noSpaces}, parameters = ${next.parameters.asJson.noSpaces},
           environment = ${next.environment.variables.asJson.noSpaces},
-          secrets = ${next.environment.secrets.asJson.noSpaces}, updated = ${next.updated}
+          secrets = ${next.environment.secrets.asJson.noSpaces}, action = ${actionText(next.action)},
+          updated = ${next.updated}
         WHERE namespace = $namespace AND name = $name""".update()
       val revision = Version.revision(there.version).fold(1)(_ + 1)
       val released = history.trim(namespace, name, revision, left)
@@ -154,13 +192,9 @@ final class JdbcDefinitionStore(database: Database, packages: PackageIndex, vers
   private def room(wanted: Definition, limits: NamespaceLimits)(using
       DBSession
   ): Either[DeployRefusal, Long] =
-    val others =
-      sql"""SELECT COUNT(*) AS definitions, COALESCE(SUM($PresentBytes), 0) AS bytes
-            FROM definition WHERE namespace = ${wanted.namespace} AND name <> ${wanted.name}"""
-        .map(row => (row.int("definitions"), row.long("bytes")))
-        .single()
-    val (definitions, bytes) = others.getOrElse((0, 0L))
-    val all = bytes + DefinitionColumns.bytes(wanted)
+    val others = UsedRoom.definitions(wanted.namespace, wanted.name)
+    val definitions = others.count
+    val all = others.bytes + UsedRoom.packages(wanted.namespace).bytes + DefinitionColumns.bytes(wanted)
     if definitions >= limits.definitions then Left(DeployRefusal.TooMany(limits.definitions))
     else if all > limits.definitionBytes then Left(DeployRefusal.TooLarge(all, limits.definitionBytes))
     else tooMany(wanted.environment).toLeft(limits.definitionBytes - all)

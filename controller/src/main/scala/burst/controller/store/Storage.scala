@@ -11,12 +11,18 @@ import scala.util.control.NonFatal
   */
 final case class Storage(
     definitions: DefinitionStore,
+    actionPackages: ActionPackageStore,
+    apis: ApiStore,
     flares: FlareStore,
     namespaces: NamespaceStore,
     packages: Packages,
     blobs: FlareBlobStore,
     epochs: EpochStore,
     secrets: Secrets,
+    triggers: TriggerStore,
+    rules: RuleStore,
+    alarms: AlarmStore,
+    activations: ActivationStore,
     close: () => Unit
 )
 
@@ -37,14 +43,21 @@ object Storage:
       blobs.takeOver()
       SecretsKeyFile.settle(settings.secretsKey, database)
     val index = JdbcPackageIndex(database)
+    val definitions = JdbcDefinitionStore(database, index, settings.versions)
     Storage(
-      JdbcDefinitionStore(database, index, settings.versions),
+      definitions,
+      JdbcActionPackageStore(database, definitions),
+      JdbcApiStore(database),
       JdbcFlareStore(database, blobs.flares, index, settings.logLimit, settings.phaseLimit),
       JdbcNamespaceStore(database, defaults),
       Packages(index, blobs.packages),
       blobs.flares,
       JdbcEpochStore(database),
       Secrets(secretsKey),
+      JdbcTriggerStore(database),
+      JdbcRuleStore(database),
+      JdbcAlarmStore(database),
+      JdbcActivationStore(database),
       () => close()
     )
 

@@ -17,8 +17,11 @@ trait DefinitionStore:
   /** The present version or an older one, as long as it is kept. */
   def find(namespace: String, name: String, version: String): Option[Definition]
 
-  /** Newest first. The parameters of the answers are empty. */
-  def list(namespace: String, limit: Int, skip: Int): Vector[Definition]
+  /** Newest first, of a namespace or of one package. The parameters of the answers are empty. */
+  def list(namespace: String, limit: Int, skip: Int, inPackage: Option[String] = None): Vector[Definition]
+
+  /** How many there are. */
+  def count(namespace: String, inPackage: Option[String] = None): Int
 
   /** The versions that are kept, the present one first. The parameters of the answers are empty. */
   def versions(namespace: String, name: String, limit: Int, skip: Int): Vector[Definition]
@@ -38,6 +41,13 @@ trait DefinitionStore:
       limits: NamespaceLimits,
       replaceParameters: Boolean = true,
       variables: VariableChanges = VariableChanges()
+  ): Either[DeployRefusal, DefinitionChange]
+
+  /** Creates a definition, or replaces its present version, by what `next` makes of the one that is there; as
+    * [[put]] does, which is written by it. Without a copy the package is to be the present one's.
+    */
+  def edit(namespace: String, name: String, copy: Option[PackageCopy], limits: NamespaceLimits)(
+      next: Option[Definition] => Either[DeployRefusal, Definition]
   ): Either[DeployRefusal, DefinitionChange]
 
   /** Makes a next version that is equal to this one, or to the one before the present, with the present
@@ -62,6 +72,19 @@ final case class DefinitionChange(definition: Definition, released: Set[PackageI
 /** Why a definition is not stored. */
 enum DeployRefusal:
   case Exists
+
+  /** Another entity of the namespace is called so. */
+  case NameTaken(by: Collection)
+
+  /** It is to be in a package that is not there, or is somebody else's under another name. */
+  case NoSuchPackage(name: String)
+  case InBinding(name: String)
+
+  /** There is nothing yet that would keep its program. */
+  case NoProgram
+
+  /** A program of its kind runs one call at a time. */
+  case NotConcurrent(kind: String)
 
   /** There is no definition to roll back, not this version of it, or none before the present one. */
   case Missing
@@ -199,8 +222,12 @@ final case class LogExtent(from: Long, until: Long, truncated: Boolean)
 /** A part of a log, in the order it arrived, and where the next one begins. */
 final case class LogPart(texts: Vector[LogText], next: Long)
 
-/** A caller: the namespace its key opens. */
-final case class Identity(namespace: String, limits: NamespaceLimits)
+/** A caller: the namespace its key opens, and that where he has just shown it. */
+final case class Identity(namespace: String, limits: NamespaceLimits, key: Option[Credentials] = None)
+
+/** A key pair, `uuid:key`, which no log may show. */
+final case class Credentials(pair: String):
+  override def toString: String = "Credentials(…)"
 
 /** A namespace as its administrator sees it. Times in microseconds since the epoch. */
 final case class Namespace(name: String, limits: NamespaceLimits, created: Long, revoked: Option[Long])

@@ -12,6 +12,32 @@ class MetaSuite extends HttpSuite:
     assertEquals(send("GET", "/ping", auth = None).body, "pong")
     assertEquals(send("GET", "/api/v1/openapi.yaml", auth = None).body, ApiDescription.text)
 
+  test("OpenWhisk's clients are told in their words what there is"):
+    val host = send("GET", "/", auth = None).json.hcursor
+    assertEquals(host.get[Vector[String]]("api_paths"), Right(Vector("/api/v1")))
+    assert(host.get[String]("support").isRight)
+    val limits = host.downField("limits")
+    assertEquals(limits.get[Long]("max_action_duration"), Right(900_000L))
+    assertEquals(limits.get[Long]("min_action_memory"), Right(128L << 20))
+    assertEquals(limits.get[Int]("sequence_length"), Right(50))
+    val nodejs = host.downField("runtimes").downField("nodejs").values.toSeq.flatten.map(_.hcursor)
+    val default = nodejs.filter(_.get[Boolean]("default").contains(true))
+    assertEquals(default.flatMap(_.get[String]("kind").toOption), Seq("nodejs:20"))
+    assertEquals(
+      nodejs.head.keys.map(_.toSet),
+      Some(Set("kind", "image", "deprecated", "default", "attached", "requireMain"))
+    )
+    val api = send("GET", "/api/v1", auth = None)
+    for field <- Seq("description", "api_version", "api_version_path", "build", "buildno") do
+      assert(api.string(field).nonEmpty, field)
+
+  test("a namespace's limits are told as OpenWhisk's"):
+    val limits = send("GET", "/api/v1/namespaces/_/limits").json.hcursor
+    assertEquals(limits.get[Int]("invocationsPerMinute"), Right(10000))
+    assertEquals(limits.get[Int]("maxActionMemory"), Right(10240))
+    assertEquals(limits.get[String]("maxParameterSize"), Right("1 MB"))
+    assertEquals(send("GET", "/api/v1/namespaces/else/limits").status, 403)
+
   test("credentials open one namespace, with or without a slash behind"):
     for path <- Seq("/api/v1/namespaces", "/api/v1/namespaces/") do
       assertEquals(send("GET", path).body, """["guest"]""")

@@ -18,8 +18,12 @@ trait PostgresStorage extends StorageFixtures:
     () => Storage.open(settings(root, Some(postgres)), limits)
 
 class PostgresDefinitionStoreSuite extends DefinitionStoreContract, PostgresStorage
+class PostgresActivationStoreSuite extends ActivationStoreContract, PostgresStorage
 class PostgresFlareStoreSuite extends FlareStoreContract, PostgresStorage
+class PostgresActionPackageStoreSuite extends ActionPackageStoreContract, PostgresStorage
 class PostgresNamespaceStoreSuite extends NamespaceStoreContract, PostgresStorage
+class PostgresTriggerStoreSuite extends TriggerStoreContract, PostgresStorage
+class PostgresAlarmStoreSuite extends AlarmStoreContract, PostgresStorage
 
 /** What is peculiar to PostgreSQL. */
 class PostgresStoresSuite extends StorageFixtures, PostgresStorage:

@@ -1,0 +1,156 @@
+//! Arguments of `action`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use super::pairs::{AnnotationPairs, ParamPairs};
+use super::{EntitiesArgs, EntityArgs};
+use crate::args::Source;
+
+/// What to do with actions.
+#[derive(Debug, Subcommand)]
+pub enum ActionVerb {
+    /// Make an action of a file
+    #[command(after_help = CREATE)]
+    Create(Box<ActionArgs>),
+    /// Make an action, or change one
+    #[command(after_help = "Example:\n  burst action update hello hello.py --memory 512")]
+    Update(Box<ActionArgs>),
+    /// Call an action
+    #[command(
+        after_help = "Examples:\n  burst action invoke hello --result --param name Ada\n  burst action invoke hello --blocking -P params.json"
+    )]
+    Invoke(InvokeArgs),
+    /// Show an action, or save its code
+    #[command(
+        after_help = "Examples:\n  burst action get hello\n  burst action get hello --url\n  burst action get hello --save-as copy.py"
+    )]
+    Get(ActionGetArgs),
+    /// List actions
+    #[command(after_help = "Example:\n  burst action list my-package --limit 10")]
+    List(EntitiesArgs),
+    /// Delete an action
+    #[command(after_help = "Example:\n  burst action delete hello")]
+    Delete(EntityArgs),
+}
+
+const CREATE: &str = "\
+Examples:
+  burst action create hello hello.py
+  burst action create hello package.zip --kind nodejs:20 --memory 512
+  burst action create both one,two --sequence
+  burst action create page page.js --web true
+  burst action create own --docker me/my-image
+
+The kind is that of the file's ending (.py, .js, …) or rust for an executable; a zip needs --kind.";
+
+/// An action as it is to be.
+#[derive(Debug, Args)]
+pub struct ActionArgs {
+    /// Name of the action, as [/NAMESPACE/][PACKAGE/]NAME
+    pub name: String,
+    /// The file; with --copy an action; with --sequence actions with commas between them
+    pub artifact: Option<String>,
+    /// The kind of its code, such as python:3.10 or nodejs:default
+    #[arg(long, value_name = "KIND", conflicts_with_all = ["docker", "native", "sequence", "copy"])]
+    pub kind: Option<String>,
+    /// The function that is called, where it is not `main`
+    #[arg(long, value_name = "NAME")]
+    pub main: Option<String>,
+    /// The artifact is a list of actions, each of which is given the result of the one before
+    #[arg(long, conflicts_with_all = ["copy", "docker", "native"])]
+    pub sequence: bool,
+    /// The artifact is an action that this one is to be a copy of
+    #[arg(long, conflicts_with_all = ["docker", "native"])]
+    pub copy: bool,
+    /// The image that it runs in
+    #[arg(long, value_name = "IMAGE", conflicts_with = "native")]
+    pub docker: Option<String>,
+    /// The artifact is an executable, or a zip with `exec`, which speaks the action loop
+    #[arg(long)]
+    pub native: bool,
+    /// Whether HTTP reaches it without credentials: yes, raw (its body and query as they come) or no
+    #[arg(long, value_name = "yes|raw|no", num_args = 0..=1, default_missing_value = "yes")]
+    pub web: Option<Web>,
+    /// What a caller by HTTP has to show: true for credentials, a secret for X-Require-Whisk-Auth, or false
+    #[arg(long, value_name = "SECRET|true|false", num_args = 0..=1, default_missing_value = "true")]
+    pub web_secure: Option<String>,
+    /// How long it may run, in milliseconds
+    #[arg(short, long, value_name = "MS")]
+    pub timeout: Option<u32>,
+    /// Its memory in MB
+    #[arg(short, long, value_name = "MB")]
+    pub memory: Option<u32>,
+    /// What of its log is kept, in MB
+    #[arg(short, long, value_name = "MB")]
+    pub logsize: Option<u32>,
+    /// How many invocations one container may run at once
+    #[arg(short, long, value_name = "N")]
+    pub concurrency: Option<u32>,
+    /// Parameters that it has unless its caller says otherwise.
+    #[command(flatten)]
+    pub params: ParamPairs,
+    /// A variable of its environment; may be repeated
+    #[arg(short, long, num_args = 2, value_names = ["KEY", "VALUE"], allow_hyphen_values = true)]
+    pub env: Vec<String>,
+    /// JSON object with variables of its environment
+    #[arg(short = 'E', long, value_name = "FILE")]
+    pub env_file: Option<Source>,
+    /// What is said of it.
+    #[command(flatten)]
+    pub annotations: AnnotationPairs,
+    /// Remove this annotation; may be repeated
+    #[arg(long, value_name = "KEY")]
+    pub del_annotation: Vec<String>,
+}
+
+/// How HTTP reaches an action.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Web {
+    /// Query and body become parameters
+    #[value(alias = "true")]
+    Yes,
+    /// Query and body come as they are
+    Raw,
+    /// Not at all
+    #[value(alias = "false")]
+    No,
+}
+
+/// A call of an action.
+#[derive(Debug, Args)]
+pub struct InvokeArgs {
+    /// Name of the action, as [/NAMESPACE/][PACKAGE/]NAME
+    pub name: String,
+    /// Wait for its end, and show the activation
+    #[arg(short, long)]
+    pub blocking: bool,
+    /// Wait for its end, and show the result alone
+    #[arg(short, long)]
+    pub result: bool,
+    /// What it is called with.
+    #[command(flatten)]
+    pub params: ParamPairs,
+}
+
+/// What of an action to show.
+#[derive(Debug, Args)]
+pub struct ActionGetArgs {
+    /// Name of the action, as [/NAMESPACE/][PACKAGE/]NAME
+    pub name: String,
+    /// Only this field of it
+    pub field: Option<String>,
+    /// Its description and parameters, as its annotations tell them
+    #[arg(short, long)]
+    pub summary: bool,
+    /// The address by which HTTP reaches it
+    #[arg(short = 'r', long)]
+    pub url: bool,
+    /// Write its code to a file of its name
+    #[arg(long)]
+    pub save: bool,
+    /// Write its code to this file
+    #[arg(long, value_name = "FILE")]
+    pub save_as: Option<PathBuf>,
+}

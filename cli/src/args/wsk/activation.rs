@@ -1,0 +1,105 @@
+//! Arguments of `activation`.
+
+use clap::{Args, Subcommand};
+
+/// What to do with activations.
+#[derive(Debug, Subcommand)]
+pub enum ActivationVerb {
+    /// List activations, newest first
+    #[command(after_help = "Example:\n  burst activation list hello --limit 5")]
+    List(ActivationsArgs),
+    /// Show an activation
+    #[command(after_help = "Example:\n  burst activation get --last")]
+    Get(ActivationGetArgs),
+    /// Print what an activation wrote
+    #[command(after_help = "Example:\n  burst activation logs --last --strip")]
+    Logs(ActivationLogsArgs),
+    /// Print the result of an activation
+    #[command(after_help = "Example:\n  burst activation result --last")]
+    Result(ActivationArgs),
+    /// Print what activations write, as they end
+    #[command(after_help = "Example:\n  burst activation poll hello --since-minutes 5")]
+    Poll(PollArgs),
+}
+
+/// Which activations to list.
+#[derive(Debug, Args)]
+pub struct ActivationsArgs {
+    /// Only those of this action or trigger, as NAME or PACKAGE/NAME
+    pub name: Option<String>,
+    /// At most so many; 0 for as many as there may be
+    #[arg(short, long, value_name = "N", default_value_t = 30)]
+    pub limit: u32,
+    /// Leave out the first so many
+    #[arg(short, long, value_name = "N", default_value_t = 0)]
+    pub skip: u32,
+    /// Whole activations, in JSON
+    #[arg(short, long)]
+    pub full: bool,
+    /// Only those that began since this time, in milliseconds since the epoch
+    #[arg(long, value_name = "MS")]
+    pub since: Option<u64>,
+    /// Only those that began up to this time, in milliseconds since the epoch
+    #[arg(long, value_name = "MS")]
+    pub upto: Option<u64>,
+}
+
+/// An activation: by id, or the newest.
+#[derive(Debug, Args)]
+pub struct ActivationArgs {
+    /// Id of the activation
+    #[arg(required_unless_present = "last", conflicts_with = "last")]
+    pub id: Option<String>,
+    /// The newest activation
+    #[arg(short, long)]
+    pub last: bool,
+}
+
+/// An activation, and what of it to show.
+#[derive(Debug, Args)]
+pub struct ActivationGetArgs {
+    /// Id of the activation; with --last the field to show
+    #[arg(required_unless_present = "last")]
+    pub id: Option<String>,
+    /// Only this field of it
+    pub field: Option<String>,
+    /// The newest activation
+    #[arg(short, long)]
+    pub last: bool,
+    /// What came of it, and its log
+    #[arg(short = 'g', long)]
+    pub summary: bool,
+}
+
+/// Whose logs to print.
+#[derive(Debug, Args)]
+pub struct ActivationLogsArgs {
+    /// Which activation.
+    #[command(flatten)]
+    pub activation: ActivationArgs,
+    /// Lines alone, without time and stream
+    #[arg(short = 'r', long)]
+    pub strip: bool,
+}
+
+/// Which activations to look at, and for how long.
+#[derive(Debug, Args)]
+pub struct PollArgs {
+    /// Only those of this action
+    pub name: Option<String>,
+    /// End after so many seconds
+    #[arg(short, long, value_name = "SECONDS")]
+    pub exit: Option<u32>,
+    /// Begin with those of the last so many seconds
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub since_seconds: u32,
+    /// Begin with those of the last so many minutes
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub since_minutes: u32,
+    /// Begin with those of the last so many hours
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub since_hours: u32,
+    /// Begin with those of the last so many days
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub since_days: u32,
+}

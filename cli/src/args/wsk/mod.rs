@@ -1,0 +1,185 @@
+//! The command line in the words of OpenWhisk's `wsk`, as a program of that name and as verbs of `burst`.
+
+pub mod action;
+pub mod activation;
+pub mod api;
+pub mod package;
+pub mod pairs;
+pub mod property;
+pub mod rule;
+pub mod trigger;
+
+use clap::{Args, Parser, Subcommand};
+
+pub use action::ActionVerb;
+pub use activation::ActivationVerb;
+pub use api::ApiVerb;
+pub use package::PackageVerb;
+pub use property::PropertyVerb;
+pub use rule::RuleVerb;
+pub use trigger::TriggerVerb;
+
+/// `burst` by the name that scripts for OpenWhisk call.
+#[derive(Debug, Parser)]
+#[command(name = "wsk", version, arg_required_else_help = true, after_help = NOTES)]
+pub struct Wsk {
+    /// Flags every command takes.
+    #[command(flatten)]
+    pub global: WskGlobal,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: WskCommand,
+}
+
+const NOTES: &str = "\
+Where to reach the platform: --apihost and --auth, else WHISK_APIHOST and WHISK_AUTH, else ~/.wskprops (or the
+file WSK_CONFIG_FILE names), else what `burst` knows. A host without a scheme is reached by https.
+
+Exit codes: 0 success; the HTTP status less 256 as a byte when the platform refuses (148 for 404, 149 for 405,
+153 for 409) or an action fails (246); 202 a blocking call whose action goes on; 2 wrong usage; 3 cannot reach
+the platform; 1 anything else.";
+
+/// Flags every command of `wsk` takes.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Global options")]
+pub struct WskGlobal {
+    // Values are optional, as `wsk property get --auth` names the property alone.
+    /// Where the platform is: host, host:port or URL
+    #[arg(long, global = true, value_name = "HOST", num_args = 0..=1, default_missing_value = "")]
+    pub apihost: Option<String>,
+    /// Credentials, as uuid:key
+    #[arg(short = 'u', long, global = true, value_name = "KEY", num_args = 0..=1, default_missing_value = "")]
+    pub auth: Option<String>,
+    /// Version of the API; there is v1
+    #[arg(long, global = true, value_name = "VERSION", num_args = 0..=1, default_missing_value = "")]
+    pub apiversion: Option<String>,
+    /// File of the certificates that an https platform is trusted by, in place of the system's
+    #[arg(long, global = true, value_name = "FILE")]
+    pub cacert: Option<String>,
+    /// Trust an https platform whatever its certificate
+    #[arg(short = 'i', long, global = true)]
+    pub insecure: bool,
+    /// Show what is sent and received, credentials redacted
+    #[arg(short, long, global = true)]
+    pub verbose: bool,
+    /// The same
+    #[arg(short, long, global = true)]
+    pub debug: bool,
+}
+
+/// The commands of `wsk`.
+#[derive(Debug, Subcommand)]
+pub enum WskCommand {
+    /// Those that `burst` has as well.
+    #[command(flatten)]
+    Entity(EntityCommand),
+    /// Keep where the platform is and who you are in ~/.wskprops
+    Property {
+        /// What to do with the properties.
+        #[command(subcommand)]
+        verb: PropertyVerb,
+    },
+    /// List all that is in a namespace
+    List(ListArgs),
+}
+
+/// What there is to say of each kind of entity.
+#[derive(Debug, Subcommand)]
+pub enum EntityCommand {
+    /// Work with actions
+    Action {
+        /// What to do.
+        #[command(subcommand)]
+        verb: ActionVerb,
+    },
+    /// Work with activations: what came of each invocation
+    Activation {
+        /// What to do.
+        #[command(subcommand)]
+        verb: ActivationVerb,
+    },
+    /// Work with packages of actions
+    Package {
+        /// What to do.
+        #[command(subcommand)]
+        verb: PackageVerb,
+    },
+    /// Work with triggers
+    Trigger {
+        /// What to do.
+        #[command(subcommand)]
+        verb: TriggerVerb,
+    },
+    /// Work with rules, which bind triggers to actions
+    Rule {
+        /// What to do.
+        #[command(subcommand)]
+        verb: RuleVerb,
+    },
+    /// Work with namespaces
+    Namespace {
+        /// What to do.
+        #[command(subcommand)]
+        verb: NamespaceVerb,
+    },
+    /// Work with APIs: paths and verbs of HTTP that lead to web actions
+    Api {
+        /// What to do.
+        #[command(subcommand)]
+        verb: ApiVerb,
+    },
+}
+
+/// What to do with namespaces.
+#[derive(Debug, Subcommand)]
+pub enum NamespaceVerb {
+    /// List the namespaces that the credentials open
+    List,
+    /// List all that is in a namespace
+    Get(ListArgs),
+}
+
+/// Which namespace's entities to list.
+#[derive(Debug, Args)]
+pub struct ListArgs {
+    /// The namespace, as /NAMESPACE [default: your own]
+    pub namespace: Option<String>,
+    /// Order by name, not by time
+    #[arg(short, long)]
+    pub name_sort: bool,
+}
+
+/// Which entities to list, and how many.
+#[derive(Debug, Args)]
+pub struct EntitiesArgs {
+    /// The namespace or package, as /NAMESPACE[/PACKAGE] or PACKAGE [default: your namespace]
+    pub within: Option<String>,
+    /// At most so many; 0 for as many as there may be
+    #[arg(short, long, value_name = "N", default_value_t = 30)]
+    pub limit: u32,
+    /// Leave out the first so many
+    #[arg(short, long, value_name = "N", default_value_t = 0)]
+    pub skip: u32,
+    /// Order by name, not by time
+    #[arg(short, long)]
+    pub name_sort: bool,
+}
+
+/// An entity's name.
+#[derive(Debug, Args)]
+pub struct EntityArgs {
+    /// Its name, as [/NAMESPACE/][PACKAGE/]NAME
+    pub name: String,
+}
+
+/// An entity, and what of it to show.
+#[derive(Debug, Args)]
+pub struct EntityGetArgs {
+    /// Its name, as [/NAMESPACE/][PACKAGE/]NAME
+    pub name: String,
+    /// Only this field of it
+    pub field: Option<String>,
+    /// Its description and parameters, as its annotations tell them
+    #[arg(short, long)]
+    pub summary: bool,
+}

@@ -1,0 +1,82 @@
+//! Arguments of `package`.
+
+use clap::{Args, Subcommand};
+
+use super::pairs::{AnnotationPairs, ParamPairs, SharedArgs};
+use super::{EntitiesArgs, EntityGetArgs};
+
+/// What to do with packages.
+#[derive(Debug, Subcommand)]
+pub enum PackageVerb {
+    /// Make a package
+    #[command(after_help = "Example:\n  burst package create tools --param host example.org")]
+    Create(PackageArgs),
+    /// Make a package, or change one
+    #[command(after_help = "Example:\n  burst package update tools --shared yes")]
+    Update(PackageArgs),
+    /// Make a package that is another one with parameters of its own
+    #[command(
+        after_help = "Example:\n  burst package bind /whisk.system/utils utils --param separator ,"
+    )]
+    Bind(BindArgs),
+    /// Show a package
+    #[command(after_help = "Example:\n  burst package get tools --summary")]
+    Get(EntityGetArgs),
+    /// List packages
+    #[command(after_help = "Example:\n  burst package list /whisk.system")]
+    List(EntitiesArgs),
+    /// Delete a package
+    #[command(after_help = "Example:\n  burst package delete tools --force")]
+    Delete(PackageDeleteArgs),
+    /// Ask for the bindings of a namespace to be made anew
+    #[command(after_help = "Example:\n  burst package refresh")]
+    Refresh(RefreshArgs),
+}
+
+/// A package as it is to be.
+#[derive(Debug, Args)]
+pub struct PackageArgs {
+    /// Name of the package
+    pub name: String,
+    /// Parameters that its actions have.
+    #[command(flatten)]
+    pub params: ParamPairs,
+    /// What is said of it.
+    #[command(flatten)]
+    pub annotations: AnnotationPairs,
+    /// Who else may use it.
+    #[command(flatten)]
+    pub shared: SharedArgs,
+}
+
+/// A binding as it is to be.
+#[derive(Debug, Args)]
+pub struct BindArgs {
+    /// The package, as [/NAMESPACE/]PACKAGE
+    pub package: String,
+    /// Name of the binding
+    pub name: String,
+    /// Parameters that its actions have.
+    #[command(flatten)]
+    pub params: ParamPairs,
+    /// What is said of it.
+    #[command(flatten)]
+    pub annotations: AnnotationPairs,
+}
+
+/// Which package to delete.
+#[derive(Debug, Args)]
+pub struct PackageDeleteArgs {
+    /// Name of the package
+    pub name: String,
+    /// Its actions, too
+    #[arg(short, long)]
+    pub force: bool,
+}
+
+/// Which namespace's bindings.
+#[derive(Debug, Args)]
+pub struct RefreshArgs {
+    /// The namespace, as /NAMESPACE [default: your own]
+    pub namespace: Option<String>,
+}

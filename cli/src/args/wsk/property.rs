@@ -1,0 +1,53 @@
+//! Arguments of `wsk property`.
+
+use clap::{Args, Subcommand};
+
+/// What to do with the properties. Which ones is told by the flags.
+#[derive(Debug, Subcommand)]
+pub enum PropertyVerb {
+    /// Write properties to ~/.wskprops
+    Set(PropertySetArgs),
+    /// Print properties: all, or those named
+    Get(PropertyGetArgs),
+    /// Remove properties from ~/.wskprops
+    Unset(PropertyUnsetArgs),
+}
+
+/// Properties beside those of the global flags.
+#[derive(Debug, Args)]
+pub struct PropertySetArgs {
+    /// The namespace that names without one are in
+    #[arg(long, value_name = "NAMESPACE")]
+    pub namespace: Option<String>,
+}
+
+/// Which properties to print.
+#[derive(Debug, Args)]
+pub struct PropertyGetArgs {
+    /// All
+    #[arg(long)]
+    pub all: bool,
+    /// The namespace that names without one are in
+    #[arg(long)]
+    pub namespace: bool,
+    /// The version of this program
+    #[arg(long)]
+    pub cliversion: bool,
+    /// When the platform was built
+    #[arg(long)]
+    pub apibuild: bool,
+    /// The platform's build
+    #[arg(long)]
+    pub apibuildno: bool,
+    /// Values alone
+    #[arg(short, long, value_name = "raw|std", default_value = "std")]
+    pub output: String,
+}
+
+/// Which properties to remove.
+#[derive(Debug, Args)]
+pub struct PropertyUnsetArgs {
+    /// The namespace that names without one are in
+    #[arg(long)]
+    pub namespace: bool,
+}

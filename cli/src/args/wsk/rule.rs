@@ -1,0 +1,59 @@
+//! Arguments of `rule`.
+
+use clap::{Args, Subcommand};
+
+use super::pairs::AnnotationPairs;
+use super::{EntitiesArgs, EntityArgs, EntityGetArgs};
+
+/// What to do with rules.
+#[derive(Debug, Subcommand)]
+pub enum RuleVerb {
+    /// Make a rule
+    #[command(after_help = "Example:\n  burst rule create on-order order handle")]
+    Create(RuleArgs),
+    /// Make a rule, or change one
+    #[command(after_help = "Example:\n  burst rule update on-order order handle-better")]
+    Update(RuleArgs),
+    /// Have a rule's action called when its trigger fires
+    #[command(after_help = "Example:\n  burst rule enable on-order")]
+    Enable(EntityArgs),
+    /// Have it called no more
+    #[command(after_help = "Example:\n  burst rule disable on-order")]
+    Disable(EntityArgs),
+    /// Say whether a rule is enabled
+    #[command(after_help = "Example:\n  burst rule status on-order")]
+    Status(EntityArgs),
+    /// Show a rule
+    #[command(after_help = "Example:\n  burst rule get on-order")]
+    Get(EntityGetArgs),
+    /// List rules
+    #[command(after_help = "Example:\n  burst rule list")]
+    List(EntitiesArgs),
+    /// Delete a rule
+    #[command(after_help = "Example:\n  burst rule delete on-order --disable")]
+    Delete(RuleDeleteArgs),
+}
+
+/// A rule as it is to be.
+#[derive(Debug, Args)]
+pub struct RuleArgs {
+    /// Name of the rule
+    pub name: String,
+    /// The trigger
+    pub trigger: String,
+    /// The action, as [/NAMESPACE/][PACKAGE/]NAME
+    pub action: String,
+    /// What is said of it.
+    #[command(flatten)]
+    pub annotations: AnnotationPairs,
+}
+
+/// Which rule to delete.
+#[derive(Debug, Args)]
+pub struct RuleDeleteArgs {
+    /// Name of the rule
+    pub name: String,
+    /// Disable it first
+    #[arg(long)]
+    pub disable: bool,
+}

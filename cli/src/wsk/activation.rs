@@ -1,0 +1,263 @@
+//! `activation`.
+
+use burst_client::reqwest::Method;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::fields::{self, Field};
+use super::session::{OWN, Session, read};
+use super::{poll, show};
+use crate::args::wsk::activation::{
+    ActivationArgs, ActivationGetArgs, ActivationLogsArgs, ActivationVerb, ActivationsArgs,
+};
+use crate::error::Error;
+use crate::output::{self, Printer};
+use crate::times;
+
+const COLLECTION: &str = "activations";
+
+/// Does what is asked for.
+pub fn run(verb: &ActivationVerb, session: &Session) -> Result<(), Error> {
+    match verb {
+        ActivationVerb::List(args) => list(session, args),
+        ActivationVerb::Get(args) => get(session, args),
+        ActivationVerb::Logs(args) => logs(session, args),
+        ActivationVerb::Result(args) => {
+            let id = id(session, args)?;
+            let what = format!("get result for activation '{id}'");
+            let ask = one(session, &id).below("result");
+            let outcome: Outcome = ask.read(&what)?;
+            show::json(
+                outcome
+                    .result
+                    .as_ref()
+                    .map_or("null", |result| result.get()),
+            )
+        }
+        ActivationVerb::Poll(args) => poll::run(session, args),
+    }
+}
+
+/// An activation in a list.
+#[derive(Deserialize)]
+struct Summary {
+    namespace: String,
+    name: String,
+    #[serde(default)]
+    version: String,
+    #[serde(rename = "activationId")]
+    id: String,
+    start: u64,
+    #[serde(default)]
+    duration: Option<u64>,
+    #[serde(rename = "statusCode", default)]
+    status: u8,
+    #[serde(default)]
+    annotations: Vec<Field>,
+}
+
+#[derive(Deserialize)]
+struct Outcome {
+    #[serde(default)]
+    result: Option<Box<RawValue>>,
+}
+
+/// A whole activation.
+#[derive(Deserialize)]
+struct Record {
+    namespace: String,
+    name: String,
+    response: Response,
+    #[serde(default)]
+    end: u64,
+    #[serde(default)]
+    logs: Vec<String>,
+}
+
+#[derive(Deserialize)]
+struct Response {
+    status: String,
+    #[serde(default)]
+    result: Option<Box<RawValue>>,
+}
+
+/// A request about all activations. They are always one's own.
+pub fn ask(session: &Session) -> super::session::Ask<'_> {
+    session.collection(Method::GET, OWN, COLLECTION)
+}
+
+fn one<'a>(session: &'a Session, id: &str) -> super::session::Ask<'a> {
+    ask(session).below(id)
+}
+
+fn list(session: &Session, args: &ActivationsArgs) -> Result<(), Error> {
+    let what = "obtain the list of activations";
+    let text = ask(session)
+        .query_if("name", args.name.as_deref())
+        .query("limit", args.limit)
+        .query("skip", args.skip)
+        .query_if("since", args.since)
+        .query_if("upto", args.upto)
+        .query("docs", args.full)
+        .send(what)?;
+    if args.full {
+        return show::json(&text);
+    }
+    let head = row([
+        "Datetime",
+        "Activation ID",
+        "Kind",
+        "Start",
+        "Duration",
+        "Status",
+        "Entity",
+    ]);
+    let listed: Vec<Summary> = read(&text, what)?;
+    let lines: Vec<String> = std::iter::once(head)
+        .chain(listed.iter().map(Summary::line))
+        .collect();
+    output::line(&lines.join("\n"))
+}
+
+impl Summary {
+    fn line(&self) -> String {
+        let kind = fields::text(&self.annotations, "kind");
+        let was_started = fields::find(&self.annotations, "initTime").is_some();
+        let duration = self.duration.map_or_else(|| "--".into(), time);
+        row([
+            &times::second(self.start.saturating_mul(1000)),
+            &self.id,
+            kind.as_deref().unwrap_or("unknown"),
+            if was_started { "cold" } else { "warm" },
+            &duration,
+            match self.status {
+                0 => "success",
+                1 => "application error",
+                2 => "developer error",
+                _ => "internal error",
+            },
+            &format!("{}/{}:{}", self.namespace, self.name, self.version),
+        ])
+    }
+}
+
+fn row(cells: [&str; 7]) -> String {
+    let [time, id, kind, start, duration, status, entity] = cells;
+    format!("{time:<19} {id:<32} {kind:<13} {start:<5} {duration:<10} {status:<17} {entity}")
+}
+
+/// Milliseconds with a unit that fits.
+fn time(millis: u64) -> String {
+    match millis {
+        0..1000 => format!("{millis}ms"),
+        1000..60_000 => format!("{}s", millis as f64 / 1000.0),
+        _ => format!("{}m{}s", millis / 60_000, millis % 60_000 / 1000),
+    }
+}
+
+/// The id that was given, or that of the newest.
+fn id(session: &Session, args: &ActivationArgs) -> Result<String, Error> {
+    match &args.id {
+        Some(id) => Ok(id.clone()),
+        None => newest(session),
+    }
+}
+
+fn newest(session: &Session) -> Result<String, Error> {
+    let what = "obtain the list of activations";
+    let listed: Vec<Summary> = ask(session).query("limit", 1).query("skip", 0).read(what)?;
+    let newest = listed.into_iter().next();
+    newest
+        .map(|activation| activation.id)
+        .ok_or_else(|| Error::NotFound("there is no activation yet".into()))
+}
+
+fn get(session: &Session, args: &ActivationGetArgs) -> Result<(), Error> {
+    // With --last the first word is the field.
+    let (id, field) = match (&args.id, args.last) {
+        (Some(id), false) => (id.clone(), args.field.as_deref()),
+        (field, _) if args.field.is_none() => (newest(session)?, field.as_deref()),
+        _ => {
+            return Err(Error::Usage(
+                "--last is in place of the activation's id: name at most a field".into(),
+            ));
+        }
+    };
+    let what = format!("get activation '{id}'");
+    let text = one(session, &id).send(&what)?;
+    if !args.summary {
+        return show::entity(&format!("activation {id}"), &text, field);
+    }
+    let record: Record = read(&text, &what)?;
+    output::line(&format!(
+        "activation result for '/{}/{}' ({} at {})",
+        record.namespace,
+        record.name,
+        record.response.status,
+        times::second(record.end.saturating_mul(1000))
+    ))?;
+    let result = record.response.result;
+    show::json(result.as_ref().map_or("null", |result| result.get()))?;
+    print_lines(&record.logs, true)
+}
+
+#[derive(Deserialize)]
+struct Logs {
+    logs: Vec<String>,
+}
+
+fn logs(session: &Session, args: &ActivationLogsArgs) -> Result<(), Error> {
+    let id = id(session, &args.activation)?;
+    let what = format!("get logs for activation '{id}'");
+    let logs: Logs = one(session, &id).below("logs").read(&what)?;
+    print_lines(&logs.logs, args.strip)
+}
+
+fn print_lines(lines: &[String], strip: bool) -> Result<(), Error> {
+    let mut printer = Printer::new();
+    for line in lines {
+        let line = if strip { stripped(line) } else { line };
+        printer.program(line)?;
+        printer.people("\n")?;
+    }
+    printer.end()
+}
+
+/// A line without the time and the stream before it; one that has none as it is.
+pub fn stripped(line: &str) -> &str {
+    let Some((time, rest)) = line.split_once(' ') else {
+        return line;
+    };
+    let rest = rest.trim_start();
+    let text = rest
+        .strip_prefix("stdout:")
+        .or_else(|| rest.strip_prefix("stderr:"));
+    match text {
+        Some(text) if time.ends_with('Z') => text.strip_prefix(' ').unwrap_or(text),
+        _ => line,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_stripped_of_what_the_platform_put_before_them() {
+        for (line, bare) in [
+            ("2026-01-02T03:04:05.678901234Z stdout: hello", "hello"),
+            ("2026-01-02T03:04:05.6Z         stderr:  two", " two"),
+            ("2026-01-02T03:04:05.6Z stdout:", ""),
+            ("no time stdout: x", "no time stdout: x"),
+            ("", ""),
+        ] {
+            assert_eq!(stripped(line), bare);
+        }
+    }
+
+    #[test]
+    fn durations_have_a_unit() {
+        let shown = [0, 999, 1500, 61_000].map(time);
+        assert_eq!(shown, ["0ms", "999ms", "1.5s", "1m1s"]);
+    }
+}

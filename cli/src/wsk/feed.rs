@@ -1,0 +1,98 @@
+//! Feeds: actions that fire a trigger, called when the trigger comes, changes and goes.
+
+use burst_client::Error as ApiError;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::fields::{self, Field};
+use super::invoke::{self, Outcome, Record};
+use super::name::Name;
+use super::session::{Session, read, unable};
+use crate::error::Error;
+use crate::inputs::{self, Params};
+
+/// The annotation by which a trigger has a feed.
+pub const ANNOTATION: &str = "feed";
+
+/// What happens to a trigger.
+#[derive(Debug, Clone, Copy)]
+pub enum Event {
+    /// It was made.
+    Create,
+    /// Somebody wants to know what the feed does.
+    Read,
+    /// Its feed's parameters change.
+    Update,
+    /// It is no more.
+    Delete,
+}
+
+impl Event {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Create => "CREATE",
+            Self::Read => "READ",
+            Self::Update => "UPDATE",
+            Self::Delete => "DELETE",
+        }
+    }
+}
+
+/// Which feed a trigger has, if any.
+pub fn of(annotations: &[Field]) -> Option<String> {
+    fields::text(annotations, ANNOTATION).filter(|feed| !feed.is_empty())
+}
+
+/// Tells the feed of a trigger, and hands back the activation.
+pub fn tell(
+    session: &Session,
+    feed: &str,
+    event: Event,
+    trigger: &Name,
+    params: &Params,
+) -> Result<String, Error> {
+    let what = format!(
+        "invoke feed '{feed}' to {} trigger '{}'",
+        event.name(),
+        trigger.name
+    );
+    let name = Name::parse(feed, &session.namespace)?;
+    let mut body = params.clone();
+    for (key, value) in [
+        ("lifecycleEvent", event.name()),
+        ("triggerName", &trigger.qualified()),
+        ("authKey", session.auth()),
+    ] {
+        body.insert(key.into(), inputs::string(value)?);
+    }
+    let query = [("blocking", true), ("result", false)];
+    match invoke::call(session, &name, &query, &body, &what)? {
+        Outcome::Succeeded(text) => Ok(text),
+        Outcome::Accepted(id) => Err(refused(&what, 202, format!("activation {id} goes on"))),
+        Outcome::Failed(reply) => {
+            let record: Record = read(&reply.text, &what)?;
+            let why = record.response.result.map_or_else(String::new, why);
+            let sentence = format!("{why} (activation {})", record.id);
+            Err(refused(&what, reply.status, sentence))
+        }
+    }
+}
+
+fn refused(what: &str, status: u16, message: String) -> Error {
+    unable(what)(ApiError::Refused {
+        status,
+        message,
+        code: None,
+    })
+}
+
+#[derive(Deserialize)]
+struct Failure {
+    error: Box<RawValue>,
+}
+
+fn why(result: Box<RawValue>) -> String {
+    let failure = serde_json::from_str::<Failure>(result.get());
+    let error = failure.map_or(result, |failure| failure.error);
+    serde_json::from_str(error.get()).unwrap_or_else(|_| error.get().to_owned())
+}

@@ -1,0 +1,143 @@
+//! `action invoke`, and calls of feeds.
+
+use std::collections::BTreeMap;
+
+use burst_client::Reply;
+use burst_client::reqwest::Method;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::action::COLLECTION;
+use super::name::Name;
+use super::session::{Session, read, unable};
+use super::{fields, show};
+use crate::args::wsk::action::InvokeArgs;
+use crate::error::Error;
+use crate::output;
+
+/// What an action is answered to have come to.
+#[derive(Deserialize)]
+pub struct Record {
+    /// Of the activation.
+    #[serde(rename = "activationId")]
+    pub id: String,
+    /// Its end.
+    pub response: Response,
+}
+
+/// How an activation ended.
+#[derive(Deserialize)]
+pub struct Response {
+    /// What it came to, an object as a rule.
+    #[serde(default)]
+    pub result: Option<Box<RawValue>>,
+}
+
+/// What a call came to.
+pub enum Outcome {
+    /// It ended well.
+    Succeeded(String),
+    /// It ended badly; the platform did what it should.
+    Failed(Reply),
+    /// It goes on, or was not to be waited for.
+    Accepted(String),
+}
+
+#[derive(Deserialize)]
+struct Accepted {
+    #[serde(rename = "activationId")]
+    id: String,
+}
+
+/// Calls an action.
+pub fn call(
+    session: &Session,
+    name: &Name,
+    query: &[(&'static str, bool)],
+    body: &impl Serialize,
+    what: &str,
+) -> Result<Outcome, Error> {
+    let mut ask = session.entity(Method::POST, COLLECTION, name);
+    for (name, value) in query {
+        ask = ask.query(name, value);
+    }
+    let reply = ask.body(body)?.reply(what)?;
+    match reply.status {
+        202 => Ok(Outcome::Accepted(read::<Accepted>(&reply.text, what)?.id)),
+        200..=299 => Ok(Outcome::Succeeded(reply.text)),
+        500 | 502 if !is_refusal(&reply.text) => Ok(Outcome::Failed(reply)),
+        _ => Err(unable(what)(reply.refusal())),
+    }
+}
+
+/// A refusal has a code. An action's own failure, with the same status, has none.
+fn is_refusal(text: &str) -> bool {
+    match serde_json::from_str::<BTreeMap<String, Box<RawValue>>>(text) {
+        Ok(fields) => fields.contains_key("error") && fields.contains_key("code"),
+        // An array is a result. What is no JSON is whoever stands in between.
+        Err(_) => serde_json::from_str::<Vec<Box<RawValue>>>(text).is_err(),
+    }
+}
+
+/// Calls an action as the command line says, and prints what came of it.
+pub fn run(session: &Session, args: &InvokeArgs) -> Result<(), Error> {
+    let name = Name::parse(&args.name, &session.namespace)?;
+    let what = format!("invoke action '{}'", args.name);
+    let waits = args.blocking || args.result;
+    let body = fields::params(&args.params)?;
+    let query = [("blocking", waits), ("result", args.result)];
+    match call(session, &name, &query, &body, &what)? {
+        Outcome::Succeeded(text) => {
+            if let Some(said) = said(&name, &text, args.result) {
+                output::line(&said)?;
+            }
+            show::json(&text)
+        }
+        Outcome::Failed(reply) => {
+            if let Some(said) = said(&name, &reply.text, args.result) {
+                output::note(&said);
+            }
+            show::json_beside(&reply.text)?;
+            Err(Error::Told {
+                status: reply.status,
+            })
+        }
+        Outcome::Accepted(id) if waits => {
+            show::ok(&format!(
+                "invoked {}, but the request has not yet finished, with id {id}",
+                name.qualified()
+            ))?;
+            Err(Error::Told { status: 202 })
+        }
+        Outcome::Accepted(id) => show::ok(&format!("invoked {} with id {id}", name.qualified())),
+    }
+}
+
+/// The line above an activation; results stand alone.
+fn said(name: &Name, text: &str, result: bool) -> Option<String> {
+    let record = serde_json::from_str::<Accepted>(text).ok();
+    let record = record.filter(|_| !result)?;
+    Some(format!(
+        "ok: invoked {} with id {}",
+        name.qualified(),
+        record.id
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_is_told_from_a_failed_action() {
+        for (text, expected) in [
+            (r#"{"error":"no","code":"abc"}"#, true),
+            (r#"{"error":"the action's own"}"#, false),
+            (r#"{"activationId":"1","response":{}}"#, false),
+            ("[1,2]", false),
+            ("<html>", true),
+        ] {
+            assert_eq!(is_refusal(text), expected, "{text}");
+        }
+    }
+}

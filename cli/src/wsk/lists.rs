@@ -1,0 +1,90 @@
+//! Lists of entities, and their lines.
+
+use burst_client::reqwest::Method;
+use serde::Deserialize;
+
+use super::fields::{self, Field};
+use super::name;
+use super::session::Session;
+use crate::args::wsk::EntitiesArgs;
+use crate::error::Error;
+use crate::output;
+
+/// What all entities have in a list.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Listed {
+    /// Its namespace, of an action with its package.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Whether others may use it.
+    #[serde(default)]
+    pub publish: bool,
+    /// What is said of it.
+    #[serde(default)]
+    pub annotations: Vec<Field>,
+}
+
+impl Listed {
+    fn qualified(&self) -> String {
+        format!("/{}/{}", self.namespace, self.name)
+    }
+
+    fn shared(&self) -> &'static str {
+        if self.publish { "shared" } else { "private" }
+    }
+
+    /// How a list of these shows it.
+    fn line(&self, collection: &str) -> String {
+        let line = format!("{:<70} {}", self.qualified(), self.shared());
+        match fields::text(&self.annotations, "exec") {
+            Some(kind) if collection == "actions" => format!("{line} {kind}"),
+            _ => line,
+        }
+    }
+}
+
+/// Asks for a page of a collection.
+pub fn ask(session: &Session, collection: &str, args: &EntitiesArgs) -> Result<Vec<Listed>, Error> {
+    let (namespace, package) = name::within(args.within.as_deref(), &session.namespace)?;
+    let mut ask = session.collection(Method::GET, &namespace, collection);
+    match package {
+        Some(package) if collection == "actions" => ask = ask.below(&package).below(""),
+        Some(package) => {
+            return Err(Error::Usage(format!(
+                "{collection} are in no package: write /NAMESPACE in place of \"{package}\""
+            )));
+        }
+        None => {}
+    }
+    let listed = ask.query("limit", args.limit).query("skip", args.skip);
+    let mut listed: Vec<Listed> = listed.read(&format!("list {collection}"))?;
+    if args.name_sort {
+        listed.sort_by_key(Listed::qualified);
+    }
+    Ok(listed)
+}
+
+/// Prints a collection below its head.
+pub fn print(collection: &str, listed: &[Listed]) -> Result<(), Error> {
+    let lines = listed.iter().map(|entity| entity.line(collection));
+    let lines: Vec<String> = std::iter::once(collection.to_owned())
+        .chain(lines)
+        .collect();
+    output::line(&lines.join("\n"))
+}
+
+/// Asks for a page and prints it.
+pub fn run(session: &Session, collection: &str, args: &EntitiesArgs) -> Result<(), Error> {
+    print(collection, &ask(session, collection, args)?)
+}
+
+/// A whole collection of a namespace, as far as one page has it.
+pub fn all(namespace: &str, name_sort: bool) -> EntitiesArgs {
+    EntitiesArgs {
+        within: Some(format!("/{namespace}")),
+        limit: 0,
+        skip: 0,
+        name_sort,
+    }
+}

@@ -1,0 +1,67 @@
+//! The command line in OpenWhisk's words: its commands, and what they print.
+
+mod action;
+mod activation;
+mod api;
+mod error;
+mod exec;
+mod feed;
+mod fields;
+mod invoke;
+mod lists;
+mod name;
+mod namespace;
+mod package;
+mod poll;
+mod property;
+mod rule;
+mod save;
+mod session;
+mod show;
+mod trigger;
+
+use std::ffi::OsStr;
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::args::wsk::{EntityCommand, Wsk, WskCommand};
+use crate::error::Error;
+
+pub use session::Session;
+
+/// Whether the program was called by OpenWhisk's name.
+pub fn is_name(program: Option<&OsStr>) -> bool {
+    program.and_then(|path| Path::new(path).file_name()) == Some(OsStr::new("wsk"))
+}
+
+/// Is `wsk`.
+pub fn main() -> ExitCode {
+    let wsk = Wsk::parse();
+    match run(&wsk) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => error.report_as(error::exit_code(&error)),
+    }
+}
+
+fn run(wsk: &Wsk) -> Result<(), Error> {
+    match &wsk.command {
+        WskCommand::Entity(command) => entity(command, &Session::of_wsk(&wsk.global)?),
+        WskCommand::Property { verb } => property::run(verb, &wsk.global),
+        WskCommand::List(args) => namespace::get(&Session::of_wsk(&wsk.global)?, args),
+    }
+}
+
+/// Does what is asked of an entity, for `wsk` and for `burst`.
+pub fn entity(command: &EntityCommand, session: &Session) -> Result<(), Error> {
+    match command {
+        EntityCommand::Action { verb } => action::run(verb, session),
+        EntityCommand::Activation { verb } => activation::run(verb, session),
+        EntityCommand::Package { verb } => package::run(verb, session),
+        EntityCommand::Trigger { verb } => trigger::run(verb, session),
+        EntityCommand::Rule { verb } => rule::run(verb, session),
+        EntityCommand::Namespace { verb } => namespace::run(verb, session),
+        EntityCommand::Api { verb } => api::run(verb, session),
+    }
+}

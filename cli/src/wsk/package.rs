@@ -1,0 +1,167 @@
+//! `package`.
+
+use burst_client::reqwest::Method;
+use serde::{Deserialize, Serialize};
+
+use super::fields::{self, Field};
+use super::name::{self, Name};
+use super::session::{Session, read};
+use super::{lists, show};
+use crate::args::wsk::package::{BindArgs, PackageArgs, PackageDeleteArgs, PackageVerb};
+use crate::args::wsk::{EntityGetArgs, package::RefreshArgs};
+use crate::error::Error;
+use crate::output;
+
+const COLLECTION: &str = "packages";
+
+/// Does what is asked for.
+pub fn run(verb: &PackageVerb, session: &Session) -> Result<(), Error> {
+    match verb {
+        PackageVerb::Create(args) => put(session, args, false),
+        PackageVerb::Update(args) => put(session, args, true),
+        PackageVerb::Bind(args) => bind(session, args),
+        PackageVerb::Get(args) => get(session, args),
+        PackageVerb::List(args) => lists::run(session, COLLECTION, args),
+        PackageVerb::Delete(args) => delete(session, args),
+        PackageVerb::Refresh(args) => refresh(session, args),
+    }
+}
+
+#[derive(Serialize)]
+struct Body {
+    namespace: String,
+    name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    publish: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    binding: Option<Binding>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parameters: Option<Vec<Field>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    annotations: Option<Vec<Field>>,
+}
+
+#[derive(Serialize)]
+struct Binding {
+    namespace: String,
+    name: String,
+}
+
+fn put(session: &Session, args: &PackageArgs, overwrite: bool) -> Result<(), Error> {
+    let name = Name::parse_plain(&args.name, &session.namespace)?;
+    let verb = if overwrite { "update" } else { "create" };
+    let body = Body {
+        namespace: name.namespace.clone(),
+        name: name.name.clone(),
+        publish: args.shared.shared,
+        binding: None,
+        parameters: fields::parameters(&args.params)?,
+        annotations: fields::annotations(&args.annotations)?,
+    };
+    let ask = session.entity(Method::PUT, COLLECTION, &name);
+    let ask = ask.query("overwrite", overwrite).body(&body)?;
+    ask.send(&format!("{verb} package '{}'", args.name))?;
+    show::ok(&format!("{verb}d package {}", name.name))
+}
+
+fn bind(session: &Session, args: &BindArgs) -> Result<(), Error> {
+    let package = Name::parse_plain(&args.package, &session.namespace)?;
+    let name = Name::parse_plain(&args.name, &session.namespace)?;
+    let body = Body {
+        namespace: name.namespace.clone(),
+        name: name.name.clone(),
+        publish: None,
+        binding: Some(Binding {
+            namespace: package.namespace,
+            name: package.name,
+        }),
+        parameters: fields::parameters(&args.params)?,
+        annotations: fields::annotations(&args.annotations)?,
+    };
+    let ask = session.entity(Method::PUT, COLLECTION, &name);
+    let ask = ask.query("overwrite", false).body(&body)?;
+    ask.send(&format!("create binding '{}'", args.name))?;
+    show::ok(&format!("created binding {}", name.name))
+}
+
+/// A package with what is in it.
+#[derive(Deserialize)]
+struct Content {
+    #[serde(default)]
+    annotations: Vec<Field>,
+    #[serde(default)]
+    actions: Vec<Inside>,
+    #[serde(default)]
+    feeds: Vec<Inside>,
+}
+
+#[derive(Deserialize)]
+struct Inside {
+    name: String,
+    #[serde(default)]
+    annotations: Vec<Field>,
+}
+
+fn get(session: &Session, args: &EntityGetArgs) -> Result<(), Error> {
+    let name = Name::parse_plain(&args.name, &session.namespace)?;
+    let what = format!("get package '{}'", args.name);
+    let ask = session.entity(Method::GET, COLLECTION, &name);
+    let text = ask.send(&what)?;
+    if !args.summary {
+        let what = format!("package {}", name.name);
+        return show::entity(&what, &text, args.field.as_deref());
+    }
+    let content: Content = read(&text, &what)?;
+    let qualified = name.qualified();
+    show::summary("package", &qualified, &content.annotations)?;
+    for (kind, inside) in [("action", &content.actions), ("feed", &content.feeds)] {
+        for entity in inside {
+            let name = format!("{qualified}/{}", entity.name);
+            show::summary(&format!(" {kind}"), &name, &entity.annotations)?;
+        }
+    }
+    Ok(())
+}
+
+fn delete(session: &Session, args: &PackageDeleteArgs) -> Result<(), Error> {
+    let name = Name::parse_plain(&args.name, &session.namespace)?;
+    let ask = session.entity(Method::DELETE, COLLECTION, &name);
+    let ask = ask.query_if("force", args.force.then_some(true));
+    ask.send(&format!("delete package '{}'", args.name))?;
+    show::ok(&format!("deleted package {}", name.name))
+}
+
+/// What a platform that keeps copies of bindings has made anew.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Refreshed {
+    added: Vec<String>,
+    updated: Vec<String>,
+    deleted: Vec<String>,
+}
+
+fn refresh(session: &Session, args: &RefreshArgs) -> Result<(), Error> {
+    let (namespace, _) = name::within(args.namespace.as_deref(), &session.namespace)?;
+    let what = format!("refresh package list for namespace '{namespace}'");
+    let ask = session.collection(Method::POST, &namespace, COLLECTION);
+    let text = ask.below("refresh").send(&what)?;
+    // Nothing is kept that could be old: then there is nothing to tell.
+    let refreshed: Refreshed = match text.trim() {
+        "" => Refreshed::default(),
+        text => read(text, &what)?,
+    };
+    show::ok(&format!("{namespace} refreshed successfully"))?;
+    for (what, names) in [
+        ("created", &refreshed.added),
+        ("updated", &refreshed.updated),
+        ("deleted", &refreshed.deleted),
+    ] {
+        let names = if names.is_empty() {
+            "  none".into()
+        } else {
+            format!("  {}", names.join("\n  "))
+        };
+        output::line(&format!("{what} bindings:\n{names}"))?;
+    }
+    Ok(())
+}

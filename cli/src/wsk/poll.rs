@@ -1,0 +1,83 @@
+//! `activation poll`: what activations wrote, as they end.
+
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use serde::Deserialize;
+
+use super::activation;
+use super::session::Session;
+use crate::args::wsk::activation::PollArgs;
+use crate::error::Error;
+use crate::interrupt::Interrupts;
+use crate::output::{self, Printer};
+
+const PAUSE: Duration = Duration::from_secs(2);
+/// Activations are known by when they began, and one that began before others may end after them.
+const OVERLAP_MS: u64 = 5 * 60 * 1000;
+
+#[derive(Deserialize)]
+struct Ended {
+    name: String,
+    #[serde(rename = "activationId")]
+    id: String,
+    #[serde(default)]
+    logs: Vec<String>,
+}
+
+/// Looks again and again until the user wants to stop, or the time is up.
+pub fn run(session: &Session, args: &PollArgs) -> Result<(), Error> {
+    let interrupts = Interrupts::listen()?;
+    let end = args
+        .exit
+        .map(|seconds| Instant::now() + Duration::from_secs(seconds.into()));
+    output::line("Enter Ctrl-c to exit.\nPolling for activation logs")?;
+    let now = u64::try_from(Timestamp::now().as_millisecond()).unwrap_or_default();
+    let begin = now.saturating_sub(before(args));
+    let mut since = begin;
+    let mut seen = HashSet::new();
+    loop {
+        let asked = u64::try_from(Timestamp::now().as_millisecond()).unwrap_or_default();
+        let mut ended: Vec<Ended> = activation::ask(session)
+            .query_if("name", args.name.as_deref())
+            .query("since", since)
+            .query("docs", true)
+            .query("limit", 0)
+            .query("skip", 0)
+            .read("poll for activations")?;
+        // They come newest first.
+        ended.reverse();
+        let mut printer = Printer::new();
+        for activation in ended.iter().filter(|it| !seen.contains(&it.id)) {
+            let Ended { name, id, .. } = activation;
+            printer.people(&format!("\nActivation: '{name}' ({id})\n"))?;
+            for line in &activation.logs {
+                printer.program(line)?;
+                printer.people("\n")?;
+            }
+        }
+        printer.end()?;
+        seen = seen
+            .into_iter()
+            .chain(ended.into_iter().map(|it| it.id))
+            .collect();
+        since = begin.max(asked.saturating_sub(OVERLAP_MS));
+        let left = end.map(|end| end.saturating_duration_since(Instant::now()));
+        if left == Some(Duration::ZERO) || interrupts.wait(left.unwrap_or(PAUSE).min(PAUSE)) {
+            return Ok(());
+        }
+    }
+}
+
+/// How far back it begins, in milliseconds.
+fn before(args: &PollArgs) -> u64 {
+    let seconds = [
+        (args.since_seconds, 1),
+        (args.since_minutes, 60),
+        (args.since_hours, 60 * 60),
+        (args.since_days, 24 * 60 * 60),
+    ];
+    let seconds = seconds.map(|(count, unit)| u64::from(count) * unit);
+    seconds.iter().sum::<u64>() * 1000
+}

@@ -1,0 +1,158 @@
+//! Who asks which platform, and in which namespace.
+
+use std::time::Duration;
+
+use burst_client::reqwest::Method;
+use burst_client::{Client, Error as ApiError, Reply};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::name::Name;
+use super::property;
+use crate::args::GlobalArgs;
+use crate::args::wsk::WskGlobal;
+use crate::connection::{self, Address};
+use crate::error::Error;
+
+/// The caller's own namespace.
+pub const OWN: &str = "_";
+/// A platform lets a call of an action wait for a minute.
+const PATIENCE: Duration = Duration::from_secs(75);
+
+/// A platform, credentials for it, and the namespace that names without one are in.
+pub struct Session {
+    client: Client,
+    auth: String,
+    /// That namespace.
+    pub namespace: String,
+}
+
+impl Session {
+    /// As `burst` finds it.
+    pub fn of_burst(args: &GlobalArgs) -> Result<Self, Error> {
+        let address = connection::user_address(args)?;
+        Self::open(address.patient(PATIENCE), OWN.into())
+    }
+
+    /// As `wsk` finds it.
+    pub fn of_wsk(args: &WskGlobal) -> Result<Self, Error> {
+        let found = property::Found::read(args)?;
+        let namespace = found.namespace.clone();
+        Self::open(found.address(args)?.patient(PATIENCE), namespace)
+    }
+
+    fn open(address: Address, namespace: String) -> Result<Self, Error> {
+        Ok(Self {
+            auth: address.auth().to_owned(),
+            client: address.connect()?,
+            namespace,
+        })
+    }
+
+    /// The credentials, for feeds and gateways, which act in the caller's name.
+    pub fn auth(&self) -> &str {
+        &self.auth
+    }
+
+    /// The platform's address.
+    pub fn host(&self) -> &str {
+        self.client.host()
+    }
+
+    /// A request about a collection of a namespace.
+    pub fn collection(&self, method: Method, namespace: &str, collection: &str) -> Ask<'_> {
+        self.ask(method, &["api", "v1", "namespaces", namespace, collection])
+    }
+
+    /// A request about an entity.
+    pub fn entity(&self, method: Method, collection: &str, name: &Name) -> Ask<'_> {
+        let mut ask = self.collection(method, &name.namespace, collection);
+        ask.path.extend(name.package.clone());
+        ask.path.push(name.name.clone());
+        ask
+    }
+
+    /// A request about whatever is at this path.
+    pub fn ask(&self, method: Method, path: &[&str]) -> Ask<'_> {
+        Ask {
+            client: &self.client,
+            method,
+            path: path.iter().map(|&part| part.to_owned()).collect(),
+            query: Vec::new(),
+            body: None,
+        }
+    }
+}
+
+/// A request that is to be sent.
+#[must_use]
+pub struct Ask<'a> {
+    client: &'a Client,
+    method: Method,
+    path: Vec<String>,
+    query: Vec<(&'static str, String)>,
+    body: Option<String>,
+}
+
+impl Ask<'_> {
+    /// About what is below; an empty name is a slash at the end.
+    pub fn below(mut self, name: &str) -> Self {
+        self.path.push(name.into());
+        self
+    }
+
+    /// With a parameter.
+    pub fn query(mut self, name: &'static str, value: impl ToString) -> Self {
+        self.query.push((name, value.to_string()));
+        self
+    }
+
+    /// With a parameter, if it has a value.
+    pub fn query_if(self, name: &'static str, value: Option<impl ToString>) -> Self {
+        match value {
+            Some(value) => self.query(name, value),
+            None => self,
+        }
+    }
+
+    /// With a body.
+    pub fn body(mut self, body: &impl Serialize) -> Result<Self, Error> {
+        let text = serde_json::to_string(body);
+        self.body = Some(text.map_err(|cause| Error::Usage(cause.to_string()))?);
+        Ok(self)
+    }
+
+    /// Sends it, and hands back whatever is answered; `what` is what was tried.
+    pub fn reply(self, what: &str) -> Result<Reply, Error> {
+        let path: Vec<&str> = self.path.iter().map(String::as_str).collect();
+        let reply = self
+            .client
+            .request(self.method, &path, &self.query, self.body);
+        reply.map_err(unable(what))
+    }
+
+    /// Sends it, and hands back the text of a good answer.
+    pub fn send(self, what: &str) -> Result<String, Error> {
+        let reply = self.reply(what)?;
+        if reply.is_success() {
+            return Ok(reply.text);
+        }
+        Err(unable(what)(reply.refusal()))
+    }
+
+    /// The same, read.
+    pub fn read<T: DeserializeOwned>(self, what: &str) -> Result<T, Error> {
+        read(&self.send(what)?, what)
+    }
+}
+
+/// Reads an answer.
+pub fn read<T: DeserializeOwned>(text: &str, what: &str) -> Result<T, Error> {
+    serde_json::from_str(text).map_err(|cause| unable(what)(ApiError::BadAnswer(cause.to_string())))
+}
+
+/// What it means that something could not be done.
+pub fn unable(what: &str) -> impl FnOnce(ApiError) -> Error {
+    let what = what.to_owned();
+    move |cause| Error::Unable { what, cause }
+}

@@ -1,0 +1,137 @@
+//! Printing as `wsk` prints: a line that begins with `ok:`, then JSON.
+
+use std::collections::BTreeMap;
+
+use serde_json::value::RawValue;
+
+use super::fields::{self, Field};
+use super::session::read;
+use crate::error::Error;
+use crate::output::{self, Printer};
+use crate::visible;
+
+/// Says that something was done.
+pub fn ok(text: &str) -> Result<(), Error> {
+    output::line(&format!("ok: {text}"))
+}
+
+/// Prints JSON, a field to a line.
+pub fn json(text: &str) -> Result<(), Error> {
+    let mut printer = Printer::new();
+    printer.json(&indented(text))?;
+    printer.people("\n")?;
+    printer.end()
+}
+
+/// The same where errors go.
+pub fn json_beside(text: &str) -> Result<(), Error> {
+    let mut printer = Printer::beside();
+    printer.people(&visible::json(&indented(text)))?;
+    printer.people("\n")?;
+    printer.end()
+}
+
+/// Says that something was found, and prints it, or one field of it.
+pub fn entity(what: &str, text: &str, field: Option<&str>) -> Result<(), Error> {
+    let Some(field) = field else {
+        ok(&format!("got {what}"))?;
+        return json(text);
+    };
+    let fields: BTreeMap<String, Box<RawValue>> = read(text, &format!("get {what}"))?;
+    let Some(value) = fields.get(field) else {
+        let names: Vec<&str> = fields.keys().map(String::as_str).collect();
+        return Err(Error::Usage(format!(
+            "{what} has no field \"{field}\": there are {}",
+            names.join(", ")
+        )));
+    };
+    ok(&format!("got {what}, displaying field {field}"))?;
+    json(value.get())
+}
+
+/// A name with what annotations say of it and of its parameters.
+pub fn summary(kind: &str, name: &str, annotations: &[Field]) -> Result<(), Error> {
+    let about = fields::text(annotations, "description");
+    let about = about.unwrap_or_else(|| "Returns a result based on its parameters".into());
+    let mut text = format!("{kind} {name}: {about}\n");
+    let parameters = fields::find(annotations, "parameters");
+    let parameters: Vec<Described> = parameters
+        .and_then(|value| serde_json::from_str(value.get()).ok())
+        .unwrap_or_default();
+    let names: Vec<&str> = parameters.iter().map(|it| it.name.as_str()).collect();
+    let names = if names.is_empty() {
+        "none defined".into()
+    } else {
+        names.join(", ")
+    };
+    text += &format!("   (parameters: {names})");
+    output::line(&text)
+}
+
+#[derive(serde::Deserialize)]
+struct Described {
+    name: String,
+}
+
+/// JSON as it is, with line ends and indents of four: no digit of a number is lost, and fields stay in order.
+pub fn indented(json: &str) -> String {
+    let mut text = String::with_capacity(json.len() * 2);
+    let mut depth = 0_usize;
+    let (mut in_string, mut escaped) = (false, false);
+    let mut chars = json.trim().chars().peekable();
+    let line = |text: &mut String, depth: usize| {
+        text.push('\n');
+        text.extend(std::iter::repeat_n(' ', depth * 4));
+    };
+    while let Some(c) = chars.next() {
+        if in_string {
+            text.push(c);
+            in_string = escaped || c != '"';
+            escaped = !escaped && c == '\\';
+            continue;
+        }
+        match c {
+            c if c.is_ascii_whitespace() => {}
+            '{' | '[' => {
+                text.push(c);
+                while chars.next_if(char::is_ascii_whitespace).is_some() {}
+                if let Some(end) = chars.next_if(|&next| next == '}' || next == ']') {
+                    text.push(end);
+                } else {
+                    depth += 1;
+                    line(&mut text, depth);
+                }
+            }
+            '}' | ']' => {
+                depth = depth.saturating_sub(1);
+                line(&mut text, depth);
+                text.push(c);
+            }
+            ',' => {
+                text.push(c);
+                line(&mut text, depth);
+            }
+            ':' => text.push_str(": "),
+            other => {
+                in_string = other == '"';
+                text.push(other);
+            }
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_is_indented_and_nothing_else() {
+        let json = r#"{"a":{ },"b":[1.50,[ ],{"c":"x, \"y\": {[\\"}],"d":12345678901234567890123}"#;
+        let shown = "{\n    \"a\": {},\n    \"b\": [\n        1.50,\n        [],\n        {\n            \
+                     \"c\": \"x, \\\"y\\\": {[\\\\\"\n        }\n    ],\n    \"d\": 12345678901234567890123\n}";
+        assert_eq!(indented(json), shown);
+        assert_eq!(indented(&indented(json)), shown);
+        assert_eq!(indented("\"text\"\n"), "\"text\"");
+    }
+}

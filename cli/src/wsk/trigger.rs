@@ -1,0 +1,229 @@
+//! `trigger`.
+
+use burst_client::reqwest::Method;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::feed::{self, Event};
+use super::fields::{self, Field};
+use super::name::Name;
+use super::session::{Session, read};
+use super::{lists, show};
+use crate::args::wsk::trigger::{FireArgs, TriggerArgs, TriggerVerb};
+use crate::args::wsk::{EntityArgs, EntityGetArgs};
+use crate::error::Error;
+use crate::inputs::Params;
+use crate::output;
+
+const COLLECTION: &str = "triggers";
+
+/// Does what is asked for.
+pub fn run(verb: &TriggerVerb, session: &Session) -> Result<(), Error> {
+    match verb {
+        TriggerVerb::Create(args) => create(session, args),
+        TriggerVerb::Update(args) => update(session, args),
+        TriggerVerb::Fire(args) => fire(session, args),
+        TriggerVerb::Get(args) => get(session, args),
+        TriggerVerb::List(args) => lists::run(session, COLLECTION, args),
+        TriggerVerb::Delete(args) => delete(session, args),
+    }
+}
+
+#[derive(Serialize)]
+struct Body {
+    namespace: String,
+    name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parameters: Option<Vec<Field>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    annotations: Option<Vec<Field>>,
+}
+
+/// What of a trigger is needed to find its feed.
+#[derive(Deserialize)]
+struct Existing {
+    #[serde(default)]
+    annotations: Vec<Field>,
+}
+
+/// Parameters of a trigger and of its feed, as the flags tell them apart.
+struct Parameters {
+    trigger: Params,
+    feed: Params,
+}
+
+fn parameters(args: &TriggerArgs, has_feed: bool) -> Result<Parameters, Error> {
+    let mut trigger = fields::object(None, &args.trigger_param)?;
+    let mut feed = fields::object(None, &args.feed_param)?;
+    let of_either = fields::params(&args.params)?;
+    if has_feed {
+        feed.extend(of_either);
+    } else if feed.is_empty() {
+        trigger.extend(of_either);
+    } else {
+        return Err(Error::Usage(format!(
+            "trigger {} has no feed, which --feed-param is for",
+            args.name
+        )));
+    }
+    Ok(Parameters { trigger, feed })
+}
+
+fn create(session: &Session, args: &TriggerArgs) -> Result<(), Error> {
+    let name = Name::parse_plain(&args.name, &session.namespace)?;
+    let what = format!("create trigger '{}'", args.name);
+    let Parameters { trigger, feed } = parameters(args, args.feed.is_some())?;
+    let mut annotations = fields::annotations(&args.annotations)?.unwrap_or_default();
+    let feed_name = args
+        .feed
+        .as_ref()
+        .map(|feed| Name::parse(feed, &session.namespace));
+    let feed_name = feed_name.transpose()?.map(|feed| feed.qualified());
+    if let Some(feed) = &feed_name {
+        annotations.retain(|other| other.key != feed::ANNOTATION);
+        annotations.push(fields::field(feed::ANNOTATION, feed)?);
+    }
+    let body = Body {
+        namespace: name.namespace.clone(),
+        name: name.name.clone(),
+        parameters: Some(fields::list(trigger, false)).filter(|list| !list.is_empty()),
+        annotations: Some(annotations).filter(|list| !list.is_empty()),
+    };
+    let ask = session.entity(Method::PUT, COLLECTION, &name);
+    ask.query("overwrite", false).body(&body)?.send(&what)?;
+    if let Some(feed_name) = &feed_name {
+        let told = feed::tell(session, feed_name, Event::Create, &name, &feed);
+        // A trigger that nothing will ever fire is not left behind.
+        if let Err(problem) = told {
+            let removed = session
+                .entity(Method::DELETE, COLLECTION, &name)
+                .send(&what);
+            if let Err(cause) = removed {
+                output::note(&format!("trigger {} is left behind: {cause}", name.name));
+            }
+            return Err(problem);
+        }
+    }
+    show::ok(&format!("created trigger {}", name.name))
+}
+
+fn update(session: &Session, args: &TriggerArgs) -> Result<(), Error> {
+    let name = Name::parse_plain(&args.name, &session.namespace)?;
+    let what = format!("update trigger '{}'", args.name);
+    if args.feed.is_some() {
+        return Err(Error::Usage(
+            "a trigger keeps its feed: delete the trigger and create it with another one".into(),
+        ));
+    }
+    let reply = session
+        .entity(Method::GET, COLLECTION, &name)
+        .reply(&what)?;
+    let existing: Option<Existing> = match reply.status {
+        404 => None,
+        _ if reply.is_success() => Some(read(&reply.text, &what)?),
+        _ => return Err(super::session::unable(&what)(reply.refusal())),
+    };
+    let feed_name = existing.as_ref().and_then(|it| feed::of(&it.annotations));
+    let Parameters { trigger, feed } = parameters(args, feed_name.is_some())?;
+    let given = fields::annotations(&args.annotations)?;
+    // Annotations that are sent replace all: that of the feed stays.
+    let kept = existing.map_or_else(Vec::new, |it| it.annotations);
+    let annotations = given.map(|mut given| {
+        let feed = kept.into_iter().find(|it| it.key == feed::ANNOTATION);
+        given.retain(|other| other.key != feed::ANNOTATION);
+        given.extend(feed);
+        given
+    });
+    let body = Body {
+        namespace: name.namespace.clone(),
+        name: name.name.clone(),
+        parameters: Some(fields::list(trigger, false)).filter(|list| !list.is_empty()),
+        annotations,
+    };
+    let ask = session.entity(Method::PUT, COLLECTION, &name);
+    ask.query("overwrite", true).body(&body)?.send(&what)?;
+    if let Some(feed_name) = &feed_name {
+        feed::tell(session, feed_name, Event::Update, &name, &feed)?;
+    }
+    show::ok(&format!("updated trigger {}", name.name))
+}
+
+#[derive(Deserialize)]
+struct Fired {
+    #[serde(rename = "activationId")]
+    id: String,
+}
+
+fn fire(session: &Session, args: &FireArgs) -> Result<(), Error> {
+    let name = Name::parse_plain(&args.name, &session.namespace)?;
+    let what = format!("fire trigger '{}'", args.name);
+    let mut body = match &args.payload {
+        None => Params::new(),
+        Some(payload) => serde_json::from_str(payload)
+            .map_err(|cause| Error::Usage(format!("the payload is no JSON object: {cause}")))?,
+    };
+    body.extend(fields::params(&args.params)?);
+    let ask = session
+        .entity(Method::POST, COLLECTION, &name)
+        .body(&body)?;
+    let text = ask.send(&what)?;
+    if text.trim().is_empty() {
+        return output::line(&format!(
+            "trigger {} did not fire as it is not associated with an active rule",
+            name.qualified()
+        ));
+    }
+    let fired: Fired = read(&text, &what)?;
+    show::ok(&format!(
+        "triggered {} with id {}",
+        name.qualified(),
+        fired.id
+    ))
+}
+
+/// What an activation of a feed has in it.
+#[derive(Deserialize)]
+struct Told {
+    response: Response,
+}
+
+#[derive(Deserialize)]
+struct Response {
+    result: Box<RawValue>,
+}
+
+fn get(session: &Session, args: &EntityGetArgs) -> Result<(), Error> {
+    let name = Name::parse_plain(&args.name, &session.namespace)?;
+    let what = format!("get trigger '{}'", args.name);
+    let text = session.entity(Method::GET, COLLECTION, &name).send(&what)?;
+    let existing: Existing = read(&text, &what)?;
+    if args.summary {
+        return show::summary("trigger", &name.qualified(), &existing.annotations);
+    }
+    match feed::of(&existing.annotations) {
+        Some(feed) if args.field.is_none() => {
+            let told = feed::tell(session, &feed, Event::Read, &name, &Params::new())?;
+            show::ok(&format!("got trigger {}", name.name))?;
+            show::json(&text)?;
+            show::json(read::<Told>(&told, &what)?.response.result.get())
+        }
+        _ => show::entity(
+            &format!("trigger {}", name.name),
+            &text,
+            args.field.as_deref(),
+        ),
+    }
+}
+
+fn delete(session: &Session, args: &EntityArgs) -> Result<(), Error> {
+    let name = Name::parse_plain(&args.name, &session.namespace)?;
+    let what = format!("delete trigger '{}'", args.name);
+    let existing: Existing = session.entity(Method::GET, COLLECTION, &name).read(&what)?;
+    if let Some(feed) = feed::of(&existing.annotations) {
+        feed::tell(session, &feed, Event::Delete, &name, &Params::new())?;
+    }
+    session
+        .entity(Method::DELETE, COLLECTION, &name)
+        .send(&what)?;
+    show::ok(&format!("deleted trigger {}", name.name))
+}

@@ -1,0 +1,151 @@
+use super::{ID, wsk};
+use crate::platform::Platform;
+
+fn summary(status: u8, init: bool) -> String {
+    let init = if init {
+        r#",{"key":"initTime","value":9}"#
+    } else {
+        ""
+    };
+    format!(
+        r#"{{"namespace":"guest","name":"hello","version":"0.0.1","publish":false,"activationId":"{ID}",
+            "start":1700000000000,"end":1700000001500,"duration":1500,"statusCode":{status},
+            "annotations":[{{"key":"kind","value":"python:3.10"}}{init}]}}"#
+    )
+}
+
+fn record() -> String {
+    format!(
+        r#"{{"namespace":"guest","name":"hello","version":"0.0.1","activationId":"{ID}","start":1700000000000,
+            "end":1700000001500,"duration":1500,
+            "response":{{"status":"success","statusCode":0,"success":true,"result":{{"a":1}}}},
+            "logs":["2023-11-14T22:13:20.123456789Z stdout: hello","bare"],"annotations":[]}}"#
+    )
+}
+
+#[test]
+fn activations_are_listed_with_what_came_of_them() {
+    let platform = Platform::start();
+    let list = format!("[{},{}]", summary(0, true), summary(1, false));
+    platform.whatever("GET /activations", 200, &list);
+    let burst = wsk(&platform);
+    let list = burst
+        .wsk(&[
+            "activation",
+            "list",
+            "hello",
+            "--limit",
+            "2",
+            "--since",
+            "7",
+            "--upto",
+            "9",
+        ])
+        .ok();
+    let lines: Vec<&str> = list.lines().collect();
+    assert!(
+        lines[0].starts_with("Datetime            Activation ID "),
+        "{list}"
+    );
+    assert_eq!(
+        lines[1],
+        format!(
+            "2023-11-14 22:13:20 {ID} python:3.10   cold  1.5s       success           guest/hello:0.0.1"
+        )
+    );
+    assert!(
+        lines[2].contains(" warm  1.5s       application error "),
+        "{list}"
+    );
+    assert_eq!(
+        platform.lines(),
+        ["GET /activations?name=hello&limit=2&skip=0&since=7&upto=9&docs=false"]
+    );
+}
+
+#[test]
+fn one_activation_is_shown_by_id_or_the_last() {
+    let platform = Platform::start();
+    let one = format!("GET /activations/{ID}");
+    platform
+        .whatever("GET /activations", 200, &format!("[{}]", summary(0, true)))
+        .whatever(&one, 200, &record())
+        .whatever(
+            &format!("{one}/result"),
+            200,
+            r#"{"result":{"a":1},"success":true,"status":"success","size":7}"#,
+        )
+        .whatever(
+            &format!("{one}/logs"),
+            200,
+            r#"{"logs":["2023-11-14T22:13:20.123456789Z stdout: hello","bare"]}"#,
+        );
+    let burst = wsk(&platform);
+    for which in [ID, "--last"] {
+        let shown = burst.wsk(&["activation", "get", which]).ok();
+        assert!(
+            shown.starts_with(&format!("ok: got activation {ID}\n{{\n")),
+            "{shown}"
+        );
+        let result = burst.wsk(&["activation", "result", which]).ok();
+        assert_eq!(result, "{\n    \"a\": 1\n}\n");
+        let field = burst.wsk(&["activation", "get", which, "duration"]).ok();
+        assert!(
+            field.ends_with("displaying field duration\n1500\n"),
+            "{field}"
+        );
+    }
+    let logs = burst.wsk(&["activation", "logs", ID]).ok();
+    assert_eq!(logs, "2023-11-14T22:13:20.123456789Z stdout: hello\nbare\n");
+    let strip = burst.wsk(&["activation", "logs", "--last", "--strip"]).ok();
+    assert_eq!(strip, "hello\nbare\n");
+    let summary = burst.wsk(&["activation", "get", ID, "--summary"]).ok();
+    assert_eq!(
+        summary,
+        "activation result for '/guest/hello' (success at 2023-11-14 22:13:21)\n\
+         {\n    \"a\": 1\n}\nhello\nbare\n"
+    );
+    burst.wsk(&["activation", "get", "none"]).fails(148);
+    assert_eq!(burst.wsk(&["activation", "get"]).code, Some(2));
+}
+
+#[test]
+fn without_activations_there_is_no_last() {
+    let platform = Platform::start();
+    platform.whatever("GET /activations", 200, "[]");
+    let burst = wsk(&platform);
+    assert_eq!(
+        burst.wsk(&["activation", "logs", "--last"]).fails(148),
+        "there is no activation yet"
+    );
+}
+
+#[test]
+fn a_poll_shows_each_activation_once() {
+    let platform = Platform::start();
+    platform.whatever("GET /activations", 200, &format!("[{}]", record()));
+    let burst = wsk(&platform);
+    let poll = burst.wsk(&[
+        "activation",
+        "poll",
+        "hello",
+        "--exit",
+        "1",
+        "--since-minutes",
+        "1",
+    ]);
+    assert_eq!(
+        poll.ok(),
+        format!(
+            "Enter Ctrl-c to exit.\nPolling for activation logs\n\nActivation: 'hello' ({ID})\n\
+             2023-11-14T22:13:20.123456789Z stdout: hello\nbare\n"
+        )
+    );
+    let asked = platform.lines();
+    assert!(
+        asked.len() > 1 || platform.requests().len() > 1,
+        "{asked:?}"
+    );
+    assert!(asked[0].contains("name=hello&since="), "{asked:?}");
+    assert!(asked[0].ends_with("&docs=true&limit=0&skip=0"), "{asked:?}");
+}

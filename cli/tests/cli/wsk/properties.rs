@@ -1,0 +1,120 @@
+use std::fs;
+
+use super::wsk;
+use crate::platform::Platform;
+use crate::program::{AUTH, Burst};
+
+#[test]
+fn properties_are_kept_where_openwhisk_keeps_them() {
+    let burst = Burst::alone();
+    let path = burst.file(".wskprops", "# mine\nAPIGW_ACCESS_TOKEN=x\n");
+    let set = [
+        "property",
+        "set",
+        "--apihost",
+        "example.org",
+        "--auth",
+        "u:secret",
+    ];
+    assert_eq!(
+        burst.wsk(&set).ok(),
+        "ok: whisk auth set. Run 'wsk property get --auth' to see the new value.\n\
+         ok: whisk API host set to example.org\n"
+    );
+    assert_eq!(
+        fs::read_to_string(&path).unwrap(),
+        "# mine\nAPIGW_ACCESS_TOKEN=x\nAUTH=u:secret\nAPIHOST=example.org\n"
+    );
+    assert_eq!(
+        burst.wsk(&["property", "get", "--auth"]).ok(),
+        "whisk auth\t\tu:secret\n"
+    );
+    let raw = ["property", "get", "--apihost", "--output", "raw"];
+    assert_eq!(burst.wsk(&raw).ok(), "https://example.org\n");
+    assert_eq!(
+        burst.wsk(&["property", "unset", "--auth"]).ok(),
+        "ok: whisk auth unset\n"
+    );
+    assert!(!fs::read_to_string(&path).unwrap().contains("AUTH="));
+    assert!(
+        burst
+            .wsk(&["property", "set"])
+            .fails(2)
+            .contains("name a property")
+    );
+    assert!(
+        burst
+            .wsk(&["--apiversion", "v2", "list"])
+            .fails(2)
+            .contains("v2")
+    );
+    burst.wsk(&["action", "list"]).fails(2);
+}
+
+#[test]
+fn the_platform_says_its_build() {
+    let platform = Platform::start();
+    platform.whatever(
+        "GET /api/v1",
+        200,
+        r#"{"build":"2026-01-02","buildno":"7"}"#,
+    );
+    let burst = wsk(&platform);
+    let all = burst.wsk(&["property", "get"]).ok();
+    for line in [
+        &format!("whisk auth\t\t{AUTH}"),
+        "whisk API version\t\tv1",
+        "whisk namespace\t\t_",
+        "whisk API build\t\t2026-01-02",
+        "whisk API build number\t\t7",
+    ] {
+        assert!(all.lines().any(|it| it == line), "{line}: {all}");
+    }
+    let nowhere = [
+        "--apihost",
+        "http://127.0.0.1:1",
+        "property",
+        "get",
+        "--apibuild",
+    ];
+    assert_eq!(burst.wsk(&nowhere).code, Some(3));
+}
+
+#[test]
+fn flags_go_before_the_environment_and_that_before_files() {
+    let platform = Platform::start();
+    platform.whatever("GET /api/v1/namespaces", 200, r#"["guest"]"#);
+    let host = format!("http://{}", platform.address());
+    let list = ["namespace", "list"];
+    let burst = Burst::alone()
+        .with("WHISK_APIHOST", &host)
+        .with("WHISK_AUTH", "of:variable");
+    burst.file(".wskprops", "APIHOST=http://127.0.0.1:1\nAUTH=of:file\n");
+    let auth = || platform.requests().pop().unwrap().auth;
+    burst.wsk(&list).ok();
+    assert_eq!(auth(), "Basic b2Y6dmFyaWFibGU=");
+    burst.wsk(&["-u", "of:flag", "namespace", "list"]).ok();
+    assert_eq!(auth(), "Basic b2Y6ZmxhZw==");
+    let burst = Burst::alone().with("WSK_CONFIG_FILE", "other");
+    burst.file("other", format!("APIHOST={host}\nAUTH=of:file\n"));
+    burst.wsk(&list).ok();
+    assert_eq!(auth(), "Basic b2Y6ZmlsZQ==");
+    // What `burst standalone` left behind is the last.
+    let burst = Burst::alone();
+    burst.file(
+        ".burst/properties",
+        format!("APIHOST={host}\nAUTH=of:platform\n"),
+    );
+    burst.wsk(&list).ok();
+    assert_eq!(auth(), "Basic b2Y6cGxhdGZvcm0=");
+}
+
+#[test]
+fn a_link_by_any_other_name_is_burst() {
+    let burst = Burst::alone();
+    let help = burst.run(&["action", "create", "--help"]).ok();
+    assert!(help.contains("Usage: burst action create"), "{help}");
+    let help = burst.wsk(&["action", "create", "--help"]).ok();
+    assert!(help.contains("Usage: wsk action create"), "{help}");
+    assert_eq!(burst.wsk(&["no-such"]).code, Some(2));
+}

@@ -1,0 +1,124 @@
+use serde_json::json;
+
+use super::{ID, sent, wsk};
+use crate::platform::Platform;
+use crate::program::AUTH;
+
+const FEED: &str = "POST /api/v1/namespaces/whisk.system/actions/alarms/interval";
+const TRIGGER: &str = r#"{"namespace":"guest","name":"tick","version":"0.0.1","publish":false,
+    "annotations":[{"key":"feed","value":"/whisk.system/alarms/interval"}],"parameters":[],"limits":{}}"#;
+
+fn record(result: &str) -> String {
+    format!(r#"{{"activationId":"{ID}","response":{{"result":{result}}}}}"#)
+}
+
+#[test]
+fn triggers_fire_or_say_why_not() {
+    let platform = Platform::start();
+    platform
+        .whatever("PUT /triggers/t", 200, TRIGGER)
+        .whatever(
+            "POST /triggers/t",
+            202,
+            &format!(r#"{{"activationId":"{ID}"}}"#),
+        )
+        .whatever("POST /triggers/alone", 204, "");
+    let burst = wsk(&platform);
+    let create = ["trigger", "create", "t", "-p", "a", "1"];
+    assert_eq!(burst.wsk(&create).ok(), "ok: created trigger t\n");
+    assert_eq!(
+        sent(&platform),
+        json!({"namespace": "_", "name": "t", "parameters": [{"key": "a", "value": 1}]})
+    );
+    assert_eq!(
+        burst
+            .wsk(&["trigger", "fire", "t", r#"{"x": 1}"#, "-p", "b", "2"])
+            .ok(),
+        format!("ok: triggered /_/t with id {ID}\n")
+    );
+    assert_eq!(sent(&platform), json!({"x": 1, "b": 2}));
+    assert_eq!(
+        burst.wsk(&["trigger", "fire", "alone"]).ok(),
+        "trigger /_/alone did not fire as it is not associated with an active rule\n"
+    );
+}
+
+#[test]
+fn feeds_are_told_what_becomes_of_their_triggers() {
+    let platform = Platform::start();
+    platform
+        .whatever("PUT /triggers/tick", 200, TRIGGER)
+        .whatever("GET /triggers/tick", 200, TRIGGER)
+        .whatever("DELETE /triggers/tick", 200, TRIGGER)
+        .whatever(FEED, 200, &record(r#"{"config":{"minutes":5}}"#));
+    let burst = wsk(&platform);
+    let feed = [
+        "--feed",
+        "/whisk.system/alarms/interval",
+        "-p",
+        "minutes",
+        "5",
+    ];
+    burst
+        .wsk(&[&["trigger", "create", "tick"], &feed[..]].concat())
+        .ok();
+    let call =
+        |event: &str| json!({"lifecycleEvent": event, "triggerName": "/_/tick", "authKey": AUTH});
+    let mut create = call("CREATE");
+    create["minutes"] = 5.into();
+    assert_eq!(sent(&platform), create);
+    let put = &platform.requests()[0].body;
+    assert_eq!(
+        put,
+        &json!({"namespace": "_", "name": "tick",
+                "annotations": [{"key": "feed", "value": "/whisk.system/alarms/interval"}]})
+    );
+    let shown = burst.wsk(&["trigger", "get", "tick"]).ok();
+    assert!(shown.starts_with("ok: got trigger tick\n"), "{shown}");
+    assert!(
+        shown.contains("\"config\": {\n        \"minutes\": 5"),
+        "{shown}"
+    );
+    assert_eq!(sent(&platform), call("READ"));
+    burst
+        .wsk(&["trigger", "update", "tick", "-p", "minutes", "7"])
+        .ok();
+    let mut update = call("UPDATE");
+    update["minutes"] = 7.into();
+    assert_eq!(sent(&platform), update);
+    assert_eq!(
+        burst.wsk(&["trigger", "delete", "tick"]).ok(),
+        "ok: deleted trigger tick\n"
+    );
+    let requests = platform.requests();
+    assert_eq!(requests[requests.len() - 2].body, call("DELETE"));
+    assert!(
+        burst
+            .wsk(&["trigger", "update", "tick", "--feed", "x"])
+            .fails(2)
+            .contains("feed")
+    );
+}
+
+#[test]
+fn a_trigger_whose_feed_fails_is_taken_back() {
+    let platform = Platform::start();
+    platform
+        .whatever("PUT /triggers/tick", 200, TRIGGER)
+        .whatever("DELETE /triggers/tick", 200, TRIGGER)
+        .whatever(FEED, 502, &record(r#"{"error":"minutes is missing"}"#));
+    let burst = wsk(&platform);
+    let create = [
+        "trigger",
+        "create",
+        "tick",
+        "--feed",
+        "/whisk.system/alarms/interval",
+    ];
+    let refused = burst.wsk(&create);
+    assert!(
+        refused.fails(246).contains("minutes is missing"),
+        "{refused:?}"
+    );
+    assert_eq!(platform.lines().last().unwrap(), "DELETE /triggers/tick");
+}

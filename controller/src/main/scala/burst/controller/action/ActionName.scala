@@ -1,0 +1,33 @@
+package burst.controller.action
+
+import burst.controller.definition.EntityName
+
+/** What an action is called: in a package of its namespace, or in none. */
+final case class ActionName(namespace: String, packageName: Option[String], name: String):
+  /** `NAME` or `PACKAGE/NAME`, as its definition is called. */
+  def path: String = (packageName.toVector :+ name).mkString("/")
+
+  /** `/NAMESPACE/[PACKAGE/]NAME`. */
+  def qualified: String = s"/$namespace/$path"
+
+object ActionName:
+  /** The namespace of whoever asks. */
+  val Own = "_"
+
+  /** A definition's name, as it is stored, in its namespace. */
+  def of(namespace: String, path: String): ActionName = path.split('/') match
+    case Array(packageName, name) => ActionName(namespace, Some(packageName), name)
+    case _ => ActionName(namespace, None, path)
+
+  /** `/ns/name`, `/ns/package/name`, or without a namespace `name` and `package/name`, which are the
+    * caller's; nothing when it is no name.
+    */
+  def parse(text: String, caller: String): Option[ActionName] =
+    val parts = text.stripPrefix("/").split("/", -1).toVector
+    val named = if text.startsWith("/") then parts else caller +: parts
+    val whole = named.map(part => if part == Own then caller else part)
+    Option
+      .when(whole.drop(1).forall(EntityName.isValid) && whole.headOption.exists(EntityName.isValid))(whole)
+      .collect:
+        case Vector(namespace, name) => ActionName(namespace, None, name)
+        case Vector(namespace, packageName, name) => ActionName(namespace, Some(packageName), name)

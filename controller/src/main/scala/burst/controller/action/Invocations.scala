@@ -1,0 +1,82 @@
+package burst.controller.action
+
+import burst.controller.scheduler.Refusal
+import burst.controller.store.Identity
+import burst.protocol.FlareId
+import io.circe.{Json, JsonObject}
+import scala.concurrent.Future
+import scala.concurrent.duration.FiniteDuration
+
+/** One call of an action: a flare of one worker, or of a sequence's components one after the other.
+  *
+  * @param caller
+  *   whom it counts for, and whose record it is
+  * @param payload
+  *   an object over the action's parameters, or an array in their place
+  * @param cause
+  *   the invocation that this one is a part of
+  * @param transaction
+  *   the request's id
+  */
+final case class Invocation(
+    caller: Identity,
+    action: Action,
+    payload: Json,
+    transaction: String,
+    cause: Option[FlareId] = None
+):
+  /** What the action is given: the payload over its parameters, or in their place. */
+  def arguments: Json = payload.asObject.fold(payload): own =>
+    Json.fromFields(action.parameters.toIterable ++ own.toIterable)
+
+/** How an invocation ended, in OpenWhisk's words; its number on the wire is its place here. */
+enum ActivationStatus(val text: String):
+  case Success extends ActivationStatus("success")
+  case ApplicationError extends ActivationStatus("application error")
+  case DeveloperError extends ActivationStatus("action developer error")
+  case InternalError extends ActivationStatus("whisk internal error")
+
+/** The record of an invocation, of a trigger that fired too. Times in milliseconds since the epoch. */
+final case class Activation(
+    id: FlareId,
+    namespace: String,
+    name: String,
+    version: String,
+    subject: String,
+    start: Long,
+    end: Option[Long],
+    duration: Option[Long],
+    cause: Option[FlareId],
+    status: ActivationStatus,
+    result: Json,
+    annotations: JsonObject,
+    logs: Vector[String]
+)
+
+/** What a call that waits comes to. */
+enum Invoked:
+  case Ended(activation: Activation)
+
+  /** The wait is over and it goes on. */
+  case Running(id: FlareId)
+
+/** Why an invocation is not begun. */
+enum InvocationRefusal:
+  case RateLimited(perMinute: Int, retryAfterSeconds: Long)
+
+  /** The payload names a parameter that the action has for good. */
+  case FinalParameter(name: String)
+  case PayloadTooLarge(limit: Long)
+
+  /** The scheduler did not take it. */
+  case Refused(refusal: Refusal)
+
+trait Invocations:
+  /** Returns once it is stored, and waits for its end for `limit` if there is one. */
+  def invoke(
+      invocation: Invocation,
+      limit: Option[FiniteDuration]
+  ): Future[Either[InvocationRefusal, Invoked]]
+
+  /** Stores the record of what was no flare, such as of a trigger that fired. */
+  def record(activation: Activation): Future[Unit]

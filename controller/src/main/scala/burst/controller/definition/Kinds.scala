@@ -1,0 +1,60 @@
+package burst.controller.definition
+
+/** What programs are written in. A family is what runs them; its versions are names that OpenWhisk's clients
+  * know, all of which it runs.
+  *
+  * @param default
+  *   the version that a family's name without one stands for
+  */
+enum KindFamily(val name: String, val default: String, val others: String*):
+  case Nodejs extends KindFamily("nodejs", "20", "22", "18", "16", "14", "12", "10")
+  case Python extends KindFamily("python", "3.10", "3.13", "3.12", "3.11", "3.9", "3.8", "3.7", "3.6", "3")
+
+  /** Executables that speak the action loop: they are not compiled here. */
+  case Go extends KindFamily("go", "1.20", "1.22", "1.21", "1.19", "1.18", "1.17", "1.15")
+  case Swift extends KindFamily("swift", "5.3", "5.7", "5.4", "5.1")
+
+  /** Built with our SDK. */
+  case Rust extends KindFamily("rust", "1.34")
+
+  /** Whatever runs in an image of its own; with code, an executable that speaks the action loop. */
+  case Blackbox extends KindFamily("blackbox", "")
+
+  /** Other actions, one after the other: nothing of its own runs. */
+  case Sequence extends KindFamily("sequence", "")
+
+  def versions: Seq[String] = if default.isEmpty then Seq.empty else default +: others
+
+  /** Whether a machine runs several calls of one program at once. */
+  def isConcurrent: Boolean = this == Nodejs
+
+object KindFamily:
+  /** What machines call executables that speak it, in whatever language they were written. */
+  val ActionLoop = "action-loop"
+
+/** A kind as it is stored and shown, such as `python:3.10`. */
+object Kind:
+  /** What a request asks for: a family, or one of its versions, or its `default`. `rust` alone stays so: it
+    * is what definitions are called that were deployed by our own API.
+    */
+  def resolve(text: String): Option[String] = text.split(":", 2) match
+    case Array(KindFamily.Rust.name) => Some(text)
+    case Array(name) => family(name).map(shown(_, None))
+    case Array(name, "default") => family(name).filter(_.default.nonEmpty).map(shown(_, None))
+    case Array(name, version) =>
+      family(name).filter(_.versions.contains(version)).map(shown(_, Some(version)))
+    case _ => None
+
+  private def shown(family: KindFamily, version: Option[String]): String =
+    if family.default.isEmpty then family.name
+    else s"${family.name}:${version.getOrElse(family.default)}"
+
+  /** That of a kind that was resolved. */
+  def familyOf(kind: String): Option[KindFamily] = family(kind.takeWhile(_ != ':'))
+
+  private def family(name: String): Option[KindFamily] = KindFamily.values.find(_.name == name)
+
+  /** How each may be asked for. */
+  val Names: Seq[String] = KindFamily.values.toSeq.flatMap: family =>
+    if family.default.isEmpty then Seq(family.name)
+    else s"${family.name}:default" +: family.versions.map(version => s"${family.name}:$version")

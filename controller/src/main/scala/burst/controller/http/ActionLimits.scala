@@ -1,0 +1,61 @@
+package burst.controller.http
+
+import burst.controller.action.Sequences
+import burst.controller.limits.{NamespaceLimits, PlatformLimits}
+import io.circe.Json
+import io.circe.syntax.*
+
+/** What OpenWhisk's clients are told of limits. Times in milliseconds, memory and logs in MB, unless it is
+  * said otherwise.
+  */
+final class ActionLimits(platform: PlatformLimits):
+  import ActionLimits.*
+
+  /** Of a namespace. */
+  def of(limits: NamespaceLimits): Json = Json.obj(
+    "invocationsPerMinute" -> limits.flaresPerMinute.asJson,
+    "concurrentInvocations" -> limits.concurrentSlots.asJson,
+    "firesPerMinute" -> limits.flaresPerMinute.asJson,
+    "allowedKinds" -> Seq("*").asJson,
+    "storeActivations" -> true.asJson,
+    "minActionMemory" -> LeastMemory.asJson,
+    "maxActionMemory" -> limits.memory.asJson,
+    "minActionTimeout" -> LeastTimeout.asJson,
+    "maxActionTimeout" -> platform.timeout.asJson,
+    "minActionLogs" -> 0.asJson,
+    "maxActionLogs" -> MostLogs.asJson,
+    "minActionConcurrency" -> 1.asJson,
+    "maxActionConcurrency" -> MostConcurrency.asJson,
+    "maxActionInstances" -> limits.concurrentSlots.asJson,
+    "maxParameterSize" -> s"${EntityFields.MostParameters >> 20} MB".asJson
+  )
+
+  /** Of the platform. Memory and logs in bytes. */
+  def ofPlatform: Json =
+    val limits = platform.namespace
+    val ranges = Seq(
+      "min_action_duration" -> LeastTimeout,
+      "max_action_duration" -> platform.timeout,
+      "min_action_memory" -> bytes(LeastMemory),
+      "max_action_memory" -> bytes(limits.memory),
+      "min_action_logs" -> 0L,
+      "max_action_logs" -> bytes(MostLogs)
+    )
+    val counts = Seq(
+      "actions_per_minute" -> limits.flaresPerMinute.toLong,
+      "triggers_per_minute" -> limits.flaresPerMinute.toLong,
+      "concurrent_actions" -> limits.concurrentSlots.toLong,
+      "sequence_length" -> Sequences.Most.toLong
+    )
+    val all = counts ++ ranges ++ ranges.map((name, value) => s"default_$name" -> value)
+    Json.fromFields(all.map((name, value) => name -> value.asJson))
+
+  private def bytes(megabytes: Long): Long = megabytes << 20
+
+object ActionLimits:
+  val LeastTimeout = 100L
+  val LeastMemory = 128L
+  val MostLogs = 10L
+
+  /** Calls that a container may run at once, of a kind that can. */
+  val MostConcurrency = 200L

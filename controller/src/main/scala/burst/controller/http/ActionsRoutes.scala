@@ -1,0 +1,186 @@
+package burst.controller.http
+
+import burst.controller.action.{ActionName, ActionProblem, Actions, Sequences}
+import burst.controller.definition.{EntityName, KindFamily}
+import burst.controller.deploy.{Definitions, PackageInspector}
+import burst.controller.scheduler.FlareService
+import burst.controller.store.{ActionPackageStore, Blocking, DefinitionStore, Identity, Transfers}
+import burst.protocol.RuntimeInfo
+import io.circe.Json
+import io.circe.syntax.*
+import org.apache.pekko.http.scaladsl.model.{HttpRequest, HttpResponse, StatusCodes}
+import org.apache.pekko.http.scaladsl.server.Directives.*
+import org.apache.pekko.http.scaladsl.server.Route
+import org.apache.pekko.util.ByteString
+import scala.concurrent.{ExecutionContext, Future}
+
+/** `/actions`, as OpenWhisk's clients create, read and delete them. */
+final class ActionsRoutes(
+    actions: Actions,
+    sequences: Sequences,
+    stored: DefinitionStore,
+    packages: ActionPackageStore,
+    definitions: Definitions,
+    service: FlareService,
+    inspector: PackageInspector,
+    body: ActionBody,
+    intake: BodyIntake,
+    deploys: RateLimiter,
+    views: EntityViews,
+    codes: CodeAnswer,
+    blocking: Blocking,
+    transfers: Transfers
+)(using ExecutionContext):
+  import ActionsRoutes.*
+  import EntityProblem.*
+
+  /** In a namespace that need not be the caller's. */
+  def route(caller: Identity, namespace: String): Route =
+    val owner = if namespace == ActionName.Own then caller.namespace else namespace
+    pathPrefix("actions"):
+      extractRequest: request =>
+        concat(
+          (pathEndOrSingleSlash & get)(Answer(list(caller, owner, None, request))),
+          (path(Segment / PathEnd) & get)(name => Answer(listOf(caller, owner, name, request))),
+          path(Segment)(name => entity(caller, ActionName(owner, None, name), request)),
+          path(Segment / Segment): (inPackage, name) =>
+            entity(caller, ActionName(owner, Some(inPackage), name), request)
+        )
+
+  private def entity(caller: Identity, name: ActionName, request: HttpRequest): Route =
+    def named(answer: => Answer): Route =
+      if (name.packageName.toSeq :+ name.name).forall(EntityName.isValid) then Answer(answer)
+      else Answer.refused(ApiError.InvalidName)
+    concat(
+      get(named(show(caller, name, request))),
+      put(named(own(caller, name)(deploy(caller, name, request)))),
+      delete(named(own(caller, name)(remove(caller, name))))
+    )
+
+  private def own(caller: Identity, name: ActionName)(answer: => Answer): Answer =
+    if name.namespace == caller.namespace then answer
+    else Future.successful(Left(ApiError.OtherNamespace))
+
+  private def listOf(caller: Identity, owner: String, inPackage: String, request: HttpRequest): Answer =
+    if !EntityName.isValid(inPackage) then Future.successful(Left(ApiError.InvalidName))
+    else
+      val found = blocking(packages.find(owner, inPackage)).flatMap:
+        case Some(found) if found.isOpenTo(caller.namespace) =>
+          // Of a binding, those of its package.
+          found.binding.fold(Future.successful(Right(found))): target =>
+            blocking(packages.find(target.namespace, target.name)).map:
+              case Some(bound) if bound.isOpenTo(caller.namespace) => Right(bound)
+              case _ => Left(ApiError.OfEntity(NoSuchPackage(inPackage)))
+        case None if owner == caller.namespace =>
+          Future.successful(Left(ApiError.OfEntity(NoSuchPackage(inPackage))))
+        case _ => Future.successful(Left(ApiError.OfEntity(Unreachable(ActionProblem.NotEntitled))))
+      Refusable(found)(there => list(caller, there.namespace, Some(there.name), request))
+
+  private def list(
+      caller: Identity,
+      owner: String,
+      inPackage: Option[String],
+      request: HttpRequest
+  ): Answer =
+    val wanted =
+      for
+        _ <- Either.cond(owner == caller.namespace || inPackage.isDefined, (), ApiError.OtherNamespace)
+        query = QueryParameters(request.uri.query())
+        page <- query.page()
+        count <- query.flag("count")
+      yield (page, count)
+    Refusable(wanted): (page, count) =>
+      blocking:
+        if count then
+          val all = (stored.count(owner, inPackage) - page.skip).max(0)
+          ok(Json.obj("actions" -> all.asJson))
+        else
+          val found = stored.list(owner, page.limit, page.skip, inPackage)
+          ok(Json.fromValues(ListedAnnotations.ofActions(found.iterator).map(views.summary)))
+
+  private def show(caller: Identity, name: ActionName, request: HttpRequest): Answer =
+    Refusable(QueryParameters(request.uri.query()).flag("code", default = true)): code =>
+      blocking(actions.find(caller, name)).map:
+        case Left(problem) => Left(ApiError.OfEntity(Unreachable(problem)))
+        case Right(found) if code && found.definition.packageSize > 0 =>
+          Right(codes(caller.namespace, found.definition, views.action(found)))
+        case Right(found) => ok((if code then views.action(found) else views.bound(found)).asJson)
+
+  private def remove(caller: Identity, name: ActionName): Answer =
+    moving(caller):
+      for
+        _ <- notThroughBinding(name)
+        definition <- definitions
+          .remove(name.namespace, name.path)
+          .toRight(ApiError.OfEntity(Unreachable(ActionProblem.NoSuchAction(name))))
+        answer <- ok(views.action(definition).asJson)
+      yield answer
+
+  private def notThroughBinding(name: ActionName): Either[ApiError, Unit] = name.packageName match
+    case None => Right(())
+    case Some(inPackage) =>
+      packages.find(name.namespace, inPackage) match
+        case None => Left(ApiError.OfEntity(NoSuchPackage(inPackage)))
+        case Some(found) if found.binding.isDefined => Left(ApiError.OfEntity(ThroughBinding(inPackage)))
+        case Some(_) => Right(())
+
+  private def deploy(caller: Identity, name: ActionName, request: HttpRequest): Answer =
+    val perMinute = caller.limits.deploysPerMinute
+    val wanted =
+      for
+        overwrite <- QueryParameters(request.uri.query()).flag("overwrite")
+        // Also of one that is refused in the end: it is the body that is work.
+        _ <- deploys.take(caller.namespace, perMinute).left.map(ApiError.DeploysLimited(perMinute, _))
+      yield overwrite
+    Refusable(wanted): overwrite =>
+      intake(caller.namespace, request): taken =>
+        for
+          runtimes <- service.invokers().map(_.filter(_.up).map(_.status.runtime).distinct)
+          inspected <- taken.inTurn(inspect(caller, _, runtimes))
+          answer <- Refusable(inspected)(change => moving(caller)(store(caller, name, overwrite, change)))
+        yield answer
+
+  private def inspect(
+      caller: Identity,
+      bytes: ByteString,
+      runtimes: Vector[RuntimeInfo]
+  ): Either[ApiError, ActionChange] =
+    for
+      change <- body.read(bytes, caller.limits)
+      _ <- change.exec.fold(Right(())): exec =>
+        inspector
+          .inspect(exec.code.bytes, exec.family, exec.code.binary, runtimes)
+          .left
+          .map(ApiError.PackageRefused(_))
+    yield change
+
+  private def store(
+      caller: Identity,
+      name: ActionName,
+      overwrite: Boolean,
+      change: ActionChange
+  ): Either[ApiError, HttpResponse] =
+    for
+      _ <- notThroughBinding(name)
+      components <- change.exec match
+        case Some(exec) if exec.family == KindFamily.Sequence =>
+          sequences.resolve(caller, name, exec.components).left.map(p => ApiError.OfEntity(OfSequence(p)))
+        case _ => Right(Vector.empty)
+      now = System.currentTimeMillis() * 1000
+      edit = ActionEdit(name.namespace, name.path, change, components, overwrite, now)
+      definition <- definitions
+        .edit(name.namespace, name.path, change.exec.map(_.code.bytes), caller.limits)(edit(_))
+        .left
+        .map(ApiError.NotDeployed(name.path, _))
+      shown = views.action(definition)
+      answer <-
+        if definition.packageSize > 0 then Right(codes(caller.namespace, definition, shown))
+        else ok(shown.asJson)
+    yield answer
+
+  /** For what stores and deletes packages. */
+  private def moving(caller: Identity) = Blocking(transfers.of(caller.namespace))
+
+object ActionsRoutes:
+  private def ok(json: Json): Either[ApiError, HttpResponse] =
+    Right(JsonMarshalling.response(StatusCodes.OK, json))

@@ -1,0 +1,78 @@
+package burst.controller.http
+
+import burst.controller.definition.Definition
+import burst.controller.store.{Packages, Transfers}
+import burst.protocol.PackageId
+import io.circe.JsonObject
+import io.circe.syntax.*
+import java.util.Base64
+import org.apache.pekko.http.scaladsl.model.{ContentTypes, HttpEntity, HttpResponse, StatusCodes}
+import org.apache.pekko.stream.scaladsl.Source
+import org.apache.pekko.util.ByteString
+import scala.concurrent.{ExecutionContext, Future}
+
+/** An action with its code, which is read a piece at a time, each when it is asked for. Should the action be
+  * deleted in the middle, the answer breaks off, which a client cannot take for its end.
+  */
+final class CodeAnswer(packages: Packages, transfers: Transfers):
+  import CodeAnswer.*
+
+  /** `shown` is the action, with an `exec` that has no code yet. It is the reader's threads that read. */
+  def apply(reader: String, definition: Definition, shown: JsonObject): HttpResponse =
+    val exec = shown("exec").flatMap(_.asObject).getOrElse(JsonObject.empty)
+    val head = open(shown.remove("exec")) + s""""exec":${open(exec)}"code":""""
+    val code =
+      Text(reader, definition.packageId, definition.packageSize, definition.action.binary)
+    val body = Source.unfoldAsync(Place.Head(ByteString(head)))(code.at)
+    HttpResponse(StatusCodes.OK, entity = HttpEntity(ContentTypes.`application/json`, body))
+
+  private final class Text(reader: String, id: PackageId, size: Long, binary: Boolean):
+    private given ExecutionContext = ExecutionContext.parasitic
+
+    def at(place: Place): Future[Option[(Place, ByteString)]] = place match
+      case Place.Head(text) => Future.successful(Some(Place.In(0) -> text))
+      case Place.In(from) if from >= size => Future.successful(Some(Place.End -> ByteString("\"}}")))
+      case Place.In(from) =>
+        Future(piece(from))(using transfers.of(reader)).map: text =>
+          Some(Place.In(from + Piece) -> text)
+      case Place.End => Future.successful(None)
+
+    private def piece(from: Long): ByteString =
+      val length = (size - from).min(Piece).toInt
+      val bytes = packages.read(id, from, length).filter(_.length == length).getOrElse(throw Gone(id))
+      if binary then ByteString.fromArrayUnsafe(Base64.getEncoder.encode(bytes)) else escaped(bytes)
+
+object CodeAnswer:
+  private final class Gone(id: PackageId)
+      extends RuntimeException(s"the package ${id.value} is gone, or another, since it was asked for")
+
+  /** Whole groups of base64. */
+  private val Piece = 3 * 64 * 1024
+
+  private enum Place:
+    case Head(text: ByteString)
+    case In(from: Long)
+    case End
+
+  /** The object with its end still to come. */
+  private def open(fields: JsonObject): String =
+    val text = fields.asJson.noSpaces.dropRight(1)
+    if fields.isEmpty then text else s"$text,"
+
+  /** As in a string of JSON. A character of several bytes may be cut between two pieces: none of its bytes is
+    * one of those that are escaped.
+    */
+  private def escaped(bytes: Array[Byte]): ByteString =
+    val builder = ByteString.newBuilder
+    builder.sizeHint(bytes.length + bytes.length / 8)
+    bytes.foreach:
+      case '"' => builder ++= Quote
+      case '\\' => builder ++= Backslash
+      case '\n' => builder ++= Newline
+      case control if control >= 0 && control < ' ' => builder ++= ByteString(f"\\u$control%04x")
+      case other => builder += other
+    builder.result()
+
+  private val Quote = ByteString("\\\"")
+  private val Backslash = ByteString("\\\\")
+  private val Newline = ByteString("\\n")

@@ -1,0 +1,198 @@
+package burst.controller.http
+
+import burst.controller.action.{ActionName, ActionProblem}
+import burst.controller.definition.{ActionPackage, EntityName, EntityVersion, PackageName, Parameters}
+import burst.controller.deploy.Definitions
+import burst.controller.json.JsonPieces
+import burst.controller.limits.NamespaceLimits
+import burst.controller.store.{
+  ActionPackageStore,
+  Blocking,
+  DefinitionStore,
+  Identity,
+  PackageRefusal,
+  Transfers
+}
+import io.circe.syntax.*
+import io.circe.{Json, JsonObject}
+import org.apache.pekko.http.scaladsl.model.{HttpRequest, HttpResponse, StatusCodes}
+import org.apache.pekko.http.scaladsl.server.Directives.*
+import org.apache.pekko.http.scaladsl.server.Route
+import scala.concurrent.{ExecutionContext, Future}
+
+/** `/packages`: packages of actions, and bindings of others'. */
+final class PackagesRoutes(
+    packages: ActionPackageStore,
+    stored: DefinitionStore,
+    definitions: Definitions,
+    pieces: JsonPieces,
+    intake: BodyIntake,
+    deploys: RateLimiter,
+    blocking: Blocking,
+    transfers: Transfers
+)(using ExecutionContext):
+  import EntityProblem.*
+  import PackagesRoutes.*
+
+  /** In a namespace that need not be the caller's. */
+  def route(caller: Identity, namespace: String): Route =
+    val owner = if namespace == ActionName.Own then caller.namespace else namespace
+    pathPrefix("packages"):
+      extractRequest: request =>
+        concat(
+          (pathEndOrSingleSlash & get)(Answer(list(caller, owner, request))),
+          (path("refresh") & post)(Answer(own(caller, owner)(Future.successful(ok(refreshed))))),
+          (pathPrefix(Segment) & pathEndOrSingleSlash): name =>
+            def named(answer: => Answer): Route =
+              if EntityName.isValid(name) then Answer(answer) else Answer.refused(ApiError.InvalidName)
+            concat(
+              get(named(show(caller, owner, name))),
+              put(named(own(caller, owner)(change(caller, name, request)))),
+              delete(named(own(caller, owner)(remove(caller, name, request))))
+            )
+        )
+
+  private def own(caller: Identity, owner: String)(answer: => Answer): Answer =
+    if owner == caller.namespace then answer else Future.successful(Left(ApiError.OtherNamespace))
+
+  private def list(caller: Identity, owner: String, request: HttpRequest): Answer =
+    val query = QueryParameters(request.uri.query())
+    val published = owner != caller.namespace
+    val wanted =
+      for
+        page <- query.page()
+        count <- query.flag("count")
+      yield (page, count)
+    Refusable(wanted): (page, count) =>
+      blocking:
+        if count then
+          ok(Json.obj("packages" -> (packages.count(owner, published) - page.skip).max(0).asJson))
+        else
+          val found = packages.list(owner, published, page.limit, page.skip)
+          ok(Json.fromValues(ListedAnnotations.ofPackages(found.iterator).map(EntityViews.summary)))
+
+  private def show(caller: Identity, owner: String, name: String): Answer =
+    blocking:
+      packages.find(owner, name) match
+        case Some(found) if found.isOpenTo(caller.namespace) => whole(caller, found)
+        case None if owner == caller.namespace => Left(ApiError.OfEntity(EntityProblem.NoSuchPackage(name)))
+        case _ => Left(ApiError.OfEntity(Unreachable(ActionProblem.NotEntitled)))
+
+  /** A binding has its package's actions, and that one's parameters under its own. */
+  private def whole(caller: Identity, found: ActionPackage): Either[ApiError, HttpResponse] =
+    found.binding match
+      case None => ok(EntityViews.whole(found, actionsOf(found)))
+      case Some(target) =>
+        packages.find(target.namespace, target.name).filter(_.isOpenTo(caller.namespace)) match
+          case Some(bound) =>
+            val merged = found.copy(parameters = found.parameters.over(bound.parameters))
+            ok(EntityViews.whole(merged, actionsOf(bound)))
+          case None =>
+            Left(ApiError.OfEntity(PackageNotStored(found.name, PackageRefusal.BindsNothing(target))))
+
+  private def actionsOf(found: ActionPackage) =
+    val pages = Iterator
+      .range(0, MostActions, Page.Most)
+      .map(stored.list(found.namespace, Page.Most, _, Some(found.name)))
+      .takeWhile(_.nonEmpty)
+    ListedAnnotations.ofActions(pages.flatten)
+
+  private def change(caller: Identity, name: String, request: HttpRequest): Answer =
+    val perMinute = caller.limits.deploysPerMinute
+    val wanted =
+      for
+        _ <- Either.cond(name != Reserved, (), ApiError.OfEntity(ReservedName(name)))
+        overwrite <- QueryParameters(request.uri.query()).flag("overwrite")
+        _ <- deploys.take(caller.namespace, perMinute).left.map(ApiError.DeploysLimited(perMinute, _))
+      yield overwrite
+    Refusable(wanted): overwrite =>
+      intake(caller.namespace, request): taken =>
+        Refusable(taken.inTurn(bytes => SplitBody.ofEntity(bytes, pieces).flatMap(read(caller, _)))):
+          change =>
+            blocking(store(caller.namespace, caller.limits, name, overwrite, change))
+
+  private def read(caller: Identity, body: JsonObject): Either[ApiError, PackageChange] =
+    val fields = Fields.of(body)
+    for
+      binding <- fields.objectAt("binding")
+      target <- binding.filter(_.nonEmpty).fold(Right(None))(place(caller, _).map(Some(_)))
+      parameters <- KeyValues.read(body, "parameters")
+      annotations <- KeyValues.read(body, "annotations")
+      publish <- fields.boolean("publish")
+      version <- ActionBody.version(fields)
+    yield PackageChange(target, parameters, annotations.map(_.values), publish, version)
+
+  private def place(caller: Identity, binding: JsonObject): Either[ApiError, PackageName] =
+    val fields = Fields.of(JsonObject("binding" -> Json.fromJsonObject(binding)))
+    for
+      inner <- fields.fields("binding")
+      namespace <- inner.string("namespace")
+      name <- inner.requiredString("name")
+      owner = namespace.filter(_ != ActionName.Own).getOrElse(caller.namespace)
+      _ <- Either.cond(
+        EntityName.isValid(owner) && EntityName.isValid(name),
+        (),
+        ApiError.OfEntity(EntityProblem.InvalidName("binding"))
+      )
+    yield PackageName(owner, name)
+
+  private def store(
+      namespace: String,
+      limits: NamespaceLimits,
+      name: String,
+      overwrite: Boolean,
+      change: PackageChange
+  ): Either[ApiError, HttpResponse] =
+    packages
+      .edit(namespace, name, limits):
+        case Some(_) if !overwrite => Left(PackageRefusal.Exists)
+        case there => Right(change.over(there, namespace, name, System.currentTimeMillis() * 1000))
+      .left
+      .map(refusal => ApiError.OfEntity(PackageNotStored(name, refusal)))
+      .flatMap(stored => ok(EntityViews.stored(stored)))
+
+  private def remove(caller: Identity, name: String, request: HttpRequest): Answer =
+    Refusable(QueryParameters(request.uri.query()).flag("force")): force =>
+      Blocking(transfers.of(caller.namespace)):
+        packages.delete(caller.namespace, name, force) match
+          case Left(refusal) => Left(ApiError.OfEntity(PackageNotStored(name, refusal)))
+          case Right(deleted) =>
+            definitions.released(deleted.released)
+            ok(EntityViews.stored(deleted.there))
+
+object PackagesRoutes:
+  /** What actions in no package are in, by the addresses of web actions. */
+  private val Reserved = "default"
+
+  /** Of a package that are shown with it; lists show all. */
+  private val MostActions = 1000
+
+  /** What a request says of a package; of what it says nothing stays what is there. */
+  private final case class PackageChange(
+      binding: Option[PackageName],
+      parameters: Option[Parameters],
+      annotations: Option[JsonObject],
+      publish: Option[Boolean],
+      version: Option[String]
+  ):
+    def over(there: Option[ActionPackage], namespace: String, name: String, now: Long): ActionPackage =
+      ActionPackage(
+        namespace,
+        name,
+        version.getOrElse(there.fold(EntityVersion.First)(found => EntityVersion.after(found.version))),
+        publish.orElse(there.map(_.publish)).getOrElse(false),
+        binding.orElse(there.flatMap(_.binding)),
+        parameters.orElse(there.map(_.parameters)).getOrElse(Parameters.Empty),
+        annotations.orElse(there.map(_.annotations)).getOrElse(JsonObject.empty),
+        now
+      )
+
+  /** Bindings are never out of date here; the command asks all the same. */
+  private val refreshed = Json.obj(
+    "added" -> Json.arr(),
+    "updated" -> Json.arr(),
+    "deleted" -> Json.arr()
+  )
+
+  private def ok(json: Json): Either[ApiError, HttpResponse] =
+    Right(JsonMarshalling.response(StatusCodes.OK, json))

@@ -1,0 +1,33 @@
+package burst.controller.store
+
+import scalikejdbc.*
+
+/** The entities of a namespace that share one space of names, each with its table, in which it has its
+  * `namespace` and `name`.
+  */
+enum Collection(val word: String, private val table: SQLSyntax):
+  case Definitions extends Collection("action", sqls"definition")
+  case Packages extends Collection("package", sqls"action_package")
+  case Triggers extends Collection("trigger", sqls"event_trigger")
+  case Rules extends Collection("rule", sqls"trigger_rule")
+
+  /** With its article. */
+  def one: String = if this == Definitions then s"an $word" else s"a $word"
+
+object Collection:
+  /** Which other one has something of that name. Asked and answered while the namespace is held, or two could
+    * take it at once.
+    */
+  private[store] def holder(namespace: String, name: String, own: Collection)(using
+      DBSession
+  ): Option[Collection] =
+    values.filter(_ != own).find: other =>
+      sql"SELECT 1 AS one FROM ${other.table} WHERE namespace = $namespace AND name = $name"
+        .map(_.int("one"))
+        .single()
+        .isDefined
+
+  /** Of one namespace one change at a time. */
+  private[store] def hold(database: Database, namespace: String)(using DBSession): Unit =
+    val _ =
+      sql"SELECT 1 FROM namespace WHERE name = $namespace ${database.rowLock}".map(_.int(1)).single()

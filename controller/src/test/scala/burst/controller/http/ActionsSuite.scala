@@ -1,0 +1,224 @@
+package burst.controller.http
+
+import burst.controller.deploy.Executables.{elf, zip}
+import io.circe.Json
+import io.circe.parser.parse
+
+class ActionsSuite extends EntitySuite:
+  test("source is stored as its text, and read back with all of its characters"):
+    val large = python + "# " + "é\"\\\n\u0001x" * 100_000
+    for text <- Seq(python, large) do
+      val stored = store("actions/text", source("python:default", text))
+      assertEquals(at(stored, "exec", "kind").asString, Some("python:3.10"))
+      val found = send("GET", s"$here/actions/text")
+      assertEquals(at(found, "exec", "code").asString, Some(text))
+      assertEquals(at(found, "exec", "binary"), Json.False)
+    val definition = storage.definitions.find("guest", "text").getOrElse(fail("none"))
+    val bytes = storage.packages.read(definition.packageId, 0, Int.MaxValue)
+    assertEquals(bytes.map(String(_, "UTF-8")), Some(large))
+    assertEquals(definition.ref.kind, "python:3.10")
+
+  test("what looks like base64 is a file, also when its text is written with escapes"):
+    val file = zip("__main__.py" -> python.getBytes, "lib/a.py" -> Array[Byte](1))
+    val text = code(file)
+    val escaped = text.replace("/", "\\/").patch(0, f"\\u${text.head.toInt}%04x", 1)
+    for written <- Seq(text, s" $text\\n", escaped) do
+      store("actions/file", Some(s"""{"exec":{"kind":"python:3","code":"$written","main":"go"}}"""))
+      val found = send("GET", s"$here/actions/file")
+      assertEquals(at(found, "exec", "code").asString, Some(text))
+      assertEquals(at(found, "exec", "binary"), Json.True)
+      assertEquals(at(found, "exec", "main").asString, Some("go"))
+    val large = zip("__main__.py" -> python.getBytes, "x" -> scala.util.Random(7).nextBytes(400_001))
+    store("actions/file", source("python", code(large)))
+    assertEquals(at(send("GET", s"$here/actions/file"), "exec", "code").asString, Some(code(large)))
+
+  test("an action is as OpenWhisk's, with and without its code"):
+    val body = source(
+      "nodejs:default",
+      "function main() { return {} }",
+      ""","limits":{"timeout":1000,"memory":256,"logs":5,"concurrency":10},"parameters":[{"key":"a","value":1},
+        {"key":"S","value":"x","init":true}],"annotations":[{"key":"web-export","value":true}],
+        "publish":false,"name":"else","namespace":"_","unknown":{}"""
+    )
+    val created = store("actions/shape", body)
+    val expected = s"""{"namespace":"guest","name":"shape","version":"0.0.1","publish":false,
+      "annotations":[{"key":"provide-api-key","value":false},{"key":"web-export","value":true},
+      {"key":"exec","value":"nodejs:20"}],
+      "limits":{"timeout":1000,"memory":256,"logs":5,"concurrency":10},
+      "parameters":[{"key":"a","value":1},{"key":"S","value":"x","init":true}],
+      "exec":{"kind":"nodejs:20","binary":false,"code":"function main() { return {} }"}}"""
+    assertEquals(Right(created.json.mapObject(_.remove("updated"))), parse(expected))
+    assertEquals(send("GET", s"$here/actions/shape").json, created.json)
+    val bare = send("GET", s"$guest/actions/shape?code=False")
+    assertEquals(bare.json.hcursor.downField("exec").keys.map(_.toSet), Some(Set("kind", "binary")))
+    val updated = at(bare, "updated").asNumber.flatMap(_.toLong).getOrElse(0L)
+    assert((System.currentTimeMillis - updated).abs < 3_600_000, "in milliseconds")
+    val native = send("GET", s"$bursts/shape").json.hcursor
+    assertEquals(native.downField("exec").get[String]("kind"), Right("nodejs:20"))
+
+  test("an update keeps what it says nothing of"):
+    val first = source(
+      "python:3.11",
+      python,
+      ""","limits":{"memory":512},"parameters":[{"key":"a","value":1}],
+        "annotations":[{"key":"x","value":1},{"key":"y","value":2}],"publish":true"""
+    )
+    store("actions/kept", first)
+    val second =
+      store("actions/kept", Some("""{"limits":{"timeout":2000},"annotations":[{"key":"y","value":3}]}"""))
+    assertEquals(second.string("version"), "0.0.2")
+    assertEquals(at(second, "limits", "memory"), Json.fromInt(512))
+    assertEquals(at(second, "limits", "timeout"), Json.fromInt(2000))
+    assertEquals(at(second, "exec", "code").asString, Some(python))
+    assertEquals(at(second, "publish"), Json.True)
+    assertEquals(pair(second, "parameters", "a"), Some(Json.fromInt(1)))
+    assertEquals(pair(second, "annotations", "x"), Some(Json.fromInt(1)))
+    assertEquals(pair(second, "annotations", "y"), Some(Json.fromInt(3)))
+    assertEquals(pair(second, "annotations", "exec"), Some(Json.fromString("python:3.11")))
+    val third = store(
+      "actions/kept",
+      Some("""{"parameters":[],"delAnnotations":["x"],"version":"2.0.0"}""")
+    )
+    assertEquals(at(third, "parameters"), Json.arr())
+    assertEquals(pair(third, "annotations", "x"), None)
+    assertEquals(third.string("version"), "2.0.0")
+    assertEquals(store("actions/kept", Some("")).string("version"), "2.0.1")
+    assertEquals(send("GET", s"$bursts/kept").string("version"), "0.0.4")
+
+  test("our own API deploys over an action and leaves what only an action has"):
+    store("actions/both", source("python", python, ""","annotations":[{"key":"web-export","value":true}]"""))
+    assertEquals(deploy("both").string("version"), "0.0.2")
+    val found = send("GET", s"$here/actions/both?code=false")
+    assertEquals(at(found, "exec"), Json.obj("kind" -> Json.fromString("rust"), "binary" -> Json.True))
+    assertEquals(pair(found, "annotations", "web-export"), Some(Json.True))
+    deploy("native", ""","parameters":{"a":1}""")
+    val native = send("GET", s"$here/actions/native?code=false")
+    assertEquals(pair(native, "parameters", "a"), Some(Json.fromInt(1)))
+    assertEquals(pair(native, "annotations", "exec"), Some(Json.fromString("rust")))
+
+  test("our own API serves what is in a package, by the package's name and its own"):
+    store("packages/np", Some("{}"))
+    store("actions/np/one", source("python", python))
+    store("actions/np/one", source("python", python + "#"))
+    val found = send("GET", s"$bursts/np%2Fone")
+    assertEquals((found.status, found.string("name")), (200, "np/one"))
+    assertEquals(send("POST", s"$bursts/np%2Fone/rollback", Some("{}")).string("version"), "0.0.3")
+    assertEquals(send("GET", s"$flares?name=np%2Fone").status, 200)
+    assertEquals(send("DELETE", s"$bursts/np%2Fone").status, 200)
+    refused(send("GET", s"$here/actions/np/one"), 404)
+    refused(send("PUT", s"$bursts/nothing%2Fone", deployment()), 404, "package 'nothing'")
+
+  test("a flare has parameters for the start in its environment, and not in its inputs"):
+    val parameters = ""","parameters":[{"key":"a","value":1},{"key":"TOKEN","value":"t","init":true},
+      {"key":"N","value":[1],"init":true},{"key":"no name","value":1,"init":true}]"""
+    store("actions/started", source("python", python, parameters))
+    assertEquals(send("POST", s"$bursts/started", Some("""{"size":1}""")).status, 202)
+    val request = service.last.get.getOrElse(fail("nothing was submitted"))
+    assertEquals(request.inputs.text.utf8String, """{"shared":{"a":1}}""")
+    assertEquals(request.environment.variables, Map("TOKEN" -> "t", "N" -> "[1]"))
+
+  test("a sequence is not flared"):
+    store("actions/part", source("python", python))
+    store("actions/parts", sequence("/_/part"))
+    refused(send("POST", s"$bursts/parts", Some("""{"size":1}""")), 400, "is a sequence")
+    refused(send("POST", groups, Some("""{"definition":"parts","size":1}""")), 400, "is a sequence")
+
+  test("a taken name is 409 until it is overwritten"):
+    store("actions/taken", source("python", python))
+    refused(send("PUT", s"$here/actions/taken", source("python", python)), 409, "resource already exists")
+    refused(send("PUT", s"$here/actions/taken?overwrite=False", source("python", python)), 409)
+    assertEquals(send("PUT", s"$here/actions/taken?overwrite=True", source("python", python)).status, 200)
+
+  test("a deleted action is answered as it was, and gone"):
+    store("actions/gone", source("python", python))
+    assertEquals(send("DELETE", s"$here/actions/gone").string("name"), "gone")
+    refused(send("DELETE", s"$here/actions/gone"), 404, "does not exist", "'gone'")
+    refused(send("GET", s"$here/actions/gone"), 404, "The requested resource does not exist")
+
+  test("what an action cannot be is refused with what to do"):
+    def put(body: String) = send("PUT", s"$here/actions/bad", Some(body))
+    refused(put("{}"), 400, "'exec'")
+    refused(put(""), 400, "'exec'")
+    refused(put("[]"), 400, "must be a JSON object")
+    refused(put("""{"exec":[]}"""), 400, "'exec' must be an object")
+    refused(put("""{"exec":{"code":"x"}}"""), 400, "'exec.kind' is missing", "python:default", "sequence")
+    refused(put("""{"exec":{"kind":"cobol:1","code":"x"}}"""), 400, "'cobol:1'", "nodejs:20")
+    refused(put("""{"exec":{"kind":"python:2.1","code":"x"}}"""), 400, "'python:2.1'")
+    refused(put("""{"exec":{"kind":7,"code":"x"}}"""), 400, "'exec.kind' must be a string")
+    refused(put("""{"exec":{"kind":"python"}}"""), 400, "'exec.code' is missing")
+    refused(put("""{"exec":{"kind":"python","code":""}}"""), 400, "empty")
+    refused(put("""{"exec":{"kind":"python","code":7}}"""), 400, "'exec.code' must be a string")
+    refused(put("""{"exec":{"kind":"python","code":"QUJD"}}"""), 400, "neither a zip nor")
+    refused(put("""{"exec":{"kind":"rust","code":"fn main() {}"}}"""), 400, "neither a zip nor")
+    refused(put("""{"exec":{"kind":"blackbox"}}"""), 400, "'exec.image' is missing")
+    refused(put("""{"exec":{"kind":"blackbox","image":"a b"}}"""), 400, "'exec.image'")
+    def zipped(kind: String, entries: (String, Array[Byte])*) = put(source(kind, code(zip(entries*))).get)
+    refused(zipped("python", "main.py" -> Array(1)), 400, "'__main__.py' or 'exec'")
+    refused(zipped("nodejs", "main.js" -> Array(1)), 400, "'package.json' or 'index.js'")
+    refused(zipped("python", "__main__.py" -> Array(1), "../x" -> Array(1)), 400, "path")
+    refused(zipped("blackbox", "x" -> Array(1)), 400, "'exec.image'")
+    def more(text: String) = put(source("python", python, s",$text").get)
+    refused(more(""""parameters":{}"""), 400, "'parameters' must be an array", "'key'")
+    refused(more(""""parameters":[{"value":1}]"""), 400, "'parameters'")
+    refused(more(""""annotations":["a"]"""), 400, "'annotations'")
+    refused(more(""""delAnnotations":[1]"""), 400, "'delAnnotations'")
+    refused(more(""""version":"1""""), 400, "'version'", "1.0.2")
+    refused(more(""""publish":"yes""""), 400, "'publish'")
+    refused(more(""""limits":{"timeout":99}"""), 400, "'limits.timeout' is 99", "100 to 900000")
+    refused(more(""""limits":{"timeout":900001}"""), 400, "900001")
+    refused(more(""""limits":{"memory":64}"""), 400, "'limits.memory' is 64", "128")
+    refused(more(""""limits":{"logs":11}"""), 400, "'limits.logs' is 11", "0 to 10")
+    refused(more(""""limits":{"memory":"256"}"""), 400, "\"256\"")
+    refused(more(""""limits":{"concurrency":2}"""), 400, "one call at a time")
+    refused(
+      more(s""""parameters":[{"key":"a","value":"${"x" * (1 << 20)}"}]"""),
+      413,
+      "'parameters'",
+      "1048576"
+    )
+    refused(more(s""""annotations":[{"key":"a","value":"${"x" * (1 << 16)}"}]"""), 413, "'annotations'")
+    refused(more(s""""parameters":[{"key":"a","value":[${"1," * 100_000}1]}]"""), 400, "100000 values")
+    refused(send("PUT", s"$here/actions/-bad", source("python", python)), 400, "A name has")
+    refused(send("GET", s"$here/actions/bad?code=2"), 400, "'code'")
+    refused(send("GET", s"$here/actions/bad"), 404)
+
+  test("kinds of OpenWhisk's that are files are taken as they run"):
+    store("actions/loop", source("python", binary))
+    store("actions/bare", source("nodejs:18", code(elf())))
+    store("actions/native", source("rust:1.34", binary))
+    store("actions/go", source("go:default", code(elf())))
+    refused(send("PUT", s"$here/actions/gosource", source("go", "package main")), 400, "executable")
+    val image = """{"exec":{"kind":"blackbox","image":"openwhisk/example","code":"QUJD"}}"""
+    assertEquals(at(store("actions/image", Some(image)), "exec", "image").asString, Some("openwhisk/example"))
+    val run = storage.definitions.find("guest", "image").map(_.ref.kind)
+    assertEquals(run, Some("action-loop"))
+    assertEquals(
+      at(store("actions/alone", Some("""{"exec":{"kind":"blackbox","image":"a/b:1"}}""")), "exec", "binary"),
+      Json.False
+    )
+
+  test("lists are newest first, in parts, and counted"):
+    send("GET", s"$here/actions").json.asArray.toSeq.flatten.foreach: found =>
+      send("DELETE", s"$here/actions/${found.hcursor.get[String]("name").getOrElse("")}")
+    for name <- Seq("l1", "l2", "l3") do store(s"actions/$name", source("python", python))
+    store("packages/lp", Some("{}"))
+    store("actions/lp/l4", source("python", python))
+    val all = send("GET", s"$here/actions")
+    assertEquals(names(all), Vector("l4", "l3", "l2", "l1"))
+    val first = all.json.asArray.flatMap(_.headOption).getOrElse(fail("empty"))
+    assertEquals(first.hcursor.get[String]("namespace"), Right("guest/lp"))
+    assertEquals(first.hcursor.downField("exec").keys.map(_.toSeq), Some(Seq("binary")))
+    assertEquals(
+      first.asObject.map(_.keys.toSet),
+      Some(Set("namespace", "name", "version", "publish", "annotations", "limits", "exec", "updated"))
+    )
+    assertEquals(names(send("GET", s"$here/actions/?limit=2&skip=1")), Vector("l3", "l2"))
+    assertEquals(names(send("GET", s"$here/actions?limit=0")).size, 4)
+    assertEquals(send("GET", s"$here/actions?count=true").body, """{"actions":4}""")
+    assertEquals(names(send("GET", s"$here/actions/lp/")), Vector("l4"))
+    assertEquals(send("GET", s"$here/actions/lp/?count=true").body, """{"actions":1}""")
+    refused(send("GET", s"$here/actions?limit=201"), 400, "'limit'", "200")
+    refused(send("GET", s"$here/actions?skip=-1"), 400, "'skip'")
+    refused(send("GET", s"$here/actions?count=maybe"), 400, "'count'")
+    refused(send("GET", s"$here/actions/none/"), 404, "package 'none'")
+    assertEquals(send("GET", s"$here/actions?docs=true&public=maybe&name=x").status, 200)
