@@ -62,7 +62,7 @@ fn inputs(workers: i64) -> Vec<Value> {
 
 /// The outputs of a flare that succeeds.
 fn outputs(platform: &Platform, name: &str, workers: i64) -> Vec<Value> {
-    let body = json!({"params": inputs(workers), "granularity": 4});
+    let body = json!({"params": inputs(workers), "granularity": 4, "packing": "homogeneous"});
     let id = platform.api().flare(name, &body);
     let flare = platform.api().ended(&id);
     assert_eq!(flare.state, "succeeded", "{name}: {flare:#?}");
