@@ -30,14 +30,6 @@ exports.main = async ({ x }) => {
 };
 ";
 
-/// Answers with what it is told.
-const LOOP: &str = "#!/bin/sh
-while read -r line; do
-  echo worker
-  printf '%s\\n' \"$line\" >&3
-done
-";
-
 fn zip(files: &[(&str, &str)]) -> String {
     let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
     for (name, text) in files {
@@ -109,14 +101,6 @@ fn functions(settings: Settings) {
 #[test]
 fn functions_run_as_processes() {
     functions(Settings::new(Driver::Process));
-    // What there is besides depends on what a pack sees of the machine, such as a shell.
-    let platform = Platform::start(Settings::new(Driver::Process));
-    store(&platform, "loop", "action-loop", &zip(&[("exec", LOOP)]));
-    for workers in [1, 8] {
-        let outputs = outputs(&platform, "loop", workers);
-        let values: Vec<_> = outputs.iter().map(|it| it["value"].clone()).collect();
-        assert_eq!(values, inputs(workers));
-    }
 }
 
 #[test]
