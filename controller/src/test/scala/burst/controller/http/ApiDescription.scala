@@ -41,7 +41,8 @@ object ApiDescription:
 
   /** Collections whose routes come one by one, and are described when all of theirs are there. */
   private def isToCome(path: String): Boolean =
-    val entities = "/api/v1/namespaces/[^/]+/(actions|packages|triggers|rules|activations|limits)([/?].*)?"
+    // Which is a package's name, too.
+    val entities = "/api/v1/namespaces/[^/]+/(packages/refresh|(triggers|rules|activations)([/?].*)?)"
     path.matches(entities) || path.startsWith("/api/v1/web/") || path.startsWith("/api/v1/gateway")
 
   /** What is wrong with an answer, by the description. Calls it does not know must be refused. */

@@ -150,6 +150,7 @@ class OpenApiSuite extends HttpSuite:
     succeed("GET", s"$administration/groups?namespace=guest&limit=1&skip=0")
     succeed("DELETE", s"$administration/groups/$group")
     succeed("DELETE", s"$bursts/documented")
+    entities()
     Seq(
       "/",
       "/api/v1",
@@ -166,6 +167,31 @@ class OpenApiSuite extends HttpSuite:
     succeed("DELETE", s"$admin/documented")
     assertEquals(exercised, ApiDescription.operations)
 
+  private def entities()(using munit.Location): Unit =
+    val here = "/api/v1/namespaces/_"
+    val pairs = """[{"key":"a","value":{"b":1}},{"key":"c","value":null,"init":true}]"""
+    val about = s""""parameters":$pairs,"annotations":$pairs,"publish":true"""
+    val exec = """{"kind":"python:default","code":"def main(args): return args","main":"main"}"""
+    val limits = """{"timeout":1000,"memory":256,"logs":1,"concurrency":1}"""
+    val action = Some(s"""{"exec":$exec,"limits":$limits,"delAnnotations":["d"],$about}""")
+    val parts = Some("""{"exec":{"kind":"sequence","components":["/_/documented"]}}""")
+    succeed("PUT", s"$here/packages/tools?overwrite=false", Some(s"{$about}"))
+    succeed("PUT", s"$here/packages/bound", Some("""{"binding":{"namespace":"_","name":"tools"}}"""))
+    succeed("PUT", s"$here/actions/documented?overwrite=false", action)
+    succeed("PUT", s"$here/actions/sequence", parts)
+    succeed("PUT", s"$here/actions/tools/documented", action)
+    for path <- Seq("actions", "packages") do
+      succeed("GET", s"$here/$path?limit=2&skip=0")
+      succeed("GET", s"$here/$path?count=true")
+    succeed("GET", s"$here/actions/documented?code=false")
+    succeed("GET", s"$here/actions/tools/")
+    for path <- Seq("actions/sequence", "actions/bound/documented", "packages/tools", "packages/bound") do
+      succeed("GET", s"$here/$path")
+    succeed("GET", s"$here/limits")
+    for path <- Seq("actions/sequence", "actions/documented", "actions/tools/documented", "packages/bound") do
+      succeed("DELETE", s"$here/$path")
+    succeed("DELETE", s"$here/packages/tools?force=true")
+
   test("on every documented path exactly the documented methods are answered"):
     val paths = ApiDescription.operations.map(_(1))
     for
@@ -175,6 +201,7 @@ class OpenApiSuite extends HttpSuite:
       val concrete = path
         .replace("{namespace}", "_")
         .replace("{name}", "x")
+        .replace("{package}", "x")
         .replace("{version}", "0.0.1")
         .replace("{flareId}", "0" * 32)
         .replace("{groupId}", "0" * 32)
