@@ -19,9 +19,11 @@ final case class Definition(
     environment: SealedEnvironment = SealedEnvironment.Empty,
     action: ActionFields = ActionFields()
 ):
-  /** Who runs it asks for the family: all versions of one are run alike. */
-  def ref: DefinitionRef =
-    DefinitionRef(namespace, name, version, packageId, kind.takeWhile(_ != ':'), action.main)
+  def ref: DefinitionRef = DefinitionRef(namespace, name, version, packageId, runsAs, action.main)
+
+  /** The kind by which machines know it. */
+  private def runsAs: String =
+    if family.contains(KindFamily.Blackbox) && packageSize > 0 then KindFamily.ActionLoop else kind
 
   def family: Option[KindFamily] = Kind.familyOf(kind)
 

@@ -5,4 +5,9 @@ object EntityName:
   val MaxLength = 256
   private val Form = raw"\w|\w[\w@ .&-]*[\w@.&-]+".r
 
+  /** Of a definition, which may be in a package: `NAME` or `PACKAGE/NAME`. */
+  def isPath(path: String): Boolean =
+    val parts = path.split("/", -1)
+    parts.lengthIs <= 2 && parts.forall(isValid)
+
   def isValid(name: String): Boolean = name.lengthIs <= MaxLength && Form.matches(name)

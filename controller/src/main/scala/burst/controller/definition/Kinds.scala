@@ -10,10 +10,14 @@ enum KindFamily(val name: String, val default: String, val others: String*):
   case Nodejs extends KindFamily("nodejs", "20", "22", "18", "16", "14", "12", "10")
   case Python extends KindFamily("python", "3.10", "3.13", "3.12", "3.11", "3.9", "3.8", "3.7", "3.6", "3")
 
+  /** Executables that speak the action loop: they are not compiled here. */
+  case Go extends KindFamily("go", "1.20", "1.22", "1.21", "1.19", "1.18", "1.17", "1.15")
+  case Swift extends KindFamily("swift", "5.3", "5.7", "5.4", "5.1")
+
   /** Built with our SDK. */
   case Rust extends KindFamily("rust", "1.34")
 
-  /** Whatever runs in an image of its own. */
+  /** Whatever runs in an image of its own; with code, an executable that speaks the action loop. */
   case Blackbox extends KindFamily("blackbox", "")
 
   /** Other actions, one after the other: nothing of its own runs. */
@@ -23,6 +27,10 @@ enum KindFamily(val name: String, val default: String, val others: String*):
 
   /** Whether a machine runs several calls of one program at once. */
   def isConcurrent: Boolean = this == Nodejs
+
+object KindFamily:
+  /** What machines call executables that speak it, in whatever language they were written. */
+  val ActionLoop = "action-loop"
 
 /** A kind as it is stored and shown, such as `python:3.10`. */
 object Kind:

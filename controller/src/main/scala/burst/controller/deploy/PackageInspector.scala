@@ -31,7 +31,7 @@ final class PackageInspector(limits: PackageLimits):
       binary: Boolean,
       runtimes: Iterable[RuntimeInfo]
   ): Either[PackageProblem, Unit] = family match
-    case KindFamily.Rust => inspect(bytes, runtimes)
+    case KindFamily.Rust | KindFamily.Go | KindFamily.Swift => inspect(bytes, runtimes)
     case KindFamily.Python => file(bytes, binary, runtimes, "__main__.py", "exec")
     case KindFamily.Nodejs => file(bytes, binary, runtimes, "package.json", "index.js", "exec")
     // What its image makes of the rest is not known here.

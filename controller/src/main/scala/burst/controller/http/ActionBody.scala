@@ -127,6 +127,7 @@ object ActionBody:
   /** A version that the next one is to be called by. */
   def version(fields: Fields): Either[ApiError, Option[String]] =
     fields.string("version").flatMap:
+      case Some("") => Right(None)
       case Some(text) if !EntityVersion.isValid(text) => Left(ApiError.OfEntity(InvalidVersion))
       case version => Right(version)
 

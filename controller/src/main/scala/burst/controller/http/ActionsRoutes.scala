@@ -101,7 +101,7 @@ final class ActionsRoutes(
       blocking(actions.find(caller, name)).map:
         case Left(problem) => Left(ApiError.OfEntity(Unreachable(problem)))
         case Right(found) if code && found.definition.packageSize > 0 =>
-          Right(codes(found.definition, views.action(found)))
+          Right(codes(caller.namespace, found.definition, views.action(found)))
         case Right(found) => ok((if code then views.action(found) else views.bound(found)).asJson)
 
   private def remove(caller: Identity, name: ActionName): Answer =
@@ -172,7 +172,8 @@ final class ActionsRoutes(
         .map(ApiError.NotDeployed(name.path, _))
       shown = views.action(definition)
       answer <-
-        if definition.packageSize > 0 then Right(codes(definition, shown)) else ok(shown.asJson)
+        if definition.packageSize > 0 then Right(codes(caller.namespace, definition, shown))
+        else ok(shown.asJson)
     yield answer
 
   /** For what stores and deletes packages. */

@@ -4,6 +4,7 @@ import burst.controller.definition.{Definition, EntityName, VariableName}
 import burst.controller.deploy.PackageProblem
 import burst.controller.scheduler.Refusal
 import burst.controller.store.DeployRefusal
+import burst.controller.web.WebProblem
 import burst.protocol.FlareId
 import io.circe.Json
 import org.apache.pekko.http.scaladsl.model.*
@@ -43,6 +44,9 @@ enum ApiError:
   case NoSuchPath
   case NoSuchDefinition(name: String)
   case NoSuchVersion(name: String, version: String)
+
+  /** It is a sequence, which has none of its own. */
+  case NoWorkers(name: String)
   case NoSuchFlare(id: FlareId)
   case NoSuchGroup(id: FlareId)
   case NoSuchNamespace(name: String)
@@ -61,8 +65,11 @@ enum ApiError:
   case RequestsLimited(perMinute: Int, retryAfterSeconds: Long)
   case TooManyAtOnce(limit: Int)
   case LoginsLimited(retryAfterSeconds: Long)
+  case MissesLimited(retryAfterSeconds: Long)
   case Refused(refusal: Refusal)
+  case Web(problem: WebProblem)
   case OfEntity(problem: EntityProblem)
+  case OfTrigger(problem: TriggerProblem)
   case TimedOut
   case Busy
   case Internal
@@ -77,12 +84,14 @@ object ApiError:
     HttpResponse(status, entity = JsonMarshalling.entity(body))
 
   private def headers(error: ApiError): Seq[HttpHeader] = error match
-    case Unauthorized | NotAdmin | Refused(Refusal.NamespaceRevoked) =>
+    case Unauthorized | NotAdmin | Refused(Refusal.NamespaceRevoked) | Web(WebProblem.NeedsCredentials) =>
       Seq(`WWW-Authenticate`(HttpChallenges.basic("OpenWhisk secure realm")))
     case RateLimited(_, seconds) => Seq(`Retry-After`(seconds))
     case DeploysLimited(_, seconds) => Seq(`Retry-After`(seconds))
     case RequestsLimited(_, seconds) => Seq(`Retry-After`(seconds))
     case LoginsLimited(seconds) => Seq(`Retry-After`(seconds))
+    case OfTrigger(TriggerProblem.FiresLimited(_, seconds)) => Seq(`Retry-After`(seconds))
+    case MissesLimited(seconds) => Seq(`Retry-After`(seconds))
     case Refused(Refusal.QueueFull(_) | Refusal.NoInvokers | Refusal.PackageGone) | Busy | TooManyAtOnce(_) =>
       Seq(`Retry-After`(1))
     case MethodNotAllowed(allowed) => Seq(Allow(allowed))
@@ -139,6 +148,8 @@ object ApiError:
       Forbidden -> "These credentials open another namespace; use '_' for the one they open."
     case NoSuchPath => NotFound -> "There is no such path; see /api/v1/openapi.yaml."
     case NoSuchDefinition(name) => NotFound -> s"There is no definition '$name'; deploy it first."
+    case NoWorkers(name) =>
+      BadRequest -> s"'$name' is a sequence, which no workers run; invoke it, or flare one of its actions."
     case NoSuchVersion(name, version) =>
       NotFound -> s"There is no version $version of '$name', or it is kept no more; choose one of its versions."
     case NoSuchFlare(id) => NotFound -> s"There is no flare '${id.value}' in this namespace."
@@ -167,8 +178,12 @@ object ApiError:
       TooManyRequests -> s"This namespace has $limit requests under way already; wait for one of them."
     case LoginsLimited(seconds) =>
       TooManyRequests -> s"Too many wrong credentials came from this address; wait $seconds s."
+    case MissesLimited(seconds) =>
+      TooManyRequests -> s"This address asked too often for what is not there; wait $seconds s."
     case Refused(refusal) => describe(refusal)
+    case Web(problem) => WebErrors.describe(problem)
     case OfEntity(problem) => EntityProblem.describe(problem)
+    case OfTrigger(problem) => TriggerProblem.describe(problem)
     case Busy =>
       ServiceUnavailable -> "The platform is taking in as much as it can hold; send it again soon."
     case TimedOut => ServiceUnavailable -> "The request took too long and was given up; send it again."

@@ -6,7 +6,7 @@ import org.apache.pekko.http.scaladsl.model.HttpRequest
 import org.apache.pekko.http.scaladsl.model.headers.{Authorization, BasicHttpCredentials}
 import org.apache.pekko.http.scaladsl.server.Directives.*
 import org.apache.pekko.http.scaladsl.server.{Directive, Directive0, Directive1}
-import scala.concurrent.ExecutionContext
+import scala.concurrent.{ExecutionContext, Future}
 
 /** Who calls, and whether what they name is theirs. */
 final class Authentication(
@@ -29,6 +29,20 @@ final class Authentication(
             s"$uuid:$key"
           )(blocking(namespaces.authenticate(uuid, key))))
             .flatMap(admitted(request, _, ApiError.Unauthorized))
+
+  /** Whom the credentials of a request that needs none open a namespace for, if they do. Others may be meant
+    * for who answers it: only what could be a key of ours is looked for.
+    */
+  def shown(request: HttpRequest): Future[Either[ApiError, Option[Identity]]] =
+    credentials(request).filter((user, _) => Authentication.AUuid.matches(user)) match
+      case None => Future.successful(Right(None))
+      case Some((uuid, key)) =>
+        logins
+          .within(client(request), s"$uuid:$key")(blocking(namespaces.authenticate(uuid, key)))
+          .map(_.left.map(ApiError.LoginsLimited(_)))
+          .map: found =>
+            Connection.of(request).foreach(_.showed(found.exists(_.isDefined)))
+            found
 
   /** Lets only the administrator through, who is nobody's namespace. */
   val administrator: Directive0 =
@@ -66,3 +80,6 @@ final class Authentication(
   def own(namespace: String, caller: Identity): Directive0 =
     if namespace == "_" || namespace == caller.namespace then pass
     else mapInnerRoute(_ => Answer.refused(ApiError.OtherNamespace))
+
+object Authentication:
+  private val AUuid = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}".r

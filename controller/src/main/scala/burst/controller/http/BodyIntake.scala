@@ -49,6 +49,21 @@ final class BodyIntake(
               case Left(error) => Future.successful(Left(error))
               case Right(whole) => work(Taken(namespace, whole))
 
+  /** Works with what is made of a body of any type. */
+  def ofAnyType[A, B](namespace: String, request: HttpRequest)(read: ByteString => Either[ApiError, A])(
+      work: A => Future[Either[ApiError, B]]
+  ): Future[Either[ApiError, B]] =
+    val isSmall = request.entity.contentLengthOption.exists(_ <= Small)
+    (if isSmall then small else large).within(namespace): share =>
+      body
+        .bytes(request, settings.bodyLimit, share)
+        .flatMap:
+          case Left(error) => Future.successful(Left(error))
+          case Right(bytes) =>
+            val made =
+              if isSmall then Future(read(bytes.compact)) else executor(namespace)(read(bytes.compact))
+            made.flatMap(_.fold(error => Future.successful(Left(error)), work))
+
   /** A body in one piece, whose JSON may be read. */
   final class Taken private[BodyIntake] (namespace: String, bytes: ByteString):
     /** Does with the body what is much work whatever its size. */

@@ -37,7 +37,7 @@ final class BurstsRoutes(
         get(extractRequest(request => Answer(list(caller, request))))
       ,
       (pathPrefix("bursts" / Segment) & pathEndOrSingleSlash): name =>
-        if !EntityName.isValid(name) then Answer.refused(ApiError.InvalidName)
+        if !EntityName.isPath(name) then Answer.refused(ApiError.InvalidName)
         else
           extractRequest: request =>
             concat(

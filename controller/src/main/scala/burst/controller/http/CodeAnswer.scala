@@ -17,23 +17,23 @@ import scala.concurrent.{ExecutionContext, Future}
 final class CodeAnswer(packages: Packages, transfers: Transfers):
   import CodeAnswer.*
 
-  /** `shown` is the action, with an `exec` that has no code yet. */
-  def apply(definition: Definition, shown: JsonObject): HttpResponse =
+  /** `shown` is the action, with an `exec` that has no code yet. It is the reader's threads that read. */
+  def apply(reader: String, definition: Definition, shown: JsonObject): HttpResponse =
     val exec = shown("exec").flatMap(_.asObject).getOrElse(JsonObject.empty)
     val head = open(shown.remove("exec")) + s""""exec":${open(exec)}"code":""""
     val code =
-      Text(definition.namespace, definition.packageId, definition.packageSize, definition.action.binary)
+      Text(reader, definition.packageId, definition.packageSize, definition.action.binary)
     val body = Source.unfoldAsync(Place.Head(ByteString(head)))(code.at)
     HttpResponse(StatusCodes.OK, entity = HttpEntity(ContentTypes.`application/json`, body))
 
-  private final class Text(namespace: String, id: PackageId, size: Long, binary: Boolean):
+  private final class Text(reader: String, id: PackageId, size: Long, binary: Boolean):
     private given ExecutionContext = ExecutionContext.parasitic
 
     def at(place: Place): Future[Option[(Place, ByteString)]] = place match
       case Place.Head(text) => Future.successful(Some(Place.In(0) -> text))
       case Place.In(from) if from >= size => Future.successful(Some(Place.End -> ByteString("\"}}")))
       case Place.In(from) =>
-        Future(piece(from))(using transfers.of(namespace)).map: text =>
+        Future(piece(from))(using transfers.of(reader)).map: text =>
           Some(Place.In(from + Piece) -> text)
       case Place.End => Future.successful(None)
 

@@ -62,7 +62,7 @@ final class FlaresRoutes(
       for
         page <- query.page()
         state <- query.choice("state", States)
-        name <- query.entityName("name")
+        name <- query.definitionName("name")
       yield (page, state, name)
     Refusable(wanted): (page, state, name) =>
       blocking(store.list(Some(caller.namespace), name, state, page.limit, page.skip)).map: found =>

@@ -47,7 +47,7 @@ final class GroupsRoutes(
       val fields = Fields.of(body.fields)
       for
         name <- fields.requiredString("definition")
-        _ <- Either.cond(EntityName.isValid(name), (), ApiError.InvalidName)
+        _ <- Either.cond(EntityName.isPath(name), (), ApiError.InvalidName)
         definition <- versions.wanted(caller.namespace, name, fields)
         wanted <- flareBody.readGroup(fields, definition, caller.limits)
       yield Growing.done(wanted)
@@ -78,7 +78,7 @@ final class GroupsRoutes(
     val wanted =
       for
         page <- query.page()
-        name <- query.entityName("name")
+        name <- query.definitionName("name")
       yield (page, name)
     Refusable(wanted): (page, name) =>
       blocking(flares.list(Some(caller.namespace), name, None, page.limit, page.skip, groups = true)).map:

@@ -47,6 +47,7 @@ object HttpServer:
     val views = Views(defaults)
     val versions = Versions(storage.definitions)
     val deploys = RateLimiter()
+    val triggerBody = TriggerBody(pieces)
     val flareBody = FlareBody(options, defaults, pieces, settings.flareBodies.bodyLimit)
     Routes(
       MetaRoutes(PlatformInfo(actionLimits), metrics, storage.flares, service, blocking),
@@ -99,6 +100,10 @@ object HttpServer:
       VersionsRoutes(definitions, storage.definitions, versions, body, deploys, views, blocking, transfers),
       FlaresRoutes(storage.flares, service, results, blocking, transfers),
       GroupsRoutes(versions, storage.flares, service, flareCall, flareBody, pieces, blocking),
+      EventsRoutes(
+        TriggersRoutes(storage.triggers, triggerBody, deployIntake, deploys, blocking),
+        RulesRoutes(storage.rules, actions, triggerBody, body, deployIntake, deploys, blocking)
+      ),
       AdminRoutes(
         NamespacesRoutes(storage.namespaces, service, body, blocking),
         AdminFlaresRoutes(storage.flares, service, blocking)

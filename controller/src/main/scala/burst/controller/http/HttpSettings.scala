@@ -16,6 +16,7 @@ final case class HttpSettings(
     blockingLimit: FiniteDuration,
     deployBodies: BodyIntake.Settings,
     flareBodies: BodyIntake.Settings,
+    web: WebSettings,
     bodyTimes: BodyTimes,
     json: JsonLimits,
     failedLoginsPerMinute: Int,
@@ -29,6 +30,7 @@ final case class HttpSettings(
 object HttpSettings:
   val LargeBodyDispatcher = "burst.http.large-body-dispatcher"
   val DeployDispatcher = "burst.http.deploy-dispatcher"
+  val WebDispatcher = "burst.http.web-dispatcher"
 
   /** Pekko HTTP takes no notice of what charset somebody says his JSON is in, unless it might be any. */
   private def withCharsets(server: ServerSettings): ServerSettings =
@@ -45,6 +47,7 @@ object HttpSettings:
       http.getDuration("blocking-limit").toScala,
       bodies(http, "deploy", DeployHeapShare),
       bodies(http, "flare", FlareHeapShare),
+      WebSettings.from(http.getConfig("web"), bodies(http, "web", WebHeapShare)),
       BodyTimes(
         http.getDuration("body-timeout").toScala,
         http.getBytes("body-pace.bytes"),
@@ -64,9 +67,11 @@ object HttpSettings:
       )
     )
 
-  // However they are set: a deploy's body is held twice while it is taken in, a flare's up to four times.
+  // However they are set: a deploy's body is held twice while it is taken in, a flare's up to four times, a web
+  // action's as arguments up to five.
   private val DeployHeapShare = 8
   private val FlareHeapShare = 16
+  private val WebHeapShare = 32
 
   private def bodies(http: Config, call: String, heapShare: Int): BodyIntake.Settings =
     BodyIntake.Settings(

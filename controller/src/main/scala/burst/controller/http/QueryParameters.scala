@@ -31,6 +31,11 @@ final class QueryParameters(query: Uri.Query):
     case Some(text) if !EntityName.isValid(text) => Left(ApiError.InvalidName)
     case name => Right(name)
 
+  /** One in a package has that before it. */
+  def definitionName(parameter: String): Either[ApiError, Option[String]] = query.get(parameter) match
+    case Some(text) if !EntityName.isPath(text) => Left(ApiError.InvalidName)
+    case name => Right(name)
+
   def choice[A](name: String, choices: Map[String, A]): Either[ApiError, Option[A]] = query.get(name) match
     case None => Right(None)
     case Some(text) =>

@@ -9,20 +9,29 @@ import org.apache.pekko.util.ByteString
 import scala.concurrent.duration.Duration
 import scala.concurrent.{ExecutionContext, Future}
 
-/** Takes in a JSON body, within its limits. */
+/** Takes in a body, JSON as a rule, within its limits. */
 final class RequestBody(times: BodyTimes, limits: JsonLimits)(using Materializer):
 
-  /** The body's bytes: refused by its declared length before anything is read, or as soon as more has been
-    * counted than is allowed; never more than `limit` is held.
-    */
+  /** The bytes of a body that says it is JSON. */
   def read(
       request: HttpRequest,
       limit: Long,
       share: BodyBudget.Share = BodyBudget.Free
   ): Future[Either[ApiError, ByteString]] =
     val entity = request.entity
-    if entity.contentLengthOption.exists(_ > limit) then refused(ApiError.BodyTooLarge(limit))
-    else if !isJson(entity) then refused(ApiError.NotJson)
+    if !isTooLarge(entity, limit) && !isJson(entity) then refused(ApiError.NotJson)
+    else bytes(request, limit, share)
+
+  /** The body's bytes: refused by its declared length before anything is read, or as soon as more has been
+    * counted than is allowed; never more than `limit` is held.
+    */
+  def bytes(
+      request: HttpRequest,
+      limit: Long,
+      share: BodyBudget.Share
+  ): Future[Either[ApiError, ByteString]] =
+    val entity = request.entity
+    if isTooLarge(entity, limit) then refused(ApiError.BodyTooLarge(limit))
     else if !isPlain(request) then refused(ApiError.EncodedBody)
     else
       // One without a length is announced as it comes.
@@ -58,6 +67,8 @@ final class RequestBody(times: BodyTimes, limits: JsonLimits)(using Materializer
 
   private def refused(error: ApiError): Future[Either[ApiError, ByteString]] =
     Future.successful(Left(error))
+
+  private def isTooLarge(entity: HttpEntity, limit: Long) = entity.contentLengthOption.exists(_ > limit)
 
   // An empty body without a type is left to the parser, which has more to say.
   private def isJson(entity: HttpEntity): Boolean =

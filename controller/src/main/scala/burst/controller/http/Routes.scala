@@ -18,6 +18,7 @@ final class Routes(
     versions: VersionsRoutes,
     flares: FlaresRoutes,
     groups: GroupsRoutes,
+    events: EventsRoutes,
     admin: AdminRoutes,
     authentication: Authentication,
     requestLimits: RequestLimits,
@@ -32,10 +33,11 @@ final class Routes(
         answeredInTime:
           handleExceptions(unexpected):
             handleRejections(rejected):
-              concat(
-                meta.route,
-                pathPrefix("api" / "v1")(concat(administered, CrossOrigin.allowed(authenticated)))
-              )
+              headAsGet:
+                concat(
+                  meta.route,
+                  pathPrefix("api" / "v1")(concat(administered, CrossOrigin.allowed(authenticated)))
+                )
 
   // What is not there is not looked for among what users may see.
   private def administered: Route =
@@ -56,7 +58,8 @@ final class Routes(
                   bursts.route(caller),
                   versions.route(caller),
                   flares.route(caller),
-                  groups.route(caller)
+                  groups.route(caller),
+                  events.route(caller)
                 )
             )
         )
@@ -64,6 +67,11 @@ final class Routes(
   /** Of which credentials open one. */
   private def own(caller: Identity): HttpResponse =
     JsonMarshalling.response(StatusCodes.OK, Json.arr(Json.fromString(caller.namespace)))
+
+  /** The server leaves the body out. Web actions are told the difference, so that it cannot be the server's.
+    */
+  private def headAsGet: Directive0 = mapRequest: request =>
+    if request.method == HttpMethods.HEAD then request.withMethod(HttpMethods.GET) else request
 
   // The server hands its own request to the handler, which knows nothing of our id.
   private def answeredInTime: Directive0 = extractRequest.flatMap: request =>
@@ -82,14 +90,14 @@ object Routes:
     RequestId.stamped(ApiError.response(ApiError.TimedOut, id), id)
 
   /** What nobody foresaw: the operator reads it by the id, the caller learns nothing of the inside. */
-  private val unexpected = ExceptionHandler:
+  private[http] val unexpected = ExceptionHandler:
     case NonFatal(cause) =>
       context =>
         val id = RequestId.of(context.request)
         log.error("request {} failed unexpectedly", id, cause)
         context.complete(ApiError.response(ApiError.Internal, id))
 
-  private val rejected: RejectionHandler = RejectionHandler
+  private[http] val rejected: RejectionHandler = RejectionHandler
     .newBuilder()
     .handleAll[MethodRejection](methods => Answer.refused(notAllowed(methods.map(_.supported))))
     .handle { case _: Rejection =>

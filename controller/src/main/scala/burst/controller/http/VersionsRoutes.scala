@@ -1,6 +1,6 @@
 package burst.controller.http
 
-import burst.controller.definition.{Definition, EntityName, Version}
+import burst.controller.definition.{Definition, EntityName, KindFamily, Version}
 import burst.controller.deploy.Definitions
 import burst.controller.store.{Blocking, DefinitionStore, Identity, Transfers}
 import io.circe.Json
@@ -11,11 +11,12 @@ import scala.concurrent.{ExecutionContext, Future}
 
 /** Which version of a definition a request is about. Calls block. */
 final class Versions(stored: DefinitionStore):
-  /** The one that the field `version` names, or the present one. */
+  /** The one that the field `version` names, or the present one, of what workers can run. */
   def wanted(namespace: String, name: String, fields: Fields): Either[ApiError, Definition] =
-    fields.version("version").flatMap:
+    val found = fields.version("version").flatMap:
       case None => stored.find(namespace, name).toRight(ApiError.NoSuchDefinition(name))
       case Some(version) => find(namespace, name, version)
+    found.filterOrElse(!_.family.contains(KindFamily.Sequence), ApiError.NoWorkers(name))
 
   def find(namespace: String, name: String, version: String): Either[ApiError, Definition] =
     stored.find(namespace, name, version).toRight:
@@ -48,7 +49,7 @@ final class VersionsRoutes(
       )
 
   private def named(name: String)(answer: => Answer): Answer =
-    if EntityName.isValid(name) then answer else Future.successful(Left(ApiError.InvalidName))
+    if EntityName.isPath(name) then answer else Future.successful(Left(ApiError.InvalidName))
 
   private def list(caller: Identity, name: String, request: HttpRequest): Answer =
     Refusable(QueryParameters(request.uri.query()).page()): page =>

@@ -8,6 +8,8 @@ import scalikejdbc.*
 enum Collection(val word: String, private val table: SQLSyntax):
   case Definitions extends Collection("action", sqls"definition")
   case Packages extends Collection("package", sqls"action_package")
+  case Triggers extends Collection("trigger", sqls"event_trigger")
+  case Rules extends Collection("rule", sqls"trigger_rule")
 
 object Collection:
   /** Which other one has something of that name. Asked and answered while the namespace is held, or two could

@@ -18,6 +18,9 @@ final case class Storage(
     blobs: FlareBlobStore,
     epochs: EpochStore,
     secrets: Secrets,
+    triggers: TriggerStore,
+    rules: RuleStore,
+    alarms: AlarmStore,
     close: () => Unit
 )
 
@@ -48,6 +51,9 @@ object Storage:
       blobs.flares,
       JdbcEpochStore(database),
       Secrets(secretsKey),
+      JdbcTriggerStore(database),
+      JdbcRuleStore(database),
+      JdbcAlarmStore(database),
       () => close()
     )
 

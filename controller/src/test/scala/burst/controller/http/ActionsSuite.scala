@@ -16,7 +16,7 @@ class ActionsSuite extends EntitySuite:
     val definition = storage.definitions.find("guest", "text").getOrElse(fail("none"))
     val bytes = storage.packages.read(definition.packageId, 0, Int.MaxValue)
     assertEquals(bytes.map(String(_, "UTF-8")), Some(large))
-    assertEquals(definition.ref.kind, "python")
+    assertEquals(definition.ref.kind, "python:3.10")
 
   test("what looks like base64 is a file, also when its text is written with escapes"):
     val file = zip("__main__.py" -> python.getBytes, "lib/a.py" -> Array[Byte](1))
@@ -96,6 +96,24 @@ class ActionsSuite extends EntitySuite:
     assertEquals(pair(native, "parameters", "a"), Some(Json.fromInt(1)))
     assertEquals(pair(native, "annotations", "exec"), Some(Json.fromString("rust")))
 
+  test("our own API serves what is in a package, by the package's name and its own"):
+    store("packages/np", Some("{}"))
+    store("actions/np/one", source("python", python))
+    store("actions/np/one", source("python", python + "#"))
+    val found = send("GET", s"$bursts/np%2Fone")
+    assertEquals((found.status, found.string("name")), (200, "np/one"))
+    assertEquals(send("POST", s"$bursts/np%2Fone/rollback", Some("{}")).string("version"), "0.0.3")
+    assertEquals(send("GET", s"$flares?name=np%2Fone").status, 200)
+    assertEquals(send("DELETE", s"$bursts/np%2Fone").status, 200)
+    refused(send("GET", s"$here/actions/np/one"), 404)
+    refused(send("PUT", s"$bursts/nothing%2Fone", deployment()), 404, "package 'nothing'")
+
+  test("a sequence is not flared"):
+    store("actions/part", source("python", python))
+    store("actions/parts", sequence("/_/part"))
+    refused(send("POST", s"$bursts/parts", Some("""{"size":1}""")), 400, "is a sequence")
+    refused(send("POST", groups, Some("""{"definition":"parts","size":1}""")), 400, "is a sequence")
+
   test("a taken name is 409 until it is overwritten"):
     store("actions/taken", source("python", python))
     refused(send("PUT", s"$here/actions/taken", source("python", python)), 409, "resource already exists")
@@ -159,8 +177,12 @@ class ActionsSuite extends EntitySuite:
     store("actions/loop", source("python", binary))
     store("actions/bare", source("nodejs:18", code(elf())))
     store("actions/native", source("rust:1.34", binary))
+    store("actions/go", source("go:default", code(elf())))
+    refused(send("PUT", s"$here/actions/gosource", source("go", "package main")), 400, "executable")
     val image = """{"exec":{"kind":"blackbox","image":"openwhisk/example","code":"QUJD"}}"""
     assertEquals(at(store("actions/image", Some(image)), "exec", "image").asString, Some("openwhisk/example"))
+    val run = storage.definitions.find("guest", "image").map(_.ref.kind)
+    assertEquals(run, Some("action-loop"))
     assertEquals(
       at(store("actions/alone", Some("""{"exec":{"kind":"blackbox","image":"a/b:1"}}""")), "exec", "binary"),
       Json.False

@@ -60,9 +60,9 @@ class DeploySuite extends HttpSuite:
     refused(config(""""chunkSize":1"""), 400, "'config.chunkSize'", "4096")
     refused(config(""""timeout":0"""), 400, "'config.timeout'", "900000")
     refused(config(""""memory":1"""), 400, "'config.memory'")
-    refused(config(""""memory":99999999"""), 400, "'config.memory'", "8192")
+    refused(config(""""memory":99999999"""), 400, "'config.memory'", "10240")
     refused(config(""""timeout":3600000"""), 400, "from 1 to 900000 (milliseconds, at most 15m)")
-    refused(config(""""memory":9000"""), 400, "from 16 to 8192 (MiB, at most 8G)")
+    refused(config(""""memory":10241"""), 400, "from 16 to 10240 (MiB, at most 10G)")
     refused(config(""""chunkSize":99999999"""), 400, "from 4096 to 67108864 (bytes, at most 64M)")
     refused(config(""""retries":-1"""), 400, "'config.retries'", "from 0 to 10.")
     refused(config(""""speed":9"""), 400, "'config.speed'")
@@ -94,7 +94,7 @@ class DeploySuite extends HttpSuite:
     unchanged()
 
   test("a name outside the rule is refused"):
-    Seq("-a", "a!b", "a%2Fb", "a%20", "x" * 257, "%C3%A9", "a%0A").foreach: name =>
+    Seq("-a", "a!b", "a%2Fb%2Fc", "a%2F", "a%2F-b", "a%20", "x" * 257, "%C3%A9", "a%0A").foreach: name =>
       refused(send("PUT", s"$bursts/$name", deployment()), 400, "A name has at most 256")
     Seq("a", "_a", "A.b-c@d", "two%20words", "x" * 256).foreach: name =>
       assertEquals(send("PUT", s"$bursts/$name", deployment()).status, 200, name)

@@ -34,7 +34,7 @@ class MetaSuite extends HttpSuite:
   test("a namespace's limits are told as OpenWhisk's"):
     val limits = send("GET", "/api/v1/namespaces/_/limits").json.hcursor
     assertEquals(limits.get[Int]("invocationsPerMinute"), Right(10000))
-    assertEquals(limits.get[Int]("maxActionMemory"), Right(8192))
+    assertEquals(limits.get[Int]("maxActionMemory"), Right(10240))
     assertEquals(limits.get[String]("maxParameterSize"), Right("1 MB"))
     assertEquals(send("GET", "/api/v1/namespaces/else/limits").status, 403)
 

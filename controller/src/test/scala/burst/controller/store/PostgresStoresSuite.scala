@@ -19,7 +19,10 @@ trait PostgresStorage extends StorageFixtures:
 
 class PostgresDefinitionStoreSuite extends DefinitionStoreContract, PostgresStorage
 class PostgresFlareStoreSuite extends FlareStoreContract, PostgresStorage
+class PostgresActionPackageStoreSuite extends ActionPackageStoreContract, PostgresStorage
 class PostgresNamespaceStoreSuite extends NamespaceStoreContract, PostgresStorage
+class PostgresTriggerStoreSuite extends TriggerStoreContract, PostgresStorage
+class PostgresAlarmStoreSuite extends AlarmStoreContract, PostgresStorage
 
 /** What is peculiar to PostgreSQL. */
 class PostgresStoresSuite extends StorageFixtures, PostgresStorage:

@@ -10,7 +10,10 @@ import scala.jdk.StreamConverters.*
 
 class SqliteDefinitionStoreSuite extends DefinitionStoreContract, EmbeddedStorage
 class SqliteFlareStoreSuite extends FlareStoreContract, EmbeddedStorage
+class SqliteActionPackageStoreSuite extends ActionPackageStoreContract, EmbeddedStorage
 class SqliteNamespaceStoreSuite extends NamespaceStoreContract, EmbeddedStorage
+class SqliteTriggerStoreSuite extends TriggerStoreContract, EmbeddedStorage
+class SqliteAlarmStoreSuite extends AlarmStoreContract, EmbeddedStorage
 
 /** What is peculiar to the embedded database. */
 class SqliteStoresSuite extends munit.FunSuite, EmbeddedStorage:

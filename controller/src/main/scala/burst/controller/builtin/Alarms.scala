@@ -1,0 +1,137 @@
+package burst.controller.builtin
+
+import burst.controller.action.{BuiltIn, Invocation}
+import burst.controller.alarm.*
+import burst.controller.definition.EntityName
+import burst.controller.store.{AlarmRefusal, AlarmStore, Blocking}
+import io.circe.syntax.*
+import io.circe.{Json, JsonObject}
+import java.time.Instant
+import java.time.temporal.ChronoUnit
+
+/** `/whisk.system/alarms`: what clients call when they create, change and delete a trigger with one of these
+  * feeds. Of whom the trigger is, is known by who calls: the `authKey` they send is not looked at, nor kept.
+  */
+final class Alarms(alarms: AlarmStore, blocking: Blocking, now: () => Instant = () => Instant.now()):
+  import Alarms.*
+
+  /** By name. */
+  def all: Map[String, BuiltIn] = AlarmFeed.values
+    .map: feed =>
+      val builtIn: BuiltIn = invocation =>
+        blocking(answer(feed, invocation).fold(error => Json.obj("error" -> error.asJson), identity))
+      feed.word -> builtIn
+    .toMap
+
+  private def answer(feed: AlarmFeed, invocation: Invocation): Either[String, Json] =
+    val namespace = invocation.caller.namespace
+    // As the database keeps it, by which an alarm is known again.
+    val moment = now().truncatedTo(ChronoUnit.MICROS)
+    for
+      arguments <- invocation.arguments.asObject.toRight("the input must be an object")
+      trigger <- triggerOf(arguments, namespace)
+      request = AlarmRequest(arguments, moment)
+      result <- arguments("lifecycleEvent").flatMap(_.asString).getOrElse("CREATE") match
+        case "CREATE" => create(namespace, trigger, feed, request, moment)
+        case "READ" => found(namespace, trigger).map(shown)
+        case "UPDATE" => change(namespace, trigger)(updated(feed, request, moment))
+        case "PAUSE" => change(namespace, trigger)(there => Right(there.stopped("it is paused", moment)))
+        case "UNPAUSE" => change(namespace, trigger)(there => Right(there.resumed(moment)))
+        case "DELETE" =>
+          // Also when it went with its trigger.
+          alarms.delete(namespace, trigger)
+          Right(Success)
+        case _ => Left(s"lifecycleEvent must be one of: ${LifecycleEvents.mkString(", ")}")
+    yield result
+
+  private def create(
+      namespace: String,
+      trigger: String,
+      feed: AlarmFeed,
+      request: AlarmRequest,
+      moment: Instant
+  ): Either[String, Json] =
+    for
+      schedule <- request.schedule(feed, None)
+      payload <- request.payload
+      most <- request.most
+      due = schedule.after(moment)
+      alarm =
+        Alarm(namespace, trigger, schedule, payload.getOrElse(JsonObject.empty), due, most, None, moment)
+      _ <- alarms.create(alarm).left.map:
+        case AlarmRefusal.NoTrigger => s"there is no trigger '$trigger'; create it first"
+        case AlarmRefusal.Exists => s"the trigger '$trigger' has an alarm already; update or delete it"
+    yield Success
+
+  private def updated(feed: AlarmFeed, request: AlarmRequest, moment: Instant)(
+      there: Alarm
+  ): Either[String, Alarm] =
+    for
+      schedule <- request.schedule(feed, Some(there.schedule))
+      payload <- request.payload
+      most <- request.most
+    yield there
+      .copy(
+        schedule = schedule,
+        payload = payload.getOrElse(there.payload),
+        remaining = most.orElse(there.remaining)
+      )
+      .resumed(moment)
+
+  private def change(namespace: String, trigger: String)(
+      next: Alarm => Either[String, Alarm]
+  ): Either[String, Json] =
+    for
+      there <- found(namespace, trigger)
+      changed <- next(there)
+      _ <- Either.cond(
+        alarms.replace(there, changed),
+        (),
+        s"the alarm of '$trigger' was changed by somebody else, or just fired; try again"
+      )
+    yield Success
+
+  private def found(namespace: String, trigger: String): Either[String, Alarm] =
+    alarms.find(namespace, trigger).toRight(s"the trigger '$trigger' has no alarm")
+
+private object Alarms:
+  private val LifecycleEvents = Seq("CREATE", "READ", "UPDATE", "DELETE", "PAUSE", "UNPAUSE")
+  private val Success = Json.obj("status" -> "success".asJson)
+
+  /** One of the caller's own: `/NAMESPACE/NAME`, or `NAME`. */
+  private def triggerOf(arguments: JsonObject, namespace: String): Either[String, String] =
+    val parts = arguments("triggerName").flatMap(_.asString).map(_.stripPrefix("/").split("/", -1).toVector)
+    parts match
+      case Some(Vector(name)) if EntityName.isValid(name) => Right(name)
+      case Some(Vector(`namespace` | "_", name)) if EntityName.isValid(name) => Right(name)
+      case Some(_) => Left(s"triggerName must be a trigger of your own namespace, as /$namespace/NAME")
+      case None => Left("the triggerName parameter is missing")
+
+  private def shown(alarm: Alarm): Json =
+    val own = alarm.schedule.times match
+      case Times.Cron(expression, zone) =>
+        Seq("cron" -> expression.text.asJson, "timezone" -> zone.getId.asJson)
+      case Times.Every(interval, first) =>
+        Seq("minutes" -> interval.toMinutes.asJson, "startDate" -> first.toEpochMilli.asJson)
+      case Times.Once(at, afterwards) =>
+        val deletes = afterwards match
+          case AfterOnce.Keep => "false"
+          case AfterOnce.DeleteTrigger => "true"
+          case AfterOnce.DeleteRules => "rules"
+        Seq("date" -> at.toEpochMilli.asJson, "deleteAfterFire" -> deletes.asJson)
+    val bounds = Seq("startDate" -> alarm.schedule.start, "stopDate" -> alarm.schedule.stop).collect:
+      case (name, Some(at)) => name -> at.toEpochMilli.asJson
+    val left = alarm.remaining.map(left => "triggersLeft" -> left.asJson)
+    val config = Seq(
+      "name" -> alarm.trigger.asJson,
+      "namespace" -> alarm.namespace.asJson,
+      "payload" -> alarm.payload.asJson
+    ) ++ own ++ bounds ++ left
+    val reason = alarm.reason.map: message =>
+      "reason" -> Json.obj("kind" -> "AUTO".asJson, "message" -> message.asJson)
+    val status = Seq(
+      "active" -> alarm.due.isDefined.asJson,
+      "dateChanged" -> alarm.changed.toEpochMilli.asJson,
+      "dateChangedISO" -> alarm.changed.truncatedTo(ChronoUnit.SECONDS).toString.asJson
+    ) ++ reason
+    Json.obj("config" -> Json.fromFields(config), "status" -> Json.fromFields(status))

@@ -1,0 +1,116 @@
+package burst.controller.firing
+
+import burst.controller.alarm.*
+import burst.controller.store.*
+import io.circe.JsonObject
+import java.time.Instant
+import java.time.temporal.ChronoUnit
+import java.util.UUID
+import java.util.concurrent.atomic.AtomicInteger
+import org.apache.pekko.actor.typed.ActorSystem
+import org.slf4j.LoggerFactory
+import scala.concurrent.Future
+import scala.concurrent.duration.FiniteDuration
+import scala.util.control.NonFatal
+
+/** Fires triggers whose alarms are due. Every controller looks, and the database says which of them fires:
+  * the one whose change of the alarm's row it takes. One that ends between that and the firing leaves that
+  * time out; no time is fired twice.
+  *
+  * Times that passed while no controller ran are made up for by one firing, as soon as one does.
+  *
+  * @param pace
+  *   takes one of a namespace's firings, or says in how many seconds there will be one
+  */
+final class AlarmClock(
+    alarms: AlarmStore,
+    triggers: TriggerStore,
+    rules: RuleStore,
+    namespaces: NamespaceStore,
+    firing: Firing,
+    pace: Identity => Either[Long, Unit],
+    blocking: Blocking,
+    interval: FiniteDuration,
+    now: () => Instant = () => Instant.now()
+)(using system: ActorSystem[?]):
+  import AlarmClock.*
+  import system.executionContext
+
+  private val underWay = AtomicInteger()
+  @volatile private var stopping = false
+
+  /** Looks once, and begins to fire what is due: says how many. */
+  def round(): Int =
+    val free = MostUnderWay - underWay.get
+    if free <= 0 then 0
+    else
+      val moment = now().truncatedTo(ChronoUnit.MICROS)
+      alarms.due(moment, free.min(Batch)).iterator.takeWhile(_ => !stopping).count(ring(_, moment))
+
+  /** Whether it is this controller that fires. */
+  private def ring(alarm: Alarm, moment: Instant): Boolean =
+    namespaces.find(alarm.namespace).filter(_.revoked.isEmpty) match
+      case None =>
+        alarms.replace(alarm, alarm.stopped("its namespace was revoked", moment))
+        false
+      case Some(namespace) =>
+        val caller = Identity(namespace.name, namespace.limits)
+        pace(caller) match
+          case Left(seconds) =>
+            // Out of the way of others' alarms until then.
+            alarms.replace(alarm, alarm.copy(due = Some(moment.plusSeconds(seconds))))
+            false
+          case Right(()) =>
+            val claimed = alarms.replace(alarm, alarm.fired(moment))
+            if claimed then fire(caller, alarm)
+            claimed
+
+  private def fire(caller: Identity, alarm: Alarm): Unit =
+    underWay.incrementAndGet()
+    blocking(triggers.find(alarm.namespace, alarm.trigger))
+      .flatMap:
+        case None => Future.unit // It was deleted just now.
+        case Some(trigger) =>
+          firing
+            .fire(caller, trigger, alarm.payload, JsonObject.empty, transaction())
+            .flatMap(_ => blocking(cleanUp(alarm)))
+      .recover:
+        case NonFatal(cause) =>
+          log.error("the trigger {}/{} could not be fired", alarm.namespace, alarm.trigger, cause)
+      .onComplete(_ => underWay.decrementAndGet())
+
+  private def cleanUp(alarm: Alarm): Unit = alarm.schedule.times match
+    case Times.Once(_, AfterOnce.DeleteTrigger) =>
+      val _ = triggers.delete(alarm.namespace, alarm.trigger)
+    case Times.Once(_, AfterOnce.DeleteRules) =>
+      val gone = triggers.delete(alarm.namespace, alarm.trigger)
+      gone.flatMap(_.rules).foreach(_.foreach(rule => rules.delete(alarm.namespace, rule.name)))
+    case _ => ()
+
+  private def transaction(): String = UUID.randomUUID.toString.replace("-", "")
+
+  /** Looks from now on. What it returns ends that, and completes when nobody looks any more. */
+  def start(): () => Future[Unit] =
+    @volatile var latest = Future.unit
+    val rounds = system.scheduler.scheduleWithFixedDelay(
+      java.time.Duration.ZERO,
+      java.time.Duration.ofNanos(interval.toNanos),
+      () => if latest.isCompleted then latest = blocking(quietly()),
+      system.executionContext
+    )
+    () =>
+      stopping = true
+      rounds.cancel()
+      latest
+
+  // What could not be done is still due when it looks the next time.
+  private def quietly(): Unit =
+    try while round() == Batch && !stopping do ()
+    catch case NonFatal(cause) => log.warn("looking for alarms failed", cause)
+
+object AlarmClock:
+  /** Alarms that are read at a time, and triggers that one controller fires at the same time. */
+  private val Batch = 100
+  private val MostUnderWay = 200
+
+  private val log = LoggerFactory.getLogger(classOf[AlarmClock])

@@ -1,0 +1,149 @@
+package burst.controller.firing
+
+import burst.controller.action.*
+import burst.controller.store.{Blocking, Identity}
+import burst.controller.trigger.{AttachedRule, RuleStatus, Trigger}
+import burst.protocol.FlareId
+import io.circe.{Json, JsonObject}
+import org.apache.pekko.stream.Materializer
+import org.apache.pekko.stream.scaladsl.{Sink, Source}
+import org.slf4j.LoggerFactory
+import scala.concurrent.{ExecutionContext, Future}
+import scala.util.control.NonFatal
+
+/** Fires triggers: begins the action of each active rule, waits for none of them, and leaves a record of what
+  * came of it.
+  *
+  * @param explained
+  *   whether a refusal is the platform's fault, and the sentence that tells it
+  */
+final class Firing(
+    actions: Actions,
+    invocations: Invocations,
+    blocking: Blocking,
+    explained: InvocationRefusal => (Boolean, String),
+    now: () => Long = () => System.currentTimeMillis()
+)(using Materializer):
+  import Firing.*
+  private given ExecutionContext = summon[Materializer].executionContext
+
+  /** The record's id, once it is stored; nothing, and no record, when no rule is active.
+    *
+    * @param headers
+    *   of the request, which the actions are told
+    */
+  def fire(
+      caller: Identity,
+      trigger: Trigger,
+      payload: JsonObject,
+      headers: JsonObject,
+      transaction: String
+  ): Future[Option[FlareId]] =
+    val rules = trigger.rules.getOrElse(Vector.empty)
+    if !rules.exists(_.status == RuleStatus.Active) then Future.successful(None)
+    else
+      val start = now()
+      val own = trigger.parameters.toIterable ++ payload.toIterable
+      // Last, so that nobody else says what they were.
+      val arguments = Json.fromFields(own ++ Iterable("__ow_headers" -> Json.fromJsonObject(headers)))
+      for
+        outcomes <- Source(rules)
+          .mapAsync(AtOnce)(run(caller, trigger.namespace, _, arguments, transaction))
+          .runWith(Sink.seq)
+        id = FlareId.random()
+        _ <- invocations.record(activation(id, caller, trigger, payload, start, outcomes.toVector))
+      yield Some(id)
+
+  private def run(
+      caller: Identity,
+      namespace: String,
+      rule: AttachedRule,
+      arguments: Json,
+      transaction: String
+  ): Future[Json] =
+    val name = ActionName.parse(rule.action.qualified, caller.namespace)
+    val ran = (rule.status, name) match
+      case (RuleStatus.Active, Some(name)) => invoke(caller, name, arguments, transaction)
+      case _ =>
+        val sentence =
+          s"Rule '$namespace/${rule.name}' is inactive, action '${shown(rule)}' was not activated."
+        Future.successful(Left(ActivationStatus.ApplicationError -> sentence))
+    ran
+      .recover:
+        case NonFatal(cause) =>
+          log.error("request {}: a rule's action could not be begun", transaction, cause)
+          Left(ActivationStatus.InternalError -> "The platform failed to begin the action.")
+      .map(outcome(namespace, rule, _))
+
+  private def invoke(
+      caller: Identity,
+      name: ActionName,
+      arguments: Json,
+      transaction: String
+  ): Future[Outcome] =
+    blocking(actions.find(caller, name)).flatMap:
+      case Left(problem) => Future.successful(Left(ActivationStatus.ApplicationError -> sentence(problem)))
+      case Right(action) =>
+        invocations
+          .invoke(Invocation(caller, action, arguments, transaction), None)
+          .map:
+            case Left(refusal) =>
+              val (isPlatforms, sentence) = explained(refusal)
+              val status =
+                if isPlatforms then ActivationStatus.InternalError else ActivationStatus.ApplicationError
+              Left(status -> sentence)
+            case Right(Invoked.Running(id)) => Right(id)
+            case Right(Invoked.Ended(activation)) => Right(activation.id)
+
+  private def activation(
+      id: FlareId,
+      caller: Identity,
+      trigger: Trigger,
+      payload: JsonObject,
+      start: Long,
+      outcomes: Vector[Json]
+  ): Activation = Activation(
+    id,
+    caller.namespace,
+    trigger.name,
+    trigger.version,
+    caller.namespace,
+    start,
+    end = None,
+    duration = None,
+    cause = None,
+    ActivationStatus.Success,
+    Json.fromJsonObject(payload),
+    JsonObject.empty,
+    outcomes.map(_.noSpaces)
+  )
+
+object Firing:
+  /** Rules of one trigger whose actions are begun at the same time. */
+  private val AtOnce = 8
+
+  private val log = LoggerFactory.getLogger(classOf[Firing])
+
+  /** The activation that began, or why none did. */
+  private type Outcome = Either[(ActivationStatus, String), FlareId]
+
+  /** As it stands in the record's log. */
+  private def outcome(namespace: String, rule: AttachedRule, ran: Outcome): Json =
+    val status = ran.fold(_(0), _ => ActivationStatus.Success)
+    Json.obj(
+      "rule" -> Json.fromString(s"$namespace/${rule.name}"),
+      "action" -> Json.fromString(shown(rule)),
+      "statusCode" -> Json.fromInt(status.ordinal),
+      "success" -> Json.fromBoolean(ran.isRight),
+      ran.fold(
+        (_, sentence) => "error" -> Json.fromString(sentence),
+        id => "activationId" -> Json.fromString(id.value)
+      )
+    )
+
+  private def shown(rule: AttachedRule): String = s"${rule.action.path}/${rule.action.name}"
+
+  private def sentence(problem: ActionProblem): String = problem match
+    case ActionProblem.NoSuchAction(name) => s"There is no action '${name.qualified}'."
+    case ActionProblem.NoSuchPackage(name) => s"There is no package '$name'."
+    case ActionProblem.NotEntitled => "The action is in somebody else's namespace, and not published."

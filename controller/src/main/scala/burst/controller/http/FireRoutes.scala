@@ -1,0 +1,80 @@
+package burst.controller.http
+
+import burst.controller.definition.EntityName
+import burst.controller.firing.Firing
+import burst.controller.store.{Blocking, Identity, TriggerStore}
+import burst.protocol.FlareId
+import io.circe.syntax.*
+import io.circe.{Json, JsonObject}
+import org.apache.pekko.http.scaladsl.model.headers.RawHeader
+import org.apache.pekko.http.scaladsl.model.{HttpRequest, HttpResponse, StatusCodes}
+import org.apache.pekko.http.scaladsl.server.Directives.*
+import org.apache.pekko.http.scaladsl.server.Route
+import org.apache.pekko.util.ByteString
+import scala.concurrent.{ExecutionContext, Future}
+
+/** `POST /triggers/NAME`: fires it. */
+final class FireRoutes(
+    triggers: TriggerStore,
+    firing: Firing,
+    fires: RateLimiter,
+    body: RequestBody,
+    intake: BodyIntake,
+    blocking: Blocking
+)(using ExecutionContext):
+  import FireRoutes.*
+
+  def route(caller: Identity): Route =
+    (path("triggers" / Segment ~ Slash.?) & post): name =>
+      if !EntityName.isValid(name) then Answer.refused(ApiError.InvalidName)
+      else extractRequest(request => Answer(fire(caller, name, request)))
+
+  private def fire(caller: Identity, name: String, request: HttpRequest): Answer =
+    val perMinute = caller.limits.flaresPerMinute
+    val limited = fires
+      .take(caller.namespace, perMinute)
+      .left
+      .map(seconds => ApiError.OfTrigger(TriggerProblem.FiresLimited(perMinute, seconds)))
+    Refusable(limited): _ =>
+      intake(caller.namespace, request): taken =>
+        Refusable(taken.inTurn(payload(body, _))): payload =>
+          blocking(triggers.find(caller.namespace, name)).flatMap:
+            case None => Future.successful(Left(noSuch(name)))
+            case Some(trigger) =>
+              firing
+                .fire(caller, trigger, payload, headers(request), RequestId.of(request))
+                .map(id => Right(id.fold(HttpResponse(StatusCodes.NoContent))(fired)))
+
+object FireRoutes:
+  /** Where the record's id stands beside the body. */
+  private val ActivationId = "X-OpenWhisk-Activation-Id"
+
+  private def noSuch(name: String): ApiError = ApiError.OfTrigger(TriggerProblem.NoSuchTrigger(name))
+
+  private def fired(id: FlareId): HttpResponse =
+    JsonMarshalling
+      .response(StatusCodes.Accepted, Json.obj("activationId" -> id.value.asJson))
+      .addHeader(RawHeader(ActivationId, id.value))
+
+  /** An object, or nothing. */
+  private def payload(body: RequestBody, bytes: ByteString): Either[ApiError, JsonObject] =
+    val limits = JsonLimits(Int.MaxValue, EntityFields.MostValues, Int.MaxValue)
+    if bytes.isEmpty then Right(JsonObject.empty)
+    else if bytes.length > EntityFields.MostParameters then
+      Left(ApiError.BodyTooLarge(EntityFields.MostParameters))
+    else
+      for
+        _ <- JsonCheck.problem(bytes, limits).map(ApiError.JsonRefused(_)).toLeft(())
+        json <- body.parse(bytes)
+        fields <- json.asObject.toRight(ApiError.WrongType("", "a JSON object"))
+      yield fields
+
+  /** What the actions are told of the request. Not its credentials: who has them could call in the caller's
+    * name.
+    */
+  private def headers(request: HttpRequest): JsonObject =
+    val told = request.headers.filter: header =>
+      header.renderInRequests && !Secret(header.lowercaseName)
+    JsonObject.fromIterable(told.map(header => header.lowercaseName -> header.value.asJson))
+
+  private val Secret = Set("authorization", "proxy-authorization", "cookie")

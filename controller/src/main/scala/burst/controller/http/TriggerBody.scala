@@ -1,0 +1,67 @@
+package burst.controller.http
+
+import burst.controller.action.ActionName
+import burst.controller.json.JsonPieces
+import burst.controller.trigger.{ActionPlace, RuleChange, TriggerChange}
+import io.circe.{Json, JsonObject}
+import org.apache.pekko.util.ByteString
+
+/** A rule as a request has it: with the action's name, which is still to be found. */
+final case class WantedRule(change: RuleChange, action: Option[ActionName])
+
+/** Reads what requests say of triggers and rules. Fields that nobody knows are clients' own affair. Pure. */
+final class TriggerBody(pieces: JsonPieces):
+  def trigger(bytes: ByteString, caller: String): Either[ApiError, TriggerChange] =
+    for
+      body <- SplitBody.ofEntity(bytes, pieces)
+      fields = Fields.of(body)
+      version <- ActionBody.version(fields)
+      publish <- fields.boolean("publish")
+      parameters <- KeyValues.read(body, "parameters")
+      annotations <- KeyValues.read(body, "annotations").map(_.map(_.values))
+      _ <- annotations.flatMap(_("feed")).fold(Right(()))(validFeed(_, caller))
+    yield TriggerChange(version, publish, parameters.map(_.values), annotations)
+
+  def rule(bytes: ByteString, caller: String): Either[ApiError, WantedRule] =
+    for
+      body <- SplitBody.ofEntity(bytes, pieces)
+      fields = Fields.of(body)
+      version <- ActionBody.version(fields)
+      publish <- fields.boolean("publish")
+      annotations <- KeyValues.read(body, "annotations").map(_.map(_.values))
+      trigger <- name(fields, "trigger", caller)
+      own <- trigger.fold(Right(None))(triggerOf(_, caller).map(Some(_)))
+      action <- name(fields, "action", caller)
+    yield WantedRule(RuleChange(version, publish, own, action.map(place), annotations), action)
+
+  /** What a feed's parameters are for is its own business; but clients will call it. */
+  private def validFeed(feed: Json, caller: String): Either[ApiError, Unit] =
+    feed.asString
+      .flatMap(ActionName.parse(_, caller))
+      .toRight(ApiError.OfEntity(EntityProblem.InvalidName("annotations.feed")))
+      .map(_ => ())
+
+  private def place(name: ActionName): ActionPlace =
+    ActionPlace((name.namespace +: name.packageName.toVector).mkString("/"), name.name)
+
+  /** Rules and their triggers are in one namespace, which is the caller's. */
+  private def triggerOf(name: ActionName, caller: String): Either[ApiError, String] =
+    if name.packageName.isDefined then Left(ApiError.OfEntity(EntityProblem.InvalidName("trigger")))
+    else Either.cond(name.namespace == caller, name.name, ApiError.OtherNamespace)
+
+  /** A text, or an object with the `path` and the `name`. */
+  private def name(fields: Fields, field: String, caller: String): Either[ApiError, Option[ActionName]] =
+    fields.json(field) match
+      case None => Right(None)
+      case Some(json) =>
+        json.asString
+          .orElse(json.asObject.flatMap(joined))
+          .flatMap(ActionName.parse(_, caller))
+          .toRight(ApiError.OfEntity(EntityProblem.InvalidName(field)))
+          .map(Some(_))
+
+  private def joined(place: JsonObject): Option[String] =
+    for
+      path <- place("path").flatMap(_.asString)
+      name <- place("name").flatMap(_.asString)
+    yield s"/${path.stripPrefix("/")}/$name"

@@ -1,0 +1,48 @@
+package burst.controller.http
+
+import burst.controller.trigger.{ActionPlace, Rule, Trigger}
+import io.circe.syntax.*
+import io.circe.{Json, JsonObject}
+
+/** Triggers and rules as OpenWhisk's clients see them. */
+object TriggerViews:
+  def trigger(trigger: Trigger): Json =
+    val shown = triggerHead(trigger)
+      .add("parameters", KeyValues.show(trigger.parameters))
+      .add("limits", Json.obj())
+    val rules = trigger.rules.map: rules =>
+      Json.fromFields(rules.map: rule =>
+        s"${trigger.namespace}/${rule.name}" ->
+          Json.obj("action" -> place(rule.action), "status" -> rule.status.text.asJson))
+    rules.fold(shown)(shown.add("rules", _)).asJson
+
+  /** As in a list. */
+  def summary(trigger: Trigger): Json = triggerHead(trigger).asJson
+
+  private def triggerHead(trigger: Trigger): JsonObject = JsonObject(
+    "namespace" -> trigger.namespace.asJson,
+    "name" -> trigger.name.asJson,
+    "version" -> trigger.version.asJson,
+    "publish" -> trigger.publish.asJson,
+    "annotations" -> KeyValues.show(trigger.annotations),
+    "updated" -> EntityViews.millis(trigger.updated).asJson
+  )
+
+  def rule(rule: Rule): Json = ruleHead(rule).add("status", rule.status.text.asJson).asJson
+
+  /** As in a list. */
+  def summary(rule: Rule): Json = ruleHead(rule).asJson
+
+  private def ruleHead(rule: Rule): JsonObject = JsonObject(
+    "namespace" -> rule.namespace.asJson,
+    "name" -> rule.name.asJson,
+    "version" -> rule.version.asJson,
+    "publish" -> rule.publish.asJson,
+    "trigger" -> place(ActionPlace(rule.namespace, rule.trigger)),
+    "action" -> place(rule.action),
+    "annotations" -> KeyValues.show(rule.annotations),
+    "updated" -> EntityViews.millis(rule.updated).asJson
+  )
+
+  private def place(place: ActionPlace): Json =
+    Json.obj("path" -> place.path.asJson, "name" -> place.name.asJson)

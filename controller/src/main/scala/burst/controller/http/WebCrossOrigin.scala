@@ -1,0 +1,21 @@
+package burst.controller.http
+
+import org.apache.pekko.http.scaladsl.model.HttpMethods.*
+import org.apache.pekko.http.scaladsl.model.headers.*
+import org.apache.pekko.http.scaladsl.model.{HttpHeader, HttpMethod, HttpRequest, HttpResponse}
+
+/** Pages of any origin may call a web action, unless it says itself who may. */
+private[http] object WebCrossOrigin:
+  val Methods: Seq[HttpMethod] = Seq(OPTIONS, GET, DELETE, POST, PUT, HEAD, PATCH)
+
+  def allow(request: HttpRequest, response: HttpResponse): HttpResponse =
+    val said = response.headers.map(_.lowercaseName).toSet
+    val asked =
+      request.header[`Access-Control-Request-Headers`].fold(Seq("Authorization", "Content-Type"))(_.headers)
+    val allowed: Seq[HttpHeader] = Seq(
+      `Access-Control-Allow-Origin`.*,
+      `Access-Control-Allow-Methods`(Methods),
+      `Access-Control-Allow-Headers`(asked)
+    )
+    // A browser refuses what is said twice.
+    response.mapHeaders(_ ++ allowed.filterNot(header => said(header.lowercaseName)))

@@ -1,0 +1,33 @@
+package burst.controller.http
+
+import com.typesafe.config.Config
+
+/** What strangers may have of the API: `burst.http.web`, and the bodies they send.
+  *
+  * @param domain
+  *   below which each namespace has a host of its own
+  * @param gatewayUrl
+  *   where clients reach the API gateway, if not where they reach this controller
+  */
+final case class WebSettings(
+    bodies: BodyIntake.Settings,
+    requestsPerMinute: Int,
+    concurrentRequests: Int,
+    missesPerMinute: Int,
+    jsonValues: Int,
+    domain: Option[String],
+    gatewayUrl: Option[String]
+)
+
+object WebSettings:
+  def from(web: Config, bodies: BodyIntake.Settings): WebSettings =
+    def text(key: String) = Option(web.getString(key)).filter(_.nonEmpty)
+    WebSettings(
+      bodies,
+      web.getInt("requests-per-minute"),
+      web.getInt("concurrent-requests"),
+      web.getInt("misses-per-minute"),
+      web.getInt("json-values-limit"),
+      text("domain").map(_.toLowerCase(java.util.Locale.ROOT)),
+      text("gateway-url").map(_.stripSuffix("/"))
+    )

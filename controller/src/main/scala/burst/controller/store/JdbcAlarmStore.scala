@@ -1,0 +1,70 @@
+package burst.controller.store
+
+import burst.controller.alarm.{Alarm, Schedule}
+import io.circe.JsonObject
+import io.circe.syntax.*
+import java.time.Instant
+import java.time.temporal.ChronoUnit
+import scalikejdbc.*
+
+/** Alarms in any SQL database. */
+final class JdbcAlarmStore(database: Database) extends AlarmStore:
+  import JdbcAlarmStore.*
+
+  def find(namespace: String, trigger: String): Option[Alarm] =
+    database.read("reading an alarm"):
+      sql"SELECT $Columns FROM alarm WHERE namespace = $namespace AND trigger_name = $trigger"
+        .map(read)
+        .single()
+
+  def create(alarm: Alarm): Either[AlarmRefusal, Unit] =
+    import alarm.{namespace, trigger}
+    database.write("storing an alarm", Durability.Power):
+      val held = sql"""SELECT 1 FROM event_trigger WHERE namespace = $namespace AND name = $trigger
+                       ${database.sharedLock}""".map(_.int(1)).single()
+      if held.isEmpty then Left(AlarmRefusal.NoTrigger)
+      else
+        val stored = sql"""
+          INSERT INTO alarm ($Columns)
+          VALUES ($namespace, $trigger, ${alarm.schedule.asJson.noSpaces}, ${alarm.payload.asJson.noSpaces},
+            ${alarm.due.map(micros)}, ${alarm.remaining}, ${alarm.reason}, ${micros(alarm.changed)})
+          ON CONFLICT (namespace, trigger_name) DO NOTHING""".update()
+        Either.cond(stored == 1, (), AlarmRefusal.Exists)
+
+  def due(now: Instant, most: Int): Vector[Alarm] =
+    database.read("looking for alarms"):
+      sql"SELECT $Columns FROM alarm WHERE due <= ${micros(now)} ORDER BY due LIMIT $most"
+        .map(read)
+        .collection[Vector]()
+
+  def replace(present: Alarm, next: Alarm): Boolean =
+    val isSame = present.due.fold(sqls"due IS NULL")(due => sqls"due = ${micros(due)}")
+    // By power, or one that has been fired would be fired again after it was cut.
+    database.write("changing an alarm", Durability.Power):
+      sql"""UPDATE alarm SET schedule = ${next.schedule.asJson.noSpaces},
+              payload = ${next.payload.asJson.noSpaces}, due = ${next.due.map(micros)},
+              remaining = ${next.remaining}, reason = ${next.reason}, changed = ${micros(next.changed)}
+            WHERE namespace = ${present.namespace} AND trigger_name = ${present.trigger}
+              AND changed = ${micros(present.changed)} AND $isSame""".update() == 1
+
+  def delete(namespace: String, trigger: String): Unit =
+    database.write("deleting an alarm", Durability.Power):
+      val _ = sql"DELETE FROM alarm WHERE namespace = $namespace AND trigger_name = $trigger".update()
+
+private object JdbcAlarmStore:
+  private val Columns: SQLSyntax =
+    sqls"namespace, trigger_name, schedule, payload, due, remaining, reason, changed"
+
+  private def read(row: WrappedResultSet): Alarm = Alarm(
+    namespace = row.string("namespace"),
+    trigger = row.string("trigger_name"),
+    schedule = Stored.json[Schedule](row.string("schedule")),
+    payload = Stored.json[JsonObject](row.string("payload")),
+    due = row.longOpt("due").map(instant),
+    remaining = row.longOpt("remaining"),
+    reason = row.stringOpt("reason"),
+    changed = instant(row.long("changed"))
+  )
+
+  private def micros(instant: Instant): Long = ChronoUnit.MICROS.between(Instant.EPOCH, instant)
+  private def instant(micros: Long): Instant = Instant.EPOCH.plus(micros, ChronoUnit.MICROS)

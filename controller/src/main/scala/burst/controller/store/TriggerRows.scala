@@ -1,0 +1,63 @@
+package burst.controller.store
+
+import burst.controller.trigger.*
+import io.circe.JsonObject
+import scalikejdbc.*
+
+/** Rows of triggers and rules (see the migrations), which the stores of both read. */
+private[store] object TriggerRows:
+  val TriggerSummary: SQLSyntax = sqls"namespace, name, version, publish, annotations, updated"
+  val TriggerColumns: SQLSyntax = sqls"$TriggerSummary, parameters, had_rules"
+  val RuleColumns: SQLSyntax =
+    sqls"""namespace, name, version, publish, trigger_name, action_path, action_name, status, annotations,
+      updated"""
+
+  /** Without parameters and rules. */
+  def summary(row: WrappedResultSet): Trigger = Trigger(
+    namespace = row.string("namespace"),
+    name = row.string("name"),
+    version = row.string("version"),
+    publish = row.int("publish") == 1,
+    parameters = JsonObject.empty,
+    annotations = Stored.json[JsonObject](row.string("annotations")),
+    rules = None,
+    updated = row.long("updated")
+  )
+
+  /** Still without those of its rules that it may have. */
+  private def trigger(row: WrappedResultSet): Trigger = summary(row).copy(
+    parameters = Stored.json[JsonObject](row.string("parameters")),
+    rules = Option.when(row.int("had_rules") == 1)(Vector.empty)
+  )
+
+  def rule(row: WrappedResultSet): Rule = Rule(
+    namespace = row.string("namespace"),
+    name = row.string("name"),
+    version = row.string("version"),
+    publish = row.int("publish") == 1,
+    trigger = row.string("trigger_name"),
+    action = ActionPlace(row.string("action_path"), row.string("action_name")),
+    status = row.stringOpt("status").flatMap(RuleStatus.of).getOrElse(RuleStatus.Inactive),
+    annotations = Stored.json[JsonObject](row.string("annotations")),
+    updated = row.long("updated")
+  )
+
+  def find(namespace: String, name: String)(using DBSession): Option[Trigger] =
+    sql"SELECT $TriggerColumns FROM event_trigger WHERE namespace = $namespace AND name = $name"
+      .map(trigger)
+      .single()
+      .map(found => found.copy(rules = found.rules.map(_ => attached(namespace, name))))
+
+  private def attached(namespace: String, name: String)(using DBSession): Vector[AttachedRule] =
+    sql"""SELECT $RuleColumns FROM trigger_rule
+          WHERE namespace = $namespace AND trigger_name = $name AND status IS NOT NULL ORDER BY name"""
+      .map(rule)
+      .collection[Vector]()
+      .map(rule => AttachedRule(rule.name, rule.action, rule.status))
+
+  def findRule(namespace: String, name: String)(using DBSession): Option[Rule] =
+    sql"SELECT $RuleColumns FROM trigger_rule WHERE namespace = $namespace AND name = $name"
+      .map(rule)
+      .single()
+
+  def number(publish: Boolean): Int = if publish then 1 else 0

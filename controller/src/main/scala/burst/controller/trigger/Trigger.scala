@@ -1,0 +1,85 @@
+package burst.controller.trigger
+
+import io.circe.JsonObject
+
+/** What may be fired: runs the action of each rule that is active. `updated` is in microseconds since the
+  * epoch.
+  *
+  * @param rules
+  *   those attached to it, by name; nothing when it never had any
+  */
+final case class Trigger(
+    namespace: String,
+    name: String,
+    version: String,
+    publish: Boolean,
+    parameters: JsonObject,
+    annotations: JsonObject,
+    rules: Option[Vector[AttachedRule]],
+    updated: Long
+)
+
+/** A rule as its trigger knows it. */
+final case class AttachedRule(name: String, action: ActionPlace, status: RuleStatus)
+
+/** Where an action is: `NAMESPACE` or `NAMESPACE/PACKAGE`, and its name there. */
+final case class ActionPlace(path: String, name: String):
+  def qualified: String = s"/$path/$name"
+
+/** Whether a rule's action runs when its trigger is fired. */
+enum RuleStatus(val text: String):
+  case Active extends RuleStatus("active")
+  case Inactive extends RuleStatus("inactive")
+
+object RuleStatus:
+  def of(text: String): Option[RuleStatus] = values.find(_.text == text)
+
+/** Has an action run when a trigger of its namespace is fired. */
+final case class Rule(
+    namespace: String,
+    name: String,
+    version: String,
+    publish: Boolean,
+    trigger: String,
+    action: ActionPlace,
+    status: RuleStatus,
+    annotations: JsonObject,
+    updated: Long
+)
+
+/** What a request says of a trigger; what it leaves out stays as it is. */
+final case class TriggerChange(
+    version: Option[String] = None,
+    publish: Option[Boolean] = None,
+    parameters: Option[JsonObject] = None,
+    annotations: Option[JsonObject] = None
+)
+
+/** The same of a rule. */
+final case class RuleChange(
+    version: Option[String] = None,
+    publish: Option[Boolean] = None,
+    trigger: Option[String] = None,
+    action: Option[ActionPlace] = None,
+    annotations: Option[JsonObject] = None
+)
+
+/** Why a trigger or a rule is not stored, or not changed. */
+enum TriggerRefusal:
+  case Exists(name: String)
+
+  /** Something of another collection is called so. */
+  case NameTaken(name: String, by: String)
+
+  /** The namespace has as many as it may have. */
+  case TooMany(allowed: Int)
+
+  /** A rule needs them from the start. */
+  case NoTriggerOrAction
+
+  /** What a rule would be attached to. */
+  case NoTriggerFor(name: String)
+  case NoSuchRule(name: String)
+
+  /** The rule is there, its trigger is not. */
+  case TriggerGone(name: String)

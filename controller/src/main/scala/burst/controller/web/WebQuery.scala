@@ -1,0 +1,17 @@
+package burst.controller.web
+
+import org.apache.pekko.http.scaladsl.model.{HttpCharsets, Uri}
+import org.apache.pekko.http.scaladsl.model.Uri.ParsingMode
+import scala.util.Try
+
+/** Names and values, as queries and forms have them. */
+object WebQuery:
+  def parse(text: String): Either[WebProblem, Vector[(String, String)]] =
+    if text.count(_ == '&') >= WebBody.MostFields then Left(WebProblem.TooManyFields(WebBody.MostFields))
+    else
+      // What is wrong with it is an exception there.
+      Try(Uri.Query(text, HttpCharsets.`UTF-8`.nioCharset, ParsingMode.Relaxed).toVector)
+        .toEither
+        .left
+        .map(_ => WebProblem.MalformedQuery)
+        .map(_.filter((name, value) => name.nonEmpty || value.nonEmpty))

@@ -1,0 +1,54 @@
+package burst.controller.firing
+
+import burst.controller.action.*
+import burst.controller.definition.{Definition, FlareOptions, SealedEnvironment}
+import burst.controller.store.Identity
+import burst.protocol.{FlareId, PackageId}
+import io.circe.JsonObject
+import java.util.concurrent.ConcurrentLinkedQueue
+import scala.concurrent.Future
+import scala.concurrent.duration.FiniteDuration
+
+/** Actions by name: those of another namespace but the caller's are nobody's business. */
+final class FakeActions(names: String*) extends Actions:
+  def find(caller: Identity, name: ActionName): Either[ActionProblem, Action] =
+    if name.namespace != caller.namespace then Left(ActionProblem.NotEntitled) else find(name)
+
+  def find(name: ActionName): Either[ActionProblem, Action] =
+    if names.contains(name.path) then Right(FakeActions.action(name))
+    else Left(ActionProblem.NoSuchAction(name))
+
+object FakeActions:
+  def action(name: ActionName): Action =
+    val definition = Definition(
+      name.namespace,
+      name.path,
+      "0.0.1",
+      "rust",
+      PackageId.of(Array[Byte](1)),
+      1,
+      FlareOptions(),
+      JsonObject.empty,
+      0,
+      SealedEnvironment.Empty
+    )
+    Action(name, definition, JsonObject.empty, JsonObject.empty)
+
+/** Begins what it is asked to, or not, and keeps what was said. */
+final class FakeInvocations extends Invocations:
+  val begun: ConcurrentLinkedQueue[Invocation] = ConcurrentLinkedQueue()
+  val recorded: ConcurrentLinkedQueue[Activation] = ConcurrentLinkedQueue()
+  @volatile var refusing: Option[InvocationRefusal] = None
+  @volatile var breaking: Boolean = false
+
+  def invoke(
+      invocation: Invocation,
+      limit: Option[FiniteDuration]
+  ): Future[Either[InvocationRefusal, Invoked]] =
+    begun.add(invocation)
+    if breaking then Future.failed(IllegalStateException("broken"))
+    else Future.successful(refusing.toLeft(Invoked.Running(FlareId.random())))
+
+  def record(activation: Activation): Future[Unit] =
+    recorded.add(activation)
+    Future.unit

@@ -1,0 +1,104 @@
+package burst.controller.firing
+
+import burst.controller.action.*
+import burst.controller.store.{Blocking, Identity, Samples}
+import burst.controller.trigger.*
+import io.circe.syntax.*
+import io.circe.{parser, Json, JsonObject}
+import org.apache.pekko.actor.testkit.typed.scaladsl.ActorTestKit
+import org.apache.pekko.stream.Materializer
+import scala.concurrent.Await
+import scala.concurrent.duration.DurationInt
+import scala.jdk.CollectionConverters.*
+
+class FiringSuite extends munit.FunSuite:
+  private lazy val kit = ActorTestKit()
+  private given Materializer = Materializer(kit.system)
+  override def afterAll(): Unit = kit.shutdownTestKit()
+
+  private val caller = Identity("guest", Samples.limits)
+  private val headers = JsonObject("user-agent" -> "wsk".asJson)
+
+  private def rule(name: String, action: String, status: RuleStatus = RuleStatus.Active) =
+    AttachedRule(name, ActionPlace("guest", action), status)
+
+  private def trigger(rules: AttachedRule*) = Trigger(
+    "guest",
+    "t",
+    "0.0.7",
+    publish = false,
+    JsonObject("a" -> 1.asJson, "b" -> 2.asJson),
+    JsonObject.empty,
+    Option.when(rules.nonEmpty)(rules.toVector),
+    updated = 0
+  )
+
+  private def fire(invocations: FakeInvocations, trigger: Trigger, payload: (String, Json)*) =
+    val firing = Firing(
+      FakeActions("one", "two"),
+      invocations,
+      Blocking(kit.system.executionContext),
+      _ => (false, "It is not to be."),
+      () => 17
+    )
+    Await.result(
+      firing.fire(caller, trigger, JsonObject.fromIterable(payload), headers, "request1"),
+      30.seconds
+    )
+
+  private def logs(invocations: FakeInvocations) =
+    invocations.recorded.asScala.toVector.flatMap(_.logs).map(line =>
+      parser.parse(line).fold(throw _, identity)
+    )
+
+  test("nothing runs, and nothing is recorded, when no rule is active"):
+    val invocations = FakeInvocations()
+    assertEquals(fire(invocations, trigger()), None)
+    assertEquals(fire(invocations, trigger(rule("r", "one", RuleStatus.Inactive))), None)
+    assertEquals((invocations.begun.size, invocations.recorded.size), (0, 0))
+
+  test("each active rule's action gets payload over parameters, and the headers whatever the payload says"):
+    val invocations = FakeInvocations()
+    val smuggled = "__ow_headers" -> Json.obj("x" -> 1.asJson)
+    val id = fire(invocations, trigger(rule("r", "one"), rule("s", "two")), "b" -> 3.asJson, smuggled)
+    val begun = invocations.begun.asScala.toVector
+    assertEquals(begun.map(_.action.name.path).sorted, Vector("one", "two"))
+    val wanted = Json.obj("a" -> 1.asJson, "b" -> 3.asJson, "__ow_headers" -> headers.asJson)
+    begun.foreach: one =>
+      assertEquals((one.payload, one.caller, one.transaction, one.cause), (wanted, caller, "request1", None))
+    val record = invocations.recorded.asScala.head
+    assertEquals(Some(record.id), id)
+    assertEquals((record.namespace, record.name, record.version, record.start), ("guest", "t", "0.0.7", 17L))
+    assertEquals((record.end, record.duration, record.status), (None, None, ActivationStatus.Success))
+    assertEquals(record.result, Json.obj("b" -> 3.asJson, smuggled))
+
+  test("the record has a line for each rule: what began, or why nothing did"):
+    val invocations = FakeInvocations()
+    fire(invocations, trigger(rule("r", "one"), rule("s", "gone"), rule("u", "two", RuleStatus.Inactive)))
+    val lines = logs(invocations)
+    assertEquals(
+      lines.map(_.hcursor.get[String]("rule")),
+      Vector("guest/r", "guest/s", "guest/u").map(Right(_))
+    )
+    assertEquals(
+      lines.map(_.hcursor.get[String]("action").toOption.get),
+      Vector("guest/one", "guest/gone", "guest/two")
+    )
+    assertEquals(lines.map(_.hcursor.get[Int]("statusCode").toOption.get), Vector(0, 1, 1))
+    assertEquals(lines.map(_.hcursor.get[Boolean]("success").toOption.get), Vector(true, false, false))
+    assert(lines(0).hcursor.get[String]("activationId").exists(_.length == 32))
+    assert(lines(1).hcursor.get[String]("error").exists(_.contains("'/guest/gone'")), lines(1))
+    assert(lines(2).hcursor.get[String]("error").exists(_.contains("is inactive")), lines(2))
+
+  test("a refusal, and a failure of the platform, is in its line and stops nobody else"):
+    val invocations = FakeInvocations()
+    invocations.refusing = Some(InvocationRefusal.FinalParameter("x"))
+    assert(fire(invocations, trigger(rule("r", "one"), rule("s", "two"))).isDefined)
+    assertEquals(
+      logs(invocations).map(_.hcursor.get[String]("error")),
+      Vector.fill(2)(Right("It is not to be."))
+    )
+    val broken = FakeInvocations()
+    broken.breaking = true
+    assert(fire(broken, trigger(rule("r", "one"), rule("s", "two"))).isDefined)
+    assertEquals(logs(broken).map(_.hcursor.get[Int]("statusCode")), Vector.fill(2)(Right(3)))
