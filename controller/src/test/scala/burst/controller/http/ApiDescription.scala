@@ -42,7 +42,7 @@ object ApiDescription:
   /** Collections whose routes come one by one, and are described when all of theirs are there. */
   private def isToCome(path: String): Boolean =
     // Which is a package's name, too.
-    val entities = "/api/v1/namespaces/[^/]+/(packages/refresh|(triggers|rules|activations)([/?].*)?)"
+    val entities = "/api/v1/namespaces/[^/]+/(packages/refresh|activations([/?].*)?)"
     path.matches(entities) || path.startsWith("/api/v1/web/") || path.startsWith("/api/v1/gateway")
 
   /** What is wrong with an answer, by the description. Calls it does not know must be refused. */

@@ -188,6 +188,16 @@ class OpenApiSuite extends HttpSuite:
     for path <- Seq("actions/sequence", "actions/bound/documented", "packages/tools", "packages/bound") do
       succeed("GET", s"$here/$path")
     succeed("GET", s"$here/limits")
+    succeed("PUT", s"$here/triggers/event?overwrite=true", Some(s"{$about}"))
+    val rule = """"trigger":"/_/event","action":{"path":"guest","name":"documented"}"""
+    succeed("PUT", s"$here/rules/rule?overwrite=false", Some(s"{$rule}"))
+    succeed("POST", s"$here/rules/rule", Some("""{"status":"inactive"}"""))
+    for path <- Seq("triggers", "rules") do
+      succeed("GET", s"$here/$path?limit=2&skip=0")
+      succeed("GET", s"$here/$path?count=true")
+    for path <- Seq("triggers/event", "rules/rule") do
+      succeed("GET", s"$here/$path")
+      succeed("DELETE", s"$here/$path")
     for path <- Seq("actions/sequence", "actions/documented", "actions/tools/documented", "packages/bound") do
       succeed("DELETE", s"$here/$path")
     succeed("DELETE", s"$here/packages/tools?force=true")
