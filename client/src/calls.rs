@@ -4,6 +4,7 @@
 
 use reqwest::Method;
 use serde::Serialize;
+use serde_json::value::RawValue;
 
 use crate::answer::{Answer, Body};
 use crate::call::{Call, NAMESPACE};
@@ -137,6 +138,42 @@ pub struct PutPackageQuery {
 pub struct DeletePackageQuery {
     /// With its actions; without it a package that has any is a conflict.
     pub force: Option<bool>,
+}
+
+/// What [`Client::list_triggers`] may be asked for.
+#[derive(Debug, Clone, Default)]
+pub struct ListTriggersQuery {
+    /// How many entries to list; 0 for as many as there may be, 200.
+    pub limit: Option<u32>,
+    /// How many entries to pass over.
+    pub skip: Option<u32>,
+    /// Only how many there are behind those that are passed over.
+    pub count: Option<bool>,
+}
+
+/// What [`Client::put_trigger`] may be asked for.
+#[derive(Debug, Clone, Default)]
+pub struct PutTriggerQuery {
+    /// Replaces what has this name; without it that is a conflict.
+    pub overwrite: Option<bool>,
+}
+
+/// What [`Client::list_rules`] may be asked for.
+#[derive(Debug, Clone, Default)]
+pub struct ListRulesQuery {
+    /// How many entries to list; 0 for as many as there may be, 200.
+    pub limit: Option<u32>,
+    /// How many entries to pass over.
+    pub skip: Option<u32>,
+    /// Only how many there are behind those that are passed over.
+    pub count: Option<bool>,
+}
+
+/// What [`Client::put_rule`] may be asked for.
+#[derive(Debug, Clone, Default)]
+pub struct PutRuleQuery {
+    /// Replaces what has this name; without it that is a conflict.
+    pub overwrite: Option<bool>,
 }
 
 /// What [`Client::list_namespaces`] may be asked for.
@@ -736,6 +773,118 @@ impl Client {
         self.answer(Call::new(
             Method::GET,
             &["api", "v1", "namespaces", NAMESPACE, "limits"],
+        ))
+    }
+
+    /// The namespace's triggers, the last changed first.
+    ///
+    /// `GET /api/v1/namespaces/{namespace}/triggers`
+    pub fn list_triggers(&self, query: &ListTriggersQuery) -> Result<Answer<Box<RawValue>>, Error> {
+        self.answer(
+            Call::new(
+                Method::GET,
+                &["api", "v1", "namespaces", NAMESPACE, "triggers"],
+            )
+            .query("limit", query.limit.as_ref())
+            .query("skip", query.skip.as_ref())
+            .query("count", query.count.as_ref()),
+        )
+    }
+
+    /// A trigger with its rules.
+    ///
+    /// `GET /api/v1/namespaces/{namespace}/triggers/{name}`
+    pub fn get_trigger(&self, name: &str) -> Result<Answer<Trigger>, Error> {
+        self.answer(Call::new(
+            Method::GET,
+            &["api", "v1", "namespaces", NAMESPACE, "triggers", name],
+        ))
+    }
+
+    /// Creates a trigger, or changes one.
+    ///
+    /// `request` is a [`TriggerRequest`], or serializes as one.
+    ///
+    /// `PUT /api/v1/namespaces/{namespace}/triggers/{name}`
+    pub fn put_trigger(
+        &self,
+        name: &str,
+        query: &PutTriggerQuery,
+        request: &(impl Serialize + ?Sized),
+    ) -> Result<Answer<Trigger>, Error> {
+        self.answer(
+            Call::new(
+                Method::PUT,
+                &["api", "v1", "namespaces", NAMESPACE, "triggers", name],
+            )
+            .query("overwrite", query.overwrite.as_ref())
+            .body(request)?,
+        )
+    }
+
+    /// Deletes a trigger; its rules become inactive.
+    ///
+    /// `DELETE /api/v1/namespaces/{namespace}/triggers/{name}`
+    pub fn delete_trigger(&self, name: &str) -> Result<Answer<Trigger>, Error> {
+        self.answer(Call::new(
+            Method::DELETE,
+            &["api", "v1", "namespaces", NAMESPACE, "triggers", name],
+        ))
+    }
+
+    /// The namespace's rules, the last changed first.
+    ///
+    /// `GET /api/v1/namespaces/{namespace}/rules`
+    pub fn list_rules(&self, query: &ListRulesQuery) -> Result<Answer<Box<RawValue>>, Error> {
+        self.answer(
+            Call::new(
+                Method::GET,
+                &["api", "v1", "namespaces", NAMESPACE, "rules"],
+            )
+            .query("limit", query.limit.as_ref())
+            .query("skip", query.skip.as_ref())
+            .query("count", query.count.as_ref()),
+        )
+    }
+
+    /// A rule.
+    ///
+    /// `GET /api/v1/namespaces/{namespace}/rules/{name}`
+    pub fn get_rule(&self, name: &str) -> Result<Answer<Rule>, Error> {
+        self.answer(Call::new(
+            Method::GET,
+            &["api", "v1", "namespaces", NAMESPACE, "rules", name],
+        ))
+    }
+
+    /// Creates a rule, or changes one.
+    ///
+    /// `request` is a [`RuleRequest`], or serializes as one.
+    ///
+    /// `PUT /api/v1/namespaces/{namespace}/rules/{name}`
+    pub fn put_rule(
+        &self,
+        name: &str,
+        query: &PutRuleQuery,
+        request: &(impl Serialize + ?Sized),
+    ) -> Result<Answer<Rule>, Error> {
+        self.answer(
+            Call::new(
+                Method::PUT,
+                &["api", "v1", "namespaces", NAMESPACE, "rules", name],
+            )
+            .query("overwrite", query.overwrite.as_ref())
+            .body(request)?,
+        )
+    }
+
+    /// Deletes a rule.
+    ///
+    /// `DELETE /api/v1/namespaces/{namespace}/rules/{name}`
+    pub fn delete_rule(&self, name: &str) -> Result<Answer<Rule>, Error> {
+        self.answer(Call::new(
+            Method::DELETE,
+            &["api", "v1", "namespaces", NAMESPACE, "rules", name],
         ))
     }
 

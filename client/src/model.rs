@@ -1212,3 +1212,165 @@ pub struct ActionLimitsOfNamespace {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_parameter_size: Option<String>,
 }
+
+/// Where a trigger or an action is.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ActionPlace {
+    /// Its namespace, with its package as `namespace/package` if it is in one.
+    pub path: String,
+    /// Its name.
+    pub name: String,
+}
+
+vocabulary! {
+    /// Whether a rule's action is called when its trigger fires.
+    RuleStatus {
+        Active = "active",
+        Inactive = "inactive",
+    }
+}
+
+/// A trigger. Times are in milliseconds since the epoch.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Trigger {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// Whether it is shared.
+    pub publish: bool,
+    /// What is said of it.
+    pub annotations: Vec<KeyValue>,
+    /// What its actions are called with unless the event says otherwise.
+    pub parameters: Vec<KeyValue>,
+    /// Nothing; OpenWhisk shows it.
+    pub limits: BTreeMap<String, Box<RawValue>>,
+    /// Its rules, by `namespace/name`, each with `action` and `status`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rules: Option<BTreeMap<String, Box<RawValue>>>,
+    /// When it was last changed.
+    pub updated: u64,
+}
+
+/// A trigger in a list. Times are in milliseconds since the epoch.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TriggerSummary {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// Whether it is shared.
+    pub publish: bool,
+    /// What is said of it.
+    pub annotations: Vec<KeyValue>,
+    /// When it was last changed.
+    pub updated: u64,
+}
+
+/// A trigger as it is to be. Unknown fields are passed over.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TriggerRequest {
+    /// In place of those that it has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parameters: Option<Vec<KeyValue>>,
+    /// In place of those that it has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<Vec<KeyValue>>,
+    /// Whether it is to be shared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub publish: Option<bool>,
+    /// Its version in place of the next one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+}
+
+/// A rule. Times are in milliseconds since the epoch.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Rule {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// Whether it is shared.
+    pub publish: bool,
+    /// What is said of it.
+    pub annotations: Vec<KeyValue>,
+    /// Where a trigger or an action is.
+    pub trigger: ActionPlace,
+    /// Where a trigger or an action is.
+    pub action: ActionPlace,
+    /// Whether a rule's action is called when its trigger fires.
+    pub status: RuleStatus,
+    /// When it was last changed.
+    pub updated: u64,
+}
+
+/// A rule in a list. Times are in milliseconds since the epoch.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RuleSummary {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// Whether it is shared.
+    pub publish: bool,
+    /// What is said of it.
+    pub annotations: Vec<KeyValue>,
+    /// Where a trigger or an action is.
+    pub trigger: ActionPlace,
+    /// Where a trigger or an action is.
+    pub action: ActionPlace,
+    /// When it was last changed.
+    pub updated: u64,
+}
+
+/// A rule as it is to be. Unknown fields are passed over.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RuleRequest {
+    /// Its trigger, as `/namespace/name` or `{path, name}`.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "present"
+    )]
+    pub trigger: Option<Box<RawValue>>,
+    /// Its action, as `/namespace/[package/]name` or `{path, name}`.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "present"
+    )]
+    pub action: Option<Box<RawValue>>,
+    /// In place of those that it has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<Vec<KeyValue>>,
+    /// Whether it is to be shared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub publish: Option<bool>,
+    /// Its version in place of the next one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+}
+
+/// What a rule is to be.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RuleStatusRequest {
+    /// Whether a rule's action is called when its trigger fires.
+    pub status: RuleStatus,
+}

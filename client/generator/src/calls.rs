@@ -21,6 +21,7 @@ const HEAD: &str = "\
 
 use reqwest::Method;
 use serde::Serialize;
+use serde_json::value::RawValue;
 
 use crate::answer::{Answer, Body};
 use crate::call::{Call, NAMESPACE};
