@@ -67,6 +67,8 @@ cp "$here/Dockerfile" "$context/"
 install -m 755 "$binary" "$context/burst-runtime"
 # Names of functions stay, for backtraces; the rest of the debugging information is most of the size.
 strip --strip-debug "$context/burst-runtime" 2>/dev/null || true
+mkdir -p "$context/interpreters"
+"$here/interpreters.sh" "$context/interpreters"
 cat /etc/ssl/certs/ca-certificates.crt >"$context/ca-certificates.crt" 2>/dev/null ||
     say "no certificate authorities here: work functions in containers will not be able to use TLS"
 

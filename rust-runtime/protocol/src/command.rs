@@ -1,5 +1,7 @@
 //! What the runtime asks of the program.
 
+use std::collections::BTreeMap;
+use std::fmt;
 use std::time::Duration;
 
 use burst_bcm::{BackendConfig, Failure, Secret, Topology};
@@ -42,6 +44,21 @@ pub struct RunPack {
     /// to its memory.
     #[serde(default)]
     pub memory: Option<u64>,
+    /// What a function of OpenWhisk's is told of this run.
+    #[serde(default)]
+    pub invocation: Invocation,
+}
+
+/// What a function of OpenWhisk's is told of a run, by the names that its runtimes have for that (`activation_id`,
+/// `action_name`, …). A key of the API may be among it: no value is ever shown.
+#[derive(Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Invocation(pub BTreeMap<String, String>);
+
+impl fmt::Debug for Invocation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
 }
 
 /// Why a pack's part of a flare cannot be run.
@@ -221,7 +238,8 @@ mod tests {
         let mut body = serde_json::json!({
             "flareId": "f1", "pack": 1, "packSizes": [3, 2], "inputs": {"each": [1, 2]},
             "backend": {"kind": "direct", "uri": "redis://:hunter2@host", "chunkSize": 1},
-            "secret": "hunter2", "advertise": "127.0.0.1", "deadline": 5, "lease": 1500
+            "secret": "hunter2", "advertise": "127.0.0.1", "deadline": 5, "lease": 1500,
+            "invocation": {"api_key": "hunter2"}
         });
         change(&mut body);
         serde_json::from_str(&body.to_string()).unwrap()

@@ -89,7 +89,7 @@
 //! | idea | file |
 //! | --- | --- |
 //! | who makes the walls: root, or a user namespace of the launcher's | `owner` |
-//! | namespaces and the pack's root, by `hakoniwa` | `root`, `libraries`, `directories` |
+//! | namespaces and the pack's root, by `hakoniwa` | `root`, `libraries`, `interpreters`, `directories` |
 //! | how many descriptors who may have | `descriptors` |
 //! | what process 1 does before it becomes the runtime: mounts closed, its own user, no rights | `process_one`, `mounts`, `loopback` |
 //! | system calls | `filter`, `syscalls` |
@@ -111,6 +111,7 @@ mod handover;
 mod hierarchy;
 mod inbound;
 mod internet;
+mod interpreters;
 mod kernel_network;
 mod launcher;
 mod libraries;

@@ -10,6 +10,7 @@ use rustix::process::{Resource, getrlimit};
 
 use crate::Error;
 use crate::directories::Directory;
+use crate::interpreters;
 use crate::libraries;
 use crate::owner::{INSIDE, SCAFFOLD, may_make_walls};
 use crate::spec::Limits;
@@ -19,6 +20,9 @@ pub(crate) const RUNTIME: &str = "/run/burst/burst-runtime";
 
 /// Where the sockets of this machine's packs lie.
 pub(crate) const SOCKETS: &str = "/run/burst/sockets";
+
+/// Where interpreters are looked for if the environment does not say, by the runtime in a pack, too.
+const SEARCH_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// The machine's devices that a pack has.
 pub(crate) const DEVICES: [&str; 5] = [
@@ -187,7 +191,12 @@ impl Layout {
         for path in &libraries.paths {
             self.show(path, &path.to_string_lossy());
         }
-        for (link, target) in &libraries.links {
+        let search_path = std::env::var_os("PATH").unwrap_or_else(|| SEARCH_PATH.into());
+        let interpreters = interpreters::find(&search_path);
+        for path in &interpreters.paths {
+            self.show(path, &path.to_string_lossy());
+        }
+        for (link, target) in libraries.links.iter().chain(&interpreters.links) {
             self.link(&link.to_string_lossy(), &target.to_string_lossy());
         }
         let id = INSIDE;

@@ -2,7 +2,7 @@
 //!
 //! | left | what becomes of it |
 //! | --- | --- |
-//! | processes | killed before the flare's end is told, and again when the program is stopped |
+//! | processes, but for those that a launcher has for its workers | killed before the flare's end is told, and again when the program is stopped |
 //! | files in the directories that are the pack's own | removed before the flare's end is told; a group's stay |
 //! | System V queues, semaphores, shared memory | the pack is not used again |
 //! | threads that go on computing | the program is killed when it is seen to do so twice, a moment apart |
@@ -33,10 +33,11 @@ pub fn own(directories: Vec<PathBuf>) {
 /// again.
 pub(crate) fn clean_up(program: &Program, grouped: bool) -> impl Future<Output = bool> + use<> {
     let killed_all = kill_descendants(program);
+    let few = FEW + program.workers().len();
     let package = program.directory().to_owned();
     let own = OWN.get().filter(|own| !own.is_empty() && !grouped);
     async move {
-        if !killed_all || !few_are_left().await {
+        if !killed_all || !few_are_left(few).await {
             return false;
         }
         let Some(own) = own else {
@@ -51,7 +52,7 @@ pub(crate) fn clean_up(program: &Program, grouped: bool) -> impl Future<Output =
     }
 }
 
-/// Kills all processes below the runtime but the program. Whether none is left.
+/// Kills all processes below the runtime but the program and those of its workers. Whether none is left.
 pub(crate) fn kill_descendants(program: &Program) -> bool {
     let Some(leader) = program.group.number() else {
         return false;
@@ -59,7 +60,10 @@ pub(crate) fn kill_descendants(program: &Program) -> bool {
     let mut killed = HashSet::new();
     for _ in 0..PASSES {
         let mut left = descendants::below(std::process::id() as i32);
-        left.retain(|process| process.number != leader && !killed.contains(process));
+        left.retain(|process| {
+            let stays = process.number == leader || program.workers().contains(process);
+            !stays && !killed.contains(process)
+        });
         if left.is_empty() {
             return true;
         }
@@ -71,9 +75,9 @@ pub(crate) fn kill_descendants(program: &Program) -> bool {
 
 /// Waits until those that were killed are gone, as each counts against what the pack may have. Its own children, which
 /// the program has not waited for, stay: a few may.
-async fn few_are_left() -> bool {
+async fn few_are_left(few: usize) -> bool {
     let began = Instant::now();
-    while descendants::count_below(std::process::id() as i32) > FEW {
+    while descendants::count_below(std::process::id() as i32) > few {
         if began.elapsed() > limits::CLEARING {
             return false;
         }
@@ -121,6 +125,7 @@ fn clear(directories: &[PathBuf], package: &Path) -> io::Result<()> {
 /// Kills a program that is of no use, and what it may have started since others were looked for.
 pub(crate) fn kill_all(program: &Program) {
     program.group.kill();
+    program.workers().iter().for_each(|worker| worker.kill());
     kill_descendants(program);
 }
 

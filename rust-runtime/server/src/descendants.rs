@@ -15,6 +15,15 @@ pub(crate) struct Process {
 impl Process {
     /// Kills it, and no other that has its number by now.
     pub(crate) fn kill(self) {
+        self.signal(libc::SIGKILL);
+    }
+
+    /// Whether it gets no processor, as it was told to stop or has ended.
+    pub(crate) fn rests(self) -> bool {
+        Stat::of(self.number).is_none_or(|stat| stat.process != self || stat.rests)
+    }
+
+    pub(crate) fn signal(self, wanted: i32) {
         // SAFETY: all arguments are integers but for the null pointer, which the kernel takes for no information. The
         // descriptor is opened here and given to nobody, so it is closed once and never used after that.
         unsafe {
@@ -23,10 +32,10 @@ impl Process {
                 if handle >= 0 {
                     let no_info = std::ptr::null::<libc::siginfo_t>();
                     let signal = libc::SYS_pidfd_send_signal;
-                    libc::syscall(signal, handle, libc::SIGKILL, no_info, 0);
+                    libc::syscall(signal, handle, wanted, no_info, 0);
                 } else {
                     // Linux before 5.3: the number was its own a moment ago.
-                    libc::kill(self.number, libc::SIGKILL);
+                    libc::kill(self.number, wanted);
                 }
             }
             if handle >= 0 {
@@ -58,6 +67,15 @@ fn family_of(ancestor: i32) -> Vec<Stat> {
         found.extend(children);
     }
     found
+}
+
+/// The children of a process that have not ended.
+pub(crate) fn living_children(parent: i32) -> Vec<Process> {
+    let children = Family::now().children(parent).into_iter();
+    children
+        .filter(|child| !child.ended)
+        .map(|child| child.process)
+        .collect()
 }
 
 /// The children of a process, whether they have ended or not.
@@ -118,6 +136,7 @@ struct Stat {
     process: Process,
     parent: i32,
     ended: bool,
+    rests: bool,
 }
 
 impl Stat {
@@ -140,6 +159,7 @@ impl Stat {
             parent,
             // The state is the first thread's: others go on without it.
             ended: matches!(state, "Z" | "X") && threads <= 1,
+            rests: matches!(state, "T" | "t" | "Z" | "X"),
         })
     }
 }
@@ -157,7 +177,8 @@ mod tests {
             Stat::parse(12, format!("12 (a) Z 1 (\u{fffd})) {rest}").as_bytes()).unwrap()
         };
         let stat = parse(rest);
-        assert_eq!((stat.parent, stat.ended), (7, false));
+        assert_eq!((stat.parent, stat.ended, stat.rests), (7, false, false));
+        assert!(parse(&rest.replace('S', "T")).rests);
         assert!(parse(&rest.replace('S', "Z")).ended);
         assert!(!parse(&rest.replace('S', "Z").replace("20 0 1", "20 0 2")).ended);
         assert_eq!((stat.process.number, stat.process.began), (12, 815));

@@ -4,13 +4,16 @@ use std::ffi::CStr;
 
 use serde::Serialize;
 
-/// The machine and C library that packages must fit, and the kinds of backends.
+use crate::launcher::interpreted;
+
+/// The machine and C library that packages must fit, the kinds of backends, and those of programs.
 #[derive(Debug, Serialize)]
 pub struct Description {
     arch: &'static str,
     glibc: Option<String>,
     version: &'static str,
     backends: Vec<&'static str>,
+    kinds: Vec<&'static str>,
 }
 
 /// Describes the machine this runs on.
@@ -26,6 +29,10 @@ pub fn describe() -> Description {
         glibc: glibc(),
         version: env!("CARGO_PKG_VERSION"),
         backends: burst_bcm::backends().collect(),
+        kinds: ["action-loop", "rust"]
+            .into_iter()
+            .chain(interpreted())
+            .collect(),
     }
 }
 

@@ -13,19 +13,40 @@ use tokio::io::{AsyncReadExt, AsyncSeekExt};
 use tokio_util::io::StreamReader;
 
 use crate::error::Error;
+use crate::kind::Kind;
 use crate::limits;
-use crate::package::{Package, PackageError};
+use crate::package::{Code, Package, PackageError};
 
 #[derive(Deserialize)]
 struct Body {
     value: Value,
 }
 
-/// OpenWhisk's fields, and `path` for a package that is here already.
+/// OpenWhisk's fields, and `path` for a package that is here already. Code is base64 unless it is said not to be.
 #[derive(Deserialize)]
 struct Value {
     path: Option<PathBuf>,
     code: Option<String>,
+    binary: Option<bool>,
+    #[serde(flatten)]
+    program: ProgramName,
+}
+
+/// Of which kind a program is, and by which function it is called.
+#[derive(Debug, Default, Deserialize)]
+pub(crate) struct ProgramName {
+    kind: Option<String>,
+    main: Option<String>,
+}
+
+impl ProgramName {
+    fn code(self) -> Result<Code, Error> {
+        let kind = self.kind.as_deref().map(Kind::parse).transpose();
+        Ok(Code {
+            kind: kind.map_err(refused)?.unwrap_or_default(),
+            main: self.main.filter(|main| !main.is_empty()),
+        })
+    }
 }
 
 /// Finds or unpacks the package a request names. Blocks on files.
@@ -34,12 +55,15 @@ pub(crate) fn package(body: &[u8]) -> Result<Package, Error> {
     let Body { value } = serde_json::from_slice(body)
         .map_err(|error| Error::Malformed(format!("{form}: {:?} error", error.classify())))?;
     match (value.path, value.code) {
-        (Some(path), None) => at(&path),
+        (Some(path), None) => at(&path, value.program),
+        (None, Some(code)) if value.binary == Some(false) => {
+            unpack(Cursor::new(code), value.program)
+        }
         (None, Some(code)) => {
             let bytes = STANDARD
                 .decode(code.trim())
                 .map_err(|error| Error::Malformed(format!("`code` is not base64: {error}")))?;
-            unpack(Cursor::new(bytes))
+            unpack(Cursor::new(bytes), value.program)
         }
         _ => Err(Error::Malformed(form.to_owned())),
     }
@@ -70,14 +94,14 @@ pub(crate) async fn receive(body: RequestBody) -> Result<File, Error> {
     Ok(file.into_std().await)
 }
 
-/// Unpacks a zip, or the bare executable. Blocks on files.
-pub(crate) fn unpack(bytes: impl Read + Seek) -> Result<Package, Error> {
-    Package::unpack(bytes).map_err(refused)
+/// Unpacks a zip, the bare executable or a file of source. Blocks on files.
+pub(crate) fn unpack(bytes: impl Read + Seek, program: ProgramName) -> Result<Package, Error> {
+    Package::unpack(bytes, program.code()?).map_err(refused)
 }
 
 /// Finds the package in a directory. Blocks on files.
-pub(crate) fn at(path: &Path) -> Result<Package, Error> {
-    Package::at(path).map_err(refused)
+pub(crate) fn at(path: &Path, program: ProgramName) -> Result<Package, Error> {
+    Package::at(path, program.code()?).map_err(refused)
 }
 
 fn refused(error: PackageError) -> Error {

@@ -7,6 +7,7 @@
 //! | HTTP calls, and who may make them | `routes`, `access`, `body` |
 //! | what the runtime is doing | `runtime` |
 //! | finding or unpacking a package, its variables | `init`, `package`, `environment` |
+//! | what runs it | `kind`, `launcher`, [`action_loop`] |
 //! | the program: start, hello, what its end means | `supervisor`, `process`, `memory`, `memory_limit` |
 //! | what comes from it | `control_socket` (frames), `log_buffer`, `logs` (pipes) |
 //! | one flare | `pack` (time, orders, kills), `checks`, `tracker` and `violation` (what may be true of what is said) |
@@ -14,6 +15,7 @@
 //! | what a flare leaves behind | [`cleanup`], `suspension`, [`orphans`], `descendants`, `not_reusable` |
 
 mod access;
+pub mod action_loop;
 mod body;
 mod checks;
 pub mod cleanup;
@@ -26,6 +28,8 @@ mod environment;
 mod error;
 pub mod inherited;
 mod init;
+mod kind;
+mod launcher;
 mod limits;
 mod log_buffer;
 mod logs;
@@ -51,6 +55,7 @@ use tokio::net::TcpListener;
 pub use access::Access;
 pub use describe::{Description, describe};
 pub use error::Error;
+pub use launcher::LauncherError;
 pub use memory_limit::MemoryLimitError;
 pub use not_reusable::NotReusable;
 pub use package::PackageError;

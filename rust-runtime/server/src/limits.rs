@@ -36,6 +36,8 @@ pub(crate) const RESERVED_PROCESSES: u64 = 256;
 /// Bytes of a crash's core: fewer than any has. With none at all the kernel would still run the machine's handler of
 /// cores, where there is one.
 pub(crate) const NO_CORE: u64 = 1;
+/// How executables of Linux begin.
+pub(crate) const ELF: [u8; 4] = *b"\x7fELF";
 /// Files in a package.
 pub(crate) const ENTRIES: usize = 10_000;
 /// What all workers of a pack and the pack itself may log together, at once and then in a second.

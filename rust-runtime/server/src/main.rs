@@ -47,6 +47,12 @@ enum Command {
         #[arg(long, value_name = "DIRECTORY")]
         scratch: Vec<PathBuf>,
     },
+    /// Run an executable that speaks OpenWhisk's action loop: serves a runtime in its place.
+    #[command(hide = true)]
+    ActionLoop {
+        /// The executable.
+        exec: PathBuf,
+    },
     /// Print, as JSON, what packages must be built for to run here, and the kinds of backends.
     Describe,
     /// Delete what a flare left on its backend; reads {"flareId","backend"} from standard input.
@@ -114,6 +120,9 @@ fn main() -> ExitCode {
                 local: local_listener,
             };
             serve(&listen, opened, held, keep_open)
+        }
+        Command::ActionLoop { exec } => {
+            burst_runtime::action_loop::serve(&exec).map_err(Into::into)
         }
         Command::Describe => describe(),
         Command::Cleanup => cleanup(),

@@ -1,21 +1,34 @@
-//! Packages: a directory with an executable named `exec`, a zip of one, or the bare executable.
+//! Packages: a directory with an executable named `exec` or with what a launcher finds, a zip of one, a bare executable
+//! or a file of source.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
+use burst_protocol::CONTROL_FD;
 use tempfile::TempDir;
 
-use crate::limits;
+use crate::kind::Kind;
+use crate::launcher::{self, LauncherError};
+use crate::limits::{self, ELF};
 
 /// Name of the executable within a package.
 const EXEC: &str = "exec";
+
+/// Name of a file of source that is a package by itself.
+pub(crate) const SOURCE: &str = "source";
 
 /// Why a package cannot be run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PackageError {
+    /// Nothing here runs such packages.
+    #[error(
+        "there is no kind `{0}` here: the kinds are rust, python, nodejs, go, swift and action-loop"
+    )]
+    Kind(String),
     /// There is no executable.
     #[error("the package has no executable file named `exec`")]
     NoExec,
@@ -39,81 +52,117 @@ pub enum PackageError {
     Io(#[from] io::Error),
 }
 
+/// What a package is, and by which function it is called.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Code {
+    pub(crate) kind: Kind,
+    pub(crate) main: Option<String>,
+}
+
 /// A package on disk. One that was unpacked here is removed with this value.
 #[derive(Debug)]
 pub(crate) struct Package {
     directory: PathBuf,
     exec: PathBuf,
+    code: Code,
     _owned: Option<TempDir>,
 }
 
 impl Package {
     /// The package in this directory, or around this executable; either is somebody else's.
-    pub(crate) fn at(path: &Path) -> Result<Self, PackageError> {
+    pub(crate) fn at(path: &Path, code: Code) -> Result<Self, PackageError> {
         let path = path.canonicalize()?;
         let (directory, exec) = match path.parent() {
             Some(parent) if path.is_file() => (parent.to_owned(), path),
             _ => (path.clone(), path.join(EXEC)),
         };
-        let package = Self {
+        Self {
             directory,
             exec,
+            code,
             _owned: None,
-        };
-        package.check()?;
-        Ok(package)
+        }
+        .checked()
     }
 
-    /// Unpacks an executable or a zip into a directory of its own.
-    pub(crate) fn unpack(mut bytes: impl Read + Seek) -> Result<Self, PackageError> {
+    /// Unpacks an executable, a zip or a file of source into a directory of its own.
+    pub(crate) fn unpack(mut bytes: impl Read + Seek, code: Code) -> Result<Self, PackageError> {
         let owned = tempfile::Builder::new()
             .prefix("burst-package-")
             .tempdir()?;
         let mut head = Vec::new();
         bytes
             .by_ref()
-            .take(ELF.len() as u64)
+            .take(ZIP.len() as u64)
             .read_to_end(&mut head)?;
         bytes.rewind()?;
-        if head.starts_with(ELF) || head.starts_with(SCRIPT) {
-            let mut file = create(&owned.path().join(EXEC), 0o755)?;
-            let length = io::copy(&mut bytes.take(limits::UNPACKED), &mut file)?;
-            if length == limits::UNPACKED {
-                return Err(PackageError::TooLarge);
-            }
+        let is_script = matches!(code.kind, Kind::Script(_));
+        if head.starts_with(&ELF) || (head.starts_with(SCRIPT) && !is_script) {
+            copy(bytes, &owned.path().join(EXEC), 0o755)?;
+        } else if is_script && !head.starts_with(ZIP) {
+            copy(bytes, &owned.path().join(SOURCE), 0o644)?;
         } else {
             unzip(bytes, owned.path())?;
             match fs::set_permissions(owned.path().join(EXEC), PermissionsExt::from_mode(0o755)) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    return Err(PackageError::NoExec);
-                }
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 other => other?,
             }
         }
-        let package = {
-            let directory = owned.path().to_owned();
-            let exec = directory.join(EXEC);
-            Self {
-                directory,
-                exec,
-                _owned: Some(owned),
-            }
-        };
-        package.check()?;
-        Ok(package)
+        let directory = owned.path().to_owned();
+        Self {
+            exec: directory.join(EXEC),
+            directory,
+            code,
+            _owned: Some(owned),
+        }
+        .checked()
     }
 
     pub(crate) fn directory(&self) -> &Path {
         &self.directory
     }
 
-    pub(crate) fn exec(&self) -> &Path {
-        &self.exec
+    /// What starts it, without environment and directory. Blocks on files.
+    pub(crate) fn command(&self) -> Result<Command, LauncherError> {
+        match &self.code.kind {
+            Kind::Native | Kind::NativeOrActionLoop => {
+                let mut command = Command::new(&self.exec);
+                command.stdin(Stdio::null());
+                Ok(command)
+            }
+            Kind::ActionLoop => launcher::action_loop(&self.exec),
+            Kind::Script(language) => launcher::script(language, self.code.main.as_deref()),
+        }
+    }
+
+    /// Whether a launcher of ours speaks for it.
+    pub(crate) fn is_launched(&self) -> bool {
+        matches!(self.code.kind, Kind::ActionLoop | Kind::Script(_))
+    }
+
+    /// One that can be started. What is missing in a package that a launcher loads, that says.
+    fn checked(mut self) -> Result<Self, PackageError> {
+        if let Kind::Script(language) = &self.code.kind {
+            let has = |name: &&str| self.directory.join(name).is_file();
+            // As OpenWhisk's images of languages do.
+            if language.entries().iter().any(has) || !self.exec.is_file() {
+                return Ok(self);
+            }
+            self.code.kind = Kind::ActionLoop;
+        }
+        self.check()?;
+        if self.code.kind == Kind::NativeOrActionLoop {
+            self.code.kind = match mentions(&self.exec, CONTROL_FD.as_bytes())? {
+                true => Kind::Native,
+                false => Kind::ActionLoop,
+            };
+        }
+        Ok(self)
     }
 
     /// The C library hands files it cannot execute to a shell: better to say what is wrong first.
     fn check(&self) -> Result<(), PackageError> {
-        let file = match File::open(self.exec()) {
+        let file = match File::open(&self.exec) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 return Err(PackageError::NoExec);
             }
@@ -127,7 +176,7 @@ impl Package {
         if head.starts_with(SCRIPT) {
             return Ok(());
         }
-        if !head.starts_with(ELF) || head.len() < 20 {
+        if !head.starts_with(&ELF) || head.len() < 20 {
             return Err(PackageError::NotExecutable);
         }
         let machine = u16::from_le_bytes([head[18], head[19]]);
@@ -138,8 +187,8 @@ impl Package {
     }
 }
 
-const ELF: &[u8] = b"\x7fELF";
 const SCRIPT: &[u8] = b"#!";
+const ZIP: &[u8] = b"PK\x03\x04";
 
 /// This machine in an ELF header, where we know it.
 const OURS: Option<u16> = if cfg!(target_arch = "x86_64") {
@@ -149,6 +198,34 @@ const OURS: Option<u16> = if cfg!(target_arch = "x86_64") {
 } else {
     None
 };
+
+fn copy(bytes: impl Read, path: &Path, mode: u32) -> Result<(), PackageError> {
+    let length = io::copy(&mut bytes.take(limits::UNPACKED), &mut create(path, mode)?)?;
+    match length == limits::UNPACKED {
+        true => Err(PackageError::TooLarge),
+        false => Ok(()),
+    }
+}
+
+/// Whether these bytes are in a file: what looks for the control socket speaks the runtime's protocol.
+fn mentions(path: &Path, words: &[u8]) -> io::Result<bool> {
+    let mut file = File::open(path)?;
+    let mut window = Vec::new();
+    loop {
+        let read = file.by_ref().take(SCANNED).read_to_end(&mut window)?;
+        if window.windows(words.len()).any(|found| found == words) {
+            return Ok(true);
+        }
+        if read == 0 {
+            return Ok(false);
+        }
+        // They may lie across the border.
+        window.drain(..window.len().saturating_sub(words.len()));
+    }
+}
+
+/// Bytes of a file that are looked through at once.
+const SCANNED: u64 = 1 << 20;
 
 fn unzip(bytes: impl Read + Seek, directory: &Path) -> Result<(), PackageError> {
     let mut archive = zip::ZipArchive::new(bytes)?;
@@ -212,7 +289,24 @@ mod tests {
     }
 
     fn unpack(bytes: impl AsRef<[u8]>) -> Result<Package, PackageError> {
-        Package::unpack(Cursor::new(bytes))
+        Package::unpack(Cursor::new(bytes), Code::default())
+    }
+
+    fn at(path: &Path) -> Result<Package, PackageError> {
+        Package::at(path, Code::default())
+    }
+
+    impl Package {
+        fn takes_the_action_loop(&self) -> bool {
+            self.code.kind == Kind::ActionLoop
+        }
+    }
+
+    fn code(kind: &str) -> Code {
+        Code {
+            kind: Kind::parse(kind).unwrap(),
+            main: None,
+        }
     }
 
     #[test]
@@ -220,7 +314,7 @@ mod tests {
         let package = unpack(zipped(&[("exec", b"#!/bin/true"), ("data/words", b"a")])).unwrap();
         let directory = package.directory().to_owned();
         assert_eq!(fs::read(directory.join("data/words")).unwrap(), b"a");
-        let mode = fs::metadata(package.exec()).unwrap().permissions().mode();
+        let mode = fs::metadata(&package.exec).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o755);
         drop(package);
         assert!(!directory.exists());
@@ -229,9 +323,9 @@ mod tests {
     #[test]
     fn a_bare_script_is_a_package() {
         let package = unpack(b"#!/bin/true").unwrap();
-        assert_eq!(fs::read(package.exec()).unwrap(), b"#!/bin/true");
-        Package::at(package.directory()).unwrap();
-        let bare = Package::at(package.exec()).unwrap();
+        assert_eq!(fs::read(&package.exec).unwrap(), b"#!/bin/true");
+        at(package.directory()).unwrap();
+        let bare = at(&package.exec).unwrap();
         assert_eq!(bare.directory(), package.directory());
     }
 
@@ -266,10 +360,47 @@ mod tests {
         let text = unpack(zipped(&[("exec", b"hello")]));
         assert!(matches!(text, Err(PackageError::NotExecutable)));
         let mut elf = [0; 64];
-        elf[..4].copy_from_slice(ELF);
+        elf[..4].copy_from_slice(&ELF);
         elf[18] = 8;
         assert!(matches!(unpack(elf), Err(PackageError::Architecture(_))));
-        let missing = Package::at(Path::new("/no/such/package"));
+        let missing = at(Path::new("/no/such/package"));
         assert!(matches!(missing, Err(PackageError::Io(_))));
+    }
+
+    #[test]
+    fn what_a_launcher_loads_needs_no_executable() {
+        let source = Package::unpack(Cursor::new("def main(args): pass"), code("python")).unwrap();
+        assert!(source.directory().join(SOURCE).exists() && source.is_launched());
+        let zip = zipped(&[("__main__.py", b"")]);
+        let zip = Package::unpack(Cursor::new(zip), code("python:3.11")).unwrap();
+        assert!(zip.directory().join("__main__.py").exists() && !zip.takes_the_action_loop());
+        for bytes in [
+            zipped(&[("exec", b"#!/bin/sh")]),
+            zipped(&[("exec", b"#!"), ("a.py", b"")]),
+        ] {
+            let looping = Package::unpack(Cursor::new(bytes), code("nodejs")).unwrap();
+            assert!(looping.takes_the_action_loop());
+        }
+        let marked = Package::unpack(Cursor::new("#!/usr/bin/node"), code("nodejs")).unwrap();
+        assert!(!marked.takes_the_action_loop());
+    }
+
+    #[test]
+    fn who_knows_of_the_control_socket_needs_no_launcher() {
+        let far = " ".repeat(SCANNED as usize - 10);
+        for (exec, launched) in [
+            ("#!/bin/sh".to_owned(), true),
+            (format!("#!/bin/sh\n{CONTROL_FD}"), false),
+            (format!("#!/bin/sh\n{far}{CONTROL_FD}"), false),
+        ] {
+            for (kind, always) in [
+                ("rust", Some(false)),
+                ("rust:1.34", None),
+                ("go", Some(true)),
+            ] {
+                let package = Package::unpack(Cursor::new(&exec), code(kind)).unwrap();
+                assert_eq!(package.is_launched(), always.unwrap_or(launched), "{kind}");
+            }
+        }
     }
 }

@@ -16,6 +16,7 @@ use tokio::sync::{oneshot, watch};
 use crate::environment::Environment;
 use crate::memory_limit::MemoryLimitError;
 use crate::package::Package;
+use crate::supervisor::StartError;
 use crate::{limits, memory_limit, orphans};
 
 /// What the program gets to see of the runtime's environment.
@@ -138,8 +139,8 @@ pub(crate) async fn start(
     package: &Package,
     own: &Environment,
     listener: Option<Arc<OwnedFd>>,
-) -> io::Result<Started> {
-    let mut command = Command::new(package.exec());
+) -> Result<Started, StartError> {
+    let mut command = package.command()?;
     command.current_dir(package.directory()).env_clear();
     command.envs(
         ENVIRONMENT
@@ -152,12 +153,11 @@ pub(crate) async fn start(
         command.env(LISTENER_FD, LISTENER.to_string());
     }
     command
-        .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .process_group(0);
-    let (ours, theirs) = UnixStream::pair()?;
-    ours.set_nonblocking(true)?;
+    let (ours, theirs) = UnixStream::pair().map_err(StartError::Execution)?;
+    ours.set_nonblocking(true).map_err(StartError::Execution)?;
     let (started, starting) = oneshot::channel();
     // The parent-death signal is tied to the thread that starts the child: this one lives exactly
     // as long as the child does.
@@ -178,10 +178,11 @@ pub(crate) async fn start(
                 let _ = exited.send(status);
             }
             group.gone.send_replace(true);
-        })?;
-    starting
-        .await
-        .unwrap_or_else(|_| Err(io::Error::other("the supervising thread was lost")))
+        })
+        .map_err(StartError::Execution)?;
+    let lost = |_| Err(io::Error::other("the supervising thread was lost"));
+    let started = starting.await.unwrap_or_else(lost);
+    started.map_err(StartError::Execution)
 }
 
 fn spawn(

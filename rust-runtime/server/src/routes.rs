@@ -20,10 +20,11 @@ use serde::de::DeserializeOwned;
 use crate::access::{self, Access};
 use crate::environment::Environment;
 use crate::error::Error;
+use crate::init::{self, ProgramName};
 use crate::pack::Order;
 use crate::package::Package;
 use crate::runtime::Runtime;
-use crate::{init, limits, run};
+use crate::{limits, run};
 
 type Received = Result<Bytes, BytesRejection>;
 
@@ -59,14 +60,20 @@ async fn ping() -> Response {
 }
 
 /// A package as it is has a type of its own; anything else is JSON.
-async fn initialize(State(runtime): State<Runtime>, request: Request) -> Result<Response, Error> {
+async fn initialize(
+    State(runtime): State<Runtime>,
+    program: Result<Query<ProgramName>, QueryRejection>,
+    request: Request,
+) -> Result<Response, Error> {
     let sent = request
         .headers()
         .get(header::CONTENT_TYPE)
         .is_some_and(|form| form == "application/octet-stream");
     let package = if sent {
+        let Query(program) = program
+            .map_err(|_| Error::Malformed("the query is not kind=KIND&main=NAME".to_owned()))?;
         let package = init::receive(request.into_body()).await?;
-        unpacked(move || init::unpack(package)).await?
+        unpacked(move || init::unpack(package, program)).await?
     } else {
         let body = Bytes::from_request(request, &()).await;
         let body = accept(body, limits::INIT_BODY)?;
@@ -107,6 +114,8 @@ async fn run_function(State(runtime): State<Runtime>, body: Received) -> Result<
 #[derive(Deserialize)]
 struct Fresh {
     init: Option<PathBuf>,
+    #[serde(flatten)]
+    program: ProgramName,
 }
 
 async fn run_pack(
@@ -115,11 +124,15 @@ async fn run_pack(
     body: Received,
 ) -> Result<Response, Error> {
     let request: RunPack = parse(&accept(body, limits::PACKS_BODY)?)?;
-    let Query(Fresh { init }) =
-        fresh.map_err(|_| Error::Malformed("the query is not init=DIRECTORY".to_owned()))?;
+    let Query(Fresh { init, program }) = fresh.map_err(|_| {
+        Error::Malformed("the query is not init=DIRECTORY&kind=KIND&main=NAME".to_owned())
+    })?;
     let starting = async {
         match init {
-            Some(path) => runtime.init(unpacked(move || init::at(&path)).await?).await,
+            Some(path) => {
+                let package = unpacked(move || init::at(&path, program)).await?;
+                runtime.init(package).await
+            }
             None => Ok(()),
         }
     };

@@ -1,12 +1,12 @@
 //! `POST /run`: OpenWhisk's single function, as a flare of one worker.
 
+use std::collections::BTreeMap;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use burst_protocol::{
-    BackendConfig, FailureKind, Inputs, LogStream, OutputEvent, PackEvent, RunPack, Secret,
-    Timestamp,
+    BackendConfig, FailureKind, Inputs, Invocation, LogStream, OutputEvent, PackEvent, RunPack,
+    Secret, Timestamp,
 };
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::error::Error;
@@ -15,14 +15,6 @@ use crate::runtime::Runtime;
 
 /// Closes the log of one activation on both streams.
 const SENTINEL: &str = "XXX_THE_END_OF_A_WHISK_ACTIVATION_XXX";
-
-#[derive(Deserialize)]
-struct Body {
-    value: Option<Box<RawValue>>,
-    activation_id: Option<String>,
-    /// Milliseconds since the epoch; OpenWhisk sends it as text.
-    deadline: Option<serde_json::Value>,
-}
 
 /// Runs the function on one input; its output, or why there is none.
 pub(crate) async fn run(runtime: &Runtime, body: &[u8]) -> Result<Box<RawValue>, Error> {
@@ -33,15 +25,15 @@ pub(crate) async fn run(runtime: &Runtime, body: &[u8]) -> Result<Box<RawValue>,
 }
 
 async fn activate(runtime: &Runtime, body: &[u8]) -> Result<Box<RawValue>, Error> {
-    let body: Body = serde_json::from_slice(body)
+    let mut body: BTreeMap<String, Box<RawValue>> = serde_json::from_slice(body)
         .map_err(|_| Error::Malformed(r#"the body is not {"value":…}"#.to_owned()))?;
-    let deadline = match &body.deadline {
-        None => None,
-        Some(serde_json::Value::String(text)) => text.parse().ok(),
-        Some(number) => number.as_u64(),
-    };
+    let value = body.remove("value");
+    let mut told: BTreeMap<_, _> = (body.into_iter())
+        .filter_map(|(name, value)| Some((name, text(&value)?)))
+        .collect();
+    let deadline = told.remove("deadline").and_then(|text| text.parse().ok());
     let default = || Timestamp::from(SystemTime::now() + limits::RUN);
-    let flare_id = body.activation_id.unwrap_or_else(|| {
+    let flare_id = told.get("activation_id").cloned().unwrap_or_else(|| {
         let now = UNIX_EPOCH.elapsed().unwrap_or_default();
         format!("{:032x}", now.as_nanos())
     });
@@ -49,7 +41,7 @@ async fn activate(runtime: &Runtime, body: &[u8]) -> Result<Box<RawValue>, Error
         flare_id,
         pack: 0,
         pack_sizes: vec![1],
-        inputs: Inputs::Shared(body.value.unwrap_or_else(|| RawValue::NULL.to_owned())),
+        inputs: Inputs::Shared(value.unwrap_or_else(|| RawValue::NULL.to_owned())),
         backend: BackendConfig::new("direct"),
         secret: Secret::default(),
         advertise: "127.0.0.1".to_owned(),
@@ -60,6 +52,7 @@ async fn activate(runtime: &Runtime, body: &[u8]) -> Result<Box<RawValue>, Error
         autostart: true,
         lease: None,
         memory: None,
+        invocation: Invocation(told),
     })?;
     let mut result = Err(Error::Failed("the function gave no output".to_owned()));
     let mut output = String::new();
@@ -107,4 +100,13 @@ async fn activate(runtime: &Runtime, body: &[u8]) -> Result<Box<RawValue>, Error
         }
     }
     result
+}
+
+/// What a function is told is text; numbers, such as milliseconds, may be sent as they are.
+fn text(value: &RawValue) -> Option<String> {
+    match serde_json::from_str(value.get()).ok()? {
+        serde_json::Value::String(text) => Some(text),
+        serde_json::Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
 }

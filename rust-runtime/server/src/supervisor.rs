@@ -12,7 +12,9 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep_until};
 
 use crate::control_socket::{self, FrameReader, FrameWriter};
+use crate::descendants::{self, Process};
 use crate::environment::Environment;
+use crate::launcher::LauncherError;
 use crate::limits;
 use crate::logs::Pipe;
 use crate::memory::KillCounter;
@@ -36,6 +38,8 @@ pub(crate) struct Program {
     flares: u64,
     /// Between two of them.
     stopped: bool,
+    /// The processes in which a launcher runs its workers, if it has any.
+    workers: Vec<Process>,
     /// The MiB that it may have, where the runtime sees to that.
     allowed: Option<u64>,
     /// The bytes that it said it could not have.
@@ -88,6 +92,9 @@ pub enum StartError {
     /// The kernel does not execute it.
     #[error("the program cannot be executed: {0}")]
     Execution(#[source] io::Error),
+    /// There is nothing that runs it.
+    #[error(transparent)]
+    Launcher(#[from] LauncherError),
     /// The runtime cannot talk to it.
     #[error("the program's pipes cannot be set up: {0}")]
     Pipes(#[source] io::Error),
@@ -117,9 +124,7 @@ impl Program {
     ) -> Result<Self, StartFailure> {
         let memory = KillCounter::of_this_process();
         let killed_before = memory.read();
-        let started = process::start(&package, &environment, listener)
-            .await
-            .map_err(StartError::Execution)?;
+        let started = process::start(&package, &environment, listener).await?;
         let control = UnixStream::from_std(started.control).map_err(StartError::Pipes)?;
         let (incoming, outgoing) = control_socket::split(control);
         let mut program = Self {
@@ -133,6 +138,7 @@ impl Program {
             killed_before,
             flares: 0,
             stopped: false,
+            workers: Vec::new(),
             allowed: None,
             refused: None,
             package,
@@ -235,6 +241,7 @@ impl Program {
         }
         self.flares += 1;
         if std::mem::take(&mut self.stopped) {
+            self.signal_workers(libc::SIGCONT);
             self.group.go_on();
         }
         self.killed_before = self.memory.read();
@@ -245,11 +252,33 @@ impl Program {
     /// It gets no processor until the next flare begins.
     pub(crate) fn stop(&mut self) {
         self.group.stop();
+        self.signal_workers(libc::SIGSTOP);
         self.stopped = true;
+    }
+
+    fn signal_workers(&self, signal: i32) {
+        self.workers.iter().for_each(|worker| worker.signal(signal));
+    }
+
+    /// The flare's workers are about to run: those processes that a launcher has by then stay from flare to flare.
+    pub(crate) fn keep_workers(&mut self) {
+        if let Some(leader) = self.group.number().filter(|_| self.is_launched()) {
+            self.workers = descendants::living_children(leader);
+        }
+    }
+
+    /// The processes of its workers, beside its own.
+    pub(crate) fn workers(&self) -> &[Process] {
+        &self.workers
     }
 
     pub(crate) fn flares(&self) -> u64 {
         self.flares
+    }
+
+    /// Whether a launcher of ours speaks for it.
+    pub(crate) fn is_launched(&self) -> bool {
+        self.package.is_launched()
     }
 
     /// Where its package is.

@@ -72,7 +72,8 @@ impl Suspension {
             (Some(_), _) => true,
             // That it has stopped is never told if it goes on before all its threads have.
             (None, Stage::Requested(at)) => at.elapsed() > limits::STOPPING,
-            (None, _) => false,
+            // Of the end or the stop of other processes nothing is told.
+            (None, _) => !program.workers().iter().all(|worker| worker.rests()),
         };
         match woken {
             true => Err(NotReusable::NotStopped),
@@ -110,11 +111,10 @@ impl Suspension {
 /// For how long a program's threads together have been on a processor or waited for one; zero where the kernel does not
 /// tell.
 fn runnable(program: &Program) -> Duration {
-    let Some(leader) = program.group.number() else {
-        return Duration::ZERO;
-    };
-    let tasks = fs::read_dir(format!("/proc/{leader}/task"));
-    let nanoseconds = tasks.into_iter().flatten().flatten().filter_map(|task| {
+    let workers = program.workers().iter().map(|worker| worker.number);
+    let processes = program.group.number().into_iter().chain(workers);
+    let tasks = processes.filter_map(|number| fs::read_dir(format!("/proc/{number}/task")).ok());
+    let nanoseconds = tasks.flatten().flatten().filter_map(|task| {
         let told = fs::read_to_string(task.path().join("schedstat")).ok()?;
         let mut told = told.split(' ').map(|number| number.parse::<u64>().ok());
         Some(told.next()?? + told.next()??)

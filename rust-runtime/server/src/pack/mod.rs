@@ -81,6 +81,8 @@ pub(crate) async fn run(
 
 struct RunningFlare {
     program: Box<Program>,
+    /// Whose output comes through the pipes: that of the only worker, where a launcher leaves it to them.
+    speaker: Option<u32>,
     checks: Checks,
     tracker: Tracker,
     outbox: Outbox,
@@ -104,8 +106,10 @@ struct Exited {
 impl RunningFlare {
     fn new(mut program: Box<Program>, run: u64, pack: &RunPack) -> Self {
         let first_run = program.begin();
+        let alone = program.is_launched() && pack.pack_size() == 1;
         Self {
             program,
+            speaker: alone.then(|| pack.first_worker()),
             checks: Checks::new(pack, run, first_run),
             tracker: Tracker::new(pack),
             outbox: Outbox::new(pack),
@@ -229,7 +233,10 @@ impl RunningFlare {
                 }
                 return self.outbox.say(worker, stream, text, at);
             }
-            PackEvent::Ready { .. } => self.timers.joined(),
+            PackEvent::Ready { .. } => {
+                self.timers.joined();
+                self.program.keep_workers();
+            }
             _ => {}
         }
         self.outbox.put(&event);
@@ -254,7 +261,7 @@ impl RunningFlare {
             .collect();
         for (stream, line) in lines {
             self.program.said(&line);
-            self.outbox.say(None, stream, &line, at);
+            self.outbox.say(self.speaker, stream, &line, at);
         }
     }
 

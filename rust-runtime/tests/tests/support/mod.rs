@@ -117,6 +117,11 @@ impl Runtime {
 
     pub fn init_with(&mut self, package: Package) {
         self.init(package.path());
+        self.hold(package);
+    }
+
+    /// Its package is removed after the program that runs in it.
+    pub fn hold(&mut self, package: Package) {
         self.package = Some(package);
     }
 
@@ -377,6 +382,7 @@ pub struct Run {
     pub lease: Option<Duration>,
     pub memory: Option<u64>,
     pub backend: Value,
+    pub invocation: Value,
 }
 
 impl Run {
@@ -396,6 +402,7 @@ impl Run {
             lease: None,
             memory: None,
             backend: json!({"kind": "direct", "uri": null, "chunkSize": 1 << 20}),
+            invocation: json!({}),
         }
     }
 
@@ -406,7 +413,7 @@ impl Run {
             "inputs": self.inputs, "secret": self.secret, "advertise": "127.0.0.1",
             "backend": self.backend,
             "deadline": deadline.as_micros() as u64, "autostart": self.autostart,
-            "group": self.group, "memory": self.memory,
+            "group": self.group, "memory": self.memory, "invocation": self.invocation,
             "lease": self.lease.map(|time| time.as_millis() as u64),
         })
     }

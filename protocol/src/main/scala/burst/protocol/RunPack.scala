@@ -77,6 +77,7 @@ object Secret:
 /** The body of the runtime's `POST /packs`. `deadline` is in microseconds since the epoch. Workers of pack
   * `p` are the contiguous ids after those of packs `0..p`. What workers leave is kept for the next flare of
   * the same `group`. `memory` is how many MiB the program may have, where no container holds it to that.
+  * `invocation` is what a function of OpenWhisk's is told of this run.
   */
 final case class RunPack(
     flareId: FlareId,
@@ -90,7 +91,8 @@ final case class RunPack(
     group: Option[FlareId],
     autostart: Boolean,
     lease: Option[Long],
-    memory: Option[Long]
+    memory: Option[Long],
+    invocation: Environment
 ):
   /** As the runtime reads it; the inputs' bytes are shared with whoever else has them. */
   def body: ByteString =
@@ -105,6 +107,7 @@ final case class RunPack(
       "group" -> group.asJson,
       "autostart" -> autostart.asJson,
       "lease" -> lease.asJson,
-      "memory" -> memory.asJson
+      "memory" -> memory.asJson,
+      "invocation" -> invocation.asJson
     )
     ByteString(rest.noSpaces.dropRight(1)) ++ ByteString(""","inputs":""") ++ inputs.text ++ ByteString("}")

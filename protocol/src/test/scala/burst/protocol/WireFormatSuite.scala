@@ -50,7 +50,8 @@ class WireFormatSuite extends munit.FunSuite:
       None,
       autostart = false,
       None,
-      None
+      None,
+      Environment.Empty
     )
     val each = RunPack(
       FlareId.parse("fedcba9876543210fedcba9876543210").get,
@@ -64,7 +65,11 @@ class WireFormatSuite extends munit.FunSuite:
       FlareId.parse("00112233445566778899aabbccddeeff"),
       autostart = true,
       Some(9000),
-      Some(608)
+      Some(608),
+      Environment(Map(
+        "activation_id" -> "fedcba9876543210fedcba9876543210",
+        "action_name" -> "/guest/hello"
+      ))
     )
     assertEquals(parse(shared.body.utf8String), Right(golden("run-pack-shared")))
     assertEquals(parse(each.body.utf8String), Right(golden("run-pack-each")))

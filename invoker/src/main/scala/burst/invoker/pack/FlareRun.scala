@@ -68,7 +68,7 @@ private[pack] final class FlareRun(
   def open(pack: LoadedPack, start: PackStart): Behavior[Command] =
     timers.startSingleTimer(InitOverdue, timings.init)
     val fresh =
-      Option.when(start != PackStart.Warm)(FreshProgram(pack.container.source, assignment.environment))
+      Option.when(start != PackStart.Warm)(FreshProgram.of(pack.container.source, assignment))
     tell(host.reach(pack)(runtime.run(pack.container.address, runPack(pack), fresh)))(asTaken)(Opened(_))
     def replaced =
       // Another container has its own time to come up.
@@ -229,5 +229,6 @@ private[pack] final class FlareRun(
     host.group,
     assignment.autostart,
     host.leaseLeft.map(_.toMillis),
-    driver.programMemory(shape.workers, shape.memoryMiB)
+    driver.programMemory(shape.workers, shape.memoryMiB),
+    assignment.invocation
   )

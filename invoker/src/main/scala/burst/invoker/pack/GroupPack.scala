@@ -45,7 +45,7 @@ private[pack] final class GroupPack(
     val container = pack.container
     def program = start match
       case PackStart.Warm => Future.successful(Right(()))
-      case _ => runtime.init(container.address, FreshProgram(container.source, assignment.environment))
+      case _ => runtime.init(container.address, FreshProgram.of(container.source, assignment))
     tell(connected(pack)(program))(asTaken)(Initialised(_))
     receive:
       case Initialised(Right(())) =>

@@ -22,15 +22,17 @@ import scala.util.Using
 
 final case class UnpackLimits(bytes: Long, entries: Int)
 
-/** Turns an uploaded package into a directory with an executable named `exec`. A package is a zip that holds
-  * one, or the bare executable. What comes from outside is not trusted: names may not leave the directory,
-  * and what unpacks to more than the limits is given up as soon as it passes them, whatever its headers say.
+/** Turns an uploaded package into a directory. A package is a zip, a bare executable, which becomes `exec`,
+  * or a file of source, which becomes `source`: whether it holds what its kind needs, the runtime says. What
+  * comes from outside is not trusted: names may not leave the directory, and what unpacks to more than the
+  * limits is given up as soon as it passes them, whatever its headers say.
   *
   * Everything unpacked is read-only and executable: a zip read here tells no modes, and a package's tools may
   * want to be run as well.
   */
 private[burst] object Unpacker:
   val Executable = "exec"
+  private val SourceFile = "source"
 
   private val ReadOnly = PosixFilePermissions.fromString("r-xr-xr-x")
   private val Owner = PosixFilePermissions.fromString("rwx------")
@@ -47,11 +49,10 @@ private[burst] object Unpacker:
     try
       Files.createDirectories(target)
       val bytes = magic(archive) match
-        case ElfMagic => bare(archive, target, limits)
+        case ElfMagic => bare(archive, target.resolve(Executable), limits)
         case ZipMagic => zip(archive, target, limits)
-        case _ => throw Refused("it is neither a zip nor an executable of Linux")
-      if !Files.isRegularFile(target.resolve(Executable)) then
-        throw Refused(s"it holds no file named '$Executable'")
+        case empty if empty.isEmpty => throw Refused("it is empty")
+        case _ => bare(archive, target.resolve(SourceFile), limits)
       seal(target)
       Right(bytes)
     catch
@@ -89,8 +90,8 @@ private[burst] object Unpacker:
   private def magic(archive: Path): Vector[Byte] =
     Using.resource(Files.newInputStream(archive))(_.readNBytes(4).toVector)
 
-  private def bare(archive: Path, target: Path, limits: UnpackLimits): Long =
-    Using.resource(Files.newInputStream(archive))(copy(_, target.resolve(Executable), limits.bytes))
+  private def bare(archive: Path, file: Path, limits: UnpackLimits): Long =
+    Using.resource(Files.newInputStream(archive))(copy(_, file, limits.bytes))
 
   private def zip(archive: Path, target: Path, limits: UnpackLimits): Long =
     Using.resource(ZipFile(archive.toFile)): file =>

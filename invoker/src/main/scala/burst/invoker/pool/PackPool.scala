@@ -13,8 +13,12 @@ final case class PackShape(
 ):
   def totalMemoryMiB: Long = workers.toLong * memoryMiB
 
-  /** But for the number of workers. */
-  def isLike(other: PackShape): Boolean = copy(workers = other.workers) == other
+  /** But for the number of workers. A launcher runs the only worker of a pack in its own process, where code
+    * that is to be loaded by each of several cannot be loaded any more.
+    */
+  def isLike(other: PackShape): Boolean =
+    copy(workers = other.workers) == other &&
+      (definition.kind == DefinitionRef.Rust || (workers == 1) == (other.workers == 1))
 
 object PackShape:
   def of(assignment: PackAssignment): PackShape =

@@ -1,7 +1,16 @@
 package burst.invoker.runtime
 
 import burst.invoker.driver.{PackageSource, RuntimeAddress}
-import burst.protocol.{Environment, Failure, FailureKind, FlareId, PackEvent, RunPack}
+import burst.protocol.{
+  DefinitionRef,
+  Environment,
+  Failure,
+  FailureKind,
+  FlareId,
+  PackAssignment,
+  PackEvent,
+  RunPack
+}
 import io.circe.jawn.decodeByteBuffer
 import io.circe.syntax.*
 import io.circe.{Decoder, Json, Printer}
@@ -56,15 +65,20 @@ final class RuntimeClient(
     * bounds the time.
     */
   def init(address: RuntimeAddress, program: FreshProgram): Future[Either[Refusal, Unit]] =
-    andThen(setEnvironment(address, program.environment))(start(address, program.source))
+    andThen(setEnvironment(address, program.environment))(start(address, program))
 
-  private def start(address: RuntimeAddress, source: PackageSource): Future[Either[Refusal, Unit]] =
-    val body = source match
-      case PackageSource.Mounted(path) => Future(json(Json.obj("value" -> Json.obj("path" -> path.asJson))))
+  private def start(address: RuntimeAddress, program: FreshProgram): Future[Either[Refusal, Unit]] =
+    val asked = program.source match
+      case PackageSource.Mounted(path) =>
+        val value = program.names.toMap.updated("path", path)
+        Future(("/init", json(Json.obj("value" -> value.asJson))))
       case PackageSource.Sent(archive) =>
-        Future(Content("application/octet-stream", BodyPublishers.ofFile(archive)))
-    body
-      .flatMap(post(address, "/init", _, Nothing))
+        Future((
+          s"/init${query(program.names)}",
+          Content("application/octet-stream", BodyPublishers.ofFile(archive))
+        ))
+    asked
+      .flatMap((path, body) => post(address, path, body, Nothing))
       .map(_.left.map(_.after("the package did not start")))
       .recover(problem => Left(Refusal(s"the runtime did not take the package: ${reason(problem)}")))
 
@@ -94,19 +108,23 @@ final class RuntimeClient(
       pack: RunPack,
       fresh: Option[FreshProgram]
   ): Future[Either[Refusal, Source[Vector[PackEvent], Any]]] = fresh match
-    case Some(FreshProgram(PackageSource.Mounted(path), environment)) =>
-      andThen(setEnvironment(address, environment))(open(address, pack, Some(path)))
-    case Some(sent) => andThen(init(address, sent))(open(address, pack, None))
-    case None => open(address, pack, None)
+    case Some(program @ FreshProgram(PackageSource.Mounted(path), environment, _, _)) =>
+      andThen(setEnvironment(address, environment)):
+        open(address, pack, ("init" -> path) +: program.names)
+    case Some(sent) => andThen(init(address, sent))(open(address, pack, Vector.empty))
+    case None => open(address, pack, Vector.empty)
+
+  private def query(parameters: Vector[(String, String)]): String =
+    val pairs = parameters.map((name, value) => s"$name=${URLEncoder.encode(value, UTF_8)}")
+    if pairs.isEmpty then "" else pairs.mkString("?", "&", "")
 
   private def open(
       address: RuntimeAddress,
       pack: RunPack,
-      fresh: Option[String]
+      fresh: Vector[(String, String)]
   ): Future[Either[Refusal, Source[Vector[PackEvent], Any]]] =
     val refused = if fresh.isEmpty then "the runtime refused the pack" else "the package did not start"
-    val query = fresh.fold("")(path => s"?init=${URLEncoder.encode(path, UTF_8)}")
-    post(address, s"/packs$query", json(pack.body), Stream)
+    post(address, s"/packs${query(fresh)}", json(pack.body), Stream)
       .map:
         case Right(body) => Right(source(body).via(events))
         case Left(refusal) => Left(refusal.after(refused))
@@ -209,8 +227,24 @@ final class RuntimeClient(
   private def reason(problem: Throwable): String =
     Option(problem.getMessage).getOrElse(problem.getClass.getSimpleName)
 
-/** A program that is to be started: where its package is, and its environment variables. */
-final case class FreshProgram(source: PackageSource, environment: Environment = Environment.Empty)
+/** A program that is to be started: where its package is, its environment variables, of which kind it is and
+  * by which function it is called.
+  */
+final case class FreshProgram(
+    source: PackageSource,
+    environment: Environment = Environment.Empty,
+    kind: String = DefinitionRef.Rust,
+    main: Option[String] = None
+):
+  /** As the runtime is told, which knows itself what most programs are. */
+  private[runtime] def names: Vector[(String, String)] =
+    if kind == DefinitionRef.Rust then Vector.empty
+    else Vector("kind" -> kind) ++ main.map("main" -> _)
+
+object FreshProgram:
+  def of(source: PackageSource, assignment: PackAssignment): FreshProgram =
+    val definition = assignment.definition
+    FreshProgram(source, assignment.environment, definition.kind, definition.main)
 
 /** Why the runtime did not do as it was told, and what a program that did not come up has said; `operation`
   * where it was not even asked.

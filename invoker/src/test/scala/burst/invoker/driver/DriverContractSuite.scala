@@ -1,9 +1,14 @@
 package burst.invoker.driver
 
-import burst.protocol.{BackendConfig, FailureKind, FlareId}
+import burst.invoker.packages.PackageForm
+import burst.invoker.runtime.{FreshProgram, RuntimeClient}
+import burst.protocol.*
 import java.net.{InetSocketAddress, Socket}
 import java.nio.file.{Files, Path}
 import java.util.concurrent.Executors
+import org.apache.pekko.actor.testkit.typed.scaladsl.ActorTestKit
+import org.apache.pekko.stream.Materializer
+import org.apache.pekko.stream.scaladsl.Sink
 import scala.concurrent.duration.DurationInt
 import scala.concurrent.{Await, ExecutionContext, Future}
 import scala.util.Using
@@ -40,10 +45,14 @@ abstract class DriverContractSuite extends munit.FunSuite:
   protected def release(): Unit = ()
 
   private lazy val driver = newDriver()
+  private lazy val actors = ActorTestKit()
+  private lazy val runtime =
+    RuntimeClient(maxLine = 100_000, connectTimeout = 10.seconds)(using actors.system)
 
   override def afterAll(): Unit =
     Await.result(driver.close(), 60.seconds)
     release()
+    actors.shutdownTestKit()
     threads.shutdownNow()
     PackageFiles.delete(directory)
 
@@ -161,3 +170,61 @@ abstract class DriverContractSuite extends munit.FunSuite:
       _ <- own.stop(containers.head)
       _ <- own.close()
     yield assertEquals(containers.filter(isThere), Vector.empty)
+
+  for
+    (kind, source) <- List(
+      "python:3" -> "def main(args): return {'twice': 2 * args['x']}",
+      "nodejs:20" -> "const main = async ({ x }) => ({ twice: 2 * x });"
+    )
+    workers <- List(1, 4)
+  do
+    test(s"a function of the kind $kind runs with $workers workers"):
+      val form = driver.packageForm
+      for
+        container <- driver.start(PackResources(workers, memoryMiB = 128, packageOf(kind, workers, source)))
+          .map(_.fold(failure => fail(failure.message), identity))
+        program = FreshProgram(container.source, kind = kind)
+        first <- outputs(container, workers, Some(program))
+        again <- outputs(container, workers, None)
+        _ <- driver.stop(container)
+      yield assertEquals((first, again), (expected(workers), expected(workers)), form.toString)
+
+  private def expected(workers: Int) =
+    (0 until workers).map(worker => s"""{"twice":${2 * worker}}""").toVector
+
+  /** A file of source, in the form in which the driver wants it. */
+  private def packageOf(kind: String, workers: Int, source: String): Path =
+    val place = Files.createDirectory(directory.resolve(s"${kind.takeWhile(_ != ':')}-$workers"))
+    val file = Files.writeString(place.resolve("source"), source)
+    Files.setPosixFilePermissions(place, PackageFiles.Readable)
+    Files.setPosixFilePermissions(file, PackageFiles.Readable)
+    if driver.packageForm == PackageForm.Directory then place else file
+
+  private def outputs(
+      container: Container,
+      workers: Int,
+      program: Option[FreshProgram]
+  ): Future[Vector[String]] =
+    val pack = RunPack(
+      FlareId.random(),
+      0,
+      Vector(workers),
+      Inputs.Each((0 until workers).map(worker => JsonText(s"""{"x":$worker}""")).toVector),
+      BackendConfig("direct", None, None),
+      Secret.random(),
+      container.address.host,
+      (System.currentTimeMillis + 60_000) * 1000,
+      None,
+      autostart = true,
+      None,
+      None,
+      Environment.Empty
+    )
+    for
+      answer <- runtime.run(container.address, pack, program)
+      events = answer.fold(refusal => fail(refusal.toString), identity)
+      all <- events.mapConcat(identity).runWith(Sink.seq)(using Materializer(actors.system))
+    yield
+      assert(all.lastOption.exists { case PackEvent.PackEnded(true, None, _) => true; case _ => false }, all)
+      all.collect { case PackEvent.WorkerSucceeded(worker, output, _) => worker -> output }
+        .sortBy(_._1).map(_._2).toVector

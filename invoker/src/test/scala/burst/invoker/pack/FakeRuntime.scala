@@ -28,6 +28,7 @@ final class FakeRuntime(using system: ClassicActorSystemProvider):
   private given scala.concurrent.ExecutionContext = system.classicSystem.dispatcher
   private val packs = LinkedBlockingQueue[FakePack]()
   private val inits = LinkedBlockingQueue[String]()
+  private val programs = LinkedBlockingQueue[(Option[String], Option[String])]()
   private val environments = LinkedBlockingQueue[Environment]()
   private val orders = LinkedBlockingQueue[(String, Json)]()
 
@@ -48,8 +49,13 @@ final class FakeRuntime(using system: ClassicActorSystemProvider):
     environments.add(json(body).as[Environment].fold(throw _, identity))
     complete(StatusCodes.NoContent)
 
-  private val run = (path("packs") & parameter("init".?) & entity(as[String])): (fresh, body) =>
-    fresh.foreach(inits.add)
+  private val run = (path("packs") & parameters("init".?, "kind".?, "main".?) & entity(as[String])):
+    (fresh, kind, main, body) =>
+      fresh.foreach(inits.add)
+      fresh.foreach(_ => programs.add((kind, main)))
+      begun(fresh, body)
+
+  private def begun(fresh: Option[String], body: String) =
     val initialised = fresh.fold(Future.successful(HttpResponse()))(_ => initAnswer)
     if silent then complete(Promise[HttpResponse]().future)
     else
@@ -83,6 +89,9 @@ final class FakeRuntime(using system: ClassicActorSystemProvider):
 
   /** The variables of the next program it was told to start. */
   def environmentSet(): Environment = next(environments)
+
+  /** The kind and the function of the next program that was started with a pack, if they were said. */
+  def program(): (Option[String], Option[String]) = next(programs)
   def environmentsSet: Int = environments.size
 
   /** The next `start` or `abort`. */
@@ -114,5 +123,6 @@ object FakeRuntime:
       field[Option[FlareId]]("group"),
       field("autostart"),
       field[Option[Long]]("lease"),
-      field[Option[Long]]("memory")
+      field[Option[Long]]("memory"),
+      field("invocation")
     )

@@ -72,6 +72,19 @@ class PackActorSuite extends munit.FunSuite:
       runtime.pack()
       assertEquals(runtime.environmentsSet, 0)
 
+  setup.test("the runtime is told of which kind a program is, and what it is told of a run"): setup =>
+    import setup.*
+    val python = assignment.definition.copy(kind = "python:3.11", main = Some("niam"))
+    val invocation = Environment(Map("activation_id" -> "a1"))
+    begin(assignment.copy(definition = python, invocation = invocation))
+    givePackage()
+    assertEquals(runtime.program(), (Some("python:3.11"), Some("niam")))
+    assertEquals(runtime.pack().request.invocation, invocation)
+    begin(assignment)
+    givePackage()
+    assertEquals(runtime.program(), (None, None))
+    runtime.pack()
+
   setup.test("a group's program has the group's variables"): setup =>
     import setup.*
     val variables = Environment(Map("TOKEN" -> "hunter2"))
@@ -95,7 +108,8 @@ class PackActorSuite extends munit.FunSuite:
       group = None,
       autostart = false,
       lease = None,
-      memory = driver.programMemory(3, assignment.memory)
+      memory = driver.programMemory(3, assignment.memory),
+      invocation = assignment.invocation
     )
     val left = pack.request.deadline - services.clock()
     assert(left > 0 && left <= assignment.timeLeft, "by the clock of this machine")

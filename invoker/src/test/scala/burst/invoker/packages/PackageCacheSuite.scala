@@ -168,10 +168,10 @@ class PackageCacheSuite extends munit.FunSuite:
 
   test("what cannot be unpacked is refused"):
     val setup = Setup()
-    val text = "not a package".getBytes
+    val text = "PK\u0003\u0004 but not a zip".getBytes
     setup.acquire(PackageId.of(text))
     setup.serve(text, PackageId.of(text))
-    assert(setup.refused().contains("neither a zip nor"))
+    assert(setup.refused().contains("a damaged zip"))
     assertEquals(setup.names, Set.empty[String])
 
   test("beyond the bound the longest unused goes, but never one in use"):

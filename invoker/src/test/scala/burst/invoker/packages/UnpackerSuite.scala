@@ -57,10 +57,13 @@ class UnpackerSuite extends munit.FunSuite:
     intercept[java.io.IOException](Unpacker.unpack(archive, scratch.resolve("occupied/target"), limits))
     assert(unpack(scratch, Zips.of("exec" -> Zips.Elf, "n" * 300 -> Zips.Elf)).isLeft)
 
-  scratch.test("a package without exec, or with a directory of that name, is refused"): scratch =>
-    assert(unpack(scratch, Zips.of("main" -> Zips.Elf)).left.exists(_.contains("'exec'")))
+  scratch.test("a file of source becomes source, and no zip needs an executable"): scratch =>
+    val source = "#!/usr/bin/env python3\ndef main(args): return {}".getBytes
+    assertEquals(unpack(scratch, source), Right(source.length.toLong))
+    assertEquals(files(scratch.resolve("inner/target")), Set("source"))
     Unpacker.delete(scratch.resolve("inner"))
-    assert(unpack(scratch, Zips.of("exec/" -> Array.empty)).isLeft)
+    assert(unpack(scratch, Zips.of("__main__.py" -> source)).isRight)
+    assertEquals(files(scratch.resolve("inner/target")), Set("__main__.py"))
 
   scratch.test("a file that is also a directory is refused"): scratch =>
     assert(unpack(scratch, Zips.of("exec" -> Zips.Elf, "a" -> Zips.Elf, "a/b" -> Zips.Elf)).isLeft)
@@ -80,7 +83,6 @@ class UnpackerSuite extends munit.FunSuite:
 
   for (name, bytes) <- List(
       "nothing" -> Array.empty[Byte],
-      "text" -> "#!/bin/sh\n".getBytes,
       "half a zip" -> Zips.of("exec" -> Zips.noise(1000, 1)).take(500),
       "a zip's first bytes" -> Array[Byte]('P', 'K', 3, 4)
     )

@@ -14,6 +14,8 @@ class PackPoolSuite extends ScalaCheckSuite:
   private def shape(workers: Int, memory: Int = 256, definition: DefinitionRef = hello) =
     PackShape(definition, workers, memory)
 
+  private def python(workers: Int) = shape(workers, definition = hello.copy(kind = "python:3.11"))
+
   private def having(token: String) = shape(4).copy(environment = Environment(Map("TOKEN" -> token)))
 
   /** A pool of packs named by their place, each put a second after the other. */
@@ -31,6 +33,8 @@ class PackPoolSuite extends ScalaCheckSuite:
       ("not with another memory per worker", List(shape(4, memory = 512)), shape(4), None),
       ("not with another environment", List(having("old"), shape(4)), having("new"), None),
       ("the same environment", List(having("old"), having("new"), shape(4)), having("new"), Some(1)),
+      ("of a launcher's only those of several for several", List(python(1), python(6)), python(4), Some(1)),
+      ("of a launcher's none of several for one", List(python(4), python(6)), python(1), None),
       ("not of another version", List(shape(4, definition = hello.copy(version = "0.0.2"))), shape(4), None),
       ("not of another name", List(shape(4, definition = hello.copy(name = "bye"))), shape(4), None),
       ("not across namespaces", List(shape(4, definition = hello.copy(namespace = "other"))), shape(4), None),

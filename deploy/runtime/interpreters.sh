@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# Lays out this machine's interpreters, with their libraries, as an image is to have them:
+#
+#   deploy/runtime/interpreters.sh DIRECTORY
+#
+# Those are the binaries named python3 and node that are first on the PATH. One that is not there is left out, and
+# functions of its kind do not run in the image.
+set -euo pipefail
+umask 022
+
+root=${1:?usage: $0 DIRECTORY}
+
+say() { echo "deploy/runtime/interpreters.sh: $*" >&2; }
+
+# The C library is the image's own.
+of_c_library='/(ld-linux[^/]*|libc|libm|libdl|libpthread|librt|libresolv|libutil)\.so'
+
+# take FILE...: what they are linked with, where the loader finds it in any image.
+take_libraries() {
+    local library
+    { ldd "$@" 2>/dev/null || true; } | grep -o '=> /[^ ]*' | cut -d' ' -f2 | sort -u | grep -Ev "$of_c_library" |
+        while read -r library; do
+            install -D -m 644 "$(readlink -f "$library")" "$root/usr/lib/$(uname -m)-linux-gnu/$(basename "$library")"
+        done
+}
+
+# A manager of versions puts scripts before interpreters.
+binary() {
+    local path
+    while read -r path; do
+        if [ "$(head -c 4 "$path" | tail -c 3)" = ELF ]; then
+            readlink -f "$path"
+            return
+        fi
+    done < <(type -ap "$1")
+}
+
+for name in python3 node; do
+    found=$(binary "$name")
+    if [ -z "$found" ]; then
+        say "there is no $name here: functions that need it will not run in the image"
+        continue
+    fi
+    install -D "$found" "$root$found"
+    [ -e "$root/usr/bin/$name" ] || { mkdir -p "$root/usr/bin" && ln -s "$found" "$root/usr/bin/$name"; }
+    take_libraries "$found"
+    library=$(dirname "$(dirname "$found")")/lib/$(basename "$found")
+    if [ "$name" = python3 ] && [ -d "$library" ]; then
+        mkdir -p "$root$(dirname "$library")"
+        # Its tests and tools for building are most of it.
+        tar -C "$(dirname "$library")" --exclude=test --exclude=idlelib --exclude=tkinter --exclude='config-*' \
+            --exclude=ensurepip --exclude=site-packages -c "$(basename "$library")" | tar -C "$root$(dirname "$library")" -x
+        mapfile -t modules < <(find "$library/lib-dynload" -name '*.so')
+        [ ${#modules[@]} = 0 ] || take_libraries "${modules[@]}"
+    fi
+done

@@ -1,0 +1,116 @@
+//! Interpreters of this machine, with their libraries: programs in their languages run under launchers of ours.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// What launchers are started with.
+const NAMES: [&str; 2] = ["node", "python3"];
+
+const ELF: [u8; 4] = *b"\x7fELF";
+
+/// Paths to be seen where they are.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Interpreters {
+    pub(crate) paths: BTreeSet<PathBuf>,
+    /// A link's own path, and where it leads.
+    pub(crate) links: Vec<(PathBuf, PathBuf)>,
+}
+
+/// Those that are on the search path, the first of each. Scripts in their names, as managers of versions have them, are
+/// none.
+pub(crate) fn find(search_path: &OsStr) -> Interpreters {
+    let mut found = Interpreters::default();
+    for name in NAMES {
+        let paths = std::env::split_paths(search_path).filter(|path| path.is_absolute());
+        let binaries = paths.filter_map(|path| binary(path.join(name)));
+        if let Some((path, real)) = binaries.into_iter().next() {
+            found.paths.extend(libraries_of(&real));
+            if path != real {
+                found.links.push((path, real.clone()));
+            }
+            found.paths.insert(real);
+        }
+    }
+    found
+}
+
+/// An executable, and where it is if that is a link.
+fn binary(path: PathBuf) -> Option<(PathBuf, PathBuf)> {
+    let real = path.canonicalize().ok()?;
+    let about = real.metadata().ok()?;
+    let mut head = [0; ELF.len()];
+    File::open(&real).ok()?.read_exact(&mut head).ok()?;
+    let executable = about.is_file() && about.permissions().mode() & 0o111 != 0;
+    (executable && head == ELF).then_some((path, real))
+}
+
+/// Of `PREFIX/bin/python3.11` what is in `PREFIX/lib`; of others there is nothing.
+fn libraries_of(binary: &Path) -> Vec<PathBuf> {
+    let (Some(name), Some(prefix)) = (
+        binary.file_name().and_then(OsStr::to_str),
+        binary.parent().and_then(Path::parent),
+    ) else {
+        return Vec::new();
+    };
+    if !name.starts_with("python3.") {
+        return Vec::new();
+    }
+    let mut directories = vec![prefix.join("lib"), prefix.join("lib64")];
+    if prefix == Path::new("/usr") {
+        directories.push("/usr/local/lib".into());
+    }
+    // Debian has what all of its versions share in `python3`.
+    let wanted = [
+        name.to_owned(),
+        "python3".to_owned(),
+        format!("lib{name}.so.1.0"),
+    ];
+    let all = directories.iter().flat_map(|directory| {
+        let wanted = wanted.iter();
+        wanted.map(move |name| directory.join(name))
+    });
+    all.filter(|path| fs::metadata(path).is_ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    fn put(path: &Path, bytes: &[u8]) {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    #[test]
+    fn a_binary_is_seen_with_its_libraries_and_a_script_in_its_name_is_not() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path().canonicalize().unwrap();
+        let at = |path: &str| root.join(path);
+        put(&at("shims/python3"), b"#!/bin/sh");
+        put(&at("own/bin/python3.11"), b"\x7fELF");
+        put(&at("own/lib/python3.11/os.py"), b"");
+        put(&at("own/lib/other/os.py"), b"");
+        put(&at("bin/node"), b"\x7fELF");
+        symlink(at("own/bin/python3.11"), at("bin/python3")).unwrap();
+        let path = std::env::join_paths(["shims", "bin"].map(at)).unwrap();
+        let paths = ["own/bin/python3.11", "own/lib/python3.11", "bin/node"].map(at);
+        assert_eq!(
+            find(&path),
+            Interpreters {
+                paths: paths.into(),
+                links: vec![(at("bin/python3"), at("own/bin/python3.11"))],
+            }
+        );
+        assert_eq!(
+            find(OsStr::new("/nowhere:relative")),
+            Interpreters::default()
+        );
+    }
+}

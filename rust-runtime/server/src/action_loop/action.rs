@@ -1,0 +1,249 @@
+//! One action's process: a line of JSON for each run goes to standard input, one comes back on descriptor 3.
+
+use std::fs::File;
+use std::io::{self, ErrorKind, PipeReader, Read, Write};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+
+use burst_protocol::{CONTROL_FD, Invocation, LogStream, OUTPUT_LIMIT};
+use rustix::event::{PollFd, PollFlags, poll};
+use serde_json::value::RawValue;
+
+use super::Log;
+
+/// Where answers are written to.
+const ANSWERS: i32 = 3;
+
+const NO_RESULT: &str = "The action did not return a dictionary or array.";
+
+/// Lines that nobody ends are logged in pieces of so many bytes.
+const PIECE: usize = 64 * 1024;
+
+/// What came of a run.
+pub(super) enum Answer {
+    Result(Box<RawValue>),
+    NoResult(String),
+    Died(ExitStatus),
+}
+
+pub(super) struct Action {
+    child: Child,
+    input: File,
+    answers: PipeReader,
+    answer: Vec<u8>,
+    outputs: Vec<Output>,
+}
+
+/// One of its output pipes.
+struct Output {
+    stream: LogStream,
+    pipe: Option<File>,
+    rest: Vec<u8>,
+}
+
+impl Action {
+    /// Starts it, with what is told of its first run as variables.
+    pub(super) fn start(exec: &Path, told: &Invocation) -> io::Result<Self> {
+        let (answers, writer) = io::pipe()?;
+        let mut command = Command::new(exec);
+        command
+            .env_remove(CONTROL_FD)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        for (name, value) in &told.0 {
+            command.env(format!("__OW_{}", name.to_ascii_uppercase()), value);
+        }
+        let number = writer.as_raw_fd();
+        // SAFETY: the closure makes nothing but system calls on integers. `writer` is open until the child has started,
+        // and is not number 3, which is the control socket's here.
+        unsafe {
+            command.pre_exec(move || {
+                if libc::dup2(number, ANSWERS) < 0
+                    || libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) < 0
+                {
+                    return Err(io::Error::last_os_error());
+                }
+                Ok(())
+            });
+        }
+        let mut child = command.spawn()?;
+        drop(writer);
+        let gone = || io::Error::other("it has no pipes");
+        let input = child.stdin.take().ok_or_else(gone)?;
+        let stdout = child.stdout.take().ok_or_else(gone)?;
+        let stderr = child.stderr.take().ok_or_else(gone)?;
+        let outputs = [
+            (LogStream::Stdout, OwnedFd::from(stdout)),
+            (LogStream::Stderr, OwnedFd::from(stderr)),
+        ];
+        let outputs = outputs.map(|(stream, pipe)| Output {
+            stream,
+            pipe: Some(File::from(pipe)),
+            rest: Vec::new(),
+        });
+        let action = Self {
+            child,
+            input: File::from(OwnedFd::from(input)),
+            answers,
+            answer: Vec::new(),
+            outputs: outputs.into(),
+        };
+        rustix::io::ioctl_fionbio(&action.input, true)?;
+        rustix::io::ioctl_fionbio(&action.answers, true)?;
+        for output in &action.outputs {
+            if let Some(pipe) = &output.pipe {
+                rustix::io::ioctl_fionbio(pipe, true)?;
+            }
+        }
+        Ok(action)
+    }
+
+    pub(super) fn is_alive(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
+    /// Gives it a line and waits for its answer.
+    pub(super) fn run(
+        &mut self,
+        line: Vec<u8>,
+        mut log: impl FnMut(LogStream, String) -> io::Result<()>,
+    ) -> io::Result<Answer> {
+        self.forget()?;
+        let mut left = line.as_slice();
+        loop {
+            let [asked, answered] = self.wait(!left.is_empty())?;
+            if asked {
+                match self.input.write(left) {
+                    Ok(length) => left = &left[length..],
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                    // It reads no more, but may yet answer.
+                    Err(_) => left = &[],
+                }
+            }
+            for output in &mut self.outputs {
+                output.read(&mut log)?;
+            }
+            if answered && let Some(answer) = self.read_answer()? {
+                for output in &mut self.outputs {
+                    output.finish(&mut log)?;
+                }
+                return Ok(answer);
+            }
+        }
+    }
+
+    /// What it has said since its last answer is of no run.
+    fn forget(&mut self) -> io::Result<()> {
+        for output in &mut self.outputs {
+            output.finish(&mut |_, _| Ok(()))?;
+        }
+        let mut bytes = [0; PIECE];
+        for _ in 0..BOUND {
+            if !matches!(self.answers.read(&mut bytes), Ok(1..)) {
+                break;
+            }
+        }
+        self.answer.clear();
+        Ok(())
+    }
+
+    /// Waits for something to happen: whether it takes input, and whether there is something of an answer.
+    fn wait(&self, asking: bool) -> io::Result<[bool; 2]> {
+        let mut waiting = vec![PollFd::new(&self.answers, PollFlags::IN)];
+        if asking {
+            waiting.push(PollFd::new(&self.input, PollFlags::OUT));
+        }
+        let pipes = self
+            .outputs
+            .iter()
+            .filter_map(|output| output.pipe.as_ref());
+        waiting.extend(pipes.map(|pipe| PollFd::from_borrowed_fd(pipe.as_fd(), PollFlags::IN)));
+        loop {
+            match poll(&mut waiting, None) {
+                Err(rustix::io::Errno::INTR) => {}
+                other => {
+                    other?;
+                    break;
+                }
+            }
+        }
+        let happened = |place: usize| !waiting[place].revents().is_empty();
+        Ok([asking && happened(1), happened(0)])
+    }
+
+    fn read_answer(&mut self) -> io::Result<Option<Answer>> {
+        let mut bytes = [0; PIECE];
+        let read = match self.answers.read(&mut bytes) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(None),
+            read => read?,
+        };
+        if read == 0 {
+            return Ok(Some(Answer::Died(self.child.wait()?)));
+        }
+        self.answer.extend_from_slice(&bytes[..read]);
+        let new = self.answer.len() - read;
+        let end = self.answer[new..].iter().position(|&byte| byte == b'\n');
+        let answer = match end {
+            Some(end) => result(&self.answer[..new + end]),
+            None if self.answer.len() > OUTPUT_LIMIT => {
+                Answer::NoResult("the output is larger than 16 MiB as JSON".to_owned())
+            }
+            None => return Ok(None),
+        };
+        self.answer.clear();
+        Ok(Some(answer))
+    }
+}
+
+/// An answer of an action, which is to be an object or an array.
+fn result(line: &[u8]) -> Answer {
+    let output: Option<Box<RawValue>> = serde_json::from_slice(line).ok();
+    match output.filter(|output| output.get().starts_with(['{', '['])) {
+        Some(output) => Answer::Result(output),
+        None => Answer::NoResult(NO_RESULT.to_owned()),
+    }
+}
+
+impl Output {
+    /// Logs the whole lines of what is there now.
+    fn read(&mut self, log: Log<'_>) -> io::Result<bool> {
+        let Some(pipe) = &mut self.pipe else {
+            return Ok(false);
+        };
+        let mut bytes = [0; PIECE];
+        match pipe.read(&mut bytes) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
+            Ok(length @ 1..) => self.rest.extend_from_slice(&bytes[..length]),
+            _ => self.pipe = None,
+        }
+        let whole = match self.rest.iter().rposition(|&byte| byte == b'\n') {
+            Some(end) => end,
+            None if self.rest.len() > PIECE => self.rest.len() - 1,
+            None => return Ok(self.pipe.is_some()),
+        };
+        let mut said: Vec<_> = self.rest.drain(..=whole).collect();
+        said.pop_if(|byte| *byte == b'\n');
+        log(self.stream, String::from_utf8_lossy(&said).into_owned())?;
+        Ok(self.pipe.is_some())
+    }
+
+    /// Logs all that is there now. Bounded, as what it has started may write for ever.
+    fn finish(&mut self, log: Log<'_>) -> io::Result<()> {
+        for _ in 0..BOUND {
+            if !self.read(log)? {
+                break;
+            }
+        }
+        if self.rest.is_empty() {
+            return Ok(());
+        }
+        let rest = std::mem::take(&mut self.rest);
+        log(self.stream, String::from_utf8_lossy(&rest).into_owned())
+    }
+}
+
+/// How often a pipe is read for what was said before.
+const BOUND: u32 = 64;

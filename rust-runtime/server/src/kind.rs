@@ -1,0 +1,91 @@
+//! Kinds of programs: what a package holds, and so what runs it.
+
+use crate::package::{PackageError, SOURCE};
+
+/// What runs a package.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Its `exec`, which speaks to the runtime itself.
+    #[default]
+    Native,
+    /// Its `exec`, which does or speaks OpenWhisk's action loop: OpenWhisk has the name for the latter.
+    NativeOrActionLoop,
+    /// Its `exec`, which speaks OpenWhisk's action loop, under a launcher.
+    ActionLoop,
+    /// An interpreter, under a launcher that is told the function's name.
+    Script(Language),
+}
+
+/// What there is an interpreter and a launcher for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Language {
+    /// Of this version, if the machine has it.
+    Python(Option<String>),
+    Nodejs,
+}
+
+impl Language {
+    /// What its launcher looks for in a package.
+    pub(crate) fn entries(&self) -> &'static [&'static str] {
+        match self {
+            Self::Python(_) => &["__main__.py", SOURCE],
+            Self::Nodejs => &["package.json", "index.js", SOURCE],
+        }
+    }
+}
+
+impl Kind {
+    /// The kind of this name: `FAMILY`, or `FAMILY:VERSION` as OpenWhisk has it.
+    pub(crate) fn parse(name: &str) -> Result<Self, PackageError> {
+        let (family, version) = match name.split_once(':') {
+            Some((family, version)) => (family, Some(version)),
+            None => (name, None),
+        };
+        match family {
+            "rust" if version.is_none() => Ok(Self::Native),
+            "rust" => Ok(Self::NativeOrActionLoop),
+            "action-loop" | "go" | "swift" => Ok(Self::ActionLoop),
+            "python" => Ok(Self::Script(Language::Python(numbered(version)))),
+            "nodejs" => Ok(Self::Script(Language::Nodejs)),
+            _ => Err(PackageError::Kind(name.chars().take(100).collect())),
+        }
+    }
+}
+
+/// A version that could be part of an interpreter's name.
+fn numbered(version: Option<&str>) -> Option<String> {
+    let digits = |byte: u8| byte.is_ascii_digit() || byte == b'.';
+    version
+        .filter(|version| version.contains('.') && version.bytes().all(digits))
+        .map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn families_and_versions_are_told_apart() {
+        let python =
+            |version: Option<&str>| Kind::Script(Language::Python(version.map(str::to_owned)));
+        for (name, kind) in [
+            ("rust", Kind::Native),
+            ("rust:1.34", Kind::NativeOrActionLoop),
+            ("go:1.20", Kind::ActionLoop),
+            ("action-loop", Kind::ActionLoop),
+            ("python", python(None)),
+            ("python:3", python(None)),
+            ("python:default", python(None)),
+            ("python:3.11", python(Some("3.11"))),
+            ("python:../3.11", python(None)),
+            ("nodejs:20", Kind::Script(Language::Nodejs)),
+        ] {
+            assert_eq!(Kind::parse(name).unwrap(), kind, "{name}");
+        }
+        for unknown in ["", "cobol", "Python", "python3", "rust2:1"] {
+            let refused = Kind::parse(unknown);
+            assert!(matches!(refused, Err(PackageError::Kind(_))), "{unknown}");
+        }
+    }
+}

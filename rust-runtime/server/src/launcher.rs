@@ -1,0 +1,144 @@
+//! Launchers: programs of ours that speak to the runtime for functions that cannot, in place of a package's own `exec`.
+//!
+//! An interpreter reads its launcher from standard input, which then is at its end: nothing has to be installed beside
+//! the runtime, and a launcher is always of its runtime's version.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::kind::Language;
+use crate::limits;
+
+const PYTHON: &str = include_str!("../../launchers/python.py");
+const NODEJS: &str = include_str!("../../launchers/nodejs.js");
+
+/// The function that is called where nobody says which.
+const MAIN: &str = "main";
+
+/// Where interpreters are looked for if the environment does not say.
+const SEARCH_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// Why a launcher cannot be started.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LauncherError {
+    /// There is no such interpreter.
+    #[error(
+        "there is no `{0}` here on the PATH, which runs programs of this kind: install it, or use an image that has it"
+    )]
+    NoInterpreter(&'static str),
+    /// The launcher cannot be handed to it.
+    #[error("the launcher cannot be started: {0}")]
+    Io(#[from] io::Error),
+}
+
+/// The families of programs that an interpreter here runs.
+pub(crate) fn interpreted() -> impl Iterator<Item = &'static str> {
+    [
+        ("nodejs", Language::Nodejs),
+        ("python", Language::Python(None)),
+    ]
+    .into_iter()
+    .filter(|(_, language)| interpreter(language).is_ok())
+    .map(|(family, _)| family)
+}
+
+/// Starts the launcher of a language for this function. Blocks on files.
+pub(crate) fn script(language: &Language, main: Option<&str>) -> Result<Command, LauncherError> {
+    let mut command = Command::new(interpreter(language)?);
+    let launcher = match language {
+        Language::Python(_) => PYTHON,
+        Language::Nodejs => NODEJS,
+    };
+    command.args(["-", main.unwrap_or(MAIN)]);
+    command.stdin(Stdio::from(file_of(launcher)?));
+    Ok(command)
+}
+
+/// Starts the launcher of an executable that speaks the action loop.
+pub(crate) fn action_loop(exec: &Path) -> Result<Command, LauncherError> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.arg("action-loop").arg(exec);
+    Ok(command)
+}
+
+/// In memory, read from its beginning.
+fn file_of(text: &str) -> io::Result<File> {
+    let flags = rustix::fs::MemfdFlags::CLOEXEC;
+    let mut file = File::from(rustix::fs::memfd_create("launcher", flags)?);
+    file.write_all(text.as_bytes())?;
+    file.rewind()?;
+    Ok(file)
+}
+
+fn interpreter(language: &Language) -> Result<PathBuf, LauncherError> {
+    let (exact, general) = match language {
+        Language::Python(version) => (version.as_ref().map(|it| format!("python{it}")), "python3"),
+        Language::Nodejs => (None, "node"),
+    };
+    let path = std::env::var_os("PATH").unwrap_or_else(|| SEARCH_PATH.into());
+    let directories: Vec<_> = std::env::split_paths(&path).collect();
+    exact
+        .and_then(|name| find(&name, &directories))
+        .or_else(|| find(general, &directories))
+        .ok_or(LauncherError::NoInterpreter(general))
+}
+
+/// What managers of versions put before an interpreter is a script, which takes longer than the interpreter: it is only
+/// used where there is nothing else.
+fn find(name: &str, directories: &[PathBuf]) -> Option<PathBuf> {
+    let all = directories.iter().map(|directory| directory.join(name));
+    let mut found = all.filter(|path| is_executable(path)).peekable();
+    let first = found.peek().cloned();
+    found.find(|path| is_binary(path)).or(first)
+}
+
+fn is_executable(path: &Path) -> bool {
+    path.metadata()
+        .is_ok_and(|it| it.is_file() && it.permissions().mode() & 0o111 != 0)
+}
+
+fn is_binary(path: &Path) -> bool {
+    let mut head = [0; limits::ELF.len()];
+    File::open(path).is_ok_and(|mut file| file.read_exact(&mut head).is_ok()) && head == limits::ELF
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn a_binary_goes_before_a_script_and_either_before_none() {
+        let root = tempfile::tempdir().unwrap();
+        let [shims, binaries] = ["shims", "binaries"].map(|name| root.path().join(name));
+        let put = |directory: &Path, name: &str, bytes: &[u8], mode: u32| {
+            fs::create_dir_all(directory).unwrap();
+            let path = directory.join(name);
+            fs::write(&path, bytes).unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            path
+        };
+        let script = put(&shims, "python3", b"#!/bin/sh", 0o755);
+        put(&shims, "node", b"\x7fELF", 0o644);
+        let directories = [shims, binaries.clone()];
+        assert_eq!(find("python3", &directories), Some(script));
+        let binary = put(&binaries, "python3", b"\x7fELF...", 0o755);
+        assert_eq!(find("python3", &directories), Some(binary));
+        assert_eq!(find("node", &directories), None);
+    }
+
+    #[test]
+    fn a_launcher_is_read_from_its_beginning() {
+        let mut text = String::new();
+        file_of("launch")
+            .unwrap()
+            .read_to_string(&mut text)
+            .unwrap();
+        assert_eq!(text, "launch");
+    }
+}
