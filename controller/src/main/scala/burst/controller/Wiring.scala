@@ -1,13 +1,15 @@
 package burst.controller
 
 import burst.controller.limits.PlatformLimits
+import burst.controller.action.Records
 import burst.controller.deploy.Definitions
 import burst.controller.http.*
 import burst.controller.cluster.Scheduling
 import burst.controller.store.{Blocking, Janitor, Retention, Storage, StoreSettings, Transfers}
 import com.typesafe.config.Config
 import org.apache.pekko.actor.typed.{ActorSystem, DispatcherSelector}
-import scala.concurrent.duration.DurationInt
+import scala.concurrent.duration.{DurationInt, FiniteDuration}
+import scala.jdk.DurationConverters.*
 import scala.concurrent.{ExecutionContext, Future}
 import scala.util.control.NonFatal
 
@@ -45,7 +47,8 @@ object Wiring:
       http: HttpSettings,
       limits: PlatformLimits,
       defaults: FlareDefaults,
-      retention: Retention
+      retention: Retention,
+      recordLease: FiniteDuration
   )
 
   private object Settings:
@@ -53,7 +56,8 @@ object Wiring:
       HttpSettings.from(config),
       PlatformLimits.from(config),
       FlareDefaults.from(config),
-      StoreSettings.from(config).retention
+      StoreSettings.from(config).retention,
+      config.getDuration("burst.store.record-lease").toScala
     )
 
   private def janitor(settings: Settings, storage: Storage): Janitor =
@@ -69,6 +73,7 @@ object Wiring:
   )(using system: ActorSystem[?], ec: ExecutionContext): Future[Controller] =
     val definitions = Definitions(storage.definitions, storage.packages)
     val transfers = Transfers.of(system)
+    val records = Records(storage.activations, blocking, settings.recordLease)
     for
       scheduler <- blocking(scheduling(storage))
       defaults = settings.defaults.withBackends(scheduler.defaultBackend, scheduler.backends)
@@ -80,17 +85,20 @@ object Wiring:
         definitions,
         scheduler.service,
         blocking,
-        transfers
+        transfers,
+        records
       )
       binding <- orUndo(HttpServer.bind(settings.http, route))(scheduler.shutdown())
       // Only when everything else stands: credentials that nobody gets to see would lock the owner out.
       guest <- orUndo(blocking(storage.namespaces.establish(Controller.Guest))):
         binding.terminate(Draining).transformWith(_ => scheduler.shutdown())
+      stopRecords = records.start()
       stopJanitor = janitor(settings, storage).start(Blocking(transfers.ofAll))
     yield
       def stop(): Future[Unit] =
         for
           _ <- binding.terminate(Draining)
+          _ = stopRecords()
           _ <- stopJanitor()
           _ <- scheduler.shutdown()
           _ <- blocking(storage.close())

@@ -13,7 +13,7 @@ import burst.controller.scheduler.{
   WaitsFor
 }
 import burst.protocol.JsonSerializer.Kind
-import burst.protocol.{Inputs, JsonSerializer, Protocol}
+import burst.protocol.{Environment, Inputs, JsonSerializer, Protocol}
 import io.circe.derivation.{Configuration, ConfiguredCodec, ConfiguredEnumCodec}
 import io.circe.{Codec, Decoder, Encoder, Json}
 import org.apache.pekko.actor.ExtendedActorSystem
@@ -79,7 +79,11 @@ object SchedulerSerializer:
     Codec.from(Decoder.const(value), Encoder.instance(_ => Json.Null))
 
   private def summary(flare: Flare): Flare = flare.copy(
-    request = flare.request.copy(inputs = Inputs.Hidden, environment = SealedEnvironment.Empty),
+    request = flare.request.copy(
+      inputs = Inputs.Hidden,
+      environment = SealedEnvironment.Empty,
+      invocation = Environment.Empty
+    ),
     packs = Vector.empty,
     workers = Vector.empty
   )

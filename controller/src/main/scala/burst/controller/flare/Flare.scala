@@ -32,6 +32,9 @@ object WorkerState:
   * A group (`burst group open`) is a flare, too, of the role `Holder`: it is queued, placed and started like
   * any other, but its packs run nothing; its members do, one after the other. Its inputs are what stands
   * under theirs, its time-out is theirs unless they name one.
+  *
+  * The flare of an invocation has what its record needs in `activation`; its definition's namespace is then
+  * the caller's, whosever the action is. `invocation` is what no record shows.
   */
 final case class FlareRequest(
     definition: DefinitionRef,
@@ -41,7 +44,8 @@ final case class FlareRequest(
     group: Option[GroupRole] = None,
     egress: Boolean = false,
     environment: SealedEnvironment = SealedEnvironment.Empty,
-    invocation: Environment = Environment.Empty
+    invocation: Environment = Environment.Empty,
+    activation: Option[ActivationFields] = None
 ):
   export terms.*
 
@@ -85,6 +89,12 @@ final case class Flare(
     workers: Vector[WorkerRecord]
 ):
   def namespace: String = request.definition.namespace
+
+  /** When the start of its pack began, or its run where that was up already. */
+  def begun: Long =
+    val isCold = packs.headOption.exists(!_.start.contains(PackStart.Warm))
+    val run = workers.headOption.flatMap(_.started).orElse(started)
+    (if isCold then placed else run.orElse(placed)).getOrElse(created)
 
 /** What a worker put out: a short text, or so many bytes that are kept apart. */
 enum Output:

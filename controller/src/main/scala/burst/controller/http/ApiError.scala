@@ -50,6 +50,11 @@ enum ApiError:
   case NoSuchFlare(id: FlareId)
   case NoSuchGroup(id: FlareId)
   case NoSuchNamespace(name: String)
+  case FinalParameter(name: String)
+  case InvalidActivationId
+  case NoSuchActivation(id: FlareId)
+  case CountOfDocuments
+  case NoProgram(name: String)
   case MethodNotAllowed(allowed: Seq[HttpMethod])
   case BodyTooSlow
   case NotDeployed(name: String, refusal: DeployRefusal)
@@ -154,6 +159,14 @@ object ApiError:
       NotFound -> s"There is no version $version of '$name', or it is kept no more; choose one of its versions."
     case NoSuchFlare(id) => NotFound -> s"There is no flare '${id.value}' in this namespace."
     case NoSuchGroup(id) => NotFound -> s"There is no group '${id.value}' in this namespace."
+    case FinalParameter(name) =>
+      BadRequest -> s"The parameter '${Fields.shortened(name)}' is final and has its value; leave it out."
+    case InvalidActivationId => BadRequest -> "An activation id has 32 lower-case hexadecimal digits."
+    case NoSuchActivation(id) =>
+      NotFound -> s"There is no activation '${id.value}' in this namespace, or it has not ended yet."
+    case NoProgram(name) =>
+      BadRequest -> s"'$name' is a sequence and has no program of its own; invoke it as an action, without 'burst'."
+    case CountOfDocuments => BadRequest -> "Ask either for 'docs' or for 'count'."
     case MethodNotAllowed(allowed) =>
       HttpCodes.MethodNotAllowed -> s"This path answers only to ${allowed.map(_.value).mkString(", ")}."
     case BodyTooSlow => RequestTimeout -> "The body did not arrive in time; send it again."

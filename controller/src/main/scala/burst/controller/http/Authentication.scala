@@ -1,7 +1,7 @@
 package burst.controller.http
 
 import burst.controller.http.connection.Connection
-import burst.controller.store.{Blocking, Identity, NamespaceStore}
+import burst.controller.store.{Blocking, Credentials, Identity, NamespaceStore}
 import org.apache.pekko.http.scaladsl.model.HttpRequest
 import org.apache.pekko.http.scaladsl.model.headers.{Authorization, BasicHttpCredentials}
 import org.apache.pekko.http.scaladsl.server.Directives.*
@@ -28,7 +28,9 @@ final class Authentication(
             client(request),
             s"$uuid:$key"
           )(blocking(namespaces.authenticate(uuid, key))))
-            .flatMap(admitted(request, _, ApiError.Unauthorized))
+            .flatMap: found =>
+              val known = found.map(_.map(_.copy(key = Some(Credentials(s"$uuid:$key")))))
+              admitted(request, known, ApiError.Unauthorized)
 
   /** Whom the credentials of a request that needs none open a namespace for, if they do. Others may be meant
     * for who answers it: only what could be a key of ours is looked for.

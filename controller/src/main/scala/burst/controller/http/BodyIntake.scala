@@ -32,13 +32,13 @@ final class BodyIntake(
     BodyBudget(total, most, Some(BytePace(settings.rate, settings.burst)))
 
   /** Works with the body of a request, whose bytes are set aside until the work has ended. */
-  def apply[A](namespace: String, request: HttpRequest)(
+  def apply[A](namespace: String, request: HttpRequest, limit: Long = Long.MaxValue)(
       work: Taken => Future[Either[ApiError, A]]
   ): Future[Either[ApiError, A]] =
     val isSmall = request.entity.contentLengthOption.exists(_ <= Small)
     (if isSmall then small else large).within(namespace): share =>
       body
-        .read(request, settings.bodyLimit, share)
+        .read(request, settings.bodyLimit.min(limit), share)
         .flatMap:
           case Left(error) => Future.successful(Left(error))
           case Right(bytes) =>

@@ -1,9 +1,11 @@
 package burst.controller.http
 
+import burst.controller.action.{Action, FlareInvocation}
+import burst.controller.store.Identity
 import burst.protocol.JsonText
 import burst.controller.json.{Defaults, JsonPieces}
 import burst.controller.http.BodyIntake.{Growing, Room}
-import burst.controller.definition.{Definition, FlareOptions, FlareTerms}
+import burst.controller.definition.{Definition, FlareOptions, FlareTerms, KindFamily}
 import burst.controller.flare.{Flare, FlareRequest}
 import burst.controller.scheduler.Refusal
 import burst.controller.limits.NamespaceLimits
@@ -26,6 +28,7 @@ final class FlareBody(
   ): Either[ApiError, Growing[FlareRequest]] =
     val fields = Fields.of(body.fields)
     for
+      _ <- runs(definition)
       _ <- fields.only("params" +: "size" +: "version" +: FlareOptions.Names*)
       own <- options.read(fields, limits)
       size <- fields.int("size", 1, limits.burstSize)
@@ -35,6 +38,37 @@ final class FlareBody(
       _ <- allowed(request, limits)
     yield growing(request, FlareBody.defaults(definition.all.ofInputs))
 
+  /** A burst of an action that may be another namespace's, in the caller's name.
+    *
+    * @param values
+    *   an array of inputs
+    */
+  def readBurst(
+      caller: Identity,
+      action: Action,
+      values: Option[JsonText],
+      options: Fields,
+      transaction: String
+  ): Either[ApiError, Growing[FlareRequest]] =
+    val limits = caller.limits
+    for
+      _ <- runs(action.definition)
+      _ <- Either.cond(
+        values.exists(JsonPieces.first(_) == '['),
+        (),
+        WrongType("value", s"an array of 1 to ${limits.burstSize} inputs")
+      )
+      own <- this.options.read(options, limits)
+      sized <- inputs(None, values, limits)
+      (workers, inputs) = sized
+      plain = complete(action.definition, workers, inputs, own, limits)
+      fields = FlareInvocation.fields(action, transaction).copy(burst = true)
+      // Each of its records is of a container that was started once.
+      terms = plain.terms.copy(retries = 0)
+      request = FlareInvocation.request(caller, action, workers, inputs, terms, fields)
+      _ <- allowed(request, limits)
+    yield growing(request, FlareBody.defaults(action.parameters))
+
   /** A group of a definition: how many workers, on what terms, and how long it may be idle. */
   def readGroup(
       fields: Fields,
@@ -42,6 +76,7 @@ final class FlareBody(
       limits: NamespaceLimits
   ): Either[ApiError, FlareRequest] =
     for
+      _ <- runs(definition)
       _ <- fields.only(FlareBody.GroupNames*)
       own <- options.read(fields, limits)
       size <- fields.int("size", 1, limits.burstSize).flatMap(_.toRight(MissingField("size")))
@@ -72,6 +107,10 @@ final class FlareBody(
         group = Some(GroupRole.Member(group.id))
       )
     yield growing(request, below)
+
+  /** A sequence has nothing that a pack could run. */
+  private def runs(definition: Definition): Either[ApiError, Unit] =
+    Either.cond(definition.kind != KindFamily.Sequence.name, (), NoProgram(definition.name))
 
   /** What a definition asks for may not be had any more: the operator takes backends away and lowers limits.
     */

@@ -6,6 +6,7 @@ import burst.controller.scheduler.{FlareService, Refusal}
 import burst.controller.http.BodyIntake.Growing
 import burst.controller.store.Identity
 import org.apache.pekko.http.scaladsl.model.{HttpRequest, HttpResponse, StatusCodes}
+import org.apache.pekko.util.ByteString
 import scala.concurrent.{ExecutionContext, Future}
 import scala.util.Success
 
@@ -35,7 +36,11 @@ final class FlareCall(
         else Future.successful(accepted(flare))
 
   /** As accepted. */
-  def submit(caller: Identity, request: HttpRequest)(
+  def submit(
+      caller: Identity,
+      request: HttpRequest,
+      split: ByteString => Either[ApiError, SplitBody] = SplitBody.ofFlare(_, pieces)
+  )(
       read: SplitBody => Either[ApiError, Growing[FlareRequest]]
   ): Future[Either[ApiError, Flare]] =
     val perMinute = caller.limits.flaresPerMinute
@@ -43,7 +48,7 @@ final class FlareCall(
       case Left(pause) => Future.successful(Left(ApiError.RateLimited(perMinute, pause)))
       case Right(()) =>
         // Until the flare is stored: from then on large inputs are on the disk.
-        val started = intake(caller.namespace, request)(begin(_, read, FlareCall.Tries))
+        val started = intake(caller.namespace, request)(begin(_, split, read, FlareCall.Tries))
         // What is refused was no flare; how often one may be refused is bounded with all other requests.
         started.andThen:
           case Success(Right(_)) => ()
@@ -53,13 +58,14 @@ final class FlareCall(
     */
   private def begin(
       body: BodyIntake#Taken,
+      split: ByteString => Either[ApiError, SplitBody],
       read: SplitBody => Either[ApiError, Growing[FlareRequest]],
       tries: Int
   ): Future[Either[ApiError, Flare]] =
-    val tried = body.growing(SplitBody.ofFlare(_, pieces).flatMap(read)): wanted =>
+    val tried = body.growing(split(_).flatMap(read)): wanted =>
       service.submit(wanted).map(_.left.map(ApiError.Refused(_)))
     tried.flatMap:
-      case Left(ApiError.Refused(Refusal.PackageGone)) if tries > 1 => begin(body, read, tries - 1)
+      case Left(ApiError.Refused(Refusal.PackageGone)) if tries > 1 => begin(body, split, read, tries - 1)
       case answer => Future.successful(answer)
 
   private def ended(flare: Flare, resultOnly: Boolean): Answer =

@@ -1,13 +1,13 @@
 package burst.controller.http
 
-import burst.controller.action.{Sequences, StoredActions}
+import burst.controller.action.*
 import burst.controller.json.JsonPieces
 import burst.controller.limits.PlatformLimits
 import burst.controller.deploy.{Definitions, PackageInspector}
 import burst.controller.http.connection.{Listener, Listening}
 import burst.controller.scheduler.FlareService
 import burst.controller.store.{Blocking, Storage, Transfers}
-import org.apache.pekko.actor.typed.{ActorSystem, DispatcherSelector}
+import org.apache.pekko.actor.typed.{ActorSystem, DispatcherSelector, Scheduler}
 import org.apache.pekko.http.scaladsl.server.Route
 import scala.concurrent.{ExecutionContext, Future}
 
@@ -21,9 +21,11 @@ object HttpServer:
       definitions: Definitions,
       service: FlareService,
       blocking: Blocking,
-      transfers: Transfers
+      transfers: Transfers,
+      records: Records
   )(using system: ActorSystem[?]): Route =
     given ExecutionContext = system.executionContext
+    given Scheduler = system.scheduler
     val options = OptionsReader(defaults, limits)
     val metrics = Metrics()
     val actionLimits = ActionLimits(limits)
@@ -34,11 +36,13 @@ object HttpServer:
       val threads = system.dispatchers.lookup(DispatcherSelector.fromConfig(dispatcher))
       BodyIntake(body, bodies, FairExecutor(threads), blocking)
     val actions = StoredActions(storage.definitions, storage.actionPackages)
+    val flareIntake = intake(settings.flareBodies, HttpSettings.LargeBodyDispatcher)
+    val rates = RateLimiter()
     val flareCall = FlareCall(
       service,
-      intake(settings.flareBodies, HttpSettings.LargeBodyDispatcher),
+      flareIntake,
       pieces,
-      RateLimiter(),
+      rates,
       results,
       settings
     )
@@ -49,6 +53,30 @@ object HttpServer:
     val deploys = RateLimiter()
     val triggerBody = TriggerBody(pieces)
     val flareBody = FlareBody(options, defaults, pieces, settings.flareBodies.bodyLimit)
+    val activations = Activations(storage.activations, storage.flares, storage.blobs, pieces)
+    val invocations = FlareInvocations(
+      service,
+      actions,
+      BuiltIns(Map.empty),
+      activations,
+      records,
+      FlarePace(rates),
+      defaults.terms,
+      pieces,
+      blocking,
+      settings.componentPatience
+    )
+    val burstCall = BurstCall(
+      actions,
+      flareBody,
+      flareCall,
+      service,
+      storage.flares,
+      pieces,
+      blocking,
+      settings.blockingLimit
+    )
+    val packs = PackAnswer(storage.flares, storage.blobs, blocking, transfers)
     Routes(
       MetaRoutes(PlatformInfo(actionLimits), metrics, storage.flares, service, blocking),
       InvokersRoutes(service),
@@ -104,6 +132,8 @@ object HttpServer:
         TriggersRoutes(storage.triggers, triggerBody, deployIntake, deploys, blocking),
         RulesRoutes(storage.rules, actions, triggerBody, body, deployIntake, deploys, blocking)
       ),
+      InvokeRoutes(actions, invocations, burstCall, flareIntake, pieces, settings.blockingLimit),
+      ActivationsRoutes(activations, packs, storage.flares, blocking, transfers, settings.logLimit),
       AdminRoutes(
         NamespacesRoutes(storage.namespaces, service, body, blocking),
         AdminFlaresRoutes(storage.flares, service, blocking)

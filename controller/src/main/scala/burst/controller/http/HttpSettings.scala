@@ -6,7 +6,7 @@ import com.typesafe.config.{Config, ConfigException}
 import javax.net.ssl.SSLContext
 import org.apache.pekko.http.scaladsl.model.{MediaType, MediaTypes}
 import org.apache.pekko.http.scaladsl.settings.ServerSettings
-import scala.concurrent.duration.FiniteDuration
+import scala.concurrent.duration.{DurationInt, FiniteDuration}
 import scala.jdk.DurationConverters.*
 
 /** `burst.http` of the configuration. */
@@ -23,6 +23,8 @@ final case class HttpSettings(
     adminKey: Option[AdminKey],
     tls: Option[SSLContext],
     connections: ConnectionLimits,
+    logLimit: Long,
+    componentPatience: FiniteDuration,
     server: ServerSettings
 ):
   def scheme: String = if tls.isDefined then "https" else "http"
@@ -62,10 +64,24 @@ object HttpSettings:
       AdminKey.from(config.getString(AdminKey.Setting)),
       Tls.from(http.getConfig("tls")),
       ConnectionLimits.from(config),
+      config.getBytes("burst.store.log-limit"),
+      patience(config),
       withCharsets(
         ServerSettings(http.getConfig("server").atPath("pekko.http.server").withFallback(config))
       )
     )
+
+  /** How long a flare may take beyond its time-out: until it has its slots, until its packs are up, and until
+    * they have ended.
+    */
+  private def patience(config: Config): FiniteDuration =
+    val scheduler = config.getConfig("burst.scheduler")
+    Seq("queue-deadline", "start-deadline", "abort-deadline", "cleanup-deadline")
+      .map(scheduler.getDuration(_).toScala)
+      .reduce(_ + _) + Delays
+
+  /** What the database may take. */
+  private val Delays = 60.seconds
 
   // However they are set: a deploy's body is held twice while it is taken in, a flare's up to four times, a web
   // action's as arguments up to five.

@@ -1,7 +1,7 @@
 package burst.controller.http
 
 import burst.controller.flare.LogText
-import burst.controller.store.{Blocking, LogPart, LogReader, Transfers}
+import burst.controller.store.{Blocking, LogExtent, LogPart, LogReader, Transfers}
 import burst.protocol.FlareId
 import io.circe.Json
 import io.circe.syntax.*
@@ -23,6 +23,15 @@ final class LogAnswer(logs: LogReader, transfers: Transfers)(using ExecutionCont
   import LogAnswer.*
 
   def apply(namespace: String, id: FlareId, worker: Option[Int]): Answer =
+    lines(namespace, id, text => worker.forall(text.worker.contains))(objectOf).map: (extent, objects) =>
+      Right(response(head(id, extent.truncated), objects))
+
+  /** The log as it is now: of the texts that are wanted each line as JSON, some at a time with commas
+    * between.
+    */
+  def lines(namespace: String, id: FlareId, wanted: LogText => Boolean)(
+      json: (LogText, String) => String
+  ): Future[(LogExtent, Source[String, NotUsed])] =
     // Parts may be in the bucket.
     val blocking = Blocking(transfers.of(namespace))
     blocking:
@@ -39,8 +48,7 @@ final class LogAnswer(logs: LogReader, transfers: Transfers)(using ExecutionCont
         else
           val ready = begun.getAndSet(None).map(Future.successful)
           ready.getOrElse(blocking(readPart(id, next, until))).map(part => Some(part.next -> part))
-      val objects = parts.mapConcat(part => objectsOf(part, worker))
-      Right(response(head(id, extent.truncated), objects))
+      (extent, parts.mapConcat(part => together(linesOf(part, wanted, json))))
 
   private def readPart(id: FlareId, from: Long, until: Long): LogPart =
     logs.logPart(id, from, until).getOrElse(throw Cleared(id))
@@ -55,11 +63,14 @@ private object LogAnswer:
   private def head(id: FlareId, truncated: Boolean): String =
     s"""{"flareId":${id.asJson.noSpaces},"truncated":$truncated,"logs":["""
 
-  /** A few lines at a time, each written when it is asked for. */
-  private def objectsOf(part: LogPart, worker: Option[Int]): Iterator[String] =
-    val texts = part.texts.iterator.filter(text => worker.forall(text.worker.contains))
-    together(texts.flatMap(text => text.lines.map(line => objectOf(text, line))))
+  private def linesOf(
+      part: LogPart,
+      wanted: LogText => Boolean,
+      json: (LogText, String) => String
+  ): Iterator[String] =
+    part.texts.iterator.filter(wanted).flatMap(text => text.lines.map(line => json(text, line)))
 
+  /** A few lines at a time, each written when it is asked for. */
   private def together(objects: Iterator[String]): Iterator[String] =
     Iterator.unfold(objects): rest =>
       Option.when(rest.hasNext):

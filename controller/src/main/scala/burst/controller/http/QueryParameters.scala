@@ -27,6 +27,26 @@ final class QueryParameters(query: Uri.Query):
   def optionalInt(name: String): Either[ApiError, Option[Int]] =
     if query.get(name).isEmpty then Right(None) else int(name, 0, 0, Int.MaxValue).map(Some(_))
 
+  /** A time in milliseconds since the epoch. */
+  def time(name: String): Either[ApiError, Option[Long]] = query.get(name) match
+    case None => Right(None)
+    case Some(text) =>
+      Option
+        .when(text.forall(c => c >= '0' && c <= '9'))(text)
+        .flatMap(_.toLongOption)
+        .filter(_ <= QueryParameters.Latest)
+        .toRight(ApiError.InvalidParameter(name, "a time in milliseconds since the epoch"))
+        .map(Some(_))
+
+  /** `NAME` or `PACKAGE/NAME`. */
+  def actionName(parameter: String): Either[ApiError, Option[String]] = query.get(parameter) match
+    case Some(text) if text.count(_ == '/') > 1 || !text.split("/", -1).forall(EntityName.isValid) =>
+      Left(ApiError.InvalidName)
+    case name => Right(name)
+
+  /** A word as it was sent, for whoever knows which there are. */
+  def word(name: String): Either[ApiError, Option[String]] = Right(query.get(name))
+
   def entityName(parameter: String): Either[ApiError, Option[String]] = query.get(parameter) match
     case Some(text) if !EntityName.isValid(text) => Left(ApiError.InvalidName)
     case name => Right(name)
@@ -50,6 +70,10 @@ final class QueryParameters(query: Uri.Query):
       limit <- int("limit", Page.Default, 0, Page.Most)
       skip <- int("skip", 0, 0, Int.MaxValue)
     yield Page(if limit == 0 then Page.Most else limit, skip)
+
+private object QueryParameters:
+  /** A time that is still one in microseconds. */
+  val Latest: Long = Long.MaxValue / 2000
 
 /** A part of a list. */
 final case class Page(limit: Int, skip: Int)

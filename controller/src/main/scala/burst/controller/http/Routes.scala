@@ -19,6 +19,8 @@ final class Routes(
     flares: FlaresRoutes,
     groups: GroupsRoutes,
     events: EventsRoutes,
+    invocations: InvokeRoutes,
+    activations: ActivationsRoutes,
     admin: AdminRoutes,
     authentication: Authentication,
     requestLimits: RequestLimits,
@@ -49,6 +51,8 @@ final class Routes(
         concat(
           invokers.route,
           (path("namespaces" ~ Slash.?) & get)(complete(own(caller))),
+          // Also in packages of others.
+          invocations.route(caller),
           pathPrefix("namespaces" / Segment): namespace =>
             concat(
               // They know themselves who may read what is published.
@@ -59,7 +63,8 @@ final class Routes(
                   versions.route(caller),
                   flares.route(caller),
                   groups.route(caller),
-                  events.route(caller)
+                  events.route(caller),
+                  activations.route(caller)
                 )
             )
         )

@@ -29,6 +29,10 @@ object SplitBody:
   def ofFlare(body: ByteString, pieces: JsonPieces): Either[ApiError, SplitBody] =
     split(body, pieces, "params")
 
+  /** A burst's inputs, as the published prototype's programs send them. */
+  def ofBurst(body: ByteString, pieces: JsonPieces): Either[ApiError, SplitBody] =
+    split(body, pieces, "value")
+
   /** A deploy's package is, within `exec`. */
   def ofDeploy(body: ByteString, pieces: JsonPieces): Either[ApiError, SplitBody] =
     def problem(own: Vector[(String, JsonText)]) =

@@ -277,7 +277,8 @@ private final class FlareActor(
   private def prepare(plan: Plan): Unit =
     backends.find(request.backend, request.chunkSize).foreach { backend =>
       val timeLeft = life.deadline.fold(request.timeout * 1000)(_ - now()).max(0)
-      packs.prepare(plan, life.flare.attempt, inputs.current, backend, timeLeft, variables)
+      val invocation = InvocationEnvironment.of(id, request, deadline = now() + timeLeft)
+      packs.prepare(plan, life.flare.attempt, inputs.current, backend, timeLeft, variables, invocation)
     }
     variables = Environment.Empty
 

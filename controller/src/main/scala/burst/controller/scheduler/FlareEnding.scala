@@ -1,7 +1,7 @@
 package burst.controller.scheduler
 
 import burst.controller.flare.{FlareState, WorkerRecord, WorkerState}
-import burst.protocol.{Failure, FailureKind}
+import burst.protocol.{Failure, FailureKind, StartOperation}
 
 /** Why a flare ends otherwise than well. `provisional` while it is not known who it was: a peer's own failure
   * replaces that of one who failed because of it when it is heard of in time; and who kept a flare from
@@ -43,6 +43,12 @@ object FlareEnding:
     */
   def retriable(cause: Cause): Boolean =
     cause.state == FlareState.Failed && !NotRetried(cause.failure.kind)
+
+  /** Whether a start failed by what is the machine's, and not the program's. */
+  def isOfMachine(failure: Failure): Boolean = failure.kind match
+    case FailureKind.PackLost | FailureKind.InvokerLost => true
+    case FailureKind.StartFailed => !failure.operation.contains(StartOperation.Init)
+    case _ => false
 
   private val NotRetried =
     Set(

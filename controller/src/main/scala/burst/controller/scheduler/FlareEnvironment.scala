@@ -26,5 +26,8 @@ final case class FlareEnvironment(
 ):
   /** What a flare's programs are to have. */
   def variables(request: FlareRequest): Either[UnopenedSecret, Environment] =
-    val definition = DefinitionName(request.definition.namespace, request.definition.name)
+    // Of an invocation, the definition may be another namespace's.
+    val (namespace, name) =
+      request.activation.fold((request.definition.namespace, request.definition.name))(_.definition)
+    val definition = DefinitionName(namespace, name)
     secrets.open(definition, request.environment)

@@ -266,7 +266,13 @@ final case class FlareLifecycle private (
           .add(Vector(SetTimer(FlareTimer.Abort)))
 
   private def willRetry: Boolean =
-    !cancelled && allEnded && flare.attempt <= flare.request.retries && cause.exists(FlareEnding.retriable)
+    !cancelled && allEnded && cause.exists: c =>
+      FlareEnding.retriable(c) && (flare.attempt <= flare.request.retries || startsElsewhere(c))
+
+  /** An invocation whose program never began, by no fault of its own: nothing is done twice. */
+  private def startsElsewhere(why: Cause): Boolean =
+    flare.request.activation.exists(!_.burst) && flare.started.isEmpty &&
+      flare.attempt < FlareLifecycle.MostStarts && FlareEnding.isOfMachine(why.failure)
 
   private def finishUnasked(at: Long): Step = if willRetry then retry else close(at)
 
@@ -343,6 +349,9 @@ final case class FlareLifecycle private (
     ))
 
 object FlareLifecycle:
+  /** How often an invocation is tried to be started. */
+  val MostStarts = 3
+
   enum Stage:
     case Waiting, Placing, Starting, Running, Stopping, Cleaning, Closing, Ended
 

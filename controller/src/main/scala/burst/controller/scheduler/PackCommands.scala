@@ -24,7 +24,8 @@ private[scheduler] final class PackCommands(
       inputs: Inputs,
       backend: BackendConfig,
       timeLeft: Long,
-      variables: Environment
+      variables: Environment,
+      invocation: Environment
   ): Unit =
     // each attempt proves itself by a secret of its own: a pack left of the last one cannot join
     val secret = Secret.random()
@@ -48,7 +49,8 @@ private[scheduler] final class PackCommands(
         request.group,
         request.egress,
         variables,
-        elsewhere = plan.packs.count(_.invoker != pack.invoker)
+        elsewhere = plan.packs.count(_.invoker != pack.invoker),
+        invocation = invocation
       )
       tell(pack, PreparePack(assignment))
 

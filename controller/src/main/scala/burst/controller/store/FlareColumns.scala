@@ -15,7 +15,8 @@ private[store] object FlareColumns:
       definition: DefinitionRef,
       size: Int,
       group: Option[GroupRole],
-      egress: Option[Boolean] = None
+      egress: Option[Boolean] = None,
+      activation: Option[ActivationFields] = None
   ) derives Codec.AsObject
 
   final case class Progress(
@@ -35,7 +36,7 @@ private[store] object FlareColumns:
 
   def request(flare: Flare): String =
     val r = flare.request
-    val rest = Request(r.definition, r.size, r.group, Some(r.egress))
+    val rest = Request(r.definition, r.size, r.group, Some(r.egress), r.activation)
     rest.asJson.deepMerge(r.terms.asJson).noSpaces
 
   /** Apart, as it is forgotten at the flare's end; nothing where there is none. */
@@ -46,6 +47,10 @@ private[store] object FlareColumns:
     Progress(flare.attempt, flare.granularity, flare.placed, flare.started, flare.error).asJson.noSpaces
 
   def attempt(progress: String): Int = Stored.json[Progress](progress).attempt
+
+  /** When an invocation that has ended began. */
+  def begun(flare: Flare): Option[Long] =
+    Option.when(flare.state.isFinal && flare.request.activation.isDefined)(flare.begun)
 
   def parts(flare: Flare): String = Parts(flare.packs, flare.workers).asJson.noSpaces
 
@@ -76,7 +81,8 @@ private[store] object FlareColumns:
         inputs,
         Stored.json[FlareTerms](request),
         r.group,
-        r.egress.getOrElse(false)
+        r.egress.getOrElse(false),
+        activation = r.activation
       ),
       state,
       p.attempt,

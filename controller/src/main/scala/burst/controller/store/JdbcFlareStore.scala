@@ -36,12 +36,12 @@ final class JdbcFlareStore(
       if !flare.state.isFinal then packages.require(flare.request.definition.packageId)
       sql"""
         INSERT INTO flare (id, namespace, name, package_id, state, created, ended, request, progress, parts,
-          writer, is_group, stored_bytes)
+          writer, is_group, stored_bytes, begun)
         VALUES (${flare.id.value}, ${flare.namespace}, ${flare.request.definition.name},
           ${flare.request.definition.packageId.value}, ${FlareColumns.state(flare.state)}, ${flare.created},
           ${flare.ended}, ${FlareColumns.request(flare)}, ${FlareColumns.progress(flare)},
           ${FlareColumns.parts(flare)}, $writer, ${if flare.request.isGroup then 1 else 0},
-          ${if flare.state.isFinal then recordBytes(flare) else 0L})""".update()
+          ${if flare.state.isFinal then recordBytes(flare) else 0L}, ${FlareColumns.begun(flare)})""".update()
       if !flare.state.isFinal then
         val (inputs, kept) = flare.request.inputs match
           case Inputs.OutOfLine(size) => ("", Some(size))
@@ -55,6 +55,7 @@ final class JdbcFlareStore(
     database.write("updating a flare"):
       val updated = sql"""
         UPDATE flare SET state = $state, ended = ${flare.ended}, progress = $progress, parts = $parts,
+          begun = ${FlareColumns.begun(flare)},
           stored_bytes = stored_bytes + ${if flare.state.isFinal then recordBytes(flare) else 0L}
         WHERE id = ${flare.id.value} AND writer = $writer AND state IN ($Live)""".update()
       if updated == 1 then
@@ -69,7 +70,8 @@ final class JdbcFlareStore(
 
   def find(id: FlareId): Option[Flare] =
     database.read("reading a flare"):
-      sql"SELECT id, state, created, ended, request, progress, parts FROM flare WHERE id = ${id.value}"
+      sql"""SELECT id, state, created, ended, request, progress, parts FROM flare
+            WHERE id = ${id.value} AND is_record = 0"""
         .map(row => flare(row, parts = row.stringOpt("parts"), inputs = Inputs.Hidden))
         .single()
 
@@ -105,7 +107,7 @@ final class JdbcFlareStore(
     val inState = state.fold(sqls"")(s => sqls"AND state = ${FlareColumns.state(s)}")
     database.read("listing flares"):
       sql"""SELECT id, state, created, ended, request, progress FROM flare
-            WHERE is_group = $kind $ofNamespace $ofName $inState
+            WHERE is_group = $kind AND is_record = 0 $ofNamespace $ofName $inState
             ORDER BY created DESC, id DESC LIMIT $limit OFFSET $skip"""
         .map(flare(_, parts = None, inputs = Inputs.Hidden))
         .collection[Vector]()
@@ -218,7 +220,7 @@ final class JdbcFlareStore(
 
   def countByState(): Map[FlareState, Int] =
     database.read("counting flares"):
-      sql"SELECT state, COUNT(*) AS n FROM flare WHERE is_group = 0 GROUP BY state"
+      sql"SELECT state, COUNT(*) AS n FROM flare WHERE is_group = 0 AND is_record = 0 GROUP BY state"
         .map(row => FlareColumns.state(row.string("state")) -> row.int("n"))
         .iterable()
         .toMap

@@ -21,6 +21,7 @@ final case class Storage(
     triggers: TriggerStore,
     rules: RuleStore,
     alarms: AlarmStore,
+    activations: ActivationStore,
     close: () => Unit
 )
 
@@ -54,6 +55,7 @@ object Storage:
       JdbcTriggerStore(database),
       JdbcRuleStore(database),
       JdbcAlarmStore(database),
+      JdbcActivationStore(database),
       () => close()
     )
 

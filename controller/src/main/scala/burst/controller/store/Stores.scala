@@ -222,8 +222,12 @@ final case class LogExtent(from: Long, until: Long, truncated: Boolean)
 /** A part of a log, in the order it arrived, and where the next one begins. */
 final case class LogPart(texts: Vector[LogText], next: Long)
 
-/** A caller: the namespace its key opens. */
-final case class Identity(namespace: String, limits: NamespaceLimits)
+/** A caller: the namespace its key opens, and that where he has just shown it. */
+final case class Identity(namespace: String, limits: NamespaceLimits, key: Option[Credentials] = None)
+
+/** A key pair, `uuid:key`, which no log may show. */
+final case class Credentials(pair: String):
+  override def toString: String = "Credentials(…)"
 
 /** A namespace as its administrator sees it. Times in microseconds since the epoch. */
 final case class Namespace(name: String, limits: NamespaceLimits, created: Long, revoked: Option[Long])

@@ -25,11 +25,17 @@ final class FakeFlareService(flares: FlareStore) extends FlareService:
   @volatile var meanwhile: () => Unit = () => ()
   @volatile var ending: Flare => Flare = identity
   @volatile var outputs: Vector[WorkerResult] = Vector.empty
+
+  /** What a program of one worker puts out, in place of `outputs`. */
+  @volatile var program: Option[FlareRequest => JsonText] = None
   @volatile var cancelling: CancelOutcome = CancelOutcome.Accepted
   @volatile var views: Vector[InvokerView] = Vector(machine)
   @volatile var estimates: Map[FlareId, QueueEstimate] = Map.empty
   @volatile var hanging: Boolean = false
   @volatile var breaking: Option[Throwable] = None
+
+  /** All that was submitted. */
+  @volatile var requests: Map[FlareId, FlareRequest] = Map.empty
   val last: AtomicReference[Option[FlareRequest]] = AtomicReference(None)
   val cancelled: AtomicReference[Option[(FlareId, CancelledBy)]] = AtomicReference(None)
 
@@ -41,6 +47,8 @@ final class FakeFlareService(flares: FlareStore) extends FlareService:
     meanwhile = () => ()
     ending = identity
     outputs = Vector.empty
+    program = None
+    requests = Map.empty
     cancelling = CancelOutcome.Accepted
     views = Vector(machine)
     estimates = Map.empty
@@ -62,6 +70,7 @@ final class FakeFlareService(flares: FlareStore) extends FlareService:
   private def store(request: FlareRequest): Flare =
     val flare = FakeFlareService.queued(request)
     flares.insert(flare)
+    requests = requests.updated(flare.id, request)
     flare
 
   def await(id: FlareId, limit: FiniteDuration): Future[Option[Flare]] =
@@ -73,8 +82,11 @@ final class FakeFlareService(flares: FlareStore) extends FlareService:
       .map: flare =>
         val ended = ending(flare)
         flares.update(ended)
-        flares.addResults(id, outputs)
+        flares.addResults(id, outputOf(id))
         ended
+
+  private def outputOf(id: FlareId): Vector[WorkerResult] = program.fold(outputs): run =>
+    requests.get(id).toVector.map(request => WorkerResult(0, Some(Output.Inline(run(request))), None))
 
   def cancel(id: FlareId, by: CancelledBy): Future[CancelOutcome] =
     cancelled.set(Some((id, by)))

@@ -1,6 +1,6 @@
 package burst.controller.scheduler
 
-import burst.controller.flare.{Flare, FlareState, WorkerResult, WorkerState}
+import burst.controller.flare.{ActivationFields, Flare, FlareState, WorkerResult, WorkerState}
 import burst.protocol.*
 import munit.FunSuite
 
@@ -12,9 +12,11 @@ final class LifecycleDriver(
     size: Int = 4,
     retries: Int = 0,
     cleans: Boolean = false,
-    packs: Vector[(String, Int)] = Vector("a" -> 2, "b" -> 2)
+    packs: Vector[(String, Int)] = Vector("a" -> 2, "b" -> 2),
+    activation: Option[ActivationFields] = None
 ):
-  val flare: Flare = AdmissionControl.accept(Samples.request(size, retries = retries), 0)
+  val flare: Flare =
+    AdmissionControl.accept(Samples.request(size, retries = retries).copy(activation = activation), 0)
   var life: FlareLifecycle = FlareLifecycle.queued(flare, Samples.settings.terms(cleans))
   var effects: Vector[FlareEffect] = Vector.empty
   var at: Long = 0L
@@ -393,3 +395,18 @@ class FlareLifecycleSuite extends FunSuite:
     ))
     driver.report(0, ok(2), ok(99), failed(-1, FailureKind.Error))
     assertEquals(driver.life, before)
+
+  test("an invocation that had not begun is started elsewhere, twice at most; one that had is not"):
+    val fields = ActivationFields("guest/hello", "0.0.1", "t", 10, 1, None, false, None, false)
+    def driver = LifecycleDriver(size = 1, packs = Vector("a" -> 1), activation = Some(fields))
+    def lost = FlareEvent.InvokerLost(InvokerId("a"), "gone", 5)
+    val unbegun = driver.start().happen(lost)
+    assertEquals((unbegun.life.stage, unbegun.attempt), (Stage.Waiting, 2))
+    unbegun.start().happen(lost)
+    assertEquals((unbegun.life.stage, unbegun.attempt), (Stage.Waiting, 3))
+    unbegun.start().happen(lost)
+    assertEquals(unbegun.life.stage, Stage.Closing)
+    val begun = driver.run().happen(lost)
+    assertEquals(begun.life.stage, Stage.Closing)
+    val plain = LifecycleDriver(size = 1, packs = Vector("a" -> 1)).start().happen(lost)
+    assertEquals(plain.life.stage, Stage.Closing)

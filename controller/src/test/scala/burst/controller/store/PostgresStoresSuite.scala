@@ -18,6 +18,7 @@ trait PostgresStorage extends StorageFixtures:
     () => Storage.open(settings(root, Some(postgres)), limits)
 
 class PostgresDefinitionStoreSuite extends DefinitionStoreContract, PostgresStorage
+class PostgresActivationStoreSuite extends ActivationStoreContract, PostgresStorage
 class PostgresFlareStoreSuite extends FlareStoreContract, PostgresStorage
 class PostgresActionPackageStoreSuite extends ActionPackageStoreContract, PostgresStorage
 class PostgresNamespaceStoreSuite extends NamespaceStoreContract, PostgresStorage

@@ -9,6 +9,7 @@ import scala.concurrent.duration.DurationInt
 import scala.jdk.StreamConverters.*
 
 class SqliteDefinitionStoreSuite extends DefinitionStoreContract, EmbeddedStorage
+class SqliteActivationStoreSuite extends ActivationStoreContract, EmbeddedStorage
 class SqliteFlareStoreSuite extends FlareStoreContract, EmbeddedStorage
 class SqliteActionPackageStoreSuite extends ActionPackageStoreContract, EmbeddedStorage
 class SqliteNamespaceStoreSuite extends NamespaceStoreContract, EmbeddedStorage

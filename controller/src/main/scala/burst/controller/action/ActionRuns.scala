@@ -1,0 +1,197 @@
+package burst.controller.action
+
+import burst.controller.definition.{FlareTerms, SealedEnvironment, VariableName}
+import burst.controller.flare.{ActivationFields, Flare, FlareRequest}
+import burst.controller.json.{Defaults, JsonPieces}
+import burst.controller.scheduler.{FlareService, Refusal}
+import burst.controller.store.{Blocking, Identity}
+import burst.protocol.{Environment, FlareId, Inputs, JsonText}
+import io.circe.JsonObject
+import scala.concurrent.duration.FiniteDuration
+import scala.concurrent.{ExecutionContext, Future}
+import scala.util.Success
+
+/** A call on its way.
+  *
+  * @param component
+  *   whether a sequence makes it
+  * @param counted
+  *   whether it has been counted among those of its minute
+  */
+private[action] final case class Call(
+    caller: Identity,
+    action: Action,
+    payload: JsonText,
+    transaction: String,
+    cause: Option[FlareId] = None,
+    component: Boolean = false,
+    counted: Boolean = false
+)
+
+/** An invocation that has been stored; `ended` waits for its end for so long at most. */
+final case class Begun(id: FlareId, ended: FiniteDuration => Future[Option[ActivationRecord]])
+
+/** How many flares a namespace may start in a minute, however it starts them. */
+trait InvocationPace:
+  /** Takes one off, or says in how many seconds there will be one. */
+  def take(caller: Identity): Either[Long, Unit]
+
+  /** Puts one back that came to nothing. */
+  def giveBack(caller: Identity): Unit
+
+/** Runs actions that are programs: each call a flare of one worker. */
+private[action] final class ActionRuns(
+    service: FlareService,
+    actions: Actions,
+    builtIns: BuiltInRuns,
+    activations: Activations,
+    pace: InvocationPace,
+    defaults: FlareTerms,
+    pieces: JsonPieces,
+    blocking: Blocking
+)(using ExecutionContext):
+  import ActionRuns.*
+
+  def begin(call: Call): Future[Either[InvocationRefusal, Begun]] =
+    builtIns.of(call) match
+      case Some(own) => counting(call)(builtIns.begin(call, own).map(Right(_)))
+      case None => counting(call)(flare(call)).map(_.map(begun))
+
+  private def flare(call: Call): Future[Either[InvocationRefusal, Flare]] =
+    request(call) match
+      case Left(refusal) => Future.successful(Left(refusal))
+      case Right(wanted) => submit(call, wanted, Tries)
+
+  /** What is refused was no flare. */
+  def counting[A](call: Call)(
+      work: => Future[Either[InvocationRefusal, A]]
+  ): Future[Either[InvocationRefusal, A]] =
+    if call.counted then work
+    else
+      pace.take(call.caller) match
+        case Left(pause) =>
+          val perMinute = call.caller.limits.flaresPerMinute
+          Future.successful(Left(InvocationRefusal.RateLimited(perMinute, pause)))
+        case Right(()) =>
+          work.andThen:
+            case Success(Right(_)) => ()
+            case _ => pace.giveBack(call.caller)
+
+  /** Why a call is not begun, whatever the action is. */
+  def problem(call: Call): Option[InvocationRefusal] =
+    if call.payload.length > MostPayload then Some(InvocationRefusal.PayloadTooLarge(MostPayload))
+    else if !isTruthy(call.action.annotations, "final") then None
+    else
+      val named = pieces.members(call.payload.bytes, MostPayload).fold(_ => Vector.empty, _.map(_._1))
+      named
+        .find(name => call.action.parameters(name).exists(!_.isNull))
+        .map(InvocationRefusal.FinalParameter(_))
+
+  private def begun(flare: Flare): Begun =
+    Begun(flare.id, limit => service.await(flare.id, limit).flatMap(ended))
+
+  private def ended(flare: Option[Flare]): Future[Option[ActivationRecord]] =
+    flare.filter(_.state.isFinal) match
+      case None => Future.successful(None)
+      case Some(end) => blocking(activations.of(end))
+
+  private def request(call: Call): Either[InvocationRefusal, FlareRequest] =
+    val limits = call.caller.limits
+    val parameters =
+      Defaults(call.action.parameters.toVector.map((name, value) => name -> JsonText.of(value)))
+    val terms = FlareTerms.of(
+      call.action.definition.options.copy(granularity = None, backend = None),
+      defaults.copy(memory = defaults.memory.min(limits.memory))
+    )
+    if terms.memory > limits.memory then
+      Left(InvocationRefusal.Refused(Refusal.OverLimit("memory", terms.memory, limits.memory)))
+    else
+      Right(FlareInvocation.request(
+        call.caller,
+        call.action,
+        size = 1,
+        Inputs.Shared(pieces.over(parameters, call.payload).text),
+        terms,
+        fields(call)
+      ))
+
+  private def fields(call: Call): ActivationFields =
+    FlareInvocation
+      .fields(call.action, call.transaction)
+      .copy(cause = call.cause, component = call.component)
+
+  /** What was read of the action may be no more by the time that the flare is stored: it is read again. */
+  private def submit(call: Call, wanted: FlareRequest, tries: Int): Future[Either[InvocationRefusal, Flare]] =
+    service
+      .submit(wanted)
+      .flatMap:
+        case Left(Refusal.PackageGone) if tries > 1 =>
+          blocking(actions.find(call.caller, call.action.name)).flatMap: found =>
+            found.toOption.map(action => request(call.copy(action = action))) match
+              case Some(Right(again)) => submit(call, again, tries - 1)
+              case Some(Left(refusal)) => Future.successful(Left(refusal))
+              case None => Future.successful(Left(InvocationRefusal.Refused(Refusal.PackageGone)))
+        case answer => Future.successful(answer.left.map(InvocationRefusal.Refused(_)))
+
+object ActionRuns:
+  /** Bytes of a call's payload. */
+  val MostPayload: Int = 1024 * 1024
+  private val Tries = 10
+
+  /** As OpenWhisk reads annotations. */
+  def isTruthy(annotations: JsonObject, name: String): Boolean =
+    annotations(name).exists: value =>
+      value.fold(
+        false,
+        identity,
+        number => number.toDouble != 0,
+        text => text.nonEmpty,
+        _ => true,
+        _ => true
+      )
+
+/** The flare of an invocation. */
+object FlareInvocation:
+  def fields(action: Action, transaction: String): ActivationFields =
+    val target = action.target
+    ActivationFields(
+      target.qualified.drop(1),
+      action.definition.shownVersion,
+      transaction,
+      action.definition.action.logs,
+      action.definition.action.concurrency,
+      cause = None,
+      component = false,
+      binding = Option
+        .when(action.name != target)(action.name.packageName.map(name => s"${action.name.namespace}/$name"))
+        .flatten,
+      burst = false
+    )
+
+  def request(
+      caller: Identity,
+      action: Action,
+      size: Int,
+      inputs: Inputs,
+      terms: FlareTerms,
+      fields: ActivationFields
+  ): FlareRequest =
+    val definition = action.definition
+    val key = caller.key.filter(_ => ActionRuns.isTruthy(action.annotations, "provide-api-key"))
+    FlareRequest(
+      // Packs are the caller's, and never another's.
+      definition.ref.copy(namespace = caller.namespace),
+      size,
+      inputs,
+      terms,
+      egress = caller.limits.egress,
+      environment = started(definition.environment, action.initParameters),
+      invocation = Environment(key.map(shown => "api_key" -> shown.pair).toMap),
+      activation = Some(fields)
+    )
+
+  /** With the parameters that are for the start of the program; strings as they are. */
+  private def started(own: SealedEnvironment, parameters: JsonObject): SealedEnvironment =
+    val variables = parameters.toIterable.collect:
+      case (name, value) if VariableName.isValid(name) => name -> value.asString.getOrElse(value.noSpaces)
+    own.copy(variables = own.variables ++ variables)

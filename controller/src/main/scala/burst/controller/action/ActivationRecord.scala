@@ -1,0 +1,85 @@
+package burst.controller.action
+
+import burst.controller.store.OpenRecord
+import burst.protocol.{FlareId, JsonText}
+import io.circe.syntax.*
+import io.circe.{jawn, Codec, Decoder, Encoder, Json, JsonObject}
+
+/** All of an [[Activation]] but its result and its logs, which may be large. */
+final case class ActivationHead(
+    id: FlareId,
+    namespace: String,
+    name: String,
+    version: String,
+    subject: String,
+    start: Long,
+    end: Option[Long],
+    duration: Option[Long],
+    cause: Option[FlareId],
+    status: ActivationStatus,
+    annotations: JsonObject
+)
+
+object ActivationHead:
+  private given Codec[ActivationStatus] = Codec.from(
+    Decoder.decodeInt.emap(number => ActivationStatus.values.lift(number).toRight("no status")),
+    Encoder.encodeInt.contramap(_.ordinal)
+  )
+  given Codec.AsObject[ActivationHead] = Codec.AsObject.derived
+
+/** An [[Activation]] whose result is the text it came as: it may have a MiB, and mostly nobody looks into it.
+  */
+final case class ActivationRecord(
+    head: ActivationHead,
+    result: JsonText,
+    logs: Vector[String] = Vector.empty
+):
+  export head.{annotations, duration, id, status}
+
+  def activation: Activation =
+    import head.*
+    Activation(
+      id,
+      namespace,
+      name,
+      version,
+      subject,
+      start,
+      end,
+      duration,
+      cause,
+      status,
+      // It was JSON when it came.
+      jawn.parseByteBuffer(result.bytes.asByteBuffer).getOrElse(Json.Null),
+      annotations,
+      logs
+    )
+
+object ActivationRecord:
+  def of(activation: Activation): ActivationRecord =
+    import activation.*
+    val head = ActivationHead(
+      id,
+      namespace,
+      name,
+      version,
+      subject,
+      start,
+      end,
+      duration,
+      cause,
+      status,
+      annotations
+    )
+    ActivationRecord(head, JsonText.of(result), logs)
+
+/** How a record that is no flare is stored. */
+private[action] object RecordFields:
+  /** @param path
+    *   `NAME` or `PACKAGE/NAME`
+    */
+  def of(head: ActivationHead, path: String): OpenRecord =
+    OpenRecord(head.id, head.namespace, path, head.start * 1000, head.asJsonObject)
+
+  def read(fields: JsonObject): ActivationHead =
+    fields.asJson.as[ActivationHead].fold(cause => throw IllegalStateException(cause.message), identity)

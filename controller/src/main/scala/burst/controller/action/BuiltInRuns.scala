@@ -1,0 +1,69 @@
+package burst.controller.action
+
+import burst.protocol.{FlareId, JsonText}
+import io.circe.syntax.*
+import io.circe.{jawn, Json, JsonObject}
+import org.apache.pekko.actor.typed.Scheduler
+import org.slf4j.LoggerFactory
+import scala.concurrent.{ExecutionContext, Future}
+import scala.util.control.NonFatal
+
+/** Runs what the controller itself runs, and records it as any other invocation. */
+private[action] final class BuiltInRuns(builtIns: BuiltIns, records: Records)(using
+    ExecutionContext,
+    Scheduler
+):
+  import BuiltInRuns.*
+
+  def of(call: Call): Option[BuiltIn] = builtIns.of(call.action)
+
+  def begin(call: Call, own: BuiltIn): Future[Begun] =
+    val id = FlareId.random()
+    val head = begun(id, call)
+    val path = call.action.target.path
+    records.begin(head, path).map: _ =>
+      val ended = Future.unit
+        .flatMap(_ => own.run(invocation(call)))
+        .map(result => result.asObject.exists(_.contains("error")) -> result)
+        .recover:
+          case NonFatal(cause) =>
+            log.error(s"${call.action.target.qualified} failed unexpectedly", cause)
+            true -> Json.obj("error" -> "The platform failed to run the action.".asJson)
+        .flatMap: (hasError, result) =>
+          val end = System.currentTimeMillis()
+          val status = if hasError then ActivationStatus.ApplicationError else ActivationStatus.Success
+          val known = head.copy(end = Some(end), duration = Some(end - head.start), status = status)
+          val record = ActivationRecord(known, JsonText.of(result))
+          records.end(record, path).map(_ => record)
+      Begun(id, limit => Compositions.within(limit)(ended))
+
+  private def invocation(call: Call): Invocation =
+    val payload = jawn.parseByteBuffer(call.payload.bytes.asByteBuffer).getOrElse(Json.obj())
+    Invocation(call.caller, call.action, payload, call.transaction, call.cause)
+
+private object BuiltInRuns:
+  private val log = LoggerFactory.getLogger(classOf[BuiltInRuns])
+
+  /** As it reads while it runs. */
+  private def begun(id: FlareId, call: Call): ActivationHead =
+    val fields = FlareInvocation.fields(call.action, call.transaction)
+    ActivationHead(
+      id,
+      call.caller.namespace,
+      call.action.target.name,
+      fields.version,
+      call.caller.namespace,
+      System.currentTimeMillis(),
+      end = None,
+      duration = None,
+      call.cause,
+      ActivationStatus.InternalError,
+      JsonObject.fromIterable(
+        Vector(
+          "path" -> fields.path.asJson,
+          "kind" -> call.action.definition.kind.asJson,
+          "timeout" -> false.asJson
+        ) ++ Option.when(call.component)("causedBy" -> "sequence".asJson)
+          ++ fields.binding.map("binding" -> _.asJson)
+      )
+    )

@@ -1,0 +1,136 @@
+package burst.controller.action
+
+import burst.controller.action.Composition.*
+import burst.controller.definition.KindFamily
+import burst.controller.json.JsonPieces
+import burst.protocol.{FlareId, JsonText}
+import io.circe.syntax.*
+import io.circe.{Json, JsonObject}
+import org.apache.pekko.util.ByteString
+
+/** What an invocation of several actions has come to so far. */
+private[action] final case class Progress(
+    components: Vector[FlareId] = Vector.empty,
+    duration: Long = 0,
+    memory: Option[Long] = None
+):
+  def after(record: ActivationRecord): Progress =
+    val used = record.annotations("limits").flatMap(_.hcursor.get[Long]("memory").toOption)
+    Progress(
+      components :+ record.id,
+      duration + record.duration.getOrElse(0L),
+      (memory ++ used).maxOption
+    )
+
+/** How it ended. */
+private[action] final case class Composed(run: RunResult, progress: Progress)
+
+/** What a whole nesting of invocations has used up. One thing of it is done at a time.
+  *
+  * @param prepaid
+  *   whether its first flare has been counted
+  */
+private[action] final class Spent(var prepaid: Boolean):
+  private var actions = 0
+  private var conductors = 0
+
+  /** Whether one more action may run, or sequence begin: those that have no action would never end. */
+  def action(): Boolean =
+    actions += 1
+    actions <= MostComponents
+
+  def conductor(): Boolean =
+    conductors += 1
+    conductors <= MostConductorRuns
+
+  def isFull: Boolean = actions >= MostComponents
+
+  /** Whether what begins now has been counted. */
+  def isCounted(): Boolean =
+    val first = prepaid
+    prepaid = false
+    first
+
+private[action] object Composition:
+  /** Actions that a sequence or a conductor may run, with all that these run. */
+  val MostComponents: Int = Sequences.Most
+  val MostConductorRuns: Int = 2 * MostComponents + 1
+
+  val Kind: String = KindFamily.Sequence.name
+
+  def isComposition(action: Action): Boolean = isSequence(action) || isConductor(action)
+  def isSequence(action: Action): Boolean = action.definition.kind == Kind
+  def isConductor(action: Action): Boolean = ActionRuns.isTruthy(action.annotations, "conductor")
+
+  /** The record of a whole, as it reads while it goes on: nobody sees that unless its controller ends. */
+  def begun(id: FlareId, call: Call, start: Long): ActivationHead =
+    val fields = FlareInvocation.fields(call.action, call.transaction)
+    ActivationHead(
+      id,
+      call.caller.namespace,
+      call.action.target.name,
+      fields.version,
+      call.caller.namespace,
+      start,
+      end = None,
+      duration = None,
+      call.cause,
+      ActivationStatus.InternalError,
+      JsonObject.fromIterable(
+        Vector("path" -> fields.path.asJson, "kind" -> Kind.asJson, "topmost" -> (!call.component).asJson)
+          ++ Option.when(isConductor(call.action))("conductor" -> true.asJson)
+          ++ Option.when(call.component)("causedBy" -> "sequence".asJson)
+          ++ fields.binding.map("binding" -> _.asJson)
+      )
+    )
+
+  def ended(begun: ActivationHead, call: Call, composed: Composed, end: Long): ActivationRecord =
+    val action = call.action.definition
+    val limits = Json.obj(
+      "timeout" -> action.options.timeout.asJson,
+      "memory" -> composed.progress.memory.asJson,
+      "logs" -> action.action.logs.asJson,
+      "concurrency" -> action.action.concurrency.asJson
+    )
+    ActivationRecord(
+      begun.copy(
+        end = Some(end),
+        duration = Some(composed.progress.duration),
+        status = composed.run.status,
+        annotations = begun.annotations.add("limits", limits.deepDropNullValues)
+      ),
+      composed.run.result,
+      composed.progress.components.map(_.value)
+    )
+
+/** What a conductor says is to come next. */
+private[action] enum Direction:
+  /** Nothing: this is the result of all. */
+  case End(result: JsonText)
+
+  /** An action, by its name or what stands in its place. */
+  case Next(name: Either[JsonText, String], params: JsonText, state: Option[JsonText])
+
+private[action] object Direction:
+  /** @param members
+    *   of the conductor's result, which was `whole`
+    */
+  def of(
+      members: Vector[(String, JsonText)],
+      whole: JsonText,
+      string: JsonText => Option[String]
+  ): Direction =
+    def member(name: String) = members.collectFirst { case (`name`, value) => value }
+    val params = member("params").map(boxed("value", _))
+    member("action") match
+      case None => End(params.getOrElse(whole))
+      case Some(name) =>
+        val state = member("state").map(boxed("state", _))
+        Next(string(name).toRight(name), params.getOrElse(JsonText.EmptyObject), state)
+
+  /** What is no object, as a member of one. */
+  def boxed(name: String, value: JsonText): JsonText =
+    if JsonPieces.first(value) == '{' then value
+    else
+      val key = Json.fromString(name).noSpaces
+      JsonText(ByteString(s"{$key:") ++ value.bytes ++ ByteString("}"))

@@ -1,0 +1,272 @@
+package burst.controller.action
+
+import burst.controller.action.Composition.*
+import burst.controller.json.{Defaults, JsonPieces}
+import burst.controller.scheduler.Refusal
+import burst.controller.store.Blocking
+import burst.protocol.{FlareId, JsonText}
+import io.circe.{jawn, Json}
+import java.util.concurrent.ConcurrentHashMap
+import org.apache.pekko.actor.typed.Scheduler
+import org.slf4j.LoggerFactory
+import scala.concurrent.duration.{DurationInt, DurationLong, FiniteDuration}
+import scala.concurrent.{ExecutionContext, Future, Promise}
+import scala.util.control.NonFatal
+
+/** Sequences and conductors: several actions, one after the other. What they have come to is known here while
+  * they go on; should this controller end, their record says so ([[Records]]).
+  *
+  * @param patience
+  *   how long an action may take beyond its time-out, to be placed, started and ended
+  */
+private[action] final class Compositions(
+    runs: ActionRuns,
+    actions: Actions,
+    records: Records,
+    pieces: JsonPieces,
+    blocking: Blocking,
+    patience: FiniteDuration
+)(using ExecutionContext, Scheduler):
+  import Compositions.*
+
+  /** How many go on, by namespace. */
+  private val underWay = ConcurrentHashMap[String, Int]()
+
+  def begin(call: Call): Future[Either[InvocationRefusal, Begun]] =
+    val namespace = call.caller.namespace
+    if underWay.merge(namespace, 1, _ + _) > MostAtOnce then
+      leave(namespace)
+      Future.successful(Left(InvocationRefusal.Refused(Refusal.QueueFull(MostAtOnce))))
+    else
+      val begun = runs.counting(call)(start(call, Spent(prepaid = true)).map(Right(_)))
+      begun.onComplete:
+        case scala.util.Success(Right(whole)) => whole.end.onComplete(_ => leave(namespace))
+        case _ => leave(namespace)
+      begun.map(_.map(_.begun))
+
+  private def leave(namespace: String): Unit =
+    val _ = underWay.computeIfPresent(namespace, (_, n) => n - 1)
+
+  /** Something that goes on. */
+  private final class Whole(id: FlareId, val end: Future[ActivationRecord]):
+    def begun: Begun = Begun(id, limit => within(limit)(end))
+
+  private def start(call: Call, spent: Spent): Future[Whole] =
+    val id = FlareId.random()
+    val head = Composition.begun(id, call, now())
+    val path = call.action.target.path
+    records.begin(head, path).map: _ =>
+      val composed =
+        if isSequence(call.action) then
+          components(
+            call,
+            id,
+            spent,
+            call.action.definition.action.components.toList,
+            call.payload,
+            Progress()
+          )
+        else conduct(call, id, spent, call.payload, None, Progress())
+      // Its payload may be large, and is needed no more.
+      val rest = call.copy(payload = JsonText.EmptyObject)
+      val ended = composed
+        .recover:
+          case NonFatal(cause) =>
+            log.error(s"sequence ${id.value} failed unexpectedly", cause)
+            Composed(
+              RunResult.error(ActivationStatus.InternalError, "The platform failed to go on."),
+              Progress()
+            )
+        .map(Composition.ended(head, rest, _, now()))
+        .flatMap(record => records.end(record, path).map(_ => record))
+      Whole(id, ended)
+
+  // ---- Sequences -----------------------------------------------------------------------------------------
+
+  private def components(
+      call: Call,
+      id: FlareId,
+      spent: Spent,
+      names: List[String],
+      payload: JsonText,
+      progress: Progress
+  ): Future[Composed] = names match
+    case Nil => Future.successful(Composed(RunResult(ActivationStatus.Success, payload), progress))
+    case name :: rest =>
+      val rested = call.copy(payload = JsonText.EmptyObject)
+      component(rested, id, spent, name, payload).flatMap:
+        case Left(problem) => Future.successful(Composed(problem, progress))
+        case Right(record) if record.status == ActivationStatus.Success =>
+          components(rested, id, spent, rest, record.result, progress.after(record))
+        case Right(record) =>
+          Future.successful(Composed(RunResult(record.status, record.result), progress.after(record)))
+
+  private def component(
+      call: Call,
+      id: FlareId,
+      spent: Spent,
+      name: String,
+      payload: JsonText
+  ): Future[Either[RunResult, ActivationRecord]] =
+    ActionName.parse(name, call.caller.namespace) match
+      case None => failed(s"The sequence's component '$name' has no valid name.")
+      case Some(parsed) =>
+        blocking(actions.find(call.caller, parsed)).flatMap:
+          case Left(ActionProblem.NotEntitled) =>
+            failed(s"The sequence may not invoke its component '$name'.")
+          case Left(_) => failed(s"The sequence's component '$name' does not exist.")
+          case Right(_) if !spent.action() => failed("Too many actions in the sequence.")
+          case Right(action) => run(part(call, id, action, payload), spent)
+
+  private def failed(text: String): Future[Either[RunResult, ActivationRecord]] =
+    Future.successful(Left(RunResult.error(ActivationStatus.ApplicationError, text)))
+
+  private def part(call: Call, id: FlareId, action: Action, payload: JsonText): Call =
+    Call(call.caller, action, payload, call.transaction, Some(id), component = true)
+
+  /** A part of something, to its end. */
+  private def run(call: Call, spent: Spent): Future[Either[RunResult, ActivationRecord]] =
+    if isComposition(call.action) then start(call, spent).flatMap(_.end).map(Right(_))
+    else program(call, spent)
+
+  /** A program, also that of a conductor. */
+  private def program(call: Call, spent: Spent): Future[Either[RunResult, ActivationRecord]] =
+    runs.begin(call.copy(counted = spent.isCounted())).flatMap:
+      case Left(refusal) => Future.successful(Left(refused(refusal)))
+      case Right(begun) =>
+        val timeout = call.action.definition.options.timeout.fold(Duration)(_.millis)
+        begun.ended(timeout + patience).map(_.toRight:
+          RunResult.error(
+            ActivationStatus.InternalError,
+            s"Timeout reached when retrieving activation ${begun.id.value} for sequence component."
+          ))
+
+  private def refused(refusal: InvocationRefusal): RunResult = refusal match
+    case InvocationRefusal.RateLimited(perMinute, _) =>
+      RunResult.error(
+        ActivationStatus.ApplicationError,
+        s"This namespace may start $perMinute flares a minute, and the next action would be one too many."
+      )
+    case InvocationRefusal.FinalParameter(name) =>
+      RunResult.error(
+        ActivationStatus.ApplicationError,
+        s"The parameter '$name' of the next action is final."
+      )
+    case InvocationRefusal.PayloadTooLarge(limit) =>
+      RunResult.error(
+        ActivationStatus.ApplicationError,
+        s"The next action's input has more than $limit bytes."
+      )
+    case InvocationRefusal.Refused(Refusal.OverLimit(limit, asked, allowed)) =>
+      RunResult.error(
+        ActivationStatus.ApplicationError,
+        s"The next action asks for $asked, but this namespace's limit for $limit is $allowed."
+      )
+    case InvocationRefusal.Refused(_) =>
+      RunResult.error(
+        ActivationStatus.InternalError,
+        "The platform could not take the next action; invoke it again."
+      )
+
+  // ---- Conductors ----------------------------------------------------------------------------------------
+
+  private def conduct(
+      call: Call,
+      id: FlareId,
+      spent: Spent,
+      payload: JsonText,
+      state: Option[JsonText],
+      progress: Progress
+  ): Future[Composed] =
+    val rested = call.copy(payload = JsonText.EmptyObject)
+    if !spent.conductor() then
+      val problem = RunResult.error(ActivationStatus.ApplicationError, TooLong)
+      Future.successful(Composed(problem, progress))
+    else
+      program(part(rested, id, call.action, merged(payload, state)), spent).flatMap:
+        case Left(problem) => Future.successful(Composed(problem, progress))
+        case Right(record) if record.status != ActivationStatus.Success =>
+          Future.successful(Composed(RunResult(record.status, record.result), progress.after(record)))
+        case Right(record) =>
+          direction(record.result) match
+            case Direction.End(result) =>
+              Future.successful(Composed(RunResult(ActivationStatus.Success, result), progress.after(record)))
+            case next: Direction.Next => directed(rested, id, spent, next, progress.after(record))
+
+  private def direction(result: JsonText): Direction =
+    pieces.members(result.bytes, RunResult.MostBytes) match
+      case Right(members) => Direction.of(members, result, string)
+      case Left(_) => Direction.End(result)
+
+  private def string(text: JsonText): Option[String] =
+    jawn.parseByteBuffer(text.bytes.asByteBuffer).toOption.flatMap(_.asString)
+
+  /** Faults in what it asks for come back to the conductor. */
+  private def directed(
+      call: Call,
+      id: FlareId,
+      spent: Spent,
+      next: Direction.Next,
+      progress: Progress
+  ): Future[Composed] =
+    def again(payload: JsonText, progress: Progress) =
+      conduct(call, id, spent, payload, next.state, progress)
+    def fault(text: String) = again(JsonText.of(Json.obj("error" -> Json.fromString(text))), progress)
+    val named = next.name.map(name => ActionName.parse(name, call.caller.namespace))
+    named match
+      case Right(Some(_)) if spent.isFull => fault(TooLong)
+      case Right(Some(name)) =>
+        blocking(actions.find(call.caller, name)).flatMap:
+          case Left(ActionProblem.NotEntitled) =>
+            fault(s"Failed entitlement check for action with name \"${name.qualified}\" during composition.")
+          case Left(_) =>
+            fault(s"Failed to resolve action with name \"${name.qualified}\" during composition.")
+          case Right(action) =>
+            val _ = spent.action()
+            run(part(call, id, action, next.params), spent).flatMap:
+              case Left(problem) => Future.successful(Composed(problem, progress))
+              case Right(record) => again(record.result, progress.after(record))
+      case _ =>
+        val shown = next.name.fold(_.bytes.utf8String, Json.fromString(_).noSpaces).take(MostShown)
+        fault(s"Failed to parse action name from json value $shown during composition.")
+
+  /** What a conductor is given: the state over the payload. */
+  private def merged(payload: JsonText, state: Option[JsonText]): JsonText =
+    state.fold(payload): own =>
+      pieces.members(Direction.boxed("value", payload).bytes, RunResult.MostBytes) match
+        case Right(members) => pieces.over(Defaults(members), own).text
+        case Left(_) => own
+
+private object Compositions:
+  private val log = LoggerFactory.getLogger(classOf[Compositions])
+
+  /** Sequences and conductors of a namespace that may go on in a controller. */
+  val MostAtOnce = 1000
+
+  /** Characters of what is no name. */
+  val MostShown = 200
+
+  val TooLong = "Too many actions in the composition."
+
+  /** Of an action that names no time-out. */
+  val Duration: FiniteDuration = 15.minutes
+
+  def now(): Long = System.currentTimeMillis()
+
+  /** What comes of it, unless it takes longer. */
+  def within[A](limit: FiniteDuration)(work: Future[A])(using
+      scheduler: Scheduler,
+      ec: ExecutionContext
+  ): Future[Option[A]] =
+    if work.isCompleted then work.map(Some(_))
+    else
+      val first = Promise[Option[A]]()
+      val timer = scheduler.scheduleOnce(
+        java.time.Duration.ofNanos(limit.toNanos),
+        () => { val _ = first.trySuccess(None) },
+        ec
+      )
+      work.onComplete: done =>
+        val _ = timer.cancel()
+        val _ = first.tryComplete(done.map(Some(_)))
+      first.future

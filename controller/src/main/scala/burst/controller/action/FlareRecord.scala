@@ -1,0 +1,53 @@
+package burst.controller.action
+
+import burst.controller.flare.{ActivationFields, Flare}
+import burst.protocol.{FlareId, PackStart}
+import io.circe.syntax.*
+import io.circe.{Json, JsonObject}
+
+/** What the flare of an invocation is to OpenWhisk's clients. Pure. */
+private[action] object FlareRecord:
+  def head(id: FlareId, flare: Flare, fields: ActivationFields, status: ActivationStatus): ActivationHead =
+    val start = flare.begun / 1000
+    ActivationHead(
+      id,
+      flare.namespace,
+      name(fields.path),
+      fields.version,
+      flare.namespace,
+      start,
+      flare.ended.map(_ / 1000),
+      flare.ended.map(_ / 1000 - start),
+      fields.cause,
+      status,
+      annotations(flare, fields)
+    )
+
+  /** Without namespace and package. */
+  def name(path: String): String = path.drop(path.lastIndexOf('/') + 1)
+
+  private def annotations(flare: Flare, fields: ActivationFields): JsonObject =
+    val initialised = flare.packs.headOption.exists(!_.start.contains(PackStart.Warm))
+    val ready = flare.workers.headOption.flatMap(_.started).orElse(flare.started)
+    val init =
+      for
+        placed <- flare.placed
+        up <- ready if initialised
+      yield "initTime" -> ((up - placed).max(0) / 1000).asJson
+    val limits = Json.obj(
+      "timeout" -> flare.request.timeout.asJson,
+      "memory" -> flare.request.memory.asJson,
+      "logs" -> fields.logs.asJson,
+      "concurrency" -> fields.concurrency.asJson
+    )
+    JsonObject.fromIterable(
+      Vector(
+        "path" -> fields.path.asJson,
+        "kind" -> flare.request.definition.kind.asJson,
+        "timeout" -> RunResult.isTimeout(flare).asJson,
+        "limits" -> limits,
+        "waitTime" -> ((flare.begun - flare.created).max(0) / 1000).asJson
+      ) ++ init
+        ++ Option.when(fields.component)("causedBy" -> "sequence".asJson)
+        ++ fields.binding.map(binding => "binding" -> binding.asJson)
+    )

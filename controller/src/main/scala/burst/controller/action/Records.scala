@@ -1,0 +1,81 @@
+package burst.controller.action
+
+import burst.controller.store.{ActivationStore, Blocking}
+import burst.protocol.FlareId
+import java.util.concurrent.ConcurrentHashMap
+import org.apache.pekko.actor.typed.ActorSystem
+import org.slf4j.LoggerFactory
+import scala.concurrent.Future
+import scala.concurrent.duration.FiniteDuration
+import scala.jdk.CollectionConverters.*
+import scala.util.control.NonFatal
+
+/** Records of what is no flare, and goes on in this controller. Each is stored before it begins, with a lease
+  * that is renewed here: what a controller leaves that dies is ended by another, or by the next.
+  *
+  * @param lease
+  *   how long nobody need hear of a controller
+  */
+final class Records(
+    store: ActivationStore,
+    blocking: Blocking,
+    lease: FiniteDuration,
+    nowMicros: () => Long = () => System.currentTimeMillis() * 1000
+):
+  import Records.*
+
+  private val open = ConcurrentHashMap[FlareId, Ending]()
+
+  /** Stores it as it is to read should nobody end it. */
+  def begin(head: ActivationHead, path: String): Future[Unit] = blocking:
+    store.open(RecordFields.of(head, path), nowMicros() + lease.toMicros)
+    open.put(head.id, Ending.Awaited)
+
+  /** How it ended; tried again until it is stored. */
+  def end(record: ActivationRecord, path: String): Future[Unit] = blocking:
+    val _ = open.put(record.id, Ending.Known(record, path))
+    try close(record, path)
+    catch case NonFatal(cause) => log.error(s"activation ${record.id.value} could not be ended yet", cause)
+
+  /** What has ended as it is stored. */
+  def add(record: ActivationRecord, path: String): Future[Unit] = blocking(write(record, path))
+
+  private def close(record: ActivationRecord, path: String): Unit =
+    write(record, path)
+    val _ = open.remove(record.id)
+
+  private def write(record: ActivationRecord, path: String): Unit =
+    val ended = record.head.end.fold(nowMicros())(_ * 1000)
+    store.close(RecordFields.of(record.head, path), ended, record.result, record.logs)
+
+  /** One round: ends here what could not be, renews the rest, and ends what others left. */
+  def round(): Unit =
+    open.asScala.toVector.foreach:
+      case (_, Ending.Known(record, path)) => close(record, path)
+      case _ => ()
+    store.renew(open.keySet.asScala.toVector, nowMicros() + lease.toMicros)
+    val ended = store.endAbandoned(nowMicros())
+    if ended > 0 then log.warn(s"$ended sequences were going on in a controller that ended; they failed")
+
+  /** Rounds, one at a time, at once and several within a lease; what it returns ends them. */
+  def start()(using system: ActorSystem[?]): () => Unit =
+    @volatile var latest = Future.unit
+    val rounds = system.scheduler.scheduleWithFixedDelay(
+      java.time.Duration.ZERO,
+      java.time.Duration.ofNanos(lease.toNanos / 4),
+      () => if latest.isCompleted then latest = blocking(quietly()),
+      system.executionContext
+    )
+    () =>
+      val _ = rounds.cancel()
+
+  private def quietly(): Unit =
+    try round()
+    catch case NonFatal(cause) => log.warn("records of sequences could not be renewed", cause)
+
+object Records:
+  private val log = LoggerFactory.getLogger(classOf[Records])
+
+  private enum Ending:
+    case Awaited
+    case Known(record: ActivationRecord, path: String)

@@ -1,0 +1,76 @@
+package burst.controller.http
+
+import burst.controller.action.{ActivationHead, ActivationRecord, ActivationStatus}
+import burst.controller.flare.LogText
+import burst.controller.json.JsonPieces
+import burst.protocol.{FlareId, JsonText}
+import io.circe.syntax.*
+import io.circe.{Json, JsonObject}
+import java.time.Instant
+import java.time.temporal.ChronoUnit
+import org.apache.pekko.util.ByteString
+
+/** Records of invocations as OpenWhisk's clients know them. */
+object ActivationViews:
+  def accepted(id: FlareId): Json = Json.obj("activationId" -> id.asJson)
+
+  def inList(head: ActivationHead): Json =
+    Json.fromFields(about(head) :+ ("statusCode" -> head.status.ordinal.asJson))
+
+  /** A whole record, but for its result and its log, which stand between these. */
+  def around(head: ActivationHead, size: Option[Int]): (ByteString, ByteString, ByteString) =
+    val about = members(ActivationViews.about(head) :+ ("subject" -> head.subject.asJson))
+    val (before, after) = aroundResult(head, size)
+    (ByteString(about + ""","response":""") ++ before, after ++ ByteString(""","logs":["""), ByteString("]}"))
+
+  /** A response, but for the result that stands between these. */
+  def aroundResult(head: ActivationHead, size: Option[Int]): (ByteString, ByteString) =
+    val said = Vector(
+      "status" -> head.status.text.asJson,
+      "success" -> (head.status == ActivationStatus.Success).asJson
+    ) ++ size.map("size" -> _.asJson)
+    (ByteString(members(said) + ""","result":"""), ByteString("}"))
+
+  /** With the logs that it has itself. */
+  def whole(record: ActivationRecord): ByteString =
+    val (before, between, after) = around(record.head, Some(record.result.length))
+    before ++ record.result.bytes ++ between ++
+      ByteString(record.logs.map(_.asJson.noSpaces).mkString(",")) ++ after
+
+  /** A line of a log. Clients cut off what is before the text by its form. */
+  def line(text: LogText, line: String): String =
+    String.format("%-30s %s: %s", time(text.at), text.stream.asJson.asString.getOrElse(""), line)
+
+  def truncated(limit: Long, at: Long): String = String.format(
+    "%-30s stderr: %s",
+    time(at),
+    s"Logs were truncated because the total bytes size exceeds the limit of $limit bytes."
+  )
+
+  private def time(micros: Long): String =
+    Instant.EPOCH.plus(micros, ChronoUnit.MICROS).toString match
+      case whole if whole.contains('.') => whole
+      case seconds => s"${seconds.stripSuffix("Z")}.000Z"
+
+  private def about(head: ActivationHead): Vector[(String, Json)] =
+    Vector(
+      "namespace" -> head.namespace.asJson,
+      "name" -> head.name.asJson,
+      "version" -> head.version.asJson,
+      "publish" -> false.asJson,
+      "annotations" -> pairs(head.annotations),
+      "activationId" -> head.id.asJson,
+      "start" -> head.start.asJson
+    ) ++ head.end.map("end" -> _.asJson) ++ head.duration.map("duration" -> _.asJson)
+      ++ head.cause.map("cause" -> _.asJson)
+
+  private def pairs(annotations: JsonObject): Json =
+    Json.fromValues(annotations.toIterable.map((key, value) =>
+      Json.obj("key" -> key.asJson, "value" -> value)
+    ))
+
+  /** An object that is not at its end. */
+  private def members(fields: Vector[(String, Json)]): String = Json.fromFields(fields).noSpaces.dropRight(1)
+
+  /** Whether a result is an array. */
+  def isArray(result: JsonText): Boolean = JsonPieces.first(result) == '['

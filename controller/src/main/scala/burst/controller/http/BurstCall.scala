@@ -1,0 +1,94 @@
+package burst.controller.http
+
+import burst.controller.action.{ActionName, Actions, BurstPack}
+import burst.controller.flare.{Flare, FlareRequest}
+import burst.controller.http.BodyIntake.Growing
+import burst.controller.json.JsonPieces
+import burst.controller.scheduler.{CancelledBy, FlareService}
+import burst.controller.store.{Blocking, FlareStore, Identity}
+import burst.protocol.FlareId
+import io.circe.syntax.*
+import io.circe.{Json, JsonObject}
+import org.apache.pekko.actor.typed.Scheduler
+import org.apache.pekko.http.scaladsl.model.{HttpRequest, StatusCodes}
+import scala.concurrent.duration.{Deadline, DurationInt, FiniteDuration}
+import scala.concurrent.{ExecutionContext, Future, Promise}
+
+/** `POST …/actions/NAME?burst=true`, as the published prototype's programs begin a flare of an action: one
+  * worker for each element of `value`, and a record for each container.
+  *
+  * @param longest
+  *   how long a call waits until it is known which containers there are
+  */
+final class BurstCall(
+    actions: Actions,
+    flareBody: FlareBody,
+    flareCall: FlareCall,
+    service: FlareService,
+    flares: FlareStore,
+    pieces: JsonPieces,
+    blocking: Blocking,
+    longest: FiniteDuration
+)(using ExecutionContext, Scheduler):
+  import BurstCall.*
+
+  def apply(caller: Identity, name: ActionName, request: HttpRequest): Answer =
+    Refusable(options(QueryParameters(request.uri.query()))): own =>
+      val begun = flareCall.submit(caller, request, SplitBody.ofBurst(_, pieces)): body =>
+        read(caller, name, body, own, RequestId.of(request))
+      Refusable(begun): flare =>
+        placed(flare.id, longest.fromNow, FirstPause).map:
+          case Some(there) =>
+            val ids = there.packs.map(pack => BurstPack.id(there.id, pack.pack))
+            Right(JsonMarshalling.response(StatusCodes.Accepted, Json.obj("activationIds" -> ids.asJson)))
+          case None => Left(ApiError.TimedOut)
+
+  /** As a flare's options are called. */
+  private def options(query: QueryParameters): Either[ApiError, Fields] =
+    for
+      granularity <- query.optionalInt("granularity")
+      join <- query.flag("join")
+      chunk <- query.optionalInt("chunk_size")
+      backend <- query.word("backend")
+      _ <- query.flag("debug")
+      packing =
+        if join then "mixed" else if granularity.isDefined then "homogeneous" else "heterogeneous"
+    yield Fields.of(
+      JsonObject.fromIterable(
+        Vector("packing" -> packing.asJson)
+          ++ granularity.map("granularity" -> _.asJson)
+          ++ chunk.map(kilobytes => "chunkSize" -> (kilobytes.toLong * 1024).asJson)
+          ++ backend.map("backend" -> _.asJson)
+      )
+    )
+
+  private def read(
+      caller: Identity,
+      name: ActionName,
+      body: SplitBody,
+      own: Fields,
+      transaction: String
+  ): Either[ApiError, Growing[FlareRequest]] =
+    for
+      action <- actions.find(caller, name).left.map(InvokeRoutes.refusal)
+      wanted <- flareBody.readBurst(caller, action, body.large, own, transaction)
+    yield wanted
+
+  /** The flare once its packs are known. One for which there was no room in time is cancelled. */
+  private def placed(id: FlareId, deadline: Deadline, pause: FiniteDuration): Future[Option[Flare]] =
+    blocking(flares.find(id)).flatMap:
+      case Some(flare) if flare.packs.nonEmpty || flare.state.isFinal => Future.successful(Some(flare))
+      case _ if deadline.isOverdue() => service.cancel(id, CancelledBy.User).map(_ => None)
+      case _ => after(pause)(placed(id, deadline, (pause * 2).min(LongestPause)))
+
+private object BurstCall:
+  val FirstPause: FiniteDuration = 5.millis
+  val LongestPause: FiniteDuration = 200.millis
+
+  def after[A](pause: FiniteDuration)(work: => Future[A])(using
+      scheduler: Scheduler,
+      ec: ExecutionContext
+  ): Future[A] =
+    val due = Promise[Unit]()
+    val _ = scheduler.scheduleOnce(java.time.Duration.ofNanos(pause.toNanos), () => due.success(()), ec)
+    due.future.flatMap(_ => work)

@@ -1,0 +1,109 @@
+package burst.controller.http
+
+import burst.controller.action.*
+import burst.controller.http.BodyIntake.Growing
+import burst.controller.json.JsonPieces
+import burst.controller.store.Identity
+import burst.protocol.{FlareId, JsonText}
+import org.apache.pekko.http.scaladsl.model.headers.RawHeader
+import org.apache.pekko.http.scaladsl.model.{ContentTypes, HttpEntity, HttpRequest, HttpResponse, StatusCodes}
+import org.apache.pekko.http.scaladsl.server.Directives.*
+import org.apache.pekko.http.scaladsl.server.Route
+import org.apache.pekko.util.ByteString
+import scala.concurrent.duration.{DurationInt, FiniteDuration}
+import scala.concurrent.{ExecutionContext, Future}
+
+/** `POST …/actions/[PACKAGE/]NAME`: invoking, in one's own namespace or a published package of another's. */
+final class InvokeRoutes(
+    actions: Actions,
+    invocations: FlareInvocations,
+    burstCall: BurstCall,
+    intake: BodyIntake,
+    pieces: JsonPieces,
+    longest: FiniteDuration
+)(using ExecutionContext):
+  import InvokeRoutes.*
+
+  def route(caller: Identity): Route =
+    pathPrefix("namespaces" / Segment / "actions"): namespace =>
+      concat(
+        (path(Segment ~ Slash.?) & post)(name => invoked(caller, s"/$namespace/$name")),
+        (path(Segment / Segment ~ Slash.?) & post): (inside, name) =>
+          invoked(caller, s"/$namespace/$inside/$name")
+      )
+
+  private def invoked(caller: Identity, path: String): Route =
+    ActionName.parse(path, caller.namespace) match
+      case None => Answer.refused(ApiError.InvalidName)
+      case Some(name) => extractRequest(request => Answer(invoke(caller, name, request)))
+
+  private def invoke(caller: Identity, name: ActionName, request: HttpRequest): Answer =
+    val query = QueryParameters(request.uri.query())
+    val wanted =
+      for
+        blockingCall <- query.flag("blocking")
+        resultOnly <- query.flag("result")
+        timeout <- query.int("timeout", longest.toMillis.toInt, 1, longest.toMillis.toInt)
+        burst <- query.flag("burst")
+      yield (blockingCall, resultOnly, timeout, burst)
+    Refusable(wanted): (blockingCall, resultOnly, timeout, burst) =>
+      if burst then burstCall(caller, name, request)
+      else
+        Refusable(begin(caller, name, request)): begun =>
+          if blockingCall then
+            begun.ended(timeout.millis).map(_.fold(accepted(begun.id))(ended(_, resultOnly))).map(Right(_))
+          else Future.successful(Right(accepted(begun.id)))
+
+  private def begin(
+      caller: Identity,
+      name: ActionName,
+      request: HttpRequest
+  ): Future[Either[ApiError, Begun]] =
+    intake(caller.namespace, request, ActionRuns.MostPayload): taken =>
+      taken.growing(body =>
+        for
+          payload <- payload(body)
+          action <- actions.find(caller, name).left.map(refusal)
+        yield Growing.done((action, payload))
+      ): (action, payload) =>
+        invocations.begin(caller, action, payload, RequestId.of(request)).map(_.left.map(refusal))
+
+  /** Nothing counts as an empty object. */
+  private def payload(body: ByteString): Either[ApiError, JsonText] =
+    if body.isEmpty then Right(JsonText.EmptyObject)
+    else
+      pieces.members(body, ActionRuns.MostPayload) match
+        case Right(_) => Right(JsonText(body))
+        case Left(JsonPieces.Problem.OtherType) => Left(ApiError.WrongType("", "a JSON object"))
+        case Left(JsonPieces.Problem.Repeated) => Left(ApiError.JsonRefused(JsonProblem.RepeatedField))
+        case Left(_) => Left(ApiError.MalformedJson)
+
+object InvokeRoutes:
+  val IdHeader = "X-OpenWhisk-Activation-Id"
+
+  def refusal(problem: ActionProblem): ApiError = ApiError.OfEntity(EntityProblem.Unreachable(problem))
+
+  def refusal(refusal: InvocationRefusal): ApiError = refusal match
+    case InvocationRefusal.RateLimited(perMinute, pause) => ApiError.RateLimited(perMinute, pause)
+    case InvocationRefusal.FinalParameter(name) => ApiError.FinalParameter(name)
+    case InvocationRefusal.PayloadTooLarge(limit) => ApiError.BodyTooLarge(limit)
+    case InvocationRefusal.Refused(refusal) => ApiError.Refused(refusal)
+
+  private def accepted(id: FlareId): HttpResponse =
+    JsonMarshalling.response(StatusCodes.Accepted, ActivationViews.accepted(id)).addHeader(header(id))
+
+  private def ended(record: ActivationRecord, resultOnly: Boolean): HttpResponse =
+    val status = record.status match
+      case ActivationStatus.Success => StatusCodes.OK
+      case ActivationStatus.InternalError => StatusCodes.InternalServerError
+      case ActivationStatus.ApplicationError | ActivationStatus.DeveloperError => StatusCodes.BadGateway
+    // An array is the whole answer, whatever was asked for.
+    val body =
+      if resultOnly || ActivationViews.isArray(record.result) then record.result.bytes
+      else ActivationViews.whole(record)
+    HttpResponse(
+      status,
+      entity = HttpEntity(ContentTypes.`application/json`, body)
+    ).addHeader(header(record.id))
+
+  private def header(id: FlareId) = RawHeader(IdHeader, id.value)

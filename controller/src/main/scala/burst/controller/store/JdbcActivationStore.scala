@@ -1,0 +1,128 @@
+package burst.controller.store
+
+import burst.controller.flare.Output
+import burst.protocol.{FlareId, Inputs, JsonText}
+import io.circe.syntax.*
+import io.circe.{Codec, JsonObject}
+import scalikejdbc.*
+
+/** Records of invocations, in the table of flares. */
+final class JdbcActivationStore(database: Database) extends ActivationStore:
+  import JdbcActivationStore.*
+
+  def find(namespace: String, id: FlareId): Option[StoredActivation] =
+    database.read("reading an activation"):
+      sql"""SELECT $columns, parts, r.output FROM flare LEFT JOIN flare_result r ON r.flare_id = id AND r.worker = 0
+            WHERE id = ${id.value} AND namespace = $namespace AND begun IS NOT NULL"""
+        .map(stored)
+        .single()
+
+  def findNear(namespace: String, id: FlareId): Vector[StoredActivation] =
+    val prefix = id.value.dropRight(8)
+    database.read("reading an activation"):
+      sql"""SELECT $columns, parts, r.output FROM flare LEFT JOIN flare_result r ON r.flare_id = id AND r.worker = 0
+            WHERE id >= ${prefix + "00000000"} AND id <= ${prefix + "ffffffff"} AND namespace = $namespace
+              AND begun IS NOT NULL AND is_record = 0 LIMIT 10"""
+        .map(stored)
+        .collection[Vector]()
+
+  def list(namespace: String, filter: ActivationFilter, limit: Int, skip: Int): Vector[StoredActivation] =
+    database.read("listing activations"):
+      // Not what nobody will see: outputs without an error, packs of large flares, logs of records.
+      sql"""SELECT $columns,
+              CASE WHEN is_record = 0 AND LENGTH(parts) < $MostParts THEN parts END AS parts,
+              CASE WHEN is_record = 0 AND (r.output LIKE '%"error"%' OR r.output NOT LIKE '{%')
+                THEN r.output END AS output
+            FROM flare LEFT JOIN flare_result r ON r.flare_id = id AND r.worker = 0
+            WHERE ${those(namespace, filter)} ORDER BY begun DESC, id DESC LIMIT $limit OFFSET $skip"""
+        .map(stored)
+        .collection[Vector]()
+
+  def count(namespace: String, filter: ActivationFilter): Long =
+    database.read("counting activations"):
+      sql"SELECT COUNT(*) AS n FROM flare WHERE ${those(namespace, filter)}"
+        .map(_.long("n"))
+        .single()
+        .getOrElse(0L)
+
+  private def those(namespace: String, filter: ActivationFilter): SQLSyntax =
+    val named = filter.name.fold(sqls"")(name => sqls"AND name = $name")
+    val since = filter.since.fold(sqls"")(time => sqls"AND begun >= $time")
+    val upto = filter.upto.fold(sqls"")(time => sqls"AND begun <= $time")
+    sqls"namespace = $namespace AND begun IS NOT NULL $named $since $upto"
+
+  def open(record: OpenRecord, lease: Long): Unit =
+    database.write("storing an activation")(insert(record, lease))
+
+  private def insert(record: OpenRecord, lease: Long)(using DBSession): Unit =
+    val fields = record.fields.asJson.noSpaces
+    val _ = sql"""
+      INSERT INTO flare (id, namespace, name, package_id, state, created, request, progress, parts, writer,
+        is_record, lease, stored_bytes)
+      VALUES (${record.id.value}, ${record.namespace}, ${record.name}, '', $Open, ${record.created}, '{}', $fields,
+        ${Logs(Vector.empty).asJson.noSpaces}, '', 1, $lease, ${fields.length})""".update()
+
+  def renew(ids: Vector[FlareId], lease: Long): Unit =
+    ids.grouped(500).foreach: some =>
+      database.write("renewing activations"):
+        sql"UPDATE flare SET lease = $lease WHERE id IN (${some.map(_.value)}) AND lease IS NOT NULL".update()
+
+  def close(record: OpenRecord, ended: Long, result: JsonText, logs: Vector[String]): Unit =
+    val (fields, lines) = (record.fields.asJson.noSpaces, Logs(logs).asJson.noSpaces)
+    database.write("ending an activation"):
+      def update(): Int = sql"""
+        UPDATE flare SET state = $Closed, ended = $ended, begun = ${record.created}, progress = $fields,
+          parts = $lines, lease = NULL, stored_bytes = ${fields.length + lines.length + result.length}
+        WHERE id = ${record.id.value} AND is_record = 1""".update()
+      if update() == 0 then
+        insert(record, lease = ended)
+        val _ = update()
+      val _ = sql"""INSERT INTO flare_result (flare_id, worker, output) VALUES (${record.id.value}, 0,
+                      ${result.bytes.utf8String})
+                    ON CONFLICT (flare_id, worker) DO UPDATE SET output = excluded.output""".update()
+
+  def endAbandoned(now: Long): Int =
+    database.write("ending abandoned activations"):
+      sql"""UPDATE flare SET state = $Abandoned, ended = $now, begun = created, lease = NULL
+            WHERE lease IS NOT NULL AND lease < $now""".update()
+
+  private def stored(row: WrappedResultSet): StoredActivation =
+    val id = Stored.flareId(row.string("id"))
+    val isRecord = row.int("is_record") != 0
+    val parts = row.stringOpt("parts")
+    StoredActivation(
+      id,
+      row.string("namespace"),
+      if isRecord then Left(Stored.json[JsonObject](row.string("progress")))
+      else
+        Right(FlareColumns.flare(
+          id,
+          FlareColumns.state(row.string("state")),
+          row.long("created"),
+          row.longOpt("ended"),
+          row.string("request"),
+          row.string("progress"),
+          parts,
+          Inputs.Hidden
+        ))
+      ,
+      row.longOpt("ended").filter(_ => row.string("state") == Abandoned),
+      row
+        .stringOpt("output")
+        .map(text => Output.Inline(JsonText(text)))
+        .orElse(row.longOpt("output_kept").map(Output.OutOfLine(_))),
+      if isRecord then parts.fold(Vector.empty)(Stored.json[Logs](_).lines) else Vector.empty
+    )
+
+private object JdbcActivationStore:
+  final case class Logs(lines: Vector[String]) derives Codec.AsObject
+
+  val Open = "open"
+  val Closed = "closed"
+  val Abandoned = "abandoned"
+
+  /** Of a flare of one worker they are far less. */
+  val MostParts = 16 * 1024
+
+  val columns: SQLSyntax =
+    sqls"id, namespace, state, created, ended, request, progress, is_record, r.output_kept"

@@ -1,0 +1,264 @@
+package burst.controller.action
+
+import burst.controller.definition.{ActionFields, FlareTerms, Packing}
+import burst.controller.flare.{FlareRequest, FlareState}
+import burst.controller.http.FakeFlareService
+import burst.controller.http.FakeFlareService.ended
+import burst.controller.json.JsonPieces
+import burst.controller.store.{Blocking, EmbeddedStorage, Identity, Samples, Storage}
+import burst.protocol.{FlareId, Inputs, JsonText}
+import io.circe.syntax.*
+import io.circe.{parser, Json, JsonObject}
+import org.apache.pekko.actor.testkit.typed.scaladsl.ActorTestKit
+import org.apache.pekko.actor.typed.Scheduler
+import scala.concurrent.duration.DurationInt
+import scala.concurrent.{Await, ExecutionContext}
+
+/** Sequences and conductors, with programs that are functions of this test. */
+class CompositionsSuite extends EmbeddedStorage:
+  private val kit = ActorTestKit()
+  private given ExecutionContext = kit.system.executionContext
+  private given Scheduler = kit.system.scheduler
+  override def afterAll(): Unit = kit.shutdownTestKit()
+
+  private val caller = Identity("guest", Samples.limits)
+  private val pieces = JsonPieces(256)
+  private val terms = FlareTerms(None, Packing.Mixed, "direct", None, 60000, 256, 0)
+
+  private final class Setup(val storage: Storage):
+    val service = FakeFlareService(storage.flares)
+    service.ending = ended(FlareState.Succeeded)
+    var known = Map.empty[String, Action]
+    var programs = Map.empty[String, Json => Json]
+    var builtIns = Map.empty[String, BuiltIn]
+    var taken = 0
+    val pace = new InvocationPace:
+      def take(caller: Identity) =
+        taken += 1
+        Right(())
+      def giveBack(caller: Identity) = taken -= 1
+    val actions = new Actions:
+      def find(caller: Identity, name: ActionName) =
+        if name.namespace == "secret" then Left(ActionProblem.NotEntitled) else find(name)
+      def find(name: ActionName) = known.get(name.qualified).toRight(ActionProblem.NoSuchAction(name))
+    val activations = Activations(storage.activations, storage.flares, storage.blobs, pieces)
+    val blocking = Blocking(summon[ExecutionContext])
+    val records = Records(storage.activations, blocking, 30.seconds)
+    lazy val invocations =
+      FlareInvocations(
+        service,
+        actions,
+        BuiltIns(builtIns),
+        activations,
+        records,
+        pace,
+        terms,
+        pieces,
+        blocking,
+        1.minute
+      )
+    service.program = Some(run)
+
+    private def run(request: FlareRequest): JsonText = request.inputs match
+      case Inputs.Shared(text) =>
+        val input = parser.parse(text.bytes.utf8String).fold(throw _, identity)
+        JsonText.of(programs(request.definition.name)(input))
+      case other => throw AssertionError(s"unexpected inputs $other")
+
+    private def add(name: String, fields: ActionFields, kind: String, parameters: JsonObject): Unit =
+      val own = ActionName("guest", None, name)
+      val definition = Samples.definition(name).copy(kind = kind, version = "0.0.1", action = fields)
+      known = known.updated(own.qualified, Action(own, definition, parameters, JsonObject.empty))
+
+    def program(name: String, parameters: JsonObject = JsonObject.empty)(run: Json => Json): Unit =
+      programs = programs.updated(name, run)
+      add(name, ActionFields(), "rust", parameters)
+
+    def conductor(name: String)(run: Json => Json): Unit =
+      programs = programs.updated(name, run)
+      add(name, ActionFields(annotations = JsonObject("conductor" -> true.asJson)), "rust", JsonObject.empty)
+
+    def sequence(name: String, components: String*): Unit =
+      addSequence(name, components.map(part => s"/guest/$part")*)
+
+    def addSequence(name: String, components: String*): Unit =
+      val fields = ActionFields(components = components.toVector)
+      add(name, fields, "sequence", JsonObject("_actions" -> components.asJson))
+
+    def invoke(name: String, payload: Json = Json.obj()): Activation =
+      val call = Invocation(caller, known(s"/guest/$name"), payload, "transaction")
+      Await.result(invocations.invoke(call, Some(20.seconds)), 30.seconds) match
+        case Right(Invoked.Ended(activation)) => activation
+        case other => fail(s"did not end: $other")
+
+    def stored(id: String): Activation =
+      FlareId.parse(id).flatMap(activations.find(
+        "guest",
+        _
+      )).map(_.activation).getOrElse(fail(s"no record $id"))
+
+  private def setup(name: String)(body: Setup => Unit)(using munit.Location): Unit =
+    storage.test(name)(storage => body(Setup(storage)))
+
+  private def add(n: Int)(input: Json): Json =
+    Json.obj("n" -> (input.hcursor.get[Int]("n").getOrElse(0) + n).asJson)
+
+  private def n(activation: Activation): Option[Int] = activation.result.hcursor.get[Int]("n").toOption
+
+  private def annotation(activation: Activation, name: String) = activation.annotations(name)
+
+  setup("a sequence gives each component the result of the one before, and records all"): s =>
+    s.program("one")(add(1))
+    s.program("ten", JsonObject("kept" -> 1.asJson))(input =>
+      if input.hcursor.get[Int]("kept") == Right(1) then add(10)(input) else Json.Null
+    )
+    s.sequence("both", "one", "ten")
+    val whole = s.invoke("both", Json.obj("n" -> 5.asJson))
+    assertEquals(whole.status, ActivationStatus.Success)
+    assertEquals(n(whole), Some(16))
+    assertEquals(annotation(whole, "kind"), Some("sequence".asJson))
+    assertEquals(annotation(whole, "topmost"), Some(true.asJson))
+    assertEquals(whole.logs.size, 2)
+    assertEquals(s.stored(whole.id.value), whole)
+    val parts = whole.logs.map(s.stored)
+    assertEquals(parts.map(_.name), Vector("one", "ten"))
+    parts.foreach: part =>
+      assertEquals(part.cause, Some(whole.id))
+      assertEquals(annotation(part, "causedBy"), Some("sequence".asJson))
+    assertEquals(whole.duration, Some(parts.flatMap(_.duration).sum))
+    // Each component is a flare, and the sequence none.
+    assertEquals(s.taken, 2)
+    assertEquals(s.storage.flares.list(Some("guest"), None, None, 10, 0).size, 2)
+    assertEquals(s.storage.flares.find(whole.id), None)
+
+  setup("an error ends a sequence, but not that of its own payload; arrays are passed on"): s =>
+    s.program("fails")(_ => Json.obj("error" -> "enough".asJson))
+    s.program("never")(_ => fail("runs after an error"))
+    s.program("list")(_ => Json.arr(1.asJson, 2.asJson))
+    s.program("count")(input => Json.obj("n" -> input.asArray.fold(0)(_.size).asJson))
+    s.sequence("ended", "list", "fails", "never")
+    s.sequence("counted", "list", "count")
+    val whole = s.invoke("ended", Json.obj("error" -> "before".asJson))
+    assertEquals(whole.status, ActivationStatus.ApplicationError)
+    assertEquals(whole.result, Json.obj("error" -> "enough".asJson))
+    assertEquals(whole.logs.size, 2)
+    assertEquals(n(s.invoke("counted")), Some(2))
+
+  setup("sequences run within sequences, up to 50 actions, and a circle of them ends"): s =>
+    s.program("one")(add(1))
+    s.sequence("five", Seq.fill(5)("one")*)
+    s.sequence("most", Seq.fill(8)("five")*)
+    assertEquals(n(s.invoke("most")), Some(40))
+    s.sequence("more", Seq.fill(11)("five")*)
+    val whole = s.invoke("more")
+    assertEquals(whole.status, ActivationStatus.ApplicationError)
+    assertEquals(whole.result, Json.obj("error" -> "Too many actions in the sequence.".asJson))
+    s.sequence("round", "about")
+    s.sequence("about", "round")
+    assertEquals(s.invoke("round").status, ActivationStatus.ApplicationError)
+
+  setup("what the controller runs itself is recorded as any other"): s =>
+    val echo = ActionName(BuiltIns.Namespace, Some("utils"), "echo")
+    val definition = Samples.definition("utils/echo", BuiltIns.Namespace).copy(kind = BuiltIns.Kind)
+    s.known = s.known.updated(echo.qualified, Action(echo, definition, JsonObject.empty, JsonObject.empty))
+    s.builtIns = Map("utils/echo" -> (call => scala.concurrent.Future.successful(call.payload)))
+    s.program("one")(add(1))
+    s.addSequence("echoed", "/whisk.system/utils/echo", "/guest/one")
+    val whole = s.invoke("echoed", Json.obj("n" -> 1.asJson))
+    assertEquals(n(whole), Some(2))
+    assertEquals(whole.logs.map(s.stored).map(_.name), Vector("echo", "one"))
+
+  setup("a component that is not there, or not to be had, ends a sequence"): s =>
+    s.sequence("lost", "ghost")
+    assert(s.invoke("lost").result.noSpaces.contains("does not exist"))
+
+  setup("a conductor says what comes next, and keeps a state"): s =>
+    s.program("one")(add(1))
+    s.conductor("thrice"): input =>
+      val round = input.hcursor.get[Int]("round").getOrElse(0)
+      if round == 3 then
+        Json.obj("params" -> Json.obj("n" -> input.hcursor.get[Int]("n").getOrElse(0).asJson))
+      else
+        Json.obj(
+          "action" -> "one".asJson,
+          "params" -> Json.obj("n" -> input.hcursor.get[Int]("n").getOrElse(0).asJson),
+          "state" -> Json.obj("round" -> (round + 1).asJson)
+        )
+    val whole = s.invoke("thrice", Json.obj("n" -> 4.asJson))
+    assertEquals(whole.status, ActivationStatus.Success)
+    assertEquals(whole.result, Json.obj("n" -> 7.asJson))
+    assertEquals(annotation(whole, "conductor"), Some(true.asJson))
+    assertEquals(whole.logs.size, 7)
+    assertEquals(whole.logs.map(s.stored).map(_.name).toSet, Set("one", "thrice"))
+
+  setup("a conductor without an action returns its result; what is no object is boxed"): s =>
+    s.conductor("plain")(_ => Json.obj("n" -> 1.asJson))
+    assertEquals(s.invoke("plain").result, Json.obj("n" -> 1.asJson))
+    s.conductor("boxed")(_ => Json.obj("params" -> 5.asJson))
+    assertEquals(s.invoke("boxed").result, Json.obj("value" -> 5.asJson))
+
+  setup("faults come back to the conductor"): s =>
+    def asking(action: Json) = s.conductor("asks"): input =>
+      if input.asObject.exists(_.contains("error")) then
+        Json.obj("params" -> Json.obj("told" -> input.hcursor.downField("error").focus.getOrElse(Json.Null)))
+      else Json.obj("action" -> action)
+    def told(action: Json): String =
+      asking(action)
+      s.invoke("asks").result.hcursor.get[String]("told").getOrElse("")
+    assertEquals(
+      told("ghost".asJson),
+      "Failed to resolve action with name \"/guest/ghost\" during composition."
+    )
+    assertEquals(
+      told("/secret/x".asJson),
+      "Failed entitlement check for action with name \"/secret/x\" during composition."
+    )
+    assertEquals(told(7.asJson), "Failed to parse action name from json value 7 during composition.")
+
+  setup("a conductor that never ends is ended"): s =>
+    s.program("one")(add(1))
+    s.conductor("endless")(_ => Json.obj("action" -> "one".asJson))
+    val whole = s.invoke("endless")
+    assertEquals(whole.status, ActivationStatus.ApplicationError)
+    assertEquals(whole.result, Json.obj("error" -> "Too many actions in the composition.".asJson))
+    assertEquals(s.service.requests.values.count(_.definition.name == "one"), 50)
+    assertEquals(s.service.requests.values.count(_.definition.name == "endless"), 101)
+
+  setup("a sequence whose controller dies is recorded as failed by another"): s =>
+    s.program("one")(add(1))
+    s.sequence("left", "one")
+    // Its component never ends.
+    s.service.hanging = true
+    val call = Invocation(caller, s.known("/guest/left"), Json.obj(), "transaction")
+    val id = Await.result(s.invocations.invoke(call, None), 30.seconds) match
+      case Right(Invoked.Running(id)) => id
+      case other => fail(s"$other")
+    assertEquals(s.activations.find("guest", id), None)
+    val later = System.currentTimeMillis() * 1000 + 40_000_000L
+    def other(now: Long) = Records(s.storage.activations, s.blocking, 30.seconds, () => now)
+    other(later - 30_000_000L).round()
+    assertEquals(s.activations.find("guest", id), None)
+    other(later).round()
+    val record = s.activations.find("guest", id).getOrElse(fail("no record"))
+    assertEquals(record.status, ActivationStatus.InternalError)
+    assert(record.result.bytes.utf8String.contains("invoke it again"))
+    assert(record.head.end.isDefined)
+
+  setup("what was no flare is recorded as it was told"): s =>
+    val fired = Activation(
+      FlareId.random(),
+      "guest",
+      "ding",
+      "0.0.1",
+      "guest",
+      1700000000000L,
+      None,
+      None,
+      None,
+      ActivationStatus.Success,
+      Json.obj("a" -> 1.asJson),
+      JsonObject("path" -> "guest/ding".asJson),
+      Vector("""{"rule":"guest/r"}""")
+    )
+    Await.result(s.invocations.record(fired), 10.seconds)
+    assertEquals(s.stored(fired.id.value), fired)

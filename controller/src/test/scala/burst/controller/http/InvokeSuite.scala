@@ -1,0 +1,303 @@
+package burst.controller.http
+
+import burst.controller.definition.Packing
+import burst.controller.flare.{FlareState, LogText, Output, PackRecord, WorkerResult}
+import burst.controller.http.FakeFlareService.ended
+import burst.controller.scheduler.Refusal
+import burst.protocol.{
+  Environment,
+  Failure,
+  FailureKind,
+  FlareId,
+  Inputs,
+  InvokerId,
+  JsonText,
+  LogStream,
+  PackStart
+}
+import io.circe.Json
+
+class InvokeSuite extends HttpSuite:
+  private val actions = "/api/v1/namespaces/_/actions"
+  private val activations = "/api/v1/namespaces/_/activations"
+
+  override def beforeAll(): Unit =
+    super.beforeAll()
+    service.reset()
+    assertEquals(
+      send("PUT", s"$bursts/hello", deployment(more = ""","parameters":{"who":"all","kept":1}""")).status,
+      200
+    )
+
+  /** An action whose activations can be listed apart. */
+  private def fresh(name: String): String =
+    assertEquals(send("PUT", s"$bursts/$name", deployment()).status, 200)
+    name
+
+  private def invoke(query: String = "", body: String = "{}", name: String = "hello") =
+    send("POST", s"$actions/$name$query", Some(body))
+
+  private def returning(text: String): Unit =
+    service.ending = ended(FlareState.Succeeded)
+    service.program = Some(_ => JsonText(text))
+
+  private def id(reply: Reply): String = reply.headers("x-openwhisk-activation-id")
+
+  private def annotation(record: Json, key: String): Option[Json] =
+    record.hcursor.downField("annotations").values.toVector.flatten
+      .find(_.hcursor.get[String]("key").contains(key))
+      .flatMap(_.hcursor.downField("value").focus)
+
+  test("a call that does not wait is 202 with the activation's id, which is the flare's"):
+    val reply = invoke(body = """{"who":"me"}""")
+    assertEquals(reply.status, 202, reply.body)
+    assertEquals(reply.json, Json.obj("activationId" -> Json.fromString(id(reply))))
+    val request = service.last.get.getOrElse(fail("not submitted"))
+    assertEquals(request.size, 1)
+    assertEquals(request.inputs, Inputs.Shared(JsonText("""{"kept":1,"who":"me"}""")))
+    assertEquals(request.activation.map(_.path), Some("guest/hello"))
+    assertEquals(request.invocation, Environment.Empty)
+    refused(send("GET", s"$activations/${id(reply)}"), 404, "has not ended yet")
+    assertEquals(send("GET", s"$flares/${id(reply)}").status, 200)
+
+  test("a call without a body has the action's parameters"):
+    val reply = send("POST", s"$actions/hello", None)
+    assertEquals(reply.status, 202, reply.body)
+    assertEquals(service.last.get.map(_.inputs), Some(Inputs.Shared(JsonText("""{"who":"all","kept":1}"""))))
+
+  test("a call that waits is answered with the whole record, or with the result alone"):
+    returning("""{"greeting":"hello"}""")
+    val reply = invoke("?blocking=True")
+    assertEquals(reply.status, 200, reply.body)
+    val cursor = reply.json.hcursor
+    assertEquals(cursor.get[String]("activationId"), Right(id(reply)))
+    assertEquals(cursor.get[String]("namespace"), Right("guest"))
+    assertEquals(cursor.get[String]("name"), Right("hello"))
+    assertEquals(cursor.get[String]("version"), Right("0.0.1"))
+    assertEquals(cursor.get[Vector[String]]("logs"), Right(Vector.empty))
+    val response = cursor.downField("response")
+    assertEquals(response.get[String]("status"), Right("success"))
+    assertEquals(response.get[Boolean]("success"), Right(true))
+    assertEquals(response.downField("result").get[String]("greeting"), Right("hello"))
+    assertEquals(annotation(reply.json, "path").flatMap(_.asString), Some("guest/hello"))
+    assertEquals(annotation(reply.json, "kind").flatMap(_.asString), Some("rust"))
+    assert(annotation(reply.json, "initTime").isDefined)
+    assertEquals(send("GET", s"$activations/${id(reply)}").json, reply.json)
+    assertEquals(invoke("?blocking=true&result=true").body, """{"greeting":"hello"}""")
+
+  test("a result that is an array is the whole answer"):
+    returning("[1,2]")
+    val reply = invoke("?blocking=true")
+    assertEquals((reply.status, reply.body), (200, "[1,2]"))
+
+  test("a result with an error, and what is no object, are 502 without a code"):
+    val name = fresh("wrong")
+    returning("""{"error":"no such city"}""")
+    val application = invoke("?blocking=true&result=true", name = name)
+    assertEquals((application.status, application.body), (502, """{"error":"no such city"}"""))
+    returning("42")
+    val developer = invoke("?blocking=true", name = name)
+    assertEquals(developer.status, 502)
+    val response = developer.json.hcursor.downField("response")
+    assertEquals(response.get[String]("status"), Right("action developer error"))
+    assert(response.downField("result").get[String]("error").exists(_.contains("valid JSON")))
+    assert(!developer.json.asObject.exists(_.contains("code")))
+    // The list says the same of both.
+    val codes = send("GET", s"$activations?name=wrong").json.asArray.toVector.flatten
+      .flatMap(_.hcursor.get[Int]("statusCode").toOption)
+    assertEquals(codes.sorted, Vector(1, 2))
+
+  test("time outs and deaths have texts of their own"):
+    def failing(state: FlareState, failure: Failure) =
+      service.ending = ended(state, Some(failure))
+      service.outputs = Vector(WorkerResult(0, None, Some(failure)))
+      val reply = invoke("?blocking=true")
+      assertEquals(reply.status, 502)
+      (reply, reply.json.hcursor.downField("response").downField("result").get[String]("error").getOrElse(""))
+    val (late, text) =
+      failing(FlareState.TimedOut, Failure(FailureKind.Timeout, "late", operation = Some("work")))
+    assertEquals(text, "The action exceeded its time limits of 60000 milliseconds.")
+    assertEquals(annotation(late.json, "timeout"), Some(Json.True))
+    assertEquals(
+      failing(FlareState.Failed, Failure(FailureKind.OutOfMemory, "oom"))._2,
+      "The action exhausted its memory and was aborted."
+    )
+    assertEquals(
+      failing(FlareState.Failed, Failure(FailureKind.Signal, "killed"))._2,
+      "The action did not produce a valid response and exited unexpectedly."
+    )
+    assertEquals(failing(FlareState.Failed, Failure(FailureKind.Error, "it said"))._2, "it said")
+
+  test("a wait that is over is 202, and the invocation goes on"):
+    service.ending = _.copy(state = FlareState.Running)
+    val reply = invoke("?blocking=true&timeout=1")
+    assertEquals(reply.status, 202)
+    assertEquals(reply.string("activationId"), id(reply))
+
+  test("bad calls are refused"):
+    refused(invoke(body = "[1]"), 400, "JSON object")
+    refused(invoke(body = "7"), 400, "JSON object")
+    refused(invoke(body = "{"), 400, "not valid JSON")
+    refused(invoke(body = """{"a":1,"a":2}"""), 400, "twice")
+    refused(invoke("?timeout=0"), 400, "'timeout'")
+    refused(invoke("?timeout=60001"), 400, "'timeout'")
+    refused(invoke("?blocking=perhaps"), 400, "'blocking'")
+    refused(invoke(name = "ghost"), 404, "'ghost'")
+    refused(invoke(name = "gh!ost"), 400, "A name has")
+    refused(invoke(body = s"""{"a":"${"x" * (1 << 20)}"}"""), 413, "1048576")
+    refused(send("POST", "/api/v1/namespaces/other/actions/hello", Some("{}")), 403)
+    refused(send("POST", s"$actions/hello", Some("{}"), auth = None), 401)
+    assertEquals(service.last.get, None)
+
+  test("what the scheduler refuses is refused here, too"):
+    service.refusing = Some(Refusal.NoInvokers)
+    refused(invoke(), 503, "invoker")
+    service.refusing = Some(Refusal.QueueFull(7))
+    refused(invoke(), 429, "7")
+
+  test("a log has a line each with its time, padded, and its stream"):
+    returning("{}")
+    val reply = invoke("?blocking=true", name = fresh("logged"))
+    val flare = FlareId.parse(id(reply)).getOrElse(fail("no id"))
+    storage.flares.addLogs(
+      flare,
+      Vector(
+        LogText(Some(0), 0, LogStream.Stdout, 1_700_000_000_123_456L, "one\ntwo"),
+        LogText(Some(0), 0, LogStream.Stderr, 1_700_000_000_000_000L, "bad")
+      )
+    )
+    val lines = Vector(
+      "2023-11-14T22:13:20.123456Z    stdout: one",
+      "2023-11-14T22:13:20.123456Z    stdout: two",
+      "2023-11-14T22:13:20.000Z       stderr: bad"
+    )
+    assertEquals(
+      send("GET", s"$activations/${id(reply)}/logs").json.hcursor.get[Vector[String]]("logs"),
+      Right(lines)
+    )
+    assertEquals(
+      send("GET", s"$activations/${id(reply)}").json.hcursor.get[Vector[String]]("logs"),
+      Right(lines)
+    )
+    val documents = send("GET", s"$activations?name=logged&docs=true").json
+    assertEquals(documents.hcursor.downN(0).get[Vector[String]]("logs"), Right(lines))
+    val result = send("GET", s"$activations/${id(reply)}/result").json.hcursor
+    assertEquals(result.get[Boolean]("success"), Right(true))
+    assertEquals(result.downField("result").focus, Some(Json.obj()))
+
+  test("lists are newest first, by name, since and up to a time, and counted"):
+    assertEquals(send("PUT", s"$bursts/listed", deployment()).status, 200)
+    val ids = Vector(5000L, 7000L, 6000L).map: begun =>
+      service.ending = flare =>
+        ended(FlareState.Succeeded)(flare).copy(placed = Some(begun * 1000), ended = Some(begun * 1000 + 5))
+      service.program = Some(_ => JsonText("{}"))
+      begun -> id(invoke("?blocking=true", name = "listed"))
+    .toMap
+    def listed(query: String) =
+      send("GET", s"$activations?name=listed$query").json.asArray.toVector.flatten
+        .flatMap(_.hcursor.get[String]("activationId").toOption)
+    assertEquals(listed(""), Vector(ids(7000), ids(6000), ids(5000)))
+    assertEquals(listed("&limit=1&skip=1"), Vector(ids(6000)))
+    assertEquals(listed("&since=6000"), Vector(ids(7000), ids(6000)))
+    assertEquals(listed("&upto=6000"), Vector(ids(6000), ids(5000)))
+    assertEquals(listed("&since=5001&upto=6999"), Vector(ids(6000)))
+    assertEquals(send("GET", s"$activations?name=listed&count=true").body, """{"activations":3}""")
+    val first = send("GET", s"$activations?name=listed&limit=1").json.hcursor.downN(0)
+    assertEquals(first.get[Long]("start"), Right(7000L))
+    assertEquals(first.get[Int]("statusCode"), Right(0))
+    assertEquals(send("GET", s"$activations?name=nothing").body, "[]")
+
+  test("bad questions for activations are refused"):
+    refused(send("GET", s"$activations?docs=true&count=true"), 400, "'docs'", "'count'")
+    refused(send("GET", s"$activations?limit=201"), 400, "'limit'")
+    refused(send("GET", s"$activations?limit=-1"), 400, "'limit'")
+    refused(send("GET", s"$activations?skip=-1"), 400, "'skip'")
+    refused(send("GET", s"$activations?since=yesterday"), 400, "'since'")
+    refused(send("GET", s"$activations?upto=99999999999999999999"), 400, "'upto'")
+    refused(send("GET", s"$activations?name=a/b/c"), 400, "A name has")
+    refused(send("GET", s"$activations/ABC"), 400, "32 lower-case")
+    refused(send("GET", s"$activations/${"0" * 32}"), 404, "no activation")
+    refused(send("GET", s"/api/v1/namespaces/other/activations"), 403)
+
+  private def burst(query: String, body: String) =
+    send("POST", s"$actions/hello?burst=true$query", Some(body))
+
+  test("a burst has a worker for each value and a record for each container"):
+    service.meanwhile = () =>
+      // Two packs, the second of which has two workers.
+      service.requests.keys.foreach: flare =>
+        storage.flares.find(flare).foreach: queued =>
+          val whole = ended(FlareState.Succeeded)(queued)
+          val workers = whole.workers.map(w => w.copy(pack = Some(w.worker.min(1))))
+          val packs = Vector(0 -> Vector(0), 1 -> Vector(1, 2)).map: (pack, its) =>
+            PackRecord(pack, InvokerId("invoker0"), its, Some(PackStart.Warm))
+          storage.flares.addResults(
+            flare,
+            Vector(
+              WorkerResult(0, Some(Output.Inline(JsonText("""{"n":0}"""))), None),
+              WorkerResult(1, Some(Output.Inline(JsonText("11"))), None),
+              WorkerResult(2, Some(Output.Inline(JsonText("[22]"))), None)
+            )
+          )
+          storage.flares.update(whole.copy(workers = workers, packs = packs))
+    val reply = burst(
+      "&granularity=2&chunk_size=8&backend=redis-list&debug=False",
+      """{"value":[{"n":1},2,{"who":3}]}"""
+    )
+    assertEquals(reply.status, 202, reply.body)
+    val request = service.last.get.getOrElse(fail("not submitted"))
+    assertEquals(
+      request.inputs,
+      Inputs.Each(Vector("""{"who":"all","kept":1,"n":1}""", "2", """{"kept":1,"who":3}""").map(JsonText(_)))
+    )
+    assertEquals((request.packing, request.granularity), (Packing.Homogeneous, Some(2)))
+    assertEquals((request.backend, request.chunkSize), ("redis-list", Some(8192)))
+    val ids = reply.json.hcursor.get[Vector[String]]("activationIds").getOrElse(Vector.empty)
+    assertEquals(ids.size, 2)
+    def record(id: String) = send("GET", s"$activations/$id").json.hcursor
+    assertEquals(
+      record(ids(0)).downField("response").downField("result").focus.map(_.noSpaces),
+      Some("""[{"n":0}]""")
+    )
+    assertEquals(
+      record(ids(1)).downField("response").downField("result").focus.map(_.noSpaces),
+      Some("[11,[22]]")
+    )
+    assertEquals(record(ids(1)).get[String]("activationId"), Right(ids(1)))
+    assertEquals(record(ids(1)).downField("response").get[Boolean]("success"), Right(true))
+    assert(record(ids(1)).get[Long]("end").isRight)
+    assertEquals(
+      send("GET", s"$activations/${ids(1)}/result").json.hcursor.downField("result").focus.map(_.noSpaces),
+      Some("[11,[22]]")
+    )
+    val other = ids(1).dropRight(1) + (if ids(1).last == '0' then "f" else "0")
+    assertEquals(send("GET", s"$activations/$other").status, 404)
+
+  test("bursts that make no sense are refused"):
+    refused(burst("", """{"value":[]}"""), 400, "array")
+    refused(burst("", """{"value":{}}"""), 400, "'value'", "array")
+    refused(burst("", "{}"), 400, "'value'", "array")
+    refused(burst("&granularity=0", """{"value":[1]}"""), 400, "'granularity'")
+    refused(burst("&granularity=x", """{"value":[1]}"""), 400, "'granularity'")
+    refused(burst("&chunk_size=1", """{"value":[1]}"""), 400, "'chunkSize'")
+    refused(burst("&backend=pigeon", """{"value":[1]}"""), 400, "'backend'")
+    refused(burst("&join=maybe", """{"value":[1]}"""), 400, "'join'")
+    assertEquals(service.last.get, None)
+
+  test("a sequence that was created is run, and is nothing to flare"):
+    assertEquals(send("PUT", s"$bursts/first", deployment()).status, 200)
+    val exec = """{"exec":{"kind":"sequence","components":["/_/first","/guest/first"]}}"""
+    assertEquals(send("PUT", s"$actions/twice", Some(exec)).status, 200)
+    returning("""{"n":1}""")
+    val reply = invoke("?blocking=true", name = "twice")
+    assertEquals(reply.status, 200, reply.body)
+    assertEquals(reply.json.hcursor.get[Vector[String]]("logs").map(_.size), Right(2))
+    assertEquals(annotation(reply.json, "topmost"), Some(Json.True))
+    assertEquals(send("GET", s"$activations/${id(reply)}").json, reply.json)
+    assertEquals(
+      send("GET", s"$activations/${id(reply)}/logs").json.hcursor.downField("logs").focus,
+      reply.json.hcursor.downField("logs").focus
+    )
+    refused(send("POST", s"$bursts/twice", Some("""{"size":1}""")), 400, "sequence")
+    refused(send("POST", s"$actions/twice?burst=true", Some("""{"value":[1]}""")), 400, "sequence")
+    assertEquals(send("GET", s"$flares/${id(reply)}").status, 404)
