@@ -176,6 +176,25 @@ pub struct PutRuleQuery {
     pub overwrite: Option<bool>,
 }
 
+/// What [`Client::list_activations`] may be asked for.
+#[derive(Debug, Clone, Default)]
+pub struct ListActivationsQuery {
+    /// How many entries to list; 0 for as many as there may be, 200.
+    pub limit: Option<u32>,
+    /// How many entries to pass over.
+    pub skip: Option<u32>,
+    /// Only those of this action or trigger, as `name` or `package/name`.
+    pub name: Option<String>,
+    /// Only those that began at this time or later, in milliseconds since the epoch.
+    pub since: Option<u64>,
+    /// Only those that began at this time or before.
+    pub upto: Option<u64>,
+    /// Whole records.
+    pub docs: Option<bool>,
+    /// Only how many there are behind those that are passed over.
+    pub count: Option<bool>,
+}
+
 /// What [`Client::list_namespaces`] may be asked for.
 #[derive(Debug, Clone, Default)]
 pub struct ListNamespacesQuery {
@@ -885,6 +904,87 @@ impl Client {
         self.answer(Call::new(
             Method::DELETE,
             &["api", "v1", "namespaces", NAMESPACE, "rules", name],
+        ))
+    }
+
+    /// What became of the namespace's calls and events, newest first.
+    ///
+    /// `GET /api/v1/namespaces/{namespace}/activations`
+    pub fn list_activations(
+        &self,
+        query: &ListActivationsQuery,
+    ) -> Result<Answer<Box<RawValue>>, Error> {
+        self.answer(
+            Call::new(
+                Method::GET,
+                &["api", "v1", "namespaces", NAMESPACE, "activations"],
+            )
+            .query("limit", query.limit.as_ref())
+            .query("skip", query.skip.as_ref())
+            .query("name", query.name.as_ref())
+            .query("since", query.since.as_ref())
+            .query("upto", query.upto.as_ref())
+            .query("docs", query.docs.as_ref())
+            .query("count", query.count.as_ref()),
+        )
+    }
+
+    /// What became of a call or an event.
+    ///
+    /// `GET /api/v1/namespaces/{namespace}/activations/{activationId}`
+    pub fn get_activation(&self, activation_id: &str) -> Result<Answer<Activation>, Error> {
+        self.answer(Call::new(
+            Method::GET,
+            &[
+                "api",
+                "v1",
+                "namespaces",
+                NAMESPACE,
+                "activations",
+                activation_id,
+            ],
+        ))
+    }
+
+    /// What a call wrote.
+    ///
+    /// `GET /api/v1/namespaces/{namespace}/activations/{activationId}/logs`
+    pub fn get_activation_logs(
+        &self,
+        activation_id: &str,
+    ) -> Result<Answer<ActivationLogs>, Error> {
+        self.answer(Call::new(
+            Method::GET,
+            &[
+                "api",
+                "v1",
+                "namespaces",
+                NAMESPACE,
+                "activations",
+                activation_id,
+                "logs",
+            ],
+        ))
+    }
+
+    /// What a call came to.
+    ///
+    /// `GET /api/v1/namespaces/{namespace}/activations/{activationId}/result`
+    pub fn get_activation_result(
+        &self,
+        activation_id: &str,
+    ) -> Result<Answer<ActivationResult>, Error> {
+        self.answer(Call::new(
+            Method::GET,
+            &[
+                "api",
+                "v1",
+                "namespaces",
+                NAMESPACE,
+                "activations",
+                activation_id,
+                "result",
+            ],
         ))
     }
 

@@ -1374,3 +1374,102 @@ pub struct RuleStatusRequest {
     /// Whether a rule's action is called when its trigger fires.
     pub status: RuleStatus,
 }
+
+/// What became of a call or an event. Times are in milliseconds since the epoch.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Activation {
+    /// That of the caller.
+    pub namespace: String,
+    /// The action's or the trigger's.
+    pub name: String,
+    /// The action's or the trigger's.
+    pub version: String,
+    /// Never.
+    pub publish: bool,
+    /// What is said of it: `path`, `kind`, `limits`, `waitTime`, `initTime` where something was started for it,
+    /// and more.
+    pub annotations: Vec<KeyValue>,
+    /// Its id.
+    pub activation_id: String,
+    /// When it began.
+    pub start: u64,
+    /// When it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<u64>,
+    /// Milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration: Option<u64>,
+    /// The id of the call that this one is a part of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<String>,
+    /// Who called.
+    pub subject: String,
+    /// What a call came to.
+    pub response: ActivationResult,
+    /// Its lines, each with time and stream before it; of a sequence the ids of its parts.
+    pub logs: Vec<String>,
+}
+
+/// An activation in a list. Times are in milliseconds since the epoch.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ActivationSummary {
+    /// That of the caller.
+    pub namespace: String,
+    /// The action's or the trigger's.
+    pub name: String,
+    /// The action's or the trigger's.
+    pub version: String,
+    /// Never.
+    pub publish: bool,
+    /// What is said of it: `path`, `kind`, `limits`, `waitTime`, `initTime` where something was started for it,
+    /// and more.
+    pub annotations: Vec<KeyValue>,
+    /// Its id.
+    pub activation_id: String,
+    /// When it began.
+    pub start: u64,
+    /// When it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<u64>,
+    /// Milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration: Option<u64>,
+    /// The id of the call that this one is a part of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<String>,
+    /// 0 success, 1 application error, 2 action developer error, 3 whisk internal error.
+    pub status_code: u32,
+}
+
+/// What a call came to.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ActivationResult {
+    /// `success`, `application error`, `action developer error` or `whisk internal error`.
+    pub status: String,
+    /// Whether it did well.
+    pub success: bool,
+    /// Bytes of the result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<u32>,
+    /// Any JSON.
+    pub result: Box<RawValue>,
+}
+
+/// What a call wrote.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ActivationLogs {
+    /// Its lines, each with time and stream before it.
+    pub logs: Vec<String>,
+}
+
+/// A call or an event that was taken.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AcceptedActivation {
+    /// Where it will be recorded.
+    pub activation_id: String,
+}

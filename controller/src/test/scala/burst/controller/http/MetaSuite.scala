@@ -180,6 +180,12 @@ class OpenApiSuite extends HttpSuite:
     succeed("PUT", s"$here/actions/documented?overwrite=false", action)
     succeed("PUT", s"$here/actions/sequence", parts)
     succeed("PUT", s"$here/actions/tools/documented", action)
+    succeed("POST", s"$here/actions/tools/documented", Some("""{"n":1}"""))
+    val record = succeed("POST", s"$here/actions/documented?blocking=true&timeout=5000", Some("{}"))
+    val activation = s"$here/activations/${record.string("activationId")}"
+    Seq("", "/logs", "/result").foreach(part => succeed("GET", s"$activation$part"))
+    succeed("GET", s"$here/activations?limit=1&skip=0&name=documented&since=0&docs=true")
+    succeed("GET", s"$here/activations?count=true")
     for path <- Seq("actions", "packages") do
       succeed("GET", s"$here/$path?limit=2&skip=0")
       succeed("GET", s"$here/$path?count=true")
@@ -191,6 +197,7 @@ class OpenApiSuite extends HttpSuite:
     succeed("PUT", s"$here/triggers/event?overwrite=true", Some(s"{$about}"))
     val rule = """"trigger":"/_/event","action":{"path":"guest","name":"documented"}"""
     succeed("PUT", s"$here/rules/rule?overwrite=false", Some(s"{$rule}"))
+    succeed("POST", s"$here/triggers/event", Some("""{"n":1}"""))
     succeed("POST", s"$here/rules/rule", Some("""{"status":"inactive"}"""))
     for path <- Seq("triggers", "rules") do
       succeed("GET", s"$here/$path?limit=2&skip=0")
@@ -212,6 +219,7 @@ class OpenApiSuite extends HttpSuite:
         .replace("{namespace}", "_")
         .replace("{name}", "x")
         .replace("{package}", "x")
+        .replace("{activationId}", "0" * 32)
         .replace("{version}", "0.0.1")
         .replace("{flareId}", "0" * 32)
         .replace("{groupId}", "0" * 32)
