@@ -225,7 +225,7 @@ object ApiError:
     case DeployRefusal.Exists =>
       Conflict -> s"There is a definition '$name' already (resource already exists); send overwrite=true to replace it."
     case DeployRefusal.NameTaken(by) =>
-      Conflict -> s"'$name' is the name of a ${by.word} already; choose another name."
+      Conflict -> s"'$name' is the name of ${by.one} already; choose another name."
     case DeployRefusal.NoSuchPackage(inPackage) =>
       NotFound -> s"There is no package '$inPackage'; create it first."
     case DeployRefusal.InBinding(inPackage) =>

@@ -81,7 +81,7 @@ object EntityProblem:
       Conflict -> s"There is a package '$name' already (resource already exists); send overwrite=true to replace it."
     case PackageRefusal.Missing => missing(s"package '$name'")
     case PackageRefusal.NameTaken(by) =>
-      Conflict -> s"'$name' is the name of a ${by.word} already; choose another name."
+      Conflict -> s"'$name' is the name of ${by.one} already; choose another name."
     case PackageRefusal.BindsNothing(target) =>
       BadRequest -> s"There is no package '${shown(target)}' to bind; create it first."
     case PackageRefusal.BindsOther(target, collection) =>
