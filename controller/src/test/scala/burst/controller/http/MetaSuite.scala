@@ -3,7 +3,7 @@ package burst.controller.http
 import burst.controller.flare.FlareState
 import burst.controller.scheduler.Suspicion
 import burst.controller.store.Samples
-import burst.protocol.{InvokerId, RuntimeInfo}
+import burst.protocol.{InvokerId, JsonText, RuntimeInfo}
 
 class MetaSuite extends HttpSuite:
   test("the platform says what it is to anyone"):
@@ -181,6 +181,7 @@ class OpenApiSuite extends HttpSuite:
     succeed("PUT", s"$here/actions/sequence", parts)
     succeed("PUT", s"$here/actions/tools/documented", action)
     succeed("POST", s"$here/actions/tools/documented", Some("""{"n":1}"""))
+    service.program = Some(_ => JsonText("{}"))
     val record = succeed("POST", s"$here/actions/documented?blocking=true&timeout=5000", Some("{}"))
     val activation = s"$here/activations/${record.string("activationId")}"
     Seq("", "/logs", "/result").foreach(part => succeed("GET", s"$activation$part"))
