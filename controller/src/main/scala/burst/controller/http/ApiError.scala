@@ -80,6 +80,9 @@ enum ApiError:
   case Internal
 
 object ApiError:
+  /** For where a refusal is told in another way than by an answer. */
+  def told(error: ApiError): (StatusCode, String) = describe(error)
+
   def response(error: ApiError, id: String): HttpResponse =
     val (status, sentence) = describe(error)
     response(status, sentence, id).withHeaders(headers(error))

@@ -25,6 +25,7 @@ enum EntityProblem:
   case InvalidName(field: String)
   case ReservedName(name: String)
   case ThroughBinding(name: String)
+  case NothingToBurst(kind: String)
 
 object EntityProblem:
   /** A status, and a sentence that says what to do. */
@@ -50,6 +51,8 @@ object EntityProblem:
       BadRequest -> "The field 'version' must be three numbers with dots between them, such as 1.0.2."
     case InvalidName(field) => BadRequest -> s"The field '$field' is no name of an entity; correct it."
     case ReservedName(name) => BadRequest -> s"The name '$name' is the platform's own; choose another one."
+    case NothingToBurst(kind) =>
+      BadRequest -> s"An action of the kind '$kind' has no program that could run in packs; choose another action."
     case ThroughBinding(name) =>
       BadRequest -> s"'$name' is bound to another package; change the action in that one."
 
