@@ -55,18 +55,15 @@ fn the_npm_package_does_all_it_can_over_tls() {
 }
 
 /// Scripts that call `wsk`, in a directory of their own.
-struct Script<'a> {
-    platform: &'a Platform,
+struct Script {
     directory: TempDir,
 }
 
-impl<'a> Script<'a> {
+impl Script {
     #[track_caller]
-    fn new(platform: &'a Platform) -> Self {
-        let script = Self {
-            platform,
-            directory: tempfile::tempdir().unwrap(),
-        };
+    fn new(platform: &Platform) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let script = Self { directory };
         let properties = fs::read_to_string(platform.data().join("properties")).unwrap();
         script.file("properties", &properties);
         script
