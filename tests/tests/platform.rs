@@ -15,7 +15,6 @@ mod installed;
 mod isolation;
 mod large;
 mod neighbours;
-mod openwhisk_clients;
 mod ordinary_user;
 mod restart;
 mod roots;
