@@ -2,6 +2,7 @@ package burst.controller.http
 
 import burst.controller.definition.{Definition, EntityName, VariableName}
 import burst.controller.deploy.PackageProblem
+import burst.controller.gateway.GatewayProblem
 import burst.controller.scheduler.Refusal
 import burst.controller.store.DeployRefusal
 import burst.controller.web.WebProblem
@@ -73,6 +74,8 @@ enum ApiError:
   case MissesLimited(retryAfterSeconds: Long)
   case Refused(refusal: Refusal)
   case Web(problem: WebProblem)
+  case Gateway(problem: GatewayProblem)
+  case NoSuchRoute
   case OfEntity(problem: EntityProblem)
   case OfTrigger(problem: TriggerProblem)
   case TimedOut
@@ -198,6 +201,8 @@ object ApiError:
       TooManyRequests -> s"This address asked too often for what is not there; wait $seconds s."
     case Refused(refusal) => describe(refusal)
     case Web(problem) => WebErrors.describe(problem)
+    case Gateway(problem) => GatewayErrors.describe(problem)
+    case NoSuchRoute => NotFound -> "There is no such API, or no such path in it."
     case OfEntity(problem) => EntityProblem.describe(problem)
     case OfTrigger(problem) => TriggerProblem.describe(problem)
     case Busy =>

@@ -98,6 +98,13 @@ object HttpServer:
       builtIn.alarmInterval
     )
     val packs = PackAnswer(storage.flares, storage.blobs, blocking, transfers)
+    val authentication = Authentication(
+      storage.namespaces,
+      settings.adminKey,
+      FailedLogins(settings.failedLoginsPerMinute, RateLimiter()),
+      blocking
+    )
+    val requestLimits = RequestLimits(RateLimiter())
     val routes = Routes(
       MetaRoutes(PlatformInfo(actionLimits), metrics, storage.flares, service, blocking),
       InvokersRoutes(service),
@@ -160,13 +167,18 @@ object HttpServer:
         NamespacesRoutes(storage.namespaces, service, body, blocking),
         AdminFlaresRoutes(storage.flares, service, blocking)
       ),
-      Authentication(
-        storage.namespaces,
-        settings.adminKey,
-        FailedLogins(settings.failedLoginsPerMinute, RateLimiter()),
+      WebRoutes.of(
+        actions,
+        invocations,
+        storage,
+        authentication,
+        requestLimits,
+        deploys,
+        settings,
         blocking
       ),
-      RequestLimits(RateLimiter()),
+      authentication,
+      requestLimits,
       metrics,
       settings
     )
