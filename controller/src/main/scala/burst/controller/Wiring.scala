@@ -2,6 +2,7 @@ package burst.controller
 
 import burst.controller.limits.PlatformLimits
 import burst.controller.action.Records
+import burst.controller.builtin.{BuiltInSettings, SystemPackages}
 import burst.controller.deploy.Definitions
 import burst.controller.http.*
 import burst.controller.cluster.Scheduling
@@ -48,17 +49,21 @@ object Wiring:
       limits: PlatformLimits,
       defaults: FlareDefaults,
       retention: Retention,
-      recordLease: FiniteDuration
+      recordLease: FiniteDuration,
+      builtIn: BuiltInSettings
   )
 
   private object Settings:
-    def from(config: Config): Settings = Settings(
-      HttpSettings.from(config),
-      PlatformLimits.from(config),
-      FlareDefaults.from(config),
-      StoreSettings.from(config).retention,
-      config.getDuration("burst.store.record-lease").toScala
-    )
+    def from(config: Config): Settings =
+      val http = HttpSettings.from(config)
+      Settings(
+        http,
+        PlatformLimits.from(config),
+        FlareDefaults.from(config),
+        StoreSettings.from(config).retention,
+        config.getDuration("burst.store.record-lease").toScala,
+        BuiltInSettings.from(config, http.scheme)
+      )
 
   private def janitor(settings: Settings, storage: Storage): Janitor =
     def storedBytes(namespace: String) =
@@ -74,10 +79,17 @@ object Wiring:
     val definitions = Definitions(storage.definitions, storage.packages)
     val transfers = Transfers.of(system)
     val records = Records(storage.activations, blocking, settings.recordLease)
+    val ownPackages = SystemPackages(
+      storage.actionPackages,
+      storage.definitions,
+      definitions,
+      settings.limits.namespace
+    )
     for
+      _ <- blocking(ownPackages.establish())
       scheduler <- blocking(scheduling(storage))
       defaults = settings.defaults.withBackends(scheduler.defaultBackend, scheduler.backends)
-      route = HttpServer.route(
+      served = HttpServer.route(
         settings.http,
         defaults,
         settings.limits,
@@ -86,18 +98,21 @@ object Wiring:
         scheduler.service,
         blocking,
         transfers,
-        records
+        records,
+        settings.builtIn
       )
-      binding <- orUndo(HttpServer.bind(settings.http, route))(scheduler.shutdown())
+      binding <- orUndo(HttpServer.bind(settings.http, served.route))(scheduler.shutdown())
       // Only when everything else stands: credentials that nobody gets to see would lock the owner out.
       guest <- orUndo(blocking(storage.namespaces.establish(Controller.Guest))):
         binding.terminate(Draining).transformWith(_ => scheduler.shutdown())
       stopRecords = records.start()
+      stopAlarms = served.alarms.start()
       stopJanitor = janitor(settings, storage).start(Blocking(transfers.ofAll))
     yield
       def stop(): Future[Unit] =
         for
           _ <- binding.terminate(Draining)
+          _ <- stopAlarms()
           _ = stopRecords()
           _ <- stopJanitor()
           _ <- scheduler.shutdown()

@@ -94,7 +94,7 @@ final class Alarms(alarms: AlarmStore, blocking: Blocking, now: () => Instant = 
   private def found(namespace: String, trigger: String): Either[String, Alarm] =
     alarms.find(namespace, trigger).toRight(s"the trigger '$trigger' has no alarm")
 
-private object Alarms:
+object Alarms:
   private val LifecycleEvents = Seq("CREATE", "READ", "UPDATE", "DELETE", "PAUSE", "UNPAUSE")
   private val Success = Json.obj("status" -> "success".asJson)
 

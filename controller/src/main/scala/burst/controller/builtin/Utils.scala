@@ -59,10 +59,10 @@ object Utils:
       case Some(payload) =>
         val separator = arguments("separator").flatMap(_.asString).filter(_.nonEmpty)
         val whole = text(payload)
-        val lines = separator.fold(whole.split("\r?\n", -1))(by => whole.split(Quoted(by), -1))
+        val lines = separator.fold(whole.split("\r?\n", -1))(by => whole.split(quoted(by), -1))
         Json.obj("lines" -> lines.toVector.asJson, "payload" -> payload)
 
-  private def Quoted(literal: String): String = java.util.regex.Pattern.quote(literal)
+  private def quoted(literal: String): String = java.util.regex.Pattern.quote(literal)
 
   /** As JavaScript writes a value into a text. */
   private def text(json: Json): String =

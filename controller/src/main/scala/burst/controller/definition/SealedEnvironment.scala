@@ -1,6 +1,6 @@
 package burst.controller.definition
 
-import io.circe.Codec
+import io.circe.{Codec, JsonObject}
 
 /** A secret as it is stored: encrypted by the key of this id, for one name of one definition. */
 final case class SealedSecret(name: String, keyId: String, text: String) derives Codec.AsObject:
@@ -14,6 +14,12 @@ final case class SealedEnvironment(variables: Map[String, String], secrets: Vect
   /** With these secrets, which stand above variables of their names. */
   def under(secrets: Vector[SealedSecret]): SealedEnvironment =
     SealedEnvironment(variables -- secrets.map(_.name), secrets)
+
+  /** With the parameters that are for the start of the program: strings as they are, all else as JSON. */
+  def started(parameters: JsonObject): SealedEnvironment =
+    val more = parameters.toIterable.collect:
+      case (name, value) if VariableName.isValid(name) => name -> value.asString.getOrElse(value.noSpaces)
+    copy(variables = variables ++ more)
 
 object SealedEnvironment:
   val Empty: SealedEnvironment = SealedEnvironment(Map.empty, Vector.empty)

@@ -94,7 +94,9 @@ final class ActionsRoutes(
         if count then
           val all = (stored.count(owner, inPackage) - page.skip).max(0)
           ok(Json.obj("actions" -> all.asJson))
-        else ok(Json.fromValues(stored.list(owner, page.limit, page.skip, inPackage).map(views.summary)))
+        else
+          val found = stored.list(owner, page.limit, page.skip, inPackage)
+          ok(Json.fromValues(ListedAnnotations.ofActions(found.iterator).map(views.summary)))
 
   private def show(caller: Identity, name: ActionName, request: HttpRequest): Answer =
     Refusable(QueryParameters(request.uri.query()).flag("code", default = true)): code =>

@@ -104,7 +104,7 @@ final class ActivationsRoutes(
   /** One after the other; one that has gone meanwhile is left out. */
   private def documents(caller: Identity, ids: Vector[FlareId]): Source[ByteString, NotUsed] =
     val each = Source(ids)
-      .mapAsync(1)(id => reading(caller)(find(caller, id)))
+      .mapAsync(Ahead)(id => reading(caller)(find(caller, id)))
       .mapConcat(identity)
       .zipWithIndex
       .flatMapConcat: (found, index) =>
@@ -141,6 +141,9 @@ final class ActivationsRoutes(
       lines.concat(Source(last.toVector)).intersperse(",").map(ByteString(_))
 
 private object ActivationsRoutes:
+  /** Records that are read before they are sent. */
+  val Ahead = 3
+
   /** What an activation's id stands for. */
   type Found = ActivationRecord | BurstPack
 

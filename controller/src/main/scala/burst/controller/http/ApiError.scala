@@ -2,6 +2,7 @@ package burst.controller.http
 
 import burst.controller.definition.{Definition, EntityName, VariableName}
 import burst.controller.deploy.PackageProblem
+import burst.controller.gateway.GatewayProblem
 import burst.controller.scheduler.Refusal
 import burst.controller.store.DeployRefusal
 import burst.controller.web.WebProblem
@@ -73,6 +74,8 @@ enum ApiError:
   case MissesLimited(retryAfterSeconds: Long)
   case Refused(refusal: Refusal)
   case Web(problem: WebProblem)
+  case Gateway(problem: GatewayProblem)
+  case NoSuchRoute
   case OfEntity(problem: EntityProblem)
   case OfTrigger(problem: TriggerProblem)
   case TimedOut
@@ -80,6 +83,9 @@ enum ApiError:
   case Internal
 
 object ApiError:
+  /** For where a refusal is told in another way than by an answer. */
+  def told(error: ApiError): (StatusCode, String) = describe(error)
+
   def response(error: ApiError, id: String): HttpResponse =
     val (status, sentence) = describe(error)
     response(status, sentence, id).withHeaders(headers(error))
@@ -195,6 +201,8 @@ object ApiError:
       TooManyRequests -> s"This address asked too often for what is not there; wait $seconds s."
     case Refused(refusal) => describe(refusal)
     case Web(problem) => WebErrors.describe(problem)
+    case Gateway(problem) => GatewayErrors.describe(problem)
+    case NoSuchRoute => NotFound -> "There is no such API, or no such path in it."
     case OfEntity(problem) => EntityProblem.describe(problem)
     case OfTrigger(problem) => TriggerProblem.describe(problem)
     case Busy =>
@@ -225,7 +233,7 @@ object ApiError:
     case DeployRefusal.Exists =>
       Conflict -> s"There is a definition '$name' already (resource already exists); send overwrite=true to replace it."
     case DeployRefusal.NameTaken(by) =>
-      Conflict -> s"'$name' is the name of a ${by.word} already; choose another name."
+      Conflict -> s"'$name' is the name of ${by.one} already; choose another name."
     case DeployRefusal.NoSuchPackage(inPackage) =>
       NotFound -> s"There is no package '$inPackage'; create it first."
     case DeployRefusal.InBinding(inPackage) =>

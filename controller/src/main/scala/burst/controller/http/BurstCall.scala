@@ -1,6 +1,7 @@
 package burst.controller.http
 
-import burst.controller.action.{ActionName, Actions, BurstPack}
+import burst.controller.action.{ActionName, Actions, BuiltIns, BurstPack}
+import burst.controller.definition.KindFamily
 import burst.controller.flare.{Flare, FlareRequest}
 import burst.controller.http.BodyIntake.Growing
 import burst.controller.json.JsonPieces
@@ -71,6 +72,12 @@ final class BurstCall(
   ): Either[ApiError, Growing[FlareRequest]] =
     for
       action <- actions.find(caller, name).left.map(InvokeRoutes.refusal)
+      kind = action.definition.kind
+      _ <- Either.cond(
+        kind != BuiltIns.Kind && kind != KindFamily.Sequence.name,
+        (),
+        ApiError.OfEntity(EntityProblem.NothingToBurst(kind))
+      )
       wanted <- flareBody.readBurst(caller, action, body.large, own, transaction)
     yield wanted
 

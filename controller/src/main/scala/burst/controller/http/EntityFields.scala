@@ -27,4 +27,5 @@ object EntityFields:
       JsonCheck.problem(text.bytes, JsonLimits(MostDepth, MostValues, Int.MaxValue)).map: _ =>
         EntityProblem.TooManyValues(name, MostValues)
 
-  private val MostDepth = 10_000
+  /** Where that has been held against its limit already. */
+  private[http] val MostDepth = 10_000

@@ -25,6 +25,7 @@ enum EntityProblem:
   case InvalidName(field: String)
   case ReservedName(name: String)
   case ThroughBinding(name: String)
+  case NothingToBurst(kind: String)
 
 object EntityProblem:
   /** A status, and a sentence that says what to do. */
@@ -50,6 +51,8 @@ object EntityProblem:
       BadRequest -> "The field 'version' must be three numbers with dots between them, such as 1.0.2."
     case InvalidName(field) => BadRequest -> s"The field '$field' is no name of an entity; correct it."
     case ReservedName(name) => BadRequest -> s"The name '$name' is the platform's own; choose another one."
+    case NothingToBurst(kind) =>
+      BadRequest -> s"An action of the kind '$kind' has no program that could run in packs; choose another action."
     case ThroughBinding(name) =>
       BadRequest -> s"'$name' is bound to another package; change the action in that one."
 
@@ -81,7 +84,7 @@ object EntityProblem:
       Conflict -> s"There is a package '$name' already (resource already exists); send overwrite=true to replace it."
     case PackageRefusal.Missing => missing(s"package '$name'")
     case PackageRefusal.NameTaken(by) =>
-      Conflict -> s"'$name' is the name of a ${by.word} already; choose another name."
+      Conflict -> s"'$name' is the name of ${by.one} already; choose another name."
     case PackageRefusal.BindsNothing(target) =>
       BadRequest -> s"There is no package '${shown(target)}' to bind; create it first."
     case PackageRefusal.BindsOther(target, collection) =>

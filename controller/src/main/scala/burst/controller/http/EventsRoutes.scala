@@ -5,5 +5,6 @@ import org.apache.pekko.http.scaladsl.server.Directives.concat
 import org.apache.pekko.http.scaladsl.server.Route
 
 /** What has actions run without anybody's calling them, in the caller's namespace. */
-final class EventsRoutes(triggers: TriggersRoutes, rules: RulesRoutes):
-  def route(caller: Identity): Route = concat(triggers.route(caller), rules.route(caller))
+final class EventsRoutes(triggers: TriggersRoutes, fires: FireRoutes, rules: RulesRoutes):
+  def route(caller: Identity): Route =
+    concat(triggers.route(caller), fires.route(caller), rules.route(caller))

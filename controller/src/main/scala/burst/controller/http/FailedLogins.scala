@@ -1,5 +1,6 @@
 package burst.controller.http
 
+import burst.controller.limits.LruCache
 import java.nio.charset.StandardCharsets.UTF_8
 import java.security.MessageDigest
 import java.util.HexFormat

@@ -2,6 +2,7 @@ package burst.controller.http
 
 import burst.controller.definition.EntityName
 import burst.controller.firing.Firing
+import burst.controller.http.BodyIntake.Growing
 import burst.controller.store.{Blocking, Identity, TriggerStore}
 import burst.protocol.FlareId
 import io.circe.syntax.*
@@ -36,8 +37,8 @@ final class FireRoutes(
       .left
       .map(seconds => ApiError.OfTrigger(TriggerProblem.FiresLimited(perMinute, seconds)))
     Refusable(limited): _ =>
-      intake(caller.namespace, request): taken =>
-        Refusable(taken.inTurn(payload(body, _))): payload =>
+      intake(caller.namespace, request, EntityFields.MostParameters): taken =>
+        taken.growing(bytes => payload(body, bytes).map(Growing.done)): payload =>
           blocking(triggers.find(caller.namespace, name)).flatMap:
             case None => Future.successful(Left(noSuch(name)))
             case Some(trigger) =>
@@ -46,22 +47,17 @@ final class FireRoutes(
                 .map(id => Right(id.fold(HttpResponse(StatusCodes.NoContent))(fired)))
 
 object FireRoutes:
-  /** Where the record's id stands beside the body. */
-  private val ActivationId = "X-OpenWhisk-Activation-Id"
-
   private def noSuch(name: String): ApiError = ApiError.OfTrigger(TriggerProblem.NoSuchTrigger(name))
 
   private def fired(id: FlareId): HttpResponse =
     JsonMarshalling
       .response(StatusCodes.Accepted, Json.obj("activationId" -> id.value.asJson))
-      .addHeader(RawHeader(ActivationId, id.value))
+      .addHeader(RawHeader(InvokeRoutes.IdHeader, id.value))
 
   /** An object, or nothing. */
   private def payload(body: RequestBody, bytes: ByteString): Either[ApiError, JsonObject] =
-    val limits = JsonLimits(Int.MaxValue, EntityFields.MostValues, Int.MaxValue)
+    val limits = JsonLimits(EntityFields.MostDepth, EntityFields.MostValues, Int.MaxValue)
     if bytes.isEmpty then Right(JsonObject.empty)
-    else if bytes.length > EntityFields.MostParameters then
-      Left(ApiError.BodyTooLarge(EntityFields.MostParameters))
     else
       for
         _ <- JsonCheck.problem(bytes, limits).map(ApiError.JsonRefused(_)).toLeft(())

@@ -190,7 +190,7 @@ final class FlareBody(
         defaults.terms.copy(memory = defaults.terms.memory.min(limits.memory))
       ),
       egress = limits.egress,
-      environment = definition.environment
+      environment = definition.environment.started(definition.all.ofStart)
     )
 
 object FlareBody:

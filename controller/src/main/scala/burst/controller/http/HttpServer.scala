@@ -1,6 +1,8 @@
 package burst.controller.http
 
 import burst.controller.action.*
+import burst.controller.builtin.{Alarms, BuiltInSettings, Utils}
+import burst.controller.firing.{AlarmClock, Firing}
 import burst.controller.json.JsonPieces
 import burst.controller.limits.PlatformLimits
 import burst.controller.deploy.{Definitions, PackageInspector}
@@ -10,6 +12,9 @@ import burst.controller.store.{Blocking, Storage, Transfers}
 import org.apache.pekko.actor.typed.{ActorSystem, DispatcherSelector, Scheduler}
 import org.apache.pekko.http.scaladsl.server.Route
 import scala.concurrent.{ExecutionContext, Future}
+
+/** The API, and what fires triggers by the clock as the API does by request. */
+final case class Served(route: Route, alarms: AlarmClock)
 
 /** Puts the API together from its parts, and binds it. */
 object HttpServer:
@@ -22,8 +27,9 @@ object HttpServer:
       service: FlareService,
       blocking: Blocking,
       transfers: Transfers,
-      records: Records
-  )(using system: ActorSystem[?]): Route =
+      records: Records,
+      builtIn: BuiltInSettings
+  )(using system: ActorSystem[?]): Served =
     given ExecutionContext = system.executionContext
     given Scheduler = system.scheduler
     val options = OptionsReader(defaults, limits)
@@ -57,7 +63,10 @@ object HttpServer:
     val invocations = FlareInvocations(
       service,
       actions,
-      BuiltIns(Map.empty),
+      BuiltIns(
+        inPackage("utils", Utils.all(builtIn.publicUrl)) ++
+          inPackage("alarms", Alarms(storage.alarms, blocking).all)
+      ),
       activations,
       records,
       FlarePace(rates),
@@ -76,8 +85,27 @@ object HttpServer:
       blocking,
       settings.blockingLimit
     )
+    val fires = RateLimiter()
+    val firing = Firing(actions, invocations, blocking, explained)
+    val alarms = AlarmClock(
+      storage.alarms,
+      storage.triggers,
+      storage.rules,
+      storage.namespaces,
+      firing,
+      caller => fires.take(caller.namespace, caller.limits.flaresPerMinute),
+      blocking,
+      builtIn.alarmInterval
+    )
     val packs = PackAnswer(storage.flares, storage.blobs, blocking, transfers)
-    Routes(
+    val authentication = Authentication(
+      storage.namespaces,
+      settings.adminKey,
+      FailedLogins(settings.failedLoginsPerMinute, RateLimiter()),
+      blocking
+    )
+    val requestLimits = RequestLimits(RateLimiter())
+    val routes = Routes(
       MetaRoutes(PlatformInfo(actionLimits), metrics, storage.flares, service, blocking),
       InvokersRoutes(service),
       EntitiesRoutes(
@@ -130,6 +158,7 @@ object HttpServer:
       GroupsRoutes(versions, storage.flares, service, flareCall, flareBody, pieces, blocking),
       EventsRoutes(
         TriggersRoutes(storage.triggers, triggerBody, deployIntake, deploys, blocking),
+        FireRoutes(storage.triggers, firing, fires, body, flareIntake, blocking),
         RulesRoutes(storage.rules, actions, triggerBody, body, deployIntake, deploys, blocking)
       ),
       InvokeRoutes(actions, invocations, burstCall, flareIntake, pieces, settings.blockingLimit),
@@ -138,16 +167,29 @@ object HttpServer:
         NamespacesRoutes(storage.namespaces, service, body, blocking),
         AdminFlaresRoutes(storage.flares, service, blocking)
       ),
-      Authentication(
-        storage.namespaces,
-        settings.adminKey,
-        FailedLogins(settings.failedLoginsPerMinute, RateLimiter()),
+      WebRoutes.of(
+        actions,
+        invocations,
+        storage,
+        authentication,
+        requestLimits,
+        deploys,
+        settings,
         blocking
       ),
-      RequestLimits(RateLimiter()),
+      authentication,
+      requestLimits,
       metrics,
       settings
-    ).route
+    )
+    Served(routes.route, alarms)
+
+  private def inPackage(name: String, actions: Map[String, BuiltIn]): Map[String, BuiltIn] =
+    actions.map((action, builtIn) => s"$name/$action" -> builtIn)
+
+  private def explained(refusal: InvocationRefusal): (Boolean, String) =
+    val (status, sentence) = ApiError.told(InvokeRoutes.refusal(refusal))
+    (status.intValue >= 500, sentence)
 
   def bind(settings: HttpSettings, route: Route)(using ActorSystem[?]): Future[Listening] =
     Listener(settings.connections, settings.server, settings.tls)

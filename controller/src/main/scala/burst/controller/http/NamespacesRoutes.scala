@@ -1,5 +1,6 @@
 package burst.controller.http
 
+import burst.controller.action.BuiltIns
 import burst.controller.definition.EntityName
 import burst.controller.scheduler.FlareService
 import burst.controller.store.{Blocking, Namespace, NamespaceStore}
@@ -29,7 +30,7 @@ final class NamespacesRoutes(
         else
           extractRequest: request =>
             concat(
-              put(Answer(create(name, request))),
+              put(if Reserved(name) then Answer.refused(reserved(name)) else Answer(create(name, request))),
               get(Answer(found(name, namespaces.find(name)))),
               delete(Answer(revoke(name)))
             )
@@ -69,6 +70,10 @@ object NamespacesRoutes:
   private val BodyLimit = 16 * 1024L
 
   private val Million = 1_000_000
+
+  /** Whose packages are the platform's own: with a key to it somebody could replace them. */
+  private val Reserved = Set(BuiltIns.Namespace)
+  private def reserved(name: String): ApiError = ApiError.OfEntity(EntityProblem.ReservedName(name))
 
   private def ownLimits(body: Json): Either[ApiError, OwnLimits] =
     for

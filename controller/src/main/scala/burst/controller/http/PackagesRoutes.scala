@@ -69,7 +69,7 @@ final class PackagesRoutes(
           ok(Json.obj("packages" -> (packages.count(owner, published) - page.skip).max(0).asJson))
         else
           val found = packages.list(owner, published, page.limit, page.skip)
-          ok(Json.fromValues(found.map(EntityViews.summary)))
+          ok(Json.fromValues(ListedAnnotations.ofPackages(found.iterator).map(EntityViews.summary)))
 
   private def show(caller: Identity, owner: String, name: String): Answer =
     blocking:
@@ -91,7 +91,11 @@ final class PackagesRoutes(
             Left(ApiError.OfEntity(PackageNotStored(found.name, PackageRefusal.BindsNothing(target))))
 
   private def actionsOf(found: ActionPackage) =
-    stored.list(found.namespace, MostActions, 0, Some(found.name))
+    val pages = Iterator
+      .range(0, MostActions, Page.Most)
+      .map(stored.list(found.namespace, Page.Most, _, Some(found.name)))
+      .takeWhile(_.nonEmpty)
+    ListedAnnotations.ofActions(pages.flatten)
 
   private def change(caller: Identity, name: String, request: HttpRequest): Answer =
     val perMinute = caller.limits.deploysPerMinute

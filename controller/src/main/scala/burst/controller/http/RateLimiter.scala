@@ -1,5 +1,7 @@
 package burst.controller.http
 
+import burst.controller.limits.LruCache
+
 /** So many of something per minute, for each namespace or client: a bucket that holds one minute's worth and
   * fills up evenly. Of more than `most` keys those are forgotten that were not asked for for longest. `clock`
   * is in nanoseconds.

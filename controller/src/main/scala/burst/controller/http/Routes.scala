@@ -22,6 +22,7 @@ final class Routes(
     invocations: InvokeRoutes,
     activations: ActivationsRoutes,
     admin: AdminRoutes,
+    web: WebRoutes,
     authentication: Authentication,
     requestLimits: RequestLimits,
     metrics: Metrics,
@@ -35,10 +36,13 @@ final class Routes(
         answeredInTime:
           handleExceptions(unexpected):
             handleRejections(rejected):
-              headAsGet:
+              WebHosts.below(settings.web.domain):
                 concat(
-                  meta.route,
-                  pathPrefix("api" / "v1")(concat(administered, CrossOrigin.allowed(authenticated)))
+                  web.route,
+                  headAsGet(concat(
+                    meta.route,
+                    pathPrefix("api" / "v1")(concat(administered, CrossOrigin.allowed(authenticated)))
+                  ))
                 )
 
   // What is not there is not looked for among what users may see.

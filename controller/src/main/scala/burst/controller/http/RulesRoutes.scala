@@ -48,7 +48,10 @@ final class RulesRoutes(
         if count then ok(Json.obj("rules" -> (rules.count(caller.namespace) - page.skip).max(0).asJson))
         else
           val found = rules.list(caller.namespace, page.limit, page.skip)
-          ok(Json.fromValues(found.map(TriggerViews.summary)))
+          val shown = ListedAnnotations.within(found.iterator)(_.annotations)((rule, shown) =>
+            rule.copy(annotations = shown)
+          )
+          ok(Json.fromValues(shown.map(TriggerViews.summary)))
 
   private def found(name: String)(rule: => Option[Rule]): Answer =
     blocking(rule).map:

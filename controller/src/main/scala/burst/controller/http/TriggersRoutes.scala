@@ -45,7 +45,10 @@ final class TriggersRoutes(
           ok(Json.obj("triggers" -> (triggers.count(caller.namespace) - page.skip).max(0).asJson))
         else
           val found = triggers.list(caller.namespace, page.limit, page.skip)
-          ok(Json.fromValues(found.map(TriggerViews.summary)))
+          val shown = ListedAnnotations.within(found.iterator)(_.annotations)((trigger, shown) =>
+            trigger.copy(annotations = shown)
+          )
+          ok(Json.fromValues(shown.map(TriggerViews.summary)))
 
   private def found(name: String)(trigger: => Option[Trigger]): Answer =
     blocking(trigger).map:

@@ -98,7 +98,7 @@ final class WebCall(
     val asked = WebRequest(
       request.method.value,
       headers(request, more) ++ contentType(request.entity),
-      more.path.getOrElse(path.rest),
+      path.rest,
       request.uri.rawQueryString.getOrElse(""),
       user.map(_.namespace),
       more.arguments
@@ -109,7 +109,7 @@ final class WebCall(
       invocations
         .invoke(invocation, Some(waiting))
         .map:
-          case Left(refusal) => Left(refused(refusal))
+          case Left(refusal) => Left(InvokeRoutes.refusal(refusal))
           case Right(invoked) => Right(response(request, path.extension, invoked))
 
   private def arguments(entity: HttpEntity, asked: WebRequest, rules: WebRules)(
@@ -135,13 +135,12 @@ final class WebCall(
       .addHeader(activationId(id))
 
 object WebCall:
-  /** What a path says beside the action: arguments, the path the action is told, and headers. */
+  /** What a path says beside the action: arguments, and headers. */
   final case class More(
       arguments: Vector[(String, String)] = Vector.empty,
-      path: Option[String] = None,
       headers: Vector[(String, String)] = Vector.empty
   ):
-    override def toString: String = s"More(${arguments.map(_(0))}, $path)"
+    override def toString: String = s"More(${arguments.map(_(0))})"
 
   private final case class Found(owner: Identity, action: Action, rules: WebRules):
     /** The owner, as far as strangers may use what is his. */
@@ -152,7 +151,7 @@ object WebCall:
       )
     )
 
-  private def activationId(id: FlareId) = RawHeader("X-OpenWhisk-Activation-Id", id.value)
+  private def activationId(id: FlareId) = RawHeader(InvokeRoutes.IdHeader, id.value)
 
   /** As they came, under those of the path; what the server added for itself is none of them. */
   private def headers(request: HttpRequest, more: More): Vector[(String, String)] =
@@ -175,9 +174,3 @@ object WebCall:
       .filterNot(accepts.isAccepted)
       .map(media => ApiError.Web(WebProblem.NotAcceptable(media.value)))
       .toLeft(())
-
-  private def refused(refusal: InvocationRefusal): ApiError = refusal match
-    case InvocationRefusal.RateLimited(perMinute, seconds) => ApiError.RateLimited(perMinute, seconds)
-    case InvocationRefusal.FinalParameter(name) => ApiError.Web(WebProblem.ParameterNotAllowed(name))
-    case InvocationRefusal.PayloadTooLarge(limit) => ApiError.BodyTooLarge(limit)
-    case InvocationRefusal.Refused(why) => ApiError.Refused(why)

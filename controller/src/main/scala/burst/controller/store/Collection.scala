@@ -11,6 +11,9 @@ enum Collection(val word: String, private val table: SQLSyntax):
   case Triggers extends Collection("trigger", sqls"event_trigger")
   case Rules extends Collection("rule", sqls"trigger_rule")
 
+  /** With its article. */
+  def one: String = if this == Definitions then s"an $word" else s"a $word"
+
 object Collection:
   /** Which other one has something of that name. Asked and answered while the namespace is held, or two could
     * take it at once.

@@ -12,6 +12,7 @@ import scala.util.control.NonFatal
 final case class Storage(
     definitions: DefinitionStore,
     actionPackages: ActionPackageStore,
+    apis: ApiStore,
     flares: FlareStore,
     namespaces: NamespaceStore,
     packages: Packages,
@@ -46,6 +47,7 @@ object Storage:
     Storage(
       definitions,
       JdbcActionPackageStore(database, definitions),
+      JdbcApiStore(database),
       JdbcFlareStore(database, blobs.flares, index, settings.logLimit, settings.phaseLimit),
       JdbcNamespaceStore(database, defaults),
       Packages(index, blobs.packages),

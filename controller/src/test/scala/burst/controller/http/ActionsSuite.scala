@@ -108,6 +108,15 @@ class ActionsSuite extends EntitySuite:
     refused(send("GET", s"$here/actions/np/one"), 404)
     refused(send("PUT", s"$bursts/nothing%2Fone", deployment()), 404, "package 'nothing'")
 
+  test("a flare has parameters for the start in its environment, and not in its inputs"):
+    val parameters = ""","parameters":[{"key":"a","value":1},{"key":"TOKEN","value":"t","init":true},
+      {"key":"N","value":[1],"init":true},{"key":"no name","value":1,"init":true}]"""
+    store("actions/started", source("python", python, parameters))
+    assertEquals(send("POST", s"$bursts/started", Some("""{"size":1}""")).status, 202)
+    val request = service.last.get.getOrElse(fail("nothing was submitted"))
+    assertEquals(request.inputs.text.utf8String, """{"shared":{"a":1}}""")
+    assertEquals(request.environment.variables, Map("TOKEN" -> "t", "N" -> "[1]"))
+
   test("a sequence is not flared"):
     store("actions/part", source("python", python))
     store("actions/parts", sequence("/_/part"))

@@ -117,7 +117,7 @@ class PackagesRoutesSuite extends EntitySuite:
 
   test("names of actions and packages are one space"):
     action("shared")
-    refused(send("PUT", s"$here/packages/shared?overwrite=true", Some("{}")), 409, "name of a action")
+    refused(send("PUT", s"$here/packages/shared?overwrite=true", Some("{}")), 409, "name of an action")
     store("packages/sharedp", Some("{}"))
     refused(send("PUT", s"$here/actions/sharedp", source("python", python)), 409, "name of a package")
     refused(send("PUT", s"$bursts/sharedp?overwrite=true", deployment()), 409, "name of a package")
@@ -131,6 +131,24 @@ class PackagesRoutesSuite extends EntitySuite:
     val theirs = names(send("GET", s"$guest/packages?public=true", auth = Some(other)))
     assert(theirs.contains("lo") && !theirs.contains("closed"), theirs)
     refused(send("GET", s"$here/packages?limit=-1"), 400, "'limit'")
+
+  test("a list shows so much of annotations, and always what an entity is"):
+    store("packages/long", Some("{}"))
+    def annotations(text: String) =
+      s""","annotations":[{"key":"feed","value":true},{"key":"text","value":"$text"}]"""
+    for i <- 1 to 20 do
+      store(s"actions/long/a$i", source("python", python, annotations("x" * 60_000)))
+      store(s"packages/long$i", Some(s"{${annotations("x" * 60_000).drop(1)}}"))
+    def shown(json: Json, key: String) = json.asArray.toSeq.flatten.count: entity =>
+      entity.hcursor.get[Vector[Json]](
+        "annotations"
+      ).exists(_.exists(_.hcursor.get[String]("key").contains(key)))
+    for path <- Seq("actions", "actions/long/", "packages") do
+      val listed = send("GET", s"$here/$path?limit=20").json
+      assertEquals((shown(listed, "feed"), shown(listed, "text")), (20, 17), path)
+    val whole = at(send("GET", s"$here/packages/long"), "feeds")
+    assertEquals((whole.asArray.map(_.size), shown(whole, "text")), (Some(20), 17))
+    assert(pair(send("GET", s"$here/actions/long/a1"), "annotations", "text").isDefined)
 
   test("a refresh has nothing to do"):
     assertEquals(

@@ -81,6 +81,14 @@ class TriggersRoutesSuite extends HttpSuite:
       refused(send("GET", s"$triggers?$query"), 400)
       refused(send("GET", s"$rules?$query"), 400)
 
+  test("a list of many with long annotations keeps within bounds"):
+    val long = s"""{"annotations":[{"key":"note","value":"${"x" * 60_000}"}]}"""
+    (1 to 20).foreach(n => put(s"$triggers/long$n", long))
+    val listed = send("GET", s"$triggers?limit=20")
+    assertEquals(listed.json.asArray.map(_.size), Some(20))
+    assert(listed.body.length < 1_200_000, listed.body.length)
+    (1 to 20).foreach(n => send("DELETE", s"$triggers/long$n"))
+
   test("a rule takes names as texts and as objects, and shows them as objects"):
     action("ruled")
     put(s"$triggers/t1")

@@ -5,7 +5,7 @@ import burst.controller.http.connection.{Listener, Listening}
 import burst.controller.limits.{OwnLimits, PlatformLimits}
 import burst.controller.store.{Blocking, Identity, Namespace, NamespaceStore, Samples}
 import burst.protocol.FlareId
-import com.typesafe.config.ConfigFactory
+import com.typesafe.config.{Config, ConfigFactory}
 import io.circe.parser.parse
 import io.circe.{Json, JsonObject}
 import java.nio.charset.StandardCharsets.ISO_8859_1
@@ -25,7 +25,7 @@ abstract class WebSuite extends munit.FunSuite:
   /** Settings that differ from the defaults. */
   def settings: String = ""
 
-  private lazy val config = ConfigFactory
+  protected lazy val config: Config = ConfigFactory
     .parseString("pekko.coordinated-shutdown.exit-jvm = off")
     .withFallback(ConfigFactory.parseString(settings))
     .withFallback(ConfigFactory.load())

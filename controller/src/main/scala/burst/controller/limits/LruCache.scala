@@ -1,4 +1,4 @@
-package burst.controller.http
+package burst.controller.limits
 
 import java.util.{LinkedHashMap, Map}
 

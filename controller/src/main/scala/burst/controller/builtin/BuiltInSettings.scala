@@ -1,0 +1,23 @@
+package burst.controller.builtin
+
+import com.typesafe.config.Config
+import scala.concurrent.duration.FiniteDuration
+import scala.jdk.DurationConverters.*
+
+/** What the built-in actions have to know of this platform.
+  *
+  * @param publicUrl
+  *   where clients reach it, without a slash at its end
+  * @param alarmInterval
+  *   how often a controller looks for alarms that are due
+  */
+final case class BuiltInSettings(publicUrl: String, alarmInterval: FiniteDuration)
+
+object BuiltInSettings:
+  def from(config: Config, scheme: String): BuiltInSettings =
+    val http = config.getConfig("burst.http")
+    val own = s"$scheme://${http.getString("host")}:${http.getInt("port")}"
+    BuiltInSettings(
+      Option(http.getString("public-url")).filter(_.nonEmpty).getOrElse(own).stripSuffix("/"),
+      config.getDuration("burst.alarms.interval").toScala
+    )

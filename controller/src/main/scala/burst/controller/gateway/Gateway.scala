@@ -1,0 +1,42 @@
+package burst.controller.gateway
+
+import burst.controller.limits.LruCache
+import burst.controller.store.ApiStore
+
+/** Finds what a request to an API means. What was read of an API is kept until it changes. Calls block. */
+final class Gateway(store: ApiStore):
+  private val known = LruCache[String, ApiOperations](Gateway.Kept)
+
+  /** By path below the tenant's address, of which the APIs' base paths are the beginning; nothing when the
+    * tenant has no APIs.
+    */
+  def find(tenant: String, path: Vector[String], verb: String): Option[ApiTarget] =
+    val revisions = store.revisions(tenant)
+    Option.when(revisions.nonEmpty):
+      val targets = revisions.toVector
+        .flatMap((base, revision) => below(base, path).map((base, revision, _)))
+        // The longest base path first: another API may go on where it has nothing.
+        .sortBy((_, _, rest) => rest.size)
+        .map((base, revision, rest) => operations(tenant, base, revision).find(rest, verb))
+      targets
+        .collectFirst { case found: ApiTarget.Found => found }
+        .orElse(targets.collectFirst { case others: ApiTarget.OtherVerbs => others })
+        .getOrElse(ApiTarget.Nowhere)
+
+  private def below(base: String, path: Vector[String]): Option[Vector[String]] =
+    val start = if base == "/" then Vector.empty else ApiPath.split(base)
+    Option.when(path.startsWith(start))(path.drop(start.size)).map(rest =>
+      if rest.isEmpty then Vector("") else rest
+    )
+
+  private def operations(tenant: String, base: String, revision: String): ApiOperations =
+    known.synchronized(Option(known.get(revision))).getOrElse:
+      store
+        .find(tenant, base)
+        .fold(ApiOperations.Empty): api =>
+          val read = ApiOperations.of(GatewayApis.read(api), api.namespace)
+          known.synchronized(known.put(revision, read))
+          read
+
+object Gateway:
+  private val Kept = 200

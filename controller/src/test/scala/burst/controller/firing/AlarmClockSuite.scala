@@ -1,0 +1,133 @@
+package burst.controller.firing
+
+import burst.controller.alarm.*
+import burst.controller.store.*
+import burst.controller.trigger.*
+import io.circe.JsonObject
+import io.circe.syntax.*
+import java.time.{Duration, Instant}
+import java.util.concurrent.CountDownLatch
+import org.apache.pekko.actor.testkit.typed.scaladsl.ActorTestKit
+import org.apache.pekko.actor.typed.ActorSystem
+import org.apache.pekko.stream.Materializer
+import scala.concurrent.duration.DurationInt
+import scala.jdk.CollectionConverters.*
+
+class AlarmClockSuite extends munit.FunSuite, EmbeddedStorage:
+  private lazy val kit = ActorTestKit()
+  private given ActorSystem[?] = kit.system
+  override def afterAll(): Unit = kit.shutdownTestKit()
+
+  private val begin = Instant.parse("2030-01-01T00:00:00Z")
+
+  private final class Clock(storage: Storage, pace: Identity => Either[Long, Unit] = _ => Right(())):
+    @volatile var now: Instant = begin
+    val invocations: FakeInvocations = FakeInvocations()
+    private val blocking = Blocking(kit.system.executionContext)
+    private val firing =
+      Firing(FakeActions("a"), invocations, blocking, _ => (false, "No."))(using Materializer(kit.system))
+    val alarms: AlarmClock = AlarmClock(
+      storage.alarms,
+      storage.triggers,
+      storage.rules,
+      storage.namespaces,
+      firing,
+      pace,
+      blocking,
+      1.second,
+      () => now
+    )
+    def fired: Vector[String] = invocations.recorded.asScala.toVector.map(_.name)
+
+    /** What is fired is recorded a moment later. */
+    def waits(count: Int)(using munit.Location): Unit =
+      val end = System.nanoTime() + 20.seconds.toNanos
+      while fired.size < count && System.nanoTime() < end do Thread.onSpinWait()
+      assertEquals(fired.size, count)
+
+  private def alarmed(storage: Storage, name: String, times: Times, due: Instant = begin): Unit =
+    storage.namespaces.create("guest")
+    storage.triggers.put("guest", name, overwrite = true, TriggerChange(), 99, 1)
+    val rule = RuleChange(trigger = Some(name), action = Some(ActionPlace("guest", "a")))
+    storage.rules.put("guest", s"r-$name", overwrite = true, rule, 99, 1)
+    val payload = JsonObject("p" -> 1.asJson)
+    val alarm = Alarm("guest", name, Schedule(times), payload, Some(due), None, None, begin)
+    assertEquals(storage.alarms.create(alarm), Right(()))
+
+  private val minutely = Times.Every(Duration.ofMinutes(1), begin)
+
+  storage.test("what is due is fired with its payload, once, and again at its next time"): s =>
+    val clock = Clock(s)
+    alarmed(s, "t", minutely)
+    alarmed(s, "later", minutely, begin.plusSeconds(1))
+    assertEquals(clock.alarms.round(), 1)
+    assertEquals(clock.alarms.round(), 0)
+    clock.waits(1)
+    assertEquals(clock.fired, Vector("t"))
+    val payload = clock.invocations.begun.asScala.head.payload.hcursor
+    assertEquals(payload.get[Int]("p"), Right(1))
+    clock.now = begin.plusSeconds(60)
+    assertEquals(clock.alarms.round(), 2)
+    clock.waits(3)
+
+  storage.test("times that were missed are made up for by one"): s =>
+    alarmed(s, "t", minutely)
+    val clock = Clock(s)
+    clock.now = begin.plusSeconds(36_030)
+    assertEquals(clock.alarms.round(), 1)
+    assertEquals(s.alarms.find("guest", "t").flatMap(_.due), Some(begin.plusSeconds(36_060)))
+    clock.waits(1)
+
+  directory.test("an alarm survives the end of its controller"): root =>
+    val first = open(root)
+    alarmed(first, "t", minutely)
+    first.close()
+    val second = open(root)
+    try
+      val clock = Clock(second)
+      clock.now = begin.plusSeconds(90)
+      assertEquals(clock.alarms.round(), 1)
+      clock.waits(1)
+      assertEquals(second.alarms.find("guest", "t").flatMap(_.due), Some(begin.plusSeconds(120)))
+    finally second.close()
+
+  sharing.test("of two controllers that look at once one fires"): (one, other) =>
+    (1 to 30).foreach(n => alarmed(one, s"t$n", minutely))
+    val clocks = Vector(Clock(one), Clock(other))
+    val start = CountDownLatch(1)
+    val threads = clocks.map: clock =>
+      Thread: () =>
+        start.await()
+        clock.alarms.round()
+        ()
+    threads.foreach(_.start())
+    start.countDown()
+    threads.foreach(_.join(30_000))
+    val end = System.nanoTime() + 20.seconds.toNanos
+    while clocks.map(_.fired.size).sum < 30 && System.nanoTime() < end do Thread.onSpinWait()
+    assertEquals(clocks.flatMap(_.fired).sorted, (1 to 30).map(n => s"t$n").sorted.toVector)
+
+  storage.test("what comes once goes afterwards as it was told"): s =>
+    val clock = Clock(s)
+    alarmed(s, "kept", Times.Once(begin, AfterOnce.Keep))
+    alarmed(s, "gone", Times.Once(begin, AfterOnce.DeleteTrigger))
+    alarmed(s, "all", Times.Once(begin, AfterOnce.DeleteRules))
+    assertEquals(clock.alarms.round(), 3)
+    val end = System.nanoTime() + 20.seconds.toNanos
+    def left = (s.triggers.list("guest", 9, 0).map(_.name), s.rules.list("guest", 9, 0).map(_.name).toSet)
+    val wanted = (Vector("kept"), Set("r-kept", "r-gone"))
+    while left != wanted && System.nanoTime() < end do Thread.onSpinWait()
+    assertEquals(left, wanted)
+    assertEquals(s.alarms.find("guest", "kept").map(_.due), Some(None))
+
+  storage.test("beyond its namespace's pace it fires later, and a revoked namespace's never"): s =>
+    val limited = Clock(s, _ => Left(7))
+    alarmed(s, "t", minutely)
+    assertEquals(limited.alarms.round(), 0)
+    assertEquals(s.alarms.find("guest", "t").flatMap(_.due), Some(begin.plusSeconds(7)))
+    s.namespaces.revoke("guest")
+    val clock = Clock(s)
+    clock.now = begin.plusSeconds(8)
+    assertEquals(clock.alarms.round(), 0)
+    assertEquals(s.alarms.find("guest", "t").map(_.due), Some(None))
+    assertEquals(limited.fired ++ clock.fired, Vector.empty)

@@ -1,0 +1,33 @@
+package burst.controller.http
+
+/** Web actions and APIs where the whole controller is. */
+class WebWiringSuite extends ConnectionSuite:
+  override def settings = "burst.http.web.domain = example.org"
+
+  private val management = "/api/v1/web/whisk.system/apimgmt"
+
+  private def at(host: String, path: String): Reply = raw: c =>
+    c.send(s"GET $path HTTP/1.1\r\nHost: $host\r\n\r\n").reply()
+
+  test("strangers are told what is not there"):
+    refused(send("GET", "/api/v1/web/guest/default/nobody", auth = None), 404, "web action")
+    refused(send("GET", s"/api/${"0" * 32}/a", auth = None), 404, "no such API")
+
+  test("APIs are made, shown and removed with a key"):
+    val api = """{"apidoc":{"namespace":"_","gatewayBasePath":"/a","gatewayPath":"/b","gatewayMethod":"GET",
+      "action":{"name":"hello","namespace":"_","backendMethod":"GET","backendUrl":"x","authkey":"x"}}}"""
+    refused(send("POST", s"$management/createApi.http", Some(api), auth = None), 401)
+    val made = send("POST", s"$management/createApi.http?responsetype=http", Some(api))
+    assertEquals(made.status, 200, made.body)
+    val address = made.string("gwApiUrl").stripPrefix(s"http://127.0.0.1:$port")
+    refused(send("GET", s"$address/b", auth = None), 404, "web action")
+    assert(send("GET", s"$management/getApi.http?basepath=%2Fa").body.contains(address))
+    assertEquals(send("DELETE", s"$management/deleteApi.http?basepath=%2Fa").body, "{}")
+    refused(send("GET", s"$address/b", auth = None), 404, "no such API")
+
+  test("a namespace's own host has its web actions, and nothing else"):
+    Seq("/", "/default/nobody", "/api/v1", "/ping", "/metrics", "/api/v1/namespaces/_/actions").foreach:
+      path =>
+        refused(at("guest.example.org", path), 404, "web action")
+    assertEquals(at("example.org", "/ping").body, "pong")
+    assertEquals(at("guest.example.com", "/ping").body, "pong")
