@@ -41,6 +41,7 @@ build: ## the platform, laid out in dist/
 	$(MVN) -T2 package -Dmaven.test.skip=true
 	@mkdir -p dist/bin dist/lib
 	install $(RELEASE)/burst $(RELEASE)/burst-runtime dist/bin/
+	ln -sf burst dist/bin/wsk
 	install -C -m 644 standalone/target/burst-standalone.jar dist/lib/
 	standalone/save-classes.sh dist
 	dist/bin/burst man dist/share/man/man1

@@ -60,6 +60,9 @@ start_dockerd() {
 need curl curl
 need openssl openssl
 need redis-server redis-server
+# What functions run on, here and, by `make image`, in containers.
+need python3 python3
+need node nodejs
 # Its programs are not on the path. The tests start clusters of their own; the package's one is not used.
 [ -n "$(ls /usr/lib/postgresql/*/bin/postgres 2>/dev/null)" ] || need pg_ctlcluster postgresql
 # The tests start nodes of their own; the system's service, if the package starts one, is not used.

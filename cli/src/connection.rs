@@ -52,7 +52,7 @@ pub fn user_address(args: &GlobalArgs) -> Result<Address, Error> {
 fn found(credentials: Property, args: &GlobalArgs) -> Result<Address, Error> {
     let host = required(Property::ApiHost, args)?;
     let auth = required(credentials, args)?;
-    let cacert = properties::find(Property::CaCert, args)?.map(|setting| setting.value);
+    let cacert = properties::certificates(args)?;
     let mut address = Address::new(host, auth, cacert).traced(args.verbose);
     address.credentials = credentials;
     Ok(address)

@@ -115,6 +115,15 @@ pub fn find(property: Property, args: &GlobalArgs) -> Result<Option<Setting>, Er
     Ok(None)
 }
 
+/// The file of certificates to trust. That of this machine's own platform says nothing of any other.
+pub fn certificates(args: &GlobalArgs) -> Result<Option<String>, Error> {
+    let own = data_dir().map(|dir| dir.join("properties").display().to_string());
+    let host = find(Property::ApiHost, args)?.map(|setting| setting.source);
+    let found = find(Property::CaCert, args)?;
+    let found = found.filter(|it| Some(&it.source) != own.as_ref() || host == own);
+    Ok(found.map(|setting| setting.value))
+}
+
 /// Checks that a file's lines can be understood and hands back its text; none if there is no file.
 pub fn read(path: &Path) -> Result<Option<String>, Error> {
     let text = match fs::read_to_string(path) {

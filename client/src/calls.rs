@@ -4,6 +4,7 @@
 
 use reqwest::Method;
 use serde::Serialize;
+use serde_json::value::RawValue;
 
 use crate::answer::{Answer, Body};
 use crate::call::{Call, NAMESPACE};
@@ -67,6 +68,131 @@ pub struct ListGroupsQuery {
     pub skip: Option<u32>,
     /// Only groups of this definition.
     pub name: Option<String>,
+}
+
+/// What [`Client::list_actions`] may be asked for.
+#[derive(Debug, Clone, Default)]
+pub struct ListActionsQuery {
+    /// How many entries to list; 0 for as many as there may be, 200.
+    pub limit: Option<u32>,
+    /// How many entries to pass over.
+    pub skip: Option<u32>,
+    /// Only how many there are behind those that are passed over.
+    pub count: Option<bool>,
+}
+
+/// What [`Client::get_action`] may be asked for.
+#[derive(Debug, Clone, Default)]
+pub struct GetActionQuery {
+    /// Whether an action is shown with its code.
+    pub code: Option<bool>,
+    /// How many entries to list; 0 for as many as there may be, 200.
+    pub limit: Option<u32>,
+    /// How many entries to pass over.
+    pub skip: Option<u32>,
+    /// Only how many there are behind those that are passed over.
+    pub count: Option<bool>,
+}
+
+/// What [`Client::put_action`] may be asked for.
+#[derive(Debug, Clone, Default)]
+pub struct PutActionQuery {
+    /// Replaces what has this name; without it that is a conflict.
+    pub overwrite: Option<bool>,
+}
+
+/// What [`Client::get_action_of_package`] may be asked for.
+#[derive(Debug, Clone, Default)]
+pub struct GetActionOfPackageQuery {
+    /// Whether an action is shown with its code.
+    pub code: Option<bool>,
+}
+
+/// What [`Client::put_action_of_package`] may be asked for.
+#[derive(Debug, Clone, Default)]
+pub struct PutActionOfPackageQuery {
+    /// Replaces what has this name; without it that is a conflict.
+    pub overwrite: Option<bool>,
+}
+
+/// What [`Client::list_packages`] may be asked for.
+#[derive(Debug, Clone, Default)]
+pub struct ListPackagesQuery {
+    /// How many entries to list; 0 for as many as there may be, 200.
+    pub limit: Option<u32>,
+    /// How many entries to pass over.
+    pub skip: Option<u32>,
+    /// Only how many there are behind those that are passed over.
+    pub count: Option<bool>,
+}
+
+/// What [`Client::put_package`] may be asked for.
+#[derive(Debug, Clone, Default)]
+pub struct PutPackageQuery {
+    /// Replaces what has this name; without it that is a conflict.
+    pub overwrite: Option<bool>,
+}
+
+/// What [`Client::delete_package`] may be asked for.
+#[derive(Debug, Clone, Default)]
+pub struct DeletePackageQuery {
+    /// With its actions; without it a package that has any is a conflict.
+    pub force: Option<bool>,
+}
+
+/// What [`Client::list_triggers`] may be asked for.
+#[derive(Debug, Clone, Default)]
+pub struct ListTriggersQuery {
+    /// How many entries to list; 0 for as many as there may be, 200.
+    pub limit: Option<u32>,
+    /// How many entries to pass over.
+    pub skip: Option<u32>,
+    /// Only how many there are behind those that are passed over.
+    pub count: Option<bool>,
+}
+
+/// What [`Client::put_trigger`] may be asked for.
+#[derive(Debug, Clone, Default)]
+pub struct PutTriggerQuery {
+    /// Replaces what has this name; without it that is a conflict.
+    pub overwrite: Option<bool>,
+}
+
+/// What [`Client::list_rules`] may be asked for.
+#[derive(Debug, Clone, Default)]
+pub struct ListRulesQuery {
+    /// How many entries to list; 0 for as many as there may be, 200.
+    pub limit: Option<u32>,
+    /// How many entries to pass over.
+    pub skip: Option<u32>,
+    /// Only how many there are behind those that are passed over.
+    pub count: Option<bool>,
+}
+
+/// What [`Client::put_rule`] may be asked for.
+#[derive(Debug, Clone, Default)]
+pub struct PutRuleQuery {
+    /// Replaces what has this name; without it that is a conflict.
+    pub overwrite: Option<bool>,
+}
+
+/// What [`Client::list_activations`] may be asked for.
+#[derive(Debug, Clone, Default)]
+pub struct ListActivationsQuery {
+    /// How many entries to list; 0 for as many as there may be, 200.
+    pub limit: Option<u32>,
+    /// How many entries to pass over.
+    pub skip: Option<u32>,
+    /// Only those of this action or trigger, as `name` or `package/name`.
+    pub name: Option<String>,
+    /// Only those that began at this time or later, in milliseconds since the epoch.
+    pub since: Option<u64>,
+    /// Only those that began at this time or before.
+    pub upto: Option<u64>,
+    /// Whole records.
+    pub docs: Option<bool>,
+    /// Only how many there are behind those that are passed over.
+    pub count: Option<bool>,
 }
 
 /// What [`Client::list_namespaces`] may be asked for.
@@ -447,6 +573,418 @@ impl Client {
         self.answer(Call::new(
             Method::DELETE,
             &["api", "v1", "namespaces", NAMESPACE, "groups", group_id],
+        ))
+    }
+
+    /// The namespace's actions, those in packages too, the last changed first.
+    ///
+    /// `GET /api/v1/namespaces/{namespace}/actions`
+    pub fn list_actions(&self, query: &ListActionsQuery) -> Result<Answer<Box<RawValue>>, Error> {
+        self.answer(
+            Call::new(
+                Method::GET,
+                &["api", "v1", "namespaces", NAMESPACE, "actions"],
+            )
+            .query("limit", query.limit.as_ref())
+            .query("skip", query.skip.as_ref())
+            .query("count", query.count.as_ref()),
+        )
+    }
+
+    /// An action.
+    ///
+    /// With a slash at the end of the path, the actions of the package of this name.
+    ///
+    /// `GET /api/v1/namespaces/{namespace}/actions/{name}`
+    pub fn get_action(
+        &self,
+        name: &str,
+        query: &GetActionQuery,
+    ) -> Result<Answer<Box<RawValue>>, Error> {
+        self.answer(
+            Call::new(
+                Method::GET,
+                &["api", "v1", "namespaces", NAMESPACE, "actions", name],
+            )
+            .query("code", query.code.as_ref())
+            .query("limit", query.limit.as_ref())
+            .query("skip", query.skip.as_ref())
+            .query("count", query.count.as_ref()),
+        )
+    }
+
+    /// Creates an action, or changes one.
+    ///
+    /// `request` is a [`ActionRequest`], or serializes as one.
+    ///
+    /// `PUT /api/v1/namespaces/{namespace}/actions/{name}`
+    pub fn put_action(
+        &self,
+        name: &str,
+        query: &PutActionQuery,
+        request: &(impl Serialize + ?Sized),
+    ) -> Result<Answer<Action>, Error> {
+        self.answer(
+            Call::new(
+                Method::PUT,
+                &["api", "v1", "namespaces", NAMESPACE, "actions", name],
+            )
+            .query("overwrite", query.overwrite.as_ref())
+            .body(request)?,
+        )
+    }
+
+    /// Deletes an action.
+    ///
+    /// `DELETE /api/v1/namespaces/{namespace}/actions/{name}`
+    pub fn delete_action(&self, name: &str) -> Result<Answer<Action>, Error> {
+        self.answer(Call::new(
+            Method::DELETE,
+            &["api", "v1", "namespaces", NAMESPACE, "actions", name],
+        ))
+    }
+
+    /// An action of a package.
+    ///
+    /// `GET /api/v1/namespaces/{namespace}/actions/{package}/{name}`
+    pub fn get_action_of_package(
+        &self,
+        package: &str,
+        name: &str,
+        query: &GetActionOfPackageQuery,
+    ) -> Result<Answer<Action>, Error> {
+        self.answer(
+            Call::new(
+                Method::GET,
+                &[
+                    "api",
+                    "v1",
+                    "namespaces",
+                    NAMESPACE,
+                    "actions",
+                    package,
+                    name,
+                ],
+            )
+            .query("code", query.code.as_ref()),
+        )
+    }
+
+    /// Creates an action of a package, or changes one.
+    ///
+    /// `request` is a [`ActionRequest`], or serializes as one.
+    ///
+    /// `PUT /api/v1/namespaces/{namespace}/actions/{package}/{name}`
+    pub fn put_action_of_package(
+        &self,
+        package: &str,
+        name: &str,
+        query: &PutActionOfPackageQuery,
+        request: &(impl Serialize + ?Sized),
+    ) -> Result<Answer<Action>, Error> {
+        self.answer(
+            Call::new(
+                Method::PUT,
+                &[
+                    "api",
+                    "v1",
+                    "namespaces",
+                    NAMESPACE,
+                    "actions",
+                    package,
+                    name,
+                ],
+            )
+            .query("overwrite", query.overwrite.as_ref())
+            .body(request)?,
+        )
+    }
+
+    /// Deletes an action of a package.
+    ///
+    /// `DELETE /api/v1/namespaces/{namespace}/actions/{package}/{name}`
+    pub fn delete_action_of_package(
+        &self,
+        package: &str,
+        name: &str,
+    ) -> Result<Answer<Action>, Error> {
+        self.answer(Call::new(
+            Method::DELETE,
+            &[
+                "api",
+                "v1",
+                "namespaces",
+                NAMESPACE,
+                "actions",
+                package,
+                name,
+            ],
+        ))
+    }
+
+    /// The namespace's packages, the last changed first; of another namespace those that it shares.
+    ///
+    /// `GET /api/v1/namespaces/{namespace}/packages`
+    pub fn list_packages(&self, query: &ListPackagesQuery) -> Result<Answer<Box<RawValue>>, Error> {
+        self.answer(
+            Call::new(
+                Method::GET,
+                &["api", "v1", "namespaces", NAMESPACE, "packages"],
+            )
+            .query("limit", query.limit.as_ref())
+            .query("skip", query.skip.as_ref())
+            .query("count", query.count.as_ref()),
+        )
+    }
+
+    /// A package with what is in it.
+    ///
+    /// `GET /api/v1/namespaces/{namespace}/packages/{name}`
+    pub fn get_package(&self, name: &str) -> Result<Answer<ActionPackage>, Error> {
+        self.answer(Call::new(
+            Method::GET,
+            &["api", "v1", "namespaces", NAMESPACE, "packages", name],
+        ))
+    }
+
+    /// Creates a package or a binding, or changes one.
+    ///
+    /// `request` is a [`PackageRequest`], or serializes as one.
+    ///
+    /// `PUT /api/v1/namespaces/{namespace}/packages/{name}`
+    pub fn put_package(
+        &self,
+        name: &str,
+        query: &PutPackageQuery,
+        request: &(impl Serialize + ?Sized),
+    ) -> Result<Answer<ActionPackage>, Error> {
+        self.answer(
+            Call::new(
+                Method::PUT,
+                &["api", "v1", "namespaces", NAMESPACE, "packages", name],
+            )
+            .query("overwrite", query.overwrite.as_ref())
+            .body(request)?,
+        )
+    }
+
+    /// Deletes a package.
+    ///
+    /// `DELETE /api/v1/namespaces/{namespace}/packages/{name}`
+    pub fn delete_package(
+        &self,
+        name: &str,
+        query: &DeletePackageQuery,
+    ) -> Result<Answer<ActionPackage>, Error> {
+        self.answer(
+            Call::new(
+                Method::DELETE,
+                &["api", "v1", "namespaces", NAMESPACE, "packages", name],
+            )
+            .query("force", query.force.as_ref()),
+        )
+    }
+
+    /// What the namespace may ask for of its actions.
+    ///
+    /// `GET /api/v1/namespaces/{namespace}/limits`
+    pub fn get_limits(&self) -> Result<Answer<ActionLimitsOfNamespace>, Error> {
+        self.answer(Call::new(
+            Method::GET,
+            &["api", "v1", "namespaces", NAMESPACE, "limits"],
+        ))
+    }
+
+    /// The namespace's triggers, the last changed first.
+    ///
+    /// `GET /api/v1/namespaces/{namespace}/triggers`
+    pub fn list_triggers(&self, query: &ListTriggersQuery) -> Result<Answer<Box<RawValue>>, Error> {
+        self.answer(
+            Call::new(
+                Method::GET,
+                &["api", "v1", "namespaces", NAMESPACE, "triggers"],
+            )
+            .query("limit", query.limit.as_ref())
+            .query("skip", query.skip.as_ref())
+            .query("count", query.count.as_ref()),
+        )
+    }
+
+    /// A trigger with its rules.
+    ///
+    /// `GET /api/v1/namespaces/{namespace}/triggers/{name}`
+    pub fn get_trigger(&self, name: &str) -> Result<Answer<Trigger>, Error> {
+        self.answer(Call::new(
+            Method::GET,
+            &["api", "v1", "namespaces", NAMESPACE, "triggers", name],
+        ))
+    }
+
+    /// Creates a trigger, or changes one.
+    ///
+    /// `request` is a [`TriggerRequest`], or serializes as one.
+    ///
+    /// `PUT /api/v1/namespaces/{namespace}/triggers/{name}`
+    pub fn put_trigger(
+        &self,
+        name: &str,
+        query: &PutTriggerQuery,
+        request: &(impl Serialize + ?Sized),
+    ) -> Result<Answer<Trigger>, Error> {
+        self.answer(
+            Call::new(
+                Method::PUT,
+                &["api", "v1", "namespaces", NAMESPACE, "triggers", name],
+            )
+            .query("overwrite", query.overwrite.as_ref())
+            .body(request)?,
+        )
+    }
+
+    /// Deletes a trigger; its rules become inactive.
+    ///
+    /// `DELETE /api/v1/namespaces/{namespace}/triggers/{name}`
+    pub fn delete_trigger(&self, name: &str) -> Result<Answer<Trigger>, Error> {
+        self.answer(Call::new(
+            Method::DELETE,
+            &["api", "v1", "namespaces", NAMESPACE, "triggers", name],
+        ))
+    }
+
+    /// The namespace's rules, the last changed first.
+    ///
+    /// `GET /api/v1/namespaces/{namespace}/rules`
+    pub fn list_rules(&self, query: &ListRulesQuery) -> Result<Answer<Box<RawValue>>, Error> {
+        self.answer(
+            Call::new(
+                Method::GET,
+                &["api", "v1", "namespaces", NAMESPACE, "rules"],
+            )
+            .query("limit", query.limit.as_ref())
+            .query("skip", query.skip.as_ref())
+            .query("count", query.count.as_ref()),
+        )
+    }
+
+    /// A rule.
+    ///
+    /// `GET /api/v1/namespaces/{namespace}/rules/{name}`
+    pub fn get_rule(&self, name: &str) -> Result<Answer<Rule>, Error> {
+        self.answer(Call::new(
+            Method::GET,
+            &["api", "v1", "namespaces", NAMESPACE, "rules", name],
+        ))
+    }
+
+    /// Creates a rule, or changes one.
+    ///
+    /// `request` is a [`RuleRequest`], or serializes as one.
+    ///
+    /// `PUT /api/v1/namespaces/{namespace}/rules/{name}`
+    pub fn put_rule(
+        &self,
+        name: &str,
+        query: &PutRuleQuery,
+        request: &(impl Serialize + ?Sized),
+    ) -> Result<Answer<Rule>, Error> {
+        self.answer(
+            Call::new(
+                Method::PUT,
+                &["api", "v1", "namespaces", NAMESPACE, "rules", name],
+            )
+            .query("overwrite", query.overwrite.as_ref())
+            .body(request)?,
+        )
+    }
+
+    /// Deletes a rule.
+    ///
+    /// `DELETE /api/v1/namespaces/{namespace}/rules/{name}`
+    pub fn delete_rule(&self, name: &str) -> Result<Answer<Rule>, Error> {
+        self.answer(Call::new(
+            Method::DELETE,
+            &["api", "v1", "namespaces", NAMESPACE, "rules", name],
+        ))
+    }
+
+    /// What became of the namespace's calls and events, newest first.
+    ///
+    /// `GET /api/v1/namespaces/{namespace}/activations`
+    pub fn list_activations(
+        &self,
+        query: &ListActivationsQuery,
+    ) -> Result<Answer<Box<RawValue>>, Error> {
+        self.answer(
+            Call::new(
+                Method::GET,
+                &["api", "v1", "namespaces", NAMESPACE, "activations"],
+            )
+            .query("limit", query.limit.as_ref())
+            .query("skip", query.skip.as_ref())
+            .query("name", query.name.as_ref())
+            .query("since", query.since.as_ref())
+            .query("upto", query.upto.as_ref())
+            .query("docs", query.docs.as_ref())
+            .query("count", query.count.as_ref()),
+        )
+    }
+
+    /// What became of a call or an event.
+    ///
+    /// `GET /api/v1/namespaces/{namespace}/activations/{activationId}`
+    pub fn get_activation(&self, activation_id: &str) -> Result<Answer<Activation>, Error> {
+        self.answer(Call::new(
+            Method::GET,
+            &[
+                "api",
+                "v1",
+                "namespaces",
+                NAMESPACE,
+                "activations",
+                activation_id,
+            ],
+        ))
+    }
+
+    /// What a call wrote.
+    ///
+    /// `GET /api/v1/namespaces/{namespace}/activations/{activationId}/logs`
+    pub fn get_activation_logs(
+        &self,
+        activation_id: &str,
+    ) -> Result<Answer<ActivationLogs>, Error> {
+        self.answer(Call::new(
+            Method::GET,
+            &[
+                "api",
+                "v1",
+                "namespaces",
+                NAMESPACE,
+                "activations",
+                activation_id,
+                "logs",
+            ],
+        ))
+    }
+
+    /// What a call came to.
+    ///
+    /// `GET /api/v1/namespaces/{namespace}/activations/{activationId}/result`
+    pub fn get_activation_result(
+        &self,
+        activation_id: &str,
+    ) -> Result<Answer<ActivationResult>, Error> {
+        self.answer(Call::new(
+            Method::GET,
+            &[
+                "api",
+                "v1",
+                "namespaces",
+                NAMESPACE,
+                "activations",
+                activation_id,
+                "result",
+            ],
         ))
     }
 

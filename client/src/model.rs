@@ -917,3 +917,559 @@ pub struct Invoker {
     /// What packages a machine can run.
     pub runtime: Runtime,
 }
+
+/// A parameter or an annotation.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct KeyValue {
+    /// Its name.
+    pub key: String,
+    /// Any JSON.
+    pub value: Box<RawValue>,
+    /// Whether a parameter is in the program's environment, and not among what it is called with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub init: Option<bool>,
+}
+
+/// Where a package is.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PackageName {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+}
+
+/// What runs when an action is called.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ActionExec {
+    /// The kind of program, as `family:version`, `family:default`, `blackbox` or `sequence`.
+    pub kind: String,
+    /// Its source, or its zip or executable in base64.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    /// Which of both.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub binary: Option<bool>,
+    /// The function that is called, where that is not `main`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub main: Option<String>,
+    /// The image that a `blackbox` runs in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<String>,
+    /// The actions of a `sequence`, as `/namespace/[package/]name`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub components: Option<Vec<String>>,
+}
+
+/// What one call of an action may use.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ActionLimits {
+    /// Milliseconds.
+    pub timeout: u64,
+    /// MiB.
+    pub memory: u32,
+    /// MiB of log that are kept.
+    pub logs: u32,
+    /// How many calls a container runs at once.
+    pub concurrency: u32,
+}
+
+/// What one call of an action may use, as far as it is to be said.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LimitsRequest {
+    /// Milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeout: Option<u64>,
+    /// MiB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<u32>,
+    /// MiB of log that are kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub logs: Option<u32>,
+    /// How many calls a container runs at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub concurrency: Option<u32>,
+}
+
+/// An action. Times are in milliseconds since the epoch.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Action {
+    /// Its namespace, with its package as `namespace/package` if it is in one.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// Whether it is shared.
+    pub publish: bool,
+    /// What runs when an action is called.
+    pub exec: ActionExec,
+    /// What it is called with unless the caller says otherwise.
+    pub parameters: Vec<KeyValue>,
+    /// What one call of an action may use.
+    pub limits: ActionLimits,
+    /// What is said of it.
+    pub annotations: Vec<KeyValue>,
+    /// Where a package is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub binding: Option<PackageName>,
+    /// When it was last changed.
+    pub updated: u64,
+}
+
+/// An action in a list. Times are in milliseconds since the epoch.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ActionSummary {
+    /// Its namespace, with its package as `namespace/package` if it is in one.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// Whether it is shared.
+    pub publish: bool,
+    /// What a list says of an action's code.
+    pub exec: ActionCode,
+    /// What one call of an action may use.
+    pub limits: ActionLimits,
+    /// What is said of it.
+    pub annotations: Vec<KeyValue>,
+    /// When it was last changed.
+    pub updated: u64,
+}
+
+/// What a list says of an action's code.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ActionCode {
+    /// Whether it is a zip or an executable.
+    pub binary: bool,
+}
+
+/// An action as it is to be. Unknown fields are passed over.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ActionRequest {
+    /// What runs when an action is called.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exec: Option<ActionExec>,
+    /// In place of those that it has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parameters: Option<Vec<KeyValue>>,
+    /// Over those that it has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<Vec<KeyValue>>,
+    /// Names of annotations to remove.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub del_annotations: Option<Vec<String>>,
+    /// What one call of an action may use, as far as it is to be said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<LimitsRequest>,
+    /// Whether it is to be shared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub publish: Option<bool>,
+    /// Its version in place of the next one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+}
+
+/// A package of actions, or a binding of one. Times are in milliseconds since the epoch.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ActionPackage {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// Whether others may use it.
+    pub publish: bool,
+    /// The package that it binds, as `{namespace, name}`; `{}` when it binds none.
+    pub binding: Box<RawValue>,
+    /// What its actions are called with under their own parameters.
+    pub parameters: Vec<KeyValue>,
+    /// What is said of it.
+    pub annotations: Vec<KeyValue>,
+    /// Its actions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub actions: Option<Vec<PackageMember>>,
+    /// Those of its actions that feed triggers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub feeds: Option<Vec<PackageMember>>,
+    /// When it was last changed.
+    pub updated: u64,
+}
+
+/// An action as its package shows it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PackageMember {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// What is said of it.
+    pub annotations: Vec<KeyValue>,
+}
+
+/// A package in a list. Times are in milliseconds since the epoch.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PackageSummary {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// Whether others may use it.
+    pub publish: bool,
+    /// The package that it binds, or `false`.
+    pub binding: Box<RawValue>,
+    /// What is said of it.
+    pub annotations: Vec<KeyValue>,
+    /// When it was last changed.
+    pub updated: u64,
+}
+
+/// A package as it is to be. Unknown fields are passed over.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PackageRequest {
+    /// The package that it is to bind, as `{namespace, name}`; without one, or with `{}`, it is a package.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "present"
+    )]
+    pub binding: Option<Box<RawValue>>,
+    /// In place of those that it has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parameters: Option<Vec<KeyValue>>,
+    /// In place of those that it has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<Vec<KeyValue>>,
+    /// Whether others may use it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub publish: Option<bool>,
+    /// Its version in place of the next one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+}
+
+/// What a namespace may ask for of its actions.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ActionLimitsOfNamespace {
+    /// How many calls may begin in a minute.
+    pub invocations_per_minute: u64,
+    /// How many calls may run at once.
+    pub concurrent_invocations: u64,
+    /// How many triggers may fire in a minute.
+    pub fires_per_minute: u64,
+    /// The kinds that there are for it; `*` for all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allowed_kinds: Option<Vec<String>>,
+    /// Whether what becomes of calls is kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub store_activations: Option<bool>,
+    /// MiB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_action_memory: Option<u64>,
+    /// MiB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_action_memory: Option<u64>,
+    /// Milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_action_timeout: Option<u64>,
+    /// Milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_action_timeout: Option<u64>,
+    /// MiB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_action_logs: Option<u64>,
+    /// MiB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_action_logs: Option<u64>,
+    /// Calls of one container at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_action_concurrency: Option<u64>,
+    /// Calls of one container at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_action_concurrency: Option<u64>,
+    /// Containers of one action.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_action_instances: Option<u64>,
+    /// Size of what a call may bring, such as `1 MB`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_parameter_size: Option<String>,
+}
+
+/// Where a trigger or an action is.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ActionPlace {
+    /// Its namespace, with its package as `namespace/package` if it is in one.
+    pub path: String,
+    /// Its name.
+    pub name: String,
+}
+
+vocabulary! {
+    /// Whether a rule's action is called when its trigger fires.
+    RuleStatus {
+        Active = "active",
+        Inactive = "inactive",
+    }
+}
+
+/// A trigger. Times are in milliseconds since the epoch.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Trigger {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// Whether it is shared.
+    pub publish: bool,
+    /// What is said of it.
+    pub annotations: Vec<KeyValue>,
+    /// What its actions are called with unless the event says otherwise.
+    pub parameters: Vec<KeyValue>,
+    /// Nothing; OpenWhisk shows it.
+    pub limits: BTreeMap<String, Box<RawValue>>,
+    /// Its rules, by `namespace/name`, each with `action` and `status`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rules: Option<BTreeMap<String, Box<RawValue>>>,
+    /// When it was last changed.
+    pub updated: u64,
+}
+
+/// A trigger in a list. Times are in milliseconds since the epoch.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TriggerSummary {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// Whether it is shared.
+    pub publish: bool,
+    /// What is said of it.
+    pub annotations: Vec<KeyValue>,
+    /// When it was last changed.
+    pub updated: u64,
+}
+
+/// A trigger as it is to be. Unknown fields are passed over.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TriggerRequest {
+    /// In place of those that it has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parameters: Option<Vec<KeyValue>>,
+    /// In place of those that it has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<Vec<KeyValue>>,
+    /// Whether it is to be shared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub publish: Option<bool>,
+    /// Its version in place of the next one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+}
+
+/// A rule. Times are in milliseconds since the epoch.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Rule {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// Whether it is shared.
+    pub publish: bool,
+    /// What is said of it.
+    pub annotations: Vec<KeyValue>,
+    /// Where a trigger or an action is.
+    pub trigger: ActionPlace,
+    /// Where a trigger or an action is.
+    pub action: ActionPlace,
+    /// Whether a rule's action is called when its trigger fires.
+    pub status: RuleStatus,
+    /// When it was last changed.
+    pub updated: u64,
+}
+
+/// A rule in a list. Times are in milliseconds since the epoch.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RuleSummary {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// Whether it is shared.
+    pub publish: bool,
+    /// What is said of it.
+    pub annotations: Vec<KeyValue>,
+    /// Where a trigger or an action is.
+    pub trigger: ActionPlace,
+    /// Where a trigger or an action is.
+    pub action: ActionPlace,
+    /// When it was last changed.
+    pub updated: u64,
+}
+
+/// A rule as it is to be. Unknown fields are passed over.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RuleRequest {
+    /// Its trigger, as `/namespace/name` or `{path, name}`.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "present"
+    )]
+    pub trigger: Option<Box<RawValue>>,
+    /// Its action, as `/namespace/[package/]name` or `{path, name}`.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "present"
+    )]
+    pub action: Option<Box<RawValue>>,
+    /// In place of those that it has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<Vec<KeyValue>>,
+    /// Whether it is to be shared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub publish: Option<bool>,
+    /// Its version in place of the next one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+}
+
+/// What a rule is to be.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RuleStatusRequest {
+    /// Whether a rule's action is called when its trigger fires.
+    pub status: RuleStatus,
+}
+
+/// What became of a call or an event. Times are in milliseconds since the epoch.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Activation {
+    /// That of the caller.
+    pub namespace: String,
+    /// The action's or the trigger's.
+    pub name: String,
+    /// The action's or the trigger's.
+    pub version: String,
+    /// Never.
+    pub publish: bool,
+    /// What is said of it: `path`, `kind`, `limits`, `waitTime`, `initTime` where something was started for it,
+    /// and more.
+    pub annotations: Vec<KeyValue>,
+    /// Its id.
+    pub activation_id: String,
+    /// When it began.
+    pub start: u64,
+    /// When it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<u64>,
+    /// Milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration: Option<u64>,
+    /// The id of the call that this one is a part of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<String>,
+    /// Who called.
+    pub subject: String,
+    /// What a call came to.
+    pub response: ActivationResult,
+    /// Its lines, each with time and stream before it; of a sequence the ids of its parts.
+    pub logs: Vec<String>,
+}
+
+/// An activation in a list. Times are in milliseconds since the epoch.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ActivationSummary {
+    /// That of the caller.
+    pub namespace: String,
+    /// The action's or the trigger's.
+    pub name: String,
+    /// The action's or the trigger's.
+    pub version: String,
+    /// Never.
+    pub publish: bool,
+    /// What is said of it: `path`, `kind`, `limits`, `waitTime`, `initTime` where something was started for it,
+    /// and more.
+    pub annotations: Vec<KeyValue>,
+    /// Its id.
+    pub activation_id: String,
+    /// When it began.
+    pub start: u64,
+    /// When it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<u64>,
+    /// Milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration: Option<u64>,
+    /// The id of the call that this one is a part of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<String>,
+    /// 0 success, 1 application error, 2 action developer error, 3 whisk internal error.
+    pub status_code: u32,
+}
+
+/// What a call came to.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ActivationResult {
+    /// `success`, `application error`, `action developer error` or `whisk internal error`.
+    pub status: String,
+    /// Whether it did well.
+    pub success: bool,
+    /// Bytes of the result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<u32>,
+    /// Any JSON.
+    pub result: Box<RawValue>,
+}
+
+/// What a call wrote.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ActivationLogs {
+    /// Its lines, each with time and stream before it.
+    pub logs: Vec<String>,
+}
+
+/// A call or an event that was taken.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AcceptedActivation {
+    /// Where it will be recorded.
+    pub activation_id: String,
+}

@@ -150,7 +150,8 @@ def answer(function, task):
             result = function.call(task["input"])
         except Exception as problem:
             trace(problem)
-            result = {"error": str(problem)}
+            # Of some, such as `MemoryError`, there is nothing but the name.
+            result = {"error": str(problem) or type(problem).__name__}
         if not isinstance(result, (dict, list, tuple)):
             return failed(run, worker, NO_RESULT)
         output = encode(result).encode()

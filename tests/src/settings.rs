@@ -82,6 +82,12 @@ impl Settings {
         self
     }
 
+    /// Any flag that has no value.
+    pub fn switch(mut self, name: &str) -> Self {
+        self.flags.push(name.to_owned());
+        self
+    }
+
     /// The platform is root's, in place of an ordinary user's.
     pub fn as_root(mut self) -> Self {
         self.root = true;

@@ -13,6 +13,7 @@ mod groups;
 mod hostile;
 mod installed;
 mod isolation;
+mod kinds;
 mod large;
 mod neighbours;
 mod ordinary_user;

@@ -12,6 +12,7 @@ use super::quantity::{mebibytes, milliseconds};
 Examples:
   burst standalone
   burst standalone --slots 16 --data /var/lib/burst
+  burst standalone --tls
   burst standalone --mount /data:/data:ro
   burst standalone --driver docker --image burst-runtime:latest --mount /data:/data:ro
   burst standalone --backend redis-list=redis://:PASSWORD@localhost --default-backend redis-list
@@ -23,6 +24,9 @@ pub struct StandaloneArgs {
     /// Where the API listens.
     #[command(flatten)]
     pub api: ApiArgs,
+    /// Serve https, with a certificate that the platform makes itself
+    #[arg(long)]
+    pub tls: bool,
     /// What the machine offers.
     #[command(flatten)]
     pub machine: MachineArgs,

@@ -36,9 +36,7 @@ pub fn standalone(args: &StandaloneArgs, verbose: bool) -> Result<(), Error> {
     let data = Data::take(args.process.data.as_deref(), "")?;
     become_java("standalone", None, &args.process, &data, verbose, || {
         let mut settings = Settings::default();
-        settings.api(&args.api)?;
-        settings.machine(&args.machine)?;
-        settings.backends(&args.backends)?;
+        settings.standalone(args)?;
         Ok(settings)
     })
 }
@@ -170,6 +168,15 @@ impl Default for Settings {
 impl Settings {
     fn set(&mut self, path: &[&str], value: impl Into<Value>) -> Result<(), Error> {
         put(&mut self.0, path, value.into())
+    }
+
+    fn standalone(&mut self, args: &StandaloneArgs) -> Result<(), Error> {
+        self.api(&args.api)?;
+        if args.tls {
+            self.set(&["burst", "http", "tls", "own"], true)?;
+        }
+        self.machine(&args.machine)?;
+        self.backends(&args.backends)
     }
 
     fn api(&mut self, args: &ApiArgs) -> Result<(), Error> {
@@ -316,9 +323,7 @@ mod tests {
             unreachable!()
         };
         let mut settings = Settings::default();
-        settings.api(&args.api)?;
-        settings.machine(&args.machine)?;
-        settings.backends(&args.backends)?;
+        settings.standalone(&args)?;
         let runtime = Path::new("/bin/burst-runtime");
         settings.process(&args.process, Path::new("/data"), runtime)?;
         Ok(settings.0)
@@ -350,13 +355,14 @@ mod tests {
             "--memory-limit=2048",
             "--port=0",
             "--host=0.0.0.0",
+            "--tls",
             "--set=burst.limits.burst-size=9",
             "--set=burst.http.name=x",
         ]);
         assert_eq!(
             settings.unwrap(),
             serde_json::json!({"burst": {
-                "http": {"host": "0.0.0.0", "port": 0, "name": "x"},
+                "http": {"host": "0.0.0.0", "port": 0, "name": "x", "tls": {"own": true}},
                 "data": "/data",
                 "invoker": {
                     "driver": "docker", "runtime-binary": "/bin/burst-runtime", "slots": 4,

@@ -115,13 +115,13 @@ pub fn run(session: &Session, args: &InvokeArgs) -> Result<(), Error> {
 
 /// The line above an activation; results stand alone.
 fn said(name: &Name, text: &str, result: bool) -> Option<String> {
-    let record = serde_json::from_str::<Accepted>(text).ok();
-    let record = record.filter(|_| !result)?;
-    Some(format!(
-        "ok: invoked {} with id {}",
-        name.qualified(),
-        record.id
-    ))
+    if result {
+        return None;
+    }
+    // A result that is an array is the whole answer.
+    let fields: BTreeMap<String, Box<RawValue>> = serde_json::from_str(text).ok()?;
+    let id: String = serde_json::from_str(fields.get("activationId")?.get()).ok()?;
+    Some(format!("ok: invoked {} with id {id}", name.qualified()))
 }
 
 #[cfg(test)]

@@ -67,7 +67,7 @@ impl Found {
             host: host.map_or_else(|| of_burst(Property::ApiHost), |it| Ok(Some(it)))?,
             auth: auth.map_or_else(|| of_burst(Property::Auth), |it| Ok(Some(it)))?,
             cacert: match cacert {
-                None if is_own => of_burst(Property::CaCert)?,
+                None if is_own => properties::certificates(&GlobalArgs::default())?,
                 given => given,
             },
             namespace: namespace.unwrap_or_else(|| OWN.into()),

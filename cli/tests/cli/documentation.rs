@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::program::Burst;
+use crate::program::{Burst, Ran};
 
 /// A document, and where it stands.
 struct Page {
@@ -56,18 +56,18 @@ impl Page {
         self.text.split("```").skip(first).step_by(2)
     }
 
-    /// The commands of this program in blocks of a shell, as words.
-    fn commands(&self) -> Vec<Vec<String>> {
+    /// The commands of this program, by one of its names, in blocks of a shell, as words.
+    fn commands(&self, program: &str) -> Vec<Vec<String>> {
         let mut found = Vec::new();
         for block in self.parts(true) {
             let (language, lines) = block.split_once('\n').unwrap();
             let start = match language {
-                "console" => "$ burst ",
-                "sh" => "burst ",
+                "console" => format!("$ {program} "),
+                "sh" => format!("{program} "),
                 _ => continue,
             };
             let lines = lines.replace("\\\n", " ");
-            let commands = lines.lines().filter_map(|line| line.strip_prefix(start));
+            let commands = lines.lines().filter_map(|line| line.strip_prefix(&start));
             found.extend(commands.map(words));
         }
         found
@@ -106,12 +106,17 @@ fn commands_are_understood() {
     let burst = Burst::alone();
     let mut seen = 0;
     for page in pages() {
-        for mut command in page.commands() {
-            // Looked at last: what comes before it is read, and nothing is done.
-            command.push("--help".to_owned());
-            let ran = burst.run(&command);
-            assert_eq!(ran.code, Some(0), "{}: {command:?}: {ran:?}", page.name());
-            seen += 1;
+        for (program, run) in [
+            ("burst", Burst::run as fn(&Burst, &[String]) -> Ran),
+            ("wsk", Burst::wsk),
+        ] {
+            for mut command in page.commands(program) {
+                // Looked at last: what comes before it is read, and nothing is done.
+                command.push("--help".to_owned());
+                let ran = run(&burst, &command);
+                assert_eq!(ran.code, Some(0), "{}: {command:?}: {ran:?}", page.name());
+                seen += 1;
+            }
         }
     }
     assert!(seen > 40, "only {seen} were found");

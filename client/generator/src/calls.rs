@@ -6,14 +6,22 @@ use yaml_serde::Value;
 
 use crate::document::{Document, described, documentation, entries, pascal, snake};
 
-/// They have answers of several types.
-const BY_HAND: [&str; 2] = ["flare", "flareOnGroup"];
+/// They have answers of several types, or none.
+const BY_HAND: [&str; 6] = [
+    "flare",
+    "flareOnGroup",
+    "fire",
+    "invoke",
+    "invokeOfPackage",
+    "setRuleStatus",
+];
 
 const HEAD: &str = "\
 //! The API's operations.
 
 use reqwest::Method;
 use serde::Serialize;
+use serde_json::value::RawValue;
 
 use crate::answer::{Answer, Body};
 use crate::call::{Call, NAMESPACE};

@@ -53,7 +53,8 @@ impl Document {
             (Some("object"), _) if resolved.get("properties").is_none() => {
                 "BTreeMap<String, Box<RawValue>>".into()
             }
-            (None, _) if resolved.get("oneOf").is_none() => "Box<RawValue>".into(),
+            // Which of several it is, is known by what was asked for.
+            (None, _) if resolved.get("description").is_some() => "Box<RawValue>".into(),
             _ => panic!("give it a name below components/schemas: {resolved:?}"),
         };
         (rust, nullable)

@@ -43,7 +43,9 @@ impl ProgramName {
     fn code(self) -> Result<Code, Error> {
         let kind = self.kind.as_deref().map(Kind::parse).transpose();
         Ok(Code {
-            kind: kind.map_err(refused)?.unwrap_or_default(),
+            kind: kind
+                .map_err(|error| Error::Malformed(error.to_string()))?
+                .unwrap_or_default(),
             main: self.main.filter(|main| !main.is_empty()),
         })
     }

@@ -1,6 +1,14 @@
 //! Kinds of programs: what a package holds, and so what runs it.
 
-use crate::package::{PackageError, SOURCE};
+/// Name of a file of source that is a package by itself.
+pub(crate) const SOURCE: &str = "source";
+
+/// Nothing here runs such packages.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "there is no kind `{0}` here: the kinds are rust, python, nodejs, go, swift and action-loop"
+)]
+pub struct UnknownKind(String);
 
 /// What runs a package.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -36,7 +44,7 @@ impl Language {
 
 impl Kind {
     /// The kind of this name: `FAMILY`, or `FAMILY:VERSION` as OpenWhisk has it.
-    pub(crate) fn parse(name: &str) -> Result<Self, PackageError> {
+    pub(crate) fn parse(name: &str) -> Result<Self, UnknownKind> {
         let (family, version) = match name.split_once(':') {
             Some((family, version)) => (family, Some(version)),
             None => (name, None),
@@ -47,7 +55,7 @@ impl Kind {
             "action-loop" | "go" | "swift" => Ok(Self::ActionLoop),
             "python" => Ok(Self::Script(Language::Python(numbered(version)))),
             "nodejs" => Ok(Self::Script(Language::Nodejs)),
-            _ => Err(PackageError::Kind(name.chars().take(100).collect())),
+            _ => Err(UnknownKind(name.chars().take(100).collect())),
         }
     }
 }
@@ -84,8 +92,7 @@ mod tests {
             assert_eq!(Kind::parse(name).unwrap(), kind, "{name}");
         }
         for unknown in ["", "cobol", "Python", "python3", "rust2:1"] {
-            let refused = Kind::parse(unknown);
-            assert!(matches!(refused, Err(PackageError::Kind(_))), "{unknown}");
+            assert!(Kind::parse(unknown).is_err(), "{unknown}");
         }
     }
 }

@@ -55,6 +55,7 @@ use tokio::net::TcpListener;
 pub use access::Access;
 pub use describe::{Description, describe};
 pub use error::Error;
+pub use kind::UnknownKind;
 pub use launcher::LauncherError;
 pub use memory_limit::MemoryLimitError;
 pub use not_reusable::NotReusable;

@@ -10,25 +10,20 @@ use std::process::{Command, Stdio};
 use burst_protocol::CONTROL_FD;
 use tempfile::TempDir;
 
-use crate::kind::Kind;
+use crate::kind::{Kind, SOURCE, UnknownKind};
 use crate::launcher::{self, LauncherError};
 use crate::limits::{self, ELF};
 
 /// Name of the executable within a package.
 const EXEC: &str = "exec";
 
-/// Name of a file of source that is a package by itself.
-pub(crate) const SOURCE: &str = "source";
-
 /// Why a package cannot be run.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PackageError {
     /// Nothing here runs such packages.
-    #[error(
-        "there is no kind `{0}` here: the kinds are rust, python, nodejs, go, swift and action-loop"
-    )]
-    Kind(String),
+    #[error(transparent)]
+    Kind(#[from] UnknownKind),
     /// There is no executable.
     #[error("the package has no executable file named `exec`")]
     NoExec,

@@ -5,6 +5,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -15,8 +16,6 @@ use tokio::sync::{oneshot, watch};
 
 use crate::environment::Environment;
 use crate::memory_limit::MemoryLimitError;
-use crate::package::Package;
-use crate::supervisor::StartError;
 use crate::{limits, memory_limit, orphans};
 
 /// What the program gets to see of the runtime's environment.
@@ -133,15 +132,15 @@ pub fn make_undumpable() -> io::Result<()> {
     }
 }
 
-/// Starts a package's program, with variables of its own, and the socket on which its pack is found, if there is one.
+/// Starts a package's program in its directory, with variables of its own, and the socket on which its pack is found, if there is one.
 /// Fails where the kernel refuses to execute it.
 pub(crate) async fn start(
-    package: &Package,
+    mut command: Command,
+    directory: &Path,
     own: &Environment,
     listener: Option<Arc<OwnedFd>>,
-) -> Result<Started, StartError> {
-    let mut command = package.command()?;
-    command.current_dir(package.directory()).env_clear();
+) -> io::Result<Started> {
+    command.current_dir(directory).env_clear();
     command.envs(
         ENVIRONMENT
             .iter()
@@ -156,8 +155,8 @@ pub(crate) async fn start(
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .process_group(0);
-    let (ours, theirs) = UnixStream::pair().map_err(StartError::Execution)?;
-    ours.set_nonblocking(true).map_err(StartError::Execution)?;
+    let (ours, theirs) = UnixStream::pair()?;
+    ours.set_nonblocking(true)?;
     let (started, starting) = oneshot::channel();
     // The parent-death signal is tied to the thread that starts the child: this one lives exactly
     // as long as the child does.
@@ -178,11 +177,10 @@ pub(crate) async fn start(
                 let _ = exited.send(status);
             }
             group.gone.send_replace(true);
-        })
-        .map_err(StartError::Execution)?;
-    let lost = |_| Err(io::Error::other("the supervising thread was lost"));
-    let started = starting.await.unwrap_or_else(lost);
-    started.map_err(StartError::Execution)
+        })?;
+    starting
+        .await
+        .unwrap_or_else(|_| Err(io::Error::other("the supervising thread was lost")))
 }
 
 fn spawn(

@@ -124,7 +124,14 @@ impl Program {
     ) -> Result<Self, StartFailure> {
         let memory = KillCounter::of_this_process();
         let killed_before = memory.read();
-        let started = process::start(&package, &environment, listener).await?;
+        let started = process::start(
+            package.command().map_err(StartError::from)?,
+            package.directory(),
+            &environment,
+            listener,
+        )
+        .await
+        .map_err(StartError::Execution)?;
         let control = UnixStream::from_std(started.control).map_err(StartError::Pipes)?;
         let (incoming, outgoing) = control_socket::split(control);
         let mut program = Self {

@@ -24,12 +24,11 @@ pub(crate) struct Suspension {
 
 enum Stage {
     /// Whether it was seen to compute once: on a busy machine threads take long to end.
-    Pending {
-        computed: bool,
-    },
+    Pending { computed: bool },
     /// The program was told to stop then, and is not known to have done so.
     Requested(Instant),
-    Stopped,
+    /// It has stopped, which its workers' processes may take as long for.
+    Stopped(Instant),
 }
 
 impl Suspension {
@@ -65,15 +64,19 @@ impl Suspension {
             self.stage = Stage::Requested(Instant::now());
         }
         let woken = match (program.group.state_change(), &self.stage) {
-            (Some(StateChange::Stopped), Stage::Requested(_)) => {
-                self.stage = Stage::Stopped;
+            (Some(StateChange::Stopped), Stage::Requested(at)) => {
+                self.stage = Stage::Stopped(*at);
                 false
             }
             (Some(_), _) => true,
             // That it has stopped is never told if it goes on before all its threads have.
             (None, Stage::Requested(at)) => at.elapsed() > limits::STOPPING,
             // Of the end or the stop of other processes nothing is told.
-            (None, _) => !program.workers().iter().all(|worker| worker.rests()),
+            (None, Stage::Stopped(at)) => {
+                at.elapsed() > limits::STOPPING
+                    && !program.workers().iter().all(|worker| worker.rests())
+            }
+            (None, Stage::Pending { .. }) => false,
         };
         match woken {
             true => Err(NotReusable::NotStopped),

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::support::{Package, Run, Runtime, end, failure, logs, named};
+use crate::support::{Package, Run, Runtime, end, failure, logs, named, wait_until};
 
 const PYTHON: &str = include_str!("launchers/acts.py");
 const NODEJS: &str = include_str!("launchers/acts.js");
@@ -368,8 +368,10 @@ fn what_workers_leave_behind_is_ended_and_they_are_not() {
     let first = pids(&runtime.act(&vec![act("leave"); 2]));
     for child in first {
         // Who started it has not waited for it.
-        let stat = fs::read_to_string(format!("/proc/{child}/stat")).unwrap_or_default();
-        assert!(stat.is_empty() || stat.contains(") Z "), "{stat}");
+        wait_until("it has ended", || {
+            let stat = fs::read_to_string(format!("/proc/{child}/stat")).unwrap_or_default();
+            (stat.is_empty() || stat.contains(") Z ")).then_some(())
+        });
     }
     assert_eq!(
         outputs(&runtime.act(&vec![act("count"); 2])),

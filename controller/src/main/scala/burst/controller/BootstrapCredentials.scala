@@ -1,11 +1,12 @@
 package burst.controller
 
-import burst.controller.http.AdminKey
+import burst.controller.http.{AdminKey, OwnCertificate}
 import burst.node.DataDirectory
 import com.typesafe.config.{Config, ConfigValueFactory}
 
 /** The credentials of who starts a controller, as the first user and as the administrator: found in the data
-  * directory, and written there. `config` has the administrator's key.
+  * directory, and written there. `config` has the administrator's key, and the certificate that the platform
+  * has made itself if it is to have one.
   */
 final class BootstrapCredentials private (data: DataDirectory, adminKey: String, val config: Config):
   /** Of the namespace `guest`, as an earlier start wrote them. */
@@ -13,7 +14,10 @@ final class BootstrapCredentials private (data: DataDirectory, adminKey: String,
 
   /** What is written opens something: without good credentials of `guest` there are none. */
   def write(url: String, credentials: Option[String]): Unit = data.writeProperties(
-    Vector("APIHOST" -> url) ++ credentials.map("AUTH" -> _) :+
+    Vector("APIHOST" -> url) ++ credentials.map("AUTH" -> _) ++
+      Option.when(
+        config.getBoolean(OwnCertificate.Setting)
+      )("CACERT" -> OwnCertificate.file(data).toString) :+
       ("ADMIN_AUTH" -> s"${AdminKey.User}:$adminKey")
   )
 
@@ -24,4 +28,5 @@ object BootstrapCredentials:
       .filter(_.nonEmpty)
       .orElse(data.property("ADMIN_AUTH").collect { case s"${AdminKey.User}:$key" => key })
       .getOrElse(AdminKey.random())
-    BootstrapCredentials(data, key, config.withValue(AdminKey.Setting, ConfigValueFactory.fromAnyRef(key)))
+    val keyed = config.withValue(AdminKey.Setting, ConfigValueFactory.fromAnyRef(key))
+    BootstrapCredentials(data, key, OwnCertificate.in(keyed, data))

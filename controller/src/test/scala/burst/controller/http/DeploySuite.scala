@@ -20,7 +20,7 @@ class DeploySuite extends HttpSuite:
     noPackageAlone()
 
   private def noPackageAlone()(using munit.Location): Unit =
-    val used = Vector("guest", "keeper", "few", "small")
+    val used = Vector("guest", "keeper", "few", "small", "whisk.system")
       .flatMap(storage.definitions.list(_, 200, 0))
       .map(_.packageId)
       .toSet

@@ -3,7 +3,7 @@ package burst.controller.http
 import burst.controller.flare.FlareState
 import burst.controller.scheduler.Suspicion
 import burst.controller.store.Samples
-import burst.protocol.{InvokerId, RuntimeInfo}
+import burst.protocol.{InvokerId, JsonText, RuntimeInfo}
 
 class MetaSuite extends HttpSuite:
   test("the platform says what it is to anyone"):
@@ -150,6 +150,7 @@ class OpenApiSuite extends HttpSuite:
     succeed("GET", s"$administration/groups?namespace=guest&limit=1&skip=0")
     succeed("DELETE", s"$administration/groups/$group")
     succeed("DELETE", s"$bursts/documented")
+    entities()
     Seq(
       "/",
       "/api/v1",
@@ -166,6 +167,49 @@ class OpenApiSuite extends HttpSuite:
     succeed("DELETE", s"$admin/documented")
     assertEquals(exercised, ApiDescription.operations)
 
+  private def entities()(using munit.Location): Unit =
+    val here = "/api/v1/namespaces/_"
+    val pairs = """[{"key":"a","value":{"b":1}},{"key":"c","value":null,"init":true}]"""
+    val about = s""""parameters":$pairs,"annotations":$pairs,"publish":true"""
+    val exec = """{"kind":"python:default","code":"def main(args): return args","main":"main"}"""
+    val limits = """{"timeout":1000,"memory":256,"logs":1,"concurrency":1}"""
+    val action = Some(s"""{"exec":$exec,"limits":$limits,"delAnnotations":["d"],$about}""")
+    val parts = Some("""{"exec":{"kind":"sequence","components":["/_/documented"]}}""")
+    succeed("PUT", s"$here/packages/tools?overwrite=false", Some(s"{$about}"))
+    succeed("PUT", s"$here/packages/bound", Some("""{"binding":{"namespace":"_","name":"tools"}}"""))
+    succeed("PUT", s"$here/actions/documented?overwrite=false", action)
+    succeed("PUT", s"$here/actions/sequence", parts)
+    succeed("PUT", s"$here/actions/tools/documented", action)
+    succeed("POST", s"$here/actions/tools/documented", Some("""{"n":1}"""))
+    service.program = Some(_ => JsonText("{}"))
+    val record = succeed("POST", s"$here/actions/documented?blocking=true&timeout=5000", Some("{}"))
+    val activation = s"$here/activations/${record.string("activationId")}"
+    Seq("", "/logs", "/result").foreach(part => succeed("GET", s"$activation$part"))
+    succeed("GET", s"$here/activations?limit=1&skip=0&name=documented&since=0&docs=true")
+    succeed("GET", s"$here/activations?count=true")
+    for path <- Seq("actions", "packages") do
+      succeed("GET", s"$here/$path?limit=2&skip=0")
+      succeed("GET", s"$here/$path?count=true")
+    succeed("GET", s"$here/actions/documented?code=false")
+    succeed("GET", s"$here/actions/tools/")
+    for path <- Seq("actions/sequence", "actions/bound/documented", "packages/tools", "packages/bound") do
+      succeed("GET", s"$here/$path")
+    succeed("GET", s"$here/limits")
+    succeed("PUT", s"$here/triggers/event?overwrite=true", Some(s"{$about}"))
+    val rule = """"trigger":"/_/event","action":{"path":"guest","name":"documented"}"""
+    succeed("PUT", s"$here/rules/rule?overwrite=false", Some(s"{$rule}"))
+    succeed("POST", s"$here/triggers/event", Some("""{"n":1}"""))
+    succeed("POST", s"$here/rules/rule", Some("""{"status":"inactive"}"""))
+    for path <- Seq("triggers", "rules") do
+      succeed("GET", s"$here/$path?limit=2&skip=0")
+      succeed("GET", s"$here/$path?count=true")
+    for path <- Seq("triggers/event", "rules/rule") do
+      succeed("GET", s"$here/$path")
+      succeed("DELETE", s"$here/$path")
+    for path <- Seq("actions/sequence", "actions/documented", "actions/tools/documented", "packages/bound") do
+      succeed("DELETE", s"$here/$path")
+    succeed("DELETE", s"$here/packages/tools?force=true")
+
   test("on every documented path exactly the documented methods are answered"):
     val paths = ApiDescription.operations.map(_(1))
     for
@@ -175,6 +219,8 @@ class OpenApiSuite extends HttpSuite:
       val concrete = path
         .replace("{namespace}", "_")
         .replace("{name}", "x")
+        .replace("{package}", "x")
+        .replace("{activationId}", "0" * 32)
         .replace("{version}", "0.0.1")
         .replace("{flareId}", "0" * 32)
         .replace("{groupId}", "0" * 32)

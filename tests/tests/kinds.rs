@@ -1,0 +1,115 @@
+//! Functions of each kind that this machine has an interpreter for, by every driver: alone, and as flares of several
+//! packs.
+
+use std::collections::BTreeSet;
+use std::io::{Cursor, Write};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use burst_tests::{Driver, Platform, Settings};
+use serde_json::{Value, json};
+
+const PYTHON: &str = "
+import os, sys
+from part import NAME
+
+def main(args):
+    print('worker', args['x'])
+    if args['x'] < 0:
+        sys.exit(3)
+    return {'twice': 2 * args['x'], 'of': NAME, 'process': os.getpid()}
+";
+
+const NODEJS: &str = "
+const { NAME } = require('./part');
+
+exports.main = async ({ x }) => {
+  console.log('worker', x);
+  if (x < 0) process.exit(3);
+  return { twice: 2 * x, of: NAME };
+};
+";
+
+fn zip(files: &[(&str, &str)]) -> String {
+    let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
+    for (name, text) in files {
+        let options = zip::write::SimpleFileOptions::default();
+        zip.start_file(*name, options).unwrap();
+        zip.write_all(text.as_bytes()).unwrap();
+    }
+    STANDARD.encode(zip.finish().unwrap().into_inner())
+}
+
+fn store(platform: &Platform, name: &str, kind: &str, code: &str) {
+    let body = json!({"exec": {"kind": kind, "code": code}});
+    let answer = platform
+        .api()
+        .put(&format!("actions/{name}?overwrite=true"), &body);
+    assert_eq!(answer.status, 200, "{}", answer.text);
+}
+
+fn inputs(workers: i64) -> Vec<Value> {
+    (0..workers).map(|worker| json!({ "x": worker })).collect()
+}
+
+/// The outputs of a flare that succeeds.
+fn outputs(platform: &Platform, name: &str, workers: i64) -> Vec<Value> {
+    let body = json!({"params": inputs(workers), "granularity": 4, "packing": "homogeneous"});
+    let id = platform.api().flare(name, &body);
+    let flare = platform.api().ended(&id);
+    assert_eq!(flare.state, "succeeded", "{name}: {flare:#?}");
+    assert_eq!(flare.packs.len() as i64, (workers + 3) / 4, "{name}");
+    let result = platform.api().result(&id);
+    for worker in 0..workers as u32 {
+        let lines = platform.api().logs_of(&id, worker).logs;
+        assert!(lines.iter().any(|line| line.line.starts_with("worker")));
+    }
+    let read = result.outputs.iter().map(|it| it.read().unwrap().unwrap());
+    read.collect()
+}
+
+fn functions(settings: Settings) {
+    let platform = Platform::start(settings);
+    let part = "NAME = 'part'\n";
+    let python = zip(&[("__main__.py", PYTHON), ("part.py", part)]);
+    let part = "exports.NAME = 'part';\n";
+    let nodejs = zip(&[("index.js", NODEJS), ("part.js", part)]);
+    store(&platform, "snake", "python:3", &python);
+    store(&platform, "node", "nodejs:default", &nodejs);
+    for (name, workers) in [("snake", 1), ("snake", 8), ("node", 1), ("node", 8)] {
+        let mut processes = BTreeSet::new();
+        // The second time on packs that are warm.
+        for _ in 0..2 {
+            for (worker, output) in outputs(&platform, name, workers).iter().enumerate() {
+                assert_eq!(output["twice"], 2 * worker as i64, "{name}");
+                assert_eq!(output["of"], "part", "{name}");
+                processes.insert(output["process"].to_string());
+            }
+        }
+        assert!(processes.len() as i64 <= workers, "{processes:?}");
+        let body = json!({"params": [{"x": 1}, {"x": -1}]});
+        let flare = platform.api().ended(&platform.api().flare(name, &body));
+        assert_eq!(flare.state, "failed", "{name}");
+        let error = flare.error.unwrap();
+        assert!(
+            error.kind == "exit" && error.worker == Some(1),
+            "{name}: {error:?}"
+        );
+    }
+}
+
+#[test]
+fn functions_run_as_processes() {
+    functions(Settings::new(Driver::Process));
+}
+
+#[test]
+fn functions_run_in_sandboxes() {
+    functions(Settings::new(Driver::Sandbox));
+    functions(Settings::new(Driver::Sandbox).as_root());
+}
+
+#[test]
+fn functions_run_in_containers() {
+    functions(Settings::new(Driver::Docker));
+}
