@@ -1,6 +1,6 @@
 package burst.controller.action
 
-import burst.controller.definition.{FlareTerms, SealedEnvironment, VariableName}
+import burst.controller.definition.FlareTerms
 import burst.controller.flare.{ActivationFields, Flare, FlareRequest}
 import burst.controller.json.{Defaults, JsonPieces}
 import burst.controller.scheduler.{FlareService, Refusal}
@@ -185,13 +185,7 @@ object FlareInvocation:
       inputs,
       terms,
       egress = caller.limits.egress,
-      environment = started(definition.environment, action.initParameters),
+      environment = definition.environment.started(action.initParameters),
       invocation = Environment(key.map(shown => "api_key" -> shown.pair).toMap),
       activation = Some(fields)
     )
-
-  /** With the parameters that are for the start of the program; strings as they are. */
-  private def started(own: SealedEnvironment, parameters: JsonObject): SealedEnvironment =
-    val variables = parameters.toIterable.collect:
-      case (name, value) if VariableName.isValid(name) => name -> value.asString.getOrElse(value.noSpaces)
-    own.copy(variables = own.variables ++ variables)
