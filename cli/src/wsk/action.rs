@@ -6,14 +6,11 @@ use serde::{Deserialize, Serialize};
 use super::exec::{self, Exec};
 use super::fields::{self, Field};
 use super::name::Name;
-use super::session::{Session, read};
+use super::session::{ACTIONS, Session, read};
 use super::{invoke, lists, save, show};
 use crate::args::wsk::action::{ActionArgs, ActionGetArgs, ActionVerb, Web};
 use crate::error::Error;
 use crate::output;
-
-/// The collection's name on the wire.
-pub const COLLECTION: &str = "actions";
 
 /// Does what is asked for.
 pub fn run(verb: &ActionVerb, session: &Session) -> Result<(), Error> {
@@ -22,10 +19,10 @@ pub fn run(verb: &ActionVerb, session: &Session) -> Result<(), Error> {
         ActionVerb::Update(args) => put(session, args, true),
         ActionVerb::Invoke(args) => invoke::run(session, args),
         ActionVerb::Get(args) => get(session, args),
-        ActionVerb::List(args) => lists::run(session, COLLECTION, args),
+        ActionVerb::List(args) => lists::run(session, ACTIONS, args),
         ActionVerb::Delete(args) => {
             let name = Name::parse(&args.name, &session.namespace)?;
-            let ask = session.entity(Method::DELETE, COLLECTION, &name);
+            let ask = session.entity(Method::DELETE, ACTIONS, &name);
             ask.send(&format!("delete action '{}'", args.name))?;
             show::ok(&format!("deleted action {}", name.path()))
         }
@@ -122,7 +119,7 @@ fn put(session: &Session, args: &ActionArgs, overwrite: bool) -> Result<(), Erro
             concurrency: args.concurrency,
         },
     };
-    let ask = session.entity(Method::PUT, COLLECTION, &name);
+    let ask = session.entity(Method::PUT, ACTIONS, &name);
     ask.query("overwrite", overwrite).body(&body)?.send(&what)?;
     show::ok(&format!("{verb}d action {}", name.path()))
 }
@@ -147,13 +144,13 @@ fn copied(session: &Session, args: &ActionArgs, what: &str) -> Result<Option<Exi
         return Err(Error::Usage("--copy needs the action to copy".into()));
     };
     let original = Name::parse(original, &session.namespace)?;
-    let ask = session.entity(Method::GET, COLLECTION, &original);
+    let ask = session.entity(Method::GET, ACTIONS, &original);
     ask.query("code", true).read(what).map(Some)
 }
 
 /// The action as it is, if there is one.
 fn existing(session: &Session, name: &Name, what: &str) -> Result<Option<Existing>, Error> {
-    let ask = session.entity(Method::GET, COLLECTION, name);
+    let ask = session.entity(Method::GET, ACTIONS, name);
     let reply = ask.query("code", false).reply(what)?;
     if reply.is_success() {
         return read(&reply.text, what).map(Some);
@@ -205,7 +202,7 @@ fn get(session: &Session, args: &ActionGetArgs) -> Result<(), Error> {
     let name = Name::parse(&args.name, &session.namespace)?;
     let what = format!("get action '{}'", args.name);
     let saves = args.save || args.save_as.is_some();
-    let ask = session.entity(Method::GET, COLLECTION, &name);
+    let ask = session.entity(Method::GET, ACTIONS, &name);
     let text = ask.query("code", saves).send(&what)?;
     if saves {
         return save::run(&read(&text, &what)?, &name, args.save_as.as_deref());

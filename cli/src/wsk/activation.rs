@@ -1,11 +1,10 @@
 //! `activation`.
 
-use burst_client::reqwest::Method;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::fields::{self, Field};
-use super::session::{OWN, Session, read};
+use super::session::{Session, read};
 use super::{poll, show};
 use crate::args::wsk::activation::{
     ActivationArgs, ActivationGetArgs, ActivationLogsArgs, ActivationVerb, ActivationsArgs,
@@ -13,8 +12,6 @@ use crate::args::wsk::activation::{
 use crate::error::Error;
 use crate::output::{self, Printer};
 use crate::times;
-
-const COLLECTION: &str = "activations";
 
 /// Does what is asked for.
 pub fn run(verb: &ActivationVerb, session: &Session) -> Result<(), Error> {
@@ -81,18 +78,14 @@ struct Response {
     result: Option<Box<RawValue>>,
 }
 
-/// A request about all activations. They are always one's own.
-pub fn ask(session: &Session) -> super::session::Ask<'_> {
-    session.collection(Method::GET, OWN, COLLECTION)
-}
-
 fn one<'a>(session: &'a Session, id: &str) -> super::session::Ask<'a> {
-    ask(session).below(id)
+    session.activations().below(id)
 }
 
 fn list(session: &Session, args: &ActivationsArgs) -> Result<(), Error> {
     let what = "obtain the list of activations";
-    let text = ask(session)
+    let text = session
+        .activations()
         .query_if("name", args.name.as_deref())
         .query("limit", args.limit)
         .query("skip", args.skip)
@@ -165,7 +158,11 @@ fn id(session: &Session, args: &ActivationArgs) -> Result<String, Error> {
 
 fn newest(session: &Session) -> Result<String, Error> {
     let what = "obtain the list of activations";
-    let listed: Vec<Summary> = ask(session).query("limit", 1).query("skip", 0).read(what)?;
+    let listed: Vec<Summary> = session
+        .activations()
+        .query("limit", 1)
+        .query("skip", 0)
+        .read(what)?;
     let newest = listed.into_iter().next();
     newest
         .map(|activation| activation.id)

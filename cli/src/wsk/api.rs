@@ -7,10 +7,9 @@ use burst_client::reqwest::Method;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::action;
 use super::fields::{self, Field};
-use super::name::Name;
-use super::session::{Ask, OWN, Session};
+use super::name::{Name, OWN};
+use super::session::{ACTIONS, Ask, Session};
 use super::show;
 use crate::args::wsk::api::{
     ApiCreateArgs, ApiGetArgs, ApiListArgs, ApiPathArgs, ApiVerb, ResponseType,
@@ -151,7 +150,7 @@ fn of_action(
     }
     let verb = lower(verb)?;
     let name = Name::parse(action_name, &session.namespace)?;
-    let ask = session.entity(Method::GET, action::COLLECTION, &name);
+    let ask = session.entity(Method::GET, ACTIONS, &name);
     let target: Target = ask.query("code", false).read(what)?;
     if !fields::is_true(&target.annotations, "web-export") {
         return Err(Error::Usage(format!(

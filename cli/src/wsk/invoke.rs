@@ -7,9 +7,8 @@ use burst_client::reqwest::Method;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::action::COLLECTION;
 use super::name::Name;
-use super::session::{Session, read, unable};
+use super::session::{ACTIONS, Session, read, unable};
 use super::{fields, show};
 use crate::args::wsk::action::InvokeArgs;
 use crate::error::Error;
@@ -57,7 +56,7 @@ pub fn call(
     body: &impl Serialize,
     what: &str,
 ) -> Result<Outcome, Error> {
-    let mut ask = session.entity(Method::POST, COLLECTION, name);
+    let mut ask = session.entity(Method::POST, ACTIONS, name);
     for (name, value) in query {
         ask = ask.query(name, value);
     }

@@ -7,6 +7,7 @@ mod error;
 mod exec;
 mod feed;
 mod fields;
+mod found;
 mod invoke;
 mod lists;
 mod name;

@@ -2,6 +2,9 @@
 
 use crate::error::Error;
 
+/// The caller's own namespace.
+pub const OWN: &str = "_";
+
 /// An entity of a namespace, perhaps in a package.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Name {

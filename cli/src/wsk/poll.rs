@@ -6,7 +6,6 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use serde::Deserialize;
 
-use super::activation;
 use super::session::Session;
 use crate::args::wsk::activation::PollArgs;
 use crate::error::Error;
@@ -39,7 +38,8 @@ pub fn run(session: &Session, args: &PollArgs) -> Result<(), Error> {
     let mut seen = HashSet::new();
     loop {
         let asked = u64::try_from(Timestamp::now().as_millisecond()).unwrap_or_default();
-        let mut ended: Vec<Ended> = activation::ask(session)
+        let mut ended: Vec<Ended> = session
+            .activations()
             .query_if("name", args.name.as_deref())
             .query("since", since)
             .query("docs", true)

@@ -1,113 +1,20 @@
 //! `wsk property`, and the file that it keeps.
 
-use std::env;
-use std::path::PathBuf;
-
 use burst_client::reqwest::Method;
 use serde::Deserialize;
 
-use super::session::{OWN, Session};
+use super::found::{
+    API_HOST, AUTH, CA_CERT, Found, NAMESPACE, ONLY_VERSION, VERSION, properties_file,
+};
+use super::session::Session;
 use super::show;
-use crate::args::GlobalArgs;
 use crate::args::wsk::WskGlobal;
 use crate::args::wsk::property::{
     PropertyGetArgs, PropertySetArgs, PropertyUnsetArgs, PropertyVerb,
 };
-use crate::connection::Address;
 use crate::error::Error;
 use crate::output;
-use crate::properties::{self, Change, Property};
-
-const API_HOST: &str = "APIHOST";
-const AUTH: &str = "AUTH";
-const NAMESPACE: &str = "NAMESPACE";
-const VERSION: &str = "APIVERSION";
-const CA_CERT: &str = "CACERT";
-const ONLY_VERSION: &str = "v1";
-
-/// What is known of where the platform is and who asks.
-pub struct Found {
-    host: Option<String>,
-    auth: Option<String>,
-    cacert: Option<String>,
-    /// The namespace that names without one are in.
-    pub namespace: String,
-}
-
-impl Found {
-    /// By flags, then by the environment, then by the file, then as `burst` finds it.
-    pub fn read(args: &WskGlobal) -> Result<Self, Error> {
-        let text = match properties_file() {
-            Some(path) => properties::read(&path)?.unwrap_or_default(),
-            None => String::new(),
-        };
-        let known = |flag: &Option<String>, variable: &str, key: &str| {
-            let flag = flag.clone().filter(|value| !value.is_empty());
-            let variable = || env::var(variable).ok().filter(|value| !value.is_empty());
-            flag.or_else(variable)
-                .or_else(|| properties::lookup(&text, key))
-        };
-        let host = known(&args.apihost, "WHISK_APIHOST", API_HOST).map(|host| with_scheme(&host));
-        let auth = known(&args.auth, "WHISK_AUTH", AUTH);
-        let cacert = known(&args.cacert, "WHISK_CACERT", CA_CERT);
-        let namespace = known(&None, "WHISK_NAMESPACE", NAMESPACE);
-        let version = args.apiversion.as_deref().filter(|it| !it.is_empty());
-        if let Some(version) = version.filter(|it| *it != ONLY_VERSION) {
-            return Err(Error::Usage(format!(
-                "there is no version {version} of the API: it is {ONLY_VERSION}"
-            )));
-        }
-        let of_burst = |property| -> Result<Option<String>, Error> {
-            let found = properties::find(property, &GlobalArgs::default())?;
-            Ok(found.map(|setting| setting.value))
-        };
-        // Whoever names another platform has no use for the certificates of this one.
-        let is_own = host.is_none();
-        Ok(Self {
-            host: host.map_or_else(|| of_burst(Property::ApiHost), |it| Ok(Some(it)))?,
-            auth: auth.map_or_else(|| of_burst(Property::Auth), |it| Ok(Some(it)))?,
-            cacert: match cacert {
-                None if is_own => properties::certificates(&GlobalArgs::default())?,
-                given => given,
-            },
-            namespace: namespace.unwrap_or_else(|| OWN.into()),
-        })
-    }
-
-    /// Where to connect to.
-    pub fn address(self, args: &WskGlobal) -> Result<Address, Error> {
-        let missing = |what: &str, flag: &str, key: &str| {
-            Error::Usage(format!(
-                "the {what} is not known: use {flag}, or `wsk property set {flag} …`, which writes {key} to ~/.wskprops"
-            ))
-        };
-        let host = self
-            .host
-            .ok_or_else(|| missing("API host", "--apihost", API_HOST))?;
-        let auth = self.auth.ok_or_else(|| missing("auth", "--auth", AUTH))?;
-        let address = Address::new(host, auth, self.cacert);
-        Ok(address
-            .insecure(args.insecure)
-            .traced(args.verbose || args.debug))
-    }
-}
-
-/// OpenWhisk's clients take a bare host for one behind https.
-fn with_scheme(host: &str) -> String {
-    if host.contains("://") {
-        host.into()
-    } else {
-        format!("https://{host}")
-    }
-}
-
-/// `~/.wskprops`, or the file that is named in its place.
-pub fn properties_file() -> Option<PathBuf> {
-    match env::var_os("WSK_CONFIG_FILE").filter(|path| !path.is_empty()) {
-        Some(path) => Some(path.into()),
-        None => env::home_dir().map(|home| home.join(".wskprops")),
-    }
-}
+use crate::properties::{self, Change};
 
 /// Does what is asked for.
 pub fn run(verb: &PropertyVerb, global: &WskGlobal) -> Result<(), Error> {

@@ -7,15 +7,15 @@ use burst_client::{Client, Error as ApiError, Reply};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::name::Name;
-use super::property;
+use super::found::Found;
+use super::name::{Name, OWN};
 use crate::args::GlobalArgs;
 use crate::args::wsk::WskGlobal;
 use crate::connection::{self, Address};
 use crate::error::Error;
 
-/// The caller's own namespace.
-pub const OWN: &str = "_";
+/// The collection of actions.
+pub const ACTIONS: &str = "actions";
 /// A platform lets a call of an action wait for a minute.
 const PATIENCE: Duration = Duration::from_secs(75);
 
@@ -36,7 +36,7 @@ impl Session {
 
     /// As `wsk` finds it.
     pub fn of_wsk(args: &WskGlobal) -> Result<Self, Error> {
-        let found = property::Found::read(args)?;
+        let found = Found::read(args)?;
         let namespace = found.namespace.clone();
         Self::open(found.address(args)?.patient(PATIENCE), namespace)
     }
@@ -62,6 +62,11 @@ impl Session {
     /// A request about a collection of a namespace.
     pub fn collection(&self, method: Method, namespace: &str, collection: &str) -> Ask<'_> {
         self.ask(method, &["api", "v1", "namespaces", namespace, collection])
+    }
+
+    /// A request about activations, which are always one's own.
+    pub fn activations(&self) -> Ask<'_> {
+        self.collection(Method::GET, OWN, "activations")
     }
 
     /// A request about an entity.

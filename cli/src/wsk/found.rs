@@ -1,0 +1,104 @@
+//! Where `wsk` finds its platform: flags, the environment, `~/.wskprops`.
+
+use std::env;
+use std::path::PathBuf;
+
+use super::name::OWN;
+use crate::args::GlobalArgs;
+use crate::args::wsk::WskGlobal;
+use crate::connection::Address;
+use crate::error::Error;
+use crate::properties::{self, Property};
+
+/// How the properties are called in the file.
+pub const API_HOST: &str = "APIHOST";
+pub const AUTH: &str = "AUTH";
+pub const NAMESPACE: &str = "NAMESPACE";
+pub const VERSION: &str = "APIVERSION";
+pub const CA_CERT: &str = "CACERT";
+/// The one that there is.
+pub const ONLY_VERSION: &str = "v1";
+
+/// What is known of where the platform is and who asks.
+pub struct Found {
+    pub host: Option<String>,
+    pub auth: Option<String>,
+    cacert: Option<String>,
+    /// The namespace that names without one are in.
+    pub namespace: String,
+}
+
+impl Found {
+    /// By flags, then by the environment, then by the file, then as `burst` finds it.
+    pub fn read(args: &WskGlobal) -> Result<Self, Error> {
+        let text = match properties_file() {
+            Some(path) => properties::read(&path)?.unwrap_or_default(),
+            None => String::new(),
+        };
+        let known = |flag: &Option<String>, variable: &str, key: &str| {
+            let flag = flag.clone().filter(|value| !value.is_empty());
+            let variable = || env::var(variable).ok().filter(|value| !value.is_empty());
+            flag.or_else(variable)
+                .or_else(|| properties::lookup(&text, key))
+        };
+        let host = known(&args.apihost, "WHISK_APIHOST", API_HOST).map(|host| with_scheme(&host));
+        let auth = known(&args.auth, "WHISK_AUTH", AUTH);
+        let cacert = known(&args.cacert, "WHISK_CACERT", CA_CERT);
+        let namespace = known(&None, "WHISK_NAMESPACE", NAMESPACE);
+        let version = args.apiversion.as_deref().filter(|it| !it.is_empty());
+        if let Some(version) = version.filter(|it| *it != ONLY_VERSION) {
+            return Err(Error::Usage(format!(
+                "there is no version {version} of the API: it is {ONLY_VERSION}"
+            )));
+        }
+        let of_burst = |property| -> Result<Option<String>, Error> {
+            let found = properties::find(property, &GlobalArgs::default())?;
+            Ok(found.map(|setting| setting.value))
+        };
+        // Whoever names another platform has no use for the certificates of this one.
+        let is_own = host.is_none();
+        Ok(Self {
+            host: host.map_or_else(|| of_burst(Property::ApiHost), |it| Ok(Some(it)))?,
+            auth: auth.map_or_else(|| of_burst(Property::Auth), |it| Ok(Some(it)))?,
+            cacert: match cacert {
+                None if is_own => properties::certificates(&GlobalArgs::default())?,
+                given => given,
+            },
+            namespace: namespace.unwrap_or_else(|| OWN.into()),
+        })
+    }
+
+    /// Where to connect to.
+    pub fn address(self, args: &WskGlobal) -> Result<Address, Error> {
+        let missing = |what: &str, flag: &str, key: &str| {
+            Error::Usage(format!(
+                "the {what} is not known: use {flag}, or `wsk property set {flag} …`, which writes {key} to ~/.wskprops"
+            ))
+        };
+        let host = self
+            .host
+            .ok_or_else(|| missing("API host", "--apihost", API_HOST))?;
+        let auth = self.auth.ok_or_else(|| missing("auth", "--auth", AUTH))?;
+        let address = Address::new(host, auth, self.cacert);
+        Ok(address
+            .insecure(args.insecure)
+            .traced(args.verbose || args.debug))
+    }
+}
+
+/// OpenWhisk's clients take a bare host for one behind https.
+fn with_scheme(host: &str) -> String {
+    if host.contains("://") {
+        host.into()
+    } else {
+        format!("https://{host}")
+    }
+}
+
+/// `~/.wskprops`, or the file that is named in its place.
+pub fn properties_file() -> Option<PathBuf> {
+    match env::var_os("WSK_CONFIG_FILE").filter(|path| !path.is_empty()) {
+        Some(path) => Some(path.into()),
+        None => env::home_dir().map(|home| home.join(".wskprops")),
+    }
+}
