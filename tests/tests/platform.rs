@@ -15,6 +15,7 @@ mod installed;
 mod isolation;
 mod large;
 mod neighbours;
+mod openwhisk_clients;
 mod ordinary_user;
 mod restart;
 mod roots;
