@@ -83,6 +83,11 @@ if need docker docker.io && ! docker_answers 1; then
         complain "dockerd does not run, or you may not use it: start it as root, and join the group docker"
     fi
 fi
+# OpenWhisk's own clients, as they are published: each by the hash in package-lock.json.
+if need node nodejs && need npm npm; then
+    npm ci --prefix tests/clients --ignore-scripts --no-audit --no-fund --silent ||
+        complain "the npm package openwhisk could not be installed: see above"
+fi
 make --no-print-directory build examples || complain "the platform could not be built: see above"
 if docker_answers 1; then
     make --no-print-directory image || complain "the image burst-runtime could not be built: see above"

@@ -16,6 +16,7 @@ mod isolation;
 mod kinds;
 mod large;
 mod neighbours;
+mod openwhisk_clients;
 mod ordinary_user;
 mod restart;
 mod roots;
