@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use crate::descendants;
+use crate::descendants::{self, Process};
 use crate::limits;
 use crate::supervisor::Program;
 
@@ -32,12 +32,15 @@ pub fn own(directories: Vec<PathBuf>) {
 /// Removes what a flare has left, but for what the next one of its group may look for. Whether the pack can be used
 /// again.
 pub(crate) fn clean_up(program: &Program, grouped: bool) -> impl Future<Output = bool> + use<> {
-    let killed_all = kill_descendants(program);
+    let killed = kill_descendants(program);
     let few = FEW + program.workers().len();
     let package = program.directory().to_owned();
     let own = OWN.get().filter(|own| !own.is_empty() && !grouped);
     async move {
-        if !killed_all || !few_are_left(few).await {
+        let Some(killed) = killed else {
+            return false;
+        };
+        if !are_gone(&killed, few).await {
             return false;
         }
         let Some(own) = own else {
@@ -52,11 +55,9 @@ pub(crate) fn clean_up(program: &Program, grouped: bool) -> impl Future<Output =
     }
 }
 
-/// Kills all processes below the runtime but the program and those of its workers. Whether none is left.
-pub(crate) fn kill_descendants(program: &Program) -> bool {
-    let Some(leader) = program.group.number() else {
-        return false;
-    };
+/// Kills all processes below the runtime but the program and those of its workers: which, unless some are left.
+pub(crate) fn kill_descendants(program: &Program) -> Option<HashSet<Process>> {
+    let leader = program.group.number()?;
     let mut killed = HashSet::new();
     for _ in 0..PASSES {
         let mut left = descendants::below(std::process::id() as i32);
@@ -65,19 +66,21 @@ pub(crate) fn kill_descendants(program: &Program) -> bool {
             !stays && !killed.contains(process)
         });
         if left.is_empty() {
-            return true;
+            return Some(killed);
         }
         left.iter().for_each(|process| process.kill());
         killed.extend(left);
     }
-    false
+    None
 }
 
-/// Waits until those that were killed are gone, as each counts against what the pack may have. Its own children, which
-/// the program has not waited for, stay: a few may.
-async fn few_are_left(few: usize) -> bool {
+/// Waits until those that were killed have ended, whom the next flare would see else, and until only a few are left that
+/// the program has not waited for, as each counts against what the pack may have.
+async fn are_gone(killed: &HashSet<Process>, few: usize) -> bool {
     let began = Instant::now();
-    while descendants::count_below(std::process::id() as i32) > few {
+    let own = std::process::id() as i32;
+    let live = || descendants::below(own).iter().any(|it| killed.contains(it));
+    while descendants::count_below(own) > few || live() {
         if began.elapsed() > limits::CLEARING {
             return false;
         }

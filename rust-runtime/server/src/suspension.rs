@@ -104,7 +104,7 @@ impl Suspension {
         // That it went on with the flare that has ended is not told yet.
         program.group.state_change();
         program.stop();
-        match cleanup::kill_descendants(program) {
+        match cleanup::kill_descendants(program).is_some() {
             true => Ok(()),
             false => Err(NotReusable::Unkillable),
         }
