@@ -49,7 +49,7 @@ fn goal(driver: Driver, goal: &'static str) -> &'static str {
 fn made(driver: Driver, runs: usize) -> Vec<f64> {
     let settings = Settings::new(driver)
         .slots(PACKS)
-        .idle_timeout(Duration::from_millis(1));
+        .set("burst.invoker.idle-packs", "0");
     let platform = Platform::start(settings.limit(Duration::from_secs(600)));
     crate::deploy(&platform, "noop");
     let flares = || {

@@ -153,8 +153,9 @@ final class SandboxDriver(
 
   def adopt(container: Container, resources: PackResources): Future[Option[Container]] = container match
     case own: SandboxContainer =>
+      val held = hold(own, allowedTo(resources)) // while its files are linked
       Future(own.belongings.blank.foreach(PackageFiles.link(resources.packagePath, _)))
-        .flatMap(_ => hold(own, allowedTo(resources)))
+        .flatMap(_ => held)
         .map(Option.when(_)(own))
         .recover:
           case problem: IOException =>
