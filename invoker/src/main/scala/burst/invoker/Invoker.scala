@@ -82,6 +82,9 @@ private final class Invoker(
   private var closing = false
   private var awaiting = Vector.empty[ActorRef[Done]]
 
+  /** Asked for with each beat, and not with each pack that comes back. */
+  private var busy = load.sample()
+
   def begin(): Behavior[Command] =
     controller ! RegisterInvoker(status, context.self)
     prewarmed.startLacking()
@@ -109,6 +112,7 @@ private final class Invoker(
     case WarmPacks.Evicted(pack, outcome) => warm.evicted(pack, outcome)
     case event: PrewarmedContainers.Event => prewarmed.on(event)
     case Beat => if !closing then
+        busy = load.sample()
         controller ! Heartbeat(status)
         warm.expire()
         prewarmed.beat()
@@ -185,7 +189,7 @@ private final class Invoker(
   private def status = InvokerStatus(
     services.invoker,
     settings.slots,
-    load.sample(),
+    busy,
     services.driver.name,
     warm.size,
     settings.runtime,

@@ -67,9 +67,11 @@ final case class Secret(hex: String):
   override def toString: String = "Secret(…)"
 
 object Secret:
+  private val source = java.security.SecureRandom()
+
   def random(): Secret =
     val bytes = new Array[Byte](32)
-    java.security.SecureRandom().nextBytes(bytes)
+    source.nextBytes(bytes)
     Secret(java.util.HexFormat.of().formatHex(bytes))
 
   given Codec[Secret] = Codec.from(Decoder[String].map(Secret(_)), Encoder[String].contramap(_.hex))

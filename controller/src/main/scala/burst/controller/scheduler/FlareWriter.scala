@@ -70,7 +70,7 @@ final class FlareWriter(
   private var lastDropped = Option.empty[LogText]
 
   // Names of this writer's parts of the log: one that failed is written again under the name it had.
-  private val logWriter = java.lang.Long.toHexString(java.security.SecureRandom().nextLong())
+  private lazy val logWriter = java.lang.Long.toHexString(FlareWriter.Random.nextLong())
   private var logBatches = 0L
   private var logFull = false
 
@@ -203,4 +203,6 @@ final class FlareWriter(
     lastDropped = None
 
 object FlareWriter:
+  private val Random = java.security.SecureRandom()
+
   private object GivenUp extends RuntimeException("the store was given up on", null, false, false)

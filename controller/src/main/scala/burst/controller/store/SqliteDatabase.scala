@@ -4,7 +4,7 @@ import com.zaxxer.hikari.{HikariConfig, HikariDataSource}
 import java.nio.file.{Files, Path}
 import java.sql.Connection
 import org.flywaydb.core.Flyway
-import org.sqlite.{SQLiteConfig, SQLiteDataSource}
+import org.sqlite.{SQLiteConfig, SQLiteConnection, SQLiteDataSource}
 import scala.concurrent.duration.FiniteDuration
 import scala.util.Using
 import scalikejdbc.SQLSyntax
@@ -35,9 +35,14 @@ object SqliteDatabase:
       .migrate()
     // One writer at a time has all rows to itself.
     val none = SQLSyntax.empty
+    // The only writer's, which keeps what it was told last.
+    var told = Option.empty[(Connection, String)]
     def prepare(connection: Connection, durability: Durability): Unit =
       val mode = if flushAll || durability == Durability.Power then "FULL" else "NORMAL"
-      val _ = Using.resource(connection.createStatement)(_.execute(s"PRAGMA synchronous = $mode"))
+      val now = Some((connection.unwrap(classOf[SQLiteConnection]), mode))
+      if told != now then
+        val _ = Using.resource(connection.createStatement)(_.execute(s"PRAGMA synchronous = $mode"))
+        told = now
     Database(pool("burst-store-reader", source, readConnections, busyTimeout), writer, prepare, none, none)
 
   private def settings(busyTimeout: FiniteDuration): SQLiteConfig =

@@ -58,7 +58,7 @@ final class RuntimeClient(
     .version(HttpClient.Version.HTTP_1_1)
     .followRedirects(HttpClient.Redirect.NEVER)
     .connectTimeout(connectTimeout.toJava)
-    .executor(system.classicSystem.dispatcher.execute(_))
+    .executor(_.run())
     .build()
 
   /** Starts a program, whose package is sent where it is not there, and waits for its hello. The caller
