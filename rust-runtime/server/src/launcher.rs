@@ -81,19 +81,25 @@ fn interpreter(language: &Language) -> Result<PathBuf, LauncherError> {
     };
     let path = std::env::var_os("PATH").unwrap_or_else(|| SEARCH_PATH.into());
     let directories: Vec<_> = std::env::split_paths(&path).collect();
-    exact
-        .and_then(|name| find(&name, &directories))
-        .or_else(|| find(general, &directories))
-        .ok_or(LauncherError::NoInterpreter(general))
+    let names = exact.iter().map(String::as_str).chain([general]);
+    find(names, &directories).ok_or(LauncherError::NoInterpreter(general))
 }
 
-/// What managers of versions put before an interpreter is a script, which takes longer than the interpreter: it is only
-/// used where there is nothing else.
-fn find(name: &str, directories: &[PathBuf]) -> Option<PathBuf> {
-    let all = directories.iter().map(|directory| directory.join(name));
-    let mut found = all.filter(|path| is_executable(path)).peekable();
-    let first = found.peek().cloned();
-    found.find(|path| is_binary(path)).or(first)
+/// The first of these names that there is a binary of. What managers of versions put before an interpreter is a script,
+/// which takes longer than the interpreter, and fails for a version that it has not: it is only used where there is
+/// nothing else, the least exact first.
+fn find<'a>(
+    names: impl DoubleEndedIterator<Item = &'a str> + Clone,
+    directories: &[PathBuf],
+) -> Option<PathBuf> {
+    let found = |name: &'a str| {
+        let all = directories
+            .iter()
+            .map(move |directory| directory.join(name));
+        all.filter(|path| is_executable(path))
+    };
+    let binary = names.clone().flat_map(found).find(|path| is_binary(path));
+    binary.or_else(|| names.rev().flat_map(found).next())
 }
 
 fn is_executable(path: &Path) -> bool {
@@ -126,10 +132,15 @@ mod tests {
         let script = put(&shims, "python3", b"#!/bin/sh", 0o755);
         put(&shims, "node", b"\x7fELF", 0o644);
         let directories = [shims, binaries.clone()];
-        assert_eq!(find("python3", &directories), Some(script));
+        let python = || find(["python3.10", "python3"].into_iter(), &directories);
+        assert_eq!(python(), Some(script));
+        let of_a_version = put(&directories[0], "python3.10", b"#!/bin/sh", 0o755);
+        assert_ne!(python(), Some(of_a_version.clone()));
         let binary = put(&binaries, "python3", b"\x7fELF...", 0o755);
-        assert_eq!(find("python3", &directories), Some(binary));
-        assert_eq!(find("node", &directories), None);
+        assert_eq!(python(), Some(binary));
+        fs::write(&of_a_version, b"\x7fELF...").unwrap();
+        assert_eq!(python(), Some(of_a_version));
+        assert_eq!(find(["node"].into_iter(), &directories), None);
     }
 
     #[test]
