@@ -6,13 +6,17 @@ use burst_tests::{Driver, Platform, Settings, wait};
 use serde_json::json;
 use std::fs;
 use std::path::Path;
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// Of a flare, and as many as wait.
 const PACKS: u32 = 16;
 
-/// Counted together: one alone ends too soon to say.
+/// One after the other, of each client: one alone ends too soon to say.
 const FLARES: u32 = 5;
+
+/// While some packs are made, others go.
+const CLIENTS: u32 = 3;
 
 const BOUND: Duration = Duration::from_secs(120);
 
@@ -48,22 +52,25 @@ fn goal(driver: Driver, goal: &'static str) -> &'static str {
 /// Packs a second, from a request until nothing is left of them.
 fn made(driver: Driver, runs: usize) -> Vec<f64> {
     let settings = Settings::new(driver)
-        .slots(PACKS)
+        .slots(PACKS * CLIENTS)
         .set("burst.invoker.idle-packs", "0");
     let platform = Platform::start(settings.limit(Duration::from_secs(600)));
     crate::deploy(&platform, "noop");
-    let flares = || {
-        let began = Instant::now();
+    let client = || {
         for _ in 0..FLARES {
             let request = json!({"size": PACKS, "params": {}, "granularity": 1, "packing": "homogeneous",
                                  "memory": 16, "timeout": 60_000});
             let flare = crate::run(&platform, "noop", request);
             assert!(flare.packs.iter().all(|it| it.start == Some("cold".into())));
-            // What an invoker says of itself it says each second or two.
-            let left = || runtimes().len();
-            wait::until_seen("no pack is left", BOUND, left, |left| *left == 0);
         }
-        f64::from(PACKS * FLARES) / began.elapsed().as_secs_f64()
+    };
+    let flares = || {
+        let began = Instant::now();
+        thread::scope(|scope| (0..CLIENTS).for_each(|_| drop(scope.spawn(client))));
+        // What an invoker says of itself it says each second or two.
+        let left = || runtimes().len();
+        wait::until_seen("no pack is left", BOUND, left, |left| *left == 0);
+        f64::from(PACKS * FLARES * CLIENTS) / began.elapsed().as_secs_f64()
     };
     flares();
     (0..runs).map(|_| flares()).collect()

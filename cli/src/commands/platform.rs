@@ -24,8 +24,13 @@ use crate::properties::write_private;
 const JAR: &str = "lib/burst-standalone.jar";
 const RUNTIME: &str = "bin/burst-runtime";
 /// A platform that starts soon and leaves the processors to the workers: no parallel collector, no second compiler.
-/// `JAVA_TOOL_OPTIONS` adds to these, as for every JVM.
-const JVM_OPTIONS: [&str; 2] = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"];
+/// And no thread for each call of a runtime: without a common pool, of which there is none on two processors, the JDK's
+/// client makes one. `JAVA_TOOL_OPTIONS` adds to these, as for every JVM.
+const JVM_OPTIONS: [&str; 3] = [
+    "-XX:+UseSerialGC",
+    "-XX:TieredStopAtLevel=1",
+    "-Djava.util.concurrent.ForkJoinPool.common.parallelism=2",
+];
 /// The platform's classes as a JVM has them, which `make build` has saved: a start takes half the time with them. A JVM
 /// that cannot use them, as another release cannot, goes on without.
 const CLASSES: &str = "lib/burst-standalone.jsa";

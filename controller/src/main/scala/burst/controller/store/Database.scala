@@ -20,13 +20,16 @@ enum Durability:
   *   ends a SELECT whose rows nobody else may change before this transaction has ended
   * @param sharedLock
   *   the same, where several may hold a row at once
+  * @param oneWriter
+  *   whether transactions that write come one after the other
   */
 final class Database(
     reader: HikariDataSource,
     writer: HikariDataSource,
     prepare: (Connection, Durability) => Unit,
     val rowLock: SQLSyntax,
-    val sharedLock: SQLSyntax
+    val sharedLock: SQLSyntax,
+    oneWriter: Boolean
 ) extends AutoCloseable:
 
   /** Statements that change nothing, each seeing what was committed before it. */
@@ -48,6 +51,13 @@ final class Database(
             joined.set(session)
             try work(using session)
             finally joined.remove()
+
+  /** As [[write]], where it may take effect together with what others of this operation write at the same
+    * time, and `work` may be done twice for that.
+    */
+  def writers(operation: String): (=> Unit) => Unit =
+    val groups = GroupCommit(work => write(operation)(work()))
+    work => if oneWriter && joined.get == null then groups(() => work) else write(operation)(work)
 
   override def close(): Unit =
     reader.close()

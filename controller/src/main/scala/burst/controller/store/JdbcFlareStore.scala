@@ -25,7 +25,9 @@ final class JdbcFlareStore(
 
   private val logs = LogTable(database, blobs, logLimit)
 
-  def together(work: => Unit): Unit = database.write("storing a flare's changes")(work)
+  private val changes = database.writers("storing a flare's changes")
+
+  def together(work: => Unit): Unit = changes(work)
 
   def insert(flare: Flare): Unit =
     database.write("storing a flare"):

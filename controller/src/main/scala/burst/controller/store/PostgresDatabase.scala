@@ -50,7 +50,14 @@ object PostgresDatabase:
       val bounded = s"-c idle_in_transaction_session_timeout=${IdleTransaction.toMillis}"
       val main = pool("burst-store", settings, settings.connections, bounded)
       // The server flushes every commit, unless its operator wants otherwise.
-      Database(main, main, (_, _) => (), rowLock = sqls"FOR UPDATE", sharedLock = sqls"FOR SHARE")
+      Database(
+        main,
+        main,
+        (_, _) => (),
+        rowLock = sqls"FOR UPDATE",
+        sharedLock = sqls"FOR SHARE",
+        oneWriter = false
+      )
     catch case NonFatal(cause) => throw StoreUnavailable(settings, root(cause))
 
   /** A connection that the server soon takes for dead when nothing comes from its other end. Throws

@@ -43,7 +43,14 @@ object SqliteDatabase:
       if told != now then
         val _ = Using.resource(connection.createStatement)(_.execute(s"PRAGMA synchronous = $mode"))
         told = now
-    Database(pool("burst-store-reader", source, readConnections, busyTimeout), writer, prepare, none, none)
+    Database(
+      pool("burst-store-reader", source, readConnections, busyTimeout),
+      writer,
+      prepare,
+      none,
+      none,
+      oneWriter = true
+    )
 
   private def settings(busyTimeout: FiniteDuration): SQLiteConfig =
     val config = SQLiteConfig()

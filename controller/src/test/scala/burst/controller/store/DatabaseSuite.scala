@@ -41,7 +41,8 @@ private final class Pool(config: HikariConfig = Pool.ofOne) extends HikariDataSo
   @volatile var onReturn: () => Unit = () => ()
   @volatile var evicted = 0
 
-  val database: Database = Database(this, this, (_, _) => (), SQLSyntax.empty, SQLSyntax.empty)
+  val database: Database =
+    Database(this, this, (_, _) => (), SQLSyntax.empty, SQLSyntax.empty, oneWriter = true)
 
   def take(): Connection = super.getConnection
 

@@ -1,0 +1,74 @@
+package burst.controller.store
+
+import java.util.concurrent.{CountDownLatch, Executors, TimeUnit}
+import scala.collection.mutable
+import scala.concurrent.duration.DurationInt
+import scala.concurrent.{Await, ExecutionContext, Future}
+import scala.util.Try
+
+/** Who shares a transaction, and what becomes of those whose work fails. */
+class GroupCommitSuite extends munit.FunSuite:
+  private val threads = FunFixture[ExecutionContext](
+    _ => ExecutionContext.fromExecutorService(Executors.newCachedThreadPool()),
+    { case pool: java.util.concurrent.ExecutorService => pool.shutdown(); case _ => () }
+  )
+
+  /** Transactions as lists of what was done in them and not taken back. */
+  private final class Log:
+    private val committed = mutable.Buffer.empty[Vector[String]]
+    private var open = Vector.empty[String]
+
+    def does(what: String): Unit = open :+= what
+
+    def write(work: () => Unit): Unit = synchronized:
+      open = Vector.empty
+      work()
+      committed += open
+
+    def transactions: Vector[Vector[String]] = synchronized(committed.toVector)
+
+  threads.test("those who come while somebody writes share the next transaction"): pool =>
+    given ExecutionContext = pool
+    val log = Log()
+    val commit = GroupCommit(log.write)
+    val (began, goOn) = (CountDownLatch(1), CountDownLatch(1))
+    val first = Future(commit: () =>
+      log.does("first")
+      began.countDown()
+      goOn.await(10, TimeUnit.SECONDS))
+    assert(began.await(10, TimeUnit.SECONDS))
+    val others = Vector("a", "b", "c").map(name => Future(commit(() => log.does(name))))
+    while commit.awaiting < 3 do Thread.onSpinWait()
+    goOn.countDown()
+    Await.result(Future.sequence(first +: others), 10.seconds)
+    assertEquals(log.transactions.map(_.toSet), Vector(Set("first"), Set("a", "b", "c")))
+
+  threads.test("one that fails takes nobody with it, and is told"): pool =>
+    given ExecutionContext = pool
+    val log = Log()
+    val commit = GroupCommit(log.write)
+    val (began, goOn) = (CountDownLatch(1), CountDownLatch(1))
+    val first = Future(commit: () =>
+      began.countDown()
+      goOn.await(10, TimeUnit.SECONDS))
+    assert(began.await(10, TimeUnit.SECONDS))
+    val others = Vector("a", "wrong", "c").map: name =>
+      Future(Try(commit: () =>
+        log.does(name)
+        if name == "wrong" then throw IllegalStateException("taken")))
+    while commit.awaiting < 3 do Thread.onSpinWait()
+    goOn.countDown()
+    val outcomes = Await.result(Future.sequence(others), 10.seconds)
+    assertEquals(outcomes.map(_.isSuccess), Vector(true, false, true))
+    assertEquals(outcomes(1).failed.map(_.getMessage), Try("taken"))
+    Await.result(first, 10.seconds)
+    assertEquals(log.transactions.flatten.toSet, Set("a", "c"))
+
+  threads.test("all of many are done once, in transactions of their own or others'"): pool =>
+    given ExecutionContext = pool
+    val log = Log()
+    val commit = GroupCommit(log.write)
+    val all = (0 until 500).map(number => Future(commit(() => log.does(number.toString))))
+    Await.result(Future.sequence(all), 30.seconds)
+    assertEquals(log.transactions.flatten.map(_.toInt).sorted, (0 until 500).toVector)
+    assertEquals(commit.awaiting, 0)
