@@ -36,7 +36,7 @@ const QUERIES: [(&str, &str); 8] = [
 
 pub fn measure(runs: usize, report: &mut Report) {
     for store in [Store::sqlite, Store::postgresql] {
-        let mut store = store();
+        let store = store();
         let begun = (OFTEN, invoke(&store.platform, OFTEN));
         let others = (RARELY, invoke(&store.platform, RARELY));
         store.fill(&[begun.clone(), others.clone()], FEW);

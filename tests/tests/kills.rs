@@ -72,11 +72,12 @@ fn invocations_amid_random_kills() {
     let ledger = Ledger::read(&cluster.api(), &sent, &runs);
     println!("{}\n{:#?}", sent.summary(), ledger.ends());
     ledger.holds(&sent);
-    // Whoever had no slots yet, or lost them before his program began, was tried elsewhere; but what a controller that
-    // ended had begun nobody can tell.
+    // What had not begun was tried elsewhere, but for what was just about to on a machine that was lost, or was given
+    // away by a controller that ended: of that nobody knows.
+    let unknown = ["The controller restarted", "The machine that ran the action was lost"];
     for result in ledger.never_begun(&sent) {
         let error = result["error"].as_str().unwrap_or_default();
-        assert!(error.contains("controller restarted"), "{result:#}");
+        assert!(unknown.iter().any(|known| error.starts_with(known)), "{result:#}");
     }
     Accepted::default().hold(&cluster);
 }

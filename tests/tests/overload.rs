@@ -103,7 +103,7 @@ const BAD: [(&str, &str, u64, &str); 5] = [
         "eats",
         "def main(args):\n    all = []\n    while True:\n        all.append(bytearray(1 << 20))\n",
         20_000,
-        "memory",
+        "MemoryError",
     ),
 ];
 
