@@ -27,7 +27,10 @@ const QUERIES: [(&str, &str); 8] = [
     ("30 of all", "limit=30"),
     ("200 of one action", "limit=200&name=rarely"),
     ("30 since", "limit=30&since=SINCE"),
-    ("30 of one action since and up to", "limit=30&name=often&since=SINCE&upto=UPTO"),
+    (
+        "30 of one action since and up to",
+        "limit=30&name=often&since=SINCE&upto=UPTO",
+    ),
     ("30 after 500", "limit=30&skip=500"),
     ("30 after all", "limit=30&skip=2147483647"),
     ("their count", "count=true"),
@@ -40,7 +43,10 @@ pub fn measure(runs: usize, report: &mut Report) {
         let begun = (OFTEN, invoke(&store.platform, OFTEN));
         let others = (RARELY, invoke(&store.platform, RARELY));
         store.fill(&[begun.clone(), others.clone()], FEW);
-        let few: Vec<Summary> = QUERIES.iter().map(|query| store.times(query.1, runs)).collect();
+        let few: Vec<Summary> = QUERIES
+            .iter()
+            .map(|query| store.times(query.1, runs))
+            .collect();
         store.fill(&[begun, others], MANY);
         for ((what, query), few) in QUERIES.iter().zip(few) {
             let many = store.times(query, runs);
@@ -141,7 +147,10 @@ impl Store {
 
     fn copy(&self, example: &str, before: u64, count: u64) {
         let (series, id) = match self.postgres {
-            Some(_) => ("generate_series(1, {count}) AS series(i)", "md5(random()::text || i)"),
+            Some(_) => (
+                "generate_series(1, {count}) AS series(i)",
+                "md5(random()::text || i)",
+            ),
             None => (
                 "(WITH RECURSIVE s(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM s WHERE i < {count}) \
                  SELECT i FROM s) AS series",
@@ -192,7 +201,9 @@ impl Store {
     /// All are older than anything is kept.
     fn outdate(&self) {
         let long_ago = Duration::from_secs(3600 * 24 * 40).as_micros();
-        self.ask(&format!("UPDATE flare SET ended = ended - {long_ago} WHERE ended IS NOT NULL"));
+        self.ask(&format!(
+            "UPDATE flare SET ended = ended - {long_ago} WHERE ended IS NOT NULL"
+        ));
     }
 
     /// Request to answer of a list.

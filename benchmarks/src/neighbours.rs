@@ -13,10 +13,26 @@ const CLIENTS: usize = 4;
 
 /// What is wrong, its program, and its time-out in milliseconds.
 const FAULTS: [(&str, &str, u64); 4] = [
-    ("crash", "import os\ndef main(args):\n    os._exit(1)\n", 60_000),
-    ("meet their time-out", "import time\ndef main(args):\n    time.sleep(600)\n", 500),
-    ("write endless logs", "def main(args):\n    while True:\n        print('x' * 100)\n", 2_000),
-    ("start slowly", "import time\ntime.sleep(600)\ndef main(args):\n    return {}\n", 500),
+    (
+        "crash",
+        "import os\ndef main(args):\n    os._exit(1)\n",
+        60_000,
+    ),
+    (
+        "meet their time-out",
+        "import time\ndef main(args):\n    time.sleep(600)\n",
+        500,
+    ),
+    (
+        "write endless logs",
+        "def main(args):\n    while True:\n        print('x' * 100)\n",
+        2_000,
+    ),
+    (
+        "start slowly",
+        "import time\ntime.sleep(600)\ndef main(args):\n    return {}\n",
+        500,
+    ),
 ];
 
 pub fn measure(runs: usize, report: &mut Report) {
@@ -25,7 +41,12 @@ pub fn measure(runs: usize, report: &mut Report) {
         let platform = Platform::start(settings);
         let Tenants { first, second } = Tenants::two(&platform);
         store(first.api(), "bad", code, timeout);
-        store(second.api(), "good", "def main(args):\n    return {}\n", 60_000);
+        store(
+            second.api(),
+            "good",
+            "def main(args):\n    return {}\n",
+            60_000,
+        );
         let good = || Summary::of((0..20 * runs).map(|_| called(second.api())).collect());
         good();
         let alone = good();

@@ -52,9 +52,21 @@ pub fn measure(report: &mut Report) {
     let refused = answers.refused.into_inner() as f64 / seconds;
     let reference = Some(("served", one(served)));
     let sent = one(accepted + refused);
-    report.add("overload: invocations sent", "1/s", sent, reference, ">= 2 x");
+    report.add(
+        "overload: invocations sent",
+        "1/s",
+        sent,
+        reference,
+        ">= 2 x",
+    );
     report.add("overload: accepted", "1/s", one(accepted), reference, "");
-    report.add("overload: refused with 429 or 503", "1/s", one(refused), None, "");
+    report.add(
+        "overload: refused with 429 or 503",
+        "1/s",
+        one(refused),
+        None,
+        "",
+    );
     for (what, figure) in [("heap after a collection", 0), ("resident", 1)] {
         let first = one(memory[1][figure]);
         for (minute, held) in memory.iter().enumerate().skip(1) {
@@ -120,8 +132,17 @@ fn held(platform: &Platform) -> [f64; 2] {
     let mut jcmd = Command::new("jcmd");
     let histogram = jcmd.args([&platform.pid().to_string(), "GC.class_histogram"]);
     let finished = command::run(histogram, Duration::from_secs(60)).exits(0);
-    let total = finished.stdout.lines().rfind(|line| line.starts_with("Total"));
-    let bytes: f64 = total.unwrap().split_whitespace().nth(2).unwrap().parse().unwrap();
+    let total = finished
+        .stdout
+        .lines()
+        .rfind(|line| line.starts_with("Total"));
+    let bytes: f64 = total
+        .unwrap()
+        .split_whitespace()
+        .nth(2)
+        .unwrap()
+        .parse()
+        .unwrap();
     let mebibyte = f64::from(1 << 20);
     let resident = processes::resident_bytes(platform.pid()) as f64;
     [bytes / mebibyte, resident / mebibyte]

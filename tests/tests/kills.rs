@@ -5,7 +5,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use burst_tests::cluster::Setup;
-use burst_tests::faults::Fault;
 use burst_tests::invariants::Accepted;
 use burst_tests::invocations::{self, Ledger, Pace, Stream};
 use burst_tests::{Cluster, Driver, node};
@@ -74,10 +73,16 @@ fn invocations_amid_random_kills() {
     ledger.holds(&sent);
     // What had not begun was tried elsewhere, but for what was just about to on a machine that was lost, or was given
     // away by a controller that ended: of that nobody knows.
-    let unknown = ["The controller restarted", "The machine that ran the action was lost"];
+    let unknown = [
+        "The controller restarted",
+        "The machine that ran the action was lost",
+    ];
     for result in ledger.never_begun(&sent) {
         let error = result["error"].as_str().unwrap_or_default();
-        assert!(unknown.iter().any(|known| error.starts_with(known)), "{result:#}");
+        assert!(
+            unknown.iter().any(|known| error.starts_with(known)),
+            "{result:#}"
+        );
     }
     Accepted::default().hold(&cluster);
 }
@@ -90,10 +95,20 @@ fn strike(kill: Kill, random: &mut SmallRng, cluster: &mut Cluster) {
                 node::kill(runtime.pid);
             }
         }
-        Kill::Invoker => Fault::Invoker(random.random_range(0..INVOKERS)).strike(cluster),
-        Kill::Scheduler => Fault::Scheduler.strike(cluster),
-        Kill::OtherController => Fault::OtherController.strike(cluster),
+        Kill::Invoker => {
+            let invoker = random.random_range(0..INVOKERS);
+            cluster.kill_invoker(invoker);
+            cluster.start_invoker(invoker);
+        }
+        Kill::Scheduler => restart(cluster, cluster.scheduler()),
+        Kill::OtherController => restart(cluster, 1 - cluster.scheduler()),
     }
+    cluster.all_up_again();
+}
+
+fn restart(cluster: &mut Cluster, controller: usize) {
+    cluster.kill_controller(controller);
+    cluster.start_controllers(&[controller]);
 }
 
 /// Two controllers that keep all records.

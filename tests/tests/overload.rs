@@ -58,7 +58,11 @@ fn a_full_queue_says_so() {
     }
     assert_eq!(accepted.len() + refused, 40);
     let most = QUEUE + SLOTS as usize;
-    assert!((QUEUE..=most).contains(&accepted.len()), "{}", accepted.len());
+    assert!(
+        (QUEUE..=most).contains(&accepted.len()),
+        "{}",
+        accepted.len()
+    );
     let own = call(second.api(), "actions/held", &json!({"n": 100, "go": go}));
     assert_eq!(own.status(), 202, "the other namespace's queue is its own");
     let own = id(own);
@@ -69,7 +73,11 @@ fn a_full_queue_says_so() {
     succeeds(second.api(), &own, 100);
     let counted: Value = first.api().get("activations?count=true").expect(200);
     assert_eq!(counted["activations"], accepted.len());
-    let again = call(first.api(), "actions/held?blocking=true", &json!({"n": 7, "go": go}));
+    let again = call(
+        first.api(),
+        "actions/held?blocking=true",
+        &json!({"n": 7, "go": go}),
+    );
     assert_eq!(again.status(), 200);
 }
 
@@ -117,16 +125,28 @@ fn faults_of_one_namespace_are_no_others() {
         let limits = json!({"timeout": timeout, "memory": 128});
         store(first.api(), name, code, limits);
     }
-    store(second.api(), "good", "def main(args):\n    return {'n': args['n']}\n", json!({}));
+    store(
+        second.api(),
+        "good",
+        "def main(args):\n    return {'n': args['n']}\n",
+        json!({}),
+    );
     let is_over = AtomicBool::new(false);
     let bad = |name: &str, expected: &str| {
         let mut ended = 0;
         while ended == 0 || !is_over.load(Ordering::Relaxed) {
-            let answer = call(first.api(), &format!("actions/{name}?blocking=true"), &json!({}));
+            let answer = call(
+                first.api(),
+                &format!("actions/{name}?blocking=true"),
+                &json!({}),
+            );
             assert_eq!(answer.status(), 502, "{name}: {}", answer.text().unwrap());
             let record: Value = answer.json().unwrap();
             let error = &record["response"]["result"]["error"];
-            assert!(error.as_str().unwrap().contains(expected), "{name}: {error}");
+            assert!(
+                error.as_str().unwrap().contains(expected),
+                "{name}: {error}"
+            );
             ended += 1;
         }
         ended
@@ -145,7 +165,10 @@ fn faults_of_one_namespace_are_no_others() {
         faults.into_iter().map(|it| it.join().unwrap()).collect()
     });
     println!("{CALLS} calls beside {ended:?} that failed");
-    let counted: Value = second.api().get("activations?count=true&name=good").expect(200);
+    let counted: Value = second
+        .api()
+        .get("activations?count=true&name=good")
+        .expect(200);
     assert_eq!(counted["activations"], CALLS);
     let counted: Value = first.api().get("activations?count=true").expect(200);
     assert_eq!(counted["activations"], ended.iter().sum::<usize>());

@@ -51,7 +51,11 @@ impl Ledger {
         .unwrap_or_default();
         let records: BTreeMap<String, Value> =
             list(api).into_iter().map(|it| (id(&it), it)).collect();
-        assert_eq!((records.len(), listed), (counted, counted), "it still changes");
+        assert_eq!(
+            (records.len(), listed),
+            (counted, counted),
+            "it still changes"
+        );
         Self {
             records,
             runs: noted(runs),
@@ -68,7 +72,10 @@ impl Ledger {
             let record = self.record(call);
             assert_eq!(record["name"], call.way.name(), "{record:#}");
             if let Some(told) = &call.told {
-                assert_eq!(&record["response"], told, "{call:?} was told something else");
+                assert_eq!(
+                    &record["response"], told,
+                    "{call:?} was told something else"
+                );
             }
             let succeeded = record["response"]["status"] == "success";
             if succeeded {
@@ -76,34 +83,56 @@ impl Ledger {
             }
             for part in parts(call.way, record) {
                 let found = self.records.get(&part);
-                assert!(found.is_some(), "{part} has no record, a part of {record:#}");
+                assert!(
+                    found.is_some(),
+                    "{part} has no record, a part of {record:#}"
+                );
             }
         }
         for way in [Way::Python, Way::Rust, Way::Sequence, Way::Fire] {
             let of_way = |record: &&Value| record["name"] == way.name();
             let records: Vec<&Value> = self.records.values().filter(of_way).collect();
-            let calls = sent.calls.iter().filter(|(of, _)| of.runs(way) || **of == way);
+            let calls = sent
+                .calls
+                .iter()
+                .filter(|(of, _)| of.runs(way) || **of == way);
             let most: usize = calls.map(|(_, count)| count).sum();
-            assert!(records.len() <= most, "{} records of {most} calls", records.len());
-            let succeeded = records.iter().filter(|it| it["response"]["status"] == "success");
+            assert!(
+                records.len() <= most,
+                "{} records of {most} calls",
+                records.len()
+            );
+            let succeeded = records
+                .iter()
+                .filter(|it| it["response"]["status"] == "success");
             let mut numbers = BTreeSet::new();
             for record in succeeded {
                 let n = record["response"]["result"]["n"].as_u64().unwrap();
-                assert!(numbers.insert(n), "{way:?} {n} is recorded twice: {record:#}");
+                assert!(
+                    numbers.insert(n),
+                    "{way:?} {n} is recorded twice: {record:#}"
+                );
             }
         }
         let twice: Vec<_> = self.runs.iter().filter(|(_, runs)| **runs > 1).collect();
-        assert!(twice.is_empty(), "actions ran twice for one call: {twice:?}");
+        assert!(
+            twice.is_empty(),
+            "actions ran twice for one call: {twice:?}"
+        );
     }
 
     /// What the records say of calls of an action whose program never began: their results.
     pub fn never_begun(&self, sent: &Sent) -> Vec<&Value> {
         let unrun = |call: &&Accepted| {
             matches!(call.way, Way::Python | Way::Rust)
-                && !self.runs.contains_key(&(call.way.name().to_owned(), call.n))
+                && !self
+                    .runs
+                    .contains_key(&(call.way.name().to_owned(), call.n))
         };
         let calls = sent.accepted.iter().filter(unrun);
-        calls.map(|call| &self.record(call)["response"]["result"]).collect()
+        calls
+            .map(|call| &self.record(call)["response"]["result"])
+            .collect()
     }
 
     /// How many there are of each, and how they ended.
@@ -133,7 +162,10 @@ fn list(api: &Api) -> Vec<Value> {
         let path = format!("activations?docs=true&limit={PAGE}&skip={}", page * PAGE);
         api.get(&path).expect::<Vec<Value>>(200)
     });
-    pages.take_while(|page| !page.is_empty()).flatten().collect()
+    pages
+        .take_while(|page| !page.is_empty())
+        .flatten()
+        .collect()
 }
 
 fn id(record: &Value) -> String {
@@ -161,7 +193,9 @@ fn noted(runs: &Path) -> BTreeMap<(String, u64), usize> {
     let mut counts = BTreeMap::new();
     for line in text.lines() {
         let (action, n) = line.split_once(' ').unwrap();
-        *counts.entry((action.to_owned(), n.parse().unwrap())).or_default() += 1;
+        *counts
+            .entry((action.to_owned(), n.parse().unwrap()))
+            .or_default() += 1;
     }
     counts
 }
@@ -184,7 +218,9 @@ fn count(api: &Api) -> usize {
 fn idle(api: &Api) -> bool {
     let states = ["queued", "starting", "running"];
     states.iter().all(|state| {
-        let listed: Vec<Value> = api.get(&format!("flares?state={state}&limit=1")).expect(200);
+        let listed: Vec<Value> = api
+            .get(&format!("flares?state={state}&limit=1"))
+            .expect(200);
         listed.is_empty()
     })
 }

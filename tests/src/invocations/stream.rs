@@ -191,11 +191,15 @@ impl Client {
         };
         let json: Value = serde_json::from_str(&text).unwrap_or_default();
         match (status, id) {
-            (202, Some(id)) if json["activationId"] == id.as_str() => self.accepted(n, way, id, None),
+            (202, Some(id)) if json["activationId"] == id.as_str() => {
+                self.accepted(n, way, id, None)
+            }
             (200 | 500 | 502, Some(id)) if blocking && json["activationId"] == id.as_str() => {
                 self.accepted(n, way, id, Some(json["response"].clone()));
             }
-            (429 | 503, None) if retry.is_some() && json["error"].is_string() && json["code"].is_string() => {
+            (429 | 503, None)
+                if retry.is_some() && json["error"].is_string() && json["code"].is_string() =>
+            {
                 let sentence = format!("{status} {}", json["error"].as_str().unwrap_or_default());
                 *self.sent.refused.entry(sentence).or_default() += 1;
                 self.shared.refused.fetch_add(1, Ordering::Relaxed);
