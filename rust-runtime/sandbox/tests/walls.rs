@@ -324,8 +324,8 @@ fn interpreters_are_seen_where_they_are_asked_for() {
     let python = std::env::split_paths(&path)
         .filter_map(|directory| directory.join("python3").canonicalize().ok())
         .find(|binary| fs::read(binary).unwrap().starts_with(b"\x7fELF"));
-    let binary = python.expect("python3 is needed for this test: `make prepare` installs it");
-    let list = format!("list {}", binary.parent().unwrap().display());
+    assert!(python.is_some(), "python3 is missing: run `make prepare`");
+    let list = format!("list {}", python.unwrap().parent().unwrap().display());
     for who in everybody() {
         let without = Pack::new(who);
         assert_eq!(without.told(&list), "Err(NotFound)", "{who:?}");

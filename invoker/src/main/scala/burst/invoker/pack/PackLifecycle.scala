@@ -1,6 +1,13 @@
 package burst.invoker.pack
 
-import burst.invoker.driver.{Container, ContainerBase, ContainerExit, NetworkAccess, PackResources, StopOutcome}
+import burst.invoker.driver.{
+  Container,
+  ContainerBase,
+  ContainerExit,
+  NetworkAccess,
+  PackResources,
+  StopOutcome
+}
 import burst.invoker.packages.PackageCache
 import burst.invoker.runtime.Refusal
 import burst.protocol.*
