@@ -18,6 +18,9 @@ const SECOND: &str = "CAST(1000000 AS BIGINT)";
 const BATCH: u64 = 50_000;
 const BOUND: Duration = Duration::from_secs(600);
 
+/// Which records there are.
+const ALL: &str = "begun IS NOT NULL";
+
 /// Two of three are of this action.
 const OFTEN: &str = "often";
 const RARELY: &str = "rarely";
@@ -59,11 +62,11 @@ pub fn measure(runs: usize, report: &mut Report) {
             );
         }
         let alone = Summary::of((0..20 * runs).map(|_| timed(&store.platform)).collect());
-        store.outdate();
+        let old = store.outdate();
         let began = Instant::now();
         let mut beside = Vec::new();
-        while store.stored() > FEW {
-            assert!(began.elapsed() < BOUND, "{} are left", store.stored());
+        while store.stored(&old) > FEW {
+            assert!(began.elapsed() < BOUND, "{} are left", store.stored(&old));
             beside.extend((0..20).map(|_| timed(&store.platform)));
         }
         report.add(
@@ -122,14 +125,14 @@ impl Store {
         finished.stdout.trim().to_owned()
     }
 
-    fn stored(&self) -> u64 {
-        let counted = self.ask("SELECT COUNT(*) FROM flare WHERE begun IS NOT NULL");
+    fn stored(&self, which: &str) -> u64 {
+        let counted = self.ask(&format!("SELECT COUNT(*) FROM flare WHERE {which}"));
         counted.parse().unwrap()
     }
 
     /// Stores copies of these activations, each a second older than the one before, until there are so many.
     fn fill(&self, examples: &[(&str, String)], wanted: u64) {
-        let (mut stored, mut turn) = (self.stored(), 0_usize);
+        let (mut stored, mut turn) = (self.stored(ALL), 0_usize);
         while stored < wanted {
             let count = (wanted - stored).min(if wanted > BATCH { BATCH } else { wanted / 10 });
             // The last of three.
@@ -142,7 +145,7 @@ impl Store {
             // As its server does by itself, sooner or later.
             self.ask("VACUUM ANALYZE flare");
         }
-        assert_eq!(self.stored(), wanted);
+        assert_eq!(self.stored(ALL), wanted);
     }
 
     fn copy(&self, example: &str, before: u64, count: u64) {
@@ -198,12 +201,14 @@ impl Store {
         self.ask(&query).lines().map(str::to_owned).collect()
     }
 
-    /// All are older than anything is kept.
-    fn outdate(&self) {
+    /// All are older than anything is kept; which these are.
+    fn outdate(&self) -> String {
+        let newest = self.ask("SELECT MAX(ended) FROM flare");
         let long_ago = Duration::from_secs(3600 * 24 * 40).as_micros();
         self.ask(&format!(
             "UPDATE flare SET ended = ended - {long_ago} WHERE ended IS NOT NULL"
         ));
+        format!("ended <= {newest} - {long_ago}")
     }
 
     /// Request to answer of a list.
