@@ -16,10 +16,23 @@ use tokio::sync::{oneshot, watch};
 
 use crate::environment::Environment;
 use crate::memory_limit::MemoryLimitError;
-use crate::{limits, memory_limit, orphans};
+use crate::{image, limits, memory_limit, orphans};
 
 /// What the program gets to see of the runtime's environment.
-const ENVIRONMENT: [&str; 6] = ["PATH", "LANG", "LC_ALL", "TMPDIR", "TZ", "RUST_BACKTRACE"];
+const ENVIRONMENT: [&str; 7] = [
+    "PATH",
+    "LANG",
+    "LC_ALL",
+    "TMPDIR",
+    "TZ",
+    "RUST_BACKTRACE",
+    image::VARIABLE,
+];
+
+/// Whether a program may have a variable of this name from the runtime.
+pub(crate) fn is_handed_on(name: &str) -> bool {
+    ENVIRONMENT.contains(&name)
+}
 
 const CONTROL: i32 = 3;
 

@@ -34,6 +34,7 @@ class DockerAccountingSuite extends munit.FunSuite:
         settings,
         owner,
         DockerPrerequisites.daemon(settings),
+        DockerPrerequisites.files(directory),
         directory.resolve(owner),
         8,
         BackendServers(_ => Vector.empty),
@@ -43,7 +44,8 @@ class DockerAccountingSuite extends munit.FunSuite:
     driver => scala.concurrent.Await.result(driver.close(), 60.seconds)
   )
 
-  private def of(workers: Int): PackResources = PackResources(workers, memoryMiB = 16, packageDir, ContainerBase.Libraries)
+  private def of(workers: Int): PackResources =
+    PackResources(workers, memoryMiB = 16, packageDir, ContainerBase.Libraries)
 
   private def host(container: Container): HostConfig =
     observer.inspectContainerCmd(container.id).exec().getHostConfig
