@@ -14,25 +14,9 @@ use std::time::Duration;
 use burst_protocol::{CONTROL_FD, LISTENER_FD};
 use tokio::sync::{oneshot, watch};
 
-use crate::environment::Environment;
+use crate::environment::{Environment, HANDED_ON};
 use crate::memory_limit::MemoryLimitError;
-use crate::{image, limits, memory_limit, orphans};
-
-/// What the program gets to see of the runtime's environment.
-const ENVIRONMENT: [&str; 7] = [
-    "PATH",
-    "LANG",
-    "LC_ALL",
-    "TMPDIR",
-    "TZ",
-    "RUST_BACKTRACE",
-    image::VARIABLE,
-];
-
-/// Whether a program may have a variable of this name from the runtime.
-pub(crate) fn is_handed_on(name: &str) -> bool {
-    ENVIRONMENT.contains(&name)
-}
+use crate::{limits, memory_limit, orphans};
 
 const CONTROL: i32 = 3;
 
@@ -155,7 +139,7 @@ pub(crate) async fn start(
 ) -> io::Result<Started> {
     command.current_dir(directory).env_clear();
     command.envs(
-        ENVIRONMENT
+        HANDED_ON
             .iter()
             .filter_map(|name| Some((name, std::env::var_os(name)?))),
     );

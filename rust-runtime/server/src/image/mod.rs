@@ -14,12 +14,10 @@ use std::io;
 use burst_protocol::{Command, PackEvent, Timestamp};
 use serde::{Deserialize, Serialize};
 
+use crate::environment::{HANDED_ON, IMAGE};
 use crate::launched::{self, Commands, Flare, failure};
 use code::Code;
 use server::{Answer, Server};
-
-/// The variable of the runtime's environment in which its driver says what the image is.
-pub(crate) const VARIABLE: &str = "BURST_IMAGE";
 
 /// What an image says of itself.
 #[derive(Debug, Deserialize)]
@@ -38,7 +36,7 @@ struct Image {
 /// # Errors
 /// When there is no image or no control socket, or the runtime cannot be talked to.
 pub fn serve(main: &str) -> io::Result<()> {
-    let told = std::env::var(VARIABLE).map_err(io::Error::other)?;
+    let told = std::env::var(IMAGE).map_err(io::Error::other)?;
     let image: Image = serde_json::from_str(&told)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -116,7 +114,7 @@ const NOT_INITIALISED: &str = "Initialization has failed due to";
 /// What the definition has in its environment: all that the runtime has not handed on of its own.
 fn own_variables() -> BTreeMap<String, String> {
     std::env::vars()
-        .filter(|(name, _)| !name.starts_with("BURST_") && !crate::process::is_handed_on(name))
+        .filter(|(name, _)| !name.starts_with("BURST_") && !HANDED_ON.contains(&name.as_str()))
         .collect()
 }
 

@@ -13,7 +13,8 @@ use tokio::process::{Child, Command};
 use tokio::time::{sleep, timeout};
 
 use super::http::{self, CallError, Reply};
-use super::{Image, NOT_INITIALISED, VARIABLE};
+use super::{Image, NOT_INITIALISED};
+use crate::environment::IMAGE;
 
 /// What came of a call.
 pub(super) enum Answer {
@@ -45,7 +46,7 @@ impl Server {
             .args(arguments)
             .current_dir(&image.directory)
             .env_remove(CONTROL_FD)
-            .env_remove(VARIABLE)
+            .env_remove(IMAGE)
             .envs(&image.environment)
             .envs(own)
             .stdin(Stdio::null());
