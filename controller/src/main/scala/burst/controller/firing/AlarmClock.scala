@@ -19,6 +19,11 @@ import scala.util.control.NonFatal
   *
   * Times that passed while no controller ran are made up for by one firing, as soon as one does.
   *
+  * Nobody looks while there is no scheduler to run what is fired: what is due stays so until there is, and is
+  * not left out should this controller end meanwhile.
+  *
+  * @param scheduler
+  *   answers once there is one
   * @param pace
   *   takes one of a namespace's firings, or says in how many seconds there will be one
   */
@@ -31,7 +36,8 @@ final class AlarmClock(
     pace: Identity => Either[Long, Unit],
     blocking: Blocking,
     interval: FiniteDuration,
-    now: () => Instant = () => Instant.now()
+    now: () => Instant = () => Instant.now(),
+    scheduler: () => Future[Any] = () => Future.unit
 )(using system: ActorSystem[?]):
   import AlarmClock.*
   import system.executionContext
@@ -91,11 +97,16 @@ final class AlarmClock(
 
   /** Looks from now on. What it returns ends that, and completes when nobody looks any more. */
   def start(): () => Future[Unit] =
+    @volatile var asked: Future[Any] = Future.unit
     @volatile var latest = Future.unit
+    def look(): Unit = if latest.isCompleted && !stopping then latest = blocking(quietly())
     val rounds = system.scheduler.scheduleWithFixedDelay(
       java.time.Duration.ZERO,
       java.time.Duration.ofNanos(interval.toNanos),
-      () => if latest.isCompleted then latest = blocking(quietly()),
+      () =>
+        if asked.isCompleted then
+          asked = scheduler()
+          asked.foreach(_ => look()),
       system.executionContext
     )
     () =>

@@ -95,7 +95,8 @@ object HttpServer:
       firing,
       caller => fires.take(caller.namespace, caller.limits.flaresPerMinute),
       blocking,
-      builtIn.alarmInterval
+      builtIn.alarmInterval,
+      scheduler = () => service.invokers()
     )
     val packs = PackAnswer(storage.flares, storage.blobs, blocking, transfers)
     val authentication = Authentication(
