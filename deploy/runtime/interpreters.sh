@@ -5,10 +5,16 @@
 #
 # Those are the binaries named python3 and node that are first on the PATH. One that is not there is left out, and
 # functions of its kind do not run in the image.
+#
+# Beside node there are the packages that OpenWhisk's own image has for it (packages/package.json), each by the hash in
+# package-lock.json: in /node_modules, where functions find them from whatever directory. They come by npm within
+# PULL_TIMEOUT seconds, from its cache where there is no network.
 set -euo pipefail
 umask 022
 
 root=${1:?usage: $0 DIRECTORY}
+
+packages=$(cd "$(dirname "$0")" && pwd)/packages
 
 say() { echo "deploy/runtime/interpreters.sh: $*" >&2; }
 
@@ -54,3 +60,15 @@ for name in python3 node; do
         [ ${#modules[@]} = 0 ] || take_libraries "${modules[@]}"
     fi
 done
+
+if [ -e "$root/usr/bin/node" ]; then
+    work=$(mktemp -d)
+    trap 'rm -rf "$work"' EXIT
+    cp "$packages"/package*.json "$work/"
+    if timeout "${PULL_TIMEOUT:-60}" npm ci --prefix "$work" --ignore-scripts --prefer-offline --no-audit --no-fund \
+        --silent >&2; then
+        mv "$work/node_modules" "$root/"
+    else
+        say "npm cannot get the packages openwhisk, redis and uuid: functions that need them have to bring them"
+    fi
+fi

@@ -76,6 +76,12 @@ pub fn remove(container: &str) {
     );
 }
 
+/// Removes an image; one that is not there is fine.
+pub fn remove_image(name: &str) {
+    let mut remove = Command::new("docker");
+    command::run(remove.args(["rmi", "--force", name]), LIMIT);
+}
+
 /// The address at which containers on the default bridge reach this machine. Some daemons tell only
 /// the subnet, of which the bridge has the first address.
 #[track_caller]

@@ -30,7 +30,7 @@ exports.main = async ({ x }) => {
 };
 ";
 
-fn zip(files: &[(&str, &str)]) -> String {
+pub(crate) fn zip(files: &[(&str, &str)]) -> String {
     let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
     for (name, text) in files {
         let options = zip::write::SimpleFileOptions::default();
@@ -112,4 +112,17 @@ fn functions_run_in_sandboxes() {
 #[test]
 fn functions_run_in_containers() {
     functions(Settings::new(Driver::Docker));
+}
+
+#[test]
+fn functions_of_node_in_containers_find_the_packages_of_openwhisks_image() {
+    let platform = Platform::start(Settings::new(Driver::Docker));
+    let source = "const packages = ['openwhisk', 'redis', 'uuid'];
+        const main = () => ({ found: packages.map((name) => typeof require(name)) });";
+    store(&platform, "packages", "nodejs:default", source);
+    let flare = platform.api().run("packages", 1, &json!({}));
+    assert_eq!(flare.state, "succeeded", "{flare:#?}");
+    let output = &platform.api().result(&flare.flare_id).outputs[0];
+    let output: Value = output.read().unwrap().unwrap();
+    assert_eq!(output["found"], json!(["function", "object", "object"]));
 }

@@ -4,6 +4,7 @@
 
 mod bad_input;
 mod bad_packages;
+mod blackbox;
 mod breaking_out;
 mod cancelling;
 mod collectives;

@@ -6,6 +6,20 @@ use std::process::Command;
 
 use serde::Deserialize;
 
+/// The variable of the runtime's environment in which its driver says what the image is that it is in.
+pub(crate) const IMAGE: &str = "BURST_IMAGE";
+
+/// What the program gets to see of the runtime's environment.
+pub(crate) const HANDED_ON: [&str; 7] = [
+    "PATH",
+    "LANG",
+    "LC_ALL",
+    "TMPDIR",
+    "TZ",
+    "RUST_BACKTRACE",
+    IMAGE,
+];
+
 /// Variables by name. Values may be secret: none is ever shown.
 #[derive(Default, Deserialize)]
 #[serde(transparent)]

@@ -6,7 +6,7 @@ pub(crate) const SOURCE: &str = "source";
 /// Nothing here runs such packages.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "there is no kind `{0}` here: the kinds are rust, python, nodejs, go, swift and action-loop"
+    "there is no kind `{0}` here: the kinds are rust, python, nodejs, go, swift, blackbox and action-loop"
 )]
 pub struct UnknownKind(String);
 
@@ -20,6 +20,8 @@ pub(crate) enum Kind {
     NativeOrActionLoop,
     /// Its `exec`, which speaks OpenWhisk's action loop, under a launcher.
     ActionLoop,
+    /// The command of the image that this runs in, which keeps OpenWhisk's contract of containers, under a launcher.
+    Image,
     /// An interpreter, under a launcher that is told the function's name.
     Script(Language),
 }
@@ -53,6 +55,7 @@ impl Kind {
             "rust" if version.is_none() => Ok(Self::Native),
             "rust" => Ok(Self::NativeOrActionLoop),
             "action-loop" | "go" | "swift" => Ok(Self::ActionLoop),
+            "blackbox" if version.is_none() => Ok(Self::Image),
             "python" => Ok(Self::Script(Language::Python(numbered(version)))),
             "nodejs" => Ok(Self::Script(Language::Nodejs)),
             _ => Err(UnknownKind(name.chars().take(100).collect())),
@@ -88,10 +91,11 @@ mod tests {
             ("python:3.11", python(Some("3.11"))),
             ("python:../3.11", python(None)),
             ("nodejs:20", Kind::Script(Language::Nodejs)),
+            ("blackbox", Kind::Image),
         ] {
             assert_eq!(Kind::parse(name).unwrap(), kind, "{name}");
         }
-        for unknown in ["", "cobol", "Python", "python3", "rust2:1"] {
+        for unknown in ["", "blackbox:1", "cobol", "Python", "python3", "rust2:1"] {
             assert!(Kind::parse(unknown).is_err(), "{unknown}");
         }
     }

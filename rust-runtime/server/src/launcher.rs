@@ -3,8 +3,10 @@
 //! An interpreter reads its launcher from standard input, which then is at its end: nothing has to be installed beside
 //! the runtime, and a launcher is always of its runtime's version.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -62,6 +64,21 @@ pub(crate) fn script(language: &Language, main: Option<&str>) -> Result<Command,
 pub(crate) fn action_loop(exec: &Path) -> Result<Command, LauncherError> {
     let mut command = Command::new(std::env::current_exe()?);
     command.arg("action-loop").arg(exec);
+    Ok(command)
+}
+
+/// Starts the launcher of the image that this runs in, for this function of its code.
+pub(crate) fn image(main: Option<&str>) -> Result<Command, LauncherError> {
+    // In an image of somebody else's a loader of our own has started this, and has to start it again.
+    let said = std::fs::read("/proc/self/cmdline")?;
+    let words = said.split(|&byte| byte == 0).map(OsStr::from_bytes);
+    let mut words = words.take_while(|word| *word != "serve");
+    let own = words
+        .next()
+        .ok_or(io::Error::from(io::ErrorKind::NotFound))?;
+    let mut command = Command::new(own);
+    command.args(words).args(["image", main.unwrap_or(MAIN)]);
+    command.stdin(Stdio::null());
     Ok(command)
 }
 

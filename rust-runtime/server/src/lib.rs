@@ -7,10 +7,11 @@
 //! | HTTP calls, and who may make them | `routes`, `access`, `body` |
 //! | what the runtime is doing | `runtime` |
 //! | finding or unpacking a package, its variables | `init`, `package`, `environment` |
-//! | what runs it | `kind`, `launcher`, [`action_loop`] |
+//! | what runs it | `kind`, `launcher`, `launched`, [`action_loop`], [`image`] |
 //! | the program: start, hello, what its end means | `supervisor`, `process`, `memory`, `memory_limit` |
 //! | what comes from it | `control_socket` (frames), `log_buffer`, `logs` (pipes) |
 //! | one flare | `pack` (time, orders, kills), `checks`, `tracker` and `violation` (what may be true of what is said) |
+//! | this program in images of others | `layout` |
 //! | a single function as OpenWhisk calls it | `run` |
 //! | what a flare leaves behind | [`cleanup`], `suspension`, [`orphans`], `descendants`, `not_reusable` |
 
@@ -26,10 +27,13 @@ mod descendants;
 mod describe;
 mod environment;
 mod error;
+pub mod image;
 pub mod inherited;
 mod init;
 mod kind;
+mod launched;
 mod launcher;
+mod layout;
 mod limits;
 mod log_buffer;
 mod logs;
@@ -57,6 +61,7 @@ pub use describe::{Description, describe};
 pub use error::Error;
 pub use kind::UnknownKind;
 pub use launcher::LauncherError;
+pub use layout::lay_out;
 pub use memory_limit::MemoryLimitError;
 pub use not_reusable::NotReusable;
 pub use package::PackageError;

@@ -11,6 +11,9 @@ use tokio::net::unix::pipe::Receiver;
 
 use crate::limits;
 
+/// How OpenWhisk's own runtimes end the log of a run, which is no line of its.
+pub(crate) const SENTINEL: &str = "XXX_THE_END_OF_A_WHISK_ACTIVATION_XXX";
+
 /// One of the program's output pipes, cut into lines.
 pub(crate) struct Pipe {
     stream: LogStream,
@@ -135,6 +138,9 @@ impl Pipe {
 
     fn line(&mut self) {
         let line = std::mem::take(&mut self.partial);
+        if line == SENTINEL.as_bytes() {
+            return;
+        }
         self.lines.push(String::from_utf8_lossy(&line).into_owned());
     }
 }
@@ -173,6 +179,8 @@ mod tests {
             lines_of(b"one\ntw\xff\n\nlast").await,
             ["one", "tw\u{fffd}", "", "last"]
         );
+        let marked = format!("one\n{SENTINEL}\n");
+        assert_eq!(lines_of(marked.as_bytes()).await, ["one"]);
         let long = lines_of(&[b'x'; LINE + 1]).await;
         assert_eq!(long.iter().map(String::len).collect::<Vec<_>>(), [LINE, 1]);
     }

@@ -53,8 +53,21 @@ enum Command {
         /// The executable.
         exec: PathBuf,
     },
+    /// Run the command of the image that this runs in, which keeps OpenWhisk's contract of containers: serves a runtime
+    /// in its place.
+    #[command(hide = true)]
+    Image {
+        /// The function of its code.
+        main: String,
+    },
     /// Print, as JSON, what packages must be built for to run here, and the kinds of backends.
     Describe,
+    /// Put this program into a directory, with what it needs to run in an image that has nothing: its loader, named
+    /// `loader`, and libraries.
+    LayOut {
+        /// It is there, and empty.
+        directory: PathBuf,
+    },
     /// Delete what a flare left on its backend; reads {"flareId","backend"} from standard input.
     Cleanup,
     /// Print, as JSON, where the servers of a backend are; reads {"kind","uri",…} from standard input.
@@ -124,6 +137,8 @@ fn main() -> ExitCode {
         Command::ActionLoop { exec } => {
             burst_runtime::action_loop::serve(&exec).map_err(Into::into)
         }
+        Command::Image { main } => burst_runtime::image::serve(&main).map_err(Into::into),
+        Command::LayOut { directory } => burst_runtime::lay_out(&directory).map_err(Into::into),
         Command::Describe => describe(),
         Command::Cleanup => cleanup(),
         Command::Servers => servers(),

@@ -15,7 +15,7 @@ use crate::launcher::{self, LauncherError};
 use crate::limits::{self, ELF};
 
 /// Name of the executable within a package.
-const EXEC: &str = "exec";
+pub(crate) const EXEC: &str = "exec";
 
 /// Why a package cannot be run.
 #[derive(Debug, thiserror::Error)]
@@ -91,10 +91,10 @@ impl Package {
             .take(ZIP.len() as u64)
             .read_to_end(&mut head)?;
         bytes.rewind()?;
-        let is_script = matches!(code.kind, Kind::Script(_));
-        if head.starts_with(&ELF) || (head.starts_with(SCRIPT) && !is_script) {
+        let may_be_source = matches!(code.kind, Kind::Script(_) | Kind::Image);
+        if head.starts_with(&ELF) || (head.starts_with(SCRIPT) && !may_be_source) {
             copy(bytes, &owned.path().join(EXEC), 0o755)?;
-        } else if is_script && !head.starts_with(ZIP) {
+        } else if may_be_source && !head.starts_with(ZIP) {
             copy(bytes, &owned.path().join(SOURCE), 0o644)?;
         } else {
             unzip(bytes, owned.path())?;
@@ -126,17 +126,29 @@ impl Package {
                 Ok(command)
             }
             Kind::ActionLoop => launcher::action_loop(&self.exec),
+            Kind::Image => launcher::image(self.code.main.as_deref()),
             Kind::Script(language) => launcher::script(language, self.code.main.as_deref()),
         }
     }
 
     /// Whether a launcher of ours speaks for it.
     pub(crate) fn is_launched(&self) -> bool {
-        matches!(self.code.kind, Kind::ActionLoop | Kind::Script(_))
+        matches!(
+            self.code.kind,
+            Kind::ActionLoop | Kind::Image | Kind::Script(_)
+        )
+    }
+
+    /// Whether what runs is an image's, which knows itself what it needs.
+    pub(crate) fn is_image(&self) -> bool {
+        self.code.kind == Kind::Image
     }
 
     /// One that can be started. What is missing in a package that a launcher loads, that says.
     fn checked(mut self) -> Result<Self, PackageError> {
+        if self.is_image() {
+            return Ok(self);
+        }
         if let Kind::Script(language) = &self.code.kind {
             let has = |name: &&str| self.directory.join(name).is_file();
             // As OpenWhisk's images of languages do.

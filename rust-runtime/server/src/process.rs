@@ -14,12 +14,9 @@ use std::time::Duration;
 use burst_protocol::{CONTROL_FD, LISTENER_FD};
 use tokio::sync::{oneshot, watch};
 
-use crate::environment::Environment;
+use crate::environment::{Environment, HANDED_ON};
 use crate::memory_limit::MemoryLimitError;
 use crate::{limits, memory_limit, orphans};
-
-/// What the program gets to see of the runtime's environment.
-const ENVIRONMENT: [&str; 6] = ["PATH", "LANG", "LC_ALL", "TMPDIR", "TZ", "RUST_BACKTRACE"];
 
 const CONTROL: i32 = 3;
 
@@ -142,7 +139,7 @@ pub(crate) async fn start(
 ) -> io::Result<Started> {
     command.current_dir(directory).env_clear();
     command.envs(
-        ENVIRONMENT
+        HANDED_ON
             .iter()
             .filter_map(|name| Some((name, std::env::var_os(name)?))),
     );

@@ -11,10 +11,8 @@ use serde_json::value::RawValue;
 
 use crate::error::Error;
 use crate::limits;
+use crate::logs::SENTINEL;
 use crate::runtime::Runtime;
-
-/// Closes the log of one activation on both streams.
-const SENTINEL: &str = "XXX_THE_END_OF_A_WHISK_ACTIVATION_XXX";
 
 /// Runs the function on one input; its output, or why there is none.
 pub(crate) async fn run(runtime: &Runtime, body: &[u8]) -> Result<Box<RawValue>, Error> {

@@ -270,7 +270,17 @@ impl Program {
     /// The flare's workers are about to run: those processes that a launcher has by then stay from flare to flare.
     pub(crate) fn keep_workers(&mut self) {
         if let Some(leader) = self.group.number().filter(|_| self.is_launched()) {
-            self.workers = descendants::living_children(leader);
+            self.workers = match self.package.is_image() {
+                true => descendants::below(leader),
+                false => descendants::living_children(leader),
+            };
+        }
+    }
+
+    /// An image starts processes when it likes, and they stay.
+    pub(crate) fn keep_images_processes(&mut self) {
+        if self.package.is_image() {
+            self.keep_workers();
         }
     }
 

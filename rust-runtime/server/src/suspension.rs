@@ -103,6 +103,7 @@ impl Suspension {
     fn suspend(&self, program: &mut Program) -> Result<(), NotReusable> {
         // That it went on with the flare that has ended is not told yet.
         program.group.state_change();
+        program.keep_images_processes();
         program.stop();
         match cleanup::kill_descendants(program).is_some() {
             true => Ok(()),

@@ -69,6 +69,7 @@ pub(crate) async fn run(
     });
     flare.drive(orders, &client).await;
     if let Some((reusable @ true, _)) = &mut flare.said {
+        flare.program.keep_images_processes();
         *reusable = cleanup::clean_up(&flare.program, grouped).await;
     }
     let (outcome, last) = flare.end();

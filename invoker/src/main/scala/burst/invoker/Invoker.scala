@@ -1,5 +1,6 @@
 package burst.invoker
 
+import burst.invoker.driver.ContainerBase
 import burst.invoker.heartbeat.CpuLoad
 import burst.invoker.pack.{LoadedPack, PackActor, PackKey, PackServices, Supply}
 import burst.invoker.pool.{IdlePack, PackPool, PackShape, PackSize, PoolLimits}
@@ -155,7 +156,9 @@ private final class Invoker(
           val need = s"the pack needs ${shape.totalMemoryMiB} MiB"
           refuse(FailureKind.StartFailed, s"$need, and of this invoker's $limit MiB too few are free")
         case Some(Supply.Nothing) =>
-          val container = prewarmed.take(PackSize(shape.workers, shape.memoryMiB))
+          val container = ContainerBase.of(shape.definition) match
+            case ContainerBase.Image(_) => None // it is in another one
+            case _ => prewarmed.take(PackSize(shape.workers, shape.memoryMiB))
           packs.launch(assignment, container.fold(Supply.Nothing)(Supply.Prewarmed(_)), replyTo)
         case Some(supply) => packs.launch(assignment, supply, replyTo)
 

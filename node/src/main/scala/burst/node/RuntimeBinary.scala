@@ -60,6 +60,12 @@ final class RuntimeBinary(path: Path):
       case Finished(0, output) => read(output)
       case Finished(_, output) => Left(lastLine(output).stripPrefix("burst-runtime: "))
 
+  /** Puts it into an empty directory, with all it needs to run in any image; blocks. */
+  def layOut(directory: Path): Either[String, Unit] =
+    run(List("lay-out", directory.toString), "", AnswerTimeout).flatMap:
+      case Finished(0, _) => Right(())
+      case Finished(code, output) => Left(s"'$path lay-out' ended with code $code ${lastLine(output)}".trim)
+
   private def answer[A: Decoder](command: List[String], input: String = ""): Either[String, A] =
     run(command, input, AnswerTimeout).flatMap:
       case Finished(0, output) => read(output)

@@ -36,6 +36,9 @@ opaque type PackageId = String
 object PackageId:
   private val Form = "[0-9a-f]{64}".r
 
+  /** Of a definition that has no package. */
+  val Empty: PackageId = of(Array.empty)
+
   def of(bytes: Array[Byte]): PackageId =
     val digest = java.security.MessageDigest.getInstance("SHA-256").digest(bytes)
     java.util.HexFormat.of().formatHex(digest)
@@ -58,7 +61,8 @@ final case class DefinitionRef(
     version: String,
     packageId: PackageId,
     kind: String = DefinitionRef.Rust,
-    main: Option[String] = None
+    main: Option[String] = None,
+    image: Option[String] = None
 )
 
 object DefinitionRef:

@@ -19,11 +19,16 @@ final case class Definition(
     environment: SealedEnvironment = SealedEnvironment.Empty,
     action: ActionFields = ActionFields()
 ):
-  def ref: DefinitionRef = DefinitionRef(namespace, name, version, packageId, runsAs, action.main)
+  def ref: DefinitionRef =
+    val image = action.image.filterNot(_ => isNative)
+    DefinitionRef(namespace, name, version, packageId, runsAs, action.main, image)
 
   /** The kind by which machines know it. */
-  private def runsAs: String =
-    if family.contains(KindFamily.Blackbox) && packageSize > 0 then KindFamily.ActionLoop else kind
+  private def runsAs: String = if isNative then KindFamily.ActionLoop else kind
+
+  /** Whether its image is the one that OpenWhisk has for executables, which need none here. */
+  private def isNative: Boolean =
+    family.contains(KindFamily.Blackbox) && packageSize > 0 && action.image.exists(KindFamily.isSkeleton)
 
   def family: Option[KindFamily] = Kind.familyOf(kind)
 

@@ -17,7 +17,9 @@ enum KindFamily(val name: String, val default: String, val others: String*):
   /** Built with our SDK. */
   case Rust extends KindFamily("rust", "1.34")
 
-  /** Whatever runs in an image of its own; with code, an executable that speaks the action loop. */
+  /** Whatever runs in an image of its own, which gets its code where there is some; in OpenWhisk's skeleton,
+    * an executable that speaks the action loop.
+    */
   case Blackbox extends KindFamily("blackbox", "")
 
   /** Other actions, one after the other: nothing of its own runs. */
@@ -31,6 +33,9 @@ enum KindFamily(val name: String, val default: String, val others: String*):
 object KindFamily:
   /** What machines call executables that speak it, in whatever language they were written. */
   val ActionLoop = "action-loop"
+
+  /** Whether an image is the one that clients name for executables (`--native`). */
+  def isSkeleton(image: String): Boolean = image.takeWhile(_ != ':').endsWith("openwhisk/dockerskeleton")
 
 /** A kind as it is stored and shown, such as `python:3.10`. */
 object Kind:

@@ -190,8 +190,12 @@ class ActionsSuite extends EntitySuite:
     refused(send("PUT", s"$here/actions/gosource", source("go", "package main")), 400, "executable")
     val image = """{"exec":{"kind":"blackbox","image":"openwhisk/example","code":"QUJD"}}"""
     assertEquals(at(store("actions/image", Some(image)), "exec", "image").asString, Some("openwhisk/example"))
-    val run = storage.definitions.find("guest", "image").map(_.ref.kind)
-    assertEquals(run, Some("action-loop"))
+    def run(name: String) =
+      storage.definitions.find("guest", name).map(found => (found.ref.kind, found.ref.image))
+    assertEquals(run("image"), Some(("blackbox", Some("openwhisk/example"))))
+    val native = """{"exec":{"kind":"blackbox","image":"openwhisk/dockerskeleton:1","code":"QUJD"}}"""
+    store("actions/skeleton", Some(native))
+    assertEquals(run("skeleton"), Some(("action-loop", None)))
     assertEquals(
       at(store("actions/alone", Some("""{"exec":{"kind":"blackbox","image":"a/b:1"}}""")), "exec", "binary"),
       Json.False

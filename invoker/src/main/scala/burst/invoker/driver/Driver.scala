@@ -1,7 +1,7 @@
 package burst.invoker.driver
 
 import burst.invoker.packages.PackageForm
-import burst.protocol.{DefinitionRef, Failure, Secret}
+import burst.protocol.{DefinitionRef, Failure, FailureKind, Secret}
 import java.nio.file.Path
 import scala.annotation.unused
 import scala.concurrent.Future
@@ -15,9 +15,28 @@ enum ContainerBase:
   /** Interpreters as well, for functions of other languages. */
   case Interpreters
 
+  /** What an image of its user's own has. */
+  case Image(name: String)
+
 object ContainerBase:
   def of(definition: DefinitionRef): ContainerBase =
-    if definition.kind == DefinitionRef.Rust then Libraries else Interpreters
+    definition.image.map(Image(_)).getOrElse:
+      if definition.kind == DefinitionRef.Rust then Libraries else Interpreters
+
+  /** Why an image is of no use, which is no fault of the machine's. */
+  def refused(image: String, reason: String): Failure =
+    Failure(
+      FailureKind.InvalidInput,
+      s"The image '$image' cannot be run: $reason.",
+      operation = Some("image")
+    )
+
+  /** What a driver that cannot run images says. */
+  def unable(image: String, driver: String): Failure =
+    refused(
+      image,
+      s"the driver '$driver' runs no images of users' own, so start the invoker with --driver docker"
+    )
 
 /** What one container must offer its pack. `memoryMiB` is per worker; `packagePath` is where this machine has
   * the package, in the form the driver wants it.

@@ -74,8 +74,13 @@ private final class PackageFetch(
         Files.newOutputStream(archive, CREATE_NEW, WRITE),
         digest
       )
-      ask(0)
-      receiving(sink, offset = 0, attempt = 1)
+      // Nobody has to be asked for what is nothing.
+      if packageId == PackageId.Empty then
+        sink.close()
+        finish(conclude())
+      else
+        ask(0)
+        receiving(sink, offset = 0, attempt = 1)
     catch case NonFatal(problem) => unwritable(problem)
 
   private def receiving(sink: DigestOutputStream, offset: Long, attempt: Int): Behavior[Command] =
@@ -115,7 +120,9 @@ private final class PackageFetch(
     else
       val made = settings.form match
         case PackageForm.Directory =>
-          val bytes = Unpacker.unpack(archive, unpacked, settings.unpack)
+          val bytes =
+            if packageId == PackageId.Empty then Right(Unpacker.nothing(unpacked))
+            else Unpacker.unpack(archive, unpacked, settings.unpack)
           Files.delete(archive)
           bytes
         case PackageForm.Archive => Right(Files.size(archive))

@@ -59,6 +59,12 @@ private[burst] object Unpacker:
       case refused: Refused => Left(refused.getMessage)
       case problem if isOfPackage(problem) => Left("it is a damaged zip")
 
+  /** Makes what stands for a package that a definition does not have. */
+  def nothing(target: Path): Long =
+    Files.createDirectories(target)
+    seal(target)
+    0L
+
   /** Deletes a directory with what `unpack` made in it, although that is read-only, and may have become
     * worse: a program that is a process here may take its user's rights from its package as it likes.
     */

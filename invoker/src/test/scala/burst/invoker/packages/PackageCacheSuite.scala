@@ -94,6 +94,12 @@ class PackageCacheSuite extends munit.FunSuite:
     setup.serve(zip, zipId)
     assertEquals(setup.acquired(), path)
 
+  test("of a definition without a package there is an empty one, for which nobody is asked"):
+    val setup = Setup()
+    setup.acquire(PackageId.Empty)
+    assertEquals(Files.list(setup.acquired()).count(), 0L)
+    setup.controller.expectNoMessage(50.millis)
+
   test("packs that ask at the same time share one fetch"):
     val setup = Setup()
     (1 to 5).foreach(_ => setup.acquire(zipId))

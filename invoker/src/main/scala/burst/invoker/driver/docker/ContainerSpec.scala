@@ -8,7 +8,12 @@ import scala.jdk.CollectionConverters.*
 /** How a pack's container is fenced in: pure, from its resources to what Docker is asked for. */
 private[driver] object ContainerSpec:
   val PackagePath = "/package"
-  val Port = 8080
+
+  /** Where the runtime is told what to do. Images of users' own have 8080 for themselves. */
+  val Port = 8079
+
+  /** How long the runtime serves. */
+  private[docker] val Serve = List("serve", "--listen", s"0.0.0.0:$Port", "--keep-open")
 
   /** What the pack alone writes to, and is emptied of what its flares leave. */
   private val Scratch = List("/tmp", "/dev/shm")
@@ -18,7 +23,7 @@ private[driver] object ContainerSpec:
     val own = Scratch.filterNot(directory =>
       settings.mounts.exists(mount => s"${mount.target}/".startsWith(s"$directory/"))
     )
-    List("serve", "--listen", s"0.0.0.0:$Port", "--keep-open") ++ own.flatMap(List("--scratch", _))
+    Serve ++ own.flatMap(List("--scratch", _))
 
   /** What a container's processes may have each, or its user in all (signals and messages that wait). What
     * they have is the container's memory; these keep it from what the machine has but once.

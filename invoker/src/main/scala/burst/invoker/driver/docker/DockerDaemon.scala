@@ -6,7 +6,7 @@ import burst.protocol.RuntimeInfo
 import com.github.dockerjava.api.DockerClient
 import com.github.dockerjava.api.async.ResultCallback
 import com.github.dockerjava.api.exception.NotFoundException
-import com.github.dockerjava.api.model.WaitResponse
+import com.github.dockerjava.api.model.{PullResponseItem, WaitResponse}
 import com.github.dockerjava.core.{DefaultDockerClientConfig, DockerClientImpl, RemoteApiVersion}
 import com.github.dockerjava.zerodep.ZerodepDockerHttpClient
 import java.time.Duration
@@ -55,6 +55,10 @@ final class DockerDaemon private (
       case _ =>
         TimeUnit.MILLISECONDS.sleep(DockerDaemon.RetryMillis)
         if !exit.isCompleted then awaitExit(id, exit)
+
+  /** For as long as it takes; `told` hears how it goes on, and may break it off. */
+  private[driver] def pull(image: String, told: ResultCallback[PullResponseItem]): Unit =
+    val _ = waits.pullImageCmd(image).exec(told)
 
   def close(): Unit =
     Try(calls.close())

@@ -29,6 +29,8 @@ import scala.util.Using
   * the daemon longer than to start a program: what a pack is not to have is taken away while its program
   * starts.
   *
+  * In an image of a user's own the runtime runs as well, from `files`, as the container's first process.
+  *
   * `owner` marks this invoker's containers; `blanks` holds the directories of pre-warmed ones, on the file
   * system of the packages; `containers` is how many there may be; `backends` knows where their servers are;
   * `blocking` runs the calls, which wait for the daemon.
@@ -37,6 +39,7 @@ final class DockerDriver(
     settings: DockerSettings,
     owner: String,
     daemon: DockerDaemon,
+    files: RuntimeFiles,
     blanks: Path,
     containers: Int,
     backends: BackendServers,
@@ -53,6 +56,7 @@ final class DockerDriver(
   private val users = ContainerUsers(settings.users)
   private val held = DockerLimits(docker)
   private val removal = ContainerRemoval(docker)
+  private val images = UserImages(settings.images, daemon)
 
   def name = "docker"
   def isLocal = true
@@ -69,8 +73,13 @@ final class DockerDriver(
     try Await.result(network.open(), settings.startTimeout + settings.callTimeout)
     catch case NonFatal(problem) => throw PackNetwork.refused(problem)
 
-  def start(resources: PackResources): Future[Either[Failure, Container]] =
-    Future(launch(resources, blank = None))
+  def start(resources: PackResources): Future[Either[Failure, Container]] = resources.base match
+    case ContainerBase.Image(image) =>
+      images.find(image).map: found =>
+        found.left.map(ContainerBase.refused(image, _)).flatMap(found =>
+          launch(resources, image = Some(found))
+        )
+    case _ => Future(launch(resources))
 
   def prewarm(workers: Int, memoryMiB: Int): Future[Either[Failure, Container]] = Future:
     try
@@ -106,11 +115,15 @@ final class DockerDriver(
           stop(own)
     case _ => ()
 
-  private def launch(resources: PackResources, blank: Option[Path]): Either[Failure, Container] =
+  private def launch(
+      resources: PackResources,
+      blank: Option[Path] = None,
+      image: Option[UserImage] = None
+  ): Either[Failure, Container] =
     try
       val token = Secret.random()
       val allowed = limits(resources)
-      val id = create(resources, allowed, token)
+      val id = create(resources, allowed, token, image)
       try
         docker.startContainerCmd(id).exec()
         val address = RuntimeAddress(addressOf(id), ContainerSpec.Port, token)
@@ -200,16 +213,25 @@ final class DockerDriver(
       _ <- network.close()
     yield daemon.close()
 
-  private def create(resources: PackResources, allowed: ContainerLimits, token: Secret): String = users.claim:
-    user =>
-      docker
-        .createContainerCmd(settings.image)
+  private def create(
+      resources: PackResources,
+      allowed: ContainerLimits,
+      token: Secret,
+      image: Option[UserImage]
+  ): String =
+    val command = docker.createContainerCmd(image.fold(settings.image)(_.id))
+    val host = ContainerSpec.hostConfig(settings, network.name, resources.packagePath, allowed)
+    val secret = s"${RuntimeAddress.TokenVariable}=${token.hex}"
+    image match
+      case Some(image) => ImageSpec(image, files.made.fold(problem => throw IOException(problem), identity))
+          .fill(command, host, Vector(secret))
+      case None =>
+        command.withCmd(ContainerSpec.command(settings).asJava).withEnv(secret).withHostConfig(host)
+    users.claim: user =>
+      command
         .withName(ContainerUsers.name(user))
-        .withCmd(ContainerSpec.command(settings).asJava)
         .withUser(s"$user:${settings.group}")
-        .withEnv(s"${RuntimeAddress.TokenVariable}=${token.hex}")
         .withLabels(Map(OwnerLabel -> owner).asJava)
-        .withHostConfig(ContainerSpec.hostConfig(settings, network.name, resources.packagePath, allowed))
         .exec()
         .getId
 

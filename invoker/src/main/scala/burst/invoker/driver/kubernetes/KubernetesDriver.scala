@@ -49,8 +49,9 @@ final class KubernetesDriver(
   /** The scheduler gives a node's room to pods, whatever they do. */
   def reserves = true
 
-  def start(resources: PackResources): Future[Either[Failure, Container]] =
-    launch(limits(resources), PackageSource.Sent(resources.packagePath))
+  def start(resources: PackResources): Future[Either[Failure, Container]] = resources.base match
+    case ContainerBase.Image(image) => Future.successful(Left(ContainerBase.unable(image, name)))
+    case _ => launch(limits(resources), PackageSource.Sent(resources.packagePath))
 
   def prewarm(workers: Int, memoryMiB: Int): Future[Either[Failure, Container]] =
     launch(PodLimits.of(settings, workers, memoryMiB), PackageSource.Mounted(""))

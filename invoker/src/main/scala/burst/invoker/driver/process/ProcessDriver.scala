@@ -25,8 +25,9 @@ final class ProcessDriver(settings: ProcessSettings, blocking: ExecutionContext)
       "processes are not limited"
   def reserves = false
 
-  def start(resources: PackResources): Future[Either[Failure, Container]] =
-    launch(sourceOf(resources))
+  def start(resources: PackResources): Future[Either[Failure, Container]] = resources.base match
+    case ContainerBase.Image(image) => Future.successful(Left(ContainerBase.unable(image, name)))
+    case _ => launch(sourceOf(resources))
 
   /** A process sees the whole machine: it needs to be told nothing but where the package is. */
   def prewarm(workers: Int, memoryMiB: Int): Future[Either[Failure, Container]] =

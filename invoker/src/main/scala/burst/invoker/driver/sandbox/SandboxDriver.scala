@@ -88,8 +88,9 @@ final class SandboxDriver(
 
   // ---- Starting ------------------------------------------------------------------------------------------
 
-  def start(resources: PackResources): Future[Either[Failure, Container]] =
-    Future(launch(resources, blank = None))
+  def start(resources: PackResources): Future[Either[Failure, Container]] = resources.base match
+    case ContainerBase.Image(image) => Future.successful(Left(ContainerBase.unable(image, name)))
+    case _ => Future(launch(resources, blank = None))
 
   def prewarm(workers: Int, memoryMiB: Int): Future[Either[Failure, Container]] = Future:
     try

@@ -1,9 +1,13 @@
 package burst.invoker.driver
 package docker
 
+import com.github.dockerjava.api.command.CreateContainerResponse
 import com.github.dockerjava.api.exception.ConflictException
+import com.github.dockerjava.api.model.AuthConfig
+import com.github.dockerjava.core.command.CreateContainerCmdImpl
 import java.nio.file.{Files, Path}
 import scala.concurrent.duration.DurationInt
+import scala.jdk.CollectionConverters.*
 
 class ContainerSpecSuite extends munit.FunSuite:
   private val settings = DockerSettings(
@@ -13,6 +17,7 @@ class ContainerSpecSuite extends munit.FunSuite:
     Vector.empty,
     Vector.empty,
     Vector(Mount("/d", "/e", readOnly = true)),
+    ImageSettings(Vector(""), size = 1, pullTimeout = 1.second),
     LimitSettings(cpusPerWorker = 0.5, memoryOverhead = 10, pids = 100, pidsPerWorker = 2),
     tmpSize = 8,
     descriptors = 50,
@@ -44,6 +49,27 @@ class ContainerSpecSuite extends munit.FunSuite:
   test("the package is mounted read-only, operators' mounts as they say"):
     val binds = ContainerSpec.hostConfig(settings, "n", Path.of("/p"), limits(1)).getBinds
     assertEquals(binds.map(_.toString).toVector, Vector("/p:/package:ro", "/d:/e:ro"))
+
+  test("a name of an image without a tag is that of its latest, not of all"):
+    for (name, full) <- List(
+        "one" -> "one:latest",
+        "127.0.0.1:5000/one" -> "127.0.0.1:5000/one:latest",
+        "a/one:2" -> "a/one:2",
+        "a/one@sha256:00" -> "a/one@sha256:00"
+      )
+    do assertEquals(UserImages.withTag(name), full)
+
+  test("an image tells the runtime in it nothing by a loader's variables, and has its volumes in memory"):
+    val image = UserImage("id", Vector("/run"), "/", Map("LD_PRELOAD" -> "/x", "A" -> "b"), Vector("/data"))
+    val command = CreateContainerCmdImpl(_ => CreateContainerResponse(), AuthConfig(), "id")
+    val host = ContainerSpec.hostConfig(settings, "n", Path.of("/p"), limits(1))
+    ImageSpec(image, Path.of("/f")).fill(command, host, Vector("T=1"))
+    assertEquals(command.getEnv.take(2).toVector, Vector("T=1", "LD_PRELOAD="))
+    assertEquals(command.getEnv.last.takeWhile(_ != '='), "BURST_IMAGE")
+    assertEquals(command.getEntrypoint.head, "/.burst/loader")
+    assertEquals(host.getTmpFs.keySet.asScala.toSet, Set("/tmp", "/data"))
+    val binds = Vector("/p:/package:ro", "/d:/e:ro", "/f:/.burst:ro", "/dev/null:/etc/ld.so.preload:ro")
+    assertEquals(host.getBinds.map(_.toString).toVector, binds)
 
   test("what only the pack writes to is emptied between its flares, and no directory of the operator's"):
     def scratch(targets: String*) =

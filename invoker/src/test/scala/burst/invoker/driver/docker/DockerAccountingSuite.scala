@@ -34,6 +34,7 @@ class DockerAccountingSuite extends munit.FunSuite:
         settings,
         owner,
         DockerPrerequisites.daemon(settings),
+        DockerPrerequisites.files(directory),
         directory.resolve(owner),
         8,
         BackendServers(_ => Vector.empty),

@@ -35,6 +35,7 @@ class DockerDriverSuite extends DriverContractSuite:
       settings,
       owner,
       DockerPrerequisites.daemon(settings),
+      DockerPrerequisites.files(directory),
       blanksOf(owner),
       8,
       BackendServers(_ => Vector.empty),

@@ -1,6 +1,8 @@
 package burst.invoker.driver
 package docker
 
+import burst.node.RuntimeBinary
+import java.nio.file.Path
 import scala.concurrent.duration.DurationInt
 import scala.util.Try
 
@@ -15,6 +17,7 @@ object DockerPrerequisites:
     reachable = Vector.empty,
     notInternet = Vector.empty,
     mounts = Vector.empty,
+    images = ImageSettings(Vector(""), size = 10240, pullTimeout = 60.seconds),
     limits = LimitSettings(cpusPerWorker = 1.0, memoryOverhead = 64, pids = 256, pidsPerWorker = 64),
     tmpSize = 16,
     descriptors = 4096,
@@ -24,6 +27,9 @@ object DockerPrerequisites:
     startTimeout = 60.seconds,
     parallelism = 16
   )
+
+  def files(directory: Path): RuntimeFiles =
+    RuntimeFiles(RuntimeBinary(Prerequisites.runtimeBinary), directory.resolve("runtime"))
 
   def daemon(settings: DockerSettings): DockerDaemon =
     Try(DockerDaemon.connect(settings)).fold(

@@ -90,6 +90,12 @@ class LauncherSuite extends munit.FunSuite:
       val shown = launcher.specs.map(spec(_).hcursor.get[Boolean]("interpreters"))
       assertEquals(shown, Vector(Right(false), Right(true), Right(true)))
 
+  test("images of users' own are refused, saying what runs them"):
+    val driver = ScriptedLauncher(Stays).driver()
+    driver.start(resources(1).copy(base = ContainerBase.Image("a/b:1"))).map: refused =>
+      assertEquals(refused.left.toOption.map(_.kind), Some(FailureKind.InvalidInput))
+      assert(messageOf(refused).contains("--driver docker"), refused)
+
   test("where there are no control groups none is named, and the program is held to its memory"):
     val launcher = ScriptedLauncher(Stays)
     val driver = launcher.driver(limitedBy = "resource limits")

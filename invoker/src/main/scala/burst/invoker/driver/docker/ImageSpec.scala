@@ -1,0 +1,44 @@
+package burst.invoker.driver
+package docker
+
+import com.github.dockerjava.api.command.CreateContainerCmd
+import com.github.dockerjava.api.model.{AccessMode, Bind, HealthCheck, HostConfig, Volume}
+import io.circe.syntax.*
+import java.nio.file.Path
+import scala.jdk.CollectionConverters.*
+
+/** A container of a user's own image, in which the runtime is the first process and starts what the image
+  * would have: fenced in as any pack, and with nothing of the image's in its runtime. `files` is where this
+  * machine has the runtime.
+  */
+private[driver] final case class ImageSpec(image: UserImage, files: Path):
+  import ImageSpec.*
+
+  def fill(command: CreateContainerCmd, host: HostConfig, variables: Vector[String]): Unit =
+    // What the image wants to write to beside /tmp is memory as well, and goes with the container.
+    val volumes = image.volumes.map(_ -> Scratch).toMap
+    host.withTmpFs((volumes ++ host.getTmpFs.asScala).asJava)
+    host.withBinds((host.getBinds.toVector ++ binds).asJava)
+    val _ = command
+      .withEntrypoint(RuntimeFiles.EntryPoint.asJava)
+      .withCmd(ContainerSpec.Serve.asJava)
+      .withWorkingDir("/")
+      .withEnv((variables ++ hidden :+ s"$Variable=${image.asJson.noSpaces}").asJava)
+      .withHealthcheck(HealthCheck().withTest(List("NONE").asJava))
+      .withHostConfig(host)
+
+  private def binds = Vector(
+    Bind(files.toString, Volume(RuntimeFiles.Place), AccessMode.ro),
+    Bind("/dev/null", Volume(RuntimeFiles.Preloaded), AccessMode.ro)
+  )
+
+  /** The image's program is given them all the same. */
+  private def hidden =
+    val names = image.environment.keys.toVector.filter(RuntimeFiles.isTold)
+    names.filterNot(Set(Variable, RuntimeAddress.TokenVariable)).map(name => s"$name=")
+
+private object ImageSpec:
+  /** What the runtime is told of the image by. */
+  val Variable = "BURST_IMAGE"
+
+  private val Scratch = "rw,noexec,nosuid,nodev,mode=1777,size=64m"

@@ -1,0 +1,155 @@
+//! `burst-runtime image`: the launcher of images of users' own that keep OpenWhisk's contract of containers. It starts
+//! the image's command, which is a server of HTTP, tells it once of the function (`/init`) and then of each run
+//! (`/run`).
+//!
+//! The contract has one run at a time, so the workers of a pack run one after the other.
+
+mod code;
+mod http;
+mod server;
+
+use std::collections::BTreeMap;
+use std::io;
+
+use burst_protocol::{Command, PackEvent, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use crate::environment::{HANDED_ON, IMAGE};
+use crate::launched::{self, Commands, Flare, failure};
+use code::Code;
+use server::{Answer, Server};
+
+/// What an image says of itself.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Image {
+    /// The program and its arguments.
+    command: Vec<String>,
+    /// Where it is started.
+    directory: String,
+    environment: BTreeMap<String, String>,
+}
+
+/// Serves the runtime until it closes the control socket. The package's code is in the directory that this is started
+/// in; the image's function of it is `main`.
+///
+/// # Errors
+/// When there is no image or no control socket, or the runtime cannot be talked to.
+pub fn serve(main: &str) -> io::Result<()> {
+    let told = std::env::var(IMAGE).map_err(io::Error::other)?;
+    let image: Image = serde_json::from_str(&told)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let (mut commands, control) = launched::connect("image")?;
+    let mut server = None;
+    while let Some(command) = commands.next()? {
+        // An abort may cross the end of its flare.
+        if let Command::Run { run, pack } = command {
+            let flare = Flare {
+                run,
+                pack: &pack,
+                control: &control,
+            };
+            let running = run_flare(&flare, &image, main, &mut server, &mut commands);
+            runtime.block_on(running)?;
+        }
+    }
+    Ok(())
+}
+
+async fn run_flare(
+    flare: &Flare<'_>,
+    image: &Image,
+    main: &str,
+    server: &mut Option<Server>,
+    commands: &mut Commands,
+) -> io::Result<()> {
+    let server = match server {
+        Some(server) => server,
+        None => match Server::start(image, &own_variables(), &flare.pack.invocation) {
+            Ok(started) => server.insert(started),
+            Err(error) => {
+                let command = image.command.first().map_or("", String::as_str);
+                let reason = format!("the image's command `{command}` cannot be started: {error}");
+                return flare.give_up(&failure(&format!("{NOT_INITIALISED}: {reason}")));
+            }
+        },
+    };
+    if !flare.begin(commands)? {
+        return Ok(());
+    }
+    let workers = (flare.pack.first_worker()..).take(flare.pack.pack_size() as usize);
+    for (index, worker) in workers.enumerate() {
+        let at = Timestamp::now();
+        flare.say(&[PackEvent::WorkerStarted { worker, at }])?;
+        let initialised = match server.is_initialised() {
+            true => Answer::Ready,
+            false => server.initialise(init_body(flare, main)?).await?,
+        };
+        let answer = match initialised {
+            Answer::Ready => server.run(flare.told(index)?).await?,
+            other => other,
+        };
+        let at = Timestamp::now();
+        let event = match answer {
+            Answer::Output(output) => PackEvent::WorkerSucceeded { worker, output, at },
+            Answer::Died(status) => return flare.end_like(worker, status),
+            // What the others' end is then says the runtime.
+            Answer::Failed(reason) => {
+                let error = failure(&reason);
+                let failed = error.clone();
+                flare.say(&[PackEvent::WorkerFailed { worker, error, at }])?;
+                return flare.end(false, Some(failed));
+            }
+            Answer::Ready => return Err(io::Error::other("a run has no answer")),
+        };
+        flare.say(&[event])?;
+    }
+    flare.end(true, None)
+}
+
+const NOT_INITIALISED: &str = "Initialization has failed due to";
+
+/// What the definition has in its environment: all that the runtime has not handed on of its own.
+fn own_variables() -> BTreeMap<String, String> {
+    std::env::vars()
+        .filter(|(name, _)| !name.starts_with("BURST_") && !HANDED_ON.contains(&name.as_str()))
+        .collect()
+}
+
+fn init_body(flare: &Flare<'_>, main: &str) -> io::Result<Vec<u8>> {
+    #[derive(Serialize)]
+    struct Init<'a> {
+        value: Value<'a>,
+    }
+    #[derive(Serialize)]
+    struct Value<'a> {
+        name: &'a str,
+        main: &'a str,
+        code: String,
+        binary: bool,
+        env: BTreeMap<String, String>,
+    }
+    let told = &flare.pack.invocation.0;
+    let name = told.get("action_name").map_or("", String::as_str);
+    let deadline = (flare.pack.deadline.as_micros() / 1000).to_string();
+    let mut env = own_variables();
+    env.extend(
+        (told
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.clone())))
+        .chain([("deadline", deadline)])
+        .map(|(name, value)| (format!("__OW_{}", name.to_ascii_uppercase()), value)),
+    );
+    let Code { text, binary } = Code::read(&std::env::current_dir()?)?;
+    Ok(serde_json::to_vec(&Init {
+        value: Value {
+            name: name.rsplit('/').next().unwrap_or_default(),
+            main,
+            code: text,
+            binary,
+            env,
+        },
+    })?)
+}

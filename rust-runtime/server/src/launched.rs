@@ -1,0 +1,157 @@
+//! What launchers within the runtime have in common: the control socket, and what is said on it of a flare.
+
+use std::collections::BTreeMap;
+use std::io::{self, BufReader, Write};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+use std::sync::{Mutex, PoisonError};
+
+use burst_protocol::{
+    CONTROL_FD, Command, Failure, FailureKind, PackEvent, ProgramEvent, RunPack, Said, Timestamp,
+    frame,
+};
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+use crate::{inherited, limits};
+
+/// What the runtime orders.
+pub(crate) struct Commands(BufReader<UnixStream>);
+
+impl Commands {
+    /// The next; none once the runtime has closed the control socket.
+    pub(crate) fn next(&mut self) -> io::Result<Option<Command>> {
+        let message = frame::read(&mut self.0, frame::COMMAND_LIMIT)?;
+        let command = message.map(|message| Command::parse(&message));
+        Ok(command.transpose()?)
+    }
+}
+
+/// The control socket, to which the workers' threads write in turn.
+pub(crate) struct Control(Mutex<UnixStream>);
+
+/// Takes the control socket and says hello on it.
+pub(crate) fn connect(sdk: &str) -> io::Result<(Commands, Control)> {
+    let number = std::env::var(CONTROL_FD).ok();
+    let number = number.and_then(|number| number.parse().ok());
+    let socket = inherited::take(number.ok_or(io::ErrorKind::NotFound)?)?;
+    let commands = BufReader::new(UnixStream::from(socket.as_fd().try_clone_to_owned()?));
+    let control = Control(Mutex::new(UnixStream::from(socket)));
+    let sdk = sdk.to_owned();
+    control.send(&[ProgramEvent::Hello { sdk }])?;
+    Ok((Commands(commands), control))
+}
+
+impl Control {
+    fn send<E: Serialize>(&self, events: &[E]) -> io::Result<()> {
+        let mut frames = Vec::new();
+        for event in events {
+            let start = frames.len();
+            frames.extend_from_slice(&[0; frame::HEADER]);
+            serde_json::to_writer(&mut frames, event)?;
+            frame::seal(&mut frames[start..]);
+        }
+        let mut socket = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        socket.write_all(&frames)
+    }
+}
+
+/// A flare that a launcher runs.
+pub(crate) struct Flare<'a> {
+    pub(crate) run: u64,
+    pub(crate) pack: &'a RunPack,
+    pub(crate) control: &'a Control,
+}
+
+impl Flare<'_> {
+    /// Says that the workers can run, and waits until they may: not at all if the flare has ended instead.
+    pub(crate) fn begin(&self, commands: &mut Commands) -> io::Result<bool> {
+        let at = Timestamp::now();
+        let endpoint = None;
+        self.say(&[PackEvent::Ready { endpoint, at }])?;
+        if !self.pack.autostart {
+            match commands.next()? {
+                Some(Command::Abort { error }) => return self.give_up(&error).map(|()| false),
+                None => std::process::exit(0),
+                Some(_) => {}
+            }
+        }
+        Ok(true)
+    }
+
+    /// What a function is told: the input as `value`, and what is known of the run.
+    pub(crate) fn told(&self, index: usize) -> io::Result<Vec<u8>> {
+        #[derive(Serialize)]
+        struct Told<'a> {
+            value: Option<&'a RawValue>,
+            deadline: String,
+            #[serde(flatten)]
+            told: BTreeMap<&'a str, &'a str>,
+        }
+        let told = self.pack.invocation.0.iter();
+        let told = Told {
+            value: self.pack.inputs.of(index),
+            deadline: (self.pack.deadline.as_micros() / 1000).to_string(),
+            told: told
+                .filter(|(name, _)| !["value", "deadline"].contains(&name.as_str()))
+                .map(|(name, value)| (name.as_str(), value.as_str()))
+                .collect(),
+        };
+        Ok(serde_json::to_vec(&told)?)
+    }
+
+    /// A worker's process has ended, which ends its pack's in the same way, as it would with threads.
+    pub(crate) fn end_like<A>(&self, worker: u32, status: ExitStatus) -> io::Result<A> {
+        let signal = status.signal();
+        let told = signal.filter(|signal| limits::DYING_SIGNALS.contains(signal));
+        let dying = ProgramEvent::Dying {
+            worker: Some(worker),
+            signal: told,
+        };
+        let run = self.run;
+        self.control.send(&[Said { run, event: &dying }])?;
+        if let Some(signal) = signal {
+            // SAFETY: takes integers alone. The default is what a signal does to this process, too.
+            unsafe {
+                libc::signal(signal, libc::SIG_DFL);
+                libc::kill(libc::getpid(), signal);
+            }
+        }
+        std::process::exit(status.code().unwrap_or(1))
+    }
+
+    /// No worker runs.
+    pub(crate) fn give_up(&self, error: &Failure) -> io::Result<()> {
+        let workers = (self.pack.first_worker()..).take(self.pack.pack_size() as usize);
+        let failed: Vec<_> = workers
+            .map(|worker| PackEvent::WorkerFailed {
+                worker,
+                error: error.clone(),
+                at: Timestamp::now(),
+            })
+            .collect();
+        self.say(&failed)?;
+        self.end(false, Some(error.clone()))
+    }
+
+    pub(crate) fn end(&self, reusable: bool, error: Option<Failure>) -> io::Result<()> {
+        self.say(&[PackEvent::PackEnded {
+            reusable,
+            error,
+            at: Timestamp::now(),
+        }])
+    }
+
+    pub(crate) fn say(&self, events: &[PackEvent]) -> io::Result<()> {
+        let run = self.run;
+        let said: Vec<_> = events.iter().map(|event| Said { run, event }).collect();
+        self.control.send(&said)
+    }
+}
+
+/// A function's own fault.
+pub(crate) fn failure(message: &str) -> Failure {
+    Failure::new(FailureKind::Error, message).in_operation("work")
+}
