@@ -3,6 +3,7 @@ package burst.controller.action
 import burst.controller.definition.FlareTerms
 import burst.controller.flare.{ActivationFields, Flare, FlareRequest}
 import burst.controller.json.{Defaults, JsonPieces}
+import burst.controller.limits.MinuteCounts
 import burst.controller.scheduler.{FlareService, Refusal}
 import burst.controller.store.{Blocking, Identity}
 import burst.protocol.{Environment, FlareId, Inputs, JsonText}
@@ -31,21 +32,13 @@ private[action] final case class Call(
 /** An invocation that has been stored; `ended` waits for its end for so long at most. */
 final case class Begun(id: FlareId, ended: FiniteDuration => Future[Option[ActivationRecord]])
 
-/** How many flares a namespace may start in a minute, however it starts them. */
-trait InvocationPace:
-  /** Takes one off, or says in how many seconds there will be one. */
-  def take(caller: Identity): Either[Long, Unit]
-
-  /** Puts one back that came to nothing. */
-  def giveBack(caller: Identity): Unit
-
 /** Runs actions that are programs: each call a flare of one worker. */
 private[action] final class ActionRuns(
     service: FlareService,
     actions: Actions,
     builtIns: BuiltInRuns,
     activations: Activations,
-    pace: InvocationPace,
+    counts: MinuteCounts,
     defaults: FlareTerms,
     pieces: JsonPieces,
     blocking: Blocking
@@ -68,14 +61,13 @@ private[action] final class ActionRuns(
   ): Future[Either[InvocationRefusal, A]] =
     if call.counted then work
     else
-      pace.take(call.caller) match
-        case Left(pause) =>
-          val perMinute = call.caller.limits.flaresPerMinute
-          Future.successful(Left(InvocationRefusal.RateLimited(perMinute, pause)))
+      val namespace = call.caller.namespace
+      counts.take(namespace, call.caller.limits.invocationsPerMinute) match
+        case Left(used) => Future.successful(Left(InvocationRefusal.RateLimited(used)))
         case Right(()) =>
           work.andThen:
             case Success(Right(_)) => ()
-            case _ => pace.giveBack(call.caller)
+            case _ => counts.giveBack(namespace)
 
   /** Why a call is not begun, whatever the action is. */
   def problem(call: Call): Option[InvocationRefusal] =

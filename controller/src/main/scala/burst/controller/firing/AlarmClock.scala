@@ -1,6 +1,7 @@
 package burst.controller.firing
 
 import burst.controller.alarm.*
+import burst.controller.limits.MinuteCounts
 import burst.controller.store.*
 import io.circe.JsonObject
 import java.time.Instant
@@ -19,8 +20,8 @@ import scala.util.control.NonFatal
   *
   * Times that passed while no controller ran are made up for by one firing, as soon as one does.
   *
-  * @param pace
-  *   takes one of a namespace's firings, or says in how many seconds there will be one
+  * @param fires
+  *   of each namespace in a minute
   */
 final class AlarmClock(
     alarms: AlarmStore,
@@ -28,7 +29,7 @@ final class AlarmClock(
     rules: RuleStore,
     namespaces: NamespaceStore,
     firing: Firing,
-    pace: Identity => Either[Long, Unit],
+    fires: MinuteCounts,
     blocking: Blocking,
     interval: FiniteDuration,
     now: () => Instant = () => Instant.now()
@@ -55,14 +56,14 @@ final class AlarmClock(
         false
       case Some(namespace) =>
         val caller = Identity(namespace.name, namespace.limits)
-        pace(caller) match
-          case Left(seconds) =>
+        fires.take(caller.namespace, caller.limits.firesPerMinute) match
+          case Left(used) =>
             // Out of the way of others' alarms until then.
-            alarms.replace(alarm, alarm.copy(due = Some(moment.plusSeconds(seconds))))
+            alarms.replace(alarm, alarm.copy(due = Some(moment.plusSeconds(used.retryAfterSeconds))))
             false
           case Right(()) =>
             val claimed = alarms.replace(alarm, alarm.fired(moment))
-            if claimed then fire(caller, alarm)
+            if claimed then fire(caller, alarm) else fires.giveBack(caller.namespace)
             claimed
 
   private def fire(caller: Identity, alarm: Alarm): Unit =

@@ -89,6 +89,8 @@ object NamespacesRoutes:
         "definitions",
         "definitionsSize",
         "storedSize",
+        "invocationsPerMinute",
+        "firesPerMinute",
         "deploysPerMinute",
         "requestsPerMinute",
         "concurrentRequests",
@@ -102,6 +104,8 @@ object NamespacesRoutes:
       definitions <- limits.int("definitions", 0, Million)
       definitionsSize <- limits.long("definitionsSize", 0, 1L << 50)
       storedSize <- limits.long("storedSize", 0, 1L << 50)
+      invocationsPerMinute <- limits.int("invocationsPerMinute", 0, Million)
+      firesPerMinute <- limits.int("firesPerMinute", 0, Million)
       deploysPerMinute <- limits.int("deploysPerMinute", 0, Million)
       requestsPerMinute <- limits.int("requestsPerMinute", 1, Million)
       concurrentRequests <- limits.int("concurrentRequests", 1, Million)
@@ -115,6 +119,8 @@ object NamespacesRoutes:
       definitions,
       definitionsSize,
       storedSize,
+      invocationsPerMinute,
+      firesPerMinute,
       deploysPerMinute,
       requestsPerMinute,
       concurrentRequests,
